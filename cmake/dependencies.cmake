@@ -1,0 +1,122 @@
+# Libraries. Each is looked for on the system first (Debian 12 names in README.md); what is not found is built from
+# a pinned source archive. Offline: put the archives into a folder and set MUSTER_ARCHIVES to it; they are taken
+# from there by the names below, and the hash must still be right.
+set(MUSTER_ARCHIVES "$ENV{MUSTER_ARCHIVES}" CACHE PATH "Folder with local copies of the source archives")
+option(MUSTER_SYSTEM_LIBRARIES "Use libraries that the system has" ON)
+if(POLICY CMP0135)
+  cmake_policy(SET CMP0135 NEW)
+endif()
+include(FetchContent)
+
+# muster_archive(NAME FILE URL SHA256): declares a source archive, from MUSTER_ARCHIVES when it is there.
+function(muster_archive name file url sha256)
+  if(EXISTS "${MUSTER_ARCHIVES}/${file}")
+    set(url "${MUSTER_ARCHIVES}/${file}")
+  endif()
+  message(STATUS "${name}: not on this system, taken from ${url}")
+  FetchContent_Declare(${name} URL ${url} URL_HASH SHA256=${sha256}
+                       SOURCE_SUBDIR no-build-of-its-own)
+endfunction()
+
+# Downloads and unpacks, but does not add the library's own build (there is no such SOURCE_SUBDIR).
+macro(muster_unpack name)
+  FetchContent_MakeAvailable(${name})
+endmacro()
+
+# A library of headers alone.
+function(muster_headers target include)
+  add_library(muster_headers_${target} INTERFACE)
+  target_include_directories(muster_headers_${target} SYSTEM INTERFACE ${include})
+endfunction()
+
+macro(muster_find package)
+  if(MUSTER_SYSTEM_LIBRARIES)
+    find_package(${package} ${ARGN} QUIET)
+  endif()
+endmacro()
+
+muster_find(fmt 8)
+if(NOT TARGET fmt::fmt)
+  muster_archive(fmt fmt-9.1.0.tar.gz https://github.com/fmtlib/fmt/archive/9.1.0.tar.gz
+                 5dea48d1fcddc3ec571ce2058e13910a0d4a6bab4cc09a809d8b1dd1c88ae6f2)
+  muster_unpack(fmt)
+  add_subdirectory(${fmt_SOURCE_DIR} ${fmt_BINARY_DIR} EXCLUDE_FROM_ALL)
+endif()
+
+muster_find(nlohmann_json 3.9)
+if(NOT TARGET nlohmann_json::nlohmann_json)
+  muster_archive(json json-3.11.2.tar.gz https://github.com/nlohmann/json/archive/v3.11.2.tar.gz
+                 d69f9deb6a75e2580465c6c4c5111b89c4dc2fa94e3a85fcd2ffcd9a143d9273)
+  muster_unpack(json)
+  muster_headers(json ${json_SOURCE_DIR}/include)
+  add_library(nlohmann_json::nlohmann_json ALIAS muster_headers_json)
+endif()
+
+muster_find(tomlplusplus 3)
+if(NOT TARGET tomlplusplus::tomlplusplus)
+  muster_archive(tomlplusplus tomlplusplus-3.3.0.tar.gz https://github.com/marzer/tomlplusplus/archive/v3.3.0.tar.gz
+                 fc1a5eb410f3c67e90e5ad1264a1386d020067cfb01b633cc8c0441789aa6cf2)
+  muster_unpack(tomlplusplus)
+  muster_headers(tomlplusplus ${tomlplusplus_SOURCE_DIR}/include)
+  add_library(tomlplusplus::tomlplusplus ALIAS muster_headers_tomlplusplus)
+endif()
+
+muster_find(CLI11 2)
+if(NOT TARGET CLI11::CLI11)
+  muster_archive(cli11 CLI11-2.3.2.tar.gz https://github.com/CLIUtils/CLI11/archive/v2.3.2.tar.gz
+                 aac0ab42108131ac5d3344a9db0fdf25c4db652296641955720a4fbe52334e22)
+  muster_unpack(cli11)
+  muster_headers(cli11 ${cli11_SOURCE_DIR}/include)
+  add_library(CLI11::CLI11 ALIAS muster_headers_cli11)
+endif()
+
+muster_find(tl-expected 1)
+if(NOT TARGET tl::expected)
+  muster_archive(expected expected-1.0.0.tar.gz https://github.com/TartanLlama/expected/archive/refs/tags/v1.0.0.tar.gz
+                 8f5124085a124113e75e3890b4e923e3a4de5b26a973b891b3deb40e19c03cee)
+  muster_unpack(expected)
+  muster_headers(expected ${expected_SOURCE_DIR}/include)
+  add_library(tl::expected ALIAS muster_headers_expected)
+endif()
+
+muster_find(pugixml 1.10)
+if(NOT TARGET pugixml::pugixml)
+  muster_archive(pugixml pugixml-1.13.tar.gz https://github.com/zeux/pugixml/archive/v1.13.tar.gz
+                 5c5ad5d7caeb791420408042a7d88c2c6180781bf218feca259fd9d840a888e1)
+  muster_unpack(pugixml)
+  add_subdirectory(${pugixml_SOURCE_DIR} ${pugixml_BINARY_DIR} EXCLUDE_FROM_ALL)
+endif()
+
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND AND MUSTER_SYSTEM_LIBRARIES)
+  pkg_check_modules(libuv QUIET IMPORTED_TARGET libuv>=1.40)
+endif()
+if(TARGET PkgConfig::libuv)
+  add_library(muster_libuv ALIAS PkgConfig::libuv)
+else()
+  muster_archive(libuv libuv-1.44.2.tar.gz https://github.com/libuv/libuv/archive/v1.44.2.tar.gz
+                 e6e2ba8b4c349a4182a33370bb9be5e23c51b32efb9b9e209d0e8556b73a48da)
+  set(LIBUV_BUILD_TESTS OFF CACHE INTERNAL "")
+  set(LIBUV_BUILD_SHARED OFF CACHE INTERNAL "")
+  muster_unpack(libuv)
+  add_subdirectory(${libuv_SOURCE_DIR} ${libuv_BINARY_DIR} EXCLUDE_FROM_ALL)
+  add_library(muster_libuv ALIAS uv_a)
+endif()
+
+# hwloc is no small library to build along: it comes from the system or from the site's modules.
+if(PkgConfig_FOUND)
+  pkg_check_modules(hwloc QUIET IMPORTED_TARGET hwloc>=2)
+endif()
+if(TARGET PkgConfig::hwloc)
+  add_library(muster_hwloc ALIAS PkgConfig::hwloc)
+else()
+  find_path(HWLOC_INCLUDE hwloc.h HINTS ENV HWLOC_ROOT ENV HWLOC_DIR PATH_SUFFIXES include)
+  find_library(HWLOC_LIBRARY hwloc HINTS ENV HWLOC_ROOT ENV HWLOC_DIR PATH_SUFFIXES lib lib64)
+  if(NOT HWLOC_INCLUDE OR NOT HWLOC_LIBRARY)
+    message(FATAL_ERROR "hwloc 2 is missing. Install libhwloc-dev (Debian, Ubuntu), hwloc-devel (Fedora, RHEL, SLES) "
+                        "or hwloc (Spack), or load the site's module; HWLOC_ROOT names its folder.")
+  endif()
+  add_library(muster_hwloc INTERFACE)
+  target_include_directories(muster_hwloc SYSTEM INTERFACE ${HWLOC_INCLUDE})
+  target_link_libraries(muster_hwloc INTERFACE ${HWLOC_LIBRARY})
+endif()

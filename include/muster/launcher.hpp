@@ -1,0 +1,84 @@
+/// What the author of a launcher implements: job shape in, argv and environment out; no processes.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "muster/result.hpp"
+
+namespace muster {
+
+using Argv = std::vector<std::string>;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+/// All cases of one shape share one launch.
+struct JobShape {
+  std::vector<std::string> nodes;  ///< host names in order; empty: this machine alone
+  int ranks_per_node = 1;
+  int cores_per_rank = 0;          ///< 0: whatever is fair
+  bool oversubscribed = false;     ///< more ranks on a node than it has cores
+  std::string partition;
+  std::string environment;
+
+  [[nodiscard]] int node_count() const { return nodes.empty() ? 1 : static_cast<int>(nodes.size()); }
+  [[nodiscard]] int ranks() const { return node_count() * ranks_per_node; }
+  friend bool operator==(const JobShape&, const JobShape&) = default;
+};
+
+/// The program that every rank shall be, and what it needs in its environment.
+struct AgentCommand {
+  Argv argv;
+  Environment env;  ///< every variable here must reach every rank on every node
+};
+
+/// Which launcher this is, learned by asking it once.
+struct LauncherIdentity {
+  std::string path;     ///< program as found on PATH
+  std::string flavor;   ///< `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>
+  std::string version;  ///< `4.1.4`
+  std::string banner;   ///< `Open MPI 4.1.4`, for people
+  /// Variables that choose its remote agent; the first that is set goes into `remote_agent` (by whoever calls
+  /// identify: a launcher does not look at the environment).
+  std::vector<std::string> remote_agent_variables = {};
+  std::string remote_agent = {};  ///< command line in front of a node's name that runs something there; empty: ssh
+};
+
+struct LaunchCommand {
+  Argv argv;
+  Environment env;  ///< added to the driver's own environment
+};
+
+/// What a launcher said when it ended: parsed from its stderr and its exit status (128+N for signal N).
+struct LauncherNotice {
+  std::optional<int> rank;        ///< rank that died first, where the launcher says so
+  std::string node;               ///< its node, where the launcher says so
+  std::optional<int> signal;      ///< that ended it
+  std::optional<int> exit_status; ///< that it exited with
+  std::string sentence;           ///< why the launch failed as a whole, without a full stop; empty: unknown
+  std::string remedy;             ///< what to do about it; empty: unknown
+};
+
+struct LauncherSpec {
+  std::string_view name;
+  std::string_view summary;
+  int most_ranks = 0;                 ///< 0: any number
+  std::string_view program;           ///< looked up on PATH; empty: no launcher program is needed
+  std::span<const std::string_view> ask = {};  ///< arguments that make it tell its version; empty: nothing to ask
+  /// From what it printed when asked. Fails with kind `launch` when it is none that muster knows.
+  Result<LauncherIdentity> (*identify)(std::string_view path, std::string_view printed) = nullptr;
+  /// `options` come from -J and the profile and go to the launcher as they are.
+  LaunchCommand (*command)(const LauncherIdentity&, const JobShape&, const AgentCommand&, const Argv& options) = nullptr;
+  LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view stderr_text, int status) = nullptr;
+  /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.
+  Argv (*reach)(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv& options) = nullptr;
+};
+
+/// Every launcher that was built in, by name. Generated from the folder.
+[[nodiscard]] std::span<const LauncherSpec* const> all_launchers();
+[[nodiscard]] const LauncherSpec* find_launcher(std::string_view name);
+
+}  // namespace muster

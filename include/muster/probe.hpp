@@ -1,0 +1,127 @@
+/// What the author of a probe implements. docs/tutorial-first-probe.md walks through it; src/probes/hello.cpp is
+/// the commented template.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/comm.hpp"
+#include "muster/observation.hpp"
+#include "muster/params.hpp"
+#include "muster/result.hpp"
+#include "muster/verdict.hpp"
+
+namespace muster {
+
+enum class Better : std::uint8_t { higher, lower, neither };
+
+[[nodiscard]] std::string_view to_string(Better better);
+
+/// A named quantity with unit and direction.
+struct MetricSpec {
+  std::string_view name;
+  std::string_view unit;  ///< `GB/s` (10^9), `us`, `s`, `cores`, `1`; see docs/glossary.md
+  Better better = Better::neither;
+  std::string_view help;
+  bool is_timing = true;  ///< not judged where timing cannot mean anything (ranks sharing a core)
+};
+
+/// A label that readings of this probe carry and `where` may name.
+struct LabelSpec {
+  std::string_view name;
+  std::string_view help;
+  std::string_view param = {};  ///< the parameter its values come from, if any: a `where` outside of them matches nothing
+};
+
+/// Where a rank stands in the job.
+struct RankPlace {
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;   ///< among the ranks of this node
+  int local_size = 1;   ///< ranks on this node
+  int node_index = 0;   ///< 0 .. nodes-1, in the order of the lowest rank of each node
+  int node_count = 1;
+  std::string host;     ///< network name of the node
+  friend bool operator==(const RankPlace&, const RankPlace&) = default;
+};
+
+/// The flight recorder as a probe sees it. Each call is a few stores into mapped memory; call it freely, before
+/// every step that could hang. What was written last is what a report says of a rank that hung or died.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  /// What this rank is about to do: `barrier`, `gather`, `send`. At most 31 characters are kept.
+  virtual void step(std::string_view name) = 0;
+  /// Progress within the step, counted from 0. A rank with a smaller one than its peers is behind.
+  virtual void iteration(std::uint64_t index) = 0;
+  /// The rank this one is about to wait for; -1: everybody.
+  virtual void peer(int rank) = 0;
+  /// A child's process group, so that it can be ended with the launch; 0: none.
+  virtual void child_group(int process_group) = 0;
+};
+
+/// What `prepare` may leave for `run`: memory, open files.
+struct ProbeState {
+  virtual ~ProbeState() = default;
+};
+
+struct PrepareContext {
+  const Params& params;
+  const RankPlace& place;
+  Recorder& recorder;
+};
+
+struct RunContext {
+  const Params& params;
+  const RankPlace& place;
+  Recorder& recorder;
+  Comm& comm;
+  ProbeState* state;  ///< what this rank's `prepare` returned; may be nullptr
+};
+
+/// What the judge of a probe gets: all that was observed in one case. Pure data; safe to keep no pointer into.
+struct CaseView {
+  const Params& params;
+  std::span<const RankPlace> ranks;               ///< index = rank
+  std::span<const Observation* const> observed;   ///< index = rank; nullptr: that rank stayed silent
+};
+
+/// What a probe's judge says. Without a finding and without evidence a case is `unmeasured`, never `pass`.
+struct ProbeJudgement {
+  std::vector<Finding> findings;
+  std::vector<std::string> evidence;  ///< sentences that support a pass: "8 masks are disjoint"
+};
+
+/// Local: no communication. May fail, which becomes a finding about this rank; then no rank runs.
+using PrepareFunction = Result<std::unique_ptr<ProbeState>> (*)(const PrepareContext&);
+/// Called on every rank after all agreed. May communicate; must take part in every collective step that the other
+/// ranks take, also when something is wrong: note it in the observation and go on. Decides nothing.
+using RunFunction = Result<Observation> (*)(RunContext&);
+/// Pure: no clock, disk or network. Called by the driver. Only observations of state `measured` are its business;
+/// silent ranks and failed ones are judged by the frame.
+using JudgeFunction = ProbeJudgement (*)(const CaseView&);
+
+/// One probe. Define `extern const ProbeSpec probe_<file name>{...};` in src/probes/<file name>.cpp; nothing else
+/// needs an edit. (`extern`: a plain const has internal linkage and would be invisible to the generated table.)
+struct ProbeSpec {
+  std::string_view name;
+  std::string_view summary;
+  std::span<const ParamSpec> params = {};
+  std::span<const MetricSpec> metrics = {};
+  std::span<const LabelSpec> labels = {};
+  PrepareFunction prepare = nullptr;
+  RunFunction run = nullptr;
+  JudgeFunction judge = nullptr;
+  bool takes_declared_metrics = false;  ///< the check file declares further metrics (probe `command`)
+};
+
+/// Every probe that was built in, by name. Generated from the folder.
+[[nodiscard]] std::span<const ProbeSpec* const> all_probes();
+/// nullptr when there is none of that name.
+[[nodiscard]] const ProbeSpec* find_probe(std::string_view name);
+
+}  // namespace muster

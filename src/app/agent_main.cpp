@@ -1,0 +1,115 @@
+#include "app/agent_main.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "comm/mpi/mpi_comm.hpp"
+#include "run/messages.hpp"
+
+extern char** environ;
+
+namespace muster {
+
+namespace {
+
+constexpr const char* usage = R"(Usage: muster-rank [--about | --help]
+
+The agent of muster: one rank of a job. `muster` starts it through a launcher; there is no need to do so by hand.
+
+  --about  print version and MPI library as one line of JSON
+  --help   print this
+
+Environment: MUSTER_TAG names the launch, MUSTER_WIRE is the driver's address (host:port, several separated by
+commas; empty: standard input and output), MUSTER_TOKEN proves who calls, MUSTER_WORLD is the number of ranks.
+)";
+
+int print(const std::string& text) {
+  return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
+}
+
+std::string json_text(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char letter : printable_line(text)) {
+    if (letter == '"' || letter == '\\') quoted += '\\';
+    quoted += letter;
+  }
+  return quoted + '"';
+}
+
+int about() {
+  return print(fmt::format("{{\"muster\":\"{}\",\"mpi\":\"{}\",\"library\":{}}}\n", MUSTER_VERSION, mpi_flavor(),
+                           json_text(mpi_library())));
+}
+
+/// Profiles write `{local_rank}` in the value of a variable, because a launcher gives all ranks the same values.
+/// Must come before anything that reads its environment: MPI and the libraries of devices do so once.
+void fill_local_rank(int local_rank) {
+  constexpr std::string_view placeholder = "{local_rank}";
+  std::vector<std::pair<std::string, std::string>> filled;
+  for (char** entry = environ; local_rank >= 0 && *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string_view::npos || variable.find(placeholder, equals) == std::string_view::npos) continue;
+    std::string value(variable.substr(equals + 1));
+    for (std::size_t at = 0; (at = value.find(placeholder, at)) != std::string::npos;)
+      value.replace(at, placeholder.size(), std::to_string(local_rank));
+    filled.emplace_back(std::string(variable.substr(0, equals)), std::move(value));
+  }
+  for (const auto& [name, value] : filled) ::setenv(name.c_str(), value.c_str(), 1);
+}
+
+int complain(const Error& error) {
+  std::fputs(fmt::format("muster-rank: {}\n", to_string(error)).c_str(), stderr);
+  return 1;
+}
+
+std::string tag_of_launch() {
+  const char* tag = std::getenv(env_tag);
+  // Started by hand: a name of our own, so that two such starts on a node stay apart.
+  return tag != nullptr && *tag != '\0' ? tag : "manual-" + random_hex(4);
+}
+
+Result<int> serve(FlightRecorder& recorder, const AgentHooks& hooks) {
+  auto comm = MpiComm::world();
+  if (!comm) return tl::unexpected(comm.error());
+  const int status = run_agent(**comm, recorder, hooks);
+  // Peers may wait for this rank in a case for ever; nobody else would tell them.
+  if (status == 2) mpi_abort(status);
+  recorder.phase(Phase::finishing);
+  return status;
+}
+
+}  // namespace
+
+int agent_main(int argc, char** argv, const AgentHooks& hooks) {
+  if (argc > 1 && std::strcmp(argv[1], "--about") == 0) return about();
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return print(usage);
+  if (argc > 1) {
+    std::fputs(fmt::format("muster-rank: unknown argument \"{}\"\n{}", printable_line(argv[1]), usage).c_str(), stderr);
+    return 3;
+  }
+  auto recorder = FlightRecorder::create(recorder_folder(), tag_of_launch());
+  if (!recorder) return complain(recorder.error());
+  const LaunchedBy launcher = launched_by();
+  (*recorder)->place(launcher.rank, launcher.world_size);
+  (*recorder)->stamp_signals();
+  fill_local_rank(launcher.local_rank);
+  if (hooks.at != nullptr) hooks.at("before_mpi", launcher.rank);
+
+  if (auto started = mpi_start(argc, argv); !started) return complain(started.error());
+  (*recorder)->stamp_signals();
+  (*recorder)->note_shared_memory();
+  const auto status = serve(**recorder, hooks);
+  const auto finished = mpi_finish();
+  if (!status) return complain(status.error());
+  if (!finished) return complain(finished.error());
+  (*recorder)->phase(Phase::finished);
+  return *status;
+}
+
+}  // namespace muster

@@ -1,0 +1,152 @@
+// What can be measured on this node, and why the rest can't. Starts nothing but the launcher's version question
+// and the agent's description of itself.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app/load.hpp"
+#include "app/options.hpp"
+#include "app/site.hpp"
+#include "base/loop.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "model/json.hpp"
+#include "run/flight_recorder.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+enum class Health { good, limited, bad };
+
+struct Line {
+  std::string subject;
+  Health health = Health::good;
+  std::string says;
+  std::string remedy;
+};
+
+std::string_view word(Health health) {
+  switch (health) {
+    case Health::good:
+      return "ok";
+    case Health::limited:
+      return "limited";
+    case Health::bad:
+      return "bad";
+  }
+  return "?";
+}
+
+Line topology_line() {
+  const auto topology = read_topology();
+  if (!topology) return {"topology", Health::bad, to_string(topology.error()), "hwloc can't read this machine"};
+  return {"topology", Health::good,
+          fmt::format("{}; {} cores, {} CPUs, {} NUMA domains, {:.1f} GiB", topology->cpu_model, topology->cores,
+                      topology->cpus, topology->numa_domains, static_cast<double>(topology->memory_bytes) / (1u << 30)),
+          ""};
+}
+
+std::string limit_text(rlim_t value, bool is_bytes) {
+  if (value == RLIM_INFINITY) return "unlimited";
+  return is_bytes ? format_bytes({value}) : std::to_string(value);
+}
+
+Line limit_line(const char* name, int which, rlim_t wanted, bool is_bytes, const char* why) {
+  rlimit limit{};
+  if (getrlimit(static_cast<__rlimit_resource>(which), &limit) != 0) return {name, Health::bad, "can't be read", ""};
+  const bool is_enough = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted;
+  return {name, is_enough ? Health::good : Health::limited, limit_text(limit.rlim_cur, is_bytes), is_enough ? "" : why};
+}
+
+Line folder_line(const char* name, const fs::path& folder) {
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    return {name, Health::bad, folder.string() + " can't be written", "set MUSTER_RECORDER_FOLDER to a local folder"};
+  return {name, Health::good, folder.string(), ""};
+}
+
+Line shell_line_of(const LauncherSpec& launcher) {
+  const auto name = std::string("launcher ") + std::string(launcher.name);
+  auto identity = identify(launcher);
+  if (!identity) return {name, Health::limited, identity.error().what, ""};
+  if (launcher.program.empty()) return {name, Health::good, "always there; one rank", ""};
+  return {name, Health::good, fmt::format("{} ({})", identity->banner, identity->path), ""};
+}
+
+/// Does the agent belong to the MPI that the launcher starts?
+Line agent_line(const LauncherSpec& launcher, const std::string& chosen) {
+  const auto name = fmt::format("agent for {}", launcher.name);
+  const auto identity = identify(launcher);
+  if (!identity) return {name, Health::limited, "not looked for: the launcher is missing", ""};
+  const auto agent = find_agent(chosen, identity->flavor);
+  if (!agent) return {name, Health::bad, to_string(agent.error()), "build muster with the MPI of this machine"};
+  const auto asked = run_program({agent->string(), "--about"}, 10);
+  if (!asked || asked->timed_out || asked->end.shell_status() != 0)
+    return {name, Health::bad,
+            fmt::format("{} does not start: {}", agent->string(),
+                        asked ? printable_line(asked->err, 200) : asked.error().what),
+            "load the modules it was built with"};
+  const auto about = nlohmann::json::parse(asked->out, nullptr, false);
+  if (!about.is_object()) return {name, Health::bad, "its --about could not be read", "build it again"};
+  const auto library = about.value("library", std::string("?"));
+  const auto flavor = about.value("mpi", std::string("?"));
+  if (!identity->flavor.empty() && flavor != identity->flavor)
+    return {name, Health::bad, fmt::format("built for {}, but {} starts {}", library, launcher.name, identity->banner),
+            fmt::format("build muster-rank-{}", identity->flavor)};
+  return {name, Health::good, fmt::format("{} ({})", agent->string(), printable_line(library, 60)), ""};
+}
+
+Line device_line(const char* name, const char* path, const char* what) {
+  if (access(path, F_OK) != 0) return {name, Health::limited, fmt::format("none: {} is absent", path), ""};
+  if (access(path, R_OK | W_OK) != 0)
+    return {name, Health::bad, fmt::format("{} is there but may not be opened", path),
+            fmt::format("ask for the group that owns {}", path)};
+  return {name, Health::good, fmt::format("{} ({})", path, what), ""};
+}
+
+std::vector<Line> examine(const DoctorOptions& options) {
+  std::vector<Line> all;
+  all.push_back({"muster", Health::good, MUSTER_VERSION, ""});
+  all.push_back(topology_line());
+  for (const auto* launcher : all_launchers()) all.push_back(shell_line_of(*launcher));
+  for (const auto* launcher : all_launchers()) all.push_back(agent_line(*launcher, options.site.agent));
+  all.push_back(folder_line("flight recorders", recorder_folder()));
+  all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,
+                           "InfiniBand and GPU transports lock memory; ask for \"ulimit -l unlimited\""));
+  all.push_back(limit_line("open files", RLIMIT_NOFILE, 1024, false, "large jobs need more; see ulimit -n"));
+  all.push_back(limit_line("stack", RLIMIT_STACK, 1u << 20, true, "raise it with ulimit -s"));
+  all.push_back(device_line("NVIDIA driver", "/dev/nvidiactl", "kernel driver"));
+  all.push_back(device_line("AMD driver", "/dev/kfd", "kernel driver"));
+  return all;
+}
+
+void print(const std::vector<Line>& all) {
+  std::size_t width = 0;
+  for (const auto& line : all) width = std::max(width, line.subject.size());
+  for (const auto& line : all) {
+    fmt::print("{:<7}  {:<{}}  {}\n", word(line.health), line.subject, width, printable_line(line.says));
+    if (!line.remedy.empty()) fmt::print("{:<7}  {:<{}}  -> {}\n", "", "", width, line.remedy);
+  }
+}
+
+void print_json(const std::vector<Line>& all) {
+  auto list = nlohmann::json::array();
+  for (const auto& line : all)
+    list.push_back(
+        {{"subject", line.subject}, {"health", word(line.health)}, {"says", line.says}, {"remedy", line.remedy}});
+  fmt::print("{}\n", dump(list, 1));
+}
+
+}  // namespace
+
+int doctor_command(const DoctorOptions& options) {
+  const auto all = examine(options);
+  options.json ? print_json(all) : print(all);
+  for (const auto& line : all)
+    if (line.health == Health::bad) return 2;
+  return 0;
+}
+
+}  // namespace muster

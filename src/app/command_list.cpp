@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "app/load.hpp"
+#include "app/options.hpp"
+#include "base/text.hpp"
+#include "model/json.hpp"
+#include "muster/probe.hpp"
+#include "muster/reporter.hpp"
+#include "run/select.hpp"
+
+namespace muster {
+
+namespace {
+
+using nlohmann::json;
+
+/// Rows of equal columns: as a table for people, as objects for programs.
+struct Table {
+  std::vector<std::string> keys;
+  std::vector<std::vector<std::string>> rows;
+
+  void print() const {
+    std::vector<std::size_t> widths(keys.size(), 0);
+    for (const auto& row : rows)
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (const auto& row : rows) {
+      std::string line;
+      for (std::size_t i = 0; i < row.size(); ++i)
+        line += i + 1 < row.size() ? fmt::format("{:<{}}  ", row[i], widths[i]) : row[i];
+      fmt::print("{}\n", trim(line));
+    }
+  }
+  void print_json() const {
+    auto list = json::array();
+    for (const auto& row : rows) {
+      json object;
+      for (std::size_t i = 0; i < row.size(); ++i) object[keys[i]] = row[i];
+      list.push_back(std::move(object));
+    }
+    fmt::print("{}\n", dump(list, 1));
+  }
+};
+
+Table probes() {
+  Table table{{"name", "summary"}, {}};
+  for (const auto* probe : all_probes()) table.rows.push_back({std::string(probe->name), std::string(probe->summary)});
+  return table;
+}
+
+Table launchers() {
+  Table table{{"name", "summary"}, {}};
+  for (const auto* one : all_launchers()) table.rows.push_back({std::string(one->name), std::string(one->summary)});
+  return table;
+}
+
+Table reporters() {
+  Table table{{"name", "summary"}, {}};
+  for (const auto* one : all_reporters()) table.rows.push_back({std::string(one->name), std::string(one->summary)});
+  return table;
+}
+
+/// What can be set and what is measured: parameters, metrics and labels of one probe.
+Table metrics(const ProbeSpec& probe) {
+  Table table{{"kind", "name", "of", "detail", "help"}, {}};
+  for (const auto& metric : probe.metrics)
+    table.rows.push_back({"metric", std::string(metric.name), std::string(metric.unit),
+                          std::string(to_string(metric.better)) + " is better", std::string(metric.help)});
+  for (auto& row : table.rows)
+    if (row[3] == "neither is better") row[3] = "no direction";
+  for (const auto& label : probe.labels)
+    table.rows.push_back({"label", std::string(label.name), "", "", std::string(label.help)});
+  for (const auto& param : probe.params)
+    table.rows.push_back({"param", std::string(param.name), std::string(to_string(param.type)),
+                          param.default_text ? fmt::format("default {}", *param.default_text) : "required",
+                          std::string(param.help)});
+  return table;
+}
+
+Table systems(const Loaded& loaded) {
+  Table table{{"name", "partitions", "file"}, {}};
+  for (const auto& system : loaded.systems) {
+    std::vector<std::string> partitions;
+    for (const auto& partition : system.partitions) partitions.push_back(partition.name);
+    table.rows.push_back({system.name, join(partitions, ","), system.file});
+  }
+  return table;
+}
+
+int show(const Table& table, bool as_json) {
+  as_json ? table.print_json() : table.print();
+  return 0;
+}
+
+int list_metrics(const ListOptions& options) {
+  if (const auto* probe = find_probe(options.metrics)) return show(metrics(*probe), options.json);
+  std::vector<std::string> known;
+  for (const auto* probe : all_probes()) known.emplace_back(probe->name);
+  return usage_error({ErrorKind::usage, "--metrics",
+                      fmt::format("unknown probe \"{}\"{}", options.metrics, suggestion(options.metrics, known))});
+}
+
+/// Selected as for a run, but without asking the machine anything.
+Result<std::vector<const Check*>> selected(const Loaded& loaded, const ChooseOptions& choose) {
+  SelectOptions select;
+  select.names = choose.names;
+  select.tags = choose.tags;
+  select.excludes = choose.excludes;
+  return select_checks(loaded.checks, select);
+}
+
+int list_checks(const ListOptions& options, const Loaded& loaded) {
+  const auto checks = selected(loaded, options.choose);
+  if (!checks) return usage_error(checks.error());
+  Table table{{"name", "probe", "tags", "place", "summary"}, {}};
+  for (const auto* check : *checks)
+    table.rows.push_back({check->name, check->probe, join(check->tags, ","), check->place, check->summary});
+  if (options.json) return show(table, true);
+  for (auto& row : table.rows) row.erase(row.begin() + 3);
+  return show(table, false);
+}
+
+}  // namespace
+
+int list_command(const ListOptions& options) {
+  if (options.probes) return show(probes(), options.json);
+  if (options.launchers) return show(launchers(), options.json);
+  if (options.reporters) return show(reporters(), options.json);
+  if (!options.metrics.empty()) return list_metrics(options);
+  const auto loaded = load(options.choose.paths);
+  if (!loaded.diagnostics.ok()) {
+    print_errors(loaded.diagnostics.errors);
+    return exit_usage;
+  }
+  if (options.systems) return show(systems(loaded), options.json);
+  return list_checks(options, loaded);
+}
+
+}  // namespace muster

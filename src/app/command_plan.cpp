@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/load.hpp"
+#include "app/options.hpp"
+#include "app/prepare.hpp"
+#include "base/hostlist.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "model/json.hpp"
+#include "run/messages.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+/// The command that would be run; what is chosen at the start of a launch stands as <word>.
+LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
+  AgentCommand agent;
+  agent.argv = prepared.found.wrapper;
+  agent.argv.push_back(prepared.found.agent.string());
+  agent.env = {{env_tag, "<tag>"},
+               {env_wire, "<host:port>"},
+               {env_token, "<token>"},
+               {env_proof, "<proof>"},
+               {env_world, std::to_string(shape.ranks())}};
+  agent.env.insert(agent.env.end(), prepared.found.environment.begin(), prepared.found.environment.end());
+  return prepared.found.launcher->command(prepared.found.identity, shape, agent, prepared.found.launcher_options);
+}
+
+std::string shape_text(const JobShape& shape) {
+  const auto nodes = shape.nodes.empty() ? host_name() : compress_hostlist(shape.nodes);
+  return fmt::format("{} rank{} on {} node{} ({})", shape.ranks(), shape.ranks() == 1 ? "" : "s", shape.node_count(),
+                     shape.node_count() == 1 ? "" : "s", nodes);
+}
+
+void print_case(const Case& item) {
+  std::string line = fmt::format("    {}", item.id);
+  for (const auto& name : item.swept) line += fmt::format(" {}={}", name, to_string(item.params.values().at(name)));
+  fmt::print("{}  timeout {}  {}\n", line, format_duration(item.timeout), printable_line(item.summary));
+}
+
+void print_launch(const Prepared& prepared, const PlannedLaunch& launch, std::size_t number) {
+  fmt::print("launch {}: {}, {} item{}\n", number, shape_text(launch.shape), launch.items.size(),
+             launch.items.size() == 1 ? "" : "s");
+  fmt::print("  {}\n", shell_line(command_of(prepared, launch.shape).argv));
+  for (const auto& item : launch.items)
+    if (item.repetition == 1) print_case(prepared.plan.cases[static_cast<std::size_t>(item.case_index)]);
+}
+
+int print_json(const Prepared& prepared) {
+  auto json = to_json(prepared.plan);
+  json["commands"] = nlohmann::json::array();
+  for (const auto& launch : prepared.plan.launches) json["commands"].push_back(command_of(prepared, launch.shape).argv);
+  fmt::print("{}\n", dump(json, 1));
+  return 0;
+}
+
+}  // namespace
+
+int plan_command(const RunOptions& options) {
+  auto dry = options;
+  dry.dry_run = true;
+  const auto prepared = prepare(dry);
+  if (!prepared) return exit_usage;
+  const auto& plan = prepared->plan;
+  if (options.json) return print_json(*prepared);
+  const auto launcher =
+      prepared->found.identity.banner.empty() ? std::string() : " (" + prepared->found.identity.banner + ")";
+  fmt::print("system {}, launcher {}{}: {} case{} x {} in {} launch{}\n", plan.system, plan.launcher, launcher,
+             plan.cases.size(), plan.cases.size() == 1 ? "" : "s", plan.repeat, plan.launches.size(),
+             plan.launches.size() == 1 ? "" : "es");
+  for (std::size_t i = 0; i < plan.launches.size(); ++i) print_launch(*prepared, plan.launches[i], i + 1);
+  for (const auto& item : plan.cases)
+    for (const auto& finding : item.unable)
+      fmt::print("{} {}: {}\n", to_string(finding.verdict), item.id, printable_line(finding.reason));
+  return 0;
+}
+
+}  // namespace muster

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/load.hpp"
+#include "app/options.hpp"
+#include "app/outputs.hpp"
+#include "base/text.hpp"
+#include "model/json.hpp"
+#include "run/spool.hpp"
+
+namespace muster {
+
+namespace {
+
+/// A run is named by its folder, by a report.json, or by the id at the end of a folder in muster-runs.
+fs::path find_run(const std::string& name) {
+  std::error_code ignored;
+  if (fs::exists(name, ignored)) return name;
+  const fs::path runs = "muster-runs";
+  if (fs::exists(runs / name, ignored)) return runs / name;
+  for (const auto& entry : fs::directory_iterator(runs, ignored)) {
+    const auto folder = entry.path().filename().string();
+    if (folder.size() > name.size() &&
+        folder.compare(folder.size() - name.size() - 1, std::string::npos, "-" + name) == 0)
+      return entry.path();
+  }
+  return {};
+}
+
+Result<RunReport> read_report(const fs::path& file) {
+  const auto text = read_file(file);
+  if (!text) return tl::unexpected(text.error());
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  if (json.is_discarded()) return fail(ErrorKind::file, file.string(), "is not valid JSON");
+  auto report = run_report_from_json(json);
+  if (!report) return fail(ErrorKind::file, file.string(), to_string(report.error()));
+  return report;
+}
+
+Result<RunReport> read_run(const std::string& name) {
+  const auto path = find_run(name);
+  if (path.empty())
+    return fail(ErrorKind::usage, name, "no such run; give a folder of muster-runs, a report.json, or the id of a run");
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return read_report(path);
+  if (fs::exists(path / "report.json", ignored)) return read_report(path / "report.json");
+  if (fs::exists(path / "spool", ignored)) return salvage(path / "spool");
+  return fail(ErrorKind::file, path.string(), "holds neither report.json nor spool");
+}
+
+}  // namespace
+
+int show_command(const ShowOptions& options) {
+  auto report = read_run(options.run);
+  if (!report) return usage_error(report.error());
+  auto outputs = Outputs::open(options.reports, options.color, options.quiet, {});
+  if (!outputs) return usage_error(outputs.error());
+  replay(*report, outputs->sinks());
+  const auto errors = outputs->commit();
+  for (const auto& error : errors) fmt::print(stderr, "muster: {}\n", printable_line(to_string(error), 2000));
+  return errors.empty() ? 0 : 2;
+}
+
+}  // namespace muster

@@ -1,0 +1,120 @@
+#include "app/load.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <regex>
+#include <set>
+
+#include "base/text.hpp"
+#include "muster/probe.hpp"
+
+namespace muster {
+
+namespace {
+
+std::string matching_environment(const SystemProfile& system) {
+  if (system.detect_env.empty()) return "";
+  const char* value = std::getenv(system.detect_env.c_str());
+  if (value == nullptr) return "";
+  if (system.detect_value.empty()) return value;
+  return std::regex_search(value, std::regex(system.detect_value)) ? value : "";
+}
+
+void take_system(std::string_view text, const std::string& file, Loaded& loaded) {
+  const auto before = loaded.diagnostics.errors.size();
+  auto system = parse_system(text, file, loaded.diagnostics);
+  if (loaded.diagnostics.errors.size() == before) loaded.systems.push_back(std::move(system));
+}
+
+void take_file(const fs::path& path, Loaded& loaded) {
+  auto text = read_file(path, 16u << 20);
+  if (!text) {
+    loaded.diagnostics.errors.push_back(text.error());
+    return;
+  }
+  const auto name = path.string();
+  if (is_system_document(*text)) return take_system(*text, name, loaded);
+  auto checks = parse_checks(*text, name, all_probes(), loaded.diagnostics);
+  for (auto& check : checks) loaded.checks.push_back(std::move(check));
+}
+
+void take_shipped_systems(Loaded& loaded) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(shipped_checks() / "systems", ignored))
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files)
+    if (auto text = read_file(file)) take_system(*text, file.string(), loaded);
+}
+
+void reject_duplicates(Loaded& loaded) {
+  std::map<std::string, std::string> seen;
+  for (const auto& check : loaded.checks) {
+    const auto [at, is_new] = seen.emplace(check.name, check.place);
+    if (!is_new)
+      loaded.diagnostics.errors.push_back(
+          {ErrorKind::file, check.place,
+           fmt::format("check {} is already defined at {}; give one of them another name", check.name, at->second)});
+  }
+}
+
+}  // namespace
+
+fs::path shipped_checks() {
+  if (const char* folder = std::getenv("MUSTER_CHECKS"); folder != nullptr && *folder != '\0') return folder;
+  const auto prefix = own_executable().parent_path().parent_path();
+  std::error_code ignored;
+  for (const auto& candidate : {prefix / "share" / "muster" / "checks", fs::path(MUSTER_SOURCE_CHECKS)})
+    if (fs::is_directory(candidate, ignored)) return candidate;
+  return prefix / "share" / "muster" / "checks";
+}
+
+Loaded load(const std::vector<std::string>& paths) {
+  Loaded loaded;
+  take_shipped_systems(loaded);
+  const auto where = paths.empty() ? std::vector<std::string>{shipped_checks().string()} : paths;
+  const auto files = find_check_files(where);
+  if (!files) {
+    loaded.diagnostics.errors.push_back(files.error());
+    return loaded;
+  }
+  for (const auto& file : *files) take_file(file, loaded);
+  reject_duplicates(loaded);
+  for (const auto& system : loaded.systems)
+    check_references(system, loaded.checks, all_probes(), paths.empty(), loaded.diagnostics);
+  return loaded;
+}
+
+Result<SystemProfile> choose_system(const std::vector<SystemProfile>& systems, const std::string& name) {
+  const auto wanted = name.substr(0, name.find(':'));
+  std::vector<std::string> known;
+  const SystemProfile* fallback = nullptr;
+  for (const auto& system : systems) {
+    known.push_back(system.name);
+    if (wanted.empty() ? !matching_environment(system).empty() : system.name == wanted) return system;
+    if (system.name == "generic") fallback = &system;
+  }
+  if (!wanted.empty())
+    return fail(ErrorKind::usage, "--system",
+                fmt::format("unknown system \"{}\"{}", wanted, suggestion(wanted, known)));
+  if (fallback != nullptr) return *fallback;
+  // Without any profile: a machine nobody described.
+  SystemProfile plain;
+  plain.name = "generic";
+  plain.partitions.emplace_back();
+  plain.partitions.back().name = "default";
+  return plain;
+}
+
+void print_errors(const std::vector<Error>& errors) {
+  for (const auto& error : errors) fmt::print(stderr, "{}\n", printable_line(to_string(error), 2000));
+}
+
+int usage_error(const Error& error) {
+  fmt::print(stderr, "muster: {}\n", printable_line(to_string(error), 2000));
+  return exit_usage;
+}
+
+}  // namespace muster

@@ -1,0 +1,35 @@
+/// Reads the checks and profiles that a command works on, and says what is wrong with them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "config/config.hpp"
+#include "model/check.hpp"
+
+namespace muster {
+
+/// Exit statuses of the driver; see docs/runner.md.
+inline constexpr int exit_usage = 3;
+
+/// Folder of the checks that come with muster: $MUSTER_CHECKS, <prefix>/share/muster/checks, or the source tree.
+[[nodiscard]] fs::path shipped_checks();
+
+struct Loaded {
+  std::vector<Check> checks;
+  std::vector<SystemProfile> systems;  ///< shipped ones and those among the paths
+  Diagnostics diagnostics;
+};
+
+/// Without paths: the shipped checks. Files that are profiles are taken as such. Every problem is in diagnostics.
+[[nodiscard]] Loaded load(const std::vector<std::string>& paths);
+
+/// The profile `name` (empty: the one whose detection matches, else `generic`).
+[[nodiscard]] Result<SystemProfile> choose_system(const std::vector<SystemProfile>& systems, const std::string& name);
+
+/// Prints errors to standard error, one a line.
+void print_errors(const std::vector<Error>& errors);
+int usage_error(const Error& error);
+
+}  // namespace muster

@@ -1,0 +1,5 @@
+#include "app/agent_main.hpp"
+
+int main(int argc, char** argv) {
+  return muster::agent_main(argc, argv, {});
+}

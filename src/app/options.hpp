@@ -1,0 +1,89 @@
+/// What the command line says, as plain values; cli.cpp fills them, the commands read them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/launcher.hpp"
+
+namespace muster {
+
+/// Which checks, and how they are varied.
+struct ChooseOptions {
+  std::vector<std::string> paths;
+  std::vector<std::string> names;
+  std::vector<std::string> tags;
+  std::vector<std::string> excludes;
+  std::vector<std::string> settings;
+  std::string timeout;
+  int repeat = 1;
+};
+
+/// Where they run.
+struct SiteOptions {
+  std::string system;
+  std::string environment;
+  std::string launcher;
+  std::string nodes;
+  std::optional<int> ranks_per_node;
+  Argv launcher_options;
+  std::string agent;
+};
+
+struct RunOptions {
+  ChooseOptions choose;
+  SiteOptions site;
+  int max_failures = 0;
+  std::vector<std::string> reports;
+  std::string output = "muster-runs";
+  bool quiet = false;
+  bool dry_run = false;
+  bool json = false;  ///< of `muster plan`
+  std::string color = "auto";
+  Argv command_line;
+};
+
+struct ListOptions {
+  ChooseOptions choose;
+  bool probes = false;
+  std::string metrics;  ///< probe
+  bool launchers = false;
+  bool reporters = false;
+  bool systems = false;
+  bool json = false;
+};
+
+struct LintOptions {
+  std::vector<std::string> paths;
+};
+
+struct ShowOptions {
+  std::string run;
+  std::vector<std::string> reports;
+  std::string color = "auto";
+  bool quiet = false;
+};
+
+struct DoctorOptions {
+  SiteOptions site;
+  bool json = false;
+};
+
+struct NodeOptions {
+  std::string tag;
+  double grace_s = 3;
+};
+
+// Each returns the exit status.
+int run_command(const RunOptions& options);
+int plan_command(const RunOptions& options);
+int list_command(const ListOptions& options);
+int lint_command(const LintOptions& options);
+int show_command(const ShowOptions& options);
+int doctor_command(const DoctorOptions& options);
+int node_autopsy_command(const NodeOptions& options);
+int node_clean_command(const NodeOptions& options);
+int node_inventory_command();
+
+}  // namespace muster

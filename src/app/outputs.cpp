@@ -1,0 +1,143 @@
+#include "app/outputs.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <iostream>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+int terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
+  return 80;
+}
+
+}  // namespace
+
+Result<ReporterOptions> terminal_options(const std::string& color, bool quiet) {
+  ReporterOptions options;
+  options.terminal = isatty(STDOUT_FILENO) != 0;
+  options.quiet = quiet;
+  if (options.terminal) options.width = terminal_width();
+  const char* term = std::getenv("TERM");
+  const bool is_dumb = term != nullptr && std::string_view(term) == "dumb";
+  if (is_dumb) options.terminal = false;
+  if (color == "always")
+    options.color = true;
+  else if (color == "auto")
+    options.color = options.terminal && !is_set("NO_COLOR");
+  else if (color != "never")
+    return fail(ErrorKind::usage, "--color", fmt::format("\"{}\" is not one of auto, always, never", color));
+  return options;
+}
+
+Result<void> Outputs::add(const std::string& wanted, const ReporterOptions& terminal, const fs::path& folder) {
+  const auto equals = wanted.find('=');
+  const auto format = wanted.substr(0, equals);
+  const auto* spec = find_reporter(format);
+  if (spec == nullptr) {
+    std::vector<std::string> known;
+    for (const auto* one : all_reporters()) known.emplace_back(one->name);
+    return fail(ErrorKind::usage, "--report",
+                fmt::format("unknown format \"{}\"{}", format, suggestion(format, known)));
+  }
+  auto name = equals == std::string::npos ? std::string(spec->file_name) : wanted.substr(equals + 1);
+  if (equals == std::string::npos && !name.empty()) name = folder.empty() ? "-" : (folder / name).string();
+  if (equals != std::string::npos && name.empty())
+    return fail(ErrorKind::usage, "--report", fmt::format("\"{}\" names no file; write {}=FILE", wanted, format));
+  One one;
+  one.format = format;
+  if (name.empty() || name == "-") {
+    one.reporter = spec->make(terminal);
+  } else {
+    auto file = AtomicFile::open(name);
+    if (!file) return fail(ErrorKind::usage, "--report", to_string(file.error()));
+    one.file = std::move(*file);
+    one.text = std::make_unique<std::ostringstream>();
+    one.reporter = spec->make({});
+  }
+  all_.push_back(std::move(one));
+  return {};
+}
+
+Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const std::string& color, bool quiet,
+                              const fs::path& folder) {
+  Outputs outputs;
+  const auto terminal = terminal_options(color, quiet);
+  if (!terminal) return tl::unexpected(terminal.error());
+  // The console has standard output, unless its text goes to a file or another report is sent there.
+  const auto is_console = [](const std::string& one) { return one.substr(0, one.find('=')) == "console"; };
+  const auto is_on_stdout = [](const std::string& one) {
+    return one == "console" || (one.size() > 2 && one.compare(one.size() - 2, 2, "=-") == 0);
+  };
+  if (std::count_if(wanted.begin(), wanted.end(), is_on_stdout) > 1)
+    return fail(ErrorKind::usage, "--report", "only one report can go to standard output; give the others files");
+  const bool takes_over = std::any_of(wanted.begin(), wanted.end(),
+                                      [&](const std::string& one) { return is_console(one) || is_on_stdout(one); });
+  std::vector<std::string> all;
+  if (!takes_over) all.emplace_back("console");
+  all.insert(all.end(), wanted.begin(), wanted.end());
+  if (!folder.empty()) all.push_back("json=" + (folder / "report.json").string());
+  std::vector<std::string> seen;
+  for (const auto& one : all) {
+    if (std::find(seen.begin(), seen.end(), one) != seen.end()) continue;
+    seen.push_back(one);
+    if (auto added = outputs.add(one, *terminal, folder); !added) return tl::unexpected(added.error());
+  }
+  return outputs;
+}
+
+std::vector<ReporterSink> Outputs::sinks() {
+  std::vector<ReporterSink> sinks;
+  for (auto& one : all_) sinks.push_back({one.reporter.get(), one.text ? one.text.get() : &std::cout});
+  return sinks;
+}
+
+std::vector<Error> Outputs::commit() {
+  std::vector<Error> errors;
+  for (auto& one : all_) {
+    if (!one.file) {
+      std::cout.flush();
+      if (!std::cout) errors.push_back({ErrorKind::system, "standard output", "could not be written"});
+      continue;
+    }
+    auto written = one.file->write(one.text->view());
+    if (written) written = one.file->commit();
+    if (!written) errors.push_back(written.error());
+  }
+  return errors;
+}
+
+std::vector<std::string> Outputs::files() const {
+  std::vector<std::string> names;
+  for (const auto& one : all_)
+    if (one.file) names.push_back(fmt::format("{}: {}", one.format, one.file->path().string()));
+  return names;
+}
+
+void replay(const RunReport& report, const std::vector<ReporterSink>& sinks) {
+  auto header = report;
+  header.cases.clear();
+  for (const auto& sink : sinks) {
+    sink.reporter->run_started(header, *sink.out);
+    for (const auto& result : report.cases) {
+      sink.reporter->case_started(result, *sink.out);
+      sink.reporter->case_finished(result, *sink.out);
+    }
+    sink.reporter->run_finished(report, *sink.out);
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,47 @@
+/// Reports that a command writes: which formats, and where to.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "muster/reporter.hpp"
+#include "run/session.hpp"
+
+namespace muster {
+
+class Outputs {
+ public:
+  /// `wanted`: FORMAT or FORMAT=FILE (`-`: standard output) as given with --report. The console is always there
+  /// unless its format is sent to a file; `folder` (may be empty) gets report.json and files without a name.
+  /// Every file is opened here: one that can't be written fails now, kind `usage`.
+  [[nodiscard]] static Result<Outputs> open(const std::vector<std::string>& wanted, const std::string& color,
+                                            bool quiet, const fs::path& folder);
+
+  [[nodiscard]] std::vector<ReporterSink> sinks();
+  /// Writes what the reporters produced. All are tried; the errors of those that failed.
+  [[nodiscard]] std::vector<Error> commit();
+  /// `json: results.json` for every file, for people.
+  [[nodiscard]] std::vector<std::string> files() const;
+
+ private:
+  struct One {
+    std::unique_ptr<Reporter> reporter;
+    std::string format;
+    std::optional<AtomicFile> file;            ///< nullopt: standard output
+    std::unique_ptr<std::ostringstream> text;  ///< with a file
+  };
+  [[nodiscard]] Result<void> add(const std::string& wanted, const ReporterOptions& terminal, const fs::path& folder);
+  std::vector<One> all_;
+};
+
+/// Colour and width for standard output: `auto` looks at the terminal, NO_COLOR and TERM=dumb.
+[[nodiscard]] Result<ReporterOptions> terminal_options(const std::string& color, bool quiet);
+
+/// Tells a finished report to reporters from beginning to end.
+void replay(const RunReport& report, const std::vector<ReporterSink>& sinks);
+
+}  // namespace muster

@@ -1,0 +1,39 @@
+/// Finds out where checks will run: launcher, agent, nodes and what the nodes have.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/options.hpp"
+#include "base/files.hpp"
+#include "model/plan.hpp"
+#include "muster/launcher.hpp"
+#include "run/select.hpp"
+
+namespace muster {
+
+struct SiteFound {
+  const LauncherSpec* launcher = nullptr;
+  LauncherIdentity identity;
+  std::optional<Error> no_launch;  ///< why nothing can be launched: launcher missing, agent missing
+  fs::path agent;
+  Argv launcher_options;
+  Argv wrapper;             ///< of the environment: in front of the agent
+  Environment environment;  ///< of the environment: for every rank
+  Site site;
+  std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< node, why
+};
+
+/// Fails with kind `usage` for what the command line got wrong: unknown launcher, bad host list.
+/// `ask_the_nodes`: whether nodes other than this one are asked for their cores (seconds when one is down).
+[[nodiscard]] Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& system, bool ask_the_nodes);
+
+/// The launcher as it describes itself; kind `launch` when it is missing or unknown.
+[[nodiscard]] Result<LauncherIdentity> identify(const LauncherSpec& launcher);
+/// muster-rank for that launcher: --agent, $MUSTER_AGENT, muster-rank-<flavor>, muster-rank beside muster or in
+/// ../libexec/muster. Kind `launch` when there is none.
+[[nodiscard]] Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor);
+
+}  // namespace muster

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/files.hpp"
+
+namespace muster {
+
+namespace {
+
+/// 0, or the errno of the write that failed. Interrupted and partial writes are carried on.
+int write_all_at(int descriptor, std::span<const std::byte> bytes, std::uint64_t at) {
+  while (!bytes.empty()) {
+    const auto written = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    at += static_cast<std::uint64_t>(written);
+  }
+  return 0;
+}
+
+/// 0, or the errno. The file keeps its logical size; a file system that can't set room aside simply has no reserve.
+int set_aside(int descriptor, std::uint64_t from, std::uint64_t bytes) {
+  int status = 0;
+  do status = ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from), static_cast<off_t>(bytes));
+  while (status != 0 && errno == EINTR);
+  return status == 0 || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL ? 0 : errno;
+}
+
+}  // namespace
+
+Result<AppendFile> AppendFile::create(const fs::path& path, std::size_t reserve) {
+  AppendFile file;
+  file.path_ = path;
+  file.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file.descriptor_ < 0)
+    return fail(ErrorKind::system, path.string(), fmt::format("can't be written: {}", std::strerror(errno)));
+  if (auto reserved = file.reserve(reserve); !reserved) {
+    file.release_reserve();  // some file systems keep the part that fitted
+    return tl::unexpected(reserved.error());
+  }
+  return file;
+}
+
+AppendFile::AppendFile(AppendFile&& other) noexcept {
+  *this = std::move(other);
+}
+
+AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
+  if (this == &other) return *this;
+  if (descriptor_ >= 0) ::close(descriptor_);
+  path_ = std::move(other.path_);
+  descriptor_ = std::exchange(other.descriptor_, -1);
+  size_ = other.size_;
+  reserved_to_ = other.reserved_to_;
+  return *this;
+}
+
+AppendFile::~AppendFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<void> AppendFile::append(std::span<const std::byte> bytes) {
+  const int error = write_all_at(descriptor_, bytes, size_);
+  if (error == 0) {
+    size_ += bytes.size();
+    return {};
+  }
+  // What was written of it goes again, so that readers find whole records only; with it goes all room beyond the
+  // end, which is taken back at once. Should either fail, the next record is still written at the right place.
+  if (::ftruncate(descriptor_, static_cast<off_t>(size_)) == 0 && reserved_to_ > size_ &&
+      set_aside(descriptor_, size_, reserved_to_ - size_) != 0)
+    reserved_to_ = size_;
+  return fail(ErrorKind::system, path_.string(), fmt::format("can't be written: {}", std::strerror(error)));
+}
+
+Result<void> AppendFile::reserve(std::size_t bytes) {
+  if (bytes == 0) return {};
+  if (const int error = set_aside(descriptor_, size_, bytes); error != 0)
+    return fail(ErrorKind::system, path_.string(),
+                fmt::format("no room can be set aside for {} bytes: {}", bytes, std::strerror(error)));
+  reserved_to_ = std::max<std::uint64_t>(reserved_to_, size_ + bytes);
+  return {};
+}
+
+void AppendFile::release_reserve() {
+  reserved_to_ = size_;
+  if (::ftruncate(descriptor_, static_cast<off_t>(size_)) != 0) return;  // nothing depends on it
+}
+
+}  // namespace muster

@@ -1,0 +1,183 @@
+#include "base/files.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+tl::unexpected<Error> cant(const char* what, const fs::path& path, int error) {
+  return fail(ErrorKind::system, path.string(), fmt::format("{}: {}", what, std::strerror(error)));
+}
+
+/// 0, or the errno of the write that failed. Interrupted and partial writes are carried on.
+int write_all(int descriptor, const char* data, std::size_t size) {
+  while (size > 0) {
+    const auto written = ::write(descriptor, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    data += written;
+    size -= static_cast<std::size_t>(written);
+  }
+  return 0;
+}
+
+/// Where a symbolic link leads, also when nothing is there yet; anything else leads to itself.
+fs::path followed(fs::path path) {
+  std::error_code error;
+  for (int hops = 0; hops < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++hops)
+    path = path.parent_path() / fs::read_symlink(path, error);
+  return path;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const fs::path& path, std::size_t most) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return cant("can't be read", path, errno);
+  std::string text;
+  char buffer[1 << 16];
+  int error = 0;
+  for (;;) {
+    const auto count = ::read(descriptor, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) error = errno;
+    if (count <= 0 || text.size() + static_cast<std::size_t>(count) > most) {
+      if (count > 0) error = EFBIG;
+      break;
+    }
+    text.append(buffer, static_cast<std::size_t>(count));
+  }
+  ::close(descriptor);
+  if (error != 0) return cant("can't be read", path, error);
+  return text;
+}
+
+Result<AtomicFile> AtomicFile::open(const fs::path& path, unsigned mode) {
+  AtomicFile file;
+  file.path_ = path;
+  std::error_code error;
+  const auto status = fs::status(path, error);
+  if (!fs::status_known(status)) return cant("can't be written", path, error.value());
+  if (fs::is_directory(status)) return cant("can't be written", path, EISDIR);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    file.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    file.target_ = followed(path);
+    const auto name = fmt::format(".{}.{}.tmp", file.target_.filename().string().substr(0, 200), random_hex(4));
+    file.temporary_ = file.target_.parent_path() / name;
+    file.descriptor_ =
+        ::open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode));
+  }
+  if (file.descriptor_ < 0) {
+    const int cause = errno;
+    file.temporary_.clear();
+    return cant("can't be written", path, cause);
+  }
+  return file;
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept {
+  *this = std::move(other);
+}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  if (this == &other) return *this;
+  discard();
+  path_ = std::move(other.path_);
+  target_ = std::move(other.target_);
+  error_ = other.error_;
+  temporary_ = std::exchange(other.temporary_, fs::path());
+  descriptor_ = std::exchange(other.descriptor_, -1);
+  return *this;
+}
+
+AtomicFile::~AtomicFile() {
+  discard();
+}
+
+void AtomicFile::discard() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+Result<void> AtomicFile::write(std::string_view text) {
+  if (error_ == 0) error_ = write_all(descriptor_, text.data(), text.size());
+  if (error_ != 0) return cant("can't be written", path_, error_);
+  return {};
+}
+
+Result<void> AtomicFile::commit() {
+  int error = error_;
+  // A pipe or a terminal can't be synchronised, which is no loss.
+  if (error == 0 && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) error = errno;
+  if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0 && error == 0) error = errno;
+  if (error == 0 && !temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) error = errno;
+  if (error != 0) {
+    discard();
+    return cant("can't be written", path_, error);
+  }
+  temporary_.clear();
+  return {};
+}
+
+Result<void> write_file(const fs::path& path, std::string_view text, unsigned mode) {
+  auto file = AtomicFile::open(path, mode);
+  if (!file) return tl::unexpected(file.error());
+  if (auto written = file->write(text); !written) return written;
+  return file->commit();
+}
+
+Result<void> make_folder(const fs::path& given, unsigned mode) {
+  // `runs/today/` names the folder `today`.
+  const auto path = given.has_filename() ? given : given.parent_path();
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  if (error) return cant("can't be made", path.parent_path(), error.value());
+  if (::mkdir(path.c_str(), static_cast<mode_t>(mode)) == 0) return {};
+  const int made = errno;
+  if (made == EEXIST && fs::is_directory(path, error)) return {};
+  return cant("can't be made", path, made);
+}
+
+Result<void> replace_symlink(const fs::path& link, const fs::path& target) {
+  const auto beside = link.parent_path() / fmt::format(".{}.{}", link.filename().string(), random_hex(4));
+  if (::symlink(target.c_str(), beside.c_str()) != 0) return cant("can't be made", link, errno);
+  if (::rename(beside.c_str(), link.c_str()) == 0) return {};
+  const int error = errno;
+  ::unlink(beside.c_str());
+  return cant("can't be made", link, error);
+}
+
+fs::path find_program(std::string_view program) {
+  const auto may_run = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+  };
+  if (program.empty()) return {};
+  if (program.find('/') != std::string_view::npos) return may_run(program) ? fs::path(program) : fs::path();
+  const char* path = std::getenv("PATH");
+  for (const auto& folder : split(path != nullptr ? path : "/usr/bin:/bin", ':')) {
+    const auto candidate = fs::path(folder.empty() ? "." : folder) / program;
+    if (may_run(candidate)) return candidate;
+  }
+  return {};
+}
+
+fs::path own_executable() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored);
+}
+
+}  // namespace muster

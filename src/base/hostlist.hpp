@@ -1,0 +1,19 @@
+/// Slurm's host list grammar: `nid[001-004,007],login1`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/result.hpp"
+
+namespace muster {
+
+/// The hosts in order, duplicates kept. Rejects (kind `usage`, naming the column) what Slurm rejects and also
+/// unclosed brackets and open ranges. At most 65,536 hosts per range and 262,144 in all.
+[[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text);
+/// The shortest list in the same order; only the last number of a name collapses, as in Slurm.
+[[nodiscard]] std::string compress_hostlist(std::span<const std::string> hosts);
+
+}  // namespace muster

@@ -1,0 +1,181 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "base/loop_kept.hpp"
+
+namespace muster {
+
+namespace {
+
+class KeptConnection;
+
+// What the driver holds. Dropping it closes the connection.
+class TcpConnection final : public Listener::Connection {
+ public:
+  explicit TcpConnection(std::shared_ptr<KeptConnection> kept) : kept_(std::move(kept)) {}
+  ~TcpConnection() override;
+  void send(std::vector<std::byte> bytes) override;
+  void close() override;
+
+ private:
+  std::shared_ptr<KeptConnection> kept_;
+};
+
+class KeptConnection final : public Kept {
+ public:
+  using Kept::Kept;
+
+  bool accept(uv_stream_t* server) {
+    uv_tcp_init(&loop().uv, &tcp_);
+    opened(tcp_);
+    if (uv_accept(server, stream()) != 0) {
+      Kept::close(tcp_);
+      return false;
+    }
+    uv_tcp_nodelay(&tcp_, 1);
+    return true;
+  }
+
+  void read(const std::shared_ptr<TcpConnection>& owner) {
+    owner_ = owner;
+    uv_read_start(stream(), Loop::Implementation::lend_buffer, on_read);
+  }
+
+  void send(std::vector<std::byte> bytes) {
+    if (is_closing_ || !is_open(tcp_) || bytes.empty()) return;
+    auto write = std::make_unique<Write>();
+    write->bytes = std::move(bytes);
+    const uv_buf_t buffer =
+        uv_buf_init(reinterpret_cast<char*>(write->bytes.data()), static_cast<unsigned>(write->bytes.size()));
+    // libuv calls back in any case, also when the connection is closed; a failure shows in on_read too.
+    const auto written = [](uv_write_t* request, int) { delete reinterpret_cast<Write*>(request); };
+    if (uv_write(&write->request, stream(), &buffer, 1, written) == 0) (void)write.release();
+  }
+
+  // What was sent before still goes out.
+  void close_gently() {
+    if (is_closing_ || !is_open(tcp_)) return;
+    is_closing_ = true;
+    uv_read_stop(stream());
+    const auto shut = [](uv_shutdown_t* request, int) { Kept::of<KeptConnection>(request->handle)->abandon(); };
+    if (uv_stream_get_write_queue_size(stream()) == 0 || uv_shutdown(&shutdown_, stream(), shut) != 0) return abandon();
+    uv_unref(reinterpret_cast<uv_handle_t*>(&tcp_));
+  }
+
+  void abandon() override { Kept::close(tcp_); }
+
+ protected:
+  void forget() override {
+    const auto owner = owner_.lock();
+    if (!owner) return;
+    owner->on_bytes = nullptr;
+    owner->on_close = nullptr;
+  }
+
+ private:
+  struct Write {
+    uv_write_t request{};  // first: libuv hands its address back
+    std::vector<std::byte> bytes;
+  };
+
+  static void on_read(uv_stream_t* stream, ssize_t count, const uv_buf_t* buffer) {
+    const auto self = of<KeptConnection>(stream);
+    if (count == 0) return;
+    self->loop().turned();
+    const auto owner = self->owner_.lock();
+    if (count < 0) {
+      self->abandon();
+      if (!owner) return;
+      const auto act = std::move(owner->on_close);
+      if (act) act();
+    } else if (owner && owner->on_bytes) {
+      owner->on_bytes(std::as_bytes(std::span(buffer->base, static_cast<std::size_t>(count))));
+    }
+  }
+
+  uv_stream_t* stream() { return reinterpret_cast<uv_stream_t*>(&tcp_); }
+
+  uv_tcp_t tcp_{};
+  uv_shutdown_t shutdown_{};
+  bool is_closing_ = false;
+  std::weak_ptr<TcpConnection> owner_;
+};
+
+TcpConnection::~TcpConnection() {
+  kept_->close_gently();
+}
+void TcpConnection::send(std::vector<std::byte> bytes) {
+  kept_->send(std::move(bytes));
+}
+void TcpConnection::close() {
+  kept_->close_gently();
+}
+
+constexpr int backlog = 512;
+
+int port_of(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+}  // namespace
+
+struct Listener::Implementation final : Kept {
+  Implementation(Loop::Implementation& loop, std::function<void(std::shared_ptr<Connection>)> act)
+      : Kept(loop), act_(std::move(act)) {}
+
+  int open(const std::string& address) {
+    sockaddr_storage where{};
+    if (uv_ip4_addr(address.c_str(), 0, reinterpret_cast<sockaddr_in*>(&where)) != 0)
+      if (const int bad = uv_ip6_addr(address.c_str(), 0, reinterpret_cast<sockaddr_in6*>(&where)); bad != 0)
+        return bad;
+    uv_tcp_init(&loop().uv, &tcp_);
+    opened(tcp_);
+    int status = uv_tcp_bind(&tcp_, reinterpret_cast<const sockaddr*>(&where), 0);
+    if (status == 0) status = uv_listen(reinterpret_cast<uv_stream_t*>(&tcp_), backlog, on_connection);
+    int size = sizeof(where);
+    if (status == 0) status = uv_tcp_getsockname(&tcp_, reinterpret_cast<sockaddr*>(&where), &size);
+    if (status != 0) abandon();
+    port_ = port_of(where);
+    return status;
+  }
+  void abandon() override { close(tcp_); }
+
+  int port_ = 0;
+
+ protected:
+  void forget() override { act_ = nullptr; }
+
+ private:
+  static void on_connection(uv_stream_t* server, int status) {
+    const auto self = of<Implementation>(server);
+    if (status != 0) return;  // the caller gave up, or no descriptor is free: it may call again
+    self->loop().turned();
+    auto kept = std::make_shared<KeptConnection>(self->loop());
+    if (!kept->accept(server)) return;
+    const auto connection = std::make_shared<TcpConnection>(kept);
+    kept->read(connection);
+    self->act_(connection);
+  }
+
+  uv_tcp_t tcp_{};
+  std::function<void(std::shared_ptr<Connection>)> act_;
+};
+
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const std::string& address,
+                                                 std::function<void(std::shared_ptr<Connection>)> on_connection) {
+  auto implementation = std::make_shared<Implementation>(loop.implementation(), std::move(on_connection));
+  const int status = implementation->open(address);
+  if (status != 0) return fail(ErrorKind::system, address, std::string("can't listen there: ") + uv_strerror(status));
+  return std::make_unique<Listener>(std::move(implementation));
+}
+
+Listener::Listener(std::shared_ptr<Implementation> implementation) : implementation_(std::move(implementation)) {}
+Listener::~Listener() {
+  implementation_->abandon();
+}
+int Listener::port() const {
+  return implementation_->port_;
+}
+
+}  // namespace muster

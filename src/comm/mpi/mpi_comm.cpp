@@ -1,0 +1,180 @@
+#include "comm/mpi/mpi_comm.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mpi.h>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+/// Root of a collection that every rank gets.
+constexpr int everybody = -1;
+
+Result<void> checked(int code, const char* function) {
+  if (code == MPI_SUCCESS) return {};
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+  return fail(ErrorKind::system, function, length > 0 ? std::string(text, length) : "error " + std::to_string(code));
+}
+
+/// What one round of a piecewise collection moves: of rank r, counts[r] bytes that land at offsets[r].
+struct Round {
+  std::vector<int> counts;
+  std::vector<int> offsets;
+  int total = 0;
+};
+
+Round plan_round(const std::vector<std::uint64_t>& lengths, std::uint64_t done, std::uint64_t piece) {
+  Round round;
+  for (const std::uint64_t length : lengths) {
+    const std::uint64_t left = length > done ? length - done : 0;
+    round.offsets.push_back(round.total);
+    round.counts.push_back(static_cast<int>(std::min(left, piece)));
+    round.total += round.counts.back();
+  }
+  return round;
+}
+
+}  // namespace
+
+struct MpiComm::Handle {
+  MPI_Comm comm = MPI_COMM_NULL;
+};
+
+std::string_view mpi_flavor() {
+#if defined(OPEN_MPI)
+  return "openmpi";
+#elif defined(MPICH) || defined(MPICH_VERSION)
+  return "mpich";
+#else
+  return "other";
+#endif
+}
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "unknown MPI";
+  // MPICH adds its whole configure line by line; the first one says all that matters. Open MPI counts the final zero.
+  const std::string_view all(text);
+  return printable_line(trim(all.substr(0, all.find('\n'))), 200);
+}
+
+Result<void> mpi_start(int& argc, char**& argv) {
+  if (auto done = checked(MPI_Init(&argc, &argv), "MPI_Init"); !done) return done;
+  return checked(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+Result<void> mpi_finish() {
+  return checked(MPI_Finalize(), "MPI_Finalize");
+}
+
+void mpi_abort(int status) {
+  MPI_Abort(MPI_COMM_WORLD, status);
+  std::_Exit(status);
+}
+
+MpiComm::MpiComm(std::unique_ptr<Handle> handle, std::size_t most_bytes)
+    : handle_(std::move(handle)), most_bytes_(std::clamp<std::size_t>(most_bytes, 1, std::size_t{1} << 30)) {}
+
+Result<std::unique_ptr<MpiComm>> MpiComm::world(std::size_t most_bytes) {
+  auto handle = std::make_unique<Handle>();
+  // The duplicate inherits the error handler that mpi_start set.
+  if (auto done = checked(MPI_Comm_dup(MPI_COMM_WORLD, &handle->comm), "MPI_Comm_dup"); !done)
+    return tl::unexpected(done.error());
+  std::unique_ptr<MpiComm> made(new MpiComm(std::move(handle), most_bytes));
+  if (auto done = checked(MPI_Comm_rank(made->handle_->comm, &made->rank_), "MPI_Comm_rank"); !done)
+    return tl::unexpected(done.error());
+  if (auto done = checked(MPI_Comm_size(made->handle_->comm, &made->size_), "MPI_Comm_size"); !done)
+    return tl::unexpected(done.error());
+  return made;
+}
+
+MpiComm::~MpiComm() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (!finalized && handle_->comm != MPI_COMM_NULL) MPI_Comm_free(&handle_->comm);
+}
+
+Result<void> MpiComm::barrier() {
+  return checked(MPI_Barrier(handle_->comm), "MPI_Barrier");
+}
+
+Result<ByteVector> MpiComm::broadcast(std::span<const std::byte> bytes, int root) {
+  std::uint64_t length = bytes.size();
+  if (auto done = checked(MPI_Bcast(&length, 1, MPI_UINT64_T, root, handle_->comm), "MPI_Bcast"); !done)
+    return tl::unexpected(done.error());
+  ByteVector all(length);
+  if (rank_ == root) std::copy(bytes.begin(), bytes.end(), all.begin());
+  for (std::uint64_t at = 0; at < length; at += most_bytes_) {
+    const int piece = static_cast<int>(std::min<std::uint64_t>(most_bytes_, length - at));
+    if (auto done = checked(MPI_Bcast(all.data() + at, piece, MPI_BYTE, root, handle_->comm), "MPI_Bcast"); !done)
+      return tl::unexpected(done.error());
+  }
+  return all;
+}
+
+Result<std::vector<std::uint64_t>> MpiComm::lengths(std::uint64_t mine, int root) {
+  std::vector<std::uint64_t> all(root == everybody || rank_ == root ? static_cast<std::size_t>(size_) : 0);
+  const int code = root == everybody
+                       ? MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, handle_->comm)
+                       : MPI_Gather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, root, handle_->comm);
+  if (auto done = checked(code, "MPI_Gather of lengths"); !done) return tl::unexpected(done.error());
+  return all;
+}
+
+Result<std::vector<ByteVector>> MpiComm::collect(std::span<const std::byte> bytes, int root) {
+  auto sizes = lengths(bytes.size(), root);
+  if (!sizes) return tl::unexpected(sizes.error());
+  // All of one round must fit into an int on the receiving side.
+  const std::uint64_t piece = std::max<std::uint64_t>(1, most_bytes_ / static_cast<std::uint64_t>(size_));
+  std::uint64_t longest = bytes.size();
+  if (auto done = checked(MPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_UINT64_T, MPI_MAX, handle_->comm),
+                          "MPI_Allreduce of lengths");
+      !done)
+    return tl::unexpected(done.error());
+
+  std::vector<ByteVector> all(sizes->size());
+  for (std::size_t from = 0; from < all.size(); ++from) all[from].reserve((*sizes)[from]);
+  ByteVector arrived;
+  for (std::uint64_t at = 0; at < longest; at += piece) {
+    const Round round = plan_round(*sizes, at, piece);
+    arrived.resize(static_cast<std::size_t>(round.total));
+    const std::uint64_t left = bytes.size() > at ? bytes.size() - at : 0;
+    const std::byte* from = left > 0 ? bytes.data() + at : bytes.data();
+    const int count = static_cast<int>(std::min(left, piece));
+    const int code = root == everybody ? MPI_Allgatherv(from, count, MPI_BYTE, arrived.data(), round.counts.data(),
+                                                        round.offsets.data(), MPI_BYTE, handle_->comm)
+                                       : MPI_Gatherv(from, count, MPI_BYTE, arrived.data(), round.counts.data(),
+                                                     round.offsets.data(), MPI_BYTE, root, handle_->comm);
+    if (auto done = checked(code, "MPI_Gatherv"); !done) return tl::unexpected(done.error());
+    for (std::size_t source = 0; source < all.size(); ++source) {
+      const auto begin = arrived.begin() + round.offsets[source];
+      all[source].insert(all[source].end(), begin, begin + round.counts[source]);
+    }
+  }
+  return all;
+}
+
+Result<std::vector<ByteVector>> MpiComm::gather(std::span<const std::byte> bytes, int root) {
+  return collect(bytes, root);
+}
+
+Result<std::vector<ByteVector>> MpiComm::all_gather(std::span<const std::byte> bytes) {
+  return collect(bytes, everybody);
+}
+
+Result<bool> MpiComm::all_true(bool mine) {
+  int agreed = mine ? 1 : 0;
+  if (auto done = checked(MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, handle_->comm), "MPI_Allreduce");
+      !done)
+    return tl::unexpected(done.error());
+  return agreed == 1;
+}
+
+}  // namespace muster

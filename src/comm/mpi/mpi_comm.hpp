@@ -1,0 +1,53 @@
+/// The only door to MPI. This header names no MPI type, so that who includes it needs no <mpi.h>.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "muster/comm.hpp"
+
+namespace muster {
+
+/// Which MPI this was compiled against: `openmpi`, `mpich` or `other`.
+[[nodiscard]] std::string_view mpi_flavor();
+/// What the library says of itself, on one line. May be called before mpi_start.
+[[nodiscard]] std::string mpi_library();
+
+/// MPI_Init. From here on the MPI library returns errors instead of ending the process.
+[[nodiscard]] Result<void> mpi_start(int& argc, char**& argv);
+/// MPI_Finalize. Collective.
+[[nodiscard]] Result<void> mpi_finish();
+/// MPI_Abort: ends all ranks of the job. For the agent's main alone.
+[[noreturn]] void mpi_abort(int status);
+
+/// All ranks of MPI_COMM_WORLD, on a communicator of its own, so that no message of a probe can meet ours.
+class MpiComm final : public Comm {
+ public:
+  /// Collective. Longer messages than `most_bytes` travel in pieces: MPI counts in int.
+  [[nodiscard]] static Result<std::unique_ptr<MpiComm>> world(std::size_t most_bytes = std::size_t{1} << 30);
+  ~MpiComm() override;  ///< collective
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] std::string library() const override { return mpi_library(); }
+
+  [[nodiscard]] Result<void> barrier() override;
+  [[nodiscard]] Result<ByteVector> broadcast(std::span<const std::byte> bytes, int root) override;
+  [[nodiscard]] Result<std::vector<ByteVector>> gather(std::span<const std::byte> bytes, int root) override;
+  [[nodiscard]] Result<std::vector<ByteVector>> all_gather(std::span<const std::byte> bytes) override;
+  [[nodiscard]] Result<bool> all_true(bool mine) override;
+
+ private:
+  struct Handle;  // MPI_Comm
+  MpiComm(std::unique_ptr<Handle> handle, std::size_t most_bytes);
+  [[nodiscard]] Result<std::vector<ByteVector>> collect(std::span<const std::byte> bytes, int root);
+  [[nodiscard]] Result<std::vector<std::uint64_t>> lengths(std::uint64_t mine, int root);
+  std::unique_ptr<Handle> handle_;
+  std::size_t most_bytes_;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace muster

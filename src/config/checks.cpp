@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "config/config.hpp"
+#include "config/expectations.hpp"
+#include "config/param_values.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr double most_ranks_per_node = 65'536;
+constexpr double most_nodes = 1'000'000;
+constexpr double longest_timeout_s = 7 * 86'400;
+constexpr std::string_view ranks_wanted =
+    "\"one-per-node\", \"one-per-core\", \"one-per-numa\", \"one-per-gpu\" or { per_node = 4 }";
+
+class CheckReader {
+ public:
+  CheckReader(const Entry& entry, std::span<const ProbeSpec* const> probes, Complaints& complaints)
+      : entry_(entry),
+        probes_(probes),
+        fields_(entry.value, entry.at, fmt::format("[check.{}]", printable_line(entry.key, 60)), complaints) {
+    check_.name = entry.key;
+  }
+
+  Check read(const std::string& file) {
+    check_.file = file;
+    check_.place = fmt::format("{}:{}", file, entry_.at.line);
+    const auto* probe = read_probe();
+    check_.summary = fields_.text("summary").value_or(probe == nullptr ? "" : std::string(probe->summary));
+    read_tags();
+    read_ranks();
+    check_.min_nodes = fields_.integer("nodes", {1, most_nodes}).value_or(1);
+    read_timeout();
+    if (probe != nullptr) {
+      read_params(fields_, *probe, check_);
+      read_metrics(*probe);
+      read_expectations(fields_, *probe, check_);
+    } else {
+      // What they may hold depends on the probe, which is unknown.
+      for (const auto* key : {"params", "sweep", "metrics", "expect"}) (void)fields_.find(key);
+    }
+    fields_.finish();
+    return std::move(check_);
+  }
+
+ private:
+  const ProbeSpec* read_probe() {
+    const auto* entry = fields_.need("probe", "probe = \"hello\"");
+    const auto name = entry == nullptr ? std::nullopt : fields_.text("probe");
+    if (!name) return nullptr;
+    check_.probe = *name;
+    std::vector<std::string> known;
+    for (const auto* probe : probes_) {
+      if (probe->name == *name) return probe;
+      known.emplace_back(probe->name);
+    }
+    fields_.complain(entry->value.at,
+                     fmt::format("unknown probe \"{}\"{}", printable_line(*name, 60), suggestion(*name, known)));
+    return nullptr;
+  }
+
+  void read_tags() {
+    check_.tags = fields_.texts("tags");
+    const auto* entry = fields_.find("tags");
+    if (entry == nullptr) return;
+    std::vector<std::string> seen;
+    for (const auto& item : entry->value.items) {
+      if (item.kind != NodeKind::text) continue;
+      if (!is_name(item.text))
+        fields_.complain(item.at, fmt::format("tag \"{}\" {}", printable_line(item.text, 60), name_rule));
+      if (std::find(seen.begin(), seen.end(), item.text) != seen.end())
+        fields_.complain(item.at, fmt::format("tag \"{}\" is named twice", printable_line(item.text, 60)));
+      seen.push_back(item.text);
+    }
+  }
+
+  void read_ranks() {
+    const auto* entry = fields_.find("ranks");
+    if (entry == nullptr) return;
+    if (entry->value.kind == NodeKind::table) return read_per_node(*entry);
+    using Kind = RanksSpec::Kind;
+    for (const auto kind : {Kind::one_per_node, Kind::one_per_core, Kind::one_per_numa, Kind::one_per_gpu})
+      if (entry->value.kind == NodeKind::text && entry->value.text == to_string(RanksSpec{kind, 1})) {
+        check_.ranks.kind = kind;
+        return;
+      }
+    fields_.refuse(*entry, entry->value, ranks_wanted);
+  }
+
+  void read_per_node(const Entry& entry) {
+    Fields fields(entry.value, entry.at, "\"ranks\" of " + fields_.parent(), fields_.complaints());
+    const auto* count_entry = fields.need("per_node", "ranks = { per_node = 4 }");
+    const auto count = count_entry == nullptr ? std::nullopt : fields.integer("per_node", {1, most_ranks_per_node});
+    if (count) check_.ranks = {RanksSpec::Kind::per_node, *count};
+    fields.finish();
+  }
+
+  void read_timeout() {
+    const auto* entry = fields_.find("timeout");
+    if (entry == nullptr) return;
+    const auto& value = entry->value;
+    std::optional<double> seconds;
+    if (value.is_number()) seconds = value.number;
+    if (value.kind == NodeKind::text)
+      if (const auto parsed = parse_duration(value.text)) seconds = parsed->value;
+    if (seconds && std::isfinite(*seconds) && *seconds > 0 && *seconds <= longest_timeout_s)
+      check_.timeout = Seconds{*seconds};
+    else
+      fields_.refuse(*entry, value, "a duration above 0, at most 168h, such as \"60s\"");
+  }
+
+  void read_metrics(const ProbeSpec& probe) {
+    const auto* entry = fields_.table("metrics");
+    if (entry == nullptr) return;
+    if (!probe.takes_declared_metrics)
+      return fields_.complain(
+          entry->at,
+          fmt::format("probe {} has metrics of its own; only programs declare them (probe command)", probe.name));
+    for (const auto& metric : entry->value.entries) read_declared(probe, metric);
+  }
+
+  void read_declared(const ProbeSpec& probe, const Entry& entry) {
+    if (!is_name(entry.key))
+      fields_.complain(entry.at, fmt::format("metric \"{}\" {}", printable_line(entry.key, 60), name_rule));
+    if (unit_of_metric({}, probe, entry.key))
+      fields_.complain(entry.at, fmt::format("probe {} already has a metric \"{}\"", probe.name, entry.key));
+    if (entry.value.kind != NodeKind::table)
+      return fields_.refuse(entry, entry.value, "a table such as { unit = \"GB/s\", better = \"higher\" }");
+    Fields fields(entry.value, entry.at, fmt::format("metric \"{}\"", printable_line(entry.key, 60)),
+                  fields_.complaints());
+    DeclaredMetric metric{entry.key, "", Better::neither};
+    if (const auto* unit_entry = fields.need("unit", "unit = \"GB/s\"")) {
+      metric.unit = fields.text("unit").value_or("");
+      if (!metric.unit.empty() && !is_known_unit(metric.unit))
+        fields.complain(unit_entry->value.at, fmt::format("unknown unit \"{}\"{}", printable_line(metric.unit, 60),
+                                                          suggestion(metric.unit, known_units())));
+    }
+    if (const auto* better_entry = fields.find("better")) {
+      const auto text = better_entry->value.kind == NodeKind::text ? better_entry->value.text : "";
+      if (text == "higher" || text == "lower")
+        metric.better = text == "higher" ? Better::higher : Better::lower;
+      else if (text != "neither")
+        fields.refuse(*better_entry, better_entry->value, "\"higher\", \"lower\" or \"neither\"");
+    }
+    fields.finish();
+    check_.metrics.push_back(std::move(metric));
+  }
+
+  const Entry& entry_;
+  std::span<const ProbeSpec* const> probes_;
+  Fields fields_;
+  Check check_;
+};
+
+std::vector<Check> read_checks(const Node& document, const std::string& name, std::span<const ProbeSpec* const> probes,
+                               Complaints& complaints) {
+  std::vector<Check> checks;
+  Fields top(document, {}, "", complaints);
+  const auto* all = top.find("check");
+  top.finish();
+  if (all == nullptr) {
+    if (complaints.empty()) complaints.add({}, "there is no check in this file; write for example [check.hello]");
+    return checks;
+  }
+  if (all->value.kind != NodeKind::table) {
+    complaints.add(all->at, "\"check\" must be a table with a name, written [check.NAME]");
+    return checks;
+  }
+  for (const auto& entry : all->value.entries) {
+    if (!is_name(entry.key))
+      complaints.add(entry.at, fmt::format("the name \"{}\" {}", printable_line(entry.key, 60), name_rule));
+    if (entry.value.kind == NodeKind::table)
+      checks.push_back(CheckReader(entry, probes, complaints).read(name));
+    else
+      complaints.add(entry.at,
+                     fmt::format("\"{}\" must be a table, written [check.NAME]", printable_line(entry.key, 60)));
+  }
+  if (all->value.entries.empty())
+    complaints.add(all->at, "there is no check in this file; write for example [check.hello]");
+  return checks;
+}
+
+}  // namespace
+
+std::vector<Check> parse_checks(std::string_view toml, const std::string& name,
+                                std::span<const ProbeSpec* const> probes, Diagnostics& diagnostics) {
+  Complaints complaints(name);
+  std::vector<Check> checks;
+  if (const auto document = parse_document(toml, complaints)) checks = read_checks(*document, name, probes, complaints);
+  complaints.deliver(diagnostics);
+  return checks;
+}
+
+}  // namespace muster

@@ -1,0 +1,40 @@
+/// What is wrong in one document, collected while it is read.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.hpp"
+
+namespace muster {
+
+/// Counted from 1; columns in characters, as an editor shows them.
+struct Place {
+  int line = 1;
+  int column = 1;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+class Complaints {
+ public:
+  /// `name` is the document's file name and must outlive this.
+  explicit Complaints(std::string_view name) : name_(name) {}
+
+  void add(Place at, std::string what);
+  /// `file:line:column`.
+  [[nodiscard]] std::string text(Place at) const;
+  [[nodiscard]] bool empty() const { return found_.empty(); }
+  /// Appends all of them to `diagnostics`, in the order of the document.
+  void deliver(Diagnostics& diagnostics);
+
+ private:
+  struct Complaint {
+    Place at;
+    std::string what;
+  };
+  std::string_view name_;
+  std::vector<Complaint> found_;
+};
+
+}  // namespace muster

@@ -1,0 +1,39 @@
+/// Check files and system profiles (TOML) -> values. Every error names file:line:column and what to write instead.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "model/check.hpp"
+
+namespace muster {
+
+/// All that is wrong in a set of files, in file order; nothing is left out because something else failed first.
+struct Diagnostics {
+  std::vector<Error> errors;
+  [[nodiscard]] bool ok() const { return errors.empty(); }
+};
+
+/// The checks of one document. Unknown keys, wrong types, unknown probes, parameters, metrics, units and labels,
+/// an expectation without a bound, a `where` that no case can match: each is an error in `diagnostics`.
+/// `name` is the file name used in places.
+[[nodiscard]] std::vector<Check> parse_checks(std::string_view toml, const std::string& name,
+                                              std::span<const ProbeSpec* const> probes, Diagnostics& diagnostics);
+/// The profile of one document. Whether its launchers exist is for whoever knows them to say.
+[[nodiscard]] SystemProfile parse_system(std::string_view toml, const std::string& name, Diagnostics& diagnostics);
+/// References of `system` against the checks: unknown check, metric or label, unit that can't be converted, `where`
+/// that no case of that check can match, a metric that the check does not judge by the profile. Checks that are not
+/// loaded are not an error unless `all_checks`.
+void check_references(const SystemProfile& system, std::span<const Check> checks,
+                      std::span<const ProbeSpec* const> probes, bool all_checks, Diagnostics& diagnostics);
+
+/// True when the document is a profile ([system] at the top) and not a check file.
+[[nodiscard]] bool is_system_document(std::string_view toml);
+
+/// Check files among `paths`: files as they are, folders searched for *.toml (not below `systems/`), sorted.
+/// A path that does not exist is an error (kind `usage`).
+[[nodiscard]] Result<std::vector<fs::path>> find_check_files(std::span<const std::string> paths);
+
+}  // namespace muster

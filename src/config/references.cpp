@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "config/config.hpp"
+#include "config/expectations.hpp"
+#include "config/where.hpp"
+
+namespace muster {
+
+namespace {
+
+class ReferenceChecker {
+ public:
+  ReferenceChecker(const SystemProfile& system, std::span<const Check> checks, Diagnostics& diagnostics)
+      : system_(system), checks_(checks), diagnostics_(diagnostics) {}
+
+  /// An unknown check is no error when not all of them are loaded.
+  [[nodiscard]] const Check* find_check(const ProfileReference& reference, bool all_checks) {
+    std::vector<std::string> known;
+    for (const auto& check : checks_) {
+      if (check.name == reference.check) return &check;
+      known.push_back(check.name);
+    }
+    if (all_checks)
+      complain(reference, "check",
+               fmt::format("unknown check \"{}\"{}", printable_line(reference.check, 60),
+                           suggestion(reference.check, known)));
+    return nullptr;
+  }
+
+  void hold(const ProfileReference& reference, const Check& check, const ProbeSpec& probe) {
+    for (const auto& [key, wanted] : reference.where) {
+      auto text = wanted;
+      if (const auto fault = settle_where(check, probe, key, text))
+        complain(reference, (fault->is_key ? "where key " : "where value ") + key, fault->what);
+    }
+    const auto unit = unit_of_metric(check, probe, reference.metric);
+    if (!unit)
+      return complain(reference, "metric",
+                      fmt::format("check {} has no metric \"{}\"{}", check.name, printable_line(reference.metric, 60),
+                                  metric_suggestion(check, probe, reference.metric)));
+    if (!unit_factor(reference.reference.unit, *unit))
+      complain(reference, "unit",
+               fmt::format("\"{}\" can't be converted to {}, the unit of {}", reference.reference.unit, *unit,
+                           reference.metric));
+    const bool is_used = std::any_of(check.expects.begin(), check.expects.end(), [&](const Expectation& expectation) {
+      return expectation.profile_reference && expectation.metric == reference.metric;
+    });
+    if (!is_used)
+      complain(reference, "metric",
+               fmt::format("check {} never uses this: no [[check.{}.expect]] of {} has reference = \"profile\"",
+                           check.name, check.name, reference.metric));
+  }
+
+ private:
+  void complain(const ProfileReference& reference, const std::string& part, std::string what) {
+    const auto found = system_.places.find(reference.reference.place + " " + part);
+    diagnostics_.errors.push_back({ErrorKind::file,
+                                   found == system_.places.end() ? reference.reference.place : found->second,
+                                   printable_line(what, 1000)});
+  }
+
+  const SystemProfile& system_;
+  std::span<const Check> checks_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void check_references(const SystemProfile& system, std::span<const Check> checks,
+                      std::span<const ProbeSpec* const> probes, bool all_checks, Diagnostics& diagnostics) {
+  ReferenceChecker checker(system, checks, diagnostics);
+  for (const auto& partition : system.partitions)
+    for (const auto& reference : partition.references) {
+      const auto* check = checker.find_check(reference, all_checks);
+      if (check == nullptr) continue;
+      const auto probe =
+          std::find_if(probes.begin(), probes.end(), [&](const ProbeSpec* one) { return one->name == check->probe; });
+      if (probe != probes.end()) checker.hold(reference, *check, **probe);
+    }
+}
+
+}  // namespace muster

@@ -1,0 +1,106 @@
+#include "config/where.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "config/param_values.hpp"
+
+namespace muster {
+
+namespace {
+
+/// Known of every case, whatever its probe.
+constexpr std::array<std::string_view, 3> case_keys{"nodes", "ranks", "ranks_per_node"};
+
+std::vector<std::string> known_keys(const ProbeSpec& probe) {
+  auto keys = names_of(probe.labels);
+  for (const auto& name : names_of(probe.params)) keys.push_back(name);
+  keys.insert(keys.end(), case_keys.begin(), case_keys.end());
+  return keys;
+}
+
+WhereFault matches_nothing(const ParamSpec& spec, const std::string& text, const std::vector<std::string>& taken) {
+  return {false,
+          fmt::format("no case matches \"{}\": {} is {} here", printable_line(text, 60), spec.name, human_list(taken))};
+}
+
+/// `text` as one item of the list that `spec` takes.
+std::optional<WhereFault> settle_item(const ParamSpec& spec, const std::vector<ParamValue>& values, std::string& text) {
+  ParamSpec item = spec;
+  item.type = item_type(spec.type);
+  const auto wanted = parse_param(item, text);
+  if (!wanted) return WhereFault{false, fmt::format("{}: {}", spec.name, wanted.error().what)};
+  std::vector<std::string> taken;
+  for (const auto& value : values)
+    for (const auto& one : value.items) {
+      if (one == wanted->items.front()) {
+        text = to_string(one);
+        return std::nullopt;
+      }
+      taken.push_back(to_string(one));
+    }
+  return matches_nothing(spec, text, taken);
+}
+
+/// `text` as the whole value of the parameter.
+std::optional<WhereFault> settle_whole(const ParamSpec& spec, const std::vector<ParamValue>& values,
+                                       std::string& text) {
+  const auto wanted = parse_param(spec, text);
+  if (!wanted) return WhereFault{false, fmt::format("{}: {}", spec.name, wanted.error().what)};
+  if (std::find(values.begin(), values.end(), *wanted) != values.end()) {
+    text = to_string(*wanted);
+    return std::nullopt;
+  }
+  std::vector<std::string> taken;
+  for (const auto& value : values) taken.push_back(to_string(value));
+  return matches_nothing(spec, text, taken);
+}
+
+std::optional<WhereFault> settle_count(const std::string& key, const std::string& text) {
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc{} && end == text.data() + text.size() && count >= 1) return std::nullopt;
+  return WhereFault{false,
+                    fmt::format("\"{}\" must be a whole number from 1, not \"{}\"", key, printable_line(text, 60))};
+}
+
+}  // namespace
+
+std::optional<WhereFault> settle_where(const Check& check, const ProbeSpec& probe, const std::string& key,
+                                       std::string& text) {
+  const auto label =
+      std::find_if(probe.labels.begin(), probe.labels.end(), [&](const LabelSpec& spec) { return spec.name == key; });
+  if (label != probe.labels.end()) {
+    const auto* behind = label->param.empty() ? nullptr : find_param(probe, label->param);
+    return behind == nullptr ? std::nullopt : settle_item(*behind, values_taken(check, *behind), text);
+  }
+  if (const auto* spec = find_param(probe, key)) return settle_whole(*spec, values_taken(check, *spec), text);
+  if (std::find(case_keys.begin(), case_keys.end(), key) != case_keys.end()) return settle_count(key, text);
+  return WhereFault{true, fmt::format("\"{}\" is no label or parameter of probe {}{}", printable_line(key, 60),
+                                      probe.name, suggestion(key, known_keys(probe)))};
+}
+
+Labels read_where(const Entry& where, Complaints& complaints) {
+  Labels labels;
+  if (where.value.kind != NodeKind::table || where.value.entries.empty()) {
+    complaints.add(where.value.at, "\"where\" must be a table such as { size = \"16MiB\" }");
+    return labels;
+  }
+  for (const auto& entry : where.value.entries) {
+    const auto& value = entry.value;
+    if (value.is_scalar() && value.kind != NodeKind::time && !value.text.empty())
+      labels.emplace_back(entry.key, value.text);
+    else
+      complaints.add(value.at, fmt::format("\"{}\" in \"where\" must be one value such as \"16MiB\" or 4, not {}",
+                                           printable_line(entry.key, 60),
+                                           value.text.empty() && value.kind == NodeKind::text ? "empty text"
+                                                                                              : to_string(value.kind)));
+  }
+  std::sort(labels.begin(), labels.end());
+  return labels;
+}
+
+}  // namespace muster

@@ -1,0 +1,109 @@
+#include "evaluate/attendance.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+/// So many different errors of ranks get a finding each; the rest share one.
+constexpr std::size_t most_errors = 16;
+
+constexpr const char* our_fault =
+    "run it again; if it happens again, it is a fault of muster: report it with the run folder";
+
+/// Fills `observed` and says which observations can't be true.
+void sort_in(const CaseRecord& record, const Places& places, Attendance& attendance, std::vector<char>& twice) {
+  std::vector<int> strangers;
+  for (const Observation& one : record.observations) {
+    if (!places.has(one.rank)) {
+      strangers.push_back(one.rank);
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(one.rank);
+    if (attendance.observed[at] != nullptr) twice[at] = 1;
+    attendance.observed[at] = &one;
+  }
+  std::sort(strangers.begin(), strangers.end());
+  if (!strangers.empty())
+    attendance.findings.push_back(places.finding(
+        Verdict::error, strangers, fmt::format("reported, in a world of {} ranks", places.ranks()), our_fault));
+  std::vector<int> repeated;
+  for (std::size_t rank = 0; rank < twice.size(); ++rank) {
+    if (twice[rank] == 0) continue;
+    repeated.push_back(static_cast<int>(rank));
+    attendance.observed[rank] = nullptr;
+  }
+  if (!repeated.empty())
+    attendance.findings.push_back(places.finding(Verdict::error, repeated, "reported more than once", our_fault));
+}
+
+/// One finding per error text over the ranks in `state`.
+void by_error(ObservationState state, std::string_view did, const char* remedy, const Places& places,
+              Attendance& attendance) {
+  std::vector<std::pair<std::string, std::vector<int>>> groups;
+  for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
+    const Observation* one = attendance.observed[rank];
+    if (one == nullptr || one->state != state) continue;
+    std::string error = one->error.empty() ? "no reason was given" : printable_line(one->error);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) { return known.first == error; });
+    if (group == groups.end() && groups.size() > most_errors) group = groups.end() - 1;
+    if (group == groups.end()) group = groups.insert(groups.end(), {std::move(error), {}});
+    group->second.push_back(static_cast<int>(rank));
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const bool is_mixed = i == most_errors && groups[i].second.size() > 1;
+    const auto what = fmt::format("{}: {}{}", did, groups[i].first, is_mixed ? ", or for other reasons" : "");
+    attendance.findings.push_back(places.finding(Verdict::fail, groups[i].second, what, remedy));
+  }
+}
+
+/// Ranks without an observation, and ranks that did not run for no reason that anyone gave.
+void silences(const Places& places, const std::vector<char>& twice, Attendance& attendance) {
+  std::vector<int> silent;
+  std::vector<int> idle;
+  bool is_explained = false;
+  for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
+    const Observation* one = attendance.observed[rank];
+    if (one == nullptr && twice[rank] == 0) silent.push_back(static_cast<int>(rank));
+    if (one != nullptr && one->state == ObservationState::not_run) idle.push_back(static_cast<int>(rank));
+    is_explained = is_explained || (one != nullptr && one->state == ObservationState::not_prepared);
+  }
+  if (!silent.empty())
+    attendance.findings.push_back(places.finding(Verdict::unmeasured, silent, "reported nothing",
+                                                 "look at the launch's stderr in the run folder and run it again"));
+  else if (!idle.empty() && !is_explained)
+    attendance.findings.push_back(
+        places.finding(Verdict::unmeasured, idle, "did not run, and no rank said why", our_fault));
+}
+
+}  // namespace
+
+Attendance attend(const CaseRecord& record, const Places& places) {
+  Attendance attendance;
+  attendance.observed.resize(static_cast<std::size_t>(places.ranks()), nullptr);
+  std::vector<char> twice(attendance.observed.size(), 0);
+  sort_in(record, places, attendance, twice);
+  by_error(ObservationState::not_prepared, "could not prepare",
+           "free what the error names on that node, or take the node out", places, attendance);
+  const bool ran_nowhere = std::any_of(attendance.observed.begin(), attendance.observed.end(), [](const auto* one) {
+    return one != nullptr && one->state == ObservationState::not_prepared;
+  });
+  if (ran_nowhere) attendance.notes.emplace_back("the probe ran on no rank, because not every rank could prepare");
+  by_error(ObservationState::failed, "failed", "look at the error and at what the rank printed", places, attendance);
+  for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank)
+    attendance.measured += attendance.has_measured(rank) ? 1 : 0;
+  // A hang or a lost node ends the launch, and with it ranks that had nothing to do with it: the frame's finding is
+  // the cause, their silence the consequence.
+  const bool frame_explains = std::any_of(record.findings.begin(), record.findings.end(), [](const Finding& finding) {
+    return finding.verdict != Verdict::pass && finding.verdict != Verdict::skip;
+  });
+  if (!frame_explains) silences(places, twice, attendance);
+  return attendance;
+}
+
+}  // namespace muster

@@ -1,0 +1,27 @@
+/// Who took part in a case, and what is to be said of those who did not.
+#pragma once
+
+#include <vector>
+
+#include "evaluate/places.hpp"
+#include "model/record.hpp"
+
+namespace muster {
+
+struct Attendance {
+  std::vector<const Observation*> observed;  ///< index = rank; nullptr: nothing, or nothing that can be believed
+  int measured = 0;                          ///< ranks whose probe ran to its end
+  std::vector<Finding> findings;             ///< false ranks, then not prepared, failed, silent
+  std::vector<std::string> notes;
+
+  [[nodiscard]] bool has_measured(std::size_t rank) const {
+    return observed[rank] != nullptr && observed[rank]->state == ObservationState::measured;
+  }
+  [[nodiscard]] bool is_complete() const { return !observed.empty() && measured == static_cast<int>(observed.size()); }
+};
+
+/// A rank that reported twice is not believed at all: which of the two would count must not depend on the order in
+/// which they arrived. Silence is no finding of its own where the frame has already said why (`record.findings`).
+[[nodiscard]] Attendance attend(const CaseRecord& record, const Places& places);
+
+}  // namespace muster

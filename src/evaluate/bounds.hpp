@@ -1,0 +1,80 @@
+/// The bounds, each a pure function in a file of its own: reference.cpp, limit.cpp, peers.cpp.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "evaluate/places.hpp"
+#include "evaluate/readings.hpp"
+#include "model/plan.hpp"
+#include "muster/report.hpp"
+
+namespace muster {
+
+/// Values inside a bound, both ends included. A missing end is open; with both missing nothing is judged.
+struct Range {
+  std::optional<double> least;
+  std::optional<double> most;
+
+  /// False also when an end is not a number.
+  [[nodiscard]] bool judges() const;
+  [[nodiscard]] bool holds(double value) const { return (!least || value >= *least) && (!most || value <= *most); }
+  /// How far outside, as a share of the end that is broken; 0 inside.
+  [[nodiscard]] double excess(double value) const;
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+/// One kind of bound, ready to be held against the readings of one group.
+struct Bound {
+  BoundKind kind = BoundKind::reference;
+  Range range;                ///< the same for all readings of the group, unless `ranges` says otherwise
+  std::vector<Range> ranges;  ///< one per reading (limit); one that judges nothing: no capable value
+  std::string text;           ///< what it is and where it comes from, for rows and sentences
+  /// Why it can't be held against any reading of the group; then nothing above means anything.
+  std::string missing;
+  Verdict verdict_if_missing = Verdict::unmeasured;
+  bool is_optional = false;  ///< when missing, other bounds of the expectation do (peers, too few readings)
+  std::string remedy_if_missing;
+  std::string place;  ///< of a reference; empty otherwise
+
+  [[nodiscard]] const Range& range_of(std::size_t sample) const { return ranges.empty() ? range : ranges[sample]; }
+};
+
+/// What a reference may be asked about beside the labels of a reading.
+struct CaseFacts {
+  const Case& item;
+  int nodes = 0;
+  int ranks = 0;
+
+  CaseFacts(const Case& of, const Places& places) : item(of), nodes(places.nodes()), ranks(places.ranks()) {}
+};
+
+/// What the case itself says about a key of `where` that is no label: `nodes`, `ranks`, `ranks_per_node` or a
+/// parameter; nullopt when it knows no such key.
+[[nodiscard]] std::optional<std::string> fact_of_case(const CaseFacts& facts, const std::string& key);
+
+/// value + |value| * tolerance on each side that has one.
+[[nodiscard]] Range reference_range(const Reference& reference);
+/// Of all references that match, the one with the most keys. Two with as many keys and different figures are an
+/// error that names both places; none is `unmeasured`.
+[[nodiscard]] Bound reference_bound(const Expectation& asked, const ReadingGroup& group, const CaseFacts& facts);
+
+/// Fractions of what the hardware can do.
+[[nodiscard]] Range limit_range(const Limit& limit, double capable);
+/// What the hardware can do is the reading `<metric>.capable` of the same rank and peer with the same labels.
+[[nodiscard]] Bound limit_bound(const Limit& limit, const ReadingGroup& group, const Readings& readings);
+
+/// Where the modified z-score stays within max_z, on the side that is bad.
+[[nodiscard]] Range peers_range(const Peers& peers, Better better, std::span<const double> values);
+[[nodiscard]] Bound peers_bound(const Peers& peers, const ReadingGroup& group, const Readings& readings);
+
+/// Every bound that the expectation has, held ready for one group.
+[[nodiscard]] std::vector<Bound> bounds_of(const Expectation& asked, const ReadingGroup& group,
+                                           const Readings& readings, const CaseFacts& facts);
+
+/// What to do about a value outside of a bound of that kind.
+[[nodiscard]] std::string_view remedy_for(BoundKind kind);
+
+}  // namespace muster

@@ -1,0 +1,101 @@
+#include "evaluate/evaluate.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "evaluate/attendance.hpp"
+#include "evaluate/expectations.hpp"
+#include "evaluate/places.hpp"
+#include "evaluate/readings.hpp"
+#include "evaluate/rows.hpp"
+#include "evaluate/settle.hpp"
+
+namespace muster {
+
+namespace {
+
+/// Of what one rank printed, so much is kept; of so many ranks, the culprits first.
+constexpr std::size_t most_output_bytes = 4096;
+constexpr std::size_t most_outputs = 64;
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T> from) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+void append_judgement(const CaseInput& input, CaseResult& result) {
+  if (input.probe.judge == nullptr || !input.attendance.is_complete()) return;
+  auto judgement = input.probe.judge({input.item.params, input.world.ranks, input.attendance.observed});
+  append(result.findings, std::move(judgement.findings));
+  append(result.evidence, std::move(judgement.evidence));
+}
+
+/// Ranks that printed something: the culprits, then from rank 0 up.
+std::vector<int> speakers(const CaseInput& input, const CaseResult& result) {
+  const auto& observed = input.attendance.observed;
+  std::vector<char> is_culprit(observed.size(), 0);
+  for (const Finding& finding : result.findings)
+    for (const Culprit& culprit : finding.culprits)
+      if (input.places.has(culprit.rank)) is_culprit[static_cast<std::size_t>(culprit.rank)] = 1;
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < observed.size(); ++rank)
+    if (observed[rank] != nullptr && !observed[rank]->output.empty()) ranks.push_back(static_cast<int>(rank));
+  std::stable_partition(ranks.begin(), ranks.end(),
+                        [&](int rank) { return is_culprit[static_cast<std::size_t>(rank)] != 0; });
+  return ranks;
+}
+
+void keep_outputs(const CaseInput& input, CaseResult& result) {
+  auto ranks = speakers(input, result);
+  const std::size_t most = result.verdict == Verdict::pass ? 1 : most_outputs;
+  if (ranks.size() > most && result.verdict != Verdict::pass)
+    result.notes.push_back(fmt::format("what {} more ranks printed is left out here", ranks.size() - most));
+  ranks.resize(std::min(ranks.size(), most));
+  std::sort(ranks.begin(), ranks.end());
+  for (int rank : ranks) {
+    const auto& output = input.attendance.observed[static_cast<std::size_t>(rank)]->output;
+    result.outputs.push_back(
+        {rank, input.places.name_of(input.places.node_of(rank)), printable(tail(output, most_output_bytes))});
+  }
+}
+
+/// Why there is neither a finding nor evidence.
+std::string why_nothing(const CaseInput& input, const Expected& expected) {
+  if (input.places.ranks() == 0) return "no rank reported anything";
+  for (const std::string& note : expected.notes)
+    if (note.rfind("timing not judged: ", 0) == 0) return note;
+  return "nothing was judged: no bound and no evidence";
+}
+
+}  // namespace
+
+CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world) {
+  CaseResult result = describe(item);
+  const Places places(world);
+  const Attendance attendance = attend(record, places);
+  const CaseInput input{item, probe, world, places, attendance};
+  result.findings = record.findings;
+  append(result.findings, attendance.findings);
+  append(result.notes, attendance.notes);
+  append_judgement(input, result);
+
+  Readings readings(item, probe, attendance, places);
+  const Expected expected = judge_expectations(input, readings);
+  append(result.findings, expected.findings);
+  append(result.evidence, expected.evidence);
+  append(result.notes, expected.notes);
+  result.items = items_of(readings, expected, places);
+  result.metrics = metric_rows(readings, expected);
+  result.node_rows = node_rows(readings, places);
+
+  // Evidence of ranks that did report never outweighs those that did not.
+  settle_verdict(result, why_nothing(input, expected));
+  judge_nodes(result.node_rows, input, result);
+  keep_outputs(input, result);
+  result.seconds = record.seconds;
+  result.repetitions = {{record.repetition, result.verdict, result.reason, record.seconds, record.launch}};
+  return result;
+}
+
+}  // namespace muster

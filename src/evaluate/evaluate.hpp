@@ -1,0 +1,28 @@
+/// From what was seen to a verdict. Pure: no clock, no disk, no network, no globals.
+#pragma once
+
+#include "model/plan.hpp"
+#include "model/record.hpp"
+#include "muster/report.hpp"
+
+namespace muster {
+
+/// Judges one repetition of one case.
+///
+/// Pass needs all of: every rank of `world` observed, no finding, and evidence (a bound applied and kept, or a
+/// sentence of the probe's judge). Findings come causes first: of the frame (hang, node lost), of ranks
+/// (prepare failed, run failed, silent), of the probe's judge, of bounds. `probe` must be the case's probe.
+[[nodiscard]] CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world);
+
+/// One result from the repetitions of a case, in order. Repetitions that disagree are `fail` with
+/// `intermittent 3/10`; details are those of the worst repetition (the first of them).
+/// An empty list is not allowed.
+[[nodiscard]] CaseResult combine_repetitions(std::vector<CaseResult> repetitions);
+
+/// The result of a case that never ran: verdict and reason from `item.unable`.
+[[nodiscard]] CaseResult evaluate_unable(const Case& item);
+
+/// The head of a result without any verdict: names, parameters, shape.
+[[nodiscard]] CaseResult describe(const Case& item);
+
+}  // namespace muster

@@ -1,0 +1,256 @@
+#include "evaluate/expectations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+std::string sentence_subject(const Expectation& asked) {
+  return asked.metric + where_clause(asked.where);
+}
+
+/// The label `name` takes its values from this parameter; empty: from none.
+std::string_view param_behind(const ProbeSpec& probe, std::string_view name) {
+  for (const LabelSpec& label : probe.labels)
+    if (label.name == name) return label.param;
+  return {};
+}
+
+/// A sweep makes one case per value, and an expectation about one value belongs to the case that has it.
+bool belongs_to_sibling(const CaseInput& input, const Expectation& asked) {
+  for (const auto& [key, wanted] : asked.where) {
+    const std::string param{param_behind(input.probe, key)};
+    const auto& swept = input.item.swept;
+    if (param.empty() || std::find(swept.begin(), swept.end(), param) == swept.end()) continue;
+    const auto found = input.item.params.values().find(param);
+    if (found == input.item.params.values().end()) continue;
+    const auto& items = found->second.items;
+    const std::string& value = wanted;
+    if (std::none_of(items.begin(), items.end(),
+                     [&](const ParamScalar& one) { return is_same_value(value, to_string(one)); }))
+      return true;
+  }
+  return false;
+}
+
+/// What of a `where` is left for labels, once parameters and counts have been compared with the case itself.
+struct Scope {
+  Labels labels;
+  std::string elsewhere;  ///< the expectation is about another case: why; empty: about this one
+};
+
+bool is_label(const CaseInput& input, const Readings& readings, const Expectation& asked, const std::string& key) {
+  for (const LabelSpec& spec : input.probe.labels)
+    if (spec.name == key) return true;
+  return std::any_of(readings.groups().begin(), readings.groups().end(), [&](const ReadingGroup& group) {
+    return group.key->metric == asked.metric && label(group.key->where, key) != nullptr;
+  });
+}
+
+Scope scope_of(const CaseInput& input, const Readings& readings, const Expectation& asked, const CaseFacts& facts) {
+  Scope scope;
+  for (const auto& one : asked.where) {
+    const auto fact = is_label(input, readings, asked, one.first) ? std::nullopt : fact_of_case(facts, one.first);
+    if (!fact)
+      scope.labels.push_back(one);
+    else if (!is_same_value(one.second, *fact))
+      scope.elsewhere = fmt::format("{} is not judged: here {} is {}", sentence_subject(asked), one.first, *fact);
+  }
+  return scope;
+}
+
+std::vector<std::size_t> groups_matching(const std::string& metric, const Labels& labels, const Readings& readings) {
+  std::vector<std::size_t> matching;
+  for (std::size_t i = 0; i < readings.groups().size(); ++i) {
+    const Reading& key = *readings.groups()[i].key;
+    if (key.metric == metric && is_matched_by(labels, key.where)) matching.push_back(i);
+  }
+  return matching;
+}
+
+/// Groups whose readings every rank owes. Labels that take their values from a parameter are the same for all
+/// ranks (each has every size); others need not be (not every rank has a link of every class).
+std::vector<std::vector<std::size_t>> owed_together(const CaseInput& input, const Readings& readings,
+                                                    const std::vector<std::size_t>& matching) {
+  std::map<Labels, std::vector<std::size_t>> together;
+  for (std::size_t index : matching) {
+    Labels of_params;
+    for (const auto& label : readings.groups()[index].key->where)
+      if (!param_behind(input.probe, label.first).empty()) of_params.push_back(label);
+    together[of_params].push_back(index);
+  }
+  std::vector<std::vector<std::size_t>> all;
+  for (auto& [labels, indices] : together) all.push_back(std::move(indices));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+constexpr const char* look_at_rank = "look at what that rank printed, and whether the parameters make it measure this";
+
+/// Ranks that have none of `groups`, though others do.
+void find_lacking(const CaseInput& input, const Readings& readings, const Expectation& asked,
+                  const std::vector<std::size_t>& groups, std::vector<Finding>& findings) {
+  std::vector<char> has(input.attendance.observed.size(), 0);
+  for (std::size_t index : groups)
+    for (const Sample& sample : readings.of(readings.groups()[index])) has[static_cast<std::size_t>(sample.rank)] = 1;
+  std::vector<int> lacking;
+  for (std::size_t rank = 0; rank < has.size(); ++rank)
+    if (has[rank] == 0 && input.attendance.has_measured(rank)) lacking.push_back(static_cast<int>(rank));
+  if (lacking.empty()) return;
+  const auto& where = groups.size() == 1 ? readings.groups()[groups.front()].where : asked.where;
+  const auto what =
+      fmt::format("did not report {}{}, {} of {} ranks did", asked.metric, where_clause(where),
+                  input.attendance.measured - static_cast<int>(lacking.size()), input.attendance.measured);
+  findings.push_back(input.places.finding(Verdict::unmeasured, lacking, what, look_at_rank));
+}
+
+Finding nowhere_reported(const CaseInput& input, const Expectation& asked) {
+  const int ranks = input.attendance.measured;
+  return {Verdict::unmeasured,
+          fmt::format("metric {}: expected from {} {}, reported by none", sentence_subject(asked), ranks,
+                      ranks == 1 ? "rank" : "ranks"),
+          {},
+          "check the metric's name and `where` against what the probe reports (muster list --metrics)"};
+}
+
+Verdict worse(Verdict a, Verdict b) {
+  const std::array both{a, b};
+  return combine(both);
+}
+
+/// Marks samples; true when every one of them is a pass.
+bool apply(const Application& application, Readings& readings) {
+  bool all_pass = true;
+  std::size_t at = 0;
+  for (Sample& sample : readings.of(readings.groups()[application.group])) {
+    const Verdict verdict = judge_sample(application, at++, sample);
+    all_pass = all_pass && verdict == Verdict::pass;
+  }
+  return all_pass;
+}
+
+/// The kinds of bound that were kept: `reference and peers`.
+std::string kinds_applied(const std::vector<const Application*>& applications) {
+  std::set<BoundKind> kinds;
+  for (const Application* one : applications)
+    for (const Bound& bound : one->bounds)
+      if (bound.missing.empty()) kinds.insert(bound.kind);
+  std::vector<std::string> names;
+  for (BoundKind kind : kinds) names.emplace_back(to_string(kind));
+  return human_list(names);
+}
+
+class Judge {
+ public:
+  Judge(const CaseInput& input, Readings& readings)
+      : input_(input), readings_(readings), facts_(input.item, input.places) {}
+
+  void expect(const Expectation& asked) {
+    const auto facts = metric_facts(input_.item, input_.probe, asked.metric);
+    if ((!facts || facts->is_timing) && !input_.world.timing_doubt.empty())
+      return note("timing not judged: " + printable_line(input_.world.timing_doubt));
+    if (belongs_to_sibling(input_, asked))
+      return note(fmt::format("{} is judged in another case of this sweep", sentence_subject(asked)));
+    if (input_.attendance.measured == 0) return;
+    const auto scope = scope_of(input_, readings_, asked, facts_);
+    if (!scope.elsewhere.empty()) {
+      ++elsewhere_;
+      return note(scope.elsewhere);
+    }
+    const auto matching = groups_matching(asked.metric, scope.labels, readings_);
+    if (matching.empty()) {
+      expected_.findings.push_back(nowhere_reported(input_, asked));
+      return;
+    }
+    for (const auto& groups : owed_together(input_, readings_, matching))
+      find_lacking(input_, readings_, asked, groups, expected_.findings);
+    hold_against(asked, matching);
+  }
+
+  /// A check that asks only about other numbers of nodes or ranks asks nothing here.
+  [[nodiscard]] Expected take() {
+    if (elsewhere_ > 0 && elsewhere_ == input_.item.expects.size())
+      expected_.findings.push_back(
+          {Verdict::unmeasured,
+           fmt::format("none of the expectations of this check is about {} {} on {} {}", facts_.ranks,
+                       facts_.ranks == 1 ? "rank" : "ranks", facts_.nodes, facts_.nodes == 1 ? "node" : "nodes"),
+           {},
+           "run it with the number of nodes and ranks that the check names, or give it another bound"});
+    return std::move(expected_);
+  }
+
+ private:
+  void hold_against(const Expectation& asked, const std::vector<std::size_t>& matching) {
+    bool all_pass = true;
+    std::size_t count = 0;
+    const std::size_t first = expected_.applications.size();
+    for (std::size_t index : matching) {
+      const ReadingGroup& group = readings_.groups()[index];
+      auto& application =
+          expected_.applications.emplace_back(Application{&asked, index, bounds_of(asked, group, readings_, facts_)});
+      for (const Bound& bound : application.bounds)
+        if (!bound.missing.empty() && bound.is_optional) note("peers not judged: " + bound.missing);
+      count += group.count;
+      if (apply(application, readings_)) continue;
+      all_pass = false;
+      auto findings = findings_of(application, readings_, input_.places);
+      std::move(findings.begin(), findings.end(), std::back_inserter(expected_.findings));
+    }
+    if (!all_pass) return;
+    std::vector<const Application*> mine;
+    for (std::size_t i = first; i < expected_.applications.size(); ++i) mine.push_back(&expected_.applications[i]);
+    expected_.evidence.push_back(fmt::format("{}: {} inside the bounds ({})", sentence_subject(asked),
+                                             count == 1 ? "1 reading" : fmt::format("all {} readings", count),
+                                             kinds_applied(mine)));
+  }
+
+  void note(std::string text) {
+    auto& notes = expected_.notes;
+    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(std::move(text));
+  }
+
+  const CaseInput& input_;
+  Readings& readings_;
+  CaseFacts facts_;
+  Expected expected_;
+  std::size_t elsewhere_ = 0;  ///< expectations about other numbers of nodes or ranks
+};
+
+}  // namespace
+
+Verdict judge_value(const Bound& bound, std::size_t sample, double value) {
+  if (!bound.missing.empty()) return bound.verdict_if_missing;
+  const Range& range = bound.range_of(sample);
+  if (!range.judges() || !std::isfinite(value)) return Verdict::unmeasured;
+  return range.holds(value) ? Verdict::pass : Verdict::fail;
+}
+
+Verdict judge_sample(const Application& application, std::size_t at, Sample& sample) {
+  // An expectation without any bound judges nothing: it must not look like one that was kept.
+  Verdict verdict = application.bounds.empty() || !std::isfinite(sample.value) ? Verdict::unmeasured : Verdict::pass;
+  for (const Bound& bound : application.bounds) {
+    if (bound.is_optional && !bound.missing.empty()) continue;
+    const Verdict one = judge_value(bound, at, sample.value);
+    sample.is_held = sample.is_held || one == Verdict::pass || one == Verdict::fail;
+    verdict = worse(verdict, one);
+  }
+  sample.verdict = sample.is_judged ? worse(sample.verdict, verdict) : verdict;
+  sample.is_judged = true;
+  return verdict;
+}
+
+Expected judge_expectations(const CaseInput& input, Readings& readings) {
+  Judge judge(input, readings);
+  for (const Expectation& asked : input.item.expects) judge.expect(asked);
+  return judge.take();
+}
+
+}  // namespace muster

@@ -1,0 +1,47 @@
+/// What the check asks of its metrics, held against all readings of a case.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "evaluate/attendance.hpp"
+#include "evaluate/bounds.hpp"
+#include "evaluate/readings.hpp"
+
+namespace muster {
+
+/// One expectation on one group that it matches.
+struct Application {
+  const Expectation* asked = nullptr;
+  std::size_t group = 0;  ///< index into Readings::groups()
+  std::vector<Bound> bounds;
+};
+
+struct Expected {
+  std::vector<Application> applications;
+  std::vector<Finding> findings;
+  std::vector<std::string> evidence;
+  std::vector<std::string> notes;
+};
+
+/// What all of it is judged from.
+struct CaseInput {
+  const Case& item;
+  const ProbeSpec& probe;
+  const World& world;
+  const Places& places;
+  const Attendance& attendance;
+};
+
+/// Marks the samples of `readings` as judged, with their verdicts.
+[[nodiscard]] Expected judge_expectations(const CaseInput& input, Readings& readings);
+
+/// One bound against one value.
+[[nodiscard]] Verdict judge_value(const Bound& bound, std::size_t sample, double value);
+/// All bounds of an application against one sample of its group (`at`: its index there), which notes it.
+[[nodiscard]] Verdict judge_sample(const Application& application, std::size_t at, Sample& sample);
+/// The findings of one application whose samples are not all a pass: one per kind of bound, worst items first.
+[[nodiscard]] std::vector<Finding> findings_of(const Application& application, const Readings& readings,
+                                               const Places& places);
+
+}  // namespace muster

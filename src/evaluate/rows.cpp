@@ -1,0 +1,199 @@
+#include "evaluate/rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "stats/stats.hpp"
+
+namespace muster {
+
+namespace {
+
+/// What the bounds of a group are, in words; empty when its readings are only reported. Index = group.
+std::vector<std::string> bound_texts(const Readings& readings, const Expected& expected) {
+  std::vector<std::string> texts(readings.groups().size());
+  for (const Application& application : expected.applications) {
+    std::string& text = texts[application.group];
+    for (const Bound& bound : application.bounds) {
+      if (!text.empty()) text += "; ";
+      text += bound.missing.empty() ? bound.text : bound.missing;
+      if (bound.missing.empty() && !bound.place.empty()) text += " (" + bound.place + ")";
+    }
+  }
+  return texts;
+}
+
+int worst_rank(std::span<const Sample> samples, Better better) {
+  int worst = -1;
+  double value = 0;
+  for (const Sample& sample : samples) {
+    if (better == Better::neither || !std::isfinite(sample.value)) continue;
+    const bool is_worse = better == Better::higher ? sample.value < value : sample.value > value;
+    if (worst >= 0 && !is_worse) continue;
+    worst = sample.rank;
+    value = sample.value;
+  }
+  return worst;
+}
+
+/// Fills in all but the node's name. `values` is scratch.
+void fill_row(MetricRow& row, const ReadingGroup& group, std::span<const Sample> samples, std::vector<double>& values) {
+  row.metric = group.metric;
+  row.unit = group.facts.unit;
+  row.where = group.where;
+  values.clear();
+  for (const Sample& sample : samples) {
+    if (std::isfinite(sample.value)) values.push_back(sample.value);
+    row.judged += sample.is_held ? 1 : 0;
+    row.passed += sample.is_held && sample.verdict == Verdict::pass ? 1 : 0;
+  }
+  row.over = summarize(values);
+  row.worst_rank = worst_rank(samples, group.facts.better);
+}
+
+std::vector<BoundOutcome> outcomes(const std::vector<const Application*>& applications, std::size_t at, double value) {
+  std::vector<BoundOutcome> all;
+  for (const Application* application : applications) {
+    for (const Bound& bound : application->bounds) {
+      BoundOutcome& one = all.emplace_back();
+      one.kind = bound.kind;
+      one.verdict = judge_value(bound, at, value);
+      // A bound itself never is an `error`; the finding about two references that contradict each other is.
+      if (one.verdict == Verdict::error) one.verdict = Verdict::unmeasured;
+      one.text = bound.missing.empty() ? bound.text : bound.missing;
+      if (!bound.missing.empty()) continue;
+      one.least = bound.range_of(at).least;
+      one.most = bound.range_of(at).most;
+      if (!bound.place.empty()) one.text += " (" + bound.place + ")";
+    }
+  }
+  return all;
+}
+
+Verdict worse(Verdict a, Verdict b) {
+  const Verdict both[] = {a, b};
+  return combine(both);
+}
+
+/// What was found on each node.
+class Blame {
+ public:
+  Blame(const std::vector<NodeRow>& rows, const CaseResult& result) : found_(rows.size(), Verdict::skip) {
+    for (std::size_t i = 0; i < rows.size(); ++i) rows_of_[rows[i].node].push_back(i);
+    for (const Item& item : result.items) put(item.node, item.verdict);
+    for (const Finding& finding : result.findings) put(finding);
+  }
+  void put(std::size_t row, Verdict verdict) { found_[row] = worse(found_[row], verdict); }
+  /// The worst, `skip` where nothing was found.
+  [[nodiscard]] Verdict of(std::size_t row) const { return found_[row]; }
+
+ private:
+  bool put(std::string_view node, Verdict verdict) {
+    const auto known = rows_of_.find(node);
+    if (known == rows_of_.end()) return false;
+    for (std::size_t row : known->second) found_[row] = worse(found_[row], verdict);
+    return true;
+  }
+
+  void put(const Finding& finding) {
+    bool is_placed = false;
+    for (const Culprit& culprit : finding.culprits) {
+      const bool is_node = culprit.node.empty() && culprit.kind == CulpritKind::node;
+      is_placed = put(is_node ? culprit.name : culprit.node, finding.verdict) || is_placed;
+    }
+    // It may be any node: none of them can be said to be good.
+    if (!is_placed && finding.verdict != Verdict::skip)
+      for (Verdict& found : found_) found = worse(found, Verdict::unmeasured);
+  }
+
+  std::unordered_map<std::string_view, std::vector<std::size_t>> rows_of_;
+  std::vector<Verdict> found_;
+};
+
+}  // namespace
+
+std::vector<MetricRow> metric_rows(const Readings& readings, const Expected& expected) {
+  const auto texts = bound_texts(readings, expected);
+  std::vector<MetricRow> rows;
+  rows.reserve(readings.groups().size());
+  std::vector<double> values;
+  for (std::size_t i = 0; i < readings.groups().size(); ++i) {
+    const ReadingGroup& group = readings.groups()[i];
+    fill_row(rows.emplace_back(), group, readings.of(group), values);
+    rows.back().bound = texts[i];
+  }
+  return rows;
+}
+
+std::vector<NodeRow> node_rows(const Readings& readings, const Places& places) {
+  std::vector<NodeRow> rows(static_cast<std::size_t>(places.nodes()));
+  for (int node = 0; node < places.nodes(); ++node) {
+    NodeRow& row = rows[static_cast<std::size_t>(node)];
+    row.node = places.name_of(node);
+    row.ranks = places.ranks_on(node);
+    row.metrics.reserve(readings.groups().size());
+  }
+  std::vector<double> values;
+  for (const ReadingGroup& group : readings.groups()) {
+    auto rest = readings.of(group);
+    while (!rest.empty()) {
+      const int node = rest.front().node;
+      const auto end = std::find_if(rest.begin(), rest.end(), [&](const Sample& one) { return one.node != node; });
+      const auto count = static_cast<std::size_t>(end - rest.begin());
+      auto& row = rows[static_cast<std::size_t>(node)].metrics.emplace_back();
+      fill_row(row, group, rest.first(count), values);
+      row.node = places.name_of(node);
+      rest = rest.subspan(count);
+    }
+  }
+  return rows;
+}
+
+std::vector<Item> items_of(const Readings& readings, const Expected& expected, const Places& places) {
+  std::vector<std::vector<const Application*>> by_group(readings.groups().size());
+  for (const Application& application : expected.applications) by_group[application.group].push_back(&application);
+  std::vector<Item> items;
+  for (std::size_t i = 0; i < by_group.size(); ++i) {
+    const ReadingGroup& group = readings.groups()[i];
+    const auto samples = readings.of(group);
+    for (std::size_t at = 0; at < samples.size(); ++at) {
+      const Sample& sample = samples[at];
+      if (!sample.is_judged || sample.verdict == Verdict::pass) continue;
+      Item& item = items.emplace_back();
+      item.metric = group.metric;
+      item.unit = group.facts.unit;
+      item.where = group.where;
+      item.rank = sample.rank;
+      item.peer = sample.reading->peer;
+      item.node = places.name_of(sample.node);
+      item.summary = sample.reading->summary;
+      item.verdict = sample.verdict;
+      item.bounds = outcomes(by_group[i], at, sample.value);
+    }
+  }
+  return items;
+}
+
+void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const CaseResult& result) {
+  Blame blame(rows, result);
+  std::vector<char> all_measured(rows.size(), 1);
+  for (int rank = 0; rank < input.places.ranks(); ++rank) {
+    if (input.attendance.has_measured(static_cast<std::size_t>(rank))) continue;
+    const auto row = static_cast<std::size_t>(input.places.node_of(rank));
+    all_measured[row] = 0;
+    // The findings name only some of many.
+    const Observation* one = input.attendance.observed[static_cast<std::size_t>(rank)];
+    if (one != nullptr && one->state != ObservationState::not_run) blame.put(row, Verdict::fail);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool was_held = std::any_of(rows[i].metrics.begin(), rows[i].metrics.end(),
+                                      [](const MetricRow& row) { return row.judged > 0; });
+    const bool is_good = all_measured[i] != 0 && (was_held || !result.evidence.empty());
+    rows[i].verdict = worse(blame.of(i), is_good ? Verdict::pass : Verdict::unmeasured);
+    if (result.verdict == Verdict::skip) rows[i].verdict = Verdict::skip;
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,137 @@
+/// Checks and system profiles as plain values: what the TOML files say, already validated.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/launcher.hpp"
+#include "muster/observation.hpp"
+#include "muster/params.hpp"
+#include "muster/probe.hpp"
+
+namespace muster {
+
+/// How many ranks a node gets.
+struct RanksSpec {
+  enum class Kind { per_node, one_per_node, one_per_core, one_per_numa, one_per_gpu };
+  Kind kind = Kind::one_per_core;
+  int count = 1;  ///< for per_node
+  friend bool operator==(const RanksSpec&, const RanksSpec&) = default;
+};
+
+[[nodiscard]] std::string to_string(const RanksSpec& ranks);
+
+/// A known good value. Inside the bound: value*(1+lower) <= x <= value*(1+upper); a missing side is open.
+struct Reference {
+  double value = 0;
+  std::optional<double> lower;  ///< fraction, <= 0
+  std::optional<double> upper;  ///< fraction, >= 0
+  std::string unit;
+  std::string source;  ///< where the figure comes from
+  std::string place;   ///< file:line:column
+  friend bool operator==(const Reference&, const Reference&) = default;
+};
+
+/// Fractions of what the hardware can do.
+struct Limit {
+  std::optional<double> at_least;
+  std::optional<double> at_most;
+  friend bool operator==(const Limit&, const Limit&) = default;
+};
+
+/// Like items of the same run. Modified z-score 0.6745 (x - median) / MAD (Iglewicz and Hoaglin 1993).
+struct Peers {
+  double max_z = 5.0;
+  double mad_floor = 0.03;  ///< of the median, so that near-identical items are no outliers of each other
+  int min_items = 5;
+  friend bool operator==(const Peers&, const Peers&) = default;
+};
+
+/// What a check asks of one metric, where the labels match. Has at least one bound.
+struct Expectation {
+  std::string metric;
+  Labels where;
+  std::optional<Reference> reference;
+  std::optional<Limit> limit;
+  std::optional<Peers> peers;
+  bool profile_reference = false;  ///< judged by the profile's references; without a match: unmeasured
+  std::string place;
+  friend bool operator==(const Expectation&, const Expectation&) = default;
+};
+
+/// A metric that a check declares for a program (probe `command`).
+struct DeclaredMetric {
+  std::string name;
+  std::string unit;
+  Better better = Better::neither;
+  friend bool operator==(const DeclaredMetric&, const DeclaredMetric&) = default;
+};
+
+struct Check {
+  std::string name;
+  std::string probe;
+  std::string summary;
+  std::vector<std::string> tags;
+  RanksSpec ranks;
+  int min_nodes = 1;  ///< skipped, saying so, on fewer
+  Seconds timeout{60};
+  std::map<std::string, ParamValue> params;              ///< given in the file; the rest are the probe's defaults
+  std::map<std::string, std::vector<ParamValue>> sweep;  ///< one case per combination
+  std::vector<Expectation> expects;
+  std::vector<DeclaredMetric> metrics;
+  std::string file;
+  std::string place;  ///< file:line
+  friend bool operator==(const Check&, const Check&) = default;
+};
+
+/// One reference of a profile: which check, when it applies, which metric.
+struct ProfileReference {
+  std::string check;
+  Labels where;  ///< keys: labels and parameters of the probe, `nodes`, `ranks`, `ranks_per_node`
+  std::string metric;
+  Reference reference;
+  friend bool operator==(const ProfileReference&, const ProfileReference&) = default;
+};
+
+struct EnvironmentProfile {
+  std::string name;
+  std::vector<std::string> modules;
+  Argv wrapper;     ///< put in front of the agent; `{image}` and the like are filled by -J
+  Environment env;  ///< `{local_rank}` is filled by the agent
+  friend bool operator==(const EnvironmentProfile&, const EnvironmentProfile&) = default;
+};
+
+struct GpuExpectation {
+  int count = 0;
+  std::string vendor;
+  std::string name;  ///< regular expression
+  friend bool operator==(const GpuExpectation&, const GpuExpectation&) = default;
+};
+
+struct PartitionProfile {
+  std::string name;
+  std::string launcher;           ///< empty: the one that is found
+  Argv scheduler_options;
+  Argv launcher_options;
+  int cores = 0;                  ///< 0: whatever the node has
+  std::vector<int> reserved_cores;
+  std::optional<GpuExpectation> gpus;
+  std::vector<ProfileReference> references;
+  friend bool operator==(const PartitionProfile&, const PartitionProfile&) = default;
+};
+
+struct SystemProfile {
+  std::string name;
+  std::string detect_env;    ///< variable that must be set
+  std::string detect_value;  ///< regular expression its value must match; empty: any
+  std::vector<EnvironmentProfile> environments;
+  std::vector<PartitionProfile> partitions;
+  std::string file;
+  /// Places of the parts of references: `<place of the reference> <part>` -> file:line:column.
+  std::map<std::string, std::string> places;
+  friend bool operator==(const SystemProfile&, const SystemProfile&) = default;
+};
+
+}  // namespace muster

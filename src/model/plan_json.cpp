@@ -1,0 +1,61 @@
+#include "model/json.hpp"
+#include "model/plan_fields.hpp"
+
+namespace muster {
+
+std::string_view to_string(RanksSpec::Kind kind) {
+  switch (kind) {
+    case RanksSpec::Kind::per_node:
+      return "per-node";
+    case RanksSpec::Kind::one_per_node:
+      return "one-per-node";
+    case RanksSpec::Kind::one_per_core:
+      return "one-per-core";
+    case RanksSpec::Kind::one_per_numa:
+      return "one-per-numa";
+    case RanksSpec::Kind::one_per_gpu:
+      return "one-per-gpu";
+  }
+  return "";
+}
+
+TypedTexts to_texts(const Params& params) {
+  TypedTexts texts;
+  for (const auto& [name, value] : params.values()) {
+    auto& text = texts[name];
+    text.type = value.type;
+    for (const auto& item : value.items) text.items.push_back(to_string(item));
+  }
+  return texts;
+}
+
+Result<Params> to_params(const TypedTexts& texts) {
+  Params params;
+  for (const auto& [name, text] : texts) {
+    ParamSpec spec;
+    spec.name = name;
+    spec.type = text.type;
+    auto value = parse_param(spec, text.items);
+    if (!value) return fail(ErrorKind::file, name, fmt::format("{}: {}", name, value.error().what));
+    params.set(name, std::move(*value));
+  }
+  return params;
+}
+
+nlohmann::json to_json(const Plan& plan) {
+  return write_json(plan, TextForm::exact);
+}
+
+Result<Plan> plan_from_json(const nlohmann::json& json) {
+  return read_json<Plan>(json);
+}
+
+nlohmann::json to_json(const World& world) {
+  return write_json(world, TextForm::exact);
+}
+
+Result<World> world_from_json(const nlohmann::json& json) {
+  return read_json<World>(json);
+}
+
+}  // namespace muster

@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <vector>
+
+#include "base/text.hpp"
+#include "reporters/common/console_text.hpp"
+#include "reporters/common/paragraph.hpp"
+#include "reporters/common/phrases.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::size_t most_named = 6;  // cases of one verdict, nodes
+constexpr std::size_t verdict_columns = 10;
+constexpr std::size_t seconds_columns = 7;
+constexpr std::size_t least_brief = 16;  // columns below which a few words beside a case are not worth it
+
+std::string launcher_of(const RunReport& report) {
+  return report.launches.empty() ? std::string() : report.launches.front().launcher;
+}
+
+/// The largest shape of the run.
+std::string shape_of(const RunReport& report) {
+  const LaunchRecord* largest = nullptr;
+  for (const auto& launch : report.launches)
+    if (largest == nullptr || launch.ranks > largest->ranks) largest = &launch;
+  if (largest == nullptr) return {};
+  return shape_phrase(std::max<int>(1, static_cast<int>(largest->nodes.size())), largest->ranks);
+}
+
+/// One line of the table: how many, and which where that matters.
+std::string verdict_row(const RunReport& report, Verdict verdict, const Page& page) {
+  std::vector<std::string> names;
+  for (const auto& result : report.cases)
+    if (result.verdict == verdict) names.push_back(title(result));
+  if (names.empty()) return {};
+  const auto count = names.size();
+  if (!needs_attention(verdict)) names.clear();
+  // A name with its parameters stays on one line.
+  for (auto& name : names) std::replace(name.begin(), name.end(), ' ', '\x01');
+  auto named = wrap(human_list(names, most_named), page.width, verdict_columns + 9);
+  std::replace(named.begin(), named.end(), '\x01', ' ');
+  const auto text =
+      fmt::format("  {}{:>5}  {}", page.ink.of(verdict, pad(verdict_word(verdict), verdict_columns)), count, named);
+  return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
+}
+
+/// Cases of a node that are not well: by its own row, or because a culprit is on it.
+std::map<std::string, Tally> tallies_by_node(const RunReport& report) {
+  std::map<std::string, Tally> nodes;
+  for (const auto& node : report.nodes) nodes[node.node];
+  for (const auto& result : report.cases) {
+    std::map<std::string, Verdict> seen;
+    for (const auto& row : result.node_rows) seen[row.node] = row.verdict;
+    if (needs_attention(result.verdict))
+      for (const auto& culprit : result.culprits)
+        if (!culprit.node.empty()) seen[culprit.node] = result.verdict;
+    for (const auto& [node, verdict] : seen) ++nodes[node].counts[static_cast<int>(verdict)];
+  }
+  return nodes;
+}
+
+int bad_cases(const Tally& tally) {
+  return tally.of(Verdict::fail) + tally.of(Verdict::error) + tally.of(Verdict::unmeasured);
+}
+
+struct OddNode {
+  std::string name;
+  Tally tally;
+};
+
+/// Nodes in trouble, the worst first.
+std::vector<OddNode> odd_nodes(const std::map<std::string, Tally>& nodes) {
+  std::vector<OddNode> odd;
+  for (const auto& [name, tally] : nodes)
+    if (bad_cases(tally) > 0) odd.push_back({printable_line(name, uncut), tally});
+  std::stable_sort(odd.begin(), odd.end(),
+                   [](const OddNode& a, const OddNode& b) { return bad_cases(a.tally) > bad_cases(b.tally); });
+  return odd;
+}
+
+std::string node_rows(const RunReport& report, const Page& page) {
+  const auto nodes = tallies_by_node(report);
+  if (nodes.size() < 2) return {};
+  const auto odd = odd_nodes(nodes);
+  if (odd.empty()) return {};
+  std::string text = "\n";
+  std::size_t name_columns = 0;
+  for (const auto& node : odd) name_columns = std::max(name_columns, columns(node.name));
+  name_columns = std::min<std::size_t>(name_columns, 40);
+  const auto shown = std::min(odd.size(), most_named);
+  for (std::size_t i = 0; i < shown; ++i)
+    text += entry(i == 0 ? "nodes" : "", pad(odd[i].name, name_columns) + "  " + tally_phrase(odd[i].tally), page);
+  if (odd.size() > shown) text += entry("", fmt::format("and {} more, see the report", odd.size() - shown), page);
+  const auto others = nodes.size() - odd.size();
+  if (others > 0)
+    text += entry("", fmt::format("{} other {}: nothing wrong", others, others == 1 ? "node" : "nodes"), page);
+  return text;
+}
+
+std::string outcome_line(const RunReport& report, const Page& page) {
+  std::string text = counted(report.cases.size(), "case");
+  if (!report.cases.empty()) text += ": " + tally_phrase(tally(report.cases));
+  text += fmt::format(", in {}", time_phrase(report.seconds));
+  if (!report.interrupted.empty()) text += ", interrupted by " + printable_line(report.interrupted, uncut);
+  text += fmt::format(" (exit status {})", report.exit_status);
+  const auto word = verdict_word(report.verdict);
+  return fmt::format("{}  {}\n", page.ink.of(report.verdict, word), wrap(text, page.width, word.size() + 2));
+}
+
+/// No block explains a skip, so its reason is told in full, on a line of its own where it needs one.
+std::string skip_line(const CaseResult& result, std::size_t title_columns, const Page& page) {
+  const auto name = pad(title(result), title_columns);
+  const auto words = brief(result);
+  const auto margin = verdict_columns + 1;
+  const bool fits = margin + columns(name) + 2 + columns(words) <= page.width;
+  const auto beside = fits ? "  " + words : "\n" + std::string(margin, ' ') + wrap(words, page.width, margin);
+  return fmt::format("{} {}{}\n", page.ink.of(result.verdict, pad(verdict_word(result.verdict), verdict_columns)),
+                     fits ? name : title(result), words.empty() ? std::string() : beside);
+}
+
+}  // namespace
+
+std::string head_text(const RunReport& report, const Page& page) {
+  std::string text = fmt::format("muster {}", report.muster_version);
+  if (!report.system.empty()) text += " on " + report.system;
+  std::vector<std::string> how;
+  for (auto part : {shape_of(report), launcher_of(report)})
+    if (!part.empty()) how.push_back(std::move(part));
+  if (!how.empty()) text += ": " + join(how, ", ");
+  text = page.ink.bold(wrap(printable_line(text, uncut), page.width, 0)) + "\n";
+  if (!report.folder.empty()) text += fmt::format("results in {}\n", printable_line(report.folder, uncut));
+  return text;
+}
+
+std::string case_line(const CaseResult& result, std::size_t title_columns, const Page& page) {
+  if (result.verdict == Verdict::skip) return skip_line(result, title_columns, page);
+  auto name = title(result);
+  if (const auto passed = repetitions_passed(result); !passed.empty()) name += "  " + passed;
+  name = pad(name, title_columns);
+  const auto used = verdict_columns + 1 + columns(name) + 1 + seconds_columns + 2;
+  auto line = fmt::format("{} {} {}", page.ink.of(result.verdict, pad(verdict_word(result.verdict), verdict_columns)),
+                          name, page.ink.faint(pad_left(time_phrase(result.seconds), seconds_columns)));
+  const auto words = brief(result);
+  if (!words.empty() && used + least_brief <= page.width) line += "  " + cut(words, page.width - used);
+  return line + "\n";
+}
+
+std::string summary_text(const RunReport& report, const Page& page) {
+  std::string text = "\n" + page.ink.bold("summary") + "\n";
+  for (const auto verdict : verdicts_by_urgency()) text += verdict_row(report, verdict, page);
+  if (report.cases.empty()) text += "  no case was run\n";
+  text += node_rows(report, page);
+  if (!report.notes.empty()) text += "\n";
+  for (std::size_t i = 0; i < report.notes.size(); ++i) text += entry(i == 0 ? "notes" : "", report.notes[i], page);
+  text += "\n" + outcome_line(report, page);
+  if (!report.folder.empty())
+    text += fmt::format("report in {}\n", printable_line(report.folder + "/report.json", uncut));
+  return text;
+}
+
+}  // namespace muster

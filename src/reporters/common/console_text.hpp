@@ -1,0 +1,34 @@
+/// What the console shows, as text: the head, one line per case, a block per case that needs a look, the summary.
+/// Every text ends in a newline or is empty.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "muster/report.hpp"
+#include "reporters/common/ink.hpp"
+
+namespace muster {
+
+/// How wide to write, and in which colours.
+struct Page {
+  Ink ink;
+  std::size_t width = 80;
+};
+
+/// Version, system, shape, launcher; where the results go.
+[[nodiscard]] std::string head_text(const RunReport& report, const Page& page);
+/// `pass       hello%3f2a9c1d    0.4 s  8 ranks answered`; titles are padded to `title_columns`.
+[[nodiscard]] std::string case_line(const CaseResult& result, std::size_t title_columns, const Page& page);
+/// Why a case is no pass, who, with what evidence, what to do, and how to run it again. `alike` names the cases that
+/// came to the same end for the same reason; they have no block of their own.
+[[nodiscard]] std::string case_block(const CaseResult& result, const std::vector<std::string>& alike, const Page& page);
+/// Cases per verdict with names, nodes when they differ, notes, and where the report is.
+[[nodiscard]] std::string summary_text(const RunReport& report, const Page& page);
+
+/// `label` in a margin of `margin_columns`, then the text wrapped beside it; nothing when there is no text.
+[[nodiscard]] std::string entry(std::string_view label, std::string_view text, const Page& page);
+inline constexpr std::size_t margin_columns = 13;
+
+}  // namespace muster

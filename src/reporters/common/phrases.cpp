@@ -1,0 +1,172 @@
+#include "reporters/common/phrases.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "reporters/common/paragraph.hpp"
+
+namespace muster {
+
+namespace {
+
+std::string harmless(std::string_view text) {
+  return printable_line(text, uncut);
+}
+
+std::string span_phrase(const MetricRow& row) {
+  if (row.over.n < 2) return {};
+  return fmt::format(" of {} readings, {} to {}", row.over.n, format_value(row.over.min, ""),
+                     format_value(row.over.max, ""));
+}
+
+/// Labels only where they are needed to tell rows apart: the number matters more, and the line is short.
+std::string metric_brief(const CaseResult& result, const MetricRow& row) {
+  const auto alike = std::count_if(result.metrics.begin(), result.metrics.end(), [&](const MetricRow& other) {
+    return other.metric == row.metric && other.node.empty();
+  });
+  return fmt::format("{} {}", labelled(row.metric, alike > 1 ? row.where : Labels{}), value_phrase(row.over, row.unit));
+}
+
+/// The metrics of a case that is well, judged ones before those only reported.
+std::string metrics_brief(const CaseResult& result, bool judged) {
+  std::vector<std::string> phrases;
+  for (const auto& row : result.metrics)
+    if ((row.judged > 0) == judged && row.node.empty()) phrases.push_back(metric_brief(result, row));
+  return join(phrases, ", ");
+}
+
+}  // namespace
+
+std::string verdict_word(Verdict verdict) {
+  std::string word(to_string(verdict));
+  if (needs_attention(verdict))
+    for (char& letter : word) letter = static_cast<char>(letter - 'a' + 'A');
+  return word;
+}
+
+bool needs_attention(Verdict verdict) {
+  return verdict != Verdict::pass && verdict != Verdict::skip;
+}
+
+std::span<const Verdict> verdicts_by_urgency() {
+  static constexpr std::array order{Verdict::fail, Verdict::error, Verdict::unmeasured, Verdict::pass, Verdict::skip};
+  return order;
+}
+
+std::string tally_phrase(const Tally& tally) {
+  std::vector<std::string> parts;
+  for (const auto verdict : verdicts_by_urgency())
+    if (tally.of(verdict) > 0) parts.push_back(fmt::format("{} {}", tally.of(verdict), to_string(verdict)));
+  return join(parts, ", ");
+}
+
+std::string title(const CaseResult& result) {
+  std::string text = harmless(result.id);
+  for (const auto& [name, value] : result.params)
+    if (std::find(result.swept.begin(), result.swept.end(), name) != result.swept.end())
+      text += fmt::format(" {}={}", harmless(name), harmless(value));
+  return text;
+}
+
+std::string repetitions_passed(const CaseResult& result) {
+  if (result.repetitions.size() < 2) return {};
+  const auto passed = std::count_if(result.repetitions.begin(), result.repetitions.end(),
+                                    [](const Repetition& one) { return one.verdict == Verdict::pass; });
+  return fmt::format("{}/{} passed", passed, result.repetitions.size());
+}
+
+std::string labelled(const std::string& metric, const Labels& where) {
+  if (where.empty()) return harmless(metric);
+  std::vector<std::string> labels;
+  for (const auto& [key, value] : where) labels.push_back(fmt::format("{}={}", harmless(key), harmless(value)));
+  return fmt::format("{}{{{}}}", harmless(metric), join(labels, ","));
+}
+
+std::string value_phrase(const Summary& summary, const std::string& unit) {
+  if (summary.n == 0 || !std::isfinite(summary.median)) return "no value";
+  return harmless(format_value(summary.median, unit));
+}
+
+std::string metric_phrase(const MetricRow& row) {
+  std::string text =
+      fmt::format("{}{}{}", row.over.n > 1 ? "median " : "", value_phrase(row.over, row.unit), span_phrase(row));
+  if (row.worst_rank >= 0 && row.over.n > 1) text += fmt::format(", worst on rank {}", row.worst_rank);
+  if (row.judged > 0)
+    text += fmt::format("; {} of {} inside {}", row.passed, row.judged, row.bound.empty() ? "its bounds" : row.bound);
+  else
+    text += "; not judged";
+  return harmless(text);
+}
+
+std::string item_phrase(const Item& item) {
+  std::string text = value_phrase(item.summary, item.unit);
+  if (item.rank >= 0) text += fmt::format(" on rank {}", item.rank);
+  if (!item.node.empty()) text += fmt::format(" {} {}", item.rank >= 0 ? "of" : "on", item.node);
+  if (item.peer >= 0) text += fmt::format(" towards rank {}", item.peer);
+  std::vector<std::string> broken;
+  for (const auto& bound : item.bounds)
+    if (bound.verdict != Verdict::pass) broken.push_back(bound.text);
+  if (!broken.empty()) text += ": " + join(broken, "; ");
+  return harmless(text);
+}
+
+std::string culprit_phrase(const Culprit& culprit) {
+  auto text = harmless(culprit.name);
+  if (!culprit.node.empty() && text.find(culprit.node) == std::string::npos) text += " on " + harmless(culprit.node);
+  const bool speaks = culprit.kind == CulpritKind::rank || culprit.kind == CulpritKind::node ||
+                      text.find(to_string(culprit.kind)) != std::string::npos;
+  return speaks ? text : fmt::format("{} {}", to_string(culprit.kind), text);
+}
+
+std::vector<std::string> culprit_phrases(const std::vector<Culprit>& culprits) {
+  std::vector<std::string> phrases;
+  for (const auto& culprit : culprits) phrases.push_back(culprit_phrase(culprit));
+  return phrases;
+}
+
+std::string brief(const CaseResult& result) {
+  if (needs_attention(result.verdict)) {
+    // Where comes first: it is what remains when the line is cut.
+    std::vector<Culprit> placed;
+    for (const auto& culprit : result.culprits)
+      if (!culprit.node.empty() || culprit.rank >= 0) placed.push_back(culprit);
+    const auto who = human_list(culprit_phrases(placed), 2);
+    const auto why = harmless(result.reason);
+    return who.empty() || why.rfind(who, 0) == 0 ? why : who + ": " + why;
+  }
+  if (result.verdict == Verdict::skip) return harmless(result.reason);
+  if (auto judged = metrics_brief(result, true); !judged.empty()) return judged;
+  if (!result.evidence.empty()) return harmless(join(result.evidence, "; "));
+  if (auto reported = metrics_brief(result, false); !reported.empty()) return reported;
+  return harmless(result.reason);
+}
+
+std::string shape_phrase(int nodes, int ranks) {
+  if (nodes < 1) return counted(static_cast<std::size_t>(std::max(ranks, 0)), "rank");
+  const auto of_nodes = counted(static_cast<std::size_t>(nodes), "node");
+  if (ranks % nodes != 0 || ranks < 1)
+    return fmt::format("{}, {}", of_nodes, counted(static_cast<std::size_t>(std::max(ranks, 0)), "rank"));
+  return fmt::format("{} x {}", of_nodes, counted(static_cast<std::size_t>(ranks / nodes), "rank"));
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string time_phrase(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "?";
+  return seconds < 99.95 ? fmt::format("{:.1f} s", seconds) : clock_phrase(seconds);
+}
+
+std::string clock_phrase(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "?";
+  const auto whole = static_cast<long>(std::lround(seconds));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+}  // namespace muster

@@ -1,0 +1,48 @@
+/// The words in which reports for people speak of a run. Every text returned is printable and on one line.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muster/report.hpp"
+
+namespace muster {
+
+/// `pass`, `skip`; what needs a look is in capitals, so that it is found without colours.
+[[nodiscard]] std::string verdict_word(Verdict verdict);
+/// Neither pass nor skip.
+[[nodiscard]] bool needs_attention(Verdict verdict);
+/// Verdicts in the order in which they concern a reader: fail, error, unmeasured, pass, skip.
+[[nodiscard]] std::span<const Verdict> verdicts_by_urgency();
+/// `3 fail, 1 pass`: those that occur, by urgency.
+[[nodiscard]] std::string tally_phrase(const Tally& tally);
+
+/// The id with the parameters that tell the case from its siblings: `allreduce%77aa0b11 size=16MiB`.
+[[nodiscard]] std::string title(const CaseResult& result);
+/// `97/100 passed`; empty when there was one repetition.
+[[nodiscard]] std::string repetitions_passed(const CaseResult& result);
+/// `busbw{size=16MiB,type=float}`
+[[nodiscard]] std::string labelled(const std::string& metric, const Labels& where);
+/// `11.9 GB/s`; `no value` when there are no samples.
+[[nodiscard]] std::string value_phrase(const Summary& summary, const std::string& unit);
+/// `median 11.9 GB/s of 8 readings, 9.81 to 12.4, worst on rank 5; 7 of 8 inside reference 12.5 GB/s -10 %`
+[[nodiscard]] std::string metric_phrase(const MetricRow& row);
+/// `9.81 GB/s on rank 5 of nid002 towards rank 1: reference 12.5 GB/s -10 %`
+[[nodiscard]] std::string item_phrase(const Item& item);
+/// `rank 5 on nid003`, `link nid001 - nid002`, `0000:c1:00.0 on nid003`
+[[nodiscard]] std::string culprit_phrase(const Culprit& culprit);
+[[nodiscard]] std::vector<std::string> culprit_phrases(const std::vector<Culprit>& culprits);
+/// A case in few words: who is at fault and why it is no pass; for a pass its judged metrics, else its evidence, else
+/// any metrics.
+[[nodiscard]] std::string brief(const CaseResult& result);
+/// `2 nodes x 4 ranks`, `1 node x 1 rank`, `2 nodes, 7 ranks` where they don't divide.
+[[nodiscard]] std::string shape_phrase(int nodes, int ranks);
+/// `1 case`, `2 cases`
+[[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
+/// `3.2 s`, `2:14`, `1:02:03`
+[[nodiscard]] std::string time_phrase(double seconds);
+/// `0:34`, `1:02:03`
+[[nodiscard]] std::string clock_phrase(double seconds);
+
+}  // namespace muster

@@ -1,0 +1,291 @@
+#include "run/agent.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "model/json.hpp"
+#include "run/agent_world.hpp"
+#include "run/wire_client.hpp"
+
+namespace muster {
+
+namespace {
+
+/// A part of a case is sent when it has grown to this size, so that the driver need not hold back one huge frame.
+constexpr std::size_t part_bytes = 4u << 20;
+
+std::string environment_text(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+/// A rank's own half of a case: everything until all ranks agree to run.
+struct Prepared {
+  const ProbeSpec* probe = nullptr;
+  Params params;
+  std::unique_ptr<ProbeState> state;
+};
+
+/// What an exception of a probe says; probes return errors, libraries below them may throw.
+template <class Act>
+auto contained(const char* where, Act act) -> decltype(act()) {
+  try {
+    return act();
+  } catch (const std::exception& thrown) {
+    return fail(ErrorKind::internal, where, fmt::format("exception: {}", thrown.what()));
+  } catch (...) {
+    return fail(ErrorKind::internal, where, "exception of an unknown type");
+  }
+}
+
+Result<Prepared> find_work(const JobItem& item) {
+  Prepared prepared;
+  prepared.probe = find_probe(item.probe);
+  if (prepared.probe == nullptr)
+    return fail(ErrorKind::protocol, "agent", fmt::format("has no probe \"{}\"", item.probe));
+  const nlohmann::json json = nlohmann::json::parse(item.params, nullptr, false);
+  if (json.is_discarded()) return fail(ErrorKind::protocol, item.probe, "parameters are not JSON");
+  auto params = params_from_json(json, *prepared.probe);
+  if (!params) return tl::unexpected(params.error());
+  prepared.params = std::move(*params);
+  return prepared;
+}
+
+class Agent {
+ public:
+  Agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks)
+      : comm_(comm), recorder_(recorder), hooks_(hooks) {}
+
+  Result<void> run();
+  /// False while the others may wait for this rank in a case.
+  [[nodiscard]] bool is_in_step() const { return is_in_step_; }
+
+ private:
+  void reach(std::string_view point) const {
+    if (hooks_.at != nullptr) hooks_.at(point, comm_.rank());
+  }
+  void call_driver();
+  Result<void> say_hello();
+  Result<void> refuse(const std::string& why);
+  Result<JobMessage> take_job(const World& world);
+  Result<void> run_item(const JobItem& item);
+  Result<Observation> observe(const JobItem& item);
+  Result<Prepared> prepare(const JobItem& item, Observation& observation);
+  void run_probe(Prepared& prepared, Observation& observation);
+  Result<void> send_observations(int index, const std::vector<ByteVector>& encoded);
+
+  Comm& comm_;
+  FlightRecorder& recorder_;
+  const AgentHooks& hooks_;
+  RankPlace place_;
+  std::optional<WireClient> wire_;  ///< on rank 0
+  bool is_in_step_ = true;
+};
+
+void Agent::call_driver() {
+  recorder_.phase(Phase::connecting);
+  if (comm_.rank() == 0) wire_.emplace(WireClient::open(environment_text(env_wire)));
+}
+
+Result<void> Agent::say_hello() {
+  return wire_->send(MessageType::hello,
+                     muster::encode(HelloMessage{environment_text(env_token), MUSTER_VERSION, comm_.size()}));
+}
+
+/// Every process that believes it is rank 0 says so: with the wrong launcher there are many.
+Result<void> Agent::refuse(const std::string& why) {
+  call_driver();
+  if (wire_) {
+    if (auto sent = say_hello(); !sent) return sent;
+    const auto* text = reinterpret_cast<const std::byte*>(why.data());
+    if (auto sent = wire_->send(MessageType::refused, std::span(text, why.size())); !sent) return sent;
+  }
+  return fail(ErrorKind::launch, "", why);
+}
+
+Result<JobMessage> Agent::take_job(const World& world) {
+  Result<ByteVector> payload;
+  if (wire_) {
+    const auto exchange = [&]() -> Result<ByteVector> {
+      if (auto sent = wire_->send(MessageType::world, muster::encode(world)); !sent)
+        return tl::unexpected(sent.error());
+      auto frame = wire_->receive();
+      if (!frame) return tl::unexpected(frame.error());
+      if (frame->type != static_cast<std::uint8_t>(MessageType::job))
+        return fail(ErrorKind::protocol, "wire",
+                    fmt::format("the driver sent message {} instead of work", frame->type));
+      return std::move(frame->payload);
+    };
+    payload = exchange();
+  }
+  // An empty job tells the others that rank 0 got none; a real one is never empty.
+  auto job = comm_.broadcast(payload ? *payload : ByteVector{}, 0);
+  if (!payload) return tl::unexpected(payload.error());
+  if (!job) return tl::unexpected(job.error());
+  if (job->empty()) return fail(ErrorKind::protocol, "rank 0", "got no work from the driver");
+  auto decoded = decode_job(*job);
+  if (decoded && decoded->proof != environment_text(env_proof))
+    return fail(ErrorKind::protocol, "wire", "work came from somebody who is not the driver");
+  return decoded;
+}
+
+Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
+  auto prepared = find_work(item);
+  if (!prepared) {
+    observation.state = ObservationState::failed;
+    observation.error = to_string(prepared.error());
+    return prepared;
+  }
+  if (prepared->probe->prepare == nullptr) return prepared;
+  auto state = contained("prepare", [&] {
+    return prepared->probe->prepare(PrepareContext{prepared->params, place_, recorder_});
+  });
+  if (!state) {
+    observation.state = ObservationState::not_prepared;
+    observation.error = to_string(state.error());
+    return tl::unexpected(state.error());
+  }
+  prepared->state = std::move(*state);
+  return prepared;
+}
+
+void Agent::run_probe(Prepared& prepared, Observation& observation) {
+  RunContext context{prepared.params, place_, recorder_, comm_, prepared.state.get()};
+  auto seen = contained("run", [&] { return prepared.probe->run(context); });
+  if (seen) {
+    observation = std::move(*seen);
+  } else {
+    observation.state = ObservationState::failed;
+    observation.error = to_string(seen.error());
+  }
+}
+
+/// Everything of a case that this rank sees. Fails only when the ranks can no longer talk to each other.
+Result<Observation> Agent::observe(const JobItem& item) {
+  Observation observation;
+  const double begun = monotonic_seconds();
+  recorder_.phase(Phase::prepare);
+  Result<Prepared> prepared = prepare(item, observation);
+
+  recorder_.phase(Phase::agreeing);
+  const auto agreed = comm_.all_true(prepared.has_value());
+  if (!agreed) return tl::unexpected(agreed.error());
+  recorder_.phase(Phase::running);
+  if (*agreed)
+    run_probe(*prepared, observation);
+  else if (prepared)
+    observation.state = ObservationState::not_run;
+  recorder_.child_group(0);
+  observation.rank = comm_.rank();
+  observation.seconds = monotonic_seconds() - begun;
+  return observation;
+}
+
+Result<void> Agent::send_observations(int index, const std::vector<ByteVector>& encoded) {
+  std::size_t from = 0;
+  while (from < encoded.size()) {
+    std::size_t to = from;
+    std::size_t bytes = 0;
+    while (to < encoded.size() && (to == from || bytes + encoded[to].size() <= part_bytes))
+      bytes += encoded[to++].size();
+    const std::span part(encoded.data() + from, to - from);
+    if (auto sent = wire_->send(MessageType::case_part, encode_case_part(index, part)); !sent) return sent;
+    from = to;
+  }
+  return {};
+}
+
+Result<void> Agent::run_item(const JobItem& item) {
+  recorder_.phase(Phase::gap);
+  recorder_.item(item.index);
+  reach("gap");
+  const double begun = monotonic_seconds();
+  if (wire_) {
+    if (auto sent = wire_->send(MessageType::case_begin, encode_case_begin(item.index)); !sent) return sent;
+  }
+  auto observation = observe(item);
+  if (!observation) return tl::unexpected(observation.error());
+  recorder_.phase(Phase::gathering);
+  auto gathered = comm_.gather(muster::encode(*observation), 0);
+  if (!gathered) return tl::unexpected(gathered.error());
+  if (wire_) {
+    if (auto sent = send_observations(item.index, *gathered); !sent) return sent;
+    const auto end = encode_case_end(item.index, monotonic_seconds() - begun);
+    if (auto sent = wire_->send(MessageType::case_end, end); !sent) return sent;
+  }
+  recorder_.phase(Phase::gap);
+  return {};
+}
+
+Result<void> Agent::run() {
+  recorder_.place(comm_.rank(), comm_.size());
+  reach("startup");
+  const std::string asked = environment_text(env_world);
+  if (!asked.empty() && asked != std::to_string(comm_.size()))
+    return refuse(wrong_world(comm_.library(), launched_by().who, comm_.size(), std::atoi(asked.c_str())));
+
+  call_driver();
+  if (wire_) {
+    // Said before anything collective, so that the driver knows us even when a peer never comes. A failure shows
+    // again, for all ranks, when the world is sent.
+    (void)say_hello();
+  }
+  auto introduced = introduce(comm_, recorder_);
+  if (!introduced) return tl::unexpected(introduced.error());
+  place_ = introduced->place;
+  auto job = take_job(introduced->world);
+  if (!job) return tl::unexpected(job.error());
+  reach("connected");
+
+  is_in_step_ = false;
+  for (const JobItem& item : job->items) {
+    if (auto done = run_item(item); !done) return done;
+  }
+  is_in_step_ = true;
+  recorder_.phase(Phase::finishing);
+  if (wire_) {
+    if (auto sent = wire_->send(MessageType::finish, {}); !sent) return sent;
+  }
+  reach("finish");
+  return {};
+}
+
+/// `Open MPI` of `Open MPI v4.1.4, package: ...`, `MPICH` of `MPICH Version: 4.0.2`.
+std::string library_name(const std::string& library) {
+  for (const std::string_view known : {"Open MPI", "CRAY MPICH", "MPICH", "MVAPICH", "Intel(R) MPI"}) {
+    if (library.rfind(known, 0) == 0) return std::string(known);
+  }
+  return library.substr(0, library.find_first_of(",:"));
+}
+
+}  // namespace
+
+std::string wrong_world(const std::string& library, const std::string& launcher, int size, int asked) {
+  const std::string name = library_name(library);
+  const std::string world = fmt::format("the world has {} {}, {} {} asked for", size, size == 1 ? "rank" : "ranks",
+                                        asked, asked == 1 ? "was" : "were");
+  // The right launcher with the wrong number: its arguments are to blame, not the match.
+  if (launcher == name) return fmt::format("{}: {}", name, world);
+  if (launcher.empty()) return fmt::format("agent built for {}, launched by nothing that it knows: {}", name, world);
+  return fmt::format("agent built for {}, launched by {}: {}", name, launcher, world);
+}
+
+int run_agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks) {
+  Agent agent(comm, recorder, hooks);
+  const auto done = agent.run();
+  if (done) return 0;
+  // One write, so that the lines of several ranks do not mix.
+  const std::string line = fmt::format("muster-rank: rank {}: {}\n", comm.rank(), to_string(done.error()));
+  std::fputs(line.c_str(), stderr);
+  return agent.is_in_step() ? 1 : 2;
+}
+
+}  // namespace muster

@@ -1,0 +1,33 @@
+/// The agent's life after MPI_Init and before MPI_Finalize. Linked by muster-rank alone; knows MPI only as Comm.
+#pragma once
+
+#include "muster/comm.hpp"
+#include "run/flight_recorder.hpp"
+
+namespace muster {
+
+/// Points at which a test may make a rank misbehave; empty in the shipped agent.
+struct AgentHooks {
+  void (*at)(std::string_view point, int rank) = nullptr;  ///< `before_mpi`, `startup`, `connected`, `gap`, `finish`
+};
+
+/// Takes the job, runs every case, sends what was seen. Collective over all ranks of `comm`.
+/// Returns the exit status: 0; 1 on all ranks alike when the world is not as large as asked or the driver can't be
+/// reached; 2 on this rank alone when it can't go on with the others, who may be waiting for it: the job must be ended.
+[[nodiscard]] int run_agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks);
+
+/// Rank and world size as the launcher's environment says, before MPI is up; -1 and 0 when it says nothing.
+/// `who` is a launcher's name for messages: `Open MPI`, `MPICH`, `Slurm`.
+struct LaunchedBy {
+  int rank = -1;
+  int world_size = 0;
+  std::string who;
+  int local_rank = -1;
+};
+[[nodiscard]] LaunchedBy launched_by();
+
+/// Why this world is not the one that was asked for.
+/// `agent built for Open MPI, launched by MPICH: the world has 1 rank, 4 were asked for`
+[[nodiscard]] std::string wrong_world(const std::string& library, const std::string& launcher, int size, int asked);
+
+}  // namespace muster

@@ -1,0 +1,168 @@
+#include "run/agent_world.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <map>
+#include <unistd.h>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+ByteVector to_bytes(std::string_view text) {
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Key and value of each fact, each ended by a zero byte, which no text of ours contains.
+ByteVector encode_facts(const std::vector<Fact>& facts) {
+  std::string text;
+  for (const Fact& fact : facts) {
+    for (const std::string* part : {&fact.key, &fact.value}) {
+      text += *part;
+      text += '\0';
+    }
+  }
+  return to_bytes(text);
+}
+
+std::vector<Fact> decode_facts(std::span<const std::byte> bytes) {
+  const std::vector<std::string> parts = split(as_text(bytes), '\0');
+  std::vector<Fact> facts;
+  for (std::size_t at = 0; at + 1 < parts.size(); at += 2) facts.push_back({parts[at], parts[at + 1]});
+  return facts;
+}
+
+/// The ranks that run under one kernel.
+struct Machine {
+  CpuMask cores;
+  int ranks = 0;
+  std::vector<std::string> hosts;
+};
+
+std::string doubt_about(const Machine& machine) {
+  const int cores = machine.cores.count();
+  // No rank could tell its cores: nothing is known, so nothing is doubted.
+  if (cores == 0 || machine.ranks <= cores) return {};
+  const std::string core_text = fmt::format("{} {}", cores, cores == 1 ? "core" : "cores");
+  if (machine.hosts.size() == 1)
+    return fmt::format("{} ranks share {} on {}", machine.ranks, core_text, machine.hosts[0]);
+  return fmt::format("{} ranks on {} share {} of one machine", machine.ranks, human_list(machine.hosts), core_text);
+}
+
+}  // namespace
+
+Introduction introduce_myself() {
+  Introduction mine;
+  mine.pid = ::getpid();
+  mine.host = host_name();
+  if (auto boot = read_file("/proc/sys/kernel/random/boot_id")) mine.boot_id = std::string(trim(*boot));
+  if (auto mask = CpuMask::of_this_thread()) mine.cores = cores_of(*mask);
+  return mine;
+}
+
+ByteVector encode(const Introduction& introduction) {
+  return to_bytes(fmt::format("{}\n{}\n{}\n{}", introduction.pid, introduction.host, introduction.boot_id,
+                              introduction.cores.list()));
+}
+
+Result<Introduction> decode_introduction(std::span<const std::byte> bytes) {
+  const std::vector<std::string> parts = split(as_text(bytes), '\n');
+  if (parts.size() != 4) return fail(ErrorKind::protocol, "introduction", "has not four lines");
+  Introduction introduction;
+  const std::string& pid = parts[0];
+  const auto [end, error] = std::from_chars(pid.data(), pid.data() + pid.size(), introduction.pid);
+  if (error != std::errc{} || end != pid.data() + pid.size() || introduction.pid <= 0)
+    return fail(ErrorKind::protocol, "introduction", "has no process id");
+  auto cores = CpuMask::parse_list(parts[3]);
+  if (!cores) return tl::unexpected(cores.error());
+  introduction.host = parts[1];
+  introduction.boot_id = parts[2];
+  introduction.cores = std::move(*cores);
+  return introduction;
+}
+
+std::vector<RankPlace> place_ranks(const std::vector<Introduction>& ranks) {
+  std::map<std::string_view, int> node_of;
+  std::vector<int> local_sizes;
+  std::vector<RankPlace> places;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto [node, is_new] = node_of.try_emplace(ranks[rank].host, static_cast<int>(local_sizes.size()));
+    if (is_new) local_sizes.push_back(0);
+    RankPlace place;
+    place.rank = static_cast<int>(rank);
+    place.world_size = static_cast<int>(ranks.size());
+    place.node_index = node->second;
+    place.local_rank = local_sizes[static_cast<std::size_t>(node->second)]++;
+    place.host = ranks[rank].host;
+    places.push_back(std::move(place));
+  }
+  for (RankPlace& place : places) {
+    place.local_size = local_sizes[static_cast<std::size_t>(place.node_index)];
+    place.node_count = static_cast<int>(local_sizes.size());
+  }
+  return places;
+}
+
+std::string find_timing_doubt(const std::vector<Introduction>& ranks) {
+  std::map<std::string_view, Machine> machines;
+  for (const Introduction& rank : ranks) {
+    Machine& machine = machines[rank.boot_id.empty() ? std::string_view(rank.host) : std::string_view(rank.boot_id)];
+    machine.cores = machine.cores | rank.cores;
+    machine.ranks += 1;
+    if (std::find(machine.hosts.begin(), machine.hosts.end(), rank.host) == machine.hosts.end())
+      machine.hosts.push_back(rank.host);
+  }
+  std::vector<std::string> doubts;
+  for (const auto& entry : machines) {
+    std::string doubt = doubt_about(entry.second);
+    if (!doubt.empty()) doubts.push_back(std::move(doubt));
+  }
+  std::sort(doubts.begin(), doubts.end());
+  if (doubts.size() <= 1) return doubts.empty() ? std::string() : doubts.front();
+  return fmt::format("{}; the same on {} more", doubts.front(), doubts.size() - 1);
+}
+
+Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder) {
+  auto gathered = comm.all_gather(encode(introduce_myself()));
+  if (!gathered) return tl::unexpected(gathered.error());
+  // MPI opens most of its shared memory with the first message, not in MPI_Init.
+  recorder.note_shared_memory();
+  std::vector<Introduction> ranks;
+  for (const ByteVector& bytes : *gathered) {
+    auto rank = decode_introduction(bytes);
+    if (!rank) return tl::unexpected(rank.error());
+    ranks.push_back(std::move(*rank));
+  }
+
+  Introduced introduced;
+  std::vector<RankPlace> places = place_ranks(ranks);
+  introduced.place = places[static_cast<std::size_t>(comm.rank())];
+  const bool speaks_for_node = introduced.place.local_rank == 0;
+  auto facts = comm.gather(speaks_for_node ? encode_facts(node_provenance().facts) : ByteVector{}, 0);
+  if (!facts) return tl::unexpected(facts.error());
+  if (comm.rank() != 0) return introduced;
+
+  World& world = introduced.world;
+  world.library = comm.library();
+  world.timing_doubt = find_timing_doubt(ranks);
+  for (const Introduction& rank : ranks) world.pids.push_back(rank.pid);
+  for (const RankPlace& place : places) {
+    if (place.local_rank != 0) continue;
+    world.nodes.push_back({place.host, decode_facts((*facts)[static_cast<std::size_t>(place.rank)])});
+    world.nodes.back().facts.push_back({"mpi", world.library});
+  }
+  world.ranks = std::move(places);
+  return introduced;
+}
+
+}  // namespace muster

@@ -1,0 +1,39 @@
+/// How the ranks of a launch get to know each other: who is where, and whether timing can mean anything.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/cpu_mask.hpp"
+#include "model/record.hpp"
+#include "muster/comm.hpp"
+#include "run/flight_recorder.hpp"
+
+namespace muster {
+
+/// What a rank tells all others of itself.
+struct Introduction {
+  int pid = 0;
+  std::string host;
+  std::string boot_id;  ///< of the kernel: nodes that share it are one machine under several names
+  CpuMask cores;        ///< the physical cores it may run on, each by its lowest CPU
+  friend bool operator==(const Introduction&, const Introduction&) = default;
+};
+
+[[nodiscard]] Introduction introduce_myself();
+[[nodiscard]] ByteVector encode(const Introduction& introduction);
+[[nodiscard]] Result<Introduction> decode_introduction(std::span<const std::byte> bytes);
+
+/// Places from host names alone: a node is a host name. Index = rank.
+[[nodiscard]] std::vector<RankPlace> place_ranks(const std::vector<Introduction>& ranks);
+/// `4 ranks share 2 cores on nid001`, `4 ranks on nid001 and nid002 share 2 cores of one machine`, or empty.
+[[nodiscard]] std::string find_timing_doubt(const std::vector<Introduction>& ranks);
+
+/// Collective. The world, complete on rank 0; `place` is the caller's own on every rank.
+struct Introduced {
+  World world;
+  RankPlace place;
+};
+[[nodiscard]] Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder);
+
+}  // namespace muster

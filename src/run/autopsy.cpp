@@ -1,0 +1,164 @@
+#include "run/autopsy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "run/process_status.hpp"
+
+namespace muster {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 5> state_names{"running", "stopped", "uninterruptible", "zombie", "gone"};
+
+std::string kernel_function(int pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/wchan");
+  return text && *text != "0" ? printable_line(*text, 80) : "";
+}
+
+}  // namespace
+
+std::string_view to_string(ProcessState state) {
+  return state_names.at(static_cast<std::size_t>(state));
+}
+
+ProcessState state_of(const FlightRecord& record) {
+  const auto status = process_status(record.pid);
+  if (!status || status->start_ticks != record.start_ticks) return ProcessState::gone;
+  switch (status->state) {
+    case 'T':
+    case 't':
+      return ProcessState::stopped;
+    case 'D':
+      return ProcessState::uninterruptible;
+    case 'Z':
+    case 'X':
+      return ProcessState::zombie;
+    default:
+      return ProcessState::running;
+  }
+}
+
+NodeAutopsy look_at_this_node(const std::string& tag) {
+  NodeAutopsy autopsy;
+  autopsy.answered = true;
+  autopsy.now_s = monotonic_seconds();
+  for (FlightRecord& record : read_recorders(recorder_folder(), tag)) {
+    RankRemains remains;
+    remains.state = state_of(record);
+    if (remains.state == ProcessState::uninterruptible) remains.kernel_function = kernel_function(record.pid);
+    remains.record = std::move(record);
+    autopsy.ranks.push_back(std::move(remains));
+  }
+  return autopsy;
+}
+
+// JSON ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+json rank_to_json(const RankRemains& rank) {
+  const FlightRecord& record = rank.record;
+  return {{"pid", record.pid},
+          {"start_ticks", record.start_ticks},
+          {"rank", record.rank},
+          {"world_size", record.world_size},
+          {"phase", to_string(record.phase)},
+          {"item", record.item},
+          {"step", printable_line(record.step)},
+          {"steps", record.steps},
+          {"iteration", record.iteration},
+          {"peer", record.peer},
+          {"changed_s", record.changed_s},
+          {"signal", record.signal},
+          {"signal_s", record.signal_s},
+          {"child_group", record.child_group},
+          {"state", to_string(rank.state)},
+          {"kernel_function", printable_line(rank.kernel_function)}};
+}
+
+Phase phase_named(const std::string& name) {
+  for (auto number = std::uint32_t{0}; number <= static_cast<std::uint32_t>(Phase::finished); ++number)
+    if (to_string(static_cast<Phase>(number)) == name) return static_cast<Phase>(number);
+  throw std::invalid_argument("no phase is called \"" + printable_line(name, 40) + "\"");
+}
+
+ProcessState state_named(const std::string& name) {
+  for (std::size_t i = 0; i < state_names.size(); ++i)
+    if (state_names[i] == name) return static_cast<ProcessState>(i);
+  throw std::invalid_argument("no process state is called \"" + printable_line(name, 40) + "\"");
+}
+
+// nlohmann would take a fraction, or a number out of range, for some integer.
+template <class Number>
+Number integer(const json& object, const char* key, Number least) {
+  const json& value = object.at(key);
+  const auto out_of_range = [&] { return std::invalid_argument(std::string(key) + " is out of range"); };
+  if (!value.is_number_integer()) throw std::invalid_argument(std::string(key) + " is not a whole number");
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Number>::max());
+  const bool is_negative = !value.is_number_unsigned() && value.get<std::int64_t>() < 0;
+  if (!is_negative && value.get<std::uint64_t>() > most) throw out_of_range();
+  if (is_negative && (std::is_unsigned_v<Number> || value.get<std::int64_t>() < static_cast<std::int64_t>(least)))
+    throw out_of_range();
+  if (!is_negative && value.get<std::uint64_t>() < static_cast<std::uint64_t>(std::max<Number>(least, 0)))
+    throw out_of_range();
+  return value.get<Number>();
+}
+
+RankRemains rank_from_json(const json& object) {
+  RankRemains rank;
+  FlightRecord& record = rank.record;
+  record.pid = integer(object, "pid", 1);
+  record.start_ticks = integer(object, "start_ticks", std::uint64_t{0});
+  record.rank = integer(object, "rank", -1);
+  record.world_size = integer(object, "world_size", 0);
+  record.phase = phase_named(object.at("phase"));
+  record.item = integer(object, "item", -1);
+  record.step = printable_line(object.at("step").get<std::string>());
+  record.steps = integer(object, "steps", std::uint32_t{0});
+  record.iteration = integer(object, "iteration", std::uint64_t{0});
+  record.peer = integer(object, "peer", -1);
+  record.changed_s = object.at("changed_s").get<double>();
+  record.signal = integer(object, "signal", 0);
+  record.signal_s = object.at("signal_s").get<double>();
+  record.child_group = integer(object, "child_group", 0);
+  rank.state = state_named(object.at("state"));
+  rank.kernel_function = printable_line(object.at("kernel_function").get<std::string>());
+  return rank;
+}
+
+}  // namespace
+
+json to_json(const NodeAutopsy& autopsy) {
+  json ranks = json::array();
+  for (const RankRemains& rank : autopsy.ranks) ranks.push_back(rank_to_json(rank));
+  return {{"node", printable_line(autopsy.node)},
+          {"answered", autopsy.answered},
+          {"error", printable_line(autopsy.error)},
+          {"now_s", autopsy.now_s},
+          {"ranks", std::move(ranks)}};
+}
+
+Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
+  try {
+    NodeAutopsy autopsy;
+    autopsy.node = printable_line(object.at("node").get<std::string>());
+    autopsy.answered = object.at("answered").get<bool>();
+    autopsy.error = printable_line(object.at("error").get<std::string>());
+    autopsy.now_s = object.at("now_s").get<double>();
+    if (!object.at("ranks").is_array()) throw std::invalid_argument("ranks is no array");
+    for (const json& rank : object.at("ranks")) autopsy.ranks.push_back(rank_from_json(rank));
+    return autopsy;
+  } catch (const std::exception& problem) {
+    return fail(ErrorKind::protocol, "autopsy", printable_line(problem.what()));
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,68 @@
+/// What is left of a launch on a node, and what it means. `muster node autopsy` prints it; the driver explains it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "model/record.hpp"
+#include "run/flight_recorder.hpp"
+
+namespace muster {
+
+enum class ProcessState : std::uint8_t {
+  running,          ///< R or S
+  stopped,          ///< T or t
+  uninterruptible,  ///< D
+  zombie,           ///< Z: dead, not yet reaped
+  gone,             ///< no such pid, or the pid is another process by now
+};
+[[nodiscard]] std::string_view to_string(ProcessState state);
+
+struct RankRemains {
+  FlightRecord record;
+  ProcessState state = ProcessState::gone;
+  std::string kernel_function;  ///< /proc/PID/wchan when uninterruptible
+};
+
+struct NodeAutopsy {
+  std::string node;       ///< as the driver names it
+  bool answered = false;  ///< false: unreachable, `error` says how it failed
+  std::string error;
+  double now_s = 0;  ///< CLOCK_MONOTONIC of that node when it looked
+  std::vector<RankRemains> ranks;
+};
+
+/// What has become of the process that wrote it.
+[[nodiscard]] ProcessState state_of(const FlightRecord& record);
+
+/// Looks at this node. Takes milliseconds; sends no signal, changes nothing.
+[[nodiscard]] NodeAutopsy look_at_this_node(const std::string& tag);
+[[nodiscard]] nlohmann::json to_json(const NodeAutopsy& autopsy);
+[[nodiscard]] Result<NodeAutopsy> node_autopsy_from_json(const nlohmann::json& json);
+
+/// Ends the ranks of launch `tag` on this node by their recorded pids (TERM and CONT, `grace_s` later KILL; also the
+/// process groups of programs they started), and removes recorder files and shared memory that they left in
+/// /dev/shm. A pid that is another process by now, and memory that another process has mapped, are left alone.
+/// Returns the pids that survived KILL for 2 s (uninterruptible); their recorder files stay.
+[[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s);
+
+/// What the driver knows when a launch goes wrong.
+struct Wreck {
+  enum class Cause { deadline, launch_ended } cause = Cause::deadline;
+  std::string stage;      ///< `start-up`, `case`, `gap`, `finish`
+  std::string case_id;    ///< of the case in flight; empty: none
+  double deadline_s = 0;  ///< that passed
+  int ranks_expected = 0;
+  std::vector<NodeAutopsy> nodes;
+  LauncherNotice notice;     ///< what the launcher said, once it ended
+  int launcher_status = -1;  ///< -1: still running at the time
+};
+
+/// Who was where: one finding with reason, culprits, remedy. Pure.
+/// `rank 5 on nid003 is stopped in barrier, iteration 12; 7 ranks wait for it`
+/// `nid002 does not answer (ssh: connect timed out); 4 ranks wait`
+/// `rank 1 on nid001 was killed by signal 9 (SIGKILL) in run, step barrier`
+[[nodiscard]] Finding explain(const Wreck& wreck);
+
+}  // namespace muster

@@ -1,0 +1,139 @@
+#include "run/choose.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+// std::regex compiles and matches by recursion: a longer one could end the program.
+constexpr std::size_t longest_regex = 500;
+
+bool is_case_id(const std::string& text) {
+  const auto at = text.find('%');
+  if (at == std::string::npos || at == 0 || text.size() != at + 9) return false;
+  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at) + 1, text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+bool has(const std::vector<std::string>& items, const std::string& wanted) {
+  return std::find(items.begin(), items.end(), wanted) != items.end();
+}
+
+std::vector<std::string> check_names(const std::vector<Check>& checks) {
+  std::vector<std::string> names;
+  for (const auto& check : checks) names.push_back(check.name);
+  return names;
+}
+
+std::vector<std::string> all_tags(const std::vector<Check>& checks) {
+  std::vector<std::string> tags;
+  for (const auto& check : checks)
+    for (const auto& tag : check.tags)
+      if (!has(tags, tag)) tags.push_back(tag);
+  return tags;
+}
+
+Error usage(std::string what) {
+  return {ErrorKind::usage, "", std::move(what)};
+}
+
+}  // namespace
+
+Result<std::vector<Chooser::Pattern>> Chooser::compile(const std::vector<std::string>& texts, const char* option) {
+  std::vector<Pattern> patterns;
+  for (const auto& text : texts) {
+    const auto refuse = [&, option](const std::string& why) {
+      return fail(ErrorKind::usage, option,
+                  fmt::format("\"{}\" is no regular expression: {}", printable_line(text, 60), why));
+    };
+    if (text.empty()) return refuse("it is empty");
+    if (text.size() > longest_regex) return refuse(fmt::format("longer than {} characters", longest_regex));
+    const bool is_id = is_case_id(text);
+    try {
+      patterns.push_back({text, is_id ? std::regex() : std::regex(text), is_id, false});
+    } catch (const std::regex_error& error) {
+      return refuse(error.what());
+    }
+  }
+  return patterns;
+}
+
+bool Chooser::matches(const Pattern& pattern, const std::string& check, const std::string& id) {
+  if (pattern.is_id) return pattern.text == id;
+  return std::regex_search(check, pattern.regex) || (!id.empty() && std::regex_search(id, pattern.regex));
+}
+
+Result<Chooser> Chooser::make(const SelectOptions& options) {
+  Chooser chooser;
+  auto names = compile(options.names, "-n");
+  if (!names) return tl::unexpected(names.error());
+  auto excludes = compile(options.excludes, "-x");
+  if (!excludes) return tl::unexpected(excludes.error());
+  chooser.names_ = std::move(*names);
+  chooser.excludes_ = std::move(*excludes);
+  chooser.tags_ = options.tags;
+  chooser.default_only_ = options.default_only && options.names.empty() && options.tags.empty();
+  return chooser;
+}
+
+bool Chooser::has_tags(const std::vector<std::string>& tags) const {
+  if (default_only_ && !has(tags, "default")) return false;
+  return std::all_of(tags_.begin(), tags_.end(), [&](const auto& tag) { return has(tags, tag); });
+}
+
+bool Chooser::is_named(const std::string& check, const std::string& id) {
+  bool named = names_.empty();
+  for (auto& pattern : names_) {
+    if (!matches(pattern, check, id)) continue;
+    pattern.matched = true;
+    named = true;
+  }
+  return named;
+}
+
+bool Chooser::is_excluded(const std::string& check, const std::string& id) const {
+  return std::any_of(excludes_.begin(), excludes_.end(),
+                     [&](const Pattern& pattern) { return matches(pattern, check, id); });
+}
+
+Result<void> Chooser::complain_unmatched(const std::vector<Check>& checks) const {
+  const auto known_tags = all_tags(checks);
+  for (const auto& tag : tags_)
+    if (!has(known_tags, tag))
+      return tl::unexpected(
+          usage(fmt::format("no check has tag \"{}\"{}", printable_line(tag, 60), suggestion(tag, known_tags))));
+  for (const auto& pattern : names_) {
+    if (pattern.matched) continue;
+    const auto known = check_names(checks);
+    const auto name = pattern.is_id ? pattern.text.substr(0, pattern.text.find('%')) : pattern.text;
+    if (pattern.is_id && has(known, name))
+      return tl::unexpected(
+          usage(fmt::format("no case is -n \"{}\": the file, the profile or a -S differs from when it was; muster plan "
+                            "lists the cases of {}",
+                            pattern.text, name)));
+    return tl::unexpected(
+        usage(fmt::format("no check matches -n \"{}\"{}", printable_line(pattern.text, 60), suggestion(name, known))));
+  }
+  return {};
+}
+
+Error Chooser::nothing_left(const std::vector<Check>& checks) const {
+  if (checks.empty()) return usage("there is no check");
+  if (default_only_ && excludes_.empty())
+    return usage(fmt::format("no check is tagged default; choose with -n or -t; known: {}",
+                             human_list(check_names(checks), 12)));
+  std::string asked;
+  const auto add = [&](const char* option, const std::string& text) {
+    asked += fmt::format(" {} \"{}\"", option, printable_line(text, 60));
+  };
+  for (const auto& pattern : names_) add("-n", pattern.text);
+  for (const auto& tag : tags_) add("-t", tag);
+  for (const auto& pattern : excludes_) add("-x", pattern.text);
+  return usage(fmt::format("no check is left by{}; known: {}", asked, join(check_names(checks), ", ")));
+}
+
+}  // namespace muster

@@ -1,0 +1,46 @@
+/// Which checks and cases the options -n, -t and -x ask for. Part of select.
+#pragma once
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "run/select.hpp"
+
+namespace muster {
+
+/// The options, compiled.
+class Chooser {
+ public:
+  /// Fails with kind `usage` for a bad regular expression.
+  [[nodiscard]] static Result<Chooser> make(const SelectOptions& options);
+
+  /// What tags and the tag `default` say.
+  [[nodiscard]] bool has_tags(const std::vector<std::string>& tags) const;
+  /// What -n says; `id` may be empty. Remembers which patterns matched anything.
+  [[nodiscard]] bool is_named(const std::string& check, const std::string& id);
+  /// What -x says.
+  [[nodiscard]] bool is_excluded(const std::string& check, const std::string& id) const;
+
+  /// After all were asked: what to say about tags that no check has and names that matched nothing.
+  [[nodiscard]] Result<void> complain_unmatched(const std::vector<Check>& checks) const;
+  /// Why nothing is left.
+  [[nodiscard]] Error nothing_left(const std::vector<Check>& checks) const;
+
+ private:
+  struct Pattern {
+    std::string text;
+    std::regex regex;
+    bool is_id = false;  ///< `check%3f2a9c1d` given literally
+    bool matched = false;
+  };
+  [[nodiscard]] static Result<std::vector<Pattern>> compile(const std::vector<std::string>& texts, const char* option);
+  [[nodiscard]] static bool matches(const Pattern& pattern, const std::string& check, const std::string& id);
+
+  std::vector<Pattern> names_;
+  std::vector<Pattern> excludes_;
+  std::vector<std::string> tags_;
+  bool default_only_ = false;
+};
+
+}  // namespace muster

@@ -1,0 +1,326 @@
+#include "run/launch.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <map>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "run/flight_recorder.hpp"
+#include "run/reach.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::size_t kept_stderr = 256u << 10;
+constexpr double drain_s = 1.0;
+constexpr std::size_t most_before_hello = 64u
+                                          << 10;  // a caller that has not shown the token gets no more of our memory
+
+/// IPv4 addresses that other nodes may reach us on. No loopback: there, somebody else would answer.
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> addresses;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return addresses;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
+    if ((entry->ifa_flags & IFF_UP) == 0 || (entry->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    const auto* address = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
+    if (inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != nullptr) addresses.emplace_back(text);
+  }
+  freeifaddrs(list);
+  return addresses;
+}
+
+bool is_local(const JobShape& shape) {
+  return std::all_of(shape.nodes.begin(), shape.nodes.end(), is_this_node);
+}
+
+std::span<const std::byte> as_bytes(std::span<const char> chunk) {
+  return {reinterpret_cast<const std::byte*>(chunk.data()), chunk.size()};
+}
+
+}  // namespace
+
+/// A file in the launch's folder that captured output goes to.
+struct Launch::Log {
+  AppendFile file;
+  explicit Log(AppendFile opened) : file(std::move(opened)) {}
+};
+
+std::string_view to_string(LaunchStage stage) {
+  switch (stage) {
+    case LaunchStage::start_up:
+      return "start-up";
+    case LaunchStage::gap:
+      return "gap";
+    case LaunchStage::in_case:
+      return "case";
+    case LaunchStage::finish:
+      return "finish";
+  }
+  return "?";
+}
+
+Launch::Launch(Loop& loop, const LauncherSpec& launcher, const LauncherIdentity& identity,
+               const SessionOptions& options, LaunchOrder order, LaunchEvents events)
+    : loop_(loop),
+      launcher_(launcher),
+      identity_(identity),
+      options_(options),
+      order_(std::move(order)),
+      events_(std::move(events)),
+      token_(random_hex(16)),
+      proof_(random_hex(16)) {}
+
+Launch::~Launch() {
+  for (const auto& caller : callers_) {
+    caller->on_bytes = nullptr;
+    caller->on_close = nullptr;
+    caller->close();
+  }
+}
+
+Result<void> Launch::listen() {
+  auto listener = Listener::open(loop_, is_local(order_.shape) ? "127.0.0.1" : "0.0.0.0",
+                                 [this](std::shared_ptr<Listener::Connection> c) { accept(std::move(c)); });
+  if (!listener) return tl::unexpected(listener.error());
+  listener_ = std::move(*listener);
+  return {};
+}
+
+AgentCommand Launch::agent_command() const {
+  std::string wire;
+  if (options_.wire_address != "none") {
+    auto addresses = std::vector<std::string>{"127.0.0.1"};
+    if (!options_.wire_address.empty())
+      addresses = {options_.wire_address};
+    else if (!is_local(order_.shape))
+      addresses = own_addresses();
+    for (auto& address : addresses) address += fmt::format(":{}", listener_->port());
+    wire = join(addresses, ",");
+  }
+  AgentCommand command;
+  command.argv = options_.wrapper;
+  command.argv.push_back(options_.agent.string());
+  command.env = {{env_tag, order_.tag},
+                 {env_wire, wire},
+                 {env_token, token_},
+                 {env_proof, proof_},
+                 {env_world, std::to_string(order_.shape.ranks())}};
+  command.env.insert(command.env.end(), options_.environment.begin(), options_.environment.end());
+  if (const char* folder = std::getenv("MUSTER_RECORDER_FOLDER"); folder != nullptr && *folder != '\0')
+    command.env.emplace_back("MUSTER_RECORDER_FOLDER", folder);
+  return command;
+}
+
+std::vector<std::byte> Launch::job_frame() const {
+  return encode_frame(static_cast<std::uint8_t>(MessageType::job), encode(JobMessage{order_.items, proof_}));
+}
+
+Result<void> Launch::start() {
+  if (auto listening = listen(); !listening) return listening;
+  const auto agent = agent_command();
+  auto command = launcher_.command(identity_, order_.shape, agent, options_.launcher_options);
+  argv_ = command.argv;
+  if (auto written = write_file(order_.folder / "command", shell_line(argv_) + "\n"); !written)
+    note_trouble(written.error());
+  for (auto [log, name] : {std::pair{&out_, "stdout"}, std::pair{&err_, "stderr"}}) {
+    auto file = AppendFile::create(order_.folder / name, 0);
+    if (file)
+      *log = std::make_unique<Log>(std::move(*file));
+    else
+      note_trouble(file.error());
+  }
+
+  ProcessOptions process;
+  process.argv = std::move(command.argv);
+  process.env = agent.env;
+  process.env.insert(process.env.end(), command.env.begin(), command.env.end());
+  // Also on standard input, for an agent that can't reach us over TCP.
+  const auto job = job_frame();
+  process.stdin_text.assign(reinterpret_cast<const char*>(job.data()), job.size());
+  process.on_stdout = [this](std::span<const char> chunk) {
+    stdout_decoder_.feed(as_bytes(chunk));
+    take_frames(stdout_decoder_, nullptr);
+    const auto noise = stdout_decoder_.take_noise();
+    if (!out_ || noise.empty()) return;
+    if (auto kept = out_->file.append(as_bytes(noise)); !kept) note_trouble(kept.error());
+  };
+  process.on_stderr = [this](std::span<const char> chunk) {
+    stderr_text_.append(chunk.data(), chunk.size());
+    if (stderr_text_.size() > 2 * kept_stderr) stderr_text_.erase(0, stderr_text_.size() - kept_stderr);
+    if (!err_) return;
+    if (auto kept = err_->file.append(as_bytes(chunk)); !kept) note_trouble(kept.error());
+  };
+  process.on_end = [this](ProcessEnd end) {
+    end_ = end;
+    // What rank 0 sent last may still be in the socket.
+    drain_ = loop_.after(drain_s, [this] { drained_ = true; });
+  };
+  enter(LaunchStage::start_up, options_.deadlines.startup_s);
+  auto started = Process::start(loop_, std::move(process));
+  if (!started) return tl::unexpected(started.error());
+  process_ = *started;
+  return {};
+}
+
+void Launch::enter(LaunchStage stage, double deadline_s) {
+  stage_ = stage;
+  stage_began_ = monotonic_seconds();
+  stage_deadline_s_ = deadline_s;
+  deadline_ = loop_.after(deadline_s, [this] { past_deadline_ = !end_.has_value(); });
+}
+
+double Launch::stage_elapsed_s() const {
+  return monotonic_seconds() - stage_began_;
+}
+
+bool Launch::is_over() const {
+  if (past_deadline_ || !refusal_.empty()) return true;
+  return end_.has_value() && (finished_ || callers_.empty() || drained_);
+}
+
+bool Launch::is_clean() const {
+  return end_.has_value() && end_->shell_status() == 0 && finished_ && done_ == static_cast<int>(order_.items.size());
+}
+
+void Launch::accept(std::shared_ptr<Listener::Connection> connection) {
+  auto decoder = std::make_shared<FrameDecoder>();
+  std::weak_ptr<Listener::Connection> weak = connection;
+  auto taken = std::make_shared<std::size_t>(0);
+  connection->on_bytes = [this, decoder, taken, weak](std::span<const std::byte> bytes) {
+    const auto from = weak.lock();
+    if (!from) return;
+    *taken += bytes.size();
+    if (from != wire_ && *taken > most_before_hello) return from->close();
+    decoder->feed(bytes);
+    take_frames(*decoder, from);
+    (void)decoder->take_noise();  // nobody else writes here; what is no frame is of no interest
+  };
+  connection->on_close = [this, weak] {
+    const auto gone = weak.lock();
+    std::erase(callers_, gone);
+    if (wire_ == gone) wire_.reset();
+  };
+  callers_.push_back(std::move(connection));
+}
+
+void Launch::take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from) {
+  while (auto frame = decoder.next()) take(*frame, from);
+}
+
+void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
+  // Past its deadline a launch has no more say: ending it makes stopped ranks go on, and late work is no pass.
+  if (past_deadline_ || is_stopped_) return;
+  const auto type = static_cast<MessageType>(frame.type);
+  if (type == MessageType::hello) return take_hello(frame, from);
+  // A stranger on the port has no say until it has shown the token; standard output is our child's own.
+  if (from != nullptr && from != wire_) return;
+  switch (type) {
+    case MessageType::refused:
+      if (refusal_.empty())
+        refusal_ = printable_line({reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()});
+      return;
+    case MessageType::world:
+      return take_world(frame, from);
+    case MessageType::case_begin: {
+      const auto item = decode_case_begin(frame.payload);
+      if (!item || *item < 0 || *item >= static_cast<int>(order_.items.size()) || item_ >= 0) return;
+      item_ = *item;
+      parts_.clear();
+      enter(LaunchStage::in_case, order_.timeouts[static_cast<std::size_t>(item_)]);
+      if (events_.on_case_begin) events_.on_case_begin(item_);
+      return;
+    }
+    case MessageType::case_part:
+      return take_part(frame);
+    case MessageType::case_end:
+      return take_case_end(frame);
+    case MessageType::finish:
+      finished_ = true;
+      return enter(LaunchStage::finish, options_.deadlines.finish_s);
+    default:
+      return;
+  }
+}
+
+void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
+  const auto hello = decode_hello(frame.payload);
+  if (!hello || hello->token != token_) {
+    if (from) from->close();
+    return;
+  }
+  // Of several worlds of size 1, each with a rank 0 of its own, each calls; the refusal that follows ends it.
+  if (from && !world_) wire_ = from;
+}
+
+void Launch::take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
+  auto world = decode_world(frame.payload);
+  if (!world || world_) return;
+  world_ = std::move(*world);
+  refusal_ = misplaced();
+  refusal_remedy_ = "leave out options that place ranks (-J), and name nodes that are different machines";
+  if (!refusal_.empty()) return;
+  if (from) from->send(job_frame());
+  enter(LaunchStage::gap, options_.deadlines.gap_s);
+  if (events_.on_world) events_.on_world(*world_);
+}
+
+std::string Launch::misplaced() const {
+  std::map<std::string, int> ranks_on;
+  for (const auto& place : world_->ranks) ++ranks_on[place.host];
+  const int nodes = order_.shape.node_count();
+  bool is_right = static_cast<int>(ranks_on.size()) == nodes;
+  std::vector<std::string> seen;
+  for (const auto& [host, ranks] : ranks_on) {
+    is_right = is_right && ranks == order_.shape.ranks_per_node;
+    seen.push_back(fmt::format("{} on {}", ranks, printable_line(host, 80)));
+  }
+  if (is_right) return "";
+  return fmt::format("the launcher put ranks elsewhere: {} per node on {} node{} were asked for, there are {}",
+                     order_.shape.ranks_per_node, nodes, nodes == 1 ? "" : "s", human_list(seen));
+}
+
+void Launch::take_part(const Frame& frame) {
+  auto part = decode_case_part(frame.payload);
+  if (!part || part->item != item_) return;
+  for (auto& observation : part->observations) parts_.push_back(std::move(observation));
+}
+
+void Launch::take_case_end(const Frame& frame) {
+  const auto end = decode_case_end(frame.payload);
+  if (!end || end->item != item_) return;
+  ++done_;
+  const int item = std::exchange(item_, -1);
+  enter(LaunchStage::gap, options_.deadlines.gap_s);
+  if (events_.on_case_end) events_.on_case_end(item, std::exchange(parts_, {}), end->seconds);
+}
+
+LauncherNotice Launch::notice() const {
+  if (launcher_.read_notice == nullptr || !end_) return {};
+  return launcher_.read_notice(identity_, stderr_text_, end_->shell_status());
+}
+
+std::string Launch::stderr_tail() const {
+  return printable(tail(stderr_text_, 4096));
+}
+
+void Launch::stop(double grace_s) {
+  is_stopped_ = true;
+  deadline_.reset();
+  if (process_) process_->end(grace_s);
+}
+
+void Launch::note_trouble(const Error& error) {
+  if (trouble_.empty()) trouble_ = to_string(error);
+}
+
+}  // namespace muster

@@ -1,0 +1,127 @@
+/// One launch: the launcher's process, the wire to rank 0, and the deadline of the stage it is in.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/frame.hpp"
+#include "base/loop.hpp"
+#include "model/record.hpp"
+#include "muster/launcher.hpp"
+#include "run/messages.hpp"
+#include "run/session.hpp"
+
+namespace muster {
+
+/// What a launch is asked to do.
+struct LaunchOrder {
+  std::string tag;  ///< unique; names recorder files
+  JobShape shape;
+  std::vector<JobItem> items;
+  std::vector<double> timeouts;  ///< per item, seconds
+  fs::path folder;               ///< for command, stdout, stderr; exists
+};
+
+/// What it tells while it runs. Called from the loop.
+struct LaunchEvents {
+  std::function<void(const World&)> on_world;
+  std::function<void(int item)> on_case_begin;
+  std::function<void(int item, std::vector<Observation> observations, double seconds)> on_case_end;
+};
+
+enum class LaunchStage { start_up, gap, in_case, finish };
+[[nodiscard]] std::string_view to_string(LaunchStage stage);
+
+class Launch {
+ public:
+  Launch(Loop& loop, const LauncherSpec& launcher, const LauncherIdentity& identity, const SessionOptions& options,
+         LaunchOrder order, LaunchEvents events);
+  ~Launch();
+
+  /// Starts listening and the launcher. Fails with kind `launch` or `system`.
+  [[nodiscard]] Result<void> start();
+
+  /// Nothing more will come: it ended and was read to its end, a deadline passed, or an agent refused.
+  [[nodiscard]] bool is_over() const;
+  [[nodiscard]] bool has_ended() const { return end_.has_value(); }
+  [[nodiscard]] bool is_past_deadline() const { return past_deadline_; }
+  /// All work reported, launcher ended with 0.
+  [[nodiscard]] bool is_clean() const;
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+  [[nodiscard]] const std::string& refusal_remedy() const { return refusal_remedy_; }
+  [[nodiscard]] LaunchStage stage() const { return stage_; }
+  [[nodiscard]] int item() const { return item_; }  ///< in flight; -1: none
+  [[nodiscard]] double stage_deadline_s() const { return stage_deadline_s_; }
+  [[nodiscard]] double stage_elapsed_s() const;
+  [[nodiscard]] std::optional<ProcessEnd> end() const { return end_; }
+  [[nodiscard]] const std::optional<World>& world() const { return world_; }
+  [[nodiscard]] std::vector<Observation>& partial() { return parts_; }
+  [[nodiscard]] const Argv& argv() const { return argv_; }
+  [[nodiscard]] LauncherNotice notice() const;
+  [[nodiscard]] std::string stderr_tail() const;
+
+  /// TERM to the launcher's group, KILL after `grace_s`. Turn the loop until has_ended().
+  void stop(double grace_s);
+  /// Files that could not be written (disk full); one sentence, empty when all is well.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
+ private:
+  struct Log;
+  [[nodiscard]] Result<void> listen();
+  [[nodiscard]] AgentCommand agent_command() const;
+  void enter(LaunchStage stage, double deadline_s);
+  void accept(std::shared_ptr<Listener::Connection> connection);
+  void take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from);
+  void take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
+  void take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
+  void take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
+  /// Why the ranks are not where they were asked for; empty: they are.
+  [[nodiscard]] std::string misplaced() const;
+  void take_part(const Frame& frame);
+  void take_case_end(const Frame& frame);
+  void note_trouble(const Error& error);
+  [[nodiscard]] std::vector<std::byte> job_frame() const;
+
+  Loop& loop_;
+  const LauncherSpec& launcher_;
+  const LauncherIdentity& identity_;
+  const SessionOptions& options_;
+  LaunchOrder order_;
+  LaunchEvents events_;
+
+  std::string token_;  ///< proves ranks to us
+  std::string proof_;  ///< proves us to ranks: a job without it is not ours
+  Argv argv_;
+  std::unique_ptr<Listener> listener_;
+  std::shared_ptr<Listener::Connection> wire_;  ///< rank 0, once it proved itself
+  std::vector<std::shared_ptr<Listener::Connection>> callers_;
+  FrameDecoder stdout_decoder_;
+  std::shared_ptr<Process> process_;
+  std::shared_ptr<Loop::Timer> deadline_;
+  std::shared_ptr<Loop::Timer> drain_;
+  std::unique_ptr<Log> out_;
+  std::unique_ptr<Log> err_;
+  std::string stderr_text_;
+
+  LaunchStage stage_ = LaunchStage::start_up;
+  double stage_began_ = 0;
+  double stage_deadline_s_ = 0;
+  bool past_deadline_ = false;
+  bool is_stopped_ = false;
+  bool finished_ = false;  ///< the `finish` message came
+  bool drained_ = false;
+  int item_ = -1;
+  int done_ = 0;
+  std::vector<Observation> parts_;
+  std::optional<World> world_;
+  std::optional<ProcessEnd> end_;
+  std::string refusal_;
+  std::string refusal_remedy_ =
+      "build muster-rank with the MPI that the launcher belongs to, or start it with its own launcher";
+  std::string trouble_;
+};
+
+}  // namespace muster

@@ -1,0 +1,77 @@
+/// What driver and agent say to each other. Each message is one frame; payloads are CBOR unless stated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/frame.hpp"
+#include "model/plan.hpp"
+#include "model/record.hpp"
+
+namespace muster {
+
+enum class MessageType : std::uint8_t {
+  job = 1,         ///< driver -> rank 0: JobMessage
+  hello = 2,       ///< rank 0 -> driver, first: HelloMessage
+  refused = 3,     ///< any process -> driver: the world is not what was asked (text)
+  world = 4,       ///< rank 0: World
+  case_begin = 5,  ///< rank 0: item index (u32, little endian)
+  case_part = 6,   ///< rank 0: item index (u32), then observations, each length (u32) and encode(Observation)
+  case_end = 7,    ///< rank 0: item index (u32), seconds (f64)
+  finish = 8,      ///< rank 0: all work done, about to finalize; empty
+  // In the spool only:
+  plan = 32,     ///< Plan and run header
+  record = 33,   ///< {item, repetition, launch, findings, seconds, finished} around the parts before it
+  verdict = 34,  ///< case id, repetition, verdict, reason: written before the verdict is shown
+};
+
+/// Environment of the agent.
+inline constexpr const char* env_tag = "MUSTER_TAG";      ///< names the launch; in recorder file names
+inline constexpr const char* env_wire = "MUSTER_WIRE";    ///< host:port of the driver
+inline constexpr const char* env_token = "MUSTER_TOKEN";  ///< one-time word that proves a caller is ours
+inline constexpr const char* env_proof = "MUSTER_PROOF";  ///< word that proves the driver to the agent
+inline constexpr const char* env_world = "MUSTER_WORLD";  ///< ranks asked for
+
+struct JobItem {
+  int index = 0;
+  std::string case_id;
+  std::string probe;
+  std::string params;  ///< JSON text, as to_json(Params)
+};
+
+struct JobMessage {
+  std::vector<JobItem> items;
+  std::string proof = {};  ///< what the driver put into MUSTER_PROOF: work from anybody else is refused
+};
+
+struct HelloMessage {
+  std::string token;
+  std::string muster_version;
+  int world_size = 0;
+};
+
+[[nodiscard]] std::vector<std::byte> encode(const JobMessage& message);
+[[nodiscard]] Result<JobMessage> decode_job(std::span<const std::byte> payload);
+[[nodiscard]] std::vector<std::byte> encode(const HelloMessage& message);
+[[nodiscard]] Result<HelloMessage> decode_hello(std::span<const std::byte> payload);
+[[nodiscard]] std::vector<std::byte> encode(const World& world);
+[[nodiscard]] Result<World> decode_world(std::span<const std::byte> payload);
+
+struct CasePart {
+  int item = 0;
+  std::vector<Observation> observations;
+};
+[[nodiscard]] std::vector<std::byte> encode_case_begin(int item);
+[[nodiscard]] Result<int> decode_case_begin(std::span<const std::byte> payload);
+/// `encoded` holds encode(Observation) of some ranks.
+[[nodiscard]] std::vector<std::byte> encode_case_part(int item, std::span<const std::vector<std::byte>> encoded);
+[[nodiscard]] Result<CasePart> decode_case_part(std::span<const std::byte> payload);
+[[nodiscard]] std::vector<std::byte> encode_case_end(int item, double seconds);
+struct CaseEnd {
+  int item = 0;
+  double seconds = 0;
+};
+[[nodiscard]] Result<CaseEnd> decode_case_end(std::span<const std::byte> payload);
+
+}  // namespace muster

@@ -1,0 +1,65 @@
+#include "run/rank_progress.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace muster {
+
+namespace {
+
+struct Divided {
+  SeenRanks least;
+  SeenRanks rest;
+};
+
+/// Those with the smallest key, and the others.
+template <class Key>
+Divided divide(const SeenRanks& ranks, Key key) {
+  Divided divided;
+  if (ranks.empty()) return divided;
+  const auto smaller = [&](const SeenRank& a, const SeenRank& b) { return key(a.record()) < key(b.record()); };
+  const auto least = key(std::min_element(ranks.begin(), ranks.end(), smaller)->record());
+  for (const SeenRank& rank : ranks) (key(rank.record()) == least ? divided.least : divided.rest).push_back(rank);
+  return divided;
+}
+
+// Within one phase. Ranks may begin different numbers of steps by design (a root more than the others), so the
+// number counts only where they are in different steps; iterations compare only within one step.
+SeenRanks behind_within_phase(const SeenRanks& ranks) {
+  const bool is_one_step = divide(ranks, [](const FlightRecord& record) { return record.step; }).rest.empty();
+  const Divided divided = is_one_step
+                              ? divide(ranks, [](const FlightRecord& record) { return record.iteration; })
+                              : divide(ranks, [](const FlightRecord& record) { return std::uint64_t{record.steps}; });
+  return divided.rest.empty() ? SeenRanks{} : divided.least;
+}
+
+// The rank that most others wait for, when at least two do and no other rank has as many.
+SeenRanks awaited(const SeenRanks& ranks) {
+  std::map<int, int> waiting;
+  for (const SeenRank& rank : ranks)
+    if (rank.record().peer >= 0 && rank.record().peer != rank.record().rank) ++waiting[rank.record().peer];
+  int most = 1;
+  for (const auto& one : waiting) most = std::max(most, one.second);
+  SeenRanks found;
+  for (const SeenRank& rank : ranks)
+    if (const auto one = waiting.find(rank.record().rank); one != waiting.end() && one->second == most && most > 1)
+      found.push_back(rank);
+  return found.size() == 1 ? found : SeenRanks{};
+}
+
+}  // namespace
+
+Standing who_stands_out(const SeenRanks& living) {
+  const Divided by_phase =
+      divide(living, [](const FlightRecord& record) { return std::make_tuple(record.item, record.phase); });
+  if (const SeenRanks who = behind_within_phase(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
+  if (const SeenRanks who = awaited(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
+  if (by_phase.rest.empty()) return {};
+  // Most are further back, all alike: they wait for the few that have gone ahead.
+  if (by_phase.rest.size() * 2 < living.size() && by_phase.least.size() > 1)
+    return {Standing::How::ahead, by_phase.rest, by_phase.least};
+  return {Standing::How::behind, by_phase.least, by_phase.rest};
+}
+
+}  // namespace muster

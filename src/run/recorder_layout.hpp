@@ -1,0 +1,45 @@
+/// How a recorder file is laid out. Shared by those who write and read it; nobody else includes it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "run/flight_recorder.hpp"
+
+namespace muster {
+
+/// Every field is an atomic that needs no lock, so that a reader in another process, and a signal handler in this
+/// one, may look or write at any time. A file of zeros is a record that says nothing.
+struct FlightRecorder::Layout {
+  static constexpr std::uint64_t right_magic = 0x31464572'7473754dULL;  // "MustrEF1"
+  static constexpr std::uint32_t right_version = 1;
+  static constexpr std::size_t step_words = 4;  // 31 characters and a zero
+  static constexpr std::size_t most_shared = 24;
+  static constexpr std::size_t shared_words = 32;  // 255 characters, as long as a file name gets, and a zero
+  using Word = std::atomic<std::uint64_t>;
+  static_assert(Word::is_always_lock_free && std::atomic<std::int32_t>::is_always_lock_free);
+
+  Word magic;  ///< written last: without it the rest is not there yet
+  std::atomic<std::uint32_t> version;
+  std::atomic<std::uint32_t> sequence;  ///< odd while an entry is written
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::int32_t> rank;
+  std::atomic<std::int32_t> world_size;
+  std::atomic<std::uint32_t> phase;
+  std::atomic<std::int32_t> item;
+  std::atomic<std::int32_t> peer;
+  std::atomic<std::int32_t> child_group;
+  std::atomic<std::uint32_t> steps;
+  std::atomic<std::int32_t> signal;
+  std::atomic<std::uint32_t> shared_count;
+  Word start_ticks;
+  Word iteration;
+  Word changed_ns;
+  Word signal_ns;
+  Word step[step_words];
+  Word shared[most_shared][shared_words];  ///< names below /dev/shm
+};
+
+inline constexpr std::size_t recorder_file_size = 8192;
+
+}  // namespace muster

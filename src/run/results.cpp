@@ -1,0 +1,243 @@
+#include "run/results.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <unordered_map>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "evaluate/evaluate.hpp"
+#include "muster/probe.hpp"
+#include "run/launch.hpp"
+
+namespace muster {
+
+namespace {
+
+const World nowhere;
+
+}  // namespace
+
+Results::Results(const Plan& plan, const SessionOptions& options, std::vector<ReporterSink> sinks, RunReport& report)
+    : plan_(plan),
+      options_(options),
+      sinks_(std::move(sinks)),
+      report_(report),
+      kept_(plan.cases.size()),
+      case_notes_(plan.cases.size()),
+      announced_(plan.cases.size(), false),
+      began_(monotonic_seconds()) {
+  for (auto& repetitions : kept_) repetitions.resize(static_cast<std::size_t>(plan.repeat));
+  total_ = static_cast<int>(plan.cases.size()) * plan.repeat;
+}
+
+Result<void> Results::begin() {
+  auto spool = Spool::create(options_.folder / "spool");
+  if (!spool) return tl::unexpected(spool.error());
+  spool_.emplace(std::move(*spool));
+  if (auto written = spool_->plan(plan_, report_); !written) return written;
+  for (const auto& sink : sinks_) sink.reporter->run_started(report_, *sink.out), sink.out->flush();
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+    if (plan_.cases[i].unable.empty()) continue;
+    for (int repetition = 1; repetition <= plan_.repeat; ++repetition)
+      keep(static_cast<int>(i), repetition, evaluate_unable(plan_.cases[i]));
+  }
+  return {};
+}
+
+void Results::world(int launch, const World& world) {
+  worlds_[launch] = world;
+  if (auto written = spool_->world(launch, world); !written) trouble(to_string(written.error()));
+  for (const auto& node : world.nodes) {
+    const auto known = std::any_of(report_.nodes.begin(), report_.nodes.end(),
+                                   [&](const NodeProvenance& seen) { return seen.node == node.node; });
+    if (!known) report_.nodes.push_back(node);
+  }
+}
+
+const World& Results::world_of(int launch) const {
+  const auto found = worlds_.find(launch);
+  return found == worlds_.end() ? nowhere : found->second;
+}
+
+void Results::began(const WorkItem& item) {
+  const auto& of = plan_.cases[static_cast<std::size_t>(item.case_index)];
+  running_ = of.id;
+  const auto at = static_cast<std::size_t>(item.case_index);
+  if (announced_[at]) return;
+  announced_[at] = true;
+  announce(describe(of));
+}
+
+void Results::announce(const CaseResult& planned) {
+  for (const auto& sink : sinks_) sink.reporter->case_started(planned, *sink.out), sink.out->flush();
+}
+
+void Results::settle(CaseRecord record) {
+  running_.clear();
+  if (!spool_->is_degraded())
+    if (auto written = spool_->record(record); !written) trouble(to_string(written.error()));
+  const auto& of = plan_.cases[static_cast<std::size_t>(record.case_index)];
+  auto result = evaluate(of, *find_probe(of.probe), record, world_of(record.launch));
+  if (!result.repetitions.empty()) result.repetitions.front().index = record.repetition;
+  keep(record.case_index, record.repetition, std::move(result));
+}
+
+void Results::settle_unlaunched(const WorkItem& item, const Finding& finding) {
+  CaseRecord record;
+  record.case_index = item.case_index;
+  record.repetition = item.repetition;
+  record.findings = {finding};
+  settle(std::move(record));
+}
+
+void Results::settle_launch(int launch, const Finding& finding) {
+  const auto& record = report_.launches[static_cast<std::size_t>(launch)];
+  CaseResult head;
+  head.id = fmt::format("launch%{}", launch + 1);
+  head.check = "launch";
+  head.summary = "Ranks start, stay together between cases, and end.";
+  head.nodes = static_cast<int>(record.nodes.size());
+  head.ranks = record.ranks;
+  head.seconds = record.seconds;
+  head.repetitions = {{1, finding.verdict, finding.reason, record.seconds, launch}};
+  settle_extra(std::move(head), finding);
+}
+
+void Results::settle_node(const std::string& node, const std::string& why) {
+  CaseResult head;
+  head.id = "node%" + node;
+  head.check = "node";
+  head.summary = "Every node that was asked for answers.";
+  head.nodes = 1;
+  const Finding finding{Verdict::fail,
+                        fmt::format("{} {}", node, why),
+                        {{CulpritKind::node, node, node, -1}},
+                        "check the node's network and power; it is left out of this run"};
+  head.repetitions = {{1, finding.verdict, finding.reason, 0, -1}};
+  settle_extra(std::move(head), finding);
+}
+
+/// A result that belongs to no check of the plan. Like any other it is recorded before it is shown.
+void Results::settle_extra(CaseResult head, const Finding& finding) {
+  head.probe = head.check;
+  head.system = report_.system;
+  head.verdict = finding.verdict;
+  head.reason = finding.reason;
+  head.culprits = finding.culprits;
+  head.remedy = finding.remedy;
+  head.findings = {finding};
+  head.rerun = report_.command_line;
+  if (auto written = spool_->verdict(head.id, head.repetitions.front()); !written) trouble(to_string(written.error()));
+  if (finding.verdict == Verdict::fail) ++failed_;
+  announce(head);
+  publish(std::move(head));
+}
+
+bool Results::is_settled(const WorkItem& item) const {
+  return kept_[static_cast<std::size_t>(item.case_index)][static_cast<std::size_t>(item.repetition - 1)].has_value();
+}
+
+/// Nothing is shown that a later look at the run folder would not find.
+void Results::record_verdict(int repetition, CaseResult& result) {
+  const Repetition brief{repetition, result.verdict, result.reason, result.seconds,
+                         result.repetitions.empty() ? -1 : result.repetitions.front().launch};
+  const auto written = spool_->verdict(result.id, brief);
+  if (written) return;
+  trouble(to_string(written.error()));
+  const Finding lost{Verdict::error,
+                     "its verdict could not be recorded: " + written.error().what,
+                     {},
+                     "free space in the run folder and run it again"};
+  result.findings.insert(result.findings.begin(), lost);
+  if (result.verdict == Verdict::fail) return;
+  result.verdict = lost.verdict;
+  result.reason = lost.reason;
+  result.remedy = lost.remedy;
+}
+
+void Results::keep(int case_index, int repetition, CaseResult result) {
+  const auto at = static_cast<std::size_t>(case_index);
+  auto& slot = kept_[at][static_cast<std::size_t>(repetition - 1)];
+  if (slot) return;
+  record_verdict(repetition, result);
+  ++done_;
+  if (result.verdict == Verdict::fail) ++failed_;
+  slot = std::move(result);
+  if (!std::all_of(kept_[at].begin(), kept_[at].end(), [](const auto& one) { return one.has_value(); })) return;
+  std::vector<CaseResult> repetitions;
+  for (auto& one : kept_[at]) repetitions.push_back(std::move(*one));
+  if (!announced_[at]) announce(describe(plan_.cases[at]));
+  announced_[at] = true;
+  auto combined = combine_repetitions(std::move(repetitions));
+  combined.notes.insert(combined.notes.end(), case_notes_[at].begin(), case_notes_[at].end());
+  publish(std::move(combined));
+}
+
+void Results::publish(CaseResult result) {
+  for (const auto& sink : sinks_) sink.reporter->case_finished(result, *sink.out), sink.out->flush();
+  report_.cases.push_back(std::move(result));
+}
+
+void Results::note_case(int case_index, const std::string& note) {
+  auto& notes = case_notes_[static_cast<std::size_t>(case_index)];
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+}
+
+void Results::notice(const std::string& line) {
+  report_.notes.push_back(line);
+  for (const auto& sink : sinks_) sink.reporter->notice(line, *sink.out), sink.out->flush();
+}
+
+void Results::trouble(const std::string& what) {
+  incomplete_ = true;
+  const auto line = "not everything could be recorded: " + printable_line(what);
+  if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end()) notice(line);
+}
+
+void Results::tick() {
+  RunProgress progress;
+  progress.running = running_;
+  progress.done = done_;
+  progress.total = total_;
+  progress.failed = failed_;
+  progress.elapsed_s = monotonic_seconds() - began_;
+  if (watched_ != nullptr && watched_->item() >= 0) {
+    progress.case_elapsed_s = watched_->stage_elapsed_s();
+    progress.case_deadline_s = watched_->stage_deadline_s();
+  }
+  for (const auto& sink : sinks_) sink.reporter->tick(progress, *sink.out);
+}
+
+bool Results::is_over_limit() const {
+  return options_.max_failures > 0 && failed_ >= options_.max_failures;
+}
+
+/// Plan order; what concerns a launch or a node as a whole is a cause and stands first.
+void Results::order_cases() {
+  std::unordered_map<std::string, int> position;
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i) position[plan_.cases[i].id] = static_cast<int>(i) + 1;
+  const auto of = [&](const CaseResult& result) {
+    const auto found = position.find(result.id);
+    return found == position.end() ? 0 : found->second;
+  };
+  std::stable_sort(report_.cases.begin(), report_.cases.end(),
+                   [&](const CaseResult& a, const CaseResult& b) { return of(a) < of(b); });
+}
+
+void Results::end() {
+  order_cases();
+  report_.seconds = monotonic_seconds() - began_;
+  std::vector<Verdict> verdicts;
+  for (const auto& result : report_.cases) verdicts.push_back(result.verdict);
+  report_.verdict = combine(verdicts);
+  report_.exit_status = exit_status(report_.cases);
+  // What was found but not kept can't be shown again: never a clean exit.
+  if (incomplete_) report_.exit_status = 2;
+  if (report_.interrupted == "SIGINT") report_.exit_status = 130;
+  if (report_.interrupted == "SIGTERM") report_.exit_status = 143;
+  if (report_.interrupted == "SIGHUP") report_.exit_status = 129;
+  for (const auto& sink : sinks_) sink.reporter->run_finished(report_, *sink.out), sink.out->flush();
+}
+
+}  // namespace muster

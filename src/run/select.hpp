@@ -1,0 +1,50 @@
+/// From checks and options to a plan. Pure, apart from what `Site` was told.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/plan.hpp"
+
+namespace muster {
+
+struct SelectOptions {
+  std::vector<std::string> names;  ///< -n: regular expressions; a case matches when any does (on check name or case id)
+  std::vector<std::string> tags;   ///< -t: a case has all of them
+  std::vector<std::string> excludes;  ///< -x: regular expressions on name, id
+  std::vector<std::string> settings;  ///< -S check.param=value; check may be `*`
+  bool default_only = false;  ///< no paths were given: only checks tagged `default`, unless -n or -t choose others
+  std::string system;         ///< NAME[:PARTITION]; empty: found
+  std::string environment;
+  std::optional<int> ranks_per_node;
+  std::optional<Seconds> timeout;
+  int repeat = 1;
+  std::vector<std::string>
+      rerun_prefix;  ///< what the rerun command starts with: muster run, its paths and site options
+};
+
+/// What is known of where the launches will go.
+struct Site {
+  std::string launcher;            ///< name
+  int launcher_most_ranks = 0;     ///< 0: any
+  std::vector<std::string> nodes;  ///< empty: this machine
+  int cores = 1;                   ///< per node: physical cores we may use
+  int numa_domains = 1;
+  int gpus = 0;
+};
+
+/// The checks that names, tags and excludes leave, in file order; for `muster list`. An empty set is an error as in
+/// make_plan. (A name that only matches a case id selects nothing here.)
+[[nodiscard]] Result<std::vector<const Check*>> select_checks(const std::vector<Check>& checks,
+                                                              const SelectOptions& options);
+
+/// Cases in file order, launches by shape. Fails with kind `usage` for an empty selection, a bad regular
+/// expression, an unknown check, parameter or value in a setting, an unknown system, partition or environment.
+[[nodiscard]] Result<Plan> make_plan(const std::vector<Check>& checks, const SystemProfile& system,
+                                     const SelectOptions& options, const Site& site,
+                                     std::span<const ProbeSpec* const> probes);
+
+}  // namespace muster

@@ -1,0 +1,53 @@
+/// Carries out a plan: launches, listens, keeps deadlines, examines wrecks, launches the rest again, judges as
+/// results come in. The only part of the driver that has a clock and processes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "model/plan.hpp"
+#include "muster/launcher.hpp"
+#include "muster/report.hpp"
+#include "muster/reporter.hpp"
+
+namespace muster {
+
+struct Deadlines {
+  double startup_s = 60;  ///< from the start of the launcher to the last rank's introduction
+  double gap_s = 10;      ///< between two cases
+  double finish_s = 10;   ///< from the last case to the end of the launcher
+  double autopsy_s = 5;   ///< per node, all in parallel
+  double grace_s = 3;     ///< TERM to KILL
+};
+
+struct SessionOptions {
+  fs::path agent;  ///< muster-rank
+  fs::path self;   ///< muster, for autopsies on other nodes
+  Argv launcher_options;
+  Argv wrapper;             ///< put in front of the agent: a container, say
+  Environment environment;  ///< for every rank
+  Deadlines deadlines;
+  int max_failures = 0;      ///< 0: no limit; cases after it are `unmeasured`
+  fs::path folder;           ///< run folder; exists
+  std::string wire_address;  ///< address that ranks call; empty: found; `none`: they write to standard output
+  std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< did not answer before the run: node, why
+};
+
+/// A reporter and where it writes.
+struct ReporterSink {
+  Reporter* reporter = nullptr;
+  std::ostream* out = nullptr;
+};
+
+/// Runs the plan and fills `report` (its header is already set: id, start, command line, system).
+/// Never throws for what happens on nodes; what could not be done is in the report. Fails before anything is shown or
+/// started, with kind `system`, when the run folder can't keep the verdicts (a full disk).
+[[nodiscard]] Result<void> run_session(const Plan& plan, const LauncherSpec& launcher, const LauncherIdentity& identity,
+                                       const SessionOptions& options, const std::vector<ReporterSink>& sinks,
+                                       RunReport& report);
+
+}  // namespace muster

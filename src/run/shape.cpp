@@ -1,0 +1,66 @@
+#include "run/shape.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace muster {
+
+namespace {
+
+int ranks_per_node(const RanksSpec& ranks, const Site& site) {
+  switch (ranks.kind) {
+    case RanksSpec::Kind::per_node:
+      return ranks.count;
+    case RanksSpec::Kind::one_per_node:
+      return 1;
+    case RanksSpec::Kind::one_per_core:
+      return std::max(1, site.cores);
+    case RanksSpec::Kind::one_per_numa:
+      return std::max(1, site.numa_domains);
+    case RanksSpec::Kind::one_per_gpu:
+      // No device: the one rank can still say so.
+      return std::max(1, site.gpus);
+  }
+  return 1;
+}
+
+std::string counted(int count, const char* one, const char* many) {
+  return count == 1 ? fmt::format("1 {}", one) : fmt::format("{} {}", count, many);
+}
+
+Finding too_few_nodes(const Case& item) {
+  const int nodes = item.shape.node_count();
+  return {Verdict::skip,
+          fmt::format("needs {}, {} given", counted(item.min_nodes, "node", "nodes"),
+                      nodes == 1 ? "1 is" : fmt::format("{} are", nodes)),
+          {},
+          fmt::format("name at least {} with --nodes", item.min_nodes)};
+}
+
+Finding too_many_ranks(const Case& item, const Site& site) {
+  const int most = site.launcher_most_ranks;
+  return {Verdict::skip,
+          fmt::format("launcher {} starts {}; this case needs {}", site.launcher,
+                      most == 1 ? "one rank" : fmt::format("at most {} ranks", most), item.shape.ranks()),
+          {{CulpritKind::launcher, site.launcher, "", -1}},
+          "use one that starts more, such as --launcher mpirun (install Open MPI or load its module)"};
+}
+
+}  // namespace
+
+void shape_case(Case& item, const SelectOptions& options, const Site& site) {
+  auto& shape = item.shape;
+  shape.nodes = site.nodes;
+  shape.partition = item.partition;
+  shape.environment = item.environment;
+  shape.ranks_per_node = options.ranks_per_node.value_or(ranks_per_node(item.ranks, site));
+  const bool is_asked = options.ranks_per_node.has_value() || item.ranks.kind == RanksSpec::Kind::per_node;
+  const int most = site.launcher_most_ranks;
+  // As many as there are cores, domains or devices is a wish, not a need: one node can do with fewer.
+  if (most > 0 && !is_asked && shape.node_count() == 1) shape.ranks_per_node = std::min(shape.ranks_per_node, most);
+  shape.oversubscribed = shape.ranks_per_node > std::max(1, site.cores);
+  if (shape.node_count() < item.min_nodes) item.unable.push_back(too_few_nodes(item));
+  if (most > 0 && shape.ranks() > most) item.unable.push_back(too_many_ranks(item, site));
+}
+
+}  // namespace muster

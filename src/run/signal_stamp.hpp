@@ -1,0 +1,18 @@
+/// Stamps of signals in the flight recorder. Included by the recorder alone.
+#pragma once
+
+#include <cstdint>
+
+#include "run/flight_recorder.hpp"
+
+namespace muster {
+
+[[nodiscard]] std::uint64_t monotonic_nanoseconds();  ///< async-signal-safe
+
+/// From now on signals of this process are stamped into `layout`; called again: also those that someone else has
+/// taken over since. One recorder per process; the last one counts.
+void start_stamping(FlightRecorder::Layout* layout);
+/// Nothing is written to `layout` any more. The handlers stay and pass on what arrives.
+void stop_stamping(FlightRecorder::Layout* layout);
+
+}  // namespace muster

@@ -1,0 +1,49 @@
+/// The agent's end of the wire: frames to and from the driver, over TCP or over standard input and output.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/frame.hpp"
+#include "muster/result.hpp"
+#include "run/messages.hpp"
+
+namespace muster {
+
+/// One address of the driver: `10.0.0.1:4711`, `login1:4711`, `[::1]:4711`.
+struct WireAddress {
+  std::string host;
+  std::string port;
+  friend bool operator==(const WireAddress&, const WireAddress&) = default;
+};
+
+/// The addresses of a comma-separated list in order; what is no address is left out.
+[[nodiscard]] std::vector<WireAddress> parse_wire_addresses(std::string_view text);
+
+class WireClient {
+ public:
+  /// Calls the addresses in order, `patience_s` each; the first that answers is it. When none does, or there are
+  /// none, the frames go through standard input and output: a launcher forwards those of rank 0.
+  [[nodiscard]] static WireClient open(std::string_view addresses, double patience_s = 3.0);
+  /// Over descriptors that are already open; `owned` ones are closed at the end.
+  WireClient(int in, int out, bool owned) : in_(in), out_(out), is_owned_(owned) {}
+  WireClient(WireClient&& other) noexcept;
+  WireClient& operator=(WireClient&&) = delete;
+  ~WireClient();
+
+  [[nodiscard]] bool is_stdio() const { return !is_owned_; }
+  /// One frame, handed over to the kernel in whole. May wait as long as the driver does not read.
+  [[nodiscard]] Result<void> send(MessageType type, std::span<const std::byte> payload);
+  /// Waits for the next frame. Fails when the stream ends before one is complete.
+  [[nodiscard]] Result<Frame> receive();
+
+ private:
+  int in_;
+  int out_;
+  bool is_owned_;
+  FrameDecoder decoder_;
+};
+
+}  // namespace muster

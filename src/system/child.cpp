@@ -1,0 +1,216 @@
+#include "system/child.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/files.hpp"
+
+extern char** environ;
+
+namespace muster {
+
+namespace {
+
+/// Closed at the end.
+struct Descriptor {
+  int number = -1;
+  Descriptor() = default;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { close(); }
+  void close() {
+    if (number >= 0) ::close(std::exchange(number, -1));
+  }
+};
+
+struct Pipe {
+  Descriptor read;
+  Descriptor write;
+  [[nodiscard]] bool open() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    read.number = ends[0];
+    write.number = ends[1];
+    return true;
+  }
+};
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+/// `NAME=value` of everything the child gets.
+std::vector<std::string> environment_for(const ChildOptions& options) {
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view name = name_of(*entry);
+    const bool replaced =
+        std::any_of(options.env.begin(), options.env.end(), [&](const auto& set) { return set.first == name; });
+    const bool unwanted = std::find(options.without.begin(), options.without.end(), name) != options.without.end();
+    if (!replaced && !unwanted) variables.emplace_back(*entry);
+  }
+  for (const auto& [name, value] : options.env) variables.push_back(name + "=" + value);
+  return variables;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> made;
+  for (std::string& text : texts) made.push_back(text.data());
+  made.push_back(nullptr);
+  return made;
+}
+
+/// All that the forked child needs, made before the fork: afterwards nothing may allocate.
+struct Start {
+  std::string program;
+  std::vector<char*> argv;
+  std::vector<char*> env;
+  int output = -1;
+  int error = -1;
+  pid_t parent = 0;
+};
+
+[[noreturn]] void become(const Start& start) {
+  ::setsid();
+  // The rank may be killed at any time, also between fork and here.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != start.parent) ::_exit(127);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int number = 1; number < 32; ++number) ::signal(number, SIG_DFL);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(start.output, STDOUT_FILENO);
+  ::dup2(start.output, STDERR_FILENO);
+#ifdef SYS_close_range
+  // Sockets and device files of the MPI library are none of its business. 4: close on exec.
+  ::syscall(SYS_close_range, 3u, ~0u, 4u);
+#endif
+  ::execve(start.program.c_str(), start.argv.data(), start.env.data());
+  const int error = errno;
+  (void)!::write(start.error, &error, sizeof error);
+  ::_exit(127);
+}
+
+class Child {
+ public:
+  Child(const ChildOptions& options, pid_t pid, int output)
+      : options_(options), pid_(pid), output_(output), begun_(monotonic_seconds()) {}
+
+  ChildEnd wait() {
+    bool is_open = true;
+    double drain_until = 0;
+    for (;;) {
+      if (is_open) is_open = read_some();
+      const bool ended = has_ended(is_open ? 0 : 0.005);
+      const double now = monotonic_seconds();
+      if (ended && drain_until == 0) drain_until = now + 1;
+      // A grandchild may hold the stream open for longer than anyone wants to wait.
+      if (ended && (!is_open || now > drain_until)) break;
+      if (!ended) keep_deadline(now);
+    }
+    return reap();
+  }
+
+ private:
+  /// At most 20 ms. False when nothing more can come.
+  bool read_some() {
+    pollfd waiting{output_, POLLIN, 0};
+    if (::poll(&waiting, 1, 20) <= 0) return true;
+    char chunk[1 << 14];
+    const ssize_t count = ::read(output_, chunk, sizeof chunk);
+    if (count > 0 && options_.on_output) options_.on_output({chunk, static_cast<std::size_t>(count)});
+    return count > 0 || (count < 0 && errno == EINTR);
+  }
+
+  [[nodiscard]] bool has_ended(double pause_s) const {
+    if (pause_s > 0) ::poll(nullptr, 0, static_cast<int>(pause_s * 1000));
+    siginfo_t info{};
+    // Not reaped yet: until then nobody else can get its number, and the group may still be signalled.
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  }
+
+  void keep_deadline(double now) {
+    const double late = now - begun_ - options_.deadline_s;
+    if (late < 0) return;
+    if (!end_.timed_out) {
+      end_.timed_out = true;
+      ::kill(-pid_, SIGTERM);
+      ::kill(-pid_, SIGCONT);
+    }
+    if (late >= options_.grace_s) ::kill(-pid_, SIGKILL);
+  }
+
+  ChildEnd reap() {
+    end_.seconds = monotonic_seconds() - begun_;
+    ::kill(-pid_, SIGKILL);
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status))
+      end_.signal = WTERMSIG(status);
+    else
+      end_.status = WEXITSTATUS(status);
+    return end_;
+  }
+
+  const ChildOptions& options_;
+  pid_t pid_;
+  int output_;
+  double begun_;
+  ChildEnd end_;
+};
+
+Error not_started(const std::string& program, int error) {
+  return {ErrorKind::launch, program, std::string("can't be started: ") + std::strerror(error)};
+}
+
+}  // namespace
+
+Result<ChildEnd> run_child(const ChildOptions& options) {
+  if (options.argv.empty()) return fail(ErrorKind::launch, "", "no program is named");
+  Start start;
+  start.program = find_program(options.argv[0]).string();
+  if (start.program.empty()) return fail(ErrorKind::launch, options.argv[0], "no such program on PATH");
+  Argv argv = options.argv;
+  std::vector<std::string> variables = environment_for(options);
+  start.argv = pointers(argv);
+  start.env = pointers(variables);
+
+  Pipe output;
+  Pipe error;
+  if (!output.open() || !error.open()) return tl::unexpected(not_started(start.program, errno));
+  start.output = output.write.number;
+  start.error = error.write.number;
+  start.parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return tl::unexpected(not_started(start.program, errno));
+  if (pid == 0) become(start);
+  output.write.close();
+  error.write.close();
+
+  int cause = 0;
+  // Ends without a byte when exec closed the other end.
+  ssize_t count = 0;
+  while ((count = ::read(error.read.number, &cause, sizeof cause)) < 0 && errno == EINTR) {
+  }
+  if (count == static_cast<ssize_t>(sizeof cause)) {
+    ::waitpid(pid, nullptr, 0);
+    return tl::unexpected(not_started(start.program, cause));
+  }
+  if (options.on_start) options.on_start(pid);
+  return Child(options, pid, output.read.number).wait();
+}
+
+}  // namespace muster

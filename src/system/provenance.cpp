@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <fmt/format.h>
+#include <string_view>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "system/system.hpp"
+
+extern char** environ;
+
+namespace muster {
+
+namespace {
+
+// What changes how ranks are placed, how they talk and which devices they see. Everything else stays private.
+constexpr std::array prefixes = {"OMP_",   "NCCL_", "RCCL_",  "MPICH_", "OMPI_MCA_", "PRTE_MCA_", "UCX_", "FI_",
+                                 "SLURM_", "PBS_",  "HYDRA_", "GOMP_",  "KMP_",      "CUDA_",     "HIP_", "ROCR_"};
+constexpr std::array suffixes = {"_VISIBLE_DEVICES"};
+constexpr std::array secrets = {"SECRET", "TOKEN", "KEY", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "JWT"};
+
+// Set by Open MPI's launcher for its own ranks; they differ with every launch, and one of them is a key.
+constexpr std::array internals = {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir"};
+
+bool is_wanted(std::string_view name) {
+  const auto starts = [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; };
+  const auto ends = [&](std::string_view suffix) {
+    return name.size() >= suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
+  };
+  if (std::any_of(internals.begin(), internals.end(), starts)) return false;
+  return std::any_of(prefixes.begin(), prefixes.end(), starts) || std::any_of(suffixes.begin(), suffixes.end(), ends);
+}
+
+bool looks_secret(std::string_view name) {
+  std::string upper(name);
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter; });
+  return std::any_of(secrets.begin(), secrets.end(), [&](const char* word) { return upper.find(word) != upper.npos; });
+}
+
+/// The value of `NAME="value"` in a file of such lines.
+std::string assigned(const fs::path& file, std::string_view name) {
+  const auto text = read_file(file, 1u << 20);
+  if (!text) return {};
+  for (std::string_view line : lines(*text)) {
+    if (line.substr(0, name.size()) != name || line.substr(name.size(), 1) != "=") continue;
+    line.remove_prefix(name.size() + 1);
+    if (line.size() >= 2 && line.front() == '"' && line.back() == '"') line = line.substr(1, line.size() - 2);
+    return std::string(line);
+  }
+  return {};
+}
+
+std::string limit(decltype(RLIMIT_NOFILE) which, bool is_bytes) {
+  rlimit found{};
+  if (::getrlimit(which, &found) != 0) return {};
+  if (found.rlim_cur == RLIM_INFINITY) return "unlimited";
+  return is_bytes ? format_bytes(Bytes{found.rlim_cur}) : std::to_string(found.rlim_cur);
+}
+
+/// A kernel module's version, `loaded` when it states none, empty when it is not there.
+std::string module_version(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) return {};
+  const auto version = read_file(folder / "version", 4096);
+  return version ? std::string(trim(*version)) : "loaded";
+}
+
+void add(std::vector<Fact>& facts, std::string key, std::string_view value) {
+  if (!value.empty()) facts.push_back({std::move(key), printable_line(value)});
+}
+
+void add_topology(std::vector<Fact>& facts) {
+  const auto topology = read_topology();
+  if (!topology) return add(facts, "topology", to_string(topology.error()));
+  add(facts, "cpu", topology->cpu_model);
+  add(facts, "packages", std::to_string(topology->packages));
+  add(facts, "numa_domains", std::to_string(topology->numa_domains));
+  add(facts, "memory", fmt::format("{:.1f} GiB", static_cast<double>(topology->memory_bytes) / (1u << 30)));
+}
+
+/// Of the node, not of the mask that the caller happens to be bound to.
+void add_cores(std::vector<Fact>& facts) {
+  const CpuMask cpus = node_cpus();
+  if (cpus.empty()) return;
+  add(facts, "cores", std::to_string(cores_of(cpus).count()));
+  add(facts, "cpus", cpus.list());
+}
+
+}  // namespace
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return printable_line(name);
+}
+
+std::vector<Fact> environment_facts(const char* const* environment) {
+  std::vector<Fact> facts;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    const std::string_view name = entry.substr(0, equals);
+    if (!is_wanted(name) || looks_secret(name)) continue;
+    facts.push_back({"env." + printable_line(name), printable_line(entry.substr(equals + 1))});
+  }
+  std::sort(facts.begin(), facts.end(), [](const Fact& a, const Fact& b) { return a.key < b.key; });
+  return facts;
+}
+
+NodeProvenance node_provenance() {
+  NodeProvenance provenance;
+  provenance.node = host_name();
+  std::vector<Fact>& facts = provenance.facts;
+  utsname kernel{};
+  if (::uname(&kernel) == 0) {
+    add(facts, "kernel", fmt::format("{} {}", kernel.sysname, kernel.release));
+    add(facts, "architecture", kernel.machine);
+  }
+  add(facts, "os", assigned("/etc/os-release", "PRETTY_NAME"));
+  add_topology(facts);
+  add_cores(facts);
+  add(facts, "limit.memlock", limit(RLIMIT_MEMLOCK, true));
+  add(facts, "limit.nofile", limit(RLIMIT_NOFILE, false));
+  for (const char* module : {"nvidia", "amdgpu", "mlx5_core", "cxi_ss1", "xpmem", "gdrdrv", "knem"})
+    add(facts, fmt::format("driver.{}", module), module_version(fs::path("/sys/module") / module));
+  const std::vector<Fact> environment = environment_facts(environ);
+  facts.insert(facts.end(), environment.begin(), environment.end());
+  return provenance;
+}
+
+}  // namespace muster

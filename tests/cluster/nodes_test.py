@@ -1,0 +1,151 @@
+"""Two virtual nodes with two ranks each: all well, a rank stopped on the second, a link cut, a node gone."""
+import pathlib
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import support  # noqa: E402
+import virtual_cluster as vc  # noqa: E402
+from support import Run, check, ten_cases, wait_until  # noqa: E402
+
+DEADLINE = 3
+NODES = ("nid001", "nid002")
+
+
+class OnTwoNodes(support.EndToEnd):
+    def setUp(self):
+        context = vc.running(2)
+        self.cluster = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    def new_run(self, checks, *options):
+        """A run whose driver is on the login node and whose ranks are on both nodes."""
+        run = Run(checks, "--nodes", ",".join(NODES), "--ranks-per-node", "2", "--launcher", "mpirun", *options,
+                  env=self.cluster.environment(), wrapper=self.cluster.argv_on_login([]))
+        self.addCleanup(run.clean)
+        return run
+
+    def assert_nodes_clean(self, nodes=NODES):
+        """Nothing but its holder runs on a node, and its /dev/shm is empty."""
+        for node in nodes:
+            holder = self.cluster.holder(node)
+            alone = wait_until(lambda: self.cluster.processes(node) == [holder], 3)
+            left = [support.command_line(pid) for pid in self.cluster.processes(node) if pid != holder]
+            self.assertTrue(alone, f"left on {node}: {left}")
+            files = self.cluster.execute(node, ["ls", "-A", "/dev/shm"], capture_output=True, text=True).stdout
+            self.assertEqual(files, "", f"left in /dev/shm of {node}")
+
+    def tell(self, run, case):
+        print(f"  {run.seconds:.1f} s, status {run.status}, {case['verdict']}: {case['reason']}")
+
+    def test_all_well(self):
+        run = self.new_run(check("hello", probe="hello") + ten_cases(how="none"))
+        run.start()
+        self.assertEqual(run.wait(30), 0, run.story())
+        hello = run.case("hello")
+        self.assertEqual((hello["verdict"], hello["nodes"], hello["ranks"]), ("pass", 2, 4), run.story())
+        self.assertEqual([(row["node"], row["ranks"]) for row in hello["node_rows"]], [("nid001", 2), ("nid002", 2)])
+        self.assert_nine_passed(run)
+        self.assertEqual([node["node"] for node in run.report()["nodes"]], list(NODES))
+        self.assertEqual(len(run.report()["launches"]), 1)
+        self.assert_clean(run)
+        self.assert_nodes_clean()
+        print(f"  {run.seconds:.1f} s for 11 cases")
+
+    def test_rank_stopped_on_the_second_node(self):
+        run = self.new_run(ten_cases(how="stop", rank=3, timeout=f"{DEADLINE}s"))
+        run.start()
+        self.assertEqual(run.wait(DEADLINE + 30), 1, run.story())
+        case = run.case("bad")
+        self.tell(run, case)
+        self.assertEqual(case["verdict"], "fail")
+        self.assert_blames(run, case, 3, "nid002")
+        self.assertIn("rank 3 on nid002 is stopped", case["reason"], run.story())
+        self.assert_nine_passed(run)
+        self.assert_clean(run)
+        self.assert_nodes_clean()
+        self.assertLess(run.seconds, (DEADLINE + 10) * support.SLOWNESS, run.story())
+
+    def test_rank_killed_on_the_second_node(self):
+        run = self.new_run(ten_cases(how="kill", rank=2, timeout=f"{DEADLINE}s"))
+        run.start()
+        self.assertEqual(run.wait(DEADLINE + 30), 1, run.story())
+        case = run.case("bad")
+        self.tell(run, case)
+        self.assert_blames(run, case, 2, "nid002")
+        self.assert_nine_passed(run)
+        self.assert_nodes_clean()
+
+    def lose(self, fault, seconds):
+        """A run whose sixth case meets the loss of nid002."""
+        run = self.new_run(ten_cases(how="slow", seconds=f"{DEADLINE - 1}s", timeout=f"{DEADLINE}s", rank=0,
+                                     marker="MARKER"))
+        run.until_marker(30)
+        fault("nid002")
+        run.wait(seconds + 30)
+        case = run.case("bad")
+        self.tell(run, case)
+        self.assertEqual(run.status, 1, run.story())
+        self.assertEqual(case["verdict"], "fail", run.story())
+        self.assertIn("nid002", [culprit["node"] for culprit in case["culprits"]], run.story())
+        self.assertIn("nid002", case["reason"], run.story())
+        for other in run.cases("a") + run.cases("c"):
+            self.assertIn(other["verdict"], ("pass", "fail"), run.story())
+            if other["verdict"] == "fail":
+                self.assertIn("nid002", other["reason"], run.story())
+        self.assertEqual([other["verdict"] for other in run.cases("a")], ["pass"] * 5, "they came before the loss")
+        self.assertEqual(run.leftovers(), [], run.story())
+        self.assert_nodes_clean(["nid001"])
+        self.assertLess(run.seconds, seconds * support.SLOWNESS, run.story())
+        return run
+
+    def test_link_cut(self):
+        self.lose(self.cluster.cut, DEADLINE + 15)
+
+    def test_node_gone(self):
+        self.lose(self.cluster.remove, DEADLINE + 15)
+
+    def test_node_that_is_cut_off_from_the_start(self):
+        self.cluster.cut("nid002")
+        run = self.new_run(check("hello", probe="hello"))
+        run.start()
+        run.wait(40)
+        case = run.case("hello")
+        self.tell(run, case)
+        self.assertNotEqual(run.status, 0, run.story())
+        lost = [one for one in run.report()["cases"] if one["id"] == "node%nid002"]
+        self.assertEqual([one["verdict"] for one in lost], ["fail"], run.story())
+        self.assertEqual(lost[0]["culprits"][0]["node"], "nid002", run.story())
+        self.assertLess(run.seconds, 30 * support.SLOWNESS, run.story())
+        self.assert_nodes_clean(["nid001"])
+
+    def test_ranks_that_land_elsewhere_are_no_pass(self):
+        """Options of the user's own put all four ranks on one node: nothing was learnt about the other."""
+        run = self.new_run(check("hello", probe="hello"), "-J=--host", "-J=nid001:4", "-J=--map-by", "-J=slot", "-J=--bind-to", "-J=none")
+        run.start()
+        run.wait(30)
+        case = run.case("hello")
+        self.tell(run, case)
+        self.assertEqual(run.status, 2, run.story())
+        self.assertEqual(case["verdict"], "error", run.story())
+        self.assertIn("there are 4 on nid001", case["reason"])
+
+    def test_interrupted_with_a_link_cut(self):
+        """mpirun ignores TERM then; the driver must come back all the same."""
+        run = self.new_run(check("bad", how="hang", rank=0, timeout="60s", marker="MARKER"))
+        run.until_marker(30)
+        self.cluster.cut("nid002")
+        run.signal(signal.SIGTERM)
+        self.assertEqual(run.wait(15), 143, run.story())
+        self.assertEqual(run.report()["interrupted"], "SIGTERM")
+        self.assertEqual(run.leftovers(), [], run.story())
+        self.assert_nodes_clean(["nid001"])
+
+
+if __name__ == "__main__":
+    reason = vc.why_not()
+    if reason:
+        support.skip(reason)
+    support.main()

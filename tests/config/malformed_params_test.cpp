@@ -1,0 +1,221 @@
+// Check files with a mistake in parameters, sweeps or declared metrics.
+#include "config/malformed.hpp"
+
+namespace muster::fake {
+
+namespace {
+
+const Malformed table[] = {
+    {"params_text",
+     R"([check.a]
+probe = "bandwidth"
+params = "x"
+)",
+     {R"(f.toml:3:10: "params" in [check.a] must be a table, not "x")"}},
+    {"unknown_param",
+     R"([check.a]
+probe = "bandwidth"
+params.size = "8B"
+)",
+     {R"(f.toml:3:8: unknown parameter "size" of probe bandwidth; did you mean "sizes"?)"}},
+    {"param_type",
+     R"([check.a]
+probe = "bandwidth"
+params.repetitions = "many"
+)",
+     {R"(f.toml:3:22: parameter "repetitions" of probe bandwidth is wrong: expected a whole number, not "many")"}},
+    {"param_real_for_integer",
+     R"([check.a]
+probe = "bandwidth"
+params.repetitions = 1.5
+)",
+     {R"(f.toml:3:22: parameter "repetitions" of probe bandwidth is wrong: expected a whole number, not "1.5")"}},
+    {"param_least",
+     R"([check.a]
+probe = "bandwidth"
+params.repetitions = 0
+)",
+     {R"(f.toml:3:22: parameter "repetitions" of probe bandwidth is wrong: 0 is below the least allowed, 1)"}},
+    {"param_most",
+     R"([check.a]
+probe = "bandwidth"
+params.cap = "2h"
+)",
+     {R"(f.toml:3:14: parameter "cap" of probe bandwidth is wrong: 2h is above the most allowed, 1h)"}},
+    {"param_choice",
+     R"([check.a]
+probe = "bandwidth"
+params.type = "double"
+)",
+     {R"(f.toml:3:15: parameter "type" of probe bandwidth is wrong: "double" is not one of float, half)"}},
+    {"param_text_number",
+     R"([check.a]
+probe = "bandwidth"
+params.type = 4
+)",
+     {R"(f.toml:3:15: parameter "type" of probe bandwidth is of type text, not a whole number)"}},
+    {"param_boolean",
+     R"([check.a]
+probe = "bandwidth"
+params.verify = "yes"
+)",
+     {R"(f.toml:3:17: parameter "verify" of probe bandwidth is wrong: expected true or false, not "yes")"}},
+    {"param_array",
+     R"([check.a]
+probe = "bandwidth"
+params.repetitions = [1, 2]
+)",
+     {R"(f.toml:3:22: parameter "repetitions" of probe bandwidth takes one integer, not an array; [check.a.sweep] makes one case per value)"}},
+    {"param_table",
+     R"([check.a]
+probe = "bandwidth"
+params.repetitions = { a = 1 }
+)",
+     {R"(f.toml:3:22: parameter "repetitions" of probe bandwidth is of type integer, not a table)"}},
+    {"param_date",
+     R"([check.a]
+probe = "bandwidth"
+params.repetitions = 2020-01-01
+)",
+     {R"(f.toml:3:22: parameter "repetitions" of probe bandwidth is of type integer, not a date or time)"}},
+    {"param_nested",
+     R"([check.a]
+probe = "bandwidth"
+params.sizes = ["8B", ["8B"]]
+)",
+     {R"(f.toml:3:23: parameter "sizes" of probe bandwidth is of type list of bytes, not an array)"}},
+    {"param_bytes",
+     R"([check.a]
+probe = "bandwidth"
+params.sizes = ["8B", "8X"]
+)",
+     {R"(f.toml:3:16: parameter "sizes" of probe bandwidth is wrong: expected a number of bytes such as 16MiB, not "8X")"}},
+    {"param_empty_list",
+     R"([check.a]
+probe = "bandwidth"
+params.sizes = []
+)",
+     {R"(f.toml:3:16: parameter "sizes" of probe bandwidth is wrong: an empty list says nothing)"}},
+    {"param_missing",
+     R"([check.a]
+probe = "program"
+)",
+     {R"(f.toml:1:8: probe program needs the parameter "argv"; give it in [check.a.params])"}},
+    {"param_argv_number",
+     R"([check.a]
+probe = "program"
+params.argv = ["sleep", 1]
+)",
+     {R"(f.toml:3:25: parameter "argv" of probe program is of type list of texts, not a whole number)"}},
+    {"sweep_scalar",
+     R"([check.a]
+probe = "bandwidth"
+sweep.repetitions = 4
+)",
+     {R"(f.toml:3:21: parameter "repetitions" of probe bandwidth is swept by an array with at least one value)"}},
+    {"sweep_empty",
+     R"([check.a]
+probe = "bandwidth"
+sweep.repetitions = []
+)",
+     {R"(f.toml:3:21: parameter "repetitions" of probe bandwidth is swept by an array with at least one value)"}},
+    {"sweep_unknown",
+     R"([check.a]
+probe = "bandwidth"
+sweep.repetition = [1]
+)",
+     {R"(f.toml:3:7: unknown parameter "repetition" of probe bandwidth; did you mean "repetitions"?)"}},
+    {"sweep_and_param",
+     R"([check.a]
+probe = "bandwidth"
+params.repetitions = 4
+sweep.repetitions = [4]
+)",
+     {R"(f.toml:4:7: parameter "repetitions" of probe bandwidth is both given and swept; remove one of them)"}},
+    {"sweep_twice",
+     R"([check.a]
+probe = "bandwidth"
+sweep.sizes = ["16MiB", "16777216B"]
+)",
+     {R"(f.toml:3:25: parameter "sizes" of probe bandwidth is swept over 16MiB twice)"}},
+    {"sweep_value",
+     R"([check.a]
+probe = "bandwidth"
+sweep.repetitions = [1, "x"]
+)",
+     {R"(f.toml:3:25: parameter "repetitions" of probe bandwidth is wrong: expected a whole number, not "x")"}},
+    {"metrics_not_declared",
+     R"([check.a]
+probe = "bandwidth"
+metrics.x = { unit = "s" }
+)",
+     {"f.toml:3:1: probe bandwidth has metrics of its own; only programs declare them (probe command)"}},
+    {"metric_no_unit",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics.x = { better = "lower" }
+)",
+     {R"(f.toml:4:9: metric "x" has no "unit"; write for example unit = "GB/s")"}},
+    {"metric_unit",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics.x = { unit = "sec" }
+)",
+     {R"(f.toml:4:22: unknown unit "sec"; known: s, ms, us, ns, B, KB, MB, GB, TB, KiB, MiB, GiB, ...)"}},
+    {"metric_better",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics.x = { unit = "s", better = "more" }
+)",
+     {R"(f.toml:4:36: "better" in metric "x" must be "higher", "lower" or "neither", not "more")"}},
+    {"metric_key",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics.x = { unit = "s", bettr = "lower" }
+)",
+     {R"(f.toml:4:27: unknown key "bettr" in metric "x"; did you mean "better"?)"}},
+    {"metric_text",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics.x = "s"
+)",
+     {R"(f.toml:4:13: "x" in [check.a] must be a table such as { unit = "GB/s", better = "higher" }, not "s")"}},
+    {"metric_name",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics."a b" = { unit = "s" }
+)",
+     {R"(f.toml:4:9: metric "a b" must be at most 64 letters, digits, _ and -, beginning with a letter)"}},
+    {"metric_own",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics.seconds = { unit = "s" }
+)",
+     {R"(f.toml:4:9: probe program already has a metric "seconds")"}},
+    {"metrics_text",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics = "s"
+)",
+     {R"(f.toml:4:11: "metrics" in [check.a] must be a table, not "s")"}},
+};
+
+class MalformedParams : public testing::TestWithParam<Malformed> {};
+
+}  // namespace
+
+TEST_P(MalformedParams, IsRefusedWithItsPlace) {
+  expect_errors(GetParam().errors, errors_of_checks(GetParam().document));
+}
+
+INSTANTIATE_TEST_SUITE_P(Documents, MalformedParams, testing::ValuesIn(table), name_of);
+
+}  // namespace muster::fake

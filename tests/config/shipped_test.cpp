@@ -1,0 +1,93 @@
+// The files that come with muster, held against the probes that come with it; and the examples of the documentation.
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "config/config.hpp"
+
+namespace muster {
+
+namespace {
+
+std::vector<std::string> texts(const Diagnostics& diagnostics) {
+  std::vector<std::string> all;
+  for (const auto& error : diagnostics.errors) all.push_back(to_string(error));
+  return all;
+}
+
+const fs::path source = MUSTER_SOURCE_DIR;
+
+/// The ```toml blocks of a page.
+std::vector<std::string> examples(const fs::path& page) {
+  const auto text = read_file(page);
+  EXPECT_TRUE(text) << page;
+  std::vector<std::string> blocks;
+  constexpr std::string_view opening = "```toml\n";
+  for (std::size_t at = 0; text && (at = text->find(opening, at)) != std::string::npos;) {
+    at += opening.size();
+    const auto end = text->find("```", at);
+    blocks.push_back(text->substr(at, end - at));
+    at = end;
+  }
+  return blocks;
+}
+
+}  // namespace
+
+TEST(Shipped, ChecksAndProfilesAreWellFormed) {
+  Diagnostics diagnostics;
+  const auto files = find_check_files(std::vector<std::string>{(source / "checks").string()});
+  ASSERT_TRUE(files) << to_string(files.error());
+  std::vector<Check> checks;
+  for (const auto& file : *files)
+    for (auto& check : parse_checks(*read_file(file), file.string(), all_probes(), diagnostics))
+      checks.push_back(std::move(check));
+  EXPECT_EQ(texts(diagnostics), std::vector<std::string>{});
+  std::set<std::string> names;
+  for (const auto& check : checks) {
+    EXPECT_TRUE(names.insert(check.name).second) << check.name << " is there twice";
+    EXPECT_EQ(fs::path(check.file).stem(), check.name) << "one name everywhere";
+  }
+  EXPECT_TRUE(names.count("hello") == 1 && names.count("cpu_affinity") == 1);
+  for (const auto& entry : fs::directory_iterator(source / "checks" / "systems")) {
+    const auto text = *read_file(entry.path());
+    EXPECT_TRUE(is_system_document(text)) << entry.path();
+    check_references(parse_system(text, entry.path().string(), diagnostics), checks, all_probes(), true, diagnostics);
+  }
+  EXPECT_EQ(texts(diagnostics), std::vector<std::string>{});
+}
+
+TEST(Shipped, GenericIsAFallback) {
+  Diagnostics diagnostics;
+  const auto system = parse_system(*read_file(source / "checks/systems/generic.toml"), "generic.toml", diagnostics);
+  EXPECT_EQ(system.name, "generic");
+  EXPECT_EQ(system.detect_env, "");
+  ASSERT_EQ(system.partitions.size(), 1u);
+  EXPECT_EQ(system.partitions[0].name, "default");
+  EXPECT_EQ(system.partitions[0].launcher, "");
+}
+
+TEST(Documentation, CheckFileExamplesAreWellFormed) {
+  const auto blocks = examples(source / "docs/check-files.md");
+  EXPECT_GE(blocks.size(), 3u);
+  for (const auto& block : blocks) {
+    Diagnostics diagnostics;
+    if (is_system_document(block))
+      (void)parse_system(block, "example.toml", diagnostics);
+    else
+      (void)parse_checks(block, "example.toml", all_probes(), diagnostics);
+    EXPECT_EQ(texts(diagnostics), std::vector<std::string>{}) << block;
+  }
+}
+
+TEST(Documentation, ErrorExampleIsWhatIsSaid) {
+  const auto page = read_file(source / "docs/check-files.md");
+  ASSERT_TRUE(page);
+  Diagnostics diagnostics;
+  (void)parse_checks("[check.hello]\nprobe = \"hello\"\nrank = \"one-per-node\"\n", "mychecks/first.toml", all_probes(),
+                     diagnostics);
+  ASSERT_EQ(diagnostics.errors.size(), 1u);
+  EXPECT_NE(page->find(to_string(diagnostics.errors[0])), std::string::npos) << to_string(diagnostics.errors[0]);
+}
+
+}  // namespace muster

@@ -1,0 +1,158 @@
+// Profiles that are right, and references held against checks.
+#include "config/malformed.hpp"
+
+namespace muster::fake {
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+const std::string lumi = R"([system]
+name = "lumi"
+detect = { env = "LUMI_STACK_NAME", matches = "^LUMI" }
+[[environment]]
+name = "container"
+modules = ["LUMI", "rocm/6.0"]
+wrapper = ["singularity", "exec", "{image}", "{\"a\": {}}"]
+env = { ROCR_VISIBLE_DEVICES = "{local_rank}", EMPTY = "" }
+[[partition]]
+name = "standard-g"
+launcher = "srun"
+scheduler_options = ["--account={account}"]
+launcher_options = ["--mpi=pmi2"]
+[partition.node]
+cores = 64
+reserved_cores = [0, 8]
+gpus = { count = 8, vendor = "amd", name = "^AMD Instinct MI250X" }
+[[partition.reference]]
+check = "a"
+where = { nodes = 2, ranks = 16, size = "8B" }
+busbw = { value = 85.0, lower = -0.05, unit = "GB/s", source = "a test" }
+[[partition.reference]]
+check = "a"
+busbw = { value = 80, lower = -0.05, upper = 0.1, unit = "GB/s" }
+[[partition]]
+name = "small"
+)";
+
+const std::string head = "[system]\nname = \"s\"\n[[partition]]\nname = \"p\"\n[[partition.reference]]\n";
+const std::string figures = "{ value = 85.0, lower = -0.05, unit = \"GB/s\" }\n";
+
+/// Check `a` judges busbw by the profile.
+std::vector<Check> checks() {
+  Diagnostics diagnostics;
+  return parse_checks(
+      "[check.a]\nprobe = \"bandwidth\"\n[[check.a.expect]]\nmetric = \"busbw\"\nreference = \"profile\"\n", "c.toml",
+      probes, diagnostics);
+}
+
+Texts errors_of_references(const std::string& document, bool all_checks = true) {
+  Diagnostics diagnostics;
+  const auto system = parse_system(document, "f.toml", diagnostics);
+  EXPECT_EQ(texts(diagnostics), Texts{});
+  check_references(system, checks(), probes, all_checks, diagnostics);
+  return texts(diagnostics);
+}
+
+}  // namespace
+
+TEST(Systems, TakeEveryKey) {
+  Diagnostics diagnostics;
+  const auto system = parse_system(lumi, "lumi.toml", diagnostics);
+  EXPECT_EQ(texts(diagnostics), Texts{});
+  EXPECT_EQ(system.name, "lumi");
+  EXPECT_EQ(system.file, "lumi.toml");
+  EXPECT_EQ(system.detect_env, "LUMI_STACK_NAME");
+  EXPECT_EQ(system.detect_value, "^LUMI");
+  EXPECT_EQ(system.environments,
+            (std::vector<EnvironmentProfile>{{"container",
+                                              {"LUMI", "rocm/6.0"},
+                                              {"singularity", "exec", "{image}", "{\"a\": {}}"},
+                                              {{"ROCR_VISIBLE_DEVICES", "{local_rank}"}, {"EMPTY", ""}}}}));
+  ASSERT_EQ(system.partitions.size(), 2u);
+  const auto& partition = system.partitions[0];
+  EXPECT_EQ(partition.name, "standard-g");
+  EXPECT_EQ(partition.launcher, "srun");
+  EXPECT_EQ(partition.scheduler_options, Argv{"--account={account}"});
+  EXPECT_EQ(partition.launcher_options, Argv{"--mpi=pmi2"});
+  EXPECT_EQ(partition.cores, 64);
+  EXPECT_EQ(partition.reserved_cores, (std::vector<int>{0, 8}));
+  EXPECT_EQ(partition.gpus, (GpuExpectation{8, "amd", "^AMD Instinct MI250X"}));
+  ASSERT_EQ(partition.references.size(), 2u);
+  EXPECT_EQ(partition.references[0], (ProfileReference{"a",
+                                                       {{"nodes", "2"}, {"ranks", "16"}, {"size", "8B"}},
+                                                       "busbw",
+                                                       {85, -0.05, std::nullopt, "GB/s", "a test", "lumi.toml:21:1"}}));
+  EXPECT_EQ(partition.references[1].reference.place, "lumi.toml:24:1");
+  EXPECT_EQ(system.partitions[1].name, "small");
+  EXPECT_EQ(system.partitions[1].launcher, "") << "the one that is found";
+  EXPECT_FALSE(system.partitions[1].gpus);
+  EXPECT_TRUE(system.partitions[1].references.empty());
+}
+
+TEST(Systems, RegularExpressionsHaveAMostLength) {
+  const auto document = "[system]\nname = \"s\"\ndetect = { env = \"X\", matches = \"" + std::string(501, '(') +
+                        "\" }\n" + "[[partition]]\nname = \"p\"\n";
+  const auto said = errors_of_system(document);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0].substr(0, 13), "f.toml:3:33: ");
+  EXPECT_NE(said[0].find("is no regular expression: longer than 500 characters"), std::string::npos);
+}
+
+TEST(Systems, AreToldFromCheckFiles) {
+  EXPECT_TRUE(is_system_document(lumi));
+  EXPECT_TRUE(is_system_document("[system]\n")) << "incomplete, but a profile";
+  EXPECT_TRUE(is_system_document("[[partition]]\nname = \"p\"\n")) << "so that the missing [system] is what is said";
+  EXPECT_FALSE(is_system_document("[check.a]\nsummary = \"a file system\"\n"));
+  EXPECT_FALSE(is_system_document("[check.system]\nprobe = \"x\"\n"));
+  EXPECT_FALSE(is_system_document("# [system]\n"));
+  EXPECT_FALSE(is_system_document("[system]\n[check.a]\n")) << "a check file with a key too many";
+  EXPECT_FALSE(is_system_document("[system\n"));
+  EXPECT_FALSE(is_system_document(""));
+}
+
+TEST(References, ThatMatchAreFine) {
+  EXPECT_EQ(errors_of_references(lumi), Texts{});
+  EXPECT_EQ(errors_of_references(
+                head + "check = \"a\"\nwhere = { size = \"16777216B\", ranks_per_node = 8, link = \"x\" }\nbusbw = " +
+                "{ value = 85000, lower = -0.05, unit = \"MB/s\" }\n"),
+            Texts{});
+}
+
+TEST(References, UnknownCheckMattersOnlyWhenAllAreLoaded) {
+  const auto document = head + "check = \"b\"\nbusbw = " + figures;
+  EXPECT_EQ(errors_of_references(document, true), Texts{"f.toml:6:9: unknown check \"b\"; did you mean \"a\"?"});
+  EXPECT_EQ(errors_of_references(document, false), Texts{});
+}
+
+TEST(References, UnknownMetric) {
+  EXPECT_EQ(errors_of_references(head + "check = \"a\"\nbusb = " + figures, false),
+            Texts{"f.toml:7:1: check a has no metric \"busb\"; did you mean \"busbw\"?"});
+}
+
+TEST(References, MetricThatTheCheckDoesNotJudgeByTheProfile) {
+  EXPECT_EQ(errors_of_references(head + "check = \"a\"\nlatency = { value = 1, upper = 1.0, unit = \"us\" }\n"),
+            Texts{"f.toml:7:1: check a never uses this: no [[check.a.expect]] of latency has reference = \"profile\""});
+}
+
+TEST(References, UnitThatCannotBeConverted) {
+  EXPECT_EQ(errors_of_references(head + "check = \"a\"\nbusbw = { value = 1, lower = -0.1, unit = \"us\" }\n"),
+            Texts{"f.toml:7:43: \"us\" can't be converted to GB/s, the unit of busbw"});
+}
+
+TEST(References, WhereThatNoCaseCanMatch) {
+  const auto errors = [](const std::string& where) {
+    return errors_of_references(head + "check = \"a\"\nwhere = " + where + "\nbusbw = " + figures);
+  };
+  EXPECT_EQ(errors("{ node = 2 }"),
+            Texts{"f.toml:7:11: \"node\" is no label or parameter of probe bandwidth; did you mean \"nodes\"?"});
+  EXPECT_EQ(errors("{ nodes = 2, size = \"32MiB\" }"),
+            Texts{"f.toml:7:29: no case matches \"32MiB\": sizes is 8B and 16MiB here"});
+  EXPECT_EQ(errors("{ ranks_per_node = 0 }"),
+            Texts{"f.toml:7:28: \"ranks_per_node\" must be a whole number from 1, not \"0\""});
+  EXPECT_EQ(errors("{ type = \"half\", verify = false }"),
+            (Texts{"f.toml:7:18: no case matches \"half\": type is float here",
+                   "f.toml:7:35: no case matches \"false\": verify is true here"}));
+}
+
+}  // namespace muster::fake

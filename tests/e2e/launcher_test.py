@@ -1,0 +1,129 @@
+"""The launcher itself is missing, broken, killed, or belongs to another MPI than the agent."""
+import os
+import pathlib
+import shutil
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import support  # noqa: E402
+from support import Run, check, ten_cases  # noqa: E402
+
+OPENMPI = shutil.which("mpirun.openmpi")
+MPICH = shutil.which("mpirun.mpich")
+HELLO = check("hello", probe="hello")
+
+
+def program(folder, name, text):
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return folder
+
+
+class Launchers(support.EndToEnd):
+    def run_with(self, mpirun, checks=HELLO, agent=support.AGENT, limit=20):
+        """A run whose mpirun is the script `mpirun`; None: whose PATH has none."""
+        run = Run(checks, "--launcher", "mpirun", agent=agent)
+        self.addCleanup(run.clean)
+        tools = run.folder / "tools"
+        tools.mkdir()
+        for tool in ("sh", "env", "cat", "sleep"):
+            (tools / tool).symlink_to(shutil.which(tool))
+        if mpirun is not None:
+            program(tools, "mpirun", mpirun)
+            run.env["PATH"] = f"{tools}:{os.environ['PATH']}"
+        else:
+            run.env["PATH"] = str(tools)
+        run.finish(limit)
+        self.assert_clean(run)
+        print(f"  status {run.status}, {run.seconds:.1f} s: {run.report()['cases'][0].get('reason')}")
+        return run
+
+    def assert_error(self, run, *words):
+        self.assert_status(run, 2)
+        case = run.case("hello")
+        self.assertEqual(case["verdict"], "error", run.story())
+        self.assertTrue(case["remedy"])
+        for word in words:
+            self.assertIn(word, case["reason"], run.story())
+
+    def test_missing(self):
+        run = self.run_with(None)
+        self.assert_error(run, "mpirun")
+        self.assertEqual(run.report()["launches"], [], "nothing can have been launched")
+
+    def test_one_that_always_fails(self):
+        self.assert_error(self.run_with("#!/bin/sh\necho 'license server is down' >&2\nexit 1\n"), "mpirun")
+
+    def test_one_that_can_not_be_executed(self):
+        self.assert_error(self.run_with("#!/no/such/interpreter\n"), "mpirun")
+
+    def test_one_that_knows_its_version_and_then_fails(self):
+        script = f'#!/bin/sh\n[ "$1" = --version ] && exec {OPENMPI} --version\necho "no slots today" >&2; exit 7\n'
+        run = self.run_with(script)
+        self.assertNotEqual(run.case("hello")["verdict"], "pass", run.story())
+        self.assertIn("status 7", run.case("hello")["reason"], run.story())
+        self.assertNotEqual(run.status, 0)
+
+    def test_one_that_starts_nothing_and_says_all_is_well(self):
+        script = f'#!/bin/sh\n[ "$1" = --version ] && exec {OPENMPI} --version\nexit 0\n'
+        run = self.run_with(script)
+        self.assertNotEqual(run.case("hello")["verdict"], "pass", run.story())
+        self.assertNotEqual(run.status, 0)
+
+    def test_an_agent_that_is_no_agent(self):
+        run = self.run_with(f'#!/bin/sh\nexec {OPENMPI} "$@"\n', agent=shutil.which("true"))
+        self.assertNotEqual(run.case("hello")["verdict"], "pass", run.story())
+        self.assertNotEqual(run.status, 0)
+
+    def test_killed_in_a_case(self):
+        run = Run(ten_cases(how="hang", rank=1, timeout="30s", marker="MARKER"), "--launcher", "mpirun")
+        self.addCleanup(run.clean)
+        run.until_marker()
+        children = [pid for pid in run.processes() if parent_of(pid) == run.process.pid]
+        self.assertEqual(len(children), 1, "the driver's only child is the launcher")
+        os.kill(children[0], signal.SIGKILL)
+        run.wait(20)
+        self.assert_clean(run)
+        case = run.case("bad")
+        self.assertIn(case["verdict"], ("error", "fail"), run.story())
+        self.assertIn("launcher", [culprit["kind"] for culprit in case["culprits"]], run.story())
+        self.assertIn("KILL", case["reason"], run.story())
+        self.assert_nine_passed(run)
+
+    def test_openmpi_with_its_agent(self):
+        if OPENMPI is None:
+            self.skipTest("there is no mpirun.openmpi")
+        run = self.run_with(f'#!/bin/sh\nexec {OPENMPI} "$@"\n')
+        self.assert_status(run, 0)
+        self.assertEqual(run.case("hello")["ranks"], 2)
+
+    def needs_both(self):
+        if OPENMPI is None or MPICH is None or not support.AGENT_MPICH.exists():
+            self.skipTest("there is only one MPI")
+
+    def test_mpich_with_its_agent(self):
+        self.needs_both()
+        run = self.run_with(f'#!/bin/sh\nexec {MPICH} "$@"\n', agent=support.AGENT_MPICH)
+        self.assert_status(run, 0)
+        self.assertEqual(run.case("hello")["ranks"], 2)
+
+    def test_mpich_with_the_agent_of_open_mpi(self):
+        self.needs_both()
+        run = self.run_with(f'#!/bin/sh\nexec {MPICH} "$@"\n')
+        self.assert_error(run, "agent built for Open MPI, launched by MPICH")
+
+    def test_open_mpi_with_the_agent_of_mpich(self):
+        self.needs_both()
+        run = self.run_with(f'#!/bin/sh\nexec {OPENMPI} "$@"\n', agent=support.AGENT_MPICH)
+        self.assert_error(run, "agent built for MPICH, launched by Open MPI")
+
+
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,91 @@
+"""SIGINT and SIGTERM to the driver in every stage: the launch ends, every report is written, exit 130 or 143."""
+import json
+import os
+import signal
+import sys
+import xml.etree.ElementTree as xml
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import support  # noqa: E402
+from support import Run, check  # noqa: E402
+
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+class Signals(support.EndToEnd):
+    def interrupt(self, number, checks, hook=None):
+        """A run that hangs where `hook` (or its second case) says, and gets the signal there."""
+        run = Run(checks)
+        self.addCleanup(run.clean)
+        junit, extra = run.folder / "results.xml", run.folder / "more.json"
+        run.argv += ["--report", f"junit={junit}", "--report", f"json={extra}"]
+        if hook:
+            run.env.update(MUSTER_TEST_HOOK=hook, MUSTER_TEST_ONCE=str(run.marker))
+        run.until_marker()
+        run.signal(number)
+        run.wait(12)
+        run.reports = (json.loads(extra.read_text()), xml.parse(junit).getroot())
+        return run
+
+    def assert_interrupted(self, run, number):
+        self.assert_status(run, SIGNALS[number])
+        self.assert_clean(run)
+        report = run.report()
+        self.assertEqual(report["interrupted"], signal.Signals(number).name)
+        self.assertEqual(report["exit_status"], SIGNALS[number])
+        for case in report["cases"]:
+            if case["verdict"] != "pass":
+                self.assertEqual(case["verdict"], "unmeasured", run.story())
+                self.assertIn(signal.Signals(number).name, case["reason"])
+        extra, junit = run.reports
+        self.assertEqual(len(extra["cases"]), len(report["cases"]))
+        self.assertEqual(len(list(junit.iter("testcase"))), len(report["cases"]))
+        print(f"  {signal.Signals(number).name}: {run.seconds:.1f} s in all, "
+              f"{[case['verdict'] for case in report['cases']]}")
+        return report
+
+    def three(self, **second):
+        return check("a") + check("b", **second) + check("c")
+
+    def test_in_a_case(self):
+        for number in SIGNALS:
+            with self.subTest(signal=number.name):
+                run = self.interrupt(number, self.three(how="hang", rank=1, timeout="60s", marker="MARKER"))
+                report = self.assert_interrupted(run, number)
+                self.assertEqual([case["verdict"] for case in report["cases"]], ["pass", "unmeasured", "unmeasured"])
+
+    def test_in_a_case_that_ignores_the_end(self):
+        run = self.interrupt(signal.SIGTERM, self.three(how="spin", rank=0, timeout="60s", marker="MARKER"))
+        self.assert_interrupted(run, signal.SIGTERM)
+
+    def test_in_a_case_with_a_stopped_rank(self):
+        run = self.interrupt(signal.SIGINT, self.three(how="stop", rank=1, timeout="60s", marker="MARKER"))
+        report = self.assert_interrupted(run, signal.SIGINT)
+        # The end wakes it up; what it then hurries to finish is too late.
+        self.assertEqual([case["verdict"] for case in report["cases"]], ["pass", "unmeasured", "unmeasured"])
+
+    def test_outside_of_cases(self):
+        for hook, passed in (("before_mpi:1:hang", 0), ("startup:0:hang", 0), ("connected:1:hang", 0),
+                             ("gap:0:hang:2", 1), ("finish:1:hang", 3)):
+            for number in SIGNALS:
+                with self.subTest(hook=hook, signal=number.name):
+                    run = self.interrupt(number, self.three(), hook)
+                    report = self.assert_interrupted(run, number)
+                    verdicts = [case["verdict"] for case in report["cases"]]
+                    self.assertGreaterEqual(verdicts.count("pass"), passed, run.story())
+
+    def test_two_in_a_row(self):
+        """An impatient user: the second one must not cost the reports."""
+        run = Run(self.three(how="spin", rank=1, timeout="60s", marker="MARKER"))
+        self.addCleanup(run.clean)
+        run.until_marker()
+        run.signal(signal.SIGINT)
+        run.signal(signal.SIGTERM)
+        run.wait(12)
+        self.assertIn(run.status, SIGNALS.values(), run.story())
+        self.assertEqual(len(run.report()["cases"]), 3)
+        self.assert_clean(run)
+
+
+if __name__ == "__main__":
+    support.main()

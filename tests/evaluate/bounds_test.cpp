@@ -1,0 +1,215 @@
+// Bounds as pure functions, and the choice of a reference.
+#include "evaluate/bounds.hpp"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+#include "scene.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::testing {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Range, BothEndsAreInside) {
+  const Range range{1.0, 2.0};
+  EXPECT_TRUE(range.judges());
+  EXPECT_TRUE(range.holds(1));
+  EXPECT_TRUE(range.holds(2));
+  EXPECT_FALSE(range.holds(0.999));
+  EXPECT_FALSE(range.holds(2.001));
+  EXPECT_FALSE(range.holds(nan));
+}
+
+TEST(Range, AMissingEndIsOpen) {
+  EXPECT_TRUE((Range{1.0, {}}.holds(1e300)));
+  EXPECT_TRUE((Range{{}, 1.0}.holds(-1e300)));
+  EXPECT_FALSE(Range{}.judges());
+  EXPECT_FALSE((Range{nan, {}}.judges()));
+  EXPECT_FALSE((Range{1.0, nan}.judges()));
+}
+
+TEST(Range, ExcessIsAShareOfTheBrokenEnd) {
+  const Range range{100.0, 200.0};
+  EXPECT_DOUBLE_EQ(range.excess(50), 0.5);
+  EXPECT_DOUBLE_EQ(range.excess(300), 0.5);
+  EXPECT_EQ(range.excess(150), 0);
+  EXPECT_GT((Range{{}, 0.0}.excess(1)), 1e300);
+}
+
+TEST(ReferenceRange, TolerancesAreSigned) {
+  Reference reference;
+  reference.value = 150;
+  reference.lower = -0.1;
+  EXPECT_EQ(reference_range(reference), (Range{135.0, {}}));
+  reference.upper = 0.2;
+  EXPECT_EQ(reference_range(reference), (Range{135.0, 180.0}));
+  reference.lower.reset();
+  EXPECT_EQ(reference_range(reference), (Range{{}, 180.0}));
+}
+
+TEST(ReferenceRange, BelowANegativeValueIsFurtherFromZero) {
+  Reference reference;
+  reference.value = -100;
+  reference.lower = -0.1;
+  reference.upper = 0.1;
+  EXPECT_EQ(reference_range(reference), (Range{-110.0, -90.0}));
+}
+
+TEST(LimitRange, IsAFractionOfTheCapableValue) {
+  EXPECT_EQ(limit_range({0.25, {}}, 200), (Range{50.0, {}}));
+  EXPECT_EQ(limit_range({0.25, 1.0}, 200), (Range{50.0, 200.0}));
+  EXPECT_FALSE(limit_range({0.25, 1.0}, nan).judges());
+  EXPECT_FALSE(limit_range({0.25, 1.0}, 0).judges());
+  EXPECT_FALSE(limit_range({0.25, 1.0}, -5).judges());
+}
+
+TEST(PeersRange, OnlyTheBadSideIsBounded) {
+  const std::vector<double> values{98, 99, 100, 101, 102};
+  const Peers peers{3.5, 0.0, 5};
+  const double reach = 3.5 * 1 / 0.6745;
+  EXPECT_EQ(peers_range(peers, Better::higher, values), (Range{100 - reach, {}}));
+  EXPECT_EQ(peers_range(peers, Better::lower, values), (Range{{}, 100 + reach}));
+  EXPECT_EQ(peers_range(peers, Better::neither, values), (Range{100 - reach, 100 + reach}));
+  EXPECT_FALSE(peers_range(peers, Better::higher, {}).judges());
+}
+
+TEST(PeersRange, IsWhereTheModifiedZScoreReachesItsMost) {
+  const std::vector<double> values{90, 95, 100, 110, 120};
+  const Peers peers{5.0, 0.03, 5};
+  const auto range = peers_range(peers, Better::neither, values);
+  EXPECT_NEAR(modified_z(*range.most, *median(values), *mad(values), 0.03), 5, 1e-12);
+  EXPECT_NEAR(modified_z(*range.least, *median(values), *mad(values), 0.03), -5, 1e-12);
+}
+
+TEST(PeersRange, TheFloorKeepsNearlyEqualItemsTogether) {
+  const std::vector<double> values{100, 100, 100, 100, 100, 99};
+  EXPECT_TRUE((peers_range({5.0, 0.03, 5}, Better::higher, values).holds(99)));
+  EXPECT_FALSE((peers_range({5.0, 0.0, 5}, Better::higher, values).holds(99)));
+}
+
+TEST(SameValue, ComparesSizesAndTimesByValue) {
+  EXPECT_TRUE(is_same_value("16MiB", "16777216B"));
+  EXPECT_TRUE(is_same_value("60s", "1m"));
+  EXPECT_TRUE(is_same_value("float", "float"));
+  EXPECT_FALSE(is_same_value("16MiB", "16MB"));
+  EXPECT_FALSE(is_same_value("float", "double"));
+  EXPECT_FALSE(is_same_value("", "8B"));
+}
+
+TEST(Matching, EveryLabelMustBeThere) {
+  const Labels labels{{"link", "network"}, {"size", "16MiB"}};
+  EXPECT_TRUE(is_matched_by({}, labels));
+  EXPECT_TRUE(is_matched_by({{"size", "16384KiB"}}, labels));
+  EXPECT_FALSE(is_matched_by({{"size", "8B"}}, labels));
+  EXPECT_FALSE(is_matched_by({{"type", "float"}}, labels));
+}
+
+// The choice among the profile's references, seen through the verdict and the text of the bound.
+
+class ProfileReferences : public ::testing::Test {
+ protected:
+  Scene scene;
+  void SetUp() override {
+    scene.report("busbw", {100, 100, 100, 100}, {{"size", "16MiB"}});
+    scene.expect("busbw").profile_reference = true;
+  }
+  void expect_chosen(const std::string& place) const {
+    const auto result = scene.result();
+    EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
+    ASSERT_EQ(result.metrics.size(), 1u);
+    EXPECT_NE(result.metrics[0].bound.find(place), std::string::npos) << result.metrics[0].bound;
+  }
+};
+
+TEST_F(ProfileReferences, NoneIsUnmeasured) {
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "no reference for busbw where size=16MiB in the profile");
+  EXPECT_FALSE(result.remedy.empty());
+  EXPECT_EQ(result.items.size(), 4u);
+}
+
+TEST_F(ProfileReferences, AnotherMetricOrLabelIsNone) {
+  scene.profile({}, 100, "a:1", "latency");
+  scene.profile({{"size", "8B"}}, 100, "a:2");
+  scene.profile({{"type", "half"}}, 100, "a:3");
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+}
+
+TEST_F(ProfileReferences, MostKeysWinWhateverTheOrder) {
+  scene.profile({{"ranks", "4"}, {"size", "16777216B"}}, 100, "a:2");
+  scene.profile({{"size", "16MiB"}}, 500, "a:1");
+  scene.profile({}, 900, "a:3");
+  expect_chosen("a:2");
+}
+
+TEST_F(ProfileReferences, TheShapeOfTheJobIsAKey) {
+  scene.profile({}, 900, "a:1");
+  scene.profile({{"nodes", "2"}, {"ranks", "4"}, {"ranks_per_node", "2"}}, 100, "a:2");
+  scene.profile({{"nodes", "3"}, {"ranks", "4"}, {"ranks_per_node", "2"}, {"size", "16MiB"}}, 900, "a:3");
+  expect_chosen("a:2");
+}
+
+TEST_F(ProfileReferences, ParametersOfTheCaseAreKeys) {
+  scene.item.params.set("type", {ParamType::text, {std::string("half")}});
+  scene.item.params.set("window", {ParamType::bytes, {Bytes{1u << 20}}});
+  scene.profile({{"type", "half"}, {"window", "1024KiB"}}, 100, "a:1");
+  scene.profile({{"type", "float"}, {"window", "1MiB"}, {"size", "16MiB"}}, 900, "a:2");
+  expect_chosen("a:1");
+}
+
+TEST_F(ProfileReferences, TwoAsSpecificThatDifferAreAnErrorNamingBoth) {
+  scene.profile({{"size", "16MiB"}}, 100, "a:1");
+  scene.profile({{"ranks", "4"}}, 110, "b:2");
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::error);
+  EXPECT_NE(result.reason.find("a:1 and b:2"), std::string::npos) << result.reason;
+  EXPECT_FALSE(result.remedy.empty());
+}
+
+TEST_F(ProfileReferences, ATieIsSettledByAMoreSpecificOne) {
+  scene.profile({{"size", "16MiB"}}, 100, "a:1");
+  scene.profile({{"ranks", "4"}}, 110, "b:2");
+  scene.profile({{"ranks", "4"}, {"size", "16MiB"}}, 100, "c:3");
+  expect_chosen("c:3");
+}
+
+TEST_F(ProfileReferences, TwoThatSayTheSameAreNoTie) {
+  scene.profile({{"size", "16MiB"}}, 100, "a:1");
+  scene.profile({{"ranks", "4"}}, 100, "b:2");
+  expect_chosen("a:1");
+}
+
+TEST_F(ProfileReferences, TheCheckSpeaksBeforeTheProfile) {
+  scene.profile({{"size", "16MiB"}}, 900, "a:1");
+  scene.item.expects[0].reference = Scene::reference(100, -0.1, "checks/scene.toml:14");
+  expect_chosen("checks/scene.toml:14");
+}
+
+TEST_F(ProfileReferences, UnitsAreConverted) {
+  scene.profile({}, 100000, "a:1");
+  scene.item.references[0].reference.unit = "MB/s";
+  expect_chosen("a:1");
+  scene.item.references[0].reference.value = 200000;
+  EXPECT_EQ(scene.result().verdict, Verdict::fail);
+}
+
+TEST_F(ProfileReferences, AnotherDimensionIsAnError) {
+  scene.profile({}, 100, "a:1");
+  scene.item.references[0].reference.unit = "us";
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::error);
+  EXPECT_NE(result.reason.find("a:1"), std::string::npos) << result.reason;
+}
+
+TEST_F(ProfileReferences, AReferenceThatNothingCanBreakIsNoBound) {
+  scene.profile({}, 100, "a:1");
+  scene.item.references[0].reference.lower.reset();
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+}
+
+}  // namespace
+}  // namespace muster::testing

@@ -1,0 +1,419 @@
+// Expectations against readings: sentences, absence, items, rows.
+#include <gtest/gtest.h>
+#include <limits>
+
+#include "base/units.hpp"
+#include "scene.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::testing {
+namespace {
+
+const Labels big{{"size", "16MiB"}};
+const Labels small{{"size", "8B"}};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Expectations, AReferenceThatIsKeptIsEvidence) {
+  Scene scene;
+  scene.report("busbw", {150, 149, 151, 135}, big).expect_reference("busbw", 150).where = big;
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
+  EXPECT_EQ(result.reason, "busbw where size=16MiB: all 4 readings inside the bounds (reference)");
+  EXPECT_TRUE(result.items.empty());
+  ASSERT_EQ(result.metrics.size(), 1u);
+  EXPECT_EQ(result.metrics[0].judged, 4);
+  EXPECT_EQ(result.metrics[0].passed, 4);
+  EXPECT_EQ(result.metrics[0].worst_rank, 3);
+  EXPECT_EQ(result.metrics[0].unit, "GB/s");
+  EXPECT_EQ(result.metrics[0].over.n, 4);
+  EXPECT_TRUE(has(result.metrics[0].bound, "-10 % (checks/scene.toml:14)")) << result.metrics[0].bound;
+}
+
+TEST(Expectations, WhereMayNameCountsOfTheCase) {
+  Scene scene;
+  scene.report("busbw", {150, 149, 151, 150}, big).expect_reference("busbw", 150).where = {{"ranks", "4"}, {"size", "16MiB"}};
+  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+}
+
+TEST(Expectations, AboutAnotherNumberOfRanksNothingIsJudged) {
+  Scene scene;
+  scene.report("busbw", {150, 149, 151, 1}, big).expect_reference("busbw", 150).where = {{"ranks", "8"}, {"size", "16MiB"}};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured) << result.reason;
+  EXPECT_TRUE(has(result.reason, "is about 4 ranks on 2 nodes")) << result.reason;
+  ASSERT_FALSE(result.notes.empty());
+  EXPECT_TRUE(has(result.notes.front(), "here ranks is 4")) << result.notes.front();
+}
+
+TEST(Expectations, AValueOutsideNamesWhoWhereWhatAndWhy) {
+  Scene scene;
+  scene.report("busbw", {150, 149, 151, 71.2}, big).expect_reference("busbw", 150).where = big;
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_EQ(result.reason, "busbw of rank 3 on nid002 where size=16MiB is " + format_value(71.2, "GB/s") + ", bound " +
+                               format_value(135, "GB/s") + " (reference " + format_value(150, "GB/s") +
+                               " -10 %, checks/scene.toml:14)");
+  EXPECT_FALSE(result.remedy.empty());
+  ASSERT_EQ(result.items.size(), 1u);
+  const Item& item = result.items[0];
+  EXPECT_EQ(item.metric, "busbw");
+  EXPECT_EQ(item.rank, 3);
+  EXPECT_EQ(item.node, "nid002");
+  EXPECT_EQ(item.where, big);
+  EXPECT_EQ(item.summary.median, 71.2);
+  EXPECT_EQ(item.summary.n, 3);
+  EXPECT_EQ(item.verdict, Verdict::fail);
+  ASSERT_EQ(item.bounds.size(), 1u);
+  EXPECT_EQ(item.bounds[0].kind, BoundKind::reference);
+  EXPECT_EQ(item.bounds[0].verdict, Verdict::fail);
+  EXPECT_EQ(item.bounds[0].least, 135);
+  EXPECT_EQ(item.bounds[0].most, std::nullopt);
+  EXPECT_EQ(result.node_rows[0].verdict, Verdict::pass);
+  EXPECT_EQ(result.node_rows[1].verdict, Verdict::fail);
+  EXPECT_TRUE(result.evidence.empty());
+}
+
+TEST(Expectations, TooHighIsOutsideAnUpperTolerance) {
+  Scene scene;
+  scene.report("cores", {8, 8, 8, 16});
+  auto& asked = scene.expect("cores");
+  asked.reference = Scene::reference(8, 0, "p:1");
+  asked.reference->upper = 0;
+  asked.reference->unit = "cores";
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_TRUE(has(result.reason, "rank 3")) << result.reason;
+  EXPECT_TRUE(has(result.reason, "bound " + format_value(8, "cores"))) << result.reason;
+}
+
+TEST(Expectations, ManyBadItemsAreOneFindingTheWorstFirst) {
+  Scene scene(10, 4);
+  for (int rank = 0; rank < 40; ++rank) scene.add(rank, "busbw", rank < 20 ? 50 + rank : 150);
+  scene.expect_reference("busbw", 150);
+  const auto result = scene.result();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.items.size(), 20u);
+  EXPECT_EQ(result.culprits.size(), 16u);
+  EXPECT_EQ(result.culprits[0].rank, 0);
+  EXPECT_TRUE(has(result.reason, "busbw of rank 0 on nid001 is ")) << result.reason;
+  EXPECT_TRUE(has(result.reason, " and 16 more, bound ")) << result.reason;
+}
+
+TEST(Expectations, AMetricThatNobodyReportsIsUnmeasured) {
+  Scene scene;
+  said.evidence = {"all else is well"};
+  scene.report("busbw", {1, 1, 1, 1}, small).expect_reference("busbw", 1).where = big;
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "metric busbw where size=16MiB: expected from 4 ranks, reported by none");
+  for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);
+}
+
+TEST(Expectations, ARankThatLacksWhatOthersReportIsNamed) {
+  Scene scene;
+  scene.report("busbw", {150, 150, 150}, big).expect_reference("busbw", 150);
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "rank 3 on nid002 did not report busbw where size=16MiB, 3 of 4 ranks did");
+  EXPECT_EQ(result.culprits[0].rank, 3);
+}
+
+TEST(Expectations, EveryRankOwesEverySizeThatAnyReports) {
+  Scene scene;
+  scene.report("busbw", {150, 150, 150, 150}, small).report("busbw", {150, 150, 150}, big);
+  scene.expect_reference("busbw", 150);
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_TRUE(has(result.reason, "rank 3 on nid002 did not report busbw where size=16MiB")) << result.reason;
+}
+
+TEST(Expectations, NotEveryRankHasALinkOfEveryClass) {
+  Scene scene;
+  for (int rank = 0; rank < 4; ++rank)
+    scene.add(rank, "busbw", 150, {{"link", rank == 0 ? "node" : "network"}, {"size", "8B"}});
+  scene.expect_reference("busbw", 150);
+  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+}
+
+TEST(Expectations, AReadingWithoutSamplesIsUnmeasured) {
+  Scene scene;
+  scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150);
+  scene.rank(2).readings[0].summary = {};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_TRUE(has(result.reason, "busbw of rank 2 on nid002 has no value")) << result.reason;
+  ASSERT_EQ(result.items.size(), 1u);
+  EXPECT_EQ(result.items[0].verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.metrics[0].over.n, 3);
+  EXPECT_EQ(result.metrics[0].judged, 3);
+}
+
+TEST(Expectations, WhatIsNotANumberIsUnmeasured) {
+  for (double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Scene scene;
+    scene.report("busbw", {150, 150, 150, bad}).expect_reference("busbw", 150);
+    EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+    EXPECT_EQ(scene.result().items.size(), 1u);
+  }
+}
+
+TEST(Expectations, AnExpectationWithoutABoundIsNoEvidence) {
+  Scene scene;
+  scene.report("busbw", {1, 1, 1, 1}).expect("busbw");
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "no bound is given for busbw");
+}
+
+TEST(Expectations, LimitComparesWithTheCapableValueOfTheSameLink) {
+  Scene scene;
+  for (int rank = 0; rank < 4; ++rank) {
+    scene.add(rank, "busbw", 50, big, (rank + 1) % 4);
+    scene.add(rank, "busbw.capable", rank == 1 ? 400 : 100, big, (rank + 1) % 4);
+  }
+  scene.expect("busbw").limit = Limit{0.25, {}};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_EQ(result.items.size(), 1u);
+  EXPECT_TRUE(has(result.reason, "busbw of rank 1 on nid001 to rank 2 on nid002 where size=16MiB is")) << result.reason;
+  EXPECT_TRUE(has(result.reason, "bound " + format_value(100, "GB/s") + " (limit at least 25 %")) << result.reason;
+  EXPECT_EQ(result.culprits[0], (Culprit{CulpritKind::link, "rank 1 -> rank 2", "nid001", 1}));
+  EXPECT_EQ(result.metrics[1].unit, "GB/s") << "a capable value is in the unit of its metric";
+}
+
+TEST(Expectations, LimitTooGoodToBeTrue) {
+  Scene scene;
+  scene.report("busbw", {90, 90, 90, 130}).report("busbw.capable", {100, 100, 100, 100});
+  scene.expect("busbw").limit = Limit{0.25, 1.05};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_EQ(result.culprits[0].rank, 3);
+}
+
+TEST(Expectations, LimitWithoutACapableValueIsUnmeasured) {
+  Scene scene;
+  scene.report("busbw", {90, 90, 90, 90}).expect("busbw").limit = Limit{0.25, {}};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "busbw: nothing to compare with: no capable value was measured");
+}
+
+TEST(Expectations, LimitWithoutACapableValueOnOneRankNamesIt) {
+  Scene scene;
+  scene.report("busbw", {90, 90, 90, 90}).report("busbw.capable", {100, 100, 0});
+  scene.expect("busbw").limit = Limit{0.25, {}};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(
+      result.reason,
+      "busbw of rank 2 on nid002, of rank 3 on nid002 has nothing to compare with: no capable value was measured");
+  EXPECT_EQ(result.items.size(), 2u);
+}
+
+TEST(Expectations, LimitWithoutFractionsIsUnmeasured) {
+  Scene scene;
+  scene.report("busbw", {90, 90, 90, 90}).report("busbw.capable", {100, 100, 100, 100});
+  scene.expect("busbw").limit = Limit{};
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+}
+
+TEST(Expectations, PeersNameTheOddOne) {
+  Scene scene(3, 2);
+  scene.report("latency", {2.0, 2.1, 2.0, 9.0, 1.9, 0.1}).expect("latency").peers = Peers{};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  ASSERT_EQ(result.items.size(), 1u) << "a latency that is too good is no failure";
+  EXPECT_EQ(result.items[0].rank, 3);
+  EXPECT_TRUE(has(result.reason, "peers: median " + format_value(2, "us") + " of 6 readings, z at most 5"));
+  EXPECT_EQ(result.metrics[0].worst_rank, 3);
+}
+
+TEST(Expectations, PeersOfAMetricWithoutDirectionFailBothWays) {
+  Scene scene(3, 2);
+  scene.report("cores", {4, 4, 4, 8, 4, 1}).expect("cores").peers = Peers{};
+  const auto result = scene.result();
+  EXPECT_EQ(result.items.size(), 2u);
+  EXPECT_EQ(result.metrics[0].worst_rank, -1);
+}
+
+TEST(Expectations, PeersAreJudgedPerSize) {
+  Scene scene(3, 2);
+  scene.report("busbw", {1, 1, 1, 1, 1, 1}, small).report("busbw", {90, 90, 90, 90, 90, 90}, big);
+  scene.expect("busbw").peers = Peers{};
+  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+}
+
+TEST(Expectations, TooFewPeersAloneAreUnmeasured) {
+  Scene scene;
+  scene.report("busbw", {1, 1, 1, 1}).expect("busbw").peers = Peers{};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "busbw has 4 values, its peers judge from 5");
+}
+
+TEST(Expectations, TooFewPeersBesideAnotherBoundAreANote) {
+  Scene scene;
+  scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150).peers = Peers{};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"peers not judged: busbw has 4 values, its peers judge from 5"}));
+  EXPECT_EQ(result.reason, "busbw: all 4 readings inside the bounds (reference)");
+}
+
+TEST(Expectations, EveryKindOfBoundThatFailsSaysSo) {
+  Scene scene(3, 2);
+  scene.report("busbw", {150, 150, 150, 150, 150, 20}).report("busbw.capable", {200, 200, 200, 200, 200, 200});
+  auto& asked = scene.expect_reference("busbw", 150);
+  asked.limit = Limit{0.5, {}};
+  asked.peers = Peers{};
+  const auto result = scene.result();
+  ASSERT_EQ(result.findings.size(), 3u);
+  EXPECT_TRUE(has(result.findings[0].reason, "(reference"));
+  EXPECT_TRUE(has(result.findings[1].reason, "(limit"));
+  EXPECT_TRUE(has(result.findings[2].reason, "(peers"));
+  ASSERT_EQ(result.items.size(), 1u);
+  EXPECT_EQ(result.items[0].bounds.size(), 3u);
+}
+
+TEST(Expectations, OneBoundMissingMakesAKeptOneNoPass) {
+  Scene scene;
+  scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150).limit = Limit{0.5, {}};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  ASSERT_EQ(result.items.size(), 4u);
+  EXPECT_EQ(result.items[0].bounds[0].verdict, Verdict::pass);
+  EXPECT_EQ(result.items[0].bounds[1].verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.metrics[0].judged, 4);
+  EXPECT_EQ(result.metrics[0].passed, 0);
+}
+
+TEST(Expectations, TwoExpectationsOnOneReadingBothCount) {
+  Scene scene;
+  scene.report("busbw", {150, 150, 150, 120}, big);
+  scene.expect_reference("busbw", 100);
+  scene.expect_reference("busbw", 150).where = big;
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  ASSERT_EQ(result.items.size(), 1u);
+  ASSERT_EQ(result.items[0].bounds.size(), 2u);
+  EXPECT_EQ(result.items[0].bounds[0].verdict, Verdict::pass);
+  EXPECT_EQ(result.items[0].bounds[1].verdict, Verdict::fail);
+}
+
+TEST(Expectations, TimingIsNotJudgedWhereItMeansNothing) {
+  Scene scene;
+  scene.world.timing_doubt = "4 ranks share 2 cores on nid001";
+  scene.report("busbw", {1, 1, 1, 1}).expect_reference("busbw", 150);
+  auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "timing not judged: 4 ranks share 2 cores on nid001");
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"timing not judged: 4 ranks share 2 cores on nid001"}));
+  EXPECT_TRUE(result.items.empty());
+  EXPECT_EQ(result.metrics[0].judged, 0);
+  EXPECT_EQ(result.metrics[0].bound, "");
+
+  said.evidence = {"the data is right"};
+  result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::pass);
+  EXPECT_EQ(result.reason, "the data is right");
+}
+
+TEST(Expectations, WhatIsNoTimingIsJudgedAllTheSame) {
+  Scene scene;
+  scene.world.timing_doubt = "4 ranks share 2 cores on nid001";
+  scene.report("width", {4, 4, 4, 1});
+  auto& asked = scene.expect("width");
+  asked.reference = Scene::reference(4, 0, "p:1");
+  asked.reference->unit = "cores";
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_EQ(result.culprits[0].rank, 3);
+  EXPECT_TRUE(result.notes.empty());
+}
+
+TEST(Expectations, AValueOfTheSweepBelongsToTheCaseThatHasIt) {
+  Scene scene;
+  said.evidence = {"met"};
+  scene.item.swept = {"sizes"};
+  scene.item.params.set("sizes", {ParamType::bytes_list, {Bytes{8}}});
+  scene.report("busbw", {1, 1, 1, 1}, small).expect_reference("busbw", 150).where = big;
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"busbw where size=16MiB is judged in another case of this sweep"}));
+}
+
+TEST(Expectations, AProgramsOwnUnitIsConverted) {
+  Scene scene;
+  scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150);
+  auto& own = scene.rank(3).readings[0];
+  own.unit = "MB/s";
+  own.summary.median = 150000;
+  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+  own.unit = "us";
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+}
+
+TEST(Expectations, ADeclaredMetricIsJudgedInItsUnit) {
+  Scene scene;
+  scene.item.metrics = {{"samples", "samples/s", Better::higher}};
+  scene.report("samples", {10, 10, 10, 2});
+  auto& asked = scene.expect("samples");
+  asked.reference = Scene::reference(10, -0.1, "p:1");
+  asked.reference->unit = "samples/s";
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_EQ(result.metrics[0].unit, "samples/s");
+}
+
+TEST(Rows, MetricsAreRolledUpOverTheCaseAndPerNode) {
+  Scene scene;
+  scene.report("latency", {1, 2, 3, 4}, small).report("latency", {10, 20, 30, 40}, big);
+  const auto result = scene.result();
+  ASSERT_EQ(result.metrics.size(), 2u);
+  EXPECT_EQ(result.metrics[0].where, small);
+  EXPECT_EQ(result.metrics[0].over, summarize(std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(result.metrics[0].worst_rank, 3);
+  EXPECT_EQ(result.metrics[0].node, "");
+  ASSERT_EQ(result.node_rows.size(), 2u);
+  EXPECT_EQ(result.node_rows[1].node, "nid002");
+  EXPECT_EQ(result.node_rows[1].ranks, 2);
+  ASSERT_EQ(result.node_rows[1].metrics.size(), 2u);
+  EXPECT_EQ(result.node_rows[1].metrics[1].over.median, 35);
+  EXPECT_EQ(result.node_rows[1].metrics[1].node, "nid002");
+}
+
+TEST(Rows, RanksDealtRoundRobinStillBelongToTheirNodes) {
+  Scene scene;
+  for (int rank = 0; rank < 4; ++rank) {
+    auto& place = scene.world.ranks[static_cast<std::size_t>(rank)];
+    place.node_index = rank % 2;
+    place.host = host(rank % 2);
+  }
+  scene.report("busbw", {1, 2, 3, 4});
+  const auto result = scene.result();
+  ASSERT_EQ(result.node_rows.size(), 2u);
+  ASSERT_EQ(result.node_rows[0].metrics.size(), 1u);
+  EXPECT_EQ(result.node_rows[0].metrics[0].over.median, 2);
+  EXPECT_EQ(result.node_rows[1].metrics[0].over.median, 3);
+}
+
+TEST(Rows, ForeignTextIsHarmless) {
+  Scene scene;
+  scene.world.ranks[3].host = "nid\x1b[0m";
+  scene.world.ranks[3].node_index = 7;
+  scene.report("evil\x1b", {1, 1, 1, 1}, {{"k\n", "v\x07"}});
+  const auto result = scene.result();
+  for (const auto& row : result.metrics) {
+    EXPECT_EQ(row.metric.find('\x1b'), std::string::npos);
+    EXPECT_EQ(row.where[0].first.find('\n'), std::string::npos);
+    EXPECT_EQ(row.where[0].second.find('\x07'), std::string::npos);
+  }
+  ASSERT_EQ(result.node_rows.size(), 3u);
+  EXPECT_EQ(result.node_rows[2].node.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster::testing

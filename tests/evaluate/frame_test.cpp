@@ -1,0 +1,315 @@
+// What is said of ranks that did not take part, and how the verdict comes about.
+#include <gtest/gtest.h>
+
+#include "scene.hpp"
+
+namespace muster::testing {
+namespace {
+
+Finding hang() {
+  return {Verdict::fail, "rank 1 on nid001 is stopped in barrier", {{CulpritKind::rank, "rank 1", "nid001", 1}}, "x"};
+}
+
+TEST(Evaluate, TheHeadDescribesTheCase) {
+  Scene scene;
+  scene.item.summary = "A scene.";
+  scene.item.tags = {"default"};
+  scene.item.system = "alps";
+  scene.item.partition = "normal";
+  scene.item.environment = "container";
+  scene.item.rerun = {"muster", "run", "-n", "scene"};
+  const auto head = describe(scene.item);
+  EXPECT_EQ(head.id, "scene%00000001");
+  EXPECT_EQ(head.check, "scene");
+  EXPECT_EQ(head.probe, "scene");
+  EXPECT_EQ(head.summary, "A scene.");
+  EXPECT_EQ(head.place, "checks/scene.toml:2");
+  EXPECT_EQ(head.tags, scene.item.tags);
+  EXPECT_EQ(head.system, "alps");
+  EXPECT_EQ(head.partition, "normal");
+  EXPECT_EQ(head.environment, "container");
+  EXPECT_EQ(head.rerun, scene.item.rerun);
+  EXPECT_EQ(head.nodes, 2);
+  EXPECT_EQ(head.ranks, 4);
+  EXPECT_EQ(head.params, (std::vector<std::pair<std::string, std::string>>{{"sizes", "8B,16MiB"}}));
+  EXPECT_EQ(head.verdict, Verdict::unmeasured);
+}
+
+TEST(Evaluate, NeitherBoundNorEvidenceIsNoPass) {
+  const auto result = Scene().result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "nothing was judged: no bound and no evidence");
+  EXPECT_FALSE(result.remedy.empty());
+  for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);
+}
+
+TEST(Evaluate, EvidenceOfTheJudgeIsAPass) {
+  Scene scene;
+  said.evidence = {"4 ranks met", "8 masks are disjoint"};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::pass);
+  EXPECT_EQ(result.reason, "4 ranks met; 8 masks are disjoint");
+  EXPECT_EQ(result.evidence.size(), 2u);
+  EXPECT_EQ(result.seconds, 1.5);
+  ASSERT_EQ(result.repetitions.size(), 1u);
+  EXPECT_EQ(result.repetitions[0], (Repetition{1, Verdict::pass, result.reason, 1.5, 0}));
+  for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::pass);
+}
+
+TEST(Evaluate, EmptyEvidenceIsNone) {
+  Scene scene;
+  said.evidence = {""};
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+}
+
+TEST(Evaluate, AFindingThatSaysPassIsNoEvidence) {
+  Scene scene;
+  said.findings = {{Verdict::pass, "looks good", {}, ""}};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_TRUE(result.findings.empty());
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"looks good"}));
+}
+
+TEST(Evaluate, AFindingOfTheJudgeOutweighsItsEvidence) {
+  Scene scene;
+  said.evidence = {"3 ranks met"};
+  said.findings = {{Verdict::fail, "rank 2 is elsewhere", {{CulpritKind::rank, "rank 2", "nid002", 2}}, "find it"}};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_EQ(result.reason, "rank 2 is elsewhere");
+  EXPECT_EQ(result.remedy, "find it");
+  EXPECT_EQ(result.culprits, said.findings[0].culprits);
+  EXPECT_EQ(result.node_rows[0].verdict, Verdict::pass);
+  EXPECT_EQ(result.node_rows[1].verdict, Verdict::fail);
+}
+
+TEST(Evaluate, AFindingWithoutCulpritLeavesNoNodeGood) {
+  Scene scene;
+  said.findings = {{Verdict::fail, "the sums differ", {}, "x"}};
+  for (const auto& row : scene.result().node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);
+}
+
+TEST(Evaluate, ASkipOfTheJudgeIsASkip) {
+  Scene scene;
+  said.findings = {{Verdict::skip, "no GPU here and none expected", {}, ""}};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::skip);
+  EXPECT_EQ(result.reason, "no GPU here and none expected");
+  for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::skip);
+}
+
+TEST(Evaluate, ASilentRankIsNamedAndNeverAPass) {
+  Scene scene;
+  said.evidence = {"all is well"};
+  scene.leave(2);
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "rank 2 on nid002 reported nothing");
+  ASSERT_EQ(result.culprits.size(), 1u);
+  EXPECT_EQ(result.culprits[0], (Culprit{CulpritKind::rank, "rank 2", "nid002", 2}));
+  EXPECT_FALSE(result.remedy.empty());
+  EXPECT_EQ(judge_calls, 0) << "the judge sees complete cases only";
+  EXPECT_EQ(result.node_rows[1].verdict, Verdict::unmeasured);
+}
+
+TEST(Evaluate, SilenceThatTheFrameExplainsIsNoFindingOfItsOwn) {
+  Scene scene;
+  scene.record.findings = {hang()};
+  scene.record.observations.clear();
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.reason, hang().reason);
+  EXPECT_EQ(result.node_rows[0].verdict, Verdict::fail);
+  EXPECT_EQ(result.node_rows[1].verdict, Verdict::unmeasured);
+}
+
+TEST(Evaluate, ASkipOfTheFrameExplainsNoSilence) {
+  Scene scene;
+  scene.record.findings = {{Verdict::skip, "not here", {}, ""}};
+  scene.leave(0);
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+}
+
+TEST(Evaluate, ManySilentRanksAreOneSentence) {
+  Scene scene(10, 4);
+  scene.record.observations.clear();
+  const auto result = scene.result();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.culprits.size(), 16u);
+  EXPECT_NE(result.reason.find("rank 0 on nid001, rank 1 on nid001"), std::string::npos) << result.reason;
+  EXPECT_NE(result.reason.find("and 32 more reported nothing"), std::string::npos) << result.reason;
+}
+
+TEST(Evaluate, ARankThatCannotPrepareIsNamed) {
+  Scene scene;
+  for (auto& one : scene.record.observations) one.state = ObservationState::not_run;
+  scene.rank(3).state = ObservationState::not_prepared;
+  scene.rank(3).error = "allocating 64GiB: Cannot allocate memory";
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_EQ(result.reason, "rank 3 on nid002 could not prepare: allocating 64GiB: Cannot allocate memory");
+  ASSERT_EQ(result.findings.size(), 1u) << "the ranks that therefore did not run are no findings";
+  EXPECT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.node_rows[0].verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.node_rows[1].verdict, Verdict::fail);
+}
+
+TEST(Evaluate, RanksWithTheSameErrorShareAFinding) {
+  Scene scene;
+  for (auto& one : scene.record.observations) {
+    one.state = ObservationState::failed;
+    one.error = one.rank == 1 ? "no route" : "refused";
+  }
+  const auto result = scene.result();
+  ASSERT_EQ(result.findings.size(), 2u);
+  EXPECT_EQ(result.findings[0].reason, "rank 0 on nid001, rank 2 on nid002 and rank 3 on nid002 failed: refused");
+  EXPECT_EQ(result.findings[1].reason, "rank 1 on nid001 failed: no route");
+  EXPECT_EQ(result.verdict, Verdict::fail);
+}
+
+TEST(Evaluate, ManyDifferentErrorsStayFewFindings) {
+  Scene scene(10, 4);
+  for (auto& one : scene.record.observations) {
+    one.state = ObservationState::failed;
+    one.error = "address " + std::to_string(one.rank);
+  }
+  const auto result = scene.result();
+  ASSERT_EQ(result.findings.size(), 17u);
+  EXPECT_NE(result.findings.back().reason.find("failed: address 16, or for other reasons"), std::string::npos);
+  for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::fail);
+}
+
+TEST(Evaluate, AnErrorWithoutTextOrWithEscapesIsStillASentence) {
+  Scene scene;
+  scene.rank(0).state = ObservationState::failed;
+  scene.rank(1).state = ObservationState::failed;
+  scene.rank(1).error = "\x1b[31mred\nline";
+  const auto result = scene.result();
+  ASSERT_EQ(result.findings.size(), 2u);
+  EXPECT_EQ(result.findings[0].reason, "rank 0 on nid001 failed: no reason was given");
+  EXPECT_EQ(result.findings[1].reason.find('\x1b'), std::string::npos);
+  EXPECT_EQ(result.findings[1].reason.find('\n'), std::string::npos);
+}
+
+TEST(Evaluate, RanksThatDidNotRunForNoReasonAreNoPass) {
+  Scene scene;
+  said.evidence = {"x"};
+  for (auto& one : scene.record.observations) one.state = ObservationState::not_run;
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_NE(result.reason.find("did not run, and no rank said why"), std::string::npos);
+}
+
+TEST(Evaluate, ARankThatReportsTwiceIsAnError) {
+  Scene scene;
+  said.evidence = {"x"};
+  scene.record.observations.push_back(scene.record.observations[2]);
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::error);
+  EXPECT_EQ(result.reason, "rank 2 on nid002 reported more than once");
+  EXPECT_EQ(result.findings.size(), 1u);
+}
+
+TEST(Evaluate, RanksOutsideOfTheWorldAreAnError) {
+  Scene scene;
+  said.evidence = {"x"};
+  Observation stranger;
+  stranger.rank = 4;
+  scene.record.observations.push_back(stranger);
+  stranger.rank = -1;
+  scene.record.observations.push_back(stranger);
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::error);
+  EXPECT_EQ(result.reason, "rank -1 and rank 4 reported, in a world of 4 ranks");
+}
+
+TEST(Evaluate, CausesStandBeforeConsequences) {
+  Scene scene;
+  scene.rank(0).state = ObservationState::failed;
+  scene.leave(3);
+  scene.expect_reference("busbw", 100);
+  scene.add(1, "busbw", 50);
+  scene.add(2, "busbw", 100);
+  const auto result = scene.result();
+  ASSERT_EQ(result.findings.size(), 3u);
+  EXPECT_NE(result.findings[0].reason.find("failed"), std::string::npos);
+  EXPECT_NE(result.findings[1].reason.find("reported nothing"), std::string::npos);
+  EXPECT_NE(result.findings[2].reason.find("busbw"), std::string::npos);
+}
+
+TEST(Evaluate, ReasonAndCulpritsAreThoseOfTheWorstFinding) {
+  Scene scene;
+  scene.leave(3);
+  scene.rank(0).readings.clear();
+  scene.expect_reference("busbw", 100);
+  scene.report("busbw", {100, 50, 100});
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  EXPECT_EQ(result.findings[0].verdict, Verdict::unmeasured);
+  EXPECT_NE(result.reason.find("rank 1 on nid001"), std::string::npos) << result.reason;
+  ASSERT_EQ(result.culprits.size(), 1u);
+  EXPECT_EQ(result.culprits[0].rank, 1);
+}
+
+TEST(Evaluate, AnEmptyWorldIsUnmeasured) {
+  Scene scene(0, 0);
+  said.evidence = {"x"};
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "no rank reported anything");
+  EXPECT_EQ(judge_calls, 0);
+}
+
+TEST(Evaluate, OutputOfAPassIsThatOfTheLowestRank) {
+  Scene scene;
+  said.evidence = {"x"};
+  scene.rank(1).output = "hello\n";
+  scene.rank(2).output = "world\n";
+  const auto result = scene.result();
+  ASSERT_EQ(result.outputs.size(), 1u);
+  EXPECT_EQ(result.outputs[0], (RankOutput{1, "nid001", "hello\n"}));
+}
+
+TEST(Evaluate, OutputOfOthersIsAllOfItAndHarmless) {
+  Scene scene;
+  scene.rank(0).output = "\x1b[2Jgone";
+  scene.rank(3).output = std::string(10000, 'a') + "\nlast line\n";
+  const auto result = scene.result();
+  ASSERT_EQ(result.outputs.size(), 2u);
+  EXPECT_EQ(result.outputs[0].text.find('\x1b'), std::string::npos);
+  EXPECT_LE(result.outputs[1].text.size(), 4096u);
+  EXPECT_EQ(result.outputs[1].text.substr(result.outputs[1].text.size() - 10), "last line\n");
+}
+
+TEST(Evaluate, OutputOfCulpritsIsKeptWhenThereIsTooMuch) {
+  Scene scene(50, 2);
+  for (auto& one : scene.record.observations) one.output = "text";
+  scene.rank(99).state = ObservationState::failed;
+  const auto result = scene.result();
+  ASSERT_EQ(result.outputs.size(), 64u);
+  EXPECT_EQ(result.outputs.front().rank, 0);
+  EXPECT_EQ(result.outputs.back().rank, 99);
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"what 36 more ranks printed is left out here"}));
+}
+
+TEST(EvaluateUnable, VerdictAndReasonAreThoseOfTheCase) {
+  Scene scene;
+  scene.item.unable = {{Verdict::skip, "2 nodes are needed, 1 is here", {}, "give it more nodes"}};
+  const auto result = evaluate_unable(scene.item);
+  EXPECT_EQ(result.verdict, Verdict::skip);
+  EXPECT_EQ(result.reason, "2 nodes are needed, 1 is here");
+  EXPECT_EQ(result.remedy, "give it more nodes");
+  EXPECT_EQ(result.id, scene.item.id);
+  EXPECT_EQ(result.findings, scene.item.unable);
+}
+
+TEST(EvaluateUnable, WithoutAReasonItIsUnmeasured) {
+  const auto result = evaluate_unable(Scene().item);
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_FALSE(result.reason.empty());
+}
+
+}  // namespace
+}  // namespace muster::testing

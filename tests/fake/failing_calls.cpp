@@ -1,0 +1,243 @@
+/// Preloaded into a program, makes its Nth call of a kind fail. A loop over N then visits every failure path there is.
+///
+///   FAIL_KIND=file      opening for writing, writing, making, renaming, closing below FAIL_PATH
+///   FAIL_KIND=process   starting processes: fork, vfork, posix_spawn, and exec in the child
+///   FAIL_CALL=N         which call fails, counted from 1; 0: none, they are only counted
+///   FAIL_STAYS=1        all calls from that one on fail, as on a disk that is full
+///   FAIL_ERRNO=28       with what
+///   FAIL_COUNT_FILE=F   gets the number of calls as 8 bytes, up to date at any moment, also after a crash
+///
+/// The programs that the victim starts are spared: LD_PRELOAD is taken out of its environment.
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace {
+
+template <class Function>
+Function* next(const char* name, Function*) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+#define REAL(name) next(#name, &name)
+
+struct Plan {
+  enum class Kind { none, file, process } kind = Kind::none;
+  std::uint64_t call = 0;
+  bool stays = false;
+  int error = EIO;
+  std::string path;
+  std::atomic<std::uint64_t>* count = nullptr;  // mapped and shared: forked children count on
+};
+
+// Never destroyed: files are still closed when static objects die.
+Plan& plan() {
+  static Plan& one = *new Plan;
+  return one;
+}
+
+constexpr int most_descriptors = 4096;
+std::array<std::atomic<bool>, most_descriptors> watched{};  // descriptors that were opened for writing below the path
+
+std::uint64_t number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+}
+
+std::atomic<std::uint64_t>* map_counter(const char* file) {
+  const int descriptor = file == nullptr ? -1 : REAL(open)(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int flags = descriptor < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
+  if (descriptor >= 0 && REAL(ftruncate)(descriptor, 8) != 0) std::abort();
+  void* memory = ::mmap(nullptr, 8, PROT_READ | PROT_WRITE, flags, descriptor, 0);
+  if (descriptor >= 0) REAL(close)(descriptor);
+  if (memory == MAP_FAILED) std::abort();
+  return static_cast<std::atomic<std::uint64_t>*>(memory);
+}
+
+__attribute__((constructor)) void read_plan() {
+  Plan& one = plan();
+  const char* kind = std::getenv("FAIL_KIND");
+  const char* path = std::getenv("FAIL_PATH");
+  ::unsetenv("LD_PRELOAD");
+  if (kind == nullptr) return;
+  one.call = number_in("FAIL_CALL");
+  one.stays = number_in("FAIL_STAYS") != 0;
+  if (const auto error = number_in("FAIL_ERRNO"); error != 0) one.error = static_cast<int>(error);
+  one.path = path == nullptr ? "/" : path;
+  one.count = map_counter(std::getenv("FAIL_COUNT_FILE"));
+  one.kind = kind == std::string_view("file") ? Plan::Kind::file : Plan::Kind::process;
+}
+
+/// Counts one call; true when it is to fail, with errno set.
+bool counted_to_fail(Plan::Kind kind) {
+  Plan& one = plan();
+  if (one.kind != kind || one.count == nullptr) return false;
+  const auto now = one.count->fetch_add(1) + 1;
+  if (one.call == 0 || (one.stays ? now < one.call : now != one.call)) return false;
+  errno = one.error;
+  return true;
+}
+
+bool is_below(const char* path) {
+  if (plan().kind != Plan::Kind::file || path == nullptr) return false;
+  std::string whole = path;
+  if (whole.empty() || whole[0] != '/') {
+    char folder[4096];
+    if (::getcwd(folder, sizeof folder) != nullptr) whole = std::string(folder) + "/" + whole;
+  }
+  return whole.compare(0, plan().path.size(), plan().path) == 0;
+}
+
+bool path_fails(const char* path) {
+  return is_below(path) && counted_to_fail(Plan::Kind::file);
+}
+
+bool is_watched(int descriptor) {
+  return descriptor >= 0 && descriptor < most_descriptors && watched[static_cast<std::size_t>(descriptor)];
+}
+
+bool descriptor_fails(int descriptor) {
+  return is_watched(descriptor) && counted_to_fail(Plan::Kind::file);
+}
+
+int watch(int descriptor, bool is_ours) {
+  if (descriptor >= 0 && descriptor < most_descriptors) watched[static_cast<std::size_t>(descriptor)] = is_ours;
+  return descriptor;
+}
+
+bool writes(int flags) {
+  return (flags & (O_WRONLY | O_RDWR | O_CREAT)) != 0;
+}
+
+}  // namespace
+
+// The functions of the C library that are replaced.
+extern "C" {
+
+#define OPENING(name)                                            \
+  int name(const char* path, int flags, ...) {                   \
+    va_list rest;                                                \
+    va_start(rest, flags);                                       \
+    const unsigned mode = va_arg(rest, unsigned);                \
+    va_end(rest);                                                \
+    const bool is_ours = writes(flags) && is_below(path);        \
+    if (is_ours && counted_to_fail(Plan::Kind::file)) return -1; \
+    return watch(REAL(name)(path, flags, mode), is_ours);        \
+  }
+OPENING(open)
+OPENING(open64)
+
+int openat(int folder, const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const unsigned mode = va_arg(rest, unsigned);
+  va_end(rest);
+  const bool is_ours = writes(flags) && (folder == AT_FDCWD || path[0] == '/') && is_below(path);
+  if (is_ours && counted_to_fail(Plan::Kind::file)) return -1;
+  return watch(REAL(openat)(folder, path, flags, mode), is_ours);
+}
+
+#define STREAM(name)                                                         \
+  FILE* name(const char* path, const char* mode) {                           \
+    const bool is_ours = std::string_view(mode)[0] != 'r' && is_below(path); \
+    if (is_ours && counted_to_fail(Plan::Kind::file)) return nullptr;        \
+    FILE* stream = REAL(name)(path, mode);                                   \
+    if (stream != nullptr) watch(fileno(stream), is_ours);                   \
+    return stream;                                                           \
+  }
+STREAM(fopen)
+STREAM(fopen64)
+
+ssize_t write(int descriptor, const void* bytes, size_t count) {
+  return descriptor_fails(descriptor) ? -1 : REAL(write)(descriptor, bytes, count);
+}
+ssize_t writev(int descriptor, const iovec* parts, int count) {
+  return descriptor_fails(descriptor) ? -1 : REAL(writev)(descriptor, parts, count);
+}
+ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t at) {
+  return descriptor_fails(descriptor) ? -1 : REAL(pwrite)(descriptor, bytes, count, at);
+}
+ssize_t pwrite64(int descriptor, const void* bytes, size_t count, off64_t at) {
+  return descriptor_fails(descriptor) ? -1 : REAL(pwrite64)(descriptor, bytes, count, at);
+}
+int ftruncate(int descriptor, off_t size) noexcept {
+  return descriptor_fails(descriptor) ? -1 : REAL(ftruncate)(descriptor, size);
+}
+int ftruncate64(int descriptor, off64_t size) noexcept {
+  return descriptor_fails(descriptor) ? -1 : REAL(ftruncate64)(descriptor, size);
+}
+int fallocate(int descriptor, int mode, off_t at, off_t size) {
+  return descriptor_fails(descriptor) ? -1 : REAL(fallocate)(descriptor, mode, at, size);
+}
+int fallocate64(int descriptor, int mode, off64_t at, off64_t size) {
+  return descriptor_fails(descriptor) ? -1 : REAL(fallocate64)(descriptor, mode, at, size);
+}
+int posix_fallocate(int descriptor, off_t at, off_t size) {
+  return descriptor_fails(descriptor) ? errno : REAL(posix_fallocate)(descriptor, at, size);
+}
+int posix_fallocate64(int descriptor, off64_t at, off64_t size) {
+  return descriptor_fails(descriptor) ? errno : REAL(posix_fallocate64)(descriptor, at, size);
+}
+int fsync(int descriptor) {
+  return descriptor_fails(descriptor) ? -1 : REAL(fsync)(descriptor);
+}
+int fdatasync(int descriptor) {
+  return descriptor_fails(descriptor) ? -1 : REAL(fdatasync)(descriptor);
+}
+
+/// A close that fails has closed all the same.
+int close(int descriptor) {
+  const bool fails = descriptor_fails(descriptor);
+  watch(descriptor, false);
+  const int result = REAL(close)(descriptor);
+  if (!fails) return result;
+  errno = plan().error;
+  return -1;
+}
+
+int rename(const char* from, const char* to) noexcept {
+  return path_fails(to) ? -1 : REAL(rename)(from, to);
+}
+int mkdir(const char* path, mode_t mode) noexcept {
+  return path_fails(path) ? -1 : REAL(mkdir)(path, mode);
+}
+int symlink(const char* target, const char* path) noexcept {
+  return path_fails(path) ? -1 : REAL(symlink)(target, path);
+}
+
+pid_t fork() noexcept {
+  return counted_to_fail(Plan::Kind::process) ? -1 : REAL(fork)();
+}
+/// A frame that returns twice can't be wrapped: a fork does what a vfork promises.
+pid_t vfork() noexcept {
+  return fork();
+}
+int execve(const char* path, char* const argv[], char* const env[]) noexcept {
+  return counted_to_fail(Plan::Kind::process) ? -1 : REAL(execve)(path, argv, env);
+}
+int execvp(const char* file, char* const argv[]) noexcept {
+  return counted_to_fail(Plan::Kind::process) ? -1 : REAL(execvp)(file, argv);
+}
+int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
+  if (counted_to_fail(Plan::Kind::process)) return errno;
+  return REAL(posix_spawn)(pid, path, actions, attributes, argv, env);
+}
+int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
+                 const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
+  if (counted_to_fail(Plan::Kind::process)) return errno;
+  return REAL(posix_spawnp)(pid, file, actions, attributes, argv, env);
+}
+
+}  // extern "C"

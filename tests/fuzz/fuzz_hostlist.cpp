@@ -1,0 +1,30 @@
+// Host lists as a scheduler or a person writes them.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/hostlist.hpp"
+#include "base/text.hpp"
+
+namespace {
+
+void require(bool claim) {
+  if (!claim) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace muster;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto hosts = expand_hostlist(text);
+  if (!hosts) {
+    require(hosts.error().kind == ErrorKind::usage);
+    require(!hosts.error().what.empty() && printable(hosts.error().what) == hosts.error().what);
+    return 0;
+  }
+  require(hosts->size() <= 262144);
+  for (const auto& host : *hosts) require(!host.empty() && host.find_first_of(", []\t\n") == std::string::npos);
+  require(expand_hostlist(compress_hostlist(*hosts)) == hosts);
+  return 0;
+}

@@ -1,0 +1,76 @@
+"""The house rules that a compiler does not see: which floor may include which, and one door per library."""
+import os
+import re
+import sys
+
+SOURCE = os.environ.get("MUSTER_SOURCE", os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+# A folder may include itself, include/muster (the public face of base and model), and what is listed here.
+MAY_INCLUDE = {
+    "base": set(),
+    "model": {"base"},
+    "config": {"base", "model"},
+    "system": {"base", "model"},
+    "device": {"base", "model", "system"},
+    "comm": {"base", "model"},
+    "stats": {"base", "model"},
+    "probes": {"base", "model", "system", "device", "comm", "stats"},
+    "launchers": {"base", "model"},
+    "reporters": {"base", "model"},
+    "evaluate": {"base", "model", "stats"},
+    "history": {"base", "model", "stats"},
+    "run": {"base", "model", "config", "system", "stats", "evaluate", "launchers", "reporters", "history"},
+    "app": {"base", "model", "config", "system", "stats", "evaluate", "launchers", "reporters", "history", "run", "comm"},
+}
+ONLY_IN = {
+    "mpi.h": "src/comm/mpi/",
+    "hwloc.h": "src/system/",
+    "toml++/toml.h": "src/config/",
+    "toml.hpp": "src/config/",
+    "CLI/CLI.hpp": "src/app/",
+    "uv.h": "src/base/",
+    "pugixml.hpp": "src/reporters/",
+    "SQLiteCpp/SQLiteCpp.h": "src/history/",
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def sources(*roots):
+    for root in roots:
+        for folder, _, names in os.walk(os.path.join(SOURCE, root)):
+            for name in sorted(names):
+                if name.endswith((".cpp", ".hpp", ".h")):
+                    yield os.path.relpath(os.path.join(folder, name), SOURCE)
+
+
+def problems_of(path, text):
+    parts = path.split("/")
+    home = parts[1] if parts[0] == "src" else None
+    for kind, name in INCLUDE.findall(text):
+        door = ONLY_IN.get(name)
+        if door and not path.startswith(door):
+            yield f"{path}: <{name}> belongs behind the door {door}"
+        if kind != '"':
+            continue
+        target = name.split("/")[0]
+        if home is None:
+            if target != "muster":
+                yield f"{path}: a public header includes \"{name}\"; it may only include muster/*"
+        elif target not in ("muster", home) and target not in MAY_INCLUDE.get(home, set()):
+            yield f"{path}: {home} may not include {name}"
+
+
+def main():
+    files = list(sources("src", "include"))
+    found = [line for path in files for line in problems_of(path, open(os.path.join(SOURCE, path)).read())]
+    unknown = {p.split("/")[1] for p in files if p.startswith("src/")} - set(MAY_INCLUDE)
+    found += [f"src/{name}: a folder without a floor; give it one in {os.path.basename(__file__)}" for name in sorted(unknown)]
+    # The test must be able to fail: a made-up offence of each kind is seen.
+    assert list(problems_of("src/base/x.cpp", '#include "run/session.hpp"\n')), "upward include not seen"
+    assert list(problems_of("src/probes/x.cpp", "#include <mpi.h>\n")), "open door not seen"
+    assert list(problems_of("include/muster/x.hpp", '#include "base/text.hpp"\n')), "private include not seen"
+    print("\n".join(found) if found else f"{len(files)} files keep to their floors")
+    return 1 if found or len(files) < 20 else 0
+
+
+sys.exit(main())

@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <ostream>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "muster/launcher.hpp"
+
+namespace muster {
+namespace {
+
+const LauncherSpec& mpirun() {
+  return *find_launcher("mpirun");
+}
+
+LauncherIdentity openmpi(std::string version = "4.1.4") {
+  return {"/usr/bin/mpirun", "openmpi", version, "Open MPI " + version, {}, {}};
+}
+LauncherIdentity mpich() {
+  return {"/usr/bin/mpirun", "mpich", "4.0.2", "MPICH (Hydra) 4.0.2", {}, {}};
+}
+
+const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TAG", "t1"}, {"MUSTER_TOKEN", "sesame"}}};
+
+JobShape shape(std::vector<std::string> nodes, int per_node, int cores = 0, bool oversubscribed = false) {
+  JobShape made;
+  made.nodes = std::move(nodes);
+  made.ranks_per_node = per_node;
+  made.cores_per_rank = cores;
+  made.oversubscribed = oversubscribed;
+  return made;
+}
+
+struct CommandCase {
+  const char* what;
+  LauncherIdentity identity;
+  JobShape shape;
+  Argv options;
+  const char* line;
+};
+std::ostream& operator<<(std::ostream& out, const CommandCase& item) {
+  return out << item.what;
+}
+
+class Commands : public testing::TestWithParam<CommandCase> {};
+
+TEST_P(Commands, ArgumentsAreAsWritten) {
+  const CommandCase& item = GetParam();
+  const LaunchCommand made = mpirun().command(item.identity, item.shape, agent, item.options);
+  EXPECT_EQ(shell_line(made.argv), item.line);
+  EXPECT_EQ(made.env, agent.env);
+}
+
+// How Open MPI 4.1.4 and Hydra 4.0.2 take these was tried on real ones.
+const CommandCase command_cases[] = {
+    {"openmpi here",
+     openmpi(),
+     shape({}, 2),
+     {},
+     "/usr/bin/mpirun --host localhost:2 -n 2 --map-by ppr:2:node --bind-to core -x MUSTER_TAG -x MUSTER_TOKEN "
+     "/opt/muster-rank"},
+    {"openmpi on nodes",
+     openmpi(),
+     shape({"n1", "n2"}, 2),
+     {},
+     "/usr/bin/mpirun --host n1:2,n2:2 -n 4 --map-by ppr:2:node --bind-to core -x MUSTER_TAG -x MUSTER_TOKEN "
+     "/opt/muster-rank"},
+    {"openmpi with cores",
+     openmpi(),
+     shape({"n1"}, 2, 4),
+     {},
+     "/usr/bin/mpirun --host n1:2 -n 2 --map-by ppr:2:node:PE=4 --bind-to core -x MUSTER_TAG -x MUSTER_TOKEN "
+     "/opt/muster-rank"},
+    {"openmpi with too many",
+     openmpi(),
+     shape({}, 4, 1, true),
+     {},
+     "/usr/bin/mpirun --host localhost:4 -n 4 --map-by ppr:4:node --oversubscribe --bind-to none -x MUSTER_TAG -x "
+     "MUSTER_TOKEN /opt/muster-rank"},
+    {"openmpi 5 with too many",
+     openmpi("5.0.3"),
+     shape({}, 4, 1, true),
+     {},
+     "/usr/bin/mpirun --host localhost:4 -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none -x MUSTER_TAG -x "
+     "MUSTER_TOKEN /opt/muster-rank"},
+    {"openmpi told otherwise",
+     openmpi(),
+     shape({"n1"}, 2),
+     {"--bind-to", "none", "--mca", "btl", "tcp,self"},
+     "/usr/bin/mpirun --bind-to none --mca btl tcp,self --host n1:2 -n 2 --map-by ppr:2:node -x MUSTER_TAG -x "
+     "MUSTER_TOKEN /opt/muster-rank"},
+    {"mpich here",
+     mpich(),
+     shape({}, 2),
+     {},
+     "/usr/bin/mpirun -hosts localhost -n 2 -ppn 2 -bind-to core -genvall /opt/muster-rank"},
+    {"mpich on nodes",
+     mpich(),
+     shape({"n1", "n2"}, 2, 3),
+     {},
+     "/usr/bin/mpirun -hosts n1,n2 -n 4 -ppn 2 -bind-to core:3 -genvall /opt/muster-rank"},
+    {"mpich with too many",
+     mpich(),
+     shape({}, 4, 1, true),
+     {},
+     "/usr/bin/mpirun -hosts localhost -n 4 -ppn 4 -bind-to none -genvall /opt/muster-rank"},
+    {"mpich told otherwise",
+     mpich(),
+     shape({}, 1),
+     {"-bind-to", "numa"},
+     "/usr/bin/mpirun -bind-to numa -hosts localhost -n 1 -ppn 1 -genvall /opt/muster-rank"},
+};
+INSTANTIATE_TEST_SUITE_P(Mpirun, Commands, testing::ValuesIn(command_cases));
+
+TEST(Mpirun, NoValueOfTheEnvironmentIsInAnArgument) {
+  for (const LauncherIdentity& identity : {openmpi(), mpich()}) {
+    const LaunchCommand made = mpirun().command(identity, shape({"n1"}, 1), agent, {});
+    EXPECT_EQ(shell_line(made.argv).find("sesame"), std::string::npos) << identity.flavor;
+  }
+}
+
+TEST(Mpirun, ManyHostsStayOnTheCommandLine) {
+  std::vector<std::string> nodes;
+  for (int i = 0; i < 2000; ++i) nodes.push_back("nid" + std::to_string(100000 + i));
+  const LaunchCommand made = mpirun().command(openmpi(), shape(nodes, 8), agent, {});
+  const auto host = std::find(made.argv.begin(), made.argv.end(), "--host");
+  ASSERT_NE(host, made.argv.end());
+  EXPECT_EQ(split(*(host + 1), ',').size(), 2000u);
+  // One argument may be 128 KiB long on Linux.
+  EXPECT_LT((host + 1)->size(), 128u << 10);
+}
+
+TEST(Mpirun, IsToldApartByWhatItSays) {
+  const auto open = mpirun().identify("/usr/bin/mpirun", "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://x/\n");
+  ASSERT_TRUE(open);
+  EXPECT_EQ(open->flavor, "openmpi");
+  EXPECT_EQ(open->version, "4.1.4");
+  EXPECT_EQ(open->banner, "Open MPI 4.1.4");
+  EXPECT_EQ(open->remote_agent_variables.size(), 3u);
+  const auto five = mpirun().identify("mpirun", "mpirun (Open MPI) 5.0.3rc1\n");
+  ASSERT_TRUE(five);
+  EXPECT_EQ(five->version, "5.0.3rc1");
+  const auto hydra = mpirun().identify(
+      "/opt/mpirun",
+      "HYDRA build details:\n    Version:                                 4.0.2\n    Release Date: Thu\n");
+  ASSERT_TRUE(hydra);
+  EXPECT_EQ(hydra->flavor, "mpich");
+  EXPECT_EQ(hydra->version, "4.0.2");
+  const auto orte = mpirun().identify("/usr/bin/orterun", "orterun (OpenRTE) 4.1.4\n");
+  ASSERT_TRUE(orte);
+  EXPECT_EQ(orte->flavor, "openmpi");
+}
+
+TEST(Mpirun, AnUnknownOneIsAnErrorThatQuotesIt) {
+  const auto identity = mpirun().identify("/x/mpirun", "Intel\x1b[31m thing 9\n");
+  ASSERT_FALSE(identity);
+  EXPECT_EQ(identity.error().kind, ErrorKind::launch);
+  EXPECT_EQ(identity.error().where, "/x/mpirun");
+  EXPECT_NE(identity.error().what.find("Intel\\x1b[31m thing 9"), std::string::npos) << identity.error().what;
+  EXPECT_FALSE(mpirun().identify("/x/mpirun", ""));
+}
+
+struct NoticeCase {
+  const char* file;  ///< recorded from the real launcher
+  int status;        ///< that it ended with
+  std::optional<int> rank;
+  const char* node;
+  std::optional<int> signal;
+  std::optional<int> exit_status;
+  const char* sentence;
+};
+std::ostream& operator<<(std::ostream& out, const NoticeCase& item) {
+  return out << item.file;
+}
+
+class Notices : public testing::TestWithParam<NoticeCase> {};
+
+TEST_P(Notices, SayWhoAndWhy) {
+  const NoticeCase& item = GetParam();
+  const std::string file(item.file);
+  const auto text = read_file(fs::path(MUSTER_SOURCE_DIR "/tests/launchers/notices") / (file + ".txt"));
+  ASSERT_TRUE(text);
+  const LauncherIdentity identity = file.rfind("mpich", 0) == 0 ? mpich() : openmpi();
+  const LauncherNotice notice = mpirun().read_notice(identity, *text, item.status);
+  EXPECT_EQ(notice.rank, item.rank);
+  EXPECT_EQ(notice.node, item.node);
+  EXPECT_EQ(notice.signal, item.signal);
+  EXPECT_EQ(notice.exit_status, item.exit_status);
+  EXPECT_EQ(notice.sentence, item.sentence);
+  EXPECT_EQ(notice.sentence.empty(), notice.remedy.empty());
+}
+
+constexpr auto none = std::nullopt;
+const NoticeCase notice_cases[] = {
+    {"openmpi-kill", 137, 1, "nid001", 9, none, ""},
+    {"openmpi-segv", 139, 1, "nid001", 11, none, ""},
+    {"openmpi-exit3", 3, 1, "", none, 3, ""},
+    {"openmpi-exit0", 1, 1, "nid001", none, 0, ""},
+    {"openmpi-abort", 42, 1, "", none, 42, ""},
+    {"openmpi-missing", 132, none, "nid001", none, none, "the agent can't be started on nid001"},
+    {"openmpi-slots", 1, none, "", none, none, "mpirun has fewer slots than ranks were asked for"},
+    {"openmpi-binding", 1, none, "nid001", none, none,
+     "nid001 has fewer cores for this job than ranks to be bound, one core each"},
+    {"openmpi-pe", 1, none, "nid001", none, none,
+     "nid001 has not enough cores for the cores that each rank was to get"},
+    {"openmpi-root", 1, none, "", none, none, "mpirun refuses to start ranks as root"},
+    {"openmpi-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
+    {"openmpi-noagent", 243, none, "", none, none, "the remote agent that mpirun was told to use does not exist"},
+    {"openmpi-lost", 205, none, "nid002", none, none, "mpirun lost its daemon on nid002"},
+    {"mpich-kill", 9, none, "nid001", 9, none, ""},
+    {"mpich-segv", 11, none, "nid001", 11, none, ""},
+    {"mpich-abort", 42, 1, "", none, 42, ""},
+    {"mpich-missing", 255, none, "nid001", none, none, "the agent can't be started on nid001"},
+    {"mpich-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
+};
+INSTANTIATE_TEST_SUITE_P(Mpirun, Notices, testing::ValuesIn(notice_cases));
+
+TEST(Mpirun, SilenceIsNoNotice) {
+  for (const LauncherIdentity& identity : {openmpi(), mpich()}) {
+    for (const char* text : {"", "warning: something else", "Process name: ", "mpirun noticed that process rank x"}) {
+      const LauncherNotice notice = mpirun().read_notice(identity, text, 1);
+      EXPECT_FALSE(notice.rank) << text;
+      EXPECT_EQ(notice.sentence, "") << text;
+    }
+  }
+  EXPECT_FALSE(mpirun().read_notice(openmpi(), "Process name: [[1,1],1]\n Exit code: 3", 0).rank);
+}
+
+TEST(Mpirun, ReachesANodeAsTheLauncherWould) {
+  const Argv look{"/opt/muster", "node", "autopsy", "a b"};
+  EXPECT_EQ(mpirun().reach(openmpi(), "n1", look, {}),
+            (Argv{"ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=4", "n1", "/opt/muster node autopsy 'a b'"}));
+  EXPECT_EQ(mpirun().reach(openmpi(), "n1", look, {"--mca", "plm_rsh_agent", "/x/agent -q"}),
+            (Argv{"/x/agent", "-q", "n1", "/opt/muster node autopsy 'a b'"}));
+  EXPECT_EQ(mpirun().reach(mpich(), "n1", look, {"-launcher-exec", "/x/agent"})[0], "/x/agent");
+  LauncherIdentity told = openmpi();
+  told.remote_agent = "rsh : ssh";
+  EXPECT_EQ(mpirun().reach(told, "n1", look, {}), (Argv{"rsh", "n1", "/opt/muster node autopsy 'a b'"}));
+}
+
+TEST(Local, IsTheAgentItself) {
+  const LauncherSpec& local = *find_launcher("local");
+  EXPECT_EQ(local.most_ranks, 1);
+  EXPECT_TRUE(local.program.empty());
+  const LaunchCommand made = local.command({}, shape({}, 1), agent, {});
+  EXPECT_EQ(made.argv, agent.argv);
+  EXPECT_EQ(made.env, agent.env);
+  EXPECT_EQ(local.read_notice({}, "", 137).signal, 9);
+  EXPECT_EQ(local.read_notice({}, "", 3).exit_status, 3);
+  EXPECT_FALSE(local.read_notice({}, "", 0).rank);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,98 @@
+#include "base/cpu_mask.hpp"
+#include "probes/judging.hpp"
+#include "run/thread_comm.hpp"
+
+namespace muster {
+namespace {
+
+const ProbeSpec& cpu_affinity() {
+  return *find_probe("cpu_affinity");
+}
+
+/// Ranks on node `a` (or others after a slash: "b/0-3") of a node with CPUs 0-7, each CPU a core.
+MadeCase masks(const std::string& sharing, const std::vector<std::string>& ranks) {
+  MadeCase made(cpu_affinity(), {{"sharing", sharing}});
+  for (const std::string& rank : ranks) {
+    const auto slash = rank.find('/');
+    const std::string host = slash == std::string::npos ? "a" : rank.substr(0, slash);
+    const std::string mask = slash == std::string::npos ? rank : rank.substr(slash + 1);
+    made.rank(host, {{"mask", mask}, {"cores", mask}, {"node_cpus", "0-7"}, {"node_cores", "0-7"}});
+  }
+  return made;
+}
+
+TEST(CpuAffinity, DisjointMasksPass) {
+  expect_evidence(masks("disjoint", {"0-3", "4-7", "b/0-3", "b/4-7"}).judge(), "4 masks on 2 nodes are disjoint");
+  expect_evidence(masks("disjoint", {"0-7"}).judge(), "1 mask on 1 node are disjoint");
+}
+
+TEST(CpuAffinity, OverlapsAreNamedWithTheirCpus) {
+  const auto judgement = masks("disjoint", {"0-3", "3-5", "6-7"}).judge();
+  expect_finding(judgement, Verdict::fail, "on a ranks 0 and 1 share CPU 3");
+  EXPECT_EQ(judgement.findings[0].culprits.size(), 2u);
+}
+
+TEST(CpuAffinity, OneFindingPerNode) {
+  EXPECT_EQ(masks("disjoint", {"0-3", "3-5", "b/0", "b/1", "c/0-1", "c/1-2"}).judge().findings.size(), 2u);
+}
+
+TEST(CpuAffinity, NotBoundAtAll) {
+  const auto judgement = masks("disjoint", {"0-7", "0-7", "0-7"}).judge();
+  expect_finding(judgement, Verdict::fail, "3 ranks on a are not bound: each may run on all CPUs of the node (0-7)");
+  EXPECT_NE(judgement.findings[0].remedy.find("--bind-to core"), std::string::npos);
+  EXPECT_NE(judgement.findings[0].remedy.find("--cpu-bind=cores"), std::string::npos);
+}
+
+TEST(CpuAffinity, ALauncherInsideAnother) {
+  expect_finding(masks("disjoint", {"2", "2"}).judge(), Verdict::fail,
+                 "on a ranks 0 and 1 share CPU 2: the signature of a launcher started inside another");
+}
+
+TEST(CpuAffinity, MoreRanksThanCoresCanNotBeDisjoint) {
+  std::vector<std::string> nine(9, "0-7");
+  expect_finding(masks("disjoint", nine).judge(), Verdict::skip, "9 ranks have 8 cores on a: masks can't be disjoint");
+}
+
+TEST(CpuAffinity, ExactlyShared) {
+  expect_evidence(masks("exact", {"0-7", "0-7", "b/0-3", "b/0-3"}).judge(),
+                  "4 masks on 2 nodes are the same on each node");
+  expect_finding(masks("exact", {"0-7", "0-7", "0-3"}).judge(), Verdict::fail,
+                 "masks on a differ: 2 ranks have 0-7, but rank 2 has 0-3");
+}
+
+TEST(CpuAffinity, AnyMaskWillDo) {
+  expect_evidence(masks("any", {"0-7", "0-7", "1"}).judge(), "3 masks on 1 node were read");
+}
+
+TEST(CpuAffinity, AMissingMaskIsUnmeasured) {
+  MadeCase made(cpu_affinity());
+  made.rank("a", {{"mask", "nonsense"}});
+  expect_finding(made.judge(), Verdict::unmeasured, "rank 0 on a told no mask");
+}
+
+TEST(CpuAffinity, SilenceIsNoEvidence) {
+  MadeCase made(cpu_affinity());
+  made.rank("a", std::nullopt);
+  EXPECT_TRUE(made.judge().evidence.empty());
+}
+
+TEST(CpuAffinity, ReadsTheMaskOfItsThread) {
+  const MadeCase made(cpu_affinity());
+  run_ranks(1, [&](ThreadComm& comm) {
+    SilentRecorder recorder;
+    const RankPlace place{.host = "a"};
+    RunContext context{made.params(), place, recorder, comm, nullptr};
+    const auto seen = cpu_affinity().run(context);
+    ASSERT_TRUE(seen);
+    const CpuMask mask = *CpuMask::of_this_thread();
+    EXPECT_EQ(*seen->fact("mask"), mask.list());
+    EXPECT_EQ(*seen->fact("mask_hex"), mask.hex());
+    EXPECT_GE(seen->readings.at(0).summary.median, 1);
+    EXPECT_LE(seen->readings[0].summary.median, mask.count());
+    EXPECT_TRUE(
+        CpuMask::parse_list(*seen->fact("cores"))->is_subset_of(*CpuMask::parse_list(*seen->fact("node_cpus"))));
+  });
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,330 @@
+#include "run/autopsy.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "base/clock.hpp"
+#include "base/loop.hpp"
+#include "run/process_status.hpp"
+#include "run/rank_process.hpp"
+
+namespace muster {
+namespace {
+
+class AutopsyTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(setenv("MUSTER_RECORDER_FOLDER", folder_.path.c_str(), 1), 0); }
+  void TearDown() override { unsetenv("MUSTER_RECORDER_FOLDER"); }
+  [[nodiscard]] bool is_empty() const { return fs::is_empty(folder_.path); }
+
+  Folder folder_;
+};
+
+bool becomes_true(const std::function<bool()>& claim) {
+  Loop loop;
+  const auto look = loop.every(0.002, [] {});
+  const double until = monotonic_seconds() + 20;
+  bool is_true = false;
+  loop.run_until([&] { return (is_true = claim()) || monotonic_seconds() > until; });
+  return is_true;
+}
+
+void end_by_default() {
+  for (const int signal : {SIGTERM, SIGSEGV}) std::signal(signal, SIG_DFL);
+}
+
+bool is_gone(int pid) {
+  const auto status = process_status(pid);
+  return !status || status->state == 'Z';
+}
+
+TEST_F(AutopsyTest, SeesRunningStoppedZombieAndGone) {
+  const auto act = [](int rank) {
+    return [rank](FlightRecorder& recorder) {
+      recorder.place(rank, 4);
+      recorder.phase(Phase::running);
+      recorder.step("barrier");
+      RankProcess::hang();
+    };
+  };
+  RankProcess running(folder_.path, "t", act(0));
+  RankProcess stopped(folder_.path, "t", act(1));
+  RankProcess zombie(folder_.path, "t", act(2));
+  RankProcess gone(folder_.path, "t", act(3));
+  RankProcess other(folder_.path, "other", act(0));
+  kill(stopped.pid, SIGSTOP);
+  kill(zombie.pid, SIGKILL);
+  kill(gone.pid, SIGKILL);
+  gone.wait();
+  ASSERT_TRUE(becomes_true(
+      [&] { return process_status(stopped.pid)->state == 'T' && process_status(zombie.pid)->state == 'Z'; }));
+  const NodeAutopsy seen = look_at_this_node("t");
+  EXPECT_TRUE(seen.answered);
+  EXPECT_GT(seen.now_s, 0);
+  ASSERT_EQ(seen.ranks.size(), 4u);
+  EXPECT_EQ(seen.ranks[0].state, ProcessState::running);
+  EXPECT_EQ(seen.ranks[1].state, ProcessState::stopped);
+  EXPECT_EQ(seen.ranks[2].state, ProcessState::zombie);
+  EXPECT_EQ(seen.ranks[3].state, ProcessState::gone);
+  EXPECT_EQ(seen.ranks[1].record.pid, stopped.pid);
+  EXPECT_EQ(seen.ranks[1].record.step, "barrier");
+  EXPECT_TRUE(look_at_this_node("unknown").ranks.empty());
+}
+
+// Until the child that a vfork made runs a program, its parent waits in the kernel and can only be killed.
+TEST_F(AutopsyTest, SeesARankThatHangsInTheKernel) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer makes a fork of vfork, and nothing hangs";
+#endif
+  RankProcess rank(folder_.path, "t", [](FlightRecorder& recorder) {
+    recorder.phase(Phase::running);
+    const pid_t self = getpid();
+    RankProcess::ready();
+    if (vfork() == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      while (getppid() == self) pause();
+      _exit(0);
+    }
+  });
+  ASSERT_TRUE(becomes_true([&] { return process_status(rank.pid)->state == 'D'; }));
+  const NodeAutopsy seen = look_at_this_node("t");
+  ASSERT_EQ(seen.ranks.size(), 1u);
+  EXPECT_EQ(seen.ranks[0].state, ProcessState::uninterruptible);
+}
+
+TEST_F(AutopsyTest, CleanEndsRanksAndRemovesTheirRecords) {
+  RankProcess one(folder_.path, "t", [](FlightRecorder&) {
+    end_by_default();
+    RankProcess::hang();
+  });
+  RankProcess stopped(folder_.path, "t", [](FlightRecorder&) {
+    end_by_default();
+    RankProcess::hang();
+  });
+  RankProcess other(folder_.path, "other", [](FlightRecorder&) { RankProcess::hang(); });
+  kill(stopped.pid, SIGSTOP);
+  ASSERT_TRUE(becomes_true([&] { return process_status(stopped.pid)->state == 'T'; }));
+  EXPECT_TRUE(clean_this_node("t", 30).empty());
+  EXPECT_EQ(WTERMSIG(one.wait()), SIGTERM);
+  EXPECT_EQ(WTERMSIG(stopped.wait()), SIGTERM);
+  EXPECT_TRUE(read_recorders(folder_.path, "t").empty());
+  EXPECT_EQ(read_recorders(folder_.path, "other").size(), 1u);
+  EXPECT_FALSE(is_gone(other.pid));
+}
+
+TEST_F(AutopsyTest, CleanKillsWhatIgnoresTerm) {
+  RankProcess rank(folder_.path, "t", [](FlightRecorder&) {
+    std::signal(SIGTERM, SIG_IGN);
+    RankProcess::hang();
+  });
+  EXPECT_TRUE(clean_this_node("t", 0.1).empty());
+  EXPECT_EQ(WTERMSIG(rank.wait()), SIGKILL);
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(AutopsyTest, CleanCountsZombiesAsEnded) {
+  RankProcess rank(folder_.path, "t", [](FlightRecorder&) { RankProcess::hang(); });
+  kill(rank.pid, SIGKILL);
+  ASSERT_TRUE(becomes_true([&] { return process_status(rank.pid)->state == 'Z'; }));
+  const double start = monotonic_seconds();
+  EXPECT_TRUE(clean_this_node("t", 60).empty());
+  EXPECT_LT(monotonic_seconds() - start, 30);
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(AutopsyTest, CleanLeavesAProcessAloneThatOnlyHasThePid) {
+  RankProcess rank(folder_.path, "t", [](FlightRecorder&) { RankProcess::hang(); });
+  const FlightRecord record = read_recorders(folder_.path, "t").at(0);
+  // The same file, but written by a process of that pid that started earlier.
+  std::fstream file(record.file, std::ios::in | std::ios::out | std::ios::binary);
+  std::string bytes(8192, '\0');
+  file.read(bytes.data(), 8192);
+  const std::string ticks(reinterpret_cast<const char*>(&record.start_ticks), 8);
+  const std::size_t at = bytes.find(ticks);
+  ASSERT_NE(at, std::string::npos);
+  const std::uint64_t earlier = record.start_ticks - 1;
+  file.seekp(static_cast<std::streamoff>(at));
+  file.write(reinterpret_cast<const char*>(&earlier), 8);
+  file.close();
+  EXPECT_EQ(look_at_this_node("t").ranks.at(0).state, ProcessState::gone);
+  EXPECT_TRUE(clean_this_node("t", 30).empty());
+  EXPECT_FALSE(is_gone(rank.pid));
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(AutopsyTest, CleanEndsTheProgramsThatAKilledRankStarted) {
+  RankProcess rank(folder_.path, "t", [](FlightRecorder& recorder) {
+    const int child = fork();
+    if (child == 0) {
+      setpgid(0, 0);
+      std::signal(SIGTERM, SIG_IGN);
+      for (;;) pause();
+    }
+    setpgid(child, child);
+    recorder.child_group(child);
+    RankProcess::hang();
+  });
+  const int program = read_recorders(folder_.path, "t").at(0).child_group;
+  ASSERT_GT(program, 1);
+  kill(rank.pid, SIGKILL);
+  rank.wait();
+  EXPECT_FALSE(is_gone(program));
+  EXPECT_TRUE(clean_this_node("t", 0.1).empty());
+  EXPECT_TRUE(is_gone(program));
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(AutopsyTest, CleanRemovesSharedMemoryThatNobodyUsesAnyMore) {
+  const std::string stem = "/muster_test_clean." + std::to_string(getpid());
+  const std::string left = stem + ".left";
+  const std::string used = stem + ".used";
+  RankProcess rank(folder_.path, "t", [&](FlightRecorder& recorder) {
+    for (const std::string& name : {left, used}) {
+      const int descriptor = shm_open(name.c_str(), O_CREAT | O_RDWR, 0600);
+      if (descriptor < 0 || ftruncate(descriptor, 4096) != 0) _exit(98);
+      mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor, 0);
+    }
+    recorder.note_shared_memory();
+    RankProcess::hang();
+  });
+  const int descriptor = shm_open(used.c_str(), O_RDONLY, 0);
+  ASSERT_GE(descriptor, 0);
+  void* mine = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor, 0);
+  kill(rank.pid, SIGKILL);
+  rank.wait();
+  EXPECT_TRUE(fs::exists("/dev/shm" + left));
+  EXPECT_TRUE(clean_this_node("t", 30).empty());
+  EXPECT_FALSE(fs::exists("/dev/shm" + left));
+  EXPECT_TRUE(fs::exists("/dev/shm" + used));
+  munmap(mine, 4096);
+  close(descriptor);
+  shm_unlink(used.c_str());
+}
+
+TEST_F(AutopsyTest, CleanLeavesWhatIsNoPlainFileOfOurs) {
+  const std::string name = "/muster_test_swap." + std::to_string(getpid());
+  const fs::path file = "/dev/shm" + name;
+  RankProcess rank(folder_.path, "t", [&](FlightRecorder& recorder) {
+    const int descriptor = shm_open(name.c_str(), O_CREAT | O_RDWR, 0600);
+    if (descriptor < 0 || ftruncate(descriptor, 4096) != 0) _exit(98);
+    mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor, 0);
+    recorder.note_shared_memory();
+    RankProcess::hang();
+  });
+  kill(rank.pid, SIGKILL);
+  rank.wait();
+  fs::remove(file);
+  fs::create_symlink("/etc/hostname", file);
+  EXPECT_TRUE(clean_this_node("t", 30).empty());
+  EXPECT_TRUE(fs::is_symlink(file));
+  fs::remove(file);
+}
+
+TEST_F(AutopsyTest, CleanOfNothingIsQuick) {
+  EXPECT_TRUE(clean_this_node("t", 60).empty());
+}
+
+// JSON ---------------------------------------------------------------------------------------------------------
+
+NodeAutopsy sample() {
+  NodeAutopsy autopsy;
+  autopsy.node = "nid001";
+  autopsy.answered = true;
+  autopsy.now_s = 1234.5;
+  RankRemains rank;
+  rank.record.pid = 77;
+  rank.record.start_ticks = 0xffff'ffff'ffff'ffffu;
+  rank.record.rank = 5;
+  rank.record.world_size = 8;
+  rank.record.phase = Phase::gathering;
+  rank.record.item = 3;
+  rank.record.step = "barrier";
+  rank.record.steps = 4;
+  rank.record.iteration = 0xffff'ffff'ffff'fffeu;
+  rank.record.peer = 2;
+  rank.record.changed_s = 1000.25;
+  rank.record.signal = 15;
+  rank.record.signal_s = 1001;
+  rank.record.child_group = 80;
+  rank.state = ProcessState::uninterruptible;
+  rank.kernel_function = "rpc_wait_bit_killable";
+  autopsy.ranks = {rank, {}};
+  autopsy.ranks[1].record.pid = 78;
+  return autopsy;
+}
+
+void expect_same(const NodeAutopsy& a, const NodeAutopsy& b) {
+  EXPECT_EQ(a.node, b.node);
+  EXPECT_EQ(a.answered, b.answered);
+  EXPECT_EQ(a.error, b.error);
+  EXPECT_EQ(a.now_s, b.now_s);
+  ASSERT_EQ(a.ranks.size(), b.ranks.size());
+  for (std::size_t i = 0; i < a.ranks.size(); ++i) {
+    EXPECT_TRUE(a.ranks[i].record == b.ranks[i].record);
+    EXPECT_EQ(a.ranks[i].state, b.ranks[i].state);
+    EXPECT_EQ(a.ranks[i].kernel_function, b.ranks[i].kernel_function);
+  }
+}
+
+TEST(AutopsyJsonTest, RoundTrip) {
+  const auto back = node_autopsy_from_json(nlohmann::json::parse(to_json(sample()).dump()));
+  ASSERT_TRUE(back.has_value()) << to_string(back.error());
+  expect_same(sample(), *back);
+}
+
+TEST(AutopsyJsonTest, HostileTextBecomesHarmless) {
+  NodeAutopsy hostile = sample();
+  hostile.node = "nid\xff\x1b[2J001";
+  hostile.error = "line\n\"quoted\" \xc3\x28";
+  hostile.ranks[0].record.step = "\xf0\x28\x8c\x28";
+  hostile.ranks[0].kernel_function = std::string("a\0b", 3);
+  const std::string text = to_json(hostile).dump();  // throws on bad UTF-8
+  const auto back = node_autopsy_from_json(nlohmann::json::parse(text));
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->node.find('\x1b'), std::string::npos);
+  EXPECT_EQ(back->error.find('\n'), std::string::npos);
+  EXPECT_NE(back->error.find("\"quoted\""), std::string::npos);
+}
+
+TEST(AutopsyJsonTest, EveryMissingOrWrongFieldIsAnError) {
+  const nlohmann::json good = to_json(sample());
+  ASSERT_TRUE(node_autopsy_from_json(good).has_value());
+  const auto is_refused = [](const nlohmann::json& bad) {
+    const auto result = node_autopsy_from_json(bad);
+    return !result && result.error().kind == ErrorKind::protocol;
+  };
+  for (const auto& field : good.items()) {
+    nlohmann::json bad = good;
+    bad.erase(field.key());
+    EXPECT_TRUE(is_refused(bad)) << field.key() << " missing";
+    bad[field.key()] = nullptr;
+    EXPECT_TRUE(is_refused(bad)) << field.key() << " null";
+  }
+  for (const auto& field : good["ranks"][0].items()) {
+    nlohmann::json bad = good;
+    bad["ranks"][0].erase(field.key());
+    EXPECT_TRUE(is_refused(bad)) << field.key() << " missing";
+    bad["ranks"][0][field.key()] = nlohmann::json::array();
+    EXPECT_TRUE(is_refused(bad)) << field.key() << " of another type";
+  }
+  const std::pair<const char*, nlohmann::json> wrong[] = {
+      {"pid", 0},        {"pid", 1e300}, {"pid", 3.5},          {"pid", 5000000000},
+      {"rank", -2},      {"rank", "5"},  {"phase", "lost"},     {"state", "tired"},
+      {"iteration", -1}, {"signal", -9}, {"steps", 5000000000}, {"child_group", -1}};
+  for (const auto& [key, value] : wrong) {
+    nlohmann::json bad = good;
+    bad["ranks"][0][key] = value;
+    EXPECT_TRUE(is_refused(bad)) << key << " " << value;
+  }
+  EXPECT_TRUE(is_refused(nlohmann::json::array()));
+  EXPECT_TRUE(is_refused(nlohmann::json("text")));
+  EXPECT_TRUE(is_refused(nlohmann::json::parse("{", nullptr, false)));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,376 @@
+// One wreck per row: what the driver knows, and the sentence that has to come of it.
+#include <csignal>
+#include <gtest/gtest.h>
+
+#include "run/autopsy.hpp"
+
+namespace muster {
+namespace {
+
+constexpr double now = 1000;
+
+struct RankRow {
+  int rank = 0;
+  ProcessState state = ProcessState::running;
+  Phase phase = Phase::running;
+  std::string step = "barrier";
+  std::uint64_t iteration = 0;
+  int signal = 0;
+  double idle_s = 12;
+  int peer = -1;
+  std::string kernel_function;
+  double signal_age_s = 1;
+  std::uint32_t steps = 1;
+  int item = 2;
+};
+
+RankRow rank(int number) {
+  RankRow row;
+  row.rank = number;
+  return row;
+}
+RankRow in_state(int number, ProcessState state, int signal = 0) {
+  RankRow row = rank(number);
+  row.state = state;
+  row.signal = signal;
+  return row;
+}
+RankRow in_phase(int number, Phase phase, std::string step = "") {
+  RankRow row = rank(number);
+  row.phase = phase;
+  row.step = std::move(step);
+  return row;
+}
+
+RankRemains remains(const RankRow& row, double clock) {
+  RankRemains result;
+  result.record.pid = 100 + row.rank;
+  result.record.rank = row.rank;
+  result.record.phase = row.phase;
+  result.record.item = row.phase == Phase::starting ? -1 : row.item;
+  result.record.step = row.step;
+  result.record.steps = row.steps;
+  result.record.iteration = row.iteration;
+  result.record.peer = row.peer;
+  result.record.changed_s = clock - row.idle_s;
+  result.record.signal = row.signal;
+  result.record.signal_s = row.signal == 0 ? 0 : clock - row.signal_age_s;
+  result.state = row.state;
+  result.kernel_function = row.kernel_function;
+  return result;
+}
+
+NodeAutopsy node(const std::string& name, const std::vector<RankRow>& rows, double clock = now) {
+  NodeAutopsy autopsy;
+  autopsy.node = name;
+  autopsy.answered = true;
+  autopsy.now_s = clock;
+  for (const RankRow& row : rows) autopsy.ranks.push_back(remains(row, clock));
+  return autopsy;
+}
+
+NodeAutopsy lost_node(const std::string& name, const std::string& error) {
+  NodeAutopsy autopsy;
+  autopsy.node = name;
+  autopsy.error = error;
+  return autopsy;
+}
+
+Wreck wreck(std::vector<NodeAutopsy> nodes, int ranks, const std::string& stage = "case") {
+  Wreck result;
+  result.stage = stage;
+  if (stage == "case") result.case_id = "hello%1a2b";
+  result.deadline_s = 60;
+  result.ranks_expected = ranks;
+  result.nodes = std::move(nodes);
+  return result;
+}
+
+Wreck ended(Wreck wreck, int status = 1) {
+  wreck.cause = Wreck::Cause::launch_ended;
+  wreck.launcher_status = status;
+  return wreck;
+}
+
+Wreck said(Wreck wreck, std::optional<int> rank, std::string node, std::optional<int> signal,
+           std::optional<int> exit_status = {}) {
+  wreck = ended(std::move(wreck));
+  wreck.notice.rank = rank;
+  wreck.notice.node = std::move(node);
+  wreck.notice.signal = signal;
+  wreck.notice.exit_status = exit_status;
+  return wreck;
+}
+
+std::vector<std::string> culprits(const Finding& finding) {
+  std::vector<std::string> names;
+  for (const Culprit& culprit : finding.culprits)
+    names.push_back(culprit.kind == CulpritKind::rank ? culprit.name + "@" + culprit.node : culprit.name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+void expect(const Wreck& wreck, const std::string& reason, const Names& names, const std::string& in_remedy) {
+  const Finding finding = explain(wreck);
+  EXPECT_EQ(finding.verdict, Verdict::fail);
+  EXPECT_EQ(finding.reason, reason);
+  EXPECT_EQ(culprits(finding), names);
+  EXPECT_NE(finding.remedy.find(in_remedy), std::string::npos) << finding.remedy;
+  EXPECT_NE(finding.remedy, "");
+}
+
+constexpr auto gone = ProcessState::gone;
+
+// Death --------------------------------------------------------------------------------------------------------
+
+TEST(ExplainTest, KilledAsTheLauncherSays) {
+  expect(said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)}),
+                     node("nid002", {in_state(2, gone, SIGTERM), in_state(3, gone, SIGTERM)})},
+                    4),
+              1, "nid001", SIGKILL),
+         "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier; 3 ranks were ended after it",
+         {"rank 1@nid001"}, "out-of-memory killer in the kernel log of nid001 (dmesg)");
+}
+
+TEST(ExplainTest, KilledAsTheLauncherSaysWithoutARecord) {
+  expect(said(wreck({node("nid001", {})}, 4, "gap"), 3, "nid004", SIGSEGV),
+         "rank 3 on nid004 was killed by signal 11 (SIGSEGV) between two cases", {"rank 3@nid004"},
+         "core file on nid004");
+}
+
+TEST(ExplainTest, SignalWithoutARankIsTheRankThatIsGone) {
+  expect(said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), {}, "", SIGKILL),
+         "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier; 1 rank was ended after it",
+         {"rank 1@nid001"}, "out-of-memory");
+}
+
+TEST(ExplainTest, EarliestCrashIsTheFirstThoughClocksOfNodesDiffer) {
+  RankRow second = in_state(0, gone, SIGABRT);
+  second.signal_age_s = 2;
+  RankRow first = in_state(1, gone, SIGSEGV);
+  first.signal_age_s = 2.5;
+  first.iteration = 7;
+  expect(ended(wreck({node("nid001", {second}, 10), node("nid002", {first}, 99999)}, 2)),
+         "rank 1 on nid002 was killed by signal 11 (SIGSEGV) in hello%1a2b, step barrier, iteration 7",
+         {"rank 1@nid002"}, "core file on nid002");
+}
+
+TEST(ExplainTest, CrashInPrepareWhileOthersWait) {
+  RankRow crashed = in_phase(1, Phase::prepare);
+  crashed.state = ProcessState::zombie;
+  crashed.signal = SIGBUS;
+  expect(wreck({node("nid001", {in_phase(0, Phase::agreeing), crashed})}, 2),
+         "rank 1 on nid001 was killed by signal 7 (SIGBUS) in hello%1a2b, prepare; 1 rank waits for it",
+         {"rank 1@nid001"}, "memory");
+}
+
+TEST(ExplainTest, LauncherEndingASecondRankDoesNotHideTheFirst) {
+  expect(
+      said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGFPE)})}, 2), 0, "nid001", SIGTERM),
+      "rank 1 on nid001 was killed by signal 8 (SIGFPE) in hello%1a2b, step barrier; 1 rank was ended after it",
+      {"rank 1@nid001"}, "core file");
+}
+
+TEST(ExplainTest, ExitStatusAsTheLauncherSays) {
+  expect(said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), 1, "", {}, 3),
+         "rank 1 on nid001 exited with status 3 in hello%1a2b, step barrier; 1 rank was ended after it",
+         {"rank 1@nid001"}, "standard error");
+}
+
+TEST(ExplainTest, GoneWithoutAStampDiedFirst) {
+  expect(ended(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone), in_state(2, gone, SIGTERM)})}, 3)),
+         "rank 1 on nid001 ended without a word in hello%1a2b, step barrier; 2 ranks were ended after it",
+         {"rank 1@nid001"}, "kernel log of nid001");
+}
+
+TEST(ExplainTest, GoneWhileTheOthersStillWait) {
+  expect(wreck({node("nid001", {rank(0), in_state(1, gone)}), node("nid002", {rank(2), rank(3)})}, 4),
+         "rank 1 on nid001 ended without a word in hello%1a2b, step barrier; 3 ranks wait for it", {"rank 1@nid001"},
+         "output of the rank");
+}
+
+TEST(ExplainTest, EverybodyGoneWithoutAWord) {
+  RankRow zero = in_phase(0, Phase::starting);
+  RankRow one = in_phase(1, Phase::starting);
+  zero.state = one.state = gone;
+  expect(ended(wreck({node("nid001", {zero, one})}, 2, "start-up")), "all 2 ranks ended without a word during start-up",
+         {"rank 0@nid001", "rank 1@nid001"}, "output");
+}
+
+TEST(ExplainTest, EverybodyToldToEnd) {
+  expect(ended(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGTERM)})}, 2)),
+         "all 2 ranks were told to end by signal 15 (SIGTERM) in hello%1a2b, step barrier", {}, "scheduler");
+}
+
+// Standstill -----------------------------------------------------------------------------------------------------
+
+TEST(ExplainTest, StoppedRank) {
+  RankRow stopped = in_state(5, ProcessState::stopped);
+  stopped.iteration = 12;
+  expect(wreck({node("nid001", {rank(0), rank(1), rank(2), rank(3)}),
+                node("nid003", {rank(4), stopped, rank(6), rank(7)})},
+               8),
+         "rank 5 on nid003 is stopped in barrier, iteration 12; 7 ranks wait for it", {"rank 5@nid003"},
+         "\"kill -CONT 105\" on nid003 resumes it");
+}
+
+TEST(ExplainTest, StoppedRanksOfOneNodeAndOfTwo) {
+  const auto stopped = ProcessState::stopped;
+  expect(wreck({node("nid001", {in_state(0, stopped), in_state(1, stopped), rank(2)})}, 3),
+         "ranks 0 and 1 on nid001 are stopped in barrier; 1 rank waits for them", {"rank 0@nid001", "rank 1@nid001"},
+         "kill -CONT 100 101");
+  RankRow elsewhere = in_state(1, stopped);
+  elsewhere.step = "gather";
+  expect(wreck({node("nid001", {in_state(0, stopped)}), node("nid002", {elsewhere})}, 2),
+         "rank 0 on nid001 and rank 1 on nid002 are stopped", {"rank 0@nid001", "rank 1@nid002"}, "on nid001 resumes");
+}
+
+TEST(ExplainTest, StoppedInStartUpBeforeItKnewItsRank) {
+  RankRow stopped = in_phase(-1, Phase::starting);
+  stopped.state = ProcessState::stopped;
+  expect(wreck({node("nid001", {stopped, in_phase(1, Phase::starting)})}, 2, "start-up"),
+         "process 99 on nid001 is stopped in MPI_Init; 1 rank waits for it", {"process 99@nid001"}, "kill -CONT 99");
+}
+
+TEST(ExplainTest, StuckInTheKernel) {
+  RankRow stuck = in_state(1, ProcessState::uninterruptible);
+  stuck.kernel_function = "rpc_wait_bit_killable";
+  stuck.step = "";
+  expect(wreck({node("nid001", {rank(0)}), node("nid002", {stuck})}, 2),
+         "rank 1 on nid002 is stuck in the kernel (rpc_wait_bit_killable) in run; 1 rank waits for it",
+         {"rank 1@nid002"}, "only a reboot clears it");
+}
+
+TEST(ExplainTest, ShortWaitInTheKernelIsNoCulprit) {
+  RankRow reading = in_state(1, ProcessState::uninterruptible);
+  reading.idle_s = 0.2;
+  expect(wreck({node("nid001", {rank(0), reading})}, 2),
+         "all 2 ranks are still at work in step barrier when the deadline of 60 s passed: no rank stands out", {},
+         "longer timeout");
+}
+
+TEST(ExplainTest, NodeThatDoesNotAnswer) {
+  expect(
+      wreck({node("nid001", {rank(0), rank(1), rank(2), rank(3)}), lost_node("nid002", "ssh: connect timed out")}, 8),
+      "nid002 does not answer (ssh: connect timed out); 4 ranks wait", {"nid002"}, "network and power");
+}
+
+TEST(ExplainTest, RankThatEndedBecauseANodeWasLostIsNotTheCause) {
+  expect(said(wreck({node("nid001", {in_state(0, gone)}), lost_node("nid002", "")}, 2), 0, "nid001", {}, 1),
+         "nid002 does not answer", {"nid002"}, "left out of the rest");
+}
+
+TEST(ExplainTest, SeveralNodesThatDoNotAnswer) {
+  expect(wreck({lost_node("nid001", "no route"), node("nid002", {rank(2)}), lost_node("nid003", "")}, 3),
+         "nid001 (no route) and nid003 do not answer; 1 rank waits", {"nid001", "nid003"}, "the nodes' network");
+}
+
+// Progress -------------------------------------------------------------------------------------------------------
+
+TEST(ExplainTest, RanksThatNeverStarted) {
+  expect(wreck({node("nid001", {in_phase(0, Phase::starting), in_phase(1, Phase::starting)}), node("nid002", {})}, 4,
+               "start-up"),
+         "ranks 2 and 3 never started: no rank is on nid002; 2 ranks wait for them", {"nid002"}, "reaches nid002");
+  expect(wreck({node("nid001", {})}, 4, "start-up"), "none of 4 ranks started", {"launcher"}, "hostname");
+  expect(ended(wreck({node("nid001", {})}, 4, "start-up"), 132),
+         "none of 4 ranks started; the launcher ended with status 132", {"launcher"}, "hostname");
+}
+
+TEST(ExplainTest, LauncherThatSaysWhyKnowsBest) {
+  Wreck known = ended(wreck({node("nid001", {})}, 4, "start-up"));
+  known.notice.sentence = "there are not enough slots for 4 ranks";
+  known.notice.remedy = "ask for fewer ranks";
+  expect(known, "there are not enough slots for 4 ranks", {"launcher"}, "ask for fewer ranks");
+}
+
+TEST(ExplainTest, BehindByPhase) {
+  expect(wreck({node("nid001", {in_phase(0, Phase::agreeing), in_phase(1, Phase::prepare)}),
+                node("nid002", {in_phase(2, Phase::agreeing), in_phase(3, Phase::agreeing)})},
+               4),
+         "rank 1 on nid001 is behind: in prepare since 12 s; 3 ranks wait for it", {"rank 1@nid001"}, "on nid001");
+}
+
+TEST(ExplainTest, BehindByItem) {
+  RankRow late = in_phase(0, Phase::gathering);
+  late.item = 1;
+  expect(wreck({node("nid001", {late, in_phase(1, Phase::gap)})}, 2, "gap"),
+         "rank 0 on nid001 is behind: handing over its observations since 12 s; 1 rank waits for it", {"rank 0@nid001"},
+         "look at what the rank did");
+}
+
+TEST(ExplainTest, BehindByIterationOfTheSameStep) {
+  std::vector<RankRow> rows = {rank(0), rank(1), rank(2)};
+  for (RankRow& row : rows) row.iteration = 13;
+  rows[2].iteration = 12;
+  expect(wreck({node("nid001", rows)}, 3),
+         "rank 2 on nid001 is behind: in barrier, iteration 12 since 12 s; 2 ranks wait for it", {"rank 2@nid001"},
+         "load, file system");
+}
+
+TEST(ExplainTest, IterationsOfDifferentStepsDoNotCompare) {
+  RankRow sending = rank(0);
+  sending.step = "send";
+  sending.iteration = 900;
+  sending.steps = 1;
+  RankRow waiting = rank(1);
+  waiting.iteration = 0;
+  waiting.steps = 2;
+  expect(wreck({node("nid001", {sending, waiting})}, 2),
+         "rank 0 on nid001 is behind: in send, iteration 900 since 12 s; 1 rank waits for it", {"rank 0@nid001"},
+         "load");
+}
+
+TEST(ExplainTest, PeerThatSeveralWaitFor) {
+  std::vector<RankRow> rows = {rank(0), rank(1), rank(2), rank(3)};
+  for (RankRow& row : rows) row.step = "receive";
+  rows[0].peer = 3;
+  rows[1].peer = 3;
+  rows[2].peer = 1;
+  expect(wreck({node("nid001", rows)}, 4), "rank 3 on nid001 is behind: in receive since 12 s; 3 ranks wait for it",
+         {"rank 3@nid001"}, "nid001");
+}
+
+TEST(ExplainTest, OneThatLeftTooEarly) {
+  expect(
+      wreck({node("nid001", {rank(0), rank(1), rank(2), in_phase(3, Phase::gathering)})}, 4),
+      "rank 3 on nid001 is out of step: handing over its observations since 12 s; 3 ranks are further back in barrier",
+      {"rank 3@nid001"}, "collective step");
+}
+
+TEST(ExplainTest, RankThatDoesNotFinish) {
+  expect(wreck({node("nid001", {in_phase(1, Phase::finishing)})}, 4, "finish"),
+         "rank 1 on nid001 has not finished: in MPI_Finalize; 3 ranks ended as they should", {"rank 1@nid001"},
+         "MPI_Finalize");
+}
+
+TEST(ExplainTest, NobodyStandsOut) {
+  std::vector<RankRow> rows;
+  for (int i = 0; i < 8; ++i) rows.push_back(rank(i));
+  rows[3].idle_s = 14;
+  expect(wreck({node("nid001", rows)}, 8), "all 8 ranks are in step barrier since 12 s: no rank stands out", {},
+         "check the network");
+}
+
+TEST(ExplainTest, TheOnlyRankHangs) {
+  RankRow row = rank(0);
+  row.step = "";
+  expect(wreck({node("nid001", {row})}, 1), "the only rank is in run since 12 s: no rank stands out", {}, "");
+}
+
+TEST(ExplainTest, NothingIsLeft) {
+  expect(ended(wreck({node("nid001", {})}, 2), 7),
+         "the launcher ended with status 7 in hello%1a2b, and no rank left a record", {"launcher"}, "standard error");
+  expect(wreck({node("nid001", {})}, 2, "finish"),
+         "no rank is left during finish, and the launcher did not end within 60 s", {"launcher"}, "launcher");
+}
+
+TEST(ExplainTest, AWreckOfNothingAtAllStillGetsAReason) {
+  const Finding finding = explain({});
+  EXPECT_EQ(finding.verdict, Verdict::fail);
+  EXPECT_NE(finding.reason, "");
+  EXPECT_NE(finding.remedy, "");
+}
+
+}  // namespace
+}  // namespace muster
