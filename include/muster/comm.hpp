@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,30 @@ using ByteVector = std::vector<std::byte>;
 /// All functions are collective over all ranks of the communicator unless they say otherwise: every rank must
 /// call them in the same order. None has a deadline of its own: the driver keeps time and ends a launch that
 /// hangs, so a call may never return. Failures of the MPI library come back with kind `system`.
+/// Types that a sum can be made of.
+enum class SumType : std::uint8_t { int32, int64, float32, float64 };
+
+/// Bytes of one element.
+[[nodiscard]] constexpr std::size_t size_of(SumType type) {
+  return type == SumType::int32 || type == SumType::float32 ? 4 : 8;
+}
+
+/// A part of a buffer for each message in turn: message i uses slot i % slots, at offset (i % slots) * stride.
+/// One slot means that the same bytes are used again and again, and caches serve them.
+struct Slots {
+  std::span<std::byte> memory;  ///< at least (slots - 1) * stride + size bytes; the caller's, alive during the call
+  std::size_t size = 0;         ///< bytes of one message; may be 0
+  std::size_t stride = 0;
+  int count = 1;
+
+  [[nodiscard]] std::span<std::byte> at(std::uint64_t index) const {
+    return memory.subspan(count == 1 ? 0 : (index % static_cast<std::uint64_t>(count)) * stride, size);
+  }
+};
+
+/// What one end of a timed pair does.
+enum class PairRole : std::uint8_t { first, second };
+
 class Comm {
  public:
   virtual ~Comm() = default;
@@ -35,6 +60,32 @@ class Comm {
   [[nodiscard]] virtual Result<std::vector<ByteVector>> all_gather(std::span<const std::byte> bytes) = 0;
   /// True on every rank when `mine` is true on every rank.
   [[nodiscard]] virtual Result<bool> all_true(bool mine) = 0;
+
+  /// Sum over all ranks, element by element: `out` (as long as `in`, not overlapping it) has it on every rank.
+  /// Lengths are a multiple of size_of(type) and equal on all ranks.
+  [[nodiscard]] virtual Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in,
+                                                    std::span<std::byte> out) = 0;
+
+  /// Blocking; not collective: one rank sends, the other receives exactly that many bytes. `tag` is 0 to 32767.
+  [[nodiscard]] virtual Result<void> send(std::span<const std::byte> bytes, int to, int tag) = 0;
+  [[nodiscard]] virtual Result<void> receive(std::span<std::byte> bytes, int from, int tag) = 0;
+
+  /// Two ranks, each naming the other and the opposite role: `count` times a message there and one back. Messages are
+  /// sent from and received into the slots in turn, starting with slot `start`. Nothing else happens in the loop, so
+  /// that its time is that of the messages alone.
+  [[nodiscard]] virtual Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in,
+                                               std::uint64_t start, int count) = 0;
+  /// Two ranks as above: `first` keeps `window` messages under way at once, `count` windows one after the other, each
+  /// answered by an empty message when all of it has arrived; with both_ways the second sends as much at the same time.
+  /// `first` returns when the last answer is there. Message i of window w uses slot start + w * window + i.
+  struct Stream {
+    int window = 64;
+    int count = 1;
+    std::uint64_t start = 0;
+    bool both_ways = false;
+  };
+  [[nodiscard]] virtual Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in,
+                                            const Stream& stream) = 0;
 };
 
 }  // namespace muster

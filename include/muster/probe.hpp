@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,18 +35,19 @@ struct MetricSpec {
 struct LabelSpec {
   std::string_view name;
   std::string_view help;
-  std::string_view param = {};  ///< the parameter its values come from, if any: a `where` outside of them matches nothing
+  std::string_view param =
+      {};  ///< the parameter its values come from, if any: a `where` outside of them matches nothing
 };
 
 /// Where a rank stands in the job.
 struct RankPlace {
   int rank = 0;
   int world_size = 1;
-  int local_rank = 0;   ///< among the ranks of this node
-  int local_size = 1;   ///< ranks on this node
-  int node_index = 0;   ///< 0 .. nodes-1, in the order of the lowest rank of each node
+  int local_rank = 0;  ///< among the ranks of this node
+  int local_size = 1;  ///< ranks on this node
+  int node_index = 0;  ///< 0 .. nodes-1, in the order of the lowest rank of each node
   int node_count = 1;
-  std::string host;     ///< network name of the node
+  std::string host;  ///< network name of the node
   friend bool operator==(const RankPlace&, const RankPlace&) = default;
 };
 
@@ -83,11 +85,28 @@ struct RunContext {
   ProbeState* state;  ///< what this rank's `prepare` returned; may be nullptr
 };
 
+/// The accelerators that a partition's profile promises on every node.
+struct GpuExpectation {
+  int count = 0;
+  std::string vendor;  ///< `nvidia`, `amd`, ...; empty: any
+  std::string name;    ///< regular expression; empty: any
+  friend bool operator==(const GpuExpectation&, const GpuExpectation&) = default;
+};
+
+/// What the profile of the partition says of each of its nodes. All empty on a system without a profile.
+struct ExpectedNode {
+  int cores = 0;                    ///< physical cores that jobs may use; 0: not said
+  std::vector<int> reserved_cores;  ///< logical CPUs kept for the system
+  std::optional<GpuExpectation> gpus;
+  friend bool operator==(const ExpectedNode&, const ExpectedNode&) = default;
+};
+
 /// What the judge of a probe gets: all that was observed in one case. Pure data; safe to keep no pointer into.
 struct CaseView {
   const Params& params;
-  std::span<const RankPlace> ranks;               ///< index = rank
-  std::span<const Observation* const> observed;   ///< index = rank; nullptr: that rank stayed silent
+  std::span<const RankPlace> ranks;              ///< index = rank
+  std::span<const Observation* const> observed;  ///< index = rank; nullptr: that rank stayed silent
+  const ExpectedNode& node;                      ///< what the profile promises
 };
 
 /// What a probe's judge says. Without a finding and without evidence a case is `unmeasured`, never `pass`.

@@ -159,8 +159,8 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   else if (ask_the_nodes && !found.no_launch)
     take_inventory(found);
   for (const auto& partition : system.partitions) {
-    if (partition.cores > 0) found.site.cores = partition.cores;
-    if (partition.gpus) found.site.gpus = partition.gpus->count;
+    if (partition.node.cores > 0) found.site.cores = partition.node.cores;
+    if (partition.node.gpus) found.site.gpus = partition.node.gpus->count;
   }
   return found;
 }

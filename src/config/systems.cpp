@@ -166,7 +166,7 @@ class SystemReader {
 
   void read_node(const Entry& entry, PartitionProfile& partition) {
     Fields fields(entry.value, entry.at, "[partition.node]", complaints_);
-    partition.cores = fields.integer("cores", {1, most_cores}).value_or(0);
+    partition.node.cores = fields.integer("cores", {1, most_cores}).value_or(0);
     if (const auto* reserved = fields.find("reserved_cores")) read_reserved(*reserved, fields, partition);
     if (const auto* gpus = fields.table("gpus")) read_gpus(*gpus, partition);
     fields.finish();
@@ -174,7 +174,7 @@ class SystemReader {
 
   void read_reserved(const Entry& entry, Fields& fields, PartitionProfile& partition) {
     if (entry.value.kind != NodeKind::array) return fields.refuse(entry, entry.value, "an array of core numbers");
-    const double last = partition.cores > 0 ? partition.cores - 1 : most_cores - 1;
+    const double last = partition.node.cores > 0 ? partition.node.cores - 1 : most_cores - 1;
     std::set<std::int64_t> seen;
     for (const auto& item : entry.value.items) {
       if (item.kind != NodeKind::integer || item.number < 0 || item.number > last)
@@ -182,9 +182,9 @@ class SystemReader {
       else if (!seen.insert(item.integer).second)
         complaints_.add(item.at, fmt::format("core {} is reserved twice", item.integer));
       else
-        partition.reserved_cores.push_back(static_cast<int>(item.integer));
+        partition.node.reserved_cores.push_back(static_cast<int>(item.integer));
     }
-    if (partition.cores > 0 && static_cast<int>(seen.size()) == partition.cores)
+    if (partition.node.cores > 0 && static_cast<int>(seen.size()) == partition.node.cores)
       complaints_.add(entry.value.at, "all cores are reserved; none is left to run on");
   }
 
@@ -202,7 +202,7 @@ class SystemReader {
     }
     gpus.name = read_regex(fields, "name");
     fields.finish();
-    partition.gpus = std::move(gpus);
+    partition.node.gpus = std::move(gpus);
   }
 
   void read_profile_reference(const Node& table, PartitionProfile& partition) {

@@ -103,21 +103,12 @@ struct EnvironmentProfile {
   friend bool operator==(const EnvironmentProfile&, const EnvironmentProfile&) = default;
 };
 
-struct GpuExpectation {
-  int count = 0;
-  std::string vendor;
-  std::string name;  ///< regular expression
-  friend bool operator==(const GpuExpectation&, const GpuExpectation&) = default;
-};
-
 struct PartitionProfile {
   std::string name;
-  std::string launcher;           ///< empty: the one that is found
+  std::string launcher;  ///< empty: the one that is found
   Argv scheduler_options;
   Argv launcher_options;
-  int cores = 0;                  ///< 0: whatever the node has
-  std::vector<int> reserved_cores;
-  std::optional<GpuExpectation> gpus;
+  ExpectedNode node;
   std::vector<ProfileReference> references;
   friend bool operator==(const PartitionProfile&, const PartitionProfile&) = default;
 };

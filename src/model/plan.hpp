@@ -17,7 +17,7 @@ struct Case {
   std::vector<std::string> tags;
   std::string file;
   std::string place;
-  Params params;  ///< complete
+  Params params;                   ///< complete
   std::vector<std::string> swept;  ///< names of the parameters that tell this case from its siblings
   Seconds timeout;
   std::vector<Expectation> expects;
@@ -28,6 +28,7 @@ struct Case {
   std::string environment;
   RanksSpec ranks;
   int min_nodes = 1;
+  ExpectedNode node;
   JobShape shape;
   Argv rerun;
   /// Set when the case can't be launched at all (skip or error); it is reported and never started.
@@ -65,6 +66,7 @@ struct MetricFacts {
   bool is_timing = true;
 };
 /// nullopt when neither the probe nor the check knows the metric.
-[[nodiscard]] std::optional<MetricFacts> metric_facts(const Case& item, const ProbeSpec& probe, std::string_view metric);
+[[nodiscard]] std::optional<MetricFacts> metric_facts(const Case& item, const ProbeSpec& probe,
+                                                      std::string_view metric);
 
 }  // namespace muster

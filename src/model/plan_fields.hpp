@@ -107,6 +107,20 @@ void fields(Io& io, Is<JobShape> auto& shape) {
   io.optional("environment", shape.environment);
 }
 
+template <class Io>
+void fields(Io& io, Is<GpuExpectation> auto& gpus) {
+  io("count", gpus.count);
+  io.optional("vendor", gpus.vendor);
+  io.optional("name", gpus.name);
+}
+
+template <class Io>
+void fields(Io& io, Is<ExpectedNode> auto& node) {
+  io("cores", node.cores);
+  io("reserved_cores", node.reserved_cores);
+  io.optional("gpus", node.gpus);
+}
+
 /// Where a case comes from and what it is called.
 template <class Io>
 void name_fields(Io& io, Is<Case> auto& item) {
@@ -140,6 +154,7 @@ void fields(Io& io, Is<Case> auto& item) {
   io("references", item.references);
   io("ranks", item.ranks);
   io("min_nodes", item.min_nodes);
+  io("node", item.node);
   io("shape", item.shape);
   io("rerun", item.rerun);
   io("unable", item.unable);

@@ -112,6 +112,7 @@ Result<std::vector<Case>> expand_check(const Check& check, const ProbeSpec& prob
   for (const auto& partition : with.partitions) {
     auto item = common_part(check, with);
     item.partition = partition.name;
+    item.node = partition.node;
     for (const auto& reference : partition.references)
       if (reference.check == check.name) item.references.push_back(reference);
     shape_case(item, with.options, with.site);

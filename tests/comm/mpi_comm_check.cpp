@@ -24,6 +24,60 @@ ByteVector bytes_of(int rank) {
   return bytes;
 }
 
+/// Elements 1, 2, 3, ... on every rank: the sum is known.
+template <class T>
+void check_sum(Comm& comm, SumType type, const char* what) {
+  std::vector<T> in(1000);
+  std::vector<T> out(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<T>(i + 1);
+  const auto done = comm.all_reduce_sum(type, std::as_bytes(std::span(in)), std::as_writable_bytes(std::span(out)));
+  bool is_right = done.has_value();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    is_right = is_right && out[i] == static_cast<T>(i + 1) * static_cast<T>(comm.size());
+  expect(is_right, what, comm.rank());
+}
+
+void check_sums(Comm& comm) {
+  check_sum<std::int32_t>(comm, SumType::int32, "sum of int32");
+  check_sum<std::int64_t>(comm, SumType::int64, "sum of int64");
+  check_sum<float>(comm, SumType::float32, "sum of float");
+  check_sum<double>(comm, SumType::float64, "sum of double");
+}
+
+/// Ranks 0 and 1: a message, ping-pong and streams over three slots; what arrives is what was sent.
+void check_pairs(Comm& comm) {
+  if (comm.rank() > 1 || comm.size() < 2) return;
+  const int peer = 1 - comm.rank();
+  const PairRole role = comm.rank() == 0 ? PairRole::first : PairRole::second;
+  ByteVector sent(300);
+  ByteVector due(300);
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    sent[i] = static_cast<std::byte>((i * 3 + static_cast<std::size_t>(comm.rank())) & 0xff);
+    due[i] = static_cast<std::byte>((i * 3 + static_cast<std::size_t>(peer)) & 0xff);
+  }
+  ByteVector got(300);
+  const Slots out{sent, 100, 100, 3};
+  const Slots in{got, 100, 100, 3};
+  const auto arrived = [&](const Result<void>& done, const char* what) {
+    expect(done.has_value() && got == due, what, comm.rank());
+    std::fill(got.begin(), got.end(), std::byte{0});
+  };
+  if (role == PairRole::first) {
+    expect(comm.send(sent, peer, 7).has_value(), "send", comm.rank());
+    arrived(comm.receive(got, peer, 8), "receive");
+  } else {
+    arrived(comm.receive(got, peer, 7), "receive");
+    expect(comm.send(sent, peer, 8).has_value(), "send", comm.rank());
+  }
+  arrived(comm.ping_pong(peer, role, out, in, 1, 5), "ping_pong");
+  arrived(comm.stream(peer, role, out, in, {4, 2, 2, true}), "stream both ways");
+  const auto done = comm.stream(peer, role, out, in, {4, 2, 0, false});
+  if (role == PairRole::second)
+    arrived(done, "stream");
+  else
+    expect(done.has_value() && got == ByteVector(300), "stream: nothing comes back", comm.rank());
+}
+
 void check(Comm& comm) {
   const int rank = comm.rank();
   const int last = comm.size() - 1;
@@ -43,6 +97,9 @@ void check(Comm& comm) {
     expect(rank != last || (*gathered)[index] == bytes_of(from), "gather: bytes", rank);
     expect((*all)[index] == bytes_of(from), "all_gather: bytes", rank);
   }
+
+  check_sums(comm);
+  check_pairs(comm);
 
   const auto agreed = comm.all_true(true);
   expect(agreed && *agreed, "all_true of true", rank);

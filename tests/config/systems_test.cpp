@@ -75,9 +75,9 @@ TEST(Systems, TakeEveryKey) {
   EXPECT_EQ(partition.launcher, "srun");
   EXPECT_EQ(partition.scheduler_options, Argv{"--account={account}"});
   EXPECT_EQ(partition.launcher_options, Argv{"--mpi=pmi2"});
-  EXPECT_EQ(partition.cores, 64);
-  EXPECT_EQ(partition.reserved_cores, (std::vector<int>{0, 8}));
-  EXPECT_EQ(partition.gpus, (GpuExpectation{8, "amd", "^AMD Instinct MI250X"}));
+  EXPECT_EQ(partition.node.cores, 64);
+  EXPECT_EQ(partition.node.reserved_cores, (std::vector<int>{0, 8}));
+  EXPECT_EQ(partition.node.gpus, (GpuExpectation{8, "amd", "^AMD Instinct MI250X"}));
   ASSERT_EQ(partition.references.size(), 2u);
   EXPECT_EQ(partition.references[0], (ProfileReference{"a",
                                                        {{"nodes", "2"}, {"ranks", "16"}, {"size", "8B"}},
@@ -86,7 +86,7 @@ TEST(Systems, TakeEveryKey) {
   EXPECT_EQ(partition.references[1].reference.place, "lumi.toml:24:1");
   EXPECT_EQ(system.partitions[1].name, "small");
   EXPECT_EQ(system.partitions[1].launcher, "") << "the one that is found";
-  EXPECT_FALSE(system.partitions[1].gpus);
+  EXPECT_FALSE(system.partitions[1].node.gpus);
   EXPECT_TRUE(system.partitions[1].references.empty());
 }
 

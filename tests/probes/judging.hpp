@@ -41,16 +41,23 @@ class MadeCase {
     return *this;
   }
 
+  /// What the profile promises.
+  MadeCase& node(ExpectedNode promised) {
+    node_ = std::move(promised);
+    return *this;
+  }
+
   [[nodiscard]] ProbeJudgement judge() const {
     std::vector<const Observation*> observed;
     for (const auto& one : seen_) observed.push_back(one ? &*one : nullptr);
-    return probe_.judge(CaseView{params_, ranks_, observed});
+    return probe_.judge(CaseView{params_, ranks_, observed, node_});
   }
   [[nodiscard]] const Params& params() const { return params_; }
 
  private:
   const ProbeSpec& probe_;
   Params params_;
+  ExpectedNode node_;
   std::vector<RankPlace> ranks_;
   std::vector<std::optional<Observation>> seen_;
 };

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstring>
+#include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "muster/comm.hpp"
@@ -34,8 +38,23 @@ class ThreadWorld {
     return all;
   }
 
+  void post(int from, int to, int tag, std::span<const std::byte> bytes) {
+    const std::lock_guard lock(mutex_);
+    letters_[{from, to, tag}].emplace_back(bytes.begin(), bytes.end());
+    changed_.notify_all();
+  }
+  ByteVector take(int from, int to, int tag) {
+    std::unique_lock lock(mutex_);
+    auto& letters = letters_[{from, to, tag}];
+    changed_.wait(lock, [&] { return !letters.empty(); });
+    ByteVector first = std::move(letters.front());
+    letters.pop_front();
+    return first;
+  }
+
  private:
   std::mutex mutex_;
+  std::map<std::tuple<int, int, int>, std::deque<ByteVector>> letters_;
   std::condition_variable changed_;
   std::vector<ByteVector> slots_;
   std::size_t inside_ = 0;
@@ -77,7 +96,61 @@ class ThreadComm final : public Comm {
     return true;
   }
 
+  Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in, std::span<std::byte> out) override {
+    const auto all = exchange(in);
+    if (!all) return tl::unexpected(all.error());
+    std::fill(out.begin(), out.end(), std::byte{0});
+    for (const ByteVector& one : *all) {
+      if (type == SumType::int32) add<std::int32_t>(one, out);
+      if (type == SumType::int64) add<std::int64_t>(one, out);
+      if (type == SumType::float32) add<float>(one, out);
+      if (type == SumType::float64) add<double>(one, out);
+    }
+    return {};
+  }
+  Result<void> send(std::span<const std::byte> bytes, int to, int tag) override {
+    world_.post(rank_, to, tag, bytes);
+    return {};
+  }
+  Result<void> receive(std::span<std::byte> bytes, int from, int tag) override {
+    const ByteVector arrived = world_.take(from, rank_, tag);
+    if (arrived.size() != bytes.size()) return fail(ErrorKind::system, "threads", "another length");
+    std::copy(arrived.begin(), arrived.end(), bytes.begin());
+    return {};
+  }
+  Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
+                         int count) override {
+    for (std::uint64_t i = start; i < start + static_cast<std::uint64_t>(count); ++i) {
+      if (role == PairRole::first) world_.post(rank_, peer, -1, out.at(i));
+      if (auto got = receive(in.at(i), peer, -1); !got) return got;
+      if (role == PairRole::second) world_.post(rank_, peer, -1, out.at(i));
+    }
+    return {};
+  }
+  Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
+    const std::uint64_t messages = static_cast<std::uint64_t>(stream.window) * static_cast<std::uint64_t>(stream.count);
+    for (std::uint64_t i = stream.start; i < stream.start + messages; ++i) {
+      if (role == PairRole::first || stream.both_ways) world_.post(rank_, peer, -1, out.at(i));
+      if (role == PairRole::first && !stream.both_ways) continue;
+      if (auto got = receive(in.at(i), peer, -1); !got) return got;
+    }
+    if (role == PairRole::first) return receive({}, peer, -2);
+    return send({}, peer, -2);
+  }
+
  private:
+  template <class T>
+  static void add(const ByteVector& bytes, std::span<std::byte> out) {
+    for (std::size_t at = 0; at + sizeof(T) <= out.size(); at += sizeof(T)) {
+      T mine{};
+      T sum{};
+      std::memcpy(&mine, bytes.data() + at, sizeof(T));
+      std::memcpy(&sum, out.data() + at, sizeof(T));
+      sum += mine;
+      std::memcpy(out.data() + at, &sum, sizeof(T));
+    }
+  }
+
   Result<std::vector<ByteVector>> exchange(std::span<const std::byte> bytes) {
     if (calls_left-- <= 0) return fail(ErrorKind::system, "threads", "the call was made to fail");
     return world_.exchange(rank_, bytes);

@@ -1,11 +1,9 @@
-#include "comm/mpi/mpi_comm.hpp"
-
 #include <algorithm>
 #include <cstdlib>
-#include <mpi.h>
 #include <utility>
 
 #include "base/text.hpp"
+#include "comm/mpi/mpi_handle.hpp"
 
 namespace muster {
 
@@ -13,14 +11,6 @@ namespace {
 
 /// Root of a collection that every rank gets.
 constexpr int everybody = -1;
-
-Result<void> checked(int code, const char* function) {
-  if (code == MPI_SUCCESS) return {};
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
-  return fail(ErrorKind::system, function, length > 0 ? std::string(text, length) : "error " + std::to_string(code));
-}
 
 /// What one round of a piecewise collection moves: of rank r, counts[r] bytes that land at offsets[r].
 struct Round {
@@ -42,9 +32,13 @@ Round plan_round(const std::vector<std::uint64_t>& lengths, std::uint64_t done, 
 
 }  // namespace
 
-struct MpiComm::Handle {
-  MPI_Comm comm = MPI_COMM_NULL;
-};
+Result<void> checked(int code, const char* function) {
+  if (code == MPI_SUCCESS) return {};
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+  return fail(ErrorKind::system, function, length > 0 ? std::string(text, length) : "error " + std::to_string(code));
+}
 
 std::string_view mpi_flavor() {
 #if defined(OPEN_MPI)

@@ -38,6 +38,16 @@ class MpiComm final : public Comm {
   [[nodiscard]] Result<std::vector<ByteVector>> gather(std::span<const std::byte> bytes, int root) override;
   [[nodiscard]] Result<std::vector<ByteVector>> all_gather(std::span<const std::byte> bytes) override;
   [[nodiscard]] Result<bool> all_true(bool mine) override;
+  /// Fails with kind `usage` above 2^31 - 1 elements.
+  [[nodiscard]] Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in,
+                                            std::span<std::byte> out) override;
+  /// These fail with kind `usage` for a message above 2^31 - 1 bytes.
+  [[nodiscard]] Result<void> send(std::span<const std::byte> bytes, int to, int tag) override;
+  [[nodiscard]] Result<void> receive(std::span<std::byte> bytes, int from, int tag) override;
+  [[nodiscard]] Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
+                                       int count) override;
+  [[nodiscard]] Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in,
+                                    const Stream& stream) override;
 
  private:
   struct Handle;  // MPI_Comm
