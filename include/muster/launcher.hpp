@@ -19,8 +19,8 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct JobShape {
   std::vector<std::string> nodes;  ///< host names in order; empty: this machine alone
   int ranks_per_node = 1;
-  int cores_per_rank = 0;          ///< 0: whatever is fair
-  bool oversubscribed = false;     ///< more ranks on a node than it has cores
+  int cores_per_rank = 0;       ///< 0: whatever is fair
+  bool oversubscribed = false;  ///< more ranks on a node than it has cores
   std::string partition;
   std::string environment;
 
@@ -54,24 +54,25 @@ struct LaunchCommand {
 
 /// What a launcher said when it ended: parsed from its stderr and its exit status (128+N for signal N).
 struct LauncherNotice {
-  std::optional<int> rank;        ///< rank that died first, where the launcher says so
-  std::string node;               ///< its node, where the launcher says so
-  std::optional<int> signal;      ///< that ended it
-  std::optional<int> exit_status; ///< that it exited with
-  std::string sentence;           ///< why the launch failed as a whole, without a full stop; empty: unknown
-  std::string remedy;             ///< what to do about it; empty: unknown
+  std::optional<int> rank;         ///< rank that died first, where the launcher says so
+  std::string node;                ///< its node, where the launcher says so
+  std::optional<int> signal;       ///< that ended it
+  std::optional<int> exit_status;  ///< that it exited with
+  std::string sentence;            ///< why the launch failed as a whole, without a full stop; empty: unknown
+  std::string remedy;              ///< what to do about it; empty: unknown
 };
 
 struct LauncherSpec {
   std::string_view name;
   std::string_view summary;
-  int most_ranks = 0;                 ///< 0: any number
-  std::string_view program;           ///< looked up on PATH; empty: no launcher program is needed
+  int most_ranks = 0;                          ///< 0: any number
+  std::string_view program;                    ///< looked up on PATH; empty: no launcher program is needed
   std::span<const std::string_view> ask = {};  ///< arguments that make it tell its version; empty: nothing to ask
   /// From what it printed when asked. Fails with kind `launch` when it is none that muster knows.
   Result<LauncherIdentity> (*identify)(std::string_view path, std::string_view printed) = nullptr;
   /// `options` come from -J and the profile and go to the launcher as they are.
-  LaunchCommand (*command)(const LauncherIdentity&, const JobShape&, const AgentCommand&, const Argv& options) = nullptr;
+  LaunchCommand (*command)(const LauncherIdentity&, const JobShape&, const AgentCommand&,
+                           const Argv& options) = nullptr;
   LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view stderr_text, int status) = nullptr;
   /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.
   Argv (*reach)(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv& options) = nullptr;

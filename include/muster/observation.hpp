@@ -28,7 +28,7 @@ struct Reading {
   std::string metric;  ///< name of a MetricSpec of the probe (or one that the check declares)
   Labels where;
   Summary summary;
-  int peer = -1;     ///< the other rank of a link; -1: none
+  int peer = -1;          ///< the other rank of a link; -1: none
   std::string unit = {};  ///< only where a program names its own (probe `command`); empty: the metric's
   friend bool operator==(const Reading&, const Reading&) = default;
 };

@@ -52,7 +52,7 @@ struct MetricRow {
   int worst_rank = -1;  ///< the rank with the value furthest in the bad direction; -1: no direction
   int judged = 0;       ///< readings that a bound was applied to
   int passed = 0;
-  std::string bound;    ///< text of the bounds; empty when reported only, and in rows of a node
+  std::string bound;  ///< text of the bounds; empty when reported only, and in rows of a node
   friend bool operator==(const MetricRow&, const MetricRow&) = default;
 };
 
@@ -84,7 +84,7 @@ struct Repetition {
 };
 
 struct CaseResult {
-  std::string id;       ///< stable, short: `hello%3f2a9c1d`
+  std::string id;  ///< stable, short: `hello%3f2a9c1d`
   std::string check;
   std::string probe;
   std::string summary;  ///< of the check
@@ -102,21 +102,22 @@ struct CaseResult {
   std::string reason;  ///< of the verdict: the first finding's, or the evidence for a pass
   std::vector<Culprit> culprits;
   std::string remedy;
-  std::vector<Finding> findings;      ///< all of them, causes before consequences
+  std::vector<Finding> findings;  ///< all of them, causes before consequences
   std::vector<std::string> evidence;
-  std::vector<std::string> notes;     ///< `timing not judged: 16 ranks share 2 cores`
-  Argv rerun;                         ///< the command that runs just this case again
+  std::vector<std::string> notes;  ///< `timing not judged: 16 ranks share 2 cores`
+  Argv rerun;                      ///< the command that runs just this case again
 
   std::vector<MetricRow> metrics;
   std::vector<NodeRow> node_rows;
-  std::vector<Item> items;            ///< everything that is not a pass
+  std::vector<Item> items;  ///< everything that is not a pass
   std::vector<RankOutput> outputs;
   std::vector<Repetition> repetitions;
-  double seconds = 0;                 ///< of the representative repetition (the worst, then the first)
+  double seconds = 0;  ///< of the representative repetition (the worst, then the first)
   friend bool operator==(const CaseResult&, const CaseResult&) = default;
 };
 
-/// Where and with what a node took part. Facts are keyed (`kernel`, `cpu`, `cores`, `memory`, `mpi`, `env.OMP_NUM_THREADS`).
+/// Where and with what a node took part. Facts are keyed (`kernel`, `cpu`, `cores`, `memory`, `mpi`,
+/// `env.OMP_NUM_THREADS`).
 struct NodeProvenance {
   std::string node;
   std::vector<Fact> facts;
@@ -129,7 +130,7 @@ struct LaunchRecord {
   std::vector<std::string> nodes;
   int ranks = 0;
   double seconds = 0;
-  std::string outcome;   ///< `finished`, or a sentence about how it ended
+  std::string outcome;  ///< `finished`, or a sentence about how it ended
   std::vector<std::string> cases;
   friend bool operator==(const LaunchRecord&, const LaunchRecord&) = default;
 };
@@ -138,18 +139,19 @@ struct RunReport {
   static constexpr int schema_version = 1;
   std::string run_id;
   std::string muster_version;
-  std::string started;       ///< RFC 3339, UTC
+  std::string started;  ///< RFC 3339, UTC
   double seconds = 0;
   Argv command_line;
-  std::string host;          ///< where the driver ran
+  std::string host;  ///< where the driver ran
   std::string user;
   std::string system;
   std::string system_place;  ///< file of the profile
   std::string folder;        ///< run folder; empty when the report is not from a folder
   Verdict verdict = Verdict::unmeasured;
   int exit_status = 2;
-  std::string interrupted;   ///< `SIGINT`, or empty
-  std::vector<std::string> notes;  ///< what concerns the run as a whole: disk full, nodes lost
+  std::string interrupted;             ///< `SIGINT`, or empty
+  std::vector<std::string> notes;      ///< what concerns the run as a whole: disk full, nodes lost
+  std::vector<std::string> unwritten;  ///< reports that could not be written, with the reason; in no report file
   std::vector<NodeProvenance> nodes;
   std::vector<LaunchRecord> launches;
   std::vector<CaseResult> cases;

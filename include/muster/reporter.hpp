@@ -21,13 +21,13 @@ struct ReporterOptions {
 
 /// What is going on, for a status line.
 struct RunProgress {
-  std::string running;        ///< id of the case in flight; empty: between cases
-  int done = 0;               ///< repetitions of cases finished
+  std::string running;  ///< id of the case in flight; empty: between cases
+  int done = 0;         ///< repetitions of cases finished
   int total = 0;
   int failed = 0;
-  double elapsed_s = 0;       ///< since the run began
+  double elapsed_s = 0;  ///< since the run began
   double case_elapsed_s = 0;
-  double case_deadline_s = 0; ///< 0: none
+  double case_deadline_s = 0;  ///< 0: none
 };
 
 /// One run is told to a reporter in this order:

@@ -99,10 +99,11 @@ class SignalsHeld {
   struct sigaction before_[std::size(signals)] = {};
 };
 
-int conclude(Outputs& outputs, const RunReport& report) {
-  const auto errors = outputs.commit();
-  for (const auto& error : errors) fmt::print(stderr, "muster: {}\n", printable_line(to_string(error), 2000));
-  if (!errors.empty() && report.interrupted.empty()) return 2;
+int conclude(const RunReport& report) {
+  for (const auto& lost : report.unwritten) fmt::print(stderr, "muster: {}\n", printable_line(lost, 2000));
+  const auto shown = flush_standard_output();
+  if (!shown) fmt::print(stderr, "muster: {}\n", to_string(shown.error()));
+  if (!shown && report.interrupted.empty()) return 2;
   return report.exit_status;
 }
 
@@ -139,7 +140,7 @@ int run_command(const RunOptions& options) {
   }
   if (auto linked = replace_symlink(fs::path(options.output) / "latest", fs::path(report.folder).filename()); !linked)
     fmt::print(stderr, "muster: {}\n", printable_line(to_string(linked.error()), 2000));
-  return conclude(*outputs, report);
+  return conclude(report);
 }
 
 }  // namespace muster

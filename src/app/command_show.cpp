@@ -55,8 +55,8 @@ int show_command(const ShowOptions& options) {
   if (!report) return usage_error(report.error());
   auto outputs = Outputs::open(options.reports, options.color, options.quiet, {});
   if (!outputs) return usage_error(outputs.error());
-  replay(*report, outputs->sinks());
-  const auto errors = outputs->commit();
+  auto errors = replay(*report, outputs->sinks());
+  if (auto shown = flush_standard_output(); !shown) errors.push_back(shown.error());
   for (const auto& error : errors) fmt::print(stderr, "muster: {}\n", printable_line(to_string(error), 2000));
   return errors.empty() ? 0 : 2;
 }

@@ -62,6 +62,11 @@ Result<void> Outputs::add(const std::string& wanted, const ReporterOptions& term
   if (name.empty() || name == "-") {
     one.reporter = spec->make(terminal);
   } else {
+    const auto path = fs::absolute(name).lexically_normal();
+    for (const auto& other : all_)
+      if (other.file && fs::absolute(other.file->path()).lexically_normal() == path && path != "/dev/null")
+        return fail(ErrorKind::usage, "--report",
+                    fmt::format("{} and {} go to the same file {}; give each its own", other.format, format, name));
     auto file = AtomicFile::open(name);
     if (!file) return fail(ErrorKind::usage, "--report", to_string(file.error()));
     one.file = std::move(*file);
@@ -101,23 +106,24 @@ Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const std:
 
 std::vector<ReporterSink> Outputs::sinks() {
   std::vector<ReporterSink> sinks;
-  for (auto& one : all_) sinks.push_back({one.reporter.get(), one.text ? one.text.get() : &std::cout});
+  for (auto& one : all_) {
+    ReporterSink sink{one.reporter.get(), &std::cout};
+    if (one.file) {
+      sink.out = one.text.get();
+      sink.keep = [&one]() -> Result<void> {
+        if (auto written = one.file->write(one.text->view()); !written) return written;
+        return one.file->commit();
+      };
+    }
+    sinks.push_back(std::move(sink));
+  }
   return sinks;
 }
 
-std::vector<Error> Outputs::commit() {
-  std::vector<Error> errors;
-  for (auto& one : all_) {
-    if (!one.file) {
-      std::cout.flush();
-      if (!std::cout) errors.push_back({ErrorKind::system, "standard output", "could not be written"});
-      continue;
-    }
-    auto written = one.file->write(one.text->view());
-    if (written) written = one.file->commit();
-    if (!written) errors.push_back(written.error());
-  }
-  return errors;
+Result<void> flush_standard_output() {
+  std::cout.flush();
+  if (!std::cout) return fail(ErrorKind::system, "standard output", "could not be written");
+  return {};
 }
 
 std::vector<std::string> Outputs::files() const {
@@ -127,7 +133,8 @@ std::vector<std::string> Outputs::files() const {
   return names;
 }
 
-void replay(const RunReport& report, const std::vector<ReporterSink>& sinks) {
+std::vector<Error> replay(const RunReport& report, const std::vector<ReporterSink>& sinks) {
+  std::vector<Error> errors;
   auto header = report;
   header.cases.clear();
   for (const auto& sink : sinks) {
@@ -137,7 +144,10 @@ void replay(const RunReport& report, const std::vector<ReporterSink>& sinks) {
       sink.reporter->case_finished(result, *sink.out);
     }
     sink.reporter->run_finished(report, *sink.out);
+    if (!sink.keep) continue;
+    if (auto kept = sink.keep(); !kept) errors.push_back(kept.error());
   }
+  return errors;
 }
 
 }  // namespace muster

@@ -21,9 +21,8 @@ class Outputs {
   [[nodiscard]] static Result<Outputs> open(const std::vector<std::string>& wanted, const std::string& color,
                                             bool quiet, const fs::path& folder);
 
+  /// They refer to this object, which must stay where it is.
   [[nodiscard]] std::vector<ReporterSink> sinks();
-  /// Writes what the reporters produced. All are tried; the errors of those that failed.
-  [[nodiscard]] std::vector<Error> commit();
   /// `json: results.json` for every file, for people.
   [[nodiscard]] std::vector<std::string> files() const;
 
@@ -41,7 +40,11 @@ class Outputs {
 /// Colour and width for standard output: `auto` looks at the terminal, NO_COLOR and TERM=dumb.
 [[nodiscard]] Result<ReporterOptions> terminal_options(const std::string& color, bool quiet);
 
-/// Tells a finished report to reporters from beginning to end.
-void replay(const RunReport& report, const std::vector<ReporterSink>& sinks);
+/// Fails when standard output (a full disk, a closed pipe) did not take all that was printed.
+[[nodiscard]] Result<void> flush_standard_output();
+
+/// Tells a finished report to reporters from beginning to end. All are tried; the errors of files that could not be
+/// written.
+[[nodiscard]] std::vector<Error> replay(const RunReport& report, const std::vector<ReporterSink>& sinks);
 
 }  // namespace muster

@@ -43,8 +43,14 @@ fs::path followed(fs::path path) {
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path, std::size_t most) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK a pipe that nobody writes to would keep us here for ever.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return cant("can't be read", path, errno);
+  struct stat status {};
+  if (::fstat(descriptor, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+    ::close(descriptor);
+    return fail(ErrorKind::system, path.string(), "can't be read: it is a pipe or a device; give a regular file");
+  }
   std::string text;
   char buffer[1 << 16];
   int error = 0;

@@ -12,7 +12,8 @@ namespace muster {
 /// Pass needs all of: every rank of `world` observed, no finding, and evidence (a bound applied and kept, or a
 /// sentence of the probe's judge). Findings come causes first: of the frame (hang, node lost), of ranks
 /// (prepare failed, run failed, silent), of the probe's judge, of bounds. `probe` must be the case's probe.
-[[nodiscard]] CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world);
+[[nodiscard]] CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record,
+                                  const World& world);
 
 /// One result from the repetitions of a case, in order. Repetitions that disagree are `fail` with
 /// `intermittent 3/10`; details are those of the worst repetition (the first of them).

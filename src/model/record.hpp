@@ -12,11 +12,11 @@ namespace muster {
 
 /// The ranks and nodes of a launch, as they introduced themselves.
 struct World {
-  std::string library;                 ///< `Open MPI v4.1.4, ...`
-  std::vector<RankPlace> ranks;        ///< index = rank
-  std::vector<int> pids;               ///< index = rank
-  std::vector<NodeProvenance> nodes;   ///< index = node_index
-  std::string timing_doubt;            ///< why timing is not judged: `4 ranks share 2 cores on nid001`; empty: it is
+  std::string library;                ///< `Open MPI v4.1.4, ...`
+  std::vector<RankPlace> ranks;       ///< index = rank
+  std::vector<int> pids;              ///< index = rank
+  std::vector<NodeProvenance> nodes;  ///< index = node_index
+  std::string timing_doubt;           ///< why timing is not judged: `4 ranks share 2 cores on nid001`; empty: it is
   friend bool operator==(const World&, const World&) = default;
 };
 
@@ -24,7 +24,7 @@ struct World {
 struct CaseRecord {
   int case_index = 0;
   int repetition = 1;
-  int launch = -1;  ///< index of the launch record; -1: never launched
+  int launch = -1;                        ///< index of the launch record; -1: never launched
   bool finished = false;                  ///< all ranks' observations arrived
   std::vector<Observation> observations;  ///< those that arrived, any order
   std::vector<Finding> findings;          ///< of the frame: hang, node lost, launch failed

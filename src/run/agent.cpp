@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "model/json.hpp"
 #include "run/agent_world.hpp"
+#include "run/autopsy.hpp"
 #include "run/wire_client.hpp"
 
 namespace muster {
@@ -21,6 +22,8 @@ namespace {
 
 /// A part of a case is sent when it has grown to this size, so that the driver need not hold back one huge frame.
 constexpr std::size_t part_bytes = 4u << 20;
+/// No launch lasts that long; younger files may be about to be looked at by a driver.
+constexpr double old_launch_s = 86400;
 
 std::string environment_text(const char* name) {
   const char* text = std::getenv(name);
@@ -241,6 +244,7 @@ Result<void> Agent::run() {
   auto introduced = introduce(comm_, recorder_);
   if (!introduced) return tl::unexpected(introduced.error());
   place_ = introduced->place;
+  if (place_.local_rank == 0) forget_old_launches(old_launch_s);
   auto job = take_job(introduced->world);
   if (!job) return tl::unexpected(job.error());
   reach("connected");

@@ -47,6 +47,10 @@ struct NodeAutopsy {
 /// Returns the pids that survived KILL for 2 s (uninterruptible); their recorder files stay.
 [[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s);
 
+/// Removes the recorder files, and the shared memory, of ranks on this node that have ended and whose file is older than
+/// `age_s` seconds: what a launch leaves whose driver was killed before it could clean up.
+void forget_old_launches(double age_s);
+
 /// What the driver knows when a launch goes wrong.
 struct Wreck {
   enum class Cause { deadline, launch_ended } cause = Cause::deadline;

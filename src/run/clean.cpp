@@ -10,7 +10,9 @@
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "run/autopsy.hpp"
+#include "run/messages.hpp"
 #include "run/process_status.hpp"
+#include "system/child.hpp"
 
 namespace muster {
 
@@ -54,22 +56,53 @@ std::vector<int> group_members(const Records& records) {
   return members;
 }
 
-void signal_all(const Records& records, int signal) {
-  for (const FlightRecord& record : records)
+bool has_variable(std::string_view environment, const std::string& variable) {
+  const std::string whole = variable + '\0';
+  return environment.substr(0, whole.size()) == whole || environment.find('\0' + whole) != std::string_view::npos;
+}
+
+// Programs that ranks of this launch ran, and what those started, also in sessions of their own.
+std::vector<int> programs_of(const std::string& tag) {
+  std::vector<int> programs;
+  each_process([&](int pid, const ProcessStatus&) {
+    const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ", 4u << 20);
+    if (environment && has_variable(*environment, std::string(env_tag) + "=" + tag) &&
+        has_variable(*environment, std::string(program_mark)))
+      programs.push_back(pid);
+  });
+  return programs;
+}
+
+/// What a launch left on this node.
+struct Remains {
+  std::string tag;
+  Records records;
+};
+
+// Ranks aside.
+std::vector<int> others_of(const Remains& remains) {
+  std::vector<int> others = group_members(remains.records);
+  for (const int pid : programs_of(remains.tag))
+    if (std::find(others.begin(), others.end(), pid) == others.end()) others.push_back(pid);
+  return others;
+}
+
+void signal_all(const Remains& remains, int signal) {
+  for (const FlightRecord& record : remains.records)
     if (is_alive(record)) ::kill(record.pid, signal);
-  for (const int pid : group_members(records)) ::kill(pid, signal);
+  for (const int pid : others_of(remains)) ::kill(pid, signal);
 }
 
-bool all_ended(const Records& records) {
-  return std::none_of(records.begin(), records.end(), is_alive) && group_members(records).empty();
+bool all_ended(const Remains& remains) {
+  return std::none_of(remains.records.begin(), remains.records.end(), is_alive) && others_of(remains).empty();
 }
 
-bool wait_until_ended(const Records& records, double seconds) {
+bool wait_until_ended(const Remains& remains, double seconds) {
   const double until = monotonic_seconds() + seconds;
   Loop loop;
   const auto look = loop.every(0.01, [] {});
   bool ended = false;
-  loop.run_until([&] { return (ended = all_ended(records)) || monotonic_seconds() > until; });
+  loop.run_until([&] { return (ended = all_ended(remains)) || monotonic_seconds() > until; });
   return ended;
 }
 
@@ -97,19 +130,36 @@ void remove_shared_memory(const Records& records) {
   }
 }
 
+bool is_older(const FlightRecord& record, double age_s) {
+  struct stat status {};
+  if (::lstat(record.file.c_str(), &status) != 0) return false;
+  const double made = static_cast<double>(status.st_mtim.tv_sec) + static_cast<double>(status.st_mtim.tv_nsec) * 1e-9;
+  return static_cast<double>(realtime_nanoseconds()) * 1e-9 - made > age_s;
+}
+
 }  // namespace
 
+void forget_old_launches(double age_s) {
+  Records old = read_recorders(recorder_folder(), "");
+  old.erase(std::remove_if(old.begin(), old.end(),
+                           [&](const FlightRecord& record) { return is_alive(record) || !is_older(record, age_s); }),
+            old.end());
+  for (const FlightRecord& record : old) ::unlink(record.file.c_str());
+  remove_shared_memory(old);
+}
+
 std::vector<int> clean_this_node(const std::string& tag, double grace_s) {
-  const Records records = read_recorders(recorder_folder(), tag);
-  if (!all_ended(records)) {
-    signal_all(records, SIGTERM);
-    signal_all(records, SIGCONT);  // a stopped one sees TERM only now
-    if (!wait_until_ended(records, grace_s)) {
-      signal_all(records, SIGKILL);
-      wait_until_ended(records, unkillable_s);
+  const Remains remains{tag, read_recorders(recorder_folder(), tag)};
+  const Records& records = remains.records;
+  if (!all_ended(remains)) {
+    signal_all(remains, SIGTERM);
+    signal_all(remains, SIGCONT);  // a stopped one sees TERM only now
+    if (!wait_until_ended(remains, grace_s)) {
+      signal_all(remains, SIGKILL);
+      wait_until_ended(remains, unkillable_s);
     }
   }
-  std::vector<int> survivors = group_members(records);
+  std::vector<int> survivors = others_of(remains);
   for (const FlightRecord& record : records)
     if (is_alive(record))
       survivors.push_back(record.pid);

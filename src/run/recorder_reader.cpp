@@ -103,14 +103,15 @@ bool is_number(std::string_view text) {
 
 std::vector<FlightRecord> read_recorders(const fs::path& folder, const std::string& tag) {
   std::vector<FlightRecord> records;
-  const std::string prefix = "muster-" + tag + "-";
+  const std::string prefix = tag.empty() ? "muster-" : "muster-" + tag + "-";
   std::error_code problem;
   for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem)) {
     const std::string name = entry->path().filename().string();
-    if (name.compare(0, prefix.size(), prefix) != 0 || !is_number(std::string_view(name).substr(prefix.size())))
-      continue;
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    const std::string pid = name.substr(tag.empty() ? name.rfind('-') + 1 : prefix.size());
+    if (!is_number(pid)) continue;
     auto record = read_recorder(entry->path());
-    if (record && std::to_string(record->pid) == name.substr(prefix.size())) records.push_back(std::move(*record));
+    if (record && std::to_string(record->pid) == pid) records.push_back(std::move(*record));
   }
   std::sort(records.begin(), records.end(), [](const FlightRecord& a, const FlightRecord& b) {
     return std::tie(a.rank, a.pid) < std::tie(b.rank, b.pid);

@@ -237,7 +237,21 @@ void Results::end() {
   if (report_.interrupted == "SIGINT") report_.exit_status = 130;
   if (report_.interrupted == "SIGTERM") report_.exit_status = 143;
   if (report_.interrupted == "SIGHUP") report_.exit_status = 129;
-  for (const auto& sink : sinks_) sink.reporter->run_finished(report_, *sink.out), sink.out->flush();
+  finish_sinks();
+}
+
+/// Files first: whoever reads the screen shall not be told of a report that is not there.
+void Results::finish_sinks() {
+  for (const auto& sink : sinks_) {
+    if (!sink.keep) continue;
+    sink.reporter->run_finished(report_, *sink.out);
+    const auto kept = sink.keep();
+    if (kept) continue;
+    report_.unwritten.push_back(to_string(kept.error()));
+    if (report_.interrupted.empty()) report_.exit_status = 2;
+  }
+  for (const auto& sink : sinks_)
+    if (!sink.keep) sink.reporter->run_finished(report_, *sink.out), sink.out->flush();
 }
 
 }  // namespace muster

@@ -52,6 +52,7 @@ class Results {
   void publish(CaseResult result);
   void settle_extra(CaseResult head, const Finding& finding);
   void order_cases();
+  void finish_sinks();
   [[nodiscard]] const World& world_of(int launch) const;
 
   const Plan& plan_;

@@ -41,6 +41,9 @@ struct SessionOptions {
 struct ReporterSink {
   Reporter* reporter = nullptr;
   std::ostream* out = nullptr;
+  /// Puts into its file what the reporter wrote; called once, after run_finished. Sinks with a file are finished before
+  /// those without, which can then tell what could not be written. Empty: nothing to keep.
+  std::function<Result<void>()> keep = {};
 };
 
 /// Runs the plan and fills `report` (its header is already set: id, start, command line, system).

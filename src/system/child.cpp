@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <set>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -14,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/text.hpp"
 
 extern char** environ;
 
@@ -59,6 +62,7 @@ std::vector<std::string> environment_for(const ChildOptions& options) {
     const bool unwanted = std::find(options.without.begin(), options.without.end(), name) != options.without.end();
     if (!replaced && !unwanted) variables.emplace_back(*entry);
   }
+  variables.emplace_back(program_mark);
   for (const auto& [name, value] : options.env) variables.push_back(name + "=" + value);
   return variables;
 }
@@ -102,6 +106,55 @@ struct Start {
   (void)!::write(start.error, &error, sizeof error);
   ::_exit(127);
 }
+
+/// Children of our first thread, which is the one that gets orphans. Empty where the kernel does not tell
+/// (CONFIG_PROC_CHILDREN).
+std::set<pid_t> children_of_ours() {
+  std::set<pid_t> found;
+  const auto text = read_file("/proc/self/task/" + std::to_string(::getpid()) + "/children", 1u << 20);
+  if (!text) return found;
+  for (const std::string& word : split(trim(*text), ' '))
+    if (const pid_t pid = std::atoi(word.c_str()); pid > 1) found.insert(pid);
+  return found;
+}
+
+/// While it lives, processes that lose their parent become our children instead of init's: a program's helper in a
+/// session of its own would otherwise outlive the case. At the end those that came are killed.
+class Orphanage {
+ public:
+  Orphanage() : before_(children_of_ours()) { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~Orphanage() {
+    // Killing one hands its children on to us.
+    for (int rounds = 0; rounds < 100 && end_those_here(); ++rounds) {
+    }
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+  Orphanage(const Orphanage&) = delete;
+  Orphanage& operator=(const Orphanage&) = delete;
+
+ private:
+  [[nodiscard]] bool end_those_here() const {
+    bool found = false;
+    for (const pid_t pid : children_of_ours()) {
+      // The MPI library may have children, too.
+      if (before_.count(pid) != 0) continue;
+      found = true;
+      ::kill(pid, SIGKILL);
+      wait_for(pid);
+    }
+    return found;
+  }
+
+  /// At most 2 s: one that sits in the kernel may not end at all.
+  static void wait_for(pid_t pid) {
+    for (int i = 0; i < 400; ++i) {
+      if (::waitpid(pid, nullptr, WNOHANG) != 0) return;
+      ::poll(nullptr, 0, 5);
+    }
+  }
+
+  std::set<pid_t> before_;
+};
 
 class Child {
  public:
@@ -194,6 +247,7 @@ Result<ChildEnd> run_child(const ChildOptions& options) {
   start.output = output.write.number;
   start.error = error.write.number;
   start.parent = ::getpid();
+  const Orphanage orphanage;
   const pid_t pid = ::fork();
   if (pid < 0) return tl::unexpected(not_started(start.program, errno));
   if (pid == 0) become(start);

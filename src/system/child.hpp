@@ -11,6 +11,10 @@
 
 namespace muster {
 
+/// In the environment of every program that a rank runs and of what that starts, so that it can be told from the ranks
+/// and their launcher.
+inline constexpr std::string_view program_mark = "MUSTER_PROGRAM=1";
+
 struct ChildOptions {
   Argv argv;                         ///< argv[0] with a slash, or looked up on PATH; no shell is involved
   Environment env;                   ///< added to ours
@@ -29,7 +33,8 @@ struct ChildEnd {
   double seconds = 0;
 };
 
-/// Runs it to its end and waits. What is left of its group afterwards is killed. Fails with kind `launch` when it
+/// Runs it to its end and waits. What is left of its group afterwards is killed, and so is what it started in groups or
+/// sessions of their own. Fails with kind `launch` when it
 /// can't be started, naming the program and the cause.
 [[nodiscard]] Result<ChildEnd> run_child(const ChildOptions& options);
 

@@ -90,9 +90,9 @@ TEST(CpuMaskTest, ParsesHexadecimalMasks) {
 
 TEST(CpuMaskTest, RefusesOtherMasks) {
   for (const std::string& text : {std::string(""), std::string("0x"), std::string("g"), std::string("0xfg"),
-                                 std::string("-1"), std::string("ff,"), std::string(",ff"), std::string("ff,ff"),
-                                 std::string("ff,000000ff,f"), std::string("100000000,00000000"), std::string("0x0x1"),
-                                 std::string("1 2"), "1" + std::string(16384, '0'), std::string(20000, '0')}) {
+                                  std::string("-1"), std::string("ff,"), std::string(",ff"), std::string("ff,ff"),
+                                  std::string("ff,000000ff,f"), std::string("100000000,00000000"), std::string("0x0x1"),
+                                  std::string("1 2"), "1" + std::string(16384, '0'), std::string(20000, '0')}) {
     const auto parsed = CpuMask::parse_hex(text);
     ASSERT_FALSE(parsed) << text << " gave " << parsed->list();
     EXPECT_EQ(parsed.error().kind, ErrorKind::usage);

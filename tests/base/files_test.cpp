@@ -29,9 +29,11 @@ TEST(FilesTest, ReadsWholeFiles) {
 TEST(FilesTest, ReadingNamesPathAndCause) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_file(folder / "a", "12345"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   const std::pair<Result<std::string>, const char*> cases[]{
       {read_file(folder / "none"), "can't be read: No such file or directory"},
       {read_file(folder.path()), "can't be read: Is a directory"},
+      {read_file(folder / "pipe"), "can't be read: it is a pipe or a device; give a regular file"},
       {read_file(folder / "a", 4), "can't be read: File too large"},
       {read_file(folder / "a/b"), "can't be read: Not a directory"},
   };

@@ -1,7 +1,7 @@
 #include "base/hostlist.hpp"
 
-#include <chrono>
 #include <algorithm>
+#include <chrono>
 #include <gtest/gtest.h>
 #ifdef MUSTER_HAVE_RAPIDCHECK
 #include <rapidcheck.h>

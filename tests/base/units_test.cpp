@@ -96,9 +96,9 @@ TEST(UnitsTest, ParseDurationRefuses) {
   const auto huge = std::string(308, '9') + "d";
   const auto more = std::string(400, '9');
   for (const std::string& text : {std::string(""), std::string(" "), std::string("x"), std::string("s"),
-                                 std::string("-5s"), std::string("5 years"), std::string("1e3s"), std::string("1m30"),
-                                 std::string("30 5"), std::string("30s1m"), std::string("1m1m"), std::string("inf"),
-                                 std::string("nan"), std::string("5sx"), std::string("1,5s"), huge, more}) {
+                                  std::string("-5s"), std::string("5 years"), std::string("1e3s"), std::string("1m30"),
+                                  std::string("30 5"), std::string("30s1m"), std::string("1m1m"), std::string("inf"),
+                                  std::string("nan"), std::string("5sx"), std::string("1,5s"), huge, more}) {
     const auto parsed = parse_duration(text);
     ASSERT_FALSE(parsed) << text << " gave " << parsed->value;
     EXPECT_EQ(parsed.error().kind, ErrorKind::usage);

@@ -72,6 +72,12 @@ class Commands(unittest.TestCase):
         self.assertIn("only one report", done.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.folder.name, "muster-runs", "launches")))
 
+    def test_two_reports_do_not_go_to_one_file(self):
+        done = self.muster("run", "--launcher", "local", "-n", "hello", "--report", "json=a", "--report", "junit=./a")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("json and junit go to the same file ./a; give each its own", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder.name, "a")))
+
     def test_the_console_can_go_to_a_file(self):
         done = self.muster("run", "--launcher", "local", "-n", "cpu_affinity", "--report", "console=out.txt")
         self.assertEqual(done.stdout, "")

@@ -117,6 +117,19 @@ class FullDisk(WholeReports):
                     self.assertEqual(verdicts(self.shown(run)), verdicts(json.loads(elsewhere.read_text())), run.story())
                 print(f"  {leave} bytes free: status {run.status} {run.stderr.strip()[:150]}")
 
+    def test_the_screen_knows_of_a_report_that_was_lost(self):
+        self.mount("8m")
+        run = self.new_run(check("b", ranks=1, how="slow", seconds="1.5s", marker="MARKER", timeout="10s"), *LOCAL)
+        run.argv += ["--report", f"json={self.disk / 'full.json'}"]
+        run.until_marker()
+        self.fill()
+        run.wait(15)
+        self.assert_status(run, 2)
+        self.assertIn("(exit status 2)", run.stdout, run.story())
+        self.assertIn("full.json: can't be written: No space left on device", " ".join(run.stdout.split()), run.story())
+        self.assertFalse((self.disk / "full.json").exists())
+        self.assertTrue(run.report_path().exists(), "the other report is there")
+
     def test_that_fills_up_in_the_middle_loses_no_verdict(self):
         self.mount("8m")
         checks = (check("a", ranks=1) + check("b", ranks=1, how="slow", seconds="1.5s", marker="MARKER", timeout="10s") +

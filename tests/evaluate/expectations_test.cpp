@@ -34,13 +34,15 @@ TEST(Expectations, AReferenceThatIsKeptIsEvidence) {
 
 TEST(Expectations, WhereMayNameCountsOfTheCase) {
   Scene scene;
-  scene.report("busbw", {150, 149, 151, 150}, big).expect_reference("busbw", 150).where = {{"ranks", "4"}, {"size", "16MiB"}};
+  scene.report("busbw", {150, 149, 151, 150}, big).expect_reference("busbw", 150).where = {{"ranks", "4"},
+                                                                                           {"size", "16MiB"}};
   EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
 }
 
 TEST(Expectations, AboutAnotherNumberOfRanksNothingIsJudged) {
   Scene scene;
-  scene.report("busbw", {150, 149, 151, 1}, big).expect_reference("busbw", 150).where = {{"ranks", "8"}, {"size", "16MiB"}};
+  scene.report("busbw", {150, 149, 151, 1}, big).expect_reference("busbw", 150).where = {{"ranks", "8"},
+                                                                                         {"size", "16MiB"}};
   const auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured) << result.reason;
   EXPECT_TRUE(has(result.reason, "is about 4 ranks on 2 nodes")) << result.reason;

@@ -78,6 +78,14 @@ TEST(Command, IsEndedAtItsDeadlineWithItsChildren) {
   EXPECT_NE(::kill(-recorder.groups[0], 0), 0);
 }
 
+TEST(Command, WhatItStartedInASessionOfItsOwnEndsWithIt) {
+  const auto seen = run_script("setsid sleep 60 >/dev/null 2>&1 & sleep 0.1; echo $!", "10s");
+  ASSERT_TRUE(seen[0]);
+  const int left = std::atoi(seen[0]->output.c_str());
+  ASSERT_GT(left, 1);
+  EXPECT_NE(::kill(left, 0), 0);
+}
+
 TEST(Command, OnlyTheTailOfALongOutputIsKept) {
   const auto seen = run_script("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; printf 'end\\033[31m'");
   EXPECT_LE(seen[0]->output.size(), (64u << 10) + 16);

@@ -1,6 +1,5 @@
 // Cases that fail for one cause are told once: a missing launcher must not fill the screen.
 #include <gtest/gtest.h>
-
 #include <sstream>
 
 #include "muster/reporter.hpp"
@@ -34,7 +33,8 @@ std::size_t count(const std::string& text, const std::string& what) {
 TEST(ConsoleAlike, OneBlockForOneCause) {
   RunReport report;
   report.exit_status = 2;
-  for (int i = 0; i < 100; ++i) report.cases.push_back(broken("check" + std::to_string(i), "there is no mpirun on PATH"));
+  for (int i = 0; i < 100; ++i)
+    report.cases.push_back(broken("check" + std::to_string(i), "there is no mpirun on PATH"));
   const auto text = shown(report);
   EXPECT_EQ(count(text, "there is no mpirun on PATH"), 1u) << text;
   EXPECT_EQ(count(text, "likewise"), 1u);

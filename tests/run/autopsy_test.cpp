@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.hpp"
+#include "base/files.hpp"
 #include "base/loop.hpp"
 #include "run/process_status.hpp"
 #include "run/rank_process.hpp"
@@ -177,6 +178,50 @@ TEST_F(AutopsyTest, CleanEndsTheProgramsThatAKilledRankStarted) {
   EXPECT_TRUE(clean_this_node("t", 0.1).empty());
   EXPECT_TRUE(is_gone(program));
   EXPECT_TRUE(is_empty());
+}
+
+TEST_F(AutopsyTest, OldLaunchesOfEndedRanksAreForgotten) {
+  RankProcess ended(folder_.path, "a", [](FlightRecorder&) { RankProcess::hang(); });
+  RankProcess lives(folder_.path, "b-c", [](FlightRecorder&) { RankProcess::hang(); });
+  kill(ended.pid, SIGKILL);
+  ended.wait();
+  forget_old_launches(3600);
+  EXPECT_EQ(read_recorders(folder_.path, "").size(), 2u) << "young";
+  const timespec long_ago[2]{};
+  for (const FlightRecord& record : read_recorders(folder_.path, ""))
+    ASSERT_EQ(utimensat(AT_FDCWD, record.file.c_str(), long_ago, 0), 0);
+  forget_old_launches(3600);
+  const auto left = read_recorders(folder_.path, "");
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].pid, lives.pid);
+}
+
+TEST_F(AutopsyTest, CleanEndsWhatAProgramStartedInASessionOfItsOwn) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  RankProcess rank(folder_.path, "t", [&](FlightRecorder&) {
+    if (fork() == 0) {
+      setsid();
+      setenv("MUSTER_TAG", "t", 1);
+      const int child = getpid();
+      (void)!write(ready[1], &child, sizeof child);
+      execlp("env", "env", "MUSTER_PROGRAM=1", "sleep", "60", nullptr);
+      _exit(1);
+    }
+    RankProcess::hang();
+  });
+  int program = 0;
+  ASSERT_EQ(read(ready[0], &program, sizeof program), static_cast<ssize_t>(sizeof program));
+  close(ready[0]);
+  close(ready[1]);
+  ASSERT_TRUE(becomes_true([&] {
+    const auto name = read_file("/proc/" + std::to_string(program) + "/comm");
+    return name && *name == "sleep\n";
+  }));
+  kill(rank.pid, SIGKILL);
+  rank.wait();
+  EXPECT_TRUE(clean_this_node("t", 5).empty());
+  EXPECT_TRUE(is_gone(program));
 }
 
 TEST_F(AutopsyTest, CleanRemovesSharedMemoryThatNobodyUsesAnyMore) {

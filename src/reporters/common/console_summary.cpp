@@ -156,7 +156,8 @@ std::string summary_text(const RunReport& report, const Page& page) {
   if (!report.notes.empty()) text += "\n";
   for (std::size_t i = 0; i < report.notes.size(); ++i) text += entry(i == 0 ? "notes" : "", report.notes[i], page);
   text += "\n" + outcome_line(report, page);
-  if (!report.folder.empty())
+  for (const auto& lost : report.unwritten) text += entry("lost", "report " + lost, page);
+  if (!report.folder.empty() && report.unwritten.empty())
     text += fmt::format("report in {}\n", printable_line(report.folder + "/report.json", uncut));
   return text;
 }
