@@ -27,22 +27,6 @@ constexpr std::array secrets = {"SECRET", "TOKEN", "KEY", "PASSWORD", "PASSWD", 
 // Set by Open MPI's launcher for its own ranks; they differ with every launch, and one of them is a key.
 constexpr std::array internals = {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir"};
 
-bool is_wanted(std::string_view name) {
-  const auto starts = [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; };
-  const auto ends = [&](std::string_view suffix) {
-    return name.size() >= suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
-  };
-  if (std::any_of(internals.begin(), internals.end(), starts)) return false;
-  return std::any_of(prefixes.begin(), prefixes.end(), starts) || std::any_of(suffixes.begin(), suffixes.end(), ends);
-}
-
-bool looks_secret(std::string_view name) {
-  std::string upper(name);
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter; });
-  return std::any_of(secrets.begin(), secrets.end(), [&](const char* word) { return upper.find(word) != upper.npos; });
-}
-
 /// The value of `NAME="value"` in a file of such lines.
 std::string assigned(const fs::path& file, std::string_view name) {
   const auto text = read_file(file, 1u << 20);
@@ -100,6 +84,22 @@ std::string host_name() {
   return printable_line(name);
 }
 
+bool is_wanted_variable(std::string_view name) {
+  const auto starts = [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; };
+  const auto ends = [&](std::string_view suffix) {
+    return name.size() >= suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
+  };
+  if (std::any_of(internals.begin(), internals.end(), starts)) return false;
+  return std::any_of(prefixes.begin(), prefixes.end(), starts) || std::any_of(suffixes.begin(), suffixes.end(), ends);
+}
+
+bool looks_secret(std::string_view name) {
+  std::string upper(name);
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 32) : letter; });
+  return std::any_of(secrets.begin(), secrets.end(), [&](const char* word) { return upper.find(word) != upper.npos; });
+}
+
 std::vector<Fact> environment_facts(const char* const* environment) {
   std::vector<Fact> facts;
   for (; environment != nullptr && *environment != nullptr; ++environment) {
@@ -107,7 +107,7 @@ std::vector<Fact> environment_facts(const char* const* environment) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos || equals == 0) continue;
     const std::string_view name = entry.substr(0, equals);
-    if (!is_wanted(name) || looks_secret(name)) continue;
+    if (!is_wanted_variable(name) || looks_secret(name)) continue;
     facts.push_back({"env." + printable_line(name), printable_line(entry.substr(equals + 1))});
   }
   std::sort(facts.begin(), facts.end(), [](const Fact& a, const Fact& b) { return a.key < b.key; });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu_mask.hpp"
@@ -39,5 +40,9 @@ struct Topology {
 [[nodiscard]] NodeProvenance node_provenance();
 /// The variables of `environment` (`NAME=value`) that matter, as facts `env.NAME`, sorted.
 [[nodiscard]] std::vector<Fact> environment_facts(const char* const* environment);
+/// Whether a variable of that name matters, by the list above.
+[[nodiscard]] bool is_wanted_variable(std::string_view name);
+/// Whether its value may be a password or a key, so that it must never be shown.
+[[nodiscard]] bool looks_secret(std::string_view name);
 
 }  // namespace muster

@@ -1,0 +1,159 @@
+// What ranks were given: variables, names, addresses, limits. docs/methods/environment.md
+#include <algorithm>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "muster/probe.hpp"
+#include "probes/environment/network.hpp"
+#include "probes/environment/node.hpp"
+#include "probes/environment/seen.hpp"
+#include "probes/environment/variables.hpp"
+#include "stats/stats.hpp"
+
+namespace muster {
+
+namespace {
+
+using namespace environment;
+
+constexpr ParamSpec params[] = {
+    {"torch",
+     ParamType::text,
+     "if set",
+     "torch.distributed's variables: right where there are any, required, or not looked at.",
+     "if set|required|ignored",
+     {},
+     {}},
+    {"resolve_timeout", ParamType::duration, "5s", "How long the resolver may take for MASTER_ADDR.", {}, 0.1, 600},
+    {"may_differ",
+     ParamType::text_list,
+     "",
+     "Variables, and limits by their metric's name, that may differ between ranks.",
+     {},
+     {},
+     {}},
+    {"traps",
+     ParamType::text,
+     "judged",
+     "Settings that are known to hang or break jobs.",
+     "judged|noted|ignored",
+     {},
+     {}},
+    {"min_open_files", ParamType::integer, "1024", "Smallest number of open files that is enough.", {}, 0, {}},
+    {"memlock",
+     ParamType::text,
+     "any",
+     "What the limit of locked memory must be, everywhere.",
+     "any|unlimited",
+     {},
+     {}},
+    {"rdma_memlock",
+     ParamType::bytes,
+     "1GiB",
+     "Smallest limit of locked memory that is enough on a node with RDMA devices; 0: any.",
+     {},
+     {},
+     {}},
+    {"core", ParamType::text, "any", "Whether a crash may leave core files.", "any|disabled|enabled", {}, {}},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"open_files", "1", Better::higher, "Files that the rank may have open; no reading where unlimited.", false},
+    {"memlock", "B", Better::higher, "Memory that the rank may lock; no reading where unlimited.", false},
+    {"core", "B", Better::neither, "Largest core file; no reading where unlimited.", false},
+};
+
+void read_limits_into(Observation& seen) {
+  const auto found = read_limits();
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    seen.facts.push_back({fmt::format("limit.{}", limits[i].metric), to_text(found[i])});
+    if (!found[i]) continue;  // there is no number for "unlimited"
+    const double number = static_cast<double>(*found[i]);
+    seen.readings.push_back({std::string(limits[i].metric), {}, summarize(std::span(&number, 1))});
+  }
+  seen.facts.push_back({"locks_freely", may_lock_freely() ? "yes" : "no"});
+}
+
+/// What is the same for all ranks of a node is told by one of them.
+void read_node_into(Observation& seen) {
+  seen.facts.push_back({"interfaces", to_text(interfaces_up())});
+  if (const auto devices = rdma_devices(); !devices.empty()) seen.facts.push_back({"rdma", join(devices, ",")});
+}
+
+void read_master_into(RunContext& context, const Variables& own, Observation& seen) {
+  if (context.params.text("torch") == "ignored") return;
+  if (const auto name = own.find("MASTER_ADDR"); name != own.end()) {
+    context.recorder.step("resolve MASTER_ADDR");
+    const Resolved resolved = resolve(name->second, context.params.duration("resolve_timeout").value);
+    if (resolved.error.empty())
+      seen.facts.push_back({"master.addresses", join(resolved.addresses, ",")});
+    else
+      seen.facts.push_back({"master.error", printable_line(resolved.error)});
+  }
+  const auto port = own.find("MASTER_PORT");
+  if (context.place.rank != 0 || port == own.end()) return;
+  context.recorder.step("try MASTER_PORT");
+  if (const auto number = parse_port(port->second)) seen.facts.push_back({"master.port", port_state(*number)});
+}
+
+Result<Observation> run(RunContext& context) {
+  context.recorder.step("environment");
+  Observation seen;
+  seen.facts.push_back({"machine", machine_identity()});
+  const Variables all = parse_environment(environ);
+  const Variables own = own_variables(all);
+  add_variables(own, seen.facts);
+  read_limits_into(seen);
+  if (context.place.local_rank == 0) read_node_into(seen);
+  read_master_into(context, own, seen);
+
+  context.recorder.step("compare");
+  const Variables shared = shared_variables(all);
+  const auto first = context.comm.broadcast(encode(shared), 0);
+  if (!first) return tl::unexpected(first.error());
+  if (context.place.rank == 0)
+    add_variables(shared, seen.facts);
+  else
+    add_differences(decode(*first), shared, seen.facts);
+  return seen;
+}
+
+bool is_fault(const Finding& finding) {
+  return finding.verdict != Verdict::pass;
+}
+
+// Causes come before their consequences: a case's first finding is its headline.
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement;
+  const SeenCase seen(view);
+  for (const SeenRank* rank : seen.ranks()) {
+    if (rank->facts.count("machine") != 0) continue;
+    Finding finding;
+    finding.verdict = Verdict::unmeasured;
+    finding.reason = fmt::format("rank {} on {} told nothing of its environment", rank->place->rank, rank->place->host);
+    finding.culprits.push_back(
+        {CulpritKind::rank, fmt::format("rank {}", rank->place->rank), rank->place->host, rank->place->rank});
+    finding.remedy = "report this: the observation is incomplete";
+    judgement.findings.push_back(std::move(finding));
+  }
+  if (seen.ranks().empty() || !judgement.findings.empty()) return judgement;
+  for (const auto& judge_one :
+       {judge_machines, judge_launchers, judge_torch, judge_master, judge_differences, judge_traps, judge_limits})
+    judge_one(seen, judgement);
+  if (std::any_of(judgement.findings.begin(), judgement.findings.end(), is_fault)) judgement.evidence.clear();
+  return judgement;
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_environment{
+    .name = "environment",
+    .summary = "What ranks were given: variables, names, addresses and limits, against MPI and each other.",
+    .params = params,
+    .metrics = metrics,
+    .run = run,
+    .judge = judge,
+};
+
+}  // namespace muster

@@ -1,0 +1,103 @@
+// What launchers say in the environment, against what MPI says.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "probes/environment/seen.hpp"
+#include "probes/environment/variables.hpp"
+
+namespace muster::environment {
+
+namespace {
+
+/// One variable of a launcher on the ranks that have it.
+struct Claim {
+  std::string_view name;
+  int RankPlace::*value;
+  RankList set;
+  RankList wrong;
+};
+
+std::vector<Claim> claims_of(const SeenCase& seen, const LauncherVariables& launcher) {
+  std::vector<Claim> claims;
+  const std::pair<std::string_view, int RankPlace::*> wanted[] = {{launcher.rank, &RankPlace::rank},
+                                                                  {launcher.world_size, &RankPlace::world_size},
+                                                                  {launcher.local_rank, &RankPlace::local_rank},
+                                                                  {launcher.local_size, &RankPlace::local_size}};
+  for (const auto& [name, value] : wanted) {
+    if (name.empty()) continue;
+    Claim claim{name, value, seen.with_variable(name), {}};
+    for (const SeenRank* rank : claim.set)
+      if (*seen.variable(*rank, name) != std::to_string(rank->place->*value)) claim.wrong.push_back(rank);
+    if (!claim.set.empty()) claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+bool is_same_everywhere(const SeenCase& seen, const Claim& claim) {
+  const auto groups = seen.groups([&](const SeenRank& rank) { return seen.variable(rank, claim.name); });
+  return groups.size() == 1 && seen.ranks().size() > 1;
+}
+
+std::string disagreement(const SeenCase& seen, const Claim& claim) {
+  if (is_same_everywhere(seen, claim) && claim.wrong.size() + 1 >= claim.set.size())
+    return fmt::format("{} is {} on all {} ranks", claim.name, quoted(*seen.variable(*claim.set.front(), claim.name)),
+                       claim.set.size());
+  std::vector<std::string> words;
+  for (const SeenRank* rank : claim.wrong)
+    words.push_back(fmt::format("{} on rank {} on {}, where MPI says {}", quoted(*seen.variable(*rank, claim.name)),
+                                rank->place->rank, rank->place->host, rank->place->*claim.value));
+  return fmt::format("{} is {}", claim.name, human_list(words, 4));
+}
+
+Finding wrong_launcher(const SeenCase& seen, const LauncherVariables& launcher, const Claim& claim) {
+  std::string reason = disagreement(seen, claim);
+  const bool is_same = is_same_everywhere(seen, claim);
+  if (is_same) reason += fmt::format(", left over from {} around this launch", launcher.who);
+  return seen.about(
+      claim.name, claim.wrong, std::move(reason),
+      fmt::format("start the launcher outside of another one's ranks, or unset {} before it", claim.name));
+}
+
+/// A launcher that nobody here uses, or that started the process around us: worth knowing, no fault.
+std::string left_over(const SeenCase& seen, const LauncherVariables& launcher, const Claim& claim,
+                      std::string_view speaks) {
+  return fmt::format("{}, not MPI's: left over from {} around this launch; {} variables are the ones to read",
+                     disagreement(seen, claim), launcher.who,
+                     speaks.empty() ? "MPI's own" : fmt::format("{}'s", speaks));
+}
+
+}  // namespace
+
+void judge_launchers(const SeenCase& seen, ProbeJudgement& judgement) {
+  std::string_view speaks;  // the most specific launcher that is right
+  std::vector<std::string> right;
+  std::size_t wrong = 0;
+  for (const LauncherVariables& launcher : launcher_variables()) {
+    const std::vector<Claim> claims = claims_of(seen, launcher);
+    const auto first = std::find_if(claims.begin(), claims.end(), [](const Claim& one) { return !one.wrong.empty(); });
+    if (claims.empty()) continue;
+    if (first == claims.end()) {
+      right.emplace_back(launcher.who);
+      if (speaks.empty()) speaks = launcher.who;
+      continue;
+    }
+    // A single rank that nobody launched may well be inside one of Slurm's tasks.
+    const bool is_alone = launcher.weight == Weight::slurm && seen.ranks().front()->place->world_size == 1;
+    const bool is_excused = is_alone || (launcher.weight != Weight::own && !speaks.empty());
+    if (is_excused) {
+      judgement.findings.push_back(note(left_over(seen, launcher, *first, speaks)));
+      continue;
+    }
+    for (const Claim& claim : claims)
+      if (!claim.wrong.empty()) judgement.findings.push_back(wrong_launcher(seen, launcher, claim));
+    ++wrong;
+  }
+  if (wrong != 0) return;
+  if (right.empty())
+    judgement.evidence.emplace_back("no launcher's variables are set");
+  else
+    judgement.evidence.push_back(fmt::format("the variables of {} agree with MPI", human_list(right)));
+}
+
+}  // namespace muster::environment

@@ -1,0 +1,150 @@
+// Settings that are known to hang, crash or slow down jobs where they stand. docs/methods/environment.md has the list.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "probes/environment/network.hpp"
+#include "probes/environment/seen.hpp"
+
+namespace muster::environment {
+
+namespace {
+
+/// A rank together with what its node has.
+struct Place {
+  const SeenCase& seen;
+  const SeenRank& rank;
+  bool is_slingshot;  ///< interfaces hsn*, or the cxi provider was asked for
+  std::vector<Interface> interfaces;
+
+  [[nodiscard]] std::string value(std::string_view name) const { return seen.variable(rank, name).value_or(""); }
+  [[nodiscard]] bool has(std::string_view name) const { return seen.variable(rank, name).has_value(); }
+};
+
+struct Trap {
+  std::string_view variable;
+  bool is_fault;  ///< else it is a note
+  bool (*is_in)(const Place&);
+  std::string_view what;
+  std::string_view remedy;
+};
+
+bool is_any_of(const std::string& value, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), value) != words.end();
+}
+
+constexpr Trap traps[] = {
+    {"FI_MR_CACHE_MONITOR", true,
+     [](const Place& at) { return at.is_slingshot && at.value("FI_MR_CACHE_MONITOR") == "memhooks"; },
+     "is known to deadlock in the middle of a run on Slingshot", "export FI_MR_CACHE_MONITOR=kdreg2 (or userfaultfd)"},
+    {"FI_CXI_RDZV_PROTO", true,
+     [](const Place& at) {
+       return at.value("FI_CXI_RDZV_PROTO") == "alt_read" && at.has("SLURM_JOB_ID") &&
+              at.value("SLURM_NETWORK").find("disable_rdzv_get") == std::string::npos;
+     },
+     "needs a job with disable_rdzv_get, which this one was not asked to be",
+     "add --network=disable_rdzv_get to sbatch and srun, or unset FI_CXI_RDZV_PROTO"},
+    {"NCCL_NET", false,
+     [](const Place& at) {
+       return at.is_slingshot && at.seen.node_count() == 1 && at.has("NCCL_NET") && at.value("NCCL_NET") != "Socket";
+     },
+     "forces a network on a job of one node, where its plugin may find none", ""},
+    {"NCCL_NET_GDR_LEVEL", false,
+     [](const Place& at) {
+       return at.is_slingshot && is_any_of(at.value("NCCL_NET_GDR_LEVEL"), {"LOC", "PIX", "PXB", "0", "1", "2"});
+     },
+     "keeps network cards from reading GPU memory: expect about three quarters of the bandwidth; use PHB", ""},
+    {"MPICH_GPU_SUPPORT_ENABLED", false, [](const Place& at) { return at.value("MPICH_GPU_SUPPORT_ENABLED") == "1"; },
+     "can deadlock where a program uses GPU-aware MPI and NCCL at the same time", ""},
+    {"SLURM_EXPORT_ENV", false, [](const Place& at) { return at.value("SLURM_EXPORT_ENV") == "NONE"; },
+     "makes srun start tasks without the variables and modules of this shell; unset SLURM_EXPORT_ENV", ""},
+};
+
+std::vector<Interface> interfaces_of(const SeenCase& seen, int node_index) {
+  const SeenRank* speaker = seen.speaker(node_index, "interfaces");
+  return speaker == nullptr ? std::vector<Interface>{} : parse_interfaces(*speaker->fact("interfaces"));
+}
+
+std::vector<Place> places_of(const SeenCase& seen) {
+  std::vector<Place> places;
+  std::map<int, std::vector<Interface>> known;
+  for (const SeenRank* rank : seen.ranks()) {
+    const int node = rank->place->node_index;
+    auto [at, is_new] = known.try_emplace(node);
+    if (is_new) at->second = interfaces_of(seen, node);
+    const bool has_hsn = std::any_of(at->second.begin(), at->second.end(),
+                                     [](const Interface& one) { return one.name.substr(0, 3) == "hsn"; });
+    const bool asks_cxi = seen.variable(*rank, "FI_PROVIDER").value_or("").find("cxi") != std::string::npos;
+    places.push_back({seen, *rank, has_hsn || asks_cxi, at->second});
+  }
+  return places;
+}
+
+/// NCCL's and Gloo's lists: names, for NCCL beginnings of names; `=` before it means exactly, `^` none of these.
+bool chooses_none(const Place& at, std::string_view variable) {
+  std::string wanted = at.value(variable);
+  if (wanted.empty() || at.interfaces.empty() || wanted[0] == '^') return false;
+  const bool is_exact = wanted[0] == '=' || variable == "GLOO_SOCKET_IFNAME";
+  if (wanted[0] == '=') wanted.erase(0, 1);
+  const std::vector<std::string> names = split(wanted, ',');
+  return std::none_of(names.begin(), names.end(), [&](const std::string& whole) {
+    const std::string name = whole.substr(0, whole.find(':'));
+    return std::any_of(at.interfaces.begin(), at.interfaces.end(), [&](const Interface& one) {
+      return !one.address.empty() && (is_exact ? one.name == name : one.name.substr(0, name.size()) == name);
+    });
+  });
+}
+
+void judge_interfaces(const SeenCase& seen, const std::vector<Place>& places, ProbeJudgement& judgement) {
+  for (const std::string_view variable : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
+    RankList wrong;
+    for (const Place& at : places)
+      if (chooses_none(at, variable)) wrong.push_back(&at.rank);
+    if (wrong.empty()) continue;
+    std::vector<std::string> up;
+    for (const Interface& one : interfaces_of(seen, wrong.front()->place->node_index))
+      if (!one.address.empty() && std::find(up.begin(), up.end(), one.name) == up.end()) up.push_back(one.name);
+    judgement.findings.push_back(seen.about(
+        variable, wrong,
+        fmt::format("{} is {} on {}, where no such network interface is up: {} has {}", variable,
+                    quoted(*seen.variable(*wrong.front(), variable)), seen.describe(wrong), wrong.front()->place->host,
+                    human_list(up)),
+        fmt::format("export {} with interfaces that are up on every node (ip -br addr), or unset it", variable)));
+  }
+  RankList unset;
+  for (const Place& at : places)
+    if (at.is_slingshot && !at.has("NCCL_SOCKET_IFNAME")) unset.push_back(&at.rank);
+  if (!unset.empty() && seen.node_count() > 1)
+    judgement.findings.push_back(note(fmt::format(
+        "NCCL_SOCKET_IFNAME is not set on {}: NCCL and RCCL may start on a network that does not reach all nodes; "
+        "export NCCL_SOCKET_IFNAME=hsn0 (or all hsn interfaces)",
+        seen.describe(unset))));
+}
+
+}  // namespace
+
+void judge_traps(const SeenCase& seen, ProbeJudgement& judgement) {
+  const std::string& mode = seen.params().text("traps");
+  if (mode == "ignored") return;
+  const std::vector<Place> places = places_of(seen);
+  ProbeJudgement found;
+  for (const Trap& trap : traps) {
+    RankList caught;
+    for (const Place& at : places)
+      if (trap.is_in(at)) caught.push_back(&at.rank);
+    if (caught.empty()) continue;
+    std::string reason =
+        fmt::format("{}={} on {} {}", trap.variable, printable_line(*seen.variable(*caught.front(), trap.variable), 80),
+                    seen.describe(caught), trap.what);
+    found.findings.push_back(trap.is_fault
+                                 ? seen.about(trap.variable, caught, std::move(reason), std::string(trap.remedy))
+                                 : note(std::move(reason)));
+  }
+  judge_interfaces(seen, places, found);
+  for (Finding& finding : found.findings) {
+    if (mode == "noted") finding = note(std::move(finding.reason));
+    judgement.findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace muster::environment

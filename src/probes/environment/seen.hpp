@@ -1,0 +1,89 @@
+/// The case as the judges of `environment` see it, and how they speak of ranks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "muster/probe.hpp"
+
+namespace muster::environment {
+
+struct SeenRank {
+  const RankPlace* place = nullptr;
+  std::map<std::string_view, std::string_view> facts;  ///< the first of each key
+
+  [[nodiscard]] std::optional<std::string> fact(std::string_view key) const;
+};
+using RankList = std::vector<const SeenRank*>;
+
+/// Ranks that have the same value; nullopt: that have none.
+struct Group {
+  std::optional<std::string> value;
+  RankList ranks;
+};
+
+class SeenCase {
+ public:
+  explicit SeenCase(const CaseView& view);
+  SeenCase(const SeenCase&) = delete;
+  SeenCase& operator=(const SeenCase&) = delete;
+
+  [[nodiscard]] const Params& params() const { return view_.params; }
+  /// Those that measured, in order.
+  [[nodiscard]] const RankList& ranks() const { return ranks_; }
+  /// Rank 0, or nullptr: it stayed silent, and with it what others compared themselves with.
+  [[nodiscard]] const SeenRank* first() const;
+  /// A rank that told this fact of its node, which one rank of each node does.
+  [[nodiscard]] const SeenRank* speaker(int node_index, std::string_view key) const;
+  [[nodiscard]] int node_count() const { return static_cast<int>(on_node_.size()); }
+  /// Of any rank, also where only rank 0 reported it because ours is the same.
+  [[nodiscard]] std::optional<std::string> variable(const SeenRank& rank, std::string_view name) const;
+  [[nodiscard]] RankList with_variable(std::string_view name) const;
+
+  /// Largest group first; of equal ones, that of the lowest rank.
+  [[nodiscard]] std::vector<Group> groups(
+      const std::function<std::optional<std::string>(const SeenRank&)>& value) const;
+  /// `rank 3 on b`, `all 4 ranks on b and rank 0 on a`, `all 8 ranks`.
+  [[nodiscard]] std::string describe(const RankList& some) const;
+  /// A finding about a setting: one culprit when it is everybody, one per node where it is the whole node.
+  [[nodiscard]] Finding about(std::string_view setting, const RankList& some, std::string reason,
+                              std::string remedy) const;
+  /// `NAME is "x" on 7 of 8 ranks, but "y" on rank 3 on b`; culprits are all but the first group, or everybody when no
+  /// group is the largest.
+  [[nodiscard]] Finding differs(std::string_view name, const std::vector<Group>& groups, std::string remedy) const;
+
+ private:
+  struct Part {
+    const RankPlace* place;
+    bool is_whole_node;
+    std::size_t ranks;
+  };
+  [[nodiscard]] std::vector<Part> parts(const RankList& some) const;
+
+  const CaseView& view_;
+  std::vector<SeenRank> all_;
+  RankList ranks_;
+  std::map<int, std::size_t> on_node_;
+};
+
+/// Something worth knowing that is no fault.
+[[nodiscard]] Finding note(std::string sentence);
+/// `"x"`, shortened for a sentence; a long value from where it stops being like `other`.
+[[nodiscard]] std::string quoted(std::string_view value, std::string_view other = {});
+/// `rank`, `ranks`.
+[[nodiscard]] std::string_view plural(std::size_t count, std::string_view one, std::string_view many);
+
+// One question each; findings and evidence go to `judgement`.
+void judge_torch(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_master(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_launchers(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_machines(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_differences(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_traps(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_limits(const SeenCase& seen, ProbeJudgement& judgement);
+
+}  // namespace muster::environment

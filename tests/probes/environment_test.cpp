@@ -1,0 +1,537 @@
+#include <algorithm>
+#include <arpa/inet.h>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+#include "probes/environment/network.hpp"
+#include "probes/environment/node.hpp"
+#include "probes/environment/variables.hpp"
+#include "probes/judging.hpp"
+#include "run/thread_comm.hpp"
+
+namespace muster {
+namespace {
+
+using namespace environment;
+
+const ProbeSpec& probe() {
+  return *find_probe("environment");
+}
+
+/// Variables of one rank, `NAME=value`; other facts as `key:value`, which replace the good machine's.
+using Words = std::vector<std::string>;
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<Fact> facts_of(const std::string& host, const Words& words) {
+  const std::string address = host == "a" ? "10.0.0.1" : "10.0.0.2";
+  std::vector<Fact> facts;
+  for (const std::string& word : words) {
+    const auto at = word.find_first_of("=:");
+    facts.push_back({(word[at] == '=' ? "env." : "") + word.substr(0, at), word.substr(at + 1)});
+  }
+  const std::vector<Fact> good = {{"machine", "boot " + host},
+                                  {"interfaces", "eth0=" + address + ",lo=127.0.0.1"},
+                                  {"limit.open_files", "4096"},
+                                  {"limit.memlock", "unlimited"},
+                                  {"limit.core", "0"}};
+  facts.insert(facts.end(), good.begin(), good.end());  // the first of a key counts
+  return facts;
+}
+
+/// Two ranks on `a`, two on `b`; `extra[i]` are the words of rank i.
+class World {
+ public:
+  explicit World(Given params = {}, std::vector<std::string> hosts = {"a", "a", "b", "b"})
+      : made_(probe(), std::move(params)), hosts_(std::move(hosts)), words_(hosts_.size()) {}
+
+  World& on(std::size_t rank, const Words& words) {
+    words_[rank].insert(words_[rank].end(), words.begin(), words.end());
+    return *this;
+  }
+  World& everywhere(const Words& words) {
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank) on(rank, words);
+    return *this;
+  }
+  /// RANK and the rest, as they should be.
+  World& torch() {
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank)
+      on(rank, {"RANK=" + std::to_string(rank), "WORLD_SIZE=" + std::to_string(hosts_.size()),
+                "LOCAL_RANK=" + std::to_string(local(rank)), "LOCAL_WORLD_SIZE=2", "MASTER_ADDR=a", "MASTER_PORT=29500",
+                "master.addresses:10.0.0.1"});
+    return on(0, {"master.port:free"});
+  }
+  ProbeJudgement judge() {
+    std::vector<RankPlace> places;
+    std::vector<Observation> seen(hosts_.size());
+    std::vector<const Observation*> observed;
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
+      RankPlace place;
+      place.rank = static_cast<int>(rank);
+      place.world_size = static_cast<int>(hosts_.size());
+      place.local_rank = local(rank);
+      place.local_size = static_cast<int>(std::count(hosts_.begin(), hosts_.end(), hosts_[rank]));
+      place.node_index = hosts_[rank] == hosts_[0] ? 0 : 1;
+      place.node_count = hosts_.back() == hosts_.front() ? 1 : 2;
+      place.host = hosts_[rank];
+      places.push_back(place);
+      seen[rank].facts = facts_of(hosts_[rank], words_[rank]);
+      observed.push_back(&seen[rank]);
+    }
+    if (silent_ >= 0) observed[static_cast<std::size_t>(silent_)] = nullptr;
+    const ExpectedNode node;
+    return probe().judge(CaseView{made_.params(), places, observed, node});
+  }
+  World& silent(int rank) {
+    silent_ = rank;
+    return *this;
+  }
+
+ private:
+  int local(std::size_t rank) const {
+    return static_cast<int>(
+        std::count(hosts_.begin(), hosts_.begin() + static_cast<std::ptrdiff_t>(rank), hosts_[rank]));
+  }
+  MadeCase made_;
+  std::vector<std::string> hosts_;
+  std::vector<Words> words_;
+  int silent_ = -1;
+};
+
+void expect_fail(const ProbeJudgement& judgement, const std::string& reason) {
+  expect_finding(judgement, Verdict::fail, reason);
+}
+
+bool has_note(const ProbeJudgement& judgement, const std::string& part) {
+  for (const Finding& finding : judgement.findings)
+    if (finding.verdict == Verdict::pass && finding.reason.find(part) != std::string::npos) return true;
+  return false;
+}
+
+bool has_evidence(const ProbeJudgement& judgement, const std::string& sentence) {
+  return std::find(judgement.evidence.begin(), judgement.evidence.end(), sentence) != judgement.evidence.end();
+}
+
+TEST(Environment, ABareEnvironmentPassesAndSaysSo) {
+  const auto judgement = World().judge();
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.evidence,
+            (std::vector<std::string>{"2 host names of 2 machines", "no launcher's variables are set",
+                                      "torch.distributed's variables are set on no rank",
+                                      "no variable is set that all ranks should have alike",
+                                      "limits are nofile 4096, memlock unlimited and core 0"}));
+}
+
+TEST(Environment, AllOfTorchsVariablesRight) {
+  const auto judgement = World().torch().judge();
+  EXPECT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
+  EXPECT_TRUE(has_evidence(judgement,
+                           "RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, WORLD_SIZE, MASTER_ADDR and MASTER_PORT "
+                           "agree with MPI on 4 ranks"));
+  EXPECT_TRUE(has_evidence(judgement, "MASTER_ADDR \"a\" leads to rank 0's node a"));
+  EXPECT_TRUE(has_evidence(judgement, "MASTER_PORT 29500 is free on rank 0's node a"));
+}
+
+TEST(Environment, RequiredVariablesThatAreMissing) {
+  const auto judgement = World(Given{{"torch", "required"}}).judge();
+  expect_fail(judgement,
+              "RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set on no rank, and the check "
+              "requires torch.distributed's variables");
+}
+
+TEST(Environment, RankZeroEverywhereIsSlurmsSignature) {
+  World broken;
+  broken.everywhere({"RANK=0", "WORLD_SIZE=4", "MASTER_ADDR=a", "MASTER_PORT=29500", "master.addresses:10.0.0.1",
+                     "SLURM_PROCID=0", "OMPI_COMM_WORLD_SIZE=4"});
+  broken.on(0, {"master.port:free"});
+  const auto judgement = broken.judge();
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  const Finding& rank = *std::find_if(judgement.findings.begin(), judgement.findings.end(),
+                                      [](const Finding& one) { return one.verdict == Verdict::fail; });
+  EXPECT_EQ(rank.reason,
+            "RANK is \"0\" on all 4 ranks: the signature of variables taken from SLURM_PROCID where mpirun runs "
+            "inside one Slurm task, as in sbatch; SLURM_PROCID is 0 on all of them too");
+  EXPECT_EQ(rank.culprits, (std::vector<Culprit>{{CulpritKind::setting, "RANK", "", -1}}));
+  EXPECT_TRUE(has_note(judgement, "SLURM_PROCID is \"0\" on all 4 ranks, not MPI's"));
+}
+
+TEST(Environment, AWrongRankIsNamedWithWhatMpiSays) {
+  World world;
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    world.on(rank, {"RANK=" + std::to_string(rank == 3 ? 1 : rank), "WORLD_SIZE=4", "MASTER_ADDR=a",
+                    "MASTER_PORT=29500", "master.addresses:10.0.0.1"});
+  world.on(0, {"master.port:free"});
+  const auto judgement = world.judge();
+  expect_fail(
+      judgement,
+      "RANK is \"1\" on rank 3 on b, where MPI says 3; RANK \"1\" is there 2 times: rank 1 on a and rank 3 on b");
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "RANK", "b", 3}}));
+}
+
+TEST(Environment, WorldSizeOfAnotherJob) {
+  World world;
+  world.everywhere({"WORLD_SIZE=16"});
+  expect_fail(world.judge(), "WORLD_SIZE is \"16\" on all 4 ranks, but MPI's world size is 4");
+}
+
+TEST(Environment, LocalRankOutsideOfTheNode) {
+  World world = World().on(2, {"LOCAL_RANK=2"});
+  world.torch();
+  const auto judgement = world.judge();
+  expect_fail(judgement, "LOCAL_RANK is \"2\" on rank 2 on b, where MPI says 0");
+}
+
+TEST(Environment, NoNumber) {
+  World world;
+  world.on(1, {"RANK=one"}).torch();
+  expect_fail(world.judge(), "RANK is \"one\" on rank 1 on a, where MPI says 1, and no number");
+}
+
+TEST(Environment, AVariableThatSomeRanksLack) {
+  World world;
+  for (const std::size_t rank : {0u, 1u, 2u}) world.on(rank, {"WORLD_SIZE=4"});
+  expect_fail(world.judge(), "WORLD_SIZE is set on 3 of 4 ranks, but not on rank 3 on b");
+}
+
+TEST(Environment, RankWithoutTheRest) {
+  World world;
+  for (std::size_t rank = 0; rank < 4; ++rank) world.on(rank, {"RANK=" + std::to_string(rank)});
+  const auto judgement = world.judge();
+  expect_fail(judgement,
+              "WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set on no rank, but other variables of "
+              "torch.distributed are");
+  EXPECT_EQ(judgement.findings[0].culprits.size(), 3u);
+  EXPECT_TRUE(World(Given{{"torch", "ignored"}}).everywhere({"RANK=0"}).judge().findings.empty());
+}
+
+TEST(Environment, TheBatchScriptsHalfIsFine) {
+  const auto judgement = World()
+                             .everywhere({"MASTER_ADDR=a", "MASTER_PORT=29500", "master.addresses:10.0.0.1"})
+                             .on(0, {"master.port:free"})
+                             .judge();
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_TRUE(has_evidence(judgement, "MASTER_ADDR and MASTER_PORT are the same on all 4 ranks, RANK is set on none"));
+}
+
+/// Only the rendezvous is set: `address` for everybody, resolving to `found` on a and on b.
+ProbeJudgement meeting(const std::string& address, const std::string& on_a, const std::string& on_b) {
+  World world;
+  world.everywhere({"MASTER_ADDR=" + address});
+  for (std::size_t rank = 0; rank < 4; ++rank) world.on(rank, {"master.addresses:" + (rank < 2 ? on_a : on_b)});
+  return world.judge();
+}
+
+TEST(Environment, WhereTheMasterAddressLeads) {
+  EXPECT_TRUE(meeting("a", "127.0.1.1", "10.0.0.1").findings.empty()) << "a's own /etc/hosts is no fault";
+  EXPECT_TRUE(meeting("a", "10.0.0.1", "192.168.9.9,10.0.0.1").findings.empty()) << "one of the addresses will do";
+  expect_fail(meeting("localhost", "127.0.0.1", "127.0.0.1"),
+              "MASTER_ADDR \"localhost\" on all 2 ranks on b resolves to 127.0.0.1, a loopback address: b would wait "
+              "for itself");
+  expect_fail(meeting("b", "10.0.0.2", "10.0.0.2"),
+              "MASTER_ADDR \"b\" on all 4 ranks resolves to 10.0.0.2, an address of b, but rank 0 is on a");
+  expect_fail(
+      meeting("x", "10.9.9.9", "10.9.9.9"),
+      "MASTER_ADDR \"x\" on all 4 ranks resolves to 10.9.9.9, no address of rank 0's node a nor of another node "
+      "of the job");
+}
+
+TEST(Environment, AnAddressThatEveryNodeHas) {
+  World bridge;
+  bridge.everywhere({"MASTER_ADDR=172.17.0.1", "master.addresses:172.17.0.1"});
+  bridge.on(0, {"interfaces:docker0=172.17.0.1,eth0=10.0.0.1"}).on(2, {"interfaces:docker0=172.17.0.1,eth0=10.0.0.2"});
+  expect_fail(bridge.judge(),
+              "MASTER_ADDR \"172.17.0.1\" on all 2 ranks on b resolves to 172.17.0.1, which b has too: "
+              "it would wait for itself");
+}
+
+TEST(Environment, AHostListIsNoAddress) {
+  World world;
+  world.everywhere({"MASTER_ADDR=nid[001-004]", "master.error:Name or service not known"});
+  const auto judgement = world.judge();
+  expect_fail(judgement, "MASTER_ADDR \"nid[001-004]\" on all 4 ranks does not resolve (Name or service not known)");
+  EXPECT_NE(judgement.findings[0].remedy.find("host list"), std::string::npos);
+}
+
+TEST(Environment, EachNodeNamingItself) {
+  World world;
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    world.on(rank, {rank < 2 ? "MASTER_ADDR=a" : "MASTER_ADDR=b", "master.addresses:10.0.0.1"});
+  const auto judgement = world.judge();
+  expect_fail(judgement,
+              "MASTER_ADDR is \"a\" on all 2 ranks on a, but \"b\" on all 2 ranks on b: each node names itself");
+}
+
+TEST(Environment, ThePort) {
+  const auto with_port = [](const std::string& port, const std::string& state) {
+    return World().everywhere({"MASTER_PORT=" + port}).on(0, {"master.port:" + state}).judge();
+  };
+  expect_fail(with_port("29500", "in use"), "MASTER_PORT 29500 is in use on rank 0's node a");
+  expect_fail(with_port("80", "Permission denied"),
+              "MASTER_PORT 80 can't be had on rank 0's node a: Permission denied");
+  expect_fail(with_port("70000", ""), "MASTER_PORT is \"70000\", no port from 1 to 65535");
+  expect_fail(with_port("29x", ""), "MASTER_PORT is \"29x\", no port from 1 to 65535");
+  EXPECT_TRUE(has_note(with_port("29500", "lingering"), "ended a moment ago"));
+}
+
+TEST(Environment, LauncherVariablesThatDisagree) {
+  World world;
+  for (std::size_t rank = 0; rank < 4; ++rank) world.on(rank, {"PMI_RANK=" + std::to_string(rank == 2 ? 9 : rank)});
+  expect_fail(world.judge(), "PMI_RANK is \"9\" on rank 2 on b, where MPI says 2");
+  World nested;
+  nested.everywhere({"OMPI_COMM_WORLD_RANK=0"});
+  expect_fail(nested.judge(),
+              "OMPI_COMM_WORLD_RANK is \"0\" on all 4 ranks, left over from Open MPI around this launch");
+}
+
+TEST(Environment, LeftOversOfALauncherAroundThisOneAreNotes) {
+  for (const char* outer : {"SLURM_PROCID", "PMI_RANK"}) {
+    World world;
+    world.everywhere({std::string(outer) + "=0"});
+    for (std::size_t rank = 0; rank < 4; ++rank) world.on(rank, {"OMPI_COMM_WORLD_RANK=" + std::to_string(rank)});
+    const auto judgement = world.judge();
+    EXPECT_EQ(judgement.findings.size(), 1u);
+    EXPECT_TRUE(has_note(judgement, std::string(outer) + " is \"0\" on all 4 ranks, not MPI's"));
+    EXPECT_TRUE(has_evidence(judgement, "the variables of Open MPI agree with MPI"));
+  }
+}
+
+TEST(Environment, TwoMachinesOfOneName) {
+  World world({}, {"a", "a", "a"});
+  world.on(2, {"machine:boot other"});
+  const auto judgement = world.judge();
+  expect_fail(judgement, "2 machines call themselves a: ranks 0 and 1 and rank 2");
+  EXPECT_EQ(judgement.findings[0].culprits.at(0).kind, CulpritKind::node);
+}
+
+TEST(Environment, VariablesThatDiffer) {
+  World world;
+  world.on(0, {"NCCL_DEBUG=INFO"}).on(3, {"NCCL_DEBUG=WARN"});
+  const auto judgement = world.judge();
+  expect_fail(judgement, "NCCL_DEBUG is \"INFO\" on 3 of 4 ranks, but \"WARN\" on rank 3 on b");
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "NCCL_DEBUG", "b", 3}}));
+  World allowed(Given{{"may_differ", "NCCL_DEBUG"}});
+  EXPECT_TRUE(allowed.on(0, {"NCCL_DEBUG=INFO"}).on(3, {"NCCL_DEBUG=WARN"}).judge().findings.empty());
+}
+
+TEST(Environment, RankZeroMayBeTheOddOne) {
+  World world({}, {"a", "a", "a"});
+  world.on(0, {"FI_X=1"}).on(1, {"lacks.FI_X:not set"}).on(2, {"lacks.FI_X:not set"});
+  expect_fail(world.judge(), "FI_X is not set on 2 of 3 ranks, but \"1\" on rank 0 on a");
+}
+
+TEST(Environment, ANodeThatGotNoneIsOneFinding) {
+  World world({}, {"a", "a", "a", "b", "b"});
+  world.on(0, {"NCCL_NET=x", "UCX_TLS=y"});
+  for (const std::size_t rank : {3u, 4u}) world.on(rank, {"lacks.NCCL_NET:not set", "lacks.UCX_TLS:not set"});
+  const auto judgement = world.judge();
+  expect_fail(judgement, "NCCL_NET and UCX_TLS are not set on all 2 ranks on b, but on all others");
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "NCCL_NET", "b", -1}}));
+}
+
+TEST(Environment, Traps) {
+  const std::string hsn = "interfaces:hsn0=10.0.0.1,lo=127.0.0.1";
+  World memhooks;
+  memhooks.everywhere({hsn, "NCCL_SOCKET_IFNAME=hsn"}).on(0, {"FI_MR_CACHE_MONITOR=memhooks"});
+  expect_fail(memhooks.judge(),
+              "FI_MR_CACHE_MONITOR=memhooks on all 4 ranks is known to deadlock in the middle of a run "
+              "on Slingshot");
+  EXPECT_TRUE(World().on(0, {"FI_MR_CACHE_MONITOR=memhooks"}).judge().findings.empty()) << "no Slingshot here";
+  World noted(Given{{"traps", "noted"}});
+  noted.everywhere({hsn, "NCCL_SOCKET_IFNAME=hsn"}).on(0, {"FI_MR_CACHE_MONITOR=memhooks"});
+  EXPECT_TRUE(has_note(noted.judge(), "deadlock"));
+
+  World alt;
+  alt.everywhere({"SLURM_JOB_ID=1"}).on(0, {"FI_CXI_RDZV_PROTO=alt_read"});
+  expect_fail(alt.judge(),
+              "FI_CXI_RDZV_PROTO=alt_read on all 4 ranks needs a job with disable_rdzv_get, which this one "
+              "was not asked to be");
+  World asked;
+  asked.everywhere({"SLURM_JOB_ID=1", "SLURM_NETWORK=disable_rdzv_get"}).on(0, {"FI_CXI_RDZV_PROTO=alt_read"});
+  EXPECT_TRUE(asked.judge().findings.empty());
+
+  EXPECT_TRUE(has_note(World().everywhere({hsn}).judge(), "NCCL_SOCKET_IFNAME is not set on all 4 ranks"));
+  EXPECT_TRUE(has_note(World().everywhere({"SLURM_EXPORT_ENV=NONE"}).judge(), "makes srun start tasks without"));
+  EXPECT_TRUE(has_note(World().on(0, {"MPICH_GPU_SUPPORT_ENABLED=1"}).judge(), "can deadlock"));
+}
+
+TEST(Environment, InterfacesThatANodeDoesNotHave) {
+  World world;
+  world.on(0, {"NCCL_SOCKET_IFNAME=ib0,eth0"});
+  world.on(2, {"interfaces:ens3=10.0.0.2,lo=127.0.0.1"});
+  expect_fail(world.judge(),
+              "NCCL_SOCKET_IFNAME is \"ib0,eth0\" on all 2 ranks on b, where no such network interface "
+              "is up: b has ens3 and lo");
+  for (const char* good : {"NCCL_SOCKET_IFNAME=eth", "NCCL_SOCKET_IFNAME==eth0", "NCCL_SOCKET_IFNAME=^docker"})
+    EXPECT_TRUE(World().on(0, {good}).judge().findings.empty()) << good;
+  for (const char* bad : {"NCCL_SOCKET_IFNAME==eth", "GLOO_SOCKET_IFNAME=eth"})
+    EXPECT_EQ(World().on(0, {bad}).judge().findings.size(), 1u) << bad;
+}
+
+TEST(Environment, LimitsThatAreTooLow) {
+  World files;
+  files.everywhere({"limit.open_files:256"});
+  const auto judgement = files.judge();
+  expect_fail(judgement, "the limit nofile (ulimit -n) is 256 on all 4 ranks, fewer than 1024");
+  EXPECT_NE(judgement.findings[0].remedy.find("* soft nofile 1024"), std::string::npos);
+
+  World locked(Given{{"memlock", "unlimited"}});
+  expect_fail(locked.everywhere({"limit.memlock:65536"}).judge(),
+              "the limit memlock (ulimit -l) is 64KiB on all 4 ranks, not unlimited");
+  EXPECT_TRUE(World().everywhere({"limit.memlock:65536"}).judge().findings.empty()) << "no RDMA device asks for more";
+  expect_fail(
+      World().everywhere({"limit.memlock:65536"}).on(2, {"rdma:mlx5_0"}).judge(),
+      "the limit memlock (ulimit -l) is 64KiB on all 2 ranks on b, less than 1GiB where there are RDMA devices, "
+      "which need locked memory");
+  EXPECT_TRUE(World().everywhere({"limit.memlock:65536", "rdma:mlx5_0", "locks_freely:yes"}).judge().findings.empty());
+  EXPECT_TRUE(
+      World(Given{{"rdma_memlock", "0B"}}).everywhere({"limit.memlock:65536", "rdma:mlx5_0"}).judge().findings.empty());
+  EXPECT_EQ(World(Given{{"core", "enabled"}}).judge().findings.size(), 1u);
+  EXPECT_TRUE(World(Given{{"core", "disabled"}}).judge().findings.empty());
+  EXPECT_EQ(World(Given{{"core", "disabled"}}).everywhere({"limit.core:unlimited"}).judge().findings.size(), 1u);
+}
+
+TEST(Environment, LimitsThatDifferNameTheNode) {
+  World world({}, {"a", "a", "a", "b", "b"});
+  world.on(3, {"limit.memlock:65536"}).on(4, {"limit.memlock:65536"});
+  const auto judgement = world.judge();
+  expect_fail(judgement, "the limit memlock is \"unlimited\" on 3 of 5 ranks, but \"64KiB\" on all 2 ranks on b");
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "memlock", "b", -1}}));
+}
+
+TEST(Environment, ALimitThatIsTooLowIsNotAlsoDifferent) {
+  expect_fail(World().on(1, {"limit.open_files:256"}).judge(),
+              "the limit nofile (ulimit -n) is 256 on rank 1 on a, fewer than 1024");
+}
+
+TEST(Environment, SilenceIsNoEvidence) {
+  MadeCase made(probe());
+  made.rank("a", std::nullopt);
+  EXPECT_TRUE(made.judge().findings.empty());
+  EXPECT_TRUE(made.judge().evidence.empty());
+  MadeCase empty(probe());
+  empty.rank("a", std::vector<Fact>{});
+  expect_finding(empty.judge(), Verdict::unmeasured, "rank 0 on a told nothing of its environment");
+}
+
+TEST(Environment, WithoutRankZeroNothingIsSaidOfWhatItCompares) {
+  const auto judgement = World().silent(0).everywhere({"MASTER_ADDR=a", "master.addresses:10.9.9.9"}).judge();
+  for (const std::string& sentence : judgement.evidence) {
+    EXPECT_EQ(sentence.find("alike"), std::string::npos) << sentence;
+    EXPECT_EQ(sentence.find("leads"), std::string::npos) << sentence;
+  }
+  for (const Finding& finding : judgement.findings) EXPECT_EQ(finding.reason.find("leads"), std::string::npos);
+}
+
+TEST(Environment, WhatIsComparedAndWhatIsNot) {
+  const char* environment[] = {
+      "NCCL_DEBUG=INFO",        "NCCL_TOKEN=x", "CUDA_VISIBLE_DEVICES=0", "UCX_NET_DEVICES=m", "RANK=1",
+      "SLURM_NODEID=1",         "HOME=/h",      "LD_LIBRARY_PATH=/x:/y",  "nonsense",          "=C:=x",
+      "OMPI_COMM_WORLD_RANK=3", nullptr};
+  const Variables all = parse_environment(environment);
+  EXPECT_EQ(shared_variables(all), (Variables{{"LD_LIBRARY_PATH", "/x:/y"}, {"NCCL_DEBUG", "INFO"}}));
+  EXPECT_EQ(own_variables(all), (Variables{{"OMPI_COMM_WORLD_RANK", "3"}, {"RANK", "1"}}));
+  EXPECT_EQ(decode(encode(all)), all);
+}
+
+TEST(Environment, OnlyDifferencesAreReported) {
+  std::vector<Fact> facts;
+  add_differences({{"A", "1"}, {"B", "1"}, {"C", "1"}}, {{"A", "1"}, {"B", "2"}, {"D", "\x1b"}}, facts);
+  EXPECT_EQ(facts, (std::vector<Fact>{{"env.B", "2"}, {"env.D", "\\x1b"}, {"lacks.C", "not set"}}));
+}
+
+TEST(Environment, ReadsAMachineBelowARootFolder) {
+  const fs::path root = fs::path(testing::TempDir()) / "environment_machine";
+  fs::remove_all(root);
+  const auto put = [&](const char* path, const char* text) {
+    fs::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  };
+  EXPECT_EQ(machine_identity(root), "");
+  EXPECT_TRUE(rdma_devices(root).empty());
+  EXPECT_FALSE(may_lock_freely(root));
+  put("etc/machine-id", "0123\n");
+  EXPECT_EQ(machine_identity(root), "machine 0123");
+  put("proc/sys/kernel/random/boot_id", "11-22\n");
+  EXPECT_EQ(machine_identity(root), "boot 11-22");
+  put("sys/class/infiniband/mlx5_1/x", "");
+  put("sys/class/infiniband/mlx5_0/x", "");
+  EXPECT_EQ(rdma_devices(root), (std::vector<std::string>{"mlx5_0", "mlx5_1"}));
+  put("proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");
+  EXPECT_TRUE(may_lock_freely(root));
+  put("proc/self/status", "Name:\tx\nCapEff:\t000000000000b000\n");
+  EXPECT_FALSE(may_lock_freely(root));
+}
+
+TEST(Environment, UnlimitedIsNoNumber) {
+  EXPECT_EQ(to_text(Limit()), "unlimited");
+  EXPECT_EQ(*parse_limit("unlimited"), Limit());
+  EXPECT_EQ(*parse_limit("12"), Limit(12));
+  EXPECT_FALSE(parse_limit("12 files"));
+}
+
+TEST(Environment, InterfacesAsText) {
+  const std::vector<Interface> some = {{"eth0", "10.0.0.1"}, {"eth0", "fe80::1"}, {"ib0", ""}};
+  EXPECT_EQ(to_text(some), "eth0=10.0.0.1,eth0=fe80::1,ib0=");
+  EXPECT_EQ(parse_interfaces(to_text(some)), some);
+}
+
+TEST(Environment, ResolvesWithoutWaitingForEver) {
+  const Resolved numeric = resolve("127.0.0.1", 5);
+  EXPECT_EQ(numeric.addresses, (std::vector<std::string>{"127.0.0.1"}));
+  EXPECT_FALSE(resolve("no such name", 5).error.empty());
+  const auto hang = [](const std::string&) -> Resolved {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return {{"10.0.0.1"}, {}};
+  };
+  const Resolved late = resolve("a", 0.01, hang);
+  EXPECT_EQ(late.error, "the resolver gave no answer within 0.01 s");
+  EXPECT_TRUE(late.addresses.empty());
+}
+
+TEST(Environment, APortThatSomebodyListensOn) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&any), sizeof any), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  socklen_t length = sizeof any;
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&any), &length), 0);
+  const int port = ntohs(any.sin_port);
+  EXPECT_EQ(port_state(port), "in use");
+  ::close(listener);
+  EXPECT_EQ(port_state(port), "free");
+}
+
+TEST(Environment, RunsOverRealRanks) {
+  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+  const MadeCase made(probe());
+  run_ranks(2, [&](ThreadComm& comm) {
+    SilentRecorder recorder;
+    const RankPlace place{
+        .rank = comm.rank(), .world_size = 2, .local_rank = comm.rank(), .local_size = 2, .host = "a"};
+    RunContext context{made.params(), place, recorder, comm, nullptr};
+    const auto seen = probe().run(context);
+    ASSERT_TRUE(seen);
+    EXPECT_EQ(*seen->fact("machine"), machine_identity());
+    EXPECT_EQ(*seen->fact("master.addresses"), "127.0.0.1");
+    EXPECT_EQ(seen->fact("interfaces") != nullptr, comm.rank() == 0) << "one rank speaks for its node";
+    EXPECT_EQ(*seen->fact("limit.open_files"), to_text(read_limits()[0]));
+    EXPECT_EQ(recorder.steps, (std::vector<std::string>{"environment", "resolve MASTER_ADDR", "compare"}));
+  });
+  run_ranks(1, [&](ThreadComm& comm) {
+    comm.calls_left = 0;
+    SilentRecorder recorder;
+    const RankPlace place{.host = "a"};
+    RunContext context{made.params(), place, recorder, comm, nullptr};
+    EXPECT_FALSE(probe().run(context));
+  });
+  ::unsetenv("MASTER_ADDR");
+}
+
+}  // namespace
+}  // namespace muster
