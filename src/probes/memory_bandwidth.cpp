@@ -1,0 +1,205 @@
+// How fast the memory of each node is, and whether it keeps what it is given. docs/methods/memory_bandwidth.md
+#include <fmt/format.h>
+#include <set>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "muster/probe.hpp"
+#include "probes/memory_bandwidth/domains.hpp"
+#include "probes/memory_bandwidth/stream.hpp"
+#include "stats/sampling.hpp"
+#include "system/contamination.hpp"
+
+namespace muster {
+
+namespace {
+
+using memory_bandwidth::Domain;
+using memory_bandwidth::Kernel;
+using memory_bandwidth::Stream;
+
+constexpr ParamSpec params[] = {
+    {"bytes",
+     ParamType::bytes,
+     "0B",
+     "Size of each of the three arrays of a domain; 0: four times its last-level caches, within bounds.",
+     {},
+     0,
+     {}},
+    {"cap", ParamType::duration, "400ms", "Longest time for one kernel in one domain.", {}, 0.001, 3600},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"copy", "GB/s", Better::higher, "c = a, 16 bytes per element."},
+    {"triad", "GB/s", Better::higher, "a = b + s c, 24 bytes per element."},
+};
+
+constexpr LabelSpec labels[] = {
+    {"domain", "Number of the NUMA domain, or `node`: all of them at once."},
+};
+
+/// What `run` gets from `prepare`.
+struct Arrays final : ProbeState {
+  std::vector<Domain> domains;
+  std::vector<std::string> sizes;
+  std::unique_ptr<Stream> stream;
+};
+
+Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
+  context.recorder.step("allocate");
+  const auto allowed = CpuMask::of_this_thread();
+  if (!allowed) return tl::unexpected(allowed.error());
+  auto state = std::make_unique<Arrays>();
+  state->domains = memory_bandwidth::read_domains(*allowed);
+  const auto shares = state->domains.size() * static_cast<std::size_t>(std::max(context.place.local_size, 1));
+  const std::uint64_t available = memory_bandwidth::read_available_memory() / shares;
+  std::vector<Stream::Place> places;
+  for (const Domain& domain : state->domains) {
+    const auto size = memory_bandwidth::choose_size(context.params.bytes("bytes").count, domain.cache,
+                                                    domain.cpus.count(), available);
+    if (!size) return tl::unexpected(size.error());
+    places.push_back({domain.cpus, size->bytes});
+    state->sizes.push_back(fmt::format("domain {}: {} each, {}; a thread on each of CPUs {}", domain.name,
+                                       format_bytes({size->bytes}), size->why, domain.cpus.list()));
+  }
+  auto stream = Stream::start(places);
+  if (!stream) return tl::unexpected(stream.error());
+  state->stream = std::move(*stream);
+  return state;
+}
+
+/// One domain, or all at once.
+struct Target {
+  int domain = Stream::everywhere;
+  CpuMask cpus;
+  std::vector<std::string> names;  ///< values of the label; one measurement serves both on a node with one domain
+};
+
+std::vector<Target> targets_of(const Arrays& arrays) {
+  std::vector<Target> targets;
+  CpuMask all;
+  for (std::size_t i = 0; i < arrays.domains.size(); ++i) {
+    targets.push_back({static_cast<int>(i), arrays.domains[i].cpus, {arrays.domains[i].name}});
+    all = all | arrays.domains[i].cpus;
+  }
+  if (targets.size() == 1)
+    targets[0].names.emplace_back("node");
+  else
+    targets.push_back({Stream::everywhere, all, {"node"}});
+  return targets;
+}
+
+struct Measured {
+  Sampled sampled;
+  Disturbance disturbance;
+  std::uint64_t passes = 0;
+};
+
+Measured measure(RunContext& context, Stream& stream, Kernel kernel, const Target& target) {
+  Sampler sampler({.cap = context.params.duration("cap")});
+  // Ranks that share a node would take each other for strangers.
+  const CpuMask watched = context.place.local_size == 1 ? target.cpus : CpuMask();
+  ContaminationWatch watch(watched, own_cpu_seconds());
+  const double gigabytes = bytes_per_element(kernel) * static_cast<double>(stream.elements(target.domain)) / 1e9;
+  Measured measured;
+  for (int count = sampler.next(); count > 0; count = sampler.next()) {
+    std::vector<double> values;
+    const double began = monotonic_seconds();
+    for (int i = 0; i < count; ++i) {
+      context.recorder.iteration(measured.passes++);
+      values.push_back(gigabytes / stream.pass(kernel, target.domain));
+    }
+    sampler.feed(values, Seconds{monotonic_seconds() - began}, watch.ask(own_cpu_seconds()));
+  }
+  measured.sampled = sampler.result();
+  measured.disturbance = watch.whole();
+  return measured;
+}
+
+void note(Observation& seen, Kernel kernel, const Target& target, const Measured& measured) {
+  const std::string what = fmt::format("{} in {}", to_string(kernel), join(target.names, " = "));
+  seen.facts.push_back({"sampling", fmt::format("{}: {}", what, to_string(measured.sampled))});
+  if (measured.sampled.is_disturbed)
+    seen.facts.push_back({"disturbed", fmt::format("{}: {}, {} meanwhile", what, to_string(measured.disturbance),
+                                                   format_value(measured.sampled.contaminated.median, "GB/s"))});
+  if (measured.sampled.summary.n == 0) return;
+  for (const std::string& name : target.names)
+    seen.readings.push_back({std::string(to_string(kernel)), {{"domain", name}}, measured.sampled.summary});
+}
+
+Result<Observation> run(RunContext& context) {
+  auto& arrays = static_cast<Arrays&>(*context.state);
+  Observation seen;
+  for (const std::string& size : arrays.sizes) seen.facts.push_back({"arrays", size});
+  std::uint64_t passes = 0;
+  for (const Target& target : targets_of(arrays)) {
+    for (const Kernel kernel : {Kernel::copy, Kernel::triad}) {
+      context.recorder.step(fmt::format("{} {}", to_string(kernel), target.names[0]));
+      const Measured measured = measure(context, *arrays.stream, kernel, target);
+      note(seen, kernel, target, measured);
+      passes += measured.passes;
+      context.recorder.step("verify");
+      if (const auto fault = arrays.stream->verify())
+        seen.facts.push_back({"wrong", fmt::format("after {} in {}: {}", to_string(kernel), target.names[0], *fault)});
+    }
+  }
+  seen.facts.push_back({"verified_passes", std::to_string(passes)});
+  return seen;
+}
+
+Finding about(const RankPlace& place, Verdict verdict, std::string reason, std::string remedy) {
+  Finding finding{verdict, std::move(reason), {}, std::move(remedy)};
+  finding.culprits.push_back({CulpritKind::node, place.host, place.host, place.rank});
+  return finding;
+}
+
+void judge_rank(const RankPlace& place, const Observation& seen, ProbeJudgement& judgement) {
+  if (const std::string* wrong = seen.fact("wrong"))
+    judgement.findings.push_back(about(
+        place, Verdict::fail, fmt::format("memory of {} gave back wrong data {}", place.host, printable_line(*wrong)),
+        "take the node out of service, look for machine checks and corrected errors (EDAC) in its log, and test "
+        "its memory"));
+  else if (seen.fact("verified_passes") == nullptr)
+    judgement.findings.push_back(
+        about(place, Verdict::unmeasured,
+              fmt::format("rank {} on {} did not say whether its data was right", place.rank, place.host),
+              "report this: the observation is incomplete"));
+  if (const std::string* disturbed = seen.fact("disturbed"))
+    judgement.findings.push_back(
+        about(place, Verdict::unmeasured,
+              fmt::format("too few undisturbed samples on {}: {}", place.host, printable_line(*disturbed)),
+              "free the node of other work and run again, or give more time with the parameter cap"));
+}
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement;
+  std::size_t right = 0;
+  std::set<std::string_view> nodes;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    judge_rank(view.ranks[i], *seen, judgement);
+    ++right;
+    nodes.insert(view.ranks[i].host);
+  }
+  if (right > 0 && judgement.findings.empty())
+    judgement.evidence.push_back(fmt::format("all data of copy and triad was right on {} {}", nodes.size(),
+                                             nodes.size() == 1 ? "node" : "nodes"));
+  return judgement;
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_memory_bandwidth{
+    .name = "memory_bandwidth",
+    .summary = "STREAM copy and triad in each NUMA domain and on the whole node, with all data verified.",
+    .params = params,
+    .metrics = metrics,
+    .labels = labels,
+    .prepare = prepare,
+    .run = run,
+    .judge = judge,
+};
+
+}  // namespace muster
