@@ -1,0 +1,81 @@
+#include "stats/culprits.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/culprits_pairs.hpp"
+
+namespace muster {
+
+namespace {
+
+using namespace culprits;
+
+std::vector<SuspectPart> units_against(PairTable& table, const DecodeSettings& settings,
+                                       const std::vector<ClassLevel>& levels) {
+  hold_against(table, levels);
+  return name_units(table, settings);
+}
+
+/// Names units; then measures the level again without them, and looks again.
+std::vector<SuspectPart> decode_units(PairTable& table, const DecodeSettings& settings, int slow_units,
+                                      std::vector<ClassLevel>& levels) {
+  levels = find_levels(table, settings, slow_units);
+  auto parts = units_against(table, settings, levels);
+  if (parts.empty()) return parts;
+  const auto better = levels_of_the_rest(table, settings, levels);
+  auto again = units_against(table, settings, better);
+  levels = better;
+  return again;
+}
+
+/// Two or three units are no measure of each other when all of their readings are slow: only a reference sees it.
+void name_by_reference(const PairTable& table, const DecodeSettings& settings, Culprits& found) {
+  for (const ClassReference& reference : settings.references) {
+    if (!std::isfinite(reference.value) || reference.value <= 0) continue;
+    const double expected = settings.is_lower_better ? -std::log(reference.value) : std::log(reference.value);
+    SuspectPart part;
+    part.kind = PartKind::either;
+    part.is_both_ways = true;
+    std::vector<SeenReading> seen;
+    for (const Pair& pair : table.pairs) {
+      for (std::size_t i = pair.begin; i < pair.end; ++i) {
+        const LinkReading& reading = table.readings[i];
+        if (reading.class_id != reference.class_id || reading.is_alone) continue;
+        seen.push_back({reading.round, expected - reading.speed});
+        part.ends.push_back(pair.low);
+        part.ends.push_back(pair.high);
+      }
+    }
+    std::sort(part.ends.begin(), part.ends.end());
+    part.ends.erase(std::unique(part.ends.begin(), part.ends.end()), part.ends.end());
+    const double least = slowness_of(settings.least_slowdown) + 2 * settings.noise_floor;
+    const bool is_all = std::all_of(seen.begin(), seen.end(), [&](const auto& one) { return one.slowness >= least; });
+    if (seen.empty() || part.ends.size() > 3 || !is_all) continue;
+    part.from = part.ends[0];
+    part.to = part.ends[1];
+    count_readings(part, seen, least);
+    part.score = slowness_of(part.slowdown) / settings.noise_floor;
+    found.parts.push_back(std::move(part));
+  }
+}
+
+}  // namespace
+
+Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings) {
+  Culprits found;
+  PairTable table = pair_table(samples, settings.is_lower_better);
+  if (table.readings.empty()) return found;
+  const int most = most_slow_units(table.present_units);
+  found.parts = decode_units(table, settings, most, found.levels);
+  // Most units slow: the level taken as healthy is a few fast pairs. Then the middle is the level.
+  if (static_cast<int>(found.parts.size()) > most) found.parts = decode_units(table, settings, 0, found.levels);
+  name_links(table, settings, found);
+  name_by_reference(table, settings, found);
+  for (ClassLevel& level : found.levels) {
+    level.expected = std::exp(settings.is_lower_better ? -level.expected : level.expected);
+  }
+  return found;
+}
+
+}  // namespace muster

@@ -1,0 +1,100 @@
+/// Who is slow, decoded from readings between pairs of units (nodes or ranks). Pure: no clock, no files.
+/// Method, formulas and what the evidence can't tell: docs/methods/culprits.md.
+///
+///   y = ln(expected of the class / value)      how much slower than its class, as a logarithm (latency: inverted)
+///   z = (1 - exp(-y)) / noise of the class, between -6 and 6; the share, because its tail is the thinner one
+///   score of a unit in a role (sends, receives, both) = sum of z / sqrt(n), without the partner it looks worst with
+///   a unit is named above   inverse_normal(1 - false_rate / (3 units))
+///                          or when two of its partners are each named by the bound of a link
+///   a link looks bad above  inverse_normal(1 - false_repeats / (3 pairs)), and is named above
+///                           inverse_normal(1 - false_rate / (3 pairs)) or when slow again alone
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace muster {
+
+/// One reading. `from` and `to` count units from 0. Readings that can't be a speed (not finite, not above 0, a unit
+/// with itself) are left out.
+struct LinkSample {
+  int from = 0;
+  int to = 0;
+  int round = 0;
+  double value = 0;
+  int class_id = 0;       ///< like is compared with like
+  bool is_alone = false;  ///< measured again while no other pair was: decides on this link, and on nothing else
+  friend bool operator==(const LinkSample&, const LinkSample&) = default;
+};
+
+/// What a class should reach, where somebody knows; only used where two or three units can't be each other's measure.
+struct ClassReference {
+  int class_id = 0;
+  double value = 0;
+};
+
+struct DecodeSettings {
+  bool is_lower_better = false;
+  double least_slowdown = 0.05;  ///< a part slower by less than this share is never named
+  double noise_floor = 0.03;     ///< the noise of a class (a standard deviation of logarithms) is at least this
+  double false_rate = 0.05;      ///< false names per decoded matrix, at most, when noise is normal
+  double false_repeats = 1;      ///< healthy links that one matrix may send to be measured again, expected
+  int most_repeats = 32;         ///< cells in `worth_repeating`, at most; the worst first
+  double least_share = 0.15;     ///< a unit slow with fewer of its partners is no culprit; its links may be
+  std::vector<ClassReference> references;
+};
+
+enum class PartKind : std::uint8_t {
+  node,      ///< slow in both directions with its partners
+  sender,    ///< slow when it sends
+  receiver,  ///< slow when it receives
+  link,      ///< one pair is slow, both of its ends are well with others
+  either,    ///< one of `ends`, or what lies between them: the evidence can't tell
+};
+
+struct SuspectPart {
+  PartKind kind = PartKind::node;
+  /// One unit; two for a link (from, to); for `either` those that no other reading clears.
+  std::vector<int> ends;
+  /// Of a link or `either`: what was slow; both ways or from -> to alone.
+  int from = -1;
+  int to = -1;
+  bool is_both_ways = false;
+  double slowdown = 0;       ///< share: 0.2 = its slow readings reach 80 % of what their class does (median)
+  int slow = 0;              ///< of its readings
+  int readings = 0;          ///< that it took part in and that nothing named before explains
+  int slow_rounds = 0;       ///< rounds in which most of its readings were slow
+  int rounds = 0;            ///< rounds with a reading of it
+  bool is_repeated = false;  ///< a link: slow again alone
+  double score = 0;          ///< standard deviations
+  [[nodiscard]] bool is_intermittent() const { return 4 * slow_rounds < 3 * rounds; }
+  friend bool operator==(const SuspectPart&, const SuspectPart&) = default;
+};
+
+/// An ordered pair of units.
+struct LinkCell {
+  int from = 0;
+  int to = 0;
+  double slowdown = 0;
+  friend bool operator==(const LinkCell&, const LinkCell&) = default;
+};
+
+/// What the readings of a class were held against.
+struct ClassLevel {
+  int class_id = 0;
+  double expected = 0;
+  double noise = 0;  ///< standard deviation of ln(value)
+  int readings = 0;
+};
+
+struct Culprits {
+  std::vector<SuspectPart> parts;         ///< units first, then links, by number
+  std::vector<LinkCell> worth_repeating;  ///< look bad, not measured alone yet; the worst first
+  std::vector<LinkCell> cleared;          ///< measured again alone and well
+  std::vector<ClassLevel> levels;
+};
+
+[[nodiscard]] Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings = {});
+
+}  // namespace muster

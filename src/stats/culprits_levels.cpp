@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "stats/culprits_pairs.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::culprits {
+
+namespace {
+
+constexpr int few_units = 8;
+
+struct ClassReadings {
+  std::vector<double> speeds;       ///< sorted
+  std::vector<double> differences;  ///< between the two directions of a pair
+  std::vector<int> units;
+};
+
+double at_quantile(const std::vector<double>& sorted, double q) {
+  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
+}
+
+/// Noise from the two directions of pairs: a slow node, or link, slows both, so that their difference stays healthy.
+/// The lower quartile, because slow senders and receivers touch most pairs of a small matrix.
+double noise_of_differences(std::vector<double> differences) {
+  if (differences.size() < 3) return 0;
+  std::sort(differences.begin(), differences.end());
+  // 0.3186: a quarter of |normal| lies below it; sqrt 2: a difference has the noise of both.
+  return differences[(differences.size() - 1) / 4] / (0.3186 * std::sqrt(2.0));
+}
+
+/// The middle of the readings around `start`: walks uphill to the nearest level at which many readings lie.
+double nearest_level(const std::vector<double>& sorted, double start, double reach) {
+  double level = start;
+  for (int step = 0; step < 100; ++step) {
+    const auto low = std::lower_bound(sorted.begin(), sorted.end(), level - reach) - sorted.begin();
+    const auto high = std::upper_bound(sorted.begin(), sorted.end(), level + reach) - sorted.begin();
+    const auto middle = static_cast<std::size_t>(low + high - 1);
+    const double next = (sorted[middle / 2] + sorted[(middle + 1) / 2]) / 2;
+    if (next == level) break;
+    level = next;
+  }
+  return level;
+}
+
+/// Few readings leave the noise itself uncertain: a wider one keeps false names rare.
+double widened(double noise, double floor, std::size_t n) {
+  return std::max(noise, floor) * (1 + 6.0 / static_cast<double>(n));
+}
+
+/// From the fast side alone, on which no fault lies.
+double noise_above(const std::vector<double>& sorted, double level) {
+  const auto above = std::upper_bound(sorted.begin(), sorted.end(), level) - sorted.begin();
+  const auto count = static_cast<std::ptrdiff_t>(sorted.size()) - above;
+  if (count < 4) return 0;
+  return (sorted[static_cast<std::size_t>(above + count / 2)] - level) * 1.4826;
+}
+
+std::map<int, ClassReadings> by_class(const PairTable& table) {
+  std::map<int, ClassReadings> classes;
+  for (const Pair& pair : table.pairs) {
+    double sum[2] = {0, 0};
+    int n[2] = {0, 0};
+    ClassReadings* last = nullptr;
+    for (std::size_t i = pair.begin; i < pair.end; ++i) {
+      const LinkReading& reading = table.readings[i];
+      if (reading.is_alone) continue;
+      last = &classes[reading.class_id];
+      last->speeds.push_back(reading.speed);
+      sum[reading.is_upward] += reading.speed;
+      ++n[reading.is_upward];
+    }
+    if (last == nullptr) continue;
+    last->units.push_back(pair.low);
+    last->units.push_back(pair.high);
+    if (n[0] == 0 || n[1] == 0) continue;
+    const double difference = std::fabs(sum[0] / n[0] - sum[1] / n[1]);
+    // More than a third is a fault of one direction, not noise.
+    // Means of several readings differ less than two readings do.
+    const double shrink = std::sqrt((1.0 / n[0] + 1.0 / n[1]) / 2);
+    if (difference < slowness_of(1.0 / 3)) last->differences.push_back(difference / shrink);
+  }
+  for (auto& [id, one] : classes) {
+    std::sort(one.speeds.begin(), one.speeds.end());
+    std::sort(one.units.begin(), one.units.end());
+    one.units.erase(std::unique(one.units.begin(), one.units.end()), one.units.end());
+  }
+  return classes;
+}
+
+/// Where even the share that `healthy_share` promises may be missing, because few pairs met: the readings above a gap
+/// that no noise makes.
+std::optional<double> level_above_gap(const std::vector<double>& sorted, double reach) {
+  const double least_gap = std::max(slowness_of(1.0 / 3), 4 * reach);
+  for (std::size_t above = 2; above <= sorted.size() / 2; ++above) {
+    const std::size_t lowest = sorted.size() - above;
+    if (sorted[lowest] - sorted[lowest - 1] > least_gap) return sorted[lowest + (above - 1) / 2];
+  }
+  return std::nullopt;
+}
+
+/// Share of the pairs that avoid `slow` of `units` units.
+double healthy_share(int units, int slow) {
+  const double healthy = units - slow;
+  return healthy * (healthy - 1) / (static_cast<double>(units) * (units - 1));
+}
+
+}  // namespace
+
+std::vector<ClassLevel> find_levels(const PairTable& table, const DecodeSettings& settings, int slow_units) {
+  std::vector<ClassLevel> levels;
+  for (const auto& [id, one] : by_class(table)) {
+    const int units = static_cast<int>(one.units.size());
+    const int slow = std::min(slow_units, units / 2);
+    const double between = noise_of_differences(one.differences);
+    const double reach = 1.5 * std::max(between, settings.noise_floor);
+    double start = at_quantile(one.speeds, 1 - healthy_share(units, slow) / 2);
+    if (slow > 0 && units <= few_units) start = level_above_gap(one.speeds, reach).value_or(start);
+    ClassLevel level;
+    level.class_id = id;
+    level.expected = nearest_level(one.speeds, start, reach);
+    const double known = one.differences.size() >= 6 ? between : 0;
+    level.noise =
+        widened(std::max(noise_above(one.speeds, level.expected), known), settings.noise_floor, one.speeds.size());
+    level.readings = static_cast<int>(one.speeds.size());
+    levels.push_back(level);
+  }
+  return levels;
+}
+
+std::vector<ClassLevel> levels_of_the_rest(const PairTable& table, const DecodeSettings& settings,
+                                           std::span<const ClassLevel> before) {
+  std::vector<ClassLevel> levels(before.begin(), before.end());
+  for (ClassLevel& level : levels) {
+    std::vector<double> rest;
+    for (const Pair& pair : table.pairs) {
+      for (std::size_t i = pair.begin; i < pair.end; ++i) {
+        const LinkReading& reading = table.readings[i];
+        if (reading.is_alone || reading.class_id != level.class_id || !table.is_open(pair, reading)) continue;
+        rest.push_back(reading.speed);
+      }
+    }
+    if (rest.size() < 4) continue;
+    std::sort(rest.begin(), rest.end());
+    const double middle = (rest[(rest.size() - 1) / 2] + rest[rest.size() / 2]) / 2;
+    // A single slow link of a small matrix is still in here; half of the rest is not.
+    level.expected = nearest_level(rest, middle, 3 * level.noise);
+    level.noise = widened(noise_above(rest, level.expected), settings.noise_floor, rest.size());
+  }
+  return levels;
+}
+
+}  // namespace muster::culprits

@@ -1,0 +1,96 @@
+/// Readings sorted by pair: what the stages of decode_culprits work on. Private to src/stats.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "stats/culprits.hpp"
+
+namespace muster::culprits {
+
+struct LinkReading {
+  int low = 0;  ///< the unit with the lower number
+  int high = 0;
+  int round = 0;
+  int class_id = 0;
+  bool is_upward = false;  ///< from low to high
+  bool is_alone = false;
+  double speed = 0;     ///< logarithm, higher is better
+  double slowness = 0;  ///< y
+  double z = 0;
+};
+
+/// One direction of a pair: what its readings in the rounds add up to.
+struct Way {
+  double z = 0;
+  double slowness = 0;
+  int n = 0;
+  bool is_explained = false;  ///< by a unit that was named
+  [[nodiscard]] int left() const { return is_explained ? 0 : n; }
+};
+
+struct Pair {
+  int low = 0;
+  int high = 0;
+  std::size_t begin = 0;  ///< of its readings
+  std::size_t end = 0;
+  std::array<Way, 2> ways;  ///< [0] low -> high, [1] high -> low
+  [[nodiscard]] int other(int unit) const { return unit == low ? high : low; }
+  /// The direction in which `unit` sends.
+  [[nodiscard]] const Way& out(int unit) const { return ways[unit == low ? 0 : 1]; }
+  [[nodiscard]] const Way& in(int unit) const { return ways[unit == low ? 1 : 0]; }
+};
+
+struct PairTable {
+  std::vector<LinkReading> readings;
+  std::vector<Pair> pairs;
+  /// Pairs of unit u: pair_of[first[u]] .. pair_of[first[u + 1]].
+  std::vector<std::size_t> first;
+  std::vector<std::size_t> pair_of;
+  int units = 0;          ///< highest number + 1
+  int present_units = 0;  ///< with readings
+
+  [[nodiscard]] std::span<const std::size_t> pairs_of(int unit) const {
+    const auto u = static_cast<std::size_t>(unit);
+    return std::span(pair_of).subspan(first[u], first[u + 1] - first[u]);
+  }
+  /// False when a unit that was named explains it.
+  [[nodiscard]] bool is_open(const Pair& pair, const LinkReading& reading) const {
+    return !pair.ways[reading.is_upward ? 0 : 1].is_explained;
+  }
+};
+
+[[nodiscard]] PairTable pair_table(std::span<const LinkSample> samples, bool is_lower_better);
+/// Fills slowness and z of every reading and the sums of every way; nothing is explained afterwards.
+void hold_against(PairTable& table, std::span<const ClassLevel> levels);
+
+/// Units that may be slow, at most, for the others still to be a measure: half of up to 8, then 4, then a tenth.
+[[nodiscard]] int most_slow_units(int units);
+/// Level and noise of each class. Where up to `slow_units` units are slow, the level is that of the others.
+[[nodiscard]] std::vector<ClassLevel> find_levels(const PairTable& table, const DecodeSettings& settings,
+                                                  int slow_units);
+/// The same from readings that nothing in `table` explains.
+[[nodiscard]] std::vector<ClassLevel> levels_of_the_rest(const PairTable& table, const DecodeSettings& settings,
+                                                         std::span<const ClassLevel> before);
+
+/// Names units, the clearest first; marks what they explain in `table`.
+[[nodiscard]] std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& settings);
+/// Links among what is left.
+void name_links(const PairTable& table, const DecodeSettings& settings, Culprits& found);
+
+/// Counts of a part from its readings, and its slowdown.
+struct SeenReading {
+  int round = 0;
+  double slowness = 0;
+};
+void count_readings(SuspectPart& part, std::vector<SeenReading>& seen, double least_slowness);
+
+/// x with P(Z <= x) = p.
+[[nodiscard]] double inverse_normal(double p);
+/// ln(1 / (1 - share)).
+[[nodiscard]] double slowness_of(double share);
+[[nodiscard]] double share_of(double slowness);
+
+}  // namespace muster::culprits

@@ -1,0 +1,484 @@
+#include "stats/culprits.hpp"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <tuple>
+
+#include "stats/link_simulator.hpp"
+
+#ifdef MUSTER_HAVE_RAPIDCHECK
+#include <rapidcheck.h>
+#endif
+
+namespace muster {
+namespace {
+
+using simulated::Fault;
+using simulated::Machine;
+using simulated::Random;
+
+std::string name_of(PartKind kind) {
+  constexpr const char* names[] = {"node", "sender", "receiver", "link", "either"};
+  return names[static_cast<int>(kind)];
+}
+
+/// `node 1; link 0<>2`: what a person would read.
+std::string names(const Culprits& found) {
+  std::string text;
+  for (const SuspectPart& part : found.parts) {
+    if (!text.empty()) text += "; ";
+    text += name_of(part.kind);
+    if (part.kind == PartKind::link) {
+      text += " " + std::to_string(part.from) + (part.is_both_ways ? "<>" : ">") + std::to_string(part.to);
+      continue;
+    }
+    for (std::size_t i = 0; i < part.ends.size(); ++i) text += (i > 0 ? " or " : " ") + std::to_string(part.ends[i]);
+  }
+  return text;
+}
+
+Machine machine_of(int units, std::vector<Fault> faults, double noise = 0.03) {
+  Machine machine;
+  machine.units = units;
+  machine.noise = noise;
+  machine.faults = std::move(faults);
+  return machine;
+}
+
+Fault fault_of(PartKind kind, int unit, double slowdown, int partner = -1) {
+  Fault fault;
+  fault.kind = kind;
+  fault.unit = unit;
+  fault.partner = partner;
+  fault.slowdown = slowdown;
+  return fault;
+}
+
+/// All pairs once, in the rounds of the circle method.
+std::string names_in_full_matrix(int units, std::vector<Fault> faults) {
+  Random random(3);
+  return names(decode_culprits(simulated::all_rounds(machine_of(units, std::move(faults)), random)));
+}
+
+/// 4 nodes x 2 ranks, the ranks' readings between nodes told by node.
+std::vector<LinkSample> readings_of_bridge(const std::vector<int>& slow_nodes, PartKind kind, Random& random) {
+  Machine machine = machine_of(8, {});
+  machine.units_per_node = 2;
+  machine.speed = 0.6;
+  for (int node : slow_nodes) {
+    machine.faults.push_back(fault_of(kind, 2 * node, 0.96));
+    machine.faults.push_back(fault_of(kind, 2 * node + 1, 0.96));
+  }
+  std::vector<LinkSample> between;
+  for (LinkSample sample : simulated::all_rounds(machine, random)) {
+    sample.from /= 2;
+    sample.to /= 2;
+    if (sample.from != sample.to) between.push_back(sample);
+  }
+  return between;
+}
+
+TEST(Culprits, NoReadingsNoNames) {
+  const Culprits found = decode_culprits({});
+  EXPECT_TRUE(found.parts.empty());
+  EXPECT_TRUE(found.worth_repeating.empty());
+  EXPECT_TRUE(found.levels.empty());
+}
+
+TEST(Culprits, WhatIsNoSpeedIsNoReading) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<LinkSample> samples{{0, 1, 0, nan, 0, false},  {0, 1, 0, 0.0, 0, false},
+                                        {1, 0, 0, -3.0, 0, false}, {1, 0, 0, infinity, 0, false},
+                                        {2, 2, 0, 1.0, 0, false},  {-1, 2, 0, 1.0, 0, false}};
+  EXPECT_TRUE(decode_culprits(samples).levels.empty());
+}
+
+TEST(Culprits, OnlyReadingsAloneNameNobody) {
+  const std::vector<LinkSample> samples{{0, 1, 0, 1.0, 0, true}, {1, 0, 0, 9.0, 0, true}};
+  EXPECT_EQ(names(decode_culprits(samples)), "");
+}
+
+TEST(Culprits, SmallMatricesAreDecoded) {
+  using enum PartKind;
+  struct Row {
+    int units;
+    std::vector<Fault> faults;
+    std::string expected;
+  };
+  Fault one_way = fault_of(link, 2, 0.9, 0);
+  one_way.is_one_way = true;
+  const std::vector<Row> rows{
+      {4, {}, ""},
+      {4, {fault_of(node, 1, 0.3)}, "node 1"},
+      {4, {fault_of(node, 1, 0.95)}, "node 1"},
+      {4, {fault_of(sender, 2, 0.5)}, "sender 2"},
+      {4, {fault_of(receiver, 0, 0.5)}, "receiver 0"},
+      {4, {fault_of(link, 0, 0.9, 2)}, "link 0<>2"},
+      {4, {one_way}, "link 2>0"},
+      {4, {fault_of(node, 1, 0.95), fault_of(node, 3, 0.95)}, "node 1; node 3"},
+      {4, {fault_of(sender, 1, 0.9), fault_of(sender, 3, 0.9)}, "sender 1; sender 3"},
+      {4, {fault_of(sender, 0, 0.9), fault_of(receiver, 1, 0.9)}, "sender 0; receiver 1"},
+      {4, {fault_of(link, 0, 0.9, 1), fault_of(link, 2, 0.9, 3)}, "link 0<>1; link 2<>3"},
+      {3, {fault_of(node, 2, 0.9)}, "node 2"},
+      {3, {fault_of(sender, 2, 0.9)}, "sender 2"},
+      {3, {fault_of(link, 0, 0.9, 1)}, "link 0<>1"},
+      {7, {fault_of(node, 6, 0.3)}, "node 6"},
+      {16, {fault_of(node, 3, 0.2), fault_of(link, 5, 0.5, 9)}, "node 3; link 5<>9"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(std::to_string(row.units) + " units: " + row.expected);
+    EXPECT_EQ(names_in_full_matrix(row.units, row.faults), row.expected);
+  }
+}
+
+TEST(Culprits, AThrottledLinkOfABridgeIsItsNode) {
+  struct Row {
+    std::vector<int> slow_nodes;
+    PartKind kind;
+    std::string expected;
+  };
+  const std::vector<Row> rows{{{}, PartKind::node, ""},
+                              {{2}, PartKind::node, "node 2"},
+                              {{0, 3}, PartKind::node, "node 0; node 3"},
+                              {{1}, PartKind::sender, "sender 1"},
+                              {{1}, PartKind::receiver, "receiver 1"}};
+  int other_names = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    for (const Row& row : rows) {
+      Random random(seed);
+      Culprits found = decode_culprits(readings_of_bridge(row.slow_nodes, row.kind, random));
+      // A link that was not measured again alone is not blamed yet.
+      other_names += static_cast<int>(std::erase_if(
+          found.parts, [](const SuspectPart& part) { return part.kind == PartKind::link && !part.is_repeated; }));
+      EXPECT_EQ(names(found), row.expected) << "seed " << seed;
+    }
+  }
+  EXPECT_LE(other_names, 6) << "of 250 matrices";
+}
+
+TEST(Culprits, AThirdOfTheRoundsNamesTheNodeOrSaysThatItCannotTell) {
+  int named = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Random random(seed);
+    auto samples = readings_of_bridge({2}, PartKind::node, random);
+    std::erase_if(samples, [](const LinkSample& sample) { return sample.round >= 3; });
+    const Culprits found = decode_culprits(samples);
+    named += names(found) == "node 2";
+    for (const SuspectPart& part : found.parts) {
+      EXPECT_NE(std::find(part.ends.begin(), part.ends.end(), 2), part.ends.end()) << names(found);
+    }
+  }
+  EXPECT_GE(named, 95);
+}
+
+TEST(Culprits, TwoNodesCannotBeToldApart) {
+  const std::vector<LinkSample> one_way{{0, 1, 0, 1.0, 0, false}, {1, 0, 0, 9.0, 0, false}};
+  const Culprits found = decode_culprits(one_way);
+  EXPECT_EQ(names(found), "either 0 or 1");
+  EXPECT_EQ(found.parts[0].from, 0);
+  EXPECT_EQ(found.parts[0].to, 1);
+  EXPECT_FALSE(found.parts[0].is_both_ways);
+
+  const std::vector<LinkSample> both_ways{{0, 1, 0, 1.0, 0, false}, {1, 0, 0, 1.0, 0, false}};
+  EXPECT_EQ(names(decode_culprits(both_ways)), "") << "nothing to hold it against";
+  DecodeSettings settings;
+  settings.references = {{0, 9.0}};
+  const Culprits known = decode_culprits(both_ways, settings);
+  EXPECT_EQ(names(known), "either 0 or 1");
+  EXPECT_NEAR(known.parts[0].slowdown, 8.0 / 9, 1e-9);
+  settings.references = {{0, 1.0}};
+  EXPECT_EQ(names(decode_culprits(both_ways, settings)), "");
+}
+
+TEST(Culprits, OneRoundCannotTellThePartners) {
+  Random random(5);
+  const auto samples = simulated::random_rounds(machine_of(16, {fault_of(PartKind::node, 3, 0.5)}), 1, random);
+  const Culprits found = decode_culprits(samples);
+  ASSERT_EQ(found.parts.size(), 1);
+  EXPECT_EQ(found.parts[0].kind, PartKind::either);
+  EXPECT_EQ(found.parts[0].ends.size(), 2);
+  EXPECT_EQ(std::count(found.parts[0].ends.begin(), found.parts[0].ends.end(), 3), 1);
+}
+
+TEST(Culprits, AnEndThatNothingClearsIsTheOnlySuspect) {
+  // Unit 3 has met unit 0 alone; 0 is well with 1 and 2.
+  std::vector<LinkSample> samples;
+  for (const auto& [a, b, speed] :
+       std::vector<std::tuple<int, int, double>>{{0, 1, 9}, {0, 2, 9}, {1, 2, 9}, {0, 3, 2}}) {
+    samples.push_back({a, b, 0, speed, 0, false});
+    samples.push_back({b, a, 0, speed, 0, false});
+  }
+  EXPECT_EQ(names(decode_culprits(samples)), "either 3");
+}
+
+TEST(Culprits, ACellThatLooksBadIsMeasuredAgainAlone) {
+  Random random(7);
+  const Machine machine = machine_of(6, {fault_of(PartKind::link, 1, 0.5, 4)});
+  auto samples = simulated::all_rounds(machine, random);
+  const Culprits first = decode_culprits(samples);
+  EXPECT_EQ(names(first), "link 1<>4");
+  EXPECT_FALSE(first.parts[0].is_repeated);
+  ASSERT_EQ(first.worth_repeating.size(), 2);
+
+  auto well = samples;
+  for (const LinkCell& cell : first.worth_repeating) {
+    EXPECT_NEAR(cell.slowdown, 0.5, 0.1);
+    for (int i = 0; i < 3; ++i) {
+      well.push_back({cell.from, cell.to, i, machine.speed, 0, true});
+      samples.push_back({cell.from, cell.to, i, machine.speed * (i == 0 ? 1 : 0.5), 0, true});
+    }
+  }
+  const Culprits cleared = decode_culprits(well);
+  EXPECT_EQ(names(cleared), "");
+  EXPECT_EQ(cleared.cleared.size(), 2);
+  EXPECT_TRUE(cleared.worth_repeating.empty());
+  const Culprits confirmed = decode_culprits(samples);
+  EXPECT_EQ(names(confirmed), "link 1<>4");
+  EXPECT_TRUE(confirmed.parts[0].is_repeated);
+  EXPECT_TRUE(confirmed.worth_repeating.empty());
+}
+
+TEST(Culprits, SlowOnceInThreeAloneClearsALink) {
+  Random random(7);
+  const Machine machine = machine_of(6, {fault_of(PartKind::link, 1, 0.5, 4)});
+  auto samples = simulated::all_rounds(machine, random);
+  for (const LinkCell& cell : decode_culprits(samples).worth_repeating) {
+    for (const double left : {0.5, 1.0, 1.0}) samples.push_back({cell.from, cell.to, 0, machine.speed * left, 0, true});
+  }
+  EXPECT_EQ(names(decode_culprits(samples)), "");
+}
+
+TEST(Culprits, APartSaysHowSlowAndHowOften) {
+  Random random(11);
+  Fault fault = fault_of(PartKind::node, 17, 0.3);
+  const Culprits always = decode_culprits(simulated::random_rounds(machine_of(100, {fault}), 12, random));
+  ASSERT_EQ(names(always), "node 17");
+  EXPECT_EQ(always.parts[0].rounds, 12);
+  EXPECT_EQ(always.parts[0].slow_rounds, 12);
+  EXPECT_EQ(always.parts[0].readings, 24);
+  EXPECT_EQ(always.parts[0].slow, 24);
+  EXPECT_NEAR(always.parts[0].slowdown, 0.3, 0.03);
+  EXPECT_FALSE(always.parts[0].is_intermittent());
+
+  fault.is_intermittent = true;
+  const Culprits sometimes = decode_culprits(simulated::random_rounds(machine_of(100, {fault}), 12, random));
+  ASSERT_EQ(names(sometimes), "node 17");
+  EXPECT_TRUE(sometimes.parts[0].is_intermittent());
+  EXPECT_GE(sometimes.parts[0].slow_rounds, 2);
+  EXPECT_NEAR(sometimes.parts[0].slowdown, 0.3, 0.03);
+}
+
+TEST(Culprits, EachClassHasItsOwnLevel) {
+  Machine machine = machine_of(16, {});
+  machine.units_per_node = 4;
+  Random random(2);
+  const auto samples = simulated::all_rounds(machine, random);
+  const Culprits found = decode_culprits(samples);
+  EXPECT_EQ(names(found), "");
+  ASSERT_EQ(found.levels.size(), 2);
+  EXPECT_NEAR(found.levels[0].expected, 25, 1);
+  EXPECT_NEAR(found.levels[1].expected, 75, 3);
+  EXPECT_NEAR(found.levels[0].noise, 0.03, 0.015);
+}
+
+TEST(Culprits, LatencyIsSlowWhenItIsLong) {
+  Random random(4);
+  auto samples = simulated::all_rounds(machine_of(8, {fault_of(PartKind::node, 5, 0.5)}), random);
+  for (LinkSample& sample : samples) sample.value = 50 / sample.value;
+  DecodeSettings settings;
+  settings.is_lower_better = true;
+  const Culprits found = decode_culprits(samples, settings);
+  EXPECT_EQ(names(found), "node 5");
+  EXPECT_NEAR(found.parts[0].slowdown, 0.5, 0.05);
+  EXPECT_NEAR(found.levels[0].expected, 2, 0.1);
+}
+
+TEST(Culprits, OneHealthyPairInTenIsEnoughToSeeTwoSlowNodes) {
+  Random random(1);
+  const Machine machine = machine_of(4, {fault_of(PartKind::node, 1, 0.9), fault_of(PartKind::node, 3, 0.9)});
+  std::vector<LinkSample> samples;
+  const simulated::Matching pairs{{0, 2}, {0, 1}, {0, 1}, {0, 3}, {0, 3}, {1, 2}, {1, 2}, {1, 3}, {2, 3}, {2, 3}};
+  for (int round = 0; round < 10; ++round) {
+    simulated::measure_round(machine, {pairs[static_cast<std::size_t>(round)]}, round, random, samples);
+  }
+  EXPECT_EQ(names(decode_culprits(samples)), "node 1; node 3");
+}
+
+TEST(Culprits, AUnitNamedAsSenderAndAsReceiverIsANode) {
+  Random random(1);
+  const Machine machine =
+      machine_of(8, {fault_of(PartKind::sender, 3, 0.6), fault_of(PartKind::receiver, 3, 0.07)}, 0.005);
+  const Culprits found = decode_culprits(simulated::all_rounds(machine, random));
+  EXPECT_EQ(names(found), "node 3");
+  EXPECT_NEAR(found.parts.at(0).slowdown, 0.6, 0.02);
+}
+
+TEST(Culprits, ANodeThatIsSlowInTwoOfTwelveRoundsIsFound) {
+  Random random(1);
+  const Machine well = machine_of(1000, {});
+  const Machine ill = machine_of(1000, {fault_of(PartKind::node, 77, 0.3)});
+  std::vector<LinkSample> samples;
+  for (int round = 0; round < 12; ++round) {
+    const bool is_slow = round == 3 || round == 8;
+    simulated::measure_round(is_slow ? ill : well, simulated::random_matching(1000, random), round, random, samples);
+  }
+  const Culprits found = decode_culprits(samples);
+  ASSERT_EQ(names(found), "node 77");
+  EXPECT_EQ(found.parts[0].slow_rounds, 2);
+  EXPECT_EQ(found.parts[0].rounds, 12);
+}
+
+TEST(Culprits, OneSlowLinkMakesNoSlowUnit) {
+  int units = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    const auto samples = simulated::all_rounds(machine_of(8, {fault_of(PartKind::link, 2, 0.15, 6)}), random);
+    for (const SuspectPart& part : decode_culprits(samples).parts) units += part.kind != PartKind::link;
+  }
+  EXPECT_LE(units, 4) << "in 200 matrices";
+}
+
+TEST(Culprits, ASmallSlowdownIsNobodysFault) {
+  Random random(6);
+  const auto samples = simulated::all_rounds(machine_of(40, {fault_of(PartKind::node, 5, 0.1)}), random);
+  EXPECT_EQ(names(decode_culprits(samples)), "node 5");
+  DecodeSettings settings;
+  settings.least_slowdown = 0.2;
+  EXPECT_EQ(names(decode_culprits(samples, settings)), "");
+}
+
+/// The bars; bench/culprit_simulator measures them with more seeds. How many of `seeds` name the fault, and how many
+/// other names there are, 1000 units.
+struct Tally {
+  int found = 0;
+  int false_names = 0;
+};
+
+Tally tally(Fault fault, int rounds, int seeds) {
+  Tally sum;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Random random(static_cast<std::uint64_t>(seed));
+    fault.unit = random.below(1000);
+    const auto samples = simulated::random_rounds(machine_of(1000, {fault}), rounds, random);
+    for (const SuspectPart& part : decode_culprits(samples).parts) {
+      const bool is_right = simulated::is_the_fault(part, fault);
+      sum.found += is_right;
+      sum.false_names += !is_right;
+    }
+  }
+  return sum;
+}
+
+TEST(CulpritsSimulation, ASlowNodeAmongAThousandIn5Rounds) {
+  const Tally sum = tally(fault_of(PartKind::node, 0, 0.2), 5, 100);
+  EXPECT_GE(sum.found, 99);
+  EXPECT_LE(sum.false_names, 10);
+}
+
+TEST(CulpritsSimulation, ANodeThatIsSlowHalfOfTheTimeIn12Rounds) {
+  Fault fault = fault_of(PartKind::node, 0, 0.2);
+  fault.is_intermittent = true;
+  const Tally sum = tally(fault, 12, 50);
+  EXPECT_GE(sum.found, 49);
+  EXPECT_LE(sum.false_names, 5);
+}
+
+TEST(CulpritsSimulation, ASlowSenderAmongAThousandIn5Rounds) {
+  const Tally sum = tally(fault_of(PartKind::sender, 0, 0.2), 5, 25);
+  EXPECT_GE(sum.found, 25);
+  EXPECT_LE(sum.false_names, 3);
+}
+
+#ifdef MUSTER_HAVE_RAPIDCHECK
+
+struct Scene {
+  Machine machine;
+  std::vector<LinkSample> samples;
+};
+
+Scene some_scene() {
+  Scene scene;
+  scene.machine = machine_of(*rc::gen::inRange(2, 12), {});
+  const int faults = *rc::gen::inRange(0, 3);
+  for (int i = 0; i < faults; ++i) {
+    const auto kind = *rc::gen::element(PartKind::node, PartKind::sender, PartKind::receiver);
+    scene.machine.faults.push_back(fault_of(kind, *rc::gen::inRange(0, scene.machine.units), 0.25 * (2 + i)));
+  }
+  Random random(*rc::gen::inRange<std::uint64_t>(1, 1000000));
+  scene.samples = simulated::all_rounds(scene.machine, random);
+  return scene;
+}
+
+TEST(CulpritsProperty, RenamingTheNodesRenamesTheAnswer) {
+  EXPECT_TRUE(rc::check([] {
+    const Scene scene = some_scene();
+    Random random(*rc::gen::inRange<std::uint64_t>(1, 1000000));
+    std::vector<int> renamed(static_cast<std::size_t>(scene.machine.units));
+    std::iota(renamed.begin(), renamed.end(), 0);
+    for (int i = scene.machine.units - 1; i > 0; --i) std::swap(renamed[i], renamed[random.below(i + 1)]);
+    auto samples = scene.samples;
+    for (LinkSample& sample : samples) {
+      sample.from = renamed[sample.from];
+      sample.to = renamed[sample.to];
+    }
+    const auto told = [&](const Culprits& found, bool rename) {
+      std::vector<std::string> lines;
+      for (const SuspectPart& part : found.parts) {
+        auto ends = part.ends;
+        for (int& end : ends) end = rename ? renamed[end] : end;
+        std::sort(ends.begin(), ends.end());
+        std::string line = name_of(part.kind);
+        for (int end : ends) line += " " + std::to_string(end);
+        lines.push_back(line + " " + std::to_string(part.slow) + "/" + std::to_string(part.readings));
+      }
+      std::sort(lines.begin(), lines.end());
+      return lines;
+    };
+    RC_ASSERT(told(decode_culprits(scene.samples), true) == told(decode_culprits(samples), false));
+  }));
+}
+
+TEST(CulpritsProperty, TheUnitOfSpeedDoesNotMatter) {
+  EXPECT_TRUE(rc::check([] {
+    const Scene scene = some_scene();
+    auto samples = scene.samples;
+    const double factor = *rc::gen::element(0.001, 8.0, 1e6);
+    for (LinkSample& sample : samples) sample.value *= factor;
+    const Culprits before = decode_culprits(scene.samples);
+    const Culprits after = decode_culprits(samples);
+    RC_ASSERT(names(before) == names(after));
+    for (std::size_t i = 0; i < before.parts.size(); ++i) {
+      RC_ASSERT(std::fabs(before.parts[i].slowdown - after.parts[i].slowdown) < 1e-9);
+    }
+  }));
+}
+
+TEST(CulpritsProperty, WithoutNoiseAndFaultNobodyIsNamed) {
+  EXPECT_TRUE(rc::check([] {
+    Random random(1);
+    const auto samples = simulated::all_rounds(machine_of(*rc::gen::inRange(2, 30), {}, 0), random);
+    const Culprits found = decode_culprits(samples);
+    RC_ASSERT(found.parts.empty());
+    RC_ASSERT(found.worth_repeating.empty());
+  }));
+}
+
+TEST(CulpritsProperty, WithoutNoiseASlowNodeIsFoundAlone) {
+  EXPECT_TRUE(rc::check([] {
+    Random random(1);
+    const int units = *rc::gen::inRange(3, 30);
+    const int slow = *rc::gen::inRange(0, units);
+    const double slowdown = 0.01 * *rc::gen::inRange(20, 100);
+    const Machine machine = machine_of(units, {fault_of(PartKind::node, slow, slowdown)}, 0);
+    RC_ASSERT(names(decode_culprits(simulated::all_rounds(machine, random))) == "node " + std::to_string(slow));
+  }));
+}
+
+#endif
+
+}  // namespace
+}  // namespace muster
