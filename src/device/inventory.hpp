@@ -1,0 +1,109 @@
+/// The devices of one node, as the sources told them. A plain value: each source adds what it knows, and whoever judges
+/// compares. Sources of the host are read here; a management library or a compute runtime adds itself by `seen`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/pci_address.hpp"
+#include "muster/observation.hpp"
+#include "muster/result.hpp"
+
+namespace muster {
+
+enum class DeviceKind : std::uint8_t { gpu, nic };
+
+/// What becomes of this process when it opens a device file.
+enum class FileAccess : std::uint8_t {
+  open,       ///< may be read and written
+  missing,    ///< there is none
+  denied,     ///< its mode refuses this user
+  root_only,  ///< we are root, and its mode refuses everybody else
+  withheld,   ///< the control group of this job refuses (EPERM): granted to nobody here
+};
+
+[[nodiscard]] std::string_view to_string(FileAccess access);
+
+struct DeviceFile {
+  std::string path;  ///< `/dev/nvidia0`, without the root folder
+  FileAccess access = FileAccess::open;
+  friend bool operator==(const DeviceFile&, const DeviceFile&) = default;
+};
+
+/// A PCIe link on the way from a device to its host, named by its lower end. 0: not known.
+struct PciLink {
+  PciAddress at;
+  int width = 0;          ///< lanes in use
+  int width_able = 0;     ///< lanes that both ends can use
+  double speed = 0;       ///< GT/s per lane in use; GPUs lower it when idle
+  double speed_able = 0;  ///< GT/s per lane that both ends can do
+  friend bool operator==(const PciLink&, const PciLink&) = default;
+};
+
+/// A port of a network device.
+struct NetPort {
+  std::string name;        ///< `mlx5_0/1` (InfiniBand device and port) or `hsn0` (interface)
+  std::string layer;       ///< `InfiniBand`, `Ethernet`
+  std::string state;       ///< `ACTIVE`, `DOWN`, `INIT`; of an interface `up`, `down`
+  std::string phys_state;  ///< `LinkUp`, `Polling`, `Disabled`; empty: not told
+  double rate = 0;         ///< Gbit/s; 0: not told
+  friend bool operator==(const NetPort&, const NetPort&) = default;
+};
+
+struct Device {
+  DeviceKind kind = DeviceKind::gpu;
+  PciAddress address;
+  std::string vendor_id;   ///< `10de`
+  std::string device_id;   ///< `2330`
+  std::string class_code;  ///< `030200`
+  std::string driver;      ///< bound to it; empty: none
+  std::string name;        ///< model in words; empty: nobody told
+  std::string uuid;
+  std::string firmware;  ///< VBIOS of a GPU, firmware of a NIC
+  int numa_node = -1;
+  int uncorrected = 0;         ///< memory errors that the driver counted since it was loaded
+  bool is_lost = false;        ///< answers on the bus with ones only
+  bool is_excluded = false;    ///< the driver was told to leave it alone
+  std::vector<PciLink> links;  ///< its own first, then those of the switches above it
+  std::vector<DeviceFile> files;
+  std::vector<NetPort> ports;
+  std::vector<std::string> sources;  ///< who saw it: `pci`, `nvidia`, `kfd`, `net`, `infiniband`, `cxi`, ...
+  friend bool operator==(const Device&, const Device&) = default;
+
+  [[nodiscard]] bool is_seen_by(std::string_view source) const;
+};
+
+/// `GPU 0000:c1:00.0`, `NIC mlx5_0 (0000:1c:00.0)`.
+[[nodiscard]] std::string label_of(const Device& device);
+/// `nvidia`, `amd`, `intel`, ...; the id where it has no name here.
+[[nodiscard]] std::string vendor_of(const Device& device);
+/// What the driver calls it, else what the PCI ID list calls it, else `10de:2330`.
+[[nodiscard]] std::string model_of(const Device& device);
+
+struct Inventory {
+  std::vector<Device> devices;                  ///< by kind and address
+  std::vector<std::string> sources;             ///< that answered on this node, whether or not they saw anything
+  std::vector<DeviceFile> files;                ///< that all devices of a vendor share: `/dev/kfd`, `/dev/nvidiactl`
+  std::map<std::string, std::string> versions;  ///< `kernel`, `nvidia`, `amdgpu`, `libnvidia-ml`, ...
+  friend bool operator==(const Inventory&, const Inventory&) = default;
+
+  [[nodiscard]] bool has_source(std::string_view source) const;
+  void add_source(std::string_view source);
+  /// The device at `address`, added when it is new, with `source` noted. Valid until the next call.
+  Device& seen(DeviceKind kind, const PciAddress& address, std::string_view source);
+};
+
+/// What the kernel of this node shows: PCI bus, drivers, device files, network. Every path is below `root`; `/` is this
+/// machine. Fails with kind `system` when `root` shows neither /sys nor /proc.
+[[nodiscard]] Result<Inventory> read_inventory(const std::string& root);
+
+/// One fact per device, file, source and version; `parse_inventory` reads them back to the same value.
+[[nodiscard]] std::vector<Fact> to_facts(const Inventory& inventory);
+/// Facts of other keys are left alone; what is damaged is left out and named in `faults`.
+[[nodiscard]] Inventory parse_inventory(const std::vector<Fact>& facts, std::vector<std::string>& faults);
+
+}  // namespace muster

@@ -1,0 +1,35 @@
+/// What stands in the kernel's files, understood. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "device/inventory.hpp"
+
+namespace muster {
+
+/// `0x10de` -> `10de`; anything that is no hexadecimal number -> "".
+[[nodiscard]] std::string parse_id(std::string_view text);
+/// The number at the start of `32.0 GT/s PCIe`, `400 Gb/sec (4X NDR)`, `200000`; 0: none (`Unknown`).
+[[nodiscard]] double leading_number(std::string_view text);
+/// Lanes; 0 where the kernel does not know them (a lost device answers 63).
+[[nodiscard]] int parse_width(std::string_view text);
+/// `4: ACTIVE` -> `ACTIVE`.
+[[nodiscard]] std::string parse_state(std::string_view text);
+/// The first number with dots in it: `NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue...` ->
+/// `550.54.15`.
+[[nodiscard]] std::string parse_version(std::string_view text);
+/// `Model: \t NVIDIA H100` line by line, split at the first `separator`, both sides trimmed.
+[[nodiscard]] std::map<std::string, std::string, std::less<>> parse_table(std::string_view text, char separator);
+/// Of a KFD node: domain and location_id (bus and function; the bits above are a partition's number); nullopt: a CPU.
+[[nodiscard]] std::optional<PciAddress> kfd_address(const std::map<std::string, std::string, std::less<>>& properties);
+/// The number after `ue:`; 0 where there is none.
+[[nodiscard]] int parse_uncorrected(std::string_view text);
+/// Classes and vendors that muster takes for a GPU; docs/methods/device_visibility.md says why.
+[[nodiscard]] bool is_gpu(const PciAddress& address, std::string_view class_code, std::string_view vendor_id);
+[[nodiscard]] bool is_nic(std::string_view class_code);
+
+}  // namespace muster

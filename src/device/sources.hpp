@@ -1,0 +1,17 @@
+/// The sources of the host, each adding to the inventory what it knows. In the order of host.cpp: later ones
+/// add to what the PCI bus told.
+#pragma once
+
+#include "device/inventory.hpp"
+#include "device/machine.hpp"
+
+namespace muster {
+
+void add_pci(const Machine& machine, Inventory& inventory);
+void add_nvidia(const Machine& machine, Inventory& inventory);
+void add_kfd(const Machine& machine, Inventory& inventory);
+/// Needs what the PCI bus told: which device has which file.
+void add_device_files(const Machine& machine, Inventory& inventory);
+void add_network(const Machine& machine, Inventory& inventory);
+
+}  // namespace muster

@@ -1,0 +1,204 @@
+// Which devices each node has, and whether all sources agree on them. docs/methods/device_visibility.md
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.hpp"
+#include "probes/device_visibility/node_view.hpp"
+#include "stats/stats.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr ParamSpec params[] = {
+    {"root", ParamType::text, "/", "Folder below which /sys, /proc, /dev and /usr are read.", {}, {}, {}},
+    {"expected",
+     ParamType::text,
+     "auto",
+     "GPUs on each node: a number, or `auto`: what profile and job say.",
+     {},
+     {},
+     {}},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"gpus", "1", Better::neither, "GPUs that any source knows.", false},
+    {"nics", "1", Better::neither, "Network devices on the PCI bus.", false},
+    {"pcie_width", "1", Better::higher, "Lanes in use on the narrowest link between a GPU and its host.", false},
+    {"port_rate", "Gbit/s", Better::higher, "Rate of a network port that is active.", false},
+};
+
+constexpr LabelSpec labels[] = {
+    {"device", "PCI address of the GPU.", {}},
+    {"port", "Name of the port: `mlx5_0/1`, `hsn0`.", {}},
+};
+
+void add_reading(Observation& seen, std::string metric, Labels where, double value) {
+  seen.readings.push_back({std::move(metric), std::move(where), summarize(std::span(&value, 1))});
+}
+
+void add_readings(Observation& seen, const Inventory& inventory) {
+  const auto count = [&](DeviceKind kind) {
+    return static_cast<double>(std::count_if(inventory.devices.begin(), inventory.devices.end(),
+                                             [&](const Device& device) { return device.kind == kind; }));
+  };
+  add_reading(seen, "gpus", {}, count(DeviceKind::gpu));
+  add_reading(seen, "nics", {}, count(DeviceKind::nic));
+  for (const Device& device : inventory.devices) {
+    const auto narrowest = std::min_element(device.links.begin(), device.links.end(),
+                                            [](const PciLink& a, const PciLink& b) { return a.width < b.width; });
+    if (device.kind == DeviceKind::gpu && narrowest != device.links.end())
+      add_reading(seen, "pcie_width", {{"device", to_string(device.address)}}, narrowest->width);
+    for (const NetPort& port : device.ports)
+      if (port.rate > 0 && (port.state == "ACTIVE" || port.state == "up"))
+        add_reading(seen, "port_rate", {{"port", printable_line(port.name, 60)}}, port.rate);
+  }
+}
+
+Result<Observation> run(RunContext& context) {
+  context.recorder.step("inventory");
+  auto inventory = read_inventory(context.params.text("root"));
+  if (!inventory) return tl::unexpected(inventory.error());
+  Observation seen;
+  add_readings(seen, *inventory);
+  seen.facts = to_facts(*inventory);
+  for (const std::string_view name : visibility::job_variables)
+    if (const char* value = std::getenv(std::string(name).c_str()))
+      seen.facts.push_back({fmt::format("job.{}", name), printable_line(value)});
+  return seen;
+}
+
+Finding unmeasured(const visibility::NodeView& node, std::string reason, std::string remedy) {
+  Finding finding;
+  finding.verdict = Verdict::unmeasured;
+  finding.reason = std::move(reason);
+  finding.culprits.push_back(visibility::culprit_of(node));
+  finding.remedy = std::move(remedy);
+  return finding;
+}
+
+/// One view per node, from its first rank.
+visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings) {
+  visibility::Nodes nodes;
+  std::set<int> seen_nodes;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    if (!seen_nodes.insert(view.ranks[i].node_index).second) continue;
+    visibility::NodeView node;
+    node.host = view.ranks[i].host;
+    std::vector<std::string> faults;
+    node.inventory = parse_inventory(seen->facts, faults);
+    for (const Fact& fact : seen->facts)
+      if (fact.key.rfind("job.", 0) == 0) node.job[fact.key.substr(4)] = fact.value;
+    if (!faults.empty())
+      findings.push_back(unmeasured(node, fmt::format("{} told what can't be understood: {}", node.host, faults[0]),
+                                    "report this: the observation is damaged"));
+    else if (!node.inventory.has_source("pci"))
+      findings.push_back(unmeasured(node, fmt::format("{} shows no PCI bus", node.host),
+                                    "see whether /sys is mounted there; a container may hide it"));
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+std::string nodes_word(std::size_t count) {
+  return visibility::counted(count, "node");
+}
+
+/// `4 NICs on 1 node: 4x ConnectX-7`, with who saw them.
+std::string told_of(const visibility::Nodes& nodes, DeviceKind kind) {
+  std::map<std::string, int> models;
+  std::set<std::string> sources;
+  std::size_t count = 0;
+  for (const visibility::NodeView& node : nodes)
+    for (const Device* device : visibility::devices_of(node, kind)) {
+      ++count;
+      ++models[printable_line(model_of(*device), 60)];
+      sources.insert(device->sources.begin(), device->sources.end());
+    }
+  if (count == 0) return {};
+  std::vector<std::string> list;
+  for (const auto& [model, number] : models) list.push_back(fmt::format("{}x {}", number, model));
+  const std::vector<std::string> names(sources.begin(), sources.end());
+  return fmt::format("{} on {} ({}), seen by {}", visibility::counted(count, kind == DeviceKind::gpu ? "GPU" : "NIC"),
+                     nodes_word(nodes.size()), human_list(list), printable_line(human_list(names)));
+}
+
+/// GPUs that belong to other jobs; a pass says nothing of them.
+std::string told_of_withheld(const visibility::Nodes& nodes) {
+  std::size_t count = 0;
+  for (const visibility::NodeView& node : nodes)
+    for (const Device* gpu : visibility::devices_of(node, DeviceKind::gpu)) count += visibility::is_withheld(*gpu);
+  return count == 0 ? std::string() : visibility::counted(count, "GPU") + " closed to this job by its control group";
+}
+
+/// Nobody has a GPU and nobody should: there is nothing to judge.
+void skip_without_gpus(const CaseView& view, const visibility::Nodes& nodes, std::vector<Finding>& findings) {
+  for (const visibility::NodeView& node : nodes)
+    if (!node.inventory.has_source("pci") || !visibility::devices_of(node, DeviceKind::gpu).empty()) return;
+  for (const visibility::NodeView& node : nodes)
+    for (const visibility::Wanted& wanted : visibility::wanted_of(view, node))
+      if (wanted.count > 0) return;
+  if (nodes.empty()) return;
+  Finding finding;
+  finding.verdict = Verdict::skip;
+  finding.reason = nodes.size() == 1 ? "no GPU on this node and none expected"
+                                     : fmt::format("no GPU on these {} nodes and none expected", nodes.size());
+  finding.remedy = "if there should be some, say so: expected = N in the check, or gpus in the profile";
+  findings.push_back(std::move(finding));
+}
+
+bool is_expectation_sound(const std::string& text) {
+  return text == "auto" ||
+         (!text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string::npos);
+}
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement;
+  if (!is_expectation_sound(view.params.text("expected"))) {
+    Finding finding;
+    finding.verdict = Verdict::error;
+    finding.reason = fmt::format("parameter expected is \"{}\"", printable_line(view.params.text("expected"), 40));
+    finding.culprits.push_back({CulpritKind::setting, "expected", {}, -1});
+    finding.remedy = "give a number of GPUs, or auto";
+    judgement.findings.push_back(std::move(finding));
+    return judgement;
+  }
+  auto& findings = judgement.findings;
+  const visibility::Nodes nodes = nodes_of(view, findings);
+  visibility::judge_counts(view, nodes, findings);
+  for (const auto& node : nodes) visibility::judge_ails(view, node, findings);
+  for (const auto& node : nodes) visibility::judge_models(view, node, findings);
+  for (const auto& node : nodes) visibility::judge_versions(node, findings);
+  for (const auto& node : nodes) visibility::judge_files(node, findings);
+  for (const auto& node : nodes) visibility::judge_memory(node, findings);
+  for (const auto& node : nodes) visibility::judge_links(node, findings);
+  visibility::judge_ports(nodes, findings);
+  visibility::judge_odd_ones(nodes, findings);
+  skip_without_gpus(view, nodes, findings);
+
+  const std::string gpus = told_of(nodes, DeviceKind::gpu);
+  const std::string withheld = told_of_withheld(nodes);
+  const std::string nics = told_of(nodes, DeviceKind::nic);
+  if (!gpus.empty() && findings.empty()) judgement.evidence.push_back(gpus);
+  if (!withheld.empty() && findings.empty()) judgement.evidence.push_back(withheld);
+  if (!nics.empty()) judgement.evidence.push_back(nics);
+  return judgement;
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_device_visibility{
+    .name = "device_visibility",
+    .summary = "The GPUs and NICs of each node, and whether all who know them agree.",
+    .params = params,
+    .metrics = metrics,
+    .labels = labels,
+    .run = run,
+    .judge = judge,
+};
+
+}  // namespace muster

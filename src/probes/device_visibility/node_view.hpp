@@ -1,0 +1,70 @@
+/// What one node told of its devices, and the words that all findings about it share.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "device/inventory.hpp"
+#include "muster/probe.hpp"
+
+namespace muster::visibility {
+
+/// The facts of one node that are no devices.
+inline constexpr std::string_view job_variables[] = {"SLURM_JOB_ID",   "SLURM_NNODES",        "SLURM_GPUS",
+                                                     "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"};
+
+struct NodeView {
+  std::string host;
+  Inventory inventory;
+  std::map<std::string, std::string, std::less<>> job;  ///< those of the variables above that are set
+};
+
+/// Why a GPU can't be used, from the cause that lies deepest.
+enum class Ail { none, lost, off_bus, no_driver, excluded, unknown_to_driver };
+
+[[nodiscard]] Ail ail_of(const NodeView& node, const Device& gpu);
+/// The job's control group gives it to somebody else, or to nobody.
+[[nodiscard]] bool is_withheld(const Device& gpu);
+/// Nothing that the host shows keeps this process from using it.
+[[nodiscard]] bool is_usable(const NodeView& node, const Device& gpu);
+[[nodiscard]] std::vector<const Device*> devices_of(const NodeView& node, DeviceKind kind);
+/// The driver that computing on it needs; empty: any.
+[[nodiscard]] std::string driver_for(const Device& gpu);
+
+/// How many GPUs a node shall have, and who says so.
+struct Wanted {
+  int count = 0;
+  bool is_least = false;  ///< a job's share: more may be there
+  std::string by;         ///< `expected by the profile`
+};
+
+/// Of the check (`expected`), else of the profile; then what the job was granted. May be none.
+[[nodiscard]] std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node);
+
+[[nodiscard]] Culprit culprit_of(const NodeView& node);
+[[nodiscard]] Culprit culprit_of(const NodeView& node, const Device& device);
+/// `GPU 0000:c1:00.0 on nid001`, `GPUs 0000:c1:00.0 and 0000:c5:00.0 on nid001`.
+[[nodiscard]] std::string subject(const NodeView& node, const std::vector<const Device*>& devices);
+/// A finding about these devices of a node.
+[[nodiscard]] Finding about(const NodeView& node, const std::vector<const Device*>& devices, std::string reason,
+                            std::string remedy);
+/// `one GPU`, `8 GPUs`.
+[[nodiscard]] std::string counted(std::size_t count, std::string_view thing);
+
+using Findings = std::vector<Finding>;
+using Nodes = std::vector<NodeView>;
+
+// Each adds what it finds; in the order in which they are called, causes come before their consequences.
+void judge_counts(const CaseView& view, const Nodes& nodes, Findings& findings);
+void judge_ails(const CaseView& view, const NodeView& node, Findings& findings);
+void judge_files(const NodeView& node, Findings& findings);
+void judge_models(const CaseView& view, const NodeView& node, Findings& findings);
+void judge_memory(const NodeView& node, Findings& findings);
+void judge_versions(const NodeView& node, Findings& findings);
+void judge_links(const NodeView& node, Findings& findings);
+void judge_ports(const Nodes& nodes, Findings& findings);
+/// Compares nodes, and devices of one model, with each other.
+void judge_odd_ones(const Nodes& nodes, Findings& findings);
+
+}  // namespace muster::visibility
