@@ -107,6 +107,7 @@ struct CaseView {
   std::span<const RankPlace> ranks;              ///< index = rank
   std::span<const Observation* const> observed;  ///< index = rank; nullptr: that rank stayed silent
   const ExpectedNode& node;                      ///< what the profile promises
+  std::string_view timing_doubt = {};  ///< why timing means nothing here (ranks share cores); empty: it does
 };
 
 /// What a probe's judge says. Without a finding and without evidence a case is `unmeasured`, never `pass`.

@@ -26,8 +26,8 @@ void append(std::vector<T>& to, std::vector<T> from) {
 
 void append_judgement(const CaseInput& input, CaseResult& result) {
   if (input.probe.judge == nullptr || !input.attendance.is_complete()) return;
-  auto judgement =
-      input.probe.judge({input.item.params, input.world.ranks, input.attendance.observed, input.item.node});
+  auto judgement = input.probe.judge(
+      {input.item.params, input.world.ranks, input.attendance.observed, input.item.node, input.world.timing_doubt});
   append(result.findings, std::move(judgement.findings));
   append(result.evidence, std::move(judgement.evidence));
 }

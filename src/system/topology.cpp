@@ -65,6 +65,8 @@ Result<Topology> read_topology() {
   topology.cores = static_cast<int>(topology.core_masks.size());
   for (const CpuMask& core : topology.core_masks)
     topology.cpus_per_core = std::max(topology.cpus_per_core, core.count());
+  for (const hwloc_obj_type_t level : {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE})
+    if (topology.cache_masks.empty()) topology.cache_masks = masks_of(machine, level, *allowed);
   topology.numa_masks = masks_of(machine, HWLOC_OBJ_NUMANODE, *allowed);
   topology.numa_domains = static_cast<int>(topology.numa_masks.size());
   topology.packages = static_cast<int>(masks_of(machine, HWLOC_OBJ_PACKAGE, *allowed).size());

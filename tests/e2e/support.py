@@ -21,8 +21,10 @@ sys.dont_write_bytecode = True
 BUILD = pathlib.Path(os.environ.get("MUSTER_BUILD", "build"))
 BIN = (BUILD / "bin").resolve()
 DRIVER = BIN / "muster-test"
-AGENT = BIN / "muster-rank-test"
-AGENT_MPICH = BIN / "muster-rank-test-mpich"
+# MPI libraries and ThreadSanitizer don't get along: a driver built with it is tried with agents of another build.
+AGENTS = (pathlib.Path(os.environ.get("MUSTER_AGENT_BUILD", BUILD)) / "bin").resolve()
+AGENT = AGENTS / "muster-rank-test"
+AGENT_MPICH = AGENTS / "muster-rank-test-mpich"
 FAILING_CALLS = BIN / "failing_calls.so"
 RUN_ID = "MUSTER_E2E_RUN"  # in the environment of all that one run starts
 ISOLATED = "MUSTER_E2E_ISOLATED"

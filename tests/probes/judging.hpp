@@ -47,10 +47,16 @@ class MadeCase {
     return *this;
   }
 
+  /// Why timing means nothing.
+  MadeCase& doubt(std::string why) {
+    doubt_ = std::move(why);
+    return *this;
+  }
+
   [[nodiscard]] ProbeJudgement judge() const {
     std::vector<const Observation*> observed;
     for (const auto& one : seen_) observed.push_back(one ? &*one : nullptr);
-    return probe_.judge(CaseView{params_, ranks_, observed, node_});
+    return probe_.judge(CaseView{params_, ranks_, observed, node_, doubt_});
   }
   [[nodiscard]] const Params& params() const { return params_; }
 
@@ -58,6 +64,7 @@ class MadeCase {
   const ProbeSpec& probe_;
   Params params_;
   ExpectedNode node_;
+  std::string doubt_;
   std::vector<RankPlace> ranks_;
   std::vector<std::optional<Observation>> seen_;
 };

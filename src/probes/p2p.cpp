@@ -1,0 +1,333 @@
+// Messages between pairs of ranks: latency, bandwidth one way and both, every byte looked at. docs/methods/p2p.md
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "probes/p2p/judge.hpp"
+#include "probes/p2p/link_class.hpp"
+#include "probes/p2p/links.hpp"
+#include "probes/p2p/measure.hpp"
+#include "probes/p2p/transport.hpp"
+
+namespace muster {
+
+namespace {
+
+using p2p::Kind;
+
+constexpr ParamSpec params[] = {
+    {"sizes", ParamType::bytes_list, "1MiB,16MiB", "Message sizes for bandwidth.", {}, 1, 2147483647},
+    {"latency_sizes", ParamType::bytes_list, "8B", "Message sizes for latency.", {}, 1, 2147483647},
+    {"pairs",
+     ParamType::text,
+     "all",
+     "Everybody with everybody, or each rank with its neighbours.",
+     "all|ring",
+     {},
+     {}},
+    {"rounds",
+     ParamType::integer,
+     "0",
+     "So many random perfect matchings instead of all pairs; 0: all pairs, or as many "
+     "matchings as the budget allows.",
+     {},
+     0,
+     100000},
+    {"seed", ParamType::integer, "1", "Of matchings and data.", {}, 0, {}},
+    {"buffers",
+     ParamType::text,
+     "rotating",
+     "A fresh part of memory for each message, or always the same, which caches "
+     "serve.",
+     "rotating|reused",
+     {},
+     {}},
+    {"window",
+     ParamType::integer,
+     "64",
+     "Messages under way at once, fewer when they would not fit into `memory`.",
+     {},
+     1,
+     4096},
+    {"memory",
+     ParamType::bytes,
+     "64MiB",
+     "Of each rank, for each direction; more where one message is larger.",
+     {},
+     4096,
+     {}},
+    {"interval",
+     ParamType::real,
+     "0.02",
+     "Half-width of the median's 95 % confidence interval that is good enough.",
+     {},
+     0.0001,
+     1},
+    {"cap", ParamType::duration, "250ms", "Longest time of one reading.", {}, 0.002, {}},
+    {"budget",
+     ParamType::duration,
+     "20s",
+     "Time of all rounds together; readings get shorter to keep it.",
+     {},
+     0.01,
+     {}},
+    {"least_slowdown",
+     ParamType::real,
+     "0.1",
+     "A node, rank or link slower than its like by less than this share is not "
+     "blamed.",
+     {},
+     0.01,
+     0.99},
+    {"noise",
+     ParamType::real,
+     "0.05",
+     "Spread between like links that is normal (a standard deviation's share).",
+     {},
+     0.001,
+     1},
+    {"sockets",
+     ParamType::text,
+     "fallback",
+     "Sockets are a fault where there is something faster (shared memory, "
+     "InfiniBand, Slingshot), or never.",
+     "fallback|allowed",
+     {},
+     {}},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"latency", "us", Better::lower, "Half the time of a message there and one back."},
+    {"bandwidth", "GB/s", Better::higher, "One way, from the rank to its peer."},
+    {"bidirectional", "GB/s", Better::higher, "Both ways at once, added up."},
+};
+
+constexpr LabelSpec labels[] = {
+    {"size", "Bytes of a message."},
+    {"link", "What lies between the two ranks: cache, numa, node or network."},
+    {"alone", "yes: measured again while no other pair was."},
+};
+
+/// All that `run` needs and that may be lacking: memory, topology.
+struct Prepared final : ProbeState {
+  p2p::Buffer out;
+  p2p::Buffer in;
+  Topology topology;
+};
+
+int window_of(const Params& params, Bytes size) {
+  const auto fitting =
+      std::max<std::uint64_t>(1, params.bytes("memory").count / std::max<std::uint64_t>(1, size.count));
+  return static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(params.integer("window")), fitting));
+}
+
+/// Rotating: as many slots as fit, but no more than one round through `memory`.
+int slots_of(const Params& params, Bytes size) {
+  if (params.text("buffers") == "reused") return 1;
+  const std::uint64_t stride = (size.count + 7) / 8 * 8;
+  return static_cast<int>(std::clamp<std::uint64_t>(params.bytes("memory").count / stride, 1, 1u << 20));
+}
+
+std::vector<p2p::Task> tasks_of(const Params& params) {
+  constexpr int round_trips = 50;
+  std::vector<p2p::Task> tasks;
+  for (const Bytes size : params.byte_list("latency_sizes"))
+    tasks.push_back({Kind::latency, size.count, slots_of(params, size), size.count > 65536 ? 4 : round_trips});
+  for (const Bytes size : params.byte_list("sizes"))
+    for (const Kind kind : {Kind::bandwidth, Kind::bidirectional})
+      tasks.push_back({kind, size.count, slots_of(params, size), window_of(params, size)});
+  return tasks;
+}
+
+Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
+  context.recorder.step("memory");
+  std::size_t bytes = 0;
+  for (const p2p::Task& task : tasks_of(context.params))
+    bytes = std::max(bytes, (task.size + 7) / 8 * 8 * static_cast<std::size_t>(task.slots));
+  auto made = std::make_unique<Prepared>();
+  auto out = p2p::Buffer::make(bytes);
+  auto in = p2p::Buffer::make(bytes);
+  if (!out || !in) return tl::unexpected(out ? in.error() : out.error());
+  made->out = std::move(*out);
+  made->in = std::move(*in);
+  p2p::fill(made->out.bytes(),
+            p2p::seed_of(static_cast<std::uint64_t>(context.params.integer("seed")), context.place.rank));
+  context.recorder.step("topology");
+  auto topology = read_topology();
+  if (!topology) return tl::unexpected(topology.error());
+  made->topology = std::move(*topology);
+  return made;
+}
+
+constexpr int times_alone = 3;
+
+/// One rank's part of a case.
+class Part {
+ public:
+  Part(RunContext& context, const Prepared& prepared, std::vector<p2p::Spot> spots)
+      : context_(context),
+        spots_(std::move(spots)),
+        self_(static_cast<std::size_t>(context.comm.rank())),
+        own_(spots_, self_),
+        watch_(spots_[self_].mask, own_.seconds().value_or(0)),
+        with_{context.comm,
+              context.recorder,
+              prepared.out,
+              prepared.in,
+              static_cast<std::uint64_t>(context.params.integer("seed")),
+              own_.seconds() ? &watch_ : nullptr,
+              [this] { return own_.seconds(); }},
+        tasks_(tasks_of(context.params)) {
+    goal_.interval = context.params.real("interval");
+    goal_.cap = {p2p::budget_of(context.params, context.comm.size()).reading_s};
+  }
+
+  [[nodiscard]] Result<Observation> all_rounds() {
+    const p2p::Schedule schedule = p2p::schedule_of(context_.params, context_.comm.size());
+    for (int round = 0; round < schedule.rounds(); ++round) {
+      // Together: pairs of one round shall load the network at the same time, and only they.
+      context_.recorder.step("round");
+      context_.recorder.iteration(static_cast<std::uint64_t>(round));
+      context_.recorder.peer(-1);
+      if (auto met = context_.comm.barrier(); !met) return tl::unexpected(met.error());
+      round_ = round;
+      if (const int peer = schedule.partner(context_.comm.rank(), round); peer >= 0)
+        if (auto done = exchange(peer, tasks_, false); !done) return tl::unexpected(done.error());
+    }
+    if (auto done = again(); !done) return tl::unexpected(done.error());
+    context_.recorder.peer(-1);
+    finish();
+    return std::move(seen_);
+  }
+
+ private:
+  /// All tasks with one peer; the lower rank begins.
+  [[nodiscard]] Result<void> exchange(int peer, const std::vector<p2p::Task>& tasks, bool is_alone) {
+    const bool is_lower = context_.comm.rank() < peer;
+    for (const p2p::Task& task : tasks) {
+      if (auto done = one(peer, is_lower ? PairRole::first : PairRole::second, task, is_alone); !done) return done;
+      if (task.kind != Kind::bandwidth) continue;
+      if (auto done = one(peer, is_lower ? PairRole::second : PairRole::first, task, is_alone); !done) return done;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> one(int peer, PairRole role, const p2p::Task& task, bool is_alone) {
+    const p2p::LinkClass link = p2p::class_of(spots_[self_], spots_[static_cast<std::size_t>(peer)]);
+    const auto before = task.kind == Kind::latency ? p2p::Traffic() : p2p::read_traffic();
+    auto measured = p2p::measure(with_, peer, role, task, goal_);
+    if (!measured) return tl::unexpected(measured.error());
+    const double moved = static_cast<double>(measured->messages + measured->sent) * static_cast<double>(task.size);
+    if (task.kind != Kind::latency)
+      carriers_.add(link, p2p::carrier_of(link, before, p2p::read_traffic(), moved), moved);
+    ++checked_;
+    bytes_ += static_cast<double>(measured->messages) * static_cast<double>(task.size);
+    const std::string size = to_string(ParamScalar(Bytes{task.size}));
+    if (measured->corruption)
+      seen_.facts.push_back({"corrupt", fmt::format("{} {} {} {}", peer, size, to_string(task.kind),
+                                                    p2p::describe(*measured->corruption))});
+    if (role == PairRole::first)
+      keep(peer, task, measured->sampled, {{"link", std::string(to_string(link))}, {"size", size}}, is_alone);
+    return {};
+  }
+
+  void keep(int peer, const p2p::Task& task, const Sampled& sampled, Labels where, bool is_alone) {
+    if (is_alone) where.insert(where.begin(), {"alone", "yes"});
+    if (task.kind == Kind::bandwidth && !is_alone && task.size == largest() && sampled.summary.n > 0)
+      mine_.push_back({context_.comm.rank(), peer, round_, sampled.summary.median,
+                       p2p::class_of(spots_[self_], spots_[static_cast<std::size_t>(peer)]), false,
+                       p2p::spread_of(sampled.summary)});
+    if (sampled.end == SamplingEnd::precise) ++precise_;
+    ++measured_;
+    if (sampled.is_disturbed) {
+      ++disturbed_;
+      seen_.facts.push_back({"disturbed", fmt::format("{} to rank {}, {}: {}", to_string(task.kind), peer,
+                                                      where.back().second, muster::to_string(watch_.whole()))});
+    }
+    seen_.readings.push_back({std::string(to_string(task.kind)), std::move(where), sampled.summary, peer});
+  }
+
+  [[nodiscard]] std::size_t largest() const {
+    std::size_t most = 0;
+    for (const p2p::Task& task : tasks_) most = std::max(most, task.size * (task.kind == Kind::bandwidth ? 1 : 0));
+    return most;
+  }
+
+  /// Links that look bad, one at a time: is it the link, or the company?
+  [[nodiscard]] Result<void> again() {
+    context_.recorder.step("choose links");
+    auto links = p2p::choose_links(context_.comm, spots_, mine_, p2p::decode_settings(context_.params));
+    if (!links) return tl::unexpected(links.error());
+    std::vector<p2p::Task> last;
+    for (const p2p::Task& task : tasks_)
+      if (task.kind == Kind::bandwidth && task.size == largest()) last.push_back(task);
+    for (const auto& [from, to] : *links) {
+      context_.recorder.step("alone");
+      context_.recorder.peer(-1);
+      if (auto met = context_.comm.barrier(); !met) return met;
+      const int rank = context_.comm.rank();
+      if (rank != from && rank != to) continue;
+      for (int i = 0; i < times_alone; ++i)
+        for (const p2p::Task& task : last)
+          if (auto done = one(rank == from ? to : from, rank == from ? PairRole::first : PairRole::second, task, true);
+              !done)
+            return done;
+    }
+    return {};
+  }
+
+  void finish() {
+    std::string fast;
+    for (const std::string& port : p2p::fast_ports()) fast += (fast.empty() ? "" : " ") + port;
+    if (!fast.empty()) seen_.facts.push_back({"fast_ports", fast});
+    seen_.facts.push_back({"checked", fmt::format("{} readings, {:.3g} GB", checked_, bytes_ * 1e-9)});
+    if (measured_ > 0)
+      seen_.facts.push_back({"precise", fmt::format("{} of {}, {} disturbed", precise_, measured_, disturbed_)});
+    for (Fact& fact : carriers_.facts()) seen_.facts.push_back(std::move(fact));
+  }
+
+  RunContext& context_;
+  std::vector<p2p::Spot> spots_;
+  std::size_t self_;
+  p2p::OwnCpuTime own_;
+  ContaminationWatch watch_;
+  p2p::Equipment with_;
+  std::vector<p2p::Task> tasks_;
+  SamplingGoal goal_;
+  p2p::Carriers carriers_;
+  std::vector<p2p::RankLink> mine_;
+  int round_ = 0;
+  Observation seen_;
+  int checked_ = 0;
+  int measured_ = 0;
+  int precise_ = 0;
+  int disturbed_ = 0;
+  double bytes_ = 0;
+};
+
+Result<Observation> run(RunContext& context) {
+  const auto& prepared = static_cast<const Prepared&>(*context.state);
+  if (context.comm.size() < 2) return Observation();
+  context.recorder.step("placement");
+  auto spots = p2p::exchange_spots(context.comm, p2p::spot_here(context.place, prepared.topology));
+  if (!spots) return tl::unexpected(spots.error());
+  return Part(context, prepared, std::move(*spots)).all_rounds();
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_p2p{
+    .name = "p2p",
+    .summary = "Latency and bandwidth between pairs of ranks, with every byte verified.",
+    .params = params,
+    .metrics = metrics,
+    .labels = labels,
+    .prepare = prepare,
+    .run = run,
+    .judge = p2p::judge,
+};
+
+}  // namespace muster

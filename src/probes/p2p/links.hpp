@@ -1,0 +1,46 @@
+/// Readings between ranks, held against each other: within nodes rank by rank, between nodes node by node.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "probes/p2p/link_class.hpp"
+#include "stats/culprits.hpp"
+
+namespace muster::p2p {
+
+/// Bandwidth of one size from one rank to another.
+struct RankLink {
+  int from = 0;
+  int to = 0;
+  int round = 0;
+  double value = 0;  ///< GB/s
+  LinkClass link = LinkClass::node;
+  bool is_alone = false;
+  double spread = 0;  ///< of its samples: 1.4826 MAD / median, an estimate of the standard deviation's share
+};
+
+struct RankPair {
+  int from = -1;
+  int to = -1;
+  friend bool operator==(const RankPair&, const RankPair&) = default;
+};
+
+struct Decoded {
+  bool is_between_nodes = false;  ///< units are nodes; else ranks
+  Culprits culprits;
+};
+
+/// Links of both kinds, each decoded for itself; a kind without links gives nothing. `node_of[rank]` numbers nodes.
+/// The noise is taken as at least the median spread of the links: what wobbles within a reading wobbles between
+/// readings.
+[[nodiscard]] std::vector<Decoded> decode_links(std::span<const RankLink> links, std::span<const int> node_of,
+                                                const DecodeSettings& settings);
+
+/// Collective. Links that look bad when all are compared, at most 32, the worst first: every rank gets the same list of
+/// (from, to). `mine` are those that this rank measured.
+[[nodiscard]] Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& spots,
+                                                         std::span<const RankLink> mine,
+                                                         const DecodeSettings& settings);
+
+}  // namespace muster::p2p

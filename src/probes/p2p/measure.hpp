@@ -1,0 +1,70 @@
+/// One pair of ranks, measured: handshake, warm-up, samples until they are good enough, and a look at every byte.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/comm.hpp"
+#include "muster/probe.hpp"
+#include "probes/p2p/pattern.hpp"
+#include "stats/sampling.hpp"
+#include "system/contamination.hpp"
+
+namespace muster::p2p {
+
+/// Zero-cost to give back, page-aligned, touched once.
+class Buffer {
+ public:
+  /// Fails with kind `system` when there is no memory.
+  [[nodiscard]] static Result<Buffer> make(std::size_t bytes);
+  [[nodiscard]] std::span<std::byte> bytes() const { return {memory_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t size_ = 0;
+};
+
+enum class Kind : std::uint8_t {
+  latency,        ///< half the time of a message there and one back, in us
+  bandwidth,      ///< GB/s from the first to the second
+  bidirectional,  ///< GB/s of both directions together
+};
+[[nodiscard]] std::string_view to_string(Kind kind);
+
+/// What is measured between two ranks. Both ends give the same.
+struct Task {
+  Kind kind = Kind::latency;
+  std::size_t size = 8;  ///< bytes of a message
+  int slots = 1;
+  int window = 64;  ///< messages under way at once; for latency: round trips of one sample
+};
+
+/// What a rank has for all its pairs.
+struct Equipment {
+  Comm& comm;
+  Recorder& recorder;
+  const Buffer& out;  ///< filled with the pattern of this rank
+  const Buffer& in;
+  std::uint64_t seed = 0;                        ///< of the case
+  ContaminationWatch* watch = nullptr;           ///< nullptr: nobody looks
+  std::function<std::optional<double>()> own_s;  ///< CPU time of the ranks on the watched CPUs
+};
+
+struct Measured {
+  Sampled sampled;             ///< on the first rank only; in us or GB/s
+  std::uint64_t messages = 0;  ///< that this rank received
+  std::uint64_t sent = 0;
+  std::optional<Corruption> corruption;
+};
+
+/// Both ranks of a pair, each with its role; nobody else. Only `first` decides how long; `goal` is its.
+[[nodiscard]] Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& task,
+                                       const SamplingGoal& goal);
+
+}  // namespace muster::p2p

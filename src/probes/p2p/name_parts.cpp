@@ -1,0 +1,108 @@
+#include "probes/p2p/name_parts.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster::p2p {
+
+namespace {
+
+/// Names of units: nodes by host name, ranks by number and host.
+class Units {
+ public:
+  Units(const CaseView& view, bool are_nodes) : view_(view), are_nodes_(are_nodes) {}
+
+  [[nodiscard]] std::string name(int unit) const {
+    const RankPlace& place = place_of(unit);
+    return are_nodes_ ? place.host : fmt::format("rank {} on {}", place.rank, place.host);
+  }
+  /// Short, for a link: `nid001`, `rank 3`.
+  [[nodiscard]] std::string end(int unit) const {
+    const RankPlace& place = place_of(unit);
+    return are_nodes_ ? place.host : fmt::format("rank {}", place.rank);
+  }
+  [[nodiscard]] Culprit culprit(int unit) const {
+    const RankPlace& place = place_of(unit);
+    if (are_nodes_) return {CulpritKind::node, place.host, place.host, -1};
+    return {CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank};
+  }
+
+ private:
+  [[nodiscard]] const RankPlace& place_of(int unit) const {
+    for (const RankPlace& place : view_.ranks)
+      if ((are_nodes_ ? place.node_index : place.rank) == unit) return place;
+    return view_.ranks.front();
+  }
+  const CaseView& view_;
+  bool are_nodes_;
+};
+
+std::string claim(const SuspectPart& part, const Units& units) {
+  std::vector<std::string> ends;
+  for (const int end : part.ends) ends.push_back(units.name(end));
+  switch (part.kind) {
+    case PartKind::node:
+      return fmt::format("{} is slow both ways", ends.front());
+    case PartKind::sender:
+      return fmt::format("{} is slow when it sends", ends.front());
+    case PartKind::receiver:
+      return fmt::format("{} is slow when it receives", ends.front());
+    case PartKind::link:
+      return fmt::format("the link {} {} {} is slow", units.name(part.from), part.is_both_ways ? "<->" : "->",
+                         units.name(part.to));
+    case PartKind::either:
+      return fmt::format("{}, or what lies between them, is slow{}", join(ends, " or "),
+                         part.is_both_ways || part.from < 0
+                             ? std::string()
+                             : fmt::format(" from {} to {}", units.end(part.from), units.end(part.to)));
+  }
+  return {};
+}
+
+std::string evidence(const SuspectPart& part, const Decoded& decoded, const std::string& size) {
+  std::string text = fmt::format("{:.0f} % slower than its like ({}, {} {})", part.slowdown * 100, size,
+                                 decoded.is_between_nodes ? "between nodes" : "within nodes", "bandwidth");
+  double expected = 0;
+  int most = 0;
+  for (const ClassLevel& level : decoded.culprits.levels)
+    if (level.readings > most) most = level.readings, expected = level.expected;
+  if (expected > 0)
+    text = fmt::format("{:.3g} GB/s where its like do {:.3g} ({}, {}), in {} of {} readings",
+                       expected * (1 - part.slowdown), expected, size,
+                       decoded.is_between_nodes ? "between nodes" : "within nodes", part.slow, part.readings);
+  if (part.rounds > 1 && part.is_intermittent())
+    text += fmt::format(", intermittent: {} of {} rounds", part.slow_rounds, part.rounds);
+  if (part.is_repeated) text += ", again when measured alone";
+  return text;
+}
+
+std::string remedy(const SuspectPart& part, const Decoded& decoded) {
+  if (part.kind == PartKind::either) return "run again with one more node of the same kind, which tells the two apart";
+  if (part.kind == PartKind::link && decoded.is_between_nodes)
+    return "look at the switch ports and cables between the two: both are well with all others";
+  if (decoded.is_between_nodes)
+    return "look at that node's network adapter, its cable and its driver (link rate, width and error counters: "
+           "ethtool, "
+           "ibstat, perfquery, cxi_stat), and keep it out of jobs until then";
+  return "look at what else runs on that rank's cores, at their clock and at the memory of their NUMA domain";
+}
+
+}  // namespace
+
+Finding name_part(const CaseView& view, const SuspectPart& part, const Decoded& decoded, const std::string& size) {
+  const Units units(view, decoded.is_between_nodes);
+  Finding finding;
+  finding.reason = fmt::format("{}: {}", claim(part, units), evidence(part, decoded, size));
+  if (part.kind == PartKind::link)
+    finding.culprits.push_back(
+        {CulpritKind::link,
+         fmt::format("{} {} {}", units.end(part.from), part.is_both_ways ? "<->" : "->", units.end(part.to)), "", -1});
+  else
+    for (const int end : part.ends) finding.culprits.push_back(units.culprit(end));
+  finding.remedy = remedy(part, decoded);
+  return finding;
+}
+
+}  // namespace muster::p2p

@@ -1,0 +1,86 @@
+#include "probes/p2p/transport.hpp"
+
+#include <charconv>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster::p2p {
+
+namespace {
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code problem;
+  for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem))
+    names.push_back(entry->path().filename().string());
+  return names;
+}
+
+double counter(const fs::path& file) {
+  const auto text = read_file(file, 4096);
+  double value = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), value);
+  return value;
+}
+
+template <class Act>
+void each_port(const fs::path& root, Act act) {
+  const fs::path devices = root / "sys/class/infiniband";
+  for (const std::string& device : names_in(devices))
+    for (const std::string& port : names_in(devices / device / "ports"))
+      act(device + "/" + port, devices / device / "ports" / port);
+}
+
+}  // namespace
+
+Traffic read_traffic(const fs::path& root) {
+  Traffic traffic;
+  const fs::path interfaces = root / "sys/class/net";
+  for (const std::string& name : names_in(interfaces)) {
+    const fs::path counters = interfaces / name / "statistics";
+    traffic[name] = counter(counters / "tx_bytes") + counter(counters / "rx_bytes");
+  }
+  each_port(root, [&](const std::string& name, const fs::path& port) {
+    // Counted in units of four bytes (InfiniBand Architecture Specification, volume 1, PortXmitData).
+    traffic[name] = 4 * (counter(port / "counters/port_xmit_data") + counter(port / "counters/port_rcv_data"));
+  });
+  return traffic;
+}
+
+std::vector<std::string> fast_ports(const fs::path& root) {
+  std::vector<std::string> ports;
+  each_port(root, [&](const std::string& name, const fs::path& port) {
+    const auto state = read_file(port / "state", 4096);
+    if (state && state->find("ACTIVE") != std::string::npos) ports.push_back(name);
+  });
+  for (const std::string& name : names_in(root / "sys/class/cxi")) ports.push_back(name);
+  return ports;
+}
+
+std::string carrier_of(LinkClass link, const Traffic& before, const Traffic& after, double bytes) {
+  std::string most;
+  double moved = 0;
+  for (const auto& [name, now] : after) {
+    const auto then = before.find(name);
+    double here = then == before.end() ? 0 : now - then->second;
+    // What goes through lo goes out and in again.
+    if (name == "lo") here /= 2;
+    if (here > moved) most = name, moved = here;
+  }
+  if (bytes > 0 && moved >= 0.9 * bytes) return most;
+  return link != LinkClass::network && moved < 0.1 * bytes ? "memory" : "unknown";
+}
+
+void Carriers::add(LinkClass link, const std::string& carrier, double bytes) {
+  bytes_[{link, carrier}] += bytes;
+}
+
+std::vector<Fact> Carriers::facts() const {
+  std::vector<Fact> facts;
+  for (const auto& [key, bytes] : bytes_)
+    facts.push_back({"transport", fmt::format("{} {} {:.3g} GB", to_string(key.first), key.second, bytes * 1e-9)});
+  return facts;
+}
+
+}  // namespace muster::p2p
