@@ -1,0 +1,196 @@
+// A sum over all ranks: exact to the bit, and how fast. docs/methods/allreduce.md
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "probes/allreduce/judge.hpp"
+#include "probes/allreduce/measure.hpp"
+#include "probes/p2p/link_class.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr ParamSpec params[] = {
+    {"sizes", ParamType::bytes_list, "8B,1MiB,16MiB", "Bytes that each rank contributes.", {}, 8, 2147483640},
+    {"types",
+     ParamType::text_list,
+     "float,double,int32,int64",
+     "Types of the elements.",
+     "int32|int64|float|double",
+     {},
+     {}},
+    {"seed", ParamType::integer, "1", "Of the data.", {}, 0, {}},
+    {"buffers",
+     ParamType::text,
+     "rotating",
+     "A fresh part of memory for each operation, or always the same, which caches "
+     "serve.",
+     "rotating|reused",
+     {},
+     {}},
+    {"memory",
+     ParamType::bytes,
+     "64MiB",
+     "Of each rank, for input and for output each; more where one is larger.",
+     {},
+     4096,
+     {}},
+    {"interval",
+     ParamType::real,
+     "0.02",
+     "Half-width of the median's 95 % confidence interval that is good enough.",
+     {},
+     0.0001,
+     1},
+    {"cap", ParamType::duration, "100ms", "Longest time of one reading.", {}, 0.002, {}},
+    {"max_skew",
+     ParamType::real,
+     "0.5",
+     "A rank is a straggler when the others wait for it for more than this share of an "
+     "operation's time, in most operations of the largest size.",
+     {},
+     0.01,
+     {}},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"time", "us", Better::lower, "Of one operation: the slowest rank's, after a barrier."},
+    {"algbw", "GB/s", Better::higher, "Bytes of one rank / time."},
+    {"busbw", "GB/s", Better::higher, "algbw x 2 (n-1) / n: what the links carry."},
+    {"own_time", "us", Better::lower, "From this rank's call to its return."},
+    {"skew", "us", Better::lower,
+     "By how much this rank's time is shorter than the slowest one's: it came late, others waited."},
+};
+
+constexpr LabelSpec labels[] = {
+    {"size", "Bytes that each rank contributes."},
+    {"type", "Type of the elements.", "types"},
+};
+
+struct Prepared final : ProbeState {
+  p2p::Buffer out;
+  p2p::Buffer in;
+  Topology topology;
+};
+
+std::vector<allreduce::Task> tasks_of(const Params& params) {
+  std::vector<allreduce::Task> tasks;
+  for (const std::string& name : params.texts("types")) {
+    const auto type = allreduce::parse_sum_type(name);
+    for (const Bytes asked : params.byte_list("sizes")) {
+      if (!type) continue;
+      const std::size_t size = std::max(size_of(*type), asked.count / size_of(*type) * size_of(*type));
+      const bool is_reused = params.text("buffers") == "reused";
+      const auto fitting = std::clamp<std::uint64_t>(params.bytes("memory").count / size, 1, 1u << 16);
+      tasks.push_back({*type, size, is_reused ? 1 : static_cast<int>(fitting)});
+    }
+  }
+  return tasks;
+}
+
+Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
+  for (const std::string& name : context.params.texts("types"))
+    if (!allreduce::parse_sum_type(name))
+      return fail(ErrorKind::usage, "types",
+                  fmt::format("\"{}\" is not one of int32, int64, float, double", printable_line(name, 60)));
+  context.recorder.step("memory");
+  std::size_t bytes = 0;
+  for (const allreduce::Task& task : tasks_of(context.params))
+    bytes = std::max(bytes, task.size * static_cast<std::size_t>(task.slots));
+  auto made = std::make_unique<Prepared>();
+  auto out = p2p::Buffer::make(bytes);
+  auto in = p2p::Buffer::make(bytes);
+  if (!out || !in) return tl::unexpected(out ? in.error() : out.error());
+  made->out = std::move(*out);
+  made->in = std::move(*in);
+  context.recorder.step("topology");
+  auto topology = read_topology();
+  if (!topology) return tl::unexpected(topology.error());
+  made->topology = std::move(*topology);
+  return made;
+}
+
+/// The summary of a quantity that is `factor` / time.
+Summary rate_of(const Summary& time, double factor) {
+  Summary rate;
+  if (time.n == 0) return rate;
+  rate.n = time.n;
+  rate.min = factor / time.max;
+  rate.median = factor / time.median;
+  // Only the order is turned round: the slow end of times is the low end of rates. What 95 % of operations reach is not
+  // known from the summary; the largest is the closest bound.
+  rate.p95 = factor / time.min;
+  rate.max = factor / time.min;
+  rate.mad = factor * time.mad / (time.median * time.median);
+  return rate;
+}
+
+void keep(const allreduce::Task& task, const allreduce::Measured& measured, int ranks, Observation& seen) {
+  const std::string size = to_string(ParamScalar(Bytes{task.size}));
+  const Labels where{{"size", size}, {"type", std::string(allreduce::to_string(task.type))}};
+  const Summary& time = measured.time.summary;
+  // GB/s = 10^9 bytes / s = bytes / us / 1000.
+  const double algbw = static_cast<double>(task.size) * 1e-3;
+  seen.readings.push_back({"time", where, time});
+  seen.readings.push_back({"algbw", where, rate_of(time, algbw)});
+  seen.readings.push_back({"busbw", where, rate_of(time, algbw * 2 * (ranks - 1) / ranks)});
+  seen.readings.push_back({"own_time", where, measured.own});
+  seen.readings.push_back({"skew", where, measured.skew});
+  const std::string what = fmt::format("{} {}", where[1].second, size);
+  if (measured.wrong)
+    seen.facts.push_back({"wrong", fmt::format("{} {} {} {} {} {:x} {}", where[1].second, size, measured.wrong->index,
+                                               measured.wrong->expected, measured.wrong->got, measured.wrong->differing,
+                                               measured.wrong->count)});
+  if (measured.time.is_disturbed) seen.facts.push_back({"disturbed", what});
+  if (measured.slowest >= 0)
+    seen.facts.push_back({"slowest", fmt::format("{}: rank {} in {:.0f} % of {} operations", what, measured.slowest,
+                                                 measured.slowest_share * 100, measured.operations)});
+}
+
+Result<Observation> run(RunContext& context) {
+  if (context.comm.size() < 2) return Observation();
+  const auto& prepared = static_cast<const Prepared&>(*context.state);
+  context.recorder.step("placement");
+  auto spots = p2p::exchange_spots(context.comm, p2p::spot_here(context.place, prepared.topology));
+  if (!spots) return tl::unexpected(spots.error());
+  const p2p::OwnCpuTime own(*spots, static_cast<std::size_t>(context.comm.rank()));
+  ContaminationWatch watch((*spots)[static_cast<std::size_t>(context.comm.rank())].mask, own.seconds().value_or(0));
+  p2p::Equipment with{context.comm,
+                      context.recorder,
+                      prepared.out,
+                      prepared.in,
+                      static_cast<std::uint64_t>(context.params.integer("seed")),
+                      own.seconds() ? &watch : nullptr,
+                      [&] { return own.seconds(); }};
+  SamplingGoal goal;
+  goal.interval = context.params.real("interval");
+  goal.cap = context.params.duration("cap");
+  Observation seen;
+  int checked = 0;
+  for (const allreduce::Task& task : tasks_of(context.params)) {
+    auto measured = allreduce::measure(with, task, goal);
+    if (!measured) return tl::unexpected(measured.error());
+    if (measured->operations > 0) ++checked;
+    keep(task, *measured, context.comm.size(), seen);
+  }
+  seen.facts.push_back({"checked", std::to_string(checked)});
+  return seen;
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_allreduce{
+    .name = "allreduce",
+    .summary = "A sum over all ranks, exact to the bit, and its bandwidth.",
+    .params = params,
+    .metrics = metrics,
+    .labels = labels,
+    .prepare = prepare,
+    .run = run,
+    .judge = allreduce::judge,
+};
+
+}  // namespace muster
