@@ -75,6 +75,7 @@ struct PrepareContext {
   const Params& params;
   const RankPlace& place;
   Recorder& recorder;
+  std::string_view timing_doubt = {};  ///< as CaseView: not empty, and measuring for long is a waste
 };
 
 struct RunContext {
@@ -82,7 +83,8 @@ struct RunContext {
   const RankPlace& place;
   Recorder& recorder;
   Comm& comm;
-  ProbeState* state;  ///< what this rank's `prepare` returned; may be nullptr
+  ProbeState* state;                   ///< what this rank's `prepare` returned; may be nullptr
+  std::string_view timing_doubt = {};  ///< as CaseView
 };
 
 /// The accelerators that a partition's profile promises on every node.

@@ -82,6 +82,8 @@ void add_openmpi_placement(const LauncherIdentity& identity, const JobShape& sha
   if (shape.oversubscribed && !has_modifier) argv.emplace_back("--oversubscribe");
   if (!chooses(options, {"bind-to", "bind-to-core", "rankfile", "rf"}))
     argv.insert(argv.end(), {"--bind-to", shape.oversubscribed ? "none" : "core"});
+  // With as many slots as ranks Open MPI does not notice, and a rank that waits would keep the others off its core.
+  if (shape.oversubscribed) argv.insert(argv.end(), {"--mca", "mpi_yield_when_idle", "1"});
 }
 
 LaunchCommand openmpi_command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,

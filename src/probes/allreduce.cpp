@@ -76,14 +76,15 @@ struct Prepared final : ProbeState {
   Topology topology;
 };
 
-std::vector<allreduce::Task> tasks_of(const Params& params) {
+/// `is_quick`: timing means nothing, one part of memory is enough.
+std::vector<allreduce::Task> tasks_of(const Params& params, bool is_quick) {
   std::vector<allreduce::Task> tasks;
   for (const std::string& name : params.texts("types")) {
     const auto type = allreduce::parse_sum_type(name);
     for (const Bytes asked : params.byte_list("sizes")) {
       if (!type) continue;
       const std::size_t size = std::max(size_of(*type), asked.count / size_of(*type) * size_of(*type));
-      const bool is_reused = params.text("buffers") == "reused";
+      const bool is_reused = is_quick || params.text("buffers") == "reused";
       const auto fitting = std::clamp<std::uint64_t>(params.bytes("memory").count / size, 1, 1u << 16);
       tasks.push_back({*type, size, is_reused ? 1 : static_cast<int>(fitting)});
     }
@@ -98,7 +99,7 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
                   fmt::format("\"{}\" is not one of int32, int64, float, double", printable_line(name, 60)));
   context.recorder.step("memory");
   std::size_t bytes = 0;
-  for (const allreduce::Task& task : tasks_of(context.params))
+  for (const allreduce::Task& task : tasks_of(context.params, !context.timing_doubt.empty()))
     bytes = std::max(bytes, task.size * static_cast<std::size_t>(task.slots));
   auto made = std::make_unique<Prepared>();
   auto out = p2p::Buffer::make(bytes);
@@ -168,9 +169,10 @@ Result<Observation> run(RunContext& context) {
   SamplingGoal goal;
   goal.interval = context.params.real("interval");
   goal.cap = context.params.duration("cap");
+  if (!context.timing_doubt.empty()) goal = one_look();
   Observation seen;
   int checked = 0;
-  for (const allreduce::Task& task : tasks_of(context.params)) {
+  for (const allreduce::Task& task : tasks_of(context.params, !context.timing_doubt.empty())) {
     auto measured = allreduce::measure(with, task, goal);
     if (!measured) return tl::unexpected(measured.error());
     if (measured->operations > 0) ++checked;

@@ -89,6 +89,7 @@ class Agent {
   FlightRecorder& recorder_;
   const AgentHooks& hooks_;
   RankPlace place_;
+  std::string timing_doubt_;
   std::optional<WireClient> wire_;  ///< on rank 0
   bool is_in_step_ = true;
 };
@@ -149,7 +150,7 @@ Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
   }
   if (prepared->probe->prepare == nullptr) return prepared;
   auto state = contained("prepare", [&] {
-    return prepared->probe->prepare(PrepareContext{prepared->params, place_, recorder_});
+    return prepared->probe->prepare(PrepareContext{prepared->params, place_, recorder_, timing_doubt_});
   });
   if (!state) {
     observation.state = ObservationState::not_prepared;
@@ -161,7 +162,7 @@ Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
 }
 
 void Agent::run_probe(Prepared& prepared, Observation& observation) {
-  RunContext context{prepared.params, place_, recorder_, comm_, prepared.state.get()};
+  RunContext context{prepared.params, place_, recorder_, comm_, prepared.state.get(), timing_doubt_};
   auto seen = contained("run", [&] { return prepared.probe->run(context); });
   if (seen) {
     observation = std::move(*seen);
@@ -244,6 +245,7 @@ Result<void> Agent::run() {
   auto introduced = introduce(comm_, recorder_);
   if (!introduced) return tl::unexpected(introduced.error());
   place_ = introduced->place;
+  timing_doubt_ = introduced->world.timing_doubt;
   if (place_.local_rank == 0) forget_old_launches(old_launch_s);
   auto job = take_job(introduced->world);
   if (!job) return tl::unexpected(job.error());

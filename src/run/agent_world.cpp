@@ -146,6 +146,7 @@ Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder) {
 
   Introduced introduced;
   std::vector<RankPlace> places = place_ranks(ranks);
+  introduced.world.timing_doubt = find_timing_doubt(ranks);
   introduced.place = places[static_cast<std::size_t>(comm.rank())];
   const bool speaks_for_node = introduced.place.local_rank == 0;
   auto facts = comm.gather(speaks_for_node ? encode_facts(node_provenance().facts) : ByteVector{}, 0);
@@ -154,7 +155,6 @@ Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder) {
 
   World& world = introduced.world;
   world.library = comm.library();
-  world.timing_doubt = find_timing_doubt(ranks);
   for (const Introduction& rank : ranks) world.pids.push_back(rank.pid);
   for (const RankPlace& place : places) {
     if (place.local_rank != 0) continue;

@@ -31,7 +31,7 @@ struct Introduction {
 
 /// Collective. The world, complete on rank 0; `place` is the caller's own on every rank.
 struct Introduced {
-  World world;
+  World world;  ///< on rank 0; elsewhere only its timing_doubt
   RankPlace place;
 };
 [[nodiscard]] Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder);

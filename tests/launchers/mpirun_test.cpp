@@ -75,14 +75,14 @@ const CommandCase command_cases[] = {
      openmpi(),
      shape({}, 4, 1, true),
      {},
-     "/usr/bin/mpirun --host localhost:4 -n 4 --map-by ppr:4:node --oversubscribe --bind-to none -x MUSTER_TAG -x "
-     "MUSTER_TOKEN /opt/muster-rank"},
+     "/usr/bin/mpirun --host localhost:4 -n 4 --map-by ppr:4:node --oversubscribe --bind-to none --mca "
+     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_TOKEN /opt/muster-rank"},
     {"openmpi 5 with too many",
      openmpi("5.0.3"),
      shape({}, 4, 1, true),
      {},
-     "/usr/bin/mpirun --host localhost:4 -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none -x MUSTER_TAG -x "
-     "MUSTER_TOKEN /opt/muster-rank"},
+     "/usr/bin/mpirun --host localhost:4 -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
+     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_TOKEN /opt/muster-rank"},
     {"openmpi told otherwise",
      openmpi(),
      shape({"n1"}, 2),
