@@ -1,0 +1,164 @@
+#include "system/layout.hpp"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <memory>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::string_view synthetic = "synthetic:";
+constexpr std::string_view near_key = "near.";
+
+struct TopologyDeleter {
+  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using TopologyHandle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter>;
+
+Result<TopologyHandle> load(const std::string& source) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::system, "hwloc", "can't make a topology");
+  TopologyHandle topology(raw);
+  int chosen = 0;
+  if (source.rfind(synthetic, 0) == 0)
+    chosen = hwloc_topology_set_synthetic(raw, source.c_str() + synthetic.size());
+  else if (!source.empty())
+    chosen = hwloc_topology_set_xml(raw, source.c_str());
+  if (chosen != 0) return fail(ErrorKind::system, printable_line(source), "is no topology that hwloc can read");
+  (void)hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  // hwloc knows machines whose firmware tells less of a device's place than is true (the GPUs of EX235A blades).
+  (void)hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  if (hwloc_topology_load(raw) != 0)
+    return fail(ErrorKind::system, "hwloc", source.empty() ? "can't read this machine's topology" : "can't load it");
+  return topology;
+}
+
+CpuMask to_mask(hwloc_const_cpuset_t set) {
+  CpuMask mask;
+  // A set without an end would be a machine without one.
+  for (int cpu = set == nullptr || hwloc_bitmap_weight(set) < 0 ? -1 : hwloc_bitmap_first(set); cpu >= 0;
+       cpu = hwloc_bitmap_next(set, cpu))
+    mask.add(cpu);
+  return mask;
+}
+
+std::vector<CpuMask> masks_of(hwloc_topology_t machine, hwloc_obj_type_t type) {
+  std::vector<CpuMask> masks;
+  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(machine, type, object)) != nullptr;)
+    if (CpuMask mask = to_mask(object->cpuset); !mask.empty()) masks.push_back(std::move(mask));
+  return masks;
+}
+
+void add_devices(hwloc_topology_t machine, Layout& layout) {
+  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_pcidev(machine, object)) != nullptr;) {
+    const auto& pci = object->attr->pcidev;
+    const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(machine, object);
+    CpuMask mask = place == nullptr ? CpuMask() : to_mask(place->cpuset);
+    if (mask.empty()) continue;
+    layout.nearby[fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.dev, pci.func)] = std::move(mask);
+  }
+}
+
+std::string lists_of(const std::vector<CpuMask>& masks) {
+  std::vector<std::string> lists;
+  for (const CpuMask& mask : masks) lists.push_back(mask.list());
+  return join(lists, ";");
+}
+
+bool parse_lists(std::string_view text, std::vector<CpuMask>& masks) {
+  for (const std::string& list : split(text, ';')) {
+    auto mask = CpuMask::parse_list(list);
+    if (!mask || mask->empty()) return false;
+    masks.push_back(std::move(*mask));
+  }
+  return true;
+}
+
+bool parse_domains(std::string_view text, std::map<int, CpuMask>& domains) {
+  for (const std::string& entry : split(text, ';')) {
+    const std::size_t colon = entry.find(':');
+    int number = -1;
+    if (colon == std::string::npos) return false;
+    const char* const end = entry.data() + colon;
+    if (std::from_chars(entry.data(), end, number).ptr != end || number < 0) return false;
+    auto mask = CpuMask::parse_list(std::string_view(entry).substr(colon + 1));
+    if (!mask) return false;
+    domains[number] = std::move(*mask);
+  }
+  return true;
+}
+
+}  // namespace
+
+CpuMask Layout::cpus() const {
+  CpuMask all;
+  for (const CpuMask& core : cores) all = all | core;
+  return all;
+}
+
+CpuMask Layout::whole_cores(const CpuMask& mask) const {
+  CpuMask whole = mask;
+  for (const CpuMask& core : cores)
+    if (core.intersects(mask)) whole = whole | core;
+  return whole;
+}
+
+CpuMask Layout::domains_of(const CpuMask& mask) const {
+  CpuMask numbers;
+  for (const auto& [number, cpus] : domains)
+    if (cpus.intersects(mask)) numbers.add(number);
+  return numbers;
+}
+
+Result<Layout> read_layout(const std::string& source) {
+  auto loaded = load(source);
+  if (!loaded) return tl::unexpected(loaded.error());
+  const hwloc_topology_t machine = loaded->get();
+  Layout layout;
+  layout.cores = masks_of(machine, HWLOC_OBJ_CORE);
+  // Some virtual machines show no cores: then every CPU is one.
+  if (layout.cores.empty()) layout.cores = masks_of(machine, HWLOC_OBJ_PU);
+  layout.caches = masks_of(machine, HWLOC_OBJ_L3CACHE);
+  for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
+    CpuMask mask = to_mask(node->cpuset);
+    // Memory of a GPU is a domain beside that of the CPUs it hangs on: only the first one is theirs.
+    bool is_second = mask.empty();
+    for (const auto& [number, cpus] : layout.domains) is_second |= cpus == mask;
+    if (!is_second) layout.domains[static_cast<int>(node->os_index)] = std::move(mask);
+  }
+  add_devices(machine, layout);
+  return layout;
+}
+
+std::vector<Fact> to_facts(const Layout& layout, const std::vector<std::string>& devices) {
+  std::vector<std::string> domains;
+  for (const auto& [number, cpus] : layout.domains) domains.push_back(fmt::format("{}:{}", number, cpus.list()));
+  std::vector<Fact> facts{{"layout.cores", lists_of(layout.cores)},
+                          {"layout.caches", lists_of(layout.caches)},
+                          {"layout.domains", join(domains, ";")}};
+  for (const std::string& device : devices)
+    if (const auto found = layout.nearby.find(device); found != layout.nearby.end())
+      facts.push_back({std::string(near_key) + device, found->second.list()});
+  return facts;
+}
+
+Layout parse_layout(const std::vector<Fact>& facts) {
+  Layout layout;
+  bool is_whole = true;
+  for (const Fact& fact : facts) {
+    if (fact.key == "layout.cores") is_whole &= parse_lists(fact.value, layout.cores);
+    if (fact.key == "layout.caches") is_whole &= parse_lists(fact.value, layout.caches);
+    if (fact.key == "layout.domains") is_whole &= parse_domains(fact.value, layout.domains);
+    if (fact.key.rfind(near_key, 0) != 0) continue;
+    const auto mask = CpuMask::parse_list(fact.value);
+    is_whole &= mask.has_value();
+    if (mask) layout.nearby[fact.key.substr(near_key.size())] = *mask;
+  }
+  return is_whole ? layout : Layout();
+}
+
+}  // namespace muster

@@ -1,0 +1,96 @@
+#include "system/layout.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "system/openmp_team.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+namespace {
+
+constexpr const char* blade = "synthetic:pack:1 numa:4 l3:2 core:8 pu:2(indexes=2*64:64*1)";
+
+CpuMask set(const std::string& list) {
+  return *CpuMask::parse_list(list);
+}
+
+TEST(Layout, AMadeUpBlade) {
+  const auto layout = read_layout(blade);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->cores.size(), 64u);
+  EXPECT_EQ(layout->caches.size(), 8u);
+  ASSERT_EQ(layout->domains.size(), 4u);
+  EXPECT_EQ(layout->domains.at(1), set("16-31,80-95"));
+  EXPECT_EQ(layout->cores[5], set("5,69"));
+  EXPECT_EQ(layout->cpus(), set("0-127"));
+  EXPECT_EQ(layout->whole_cores(set("0,72")), set("0,8,64,72"));
+  EXPECT_EQ(layout->domains_of(set("15,16")), set("0-1"));
+}
+
+TEST(Layout, FactsReadBackToTheSame) {
+  auto layout = *read_layout(blade);
+  layout.nearby = {{"0000:c1:00.0", set("48-55,112-119")}, {"0000:c6:00.0", set("56-63")}};
+  const auto facts = to_facts(layout, {"0000:c1:00.0", "0000:c6:00.0"});
+  EXPECT_EQ(parse_layout(facts), layout);
+  EXPECT_TRUE(parse_layout({}).empty());
+  for (std::size_t damaged = 0; damaged < facts.size(); ++damaged) {
+    auto copy = facts;
+    copy[damaged].value = "x:";
+    EXPECT_TRUE(parse_layout(copy).empty()) << copy[damaged].key;
+  }
+}
+
+TEST(Layout, WhatIsNoTopologyIsRefused) {
+  EXPECT_FALSE(read_layout("synthetic:nonsense"));
+  EXPECT_FALSE(read_layout("/no/such/file.xml"));
+}
+
+TEST(Layout, ThisMachineHoldsAllThatWeMayUse) {
+  const auto layout = read_layout();
+  ASSERT_TRUE(layout);
+  EXPECT_TRUE(node_cpus().is_subset_of(layout->cpus()));
+  EXPECT_FALSE(layout->domains_of(*CpuMask::of_this_thread()).empty());
+}
+
+TEST(Layout, ACapturedBladeKnowsTheCachesOfItsGpus) {
+  const char* folder = std::getenv("MUSTER_CAPTURES");
+  if (folder == nullptr) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
+  const auto layout = read_layout(std::string(folder) + "/hwloc/eas-tioga.xml");
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->cores.size(), 64u);
+  EXPECT_EQ(layout->nearby.at("0000:c1:00.0"), set("48-55,112-119"));
+  EXPECT_EQ(layout->nearby.at("0000:d6:00.0"), set("8-15,72-79"));
+}
+
+/// 0: as it should be; 77: no runtime here.
+int measure_bound_team(const CpuMask& before) {
+  ::setenv("OMP_NUM_THREADS", "2", 1);
+  ::setenv("OMP_PLACES", "threads", 1);
+  ::setenv("OMP_PROC_BIND", "close", 1);
+  const auto team = measure_openmp_team();
+  if (!team) return 77;
+  if (*CpuMask::of_this_thread() != before) return 1;
+  if (team->masks.size() != 2) return 2;
+  for (const CpuMask& mask : team->masks)
+    if (mask.count() != 1 || !mask.is_subset_of(before)) return 3;
+  return before.count() > 1 && team->masks[0].intersects(team->masks[1]) ? 4 : 0;
+}
+
+TEST(OpenMp, TheTeamFollowsTheVariablesAndLeavesThisThreadAlone) {
+  const CpuMask before = *CpuMask::of_this_thread();
+  // The runtime reads them when it is opened, which happens once in a process: a process of its own for this test.
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(measure_bound_team(before));
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no OpenMP runtime on this machine";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace muster
