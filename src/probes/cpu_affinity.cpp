@@ -1,211 +1,198 @@
-// Where the kernel lets each rank run. docs/methods/cpu_affinity.md
+// Where the kernel lets each rank run, and whether that is right. docs/methods/cpu_affinity.md
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
-#include <map>
-#include <optional>
 
 #include "base/cpu_mask.hpp"
 #include "base/text.hpp"
 #include "muster/probe.hpp"
+#include "probes/cpu_affinity/node_masks.hpp"
+#include "probes/cpu_affinity/own_device.hpp"
+#include "probes/cpu_affinity/own_limits.hpp"
 #include "stats/stats.hpp"
+#include "system/layout.hpp"
+#include "system/openmp_team.hpp"
 #include "system/system.hpp"
 
 namespace muster {
 
 namespace {
 
+using affinity::NodeMasks;
+
+constexpr ParamSpec choice(std::string_view name, std::string_view normal, std::string_view help,
+                           std::string_view choices) {
+  return {name, ParamType::text, normal, help, choices, {}, {}};
+}
+
 constexpr ParamSpec params[] = {
-    {"sharing",
-     ParamType::text,
-     "disjoint",
-     "What the masks of one node shall be to each other.",
-     "disjoint|exact|any",
-     {},
-     {}},
+    choice("sharing", "disjoint", "What the masks of one node shall be to each other.", "disjoint|exact|any"),
+    {"cores", ParamType::integer, "0", "Physical cores that each mask shall have; 0: any number.", {}, 0, 65536},
+    choice("smt", "any", "Whether two ranks may run on hardware threads of one core.", "apart|any"),
+    choice("numa", "any", "NUMA domains that a mask may span.", "one|any"),
+    choice("devices", "near", "Where a mask shall be, seen from the rank's own GPU.", "near|any"),
+    choice("threads", "any", "The rank's OpenMP team: no larger than its mask, or each thread on CPUs of its own.",
+           "bound|fit|any"),
+    {"topology", ParamType::text, "", "A made-up machine: an hwloc XML file, or `synthetic:...`.", {}, {}, {}},
+    {"root", ParamType::text, "/", "Folder below which /sys, /proc and /dev are read.", {}, {}, {}},
 };
 
 constexpr MetricSpec metrics[] = {
     {"cores", "cores", Better::neither, "Physical cores that the rank may run on.", false},
+    {"numa_domains", "1", Better::lower, "NUMA domains that the rank's mask touches.", false},
+    {"threads", "1", Better::neither, "Threads of the rank's OpenMP team.", false},
+    {"cpu_quota", "cores", Better::higher, "CPU time per time that the control group allows.", false},
 };
 
-constexpr std::string_view remedy_bind = "bind ranks to cores: mpirun --bind-to core, srun --cpu-bind=cores";
+void add_reading(Observation& seen, std::string metric, double value) {
+  seen.readings.push_back({std::move(metric), {}, summarize(std::span(&value, 1))});
+}
+
+/// Who started this rank. A launcher that runs below another one is told by what it alone sets.
+std::string launcher_name() {
+  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
+  const char* space = std::getenv("PMIX_NAMESPACE");
+  if (space != nullptr && std::string_view(space).rfind("slurm.", 0) == 0) return "srun";
+  if (is_set("OMPI_COMM_WORLD_RANK")) return "mpirun";
+  if (is_set("MPI_LOCALRANKID")) return "mpiexec";
+  return is_set("SLURM_STEP_ID") ? "srun" : "";
+}
+
+/// The whole node, told by its first rank, against which all masks are judged.
+void add_node(const RunContext& context, Observation& seen) {
+  context.recorder.step("topology");
+  const std::string& source = context.params.text("topology");
+  auto layout = read_layout(source);
+  if (!layout) return seen.facts.push_back({"layout_error", to_string(layout.error())});
+  if (!source.empty()) {
+    CpuMask cores;
+    for (const CpuMask& core : layout->cores) cores.add(core.lowest());
+    seen.facts.push_back({"node_cpus", layout->cpus().list()});
+    seen.facts.push_back({"node_cores", cores.list()});
+  }
+  const auto inventory = read_inventory(context.params.text("root"));
+  const auto gpus = inventory ? affinity::usable_gpus(*inventory) : std::vector<std::string>();
+  // What hwloc does not say of a device, the kernel's number of its domain does.
+  for (const Device& device : inventory ? inventory->devices : std::vector<Device>())
+    if (const auto domain = layout->domains.find(device.numa_node); domain != layout->domains.end())
+      layout->nearby.try_emplace(to_string(device.address), domain->second);
+  for (Fact& fact : to_facts(*layout, gpus)) seen.facts.push_back(std::move(fact));
+  if (!gpus.empty()) seen.facts.push_back({"gpus", join(gpus, ",")});
+}
+
+void add_masks(const RunContext& context, const CpuMask& mask, Observation& seen) {
+  const CpuMask cores = cores_of(mask);
+  add_reading(seen, "cores", cores.count());
+  seen.facts = {{"mask", mask.list()}, {"mask_hex", mask.hex()}, {"cores", cores.list()}};
+  if (context.params.text("topology").empty()) {
+    const CpuMask cpus = node_cpus();
+    seen.facts.push_back({"node_cpus", cpus.list()});
+    seen.facts.push_back({"node_cores", cores_of(cpus).list()});
+  }
+  const std::string launcher = launcher_name();
+  seen.facts.push_back({"launcher", launcher});
+  if (launcher != "srun" && std::getenv("SLURM_STEP_ID") != nullptr) seen.facts.push_back({"inside", "srun"});
+  if (context.place.local_rank == 0) add_node(context, seen);
+}
+
+void add_limits(const RunContext& context, Observation& seen) {
+  const auto policy = affinity::read_memory_policy();
+  seen.facts.push_back(policy ? Fact{"memory_policy", *policy} : Fact{"memory_policy_error", policy.error().what});
+  const std::string& root = context.params.text("root");
+  seen.facts.push_back({"memory_allowed", affinity::read_allowed_memory(root).list()});
+  const auto quota = affinity::read_quota(root);
+  if (!quota) return;
+  add_reading(seen, "cpu_quota", quota->cpus);
+  seen.facts.push_back({"cpu_quota", fmt::format("{}", quota->cpus)});
+  seen.facts.push_back({"cpu_quota_group", printable_line(quota->group)});
+}
+
+void add_devices(const RunContext& context, const CpuMask& mask, Observation& seen) {
+  const std::string& root = context.params.text("root");
+  std::vector<int> domains;
+  for (const auto& [number, cpus] : affinity::read_numa_domains(root))
+    if (cpus.intersects(mask)) domains.push_back(number);
+  if (!domains.empty()) add_reading(seen, "numa_domains", static_cast<double>(domains.size()));
+  const auto inventory = read_inventory(root);
+  if (!inventory) return;
+  const affinity::OwnGpu gpu = affinity::own_gpu(*inventory, affinity::read_visible());
+  if (!gpu.address.empty()) {
+    seen.facts.push_back({"gpu", gpu.address});
+    seen.facts.push_back({"gpu_because", gpu.because});
+  }
+  if (domains.size() != 1) return;
+  if (const auto nics = affinity::nics_on(*inventory, domains); !nics.empty())
+    seen.facts.push_back({"nics_near", human_list(nics)});
+}
+
+void add_team(Observation& seen) {
+  const auto team = measure_openmp_team();
+  if (!team) return seen.facts.push_back({"threads_error", to_string(team.error())});
+  add_reading(seen, "threads", static_cast<double>(team->masks.size()));
+  std::vector<std::string> lists;
+  for (const CpuMask& mask : team->masks) lists.push_back(mask.list());
+  seen.facts.push_back({"threads", join(lists, ";")});
+  seen.facts.push_back({"threads_by", team->runtime});
+}
 
 Result<Observation> run(RunContext& context) {
   context.recorder.step("mask");
   const auto mask = CpuMask::of_this_thread();
   if (!mask) return tl::unexpected(mask.error());
-  const CpuMask cores = cores_of(*mask);
-  const double count = cores.count();
   Observation seen;
-  seen.readings.push_back({"cores", {}, summarize(std::span(&count, 1))});
-  seen.facts = {{"mask", mask->list()},
-                {"mask_hex", mask->hex()},
-                {"cores", cores.list()},
-                {"node_cpus", node_cpus().list()},
-                {"node_cores", cores_of(node_cpus()).list()}};
+  add_masks(context, *mask, seen);
+  context.recorder.step("limits");
+  add_limits(context, seen);
+  context.recorder.step("devices");
+  add_devices(context, *mask, seen);
+  context.recorder.step("OpenMP team");
+  add_team(seen);
   return seen;
 }
 
-struct RankMask {
-  int rank = 0;
-  CpuMask mask;
-  CpuMask cores;
-};
-
-/// The ranks of one node.
-struct NodeMasks {
-  std::string host;
-  CpuMask cpus;   ///< of the node, as far as we may use it
-  CpuMask cores;  ///< likewise, each by its lowest CPU
-  std::vector<RankMask> ranks;
-};
-
-CpuMask mask_fact(const Observation& seen, std::string_view key) {
-  const std::string* text = seen.fact(key);
-  const auto mask = text == nullptr ? Result<CpuMask>(CpuMask()) : CpuMask::parse_list(*text);
-  return mask ? *mask : CpuMask();
+void judge_node(const CaseView& view, const NodeMasks& node, std::vector<Finding>& findings) {
+  bool is_last = false;
+  affinity::judge_sharing(view, node, findings, is_last);
+  if (is_last) return;
+  for (const auto& judge_one :
+       {affinity::judge_siblings, affinity::judge_reserved, affinity::judge_width, affinity::judge_domains,
+        affinity::judge_devices, affinity::judge_quota, affinity::judge_memory, affinity::judge_threads})
+    judge_one(view, node, findings);
 }
 
-std::string rank_name(int rank) {
-  return fmt::format("rank {}", rank);
+std::string counted(std::size_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-Finding about(const NodeMasks& node, std::vector<int> ranks, std::string reason, std::string_view remedy) {
-  Finding finding;
-  finding.reason = std::move(reason);
-  finding.remedy = remedy;
-  std::sort(ranks.begin(), ranks.end());
-  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  for (const int rank : ranks) finding.culprits.push_back({CulpritKind::rank, rank_name(rank), node.host, rank});
-  return finding;
-}
-
-bool all_equal(const NodeMasks& node) {
-  return std::all_of(node.ranks.begin(), node.ranks.end(),
-                     [&](const RankMask& rank) { return rank.mask == node.ranks.front().mask; });
-}
-
-std::vector<int> all_ranks(const NodeMasks& node) {
-  std::vector<int> ranks;
-  for (const RankMask& rank : node.ranks) ranks.push_back(rank.rank);
-  return ranks;
-}
-
-/// Every pair that shares CPUs, in words, and who is in one.
-struct Overlaps {
-  std::vector<std::string> pairs;
-  std::vector<int> ranks;
-  bool has_same_single_core = false;
-};
-
-Overlaps find_overlaps(const NodeMasks& node) {
-  Overlaps found;
-  for (std::size_t a = 0; a < node.ranks.size(); ++a) {
-    for (std::size_t b = a + 1; b < node.ranks.size(); ++b) {
-      const RankMask& one = node.ranks[a];
-      const RankMask& other = node.ranks[b];
-      if (!one.mask.intersects(other.mask)) continue;
-      const CpuMask shared = one.mask & other.mask;
-      found.pairs.push_back(fmt::format("ranks {} and {} share {} {}", one.rank, other.rank,
-                                        shared.count() == 1 ? "CPU" : "CPUs", shared.list()));
-      found.ranks.insert(found.ranks.end(), {one.rank, other.rank});
-      found.has_same_single_core |= one.mask == other.mask && one.cores.count() == 1;
-    }
+/// What a pass rests on: only what was really compared.
+std::string evidence_of(const CaseView& view, const std::vector<NodeMasks>& nodes) {
+  std::size_t masks = 0, with_gpu = 0;
+  for (const NodeMasks& node : nodes) {
+    masks += node.ranks.size();
+    with_gpu += affinity::gpus_of_ranks(view, node).size();
   }
-  return found;
-}
-
-/// nullopt: the masks of this node are disjoint.
-std::optional<Finding> judge_disjoint(const NodeMasks& node) {
-  const Overlaps overlaps = find_overlaps(node);
-  if (overlaps.pairs.empty()) return std::nullopt;
-  const int cores = node.cores.count();
-  const int ranks = static_cast<int>(node.ranks.size());
-  if (cores > 0 && ranks > cores) {
-    Finding finding = about(node, {},
-                            fmt::format("{} ranks have {} {} on {}: masks can't be disjoint", ranks, cores,
-                                        cores == 1 ? "core" : "cores", node.host),
-                            "ask for fewer ranks per node to check their binding");
-    finding.verdict = Verdict::skip;
-    return finding;
-  }
-  if (all_equal(node) && node.ranks.front().mask == node.cpus)
-    return about(node, all_ranks(node),
-                 fmt::format("{} ranks on {} are not bound: each may run on all CPUs of the node ({})", ranks,
-                             node.host, node.cpus.list()),
-                 remedy_bind);
-  const std::string who = fmt::format("on {} {}", node.host, human_list(overlaps.pairs));
-  if (overlaps.has_same_single_core)
-    return about(node, overlaps.ranks, who + ": the signature of a launcher started inside another",
-                 "start the launcher outside of another one's ranks (not mpirun inside srun), or unbind the outer one: "
-                 "srun --cpu-bind=none, --overlap");
-  return about(node, overlaps.ranks, who, remedy_bind);
-}
-
-/// nullopt: all masks of this node are the same.
-std::optional<Finding> judge_exact(const NodeMasks& node) {
-  if (all_equal(node)) return std::nullopt;
-  std::map<std::string, std::vector<int>> groups;
-  for (const RankMask& rank : node.ranks) groups[rank.mask.list()].push_back(rank.rank);
-  const auto largest = std::max_element(groups.begin(), groups.end(),
-                                        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  std::vector<std::string> odd;
-  std::vector<int> ranks;
-  for (const auto& [mask, members] : groups) {
-    if (mask == largest->first) continue;
-    for (const int rank : members) odd.push_back(fmt::format("rank {} has {}", rank, mask));
-    ranks.insert(ranks.end(), members.begin(), members.end());
-  }
-  return about(node, ranks,
-               fmt::format("masks on {} differ: {} {} have {}, but {}", node.host, largest->second.size(),
-                           largest->second.size() == 1 ? "rank" : "ranks", largest->first, human_list(odd)),
-               "give all ranks of a node the same CPUs: mpirun --bind-to none, srun --cpu-bind=none");
-}
-
-std::vector<NodeMasks> masks_by_node(const CaseView& view, ProbeJudgement& judgement) {
-  std::map<int, NodeMasks> nodes;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    const RankPlace& place = view.ranks[i];
-    NodeMasks& node = nodes[place.node_index];
-    node.host = place.host;
-    node.cpus = node.cpus | mask_fact(*seen, "node_cpus");
-    node.cores = node.cores | mask_fact(*seen, "node_cores");
-    RankMask rank{place.rank, mask_fact(*seen, "mask"), mask_fact(*seen, "cores")};
-    if (rank.mask.empty()) {
-      Finding finding = about(node, {rank.rank}, fmt::format("rank {} on {} told no mask", rank.rank, node.host),
-                              "report this: the observation is incomplete");
-      finding.verdict = Verdict::unmeasured;
-      judgement.findings.push_back(std::move(finding));
-      continue;
-    }
-    node.ranks.push_back(std::move(rank));
-  }
-  std::vector<NodeMasks> list;
-  for (auto& entry : nodes)
-    if (!entry.second.ranks.empty()) list.push_back(std::move(entry.second));
-  return list;
+  const std::string& sharing = view.params.text("sharing");
+  const char* claim = sharing == "exact" ? "are the same on each node" : "are disjoint";
+  if (sharing == "any") claim = "were read";
+  std::string words = fmt::format("{} on {} {}", counted(masks, "mask"), counted(nodes.size(), "node"), claim);
+  if (view.params.text("smt") == "apart") words += ", no core in two of them";
+  if (view.params.integer("cores") > 0)
+    words += fmt::format(", {} wide", counted(view.params.integer("cores"), "core"));
+  if (view.params.text("numa") == "one") words += ", each in one NUMA domain";
+  if (!view.node.reserved_cores.empty()) words += ", free of reserved cores";
+  if (with_gpu > 0 && view.params.text("devices") == "near") words += fmt::format(", {} near their GPU", with_gpu);
+  if (view.params.text("threads") == "fit") words += ", threads inside";
+  if (view.params.text("threads") == "bound") words += ", each thread on CPUs of its own";
+  return words;
 }
 
 ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement;
-  const std::vector<NodeMasks> nodes = masks_by_node(view, judgement);
-  const std::string& sharing = view.params.text("sharing");
-  std::size_t masks = 0;
-  for (const NodeMasks& node : nodes) {
-    masks += node.ranks.size();
-    std::optional<Finding> finding;
-    if (sharing == "disjoint") finding = judge_disjoint(node);
-    if (sharing == "exact") finding = judge_exact(node);
-    if (finding) judgement.findings.push_back(std::move(*finding));
-  }
-  if (masks > 0 && judgement.findings.empty()) {
-    const char* claim = sharing == "exact" ? "are the same on each node" : "are disjoint";
-    if (sharing == "any") claim = "were read";
-    judgement.evidence.push_back(fmt::format("{} {} on {} {} {}", masks, masks == 1 ? "mask" : "masks", nodes.size(),
-                                             nodes.size() == 1 ? "node" : "nodes", claim));
-  }
+  const std::vector<NodeMasks> nodes = affinity::masks_by_node(view, judgement.findings);
+  for (const NodeMasks& node : nodes) judge_node(view, node, judgement.findings);
+  const bool is_clean = std::all_of(judgement.findings.begin(), judgement.findings.end(),
+                                    [](const Finding& finding) { return finding.verdict == Verdict::pass; });
+  if (!nodes.empty() && is_clean) judgement.evidence.push_back(evidence_of(view, nodes));
   return judgement;
 }
 
@@ -213,7 +200,7 @@ ProbeJudgement judge(const CaseView& view) {
 
 extern const ProbeSpec probe_cpu_affinity{
     .name = "cpu_affinity",
-    .summary = "The CPUs that the kernel lets each rank run on.",
+    .summary = "The CPUs that the kernel lets each rank and its threads run on, against the node's topology.",
     .params = params,
     .metrics = metrics,
     .run = run,

@@ -1,6 +1,7 @@
 #include "base/cpu_mask.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
+#include "system/layout.hpp"
 
 namespace muster {
 namespace {
@@ -48,6 +49,18 @@ TEST(CpuAffinity, ALauncherInsideAnother) {
                  "on a ranks 0 and 1 share CPU 2: the signature of a launcher started inside another");
 }
 
+TEST(CpuAffinity, ALauncherInsideATaskThatIsConfinedToItsCore) {
+  const auto confined = [](const char* inside) {
+    MadeCase made(cpu_affinity());
+    for (int i = 0; i < 2; ++i)
+      made.rank("a", {{"mask", "2"}, {"cores", "2"}, {"node_cpus", "2"}, {"node_cores", "2"}, {"inside", inside}});
+    return made.judge();
+  };
+  expect_finding(confined("srun"), Verdict::fail,
+                 "on a ranks 0 and 1 share CPU 2: the signature of a launcher started inside another");
+  expect_finding(confined(""), Verdict::skip, "2 ranks have 1 core on a: masks can't be disjoint");
+}
+
 TEST(CpuAffinity, MoreRanksThanCoresCanNotBeDisjoint) {
   std::vector<std::string> nine(9, "0-7");
   expect_finding(masks("disjoint", nine).judge(), Verdict::skip, "9 ranks have 8 cores on a: masks can't be disjoint");
@@ -91,6 +104,9 @@ TEST(CpuAffinity, ReadsTheMaskOfItsThread) {
     EXPECT_LE(seen->readings[0].summary.median, mask.count());
     EXPECT_TRUE(
         CpuMask::parse_list(*seen->fact("cores"))->is_subset_of(*CpuMask::parse_list(*seen->fact("node_cpus"))));
+    EXPECT_FALSE(parse_layout(seen->facts).empty());
+    EXPECT_NE(seen->fact("memory_policy") != nullptr, seen->fact("memory_policy_error") != nullptr);
+    EXPECT_NE(seen->fact("threads") != nullptr, seen->fact("threads_error") != nullptr);
   });
 }
 

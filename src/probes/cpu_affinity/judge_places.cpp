@@ -1,0 +1,85 @@
+// What each mask is to the machine: reserved cores, width, NUMA domains, the rank's GPU.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "probes/cpu_affinity/node_masks.hpp"
+
+namespace muster::affinity {
+
+namespace {
+
+/// One sentence for all ranks that something is wrong with.
+struct Offenders {
+  std::vector<int> ranks;
+  std::vector<std::string> words;
+  void add(int rank, std::string sentence) {
+    ranks.push_back(rank);
+    words.push_back(std::move(sentence));
+  }
+};
+
+void report(const CaseView& view, const NodeMasks& node, const Offenders& offenders, std::string remedy,
+            Findings& findings) {
+  if (offenders.ranks.empty()) return;
+  findings.push_back(about(node, offenders.ranks, fmt::format("on {} {}", node.host, human_list(offenders.words)),
+                           with_line(view, node, std::move(remedy))));
+}
+
+}  // namespace
+
+void judge_reserved(const CaseView& view, const NodeMasks& node, Findings& findings) {
+  Offenders offenders;
+  for (const RankMask& rank : node.ranks)
+    if (const CpuMask taken = rank.mask & node.reserved; !taken.empty())
+      offenders.add(rank.rank,
+                    fmt::format("rank {} may run on {}, reserved for the system", rank.rank, named("CPU", taken)));
+  report(view, node, offenders, "leave out the cores that the profile reserves", findings);
+}
+
+void judge_width(const CaseView& view, const NodeMasks& node, Findings& findings) {
+  const auto wanted = view.params.integer("cores");
+  if (wanted == 0) return;
+  Offenders offenders;
+  for (const RankMask& rank : node.ranks)
+    if (rank.cores.count() != wanted)
+      offenders.add(rank.rank, fmt::format("rank {} has {} ({}) instead of {}", rank.rank, rank.cores.count(),
+                                           named("core", rank.cores), wanted));
+  report(view, node, offenders,
+         fmt::format("ask for {} cores per rank: srun -c (counts hardware threads), mpirun --map-by ...:PE={}", wanted,
+                     wanted),
+         findings);
+}
+
+void judge_domains(const CaseView& view, const NodeMasks& node, Findings& findings) {
+  if (view.params.text("numa") != "one") return;
+  if (node.layout.domains.empty()) {
+    Finding finding = about(node, {}, fmt::format("{} told no NUMA domains", node.host),
+                            "see the fact layout_error of its first rank, or set numa = \"any\"");
+    finding.culprits.push_back({CulpritKind::node, node.host, node.host});
+    finding.verdict = Verdict::unmeasured;
+    return findings.push_back(std::move(finding));
+  }
+  Offenders offenders;
+  for (const RankMask& rank : node.ranks)
+    if (const CpuMask domains = node.layout.domains_of(rank.mask); domains.count() > 1)
+      offenders.add(rank.rank, fmt::format("rank {} (CPUs {}) spans {}", rank.rank, rank.mask.list(),
+                                           named("NUMA domain", domains)));
+  report(view, node, offenders,
+         "keep each rank inside one domain (MPICH_OFI_NIC_POLICY=NUMA refuses to start otherwise)", findings);
+}
+
+void judge_devices(const CaseView& view, const NodeMasks& node, Findings& findings) {
+  if (view.params.text("devices") != "near") return;
+  Offenders offenders;
+  for (const RankGpu& gpu : gpus_of_ranks(view, node)) {
+    if (gpu.rank->mask.intersects(gpu.near)) continue;
+    const CpuMask domain = node.layout.domains_of(gpu.near);
+    offenders.add(gpu.rank->rank,
+                  fmt::format("rank {} runs on {}, far from its GPU {} ({}: {}, {})", gpu.rank->rank,
+                              named("CPU", gpu.rank->mask), printable_line(gpu.address, 20),
+                              printable_line(gpu.because, 120), named("CPU", gpu.near), named("NUMA domain", domain)));
+  }
+  report(view, node, offenders, "bind each rank next to its GPU, or give it the GPU that is near", findings);
+}
+
+}  // namespace muster::affinity

@@ -1,0 +1,154 @@
+#include "probes/cpu_affinity/node_masks.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "probes/cpu_affinity/mask_line.hpp"
+
+namespace muster::affinity {
+
+namespace {
+
+std::string text_fact(const Observation& seen, std::string_view key) {
+  const std::string* text = seen.fact(key);
+  return text == nullptr ? std::string() : *text;
+}
+
+CpuMask mask_fact(const Observation& seen, std::string_view key) {
+  const auto mask = CpuMask::parse_list(text_fact(seen, key));
+  return mask ? *mask : CpuMask();
+}
+
+RankMask rank_of(const Observation& seen, int number) {
+  RankMask rank;
+  rank.rank = number;
+  rank.mask = mask_fact(seen, "mask");
+  rank.cores = mask_fact(seen, "cores");
+  for (const std::string& list : split(text_fact(seen, "threads"), ';'))
+    if (const auto mask = CpuMask::parse_list(list)) rank.threads.push_back(*mask);
+  rank.gpu = text_fact(seen, "gpu");
+  rank.gpu_because = text_fact(seen, "gpu_because");
+  rank.memory_policy = text_fact(seen, "memory_policy");
+  rank.memory = mask_fact(seen, "memory_allowed");
+  rank.quota = std::strtod(text_fact(seen, "cpu_quota").c_str(), nullptr);
+  rank.quota_group = text_fact(seen, "cpu_quota_group");
+  return rank;
+}
+
+void add_node_facts(const Observation& seen, NodeMasks& node) {
+  node.cpus = node.cpus | mask_fact(seen, "node_cpus");
+  node.cores = node.cores | mask_fact(seen, "node_cores");
+  if (node.launcher.empty()) node.launcher = text_fact(seen, "launcher");
+  node.is_inside_step |= text_fact(seen, "inside") == "srun";
+  if (node.layout.empty()) node.layout = parse_layout(seen.facts);
+  if (node.gpus.empty()) node.gpus = split(text_fact(seen, "gpus"), ',');
+}
+
+void finish_node(const CaseView& view, NodeMasks& node) {
+  for (const int core : view.node.reserved_cores) node.reserved.add(core);
+  node.reserved = node.layout.whole_cores(node.reserved);
+}
+
+}  // namespace
+
+std::vector<NodeMasks> masks_by_node(const CaseView& view, Findings& findings) {
+  std::map<int, NodeMasks> nodes;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    const RankPlace& place = view.ranks[i];
+    NodeMasks& node = nodes[place.node_index];
+    node.host = place.host;
+    add_node_facts(*seen, node);
+    RankMask rank = rank_of(*seen, place.rank);
+    if (!rank.mask.empty()) {
+      node.ranks.push_back(std::move(rank));
+      continue;
+    }
+    Finding finding = about(node, {place.rank}, fmt::format("rank {} on {} told no mask", place.rank, node.host),
+                            "report this: the observation is incomplete");
+    finding.verdict = Verdict::unmeasured;
+    findings.push_back(std::move(finding));
+  }
+  std::vector<NodeMasks> list;
+  for (auto& entry : nodes) {
+    if (entry.second.ranks.empty()) continue;
+    finish_node(view, entry.second);
+    list.push_back(std::move(entry.second));
+  }
+  return list;
+}
+
+std::string rank_name(int rank) {
+  return fmt::format("rank {}", rank);
+}
+
+std::string named(std::string_view word, const CpuMask& set) {
+  return fmt::format("{}{} {}", word, set.count() == 1 ? "" : "s", set.list());
+}
+
+Finding about(const NodeMasks& node, std::vector<int> ranks, std::string reason, std::string remedy) {
+  Finding finding;
+  finding.reason = std::move(reason);
+  finding.remedy = std::move(remedy);
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  for (const int rank : ranks) finding.culprits.push_back({CulpritKind::rank, rank_name(rank), node.host, rank});
+  return finding;
+}
+
+std::vector<int> all_ranks(const NodeMasks& node) {
+  std::vector<int> ranks;
+  for (const RankMask& rank : node.ranks) ranks.push_back(rank.rank);
+  return ranks;
+}
+
+std::vector<RankGpu> gpus_of_ranks(const CaseView& view, const NodeMasks& node) {
+  // A profile that promises as many GPUs as there are ranks means one for each, in their order, unless variables say
+  // otherwise.
+  const bool in_order =
+      view.node.gpus && static_cast<std::size_t>(view.node.gpus->count) == node.ranks.size() &&
+      node.gpus.size() == node.ranks.size() &&
+      std::all_of(node.ranks.begin(), node.ranks.end(), [](const RankMask& rank) { return rank.gpu.empty(); });
+  std::vector<RankGpu> found;
+  std::map<std::string, int> users;
+  for (std::size_t i = 0; i < node.ranks.size(); ++i) {
+    RankGpu one{&node.ranks[i], node.ranks[i].gpu, node.ranks[i].gpu_because, {}};
+    if (in_order) {
+      one.address = node.gpus[i];
+      one.because = "one per rank, in their order";
+    }
+    const auto near = node.layout.nearby.find(one.address);
+    if (near == node.layout.nearby.end()) continue;
+    one.near = near->second;
+    ++users[one.address];
+    found.push_back(std::move(one));
+  }
+  std::erase_if(found, [&](const RankGpu& one) { return users[one.address] != 1; });
+  return found;
+}
+
+std::string with_line(const CaseView& view, const NodeMasks& node, std::string text) {
+  // Ranks that stayed silent need masks, too: without them no line is right.
+  std::size_t ranks_here = 0;
+  for (const RankPlace& place : view.ranks) ranks_here += place.host == node.host;
+  if (node.layout.empty() || ranks_here != node.ranks.size()) return text;
+  const CpuMask may = node.cpus.empty() ? node.layout.cpus() : node.cpus;
+  Wish wish{node.layout, (node.layout.cpus() & may) - node.reserved, std::vector<CpuMask>(node.ranks.size()),
+            static_cast<int>(view.params.integer("cores"))};
+  for (const RankGpu& gpu : gpus_of_ranks(view, node))
+    wish.near[static_cast<std::size_t>(gpu.rank - node.ranks.data())] = gpu.near;
+  if (view.params.text("devices") == "any") wish.near.assign(node.ranks.size(), {});
+  const std::vector<CpuMask> masks = right_masks(wish);
+  if (masks.empty()) return text;
+  const std::string line = node.launcher == "mpirun"
+                               ? mpirun_line(wish, masks, all_ranks(node), printable_line(node.host, 60))
+                               : srun_line(masks);
+  return fmt::format("{}; right on {}: {}", text, node.host, line);
+}
+
+}  // namespace muster::affinity

@@ -1,0 +1,110 @@
+#include "probes/cpu_affinity/own_device.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <optional>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace muster::affinity {
+
+namespace {
+
+using Gpus = std::vector<const Device*>;
+
+Gpus usable(const Inventory& inventory) {
+  Gpus gpus;
+  for (const Device& device : inventory.devices) {
+    const bool is_withheld = std::any_of(device.files.begin(), device.files.end(),
+                                         [](const DeviceFile& file) { return file.access == FileAccess::withheld; });
+    if (device.kind == DeviceKind::gpu && !device.is_lost && !device.is_excluded && !is_withheld)
+      gpus.push_back(&device);
+  }
+  return gpus;
+}
+
+/// `3`, and `3.1` of ZE_AFFINITY_MASK, whose second number is a tile.
+std::optional<std::size_t> index_in(std::string_view word) {
+  std::size_t index = 0;
+  const std::string_view digits = word.substr(0, word.find('.'));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return index;
+}
+
+/// nullopt: it names what can't be told from here (a MIG instance), or nothing that is there.
+std::optional<Gpus> choose(const Gpus& gpus, const std::string& text) {
+  Gpus chosen;
+  for (const std::string& item : split(text, ',')) {
+    const std::string_view word = trim(item);
+    if (const auto index = index_in(word); index && *index < gpus.size()) {
+      if (std::find(chosen.begin(), chosen.end(), gpus[*index]) == chosen.end()) chosen.push_back(gpus[*index]);
+      continue;
+    }
+    const auto named = std::find_if(gpus.begin(), gpus.end(), [&](const Device* gpu) {
+      return word.size() > 4 && !gpu->uuid.empty() && gpu->uuid.rfind(word, 0) == 0;
+    });
+    if (named == gpus.end()) return std::nullopt;
+    chosen.push_back(*named);
+  }
+  return chosen;
+}
+
+std::vector<std::string_view> variables_for(const std::string& vendor, const Visible& visible) {
+  if (vendor == "nvidia") return {"CUDA_VISIBLE_DEVICES"};
+  if (vendor == "intel") return {"ZE_AFFINITY_MASK"};
+  // HIP takes CUDA's variable where its own is not set; both count among what ROCR left.
+  if (visible.count("HIP_VISIBLE_DEVICES") != 0) return {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"};
+  return {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"};
+}
+
+}  // namespace
+
+Visible read_visible() {
+  Visible visible;
+  for (const std::string_view name : visible_variables)
+    if (const char* value = std::getenv(std::string(name).c_str())) visible[std::string(name)] = value;
+  return visible;
+}
+
+OwnGpu own_gpu(const Inventory& inventory, const Visible& visible) {
+  Gpus gpus = usable(inventory);
+  if (gpus.empty()) return {};
+  std::set<std::string> vendors;
+  for (const Device* gpu : gpus) vendors.insert(vendor_of(*gpu));
+  if (vendors.size() != 1) return {};
+  const auto all = std::count_if(inventory.devices.begin(), inventory.devices.end(),
+                                 [](const Device& device) { return device.kind == DeviceKind::gpu; });
+  std::vector<std::string> because;
+  for (const std::string_view name : variables_for(*vendors.begin(), visible)) {
+    const auto variable = visible.find(name);
+    if (variable == visible.end() || variable->second.empty()) continue;
+    auto chosen = choose(gpus, variable->second);
+    if (!chosen) return {};
+    gpus = std::move(*chosen);
+    because.push_back(fmt::format("{}={}", name, printable_line(variable->second, 60)));
+  }
+  if (because.empty() && static_cast<std::size_t>(all) > gpus.size()) because.emplace_back("its control group");
+  // The only GPU of a node is nobody's own: all ranks see it.
+  if (gpus.size() != 1 || because.empty()) return {};
+  return {to_string(gpus[0]->address), join(because, " ")};
+}
+
+std::vector<std::string> usable_gpus(const Inventory& inventory) {
+  std::vector<std::string> addresses;
+  for (const Device* gpu : usable(inventory)) addresses.push_back(to_string(gpu->address));
+  return addresses;
+}
+
+std::vector<std::string> nics_on(const Inventory& inventory, const std::vector<int>& domains) {
+  std::vector<std::string> names;
+  for (const Device& device : inventory.devices)
+    if (device.kind == DeviceKind::nic && std::find(domains.begin(), domains.end(), device.numa_node) != domains.end())
+      names.push_back(printable_line(label_of(device), 80));
+  return names;
+}
+
+}  // namespace muster::affinity

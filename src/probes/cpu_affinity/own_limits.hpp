@@ -1,0 +1,33 @@
+/// What else than its mask tells a rank where to run: memory policy, control groups, the NUMA domains of the kernel.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/cpu_mask.hpp"
+#include "base/files.hpp"
+
+namespace muster::affinity {
+
+/// `default`, `bind 0-1`, `preferred 0`: mode and domains of the calling thread. Fails where the kernel, or the filter
+/// of a container, does not tell.
+[[nodiscard]] Result<std::string> read_memory_policy();
+/// The domains of such a text; empty: the policy names none.
+[[nodiscard]] CpuMask domains_in_policy(std::string_view policy);
+/// The domains from which the control group lets this process take memory (/proc/self/status).
+[[nodiscard]] CpuMask read_allowed_memory(const fs::path& root = "/");
+
+/// The tightest limit of CPU time among our control group and its parents.
+struct Quota {
+  double cpus = 0;    ///< CPU seconds per second
+  std::string group;  ///< whose it is; all processes below share it
+};
+/// cpu.max of version 2, cpu.cfs_quota_us of version 1; nullopt: none.
+[[nodiscard]] std::optional<Quota> read_quota(const fs::path& root = "/");
+
+/// The CPUs of each NUMA domain that has some, by number.
+[[nodiscard]] std::map<int, CpuMask> read_numa_domains(const fs::path& root = "/");
+
+}  // namespace muster::affinity

@@ -1,0 +1,253 @@
+// Masks against machines that are made up: what is reserved, wide, near, limited; and the line that would be right.
+#include <algorithm>
+#include <cstdlib>
+
+#include "probes/cpu_affinity/mask_line.hpp"
+#include "probes/judging.hpp"
+#include "system/layout.hpp"
+
+namespace muster {
+namespace {
+
+using Params = std::vector<std::pair<std::string, std::string>>;
+
+constexpr const char* blade = "synthetic:pack:1 numa:4 l3:2 core:8 pu:2(indexes=2*64:64*1)";
+
+CpuMask set(const std::string& list) {
+  return *CpuMask::parse_list(list);
+}
+
+/// A blade as in LUMI-G and Frontier: the GPU dies in the order of their addresses, and the cache each hangs on.
+Layout trento() {
+  Layout layout = *read_layout(blade);
+  const char* const gpus[] = {"c1", "c6", "c9", "ce", "d1", "d6", "d9", "de"};
+  const std::size_t cache_of[] = {6, 7, 2, 3, 0, 1, 4, 5};
+  for (std::size_t i = 0; i < 8; ++i)
+    layout.nearby[std::string("0000:") + gpus[i] + ":00.0"] = layout.caches[cache_of[i]];
+  return layout;
+}
+
+std::vector<std::string> gpus_of(const Layout& layout) {
+  std::vector<std::string> gpus;
+  for (const auto& [address, cpus] : layout.nearby) gpus.push_back(address);
+  return gpus;
+}
+
+const ExpectedNode low_noise{56, {0, 8, 16, 24, 32, 40, 48, 56}, {}};
+
+/// Ranks of one node `a` with these masks; the first of them tells the layout. `more` are facts of every rank.
+MadeCase on(const Layout& layout, const std::vector<std::string>& masks, const Params& params = {},
+            const std::vector<Fact>& more = {}, bool has_gpus = false) {
+  MadeCase made(*find_probe("cpu_affinity"), params);
+  const auto gpus = gpus_of(layout);
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    CpuMask cores;
+    for (const CpuMask& core : layout.cores)
+      if (core.intersects(set(masks[i]))) cores.add(core.lowest());
+    std::vector<Fact> facts{{"mask", masks[i]},
+                            {"cores", cores.list()},
+                            {"node_cpus", layout.cpus().list()},
+                            {"node_cores", "0-" + std::to_string(layout.cores.size() - 1)}};
+    facts.insert(facts.end(), more.begin(), more.end());
+    if (i == 0)
+      for (const Fact& fact : to_facts(layout, gpus)) facts.push_back(fact);
+    if (has_gpus) {
+      facts.push_back({"gpu", gpus.at(i)});
+      facts.push_back({"gpu_because", "ROCR_VISIBLE_DEVICES=" + std::to_string(i)});
+    }
+    made.rank("a", facts);
+  }
+  return made;
+}
+
+const std::vector<std::string> linear{"1-7", "9-15", "17-23", "25-31", "33-39", "41-47", "49-55", "57-63"};
+const std::vector<std::string> by_gpu{"49-55", "57-63", "17-23", "25-31", "1-7", "9-15", "33-39", "41-47"};
+// As the site publishes it for one rank per GPU die in their order.
+const std::string published =
+    "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,"
+    "0xfe0000000000";
+
+TEST(CpuAffinityPlaces, TheRightMasksOfABladePass) {
+  auto made = on(trento(), by_gpu, {{"cores", "7"}, {"numa", "one"}, {"smt", "apart"}}, {}, true);
+  made.node(low_noise);
+  expect_evidence(made.judge(),
+                  "8 masks on 1 node are disjoint, no core in two of them, 7 cores wide, each in one NUMA domain, free "
+                  "of reserved cores, 8 near their GPU");
+}
+
+TEST(CpuAffinityPlaces, LinearMasksAreFarFromTheGpusAndThePublishedLineIsPrinted) {
+  auto made = on(trento(), linear, {}, {{"launcher", "srun"}}, true);
+  made.node(low_noise);
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  const Finding& finding = judgement.findings[0];
+  EXPECT_EQ(finding.verdict, Verdict::fail);
+  EXPECT_EQ(finding.reason.find("on a rank 0 runs on CPUs 1-7, far from its GPU 0000:c1:00.0 (ROCR_VISIBLE_DEVICES=0: "
+                                "CPUs 48-55,112-119, NUMA domain 3)"),
+            0u)
+      << finding.reason;
+  // Ranks 2 and 3 are where they should be.
+  EXPECT_EQ(finding.culprits.size(), 6u);
+  EXPECT_NE(finding.remedy.find("srun " + published), std::string::npos) << finding.remedy;
+}
+
+TEST(CpuAffinityPlaces, ACapturedBladeGivesThePublishedLine) {
+  const char* folder = std::getenv("MUSTER_CAPTURES");
+  if (folder == nullptr) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
+  const auto layout = read_layout(std::string(folder) + "/hwloc/eas-tioga.xml");
+  ASSERT_TRUE(layout);
+  affinity::Wish wish{*layout, layout->cpus() - layout->whole_cores(set("0,8,16,24,32,40,48,56")), {}, 0};
+  for (const auto& entry : trento().nearby) wish.near.push_back(layout->nearby.at(entry.first));
+  EXPECT_EQ(affinity::srun_line(affinity::right_masks(wish)), "srun " + published);
+}
+
+TEST(CpuAffinityPlaces, GpusInTheirOrderCountOnlyWhereTheProfilePromisesOneForEach) {
+  Layout layout = trento();
+  auto made = on(layout, linear, {},
+                 {{"gpus",
+                   "0000:c1:00.0,0000:c6:00.0,0000:c9:00.0,0000:ce:00.0,0000:d1:00.0,"
+                   "0000:d6:00.0,0000:d9:00.0,0000:de:00.0"}});
+  EXPECT_TRUE(made.judge().findings.empty());
+  ExpectedNode node = low_noise;
+  node.gpus = GpuExpectation{8, "amd", ""};
+  made.node(node);
+  ASSERT_EQ(made.judge().findings.size(), 1u);
+  EXPECT_NE(made.judge().findings[0].reason.find("one per rank, in their order"), std::string::npos);
+}
+
+TEST(CpuAffinityPlaces, AGpuOfTwoRanksIsNobodysOwn) {
+  const auto made = on(trento(), {"1-7", "9-15"}, {}, {{"gpu", "0000:c1:00.0"}, {"gpu_because", "x"}});
+  expect_evidence(made.judge(), "2 masks on 1 node are disjoint");
+}
+
+TEST(CpuAffinityPlaces, FarGpusMayBeWanted) {
+  EXPECT_TRUE(on(trento(), linear, {{"devices", "any"}}, {}, true).judge().findings.empty());
+}
+
+TEST(CpuAffinityPlaces, ReservedCoresAreNamedWithTheirSiblings) {
+  auto made = on(*read_layout(blade), {"0-6", "72-78"}, {}, {{"launcher", "srun"}});
+  made.node(low_noise);
+  const auto judgement = made.judge();
+  expect_finding(judgement, Verdict::fail,
+                 "on a rank 0 may run on CPU 0, reserved for the system and rank 1 may run on CPU 72, reserved for the "
+                 "system");
+  EXPECT_EQ(judgement.findings[0].remedy,
+            "leave out the cores that the profile reserves; right on a: srun "
+            "--cpu-bind=mask_cpu:0xfefe,0xfefe00000000");
+}
+
+TEST(CpuAffinityPlaces, WidthIsOfCoresNotOfThreads) {
+  EXPECT_TRUE(on(*read_layout(blade), {"1-7,65-71"}, {{"cores", "7"}}).judge().findings.empty());
+  expect_finding(on(*read_layout(blade), {"1,65", "8-14"}, {{"cores", "7"}}).judge(), Verdict::fail,
+                 "on a rank 0 has 1 (core 1) instead of 7");
+}
+
+TEST(CpuAffinityPlaces, SpanningDomains) {
+  const auto made = on(*read_layout(blade), {"12-19", "32-39"}, {{"numa", "one"}});
+  expect_finding(made.judge(), Verdict::fail, "on a rank 0 (CPUs 12-19) spans NUMA domains 0-1");
+  EXPECT_TRUE(on(*read_layout(blade), {"12-19"}).judge().findings.empty());
+}
+
+TEST(CpuAffinityPlaces, WithoutATopologyDomainsAreUnmeasured) {
+  MadeCase made(*find_probe("cpu_affinity"), {{"numa", "one"}});
+  made.rank("a", {{"mask", "0"}, {"cores", "0"}});
+  expect_finding(made.judge(), Verdict::unmeasured, "a told no NUMA domains");
+}
+
+TEST(CpuAffinityPlaces, TwoThreadsOfOneCore) {
+  expect_finding(on(*read_layout(blade), {"1", "65"}, {{"smt", "apart"}}).judge(), Verdict::fail,
+                 "on a ranks 0 and 1 share core 1, on threads of their own");
+  expect_evidence(on(*read_layout(blade), {"1", "65"}).judge(), "2 masks on 1 node are disjoint");
+  const Layout one = *read_layout("synthetic:numa:1 core:1 pu:2");
+  expect_finding(on(one, {"0", "1"}, {{"smt", "apart"}}).judge(), Verdict::skip,
+                 "2 ranks have 1 core on a: they can't have a core each");
+}
+
+TEST(CpuAffinityPlaces, ALauncherInsideAnotherGetsItsLine) {
+  const auto judgement = on(*read_layout(blade), {"1", "1"}, {}, {{"launcher", "srun"}}).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_NE(judgement.findings[0].reason.find("the signature of a launcher started inside another"), std::string::npos);
+  EXPECT_NE(judgement.findings[0].remedy.find("--cpu-bind=mask_cpu:0xffff,0xffff00000000"), std::string::npos)
+      << judgement.findings[0].remedy;
+}
+
+TEST(CpuAffinityPlaces, AQuotaBelowTheMasksOfItsGroup) {
+  const Layout layout = *read_layout("synthetic:numa:2 core:8 pu:1");
+  const std::vector<Fact> tight{{"cpu_quota", "1.5"}, {"cpu_quota_group", "/docker/x"}};
+  expect_finding(on(layout, {"0-15"}, {}, tight).judge(), Verdict::fail,
+                 "on a the control group /docker/x gives its processes 1.5 CPUs of time, but rank 0 may run on 16 CPUs "
+                 "(0-15): they will be stopped in every period");
+  // Each alone would be within it; together they are not.
+  EXPECT_EQ(on(layout, {"0", "1"}, {}, tight).judge().findings.size(), 1u);
+  EXPECT_TRUE(on(layout, {"0"}, {}, tight).judge().findings.empty());
+}
+
+TEST(CpuAffinityPlaces, MemoryFromAnotherDomain) {
+  const Layout layout = *read_layout("synthetic:numa:2 core:8 pu:1");
+  const auto with = [&](const char* policy, const char* allowed) {
+    return on(layout, {"0-7"}, {}, {{"memory_policy", policy}, {"memory_allowed", allowed}}).judge();
+  };
+  expect_finding(with("bind 1", "0-1"), Verdict::fail,
+                 "on a rank 0 runs on NUMA domain 0 and takes its memory from 1 (memory policy bind 1)");
+  expect_finding(with("default", "1"), Verdict::fail,
+                 "on a rank 0 runs on NUMA domain 0 and takes its memory from 1 (the control group's cpuset.mems)");
+  for (const char* fine : {"default", "bind 0", "interleave 0-1", "preferred 2"})
+    EXPECT_TRUE(with(fine, "0-1").findings.empty()) << fine;
+}
+
+TEST(CpuAffinityPlaces, ThreadsOfTheTeam) {
+  const Layout layout = *read_layout("synthetic:numa:1 core:8 pu:1");
+  const auto with = [&](const char* wanted, const char* threads) {
+    return on(layout, {"0-1"}, {{"threads", wanted}}, {{"threads", threads}}).judge();
+  };
+  expect_evidence(with("bound", "0;1"), "1 mask on 1 node are disjoint, each thread on CPUs of its own");
+  expect_evidence(with("fit", "0-1;0-1"), "1 mask on 1 node are disjoint, threads inside");
+  expect_finding(with("bound", "0-1;0-1"), Verdict::fail, "on a threads 0 and 1 of rank 0 share CPUs 0-1");
+  expect_finding(with("fit", "0;5"), Verdict::fail, "on a thread 1 of rank 0 may leave the rank's CPUs: 5");
+  expect_finding(with("fit", "0;1;0"), Verdict::fail, "on a rank 0 starts 3 OpenMP threads on 2 CPUs");
+  expect_finding(with("bound", ""), Verdict::unmeasured, "on a rank 0 started no OpenMP threads");
+  // Only told, unless the check asks.
+  const auto told = with("any", "0;1;0");
+  ASSERT_EQ(told.findings.size(), 1u);
+  EXPECT_EQ(told.findings[0].verdict, Verdict::pass);
+  EXPECT_EQ(told.evidence.size(), 1u);
+}
+
+// The line.
+
+TEST(MaskLine, RanksAreSpreadOverDomainsAndStayInside) {
+  const Layout layout = *read_layout(blade);
+  for (const std::size_t ranks : {1u, 2u, 3u, 4u, 8u, 13u, 56u, 64u}) {
+    const affinity::Wish wish{layout, layout.cpus(), std::vector<CpuMask>(ranks), 0};
+    const auto masks = affinity::right_masks(wish);
+    ASSERT_EQ(masks.size(), ranks);
+    CpuMask taken;
+    for (const CpuMask& mask : masks) {
+      EXPECT_FALSE(mask.empty());
+      EXPECT_FALSE(mask.intersects(layout.whole_cores(taken))) << ranks;
+      EXPECT_EQ(layout.domains_of(mask).count(), 1) << ranks;
+      taken = taken | mask;
+    }
+  }
+}
+
+TEST(MaskLine, NoLineWhereCoresAreTooFew) {
+  const Layout layout = *read_layout(blade);
+  EXPECT_TRUE(affinity::right_masks({layout, layout.cpus(), std::vector<CpuMask>(65), 0}).empty());
+  EXPECT_TRUE(affinity::right_masks({layout, layout.cpus(), std::vector<CpuMask>(8), 9}).empty());
+}
+
+TEST(MaskLine, OpenMpiGetsAMappingOrARankfile) {
+  const Layout layout = *read_layout(blade);
+  affinity::Wish wish{layout, layout.cpus(), std::vector<CpuMask>(8), 0};
+  const std::vector<int> ranks{8, 9, 10, 11, 12, 13, 14, 15};
+  EXPECT_EQ(affinity::mpirun_line(wish, affinity::right_masks(wish), ranks, "b"),
+            "mpirun --map-by ppr:2:numa:PE=8 --bind-to core");
+  wish.usable = layout.cpus() - layout.whole_cores(set("0,8,16,24,32,40,48,56"));
+  wish.near.resize(2);
+  EXPECT_EQ(affinity::mpirun_line(wish, affinity::right_masks(wish), ranks, "b"),
+            "mpirun --rankfile FILE with the lines \"rank 8=b slot=1-7,9-15\", \"rank 9=b slot=33-39,41-47\"");
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,123 @@
+// What a rank reads of its control group and its devices, on machines that are files.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "device/machine_tree.hpp"
+#include "probes/cpu_affinity/own_device.hpp"
+#include "probes/cpu_affinity/own_limits.hpp"
+
+namespace muster::affinity {
+namespace {
+
+class Tree {
+ public:
+  Tree() {
+    std::string name = (std::filesystem::temp_directory_path() / "muster-affinity-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    root_ = name;
+  }
+  ~Tree() {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+  Tree& put(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text << '\n';
+    return *this;
+  }
+  [[nodiscard]] const std::filesystem::path& root() const { return root_; }
+
+ private:
+  std::filesystem::path root_;
+};
+
+TEST(OwnLimits, TheTightestQuotaOfVersionTwo) {
+  Tree tree;
+  EXPECT_FALSE(read_quota(tree.root()));
+  tree.put("proc/self/cgroup", "0::/job/step");
+  tree.put("sys/fs/cgroup/job/step/cpu.max", "max 100000").put("sys/fs/cgroup/job/cpu.max", "150000 100000");
+  tree.put("sys/fs/cgroup/cpu.max", "800000 100000");
+  const auto quota = read_quota(tree.root());
+  ASSERT_TRUE(quota);
+  EXPECT_DOUBLE_EQ(quota->cpus, 1.5);
+  EXPECT_EQ(quota->group, "/job");
+}
+
+TEST(OwnLimits, AQuotaOfVersionOne) {
+  Tree tree;
+  tree.put("proc/self/cgroup", "9:name=systemd:/x\n4:cpuacct,cpu:/docker/x\n3:cpuset:/");
+  tree.put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "-1")
+      .put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_period_us", "100000");
+  EXPECT_FALSE(read_quota(tree.root()));
+  tree.put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "250000");
+  ASSERT_TRUE(read_quota(tree.root()));
+  EXPECT_DOUBLE_EQ(read_quota(tree.root())->cpus, 2.5);
+}
+
+TEST(OwnLimits, DamagedFilesAreNoQuota) {
+  Tree tree;
+  tree.put("proc/self/cgroup", "0::/a\nnonsense\n:");
+  for (const char* text : {"", "5", "x y", "100000 0", "1 2 3", "-5 100000", "nan 100000"}) {
+    tree.put("sys/fs/cgroup/a/cpu.max", text);
+    EXPECT_FALSE(read_quota(tree.root())) << text;
+  }
+}
+
+TEST(OwnLimits, AllowedMemoryAndDomains) {
+  Tree tree;
+  tree.put("proc/self/status", "Name:\tx\nMems_allowed:\t3\nMems_allowed_list:\t0-1");
+  tree.put("sys/devices/system/node/has_cpu", "0-1").put("sys/devices/system/node/node1/cpulist", "4-7");
+  EXPECT_EQ(read_allowed_memory(tree.root()).list(), "0-1");
+  const auto domains = read_numa_domains(tree.root());
+  ASSERT_EQ(domains.size(), 1u);
+  EXPECT_EQ(domains.at(1).list(), "4-7");
+}
+
+TEST(OwnLimits, ThePolicyOfThisThread) {
+  const auto policy = read_memory_policy();
+  if (!policy) GTEST_SKIP() << policy.error().what;
+  EXPECT_EQ(policy->rfind("default", 0), 0u) << *policy;
+  EXPECT_EQ(domains_in_policy("bind 0-1,3").list(), "0-1,3");
+  EXPECT_TRUE(domains_in_policy("default").empty());
+  EXPECT_TRUE(domains_in_policy("bind x").empty());
+}
+
+std::string chosen(const Inventory& inventory, const Visible& visible) {
+  return own_gpu(inventory, visible).address;
+}
+
+TEST(OwnDevice, OneThatAVariableLeaves) {
+  const MadeMachine machine("gpus 4 H100; gpu 3 uuid=GPU-abcd-1234");
+  const Inventory inventory = *read_inventory(machine.root().string());
+  EXPECT_EQ(own_gpu(inventory, {{"CUDA_VISIBLE_DEVICES", "2"}}), (OwnGpu{"0000:3b:00.0", "CUDA_VISIBLE_DEVICES=2"}));
+  EXPECT_EQ(chosen(inventory, {{"CUDA_VISIBLE_DEVICES", "GPU-abcd"}}), "0000:4b:00.0");
+  for (const char* unclear : {"0,1", "7", "MIG-1/2/3", "x", "-1", ""})
+    EXPECT_EQ(chosen(inventory, {{"CUDA_VISIBLE_DEVICES", unclear}}), "") << unclear;
+  EXPECT_EQ(chosen(inventory, {}), "");
+  // Another vendor's variable hides nothing.
+  EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "1"}}), "");
+}
+
+TEST(OwnDevice, HipCountsWhatRocrLeft) {
+  const MadeMachine machine("gpus 4 MI250X");
+  const Inventory inventory = *read_inventory(machine.root().string());
+  EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "2,3"}, {"HIP_VISIBLE_DEVICES", "1"}}), "0000:4b:00.0");
+  EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "2"}, {"HIP_VISIBLE_DEVICES", "2"}}), "");
+}
+
+TEST(OwnDevice, TheOnlyGpuOfANodeIsNobodysOwn) {
+  const MadeMachine machine("gpus 1 H100; nics 2");
+  const Inventory inventory = *read_inventory(machine.root().string());
+  EXPECT_EQ(chosen(inventory, {}), "");
+  EXPECT_EQ(usable_gpus(inventory), std::vector<std::string>{"0000:1b:00.0"});
+  EXPECT_EQ(nics_on(inventory, {0}).size(), 2u);
+  EXPECT_TRUE(nics_on(inventory, {1}).empty());
+}
+
+}  // namespace
+}  // namespace muster::affinity
