@@ -33,7 +33,7 @@ constexpr ParamSpec params[] = {
      {}},
     {"memory",
      ParamType::bytes,
-     "64MiB",
+     "32MiB",
      "Of each rank, for input and for output each; more where one is larger.",
      {},
      4096,
