@@ -36,7 +36,8 @@ struct LabelSpec {
   std::string_view name;
   std::string_view help;
   std::string_view param =
-      {};  ///< the parameter its values come from, if any: a `where` outside of them matches nothing
+      {};                   ///< the parameter its values come from, if any: a `where` outside of them matches nothing
+  bool is_of_pair = false;  ///< told by who the two ranks are (their link class): one matrix has all of its values
 };
 
 /// Where a rank stands in the job.
@@ -109,7 +110,7 @@ struct CaseView {
   std::span<const RankPlace> ranks;              ///< index = rank
   std::span<const Observation* const> observed;  ///< index = rank; nullptr: that rank stayed silent
   const ExpectedNode& node;                      ///< what the profile promises
-  std::string_view timing_doubt = {};  ///< why timing means nothing here (ranks share cores); empty: it does
+  std::string_view timing_doubt = {};            ///< why timing means nothing here (ranks share cores); empty: it does
 };
 
 /// What a probe's judge says. Without a finding and without evidence a case is `unmeasured`, never `pass`.

@@ -83,6 +83,16 @@ struct Repetition {
   friend bool operator==(const Repetition&, const Repetition&) = default;
 };
 
+/// A file beside the report with every reading of a metric between pairs: src/evaluate/matrices.hpp has its form.
+struct MatrixFile {
+  std::string metric;
+  Labels where;
+  std::string rows;  ///< what a row and a column stand for: `rank` or `node`
+  int size = 0;      ///< rows, and columns
+  std::string file;  ///< below the run folder
+  friend bool operator==(const MatrixFile&, const MatrixFile&) = default;
+};
+
 struct CaseResult {
   std::string id;  ///< stable, short: `hello%3f2a9c1d`
   std::string check;
@@ -111,6 +121,7 @@ struct CaseResult {
   std::vector<NodeRow> node_rows;
   std::vector<Item> items;  ///< everything that is not a pass
   std::vector<RankOutput> outputs;
+  std::vector<MatrixFile> matrices;
   std::vector<Repetition> repetitions;
   double seconds = 0;  ///< of the representative repetition (the worst, then the first)
   friend bool operator==(const CaseResult&, const CaseResult&) = default;

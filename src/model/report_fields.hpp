@@ -130,6 +130,15 @@ void head_fields(Io& io, Is<CaseResult> auto& result) {
 }
 
 template <class Io>
+void fields(Io& io, Is<MatrixFile> auto& matrix) {
+  io("metric", matrix.metric);
+  io("where", matrix.where);
+  io("rows", matrix.rows);
+  io("size", matrix.size);
+  io("file", matrix.file);
+}
+
+template <class Io>
 void fields(Io& io, Is<CaseResult> auto& result) {
   head_fields(io, result);
   io("verdict", result.verdict);
@@ -144,6 +153,7 @@ void fields(Io& io, Is<CaseResult> auto& result) {
   io("node_rows", result.node_rows);
   io("items", result.items);
   io("outputs", result.outputs);
+  io("matrices", result.matrices);
   io("repetitions", result.repetitions);
   io("seconds", result.seconds);
 }

@@ -107,7 +107,7 @@ constexpr MetricSpec metrics[] = {
 
 constexpr LabelSpec labels[] = {
     {"size", "Bytes of a message."},
-    {"link", "What lies between the two ranks: cache, numa, node or network."},
+    {"link", "What lies between the two ranks: cache, numa, node or network.", {}, true},
     {"alone", "yes: measured again while no other pair was."},
 };
 

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
+#include "evaluate/matrices.hpp"
 #include "muster/probe.hpp"
 #include "run/launch.hpp"
 
@@ -80,7 +81,24 @@ void Results::settle(CaseRecord record) {
   const auto& of = plan_.cases[static_cast<std::size_t>(record.case_index)];
   auto result = evaluate(of, *find_probe(of.probe), record, world_of(record.launch));
   if (!result.repetitions.empty()) result.repetitions.front().index = record.repetition;
+  keep_matrices(record, result);
   keep(record.case_index, record.repetition, std::move(result));
+}
+
+/// Too much for a report, and what one looks at when a link is slow.
+void Results::keep_matrices(const CaseRecord& record, CaseResult& result) {
+  const auto& of = plan_.cases[static_cast<std::size_t>(record.case_index)];
+  const auto matrices = matrices_of(record, *find_probe(of.probe), world_of(record.launch));
+  if (matrices.empty()) return;
+  if (auto made = make_folder(options_.folder / "matrices"); !made) return trouble(to_string(made.error()));
+  for (const Matrix& matrix : matrices) {
+    // Names of checks and metrics may hold anything; a number for each file needs no care.
+    const std::string name = fmt::format("matrices/{}.bin", ++matrix_files_);
+    if (auto written = write_file(options_.folder / name, to_file(matrix)); !written)
+      return trouble(to_string(written.error()));
+    result.matrices.push_back({matrix.metric, matrix.where, matrix.is_of_nodes ? "node" : "rank",
+                               static_cast<int>(matrix.names.size()), name});
+  }
 }
 
 void Results::settle_unlaunched(const WorkItem& item, const Finding& finding) {

@@ -47,6 +47,7 @@ class Results {
 
  private:
   void keep(int case_index, int repetition, CaseResult result);
+  void keep_matrices(const CaseRecord& record, CaseResult& result);
   void record_verdict(int repetition, CaseResult& result);
   void announce(const CaseResult& planned);
   void publish(CaseResult result);
@@ -70,6 +71,7 @@ class Results {
   int done_ = 0;
   int total_ = 0;
   int failed_ = 0;
+  int matrix_files_ = 0;
   bool incomplete_ = false;  ///< something that was found could not be kept on disk
 };
 

@@ -56,6 +56,7 @@ inline CaseResult sample_failure() {
                    Verdict::fail,
                    {{BoundKind::reference, Verdict::fail, 80.75, 170.0, "reference 85.0 -5 % (lumi.toml:31)"},
                     {BoundKind::peers, Verdict::unmeasured, {}, {}, "peers: 3 like items, 5 are needed"}}}};
+  result.matrices = {{"bandwidth", {{"size", "1MiB"}}, "rank", 2, "matrices/1.bin"}};
   result.outputs = {{2, "nid002", "line 1\nline 2 \u00b5s\n"}};
   result.repetitions = {{1, Verdict::fail, result.reason, 1.5, 0}, {2, Verdict::pass, "inside", 1.25, 0}};
   result.seconds = 1.5;
