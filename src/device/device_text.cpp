@@ -24,6 +24,8 @@ void visit_fields(AnyDevice& device, Visitor&& visit) {
   visit("uuid", device.uuid);
   visit("firmware", device.firmware);
   visit("numa", device.numa_node);
+  visit("order", device.compute_order);
+  visit("partitions", device.partitions);
   visit("uncorrected", device.uncorrected);
   visit("lost", device.is_lost);
   visit("excluded", device.is_excluded);

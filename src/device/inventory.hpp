@@ -65,6 +65,8 @@ struct Device {
   std::string uuid;
   std::string firmware;  ///< VBIOS of a GPU, firmware of a NIC
   int numa_node = -1;
+  int compute_order = 0;       ///< place among the GPUs of KFD's topology, from 1; 0: not told
+  int partitions = 0;          ///< shares that KFD offers one by one; 0: not told
   int uncorrected = 0;         ///< memory errors that the driver counted since it was loaded
   bool is_lost = false;        ///< answers on the bus with ones only
   bool is_excluded = false;    ///< the driver was told to leave it alone

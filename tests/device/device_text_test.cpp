@@ -22,6 +22,8 @@ Device full_gpu() {
   gpu.firmware = "96.00";
   gpu.numa_node = 0;
   gpu.uncorrected = 2;
+  gpu.compute_order = 3;
+  gpu.partitions = 8;
   gpu.is_lost = gpu.is_excluded = true;
   gpu.links = {{gpu.address, 8, 16, 2.5, 32}, {*parse_pci_address("0000:40:01.1"), 16, 16, 32, 32}};
   gpu.files = {{"/dev/nvidia0", FileAccess::withheld}, {"/dev/dri/renderD128", FileAccess::open}};

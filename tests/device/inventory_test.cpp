@@ -51,6 +51,8 @@ TEST(Inventory, AmdIsSeenByTheBusAndKfd) {
   const Device& gpu = inventory.devices[1];
   EXPECT_EQ(model_of(gpu), "AMD Instinct MI250X");
   EXPECT_EQ(vendor_of(gpu), "amd");
+  EXPECT_EQ(gpu.compute_order, 2);
+  EXPECT_EQ(gpu.partitions, 1);
   EXPECT_EQ(gpu.sources, (Texts{"pci", "kfd"}));
   EXPECT_EQ(gpu.files, (std::vector<DeviceFile>{{"/dev/dri/renderD129", FileAccess::open}}));
   EXPECT_EQ(gpu.uuid, "9000001");
@@ -59,6 +61,14 @@ TEST(Inventory, AmdIsSeenByTheBusAndKfd) {
   const Device& nic = inventory.devices[8];
   EXPECT_EQ(label_of(nic), "NIC hsn0 (0000:15:00.0)");
   EXPECT_EQ(nic.ports, (std::vector<NetPort>{{"hsn0", "Ethernet", "up", "", 200}}));
+}
+
+TEST(Inventory, KfdCountsItsNodesByNumber) {
+  // Not as names are sorted: 10 comes after 9.
+  const Inventory inventory = inventory_of("gpus 3 MI250X; gpu 0 kfd=10; gpu 1 kfd=9; gpu 2 kfd=2");
+  std::vector<int> order;
+  for (const Device& device : inventory.devices) order.push_back(device.compute_order);
+  EXPECT_EQ(order, (std::vector<int>{3, 2, 1}));
 }
 
 TEST(Inventory, InfinibandPorts) {

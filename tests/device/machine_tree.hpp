@@ -9,9 +9,11 @@
 ///   gpu I WORDS               lost | gone (nothing knows it) | off-bus (the driver still does) | unknown (the driver
 ///                             does not) | excluded | no-file | driver=NAME (`none`: none) | width=N | slot=N (lanes of
 ///                             the port above) | speed=GT | mode=0600 (of its file) | uuid= | vbios= | device=ID |
-///                             name= | ue=N
-///   nic I WORDS               gone | width=N | speed=GT | state=DOWN | phys=Polling | rate=N | fw= | driver=NAME
-///   file PATH mode=0600       another device file; `file PATH gone` takes one away
+///                             name= | ue=N | at=BUS (hexadecimal) | numa=N | switch=BUS (with others of that bus) |
+///                             kfd=N (number of its node there)
+///   cpus LIST LIST ...        CPUs of each NUMA domain: `cpus 0-15 16-31`
+///   nic I WORDS               at=, numa=, switch= as above | gone | width=N | speed=GT | state=DOWN | phys=Polling |
+///   rate=N | fw= | driver=NAME file PATH mode=0600       another device file; `file PATH gone` takes one away
 #pragma once
 
 #include <filesystem>
@@ -77,6 +79,8 @@ class MachineTree {
     } else if (first == "gpu" || first == "nic") {
       Thing& thing = (first == "gpu" ? gpus_ : nics_).at(static_cast<std::size_t>(std::stoi(second)));
       add_words(words, 2, thing.words);
+    } else if (first == "cpus") {
+      cpus_.assign(words.begin() + 1, words.end());
     } else if (first == "file") {
       add_words(words, 2, files_[second]);
     } else if (first == "vga") {
@@ -114,8 +118,11 @@ class MachineTree {
   std::string put_function(const std::string& address, const std::string& class_code, const std::string& vendor,
                            const std::string& device, int numa, const Thing& thing) const {
     const int bus = std::stoi(address.substr(5, 2), nullptr, 16);
-    const std::string host = fmt::format("pci0000:{:02x}", bus - 1);
+    const std::string shared = thing.get("switch", "");
+    const std::string host = shared.empty() ? fmt::format("pci0000:{:02x}", bus - 1)
+                                            : fmt::format("pci0000:{0}/0000:{0}:01.0/0000:{0}:02.0", shared);
     const std::string port = fmt::format("sys/devices/{}/0000:{:02x}:01.0", host, bus - 1);
+    if (!shared.empty()) put_switch(shared);
     const std::string folder = fmt::format("{}/{}", port, address);
     const bool is_lost = thing.is("lost");
     put(port + "/class", "0x060400");
@@ -137,22 +144,39 @@ class MachineTree {
     return folder;
   }
 
+  void put_switch(const std::string& bus) const {
+    for (const std::string& path :
+         {fmt::format("0000:{0}:01.0", bus), fmt::format("0000:{0}:01.0/0000:{0}:02.0", bus)}) {
+      const std::string folder = fmt::format("sys/devices/pci0000:{}/{}", bus, path);
+      const std::string entry = "sys/bus/pci/devices/" + folder.substr(folder.rfind('/') + 1);
+      if (std::filesystem::exists(root_ / folder / "class")) continue;
+      put(folder + "/class", "0x060400");
+      put(folder + "/vendor", "0x1022");
+      put(folder + "/device", "0x1483");
+      for (const char* width : {"/max_link_width", "/current_link_width"}) put(folder + width, "16");
+      for (const char* speed : {"/max_link_speed", "/current_link_speed"}) put(folder + speed, "32.0 GT/s PCIe");
+      link(entry, "../../../" + folder.substr(4));
+    }
+  }
+
   void put_driver(const std::string& folder, const std::string& driver) const {
     if (driver != "none") link(folder + "/driver", "../../../../bus/pci/drivers/" + driver);
   }
 
-  static std::string gpu_address(std::size_t index) { return fmt::format("0000:{:02x}:00.0", 0x1b + index * 0x10); }
-  static std::string nic_address(std::size_t index) { return fmt::format("0000:{:02x}:00.0", 0x15 + index * 0x10); }
+  static std::string address_of(const Thing& thing, std::size_t otherwise) {
+    return fmt::format("0000:{}:00.0", thing.get("at", fmt::format("{:02x}", otherwise)));
+  }
 
   void put_gpu(std::size_t index, const Thing& gpu) {
     if (gpu.is("gone")) return;
     const bool is_amd = gpu.model == "MI250X";
-    const std::string address = gpu_address(index);
+    const std::string address = address_of(gpu, 0x1b + index * 0x10);
     const std::string driver = gpu.get("driver", is_amd ? "amdgpu" : "nvidia");
     const std::string device = is_amd ? "7408" : gpu.model == "A100" ? "20b2" : "2330";
     if (!gpu.is("off-bus")) {
-      const std::string folder = put_function(address, is_amd ? "038000" : "030200", is_amd ? "1002" : "10de",
-                                              gpu.get("device", device), index < gpus_.size() / 2 ? 0 : 1, gpu);
+      const std::string folder =
+          put_function(address, is_amd ? "038000" : "030200", is_amd ? "1002" : "10de", gpu.get("device", device),
+                       std::stoi(gpu.get("numa", index < gpus_.size() / 2 ? "0" : "1")), gpu);
       put_driver(folder, driver);
       if (is_amd) {
         put(folder + "/vbios_version", gpu.get("vbios", "113-D65201-042"));
@@ -161,16 +185,16 @@ class MachineTree {
       }
     }
     const bool is_known = (driver == "nvidia" || driver == "amdgpu") && !gpu.is("unknown");
-    if (is_known && is_amd) put_kfd_node(index, gpu);
+    if (is_known && is_amd) put_kfd_node(index, address, gpu);
     if (is_known && !is_amd) put_nvidia_gpu(index, address, gpu);
     if (!gpu.is("no-file"))
       put_device_file(is_amd ? fmt::format("dev/dri/renderD{}", 128 + index) : fmt::format("dev/nvidia{}", index),
                       gpu.get("mode", "0666"));
   }
 
-  void put_kfd_node(std::size_t index, const Thing& gpu) const {
-    const auto location = (0x1b + index * 0x10) << 8;
-    put(fmt::format("sys/class/kfd/kfd/topology/nodes/{}/properties", index + 1),
+  void put_kfd_node(std::size_t index, const std::string& address, const Thing& gpu) const {
+    const int location = std::stoi(address.substr(5, 2), nullptr, 16) << 8;
+    put(fmt::format("sys/class/kfd/kfd/topology/nodes/{}/properties", gpu.get("kfd", std::to_string(index + 1))),
         fmt::format(
             "cpu_cores_count 0\nsimd_count 440\nvendor_id 4098\ndevice_id 29704\nlocation_id {}\ndomain 0\n"
             "drm_render_minor {}\nunique_id {}",
@@ -193,12 +217,12 @@ class MachineTree {
     if (nic.is("gone")) return;
     const bool is_ib = nic.model == "ndr";
     const bool is_hsn = nic.model == "hsn";
-    const std::string address = nic_address(index);
+    const std::string address = address_of(nic, 0x15 + index * 0x10);
     const std::string folder = put_function(address, is_ib ? "020700" : "020000", is_hsn ? "17db" : "15b3",
                                             is_ib    ? "1021"
                                             : is_hsn ? "0501"
                                                      : "101d",
-                                            0, nic);
+                                            std::stoi(nic.get("numa", "0")), nic);
     put_driver(folder, nic.get("driver", is_hsn ? "cxi_ss1" : "mlx5_core"));
     const std::string name = fmt::format("{}{}", is_ib ? "mlx5_" : is_hsn ? "hsn" : "eth", index);
     const std::string entry = fmt::format("{}/{}/{}", folder, is_ib ? "infiniband" : "net", name);
@@ -226,6 +250,8 @@ class MachineTree {
     put("proc/sys/kernel/osrelease", version("kernel", "5.14.0-427.el9.x86_64"));
     put("sys/devices/virtual/net/lo/operstate", "unknown");
     link("sys/class/net/lo", "../../devices/virtual/net/lo");
+    for (std::size_t i = 0; i < cpus_.size(); ++i)
+      put(fmt::format("sys/devices/system/node/node{}/cpulist", i), cpus_[i]);
     bool has_nvidia = versions_.count("nvidia") != 0;
     bool has_amd = versions_.count("amdgpu") != 0;
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
@@ -256,6 +282,7 @@ class MachineTree {
   std::filesystem::path root_;
   std::vector<Thing> gpus_;
   std::vector<Thing> nics_;
+  std::vector<std::string> cpus_;
   std::map<std::string, Words> files_;
   std::map<std::string, std::string> versions_;
   bool has_vga_ = false;
