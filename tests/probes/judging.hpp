@@ -35,7 +35,10 @@ class MadeCase {
     for (const RankPlace& other : ranks_)
       place.node_index = other.host == host ? other.node_index : std::max(place.node_index, other.node_index + 1);
     for (const RankPlace& other : ranks_)
-      if (other.host == host) place.node_index = other.node_index;
+      if (other.host == host) {
+        place.node_index = other.node_index;
+        ++place.local_rank;
+      }
     ranks_.push_back(place);
     seen_.push_back(std::move(seen));
     return *this;

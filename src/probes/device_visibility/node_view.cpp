@@ -81,6 +81,16 @@ std::vector<const Device*> devices_of(const NodeView& node, DeviceKind kind) {
   return devices;
 }
 
+std::optional<Wanted> granted_to(const NodeView& node) {
+  for (const char* name : {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS"}) {
+    const auto count = granted_by(node, name);
+    if (!count) continue;
+    if (*count == 0) return std::nullopt;
+    return Wanted{*count, true, fmt::format("granted by the job ({}={})", name, printable_line(node.job.at(name), 60))};
+  }
+  return std::nullopt;
+}
+
 std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node) {
   std::vector<Wanted> wanted;
   if (const auto count = whole_number(view.params.text("expected"))) {
@@ -88,14 +98,7 @@ std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node) {
     return wanted;
   }
   if (view.node.gpus) wanted.push_back({view.node.gpus->count, false, "expected by the profile"});
-  for (const char* name : {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS"}) {
-    const auto count = granted_by(node, name);
-    if (!count) continue;
-    if (*count > 0)
-      wanted.push_back(
-          {*count, true, fmt::format("granted by the job ({}={})", name, printable_line(node.job.at(name), 60))});
-    break;
-  }
+  if (auto granted = granted_to(node)) wanted.push_back(std::move(*granted));
   return wanted;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct Wanted {
   std::string by;         ///< `expected by the profile`
 };
 
+/// What the job was granted on this node, as far as the scheduler's variables say; nullopt: nothing.
+[[nodiscard]] std::optional<Wanted> granted_to(const NodeView& node);
 /// Of the check (`expected`), else of the profile; then what the job was granted. May be none.
 [[nodiscard]] std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node);
 

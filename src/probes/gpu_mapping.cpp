@@ -1,0 +1,150 @@
+// Which device each rank takes, told by its PCI address. docs/methods/gpu_mapping.md
+#include <cstdlib>
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.hpp"
+#include "device/inventory.hpp"
+#include "muster/probe.hpp"
+#include "probes/gpu_mapping/node_ranks.hpp"
+#include "probes/gpu_mapping/observe.hpp"
+#include "stats/stats.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr ParamSpec params[] = {
+    {"root", ParamType::text, "/", "Folder below which /sys, /proc and /dev are read.", {}, {}, {}},
+    {"choice",
+     ParamType::text,
+     "auto",
+     "Which visible device a rank takes: that of LOCAL_RANK (auto: without that variable and with one device, this "
+     "one), "
+     "or the first.",
+     "auto|local_rank|first",
+     {},
+     {}},
+    {"share",
+     ParamType::text,
+     "refused",
+     "Whether ranks of a node may use the same device; then more ranks than devices go round.",
+     "refused|allowed",
+     {},
+     {}},
+    {"idle",
+     ParamType::text,
+     "auto",
+     "Whether devices may be left without a rank; auto: not where the profile says how many there are.",
+     "auto|refused|allowed",
+     {},
+     {}},
+    {"near",
+     ParamType::text,
+     "required",
+     "Whether a rank must run in the NUMA domain of its device.",
+     "required|reported",
+     {},
+     {}},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"visible", "1", Better::neither, "GPUs that the rank's environment leaves visible, where that can be told.",
+     false},
+};
+
+gpu_mapping::Variables read_variables() {
+  gpu_mapping::Variables variables;
+  for (const std::string_view name : gpu_mapping::selection_variables)
+    if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
+  return variables;
+}
+
+Result<Observation> run(RunContext& context) {
+  context.recorder.step("inventory");
+  const std::string& root = context.params.text("root");
+  auto inventory = read_inventory(root);
+  if (!inventory) return tl::unexpected(inventory.error());
+  const auto mask = CpuMask::of_this_thread();
+  if (!mask) return tl::unexpected(mask.error());
+  const gpu_mapping::Asker asker{context.place.local_rank, *mask, read_variables()};
+  const gpu_mapping::Habit habit{context.params.text("choice"), context.params.text("share") == "allowed"};
+  Observation seen;
+  seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, habit);
+  if (const std::string* visible = seen.fact("visible")) {
+    const auto count = static_cast<double>(visible->empty() ? 0 : split(*visible, ' ').size());
+    seen.readings.push_back({"visible", {}, summarize(std::span(&count, 1))});
+  }
+  return seen;
+}
+
+std::string counted(std::size_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+/// What the order of devices rests on where no runtime was asked.
+void add_assumptions(const gpu_mapping::Nodes& nodes, std::vector<std::string>& evidence) {
+  std::set<std::string> assumed;
+  for (const auto& node : nodes)
+    for (const auto& rank : node.ranks)
+      if (rank.has("assumed")) assumed.insert(rank.fact("assumed"));
+  for (const std::string& one : assumed) evidence.push_back("assumed: " + one);
+}
+
+void add_evidence(const CaseView& view, const gpu_mapping::Nodes& nodes, std::vector<std::string>& evidence) {
+  std::size_t ranks = 0;
+  std::set<std::pair<std::string, std::string>> devices;
+  std::set<std::size_t> sizes;
+  for (const auto& node : nodes) sizes.insert(node.ranks.size());
+  for (const auto& node : nodes)
+    for (const auto& rank : node.ranks) {
+      ++ranks;
+      devices.emplace(node.host, rank.fact("device"));
+    }
+  if (ranks == 0) return;
+  const bool is_shared = view.params.text("share") == "allowed";
+  evidence.push_back(fmt::format("{} on {} {} {}{}{}", counted(ranks, "rank"), counted(nodes.size(), "node"),
+                                 ranks == 1 ? "uses" : "use", counted(devices.size(), "GPU"),
+                                 is_shared || ranks == 1 ? "" : ", each its own",
+                                 nodes.size() > 1 && sizes.size() == 1 ? ", in the same order on all nodes" : ""));
+  const auto nearness = gpu_mapping::nearness_of(nodes);
+  if (nearness.near > 0)
+    evidence.push_back(
+        fmt::format("{} of {} run in the NUMA domain of their GPU", nearness.near, counted(ranks, "rank")));
+  if (nearness.unknown > 0)
+    evidence.push_back(fmt::format("of {} the kernel does not tell which CPUs are near their GPU",
+                                   counted(static_cast<std::size_t>(nearness.unknown), "rank")));
+  add_assumptions(nodes, evidence);
+}
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement;
+  auto& findings = judgement.findings;
+  gpu_mapping::Nodes nodes = gpu_mapping::nodes_of(view, findings);
+  gpu_mapping::judge_absence(view, nodes, findings);
+  gpu_mapping::judge_faults(nodes, findings);
+  gpu_mapping::judge_range(nodes, findings);
+  gpu_mapping::judge_sharing(view, nodes, findings);
+  gpu_mapping::judge_unknown(nodes, findings);
+  gpu_mapping::judge_idle(view, nodes, findings);
+  gpu_mapping::judge_order(nodes, findings);
+  gpu_mapping::note_cages(nodes, findings);
+  gpu_mapping::judge_near(view, nodes, findings);
+  bool is_sound = true;
+  for (const Finding& finding : findings) is_sound &= finding.verdict == Verdict::pass;
+  if (is_sound) add_evidence(view, nodes, judgement.evidence);
+  return judgement;
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_gpu_mapping{
+    .name = "gpu_mapping",
+    .summary = "The GPU that each rank takes: visible, its own, near, and in the same order on all nodes.",
+    .params = params,
+    .metrics = metrics,
+    .run = run,
+    .judge = judge,
+};
+
+}  // namespace muster

@@ -1,0 +1,156 @@
+// Devices that two ranks use, that none uses, and that nobody can name.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "probes/device_visibility/node_view.hpp"
+#include "probes/gpu_mapping/node_ranks.hpp"
+
+namespace muster::gpu_mapping {
+
+namespace {
+
+using Some = std::vector<const RankView*>;
+
+bool have_same_local_rank(const Some& some) {
+  return std::all_of(some.begin(), some.end(), [&](const RankView* rank) {
+    return rank->fact("chosen_by") == "LOCAL_RANK" && rank->fact("index") == some[0]->fact("index");
+  });
+}
+
+/// The variable that leaves each of them nothing but this device; empty: none.
+std::string narrowing_variable(const Some& some) {
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}) {
+    const std::string key = fmt::format("env.{}", name);
+    const std::string value = some[0]->fact(key);
+    if (!value.empty() && std::all_of(some.begin(), some.end(), [&](const RankView* rank) {
+          return rank->fact(key) == value && rank->visible && rank->visible->size() == 1;
+        }))
+      return fmt::format("{}={}", name, value);
+  }
+  return {};
+}
+
+Tally::Sentence shared_sentence(const NodeRanks& node, const std::string& device, const Some& some) {
+  std::string reason = fmt::format("{} {} use the same GPU {}", subject(node, some), on_nodes, device);
+  const std::string variable = narrowing_variable(some);
+  if (!variable.empty())
+    return {fmt::format("{}: {} leaves them no other", reason, variable),
+            "give each rank its own: set the variable in a wrapper from the local rank (SLURM_LOCALID, "
+            "OMPI_COMM_WORLD_LOCAL_RANK), or leave all GPUs visible and let the program pick device LOCAL_RANK"};
+  if (have_same_local_rank(some))
+    return {fmt::format("{}: LOCAL_RANK is {} for each of them", reason, some[0]->fact("index")),
+            "set LOCAL_RANK inside the launcher, not before it; with torchrun start one task per node, or no torchrun "
+            "when the launcher starts one task per GPU"};
+  return {std::move(reason), "give each rank a GPU of its own; if they are meant to share, say share = allowed"};
+}
+
+std::set<std::string> usable_on(const NodeRanks& node) {
+  std::set<std::string> gpus;
+  for (const RankView& rank : node.ranks) gpus.insert(rank.gpus.begin(), rank.gpus.end());
+  return gpus;
+}
+
+/// GPUs of this job: of more than it was granted, nobody can say which are its own.
+std::size_t due_on(const NodeRanks& node, std::size_t usable) {
+  visibility::NodeView job;
+  for (const Fact& fact : node.ranks[0].seen->facts)
+    if (fact.key.rfind("env.", 0) == 0) job.job[fact.key.substr(4)] = fact.value;
+  const auto granted = visibility::granted_to(job);
+  // SLURM_GPUS counts the whole job.
+  const bool is_told = granted && granted->by.find("SLURM_GPUS=") == std::string::npos;
+  return is_told ? std::min(usable, static_cast<std::size_t>(granted->count)) : usable;
+}
+
+Tally::Sentence idle_sentence(const NodeRanks& node, const std::set<std::string>& idle, std::size_t usable,
+                              std::size_t due, std::size_t used) {
+  const std::string ranks = node.ranks.size() == 1 ? "1 rank uses" : fmt::format("{} ranks use", node.ranks.size());
+  std::string reason = fmt::format("{} {} of {} GPUs {}", ranks, used, due, on_nodes);
+  if (usable == due) {
+    const std::vector<std::string> names(idle.begin(), idle.end());
+    reason += fmt::format(": nobody uses {}", human_list(names));
+  }
+  return {std::move(reason),
+          "start one rank for each GPU, or let the ranks take different ones; if GPUs are meant to "
+          "be idle, say idle = allowed"};
+}
+
+}  // namespace
+
+void judge_sharing(const CaseView& view, Nodes& nodes, std::vector<Finding>& findings) {
+  if (view.params.text("share") == "allowed") return;
+  Tally tally;
+  for (NodeRanks& node : nodes) {
+    std::map<std::string, std::vector<RankView*>> users;
+    for (RankView& rank : node.ranks)
+      if (rank.has("device")) users[rank.fact("device")].push_back(&rank);
+    for (const auto& [device, list] : users) {
+      if (list.size() < 2) continue;
+      std::vector<Culprit> culprits;
+      for (RankView* rank : list) {
+        rank->is_explained = true;
+        culprits.push_back(culprit_of(*rank));
+      }
+      culprits.push_back({CulpritKind::device, "GPU " + device, node.host, -1});
+      tally.add(shared_sentence(node, device, Some(list.begin(), list.end())), node.host, culprits);
+    }
+  }
+  tally.move_to(findings);
+}
+
+void judge_idle(const CaseView& view, const Nodes& nodes, std::vector<Finding>& findings) {
+  const std::string& idle_is = view.params.text("idle");
+  if (idle_is == "allowed") return;
+  // Without a profile, or with a launcher of one rank, nobody could start one rank for each GPU.
+  const bool is_fault = idle_is == "refused" || (view.node.gpus && view.ranks.size() > 1);
+  Tally tally;
+  for (const NodeRanks& node : nodes) {
+    if (node.is_explained() || node.has_fault()) continue;
+    std::set<std::string> idle = usable_on(node);
+    const std::size_t usable = idle.size();
+    const std::size_t due = due_on(node, usable);
+    std::set<std::string> used;
+    bool is_known = true;
+    for (const RankView& rank : node.ranks) {
+      const std::string address = rank.fact("device.address");
+      is_known &= !address.empty();
+      used.insert(address);
+      idle.erase(address);
+    }
+    if (!is_known || used.size() >= due) continue;
+    auto sentence = idle_sentence(node, idle, usable, due, used.size());
+    if (!is_fault) sentence.verdict = Verdict::pass;  // the frame makes it a note
+    std::vector<Culprit> culprits;
+    if (is_fault && usable == due)
+      for (const std::string& address : idle)
+        culprits.push_back({CulpritKind::device, "GPU " + address, node.host, -1});
+    else if (is_fault)
+      culprits.push_back(culprit_of(node));
+    tally.add(std::move(sentence), node.host, culprits);
+  }
+  tally.move_to(findings);
+}
+
+void judge_unknown(const Nodes& nodes, std::vector<Finding>& findings) {
+  Tally tally;
+  for (const NodeRanks& node : nodes) {
+    std::map<std::string, Some> reasons;
+    for (const RankView& rank : node.ranks)
+      if (!rank.is_explained && !rank.has("device.address")) reasons[rank.fact("unknown")].push_back(&rank);
+    for (const auto& [why, some] : reasons) {
+      std::vector<Culprit> culprits;
+      for (const RankView* rank : some) culprits.push_back(culprit_of(*rank));
+      const char* uses = some.size() == 1 ? "uses" : "use";
+      tally.add({fmt::format("which GPU {} {} {} is unknown: {}", subject(node, some), on_nodes, uses,
+                             why.empty() ? "it was not told" : why),
+                 why.find("CUDA_DEVICE_ORDER") != std::string::npos
+                     ? "export CUDA_DEVICE_ORDER=PCI_BUS_ID for all ranks, or name GPUs by UUID"
+                     : "name whole GPUs by UUID or ordinal (Intel: ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE)",
+                 Verdict::unmeasured},
+                node.host, culprits);
+    }
+  }
+  tally.move_to(findings);
+}
+
+}  // namespace muster::gpu_mapping

@@ -1,0 +1,62 @@
+/// Which devices a rank's environment leaves visible, and in which order. Pure; docs/methods/gpu_mapping.md names where
+/// the rules of each runtime are written down.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/inventory.hpp"
+
+namespace muster::gpu_mapping {
+
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+/// Everything that selects devices, or tells what was granted.
+inline constexpr std::string_view selection_variables[] = {"CUDA_VISIBLE_DEVICES",
+                                                           "CUDA_DEVICE_ORDER",
+                                                           "NVIDIA_VISIBLE_DEVICES",
+                                                           "ROCR_VISIBLE_DEVICES",
+                                                           "HIP_VISIBLE_DEVICES",
+                                                           "GPU_DEVICE_ORDINAL",
+                                                           "ZE_AFFINITY_MASK",
+                                                           "ZE_FLAT_DEVICE_HIERARCHY",
+                                                           "ZE_ENABLE_PCI_ID_DEVICE_ORDER",
+                                                           "LOCAL_RANK",
+                                                           "SLURM_LOCALID",
+                                                           "SLURM_JOB_ID",
+                                                           "SLURM_NNODES",
+                                                           "SLURM_STEP_GPUS",
+                                                           "SLURM_JOB_GPUS",
+                                                           "SLURM_GPUS",
+                                                           "SLURM_GPUS_ON_NODE",
+                                                           "SLURM_GPUS_PER_NODE",
+                                                           "SLURM_GPUS_PER_TASK",
+                                                           "SLURM_GPU_BIND"};
+
+/// What a program would call a device. Two ranks with slots of one name use the same thing.
+struct Slot {
+  std::string name;                ///< `0000:1b:00.0`; where nobody can tell: `cuda:3`, `MIG-...`, `tile:2`
+  const Device* device = nullptr;  ///< nullptr: which one it is can't be told
+};
+
+/// What a variable says and a runtime passes over in silence.
+struct Fault {
+  std::string kind;  ///< `ends`, `hides`, `repeats`, `filters`, `differs`
+  std::string text;  ///< begins with the variable's name and `=`
+};
+
+struct Selection {
+  std::string runtime;         ///< `CUDA`, `HIP`, `Level Zero`
+  std::vector<Slot> slots;     ///< visible, in the runtime's order
+  bool is_count_known = true;  ///< false: the runtime may show more than the kernel's files tell
+  std::vector<Fault> faults;
+  std::string assumption;  ///< what the order rests on; empty: nothing
+  std::string unknown;     ///< why slots lack a device; empty: none does
+};
+
+/// `gpus` are of one vendor and usable, in the order of their PCI addresses; they must outlive the result.
+[[nodiscard]] Selection select_devices(const std::vector<const Device*>& gpus, const Variables& variables);
+
+}  // namespace muster::gpu_mapping
