@@ -48,7 +48,7 @@ constexpr ParamSpec params[] = {
     {"window",
      ParamType::integer,
      "64",
-     "Messages under way at once, fewer when they would not fit into `memory`.",
+     "Messages under way at once; with rotating buffers fewer when they would not fit into `memory`.",
      {},
      1,
      4096},
@@ -119,6 +119,8 @@ struct Prepared final : ProbeState {
 };
 
 int window_of(const Params& params, Bytes size) {
+  // Reused: all messages of a window share one part of memory.
+  if (params.text("buffers") == "reused") return static_cast<int>(params.integer("window"));
   const auto fitting =
       std::max<std::uint64_t>(1, params.bytes("memory").count / std::max<std::uint64_t>(1, size.count));
   return static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(params.integer("window")), fitting));
