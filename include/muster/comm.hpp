@@ -13,9 +13,6 @@ namespace muster {
 
 using ByteVector = std::vector<std::byte>;
 
-/// All functions are collective over all ranks of the communicator unless they say otherwise: every rank must
-/// call them in the same order. None has a deadline of its own: the driver keeps time and ends a launch that
-/// hangs, so a call may never return. Failures of the MPI library come back with kind `system`.
 /// Types that a sum can be made of.
 enum class SumType : std::uint8_t { int32, int64, float32, float64 };
 
@@ -40,6 +37,9 @@ struct Slots {
 /// What one end of a timed pair does.
 enum class PairRole : std::uint8_t { first, second };
 
+/// All functions are collective over all ranks of the communicator unless they say otherwise: every rank must
+/// call them in the same order. None has a deadline of its own: the driver keeps time and ends a launch that
+/// hangs, so a call may never return. Failures of the MPI library come back with kind `system`.
 class Comm {
  public:
   virtual ~Comm() = default;

@@ -97,10 +97,11 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
     if (!allreduce::parse_sum_type(name))
       return fail(ErrorKind::usage, "types",
                   fmt::format("\"{}\" is not one of int32, int64, float, double", printable_line(name, 60)));
+  const std::vector<allreduce::Task> tasks = tasks_of(context.params, !context.timing_doubt.empty());
+  if (tasks.empty()) return fail(ErrorKind::usage, "sizes, types", "neither may be empty");
   context.recorder.step("memory");
   std::size_t bytes = 0;
-  for (const allreduce::Task& task : tasks_of(context.params, !context.timing_doubt.empty()))
-    bytes = std::max(bytes, task.size * static_cast<std::size_t>(task.slots));
+  for (const allreduce::Task& task : tasks) bytes = std::max(bytes, task.size * static_cast<std::size_t>(task.slots));
   auto made = std::make_unique<Prepared>();
   auto out = p2p::Buffer::make(bytes);
   auto in = p2p::Buffer::make(bytes);
@@ -114,21 +115,6 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   return made;
 }
 
-/// The summary of a quantity that is `factor` / time.
-Summary rate_of(const Summary& time, double factor) {
-  Summary rate;
-  if (time.n == 0) return rate;
-  rate.n = time.n;
-  rate.min = factor / time.max;
-  rate.median = factor / time.median;
-  // Only the order is turned round: the slow end of times is the low end of rates. What 95 % of operations reach is not
-  // known from the summary; the largest is the closest bound.
-  rate.p95 = factor / time.min;
-  rate.max = factor / time.min;
-  rate.mad = factor * time.mad / (time.median * time.median);
-  return rate;
-}
-
 void keep(const allreduce::Task& task, const allreduce::Measured& measured, int ranks, Observation& seen) {
   const std::string size = to_string(ParamScalar(Bytes{task.size}));
   const Labels where{{"size", size}, {"type", std::string(allreduce::to_string(task.type))}};
@@ -136,8 +122,8 @@ void keep(const allreduce::Task& task, const allreduce::Measured& measured, int 
   // GB/s = 10^9 bytes / s = bytes / us / 1000.
   const double algbw = static_cast<double>(task.size) * 1e-3;
   seen.readings.push_back({"time", where, time});
-  seen.readings.push_back({"algbw", where, rate_of(time, algbw)});
-  seen.readings.push_back({"busbw", where, rate_of(time, algbw * 2 * (ranks - 1) / ranks)});
+  seen.readings.push_back({"algbw", where, allreduce::rate_of(time, algbw)});
+  seen.readings.push_back({"busbw", where, allreduce::rate_of(time, algbw * 2 * (ranks - 1) / ranks)});
   seen.readings.push_back({"own_time", where, measured.own});
   seen.readings.push_back({"skew", where, measured.skew});
   const std::string what = fmt::format("{} {}", where[1].second, size);
@@ -171,14 +157,14 @@ Result<Observation> run(RunContext& context) {
   goal.cap = context.params.duration("cap");
   if (!context.timing_doubt.empty()) goal = one_look();
   Observation seen;
-  int checked = 0;
+  std::uint64_t looked = 0;
   for (const allreduce::Task& task : tasks_of(context.params, !context.timing_doubt.empty())) {
     auto measured = allreduce::measure(with, task, goal);
     if (!measured) return tl::unexpected(measured.error());
-    if (measured->operations > 0) ++checked;
+    looked += measured->looked;
     keep(task, *measured, context.comm.size(), seen);
   }
-  seen.facts.push_back({"checked", std::to_string(checked)});
+  seen.facts.push_back({"checked", std::to_string(looked)});
   return seen;
 }
 

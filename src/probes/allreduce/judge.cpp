@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
-#include <map>
 
 #include "base/text.hpp"
 
@@ -32,54 +31,90 @@ std::string bits_of(std::string_view hex) {
                      bits.size() == 1 ? "is flipped" : "differ");
 }
 
-/// One wrong result, as several ranks may have it: `TYPE SIZE INDEX EXPECTED GOT BITS COUNT`.
+constexpr std::size_t most_named = 8;
+
+/// Ranks whose first wrong sum is the same: `TYPE SIZE INDEX EXPECTED GOT BITS COUNT`.
 struct Wrong {
   std::string told;
+  std::size_t others = 0;  ///< further sums that are wrong, on the rank that has most of them
   std::vector<int> ranks;
 };
 
-Finding name_wrong(const CaseView& view, const Wrong& wrong) {
-  const auto words = split(wrong.told, ' ');
-  Finding finding;
-  const bool is_all = wrong.ranks.size() == view.ranks.size();
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min<std::size_t>(wrong.ranks.size(), 8); ++i)
-    names.push_back(
-        fmt::format("rank {} on {}", wrong.ranks[i], view.ranks[static_cast<std::size_t>(wrong.ranks[i])].host));
-  if (wrong.ranks.size() > names.size()) names.push_back(fmt::format("{} more", wrong.ranks.size() - names.size()));
-  const std::string who = is_all ? fmt::format("all {} ranks have", view.ranks.size())
-                                 : human_list(names) + (wrong.ranks.size() == 1 ? " has" : " have");
-  if (words.size() == 7) {
-    finding.reason = fmt::format("{} a wrong sum of {} ({}): element {} is {} instead of {} ({})", who, words[0],
-                                 words[1], words[2], words[4], words[3], bits_of(words[5]));
-    if (words[6] != "1") finding.reason += fmt::format(", {} elements are wrong in all", words[6]);
-  } else {
-    finding.reason = who + " a wrong sum";
-  }
-  finding.reason = printable_line(finding.reason);
-  for (std::size_t i = 0; !is_all && i < std::min<std::size_t>(wrong.ranks.size(), 8); ++i)
-    finding.culprits.push_back(culprit_of(view, wrong.ranks[i]));
-  finding.remedy = is_all ? "a contribution changed before all had it: run hello and p2p, which name the rank or the "
-                            "link, and look for memory "
-                            "errors (dmesg, rasdaemon)"
-                          : "keep that node out of jobs until it is known where data changes: memory errors (dmesg, "
-                            "rasdaemon), then its network adapter";
-  return finding;
-}
-
-void find_wrong(const CaseView& view, ProbeJudgement& judgement) {
+std::vector<Wrong> collect_wrong(const CaseView& view) {
   std::vector<Wrong> all;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const Observation* seen = measured_by(view, rank);
-    if (seen == nullptr) continue;
-    for (const Fact& fact : seen->facts) {
-      if (fact.key != "wrong") continue;
-      auto same = std::find_if(all.begin(), all.end(), [&](const Wrong& other) { return other.told == fact.value; });
-      if (same == all.end()) same = all.insert(all.end(), {fact.value, {}});
-      same->ranks.push_back(static_cast<int>(rank));
-    }
+    const std::string* told = seen == nullptr ? nullptr : seen->fact("wrong");
+    if (told == nullptr) continue;
+    auto same = std::find_if(all.begin(), all.end(), [&](const Wrong& other) { return other.told == *told; });
+    if (same == all.end()) same = all.insert(all.end(), {*told, 0, {}});
+    same->ranks.push_back(static_cast<int>(rank));
+    const auto facts =
+        std::count_if(seen->facts.begin(), seen->facts.end(), [](const Fact& fact) { return fact.key == "wrong"; });
+    same->others = std::max(same->others, static_cast<std::size_t>(facts) - 1);
   }
-  for (const Wrong& wrong : all) judgement.findings.push_back(name_wrong(view, wrong));
+  return all;
+}
+
+std::string name_ranks(const CaseView& view, const std::vector<int>& ranks) {
+  std::vector<std::string> names;
+  for (const int rank : ranks)
+    names.push_back(fmt::format("rank {} on {}", rank, view.ranks[static_cast<std::size_t>(rank)].host));
+  return human_list(names, most_named);
+}
+
+std::string describe(const Wrong& wrong) {
+  const auto words = split(wrong.told, ' ');
+  std::string text = "a wrong sum";
+  if (words.size() == 7) {
+    text += fmt::format(" of {} ({}): element {} is {} instead of {} ({})", words[0], words[1], words[2], words[4],
+                        words[3], bits_of(words[5]));
+    if (words[6] != "1") text += fmt::format(", {} elements are wrong in all", words[6]);
+  }
+  if (wrong.others > 0)
+    text += fmt::format("; {} other {} wrong, too", wrong.others, wrong.others == 1 ? "sum is" : "sums are");
+  return printable_line(text);
+}
+
+Finding name_wrong(const CaseView& view, const Wrong& wrong, std::size_t answered) {
+  const bool is_all = wrong.ranks.size() == answered;
+  const std::string who = is_all ? fmt::format("all {} ranks have", answered)
+                                 : name_ranks(view, wrong.ranks) + (wrong.ranks.size() == 1 ? " has" : " have");
+  Finding finding;
+  finding.reason = fmt::format("{} {}", who, describe(wrong));
+  for (std::size_t i = 0; !is_all && i < std::min(wrong.ranks.size(), most_named); ++i)
+    finding.culprits.push_back(culprit_of(view, wrong.ranks[i]));
+  // Who has it alone made it. Several have it from one another.
+  finding.remedy = wrong.ranks.size() > 1
+                       ? "a contribution or a partial sum changed on its way: run p2p, which names the rank or the "
+                         "link, and look for memory errors (dmesg, rasdaemon)"
+                       : "keep that node out of jobs until it is known where data changes: memory errors (dmesg, "
+                         "rasdaemon), then its network adapter";
+  return finding;
+}
+
+std::size_t count_answers(const CaseView& view) {
+  std::size_t answered = 0;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) answered += measured_by(view, rank) != nullptr;
+  return answered;
+}
+
+void find_wrong(const CaseView& view, ProbeJudgement& judgement) {
+  const std::vector<Wrong> all = collect_wrong(view);
+  std::vector<int> rest;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i < most_named)
+      judgement.findings.push_back(name_wrong(view, all[i], count_answers(view)));
+    else
+      rest.insert(rest.end(), all[i].ranks.begin(), all[i].ranks.end());
+  }
+  if (rest.empty()) return;
+  Finding finding;
+  finding.reason = fmt::format("other wrong sums are on {}", name_ranks(view, rest));
+  for (std::size_t i = 0; i < std::min(rest.size(), most_named); ++i)
+    finding.culprits.push_back(culprit_of(view, rest[i]));
+  finding.remedy = "look at what these ranks share: software (the MPI library), then a switch";
+  judgement.findings.push_back(std::move(finding));
 }
 
 const Reading* find_reading(const Observation& seen, std::string_view metric, const Labels& where) {
@@ -116,28 +151,24 @@ void find_stragglers(const CaseView& view, ProbeJudgement& judgement) {
   // When most are early, it is the algorithm that lets some ranks go first.
   if (late.empty() || 2 * late.size() > view.ranks.size()) return;
   Finding finding;
-  std::vector<std::string> names;
-  for (const int rank : late) {
-    if (finding.culprits.size() >= 8) break;
-    finding.culprits.push_back(culprit_of(view, rank));
-    names.push_back(fmt::format("rank {} on {}", rank, finding.culprits.back().node));
-  }
-  if (late.size() > names.size()) names.push_back(fmt::format("{} more", late.size() - names.size()));
+  for (std::size_t i = 0; i < std::min(late.size(), most_named); ++i)
+    finding.culprits.push_back(culprit_of(view, late[i]));
   finding.reason = fmt::format(
-      "{} {} late: the others wait up to {:.3g} us of {:.3g} us, more than {:.0f} % (max_skew)", human_list(names),
-      names.size() == 1 ? "comes" : "come", worst, operation->summary.median, view.params.real("max_skew") * 100);
+      "{} {} late: the others wait up to {:.3g} us of {:.3g} us, more than {:.0f} % (max_skew)", name_ranks(view, late),
+      late.size() == 1 ? "comes" : "come", worst, operation->summary.median, view.params.real("max_skew") * 100);
   finding.remedy = "look at what else runs on the cores of these ranks, and at their binding (cpu_affinity)";
   judgement.findings.push_back(std::move(finding));
 }
 
 /// Every rank looks at every result that it gets.
-void demand_coverage(const CaseView& view, int& checked, ProbeJudgement& judgement) {
+void demand_coverage(const CaseView& view, std::uint64_t& checked, ProbeJudgement& judgement) {
   std::vector<std::string> silent;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const Observation* seen = measured_by(view, rank);
     if (seen == nullptr) continue;
     const std::string* count = seen->fact("checked");
-    const int number = count == nullptr ? 0 : std::atoi(count->c_str());
+    std::uint64_t number = 0;
+    if (count != nullptr) std::from_chars(count->data(), count->data() + count->size(), number);
     checked += number;
     if (number == 0) silent.push_back(std::to_string(rank));
   }
@@ -160,7 +191,7 @@ ProbeJudgement judge(const CaseView& view) {
                                   "ask for two ranks or more: --ranks-per-node 2, or more --nodes"});
     return judgement;
   }
-  int checked = 0;
+  std::uint64_t checked = 0;
   find_wrong(view, judgement);
   demand_coverage(view, checked, judgement);
   if (view.timing_doubt.empty()) find_stragglers(view, judgement);
@@ -169,7 +200,7 @@ ProbeJudgement judge(const CaseView& view) {
   if (const Observation* seen = measured_by(view, 0))
     for (const Fact& fact : seen->facts) disturbed += fact.key == "disturbed";
   std::string sentence =
-      fmt::format("{} ranks looked at every element of {} results: all exact", view.ranks.size(), checked);
+      fmt::format("{} ranks looked at every element of {} results: all exact", count_answers(view), checked);
   if (disturbed > 0) sentence += fmt::format("; {} had no clean timing, others used the CPUs", disturbed);
   judgement.evidence.push_back(std::move(sentence));
   return judgement;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "base/clock.hpp"
@@ -20,12 +21,45 @@ std::vector<T> values_of(const ByteVector& bytes) {
   return values;
 }
 
-/// What a rank tells of a batch: its durations in us, and last 0 (clean), 1 (contaminated) or 2 (nobody can say).
-using Report = std::vector<double>;
-
-double flag_of(std::optional<bool> contaminated) {
-  return !contaminated ? 2 : *contaminated ? 1 : 0;
+/// Rank 0's `values`, as many as this rank expects.
+template <class T>
+Result<std::vector<T>> told_by_first(Comm& comm, std::span<const T> values) {
+  auto told = comm.broadcast(std::as_bytes(values), 0);
+  if (!told) return tl::unexpected(told.error());
+  if (told->size() != values.size_bytes())
+    return fail(ErrorKind::system, "broadcast", "rank 0 told something of another length");
+  return values_of<T>(*told);
 }
+
+/// What a rank tells of a batch: its durations in us, and last one of these.
+using Report = std::vector<double>;
+constexpr double clean = 0;
+constexpr double contaminated = 1;
+constexpr double unknown = 2;  // too short to say
+
+double flag_of(std::optional<bool> is_contaminated) {
+  return !is_contaminated ? unknown : *is_contaminated ? contaminated : clean;
+}
+
+/// Of a rank's own, the samples that belong to those that rank 0's Sampler keeps.
+class Series {
+ public:
+  void add(std::span<const double> values, bool was_warming, double flag) {
+    if (was_warming) clear();
+    samples_.insert(samples_.end(), values.begin(), values.end());
+    if (flag == contaminated) samples_.resize(settled_);
+    if (flag != unknown) settled_ = samples_.size();
+  }
+  void clear() {
+    samples_.clear();
+    settled_ = 0;
+  }
+  [[nodiscard]] Summary summary() const { return summarize(samples_); }
+
+ private:
+  std::vector<double> samples_;
+  std::size_t settled_ = 0;  ///< how many were found clean; the others wait for an answer
+};
 
 class Operations {
  public:
@@ -49,11 +83,13 @@ class Operations {
     }
     Measured measured;
     measured.operations = done_;
-    measured.own = summarize(own_);
-    measured.skew = summarize(skew_);
     if (with_.comm.rank() == 0) name_slowest(measured);
     if (auto told = tell_time(sampler, measured); !told) return tl::unexpected(told.error());
-    measured.wrong = look();
+    if (measured.time.is_disturbed) own_.clear(), skew_.clear();
+    measured.own = own_.summary();
+    measured.skew = skew_.summary();
+    with_.recorder.step("verify");
+    look(measured);
     return measured;
   }
 
@@ -63,15 +99,16 @@ class Operations {
   }
 
   [[nodiscard]] Result<void> agree(std::int64_t& count) {
-    auto told = with_.comm.broadcast(std::as_bytes(std::span(&count, 1)), 0);
+    auto told = told_by_first<std::int64_t>(with_.comm, std::span(&count, 1));
     if (!told) return tl::unexpected(told.error());
-    std::memcpy(&count, told->data(), sizeof count);
+    count = told->front();
     return {};
   }
 
   [[nodiscard]] Result<void> batch(std::int64_t count, Sampler& sampler) {
     const double begun = monotonic_seconds();
     Report mine;
+    mine.reserve(static_cast<std::size_t>(count) + 1);
     for (std::int64_t i = 0; i < count; ++i) {
       with_.recorder.iteration(done_);
       const int slot = static_cast<int>(done_ % static_cast<std::uint64_t>(task_.slots));
@@ -87,39 +124,48 @@ class Operations {
     return settle(mine, begun, sampler);
   }
 
-  /// Rank 0 finds the slowest of each operation and tells all.
+  /// Rank 0 finds the slowest of each operation and tells all, and what became of the batch.
   [[nodiscard]] Result<void> settle(const Report& mine, double begun, Sampler& sampler) {
     auto reports = with_.comm.gather(std::as_bytes(std::span(mine)), 0);
     if (!reports) return tl::unexpected(reports.error());
-    Report slowest(mine.size() - 1, 0);
-    if (with_.comm.rank() == 0) feed(*reports, slowest, begun, sampler);
-    auto told = with_.comm.broadcast(std::as_bytes(std::span(slowest)), 0);
+    const std::size_t count = mine.size() - 1;
+    Report word(count + 2, 0);
+    if (with_.comm.rank() == 0) feed(*reports, word, begun, sampler);
+    auto told = told_by_first<double>(with_.comm, word);
     if (!told) return tl::unexpected(told.error());
-    slowest = values_of<double>(*told);
-    for (std::size_t i = 0; i < slowest.size(); ++i) {
-      own_.push_back(mine[i]);
-      skew_.push_back(slowest[i] - mine[i]);
-    }
+    std::vector<double> skew;
+    for (std::size_t i = 0; i < count; ++i) skew.push_back((*told)[i] - mine[i]);
+    const bool was_warming = (*told)[count] != 0;
+    const double flag = (*told)[count + 1];
+    own_.add(std::span(mine).first(count), was_warming, flag);
+    skew_.add(skew, was_warming, flag);
     return {};
   }
 
-  void feed(const std::vector<ByteVector>& reports, Report& slowest, double begun, Sampler& sampler) {
+  /// `word`: the slowest rank's durations, then whether this was warm-up, then what all ranks together say.
+  void feed(const std::vector<ByteVector>& reports, Report& word, double begun, Sampler& sampler) {
+    const std::span<double> slowest = std::span(word).first(word.size() - 2);
     std::vector<int> who(slowest.size(), 0);
+    bool is_whole = true;
     bool is_any_bad = false;
     bool is_any_unknown = false;
     for (std::size_t rank = 0; rank < reports.size(); ++rank) {
       const Report report = values_of<double>(reports[rank]);
-      if (report.size() != slowest.size() + 1) continue;
-      is_any_bad |= report.back() == 1;
-      is_any_unknown |= report.back() == 2;
+      is_whole = is_whole && report.size() == slowest.size() + 1;
+      if (!is_whole) break;
+      is_any_bad |= report.back() == contaminated;
+      is_any_unknown |= report.back() == unknown;
       for (std::size_t i = 0; i < slowest.size(); ++i)
         if (report[i] > slowest[i]) slowest[i] = report[i], who[i] = static_cast<int>(rank);
     }
+    // A rank that tells nothing of its time may have been the slowest: then there are no samples.
+    if (!is_whole) std::fill(slowest.begin(), slowest.end(), std::numeric_limits<double>::quiet_NaN());
+    const double flag = is_any_bad ? contaminated : is_any_unknown ? unknown : clean;
     for (const int rank : who) ++times_slowest_[rank];
-    std::optional<bool> contaminated = false;
-    if (is_any_unknown) contaminated = std::nullopt;
-    if (is_any_bad) contaminated = true;
-    sampler.feed(slowest, Seconds{monotonic_seconds() - begun}, contaminated);
+    word[slowest.size()] = sampler.is_warming() ? 1 : 0;
+    word[slowest.size() + 1] = flag;
+    const std::optional<bool> answer = flag == unknown ? std::nullopt : std::optional(flag == contaminated);
+    sampler.feed(slowest, Seconds{monotonic_seconds() - begun}, answer);
   }
 
   void name_slowest(Measured& measured) const {
@@ -141,9 +187,9 @@ class Operations {
                               summary.mad,
                               measured.time.is_disturbed ? 1.0 : 0.0,
                               static_cast<double>(measured.time.end)};
-    auto told = with_.comm.broadcast(std::as_bytes(std::span(numbers)), 0);
+    auto told = told_by_first<double>(with_.comm, numbers);
     if (!told) return tl::unexpected(told.error());
-    const auto got = values_of<double>(*told);
+    const auto& got = *told;
     measured.time.summary = {static_cast<std::int64_t>(got[0]), got[1], got[2], got[3], got[4], got[5]};
     measured.time.is_disturbed = got[6] != 0;
     measured.time.end = static_cast<SamplingEnd>(static_cast<int>(got[7]));
@@ -151,18 +197,16 @@ class Operations {
   }
 
   /// The last result in every slot that was used.
-  [[nodiscard]] std::optional<WrongElement> look() const {
-    const auto used = std::min<std::uint64_t>(done_, static_cast<std::uint64_t>(task_.slots));
-    std::optional<WrongElement> found;
-    for (std::uint64_t slot = 0; slot < used; ++slot) {
+  void look(Measured& measured) const {
+    measured.looked = std::min<std::uint64_t>(done_, static_cast<std::uint64_t>(task_.slots));
+    for (std::uint64_t slot = 0; slot < measured.looked; ++slot) {
       auto wrong = values_.find_wrong(part(with_.in, static_cast<int>(slot)), slot * elements_);
       if (!wrong) continue;
-      if (found)
-        found->count += wrong->count;
+      if (measured.wrong)
+        measured.wrong->count += wrong->count;
       else
-        found = std::move(wrong);
+        measured.wrong = std::move(wrong);
     }
-    return found;
   }
 
   p2p::Equipment& with_;
@@ -170,12 +214,26 @@ class Operations {
   Values values_;
   std::size_t elements_;
   std::uint64_t done_ = 0;
-  std::vector<double> own_;
-  std::vector<double> skew_;
+  Series own_;
+  Series skew_;
   std::map<int, std::uint64_t> times_slowest_;
 };
 
 }  // namespace
+
+Summary rate_of(const Summary& time, double factor) {
+  Summary rate;
+  if (time.n == 0) return rate;
+  rate.n = time.n;
+  rate.min = factor / time.max;
+  rate.median = factor / time.median;
+  // Only the order is turned round: the slow end of times is the low end of rates. What 95 % of operations reach is not
+  // known from the summary; the largest is the closest bound.
+  rate.p95 = factor / time.min;
+  rate.max = factor / time.min;
+  rate.mad = factor * time.mad / (time.median * time.median);
+  return rate;
+}
 
 Result<Measured> measure(p2p::Equipment& with, const Task& task, const SamplingGoal& goal) {
   with.recorder.step("allreduce");

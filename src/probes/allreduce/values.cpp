@@ -14,8 +14,9 @@ constexpr int most_ranks_of_wide = 21'845;
 
 template <class T>
 void fill_as(std::span<std::byte> memory, std::size_t first, const Values& values, int rank) {
+  const Values::Weights weights = values.weights(rank);
   for (std::size_t i = 0; (i + 1) * sizeof(T) <= memory.size(); ++i) {
-    const T value = static_cast<T>(values.contribution(rank, first + i));
+    const T value = static_cast<T>(Values::value(weights, values.terms(first + i)));
     std::memcpy(memory.data() + i * sizeof(T), &value, sizeof(T));
   }
 }
@@ -44,30 +45,34 @@ std::optional<WrongElement> find_as(std::span<const std::byte> memory, std::size
 
 Values::Values(SumType type, std::uint64_t seed, int ranks)
     : type_(type), seed_(p2p::mix(seed)), ranks_(ranks), is_small_(ranks > most_ranks_of_wide) {
-  for (int rank = 0; rank < ranks; ++rank) sum_b_ += b(rank);
+  for (int rank = 0; rank < ranks; ++rank) {
+    sum_b_ += weights(rank).b;
+    sum_d_ += weights(rank).d;
+  }
 }
 
-std::int64_t Values::a(std::uint64_t random) const {
-  return is_small_ ? static_cast<std::int64_t>(random & 15) - 8 : static_cast<std::int64_t>(random & 1023) - 512;
+Values::Weights Values::weights(int rank) const {
+  const std::uint64_t random = p2p::mix(seed_ ^ (static_cast<std::uint64_t>(rank) << 20));
+  return {static_cast<std::int64_t>(random & 15) - 8, static_cast<std::int64_t>((random >> 4) & 15) - 8};
 }
 
-std::int64_t Values::b(int rank) const {
-  return static_cast<std::int64_t>(p2p::mix(seed_ ^ (static_cast<std::uint64_t>(rank) << 20)) & 15) - 8;
-}
-
-/// Never 0: then a missing rank would not be missed.
-std::int64_t Values::c(std::uint64_t random) const {
-  return 1 + static_cast<std::int64_t>((random >> 32) & (is_small_ ? 3 : 31));
+Values::Terms Values::terms(std::size_t index) const {
+  const std::uint64_t random = p2p::mix(seed_ + index);
+  const std::uint64_t most_a = is_small_ ? 15 : 511;
+  const std::uint64_t most_c = is_small_ ? 1 : 31;
+  // c and e are never 0: then it would not matter which rank an element came from.
+  return {static_cast<std::int64_t>(random & most_a) - static_cast<std::int64_t>(most_a / 2 + 1),
+          1 + static_cast<std::int64_t>((random >> 32) & most_c),
+          1 + static_cast<std::int64_t>((random >> 48) & most_c)};
 }
 
 std::int64_t Values::contribution(int rank, std::size_t index) const {
-  const std::uint64_t random = p2p::mix(seed_ + index);
-  return a(random) + b(rank) * c(random);
+  return value(weights(rank), terms(index));
 }
 
 std::int64_t Values::sum(std::size_t index) const {
-  const std::uint64_t random = p2p::mix(seed_ + index);
-  return ranks_ * a(random) + sum_b_ * c(random);
+  const Terms of = terms(index);
+  return ranks_ * of.a + sum_b_ * of.c + sum_d_ * of.e;
 }
 
 void Values::fill(std::span<std::byte> memory, int rank, std::size_t first) const {
