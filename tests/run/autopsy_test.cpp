@@ -197,12 +197,14 @@ TEST_F(AutopsyTest, OldLaunchesOfEndedRanksAreForgotten) {
 }
 
 TEST_F(AutopsyTest, CleanEndsWhatAProgramStartedInASessionOfItsOwn) {
+  // Programs are found all over the node: a test that runs at the same time must not find ours.
+  const std::string tag = "t" + std::to_string(getpid());
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
-  RankProcess rank(folder_.path, "t", [&](FlightRecorder&) {
+  RankProcess rank(folder_.path, tag, [&](FlightRecorder&) {
     if (fork() == 0) {
       setsid();
-      setenv("MUSTER_TAG", "t", 1);
+      setenv("MUSTER_TAG", tag.c_str(), 1);
       const int child = getpid();
       (void)!write(ready[1], &child, sizeof child);
       execlp("env", "env", "MUSTER_PROGRAM=1", "sleep", "60", nullptr);
@@ -220,7 +222,7 @@ TEST_F(AutopsyTest, CleanEndsWhatAProgramStartedInASessionOfItsOwn) {
   }));
   kill(rank.pid, SIGKILL);
   rank.wait();
-  EXPECT_TRUE(clean_this_node("t", 5).empty());
+  EXPECT_TRUE(clean_this_node(tag, 5).empty());
   EXPECT_TRUE(is_gone(program));
 }
 
