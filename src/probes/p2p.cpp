@@ -10,6 +10,7 @@
 #include "probes/p2p/link_class.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/measure.hpp"
+#include "probes/p2p/settings.hpp"
 #include "probes/p2p/transport.hpp"
 
 namespace muster {
@@ -118,43 +119,11 @@ struct Prepared final : ProbeState {
   Topology topology;
 };
 
-int window_of(const Params& params, Bytes size) {
-  // Reused: all messages of a window share one part of memory.
-  if (params.text("buffers") == "reused") return static_cast<int>(params.integer("window"));
-  const auto fitting =
-      std::max<std::uint64_t>(1, params.bytes("memory").count / std::max<std::uint64_t>(1, size.count));
-  return static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(params.integer("window")), fitting));
-}
-
-/// Rotating: as many slots as fit, but no more than one round through `memory`.
-int slots_of(const Params& params, Bytes size) {
-  if (params.text("buffers") == "reused") return 1;
-  const std::uint64_t stride = (size.count + 7) / 8 * 8;
-  return static_cast<int>(std::clamp<std::uint64_t>(params.bytes("memory").count / stride, 1, 1u << 20));
-}
-
-/// `is_quick`: timing means nothing, a few messages are enough to see that they arrive.
-std::vector<p2p::Task> tasks_of(const Params& params, bool is_quick) {
-  constexpr int round_trips = 50;
-  std::vector<p2p::Task> tasks;
-  for (const Bytes size : params.byte_list("latency_sizes"))
-    tasks.push_back({Kind::latency, size.count, slots_of(params, size), size.count > 65536 ? 4 : round_trips});
-  for (const Bytes size : params.byte_list("sizes"))
-    for (const Kind kind : {Kind::bandwidth, Kind::bidirectional})
-      tasks.push_back({kind, size.count, slots_of(params, size), window_of(params, size)});
-  for (p2p::Task& task : tasks) {
-    if (!is_quick) break;
-    task.slots = std::min(task.slots, 2);
-    task.window = std::min(task.window, 2);
-  }
-  return tasks;
-}
-
 Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   context.recorder.step("memory");
   std::size_t bytes = 0;
-  for (const p2p::Task& task : tasks_of(context.params, !context.timing_doubt.empty()))
-    bytes = std::max(bytes, (task.size + 7) / 8 * 8 * static_cast<std::size_t>(task.slots));
+  for (const p2p::Task& task : p2p::tasks_of(context.params, !context.timing_doubt.empty()))
+    bytes = std::max(bytes, task.stride() * static_cast<std::size_t>(task.slots));
   auto made = std::make_unique<Prepared>();
   auto out = p2p::Buffer::make(bytes);
   auto in = p2p::Buffer::make(bytes);
@@ -171,6 +140,7 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
 }
 
 constexpr int times_alone = 3;
+constexpr int most_told = 64;  // wrong readings of one rank
 
 /// One rank's part of a case.
 class Part {
@@ -179,6 +149,7 @@ class Part {
       : context_(context),
         spots_(std::move(spots)),
         self_(static_cast<std::size_t>(context.comm.rank())),
+        schedule_(p2p::schedule_of(context.params, p2p::nodes_of(spots_))),
         own_(spots_, self_),
         watch_(spots_[self_].mask, own_.seconds().value_or(0)),
         with_{context.comm,
@@ -188,22 +159,21 @@ class Part {
               static_cast<std::uint64_t>(context.params.integer("seed")),
               own_.seconds() ? &watch_ : nullptr,
               [this] { return own_.seconds(); }},
-        tasks_(tasks_of(context.params, !context.timing_doubt.empty())) {
+        tasks_(p2p::tasks_of(context.params, !context.timing_doubt.empty())) {
     goal_.interval = context.params.real("interval");
-    goal_.cap = {p2p::budget_of(context.params, context.comm.size()).reading_s};
+    goal_.cap = {p2p::budget_of(context.params, p2p::nodes_of(spots_)).reading_s};
     if (!context.timing_doubt.empty()) goal_ = one_look();
   }
 
   [[nodiscard]] Result<Observation> all_rounds() {
-    const p2p::Schedule schedule = p2p::schedule_of(context_.params, context_.comm.size());
-    for (int round = 0; round < schedule.rounds(); ++round) {
+    for (int round = 0; round < schedule_.rounds(); ++round) {
       // Together: pairs of one round shall load the network at the same time, and only they.
       context_.recorder.step("round");
       context_.recorder.iteration(static_cast<std::uint64_t>(round));
       context_.recorder.peer(-1);
       if (auto met = context_.comm.barrier(); !met) return tl::unexpected(met.error());
       round_ = round;
-      if (const int peer = schedule.partner(context_.comm.rank(), round); peer >= 0)
+      if (const int peer = schedule_.partner(context_.comm.rank(), round); peer >= 0)
         if (auto done = exchange(peer, tasks_, false); !done) return tl::unexpected(done.error());
     }
     if (context_.timing_doubt.empty())
@@ -214,13 +184,13 @@ class Part {
   }
 
  private:
-  /// All tasks with one peer; the lower rank begins.
+  /// All tasks with one peer.
   [[nodiscard]] Result<void> exchange(int peer, const std::vector<p2p::Task>& tasks, bool is_alone) {
-    const bool is_lower = context_.comm.rank() < peer;
+    const bool leads = schedule_.leads(context_.comm.rank(), peer);
     for (const p2p::Task& task : tasks) {
-      if (auto done = one(peer, is_lower ? PairRole::first : PairRole::second, task, is_alone); !done) return done;
+      if (auto done = one(peer, leads ? PairRole::first : PairRole::second, task, is_alone); !done) return done;
       if (task.kind != Kind::bandwidth) continue;
-      if (auto done = one(peer, is_lower ? PairRole::second : PairRole::first, task, is_alone); !done) return done;
+      if (auto done = one(peer, leads ? PairRole::second : PairRole::first, task, is_alone); !done) return done;
     }
     return {};
   }
@@ -230,13 +200,13 @@ class Part {
     const auto before = task.kind == Kind::latency ? p2p::Traffic() : p2p::read_traffic();
     auto measured = p2p::measure(with_, peer, role, task, goal_);
     if (!measured) return tl::unexpected(measured.error());
-    const double moved = static_cast<double>(measured->messages + measured->sent) * static_cast<double>(task.size);
+    const double moved = static_cast<double>(measured->received + measured->sent) * static_cast<double>(task.size);
     if (task.kind != Kind::latency)
       carriers_.add(link, p2p::carrier_of(link, before, p2p::read_traffic(), moved), moved);
     ++checked_;
-    bytes_ += static_cast<double>(measured->messages) * static_cast<double>(task.size);
+    bytes_ += static_cast<double>(measured->compared);
     const std::string size = to_string(ParamScalar(Bytes{task.size}));
-    if (measured->corruption)
+    if (measured->corruption && ++corrupt_ <= most_told)
       seen_.facts.push_back({"corrupt", fmt::format("{} {} {} {}", peer, size, to_string(task.kind),
                                                     p2p::describe(*measured->corruption))});
     if (role == PairRole::first)
@@ -246,24 +216,15 @@ class Part {
 
   void keep(int peer, const p2p::Task& task, const Sampled& sampled, Labels where, bool is_alone) {
     if (is_alone) where.insert(where.begin(), {"alone", "yes"});
-    if (task.kind == Kind::bandwidth && !is_alone && task.size == largest() && sampled.summary.n > 0)
+    if (task.kind == Kind::bandwidth && !is_alone && task.size == p2p::largest_size(context_.params) &&
+        sampled.summary.n > 0)
       mine_.push_back({context_.comm.rank(), peer, round_, sampled.summary.median,
                        p2p::class_of(spots_[self_], spots_[static_cast<std::size_t>(peer)]), false,
                        p2p::spread_of(sampled.summary)});
     if (sampled.end == SamplingEnd::precise) ++precise_;
     ++measured_;
-    if (sampled.is_disturbed) {
-      ++disturbed_;
-      seen_.facts.push_back({"disturbed", fmt::format("{} to rank {}, {}: {}", to_string(task.kind), peer,
-                                                      where.back().second, muster::to_string(watch_.whole()))});
-    }
+    disturbed_ += sampled.is_disturbed;
     seen_.readings.push_back({std::string(to_string(task.kind)), std::move(where), sampled.summary, peer});
-  }
-
-  [[nodiscard]] std::size_t largest() const {
-    std::size_t most = 0;
-    for (const p2p::Task& task : tasks_) most = std::max(most, task.size * (task.kind == Kind::bandwidth ? 1 : 0));
-    return most;
   }
 
   /// Links that look bad, one at a time: is it the link, or the company?
@@ -273,7 +234,7 @@ class Part {
     if (!links) return tl::unexpected(links.error());
     std::vector<p2p::Task> last;
     for (const p2p::Task& task : tasks_)
-      if (task.kind == Kind::bandwidth && task.size == largest()) last.push_back(task);
+      if (task.kind == Kind::bandwidth && task.size == p2p::largest_size(context_.params)) last.push_back(task);
     for (const auto& [from, to] : *links) {
       context_.recorder.step("alone");
       context_.recorder.peer(-1);
@@ -294,14 +255,17 @@ class Part {
     for (const std::string& port : p2p::fast_ports()) fast += (fast.empty() ? "" : " ") + port;
     if (!fast.empty()) seen_.facts.push_back({"fast_ports", fast});
     seen_.facts.push_back({"checked", fmt::format("{} readings, {:.3g} GB", checked_, bytes_ * 1e-9)});
-    if (measured_ > 0)
-      seen_.facts.push_back({"precise", fmt::format("{} of {}, {} disturbed", precise_, measured_, disturbed_)});
+    if (measured_ > 0) seen_.facts.push_back({"precise", fmt::format("{} of {}", precise_, measured_)});
+    if (disturbed_ > 0)
+      seen_.facts.push_back({"disturbed", fmt::format("{} of {} readings: {}", disturbed_, measured_,
+                                                      muster::to_string(watch_.whole()))});
     for (Fact& fact : carriers_.facts()) seen_.facts.push_back(std::move(fact));
   }
 
   RunContext& context_;
   std::vector<p2p::Spot> spots_;
   std::size_t self_;
+  p2p::Schedule schedule_;
   p2p::OwnCpuTime own_;
   ContaminationWatch watch_;
   p2p::Equipment with_;
@@ -315,6 +279,7 @@ class Part {
   int measured_ = 0;
   int precise_ = 0;
   int disturbed_ = 0;
+  int corrupt_ = 0;
   double bytes_ = 0;
 };
 

@@ -1,9 +1,11 @@
 #include "probes/p2p/link_class.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <ctime>
 #include <fmt/format.h>
+#include <optional>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.hpp"
@@ -19,20 +21,36 @@ int group_of(const CpuMask& mask, const std::vector<CpuMask>& groups) {
   return -1;
 }
 
+template <class T>
+bool take(const std::string& field, T& number) {
+  return std::from_chars(field.data(), field.data() + field.size(), number).ptr == field.data() + field.size();
+}
+
 std::optional<Spot> parse_spot(std::string_view text) {
   const auto fields = split(text, ' ');
-  if (fields.size() != 5) return std::nullopt;
   Spot spot;
-  int* numbers[] = {&spot.node, &spot.pid, &spot.cache, &spot.numa};
-  for (std::size_t i = 0; i < std::size(numbers); ++i) {
-    const std::string& field = fields[i];
-    if (std::from_chars(field.data(), field.data() + field.size(), *numbers[i]).ptr != field.data() + field.size())
-      return std::nullopt;
-  }
-  auto mask = CpuMask::parse_list(fields[4]);
+  if (fields.size() != 7 || !take(fields[0], spot.node) || !take(fields[1], spot.pid) || !take(fields[2], spot.cache) ||
+      !take(fields[3], spot.numa) || !take(fields[4], spot.kernel) || !take(fields[5], spot.pid_space))
+    return std::nullopt;
+  auto mask = CpuMask::parse_list(fields[6]);
   if (!mask) return std::nullopt;
   spot.mask = std::move(*mask);
   return spot;
+}
+
+/// A number for the text of a file that is the same for all who share something; 0: it can't be read.
+std::uint64_t number_of(const fs::path& file) {
+  const auto text = read_file(file, 4096);
+  if (!text || text->empty()) return 0;
+  // FNV-1a, 64 bits.
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char letter : *text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
+  return std::max<std::uint64_t>(hash, 1);
+}
+
+bool share_cpus(const Spot& a, const Spot& b) {
+  const bool is_same_machine = a.node == b.node || (a.kernel != 0 && a.kernel == b.kernel);
+  return is_same_machine && a.mask.intersects(b.mask);
 }
 
 }  // namespace
@@ -58,10 +76,13 @@ LinkClass class_of(const Spot& a, const Spot& b) {
   return LinkClass::node;
 }
 
-Spot spot_here(const RankPlace& place, const Topology& topology) {
+Spot spot_here(const RankPlace& place, const Topology& topology, const fs::path& root) {
   Spot spot;
   spot.node = place.node_index;
   spot.pid = ::getpid();
+  spot.kernel = number_of(root / "proc/sys/kernel/random/boot_id");
+  struct stat space {};
+  if (::stat((root / "proc/self/ns/pid").c_str(), &space) == 0) spot.pid_space = space.st_ino;
   spot.mask = topology.allowed;
   spot.cache = group_of(spot.mask, topology.cache_masks);
   spot.numa = group_of(spot.mask, topology.numa_masks);
@@ -69,7 +90,8 @@ Spot spot_here(const RankPlace& place, const Topology& topology) {
 }
 
 Result<std::vector<Spot>> exchange_spots(Comm& comm, const Spot& mine) {
-  const std::string text = fmt::format("{} {} {} {} {}", mine.node, mine.pid, mine.cache, mine.numa, mine.mask.list());
+  const std::string text = fmt::format("{} {} {} {} {} {} {}", mine.node, mine.pid, mine.cache, mine.numa, mine.kernel,
+                                       mine.pid_space, mine.mask.list());
   auto texts = comm.all_gather(std::as_bytes(std::span(text)));
   if (!texts) return tl::unexpected(texts.error());
   std::vector<Spot> spots;
@@ -82,16 +104,20 @@ Result<std::vector<Spot>> exchange_spots(Comm& comm, const Spot& mine) {
 }
 
 OwnCpuTime::OwnCpuTime(const std::vector<Spot>& spots, std::size_t self) {
-  for (const Spot& spot : spots)
-    if (spot.node == spots[self].node && spot.mask.intersects(spots[self].mask)) pids_.push_back(spot.pid);
+  for (const Spot& spot : spots) {
+    if (!share_cpus(spot, spots[self])) continue;
+    pids_.push_back(spot.pid);
+    // A number of another space would be somebody else here.
+    is_readable_ = is_readable_ && spot.pid_space == spots[self].pid_space;
+  }
 }
 
 std::optional<double> OwnCpuTime::seconds() const {
+  if (!is_readable_) return std::nullopt;
   double sum = 0;
   for (const int pid : pids_) {
     clockid_t clock{};
     timespec time{};
-    // Not in a container that has process numbers of its own.
     if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return std::nullopt;
     sum += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
   }

@@ -1,7 +1,9 @@
 #include "probes/p2p/links.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <map>
 
 #include "stats/stats.hpp"
 
@@ -20,30 +22,55 @@ std::vector<T> values_of(const ByteVector& bytes) {
   return values;
 }
 
-/// The first link that was measured from unit to unit.
+/// What wobbles within a reading wobbles between readings; and three readings of one link, alone, should be alike.
+double noise_of(std::span<const RankLink> links) {
+  constexpr double range_of_three = 1.693;  // of normal values, in standard deviations: 3 / sqrt(pi)
+  std::vector<double> spreads;
+  std::map<std::pair<int, int>, std::vector<double>> repeats;
+  for (const RankLink& link : links) {
+    spreads.push_back(link.spread);
+    if (link.is_alone && link.value > 0) repeats[{link.from, link.to}].push_back(std::log(link.value));
+  }
+  std::vector<double> ranges;
+  for (const auto& [link, values] : repeats) {
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    if (values.size() >= 3) ranges.push_back((*high - *low) / range_of_three);
+  }
+  return std::max(median(spreads).value_or(0), median(ranges).value_or(0));
+}
+
+/// The slowest link that was measured from unit to unit: where only one rank of a node is slow, others would clear it.
 RankPair ranks_of(const LinkCell& cell, const Decoded& decoded, std::span<const RankLink> links,
                   std::span<const int> node_of) {
+  const RankLink* slowest = nullptr;
   for (const RankLink& link : links)
     if ((link.link == LinkClass::network) == decoded.is_between_nodes &&
         unit_of(link.from, decoded.is_between_nodes, node_of) == cell.from &&
-        unit_of(link.to, decoded.is_between_nodes, node_of) == cell.to)
-      return {link.from, link.to};
-  return {};
+        unit_of(link.to, decoded.is_between_nodes, node_of) == cell.to &&
+        (slowest == nullptr || link.value < slowest->value))
+      slowest = &link;
+  return slowest == nullptr ? RankPair() : RankPair{slowest->from, slowest->to};
 }
 
 }  // namespace
 
+std::vector<int> nodes_of(const std::vector<Spot>& spots) {
+  std::vector<int> node_of;
+  for (const Spot& spot : spots) node_of.push_back(spot.node);
+  return node_of;
+}
+
 std::vector<Decoded> decode_links(std::span<const RankLink> links, std::span<const int> node_of,
                                   const DecodeSettings& settings) {
-  std::vector<double> spreads;
-  for (const RankLink& link : links) spreads.push_back(link.spread);
-  DecodeSettings with_noise = settings;
-  with_noise.noise_floor = std::max(settings.noise_floor, median(spreads).value_or(0));
   std::vector<Decoded> all;
   for (const bool is_between_nodes : {false, true}) {
+    std::vector<RankLink> same;
+    for (const RankLink& link : links)
+      if ((link.link == LinkClass::network) == is_between_nodes) same.push_back(link);
+    DecodeSettings with_noise = settings;
+    with_noise.noise_floor = std::max(settings.noise_floor, noise_of(same));
     std::vector<LinkSample> samples;
-    for (const RankLink& link : links) {
-      if ((link.link == LinkClass::network) != is_between_nodes) continue;
+    for (const RankLink& link : same) {
       samples.push_back({unit_of(link.from, is_between_nodes, node_of), unit_of(link.to, is_between_nodes, node_of),
                          link.round, link.value, static_cast<int>(link.link), link.is_alone});
     }
@@ -61,8 +88,7 @@ Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& 
     std::vector<RankLink> links;
     for (const ByteVector& one : *gathered)
       for (const RankLink& link : values_of<RankLink>(one)) links.push_back(link);
-    std::vector<int> node_of;
-    for (const Spot& spot : spots) node_of.push_back(spot.node);
+    const std::vector<int> node_of = nodes_of(spots);
     for (const Decoded& decoded : decode_links(links, node_of, settings))
       for (const LinkCell& cell : decoded.culprits.worth_repeating)
         if (const auto ranks = ranks_of(cell, decoded, links, node_of); ranks.from >= 0) chosen.push_back(ranks);

@@ -20,6 +20,9 @@ struct RankLink {
   double spread = 0;  ///< of its samples: 1.4826 MAD / median, an estimate of the standard deviation's share
 };
 
+/// `node_of[rank]`.
+[[nodiscard]] std::vector<int> nodes_of(const std::vector<Spot>& spots);
+
 struct RankPair {
   int from = -1;
   int to = -1;
@@ -32,8 +35,7 @@ struct Decoded {
 };
 
 /// Links of both kinds, each decoded for itself; a kind without links gives nothing. `node_of[rank]` numbers nodes.
-/// The noise is taken as at least the median spread of the links: what wobbles within a reading wobbles between
-/// readings.
+/// The noise of a kind is at least the median spread of its links, and the median spread of links read alone.
 [[nodiscard]] std::vector<Decoded> decode_links(std::span<const RankLink> links, std::span<const int> node_of,
                                                 const DecodeSettings& settings);
 

@@ -11,11 +11,17 @@ namespace muster::p2p {
 
 namespace {
 
-constexpr int control_tag = 100;  // first -> second: samples to take next; 0: enough
+constexpr int control_tag = 100;  // first -> second: an Order
 constexpr int reply_tag = 101;    // second -> first: were its CPUs its own?
 constexpr std::size_t page = 4096;
 /// No fill() makes a whole message of it.
 constexpr int poison = 0xa5;
+
+/// What the second shall take part in next.
+struct Order {
+  std::int64_t samples = 0;  ///< 0: enough
+  std::int64_t window = 1;   ///< of each
+};
 
 enum class Reply : std::uint8_t { clean, contaminated, unknown };
 
@@ -44,13 +50,11 @@ class PairRun {
         peer_(peer),
         role_(role),
         task_(task),
-        out_{with.out.bytes(), task.size, stride(task.size), task.slots},
-        in_{with.in.bytes(), task.size, stride(task.size), task.slots} {}
-
-  /// Slots begin on 8 bytes, where the pattern's words do.
-  static std::size_t stride(std::size_t size) { return (size + 7) / 8 * 8; }
+        out_{with.out.bytes(), task.size, task.stride(), task.slots},
+        in_{with.in.bytes(), task.size, task.stride(), task.slots} {}
 
   [[nodiscard]] Result<Sampled> lead(const SamplingGoal& goal) {
+    if (auto tried = choose_window(goal.cap.value); !tried) return tl::unexpected(tried.error());
     Sampler sampler(goal);
     for (int count = sampler.next(); count > 0; count = sampler.next()) {
       const double begun = monotonic_seconds();
@@ -62,44 +66,41 @@ class PairRun {
       const auto contaminated = both(ask(with_), reply);
       sampler.feed(*values, Seconds{monotonic_seconds() - begun}, contaminated);
     }
-    if (auto told = tell(0); !told) return tl::unexpected(told.error());
+    if (auto told = tell({}); !told) return tl::unexpected(told.error());
     return sampler.result();
   }
 
   [[nodiscard]] Result<void> follow() {
     for (;;) {
-      std::int64_t count = 0;
-      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&count, 1)), peer_, control_tag); !got)
+      Order order;
+      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&order, 1)), peer_, control_tag); !got)
         return got;
-      if (count <= 0) return {};
-      for (std::int64_t i = 0; i < count; ++i)
-        if (auto done = one_sample(); !done) return done;
+      if (order.samples <= 0) return {};
+      for (std::int64_t i = 0; i < order.samples; ++i)
+        if (auto done = one_sample(static_cast<int>(order.window)); !done) return done;
       const Reply reply = to_reply(ask(with_));
       if (auto sent = with_.comm.send(std::as_bytes(std::span(&reply, 1)), peer_, reply_tag); !sent) return sent;
     }
   }
 
-  [[nodiscard]] bool receives() const { return role_ == PairRole::second || task_.kind != Kind::bandwidth; }
-
-  /// What arrives must be told from what was there before.
-  void poison_slots() const {
-    if (receives())
-      std::memset(with_.in.bytes().data(), poison, stride(task_.size) * static_cast<std::size_t>(task_.slots));
+  [[nodiscard]] std::uint64_t received() const {
+    return role_ == PairRole::second || task_.kind != Kind::bandwidth ? messages_ : 0;
   }
-
-  [[nodiscard]] std::uint64_t received() const { return receives() ? messages_ : 0; }
 
   [[nodiscard]] std::uint64_t sent() const {
     return role_ == PairRole::first || task_.kind != Kind::bandwidth ? messages_ : 0;
   }
 
+  [[nodiscard]] std::uint64_t used_slots() const {
+    return std::min<std::uint64_t>(received(), static_cast<std::uint64_t>(task_.slots));
+  }
+
   /// The last message of every slot that was used.
   [[nodiscard]] std::optional<Corruption> look() const {
     const std::uint64_t seed = seed_of(with_.seed, peer_);
-    const auto used = std::min<std::uint64_t>(received(), static_cast<std::uint64_t>(task_.slots));
     std::optional<Corruption> found;
-    for (std::uint64_t slot = 0; slot < used; ++slot) {
-      const std::size_t offset = slot * stride(task_.size);
+    for (std::uint64_t slot = 0; slot < used_slots(); ++slot) {
+      const std::size_t offset = slot * task_.stride();
       auto bad = find_corruption(with_.in.bytes().subspan(offset, task_.size), seed + offset / 8);
       if (!bad) continue;
       if (found)
@@ -110,38 +111,61 @@ class PairRun {
     return found;
   }
 
+  /// What arrives next must be told from what is there now.
+  void poison_slots() const { std::memset(with_.in.bytes().data(), poison, used_slots() * task_.stride()); }
+
  private:
-  [[nodiscard]] Result<void> tell(std::int64_t count) {
-    return with_.comm.send(std::as_bytes(std::span(&count, 1)), peer_, control_tag);
+  [[nodiscard]] Result<void> tell(const Order& order) {
+    return with_.comm.send(std::as_bytes(std::span(&order, 1)), peer_, control_tag);
   }
 
-  [[nodiscard]] Result<void> one_sample() {
+  /// The first message waits for the peer, and may have to open a connection; of the others the fastest counts.
+  [[nodiscard]] Result<void> choose_window(double cap_s) {
+    constexpr int tries = 4;
+    double fastest = cap_s;
+    double spent = 0;
+    for (int i = 0; i < tries && (i < 2 || spent < cap_s / 8); ++i) {
+      const double begun = monotonic_seconds();
+      if (auto done = lead_batch(1); !done) return tl::unexpected(done.error());
+      Reply reply{};
+      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&reply, 1)), peer_, reply_tag); !got)
+        return got;
+      if (i == 0) continue;
+      spent += monotonic_seconds() - begun;
+      fastest = std::min(fastest, last_s_);
+    }
+    window_ = fitting_window(task_.window, fastest, cap_s);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> one_sample(int window) {
     with_.recorder.iteration(messages_);
     const std::uint64_t start = messages_;
-    messages_ += static_cast<std::uint64_t>(task_.window);
-    if (task_.kind == Kind::latency) return with_.comm.ping_pong(peer_, role_, out_, in_, start, task_.window);
+    messages_ += static_cast<std::uint64_t>(window);
+    if (task_.kind == Kind::latency) return with_.comm.ping_pong(peer_, role_, out_, in_, start, window);
     Comm::Stream stream;
-    stream.window = task_.window;
+    stream.window = window;
     stream.start = start;
     stream.both_ways = task_.kind == Kind::bidirectional;
     return with_.comm.stream(peer_, role_, out_, in_, stream);
   }
 
   [[nodiscard]] Result<std::vector<double>> lead_batch(int count) {
-    if (auto told = tell(count); !told) return tl::unexpected(told.error());
+    if (auto told = tell({count, window_}); !told) return tl::unexpected(told.error());
     std::vector<double> values;
     values.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       const double begun = monotonic_seconds();
-      if (auto done = one_sample(); !done) return tl::unexpected(done.error());
-      values.push_back(to_value(monotonic_seconds() - begun));
+      if (auto done = one_sample(window_); !done) return tl::unexpected(done.error());
+      last_s_ = monotonic_seconds() - begun;
+      values.push_back(to_value(last_s_));
     }
     return values;
   }
 
   [[nodiscard]] double to_value(double seconds) const {
-    if (task_.kind == Kind::latency) return seconds / task_.window / 2 * 1e6;
-    const double bytes = static_cast<double>(task_.size) * task_.window * (task_.kind == Kind::bidirectional ? 2 : 1);
+    if (task_.kind == Kind::latency) return seconds / window_ / 2 * 1e6;
+    const double bytes = static_cast<double>(task_.size) * window_ * (task_.kind == Kind::bidirectional ? 2 : 1);
     return bytes / seconds * 1e-9;
   }
 
@@ -151,6 +175,8 @@ class PairRun {
   const Task& task_;
   Slots out_;
   Slots in_;
+  int window_ = 1;
+  double last_s_ = 0;
   std::uint64_t messages_ = 0;
 };
 
@@ -181,11 +207,15 @@ std::string_view to_string(Kind kind) {
   return "bidirectional";
 }
 
+int fitting_window(int most, double message_s, double cap_s) {
+  if (most * message_s <= cap_s / 8) return most;
+  return std::clamp(static_cast<int>(cap_s / 16 / message_s), 1, most);
+}
+
 Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& task, const SamplingGoal& goal) {
   with.recorder.step(to_string(task.kind));
   with.recorder.peer(peer);
   PairRun run(with, peer, role, task);
-  run.poison_slots();
   Measured measured;
   if (role == PairRole::first) {
     auto sampled = run.lead(goal);
@@ -195,9 +225,11 @@ Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& t
     return tl::unexpected(done.error());
   }
   with.recorder.step("verify");
-  measured.messages = run.received();
+  measured.received = run.received();
   measured.sent = run.sent();
+  measured.compared = run.used_slots() * task.size;
   measured.corruption = run.look();
+  run.poison_slots();
   return measured;
 }
 

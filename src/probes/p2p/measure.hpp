@@ -42,15 +42,19 @@ struct Task {
   Kind kind = Kind::latency;
   std::size_t size = 8;  ///< bytes of a message
   int slots = 1;
-  int window = 64;  ///< messages under way at once; for latency: round trips of one sample
+  int window = 64;  ///< messages under way at once, at most; for latency: round trips of one sample
+
+  /// Slots begin on 8 bytes, where the pattern's words do.
+  [[nodiscard]] std::size_t stride() const { return (size + 7) / 8 * 8; }
+  friend bool operator==(const Task&, const Task&) = default;
 };
 
 /// What a rank has for all its pairs.
 struct Equipment {
   Comm& comm;
   Recorder& recorder;
-  const Buffer& out;  ///< filled with the pattern of this rank
-  const Buffer& in;
+  const Buffer& out;                             ///< filled with the pattern of this rank
+  const Buffer& in;                              ///< poisoned, as Buffer::make and measure() leave it
   std::uint64_t seed = 0;                        ///< of the case
   ContaminationWatch* watch = nullptr;           ///< nullptr: nobody looks
   std::function<std::optional<double>()> own_s;  ///< CPU time of the ranks on the watched CPUs
@@ -58,12 +62,18 @@ struct Equipment {
 
 struct Measured {
   Sampled sampled;             ///< on the first rank only; in us or GB/s
-  std::uint64_t messages = 0;  ///< that this rank received
+  std::uint64_t received = 0;  ///< messages
   std::uint64_t sent = 0;
+  std::uint64_t compared = 0;  ///< bytes; the last message in every slot that was used
   std::optional<Corruption> corruption;
 };
 
-/// Both ranks of a pair, each with its role; nobody else. Only `first` decides how long; `goal` is its.
+/// Messages under way at once such that a sample leaves room for others below `cap_s`: `most`, or fewer where a single
+/// message takes long.
+[[nodiscard]] int fitting_window(int most, double message_s, double cap_s);
+
+/// Both ranks of a pair, each with its role; nobody else. Only `first` decides how long; `goal` is its. Before the
+/// clock starts a few single messages go through, which wait for the peer to be ready and show how long one takes.
 [[nodiscard]] Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& task,
                                        const SamplingGoal& goal);
 

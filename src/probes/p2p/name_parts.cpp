@@ -53,25 +53,21 @@ std::string claim(const SuspectPart& part, const Units& units) {
       return fmt::format("the link {} {} {} is slow", units.name(part.from), part.is_both_ways ? "<->" : "->",
                          units.name(part.to));
     case PartKind::either:
-      return fmt::format("{}, or what lies between them, is slow{}", join(ends, " or "),
-                         part.is_both_ways || part.from < 0
-                             ? std::string()
-                             : fmt::format(" from {} to {}", units.end(part.from), units.end(part.to)));
+      if (part.from < 0) return fmt::format("one of {} is slow", join(ends, ", "));
+      return fmt::format("{}, or the link {} {} {} itself, is slow", join(ends, " or "), units.end(part.from),
+                         part.is_both_ways ? "<->" : "->", units.end(part.to));
   }
   return {};
 }
 
+/// In GB/s where all links are of one class, and so have one level.
 std::string evidence(const SuspectPart& part, const Decoded& decoded, const std::string& size) {
-  std::string text = fmt::format("{:.0f} % slower than its like ({}, {} {})", part.slowdown * 100, size,
-                                 decoded.is_between_nodes ? "between nodes" : "within nodes", "bandwidth");
-  double expected = 0;
-  int most = 0;
-  for (const ClassLevel& level : decoded.culprits.levels)
-    if (level.readings > most) most = level.readings, expected = level.expected;
-  if (expected > 0)
-    text = fmt::format("{:.3g} GB/s where its like do {:.3g} ({}, {}), in {} of {} readings",
-                       expected * (1 - part.slowdown), expected, size,
-                       decoded.is_between_nodes ? "between nodes" : "within nodes", part.slow, part.readings);
+  const auto& levels = decoded.culprits.levels;
+  const std::string where = fmt::format("{}, {}", size, decoded.is_between_nodes ? "between nodes" : "within nodes");
+  std::string text = levels.size() == 1 ? fmt::format("{:.3g} GB/s where its like do {:.3g}",
+                                                      levels[0].expected * (1 - part.slowdown), levels[0].expected)
+                                        : fmt::format("{:.0f} % slower than its like", part.slowdown * 100);
+  text += fmt::format(" ({}), in {} of {} readings", where, part.slow, part.readings);
   if (part.rounds > 1 && part.is_intermittent())
     text += fmt::format(", intermittent: {} of {} rounds", part.slow_rounds, part.rounds);
   if (part.is_repeated) text += ", again when measured alone";

@@ -17,6 +17,20 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+/// Of a line of /proc/net/dev: eight numbers on what came in, bytes first, and eight on what went out.
+double bytes_of(std::string_view line) {
+  double sum = 0;
+  int column = 0;
+  for (const std::string& word : split(line, ' ')) {
+    if (word.empty()) continue;
+    double value = 0;
+    if (column == 0 || column == 8) std::from_chars(word.data(), word.data() + word.size(), value);
+    sum += value;
+    ++column;
+  }
+  return sum;
+}
+
 double counter(const fs::path& file) {
   const auto text = read_file(file, 4096);
   double value = 0;
@@ -36,11 +50,10 @@ void each_port(const fs::path& root, Act act) {
 
 Traffic read_traffic(const fs::path& root) {
   Traffic traffic;
-  const fs::path interfaces = root / "sys/class/net";
-  for (const std::string& name : names_in(interfaces)) {
-    const fs::path counters = interfaces / name / "statistics";
-    traffic[name] = counter(counters / "tx_bytes") + counter(counters / "rx_bytes");
-  }
+  const std::string text = read_file(root / "proc/net/dev", 1u << 20).value_or("");
+  for (const std::string_view line : lines(text))
+    if (const auto colon = line.find(':'); colon != std::string_view::npos)
+      traffic[std::string(trim(line.substr(0, colon)))] = bytes_of(line.substr(colon + 1));
   each_port(root, [&](const std::string& name, const fs::path& port) {
     // Counted in units of four bytes (InfiniBand Architecture Specification, volume 1, PortXmitData).
     traffic[name] = 4 * (counter(port / "counters/port_xmit_data") + counter(port / "counters/port_rcv_data"));
@@ -58,10 +71,15 @@ std::vector<std::string> fast_ports(const fs::path& root) {
   return ports;
 }
 
+bool is_port(std::string_view carrier) {
+  return carrier.find('/') != std::string_view::npos;
+}
+
 std::string carrier_of(LinkClass link, const Traffic& before, const Traffic& after, double bytes) {
   std::string most;
   double moved = 0;
   for (const auto& [name, now] : after) {
+    if (link != LinkClass::network && name != "lo" && !is_port(name)) continue;
     const auto then = before.find(name);
     double here = then == before.end() ? 0 : now - then->second;
     // What goes through lo goes out and in again.

@@ -1,0 +1,400 @@
+// The word on a case of p2p, from observations made by hand.
+#include <functional>
+#include <gtest/gtest.h>
+
+#include "probes/judging.hpp"
+#include "probes/p2p/schedule.hpp"
+
+namespace muster {
+namespace {
+
+const ProbeSpec& p2p_probe() {
+  return *find_probe("p2p");
+}
+
+struct LinkAt {
+  int from = 0;
+  int to = 0;
+  bool is_within = false;  ///< one node
+  bool is_alone = false;
+};
+
+/// A cluster whose ranks have met as the schedule says. `speed`: GB/s of a link in a round (0: no clean sample).
+class Mesh {
+ public:
+  using Speed = std::function<double(const LinkAt&)>;
+
+  Mesh(int nodes, int per_node, int rounds = 0) : rounds_(rounds) {
+    for (int node = 0; node < nodes; ++node) node_of_.insert(node_of_.end(), static_cast<std::size_t>(per_node), node);
+    seen_.resize(node_of_.size());
+    for (Observation& seen : seen_)
+      seen.facts = {{"checked", "6 readings, 0.25 GB"}, {"transport", "network mlx5_0/1 3 GB"}};
+  }
+
+  Mesh& measure(const Speed& speed) {
+    const p2p::Schedule schedule(node_of_, p2p::Pairs::all, rounds_, 1);
+    for (int round = 0; round < schedule.rounds(); ++round)
+      for (int rank = 0; rank < schedule.ranks(); ++rank)
+        if (const int peer = schedule.partner(rank, round); peer >= 0) add({rank, peer, is_within(rank, peer)}, speed);
+    return *this;
+  }
+  /// Three readings of from -> to while nobody else was at it.
+  Mesh& again(int from, int to, const Speed& speed) {
+    for (int i = 0; i < 3; ++i) add({from, to, is_within(from, to), true}, speed);
+    return *this;
+  }
+
+  Observation& of(int rank) { return seen_[static_cast<std::size_t>(rank)]; }
+  void silence(int rank) { silent_ = rank; }
+
+  [[nodiscard]] MadeCase made() const {
+    MadeCase made(p2p_probe(), {{"rounds", std::to_string(rounds_)}, {"seed", "1"}});
+    for (std::size_t rank = 0; rank < seen_.size(); ++rank) {
+      const std::string host = "nid00" + std::to_string(node_of_[rank] + 1);
+      if (static_cast<int>(rank) == silent_)
+        made.rank(host, std::nullopt);
+      else
+        made.rank(host, seen_[rank]);
+    }
+    return made;
+  }
+  [[nodiscard]] ProbeJudgement judge() const { return made().judge(); }
+
+ private:
+  [[nodiscard]] bool is_within(int a, int b) const {
+    return node_of_[static_cast<std::size_t>(a)] == node_of_[static_cast<std::size_t>(b)];
+  }
+  void add(const LinkAt& link, const Speed& speed) {
+    // Noise of 1 %, always the same.
+    const double wobble = 1 + 0.01 * (((link.from * 7 + link.to * 13) % 5) - 2) / 2.0;
+    Reading reading;
+    reading.metric = "bandwidth";
+    if (link.is_alone) reading.where.emplace_back("alone", "yes");
+    reading.where.emplace_back("link", link.is_within ? "cache" : "network");
+    reading.where.emplace_back("size", "16MiB");
+    reading.peer = link.to;
+    if (const double value = speed(link) * wobble; value > 0) reading.summary = {9, value, value, value, value, 0};
+    of(link.from).readings.push_back(std::move(reading));
+  }
+
+  int rounds_;
+  int silent_ = -1;
+  std::vector<int> node_of_;
+  std::vector<Observation> seen_;
+};
+
+double healthy(const LinkAt& link) {
+  return link.is_within ? 40 : 12;
+}
+
+/// Links that `is_slow` picks reach half of what they should.
+Mesh::Speed half(std::function<bool(const LinkAt&)> is_slow) {
+  return [is_slow = std::move(is_slow)](const LinkAt& link) { return healthy(link) * (is_slow(link) ? 0.5 : 1); };
+}
+
+// --- data ---
+
+TEST(P2pJudge, WrongDataNamesRankPeerOffsetAndBits) {
+  Mesh mesh(2, 1);
+  mesh.measure(healthy).of(1).facts.push_back(
+      {"corrupt", "0 1MiB bandwidth bit 3 of byte 4711 is flipped (0x08 instead of 0x00)"});
+  const auto judgement = mesh.judge();
+  expect_finding(judgement, Verdict::fail,
+                 "rank 1 on nid002 received wrong data from rank 0 on nid001 (bandwidth, 1MiB): bit 3 of byte 4711 is "
+                 "flipped (0x08 instead of 0x00)");
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::link, "rank 0 -> rank 1", "", -1},
+                                                                  {CulpritKind::rank, "rank 0", "nid001", 0},
+                                                                  {CulpritKind::rank, "rank 1", "nid002", 1}}));
+}
+
+TEST(P2pJudge, WrongDataFromOnePeerIsOneFinding) {
+  Mesh mesh(1, 3);
+  for (const char* told : {"0 8B latency bit 0 of byte 1 is flipped", "0 1MiB bandwidth bit 2 of byte 3 is flipped",
+                           "2 8B latency bit 4 of byte 5 is flipped"})
+    mesh.of(1).facts.push_back({"corrupt", told});
+  const auto judgement = mesh.judge();
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].reason,
+            "rank 1 on nid001 received wrong data from rank 0 on nid001 (latency, 8B): bit 0 of byte 1 is flipped; 2 "
+            "readings were wrong");
+  EXPECT_NE(judgement.findings[1].reason.find("from rank 2 on nid001"), std::string::npos);
+}
+
+TEST(P2pJudge, WrongDataThatCanNotBeReadIsNoLessAFault) {
+  for (const char* told : {"", "x", "99 1MiB bandwidth bit 0 is flipped", "-1"}) {
+    Mesh mesh(2, 1);
+    mesh.measure(healthy).of(0).facts.push_back({"corrupt", told});
+    const auto judgement = mesh.judge();
+    ASSERT_EQ(judgement.findings.size(), 1u) << told;
+    EXPECT_EQ(judgement.findings[0].verdict, Verdict::fail);
+    EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 0", "nid001", 0}}));
+  }
+}
+
+TEST(P2pJudge, TextOfARankIsHarmless) {
+  Mesh mesh(2, 1);
+  mesh.measure(healthy).of(0).facts.push_back({"corrupt", "1 1MiB band\x1b[31m bit\nflipped"});
+  const std::string reason = mesh.judge().findings.at(0).reason;
+  EXPECT_EQ(reason.find('\x1b'), std::string::npos);
+  EXPECT_EQ(reason.find('\n'), std::string::npos);
+}
+
+// --- speed ---
+
+TEST(P2pJudge, AHealthyClusterIsEvidence) {
+  Mesh mesh(4, 2);
+  const auto judgement = mesh.measure(healthy).judge();
+  ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
+  EXPECT_EQ(judgement.evidence,
+            (std::vector<std::string>{"8 ranks compared 2 GB from 48 readings, bit by bit: all right",
+                                      "56 readings of 16MiB compared, none slow"}));
+}
+
+void expect_node(const ProbeJudgement& judgement, const std::string& host, const std::string& claim) {
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  const Finding& finding = judgement.findings[0];
+  EXPECT_EQ(finding.verdict, Verdict::fail);
+  EXPECT_EQ(finding.reason.rfind(host + " " + claim + ": ", 0), 0u) << finding.reason;
+  EXPECT_NE(finding.reason.find("(16MiB, between nodes)"), std::string::npos) << finding.reason;
+  EXPECT_EQ(finding.culprits, (std::vector<Culprit>{{CulpritKind::node, host, host, -1}}));
+  EXPECT_FALSE(finding.remedy.empty());
+  EXPECT_TRUE(judgement.evidence.empty());
+}
+
+bool is_on(int rank, int node) {
+  return rank / 2 == node;
+}
+
+TEST(P2pJudge, ASlowNodeIsNamed) {
+  for (const int rounds : {0, 3}) {
+    Mesh mesh(4, 2, rounds);
+    mesh.measure(half([](const LinkAt& l) { return !l.is_within && (is_on(l.from, 2) || is_on(l.to, 2)); }));
+    expect_node(mesh.judge(), "nid003", "is slow both ways");
+  }
+}
+
+TEST(P2pJudge, ASlowNodeIsNamedWithSpeeds) {
+  Mesh mesh(4, 2);
+  mesh.measure(half([](const LinkAt& l) { return !l.is_within && (is_on(l.from, 2) || is_on(l.to, 2)); }));
+  const std::string reason = mesh.judge().findings.at(0).reason;
+  EXPECT_NE(reason.find("GB/s where its like do 1"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("in 24 of 24 readings"), std::string::npos) << reason;
+}
+
+TEST(P2pJudge, ASlowSenderIsNamed) {
+  Mesh mesh(4, 2);
+  mesh.measure(half([](const LinkAt& l) { return !l.is_within && is_on(l.from, 1); }));
+  expect_node(mesh.judge(), "nid002", "is slow when it sends");
+}
+
+TEST(P2pJudge, ASlowReceiverIsNamed) {
+  Mesh mesh(4, 2);
+  mesh.measure(half([](const LinkAt& l) { return !l.is_within && is_on(l.to, 1); }));
+  expect_node(mesh.judge(), "nid002", "is slow when it receives");
+}
+
+TEST(P2pJudge, TwoSlowNodesAreBothNamed) {
+  Mesh mesh(4, 2);
+  mesh.measure(half([](const LinkAt& l) {
+    return !l.is_within && (is_on(l.from, 0) || is_on(l.to, 0) || is_on(l.from, 2) || is_on(l.to, 2));
+  }));
+  const auto judgement = mesh.judge();
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].culprits.at(0).name, "nid001");
+  EXPECT_EQ(judgement.findings[1].culprits.at(0).name, "nid003");
+}
+
+TEST(P2pJudge, ASlowRankWithinANodeIsNamedAsRank) {
+  Mesh mesh(1, 8);
+  mesh.measure(half([](const LinkAt& l) { return l.from == 5 || l.to == 5; }));
+  const auto judgement = mesh.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason.rfind("rank 5 on nid001 is slow both ways: ", 0), 0u);
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 5", "nid001", 5}}));
+}
+
+bool is_the_link(const LinkAt& link) {
+  return link.from == 1 && link.to == 4;
+}
+
+TEST(P2pJudge, ASlowLinkIsNamedOnlyWhenSlowAgainAlone) {
+  Mesh mesh(6, 1);
+  mesh.measure(half(is_the_link));
+  EXPECT_TRUE(mesh.judge().findings.empty()) << "nobody looked again";
+  const auto judgement = mesh.again(1, 4, half(is_the_link)).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason.rfind("the link nid002 -> nid005 is slow: ", 0), 0u)
+      << judgement.findings[0].reason;
+  EXPECT_NE(judgement.findings[0].reason.find("again when measured alone"), std::string::npos);
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::link, "nid002 -> nid005", "", -1}}));
+}
+
+TEST(P2pJudge, ALinkThatIsWellAloneIsCleared) {
+  Mesh mesh(6, 1);
+  const auto judgement = mesh.measure(half(is_the_link)).again(1, 4, healthy).judge();
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.evidence.size(), 2u);
+}
+
+TEST(P2pJudge, WhereTheEndsMetNobodyElseItIsEither) {
+  // Ranks in pairs on four nodes, nothing between nodes: each link is all that its ends are known by.
+  Mesh mesh(4, 2);
+  const auto speed = [](const LinkAt& link) {
+    return !link.is_within ? 0.0 : healthy(link) * (link.from / 2 == 1 ? 0.5 : 1);
+  };
+  mesh.measure(speed);
+  EXPECT_TRUE(mesh.judge().findings.empty()) << "nobody looked again";
+  const auto judgement = mesh.again(2, 3, speed).again(3, 2, speed).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason.rfind(
+                "rank 2 on nid002 or rank 3 on nid002, or the link rank 2 <-> rank 3 itself, is slow: ", 0),
+            0u)
+      << judgement.findings[0].reason;
+  EXPECT_EQ(judgement.findings[0].culprits.size(), 2u);
+}
+
+TEST(P2pJudge, RepeatsThatDisagreeShowTheNoise) {
+  Mesh mesh(6, 1);
+  mesh.measure(half(is_the_link));
+  int i = 0;
+  // All slow, but one three times as slow as another: that is no steady link.
+  mesh.again(1, 4, [&](const LinkAt&) { return std::vector{7.0, 4.0, 2.3}[static_cast<std::size_t>(i++)]; });
+  EXPECT_TRUE(mesh.judge().findings.empty());
+}
+
+TEST(P2pJudge, ReadingsWithoutCleanSamplesAreLeftOut) {
+  Mesh mesh(4, 2);
+  const auto judgement = mesh.measure([](const LinkAt&) { return 0.0; }).judge();
+  ASSERT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.evidence.size(), 1u) << "no word on speed";
+}
+
+TEST(P2pJudge, DisturbedReadingsAreTold) {
+  Mesh mesh(4, 2);
+  mesh.measure(healthy);
+  mesh.of(3).facts.push_back({"disturbed", "5 of 12 readings: others used 40 % of the CPU time, 0 % was stolen"});
+  EXPECT_EQ(
+      mesh.judge().evidence.at(0),
+      "8 ranks compared 2 GB from 48 readings, bit by bit: all right; 5 had no clean timing, others used the CPUs");
+}
+
+/// A reading that is missing must not shift those after it into other rounds.
+TEST(P2pJudge, RoundsAreCountedWithReadingsThatFailed) {
+  Mesh mesh(4, 1, 12);  // each pair meets four times
+  int meetings = 0;
+  mesh.measure([&](const LinkAt& link) {
+    const bool is_node = link.from == 2 || link.to == 2;
+    if (link.from == 0 && link.to == 2 && meetings++ == 0) return 0.0;
+    return healthy(link) * (is_node ? 0.5 : 1);
+  });
+  const auto judgement = mesh.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason.find("intermittent"), std::string::npos) << judgement.findings[0].reason;
+  EXPECT_NE(judgement.findings[0].reason.find("in 23 of 23 readings"), std::string::npos);
+}
+
+TEST(P2pJudge, WhereTimingMeansNothingOnlyDataIsJudged) {
+  Mesh mesh(4, 2);
+  mesh.measure(half([](const LinkAt& l) { return !l.is_within && (is_on(l.from, 2) || is_on(l.to, 2)); }));
+  const auto judgement = mesh.made().doubt("4 ranks share 2 cores").judge();
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.evidence.size(), 1u);
+  mesh.of(1).facts.push_back({"corrupt", "0 1MiB bandwidth bit 3 of byte 4711 is flipped"});
+  EXPECT_EQ(mesh.made().doubt("4 ranks share 2 cores").judge().findings.size(), 1u);
+}
+
+// --- evidence ---
+
+TEST(P2pJudge, ARankWithoutEvidenceIsUnmeasured) {
+  for (const std::string checked : {"0 readings, 0 GB", "lots", ""}) {
+    Mesh mesh(2, 2);
+    mesh.measure(healthy).of(2).facts.clear();
+    if (!checked.empty()) mesh.of(2).facts.push_back({"checked", checked});
+    expect_finding(mesh.judge(), Verdict::unmeasured, "rank 2 did not look at what it received");
+  }
+}
+
+TEST(P2pJudge, ASilentRankIsTheFramesBusiness) {
+  Mesh mesh(2, 2);
+  mesh.measure(healthy).silence(2);
+  EXPECT_TRUE(mesh.judge().findings.empty());
+}
+
+TEST(P2pJudge, SilenceOfAllIsNoEvidence) {
+  MadeCase made(p2p_probe());
+  made.rank("a", std::nullopt).rank("b", std::nullopt);
+  EXPECT_TRUE(made.judge().findings.empty());
+  EXPECT_TRUE(made.judge().evidence.empty());
+}
+
+TEST(P2pJudge, WhoNeverHadAPartnerOwesNothing) {
+  // Three ranks, one random round: one of them waits.
+  const p2p::Schedule schedule({0, 0, 0}, p2p::Pairs::all, 1, 1);
+  Mesh mesh(1, 3, 1);
+  for (int rank = 0; rank < 3; ++rank)
+    if (schedule.partner(rank, 0) < 0) mesh.of(rank).facts.clear();
+  const auto judgement = mesh.judge();
+  ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
+  EXPECT_EQ(judgement.evidence.at(0).rfind("2 ranks compared", 0), 0u);
+}
+
+TEST(P2pJudge, OneRankIsSkipped) {
+  MadeCase made(p2p_probe());
+  made.rank("a", std::vector<Fact>{});
+  expect_finding(made.judge(), Verdict::skip, "one rank has nobody to exchange messages with");
+}
+
+// --- transport ---
+
+MadeCase carried(const std::vector<std::string>& transports, const char* fast, const char* sockets = "fallback") {
+  MadeCase made(p2p_probe(), {{"sockets", sockets}});
+  for (int rank = 0; rank < 4; ++rank) {
+    std::vector<Fact> facts{{"checked", "6 readings, 1 GB"}};
+    if (fast != nullptr) facts.push_back({"fast_ports", fast});
+    for (const std::string& transport : transports) facts.push_back({"transport", transport});
+    made.rank(rank < 2 ? "nid001" : "nid002", std::move(facts));
+  }
+  return made;
+}
+
+TEST(P2pFallback, SocketsWithinANode) {
+  const auto judgement = carried({"cache lo 3 GB", "node lo 2 GB", "network eth0 1 GB"}, nullptr).judge();
+  expect_finding(judgement, Verdict::fail,
+                 "messages within a node go through sockets on lo instead of shared memory (4 of 4 ranks, proven by "
+                 "the interface's byte counters)");
+  EXPECT_EQ(judgement.findings[0].culprits.size(), 4u);
+}
+
+TEST(P2pFallback, TheAdapterWithinANode) {
+  expect_finding(carried({"numa mlx5_0/1 3 GB"}, "mlx5_0/1").judge(), Verdict::fail,
+                 "messages within a node go through the adapter mlx5_0/1 instead of shared memory (4 of 4 ranks, "
+                 "proven by the interface's byte counters)");
+}
+
+TEST(P2pFallback, SocketsBetweenNodesWhereThereIsAFabric) {
+  expect_finding(carried({"cache memory 3 GB", "network eth0 1 GB"}, "mlx5_0/1 mlx5_1/1").judge(), Verdict::fail,
+                 "messages between nodes go through sockets on eth0, though mlx5_0/1 mlx5_1/1 is there (4 of 4 ranks, "
+                 "proven by the interface's byte counters)");
+}
+
+TEST(P2pFallback, SocketsAreRightWhereThereIsNothingElse) {
+  EXPECT_TRUE(carried({"network eth0 1 GB"}, nullptr).judge().findings.empty());
+}
+
+TEST(P2pFallback, TheFabricIsRight) {
+  EXPECT_TRUE(carried({"cache memory 1 GB", "network mlx5_0/1 1 GB"}, "mlx5_0/1").judge().findings.empty());
+}
+
+TEST(P2pFallback, WhatIsNotProvenIsNotSaid) {
+  EXPECT_TRUE(carried({"cache unknown 1 GB", "network unknown 1 GB"}, "mlx5_0/1").judge().findings.empty());
+  EXPECT_TRUE(carried({"cache lo 0.2 GB", "cache memory 3 GB"}, nullptr).judge().findings.empty())
+      << "a moment of other traffic";
+  EXPECT_TRUE(carried({"", "cache", "cache lo"}, nullptr).judge().findings.empty());
+}
+
+TEST(P2pFallback, MayBeAllowed) {
+  EXPECT_TRUE(carried({"cache lo 3 GB"}, nullptr, "allowed").judge().findings.empty());
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,182 @@
+// Which way bytes took, and what lies between two ranks: read from made-up machines.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "probes/p2p/link_class.hpp"
+#include "probes/p2p/transport.hpp"
+#include "run/thread_comm.hpp"
+
+namespace muster::p2p {
+namespace {
+
+class Transport : public ::testing::Test {
+ protected:
+  Transport() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    root_ = fs::temp_directory_path() / (std::string("muster-transport-") + test->name() + std::to_string(::getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+  }
+  ~Transport() override { fs::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  void port(const std::string& device, const std::string& number, const std::string& state, long sent, long received) {
+    const std::string folder = "sys/class/infiniband/" + device + "/ports/" + number + "/";
+    write(folder + "state", state + "\n");
+    write(folder + "counters/port_xmit_data", std::to_string(sent) + "\n");
+    write(folder + "counters/port_rcv_data", std::to_string(received) + "\n");
+  }
+
+  fs::path root_;
+};
+
+TEST_F(Transport, CountsInterfacesInAndOut) {
+  write(
+      "proc/net/dev",
+      "Inter-|   Receive                                                |  Transmit\n"
+      " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier "
+      "compressed\n"
+      "    lo: 5000      10    0    0    0     0          0         0     5000      10    0    0    0     0       0    "
+      " "
+      "     0\n"
+      "  eth0:1234567890123 20  0    0    0     0          0         0     77      10    0    0    0     0       0     "
+      " "
+      "    0\n");
+  EXPECT_EQ(read_traffic(root_), (Traffic{{"lo", 10000}, {"eth0", 1234567890200}}));
+}
+
+TEST_F(Transport, CountsPortsInUnitsOfFourBytes) {
+  port("mlx5_0", "1", "4: ACTIVE", 1000, 2000);
+  EXPECT_EQ(read_traffic(root_), (Traffic{{"mlx5_0/1", 12000}}));
+}
+
+TEST_F(Transport, AMachineWithoutCountersHasNoTraffic) {
+  EXPECT_TRUE(read_traffic(root_).empty());
+  write("proc/net/dev", "eth0: what is this\n");
+  EXPECT_EQ(read_traffic(root_), (Traffic{{"eth0", 0}}));
+}
+
+TEST_F(Transport, FastPortsAreActivePortsAndSlingshot) {
+  port("mlx5_0", "1", "4: ACTIVE", 0, 0);
+  port("mlx5_1", "1", "1: DOWN", 0, 0);
+  EXPECT_EQ(fast_ports(root_), std::vector<std::string>{"mlx5_0/1"});
+  fs::create_directories(root_ / "sys/class/cxi/cxi0");
+  EXPECT_EQ(fast_ports(root_), (std::vector<std::string>{"mlx5_0/1", "cxi0"}));
+}
+
+TEST_F(Transport, NothingThereIsNoFastPort) {
+  EXPECT_TRUE(fast_ports(root_).empty());
+}
+
+TEST(Carrier, BetweenNodesIsWhatMovedTheBytes) {
+  const Traffic before{{"eth0", 1000}, {"mlx5_0/1", 50}};
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {{"eth0", 2000}, {"mlx5_0/1", 60}}, 1000), "eth0");
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {{"eth0", 1100}, {"mlx5_0/1", 1060}}, 1000), "mlx5_0/1");
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {{"eth0", 1899}, {"mlx5_0/1", 50}}, 1000), "unknown");
+  EXPECT_EQ(carrier_of(LinkClass::network, before, before, 1000), "unknown") << "nodes share no memory";
+}
+
+TEST(Carrier, WithinANodeIsLoOrMemory) {
+  const Traffic before{{"lo", 0}, {"eth0", 0}};
+  EXPECT_EQ(carrier_of(LinkClass::cache, before, {{"lo", 2000}, {"eth0", 0}}, 1000), "lo") << "out and in again";
+  EXPECT_EQ(carrier_of(LinkClass::node, before, {{"lo", 100}, {"eth0", 0}}, 1000), "memory");
+  EXPECT_EQ(carrier_of(LinkClass::numa, before, {{"lo", 1000}, {"eth0", 0}}, 1000), "unknown");
+  EXPECT_EQ(carrier_of(LinkClass::cache, before, {{"lo", 0}, {"eth0", 5000}}, 1000), "memory")
+      << "what eth0 carries is somebody else's";
+}
+
+TEST(Carrier, OfNothingIsNotProven) {
+  EXPECT_EQ(carrier_of(LinkClass::network, {}, {{"eth0", 10}}, 0), "unknown");
+}
+
+TEST(Carriers, AddUpByClass) {
+  Carriers carriers;
+  carriers.add(LinkClass::cache, "memory", 2e9);
+  carriers.add(LinkClass::cache, "memory", 1e9);
+  carriers.add(LinkClass::network, "eth0", 5e8);
+  const auto facts = carriers.facts();
+  ASSERT_EQ(facts.size(), 2u);
+  EXPECT_EQ(facts[0], (Fact{"transport", "cache memory 3 GB"}));
+  EXPECT_EQ(facts[1], (Fact{"transport", "network eth0 0.5 GB"}));
+}
+
+// --- what lies between ---
+
+CpuMask cpus(const char* list) {
+  return *CpuMask::parse_list(list);
+}
+
+/// Two sockets of four cores with one cache for each two, one NUMA domain for each socket.
+Topology two_sockets(const char* allowed) {
+  Topology topology;
+  topology.allowed = cpus(allowed);
+  topology.cache_masks = {cpus("0-1"), cpus("2-3"), cpus("4-5"), cpus("6-7")};
+  topology.numa_masks = {cpus("0-3"), cpus("4-7")};
+  return topology;
+}
+
+Spot spot(int node, const char* allowed) {
+  RankPlace place;
+  place.node_index = node;
+  return spot_here(place, two_sockets(allowed));
+}
+
+TEST(LinkClass, IsTheSmallestThingThatBothStayIn) {
+  EXPECT_EQ(class_of(spot(0, "0"), spot(0, "1")), LinkClass::cache);
+  EXPECT_EQ(class_of(spot(0, "0"), spot(0, "2")), LinkClass::numa);
+  EXPECT_EQ(class_of(spot(0, "0"), spot(0, "5")), LinkClass::node);
+  EXPECT_EQ(class_of(spot(0, "0"), spot(1, "0")), LinkClass::network);
+}
+
+TEST(LinkClass, ARankThatMayWanderStaysInNothingSmall) {
+  EXPECT_EQ(class_of(spot(0, "0-3"), spot(0, "0")), LinkClass::numa) << "over two caches";
+  EXPECT_EQ(class_of(spot(0, "0-7"), spot(0, "0-7")), LinkClass::node);
+}
+
+TEST(Spots, AreToldToAll) {
+  std::vector<Spot> mine{spot(0, "0-1"), spot(0, "4"), spot(1, "0,2,7")};
+  mine[1].pid = 4711;
+  mine[2].kernel = ~0ULL;
+  std::vector<std::vector<Spot>> told(3);
+  run_ranks(3, [&](ThreadComm& comm) {
+    const auto rank = static_cast<std::size_t>(comm.rank());
+    if (auto all = exchange_spots(comm, mine[rank])) told[rank] = *all;
+  });
+  for (const auto& all : told) EXPECT_EQ(all, mine);
+}
+
+TEST(OwnTime, IsThatOfAllWhoShareCpus) {
+  std::vector<Spot> spots{spot(0, "0"), spot(0, "1")};
+  const auto before = OwnCpuTime(spots, 0).seconds();
+  ASSERT_TRUE(before);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+  while (std::chrono::steady_clock::now() < end) continue;
+  EXPECT_GT(*OwnCpuTime(spots, 0).seconds(), *before);
+  spots[1].pid = 0x7ffffffe;
+  EXPECT_TRUE(OwnCpuTime(spots, 0).seconds()) << "the other one has other CPUs";
+  spots[1].mask = spots[0].mask;
+  EXPECT_FALSE(OwnCpuTime(spots, 0).seconds()) << "nobody can say what the other one used";
+}
+
+TEST(OwnTime, CountsWhoRunsUnderTheSameKernelInAnotherContainer) {
+  std::vector<Spot> spots{spot(0, "0"), spot(1, "0")};
+  spots[1].pid = 0x7ffffffe;
+  EXPECT_FALSE(OwnCpuTime(spots, 0).seconds()) << "same boot";
+  spots[1].kernel = spots[0].kernel + 1;
+  EXPECT_TRUE(OwnCpuTime(spots, 0).seconds()) << "another machine";
+}
+
+TEST(OwnTime, ANumberOfAnotherProcessSpaceIsNobodyHere) {
+  std::vector<Spot> spots{spot(0, "0"), spot(0, "0")};
+  ASSERT_TRUE(OwnCpuTime(spots, 0).seconds());
+  spots[1].pid_space = spots[0].pid_space + 1;
+  EXPECT_FALSE(OwnCpuTime(spots, 0).seconds());
+}
+
+}  // namespace
+}  // namespace muster::p2p
