@@ -81,7 +81,7 @@ struct Outcome {
 };
 
 /// The probe from prepare to judge; `spoil` changes the communicator of one rank or of all.
-Outcome run_probe(int ranks, const Texts& params, const Spoil& spoil) {
+Outcome run_probe(int ranks, const Texts& params, const Spoil& spoil, std::string_view doubt = {}) {
   const MadeCase settings(probe(), params);
   Outcome outcome;
   outcome.seen.resize(static_cast<std::size_t>(ranks));
@@ -90,14 +90,15 @@ Outcome run_probe(int ranks, const Texts& params, const Spoil& spoil) {
     spoil(comm);
     SilentRecorder recorder;
     const RankPlace place{.rank = comm.rank(), .world_size = ranks, .local_size = ranks, .host = "here"};
-    auto state = probe().prepare({settings.params(), place, recorder});
+    auto state = probe().prepare({settings.params(), place, recorder, doubt});
     ASSERT_TRUE(state) << to_string(state.error());
-    RunContext context{settings.params(), place, recorder, comm, state->get()};
+    RunContext context{settings.params(), place, recorder, comm, state->get(), doubt};
     auto seen = probe().run(context);
     ASSERT_TRUE(seen) << to_string(seen.error());
     outcome.seen[static_cast<std::size_t>(comm.rank())] = std::move(*seen);
   });
   MadeCase made(probe(), params);
+  made.doubt(std::string(doubt));
   for (const Observation& seen : outcome.seen) made.rank("here", seen);
   outcome.judgement = made.judge();
   return outcome;
@@ -171,6 +172,17 @@ TEST(AllreduceRun, BandwidthsAreTheTimesTurnedRound) {
   EXPECT_DOUBLE_EQ(readings[1].summary.min, 800 / (time.max * 1e-6) * 1e-9);
   EXPECT_DOUBLE_EQ(readings[2].summary.median, 1.5 * readings[1].summary.median) << "2 (n-1) / n";
   EXPECT_EQ(outcome.seen[0].readings[0], readings[0]) << "one time for all";
+}
+
+TEST(AllreduceRun, WhereTimingMeansNothingTheResultsAreStillLookedAt) {
+  Texts params = quick("64B,1KiB", "int32");
+  params.back().second = "0.5";
+  const auto late = [](BadComm& comm) {
+    if (comm.rank() == 0) comm.late = std::chrono::milliseconds(5);
+  };
+  const Outcome outcome = run_probe(3, params, late, "3 ranks share 2 cores");
+  ASSERT_EQ(outcome.judgement.evidence.size(), 1u);
+  EXPECT_EQ(outcome.judgement.evidence[0], "3 ranks looked at every element of 6 results: all exact");
 }
 
 TEST(AllreduceRun, OneRankMeasuresNothing) {
