@@ -74,7 +74,8 @@ std::string tag_of_launch() {
   return tag != nullptr && *tag != '\0' ? tag : "manual-" + random_hex(4);
 }
 
-Result<int> serve(FlightRecorder& recorder, const AgentHooks& hooks) {
+Result<int> serve(FlightRecorder& recorder, AgentHooks hooks) {
+  hooks.ends_with_driver = true;
   auto comm = MpiComm::world();
   if (!comm) return tl::unexpected(comm.error());
   const int status = run_agent(**comm, recorder, hooks);

@@ -129,17 +129,25 @@ int run_command(const RunOptions& options) {
   }
 
   report.launches = planned_launches(*prepared);
+  // From the start, so that `show latest` shows this run also when its driver is killed.
+  const fs::path latest = fs::path(options.output) / "latest";
+  std::error_code ignored;
+  const fs::path former = fs::read_symlink(latest, ignored);
+  if (auto linked = replace_symlink(latest, fs::path(report.folder).filename()); !linked)
+    fmt::print(stderr, "muster: {}\n", printable_line(to_string(linked.error()), 2000));
   const SignalsHeld held;
   const auto done = run_session(prepared->plan, *prepared->found.launcher, prepared->found.identity,
                                 session_options(options, *prepared, report), outputs->sinks(), report);
   if (!done) {
     give_back();
+    if (former.empty())
+      fs::remove(latest, ignored);
+    else
+      (void)replace_symlink(latest, former);
     fmt::print(stderr, "muster: {}; nothing was started: free space there or choose another folder with --output\n",
                printable_line(to_string(done.error()), 2000));
     return 2;
   }
-  if (auto linked = replace_symlink(fs::path(options.output) / "latest", fs::path(report.folder).filename()); !linked)
-    fmt::print(stderr, "muster: {}\n", printable_line(to_string(linked.error()), 2000));
   return conclude(report);
 }
 

@@ -84,8 +84,9 @@ Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const std:
   if (!terminal) return tl::unexpected(terminal.error());
   // The console has standard output, unless its text goes to a file or another report is sent there.
   const auto is_console = [](const std::string& one) { return one.substr(0, one.find('=')) == "console"; };
-  const auto is_on_stdout = [](const std::string& one) {
-    return one == "console" || (one.size() > 2 && one.compare(one.size() - 2, 2, "=-") == 0);
+  const auto is_on_stdout = [&](const std::string& one) {
+    return (folder.empty() && one.find('=') == std::string::npos) || one == "console" ||
+           (one.size() > 2 && one.compare(one.size() - 2, 2, "=-") == 0);
   };
   if (std::count_if(wanted.begin(), wanted.end(), is_on_stdout) > 1)
     return fail(ErrorKind::usage, "--report", "only one report can go to standard output; give the others files");

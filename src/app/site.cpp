@@ -21,14 +21,17 @@ constexpr double inventory_s = 8;
 
 Result<const LauncherSpec*> choose_launcher(const std::string& option, const SystemProfile& system) {
   auto wanted = option;
+  std::string place = "--launcher";
   for (const auto& partition : system.partitions)
-    if (wanted.empty()) wanted = partition.launcher;
+    if (wanted.empty() && !partition.launcher.empty()) {
+      wanted = partition.launcher;
+      place = fmt::format("{}: partition {}", system.file, partition.name);
+    }
   if (!wanted.empty()) {
     if (const auto* found = find_launcher(wanted)) return found;
     std::vector<std::string> known;
     for (const auto* launcher : all_launchers()) known.emplace_back(launcher->name);
-    return fail(ErrorKind::usage, "--launcher",
-                fmt::format("unknown launcher \"{}\"{}", wanted, suggestion(wanted, known)));
+    return fail(ErrorKind::usage, place, fmt::format("unknown launcher \"{}\"{}", wanted, suggestion(wanted, known)));
   }
   const auto* mpirun = find_launcher("mpirun");
   if (mpirun != nullptr && !find_program(mpirun->program).empty()) return mpirun;
@@ -46,9 +49,13 @@ Result<std::vector<std::string>> nodes_of(const std::string& text) {
   if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);
   if (hosts->empty()) return fail(ErrorKind::usage, "--nodes", "no node is named; write for example nid[001-004]");
   std::set<std::string> seen;
-  for (const auto& host : *hosts)
+  for (const auto& host : *hosts) {
+    // It would be taken for an option by what goes there.
+    if (host.front() == '-')
+      return fail(ErrorKind::usage, "--nodes", fmt::format("\"{}\" is no host name", printable_line(host)));
     if (!seen.insert(host).second)
       return fail(ErrorKind::usage, "--nodes", fmt::format("{} is named twice", printable_line(host)));
+  }
   return hosts;
 }
 

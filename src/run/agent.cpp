@@ -249,6 +249,7 @@ Result<void> Agent::run() {
   if (place_.local_rank == 0) forget_old_launches(old_launch_s);
   auto job = take_job(introduced->world);
   if (!job) return tl::unexpected(job.error());
+  if (wire_ && hooks_.ends_with_driver) wire_->end_with_peer();
   reach("connected");
 
   is_in_step_ = false;
@@ -258,6 +259,7 @@ Result<void> Agent::run() {
   is_in_step_ = true;
   recorder_.phase(Phase::finishing);
   if (wire_) {
+    wire_->live_without_peer();
     if (auto sent = wire_->send(MessageType::finish, {}); !sent) return sent;
   }
   reach("finish");

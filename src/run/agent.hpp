@@ -9,6 +9,9 @@ namespace muster {
 /// Points at which a test may make a rank misbehave; empty in the shipped agent.
 struct AgentHooks {
   void (*at)(std::string_view point, int rank) = nullptr;  ///< `before_mpi`, `startup`, `connected`, `gap`, `finish`
+  /// While it works, rank 0 ends the process when the driver's connection closes: a driver that was killed can't end
+  /// the launch, and nobody would look at what comes.
+  bool ends_with_driver = false;
 };
 
 /// Takes the job, runs every case, sends what was seen. Collective over all ranks of `comm`.

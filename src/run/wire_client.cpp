@@ -1,6 +1,8 @@
 #include "run/wire_client.hpp"
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
@@ -65,7 +67,49 @@ int call(const WireAddress& address, double patience_s) {
   return -1;
 }
 
+constexpr unsigned patience_without_driver_s = 2;
+
+/// The socket that on_input looks at.
+std::atomic<int> watched{-1};
+
+/// Something came, or the other end is gone. Only what a signal handler may do.
+void on_input(int) {
+  const int error = errno;
+  char byte = 0;
+  const int socket = watched.load();
+  const ssize_t count = socket < 0 ? 1 : ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const bool is_gone = count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+  if (is_gone) {
+    constexpr std::string_view words = "muster-rank: the driver is gone; ending the launch\n";
+    (void)!::write(STDERR_FILENO, words.data(), words.size());
+    watched.store(-1);
+    // Whoever is about to talk to the driver notices and ends in order. Otherwise SIGALRM ends us without MPI_Finalize,
+    // and the launcher all other ranks.
+    ::signal(SIGALRM, SIG_DFL);
+    ::alarm(patience_without_driver_s);
+  }
+  errno = error;
+}
+
 }  // namespace
+
+void WireClient::end_with_peer() const {
+  if (!is_owned_) return;
+  watched.store(in_);
+  struct sigaction action {};
+  action.sa_handler = on_input;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGIO, &action, nullptr);
+  ::fcntl(in_, F_SETOWN, ::getpid());
+  ::fcntl(in_, F_SETFL, ::fcntl(in_, F_GETFL) | O_ASYNC);
+  on_input(SIGIO);  // it may have gone before
+}
+
+void WireClient::live_without_peer() const {
+  if (watched.exchange(-1) < 0) return;
+  ::fcntl(in_, F_SETFL, ::fcntl(in_, F_GETFL) & ~O_ASYNC);
+  ::signal(SIGIO, SIG_IGN);
+}
 
 std::vector<WireAddress> parse_wire_addresses(std::string_view text) {
   std::vector<WireAddress> addresses;

@@ -33,6 +33,12 @@ class WireClient {
   WireClient& operator=(WireClient&&) = delete;
   ~WireClient();
 
+  /// From now on this process is ended by SIGALRM, without MPI_Finalize, 2 s after the other end closed the connection:
+  /// all that a rank can do for a driver that was killed. Takes SIGIO, which no MPI library uses. Does nothing over
+  /// standard input.
+  void end_with_peer() const;
+  void live_without_peer() const;  ///< takes it back, before the other end may rightly close
+
   [[nodiscard]] bool is_stdio() const { return !is_owned_; }
   /// One frame, handed over to the kernel in whole. May wait as long as the driver does not read.
   [[nodiscard]] Result<void> send(MessageType type, std::span<const std::byte> payload);

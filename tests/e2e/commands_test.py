@@ -78,6 +78,16 @@ class Commands(unittest.TestCase):
         self.assertIn("json and junit go to the same file ./a; give each its own", done.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.folder.name, "a")))
 
+    def test_a_node_name_is_no_option(self):
+        done = self.muster("run", "-n", "hello", "--nodes=-oProxyCommand=true")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn('"-oProxyCommand=true" is no host name', done.stderr)
+
+    def test_shown_reports_have_standard_output_to_themselves(self):
+        self.assertEqual(self.muster("run", "--launcher", "local", "-n", "hello", "--ranks-per-node", "1").returncode, 0)
+        shown = self.muster("show", "latest", "--report", "junit")
+        self.assertTrue(shown.stdout.startswith("<?xml"), shown.stdout[:200])
+
     def test_the_console_can_go_to_a_file(self):
         done = self.muster("run", "--launcher", "local", "-n", "cpu_affinity", "--report", "console=out.txt")
         self.assertEqual(done.stdout, "")

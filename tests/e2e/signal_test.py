@@ -54,6 +54,19 @@ class Signals(support.EndToEnd):
                 report = self.assert_interrupted(run, number)
                 self.assertEqual([case["verdict"] for case in report["cases"]], ["pass", "unmeasured", "unmeasured"])
 
+    def test_a_killed_driver_takes_its_launch_along(self):
+        run = Run(self.three(how="hang", rank=1, timeout="60s", marker="MARKER"))
+        self.addCleanup(run.clean)
+        run.until_marker()
+        run.signal(signal.SIGKILL)
+        run.wait(2)
+        self.assertTrue(support.wait_until(lambda: not run.processes(), 5 * support.SLOWNESS),
+                        f"left running: {[support.command_line(pid) for pid in run.processes()]}\n{run.story()}")
+        latest = run.output / "latest"
+        self.assertTrue(latest.exists(), "what it found until then can be shown")
+        for name in support.shared_memory() if support.ISOLATED in os.environ else ():
+            os.unlink(f"/dev/shm/{name}")  # its recorders; a later run removes them when they are a day old
+
     def test_in_a_case_that_ignores_the_end(self):
         run = self.interrupt(signal.SIGTERM, self.three(how="spin", rank=0, timeout="60s", marker="MARKER"))
         self.assert_interrupted(run, signal.SIGTERM)
