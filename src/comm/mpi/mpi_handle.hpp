@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <vector>
 
 #include "comm/mpi/mpi_comm.hpp"
 
@@ -9,6 +10,7 @@ namespace muster {
 
 struct MpiComm::Handle {
   MPI_Comm comm = MPI_COMM_NULL;
+  std::vector<MPI_Request> requests;  ///< of streams: kept, so that no timed part asks for memory
 };
 
 /// The error value of an MPI return code; `function` says where.

@@ -38,12 +38,20 @@ int ping_pong_second(MPI_Comm comm, int peer, const Slots& out, const Slots& in,
   return MPI_SUCCESS;
 }
 
-/// One end of a stream. Requests are made once, for all windows.
+/// One end of a stream.
 class Window {
  public:
-  Window(MPI_Comm comm, int peer, const Slots& out, const Slots& in, const Comm::Stream& stream)
-      : comm_(comm), peer_(peer), out_(out), in_(in), stream_(stream), size_(static_cast<int>(out.size)) {
-    requests_.resize(static_cast<std::size_t>(stream.window) * (stream.both_ways ? 2 : 1));
+  Window(MPI_Comm comm, std::vector<MPI_Request>& requests, int peer, const Slots& out, const Slots& in,
+         const Comm::Stream& stream)
+      : comm_(comm),
+        requests_(requests),
+        peer_(peer),
+        out_(out),
+        in_(in),
+        stream_(stream),
+        size_(static_cast<int>(out.size)) {
+    const std::size_t most = static_cast<std::size_t>(stream.window) * (stream.both_ways ? 2 : 1);
+    if (requests_.size() < most) requests_.resize(most);
   }
 
   int pass(std::uint64_t first_slot, bool sends, bool receives) {
@@ -80,12 +88,12 @@ class Window {
   MPI_Request* next(int& used) { return &requests_[static_cast<std::size_t>(used++)]; }
 
   MPI_Comm comm_;
+  std::vector<MPI_Request>& requests_;
   int peer_;
   const Slots& out_;
   const Slots& in_;
   const Comm::Stream& stream_;
   int size_;
-  std::vector<MPI_Request> requests_;
 };
 
 }  // namespace
@@ -122,7 +130,8 @@ Result<void> MpiComm::ping_pong(int peer, PairRole role, const Slots& out, const
 
 Result<void> MpiComm::stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) {
   if (auto fits = count_of(out.size, "MPI_Isend"); !fits) return tl::unexpected(fits.error());
-  return checked(Window(handle_->comm, peer, out, in, stream).run(role), "stream (MPI_Isend, MPI_Irecv)");
+  return checked(Window(handle_->comm, handle_->requests, peer, out, in, stream).run(role),
+                 "stream (MPI_Isend, MPI_Irecv)");
 }
 
 }  // namespace muster
