@@ -1,4 +1,5 @@
 // What a rank reads of its control group and its devices, on machines that are files.
+#include <cstdlib>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,11 @@
 
 namespace muster::affinity {
 namespace {
+
+#ifdef MUSTER_SANITIZED
+// libpciaccess, which hwloc's plugin for PCI uses, leaks when it is unloaded.
+[[maybe_unused]] const bool is_without_pci = setenv("HWLOC_COMPONENTS", "-pci", 1) == 0;
+#endif
 
 class Tree {
  public:
