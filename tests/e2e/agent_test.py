@@ -1,4 +1,5 @@
 """The agent under real launchers, talking to a driver made of a few lines: over TCP and over standard output."""
+import itertools
 import os
 import shutil
 import socket
@@ -63,20 +64,25 @@ def agents():
                 yield mpi, launcher, path
 
 
-def environment(**more):
-    return dict(os.environ, OMPI_MCA_mpi_yield_when_idle="1", OMPI_ALLOW_RUN_AS_ROOT="1",
-                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MUSTER_TAG=f"agent-test-{os.getpid()}", **more)
-
-
-def leftovers():
-    return [name for name in os.listdir("/dev/shm") if f"agent-test-{os.getpid()}" in name]
-
-
 class Agent(unittest.TestCase):
+    launches = itertools.count()
+
+    def setUp(self):
+        self.tag = ""
+
+    def environment(self, **more):
+        """Each launch has a tag of its own: what an aborted job leaves for its driver to read is no other launch's."""
+        self.tag = f"agent-test-{os.getpid()}-{next(self.launches)}"
+        return dict(os.environ, OMPI_MCA_mpi_yield_when_idle="1", OMPI_ALLOW_RUN_AS_ROOT="1",
+                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MUSTER_TAG=self.tag, **more)
+
+    def leftovers(self):
+        return [name for name in os.listdir("/dev/shm") if name.startswith(f"muster-{self.tag}-")]
+
     def over_tcp(self, command, ranks):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(30)
-            env = environment(MUSTER_WIRE=f"127.0.0.1:{listener.getsockname()[1]}", MUSTER_WORLD=str(ranks))
+            env = self.environment(MUSTER_WIRE=f"127.0.0.1:{listener.getsockname()[1]}", MUSTER_WORLD=str(ranks))
             with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL) as job:
                 wire, _ = listener.accept()
                 with wire:
@@ -96,12 +102,12 @@ class Agent(unittest.TestCase):
                     self.assertEqual([kind for kind, _ in seen], [2, 4, 5, 6, 7, 5, 6, 7, 8])
                     hello = [payload for kind, payload in seen if kind == 6][0]
                     self.assertEqual(hello.count(f"{ranks} of {ranks}".encode()), ranks)
-                    self.assertEqual(leftovers(), [])
+                    self.assertEqual(self.leftovers(), [])
 
     def test_every_launcher_over_standard_output(self):
         for mpi, launcher, agent in agents():
             with self.subTest(mpi=mpi):
-                done = subprocess.run([*launcher, "-n", "2", agent], env=environment(), input=JOB, capture_output=True,
+                done = subprocess.run([*launcher, "-n", "2", agent], env=self.environment(), input=JOB, capture_output=True,
                                       timeout=60, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual([kind for kind, _ in frames(done.stdout)], [2, 4, 5, 6, 7, 5, 6, 7, 8])
@@ -114,7 +120,7 @@ class Agent(unittest.TestCase):
         # Each of the two processes is a world of its own and says so.
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(30)
-            env = environment(MUSTER_WIRE=f"127.0.0.1:{listener.getsockname()[1]}", MUSTER_WORLD="2")
+            env = self.environment(MUSTER_WIRE=f"127.0.0.1:{listener.getsockname()[1]}", MUSTER_WORLD="2")
             with subprocess.Popen([*launcher, "-n", "2", agent], env=env, stdin=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE) as job:
                 said = b""
@@ -133,7 +139,7 @@ class Agent(unittest.TestCase):
         for mpi, launcher, agent in agents():
             with self.subTest(mpi=mpi), socket.create_server(("127.0.0.1", 0)) as listener:
                 listener.settimeout(30)
-                env = environment(MUSTER_WIRE=f"127.0.0.1:{listener.getsockname()[1]}")
+                env = self.environment(MUSTER_WIRE=f"127.0.0.1:{listener.getsockname()[1]}")
                 many = frame(1, cbor({"proof": "", "items": [HELLO] * 5000}))
                 with subprocess.Popen([*launcher, "-n", "2", agent], env=env, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
@@ -142,6 +148,9 @@ class Agent(unittest.TestCase):
                     wire.recv(65536)
                     wire.close()
                     self.assertNotEqual(job.wait(30), 0)
+                # No driver is left to read and remove them.
+                for name in self.leftovers():
+                    os.unlink(os.path.join("/dev/shm", name))
 
     def test_arguments(self):
         agent = os.path.join(BIN, "muster-rank")
