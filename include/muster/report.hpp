@@ -98,7 +98,7 @@ struct CaseResult {
   std::string check;
   std::string probe;
   std::string summary;  ///< of the check
-  std::string place;    ///< file:line of the check
+  std::string place;    ///< file:line:column of the check
   std::vector<std::string> tags;
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<std::string> swept;  ///< names of the params that tell this case from its siblings

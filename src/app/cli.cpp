@@ -100,7 +100,9 @@ void add_plan(CLI::App& root, RunOptions& plan, int& status) {
   auto* app = root.add_subcommand("plan", "Show what would run: launches, cases, command lines");
   add_run_like(*app, plan);
   app->add_flag("--json", plan.json, "As JSON");
-  app->footer("Examples:\n  muster plan\n  muster plan checks/network --nodes nid[001-004] --json");
+  app->footer(
+      "Examples:\n  muster plan\n  muster plan checks/network --nodes nid[001-004] --json\n"
+      "Exit status: 0, 2 when a case could not be started here, 3 usage or file error");
   app->callback([&plan, &status] { status = plan_command(plan); });
 }
 
@@ -166,6 +168,10 @@ std::vector<std::string> known_words(const CLI::App& app, bool options) {
   if (options) {
     for (const auto* option : app.get_options())
       for (const auto& name : option->get_lnames()) words.push_back("--" + name);
+    // Options of which one excludes the others are a nameless command of their own.
+    for (const auto* group : app.get_subcommands([](const CLI::App* sub) { return sub->get_name().empty(); }))
+      for (const auto& word : known_words(*group, true))
+        if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
   } else {
     for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
       if (!command->get_group().empty()) words.push_back(command->get_name());

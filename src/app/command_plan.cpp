@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -49,12 +50,21 @@ void print_launch(const Prepared& prepared, const PlannedLaunch& launch, std::si
     if (item.repetition == 1) print_case(prepared.plan.cases[static_cast<std::size_t>(item.case_index)]);
 }
 
+/// 2 when a case could not be run at all; a skip is as planned.
+int status_of(const Plan& plan) {
+  const auto is_error = [](const Finding& finding) { return finding.verdict == Verdict::error; };
+  const bool is_broken = std::any_of(plan.cases.begin(), plan.cases.end(), [&](const Case& item) {
+    return std::any_of(item.unable.begin(), item.unable.end(), is_error);
+  });
+  return is_broken ? 2 : 0;
+}
+
 int print_json(const Prepared& prepared) {
   auto json = to_json(prepared.plan);
   json["commands"] = nlohmann::json::array();
   for (const auto& launch : prepared.plan.launches) json["commands"].push_back(command_of(prepared, launch.shape).argv);
   fmt::print("{}\n", dump(json, 1));
-  return 0;
+  return status_of(prepared.plan);
 }
 
 }  // namespace
@@ -75,7 +85,7 @@ int plan_command(const RunOptions& options) {
   for (const auto& item : plan.cases)
     for (const auto& finding : item.unable)
       fmt::print("{} {}: {}\n", to_string(finding.verdict), item.id, printable_line(finding.reason));
-  return 0;
+  return status_of(plan);
 }
 
 }  // namespace muster

@@ -49,6 +49,14 @@ void take_shipped_systems(Loaded& loaded) {
     if (auto text = read_file(file)) take_system(*text, file.string(), loaded);
 }
 
+void take_files(const std::vector<std::string>& paths, Loaded& loaded) {
+  const auto files = find_check_files(paths);
+  if (!files)
+    loaded.diagnostics.errors.push_back(files.error());
+  else
+    for (const auto& file : *files) take_file(file, loaded);
+}
+
 void reject_duplicates(Loaded& loaded) {
   std::map<std::string, std::string> seen;
   for (const auto& check : loaded.checks) {
@@ -58,6 +66,44 @@ void reject_duplicates(Loaded& loaded) {
           {ErrorKind::file, check.place,
            fmt::format("check {} is already defined at {}; give one of them another name", check.name, at->second)});
   }
+}
+
+/// A site's own profile stands for the shipped one of its name; two of its own can't both.
+void settle_systems(std::size_t shipped, Loaded& loaded) {
+  std::map<std::string, std::string> seen;
+  for (std::size_t i = shipped; i < loaded.systems.size(); ++i) {
+    const auto& system = loaded.systems[i];
+    const auto [at, is_new] = seen.emplace(system.name, system.file);
+    if (!is_new)
+      loaded.diagnostics.errors.push_back(
+          {ErrorKind::file, system.file,
+           fmt::format("profile {} is already defined in {}; give one of them another name", system.name, at->second)});
+  }
+  const auto end = loaded.systems.begin() + static_cast<std::ptrdiff_t>(shipped);
+  loaded.systems.erase(
+      std::remove_if(loaded.systems.begin(), end, [&](const auto& system) { return seen.count(system.name) > 0; }),
+      end);
+}
+
+/// A reference is of a check that was given or of one that comes with muster; of any other it can match nothing.
+void hold_references(Loaded& loaded) {
+  const auto refers = [](const SystemProfile& system) {
+    return std::any_of(system.partitions.begin(), system.partitions.end(),
+                       [](const PartitionProfile& partition) { return !partition.references.empty(); });
+  };
+  if (std::none_of(loaded.systems.begin(), loaded.systems.end(), refers)) return;
+  std::vector<Check> known = loaded.checks;
+  if (!loaded.is_shipped) {
+    Loaded shipped;
+    take_files({shipped_checks().string()}, shipped);
+    const auto is_given = [&](const Check& check) {
+      return std::any_of(loaded.checks.begin(), loaded.checks.end(),
+                         [&](const Check& given) { return given.name == check.name; });
+    };
+    for (auto& check : shipped.checks)
+      if (!is_given(check)) known.push_back(std::move(check));
+  }
+  for (const auto& system : loaded.systems) check_references(system, known, all_probes(), loaded.diagnostics);
 }
 
 }  // namespace
@@ -74,16 +120,15 @@ fs::path shipped_checks() {
 Loaded load(const std::vector<std::string>& paths) {
   Loaded loaded;
   take_shipped_systems(loaded);
-  const auto where = paths.empty() ? std::vector<std::string>{shipped_checks().string()} : paths;
-  const auto files = find_check_files(where);
-  if (!files) {
-    loaded.diagnostics.errors.push_back(files.error());
-    return loaded;
+  const auto shipped = loaded.systems.size();
+  if (!paths.empty()) take_files(paths, loaded);
+  settle_systems(shipped, loaded);
+  if (loaded.checks.empty() && loaded.diagnostics.ok()) {
+    loaded.is_shipped = true;
+    take_files({shipped_checks().string()}, loaded);
   }
-  for (const auto& file : *files) take_file(file, loaded);
   reject_duplicates(loaded);
-  for (const auto& system : loaded.systems)
-    check_references(system, loaded.checks, all_probes(), paths.empty(), loaded.diagnostics);
+  hold_references(loaded);
   return loaded;
 }
 

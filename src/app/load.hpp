@@ -19,10 +19,12 @@ inline constexpr int exit_usage = 3;
 struct Loaded {
   std::vector<Check> checks;
   std::vector<SystemProfile> systems;  ///< shipped ones and those among the paths
+  bool is_shipped = false;             ///< the checks are those that come with muster
   Diagnostics diagnostics;
 };
 
-/// Without paths: the shipped checks. Files that are profiles are taken as such. Every problem is in diagnostics.
+/// Without paths, or with profiles only: the shipped checks. Files that are profiles are taken as such; one with the
+/// name of a shipped profile stands in its place. Every problem is in diagnostics.
 [[nodiscard]] Loaded load(const std::vector<std::string>& paths);
 
 /// The profile `name` (empty: the one whose detection matches, else `generic`).

@@ -27,13 +27,13 @@ Argv rerun_prefix(const RunOptions& options) {
   return argv;
 }
 
-Result<SelectOptions> select_options(const RunOptions& options) {
+Result<SelectOptions> select_options(const RunOptions& options, const Loaded& loaded) {
   SelectOptions select;
   select.names = options.choose.names;
   select.tags = options.choose.tags;
   select.excludes = options.choose.excludes;
   select.settings = options.choose.settings;
-  select.default_only = options.choose.paths.empty();
+  select.default_only = loaded.is_shipped;
   select.system = options.site.system;
   select.environment = options.site.environment;
   select.ranks_per_node = options.site.ranks_per_node;
@@ -109,19 +109,18 @@ std::optional<Prepared> prepare(const RunOptions& options) {
     fmt::print(stderr, "nothing was started\n");
     return std::nullopt;
   }
-  const auto select = select_options(options);
+  const auto select = select_options(options, loaded);
   if (!select) return refuse(select.error());
   auto system = choose_system(loaded.systems, options.site.system);
   if (!system) return refuse(system.error());
   if (auto chosen = keep_one_partition(*system, options.site.system); !chosen) return refuse(chosen.error());
-  auto found = find_site(options.site, *system, false);
+  auto found = find_site(options.site, *system);
   if (!found) return refuse(found.error());
   auto plan = make_plan(loaded.checks, *system, *select, found->site, all_probes());
   if (!plan) return refuse(plan.error());
   // The nodes are asked only now: a misspelt option should not have to wait for them.
   if (!found->site.nodes.empty() && !found->no_launch) {
-    found = find_site(options.site, *system, true);
-    if (!found) return refuse(found.error());
+    if (auto asked = ask_the_nodes(*found, *system); !asked) return refuse(asked.error());
     plan = make_plan(loaded.checks, *system, *select, found->site, all_probes());
     if (!plan) return refuse(plan.error());
   }

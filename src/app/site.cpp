@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -49,12 +50,18 @@ Result<std::vector<std::string>> nodes_of(const std::string& text) {
   if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);
   if (hosts->empty()) return fail(ErrorKind::usage, "--nodes", "no node is named; write for example nid[001-004]");
   std::set<std::string> seen;
+  std::string here;
   for (const auto& host : *hosts) {
     // It would be taken for an option by what goes there.
     if (host.front() == '-')
       return fail(ErrorKind::usage, "--nodes", fmt::format("\"{}\" is no host name", printable_line(host)));
     if (!seen.insert(host).second)
       return fail(ErrorKind::usage, "--nodes", fmt::format("{} is named twice", printable_line(host)));
+    if (!is_this_node(host)) continue;
+    if (!here.empty())
+      return fail(ErrorKind::usage, "--nodes",
+                  fmt::format("{} and {} are one machine, this one; name it once", here, printable_line(host)));
+    here = printable_line(host);
   }
   return hosts;
 }
@@ -67,8 +74,9 @@ void take_topology(Site& site) {
 }
 
 /// The smallest figures of all nodes that answer: what every node can give.
-void take_inventory(SiteFound& found) {
+Result<void> take_inventory(SiteFound& found) {
   Loop loop;
+  std::map<std::string, std::string> machines;  // own name -> name that was asked for
   const Reach reach{found.launcher, found.identity, found.launcher_options, own_executable()};
   bool is_first = true;
   for (const auto& answer : ask_nodes(loop, reach, found.site.nodes, {"inventory"}, inventory_s)) {
@@ -83,6 +91,21 @@ void take_inventory(SiteFound& found) {
     found.site.cores = is_first ? cores : std::min(found.site.cores, cores);
     found.site.numa_domains = is_first ? domains : std::min(found.site.numa_domains, domains);
     is_first = false;
+    if (!json["node"].is_string()) continue;
+    const auto [at, is_new] = machines.emplace(json["node"].get<std::string>(), answer.node);
+    if (!is_new)
+      return fail(ErrorKind::usage, "--nodes",
+                  fmt::format("{} and {} are one machine, {}; name it once", at->second, answer.node,
+                              printable_line(at->first)));
+  }
+  return {};
+}
+
+/// What a profile says goes before what is found.
+void take_promises(const SystemProfile& system, Site& site) {
+  for (const auto& partition : system.partitions) {
+    if (partition.node.cores > 0) site.cores = partition.node.cores;
+    if (partition.node.gpus) site.gpus = partition.node.gpus->count;
   }
 }
 
@@ -135,7 +158,7 @@ Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor
               fmt::format("the agent is not beside muster in {}; build it, or name it with --agent", folder.string()));
 }
 
-Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& system, bool ask_the_nodes) {
+Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& system) {
   SiteFound found;
   auto launcher = choose_launcher(options.launcher, system);
   if (!launcher) return tl::unexpected(launcher.error());
@@ -161,15 +184,16 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
     else
       found.no_launch = agent.error();
   }
-  if (is_here(found.site))
-    take_topology(found.site);
-  else if (ask_the_nodes && !found.no_launch)
-    take_inventory(found);
-  for (const auto& partition : system.partitions) {
-    if (partition.node.cores > 0) found.site.cores = partition.node.cores;
-    if (partition.node.gpus) found.site.gpus = partition.node.gpus->count;
-  }
+  if (is_here(found.site)) take_topology(found.site);
+  take_promises(system, found.site);
   return found;
+}
+
+Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system) {
+  if (is_here(found.site) || found.no_launch) return {};
+  if (auto taken = take_inventory(found); !taken) return taken;
+  take_promises(system, found.site);
+  return {};
 }
 
 }  // namespace muster

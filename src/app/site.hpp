@@ -27,8 +27,11 @@ struct SiteFound {
 };
 
 /// Fails with kind `usage` for what the command line got wrong: unknown launcher, bad host list.
-/// `ask_the_nodes`: whether nodes other than this one are asked for their cores (seconds when one is down).
-[[nodiscard]] Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& system, bool ask_the_nodes);
+/// Asks no node but this one.
+[[nodiscard]] Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& system);
+/// Asks nodes other than this one for their cores (seconds when one is down); those that do not answer are lost. Fails
+/// with kind `usage` when two names are one machine.
+[[nodiscard]] Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system);
 
 /// The launcher as it describes itself; kind `launch` when it is missing or unknown.
 [[nodiscard]] Result<LauncherIdentity> identify(const LauncherSpec& launcher);

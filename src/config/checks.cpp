@@ -29,7 +29,7 @@ class CheckReader {
 
   Check read(const std::string& file) {
     check_.file = file;
-    check_.place = fmt::format("{}:{}", file, entry_.at.line);
+    check_.place = fields_.complaints().text(entry_.at);
     const auto* probe = read_probe();
     check_.summary = fields_.text("summary").value_or(probe == nullptr ? "" : std::string(probe->summary));
     read_tags();
@@ -162,6 +162,11 @@ std::vector<Check> read_checks(const Node& document, const std::string& name, st
   std::vector<Check> checks;
   Fields top(document, {}, "", complaints);
   const auto* all = top.find("check");
+  for (const auto* word : {"system", "partition", "environment"}) {
+    if (all == nullptr || document.find(word) == nullptr) continue;
+    complaints.add(top.find(word)->at,
+                   fmt::format("\"{}\" belongs to a profile, and this is a file of checks; give each a file", word));
+  }
   top.finish();
   if (all == nullptr) {
     if (complaints.empty()) complaints.add({}, "there is no check in this file; write for example [check.hello]");

@@ -24,10 +24,10 @@ struct Diagnostics {
 /// The profile of one document. Whether its launchers exist is for whoever knows them to say.
 [[nodiscard]] SystemProfile parse_system(std::string_view toml, const std::string& name, Diagnostics& diagnostics);
 /// References of `system` against the checks: unknown check, metric or label, unit that can't be converted, `where`
-/// that no case of that check can match, a metric that the check does not judge by the profile. Checks that are not
-/// loaded are not an error unless `all_checks`.
+/// that no case of that check can match, a metric that the check does not judge by the profile. `checks` are all that a
+/// profile may speak of.
 void check_references(const SystemProfile& system, std::span<const Check> checks,
-                      std::span<const ProbeSpec* const> probes, bool all_checks, Diagnostics& diagnostics);
+                      std::span<const ProbeSpec* const> probes, Diagnostics& diagnostics);
 
 /// True when the document is a profile ([system] at the top) and not a check file.
 [[nodiscard]] bool is_system_document(std::string_view toml);

@@ -16,17 +16,15 @@ class ReferenceChecker {
   ReferenceChecker(const SystemProfile& system, std::span<const Check> checks, Diagnostics& diagnostics)
       : system_(system), checks_(checks), diagnostics_(diagnostics) {}
 
-  /// An unknown check is no error when not all of them are loaded.
-  [[nodiscard]] const Check* find_check(const ProfileReference& reference, bool all_checks) {
+  [[nodiscard]] const Check* find_check(const ProfileReference& reference) {
     std::vector<std::string> known;
     for (const auto& check : checks_) {
       if (check.name == reference.check) return &check;
       known.push_back(check.name);
     }
-    if (all_checks)
-      complain(reference, "check",
-               fmt::format("unknown check \"{}\"{}", printable_line(reference.check, 60),
-                           suggestion(reference.check, known)));
+    complain(reference, "check",
+             fmt::format("check \"{}\" is neither among the given files nor one of muster's{}",
+                         printable_line(reference.check, 60), suggestion(reference.check, known)));
     return nullptr;
   }
 
@@ -70,11 +68,11 @@ class ReferenceChecker {
 }  // namespace
 
 void check_references(const SystemProfile& system, std::span<const Check> checks,
-                      std::span<const ProbeSpec* const> probes, bool all_checks, Diagnostics& diagnostics) {
+                      std::span<const ProbeSpec* const> probes, Diagnostics& diagnostics) {
   ReferenceChecker checker(system, checks, diagnostics);
   for (const auto& partition : system.partitions)
     for (const auto& reference : partition.references) {
-      const auto* check = checker.find_check(reference, all_checks);
+      const auto* check = checker.find_check(reference);
       if (check == nullptr) continue;
       const auto probe =
           std::find_if(probes.begin(), probes.end(), [&](const ProbeSpec* one) { return one->name == check->probe; });

@@ -59,12 +59,28 @@ std::optional<WhereFault> settle_whole(const ParamSpec& spec, const std::vector<
   return matches_nothing(spec, text, taken);
 }
 
-std::optional<WhereFault> settle_count(const std::string& key, const std::string& text) {
+/// Why no case of `check` has this count under `key`; empty: some can. Only `{ per_node = N }` fixes a number of ranks.
+std::string why_never(const Check& check, const std::string& key, int count) {
+  const int per_node = check.ranks.kind == RanksSpec::Kind::per_node ? check.ranks.count : 0;
+  if (key == "nodes" && count < check.min_nodes)
+    return fmt::format("check {} needs at least {} nodes", check.name, check.min_nodes);
+  if (key == "ranks_per_node" && per_node > 0 && count != per_node)
+    return fmt::format("check {} has {} per node", check.name, per_node);
+  if (key != "ranks") return "";
+  if (per_node > 0 && count % per_node != 0) return fmt::format("check {} has {} per node", check.name, per_node);
+  const int least = check.min_nodes * std::max(1, per_node);
+  return count < least ? fmt::format("check {} has at least {}", check.name, least) : "";
+}
+
+std::optional<WhereFault> settle_count(const Check& check, const std::string& key, const std::string& text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error == std::errc{} && end == text.data() + text.size() && count >= 1) return std::nullopt;
-  return WhereFault{false,
-                    fmt::format("\"{}\" must be a whole number from 1, not \"{}\"", key, printable_line(text, 60))};
+  if (error != std::errc{} || end != text.data() + text.size() || count < 1)
+    return WhereFault{false,
+                      fmt::format("\"{}\" must be a whole number from 1, not \"{}\"", key, printable_line(text, 60))};
+  const auto never = why_never(check, key, count);
+  if (never.empty()) return std::nullopt;
+  return WhereFault{false, fmt::format("no case matches {} = {}: {}", key, count, never)};
 }
 
 }  // namespace
@@ -78,7 +94,7 @@ std::optional<WhereFault> settle_where(const Check& check, const ProbeSpec& prob
     return behind == nullptr ? std::nullopt : settle_item(*behind, values_taken(check, *behind), text);
   }
   if (const auto* spec = find_param(probe, key)) return settle_whole(*spec, values_taken(check, *spec), text);
-  if (std::find(case_keys.begin(), case_keys.end(), key) != case_keys.end()) return settle_count(key, text);
+  if (std::find(case_keys.begin(), case_keys.end(), key) != case_keys.end()) return settle_count(check, key, text);
   return WhereFault{true, fmt::format("\"{}\" is no label or parameter of probe {}{}", printable_line(key, 60),
                                       probe.name, suggestion(key, known_keys(probe)))};
 }

@@ -37,11 +37,18 @@ class Sentences {
         places_(places) {}
 
   void without_value(std::vector<Finding>& findings) const {
-    Chosen none = those([](const Sample& sample, std::size_t) { return !std::isfinite(sample.value); });
-    if (none.empty()) return;
-    findings.push_back(about(none, Verdict::unmeasured,
-                             " has no value: the rank kept no finite sample in a unit of the metric",
-                             "look at what that rank printed, and give it more time or repetitions"));
+    const auto is_foreign = [&](const Sample& sample) { return !factor_to(*sample.reading, group_.facts.unit); };
+    const Chosen none =
+        those([&](const Sample& sample, std::size_t) { return !std::isfinite(sample.value) && !is_foreign(sample); });
+    if (!none.empty())
+      findings.push_back(about(none, Verdict::unmeasured, " has no value: the rank kept no finite sample",
+                               "look at what that rank printed, and give it more time or repetitions"));
+    const Chosen foreign = those([&](const Sample& sample, std::size_t) { return is_foreign(sample); });
+    if (foreign.empty()) return;
+    findings.push_back(about(
+        foreign, Verdict::unmeasured,
+        fmt::format(" was printed in {}, which is no {}", samples_[foreign.front()].reading->unit, group_.facts.unit),
+        "print it in the unit that the check declares, or correct the unit in [check.NAME.metrics]"));
   }
 
   void without_bound(std::vector<Finding>& findings) const {

@@ -81,8 +81,7 @@ void describe_groups(const Case& item, const ProbeSpec& probe, std::vector<Readi
 double value_in(const Reading& reading, const std::string& unit) {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   if (reading.summary.n <= 0 || !std::isfinite(reading.summary.median)) return none;
-  if (reading.unit.empty() || reading.unit == unit) return reading.summary.median;
-  const auto factor = unit_factor(reading.unit, unit);
+  const auto factor = factor_to(reading, unit);
   return factor ? reading.summary.median * *factor : none;
 }
 
@@ -95,6 +94,16 @@ bool is_same_by(Parse parse, std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::optional<double> factor_to(const Reading& reading, const std::string& unit) {
+  if (reading.unit.empty() || reading.unit == unit) return 1.0;
+  return unit_factor(reading.unit, unit);
+}
+
+Summary scaled(Summary summary, double factor) {
+  for (double* value : {&summary.min, &summary.median, &summary.p95, &summary.max, &summary.mad}) *value *= factor;
+  return summary;
+}
 
 Readings::Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const Places& places) {
   std::vector<Placed> placed;

@@ -2,6 +2,7 @@
 /// compared here and nowhere else; everything after works on indices.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,6 +52,10 @@ class Readings {
   std::vector<Sample> samples_;
   std::vector<ReadingGroup> groups_;
 };
+
+/// What turns the reading's values into `unit`; none when its own unit is of another kind.
+[[nodiscard]] std::optional<double> factor_to(const Reading& reading, const std::string& unit);
+[[nodiscard]] Summary scaled(Summary summary, double factor);
 
 /// The order of samples within a group: by node, rank, peer.
 [[nodiscard]] bool stands_before(const Sample& a, const Sample& b);

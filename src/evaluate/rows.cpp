@@ -163,12 +163,13 @@ std::vector<Item> items_of(const Readings& readings, const Expected& expected, c
       if (!sample.is_judged || sample.verdict == Verdict::pass) continue;
       Item& item = items.emplace_back();
       item.metric = group.metric;
-      item.unit = group.facts.unit;
+      const auto factor = factor_to(*sample.reading, group.facts.unit);
+      item.unit = factor ? group.facts.unit : sample.reading->unit;
       item.where = group.where;
       item.rank = sample.rank;
       item.peer = sample.reading->peer;
       item.node = places.name_of(sample.node);
-      item.summary = sample.reading->summary;
+      item.summary = scaled(sample.reading->summary, factor.value_or(1));
       item.verdict = sample.verdict;
       item.bounds = outcomes(by_group[i], at, sample.value);
     }

@@ -32,7 +32,11 @@ std::string_view to_string(ProcessState state) {
 ProcessState state_of(const FlightRecord& record) {
   const auto status = process_status(record.pid);
   if (!status || status->start_ticks != record.start_ticks) return ProcessState::gone;
-  switch (status->state) {
+  return to_state(status->state);
+}
+
+ProcessState to_state(char state) {
+  switch (state) {
     case 'T':
     case 't':
       return ProcessState::stopped;

@@ -18,6 +18,8 @@ enum class ProcessState : std::uint8_t {
   gone,             ///< no such pid, or the pid is another process by now
 };
 [[nodiscard]] std::string_view to_string(ProcessState state);
+/// From the letter in /proc/PID/stat.
+[[nodiscard]] ProcessState to_state(char state);
 
 struct RankRemains {
   FlightRecord record;
@@ -47,8 +49,8 @@ struct NodeAutopsy {
 /// Returns the pids that survived KILL for 2 s (uninterruptible); their recorder files stay.
 [[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s);
 
-/// Removes the recorder files, and the shared memory, of ranks on this node that have ended and whose file is older than
-/// `age_s` seconds: what a launch leaves whose driver was killed before it could clean up.
+/// Removes the recorder files, and the shared memory, of ranks on this node that have ended and whose file is older
+/// than `age_s` seconds: what a launch leaves whose driver was killed before it could clean up.
 void forget_old_launches(double age_s);
 
 /// What the driver knows when a launch goes wrong.
@@ -59,8 +61,12 @@ struct Wreck {
   double deadline_s = 0;  ///< that passed
   int ranks_expected = 0;
   std::vector<NodeAutopsy> nodes;
-  LauncherNotice notice;     ///< what the launcher said, once it ended
-  int launcher_status = -1;  ///< -1: still running at the time
+  LauncherNotice notice;      ///< what the launcher said, once it ended
+  int launcher_status = -1;   ///< -1: still running at the time
+  std::string launcher;       ///< `mpirun`
+  std::string launcher_node;  ///< where the driver runs
+  int launcher_pid = 0;
+  ProcessState launcher_state = ProcessState::running;
 };
 
 /// Who was where: one finding with reason, culprits, remedy. Pure.

@@ -84,8 +84,8 @@ class FlightRecorder final : public Recorder {
   std::uint64_t forks_;  ///< that lie between main and this process
 };
 
-/// The records of launch `tag` (empty: of all launches) in `folder`, by rank then pid. Damaged files, and files of other users, are left out.
-/// Reads only.
+/// The records of launch `tag` (empty: of all launches) in `folder`, by rank then pid. Damaged files, and files of
+/// other users, are left out. Reads only.
 [[nodiscard]] std::vector<FlightRecord> read_recorders(const fs::path& folder, const std::string& tag);
 
 }  // namespace muster

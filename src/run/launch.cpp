@@ -304,6 +304,10 @@ void Launch::take_case_end(const Frame& frame) {
   if (events_.on_case_end) events_.on_case_end(item, std::exchange(parts_, {}), end->seconds);
 }
 
+int Launch::pid() const {
+  return process_ ? process_->pid() : 0;
+}
+
 LauncherNotice Launch::notice() const {
   if (launcher_.read_notice == nullptr || !end_) return {};
   return launcher_.read_notice(identity_, stderr_text_, end_->shell_status());

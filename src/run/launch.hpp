@@ -58,6 +58,7 @@ class Launch {
   [[nodiscard]] double stage_elapsed_s() const;
   [[nodiscard]] std::optional<ProcessEnd> end() const { return end_; }
   [[nodiscard]] const std::optional<World>& world() const { return world_; }
+  [[nodiscard]] int pid() const;  ///< of the launcher; 0: it was not started
   [[nodiscard]] std::vector<Observation>& partial() { return parts_; }
   [[nodiscard]] const Argv& argv() const { return argv_; }
   [[nodiscard]] LauncherNotice notice() const;

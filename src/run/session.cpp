@@ -12,9 +12,8 @@
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
 #include "model/json.hpp"
-#include "run/autopsy.hpp"
+#include "run/examine.hpp"
 #include "run/launch.hpp"
-#include "run/reach.hpp"
 #include "run/results.hpp"
 #include "system/system.hpp"
 
@@ -31,21 +30,6 @@ struct Task {
   int fruitless = 0;
 };
 
-/// What is wrong with a launch, and whose fault it is.
-struct Damage {
-  Finding finding;
-  bool is_total = false;  ///< launching again can't help: launcher missing, agent of another MPI
-};
-
-Culprit launcher_culprit(const std::string& name) {
-  return {CulpritKind::launcher, name, "", -1};
-}
-
-std::string signal_text(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("signal {} (SIG{})", signal, name);
-}
-
 class Session {
  public:
   Session(const Plan& plan, const LauncherSpec& launcher, const LauncherIdentity& identity,
@@ -55,7 +39,7 @@ class Session {
         identity_(identity),
         options_(options),
         report_(report),
-        reach_{&launcher, identity, options.launcher_options, options.self},
+        examiner_(loop_, {&launcher, identity, options.launcher_options, options.self}, options),
         results_(plan, options, sinks, report) {}
 
   [[nodiscard]] Result<void> run();
@@ -67,11 +51,7 @@ class Session {
   [[nodiscard]] LaunchOrder order_of(const PlannedLaunch& planned, int index) const;
   [[nodiscard]] LaunchEvents events_of(const PlannedLaunch& planned, int index);
   void supervise(Launch& launch);
-  [[nodiscard]] std::vector<NodeAutopsy> autopsy(const JobShape& shape, const std::string& tag);
-  void clear_away(Launch& launch, const JobShape& shape, const std::string& tag, const std::vector<NodeAutopsy>& nodes);
   [[nodiscard]] Damage examine(Launch& launch, const JobShape& shape, const std::string& tag);
-  [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const std::string& program) const;
-  [[nodiscard]] Damage diagnose(Launch& launch, std::vector<NodeAutopsy> nodes);
   void blame(const Finding& finding, const std::vector<NodeAutopsy>& nodes, const JobShape& shape);
   void set_aside(const std::string& node, const std::string& why);
   void settle(Task task, Launch& launch, const Damage& damage, int index);
@@ -85,8 +65,8 @@ class Session {
   const LauncherIdentity& identity_;
   const SessionOptions& options_;
   RunReport& report_;
-  Reach reach_;
   Loop loop_;
+  Examiner examiner_;
   Results results_;
   std::vector<std::shared_ptr<Loop::SignalWatch>> signals_;
   std::deque<Task> queue_;
@@ -234,7 +214,7 @@ void Session::carry_out(Task task) {
   if (auto started = launch.start(); !started) {
     damage = {{Verdict::error,
                to_string(started.error()),
-               {launcher_culprit(std::string(launcher_.name))},
+               {{CulpritKind::launcher, std::string(launcher_.name), "", -1}},
                "see muster doctor for what this node can launch"},
               true};
   } else {
@@ -250,113 +230,19 @@ void Session::carry_out(Task task) {
   settle(std::move(task), launch, damage, index);
 }
 
-std::vector<NodeAutopsy> Session::autopsy(const JobShape& shape, const std::string& tag) {
-  std::vector<NodeAutopsy> found;
-  std::vector<std::string> away;
-  for (const auto& node : nodes_of(shape)) {
-    if (!is_this_node(node)) {
-      away.push_back(node);
-      continue;
-    }
-    found.push_back(look_at_this_node(tag));
-    found.back().node = node;
-  }
-  if (away.empty()) return found;
-  for (auto& answer : ask_nodes(loop_, reach_, away, {"autopsy", "--tag", tag}, options_.deadlines.autopsy_s)) {
-    NodeAutopsy seen;
-    if (answer.answered) {
-      auto parsed = node_autopsy_from_json(nlohmann::json::parse(last_object(answer.out), nullptr, false));
-      if (parsed)
-        seen = std::move(*parsed);
-      else
-        answer.error = "its answer could not be read: " + parsed.error().what;
-      seen.answered = parsed.has_value();
-    }
-    seen.node = answer.node;
-    if (!seen.answered) seen.error = answer.error;
-    found.push_back(std::move(seen));
-  }
-  return found;
-}
-
-/// Ends launcher and ranks, and removes what they left on the nodes that answer.
-void Session::clear_away(Launch& launch, const JobShape& shape, const std::string& tag,
-                         const std::vector<NodeAutopsy>& nodes) {
-  const double grace = options_.deadlines.grace_s;
-  launch.stop(grace);
-  std::vector<std::string> answering;
-  for (const auto& node : nodes)
-    if (node.answered) answering.push_back(node.node);
-  if (nodes.empty()) answering = nodes_of(shape);
-  const auto answers =
-      ask_nodes(loop_, reach_, answering, {"clean", "--tag", tag, "--grace", fmt::format("{}", grace)}, grace + 4);
-  for (const auto& answer : answers) {
-    if (!answer.answered) continue;
-    std::vector<std::string> survivors;
-    for (const auto line : lines(answer.out))
-      if (!line.empty() && line.find_first_not_of("0123456789") == std::string_view::npos) survivors.emplace_back(line);
-    if (!survivors.empty()) set_aside(answer.node, fmt::format("process {} can't be ended", human_list(survivors)));
-  }
-  const auto wake = loop_.after(grace + 2, [] {});
-  const double until = monotonic_seconds() + grace + 2;
-  loop_.run_until([&] { return launch.has_ended() || monotonic_seconds() > until; });
-}
-
 Damage Session::examine(Launch& launch, const JobShape& shape, const std::string& tag) {
-  std::vector<NodeAutopsy> nodes;
-  if (!must_stop() && launch.refusal().empty()) nodes = autopsy(shape, tag);
-  clear_away(launch, shape, tag, nodes);
+  Examiner::Scene scene;
+  scene.nodes = nodes_of(shape);
+  scene.tag = tag;
+  scene.ranks = shape.ranks();
+  scene.case_id = launch.item() >= 0 ? results_.running() : "";
+  scene.folder = options_.folder / "launches" / std::to_string(report_.launches.size());
+  if (!must_stop() && launch.refusal().empty()) examiner_.look(launch, scene);
+  for (const auto& [node, why] : examiner_.clear_away(launch, scene)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
-  auto damage = diagnose(launch, nodes);
-  if (!damage.is_total) blame(damage.finding, nodes, shape);
+  auto damage = examiner_.diagnose(launch, scene);
+  if (!damage.is_total) blame(damage.finding, scene.seen, shape);
   return damage;
-}
-
-/// The launcher ended before any rank was there: it did not like what it was asked.
-Finding Session::refused_by_launcher(const Launch& launch, const std::string& program) const {
-  const auto text = launch.stderr_tail();
-  std::string said;
-  for (const auto line : lines(text))
-    if (const auto one = trim(line); said.empty() && one.size() > 3 && one.find_first_not_of("-=*") != one.npos)
-      said = printable_line(one, 160);
-  return {Verdict::error,
-          fmt::format("{} ended with status {} before any rank was there{}", program, launch.end()->shell_status(),
-                      said.empty() ? "" : ": " + said),
-          {launcher_culprit(program)},
-          fmt::format("all that it said is in {}; try its command line by hand",
-                      (options_.folder / "launches" / std::to_string(report_.launches.size()) / "stderr").string())};
-}
-
-Damage Session::diagnose(Launch& launch, std::vector<NodeAutopsy> nodes) {
-  const auto program = std::string(launcher_.name);
-  if (!launch.refusal().empty())
-    return {{Verdict::error, launch.refusal(), {launcher_culprit(program)}, launch.refusal_remedy()}, true};
-  Wreck wreck;
-  wreck.cause = launch.is_past_deadline() ? Wreck::Cause::deadline : Wreck::Cause::launch_ended;
-  wreck.stage = std::string(to_string(launch.stage()));
-  wreck.deadline_s = launch.stage_deadline_s();
-  if (launch.item() >= 0) wreck.case_id = results_.running();
-  wreck.ranks_expected = report_.launches.back().ranks;
-  wreck.nodes = std::move(nodes);
-  if (wreck.cause == Wreck::Cause::launch_ended && launch.end()) {
-    wreck.notice = launch.notice();
-    wreck.launcher_status = launch.end()->shell_status();
-    if (launch.end()->signal != 0)
-      return {{Verdict::error,
-               fmt::format("the launcher {} was ended by {} during {}", program, signal_text(launch.end()->signal),
-                           wreck.stage == "case" ? wreck.case_id : wreck.stage),
-               {launcher_culprit(program)},
-               "see who ended it; the ranks it had started are gone with it"},
-              false};
-    const bool names_a_rank = wreck.notice.rank || wreck.notice.signal;
-    if (launch.stage() == LaunchStage::start_up && !wreck.notice.sentence.empty() && !names_a_rank)
-      return {{Verdict::error, wreck.notice.sentence, {launcher_culprit(program)}, wreck.notice.remedy}, true};
-    const bool none_started = std::all_of(wreck.nodes.begin(), wreck.nodes.end(),
-                                          [](const NodeAutopsy& node) { return node.answered && node.ranks.empty(); });
-    if (launch.stage() == LaunchStage::start_up && none_started && !names_a_rank)
-      return {refused_by_launcher(launch, program), true};
-  }
-  return {explain(wreck), false};
 }
 
 /// Counts culprits per node and sets nodes aside: those that don't answer at once, the others the second time.

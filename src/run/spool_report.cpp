@@ -126,13 +126,14 @@ std::vector<LaunchRecord> SpoolReader::launch_records() const {
   }
   for (auto& launch : launches) {
     launch.launcher = plan_.launcher;
-    launch.outcome = "not recorded: the driver ended before it wrote its report";
+    launch.outcome = "not recorded: there is no report.json, the driver ended before it or the disk was full";
   }
   return launches;
 }
 
 void SpoolReader::add_notes() {
-  report_.notes.push_back("rebuilt from the spool: the driver ended before it wrote its report");
+  report_.notes.push_back(
+      "rebuilt from the spool: there is no report.json (the driver ended before it, or the disk was full)");
   if (!has_plan_) report_.notes.push_back("the plan is damaged: only cases whose verdict was recorded are listed");
   if (noise_ > 0) report_.notes.push_back(fmt::format("{} bytes of the spool are damaged and were skipped", noise_));
   if (bad_frames_ > 0)

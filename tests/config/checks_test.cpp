@@ -35,7 +35,7 @@ TEST(Checks, DefaultsAreThoseOfTheDocumentation) {
   EXPECT_EQ(check.min_nodes, 1);
   EXPECT_EQ(check.timeout, Seconds{60});
   EXPECT_EQ(check.file, "dir/f.toml");
-  EXPECT_EQ(check.place, "dir/f.toml:1");
+  EXPECT_EQ(check.place, "dir/f.toml:1:8");
   EXPECT_TRUE(check.tags.empty() && check.params.empty() && check.sweep.empty() && check.expects.empty() &&
               check.metrics.empty());
 }
@@ -44,7 +44,7 @@ TEST(Checks, ComeInTheOrderOfTheFile) {
   const auto checks = good_checks("[check.z]\nprobe = \"bandwidth\"\n[check.a]\nprobe = \"bandwidth\"\n");
   ASSERT_EQ(checks.size(), 2u);
   EXPECT_EQ(checks[0].name + checks[1].name, "za");
-  EXPECT_EQ(checks[1].place, "dir/f.toml:3");
+  EXPECT_EQ(checks[1].place, "dir/f.toml:3:8");
 }
 
 TEST(Checks, TakePlainKeys) {

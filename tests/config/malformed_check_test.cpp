@@ -52,6 +52,13 @@ probe = "bandwidth"
 probe = "bandwidth"
 )",
      {R"(f.toml:1:1: unknown key "title"; known: check)"}},
+    {"profile_beside",
+     R"([system]
+name = "s"
+[check.a]
+probe = "bandwidth"
+)",
+     {R"(f.toml:1:2: "system" belongs to a profile, and this is a file of checks; give each a file)"}},
     {"array_check",
      R"([[check]]
 name = "a"

@@ -57,7 +57,7 @@ bool is_handled(const std::string& document) {
   const auto checks = parse_checks(document, "f.toml", probes, diagnostics);
   if (checks.empty() && diagnostics.ok()) return false;
   const auto system = parse_system(document, "f.toml", diagnostics);
-  if (is_system_document(document)) check_references(system, checks, probes, true, diagnostics);
+  if (is_system_document(document)) check_references(system, checks, probes, diagnostics);
   for (const auto& error : diagnostics.errors)
     if (!has_place(error.where) || error.what.empty() || error.what.find('\n') != std::string::npos) return false;
   return true;

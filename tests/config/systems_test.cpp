@@ -42,15 +42,16 @@ const std::string figures = "{ value = 85.0, lower = -0.05, unit = \"GB/s\" }\n"
 std::vector<Check> checks() {
   Diagnostics diagnostics;
   return parse_checks(
-      "[check.a]\nprobe = \"bandwidth\"\n[[check.a.expect]]\nmetric = \"busbw\"\nreference = \"profile\"\n", "c.toml",
-      probes, diagnostics);
+      "[check.a]\nprobe = \"bandwidth\"\nnodes = 2\nranks = { per_node = 8 }\n[[check.a.expect]]\nmetric = "
+      "\"busbw\"\nreference = \"profile\"\n",
+      "c.toml", probes, diagnostics);
 }
 
-Texts errors_of_references(const std::string& document, bool all_checks = true) {
+Texts errors_of_references(const std::string& document) {
   Diagnostics diagnostics;
   const auto system = parse_system(document, "f.toml", diagnostics);
   EXPECT_EQ(texts(diagnostics), Texts{});
-  check_references(system, checks(), probes, all_checks, diagnostics);
+  check_references(system, checks(), probes, diagnostics);
   return texts(diagnostics);
 }
 
@@ -119,14 +120,14 @@ TEST(References, ThatMatchAreFine) {
             Texts{});
 }
 
-TEST(References, UnknownCheckMattersOnlyWhenAllAreLoaded) {
+TEST(References, UnknownCheck) {
   const auto document = head + "check = \"b\"\nbusbw = " + figures;
-  EXPECT_EQ(errors_of_references(document, true), Texts{"f.toml:6:9: unknown check \"b\"; did you mean \"a\"?"});
-  EXPECT_EQ(errors_of_references(document, false), Texts{});
+  EXPECT_EQ(errors_of_references(document), Texts{"f.toml:6:9: check \"b\" is neither among the given files nor one of "
+                                                  "muster's; did you mean \"a\"?"});
 }
 
 TEST(References, UnknownMetric) {
-  EXPECT_EQ(errors_of_references(head + "check = \"a\"\nbusb = " + figures, false),
+  EXPECT_EQ(errors_of_references(head + "check = \"a\"\nbusb = " + figures),
             Texts{"f.toml:7:1: check a has no metric \"busb\"; did you mean \"busbw\"?"});
 }
 
@@ -150,6 +151,11 @@ TEST(References, WhereThatNoCaseCanMatch) {
             Texts{"f.toml:7:29: no case matches \"32MiB\": sizes is 8B and 16MiB here"});
   EXPECT_EQ(errors("{ ranks_per_node = 0 }"),
             Texts{"f.toml:7:28: \"ranks_per_node\" must be a whole number from 1, not \"0\""});
+  EXPECT_EQ(errors("{ nodes = 1 }"), Texts{"f.toml:7:19: no case matches nodes = 1: check a needs at least 2 nodes"});
+  EXPECT_EQ(errors("{ nodes = 2, ranks_per_node = 4 }"),
+            Texts{"f.toml:7:39: no case matches ranks_per_node = 4: check a has 8 per node"});
+  EXPECT_EQ(errors("{ ranks = 17 }"), Texts{"f.toml:7:19: no case matches ranks = 17: check a has 8 per node"});
+  EXPECT_EQ(errors("{ ranks = 8 }"), Texts{"f.toml:7:19: no case matches ranks = 8: check a has at least 16"});
   EXPECT_EQ(errors("{ type = \"half\", verify = false }"),
             (Texts{"f.toml:7:18: no case matches \"half\": type is float here",
                    "f.toml:7:35: no case matches \"false\": verify is true here"}));

@@ -93,6 +93,32 @@ class Launchers(support.EndToEnd):
         self.assertIn("KILL", case["reason"], run.story())
         self.assert_nine_passed(run)
 
+    def test_stopped_in_a_case(self):
+        run = Run(ten_cases(how="hang", rank=1, timeout="2s", marker="MARKER"), "--launcher", "mpirun")
+        self.addCleanup(run.clean)
+        run.until_marker()
+        launcher = next(pid for pid in run.processes() if parent_of(pid) == run.process.pid)
+        os.kill(launcher, signal.SIGSTOP)
+        run.wait(30)
+        self.assert_clean(run)
+        # Ranks share memory and need no launcher to talk: the rank that hangs stays to blame.
+        self.assert_blames(run, run.case("bad"), 1)
+        self.assert_nine_passed(run)
+
+    def test_stopped_when_the_ranks_want_to_end(self):
+        run = Run(ten_cases(how="slow", rank=1, seconds="1s", timeout="5s", marker="MARKER"), "--launcher", "mpirun")
+        self.addCleanup(run.clean)
+        run.until_marker()
+        launcher = next(pid for pid in run.processes() if parent_of(pid) == run.process.pid)
+        os.kill(launcher, signal.SIGSTOP)
+        run.wait(30)
+        self.assert_clean(run)
+        self.assert_nine_passed(run)
+        outcome = run.report()["launches"][0]["outcome"]
+        self.assertIn(f"the launcher mpirun (process {launcher} on ", outcome, run.story())
+        self.assertIn("is stopped", outcome, run.story())
+        self.assertNotEqual(run.status, 0)
+
     def test_openmpi_with_its_agent(self):
         if OPENMPI is None:
             self.skipTest("there is no mpirun.openmpi")

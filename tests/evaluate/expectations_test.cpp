@@ -354,8 +354,18 @@ TEST(Expectations, AProgramsOwnUnitIsConverted) {
   own.unit = "MB/s";
   own.summary.median = 150000;
   EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+  own.summary.median = 100000;
+  auto low = scene.result();
+  ASSERT_EQ(low.items.size(), 1u);
+  EXPECT_EQ(low.items[0].unit, "GB/s");
+  EXPECT_EQ(low.items[0].summary.median, 100) << "told in the unit beside it";
   own.unit = "us";
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+  low = scene.result();
+  EXPECT_EQ(low.verdict, Verdict::unmeasured);
+  EXPECT_TRUE(has(low.reason, "busbw of rank 3 on nid002 was printed in us, which is no GB/s")) << low.reason;
+  EXPECT_TRUE(has(low.remedy, "correct the unit in [check.NAME.metrics]")) << low.remedy;
+  ASSERT_EQ(low.items.size(), 1u);
+  EXPECT_EQ(low.items[0].unit, "us") << "as it was printed";
 }
 
 TEST(Expectations, ADeclaredMetricIsJudgedInItsUnit) {

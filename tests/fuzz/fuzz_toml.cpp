@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto system = parse_system(text, "f.toml", of_system);
   insist(!of_system.ok() || (!system.name.empty() && !system.partitions.empty()));
   insist(!of_checks.ok() || !of_system.ok());
-  if (is_system_document(text)) check_references(system, checks, all_probes(), true, of_system);
+  if (is_system_document(text)) check_references(system, checks, all_probes(), of_system);
   for (const auto* diagnostics : {&of_checks, &of_system})
     for (const auto& error : diagnostics->errors)
       insist(error.where.substr(0, 7) == "f.toml:" && !error.what.empty() &&

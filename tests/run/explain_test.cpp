@@ -205,6 +205,28 @@ TEST(ExplainTest, EverybodyToldToEnd) {
 
 // Standstill -----------------------------------------------------------------------------------------------------
 
+TEST(ExplainTest, AStoppedLauncher) {
+  Wreck stopped = wreck({node("nid001", {rank(0), rank(1)})}, 2, "finish");
+  stopped.launcher = "mpirun";
+  stopped.launcher_node = "nid001";
+  stopped.launcher_pid = 77;
+  stopped.launcher_state = ProcessState::stopped;
+  expect(stopped, "the launcher mpirun (process 77 on nid001) is stopped; 2 ranks wait for it", {"mpirun"},
+         "kill -CONT 77");
+  // In a case ranks do without it: one that is behind is to blame.
+  Wreck in_case = wreck({node("nid001", {rank(0), in_state(1, ProcessState::running)})}, 2);
+  in_case.launcher_state = ProcessState::stopped;
+  in_case.nodes[0].ranks[0].record.iteration = 2;
+  EXPECT_EQ(explain(in_case).reason.substr(0, 26), "rank 1 on nid001 is behind");
+  in_case.nodes[0].ranks[0].record.iteration = 0;
+  EXPECT_EQ(explain(in_case).reason.substr(0, 12), "the launcher");
+  // A rank that is stopped too comes first: it alone is enough.
+  stopped.nodes[0].ranks[1].state = ProcessState::stopped;
+  EXPECT_EQ(explain(stopped).reason.substr(0, 16), "rank 1 on nid001");
+  stopped.nodes[0].ranks.clear();
+  expect(stopped, "the launcher mpirun (process 77 on nid001) is stopped", {"mpirun"}, "kill -CONT 77");
+}
+
 TEST(ExplainTest, StoppedRank) {
   RankRow stopped = in_state(5, ProcessState::stopped);
   stopped.iteration = 12;

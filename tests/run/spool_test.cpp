@@ -52,7 +52,8 @@ TEST_F(SpoolFile, IsJudgedAgainAfterTheDriverDied) {
   EXPECT_EQ(report->launches[0].nodes, (std::vector<std::string>{"n1"}));
   EXPECT_EQ(report->launches[0].cases, (std::vector<std::string>{"hello%00000000", "hello%00000001"}));
   ASSERT_EQ(report->notes.size(), 1u);
-  EXPECT_EQ(report->notes[0], "rebuilt from the spool: the driver ended before it wrote its report");
+  EXPECT_EQ(report->notes[0],
+            "rebuilt from the spool: there is no report.json (the driver ended before it, or the disk was full)");
 }
 
 TEST_F(SpoolFile, IsNotLargerThanWhatIsInIt) {
