@@ -8,6 +8,7 @@
 #include "muster/probe.hpp"
 #include "probes/memory_bandwidth/domains.hpp"
 #include "probes/memory_bandwidth/stream.hpp"
+#include "stats/headline.hpp"
 #include "stats/sampling.hpp"
 #include "system/contamination.hpp"
 
@@ -183,9 +184,12 @@ ProbeJudgement judge(const CaseView& view) {
     ++right;
     nodes.insert(view.ranks[i].host);
   }
-  if (right > 0 && judgement.findings.empty())
-    judgement.evidence.push_back(fmt::format("all data of copy and triad was right on {} {}", nodes.size(),
-                                             nodes.size() == 1 ? "node" : "nodes"));
+  if (right == 0 || !judgement.findings.empty()) return judgement;
+  if (view.timing_doubt.empty())
+    if (auto triad = headline(view, {"triad", "GB/s", "domain", false}); !triad.empty())
+      judgement.evidence.push_back(std::move(triad));
+  judgement.evidence.push_back(
+      fmt::format("all data of copy and triad was right on {} {}", nodes.size(), nodes.size() == 1 ? "node" : "nodes"));
   return judgement;
 }
 

@@ -29,7 +29,7 @@ constexpr const char* flipped = "float 1MiB 70 -12 -12.5 80000 1";
 TEST(Allreduce, RightSumsAreEvidence) {
   MadeCase made(probe());
   made.rank("a", seen(0)).rank("a", seen(10)).rank("b", seen(20));
-  expect_evidence(made.judge(), "3 ranks looked at every element of 36 results: all exact");
+  expect_evidence(made.judge(), "3 ranks looked at every element of 36 results: all exact", {"time 2 us at 8B"});
 }
 
 TEST(Allreduce, WhatHadNoCleanTimingIsSaid) {
@@ -39,7 +39,8 @@ TEST(Allreduce, WhatHadNoCleanTimingIsSaid) {
   made.rank("a", disturbed).rank("b", disturbed);
   expect_evidence(made.judge(),
                   "2 ranks looked at every element of 24 results: all exact; 1 had no clean timing, others used the "
-                  "CPUs");
+                  "CPUs",
+                  {"time 2 us at 8B"});
 }
 
 TEST(Allreduce, AWrongSumOfOneRankNamesRankElementAndBits) {
@@ -121,7 +122,7 @@ TEST(Allreduce, AStragglerIsNamed) {
 TEST(Allreduce, ASkewWithinTheLimitOrOfAShortOperationIsNone) {
   MadeCase made(probe(), {{"max_skew", "0.7"}});
   made.rank("a", seen(0)).rank("b", seen(612)).rank("c", seen(3));
-  expect_evidence(made.judge(), "3 ranks looked at every element of 36 results: all exact");
+  expect_evidence(made.judge(), "3 ranks looked at every element of 36 results: all exact", {"time 2 us at 8B"});
 }
 
 TEST(Allreduce, WhenMostAreEarlyNobodyIsLate) {

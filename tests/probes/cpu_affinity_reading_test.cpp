@@ -1,6 +1,6 @@
 // What a rank reads of its control group and its devices, on machines that are files.
-#include <cstdlib>
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>

@@ -72,11 +72,13 @@ class MadeCase {
   std::vector<std::optional<Observation>> seen_;
 };
 
-/// Nothing but evidence, and this one sentence of it.
-inline void expect_evidence(const ProbeJudgement& judgement, const std::string& sentence) {
+/// Nothing but evidence, and this one sentence of it, after the figures of `headline`.
+inline void expect_evidence(const ProbeJudgement& judgement, const std::string& sentence,
+                            const std::vector<std::string>& headline = {}) {
   ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
-  ASSERT_EQ(judgement.evidence.size(), 1u);
-  EXPECT_EQ(judgement.evidence[0], sentence);
+  auto expected = headline;
+  expected.push_back(sentence);
+  EXPECT_EQ(judgement.evidence, expected);
 }
 
 /// One finding and no evidence; the sentence is exactly this.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "stats/headline.hpp"
 
 namespace muster::allreduce {
 
@@ -202,6 +203,12 @@ ProbeJudgement judge(const CaseView& view) {
   std::string sentence =
       fmt::format("{} ranks looked at every element of {} results: all exact", count_answers(view), checked);
   if (disturbed > 0) sentence += fmt::format("; {} had no clean timing, others used the CPUs", disturbed);
+  if (view.timing_doubt.empty()) {
+    const auto busbw = headline(view, {"busbw", "GB/s", "size", true, "type"});
+    const auto time = headline(view, {"time", "us", "size", false, "type"});
+    for (const auto& text : {busbw, time})
+      if (!text.empty()) judgement.evidence.push_back(text);
+  }
   judgement.evidence.push_back(std::move(sentence));
   return judgement;
 }

@@ -10,6 +10,7 @@
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/name_parts.hpp"
 #include "probes/p2p/settings.hpp"
+#include "stats/headline.hpp"
 
 namespace muster::p2p {
 
@@ -235,6 +236,12 @@ ProbeJudgement judge(const CaseView& view) {
   if (coverage.disturbed > 0)
     sentence += fmt::format("; {} had no clean timing, others used the CPUs", coverage.disturbed);
   judgement.evidence.insert(judgement.evidence.begin(), std::move(sentence));
+  if (view.timing_doubt.empty()) {
+    const auto latency = headline(view, {"latency", "us", "size", false, "link"});
+    const auto bandwidth = headline(view, {"bandwidth", "GB/s", "size", true, "link"});
+    judgement.evidence.insert(judgement.evidence.begin(), {bandwidth, latency});
+    std::erase(judgement.evidence, std::string());
+  }
   return judgement;
 }
 

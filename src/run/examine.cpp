@@ -1,0 +1,144 @@
+#include "run/examine.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "run/process_status.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+Culprit launcher_culprit(const std::string& name) {
+  return {CulpritKind::launcher, name, "", -1};
+}
+
+std::string signal_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("signal {} (SIG{})", signal, name);
+}
+
+}  // namespace
+
+Examiner::Examiner(Loop& loop, Reach reach, const SessionOptions& options)
+    : loop_(loop), reach_(std::move(reach)), options_(options) {}
+
+void Examiner::look(const Launch& launch, Scene& scene) {
+  if (!launch.has_ended() && launch.pid() > 0) {
+    const auto status = process_status(launch.pid());
+    scene.launcher = status ? to_state(status->state) : ProcessState::gone;
+  }
+  scene.seen = autopsy(scene);
+}
+
+std::vector<NodeAutopsy> Examiner::autopsy(const Scene& scene) {
+  std::vector<NodeAutopsy> found;
+  std::vector<std::string> away;
+  for (const auto& node : scene.nodes) {
+    if (!is_this_node(node)) {
+      away.push_back(node);
+      continue;
+    }
+    found.push_back(look_at_this_node(scene.tag));
+    found.back().node = node;
+  }
+  if (away.empty()) return found;
+  for (auto& answer : ask_nodes(loop_, reach_, away, {"autopsy", "--tag", scene.tag}, options_.deadlines.autopsy_s)) {
+    NodeAutopsy seen;
+    if (answer.answered) {
+      auto parsed = node_autopsy_from_json(nlohmann::json::parse(last_object(answer.out), nullptr, false));
+      if (parsed)
+        seen = std::move(*parsed);
+      else
+        answer.error = "its answer could not be read: " + parsed.error().what;
+      seen.answered = parsed.has_value();
+    }
+    seen.node = answer.node;
+    if (!seen.answered) seen.error = answer.error;
+    found.push_back(std::move(seen));
+  }
+  return found;
+}
+
+std::map<std::string, std::string> Examiner::clear_away(Launch& launch, const Scene& scene) {
+  const double grace = options_.deadlines.grace_s;
+  launch.stop(grace);
+  std::vector<std::string> answering;
+  for (const auto& node : scene.seen)
+    if (node.answered) answering.push_back(node.node);
+  if (scene.seen.empty()) answering = scene.nodes;
+  const auto answers = ask_nodes(loop_, reach_, answering,
+                                 {"clean", "--tag", scene.tag, "--grace", fmt::format("{}", grace)}, grace + 4);
+  std::map<std::string, std::string> stuck;
+  for (const auto& answer : answers) {
+    if (!answer.answered) continue;
+    std::vector<std::string> survivors;
+    for (const auto line : lines(answer.out))
+      if (!line.empty() && line.find_first_not_of("0123456789") == std::string_view::npos) survivors.emplace_back(line);
+    if (!survivors.empty()) stuck[answer.node] = fmt::format("process {} can't be ended", human_list(survivors));
+  }
+  const auto wake = loop_.after(grace + 2, [] {});
+  const double until = monotonic_seconds() + grace + 2;
+  loop_.run_until([&] { return launch.has_ended() || monotonic_seconds() > until; });
+  return stuck;
+}
+
+/// The launcher ended before any rank was there: it did not like what it was asked.
+Finding Examiner::refused_by_launcher(const Launch& launch, const Scene& scene) const {
+  const auto text = launch.stderr_tail();
+  std::string said;
+  for (const auto line : lines(text))
+    if (const auto one = trim(line); said.empty() && one.size() > 3 && one.find_first_not_of("-=*") != one.npos)
+      said = printable_line(one, 160);
+  return {Verdict::error,
+          fmt::format("{} ended with status {} before any rank was there{}", program(), launch.end()->shell_status(),
+                      said.empty() ? "" : ": " + said),
+          {launcher_culprit(program())},
+          fmt::format("all that it said is in {}; try its command line by hand", (scene.folder / "stderr").string())};
+}
+
+Wreck Examiner::wreck_of(const Launch& launch, const Scene& scene) const {
+  Wreck wreck;
+  wreck.cause = launch.is_past_deadline() ? Wreck::Cause::deadline : Wreck::Cause::launch_ended;
+  wreck.stage = std::string(to_string(launch.stage()));
+  wreck.deadline_s = launch.stage_deadline_s();
+  wreck.case_id = scene.case_id;
+  wreck.ranks_expected = scene.ranks;
+  wreck.nodes = scene.seen;
+  wreck.launcher = program();
+  wreck.launcher_node = host_name();
+  wreck.launcher_pid = launch.pid();
+  wreck.launcher_state = scene.launcher;
+  return wreck;
+}
+
+Damage Examiner::diagnose(const Launch& launch, const Scene& scene) const {
+  if (!launch.refusal().empty())
+    return {{Verdict::error, launch.refusal(), {launcher_culprit(program())}, launch.refusal_remedy()}, true};
+  Wreck wreck = wreck_of(launch, scene);
+  if (wreck.cause == Wreck::Cause::deadline || !launch.end()) return {explain(wreck), false};
+  wreck.notice = launch.notice();
+  wreck.launcher_status = launch.end()->shell_status();
+  if (launch.end()->signal != 0)
+    return {{Verdict::error,
+             fmt::format("the launcher {} was ended by {} during {}", program(), signal_text(launch.end()->signal),
+                         wreck.stage == "case" ? wreck.case_id : wreck.stage),
+             {launcher_culprit(program())},
+             "see who ended it; the ranks it had started are gone with it"},
+            false};
+  const bool names_a_rank = wreck.notice.rank || wreck.notice.signal;
+  if (launch.stage() != LaunchStage::start_up || names_a_rank) return {explain(wreck), false};
+  if (!wreck.notice.sentence.empty())
+    return {{Verdict::error, wreck.notice.sentence, {launcher_culprit(program())}, wreck.notice.remedy}, true};
+  const bool none_started = std::all_of(wreck.nodes.begin(), wreck.nodes.end(),
+                                        [](const NodeAutopsy& node) { return node.answered && node.ranks.empty(); });
+  if (none_started) return {refused_by_launcher(launch, scene), true};
+  return {explain(wreck), false};
+}
+
+}  // namespace muster

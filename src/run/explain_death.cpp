@@ -1,0 +1,147 @@
+// Ranks that died: of a signal, by themselves, or told to.
+#include <algorithm>
+#include <csignal>
+#include <fmt/format.h>
+
+#include "run/scene.hpp"
+
+namespace muster {
+
+namespace {
+
+bool is_told_to_end(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
+std::string signal_remedy(int signal, const std::string& node) {
+  switch (signal) {
+    case SIGKILL:
+      return "look for the out-of-memory killer in the kernel log of " + node + " (dmesg)";
+    case SIGBUS:
+      return "check memory and disks of " + node + " for errors, and whether /dev/shm is full there";
+    case SIGILL:
+      return "the program uses instructions that the CPU of " + node + " lacks: build it for that CPU";
+    case SIGTERM:
+    case SIGINT:
+    case SIGHUP:
+      return "see who ended it: the scheduler (time or memory limit) or someone on " + node;
+    case SIGXCPU:
+      return "raise the limit on CPU time (ulimit -t) on " + node;
+    default:
+      return "look at the output of the rank and for a core file on " + node;
+  }
+}
+
+// What became of those that died after `first`, or wait for it.
+std::string others_words(const Scene& scene, const SeenRanks& first) {
+  const std::size_t waiting = scene.waiting(first);
+  if (waiting > 0) return waiting_words(waiting, first.size());
+  const auto ended =
+      scene.those([](const SeenRank& rank) { return !rank.is_alive() && is_told_to_end(rank.record().signal); });
+  if (ended.empty() || ended.size() == scene.ranks.size()) return "";
+  return fmt::format("; {} {} ended after it", counted(ended.size(), "rank"), ended.size() == 1 ? "was" : "were");
+}
+
+Finding killed(const Scene& scene, const SeenRanks& who, const std::string& name, int signal) {
+  const FlightRecord* record = who.empty() ? nullptr : &who.front().record();
+  const std::string node = who.empty() ? scene.wreck.notice.node : who.front().node;
+  return {Verdict::fail,
+          fmt::format("{} was killed by {} {}{}", name, signal_words(signal), death_place(scene.wreck, record),
+                      others_words(scene, who)),
+          rank_culprits(who), signal_remedy(signal, node.empty() ? "its node" : node)};
+}
+
+// The rank that the launcher names, with its record where there is one.
+SeenRanks named_by_launcher(const Scene& scene) {
+  const LauncherNotice& notice = scene.wreck.notice;
+  if (notice.rank) {
+    auto who = scene.those([&](const SeenRank& rank) { return rank.record().rank == *notice.rank; });
+    if (!who.empty()) return {who.front()};
+    return {};
+  }
+  auto who = scene.those([&](const SeenRank& rank) {
+    const bool is_there = notice.node.empty() || rank.node == notice.node;
+    return is_there && !rank.is_alive() && (rank.record().signal == 0 || rank.record().signal == notice.signal);
+  });
+  return who.size() == 1 ? who : SeenRanks{};
+}
+
+}  // namespace
+
+Explained killed_says_launcher(const Scene& scene) {
+  const LauncherNotice& notice = scene.wreck.notice;
+  if (!notice.signal) return std::nullopt;
+  // Told to end: someone else's death, that a recorder tells of, may be why.
+  const bool is_second =
+      is_told_to_end(*notice.signal) && std::any_of(scene.ranks.begin(), scene.ranks.end(), [](const SeenRank& rank) {
+        return !rank.is_alive() && !is_told_to_end(rank.record().signal) && rank.record().rank != -1;
+      });
+  if (is_second) return std::nullopt;
+  const SeenRanks who = named_by_launcher(scene);
+  if (!who.empty()) return killed(scene, who, rank_words(who.front()), *notice.signal);
+  if (!notice.rank) return std::nullopt;
+  std::string name = fmt::format("rank {}", *notice.rank);
+  Culprit culprit{CulpritKind::rank, name, notice.node, *notice.rank};
+  if (!notice.node.empty()) name += " on " + notice.node;
+  Finding finding = killed(scene, {}, name, *notice.signal);
+  finding.culprits = {std::move(culprit)};
+  return finding;
+}
+
+Explained killed_says_recorder(const Scene& scene) {
+  auto stamped = scene.those([](const SeenRank& rank) {
+    const int signal = rank.record().signal;
+    // A program may live through a QUIT that it handles; not through a crash.
+    return signal != 0 && !is_told_to_end(signal) && (signal != SIGQUIT || !rank.is_alive());
+  });
+  if (stamped.empty()) return std::nullopt;
+  // Clocks of nodes differ: what compares is how long ago it was when each node looked.
+  const auto first = std::max_element(stamped.begin(), stamped.end(), [](const SeenRank& a, const SeenRank& b) {
+    return a.signal_age_s < b.signal_age_s;
+  });
+  return killed(scene, {*first}, rank_words(*first), first->record().signal);
+}
+
+Explained exited_says_launcher(const Scene& scene) {
+  const LauncherNotice& notice = scene.wreck.notice;
+  if (!notice.exit_status || !notice.rank) return std::nullopt;
+  const SeenRanks who = named_by_launcher(scene);
+  const std::string node = who.empty() ? notice.node : who.front().node;
+  std::string name = fmt::format("rank {}", *notice.rank);
+  const Culprit culprit{CulpritKind::rank, name, node, *notice.rank};
+  if (!node.empty()) name += " on " + node;
+  const FlightRecord* record = who.empty() ? nullptr : &who.front().record();
+  return Finding{Verdict::fail,
+                 fmt::format("{} exited with status {} {}{}", name, *notice.exit_status,
+                             death_place(scene.wreck, record), others_words(scene, who)),
+                 {culprit},
+                 "look at what the rank wrote to its standard error before it ended"};
+}
+
+Explained ended_silently(const Scene& scene) {
+  const auto who = scene.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
+  if (who.empty()) return std::nullopt;
+  const bool is_everybody = who.size() > 1 && who.size() == scene.ranks.size();
+  const std::string subject = is_everybody ? fmt::format("all {}", counted(who.size(), "rank")) : names(who);
+  return Finding{
+      Verdict::fail,
+      fmt::format("{} ended without a word {}{}", subject, death_place(scene.wreck, &who.front().record()),
+                  others_words(scene, who)),
+      rank_culprits(who),
+      fmt::format("look at the output of the rank and, for a kill, in the kernel log of {} (dmesg)", nodes_of(who))};
+}
+
+Explained told_to_end(const Scene& scene) {
+  const auto who = scene.those([](const SeenRank& rank) { return !rank.is_alive(); });
+  if (who.empty() || scene.wreck.cause != Wreck::Cause::launch_ended) return std::nullopt;
+  if (!scene.wreck.notice.sentence.empty()) return std::nullopt;  // the launcher knows better
+  return Finding{
+      Verdict::fail,
+      fmt::format("{} told to end by {} {}",
+                  who.size() == 1 ? rank_words(who.front()) + " was" : "all " + counted(who.size(), "rank") + " were",
+                  signal_words(who.front().record().signal), death_place(scene.wreck, &who.front().record())),
+      {},
+      "see who ended the launch: the scheduler (time or memory limit), an operator, or the launcher itself"};
+}
+
+}  // namespace muster

@@ -1,0 +1,114 @@
+// Ranks that live: who never started, who is behind, who does not finish.
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.hpp"
+#include "run/rank_progress.hpp"
+#include "run/scene.hpp"
+
+namespace muster {
+
+namespace {
+
+// Ranks that made an entry this recently were at work when they were looked at.
+constexpr double fresh_s = 1;
+
+// `ranks 4 and 5`, as far as it can be known which are missing.
+std::string missing_words(const Scene& scene) {
+  std::set<int> started;
+  for (const SeenRank& rank : scene.ranks) started.insert(rank.record().rank);
+  const auto expected = static_cast<std::size_t>(scene.wreck.ranks_expected);
+  if (started.count(-1) != 0 || started.empty())
+    return fmt::format("{} of {} never started", expected - scene.ranks.size(), counted(expected, "rank"));
+  std::vector<std::string> missing;
+  for (int rank = 0; rank < scene.wreck.ranks_expected; ++rank)
+    if (started.count(rank) == 0) missing.push_back(std::to_string(rank));
+  return fmt::format("rank{} {} never started", missing.size() == 1 ? "" : "s", human_list(missing));
+}
+
+}  // namespace
+
+Explained not_started(const Scene& scene) {
+  const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
+  if (scene.wreck.stage != "start-up" || scene.ranks.size() >= expected) return std::nullopt;
+  if (!scene.wreck.notice.sentence.empty()) return std::nullopt;  // the launcher knows better
+  Finding finding;
+  std::vector<std::string> empty;
+  for (const NodeAutopsy& node : scene.wreck.nodes)
+    if (node.answered && node.ranks.empty()) empty.push_back(node.node);
+  finding.reason =
+      scene.ranks.empty() ? fmt::format("none of {} started", counted(expected, "rank")) : missing_words(scene);
+  if (scene.wreck.launcher_status >= 0)
+    finding.reason += fmt::format("; the launcher ended with status {}", scene.wreck.launcher_status);
+  if (scene.ranks.empty() || empty.empty()) {
+    finding.culprits.push_back({CulpritKind::launcher, "launcher", "", -1});
+    finding.remedy = "run the launcher by hand with \"hostname\" as the program: it has to print every node";
+  } else {
+    finding.reason += ": no rank is on " + human_list(empty);
+    for (const std::string& node : empty) finding.culprits.push_back({CulpritKind::node, node, node, -1});
+    finding.remedy = fmt::format("check that the launcher reaches {} and that muster-rank is there", human_list(empty));
+  }
+  finding.reason += waiting_words(scene.alive().size(), 2);
+  return finding;
+}
+
+Explained behind(const Scene& scene) {
+  const SeenRanks living = scene.alive();
+  const Standing standing = who_stands_out(living);
+  if (standing.who.empty()) return std::nullopt;
+  const SeenRanks& who = standing.who;
+  const std::string place = common_place(who);
+  double idle = who.front().idle_s;
+  for (const SeenRank& rank : who) idle = std::min(idle, rank.idle_s);
+  const std::string since = fmt::format("{} since {}", place, seconds_words(idle));
+  const std::size_t waiting = scene.waiting(who);
+  if (standing.how == Standing::How::ahead)
+    return Finding{Verdict::fail,
+                   fmt::format("{} {} out of step:{}; {} {} further back{}", names(who), is_or_are(who), since,
+                               counted(waiting, "rank"), waiting == 1 ? "is" : "are", common_place(standing.others)),
+                   rank_culprits(who), "a rank left a collective step before the others: look at its output"};
+  return Finding{
+      Verdict::fail,
+      fmt::format("{} {} behind:{}{}", names(who), is_or_are(who), since, waiting_words(waiting, who.size())),
+      rank_culprits(who),
+      fmt::format("look at what {} did on {} at that time: load, file system, device, network of the node",
+                  who.size() == 1 ? "the rank" : "the ranks", nodes_of(who))};
+}
+
+Explained unfinished(const Scene& scene) {
+  const SeenRanks living = scene.alive();
+  const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
+  if (scene.wreck.stage != "finish" || living.empty() || scene.ranks.size() >= expected) return std::nullopt;
+  return Finding{
+      Verdict::fail,
+      fmt::format("{} {} not finished:{}; {} ended as they should", names(living), living.size() == 1 ? "has" : "have",
+                  common_place(living), counted(expected - scene.ranks.size(), "rank")),
+      rank_culprits(living),
+      fmt::format("look at what keeps MPI_Finalize on {}: the network of the node, or a library's clean-up",
+                  nodes_of(living))};
+}
+
+Finding nobody_stands_out(const Scene& scene) {
+  const SeenRanks living = scene.alive();
+  const std::string subject = living.size() == 1 ? "the only rank is" : fmt::format("all {} ranks are", living.size());
+  double idle = living.front().idle_s;
+  for (const SeenRank& rank : living) idle = std::min(idle, rank.idle_s);
+  std::string place = common_place(living);
+  const std::string& step = living.front().record().step;
+  if (!step.empty() && place == " in " + step) place = " in step " + step;
+  if (place.empty()) place = " at different places";
+  if (idle < fresh_s)
+    return {Verdict::fail,
+            fmt::format("{} still at work{} when the deadline of {} passed: no rank stands out", subject, place,
+                        seconds_words(scene.wreck.deadline_s)),
+            {},
+            "give the check a longer timeout or less to do; if it used to be faster, look for load on the nodes"};
+  return {Verdict::fail,
+          fmt::format("{}{} since {}: no rank stands out", subject, place, seconds_words(idle)),
+          {},
+          "a message got lost between them: check the network and the transport that MPI chose, and run the case on "
+          "fewer nodes to find the pair"};
+}
+
+}  // namespace muster

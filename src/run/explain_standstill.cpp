@@ -1,0 +1,85 @@
+// Processes that stand still, and nodes that do not answer.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "run/scene.hpp"
+
+namespace muster {
+
+namespace {
+
+// A process in state D may just be reading a file; one whose last entry is this old hangs there.
+constexpr double stuck_s = 1;
+
+}  // namespace
+
+Explained stopped(const Scene& scene) {
+  const auto who = scene.those([](const SeenRank& rank) { return rank.remains.state == ProcessState::stopped; });
+  if (who.empty()) return std::nullopt;
+  std::string pids;
+  for (const SeenRank& rank : who)
+    if (rank.node == who.front().node) pids += fmt::format(" {}", rank.record().pid);
+  return Finding{Verdict::fail,
+                 fmt::format("{} {} stopped{}{}", names(who), is_or_are(who), common_place(who),
+                             waiting_words(scene.waiting(who), who.size())),
+                 rank_culprits(who),
+                 fmt::format("see what stopped {}: \"kill -CONT{}\" on {} resumes {}; a debugger or job suspension "
+                             "leaves ranks like this",
+                             who.size() == 1 ? "it" : "them", pids, who.front().node,
+                             who.size() == 1 ? "it" : "those of that node")};
+}
+
+Explained launcher_stopped_outside_of_cases(const Scene& scene) {
+  return scene.wreck.stage == "case" ? std::nullopt : launcher_stopped(scene);
+}
+
+Explained launcher_stopped(const Scene& scene) {
+  const Wreck& wreck = scene.wreck;
+  if (wreck.launcher_state != ProcessState::stopped) return std::nullopt;
+  const std::size_t waiting = scene.alive().size();
+  return Finding{Verdict::fail,
+                 fmt::format("the launcher {} (process {} on {}) is stopped{}", wreck.launcher, wreck.launcher_pid,
+                             wreck.launcher_node, waiting_words(waiting, 1)),
+                 {{CulpritKind::launcher, wreck.launcher, wreck.launcher_node, -1}},
+                 fmt::format("see what stopped it: \"kill -CONT {}\" on {} resumes it; a debugger or job suspension "
+                             "leaves a launcher like this",
+                             wreck.launcher_pid, wreck.launcher_node)};
+}
+
+Explained uninterruptible(const Scene& scene) {
+  const auto who = scene.those([](const SeenRank& rank) {
+    return rank.remains.state == ProcessState::uninterruptible && rank.idle_s >= stuck_s;
+  });
+  if (who.empty()) return std::nullopt;
+  const std::string& known = who.front().remains.kernel_function;
+  const std::string function = known.empty() ? "a function it does not tell" : known;
+  return Finding{Verdict::fail,
+                 fmt::format("{} {} stuck in the kernel ({}){}{}", names(who), is_or_are(who), function,
+                             common_place(who), waiting_words(scene.waiting(who), who.size())),
+                 rank_culprits(who),
+                 fmt::format("the process waits in the kernel in {}: check the file system or driver of {}; only a "
+                             "reboot clears it",
+                             function, nodes_of(who))};
+}
+
+Explained unreachable(const Scene& scene) {
+  if (scene.silent_nodes.empty()) return std::nullopt;
+  Finding finding;
+  std::vector<std::string> words;
+  const bool is_one = scene.silent_nodes.size() == 1;
+  for (const NodeAutopsy* node : scene.silent_nodes) {
+    words.push_back(node->error.empty() ? node->node : fmt::format("{} ({})", node->node, printable_line(node->error)));
+    finding.culprits.push_back({CulpritKind::node, node->node, node->node, -1});
+  }
+  if (is_one) words.front() = scene.silent_nodes.front()->node;
+  finding.reason = human_list(words) + (is_one ? " does not answer" : " do not answer");
+  if (is_one && !scene.silent_nodes.front()->error.empty())
+    finding.reason += fmt::format(" ({})", printable_line(scene.silent_nodes.front()->error));
+  if (const std::size_t waiting = scene.alive().size(); waiting > 0)
+    finding.reason += fmt::format("; {} {}", counted(waiting, "rank"), waiting == 1 ? "waits" : "wait");
+  finding.remedy = is_one ? "check the node's network and power; it is left out of the rest of the run"
+                          : "check the nodes' network and power; they are left out of the rest of the run";
+  return finding;
+}
+
+}  // namespace muster

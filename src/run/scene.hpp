@@ -1,0 +1,65 @@
+/// What is left of a launch, and the causes that can explain it. Used by explain() alone. Pure.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "run/autopsy.hpp"
+#include "run/wreck_words.hpp"
+
+namespace muster {
+
+struct Scene {
+  const Wreck& wreck;
+  SeenRanks ranks;  ///< all that left a record on a node that answered
+  std::vector<const NodeAutopsy*> silent_nodes;
+
+  template <class Claim>
+  [[nodiscard]] SeenRanks those(Claim claim) const {
+    SeenRanks found;
+    std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(found), claim);
+    return found;
+  }
+  [[nodiscard]] SeenRanks alive() const {
+    return those([](const SeenRank& rank) { return rank.is_alive(); });
+  }
+  /// Ranks that live and are none of `culprits`.
+  [[nodiscard]] std::size_t waiting(const SeenRanks& culprits) const {
+    const SeenRanks living = alive();
+    return static_cast<std::size_t>(std::count_if(living.begin(), living.end(), [&](const SeenRank& rank) {
+      return std::none_of(culprits.begin(), culprits.end(), [&](const SeenRank& culprit) {
+        return culprit.record().pid == rank.record().pid && culprit.node == rank.node;
+      });
+    }));
+  }
+};
+
+[[nodiscard]] Scene survey(const Wreck& wreck);
+
+/// A cause finds itself in a scene, or does not.
+using Explained = std::optional<Finding>;
+
+// Death: explain_death.cpp
+[[nodiscard]] Explained killed_says_launcher(const Scene& scene);
+[[nodiscard]] Explained killed_says_recorder(const Scene& scene);
+[[nodiscard]] Explained exited_says_launcher(const Scene& scene);
+[[nodiscard]] Explained ended_silently(const Scene& scene);
+[[nodiscard]] Explained told_to_end(const Scene& scene);
+
+// Standstill: explain_standstill.cpp
+[[nodiscard]] Explained stopped(const Scene& scene);
+/// Within a case ranks do not need their launcher: it explains what nothing else does.
+[[nodiscard]] Explained launcher_stopped(const Scene& scene);
+[[nodiscard]] Explained launcher_stopped_outside_of_cases(const Scene& scene);
+[[nodiscard]] Explained uninterruptible(const Scene& scene);
+[[nodiscard]] Explained unreachable(const Scene& scene);
+
+// Progress: explain_progress.cpp
+[[nodiscard]] Explained not_started(const Scene& scene);
+[[nodiscard]] Explained behind(const Scene& scene);
+[[nodiscard]] Explained unfinished(const Scene& scene);
+[[nodiscard]] Finding nobody_stands_out(const Scene& scene);
+
+}  // namespace muster
