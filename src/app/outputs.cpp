@@ -1,9 +1,12 @@
 #include "app/outputs.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <iostream>
+#include <optional>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -18,10 +21,15 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-int terminal_width() {
+/// Of the terminal; where there is none COLUMNS may say it, for logs.
+std::optional<int> screen_width() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;
-  return 80;
+  const char* text = std::getenv("COLUMNS");
+  int columns = 0;
+  if (text == nullptr || std::from_chars(text, text + std::strlen(text), columns).ec != std::errc{}) return {};
+  if (columns < 20 || columns > 1000) return {};
+  return columns;
 }
 
 }  // namespace
@@ -30,7 +38,7 @@ Result<ReporterOptions> terminal_options(const std::string& color, bool quiet) {
   ReporterOptions options;
   options.terminal = isatty(STDOUT_FILENO) != 0;
   options.quiet = quiet;
-  if (options.terminal) options.width = terminal_width();
+  if (const auto width = screen_width()) options.width = *width;
   const char* term = std::getenv("TERM");
   const bool is_dumb = term != nullptr && std::string_view(term) == "dumb";
   if (is_dumb) options.terminal = false;
