@@ -166,15 +166,13 @@ class Part {
   }
 
   [[nodiscard]] Result<Observation> all_rounds() {
-    for (int round = 0; round < schedule_.rounds(); ++round) {
-      // Together: pairs of one round shall load the network at the same time, and only they.
-      context_.recorder.step("round");
-      context_.recorder.iteration(static_cast<std::uint64_t>(round));
-      context_.recorder.peer(-1);
-      if (auto met = context_.comm.barrier(); !met) return tl::unexpected(met.error());
-      round_ = round;
-      if (const int peer = schedule_.partner(context_.comm.rank(), round); peer >= 0)
-        if (auto done = exchange(peer, tasks_, false); !done) return tl::unexpected(done.error());
+    for (round_ = 0; round_ < schedule_.rounds(); ++round_) {
+      const int peer = schedule_.partner(context_.comm.rank(), round_);
+      for (const p2p::Task& task : tasks_) {
+        if (auto done = together(peer, task, true); !done) return tl::unexpected(done.error());
+        if (task.kind != Kind::bandwidth) continue;
+        if (auto done = together(peer, task, false); !done) return tl::unexpected(done.error());
+      }
     }
     if (context_.timing_doubt.empty())
       if (auto done = again(); !done) return tl::unexpected(done.error());
@@ -184,15 +182,15 @@ class Part {
   }
 
  private:
-  /// All tasks with one peer.
-  [[nodiscard]] Result<void> exchange(int peer, const std::vector<p2p::Task>& tasks, bool is_alone) {
-    const bool leads = schedule_.leads(context_.comm.rank(), peer);
-    for (const p2p::Task& task : tasks) {
-      if (auto done = one(peer, leads ? PairRole::first : PairRole::second, task, is_alone); !done) return done;
-      if (task.kind != Kind::bandwidth) continue;
-      if (auto done = one(peer, leads ? PairRole::second : PairRole::first, task, is_alone); !done) return done;
-    }
-    return {};
+  /// One reading of every pair at a time, or what some send back would be in the way of what others still send.
+  [[nodiscard]] Result<void> together(int peer, const p2p::Task& task, bool is_forward) {
+    context_.recorder.step("round");
+    context_.recorder.iteration(static_cast<std::uint64_t>(round_));
+    context_.recorder.peer(-1);
+    if (auto met = context_.comm.barrier(); !met) return met;
+    if (peer < 0) return {};
+    const bool is_first = schedule_.leads(context_.comm.rank(), peer) == is_forward;
+    return one(peer, is_first ? PairRole::first : PairRole::second, task, false);
   }
 
   [[nodiscard]] Result<void> one(int peer, PairRole role, const p2p::Task& task, bool is_alone) {
@@ -235,18 +233,26 @@ class Part {
     std::vector<p2p::Task> last;
     for (const p2p::Task& task : tasks_)
       if (task.kind == Kind::bandwidth && task.size == p2p::largest_size(context_.params)) last.push_back(task);
-    for (const auto& [from, to] : *links) {
+    const int groups = links->empty() ? 0 : links->back().group + 1;
+    for (int i = 0; i < groups * times_alone; ++i) {
       context_.recorder.step("alone");
       context_.recorder.peer(-1);
       if (auto met = context_.comm.barrier(); !met) return met;
-      const int rank = context_.comm.rank();
-      if (rank != from && rank != to) continue;
-      for (int i = 0; i < times_alone; ++i)
-        for (const p2p::Task& task : last)
-          if (auto done = one(rank == from ? to : from, rank == from ? PairRole::first : PairRole::second, task, true);
-              !done)
-            return done;
+      for (const p2p::RankPair& pair : *links)
+        if (pair.group == i / times_alone)
+          if (auto done = once_more(pair, last); !done) return done;
     }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> once_more(const p2p::RankPair& pair, const std::vector<p2p::Task>& tasks) {
+    const int rank = context_.comm.rank();
+    if (rank != pair.from && rank != pair.to) return {};
+    const bool is_first = rank == pair.from;
+    for (const p2p::Task& task : tasks)
+      if (auto done = one(is_first ? pair.to : pair.from, is_first ? PairRole::first : PairRole::second, task, true);
+          !done)
+        return done;
     return {};
   }
 

@@ -94,7 +94,7 @@ std::map<std::string, std::vector<RankLink>> links_by_size(const CaseView& view)
                                                              {"node", LinkClass::node},
                                                              {"network", LinkClass::network}};
   std::map<std::string, std::vector<RankLink>> links;
-  std::map<std::tuple<int, int, std::string>, int> meetings;
+  std::map<std::tuple<int, int, std::string, bool>, int> meetings;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
     const Observation* seen = measured_by(view, rank);
     if (seen == nullptr) continue;
@@ -107,8 +107,8 @@ std::map<std::string, std::vector<RankLink>> links_by_size(const CaseView& view)
         continue;
       const int from = static_cast<int>(rank);
       const bool is_alone = label(reading, "alone") != nullptr;
-      // Which meeting of the two it was leads to the round.
-      const int meeting = is_alone ? 0 : meetings[{from, reading.peer, *size}]++;
+      // Which meeting of the two it was leads to the round; alone, it is one.
+      const int meeting = meetings[{from, reading.peer, *size, is_alone}]++;
       if (reading.summary.n > 0)
         links[*size].push_back(
             {from, reading.peer, meeting, reading.summary.median, known->second, is_alone, spread_of(reading.summary)});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <tuple>
 
 #include "stats/stats.hpp"
 
@@ -11,9 +12,34 @@ namespace muster::p2p {
 
 namespace {
 
-int unit_of(int rank, bool is_between_nodes, std::span<const int> node_of) {
-  return is_between_nodes ? node_of[static_cast<std::size_t>(rank)] : rank;
+bool is_between_nodes(const RankLink& link) {
+  return link.link == LinkClass::network;
 }
+
+/// What the pairs of ranks of two nodes reached in one round, on average. They share adapters, and seldom fairly: their
+/// speeds are no independent readings, their sum is one.
+std::vector<RankLink> node_links(std::span<const RankLink> links, std::span<const int> node_of) {
+  std::map<std::tuple<int, int, bool, int>, std::vector<const RankLink*>> meetings;
+  for (const RankLink& link : links)
+    meetings[{node_of[static_cast<std::size_t>(link.from)], node_of[static_cast<std::size_t>(link.to)], link.is_alone,
+              link.round}]
+        .push_back(&link);
+  std::vector<RankLink> all;
+  for (const auto& [meeting, pairs] : meetings) {
+    RankLink sum = *pairs.front();
+    std::tie(sum.from, sum.to, sum.is_alone, sum.round) = meeting;
+    const auto n = static_cast<double>(pairs.size());
+    sum.value = sum.spread = 0;
+    for (const RankLink* pair : pairs) {
+      sum.value += pair->value / n;
+      sum.spread += pair->spread / n / std::sqrt(n);
+    }
+    all.push_back(sum);
+  }
+  return all;
+}
+
+constexpr int most_repeats = 32;
 
 template <class T>
 std::vector<T> values_of(const ByteVector& bytes) {
@@ -39,17 +65,23 @@ double noise_of(std::span<const RankLink> links) {
   return std::max(median(spreads).value_or(0), median(ranges).value_or(0));
 }
 
-/// The slowest link that was measured from unit to unit: where only one rank of a node is slow, others would clear it.
-RankPair ranks_of(const LinkCell& cell, const Decoded& decoded, std::span<const RankLink> links,
-                  std::span<const int> node_of) {
+/// The pairs of ranks that stand for a cell, all those of two nodes in the round in which they were slowest: read again
+/// with fewer, they would have the adapter to themselves, and look well.
+std::vector<RankPair> ranks_of(const LinkCell& cell, bool are_nodes, std::span<const RankLink> links,
+                               std::span<const int> node_of) {
+  if (!are_nodes) return {{cell.from, cell.to, 0}};
+  const auto is_of_cell = [&](const RankLink& link) {
+    return is_between_nodes(link) && node_of[static_cast<std::size_t>(link.from)] == cell.from &&
+           node_of[static_cast<std::size_t>(link.to)] == cell.to;
+  };
   const RankLink* slowest = nullptr;
   for (const RankLink& link : links)
-    if ((link.link == LinkClass::network) == decoded.is_between_nodes &&
-        unit_of(link.from, decoded.is_between_nodes, node_of) == cell.from &&
-        unit_of(link.to, decoded.is_between_nodes, node_of) == cell.to &&
-        (slowest == nullptr || link.value < slowest->value))
-      slowest = &link;
-  return slowest == nullptr ? RankPair() : RankPair{slowest->from, slowest->to};
+    if (is_of_cell(link) && (slowest == nullptr || link.value < slowest->value)) slowest = &link;
+  std::vector<RankPair> pairs;
+  if (slowest == nullptr) return pairs;
+  for (const RankLink& link : links)
+    if (is_of_cell(link) && link.round == slowest->round) pairs.push_back({link.from, link.to, 0});
+  return pairs;
 }
 
 }  // namespace
@@ -62,19 +94,18 @@ std::vector<int> nodes_of(const std::vector<Spot>& spots) {
 
 std::vector<Decoded> decode_links(std::span<const RankLink> links, std::span<const int> node_of,
                                   const DecodeSettings& settings) {
+  std::vector<RankLink> kinds[2];
+  for (const RankLink& link : links) kinds[is_between_nodes(link) ? 1 : 0].push_back(link);
+  kinds[1] = node_links(kinds[1], node_of);
   std::vector<Decoded> all;
-  for (const bool is_between_nodes : {false, true}) {
-    std::vector<RankLink> same;
-    for (const RankLink& link : links)
-      if ((link.link == LinkClass::network) == is_between_nodes) same.push_back(link);
+  for (const bool are_nodes : {false, true}) {
+    const auto& same = kinds[are_nodes ? 1 : 0];
     DecodeSettings with_noise = settings;
     with_noise.noise_floor = std::max(settings.noise_floor, noise_of(same));
     std::vector<LinkSample> samples;
-    for (const RankLink& link : same) {
-      samples.push_back({unit_of(link.from, is_between_nodes, node_of), unit_of(link.to, is_between_nodes, node_of),
-                         link.round, link.value, static_cast<int>(link.link), link.is_alone});
-    }
-    if (!samples.empty()) all.push_back({is_between_nodes, decode_culprits(samples, with_noise)});
+    for (const RankLink& link : same)
+      samples.push_back({link.from, link.to, link.round, link.value, static_cast<int>(link.link), link.is_alone});
+    if (!samples.empty()) all.push_back({are_nodes, decode_culprits(samples, with_noise)});
   }
   return all;
 }
@@ -89,10 +120,17 @@ Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& 
     for (const ByteVector& one : *gathered)
       for (const RankLink& link : values_of<RankLink>(one)) links.push_back(link);
     const std::vector<int> node_of = nodes_of(spots);
-    for (const Decoded& decoded : decode_links(links, node_of, settings))
-      for (const LinkCell& cell : decoded.culprits.worth_repeating)
-        if (const auto ranks = ranks_of(cell, decoded, links, node_of); ranks.from >= 0) chosen.push_back(ranks);
-    chosen.resize(std::min<std::size_t>(chosen.size(), 32));
+    int groups = 0;
+    for (const Decoded& decoded : decode_links(links, node_of, settings)) {
+      for (const LinkCell& cell : decoded.culprits.worth_repeating) {
+        if (groups == most_repeats) break;
+        for (RankPair pair : ranks_of(cell, decoded.is_between_nodes, links, node_of)) {
+          pair.group = groups;
+          chosen.push_back(pair);
+        }
+        ++groups;
+      }
+    }
   }
   auto told = comm.broadcast(std::as_bytes(std::span(chosen)), 0);
   if (!told) return tl::unexpected(told.error());

@@ -26,6 +26,7 @@ struct RankLink {
 struct RankPair {
   int from = -1;
   int to = -1;
+  int group = 0;  ///< those of one group are read at the same time
   friend bool operator==(const RankPair&, const RankPair&) = default;
 };
 
@@ -34,13 +35,15 @@ struct Decoded {
   Culprits culprits;
 };
 
-/// Links of both kinds, each decoded for itself; a kind without links gives nothing. `node_of[rank]` numbers nodes.
-/// The noise of a kind is at least the median spread of its links, and the median spread of links read alone.
+/// Links of both kinds, each decoded for itself; a kind without links gives nothing. Between nodes a reading is the
+/// mean over the pairs of ranks of two nodes that met in one round. `node_of[rank]` numbers nodes. The noise of a kind
+/// is at least the median spread of its links, and the median spread of links read alone.
 [[nodiscard]] std::vector<Decoded> decode_links(std::span<const RankLink> links, std::span<const int> node_of,
                                                 const DecodeSettings& settings);
 
-/// Collective. Links that look bad when all are compared, at most 32, the worst first: every rank gets the same list of
-/// (from, to). `mine` are those that this rank measured.
+/// Collective. What looks bad when all are compared, in at most 32 groups: every rank gets the same list. A group is a
+/// pair of ranks within a node, or those pairs of two nodes that met in a round. `mine` are those that this rank
+/// measured.
 [[nodiscard]] Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& spots,
                                                          std::span<const RankLink> mine,
                                                          const DecodeSettings& settings);

@@ -1,0 +1,83 @@
+// Links held against each other, and which of them are read again.
+#include <gtest/gtest.h>
+
+#include "probes/p2p/links.hpp"
+#include "run/thread_comm.hpp"
+
+namespace muster::p2p {
+namespace {
+
+/// Four nodes with two ranks each; every rank met every rank of the other nodes, in rounds of whole nodes.
+std::vector<Spot> spots() {
+  std::vector<Spot> all(8);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank].node = static_cast<int>(rank / 2);
+  return all;
+}
+
+std::vector<RankLink> links_of(int rank, double (*speed)(int from, int to)) {
+  std::vector<RankLink> links;
+  for (int to = 0; to < 8; ++to) {
+    if (to / 2 == rank / 2) continue;
+    // Nodes a and b meet in rounds 2 (a xor b) and the next: shift 0 or 1.
+    const int round = 2 * ((rank / 2) ^ (to / 2)) + ((rank ^ to) & 1);
+    links.push_back({rank, to, round, speed(rank, to), LinkClass::network});
+  }
+  return links;
+}
+
+std::vector<RankPair> chosen_by(double (*speed)(int from, int to)) {
+  std::vector<std::vector<RankPair>> told(8);
+  run_ranks(8, [&](ThreadComm& comm) {
+    if (auto links = choose_links(comm, spots(), links_of(comm.rank(), speed), {}))
+      told[static_cast<std::size_t>(comm.rank())] = *links;
+  });
+  for (const auto& one : told) EXPECT_EQ(one, told[0]) << "every rank gets the same";
+  return told[0];
+}
+
+TEST(ChooseLinks, HealthyLinksAreLeftAlone) {
+  EXPECT_TRUE(chosen_by([](int, int) { return 12.0; }).empty());
+}
+
+TEST(ChooseLinks, AllPairsOfTwoNodesAreReadAgainTogether) {
+  const auto chosen = chosen_by([](int from, int to) { return from / 2 == 1 && to / 2 == 3 ? 6.0 : 12.0; });
+  ASSERT_EQ(chosen.size(), 2u);
+  EXPECT_EQ(chosen[0], (RankPair{2, 6, 0}));
+  EXPECT_EQ(chosen[1], (RankPair{3, 7, 0}));
+}
+
+TEST(ChooseLinks, OfTheRoundInWhichTheyWereSlowest) {
+  const auto chosen = chosen_by([](int from, int to) {
+    if (from / 2 != 1 || to / 2 != 3) return 12.0;
+    return from == 2 && to == 7 ? 3.0 : 6.0;
+  });
+  ASSERT_EQ(chosen.size(), 2u);
+  EXPECT_EQ(chosen[0], (RankPair{2, 7, 0}));
+  EXPECT_EQ(chosen[1], (RankPair{3, 6, 0}));
+}
+
+TEST(ChooseLinks, ASlowNodeNeedsNoSecondLook) {
+  EXPECT_TRUE(chosen_by([](int from, int to) { return from / 2 == 2 || to / 2 == 2 ? 6.0 : 12.0; }).empty());
+}
+
+TEST(DecodeLinks, ReadingsBetweenNodesAreMeansOfTheirPairs) {
+  std::vector<RankLink> links;
+  for (int rank = 0; rank < 8; ++rank)
+    for (const RankLink& link : links_of(rank, [](int from, int) { return from % 2 == 0 ? 18.0 : 6.0; }))
+      links.push_back(link);
+  const std::vector<int> node_of{0, 0, 1, 1, 2, 2, 3, 3};
+  const auto decoded = decode_links(links, node_of, {});
+  ASSERT_EQ(decoded.size(), 1u);
+  EXPECT_TRUE(decoded[0].is_between_nodes);
+  ASSERT_EQ(decoded[0].culprits.levels.size(), 1u);
+  EXPECT_NEAR(decoded[0].culprits.levels[0].expected, 12.0, 1e-9);
+  EXPECT_EQ(decoded[0].culprits.levels[0].readings, 24);
+  EXPECT_TRUE(decoded[0].culprits.parts.empty());
+}
+
+TEST(DecodeLinks, NoLinksNoWord) {
+  EXPECT_TRUE(decode_links({}, std::vector<int>{0, 0}, {}).empty());
+}
+
+}  // namespace
+}  // namespace muster::p2p
