@@ -1,0 +1,129 @@
+"""Four virtual nodes with two ranks each, some links at a fifth of the others: p2p names the right nodes and ways.
+
+All links are limited to 200 Mbit/s, so that the network is slow and not the processors that the nodes share, and a
+faulty one to 40: the share that 200 Mbit/s are of a gigabit, which two busy cores do not reach. Ranks that wait for a
+message sleep (`sleepy_yield.so`), or who measures would wait for its turn among them.
+
+Each scenario is one launch with two cases: everybody with everybody, and three random rounds. What is left of the noise
+is that of a busy machine: where a launch goes wrong, two more have to be right.
+"""
+import json
+import pathlib
+import struct
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import support  # noqa: E402
+import virtual_cluster as vc  # noqa: E402
+from support import Run, check  # noqa: E402
+
+NODES = ("nid001", "nid002", "nid003", "nid004")
+HEALTHY, SLOW = "200mbit", "40mbit"
+SLEEPY = support.BIN / "sleepy_yield.so"
+CLAIMS = {"both": "is slow both ways", "sends": "is slow when it sends", "receives": "is slow when it receives"}
+# Short, as links are slow: 128 KiB are under way at once. No reading ends early, or its neighbour would have the link.
+READINGS = {"sizes": ["16KiB"], "window": 8, "memory": "1MiB", "cap": "100ms", "interval": 0.0001}
+CHECKS = "".join(check(name, probe="p2p", timeout="60s", least_slowdown=0.5, **READINGS, **params)
+                 for name, params in {"all_pairs": {}, "three_rounds": {"rounds": 3}}.items())
+
+
+def named(case):
+    """What was said of each culprit."""
+    return {culprit["name"]: finding["reason"] for finding in case["findings"] for culprit in finding["culprits"]}
+
+
+def is_right(case, faults):
+    """The faulty nodes are named, each with its directions, and nobody else is. With none, all readings were compared."""
+    reasons = named(case)
+    if not faults:
+        return not reasons and any(evidence.endswith(" compared, none slow") for evidence in case["evidence"])
+    return set(reasons) == set(faults) and all(
+        reason.startswith(f"{node} {CLAIMS[faults[node]]}: ") for node, reason in reasons.items())
+
+
+def readings(run, case):
+    """The bandwidths in MB/s, rank by rank, for whoever has to find out what went wrong."""
+    lines = []
+    for matrix in case["matrices"]:
+        if matrix["metric"] != "bandwidth":
+            continue
+        with open(run.run_folder() / matrix["file"], "rb") as file:
+            size = json.loads(file.readline())["size"]
+            rows = [struct.unpack(f"<{size}f", file.read(4 * size)) for _ in range(size)]
+        lines += [str(matrix["where"])] + [" ".join(f"{1000 * value:7.2f}" for value in row) for row in rows]
+    return "\n".join(lines)
+
+
+class SlowLinks(support.EndToEnd):
+    @classmethod
+    def setUpClass(cls):
+        cls.context = vc.running(len(NODES))
+        cls.cluster = cls.context.__enter__()
+        for node in NODES:
+            cls.cluster.set_apart(node)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.__exit__(None, None, None)
+
+    def set_links(self, faults):
+        for node in NODES:
+            self.cluster.slow(node, HEALTHY)
+        for node, way in faults.items():
+            self.cluster.slow(node, SLOW, way)
+
+    def run_p2p(self):
+        run = Run(CHECKS, "--nodes", ",".join(NODES), "--ranks-per-node", "2", "--launcher", "mpirun", "-J=-x",
+                  f"-J=LD_PRELOAD={SLEEPY}", env=self.cluster.environment(), wrapper=self.cluster.argv_on_login([]))
+        self.addCleanup(run.clean)
+        run.start()
+        run.wait(120)
+        return run
+
+    def has_right_launch(self, faults, stories):
+        """Whether both cases are right; tells the story where not."""
+        run = self.run_p2p()
+        wrong = []
+        for case in run.report()["cases"]:
+            # Data is right however slow the links are.
+            self.assertIn(case["verdict"], ("pass", "fail"), run.story())
+            self.assertNotIn("wrong data", str(case["reason"]), run.story())
+            if not is_right(case, faults):
+                wrong.append(f"{case['check']}: {case['verdict']}, {list(named(case).values()) or case['evidence']}\n"
+                             f"{readings(run, case)}")
+        stories += wrong
+        print(f"  {run.seconds:.1f} s", *wrong, sep="\n  " if wrong else "", flush=True)
+        return not wrong
+
+    def expect(self, faults):
+        """Faults by node: `both`, `sends` or `receives`. Nobody else is named."""
+        self.set_links(faults)
+        stories = []
+        if self.has_right_launch(faults, stories):
+            return
+        if not (self.has_right_launch(faults, stories) and self.has_right_launch(faults, stories)):
+            self.fail("\n".join(stories))
+
+    def test_all_links_alike(self):
+        self.expect({})
+
+    def test_one_slow_node(self):
+        self.expect({"nid003": "both"})
+
+    def test_two_slow_nodes(self):
+        self.expect({"nid001": "both", "nid003": "both"})
+
+    def test_a_node_slow_when_it_sends(self):
+        self.expect({"nid004": "sends"})
+
+    def test_a_node_slow_when_it_receives(self):
+        self.expect({"nid002": "receives"})
+
+
+if __name__ == "__main__":
+    reason = vc.why_not()
+    if reason:
+        support.skip(reason)
+    support.main()
