@@ -230,14 +230,18 @@ TEST(P2pJudge, ASlowLinkIsNamedOnlyWhenSlowAgainAlone) {
   EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::link, "nid002 -> nid005", "", -1}}));
 }
 
-/// Two ranks on each node: their adapters are shared by two pairs, unfairly, and the sum is what counts.
-TEST(P2pJudge, PairsThatShareAnAdapterUnfairlyAreNoFault) {
+/// As seen on four virtual nodes: which of two pairs gets the adapter is chance, the slow nodes are not.
+TEST(P2pJudge, SlowNodesAreNamedWhosePairsShareAnAdapterUnfairly) {
   Mesh mesh(4, 2);
-  const auto judgement = mesh.measure([](const LinkAt& l) {
-                               return healthy(l) * (l.is_within ? 1 : l.from % 2 == 0 ? 1.6 : 0.4);
-                             })
-                             .judge();
-  EXPECT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
+  mesh.measure([](const LinkAt& l) {
+    if (l.is_within) return healthy(l);
+    const bool is_slow = is_on(l.from, 0) || is_on(l.to, 0) || is_on(l.from, 2) || is_on(l.to, 2);
+    return healthy(l) * (is_slow ? 0.2 : 1) * (l.from % 2 == 0 ? 1.6 : 0.4);
+  });
+  const auto judgement = mesh.judge();
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].reason.rfind("nid001 is slow both ways: ", 0), 0u) << judgement.findings[0].reason;
+  EXPECT_EQ(judgement.findings[1].reason.rfind("nid003 is slow both ways: ", 0), 0u) << judgement.findings[1].reason;
 }
 
 TEST(P2pJudge, ALinkBetweenNodesIsReadAgainWithAllItsPairs) {
