@@ -85,6 +85,22 @@ class Faults(unittest.TestCase):
         self.cluster.heal("nid002")
         self.assertNotIn("tbf", vc.run("tc", "qdisc", "show", "dev", self.cluster.link("nid002")))
 
+    def test_a_link_may_be_slow_one_way_only(self):
+        for way in ("sends", "receives"):
+            self.cluster.slow("nid002", "10mbit", way)
+            inside = self.output("nid002", "tc", "qdisc", "show", "dev", "eth0")
+            outside = vc.run("tc", "qdisc", "show", "dev", self.cluster.link("nid002"))
+            self.assertEqual(("10Mbit" in inside, "10Mbit" in outside), (way == "sends", way == "receives"))
+            self.cluster.heal("nid002")
+
+    def test_a_node_set_apart_has_a_boot_of_its_own(self):
+        def boot(node):
+            return self.output(node, "cat", "/proc/sys/kernel/random/boot_id")
+        self.assertEqual(boot("nid001"), boot("nid002"))
+        self.cluster.set_apart("nid002")
+        self.assertNotEqual(boot("nid001"), boot("nid002"))
+        self.assertEqual(boot("nid001"), pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+
     def test_a_filled_path_takes_no_byte_and_only_on_that_node(self):
         folder = self.output("nid001", "sh", "-c", "echo $TMPDIR/full-disk")
         self.cluster.fill("nid001", folder, "256k")

@@ -126,4 +126,6 @@ if __name__ == "__main__":
     reason = vc.why_not()
     if reason:
         support.skip(reason)
+    if support.SLOWNESS > 1:
+        support.skip("programs that are slower than the links, as with sanitizers, show nothing about links")
     support.main()
