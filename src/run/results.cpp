@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
+#include "evaluate/training_blame.hpp"
 #include "evaluate/matrices.hpp"
 #include "muster/probe.hpp"
 #include "run/launch.hpp"
@@ -249,6 +250,7 @@ void Results::end() {
   std::vector<Verdict> verdicts;
   for (const auto& result : report_.cases) verdicts.push_back(result.verdict);
   report_.verdict = combine(verdicts);
+  if (auto blame = blame_training(report_.cases)) report_.notes.push_back(std::move(*blame));
   report_.exit_status = exit_status(report_.cases);
   // What was found but not kept can't be shown again: never a clean exit.
   if (incomplete_) report_.exit_status = 2;

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
+#include "evaluate/training_blame.hpp"
 #include "run/spool_reader.hpp"
 
 namespace muster {
@@ -159,6 +160,7 @@ Result<RunReport> SpoolReader::finish() {
     for (const auto& repetition : result.repetitions) report_.seconds += repetition.seconds;
   }
   report_.verdict = combine(verdicts);
+  if (auto blame = blame_training(report_.cases)) report_.notes.push_back(std::move(*blame));
   report_.exit_status = exit_status(report_.cases);
   add_notes();
   return std::move(report_);

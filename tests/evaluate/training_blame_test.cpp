@@ -1,0 +1,65 @@
+#include "evaluate/training_blame.hpp"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+CaseResult native(Verdict verdict) {
+  CaseResult result;
+  result.check = "training";
+  result.probe = "training";
+  result.verdict = verdict;
+  result.reason = "the loss is constant";
+  return result;
+}
+
+CaseResult torch(const char* check, Verdict verdict, const char* reason = "") {
+  CaseResult result;
+  result.check = check;
+  result.probe = "command";
+  result.tags = {"slow", "pytorch"};
+  result.verdict = verdict;
+  result.reason = reason;
+  return result;
+}
+
+TEST(TrainingBlame, NeedsBoth) {
+  EXPECT_FALSE(blame_training({}));
+  EXPECT_FALSE(blame_training({native(Verdict::fail)}));
+  EXPECT_FALSE(blame_training({torch("torch_ddp", Verdict::fail)}));
+  for (const auto silent : {Verdict::skip, Verdict::unmeasured, Verdict::error}) {
+    EXPECT_FALSE(blame_training({native(silent), torch("torch_ddp", Verdict::fail)}));
+    EXPECT_FALSE(blame_training({native(Verdict::pass), torch("torch_ddp", silent)}));
+  }
+}
+
+TEST(TrainingBlame, BothPass) {
+  EXPECT_EQ(blame_training({native(Verdict::pass), torch("torch_ddp", Verdict::pass), torch("b", Verdict::skip)}),
+            "training: it works natively and with PyTorch: neither the machine nor the software environment is in the "
+            "way");
+}
+
+TEST(TrainingBlame, TheEnvironmentWithWhatExplainsIt) {
+  const auto ddp = torch("torch_ddp", Verdict::fail, "rank 1 exited with 1");
+  const auto wheel = torch("torch_environment", Verdict::fail, "this wheel is built for CUDA 12.9");
+  EXPECT_EQ(blame_training({native(Verdict::pass), ddp, torch("torch_allreduce", Verdict::pass)}),
+            "training: it works natively, torch_ddp fails with PyTorch: the software environment is at fault, not the "
+            "machine: torch_ddp: rank 1 exited with 1");
+  EXPECT_EQ(
+      blame_training({native(Verdict::pass), ddp, wheel}),
+      "training: it works natively, torch_ddp and torch_environment fail with PyTorch: the software environment is "
+      "at fault, not the machine: torch_environment: this wheel is built for CUDA 12.9");
+}
+
+TEST(TrainingBlame, TheMachineWhateverPyTorchDoes) {
+  EXPECT_EQ(blame_training({native(Verdict::fail), torch("torch_ddp", Verdict::fail)}),
+            "training: training fails natively: the machine or its fabric is at fault; mend that before PyTorch");
+  EXPECT_EQ(
+      blame_training({native(Verdict::pass), native(Verdict::fail), torch("torch_ddp", Verdict::pass)}),
+      "training: training fails natively: the machine or its fabric is at fault; mend that before PyTorch, though "
+      "it passes");
+}
+
+}  // namespace
+}  // namespace muster
