@@ -213,10 +213,12 @@ std::string option_with_empty_value(int count, char** arguments) {
   return "";
 }
 
-/// Descriptors 0, 1 and 2 are taken, so that no file of ours gets one of their numbers.
+/// Descriptors 0, 1 and 2 are taken, so that no file of ours gets one of their numbers. A report that is sent to a
+/// standard output that was closed is lost, and must be seen to be.
 void open_standard_streams() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
-    if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF) (void)!open("/dev/null", O_RDWR);
+    if (fcntl(descriptor, F_GETFD) == -1 && errno == EBADF)
+      (void)!open(descriptor == STDOUT_FILENO ? "/dev/full" : "/dev/null", O_RDWR);
 }
 
 /// As CLI11 takes them: without the program, last first. `-J=--mca` is meant as `-J` with the value `--mca`; CLI11
@@ -285,7 +287,9 @@ int driver_main(int count, char** arguments) {
     std::fprintf(stderr, "muster: %s\n", printable_line(error.what()).c_str());
   }
   // A report that could not be printed is no success.
-  if (std::fflush(stdout) != 0 && status == 0) status = 2;
+  const bool is_lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (is_lost) std::fprintf(stderr, "muster: standard output can't be written\n");
+  if (is_lost && status == 0) status = 2;
   return status;
 }
 

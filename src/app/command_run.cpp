@@ -91,6 +91,13 @@ class SignalsHeld {
   ~SignalsHeld() {
     for (std::size_t i = 0; i < std::size(signals); ++i) sigaction(signals[i], &before_[i], nullptr);
   }
+  /// nohup, and shells for what they start in the background, had some ignored: so they stay.
+  [[nodiscard]] std::vector<int> ends() const {
+    std::vector<int> heeded;
+    for (std::size_t i = 0; i < std::size(signals); ++i)
+      if (before_[i].sa_handler != SIG_IGN) heeded.push_back(signals[i]);
+    return heeded;
+  }
   SignalsHeld(const SignalsHeld&) = delete;
   SignalsHeld& operator=(const SignalsHeld&) = delete;
 
@@ -136,8 +143,10 @@ int run_command(const RunOptions& options) {
   if (auto linked = replace_symlink(latest, fs::path(report.folder).filename()); !linked)
     fmt::print(stderr, "muster: {}\n", printable_line(to_string(linked.error()), 2000));
   const SignalsHeld held;
-  const auto done = run_session(prepared->plan, *prepared->found.launcher, prepared->found.identity,
-                                session_options(options, *prepared, report), outputs->sinks(), report);
+  auto session = session_options(options, *prepared, report);
+  session.ended_by = held.ends();
+  const auto done = run_session(prepared->plan, *prepared->found.launcher, prepared->found.identity, session,
+                                outputs->sinks(), report);
   if (!done) {
     give_back();
     if (former.empty())

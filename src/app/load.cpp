@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "muster/launcher.hpp"
 #include "muster/probe.hpp"
 
 namespace muster {
@@ -24,6 +25,15 @@ std::string matching_environment(const SystemProfile& system) {
 void take_system(std::string_view text, const std::string& file, Loaded& loaded) {
   const auto before = loaded.diagnostics.errors.size();
   auto system = parse_system(text, file, loaded.diagnostics);
+  for (const auto& partition : system.partitions) {
+    if (partition.launcher.empty() || find_launcher(partition.launcher) != nullptr) continue;
+    std::vector<std::string> known;
+    for (const auto* launcher : all_launchers()) known.emplace_back(launcher->name);
+    loaded.diagnostics.errors.push_back(
+        {ErrorKind::file, system.places["launcher of " + partition.name],
+         fmt::format("unknown launcher \"{}\"{}", printable_line(partition.launcher, 60),
+                     suggestion(partition.launcher, known))});
+  }
   if (loaded.diagnostics.errors.size() == before) loaded.systems.push_back(std::move(system));
 }
 
@@ -73,11 +83,13 @@ void settle_systems(std::size_t shipped, Loaded& loaded) {
   std::map<std::string, std::string> seen;
   for (std::size_t i = shipped; i < loaded.systems.size(); ++i) {
     const auto& system = loaded.systems[i];
-    const auto [at, is_new] = seen.emplace(system.name, system.file);
+    const auto named = system.places.find("name");
+    const auto place = named == system.places.end() ? system.file : named->second;
+    const auto [at, is_new] = seen.emplace(system.name, place);
     if (!is_new)
       loaded.diagnostics.errors.push_back(
-          {ErrorKind::file, system.file,
-           fmt::format("profile {} is already defined in {}; give one of them another name", system.name, at->second)});
+          {ErrorKind::file, place,
+           fmt::format("profile {} is already defined at {}; give one of them another name", system.name, at->second)});
   }
   const auto end = loaded.systems.begin() + static_cast<std::ptrdiff_t>(shipped);
   loaded.systems.erase(

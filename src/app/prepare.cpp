@@ -11,6 +11,8 @@ namespace muster {
 
 namespace {
 
+constexpr double longest_timeout_s = 7 * 86'400;
+
 /// `muster run`, the paths and where: what every rerun command starts with.
 Argv rerun_prefix(const RunOptions& options) {
   Argv argv{"muster", "run"};
@@ -42,7 +44,8 @@ Result<SelectOptions> select_options(const RunOptions& options, const Loaded& lo
   if (!options.choose.timeout.empty()) {
     const auto timeout = parse_duration(options.choose.timeout);
     if (!timeout) return fail(ErrorKind::usage, "--timeout", timeout.error().what);
-    if (timeout->value <= 0) return fail(ErrorKind::usage, "--timeout", "must be longer than 0; write for example 30s");
+    if (timeout->value <= 0 || timeout->value > longest_timeout_s)
+      return fail(ErrorKind::usage, "--timeout", "must be above 0 and at most 168h; write for example 30s");
     select.timeout = *timeout;
   }
   return select;
@@ -61,6 +64,11 @@ Result<void> take_environment(const SystemProfile& system, const std::string& na
       if (word.find('{') != std::string::npos)
         return fail(ErrorKind::usage, "--environment",
                     fmt::format("{}: nothing fills {} in its wrapper; write the value into the profile", name, word));
+    // Other nodes may have what this one lacks.
+    if (found.site.nodes.empty() && !environment.wrapper.empty() && find_program(environment.wrapper[0]).empty())
+      return fail(ErrorKind::usage, "--environment",
+                  fmt::format("{}: its wrapper {} is no program that can be run here", name,
+                              printable_line(environment.wrapper[0])));
     found.wrapper = environment.wrapper;
     found.environment = environment.env;
   }

@@ -67,6 +67,7 @@ class SystemReader {
     if (entry == nullptr) return;
     Fields fields(entry->value, entry->at, "[system]", complaints_);
     system_.name = read_name(fields, "name = \"lumi\"");
+    if (const auto* name = fields.find("name")) system_.places["name"] = complaints_.text(name->value.at);
     if (const auto* detect = fields.table("detect")) read_detect(*detect);
     fields.finish();
   }
@@ -108,6 +109,16 @@ class SystemReader {
                                             printable_line(value.text, 60)));
   }
 
+  /// Of values only `{local_rank}` is filled; another single word in braces is one that was misspelt.
+  void check_placeholders(const Node& value) {
+    static const std::regex placeholder(R"(\{([A-Za-z_]+)\})");
+    if (value.kind != NodeKind::text || value.text.size() > 10'000) return;
+    for (std::sregex_iterator at(value.text.begin(), value.text.end(), placeholder), end; at != end; ++at)
+      if ((*at)[1].str() != "local_rank")
+        complaints_.add(value.at, fmt::format("nothing fills {{{}}} in a variable; only {{local_rank}} is",
+                                              printable_line((*at)[1].str(), 40)));
+  }
+
   Argv read_arguments(Fields& fields, std::string_view key) {
     const auto* entry = fields.find(key);
     if (entry != nullptr && entry->value.kind == NodeKind::array)
@@ -133,6 +144,7 @@ class SystemReader {
       if (!is_variable(key))
         complaints_.add(at, fmt::format("\"{}\" is no name of an environment variable", printable_line(key, 60)));
       check_braces(value);
+      check_placeholders(value);
       if (value.kind == NodeKind::text)
         variables.emplace_back(key, value.text);
       else
@@ -155,6 +167,8 @@ class SystemReader {
     partition.name = read_name(fields, "name = \"standard-g\"");
     reject_twin(table, partition.name, partition_names_, "a partition");
     partition.launcher = fields.text("launcher").value_or("");
+    if (const auto* launcher = fields.find("launcher"))
+      system_.places["launcher of " + partition.name] = complaints_.text(launcher->value.at);
     partition.scheduler_options = read_arguments(fields, "scheduler_options");
     partition.launcher_options = read_arguments(fields, "launcher_options");
     if (const auto* node = fields.table("node")) read_node(*node, partition);

@@ -82,7 +82,7 @@ struct Check {
   std::vector<Expectation> expects;
   std::vector<DeclaredMetric> metrics;
   std::string file;
-  std::string place;  ///< file:line
+  std::string place;  ///< file:line:column
   friend bool operator==(const Check&, const Check&) = default;
 };
 

@@ -169,6 +169,8 @@ void Agent::run_probe(Prepared& prepared, Observation& observation) {
   } else {
     observation.state = ObservationState::failed;
     observation.error = to_string(seen.error());
+    // The others may wait for this rank where it will never come: then this is all that is known of it.
+    recorder_.error(observation.error);
   }
 }
 

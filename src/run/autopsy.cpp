@@ -77,6 +77,7 @@ json rank_to_json(const RankRemains& rank) {
           {"phase", to_string(record.phase)},
           {"item", record.item},
           {"step", printable_line(record.step)},
+          {"error", printable_line(record.error)},
           {"steps", record.steps},
           {"iteration", record.iteration},
           {"peer", record.peer},
@@ -126,6 +127,7 @@ RankRemains rank_from_json(const json& object) {
   record.phase = phase_named(object.at("phase"));
   record.item = integer(object, "item", -1);
   record.step = printable_line(object.at("step").get<std::string>());
+  record.error = printable_line(object.at("error").get<std::string>());
   record.steps = integer(object, "steps", std::uint32_t{0});
   record.iteration = integer(object, "iteration", std::uint64_t{0});
   record.peer = integer(object, "peer", -1);

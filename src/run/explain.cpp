@@ -51,6 +51,7 @@ Finding explain(const Wreck& wreck) {
                                              stopped,
                                              uninterruptible,
                                              told_to_end,
+                                             gave_up,
                                              launcher_stopped_outside_of_cases,
                                              not_started,
                                              unfinished,

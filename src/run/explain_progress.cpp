@@ -29,6 +29,18 @@ std::string missing_words(const Scene& scene) {
 
 }  // namespace
 
+Explained gave_up(const Scene& scene) {
+  const auto who = scene.those([](const SeenRank& rank) { return rank.is_alive() && !rank.record().error.empty(); });
+  // When all gave up, none of them keeps another.
+  if (who.empty() || scene.waiting(who) == 0) return std::nullopt;
+  return Finding{Verdict::fail,
+                 fmt::format("{} gave up: {}{}", names(who), who.front().record().error,
+                             waiting_words(scene.waiting(who), who.size())),
+                 rank_culprits(who),
+                 fmt::format("mend what {} says; the others wait in a step that {} never entered",
+                             who.size() == 1 ? "it" : "the first of them", who.size() == 1 ? "it" : "they")};
+}
+
 Explained not_started(const Scene& scene) {
   const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
   if (scene.wreck.stage != "start-up" || scene.ranks.size() >= expected) return std::nullopt;

@@ -16,17 +16,14 @@ constexpr double stuck_s = 1;
 Explained stopped(const Scene& scene) {
   const auto who = scene.those([](const SeenRank& rank) { return rank.remains.state == ProcessState::stopped; });
   if (who.empty()) return std::nullopt;
-  std::string pids;
-  for (const SeenRank& rank : who)
-    if (rank.node == who.front().node) pids += fmt::format(" {}", rank.record().pid);
-  return Finding{Verdict::fail,
-                 fmt::format("{} {} stopped{}{}", names(who), is_or_are(who), common_place(who),
-                             waiting_words(scene.waiting(who), who.size())),
-                 rank_culprits(who),
-                 fmt::format("see what stopped {}: \"kill -CONT{}\" on {} resumes {}; a debugger or job suspension "
-                             "leaves ranks like this",
-                             who.size() == 1 ? "it" : "them", pids, who.front().node,
-                             who.size() == 1 ? "it" : "those of that node")};
+  return Finding{
+      Verdict::fail,
+      fmt::format("{} {} stopped{}{}", names(who), is_or_are(who), common_place(who),
+                  waiting_words(scene.waiting(who), who.size())),
+      rank_culprits(who),
+      fmt::format("see what stopped {0} on {1}: a debugger, job suspension or someone's kill -STOP; muster ended {0}, "
+                  "so that the other checks could run",
+                  who.size() == 1 ? "it" : "them", nodes_of(who))};
 }
 
 Explained launcher_stopped_outside_of_cases(const Scene& scene) {
@@ -37,13 +34,14 @@ Explained launcher_stopped(const Scene& scene) {
   const Wreck& wreck = scene.wreck;
   if (wreck.launcher_state != ProcessState::stopped) return std::nullopt;
   const std::size_t waiting = scene.alive().size();
-  return Finding{Verdict::fail,
-                 fmt::format("the launcher {} (process {} on {}) is stopped{}", wreck.launcher, wreck.launcher_pid,
-                             wreck.launcher_node, waiting_words(waiting, 1)),
-                 {{CulpritKind::launcher, wreck.launcher, wreck.launcher_node, -1}},
-                 fmt::format("see what stopped it: \"kill -CONT {}\" on {} resumes it; a debugger or job suspension "
-                             "leaves a launcher like this",
-                             wreck.launcher_pid, wreck.launcher_node)};
+  return Finding{
+      Verdict::fail,
+      fmt::format("the launcher {} (process {} on {}) is stopped{}", wreck.launcher, wreck.launcher_pid,
+                  wreck.launcher_node, waiting_words(waiting, 1)),
+      {{CulpritKind::launcher, wreck.launcher, wreck.launcher_node, -1}},
+      fmt::format("see what stopped it on {}: a debugger, job suspension or someone's kill -STOP; muster ended it, so "
+                  "that the other checks could run",
+                  wreck.launcher_node)};
 }
 
 Explained uninterruptible(const Scene& scene) {

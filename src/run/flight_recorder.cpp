@@ -181,9 +181,14 @@ void FlightRecorder::phase(Phase phase) {
   });
 }
 
+void FlightRecorder::error(std::string_view what) {
+  enter([&](Layout& layout) { store_text(layout.error, cut(what, Layout::error_words * 8 - 1)); });
+}
+
 void FlightRecorder::item(int index) {
   enter([&](Layout& layout) {
     layout.item.store(index, relaxed);
+    store_text(layout.error, "");
     layout.steps.store(0, relaxed);
     begin_step(layout, "");
   });

@@ -34,6 +34,7 @@ struct FlightRecord {
   Phase phase = Phase::starting;
   int item = -1;  ///< position in the launch's list of work; -1: none yet
   std::string step;
+  std::string error;        ///< why the probe gave up in the current item; empty: it did not
   std::uint32_t steps = 0;  ///< steps begun in this phase
   std::uint64_t iteration = 0;
   int peer = -1;
@@ -61,6 +62,8 @@ class FlightRecorder final : public Recorder {
   void place(int rank, int world_size);
   void phase(Phase phase);
   void item(int index);
+  /// The probe of this rank gave up, and waits for those that may still be at work. At most 159 characters are kept.
+  void error(std::string_view what);
   void step(std::string_view name) override;
   void iteration(std::uint64_t index) override;
   void peer(int rank) override;

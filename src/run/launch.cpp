@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kept_stderr = 256u << 10;
 constexpr double drain_s = 1.0;
+constexpr double last_look_s = 0.2;
 constexpr std::size_t most_before_hello = 64u
                                           << 10;  // a caller that has not shown the token gets no more of our memory
 
@@ -176,7 +177,11 @@ void Launch::enter(LaunchStage stage, double deadline_s) {
   stage_ = stage;
   stage_began_ = monotonic_seconds();
   stage_deadline_s_ = deadline_s;
-  deadline_ = loop_.after(deadline_s, [this] { past_deadline_ = !end_.has_value(); });
+  last_look_.reset();
+  deadline_ = loop_.after(deadline_s, [this] {
+    // After we were suspended ourselves, timers come before what the ranks have sent meanwhile: that is read first.
+    last_look_ = loop_.after(last_look_s, [this] { past_deadline_ = !end_.has_value(); });
+  });
 }
 
 double Launch::stage_elapsed_s() const {

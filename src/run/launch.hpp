@@ -102,6 +102,7 @@ class Launch {
   FrameDecoder stdout_decoder_;
   std::shared_ptr<Process> process_;
   std::shared_ptr<Loop::Timer> deadline_;
+  std::shared_ptr<Loop::Timer> last_look_;  ///< a deadline passes only when nothing is left to read
   std::shared_ptr<Loop::Timer> drain_;
   std::unique_ptr<Log> out_;
   std::unique_ptr<Log> err_;

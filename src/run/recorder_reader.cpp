@@ -45,6 +45,7 @@ FlightRecord load(const Layout& layout) {
   record.phase = static_cast<Phase>(layout.phase.load(relaxed));
   record.item = layout.item.load(relaxed);
   record.step = printable_line(load_text(layout.step));
+  record.error = printable_line(load_text(layout.error));
   record.steps = layout.steps.load(relaxed);
   record.iteration = layout.iteration.load(relaxed);
   record.peer = layout.peer.load(relaxed);

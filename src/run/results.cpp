@@ -7,8 +7,8 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
-#include "evaluate/training_blame.hpp"
 #include "evaluate/matrices.hpp"
+#include "evaluate/training_blame.hpp"
 #include "muster/probe.hpp"
 #include "run/launch.hpp"
 

@@ -57,6 +57,7 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained unreachable(const Scene& scene);
 
 // Progress: explain_progress.cpp
+[[nodiscard]] Explained gave_up(const Scene& scene);
 [[nodiscard]] Explained not_started(const Scene& scene);
 [[nodiscard]] Explained behind(const Scene& scene);
 [[nodiscard]] Explained unfinished(const Scene& scene);

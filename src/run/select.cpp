@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "config/where.hpp"
 #include "run/choose.hpp"
 #include "run/expand.hpp"
 #include "run/settings.hpp"
@@ -54,6 +55,30 @@ Result<void> check_counts(const SelectOptions& options) {
   return {};
 }
 
+/// With the values of -S in place: an expectation that no case can match any more would only be found out afterwards.
+Result<void> hold_expectations(const Check& check, const ProbeSpec& probe, const Settings& settings) {
+  const auto set = settings.find(check.name);
+  if (set == settings.end() || check.expects.empty()) return {};
+  Check changed = check;
+  for (const auto& [name, value] : set->second) {
+    changed.params[name] = value;
+    changed.sweep.erase(name);
+  }
+  std::string why;
+  for (const auto& expectation : check.expects) {
+    std::string fault_here;
+    for (const auto& [key, wanted] : expectation.where) {
+      auto text = wanted;
+      if (const auto fault = settle_where(changed, probe, key, text))
+        fault_here = fmt::format("{}: {}", expectation.place, fault->what);
+    }
+    if (fault_here.empty()) return {};
+    if (why.empty()) why = fault_here;
+  }
+  return fail(ErrorKind::usage, "-S",
+              fmt::format("no expectation of check {} is left to judge by; {}", check.name, why));
+}
+
 /// The cases that are asked for, in file order.
 Result<std::vector<Case>> chosen_cases(const std::vector<Check>& checks, const Expansion& with,
                                        std::span<const ProbeSpec* const> probes) {
@@ -65,11 +90,14 @@ Result<std::vector<Case>> chosen_cases(const std::vector<Check>& checks, const E
     if (probe == nullptr) return fail(ErrorKind::usage, check.place, fmt::format("unknown probe \"{}\"", check.probe));
     auto cases = expand_check(check, *probe, with);
     if (!cases) return tl::unexpected(cases.error());
+    const auto before = chosen.size();
     for (auto& item : *cases) {
       const bool is_named = chooser->is_named(check.name, item.id);
       if (is_named && chooser->has_tags(check.tags) && !chooser->is_excluded(check.name, item.id))
         chosen.push_back(std::move(item));
     }
+    if (chosen.size() == before) continue;
+    if (auto held = hold_expectations(check, *probe, with.settings); !held) return tl::unexpected(held.error());
   }
   if (auto matched = chooser->complain_unmatched(checks); !matched) return tl::unexpected(matched.error());
   if (chosen.empty()) return tl::unexpected(chooser->nothing_left(checks));

@@ -98,7 +98,7 @@ Result<void> Session::run() {
 }
 
 void Session::watch_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (const int signal : options_.ended_by)
     signals_.push_back(loop_.on_signal(signal, [this](int which) {
       if (report_.interrupted.empty()) report_.interrupted = std::string("SIG") + sigabbrev_np(which);
     }));

@@ -2,6 +2,7 @@
 /// results come in. The only part of the driver that has a clock and processes.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -35,6 +36,7 @@ struct SessionOptions {
   fs::path folder;           ///< run folder; exists
   std::string wire_address;  ///< address that ranks call; empty: found; `none`: they write to standard output
   std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< did not answer before the run: node, why
+  std::vector<int> ended_by{SIGINT, SIGTERM, SIGHUP};           ///< signals that end the run
 };
 
 /// A reporter and where it writes.

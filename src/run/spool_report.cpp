@@ -160,9 +160,12 @@ Result<RunReport> SpoolReader::finish() {
     for (const auto& repetition : result.repetitions) report_.seconds += repetition.seconds;
   }
   report_.verdict = combine(verdicts);
-  if (auto blame = blame_training(report_.cases)) report_.notes.push_back(std::move(*blame));
   report_.exit_status = exit_status(report_.cases);
+  // Whether all of it was recorded can't be known any more: never a clean exit.
+  if (report_.exit_status == 0) report_.exit_status = 2;
+  report_.unwritten.push_back("report.json: it was never written; muster show writes it anew with --report json=FILE");
   add_notes();
+  if (auto blame = blame_training(report_.cases)) report_.notes.push_back(std::move(*blame));
   return std::move(report_);
 }
 

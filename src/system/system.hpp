@@ -20,9 +20,9 @@ struct Topology {
   std::uint64_t memory_bytes = 0;
   std::string cpu_model;
   CpuMask allowed;
-  std::vector<CpuMask> core_masks;  ///< logical CPUs of each of these cores, also those we may not use
+  std::vector<CpuMask> core_masks;   ///< logical CPUs of each of these cores, also those we may not use
   std::vector<CpuMask> cache_masks;  ///< logical CPUs of each last-level cache that one of them is below
-  std::vector<CpuMask> numa_masks;  ///< logical CPUs of each domain that holds one of them
+  std::vector<CpuMask> numa_masks;   ///< logical CPUs of each domain that holds one of them
 };
 
 [[nodiscard]] Result<Topology> read_topology();

@@ -26,8 +26,8 @@ WAYS = {
     "silent_exit": ("fail", RANK_ENDS, True),
     "fail_prepare": ("fail", ("can't prepare, on purpose",), True),
     "fail_run": ("fail", ("can't run, on purpose",), True),
-    # The others are left in a barrier that this rank will never enter: who is to blame is open, that it fails is not.
-    "throw": ("fail", ("rank",), False),
+    # The others are left in a barrier that this rank will never enter.
+    "throw": ("fail", ("gave up",), True),
     "bad_result": ("fail", ("rank",), True),
     "slow": ("pass", (), False),
     "big": ("pass", (), False),

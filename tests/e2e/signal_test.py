@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import sys
+import time
 import xml.etree.ElementTree as xml
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -66,6 +67,26 @@ class Signals(support.EndToEnd):
         self.assertTrue(latest.exists(), "what it found until then can be shown")
         for name in support.shared_memory() if support.ISOLATED in os.environ else ():
             os.unlink(f"/dev/shm/{name}")  # its recorders; a later run removes them when they are a day old
+
+    def test_a_driver_that_was_suspended_reads_what_came_meanwhile(self):
+        run = Run(self.three(how="slow", rank=1, seconds="1s", timeout="3s", marker="MARKER"))
+        self.addCleanup(run.clean)
+        run.until_marker()
+        run.signal(signal.SIGSTOP)
+        time.sleep(4 * support.SLOWNESS)
+        run.signal(signal.SIGCONT)
+        run.wait(15)
+        self.assertEqual([case["verdict"] for case in run.report()["cases"]], ["pass"] * 3, run.story())
+        self.assert_status(run, 0)
+
+    def test_what_was_ignored_when_it_started_stays_ignored(self):
+        run = Run(self.three(how="slow", rank=1, seconds="1s", timeout="20s", marker="MARKER"), wrapper=["nohup"])
+        self.addCleanup(run.clean)
+        run.until_marker()
+        run.signal(signal.SIGHUP)
+        run.wait(15)
+        self.assert_status(run, 0)
+        self.assertNotIn("interrupted", run.report())
 
     def test_in_a_case_that_ignores_the_end(self):
         run = self.interrupt(signal.SIGTERM, self.three(how="spin", rank=0, timeout="60s", marker="MARKER"))

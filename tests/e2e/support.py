@@ -94,6 +94,12 @@ def ten_cases(**bad):
             check("c", sweep={"number": [6, 7, 8, 9]}))
 
 
+def take_signals():
+    """Tests may run in the background of a shell, which has SIGINT ignored there; a driver would leave it so."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 # --- one run ------------------------------------------------------------------------------------------------------
 
 
@@ -134,7 +140,8 @@ class Run:
     def start(self):
         self.began = time.monotonic()
         with open(self.stdout_path, "wb") as out, open(self.stderr_path, "wb") as err:
-            self.process = subprocess.Popen(self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+            self.process = subprocess.Popen(self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                            preexec_fn=take_signals)
 
     def wait(self, limit):
         """Exit status of the driver, which must come within `limit` seconds."""
