@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,18 @@ struct Slots {
 /// What one end of a timed pair does.
 enum class PairRole : std::uint8_t { first, second };
 
+/// A sum that was started and goes on while its rank computes. Both buffers are its own until it is done.
+class PendingSum {
+ public:
+  /// Waits for a sum that is not done: the memory below it must not go while data still moves.
+  virtual ~PendingSum() = default;
+  /// True when the sum is there. Not collective, returns at once; also lets the library move data: most MPI libraries
+  /// move none between start and wait unless they are called.
+  [[nodiscard]] virtual Result<bool> test() = 0;
+  /// Returns when the sum is there. Not collective, but the sum is: it needs every rank to have started it.
+  [[nodiscard]] virtual Result<void> wait() = 0;
+};
+
 /// All functions are collective over all ranks of the communicator unless they say otherwise: every rank must
 /// call them in the same order. None has a deadline of its own: the driver keeps time and ends a launch that
 /// hangs, so a call may never return. Failures of the MPI library come back with kind `system`.
@@ -65,6 +78,12 @@ class Comm {
   /// Lengths are a multiple of size_of(type) and equal on all ranks.
   [[nodiscard]] virtual Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in,
                                                     std::span<std::byte> out) = 0;
+
+  /// As all_reduce_sum, but returns at once. All ranks start the same sums in the same order and see each of them
+  /// through; several may be under way, and other calls may come in between. `in` must not change and `out` must not
+  /// be read before it is done.
+  [[nodiscard]] virtual Result<std::unique_ptr<PendingSum>> start_sum(SumType type, std::span<const std::byte> in,
+                                                                      std::span<std::byte> out) = 0;
 
   /// Blocking; not collective: one rank sends, the other receives exactly that many bytes. `tag` is 0 to 32767.
   [[nodiscard]] virtual Result<void> send(std::span<const std::byte> bytes, int to, int tag) = 0;

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
+#include <memory>
 
 #include "comm/mpi/mpi_comm.hpp"
 
@@ -42,6 +43,41 @@ void check_sums(Comm& comm) {
   check_sum<std::int64_t>(comm, SumType::int64, "sum of int64");
   check_sum<float>(comm, SumType::float32, "sum of float");
   check_sum<double>(comm, SumType::float64, "sum of double");
+}
+
+/// Three sums under way at once, with a barrier and other sums in between, ended in another order.
+void check_pending_sums(Comm& comm) {
+  constexpr std::size_t sums = 3;
+  std::vector<std::vector<float>> in(sums, std::vector<float>(20'000));
+  std::vector<std::vector<float>> out = in;
+  std::vector<std::unique_ptr<PendingSum>> pending;
+  for (std::size_t k = 0; k < sums; ++k) {
+    for (std::size_t i = 0; i < in[k].size(); ++i)
+      in[k][i] = static_cast<float>((k + 1) * (i % 100) + static_cast<std::size_t>(comm.rank()));
+    auto started =
+        comm.start_sum(SumType::float32, std::as_bytes(std::span(in[k])), std::as_writable_bytes(std::span(out[k])));
+    expect(started.has_value(), "start_sum", comm.rank());
+    if (!started) return;
+    pending.push_back(std::move(*started));
+    if (k == 0) expect(comm.barrier().has_value(), "barrier while a sum is under way", comm.rank());
+  }
+  check_sum<std::int64_t>(comm, SumType::int64, "sum while others are under way");
+  for (;;) {
+    const auto is_done = pending[2]->test();
+    expect(is_done.has_value(), "test of a sum", comm.rank());
+    if (!is_done || *is_done) break;
+  }
+  expect(pending[0]->wait().has_value(), "wait for a sum", comm.rank());
+  expect(pending[0]->wait().has_value(), "wait for a sum that is done", comm.rank());
+  const auto again = pending[0]->test();
+  expect(again && *again, "test of a sum that is done", comm.rank());
+  pending[1].reset();  // waits
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  bool is_right = true;
+  for (std::size_t k = 0; k < sums; ++k)
+    for (std::size_t i = 0; i < out[k].size(); ++i)
+      is_right = is_right && out[k][i] == static_cast<float>(ranks * (k + 1) * (i % 100) + ranks * (ranks - 1) / 2);
+  expect(is_right, "sums that were under way at once", comm.rank());
 }
 
 /// Ranks 0 and 1: a message, ping-pong and streams over three slots; what arrives is what was sent.
@@ -99,6 +135,7 @@ void check(Comm& comm) {
   }
 
   check_sums(comm);
+  check_pending_sums(comm);
   check_pairs(comm);
 
   const auto agreed = comm.all_true(true);

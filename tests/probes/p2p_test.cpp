@@ -56,6 +56,10 @@ class FlippingComm final : public Comm {
   Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in, std::span<std::byte> out) override {
     return comm_.all_reduce_sum(type, in, out);
   }
+  Result<std::unique_ptr<PendingSum>> start_sum(SumType type, std::span<const std::byte> in,
+                                                std::span<std::byte> out) override {
+    return comm_.start_sum(type, in, out);
+  }
   Result<void> send(std::span<const std::byte> bytes, int to, int tag) override { return comm_.send(bytes, to, tag); }
   Result<void> receive(std::span<std::byte> bytes, int from, int tag) override {
     return comm_.receive(bytes, from, tag);

@@ -108,6 +108,16 @@ class ThreadComm final : public Comm {
     }
     return {};
   }
+  /// All of it happens at the start.
+  Result<std::unique_ptr<PendingSum>> start_sum(SumType type, std::span<const std::byte> in,
+                                                std::span<std::byte> out) override {
+    struct Done final : PendingSum {
+      Result<bool> test() override { return true; }
+      Result<void> wait() override { return {}; }
+    };
+    if (auto summed = all_reduce_sum(type, in, out); !summed) return tl::unexpected(summed.error());
+    return std::make_unique<Done>();
+  }
   Result<void> send(std::span<const std::byte> bytes, int to, int tag) override {
     world_.post(rank_, to, tag, bytes);
     return {};

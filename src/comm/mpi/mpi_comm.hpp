@@ -41,6 +41,9 @@ class MpiComm final : public Comm {
   /// Fails with kind `usage` above 2^31 - 1 elements.
   [[nodiscard]] Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in,
                                             std::span<std::byte> out) override;
+  /// Fails with kind `usage` above 2^31 - 1 elements.
+  [[nodiscard]] Result<std::unique_ptr<PendingSum>> start_sum(SumType type, std::span<const std::byte> in,
+                                                              std::span<std::byte> out) override;
   /// These fail with kind `usage` for a message above 2^31 - 1 bytes.
   [[nodiscard]] Result<void> send(std::span<const std::byte> bytes, int to, int tag) override;
   [[nodiscard]] Result<void> receive(std::span<std::byte> bytes, int from, int tag) override;

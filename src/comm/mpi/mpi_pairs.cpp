@@ -11,11 +11,6 @@ namespace {
 constexpr int pair_tag = 32766;    // both directions of a loop; who sends when is fixed
 constexpr int answer_tag = 32765;  // of a window
 
-Result<int> count_of(std::size_t bytes, const char* function) {
-  if (bytes <= INT_MAX) return static_cast<int>(bytes);
-  return fail(ErrorKind::usage, function, "a message has at most 2147483647 bytes");
-}
-
 int ping_pong_first(MPI_Comm comm, int peer, const Slots& out, const Slots& in, std::uint64_t start, int count) {
   const int size = static_cast<int>(out.size);
   for (std::uint64_t i = start; i < start + static_cast<std::uint64_t>(count); ++i) {
@@ -96,17 +91,13 @@ class Window {
   int size_;
 };
 
-}  // namespace
-
-Result<void> MpiComm::all_reduce_sum(SumType type, std::span<const std::byte> in, std::span<std::byte> out) {
-  auto count = count_of(in.size() / size_of(type), "MPI_Allreduce");
-  if (!count) return tl::unexpected(count.error());
-  MPI_Datatype mpi_type = MPI_DOUBLE;
-  if (type == SumType::int32) mpi_type = MPI_INT32_T;
-  if (type == SumType::int64) mpi_type = MPI_INT64_T;
-  if (type == SumType::float32) mpi_type = MPI_FLOAT;
-  return checked(MPI_Allreduce(in.data(), out.data(), *count, mpi_type, MPI_SUM, handle_->comm), "MPI_Allreduce");
+/// MPI counts in int.
+Result<int> count_of(std::size_t bytes, const char* function) {
+  if (bytes <= INT_MAX) return static_cast<int>(bytes);
+  return fail(ErrorKind::usage, function, "a message has at most 2147483647 bytes");
 }
+
+}  // namespace
 
 Result<void> MpiComm::send(std::span<const std::byte> bytes, int to, int tag) {
   auto count = count_of(bytes.size(), "MPI_Send");
