@@ -120,3 +120,8 @@ else()
   target_include_directories(muster_hwloc SYSTEM INTERFACE ${HWLOC_INCLUDE})
   target_link_libraries(muster_hwloc INTERFACE ${HWLOC_LIBRARY})
 endif()
+
+# A CBLAS for the matrix products of probe training. It is opened at run time (src/device/cblas.cpp), from this path or,
+# where that is not there, by its name; without one the probe has loops of its own.
+find_library(MUSTER_CBLAS NAMES openblas openblaso openblasp HINTS ENV OPENBLAS_ROOT ENV OPENBLAS_DIR
+             PATH_SUFFIXES lib lib64 DOC "CBLAS for probe training; empty: the node's libopenblas, if any")

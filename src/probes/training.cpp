@@ -1,0 +1,158 @@
+// Data-parallel training of a small network whose course is known. docs/methods/training.md
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "probes/p2p/link_class.hpp"
+#include "probes/training/judge.hpp"
+#include "probes/training/observe.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr ParamSpec params[] = {
+    {"seed", ParamType::integer, "1", "Of the data set, its order, and the first parameters.", {}, 0, {}},
+    {"samples", ParamType::integer, "5000", "Trained on in each epoch.", {}, 2, 1e8},
+    {"held_out", ParamType::integer, "2000", "Other samples, with which accuracy is measured.", {}, 1, 1e8},
+    {"features", ParamType::integer, "64", "Numbers of a sample.", {}, 1, 65536},
+    {"classes", ParamType::integer, "10", "Of samples.", {}, 2, 4096},
+    {"hidden", ParamType::integer, "256", "Width of each of the two hidden layers.", {}, 1, 65536},
+    {"batch", ParamType::integer, "240", "Samples of a step, of all ranks together.", {}, 1, 1e6},
+    {"epochs", ParamType::integer, "8", "Times that every sample is seen.", {}, 1, 1e6},
+    {"learning_rate", ParamType::real, "0.05", "Of stochastic gradient descent.", {}, 1e-9, 1e3},
+    {"momentum", ParamType::real, "0.9", "Of stochastic gradient descent.", {}, 0, 0.9999},
+    {"bucket",
+     ParamType::bytes,
+     "8KiB",
+     "Gradients are added up as soon as this much is known, layer by layer.",
+     {},
+     4,
+     {}},
+    {"threads",
+     ParamType::integer,
+     "0",
+     "Of each rank, for matrix products; 0: cores of its mask, shared among the ranks that have them.",
+     {},
+     0,
+     4096},
+    {"blas",
+     ParamType::text,
+     "auto",
+     "Who multiplies matrices: a BLAS when there is one, or plain loops.",
+     "auto|plain",
+     {},
+     {}},
+    {"max_loss", ParamType::real, "0.1", "The mean loss of the last epoch must be below.", {}, 0, {}},
+    {"min_accuracy", ParamType::real, "0.97", "Share of held-out samples that must be told right.", {}, 0, 1},
+    {"reference_steps", ParamType::integer, "100", "Steps that are compared with a single rank's.", {}, 1, 1e6},
+    {"checkpoint", ParamType::text, "", "File; empty: a temporary one in rank 0's TMPDIR, removed at the end."},
+    {"resume", ParamType::text, "", "Checkpoint to go on from, read by rank 0; empty: start anew."},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"loss", "1", Better::lower, "Mean over a batch, before its update.", false},
+    {"initial_loss", "1", Better::neither, "Of the first step; about ln(classes).", false},
+    {"final_loss", "1", Better::lower, "Mean over the last epoch.", false},
+    {"accuracy", "1", Better::higher, "Share of held-out samples told right at the end.", false},
+    {"throughput", "samples/s", Better::higher, "Of all ranks together, epoch by epoch; the first warms up."},
+    {"rank_throughput", "samples/s", Better::higher, "Of each rank."},
+    {"step_time", "us", Better::lower, "One step: forward, backward, sums, update."},
+    {"compute_time", "us", Better::lower, "Of it, until this rank's last gradient is known."},
+    {"wait_share", "1", Better::lower, "Of a step: waiting for sums after that."},
+    {"overlap", "1", Better::higher, "Of the time that adding up takes alone, what is hidden behind computing."},
+    {"skew", "us", Better::lower, "This rank's median compute_time less the median of all ranks."},
+};
+
+constexpr LabelSpec labels[] = {
+    {"step", "Of the loss curve, from 0."},
+};
+
+struct Prepared final : ProbeState {
+  training::Settings settings;
+  training::DataSet data;
+  training::DataSet held_out;
+  Topology topology;
+};
+
+training::Settings settings_of(const Params& params) {
+  const auto number = [&](std::string_view name) { return static_cast<int>(params.integer(name)); };
+  training::Settings settings;
+  settings.seed = static_cast<std::uint64_t>(params.integer("seed"));
+  settings.samples = number("samples");
+  settings.held_out = number("held_out");
+  settings.features = number("features");
+  settings.classes = number("classes");
+  settings.hidden = number("hidden");
+  settings.batch = number("batch");
+  settings.epochs = number("epochs");
+  settings.rate = static_cast<float>(params.real("learning_rate"));
+  settings.momentum = static_cast<float>(params.real("momentum"));
+  settings.bucket_bytes = params.bytes("bucket").count;
+  settings.reference_steps = number("reference_steps");
+  return settings;
+}
+
+Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
+  auto made = std::make_unique<Prepared>();
+  made->settings = settings_of(context.params);
+  if (made->settings.batch > made->settings.samples)
+    return fail(ErrorKind::usage, "batch", fmt::format("no more than the {} samples", made->settings.samples));
+  context.recorder.step("data");
+  made->data = training::make_training_data(made->settings);
+  made->held_out = training::make_held_out_data(made->settings);
+  context.recorder.step("topology");
+  auto topology = read_topology();
+  if (!topology) return tl::unexpected(topology.error());
+  made->topology = std::move(*topology);
+  return made;
+}
+
+/// Collective. The cores of this rank's mask, shared out among the ranks of its node that may use them, too.
+Result<int> own_threads(RunContext& context, const Topology& topology) {
+  auto spots = p2p::exchange_spots(context.comm, p2p::spot_here(context.place, topology));
+  if (!spots) return tl::unexpected(spots.error());
+  const p2p::Spot& mine = (*spots)[static_cast<std::size_t>(context.comm.rank())];
+  int sharing = 0;
+  for (const p2p::Spot& other : *spots) sharing += other.node == mine.node && other.mask.intersects(mine.mask);
+  const auto asked = static_cast<int>(context.params.integer("threads"));
+  if (asked > 0) return asked;
+  return std::max(1, cores_of(mine.mask).count() / std::max(1, sharing));
+}
+
+Result<Observation> run(RunContext& context) {
+  const auto& prepared = static_cast<const Prepared&>(*context.state);
+  context.recorder.step("placement");
+  auto threads = own_threads(context, prepared.topology);
+  if (!threads) return tl::unexpected(threads.error());
+  const auto products = context.params.text("blas") == "plain" ? Products::plain : Products::fastest;
+  const auto execution = make_host_execution(products, *threads);
+  const training::Parts parts{*execution, context.comm, context.recorder};
+  const training::Task task{prepared.settings,
+                            prepared.data,
+                            prepared.held_out,
+                            context.params.text("checkpoint"),
+                            context.params.text("resume"),
+                            context.timing_doubt.empty()};
+  auto trained = training::train(parts, task);
+  if (!trained) return tl::unexpected(trained.error());
+  Observation seen = training::observe(*trained, prepared.settings, context.comm.rank());
+  seen.facts.push_back({"execution", execution->name()});
+  return seen;
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_training{
+    .name = "training",
+    .summary = "Data-parallel training of a small network: does it learn, on all ranks the same, as on one alone?",
+    .params = params,
+    .metrics = metrics,
+    .labels = labels,
+    .prepare = prepare,
+    .run = run,
+    .judge = training::judge,
+};
+
+}  // namespace muster

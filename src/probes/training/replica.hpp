@@ -1,0 +1,84 @@
+/// One rank's copy of what is trained, and one step of it: backward, sums over ranks as gradients become known, update.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "muster/comm.hpp"
+#include "probes/training/audit.hpp"
+#include "probes/training/checkpoint.hpp"
+#include "probes/training/network.hpp"
+
+namespace muster::training {
+
+/// Seconds of a step. What is compared and checked besides is in none of them.
+struct StepTimes {
+  double compute = 0;  ///< from the start until the last gradient is known
+  double wait = 0;     ///< from then until all sums are there
+  double all = 0;
+};
+
+/// A sum that is not of the samples that it should be of.
+struct Miscovered {
+  int bucket = 0;
+  double samples = 0;  ///< that it is of
+  int batch = 0;
+};
+
+struct Step {
+  StepRecord record;
+  StepTimes times;
+  double loss = 0;           ///< mean over the batch, before the update
+  bool is_own_finite = true;  ///< this rank's gradients
+  bool is_own_zero = false;   ///< all of them
+  bool is_sum_finite = true;
+  bool is_sum_zero = false;
+  std::optional<Miscovered> miscovered;
+};
+
+using UpdateFunction = std::function<void(Execution&, const Update&)>;
+
+class Replica {
+ public:
+  /// `comm` null: a single rank that adds up with nobody. All of it must outlive the replica.
+  [[nodiscard]] static Result<Replica> make(Execution& execution, const Settings& settings, const Layout& layout,
+                                            int most_rows, Comm* comm, UpdateFunction update);
+
+  /// Collective with a communicator. `which` is this rank's part of a batch of `batch` samples.
+  [[nodiscard]] Result<Step> step(const DataSet& data, std::span<const std::uint32_t> which, int batch);
+  /// Collective. Seconds of adding up all buckets while nothing is computed.
+  [[nodiscard]] Result<double> time_sums();
+
+  void load(const State& state);
+  [[nodiscard]] State save() const;
+  /// Of parameters and velocities.
+  [[nodiscard]] std::uint64_t fingerprint() const;
+  [[nodiscard]] double count_right(const DataSet& data, std::size_t first, std::size_t count);
+
+ private:
+  Replica(Execution& execution, const Settings& settings, const Layout& layout, Comm* comm, UpdateFunction update,
+          Network network);
+  [[nodiscard]] Result<void> start(std::size_t bucket);
+  [[nodiscard]] Result<void> wait();
+  [[nodiscard]] std::span<const float> host_copy(const ExecutionMemory& memory, std::vector<float>& room) const;
+  void look(Step& step, int batch);
+  /// Of all buckets; `is_zero` says nothing of their tallies.
+  [[nodiscard]] Scan scan_buckets(std::span<const float> values) const;
+
+  Execution* execution_;
+  const Settings* settings_;
+  const Layout* layout_;
+  Comm* comm_;
+  UpdateFunction update_;
+  Network network_;
+  std::unique_ptr<ExecutionMemory> parameters_;
+  std::unique_ptr<ExecutionMemory> velocity_;
+  std::unique_ptr<ExecutionMemory> gradient_;
+  std::unique_ptr<ExecutionMemory> sums_;  ///< null with one rank: its gradients are the sums
+  // Where the execution's memory is not the host's: what MPI sends and receives.
+  std::vector<float> host_gradient_;
+  std::vector<float> host_sums_;
+  std::vector<std::unique_ptr<PendingSum>> pending_;
+};
+
+}  // namespace muster::training
