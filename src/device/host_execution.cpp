@@ -61,7 +61,8 @@ class HostMemory final : public ExecutionMemory {
     void operator()(float* memory) const { ::operator delete(memory, alignment); }
   };
   static float* allocate(std::size_t count) {
-    return static_cast<float*>(::operator new(std::max<std::size_t>(count, 1) * sizeof(float), alignment, std::nothrow));
+    return static_cast<float*>(
+        ::operator new(std::max<std::size_t>(count, 1) * sizeof(float), alignment, std::nothrow));
   }
   std::unique_ptr<float, Free> values_;
 };

@@ -53,9 +53,9 @@ Result<std::unique_ptr<PendingSum>> MpiComm::start_sum(SumType type, std::span<c
   auto count = count_of(in.size(), type, "MPI_Iallreduce");
   if (!count) return tl::unexpected(count.error());
   auto sum = std::make_unique<MpiPendingSum>();
-  auto started = checked(
-      MPI_Iallreduce(in.data(), out.data(), *count, type_of(type), MPI_SUM, handle_->comm, &sum->request),
-      "MPI_Iallreduce");
+  auto started =
+      checked(MPI_Iallreduce(in.data(), out.data(), *count, type_of(type), MPI_SUM, handle_->comm, &sum->request),
+              "MPI_Iallreduce");
   if (!started) return tl::unexpected(started.error());
   return sum;
 }

@@ -58,10 +58,10 @@ struct Miscounted {
 
 /// How far a curve is from another one that should be the same.
 struct CurveDifference {
-  int steps = 0;     ///< compared
-  int worst = -1;    ///< step with the largest deviation
-  double most = 0;   ///< there, as a share of max(reference, 0.1)
-  int first = -1;    ///< first step above `curve_tolerance`; -1: none
+  int steps = 0;    ///< compared
+  int worst = -1;   ///< step with the largest deviation
+  double most = 0;  ///< there, as a share of max(reference, 0.1)
+  int first = -1;   ///< first step above `curve_tolerance`; -1: none
 };
 inline constexpr double curve_tolerance = 1e-4;
 [[nodiscard]] CurveDifference compare_curves(std::span<const double> losses, std::span<const double> reference);

@@ -99,7 +99,8 @@ class Reader {
   std::string_view left_;
 };
 
-/// The tensors of `layout` in order, each name with `prefix` before it, and before that `module.` or not, but alike in all.
+/// The tensors of `layout` in order, each name with `prefix` before it, and before that `module.` or not, but alike in
+/// all.
 Result<void> read_tensors(Reader& from, const Layout& layout, std::string_view prefix, std::optional<bool>& is_wrapped,
                           std::vector<float>& values) {
   values.assign(layout.size, 0.0f);
@@ -146,8 +147,8 @@ Result<Checkpoint> decode(const Identity& identity, std::string_view bytes) {
     const auto other = from.number<std::uint64_t>();
     if (!from.is_whole) return refused("it is cut short");
     if (other != number)
-      return refused(fmt::format("it is of another training: its {} is {}, not {}", name, show(name, other),
-                                 show(name, number)));
+      return refused(
+          fmt::format("it is of another training: its {} is {}, not {}", name, show(name, other), show(name, number)));
   }
   std::uint64_t sum = 0;
   if (bytes.size() >= sizeof sum) std::memcpy(&sum, bytes.data() + bytes.size() - sizeof sum, sizeof sum);
@@ -161,7 +162,8 @@ Result<Checkpoint> decode(const Identity& identity, std::string_view bytes) {
   if (auto read = read_tensors(from, identity.layout, velocity_prefix, is_wrapped, checkpoint.state.velocity); !read)
     return tl::unexpected(read.error());
   from.number<std::uint64_t>();
-  if (!from.is_whole || !from.is_at_end()) return refused(from.is_whole ? "it is longer than it should be" : "it is cut short");
+  if (!from.is_whole || !from.is_at_end())
+    return refused(from.is_whole ? "it is longer than it should be" : "it is cut short");
   if (!is_right) return refused("its checksum is wrong: it was damaged after it was written");
   if (checkpoint.epoch < 0) return refused(fmt::format("its epoch is {}", checkpoint.epoch));
   return checkpoint;

@@ -29,8 +29,8 @@ float centre(const Settings& settings, std::uint64_t which, int feature) {
 
 /// The sum of four 16-bit numbers, less its mean, in units such that the standard deviation is 1.155: exact in float.
 float noise(std::uint64_t bits) {
-  const auto sum = static_cast<std::int32_t>((bits & 0xffff) + ((bits >> 16) & 0xffff) + ((bits >> 32) & 0xffff) +
-                                             (bits >> 48));
+  const auto sum =
+      static_cast<std::int32_t>((bits & 0xffff) + ((bits >> 16) & 0xffff) + ((bits >> 32) & 0xffff) + (bits >> 48));
   return static_cast<float>(sum - 2 * 65536) / 32768.0f;
 }
 
@@ -43,9 +43,8 @@ DataSet make_data(const Settings& settings, std::uint64_t stream, int count) {
         random_bits(settings.seed, stream, first) % static_cast<std::uint64_t>(settings.classes * centres_per_class);
     data.labels.push_back(static_cast<float>(which % static_cast<std::uint64_t>(settings.classes)));
     for (int feature = 0; feature < settings.features; ++feature)
-      data.values.push_back(
-          centre(settings, which, feature) +
-          noise(random_bits(settings.seed, stream, first + 1 + static_cast<std::uint64_t>(feature))));
+      data.values.push_back(centre(settings, which, feature) +
+                            noise(random_bits(settings.seed, stream, first + 1 + static_cast<std::uint64_t>(feature))));
   }
   return data;
 }
@@ -64,8 +63,8 @@ std::uint64_t fingerprint(const Settings& settings) {
   std::uint64_t all = 0;
   const auto add = [&](std::uint64_t number) { all = mix(all ^ number); };
   add(settings.seed);
-  for (const int number : {settings.samples, settings.held_out, settings.features, settings.classes, settings.hidden,
-                           settings.batch})
+  for (const int number :
+       {settings.samples, settings.held_out, settings.features, settings.classes, settings.hidden, settings.batch})
     add(static_cast<std::uint64_t>(number));
   add(std::bit_cast<std::uint32_t>(settings.rate));
   add(std::bit_cast<std::uint32_t>(settings.momentum));

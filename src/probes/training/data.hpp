@@ -13,13 +13,13 @@ namespace muster::training {
 struct Settings {
   std::uint64_t seed = 1;
   int samples = 5000;   ///< that are trained on
-  int held_out = 1000;  ///< that accuracy is measured with
+  int held_out = 2000;  ///< that accuracy is measured with
   int features = 64;
   int classes = 10;
   int hidden = 256;  ///< width of each of the two hidden layers
   int batch = 240;   ///< of all ranks together
   int epochs = 8;
-  float rate = 0.1f;
+  float rate = 0.05f;
   float momentum = 0.9f;
   std::size_t bucket_bytes = 8192;
   int reference_steps = 100;

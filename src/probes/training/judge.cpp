@@ -18,6 +18,10 @@ const std::string look_at_memory =
 const std::string look_at_data =
     "every rank makes the same data and order from the seed: look for memory errors (dmesg, rasdaemon) and report this";
 
+constexpr std::string_view troubles[] = {"diverged",       "miscounted",     "miscovered",       "reference.off",
+                                         "constant",       "same_order",     "zero.own",         "zero.sum",
+                                         "not_finite.own", "not_finite.sum", "checkpoint.fault", "resumed.off"};
+
 int number_in(std::string_view text, int otherwise = -1) {
   int number = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -115,9 +119,9 @@ class Judge {
       const auto ranks = ranks_in(words[2]);
       for (const int rank : ranks)
         if (std::find(culprits.begin(), culprits.end(), rank) == culprits.end()) culprits.push_back(rank);
-      samples.push_back(ranks.empty() ? fmt::format("sample {} was taken by nobody", words[1])
-                                      : fmt::format("sample {} was taken {} times, by {}", words[1], ranks.size(),
-                                                    name(ranks)));
+      samples.push_back(ranks.empty()
+                            ? fmt::format("sample {} was taken by nobody", words[1])
+                            : fmt::format("sample {} was taken {} times, by {}", words[1], ranks.size(), name(ranks)));
     }
     if (samples.empty()) return false;
     add(fmt::format("the ranks' shares do not cover every sample exactly once in epoch {}: {}", epoch,
@@ -149,24 +153,28 @@ class Judge {
     if (!cause) return false;
     const bool is_certain = words[2] == "certain";
     const auto ranks = ranks_in(words[3]);
-    const bool is_all = ranks.size() == view_.ranks.size() && ranks.size() > 2;
-    const std::string who = is_all ? "no majority of the ranks agrees" : name(ranks, is_certain);
+    const bool is_all = !is_certain && ranks.size() > 2;
+    const std::string who = is_all ? "no majority of the ranks agrees: each may have" : name(ranks, is_certain);
     const std::string since = fmt::format("ranks have not had the same parameters since step {}", words[0]);
     const std::vector<int> culprits = is_all ? std::vector<int>() : ranks;
     const std::string tie = is_certain || is_all ? "" : "; of these nobody can say which";
     if (*cause == Cause::memory)
-      add(fmt::format("parameters changed in the memory of {}: {}, and nobody wrote to them then", who, since), culprits,
-          look_at_memory);
+      add(fmt::format("parameters changed in the memory of {}: {}, and nobody wrote to them then", who, since),
+          culprits, look_at_memory);
     if (*cause == Cause::sum)
       add(fmt::format("{}: {} got another sum of gradients{}", since, who, tie), culprits,
-          "a sum changed on its way: run allreduce and p2p, which name the rank or the link, and look for memory errors "
+          "a sum changed on its way: run allreduce and p2p, which name the rank or the link, and look for memory "
+          "errors "
           "(dmesg, rasdaemon)");
     if (*cause == Cause::update)
       add(fmt::format("{}: {} made another update of the same parameters and gradients{}", since, who, tie), culprits,
           "a processor that computes wrongly, memory that changes, or another program than on the other ranks: compare "
           "versions (doctor), look for machine checks (dmesg, rasdaemon)");
     if (*cause == Cause::start)
-      add(fmt::format("ranks start from different parameters: {} {} others{}", who, ranks.size() == 1 ? "has" : "have",
+      add(fmt::format("ranks start from different parameters: {}{} others{}", who,
+                      is_all              ? ""
+                      : ranks.size() == 1 ? " has"
+                                          : " have",
                       tie),
           culprits, look_at_memory);
     return true;
@@ -196,8 +204,9 @@ class Judge {
 
   [[nodiscard]] bool judge_gradients(const Observation& first) {
     if (const std::string* constant = first.fact("constant")) {
-      add(fmt::format("the loss does not change: it is {} at every step; nothing is learned", printable_line(*constant)),
-          {}, "a loss over a single class is always 0 and has no gradient; look at what computes here (fact execution)");
+      add(fmt::format("the loss does not change: it is {} at every step; nothing is learned",
+                      printable_line(*constant)),
+          {}, "a loss over a single class is always 0 and has no gradient; look at the library that computes here");
       return false;
     }
     const auto own = earliest(all_told("zero.own"));
@@ -206,7 +215,7 @@ class Judge {
       add(fmt::format("all gradients of {} are 0 in step {}",
                       own.size() == view_.ranks.size() ? "every rank" : name(ranks_of(own)), own[0].step()),
           own.size() == view_.ranks.size() ? std::vector<int>() : ranks_of(own),
-          "backward computes nothing there: look at the libraries of that node (fact execution)");
+          "backward computes nothing there: look at the libraries of that node, then again with blas = \"plain\"");
     else if (!sums.empty())
       add(fmt::format("all sums of gradients are 0 in step {}, though no rank's gradients are", sums[0].step()), {},
           "a sum over all ranks does not give the sum: run allreduce");
@@ -247,7 +256,8 @@ class Judge {
     const double max_loss = view_.params.real("max_loss");
     const double min_accuracy = view_.params.real("min_accuracy");
     const std::string remedy =
-        "nothing is wrong between the ranks when no other reason stands here: labels that do not belong to the samples, "
+        "nothing is wrong between the ranks when no other reason stands here: labels that do not belong to the "
+        "samples, "
         "or too few epochs for these settings";
     if (initial != nullptr && last != nullptr && !(last->summary.median < max_loss))
       add(fmt::format("the loss went from {:.4g} to {:.4g}, and should be below {:.4g} (max_loss)",
@@ -289,27 +299,34 @@ class Judge {
     const std::string* steps = first.fact("steps");
     const std::string* reference = first.fact("reference");
     const std::string* resumed = first.fact("resumed");
+    const std::string* execution = first.fact("execution");
     const Reading* initial = reading(first, "initial_loss");
     const Reading* last = reading(first, "final_loss");
     const Reading* accuracy = reading(first, "accuracy");
+    // A word of trouble that could not be read has led to no finding; nor is it a pass.
+    bool is_troubled = false;
+    for (const std::string_view key : troubles) is_troubled = is_troubled || !all_told(key).empty();
     const auto counts = steps == nullptr ? std::vector<std::string>() : split(*steps, ' ');
-    if (counts.size() != 3 || counts[0] != counts[2] || counts[0] == "0" || reference == nullptr || resumed == nullptr ||
-        *resumed == "0" || initial == nullptr || last == nullptr || accuracy == nullptr) {
+    if (counts.size() != 3 || counts[0] != counts[2] || counts[0] == "0" || reference == nullptr ||
+        resumed == nullptr || number_in(*resumed) <= 0 || is_troubled || initial == nullptr || last == nullptr ||
+        accuracy == nullptr) {
       add("rank 0 did not tell all that a judgement needs", {}, "report this: the observation is incomplete",
           Verdict::unmeasured);
       return;
     }
     judgement_.evidence.push_back(
-        fmt::format("loss {:.3g} -> {:.3g} in {} steps, accuracy {:.2f} %", initial->summary.median, last->summary.median,
-                    counts[0], accuracy->summary.median * 100));
+        fmt::format("loss {:.3g} -> {:.3g} in {} steps, accuracy {:.2f} %{}", initial->summary.median,
+                    last->summary.median, counts[0], accuracy->summary.median * 100,
+                    execution == nullptr ? std::string() : fmt::format(" ({})", printable_line(*execution, 80))));
     const auto words = split(printable_line(*reference), ' ');
     if (words.size() == 3)
-      judgement_.evidence.push_back(fmt::format("the first {} losses are those of one rank alone (largest deviation {}, "
-                                                "at step {})",
-                                                words[0], words[2], words[1]));
-    judgement_.evidence.push_back(fmt::format(
-        "{} {} the same parameters to the bit after each step; {} steps after the checkpoint are, too",
-        view_.ranks.size(), view_.ranks.size() == 1 ? "rank has" : "ranks have", printable_line(*resumed)));
+      judgement_.evidence.push_back(
+          fmt::format("the first {} losses are those of one rank alone (largest deviation {}, "
+                      "at step {})",
+                      words[0], words[2], words[1]));
+    judgement_.evidence.push_back(
+        fmt::format("{} {} the same parameters to the bit after each step; {} steps after the checkpoint are, too",
+                    view_.ranks.size(), view_.ranks.size() == 1 ? "rank has" : "ranks have", printable_line(*resumed)));
     const auto slowest = all_told("slowest");
     if (view_.timing_doubt.empty() && !slowest.empty() && slowest[0].words.size() == 2)
       judgement_.evidence.push_back(fmt::format("slowest in computing is {}, {} % above the median",

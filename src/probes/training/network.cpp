@@ -103,8 +103,8 @@ void Network::forward(const float* parameters, int rows) {
   for (int layer = 0; layer < layers; ++layer) {
     const Layout::Tensor& w = weight(layer);
     float* out = activations_[static_cast<std::size_t>(layer) + 1]->data();
-    execution_->multiply({activations_[static_cast<std::size_t>(layer)]->data(), parameters + w.offset, out, rows,
-                          w.columns, w.rows});
+    execution_->multiply(
+        {activations_[static_cast<std::size_t>(layer)]->data(), parameters + w.offset, out, rows, w.columns, w.rows});
     execution_->add_bias(out, parameters + bias(layer).offset, rows, w.columns, layer + 1 < layers);
   }
 }
@@ -143,7 +143,8 @@ void Network::backward(const DataSet& data, std::span<const std::uint32_t> which
       on_bucket(bucket++);
     }
     if (layer == 0 || rows == 0) continue;
-    execution_->multiply({out, parameters + w.offset, gradients_[at - 1]->data(), rows, w.rows, w.columns, false, true});
+    execution_->multiply(
+        {out, parameters + w.offset, gradients_[at - 1]->data(), rows, w.rows, w.columns, false, true});
     between();
     execution_->mask(gradients_[at - 1]->data(), activations_[at]->data(),
                      static_cast<std::size_t>(rows) * static_cast<std::size_t>(w.rows));

@@ -38,7 +38,7 @@ struct Layout {
 
   std::vector<Tensor> tensors;  ///< weight and bias of layer 3, 2, 1
   std::vector<Bucket> buckets;
-  std::size_t size = 0;       ///< floats in all
+  std::size_t size = 0;        ///< floats in all
   std::size_t parameters = 0;  ///< that are trained
 
   /// A bucket ends behind the first layer with which it has `bucket_bytes`.

@@ -46,31 +46,30 @@ void tell_curve(const Trained& trained, const Settings& settings, Observation& s
 }
 
 void tell_differences(const Trained& trained, const Settings& settings, Observation& seen) {
-  seen.facts.push_back({"steps", fmt::format("{} of {}", trained.losses.size(),
-                                             trained.planned_epochs * settings.steps_per_epoch() - trained.first_step)});
+  seen.facts.push_back(
+      {"steps", fmt::format("{} of {}", trained.losses.size(),
+                            trained.planned_epochs * settings.steps_per_epoch() - trained.first_step)});
   seen.facts.push_back({"covered", fmt::format("{} of {}", trained.covered, trained.epochs)});
   if (trained.divergence)
-    seen.facts.push_back({"diverged", fmt::format("{} {} {} {}", trained.divergence->step,
-                                                  to_string(trained.divergence->cause),
-                                                  trained.divergence->is_certain ? "certain" : "suspected",
-                                                  list_of(trained.divergence->suspects))});
+    seen.facts.push_back(
+        {"diverged",
+         fmt::format("{} {} {} {}", trained.divergence->step, to_string(trained.divergence->cause),
+                     trained.divergence->is_certain ? "certain" : "suspected", list_of(trained.divergence->suspects))});
   for (const MiscountedIn& one : trained.miscounted)
     seen.facts.push_back({"miscounted", fmt::format("{} {} {}", one.epoch, one.what.sample, list_of(one.what.ranks))});
   const CurveDifference& reference = trained.reference;
   if (reference.steps > 0)
     seen.facts.push_back({"reference", fmt::format("{} {} {:.2g}", reference.steps, reference.worst, reference.most)});
   if (reference.first >= 0)
-    seen.facts.push_back({"reference.off",
-                          fmt::format("{} {:.7g} {:.7g}", trained.first_step + reference.first,
-                                      trained.losses[static_cast<std::size_t>(reference.first)],
-                                      trained.reference_loss)});
+    seen.facts.push_back({"reference.off", fmt::format("{} {:.7g} {:.7g}", trained.first_step + reference.first,
+                                                       trained.losses[static_cast<std::size_t>(reference.first)],
+                                                       trained.reference_loss)});
 }
 
 void tell_saved(const SavedState& saved, int rank, Observation& seen) {
   if (saved.is_mine) seen.facts.push_back({"checkpoint.wrote", "yes"});
   if (!saved.fault.empty()) seen.facts.push_back({"checkpoint.fault", printable_line(saved.fault)});
-  if (saved.first_difference >= 0)
-    seen.facts.push_back({"resumed.off", std::to_string(saved.first_difference)});
+  if (saved.first_difference >= 0) seen.facts.push_back({"resumed.off", std::to_string(saved.first_difference)});
   if (rank != 0 || saved.writer < 0) return;
   seen.facts.push_back({"checkpoint.writer", std::to_string(saved.writer)});
   seen.facts.push_back({"resumed", std::to_string(saved.compared)});
@@ -86,8 +85,9 @@ void tell_faults(const Trained& trained, Observation& seen) {
   note("zero.sum", trained.zero_sum);
   note("same_order", trained.same_order);
   if (trained.miscovered)
-    seen.facts.push_back({"miscovered", fmt::format("{} {} {:g} {}", trained.miscovered_step, trained.miscovered->bucket,
-                                                    trained.miscovered->samples, trained.miscovered->batch)});
+    seen.facts.push_back(
+        {"miscovered", fmt::format("{} {} {:g} {}", trained.miscovered_step, trained.miscovered->bucket,
+                                   trained.miscovered->samples, trained.miscovered->batch)});
 }
 
 void tell_skew(const std::vector<double>& compute, int rank, Observation& seen) {
@@ -97,7 +97,8 @@ void tell_skew(const std::vector<double>& compute, int rank, Observation& seen) 
   seen.readings.push_back({"skew", {}, one((compute[mine] - typical) * 1e6)});
   if (rank != 0 || typical <= 0) return;
   const auto slowest = std::max_element(compute.begin(), compute.end());
-  seen.facts.push_back({"slowest", fmt::format("{} {:.1f}", slowest - compute.begin(), (*slowest / typical - 1) * 100)});
+  seen.facts.push_back(
+      {"slowest", fmt::format("{} {:.1f}", slowest - compute.begin(), (*slowest / typical - 1) * 100)});
 }
 
 /// The first epoch warms up: it counts only where there is no other.

@@ -28,7 +28,7 @@ struct Miscovered {
 struct Step {
   StepRecord record;
   StepTimes times;
-  double loss = 0;           ///< mean over the batch, before the update
+  double loss = 0;            ///< mean over the batch, before the update
   bool is_own_finite = true;  ///< this rank's gradients
   bool is_own_zero = false;   ///< all of them
   bool is_sum_finite = true;

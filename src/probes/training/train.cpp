@@ -152,7 +152,8 @@ class Training {
       mine.records.push_back(done->record);
       mine.is_finite = mine.is_finite && done->is_own_finite && done->is_sum_finite;
     }
-    if (epoch > first_epoch_ && mine.taken == last_taken_ && mine.taken.size() > 1) done_.same_order = epoch;
+    if (done_.same_order < 0 && epoch > first_epoch_ && mine.taken.size() > 1 && mine.taken == last_taken_)
+      done_.same_order = epoch;
     last_taken_ = mine.taken;
     last_records_ = mine.records;
     return compare(epoch, mine);

@@ -56,20 +56,20 @@ struct Trained {
   std::vector<StepTimes> times;
   std::vector<int> own_samples;  ///< of this rank in each step
   std::optional<Divergence> divergence;
-  int not_finite_own = -1;   ///< first step in which this rank's own gradients were not all finite; -1: none
-  int not_finite_sum = -1;   ///< likewise, the sums
-  int zero_own = -1;         ///< likewise, all of this rank's own were 0
+  int not_finite_own = -1;  ///< first step in which this rank's own gradients were not all finite; -1: none
+  int not_finite_sum = -1;  ///< likewise, the sums
+  int zero_own = -1;        ///< likewise, all of this rank's own were 0
   int zero_sum = -1;
   int miscovered_step = -1;
   std::optional<Miscovered> miscovered;
   std::vector<MiscountedIn> miscounted;
-  int covered = 0;           ///< epochs in which every sample was taken exactly once
-  int same_order = -1;       ///< an epoch with the order of the one before it; -1: none
+  int covered = 0;            ///< epochs in which every sample was taken exactly once
+  int same_order = -1;        ///< the first epoch with the order of the one before it; -1: none
   CurveDifference reference;  ///< rank 0's, told to all
   double reference_loss = 0;  ///< at the first step that differs
   std::optional<double> accuracy;
   SavedState saved;
-  std::vector<double> sum_seconds;  ///< of adding up alone
+  std::vector<double> sum_seconds;      ///< of adding up alone
   std::vector<double> compute_by_rank;  ///< median seconds of forward and backward; empty: not asked for
 };
 
