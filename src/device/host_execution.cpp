@@ -178,7 +178,7 @@ Scan scan(std::span<const float> values) {
   };
   std::size_t at = 0;
   for (; at + floats <= values.size(); at += floats) take(values.data() + at, floats);
-  take(values.data() + at, values.size() - at);
+  if (at < values.size()) take(values.data() + at, values.size() - at);
   std::uint64_t all = values.size();
   for (const std::uint64_t chain : chains) all = std::rotl((all ^ chain) * multiplier, 31);
 

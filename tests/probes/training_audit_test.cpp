@@ -63,7 +63,7 @@ TEST(TrainingDivergence, ItMayHaveBeenThereFromTheStart) {
 }
 
 TEST(TrainingDivergence, NamesOfCausesReadBack) {
-  for (const Cause cause : {Cause::start, Cause::memory, Cause::sum, Cause::update})
+  for (const Cause cause : {Cause::data, Cause::start, Cause::memory, Cause::sum, Cause::update})
     EXPECT_EQ(parse_cause(to_string(cause)), cause);
   EXPECT_EQ(parse_cause("weather"), std::nullopt);
 }

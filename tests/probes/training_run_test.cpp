@@ -216,6 +216,16 @@ TEST(TrainingFault, TheSameOrderInEveryEpoch) {
   expect_fail(outcome, "the order of samples is that of the epoch before on all ranks in epoch 1", {0, 1});
 }
 
+TEST(TrainingFault, ARankWithOtherData) {
+  const auto change = [](Odd& odd) { odd.data.values[31'000] += 0.25f; };
+  expect_fail(train_on(3, small_settings(), on_rank(1, change)),
+              "ranks make different data from the same seed: rank 1 on here has others", {1});
+  expect_fail(train_on(2, small_settings(), on_rank(1, change)),
+              "ranks make different data from the same seed: rank 0 on here or rank 1 on here have others; of these "
+              "nobody can say which",
+              {0, 1});
+}
+
 TEST(TrainingFault, LabelsWithoutMeaning) {
   const Outcome outcome = train_on(2, small_settings(), [](Odd& odd) {
     std::mt19937 random(5);

@@ -30,6 +30,8 @@ std::vector<int> dissenters(std::span<const std::uint64_t> values) {
 
 std::string_view to_string(Cause cause) {
   switch (cause) {
+    case Cause::data:
+      return "data";
     case Cause::start:
       return "start";
     case Cause::memory:
@@ -43,21 +45,23 @@ std::string_view to_string(Cause cause) {
 }
 
 std::optional<Cause> parse_cause(std::string_view name) {
-  for (const Cause cause : {Cause::start, Cause::memory, Cause::sum, Cause::update})
+  for (const Cause cause : {Cause::data, Cause::start, Cause::memory, Cause::sum, Cause::update})
     if (to_string(cause) == name) return cause;
   return std::nullopt;
+}
+
+std::optional<Divergence> find_dissent(std::span<const std::uint64_t> values, int step, Cause cause) {
+  if (are_alike(values)) return std::nullopt;
+  std::vector<int> suspects = dissenters(values);
+  const bool is_certain = 2 * suspects.size() < values.size();
+  return Divergence{step, cause, std::move(suspects), is_certain};
 }
 
 std::optional<Divergence> find_divergence(std::span<const std::vector<StepRecord>> records,
                                           std::span<const std::uint64_t> former, int first_step) {
   const std::size_t ranks = records.size();
   std::vector<std::uint64_t> last(former.begin(), former.end());
-  const auto blame = [&](std::size_t at, Cause cause, std::span<const std::uint64_t> values) {
-    std::vector<int> suspects = dissenters(values);
-    const bool is_certain = 2 * suspects.size() < ranks;
-    return Divergence{first_step + static_cast<int>(at), cause, std::move(suspects), is_certain};
-  };
-  if (!are_alike(last)) return blame(0, Cause::start, last);
+  if (auto start = find_dissent(last, first_step, Cause::start)) return start;
   std::size_t steps = records.empty() ? 0 : records[0].size();
   for (const auto& of_rank : records) steps = std::min(steps, of_rank.size());
   for (std::size_t at = 0; at < steps; ++at) {
@@ -71,8 +75,8 @@ std::optional<Divergence> find_divergence(std::span<const std::vector<StepRecord
       after.push_back(record.after);
     }
     if (!changed.suspects.empty()) return changed;
-    if (!are_alike(sums)) return blame(at, Cause::sum, sums);
-    if (!are_alike(after)) return blame(at, Cause::update, after);
+    if (auto dissent = find_dissent(sums, changed.step, Cause::sum)) return dissent;
+    if (auto dissent = find_dissent(after, changed.step, Cause::update)) return dissent;
     last = after;
   }
   return std::nullopt;

@@ -21,6 +21,7 @@ struct StepRecord {
 };
 
 enum class Cause : std::uint8_t {
+  data,    ///< other samples from the same seed
   start,   ///< different before anything was added up
   memory,  ///< parameters changed while nobody wrote to them
   sum,     ///< the ranks got different sums
@@ -36,6 +37,9 @@ struct Divergence {
   bool is_certain = false;  ///< the suspects did it; else it was some of them
   friend bool operator==(const Divergence&, const Divergence&) = default;
 };
+
+/// Whose value is not that of the majority; nullopt where all are alike.
+[[nodiscard]] std::optional<Divergence> find_dissent(std::span<const std::uint64_t> values, int step, Cause cause);
 
 /// The first step in which not all ranks have the same. `records` are by rank, of the same steps, of which the first
 /// has the number `first_step`; `former` is what `after` was before that step, by rank.

@@ -1,7 +1,6 @@
 #include "probes/training/data.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "device/execution.hpp"
@@ -57,18 +56,6 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
 
 int Settings::batch_at(int step) const {
   return std::min(batch, samples - step * batch);
-}
-
-std::uint64_t fingerprint(const Settings& settings) {
-  std::uint64_t all = 0;
-  const auto add = [&](std::uint64_t number) { all = mix(all ^ number); };
-  add(settings.seed);
-  for (const int number :
-       {settings.samples, settings.held_out, settings.features, settings.classes, settings.hidden, settings.batch})
-    add(static_cast<std::uint64_t>(number));
-  add(std::bit_cast<std::uint32_t>(settings.rate));
-  add(std::bit_cast<std::uint32_t>(settings.momentum));
-  return all;
 }
 
 DataSet make_training_data(const Settings& settings) {

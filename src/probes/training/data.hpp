@@ -29,9 +29,6 @@ struct Settings {
   [[nodiscard]] int batch_at(int step) const;
 };
 
-/// Of all that decides what the parameters become, apart from who computes it.
-[[nodiscard]] std::uint64_t fingerprint(const Settings& settings);
-
 struct DataSet {
   int features = 0;
   int classes = 0;

@@ -158,6 +158,13 @@ class Judge {
     const std::string since = fmt::format("ranks have not had the same parameters since step {}", words[0]);
     const std::vector<int> culprits = is_all ? std::vector<int>() : ranks;
     const std::string tie = is_certain || is_all ? "" : "; of these nobody can say which";
+    if (*cause == Cause::data)
+      add(fmt::format("ranks make different data from the same seed: {}{} others{}", who,
+                      is_all              ? ""
+                      : ranks.size() == 1 ? " has"
+                                          : " have",
+                      tie),
+          culprits, look_at_memory);
     if (*cause == Cause::memory)
       add(fmt::format("parameters changed in the memory of {}: {}, and nobody wrote to them then", who, since),
           culprits, look_at_memory);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "probes/training/exchange.hpp"
 #include "probes/training/saving.hpp"
 #include "stats/stats.hpp"
 
@@ -13,69 +14,6 @@ namespace muster::training {
 namespace {
 
 constexpr std::size_t most_miscounted = 4;
-
-template <class T>
-void put(ByteVector& out, std::span<const T> values) {
-  const auto bytes = std::as_bytes(values);
-  out.insert(out.end(), bytes.begin(), bytes.end());
-}
-
-template <class T>
-std::vector<T> values_of(std::span<const std::byte> bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  return values;
-}
-
-/// What a rank has done in an epoch, for all others to see.
-struct EpochOfRank {
-  bool is_finite = true;
-  std::vector<StepRecord> records;
-  std::vector<std::uint32_t> taken;
-};
-
-ByteVector encode(const EpochOfRank& epoch) {
-  const std::uint64_t head[] = {epoch.is_finite ? 1U : 0U, epoch.records.size()};
-  ByteVector bytes;
-  put<std::uint64_t>(bytes, head);
-  put<StepRecord>(bytes, epoch.records);
-  put<std::uint32_t>(bytes, epoch.taken);
-  return bytes;
-}
-
-Result<EpochOfRank> decode(const ByteVector& bytes, std::size_t steps) {
-  const std::size_t records_at = 2 * sizeof(std::uint64_t);
-  const std::size_t taken_at = records_at + steps * sizeof(StepRecord);
-  const std::span all(bytes);
-  if (bytes.size() < taken_at || values_of<std::uint64_t>(all.first(records_at))[1] != steps)
-    return fail(ErrorKind::system, "all_gather", "a rank told of another number of steps");
-  return EpochOfRank{values_of<std::uint64_t>(all.first(records_at))[0] != 0,
-                     values_of<StepRecord>(all.subspan(records_at, taken_at - records_at)),
-                     values_of<std::uint32_t>(all.subspan(taken_at))};
-}
-
-/// Does this rank's update give what plain arithmetic does? Once more, with numbers made for it.
-bool updates_rightly(const Parts& parts, const Settings& settings) {
-  constexpr std::size_t count = 64;
-  std::array<std::array<float, count>, 3> numbers{};  // parameters, velocity, gradient
-  for (std::size_t which = 0; which < numbers.size(); ++which)
-    for (std::size_t i = 0; i < count; ++i)
-      numbers[which][i] = static_cast<float>(random_bits(settings.seed, 5 + which, i) >> 40) / 8388608.0f - 1.0f;
-  auto memory = parts.execution.allocate(numbers.size() * count);
-  if (!memory) return false;
-  float* at = (*memory)->data();
-  for (std::size_t which = 0; which < numbers.size(); ++which)
-    parts.execution.copy_in(numbers[which], at + which * count);
-  parts.update(parts.execution, {at, at + count, at + 2 * count, count, settings.rate, settings.momentum});
-  std::array<float, count> got{};
-  parts.execution.copy_out(at, got);
-  if (!parts.execution.finish()) return false;
-  for (std::size_t i = 0; i < count; ++i) {
-    const float due = numbers[0][i] - settings.rate * (settings.momentum * numbers[1][i] + numbers[2][i]);
-    if (!(std::abs(got[i] - due) <= 1e-5f)) return false;
-  }
-  return true;
-}
 
 class Training {
  public:
@@ -107,7 +45,7 @@ class Training {
   }
 
  private:
-  /// The state to start from; what all ranks start from is compared with the first epoch's records.
+  /// The state to start from, which is compared with the first epoch's records, and the data.
   [[nodiscard]] Result<void> begin() {
     if (!task_.resume.empty()) {
       auto read = read_checkpoint(parts_.comm, identity_, task_.resume);
@@ -120,10 +58,17 @@ class Training {
       first_epoch_ = read->checkpoint.epoch;
       done_.first_step = first_epoch_ * settings_.steps_per_epoch();
     }
-    const std::uint64_t mine[] = {replica_.fingerprint()};
+    const std::uint64_t mine[] = {replica_.fingerprint(), identity_.data};
     auto all = parts_.comm.all_gather(std::as_bytes(std::span(mine)));
     if (!all) return tl::unexpected(all.error());
-    for (const ByteVector& one : *all) former_.push_back(values_of<std::uint64_t>(one).at(0));
+    std::vector<std::uint64_t> data;
+    for (const ByteVector& one : *all) {
+      const auto told = values_of<std::uint64_t>(one);
+      former_.push_back(told.at(0));
+      data.push_back(told.at(1));
+    }
+    done_.divergence = find_dissent(data, done_.first_step, Cause::data);
+    is_over_ = done_.divergence.has_value();
     return {};
   }
 
