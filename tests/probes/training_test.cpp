@@ -15,7 +15,8 @@ Reading value(const char* metric, double number) {
 /// What rank 0 tells when all is well.
 Observation good() {
   Observation seen;
-  seen.readings = {value("initial_loss", 2.31), value("final_loss", 0.01), value("accuracy", 0.99)};
+  seen.readings = {value("initial_loss", 2.31), value("final_loss", 0.01), value("accuracy", 0.99),
+                   value("throughput", 61234)};
   seen.facts = {{"steps", "168 of 168"},
                 {"covered", "8 of 8"},
                 {"reference", "100 57 3e-07"},
@@ -44,7 +45,7 @@ TEST(TrainingJudge, AGoodOnePassesWithEvidence) {
   const auto judgement = judged(good());
   ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
   const std::vector<std::string> due{
-      "loss 2.31 -> 0.01 in 168 steps, accuracy 99.00 % (host, plain loops)",
+      "loss 2.31 -> 0.01 in 168 steps, accuracy 99.00 % (host, plain loops)", "61234 samples/s",
       "the first 100 losses are those of one rank alone (largest deviation 3e-07, at step 57)",
       "2 ranks have the same parameters to the bit after each step; 21 steps after the checkpoint are, too",
       "slowest in computing is rank 1 on nid002, 12.5 % above the median"};

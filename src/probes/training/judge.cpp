@@ -325,6 +325,9 @@ class Judge {
         fmt::format("loss {:.3g} -> {:.3g} in {} steps, accuracy {:.2f} %{}", initial->summary.median,
                     last->summary.median, counts[0], accuracy->summary.median * 100,
                     execution == nullptr ? std::string() : fmt::format(" ({})", printable_line(*execution, 80))));
+    const Reading* throughput = reading(first, "throughput");
+    if (view_.timing_doubt.empty() && throughput != nullptr)
+      judgement_.evidence.push_back(fmt::format("{:.0f} samples/s", throughput->summary.median));
     const auto words = split(printable_line(*reference), ' ');
     if (words.size() == 3)
       judgement_.evidence.push_back(
