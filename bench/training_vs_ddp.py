@@ -2,12 +2,14 @@
 ranks and threads, in turn. The ratio is to be 1 at least.
 
 usage: training_vs_ddp.py FOLDER-WITH-MUSTER [--ranks 2] [--threads 1] [--rounds 5] [--python /usr/bin/python3]
-Steps alone are timed on both sides (batch, forward, backward, sums, update), epoch by epoch without the first.
+Steps alone are timed on both sides (batch, forward, backward, sums, update), without the first epoch. Two ratios: of whole epochs, and of
+the median step, which a busy machine disturbs less: an MPI that spins loses more to other programs than sockets that sleep.
 """
 import argparse
 import json
 import os
 import pathlib
+import socket
 import statistics
 import subprocess
 import sys
@@ -35,12 +37,13 @@ def ddp(threads):
         nn.Linear(hidden, SHAPE["classes"])))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     loss_of = nn.CrossEntropyLoss()
-    rates, first, last = [], None, None
+    rates, steps, first, last = [], [], None, None
     for _ in range(SHAPE["epochs"]):
         order = torch.randperm(SHAPE["samples"])
         torch.distributed.barrier()
         began = time.monotonic()
         for at in range(0, SHAPE["samples"], SHAPE["batch"]):
+            step_began = time.monotonic()
             batch = order[at:at + SHAPE["batch"]]
             mine = batch[len(batch) * rank // ranks:len(batch) * (rank + 1) // ranks]
             optimizer.zero_grad()
@@ -49,9 +52,12 @@ def ddp(threads):
             optimizer.step()
             last = loss.detach()
             first = last if first is None else first
+            steps.append(time.monotonic() - step_began)
         rates.append(SHAPE["samples"] / (time.monotonic() - began))
     if rank == 0:
-        print(json.dumps({"rate": statistics.median(rates[1:]), "first": float(first), "last": float(last)}), flush=True)
+        median_step = statistics.median(steps[len(steps) // SHAPE["epochs"]:])
+        print(json.dumps({"rates": [statistics.median(rates[1:]), SHAPE["batch"] / median_step],
+                          "first": float(first), "last": float(last)}), flush=True)
 
 
 def environment(threads):
@@ -68,12 +74,30 @@ def run(command, threads, **options):
     return done.stdout
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def rate_of_ddp(args):
-    out = run([args.python, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={args.ranks}", __file__,
-               args.folder, "--as-rank", "--threads", str(args.threads)], args.threads)
-    told = json.loads(next(line for line in out.splitlines() if line.startswith("{")))
+    """Ranks as torchrun would start them, each on cores of its own, as muster's are."""
+    port = free_port()
+    cpus = sorted(os.sched_getaffinity(0))
+    ranks = []
+    for rank in range(args.ranks):
+        env = {**environment(args.threads), "RANK": str(rank), "WORLD_SIZE": str(args.ranks), "LOCAL_RANK": str(rank),
+               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        mine = cpus[rank * args.threads:(rank + 1) * args.threads] or cpus
+        ranks.append(subprocess.Popen(
+            [args.python, __file__, args.folder, "--as-rank", "--threads", str(args.threads)], env=env,
+            stdout=subprocess.PIPE, text=True, preexec_fn=lambda mine=mine: os.sched_setaffinity(0, mine)))
+    outputs = [rank.communicate(timeout=300)[0] for rank in ranks]
+    if any(rank.returncode != 0 for rank in ranks):
+        raise SystemExit("PyTorch failed; what it said is above")
+    told = json.loads(outputs[0])
     assert told["last"] < told["first"] / 2, f"PyTorch did not learn: {told}"
-    return told["rate"]
+    return told["rates"]
 
 
 def rate_of_muster(args, folder):
@@ -83,7 +107,8 @@ def rate_of_muster(args, folder):
     report = json.loads((pathlib.Path(folder) / "latest" / "report.json").read_text())
     case = next(case for case in report["cases"] if case["check"] == "training")
     assert case["verdict"] == "pass", case["reason"]
-    return next(metric["median"] for metric in case["metrics"] if metric["metric"] == "throughput")
+    value = {metric["metric"]: metric["median"] for metric in case["metrics"]}
+    return [value["throughput"], SHAPE["batch"] / value["step_time"] * 1e6]
 
 
 def main():
@@ -104,12 +129,18 @@ def main():
         for _ in range(args.rounds):
             rates["muster"].append(rate_of_muster(args, folder))
             rates["PyTorch DDP, gloo"].append(rate_of_ddp(args))
-    for name, values in rates.items():
-        print(f"{name:<20} median {statistics.median(values):10.0f} samples/s   min {min(values):10.0f}   "
-              f"max {max(values):10.0f}   n {len(values)}")
-    ratio = statistics.median(rates["muster"]) / statistics.median(rates["PyTorch DDP, gloo"])
-    print(f"ratio {ratio:.2f} with {args.ranks} ranks of {args.threads} threads (to be 1.00 at least)")
-    return 0 if ratio >= 1 else 1
+    ratios = []
+    for at, what in enumerate(("epochs", "median step")):
+        medians = []
+        for name, told in rates.items():
+            values = [one[at] for one in told]
+            medians.append(statistics.median(values))
+            print(f"{what:<12} {name:<18} median {medians[-1]:10.0f} samples/s   min {min(values):10.0f}   "
+                  f"max {max(values):10.0f}   n {len(values)}")
+        ratios.append(medians[0] / medians[1])
+    print(f"ratio {ratios[0]:.2f} by epochs, {ratios[1]:.2f} by the median step, with {args.ranks} ranks of {args.threads} "
+          "threads (to be 1.00 at least)")
+    return 0 if ratios[0] >= 1 else 1
 
 
 if __name__ == "__main__":
