@@ -77,6 +77,7 @@ struct PrepareContext {
   const RankPlace& place;
   Recorder& recorder;
   std::string_view timing_doubt = {};  ///< as CaseView: not empty, and measuring for long is a waste
+  std::string_view check_folder = {};  ///< where the check file lies on the driver's node; absolute
 };
 
 struct RunContext {
@@ -86,6 +87,7 @@ struct RunContext {
   Comm& comm;
   ProbeState* state;                   ///< what this rank's `prepare` returned; may be nullptr
   std::string_view timing_doubt = {};  ///< as CaseView
+  std::string_view check_folder = {};  ///< as PrepareContext
 };
 
 /// The accelerators that a partition's profile promises on every node.

@@ -94,9 +94,17 @@ class CheckReader {
 
   void read_per_node(const Entry& entry) {
     Fields fields(entry.value, entry.at, "\"ranks\" of " + fields_.parent(), fields_.complaints());
+    if (fields.find("per_gpu") != nullptr) return read_per_gpu(fields);
     const auto* count_entry = fields.need("per_node", "ranks = { per_node = 4 }");
     const auto count = count_entry == nullptr ? std::nullopt : fields.integer("per_node", {1, most_ranks_per_node});
     if (count) check_.ranks = {RanksSpec::Kind::per_node, *count};
+    fields.finish();
+  }
+
+  void read_per_gpu(Fields& fields) {
+    (void)fields.integer("per_gpu", {1, 1});
+    const auto otherwise = fields.integer("otherwise", {1, most_ranks_per_node});
+    check_.ranks = {RanksSpec::Kind::one_per_gpu, otherwise.value_or(1)};
     fields.finish();
   }
 

@@ -61,6 +61,13 @@ void keep_outputs(const CaseInput& input, CaseResult& result) {
   }
 }
 
+/// The probe says that this does not apply here, and measured nothing: nothing of it is missed.
+bool does_not_apply(const CaseResult& result, const Readings& readings) {
+  return !result.findings.empty() && result.evidence.empty() && readings.groups().empty() &&
+         std::all_of(result.findings.begin(), result.findings.end(),
+                     [](const Finding& finding) { return finding.verdict == Verdict::skip; });
+}
+
 /// Why there is neither a finding nor evidence.
 std::string why_nothing(const CaseInput& input, const Expected& expected) {
   if (input.places.ranks() == 0) return "no rank reported anything";
@@ -82,7 +89,7 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   append_judgement(input, result);
 
   Readings readings(item, probe, attendance, places);
-  const Expected expected = judge_expectations(input, readings);
+  const Expected expected = does_not_apply(result, readings) ? Expected{} : judge_expectations(input, readings);
   append(result.findings, expected.findings);
   append(result.evidence, expected.evidence);
   append(result.notes, expected.notes);

@@ -175,6 +175,17 @@ class Judge {
     hold_against(asked, matching);
   }
 
+  /// A metric that a check declares for its program is asked for, bound or not.
+  void expect_declared(const DeclaredMetric& metric) {
+    const auto& expects = input_.item.expects;
+    const bool is_asked = std::any_of(expects.begin(), expects.end(),
+                                      [&](const Expectation& asked) { return asked.metric == metric.name; });
+    if (is_asked || input_.attendance.measured == 0 || !groups_matching(metric.name, {}, readings_).empty()) return;
+    Expectation asked;
+    asked.metric = metric.name;
+    expected_.findings.push_back(nowhere_reported(input_, asked));
+  }
+
   /// A check that asks only about other numbers of nodes or ranks asks nothing here.
   [[nodiscard]] Expected take() {
     if (elsewhere_ > 0 && elsewhere_ == input_.item.expects.size())
@@ -250,6 +261,7 @@ Verdict judge_sample(const Application& application, std::size_t at, Sample& sam
 Expected judge_expectations(const CaseInput& input, Readings& readings) {
   Judge judge(input, readings);
   for (const Expectation& asked : input.item.expects) judge.expect(asked);
+  for (const DeclaredMetric& metric : input.item.metrics) judge.expect_declared(metric);
   return judge.take();
 }
 

@@ -1,16 +1,13 @@
 // Any program, once per rank, with a deadline. docs/methods/command.md
-#include <arpa/inet.h>
-#include <charconv>
+#include <algorithm>
 #include <fmt/format.h>
-#include <map>
-#include <netinet/in.h>
-#include <string.h>  // sigabbrev_np is not in <cstring> everywhere
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/files.hpp"
 #include "muster/probe.hpp"
-#include "probes/program_metrics.hpp"
+#include "probes/command/interpreter.hpp"
+#include "probes/command/judge.hpp"
+#include "probes/command/output.hpp"
+#include "probes/command/rendezvous.hpp"
 #include "system/child.hpp"
 
 namespace muster {
@@ -18,49 +15,69 @@ namespace muster {
 namespace {
 
 constexpr std::size_t most_output = 64u << 10;
+constexpr std::string_view python_word = "{python}";
+constexpr std::string_view folder_word = "{check}";
 
 constexpr ParamSpec params[] = {
-    {"argv", ParamType::text_list, {}, "The program and its arguments; no shell is involved.", {}, {}, {}},
+    {"argv",
+     ParamType::text_list,
+     {},
+     "The program and its arguments; no shell is involved. {python} is an interpreter, {check} the check file's "
+     "folder.",
+     {},
+     {},
+     {}},
+    {"arguments", ParamType::text_list, "", "Further arguments, after those of argv.", {}, {}, {}},
     {"deadline", ParamType::duration, "30s", "Time that the program has; then it is ended.", {}, 0.001, 86400},
     {"expect_status", ParamType::integer, "0", "Exit status that is a pass.", {}, 0, 255},
+    {"python",
+     ParamType::text,
+     "",
+     "What {python} is; empty: the first python3 on PATH that has `imports`.",
+     {},
+     {},
+     {}},
+    {"imports", ParamType::text_list, "", "Python modules that {python} must have.", {}, {}, {}},
 };
 
+/// argv and arguments; the folder of the check file filled in, `{python}` left as it is.
+std::vector<std::string> words_of(const Params& params, std::string_view folder) {
+  std::vector<std::string> words = params.texts("argv");
+  for (std::string& argument : params.texts("arguments")) words.push_back(std::move(argument));
+  for (std::string& word : words)
+    if (word.substr(0, folder_word.size()) == folder_word) word = std::string(folder) + word.substr(folder_word.size());
+  return words;
+}
+
 Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
-  const std::vector<std::string> argv = context.params.texts("argv");
-  if (argv.empty()) return fail(ErrorKind::usage, "argv", "names no program");
-  if (find_program(argv[0]).empty())
-    return fail(ErrorKind::launch, argv[0], fmt::format("no such program on {}", context.place.host));
+  const std::vector<std::string> given = context.params.texts("argv");
+  if (given.empty()) return fail(ErrorKind::usage, "argv", "names no program");
+  const std::vector<std::string> words = words_of(context.params, context.check_folder);
+  if (words[0] != python_word && find_program(words[0]).empty())
+    return fail(ErrorKind::launch, words[0], fmt::format("no such program on {}", context.place.host));
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    std::error_code ignored;
+    if (given[i] == words[i] || fs::exists(words[i], ignored)) continue;
+    return fail(
+        ErrorKind::system, words[i],
+        fmt::format("no such file on {}; the folder of the check must be there on every node", context.place.host));
+  }
   return nullptr;
 }
 
-/// A TCP port that is free on this node now; 0 when none can be had.
-int find_free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return 0;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool found = ::bind(socket, generic, size) == 0 && ::getsockname(socket, generic, &size) == 0;
-  ::close(socket);
-  return found ? ntohs(address.sin_port) : 0;
+bool wants_python(const Params& params) {
+  const std::vector<std::string> words = params.texts("argv");
+  return std::find(words.begin(), words.end(), python_word) != words.end();
 }
 
-/// `host` and `port` of rank 0, the same on every rank. Collective.
-Result<Environment> agree_on_master(RunContext& context) {
-  context.recorder.step("rendezvous");
-  std::string mine;
-  if (context.place.rank == 0) mine = fmt::format("{}\n{}", find_free_port(), context.place.host);
-  const auto* bytes = reinterpret_cast<const std::byte*>(mine.data());
-  const auto all = context.comm.broadcast(std::span(bytes, mine.size()), 0);
-  if (!all) return tl::unexpected(all.error());
-  const std::string_view text(reinterpret_cast<const char*>(all->data()), all->size());
-  const std::size_t end = text.find('\n');
-  if (end == text.npos || text.substr(0, end) == "0")
-    return fail(ErrorKind::system, "MASTER_PORT", "rank 0 found no free port");
-  return Environment{{"MASTER_ADDR", std::string(text.substr(end + 1))},
-                     {"MASTER_PORT", std::string(text.substr(0, end))}};
+/// What a rank says of a program that no rank has started, because some have no interpreter for it.
+Observation not_started(const program::Interpreter& mine) {
+  Observation seen;
+  if (mine.path.empty())
+    seen.facts.push_back({"absent", mine.lack});
+  else
+    seen.facts.push_back({"not_started", "other ranks have no interpreter"});
+  return seen;
 }
 
 Environment environment_of(const RankPlace& place, Environment master) {
@@ -71,12 +88,13 @@ Environment environment_of(const RankPlace& place, Environment master) {
   return master;
 }
 
-Result<Observation> run(RunContext& context) {
-  auto master = agree_on_master(context);
+/// Every rank runs its program; collective only before it starts.
+Result<Observation> run_program(RunContext& context, std::vector<std::string> argv) {
+  auto master = program::agree_on_master(context);
   if (!master) return tl::unexpected(master.error());
   program::Output output(most_output);
   ChildOptions options;
-  options.argv = context.params.texts("argv");
+  options.argv = std::move(argv);
   options.env = environment_of(context.place, std::move(*master));
   // The token would let the program speak for us to the driver.
   options.without = {"MUSTER_TOKEN", "MUSTER_WIRE"};
@@ -97,102 +115,36 @@ Result<Observation> run(RunContext& context) {
   else
     seen.facts.push_back({"status", std::to_string(end->status)});
   seen.facts.push_back({"last_line", output.last_line()});
+  seen.facts.insert(seen.facts.end(), output.told.begin(), output.told.end());
   seen.facts.insert(seen.facts.end(), output.bad_lines.begin(), output.bad_lines.end());
   seen.output = output.text();
   return seen;
 }
 
-std::optional<int> number_fact(const Observation& seen, std::string_view key) {
-  const std::string* text = seen.fact(key);
-  int number = 0;
-  if (text == nullptr || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc{})
-    return std::nullopt;
-  return number;
-}
-
-/// What is wrong with the end of one rank's program; empty: nothing.
-std::string find_fault(const Observation& seen, const Params& params) {
-  const int expected = static_cast<int>(params.integer("expect_status"));
-  if (seen.fact("deadline") != nullptr)
-    return fmt::format("did not end within {}", format_duration(params.duration("deadline")));
-  if (const auto signal = number_fact(seen, "signal")) {
-    const char* name = ::sigabbrev_np(*signal);
-    return fmt::format("was ended by signal {}{}", *signal, name == nullptr ? "" : fmt::format(" (SIG{})", name));
-  }
-  const auto status = number_fact(seen, "status");
-  if (!status) return "told no exit status";
-  if (*status != expected) return fmt::format("exited with {} (expected {})", *status, expected);
-  return {};
-}
-
-/// Ranks whose programs ended in the same wrong way; the first speaks for all.
-struct Fault {
-  std::string first;
-  std::vector<Culprit> culprits;
-};
-
-Finding to_finding(const Fault& fault) {
-  Finding finding;
-  finding.reason = fault.first;
-  const std::size_t others = fault.culprits.size() - 1;
-  if (others > 0) finding.reason += fmt::format(" (and {} more {} likewise)", others, others == 1 ? "rank" : "ranks");
-  finding.culprits = fault.culprits;
-  finding.remedy = "look at the output of the program; run it by hand on that node";
-  return finding;
-}
-
-std::string describe(const RankPlace& place, const Observation& seen, std::string_view fault) {
-  const std::string* last = seen.fact("last_line");
-  std::string text = fmt::format("rank {} on {} {}", place.rank, place.host, fault);
-  if (last == nullptr || last->empty()) return text + "; it printed nothing";
-  return text + "; its last line: " + printable_line(*last, 200);
-}
-
-Finding bad_line(const RankPlace& place, const std::string& line) {
-  Finding finding;
-  finding.verdict = Verdict::unmeasured;
-  finding.reason = fmt::format("rank {} on {} printed a metric that can't be read: {}", place.rank, place.host,
-                               printable_line(line));
-  finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank});
-  finding.remedy = R"(print one line {"metric":name,"value":number,"unit":"GB/s"} per metric)";
-  return finding;
-}
-
-ProbeJudgement judge(const CaseView& view) {
-  ProbeJudgement judgement;
-  std::map<std::string, Fault> faults;
-  std::optional<Finding> unreadable;
-  std::size_t right = 0;
-  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-    const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    const RankPlace& place = view.ranks[rank];
-    const std::string what = find_fault(*seen, view.params);
-    const std::string* line = seen->fact("bad_metric_line");
-    if (line != nullptr && !unreadable) unreadable = bad_line(place, *line);
-    right += what.empty() ? 1 : 0;
-    if (what.empty()) continue;
-    Fault& fault = faults[what];
-    if (fault.culprits.empty()) fault.first = describe(place, *seen, what);
-    fault.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank});
-  }
-  for (const auto& entry : faults) judgement.findings.push_back(to_finding(entry.second));
-  if (unreadable) judgement.findings.push_back(std::move(*unreadable));
-  if (right > 0 && judgement.findings.empty())
-    judgement.evidence.push_back(fmt::format("{} of {} programs exited with {}", right, view.ranks.size(),
-                                             view.params.integer("expect_status")));
-  return judgement;
+Result<Observation> run(RunContext& context) {
+  std::vector<std::string> argv = words_of(context.params, context.check_folder);
+  if (!wants_python(context.params)) return run_program(context, std::move(argv));
+  const auto found = program::find_interpreters(context);
+  if (!found) return tl::unexpected(found.error());
+  const program::Interpreter& mine = (*found)[static_cast<std::size_t>(context.place.rank)];
+  const bool all_have =
+      std::all_of(found->begin(), found->end(), [](const auto& interpreter) { return !interpreter.path.empty(); });
+  if (!all_have) return not_started(mine);
+  std::replace(argv.begin(), argv.end(), std::string(python_word), mine.path);
+  auto seen = run_program(context, std::move(argv));
+  if (seen) seen->facts.push_back({"interpreter", mine.path});
+  return seen;
 }
 
 }  // namespace
 
 extern const ProbeSpec probe_command{
     .name = "command",
-    .summary = "Any program, once per rank, with a deadline; its metrics from lines of JSON.",
+    .summary = "Any program, once per rank, with a deadline; its metrics and findings from lines of JSON.",
     .params = params,
     .prepare = prepare,
     .run = run,
-    .judge = judge,
+    .judge = program::judge,
     .takes_declared_metrics = true,
 };
 

@@ -82,7 +82,7 @@ class Agent {
   Result<void> run_item(const JobItem& item);
   Result<Observation> observe(const JobItem& item);
   Result<Prepared> prepare(const JobItem& item, Observation& observation);
-  void run_probe(Prepared& prepared, Observation& observation);
+  void run_probe(Prepared& prepared, const JobItem& item, Observation& observation);
   Result<void> send_observations(int index, const std::vector<ByteVector>& encoded);
 
   Comm& comm_;
@@ -150,7 +150,7 @@ Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
   }
   if (prepared->probe->prepare == nullptr) return prepared;
   auto state = contained("prepare", [&] {
-    return prepared->probe->prepare(PrepareContext{prepared->params, place_, recorder_, timing_doubt_});
+    return prepared->probe->prepare(PrepareContext{prepared->params, place_, recorder_, timing_doubt_, item.folder});
   });
   if (!state) {
     observation.state = ObservationState::not_prepared;
@@ -161,8 +161,8 @@ Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
   return prepared;
 }
 
-void Agent::run_probe(Prepared& prepared, Observation& observation) {
-  RunContext context{prepared.params, place_, recorder_, comm_, prepared.state.get(), timing_doubt_};
+void Agent::run_probe(Prepared& prepared, const JobItem& item, Observation& observation) {
+  RunContext context{prepared.params, place_, recorder_, comm_, prepared.state.get(), timing_doubt_, item.folder};
   auto seen = contained("run", [&] { return prepared.probe->run(context); });
   if (seen) {
     observation = std::move(*seen);
@@ -186,7 +186,7 @@ Result<Observation> Agent::observe(const JobItem& item) {
   if (!agreed) return tl::unexpected(agreed.error());
   recorder_.phase(Phase::running);
   if (*agreed)
-    run_probe(*prepared, observation);
+    run_probe(*prepared, item, observation);
   else if (prepared)
     observation.state = ObservationState::not_run;
   recorder_.child_group(0);

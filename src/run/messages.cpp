@@ -139,7 +139,11 @@ class Reader {
 std::vector<std::byte> encode(const JobMessage& message) {
   json items = json::array();
   for (const JobItem& item : message.items)
-    items.push_back({{"index", item.index}, {"case", item.case_id}, {"probe", item.probe}, {"params", item.params}});
+    items.push_back({{"index", item.index},
+                     {"case", item.case_id},
+                     {"probe", item.probe},
+                     {"params", item.params},
+                     {"folder", item.folder}});
   return to_bytes({{"proof", message.proof}, {"items", std::move(items)}});
 }
 
@@ -151,7 +155,8 @@ Result<JobMessage> decode_job(std::span<const std::byte> payload) {
     if (!items.is_array()) return broken("job", "items is no array");
     for (const json& item : items)
       message.items.push_back({whole_number(item.at("index"), "index"), item.at("case").get<std::string>(),
-                               item.at("probe").get<std::string>(), item.at("params").get<std::string>()});
+                               item.at("probe").get<std::string>(), item.at("params").get<std::string>(),
+                               item.at("folder").get<std::string>()});
     return message;
   });
 }

@@ -38,6 +38,7 @@ struct JobItem {
   std::string case_id;
   std::string probe;
   std::string params;  ///< JSON text, as to_json(Params)
+  std::string folder = {};  ///< of the check file; absolute
 };
 
 struct JobMessage {

@@ -24,6 +24,12 @@ namespace {
 constexpr double tick_s = 0.1;
 constexpr int most_fruitless = 2;  // launches in a row that finished no case
 
+/// Programs lie beside the check that names them.
+std::string folder_of(const std::string& file) {
+  std::error_code ignored;
+  return fs::absolute(file, ignored).parent_path().lexically_normal().string();
+}
+
 /// A launch still to be made.
 struct Task {
   PlannedLaunch launch;
@@ -161,7 +167,7 @@ LaunchOrder Session::order_of(const PlannedLaunch& planned, int index) const {
   for (const auto& item : planned.items) {
     const auto& of = plan_.cases[static_cast<std::size_t>(item.case_index)];
     const int position = static_cast<int>(order.items.size());
-    order.items.push_back({position, of.id, of.probe, dump(to_json(of.params))});
+    order.items.push_back({position, of.id, of.probe, dump(to_json(of.params)), folder_of(of.file)});
     order.timeouts.push_back(of.timeout.value);
   }
   return order;

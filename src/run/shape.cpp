@@ -18,8 +18,8 @@ int ranks_per_node(const RanksSpec& ranks, const Site& site) {
     case RanksSpec::Kind::one_per_numa:
       return std::max(1, site.numa_domains);
     case RanksSpec::Kind::one_per_gpu:
-      // No device: the one rank can still say so.
-      return std::max(1, site.gpus);
+      // No device: one rank can still say so, and a check of the host's way wants more.
+      return site.gpus > 0 ? site.gpus : ranks.count;
   }
   return 1;
 }

@@ -380,6 +380,28 @@ TEST(Expectations, ADeclaredMetricIsJudgedInItsUnit) {
   EXPECT_EQ(result.metrics[0].unit, "samples/s");
 }
 
+TEST(Expectations, ADeclaredMetricThatNobodyPrintsIsUnmeasured) {
+  Scene scene;
+  scene.item.metrics = {{"loss", "1", Better::lower}, {"samples", "samples/s", Better::higher}};
+  said.evidence = {"4 of 4 programs exited with 0"};
+  scene.report("samples", {1, 1, 1, 1});
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_TRUE(has(result.reason, "metric loss: expected from 4 ranks, reported by none")) << result.reason;
+  scene.add(0, "loss", 0.1);
+  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+}
+
+TEST(Expectations, WhatDoesNotApplyIsNotMissed) {
+  Scene scene;
+  scene.item.metrics = {{"loss", "1", Better::lower}};
+  scene.expect_reference("busbw", 150);
+  said.findings = {{Verdict::skip, "no python3 on PATH has torch", {}, "install it"}};
+  EXPECT_EQ(scene.result().verdict, Verdict::skip) << scene.result().reason;
+  scene.report("latency", {1, 1, 1, 1});
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured) << "something was measured, so the rest is missed";
+}
+
 TEST(Rows, MetricsAreRolledUpOverTheCaseAndPerNode) {
   Scene scene;
   scene.report("latency", {1, 2, 3, 4}, small).report("latency", {10, 20, 30, 40}, big);

@@ -13,6 +13,7 @@ TEST(CheckTest, RanksReadAsInCheckFiles) {
   EXPECT_EQ(to_string(RanksSpec{Kind::one_per_core}), "one-per-core");
   EXPECT_EQ(to_string(RanksSpec{Kind::one_per_numa}), "one-per-numa");
   EXPECT_EQ(to_string(RanksSpec{Kind::one_per_gpu}), "one-per-gpu");
+  EXPECT_EQ(to_string(RanksSpec{Kind::one_per_gpu, 2}), "one-per-gpu, 2 where there is none");
 }
 
 TEST(CheckTest, DirectionsHaveWords) {

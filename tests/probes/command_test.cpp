@@ -3,8 +3,8 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "probes/command/output.hpp"
 #include "probes/judging.hpp"
-#include "probes/program_metrics.hpp"
 #include "run/thread_comm.hpp"
 
 namespace muster {
@@ -15,18 +15,34 @@ const ProbeSpec& command() {
 }
 
 /// What `ranks` ranks see of a shell script.
-std::vector<Result<Observation>> run_script(const std::string& script, const std::string& deadline = "20s",
-                                            int ranks = 1, SilentRecorder* told = nullptr) {
-  Params params = MadeCase(command(), {{"deadline", deadline}}).params();
-  params.set("argv", *parse_param(command().params[0], std::vector<std::string>{"/bin/sh", "-c", script}));
+std::vector<Result<Observation>> run_with(const Params& params, int ranks = 1, SilentRecorder* told = nullptr,
+                                          const std::string& host = "nid001", const std::string& folder = {}) {
   std::vector<Result<Observation>> all(static_cast<std::size_t>(ranks));
   run_ranks(ranks, [&](ThreadComm& comm) {
     SilentRecorder recorder;
     const RankPlace place{
-        .rank = comm.rank(), .world_size = ranks, .local_rank = comm.rank(), .local_size = ranks, .host = "nid001"};
-    RunContext context{params, place, told != nullptr ? *told : recorder, comm, nullptr};
+        .rank = comm.rank(), .world_size = ranks, .local_rank = comm.rank(), .local_size = ranks, .host = host};
+    RunContext context{params, place, told != nullptr ? *told : recorder, comm, nullptr, {}, folder};
     all[static_cast<std::size_t>(comm.rank())] = command().run(context);
   });
+  return all;
+}
+
+Params argv_of(std::vector<std::string> words, std::vector<std::pair<std::string, std::string>> others = {}) {
+  Params params = MadeCase(command(), std::move(others)).params();
+  params.set("argv", *parse_param(command().params[0], words));
+  return params;
+}
+
+std::vector<Result<Observation>> run_script(const std::string& script, const std::string& deadline = "20s",
+                                            int ranks = 1, SilentRecorder* told = nullptr) {
+  return run_with(argv_of({"/bin/sh", "-c", script}, {{"deadline", deadline}}), ranks, told);
+}
+
+std::vector<std::string> facts(const Observation& seen, std::string_view key) {
+  std::vector<std::string> all;
+  for (const Fact& fact : seen.facts)
+    if (fact.key == key) all.push_back(fact.value);
   return all;
 }
 
@@ -42,8 +58,10 @@ TEST(Command, EveryRankGetsItsPlaceAndTheSameMaster) {
     if (rank == 0) master = *one->fact("last_line");
     EXPECT_EQ(*one->fact("last_line"), master);
   }
-  EXPECT_EQ(master.rfind("nid001:", 0), 0u);
-  EXPECT_NE(master, "nid001:0");
+  // There is no nid001: an address takes its place.
+  EXPECT_NE(master.rfind("nid001:", 0), 0u);
+  EXPECT_NE(master.rfind(':'), master.npos);
+  EXPECT_GT(std::atoi(master.c_str() + master.rfind(':') + 1), 0);
 }
 
 TEST(Command, TheTokenIsNotForPrograms) {
@@ -118,6 +136,133 @@ TEST(Command, BadMetricLinesAreFacts) {
     output.finish();
     EXPECT_TRUE(output.readings.empty()) << line;
     EXPECT_EQ(output.bad_lines.size(), 1u) << line;
+  }
+}
+
+TEST(Command, TheHostNameIsTheMasterWhereItIsReached) {
+  EXPECT_EQ(*run_with(argv_of({"/bin/sh", "-c", "echo $MASTER_ADDR"}), 2, nullptr, "localhost")[1]->fact("last_line"),
+            "localhost");
+}
+
+TEST(Command, ArgumentsFollowAndTheFolderIsFilledIn) {
+  const auto seen = run_with(argv_of({"echo", "{check}/a", "b{check}"}, {{"arguments", "c,{check}/d"}}), 1, nullptr,
+                             "nid001", "/home/me/checks");
+  EXPECT_EQ(*seen[0]->fact("last_line"), "/home/me/checks/a b{check} c /home/me/checks/d");
+}
+
+TEST(Command, AFileOfTheCheckMustBeThere) {
+  const Params params = argv_of({"sh", "{check}/no-such-script.sh"});
+  SilentRecorder recorder;
+  const RankPlace place{.host = "nid001"};
+  const auto prepared = command().prepare(PrepareContext{params, place, recorder, {}, "/tmp"});
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(to_string(prepared.error()),
+            "/tmp/no-such-script.sh: no such file on nid001; the folder of the check must be there on every node");
+}
+
+TEST(Command, FindingsAndEvidenceAreTold) {
+  const auto seen = run_script(
+      R"(echo '{"finding":{"reason":"port 1 is in use","remedy":"take another","culprits":[{"setting":"MASTER_PORT"}]}}'
+echo '{"evidence":"all is well"}'; echo '{"evidence":7}'; echo '{"finding":{"reason":"x"}}')");
+  EXPECT_EQ(facts(*seen[0], "finding").size(), 1u);
+  EXPECT_EQ(facts(*seen[0], "evidence"), std::vector<std::string>{"all is well"});
+  EXPECT_EQ(facts(*seen[0], "bad_evidence_line"), std::vector<std::string>{R"(is no text: {"evidence":7})"});
+  EXPECT_EQ(facts(*seen[0], "bad_finding_line"),
+            std::vector<std::string>{R"(has no remedy: {"finding":{"reason":"x"}})"});
+}
+
+TEST(Command, DamagedFindingsAreFacts) {
+  for (const std::string content :
+       {R"(7)", R"({})", R"({"reason":"","remedy":"b"})", R"({"reason":"a","remedy":"b","colour":1})",
+        R"({"reason":"a","remedy":"b","verdict":"pass"})", R"({"reason":"a","remedy":"b","verdict":7})",
+        R"({"reason":"a","remedy":"b","consequence":1})", R"({"reason":"a","remedy":"b","culprits":{}})",
+        R"({"reason":"a","remedy":"b","culprits":[{}]})", R"({"reason":"a","remedy":"b","culprits":[{"rank":"1"}]})",
+        R"({"reason":"a","remedy":"b","culprits":[{"moon":"1"}]})",
+        R"({"reason":"a","remedy":"b","culprits":[{"rank":1,"setting":"x"}]})"}) {
+    EXPECT_FALSE(program::read_told("finding", "{\"finding\":" + content + "}")) << content;
+    const auto told = program::to_told(content, RankPlace{.host = "a"}, {});
+    EXPECT_EQ(told.finding.verdict, Verdict::unmeasured) << content;
+  }
+  EXPECT_FALSE(program::read_told("finding", R"({"finding":{"reason":"a","remedy":"b"},"more":1})"));
+  EXPECT_FALSE(program::read_told("evidence", R"({"evidence":"x")"));
+}
+
+constexpr const char* not_seen =
+    R"({"reason":"rank 1 did not come","remedy":"look there","culprits":[{"rank":1},{"rank":99}],"consequence":true})";
+
+TEST(Command, CausesStandBeforeConsequences) {
+  MadeCase killed(command());
+  killed.rank("a", {{"status", "1"}, {"finding", not_seen}, {"evidence", "half of it was right"}})
+      .rank("b", {{"signal", "9"}});
+  auto judgement = killed.judge();
+  ASSERT_EQ(judgement.findings.size(), 2u) << "the status of a program that said why it fails is nothing new";
+  EXPECT_EQ(judgement.findings[0].reason, "rank 1 on b was ended by signal 9 (SIGKILL); it printed nothing");
+  EXPECT_EQ(judgement.findings[1].reason, "rank 1 did not come");
+  EXPECT_EQ(judgement.findings[1].culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 1", "b", 1}}));
+  EXPECT_TRUE(judgement.evidence.empty());
+
+  MadeCase misled(command());
+  misled.rank("a", {{"status", "1"}, {"finding", not_seen}})
+      .rank("b", {{"status", "1"}, {"finding", R"({"reason":"can't reach x","remedy":"set MASTER_ADDR",
+        "culprits":[{"setting":"MASTER_ADDR"}]})"}});
+  judgement = misled.judge();
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].reason, "can't reach x");
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "MASTER_ADDR", "b", 1}}));
+}
+
+TEST(Command, WhatManyRanksTellIsOneFinding) {
+  MadeCase made(command());
+  for (const char* node : {"a", "b", "c"})
+    made.rank(node, {{"status", "0"}, {"finding", R"({"reason":"no GPU","remedy":"ask for one"})"}});
+  const auto judgement = made.judge();
+  expect_finding(judgement, Verdict::fail, "no GPU");
+  EXPECT_EQ(judgement.findings[0].culprits.size(), 3u);
+}
+
+TEST(Command, EvidenceOfProgramsIsToldOnce) {
+  MadeCase made(command());
+  made.rank("a", {{"status", "0"}, {"evidence", "right"}}).rank("b", {{"status", "0"}, {"evidence", "right"}});
+  const auto judgement = made.judge();
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.evidence, (std::vector<std::string>{"2 of 2 programs exited with 0", "right"}));
+}
+
+TEST(Command, NoInterpreterAnywhereIsASkip) {
+  const auto seen = run_with(argv_of({"{python}", "-c", "pass"}, {{"imports", "no_such_module"}}), 2);
+  for (const auto& one : seen) {
+    ASSERT_NE(one->fact("absent"), nullptr);
+    EXPECT_EQ(one->fact("status"), nullptr) << "nothing was started";
+  }
+  MadeCase nowhere(command());
+  nowhere.rank("a", {{"absent", "no python3 on PATH has torch: /usr/bin/python3"}})
+      .rank("b", {{"absent", "no python3 on PATH has torch: /usr/bin/python3"}});
+  expect_finding(nowhere.judge(), Verdict::skip, "no python3 on PATH has torch: /usr/bin/python3");
+}
+
+TEST(Command, AnInterpreterOnSomeNodesOnlyIsAFault) {
+  MadeCase made(command());
+  made.rank("a", {{"not_started", "x"}}).rank("b", {{"absent", "no python3 on PATH has torch: /usr/bin/python3"}});
+  const auto judgement = made.judge();
+  expect_finding(judgement, Verdict::fail,
+                 "b: no python3 on PATH has torch: /usr/bin/python3, though other nodes have one that does");
+  EXPECT_EQ(judgement.findings[0].culprits[0].node, "b");
+}
+
+TEST(Command, ANamedInterpreterMustDo) {
+  MadeCase made(command(), {{"python", "/opt/python"}});
+  made.rank("a", {{"absent", "there is no /opt/python"}});
+  expect_finding(made.judge(), Verdict::fail, "a: there is no /opt/python");
+}
+
+TEST(Command, TheInterpreterIsFilledIn) {
+  // The standard library is in every Python; a module of the current folder is not asked for.
+  const auto seen =
+      run_with(argv_of({"{python}", "-c", "import sys; print(sys.executable)"}, {{"imports", "json,sqlite3"}}), 2);
+  for (const auto& one : seen) {
+    if (one->fact("absent") != nullptr) GTEST_SKIP() << "skipped: " << *one->fact("absent");
+    EXPECT_EQ(*one->fact("status"), "0");
+    EXPECT_NE(one->fact("last_line")->find("python"), std::string::npos);
   }
 }
 

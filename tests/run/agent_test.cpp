@@ -144,7 +144,9 @@ TEST(Agent, UnknownProbeAndBadParametersFailTheirItemAlone) {
 
 TEST(Agent, AProbeThatCanNotPrepareIsNotRunAnywhere) {
   FakeDriver driver(
-      {{{0, "x", "command", R"({"argv":"/no/such/program","deadline":"1s","expect_status":"0"})"}, hello(1)}});
+      {{{0, "x", "command",
+         R"({"argv":"/no/such/program","arguments":"","deadline":"1s","expect_status":"0","python":"","imports":""})"},
+        hello(1)}});
   const Variable wire(env_wire, driver.address());
   EXPECT_EQ(run_agents(2), (std::vector<int>{0, 0}));
   driver.stop();

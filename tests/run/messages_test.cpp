@@ -136,7 +136,8 @@ TEST(MessagesTest, ForeignCborIsRefused) {
   EXPECT_TRUE(is_refused(decode_job(cbor({{"items", 3}}))));
   EXPECT_TRUE(is_refused(decode_job(cbor({{"items", {{{"index", 1}}}}}))));
   const auto item = [](const nlohmann::json& index) {
-    return cbor({{"proof", "x"}, {"items", {{{"index", index}, {"case", "c"}, {"probe", "p"}, {"params", "{}"}}}}});
+    return cbor({{"proof", "x"},
+                 {"items", {{{"index", index}, {"case", "c"}, {"probe", "p"}, {"params", "{}"}, {"folder", "/f"}}}}});
   };
   EXPECT_TRUE(is_refused(decode_job(cbor({{"items", nlohmann::json::array()}}))));  // no proof of who sends it
   EXPECT_TRUE(decode_job(item(1)).has_value());

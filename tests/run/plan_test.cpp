@@ -21,8 +21,8 @@ Choosing one(RanksSpec ranks = {Kind::per_node, 2}) {
   return choosing;
 }
 
-int ranks_per_node(Kind kind, const Site& site) {
-  auto choosing = one({kind, 3});
+int ranks_per_node(Kind kind, const Site& site, int count = 3) {
+  auto choosing = one({kind, count});
   choosing.site = site;
   return choosing.only_case().shape.ranks_per_node;
 }
@@ -160,7 +160,8 @@ TEST(Shape, RanksFollowTheSite) {
   EXPECT_EQ(ranks_per_node(Kind::one_per_numa, site), 2);
   EXPECT_EQ(ranks_per_node(Kind::one_per_gpu, site), 4);
   site.gpus = 0;
-  EXPECT_EQ(ranks_per_node(Kind::one_per_gpu, site), 1) << "one can still say that there is no device";
+  EXPECT_EQ(ranks_per_node(Kind::one_per_gpu, site, 1), 1) << "one can still say that there is no device";
+  EXPECT_EQ(ranks_per_node(Kind::one_per_gpu, site, 2), 2) << "or the check says how many do without";
 }
 
 TEST(Shape, OptionReplacesTheRanksOfTheCheck) {

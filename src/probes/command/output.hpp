@@ -1,5 +1,5 @@
-/// Readings from the lines that a program prints: {"metric":"bandwidth","value":12.5,"unit":"GB/s"}. Only command.cpp
-/// includes this: in this folder every .cpp is a probe.
+/// What a program says to muster, line by line: {"metric":"bandwidth","value":12.5,"unit":"GB/s"}, {"finding":{...}},
+/// {"evidence":"..."}.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/observation.hpp"
+#include "probes/command/told.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::program {
@@ -21,6 +22,7 @@ inline constexpr std::string_view metric_start = R"({"metric")";
 /// More than these are a program gone wild, not a measurement.
 inline constexpr std::size_t most_readings = 10'000;
 inline constexpr std::size_t most_bad_lines = 20;
+inline constexpr std::size_t most_told = 100;
 inline constexpr std::size_t longest_line = 1u << 20;
 
 inline Result<std::vector<double>> read_samples(const nlohmann::json& line) {
@@ -103,6 +105,7 @@ class Output {
   [[nodiscard]] const std::string& last_line() const { return last_line_; }
 
   std::vector<Reading> readings;
+  std::vector<Fact> told;  ///< `finding` and `evidence`, each as one line of JSON or of text
   std::vector<Fact> bad_lines;
 
  private:
@@ -113,8 +116,14 @@ class Output {
 
   void end_line() {
     const std::string_view line = trim(line_);
+    const auto starts = [&](std::string_view start) { return line.substr(0, start.size()) == start; };
+    if (starts(metric_start))
+      take_metric(line);
+    else if (starts(finding_start))
+      take_told("finding", line);
+    else if (starts(evidence_start))
+      take_told("evidence", line);
     if (!line.empty()) last_line_ = printable_line(line);
-    if (line.substr(0, metric_start.size()) == metric_start) take_metric(line);
     line_.clear();
     is_too_long_ = false;
   }
@@ -127,6 +136,17 @@ class Output {
       readings.push_back(std::move(*reading));
     else if (bad_lines.size() < most_bad_lines)
       bad_lines.push_back({"bad_metric_line", fmt::format("{}: {}", reading.error().what, printable_line(line, 200))});
+  }
+
+  void take_told(const char* kind, std::string_view line) {
+    const auto read = is_too_long_               ? fail(ErrorKind::protocol, "", "is longer than 1 MiB")
+                      : told.size() >= most_told ? fail(ErrorKind::protocol, "", "is one too many")
+                                                 : read_told(kind, line);
+    if (read)
+      told.push_back({kind, *read});
+    else if (bad_lines.size() < most_bad_lines)
+      bad_lines.push_back(
+          {std::string("bad_") + kind + "_line", fmt::format("{}: {}", read.error().what, printable_line(line, 200))});
   }
 
   std::size_t most_tail_;

@@ -1,0 +1,162 @@
+#include "probes/command/rendezvous.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <optional>
+#include <poll.h>
+#include <random>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "probes/environment/network.hpp"
+
+namespace muster::program {
+
+namespace {
+
+constexpr double patience_s = 2;
+constexpr std::size_t most_addresses = 8;
+
+/// Closed at the end, without a trace that would keep the port busy.
+class Socket {
+ public:
+  explicit Socket(int family) : number_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    const linger at_once{1, 0};
+    (void)::setsockopt(number_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  ~Socket() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+/// An address with a port, of either family.
+struct Endpoint {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  static Endpoint of(const std::string& address, int port) {
+    Endpoint made;
+    auto& four = reinterpret_cast<sockaddr_in&>(made.storage);
+    auto& six = reinterpret_cast<sockaddr_in6&>(made.storage);
+    if (::inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
+      four.sin_family = AF_INET;
+      four.sin_port = htons(static_cast<std::uint16_t>(port));
+      made.size = sizeof four;
+    } else if (::inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) == 1) {
+      six.sin6_family = AF_INET6;
+      six.sin6_port = htons(static_cast<std::uint16_t>(port));
+      made.size = sizeof six;
+    }
+    return made;
+  }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+/// A port on which anybody may knock while it lives. Nobody is let in: the kernel completes connections by itself.
+class Door {
+ public:
+  explicit Door(int family) : socket_(family), any_address_(family == AF_INET6 ? "::" : "0.0.0.0") {
+    const int off = 0;
+    if (family == AF_INET6) (void)::setsockopt(socket_.number(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    // Below the range that outgoing connections take their ports from: nobody gets it by chance between now and the
+    // start of the program.
+    std::minstd_rand any(static_cast<unsigned>(monotonic_seconds() * 1e6) ^ static_cast<unsigned>(::getpid()));
+    for (int tries = 0; tries < 32 && port_ == 0; ++tries) open(20'000 + static_cast<int>(any() % 12'000));
+    if (port_ == 0) open(0);
+  }
+  /// 0: none could be had.
+  [[nodiscard]] int port() const { return port_; }
+
+ private:
+  void open(int port) {
+    Endpoint here = Endpoint::of(any_address_, port);
+    if (::bind(socket_.number(), here.get(), here.size) != 0 || ::listen(socket_.number(), SOMAXCONN) != 0) return;
+    (void)::getsockname(socket_.number(), reinterpret_cast<sockaddr*>(&here.storage), &here.size);
+    // Both kinds of address have it at the same place.
+    port_ = ntohs(reinterpret_cast<const sockaddr_in&>(here.storage).sin_port);
+  }
+
+  Socket socket_;
+  const char* any_address_;
+  int port_ = 0;
+};
+
+bool reaches_address(const std::string& address, int port, double deadline) {
+  const Endpoint there = Endpoint::of(address, port);
+  if (there.size == 0) return false;
+  const Socket socket(there.storage.ss_family);
+  if (::connect(socket.number(), there.get(), there.size) == 0) return true;
+  pollfd waiting{socket.number(), POLLOUT, 0};
+  const int left_ms = std::max(0, static_cast<int>((deadline - monotonic_seconds()) * 1000));
+  if (::poll(&waiting, 1, left_ms) != 1) return false;
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
+/// Whether a program that is told `name` gets through to the port.
+bool reaches(const std::string& name, int port) {
+  const double deadline = monotonic_seconds() + patience_s;
+  const environment::Resolved resolved = environment::resolve(name, patience_s);
+  return std::any_of(resolved.addresses.begin(), resolved.addresses.end(),
+                     [&](const std::string& address) { return reaches_address(address, port, deadline); });
+}
+
+/// What rank 0's node may be called, the best first.
+std::vector<std::string> names_of(const RankPlace& place) {
+  std::vector<std::string> names{place.host};
+  for (const environment::Interface& one : environment::interfaces_up()) {
+    const bool is_four = one.address.find('.') != std::string::npos;
+    if (is_four && !environment::is_loopback(one.address) && names.size() < most_addresses)
+      names.push_back(one.address);
+  }
+  if (place.node_count == 1) names.emplace_back("127.0.0.1");
+  return names;
+}
+
+/// The lines that rank 0 says, on every rank.
+Result<std::vector<std::string>> share(RunContext& context, const std::string& mine) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(mine.data());
+  const auto all = context.comm.broadcast(std::span(bytes, mine.size()), 0);
+  if (!all) return tl::unexpected(all.error());
+  return split({reinterpret_cast<const char*>(all->data()), all->size()}, '\n');
+}
+
+}  // namespace
+
+Result<Environment> agree_on_master(RunContext& context) {
+  context.recorder.step("rendezvous");
+  std::optional<Door> door;
+  std::string mine;
+  if (context.place.rank == 0) {
+    door.emplace(AF_INET6);
+    if (door->port() == 0) door.emplace(AF_INET);  // a node without IPv6
+    mine = fmt::format("{}\n{}", door->port(), join(names_of(context.place), "\n"));
+  }
+  const auto said = share(context, mine);
+  if (!said) return tl::unexpected(said.error());
+  const auto port = said->empty() ? std::nullopt : environment::parse_port(said->front());
+  if (!port || said->size() < 2) return fail(ErrorKind::system, "MASTER_PORT", "rank 0 found no free port");
+  std::string master = (*said)[1];
+  for (std::size_t i = 1; i < said->size(); ++i) {
+    // One knock per node: the others of a node would learn nothing else.
+    const auto by_all = context.comm.all_true(context.place.local_rank != 0 || reaches((*said)[i], *port));
+    if (!by_all) return tl::unexpected(by_all.error());
+    if (!*by_all) continue;
+    master = (*said)[i];
+    break;
+  }
+  return Environment{{"MASTER_ADDR", master}, {"MASTER_PORT", std::to_string(*port)}};
+}
+
+}  // namespace muster::program
