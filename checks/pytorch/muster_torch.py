@@ -15,6 +15,7 @@ import threading
 import time
 
 HOST = socket.gethostname()
+MEETING = "meeting"
 
 
 # --- speaking to muster -------------------------------------------------------------------------------------------
@@ -201,11 +202,12 @@ class Job:
         self.device = Device(torch, self.place)
         self.failed = False
         self._names = []
+        self._gathers = 0
         self._deadline = None
+        threading.Thread(target=self._watch, daemon=True).start()
         self._store = self._open_store()
         self._meet()
         self._join()
-        threading.Thread(target=self._watch, daemon=True).start()
 
     # Before there is a process group.
 
@@ -224,10 +226,7 @@ class Job:
         try:
             return self._connect(place.address, False)
         except RuntimeError as problem:
-            stop(f"rank {place.rank} on {HOST}: what answers at MASTER_ADDR={place.address} MASTER_PORT={place.port} "
-                 f"is not rank 0 of this job: {first_line(problem)}",
-                 "give MASTER_ADDR the address of rank 0's node and MASTER_PORT a port that is free there",
-                 [{"rank": place.rank}])
+            self._explain_stranger(first_line(problem))
 
     def _connect(self, address, is_master):
         return self.torch.distributed.TCPStore(
@@ -244,21 +243,29 @@ class Job:
         stop(f"rank 0 on {HOST} can't listen on MASTER_PORT={place.port}: {first_line(problem)}",
              "choose another port, from 1024 to 65535", [{"setting": "MASTER_PORT"}])
 
+    def _explain_stranger(self, problem):
+        place = self.place
+        stop(f"rank {place.rank} on {HOST}: what listens at MASTER_ADDR={place.address} MASTER_PORT={place.port} is not "
+             f"rank 0 of this job: {problem}",
+             "give MASTER_ADDR the address of rank 0's node and MASTER_PORT a port that is free there",
+             [{"setting": "MASTER_PORT"}])
+
     def _explain_address(self, problem):
         place = self.place
         stop(f"rank {place.rank} on {HOST} can't reach rank 0 at MASTER_ADDR={place.address} MASTER_PORT={place.port}: "
              f"{problem}",
              "MASTER_ADDR must be the same on all ranks: a name or an address of rank 0's node that every other node "
              "reaches; no firewall may close the port between them",
-             [{"rank": place.rank}],
-             # Rank 0 tells itself why it does not listen.
-             consequence="refused" in problem)
+             [{"rank": place.rank}])
 
     def _meet(self):
         """Every rank says that it is there; rank 0 waits for all and says who is not."""
         place, store = self.place, self._store
-        prefix = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") + "/"
+        prefix = f"muster/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/"
         self._key = lambda name: prefix + name
+        # Whatever listens there need not be a store, and then never answers.
+        self._names.append(MEETING)
+        self._deadline = time.monotonic() + self.patience + 10
         store.set(self._key(f"host/{place.rank}"), HOST)
         store.add(self._key(f"here/{place.rank}"), 1)
         deadline = time.monotonic() + self.patience
@@ -271,6 +278,7 @@ class Job:
             store.add(self._key("called"), 1)
         else:
             missing = self._wait_for_call(deadline + 5)
+        self._deadline = None
         if not missing:
             return
         if place.rank == 0:
@@ -297,15 +305,18 @@ class Job:
     def _join(self):
         distributed = self.torch.distributed
         try:
+            self._enter("process group", 2 * self.patience)
+            # Time is kept by _watch, which says more than the library does.
             distributed.init_process_group(
                 self.device.backend, store=distributed.PrefixStore(self._key("group"), self._store),
-                rank=self.place.rank, world_size=self.place.world,
-                timeout=datetime.timedelta(seconds=self.patience))
+                rank=self.place.rank, world_size=self.place.world, timeout=datetime.timedelta(hours=1))
             # Connections are made now, or at the first operation: do not let that be a measured one.
             warm = self.torch.zeros(1, device=self.device.device)
             distributed.all_reduce(warm)
             self.device.wait(self.torch)
+            self._deadline = None
         except RuntimeError as problem:
+            self._deadline = None
             name = "NCCL_SOCKET_IFNAME" if self.device.backend == "nccl" else "GLOO_SOCKET_IFNAME"
             stop(f"rank {self.place.rank} on {HOST} met the others, but can't connect to them with "
                  f"{self.device.backend}: {first_line(problem)}",
@@ -314,13 +325,16 @@ class Job:
 
     # While it works.
 
+    def _enter(self, name, seconds):
+        self._names.append(name)
+        self._store.add(self._key(f"at/{self.place.rank}"), 1)
+        self._deadline = time.monotonic() + seconds
+
     @contextlib.contextmanager
     def step(self, name, seconds=None):
         """What this rank is about to do with all others, for at most that long."""
-        self._names.append(name)
         try:
-            self._store.add(self._key(f"at/{self.place.rank}"), 1)
-            self._deadline = time.monotonic() + (seconds or self.patience)
+            self._enter(name, seconds or self.patience)
             yield
             self.device.wait(self.torch)
         except RuntimeError as problem:
@@ -383,12 +397,20 @@ class Job:
     def _explain_wait(self):
         place, at = self.place, len(self._names)
         name = self._names[-1]
+        if name == MEETING:
+            self._explain_stranger("it does not answer")
         text = f"rank {place.rank} on {HOST} waited too long in step \"{name}\""
-        try:
+        seen = []
+
+        def look():
             # The main thread may hold its connection while it waits.
-            silent, before = self._look_around(self._connect(place.address, False))
-        except RuntimeError:
-            silent, before = [(0, 0)], []
+            with contextlib.suppress(RuntimeError):
+                seen.append(self._look_around(self._connect(place.address, False)))
+
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+        looking.join(10)
+        silent, before = seen[0] if seen else ([(0, 0)], [])
         behind = [rank for rank, reached in silent if reached < at] or [rank for rank, _ in silent]
         if place.rank == 0:
             self._grace()
@@ -405,14 +427,15 @@ class Job:
 
     # At the end.
 
-    def gather(self, value):
+    def gather(self, value, seconds=None):
         """The JSON values of all ranks, on every rank."""
         store, place = self._store, self.place
-        self._gathers = getattr(self, "_gathers", 0) + 1
-        store.set(self._key(f"value/{self._gathers}/{place.rank}"), json.dumps(value))
-        with self.step("gather"):
+        self._gathers += 1
+        name = f"value/{self._gathers}"
+        store.set(self._key(f"{name}/{place.rank}"), json.dumps(value))
+        with self.step("gather", seconds):
             self.torch.distributed.barrier()
-            return [json.loads(store.get(self._key(f"value/{self._gathers}/{rank}"))) for rank in range(place.world)]
+            return [json.loads(store.get(self._key(f"{name}/{rank}"))) for rank in range(place.world)]
 
     def finish(self):
         """All ranks leave together, rank 0 last: it keeps the store."""

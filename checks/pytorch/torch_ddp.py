@@ -70,9 +70,10 @@ def train(job, whole, path):
         prints = job.gather(whole.fingerprint())
         odd = odd_ranks(prints)
         if odd:
-            two = len(prints) == 2
-            job.complain(f"after epoch {whole.epochs_run} the model of {muster.ranks_text(odd)} is not that of "
-                         f"{'the other' if two else 'the others'}",
+            all_differ = len(odd) == len(prints)
+            job.complain(f"after epoch {whole.epochs_run} "
+                         + (f"the models of {muster.ranks_text(odd)} differ" if all_differ else
+                            f"the model of {muster.ranks_text(odd)} is not that of the others"),
                          "gradients were not summed alike: look at the memory and the GPU of that node, and whether "
                          "all ranks have the same torch and NCCL", [{"rank": rank} for rank in odd[:16]])
         if whole.epochs_run == TURN:

@@ -2,8 +2,11 @@
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+import unittest
 
 import support
 
@@ -24,16 +27,39 @@ def find_python():
 PYTHON = find_python()
 
 
-def torch_check(script, *arguments, name="torch", ranks=2, wrapper=(), deadline="60s", timeout="90s", python=PYTHON):
-    """A check that runs one of the shipped scripts; `wrapper` stands in front of it."""
-    argv = [*wrapper, "{python}", str(FOLDER / script), *arguments]
-    return support.check(name, probe="command", ranks=ranks, timeout=timeout, argv=argv, imports=["torch"],
+# In front of a script: a line of Python, with torch there and the script's folder on the path.
+AROUND = """import os, runpy, signal, sys
+sys.dont_write_bytecode = True
+sys.argv = sys.argv[1:]
+code = sys.argv.pop(0)
+sys.path.insert(0, os.path.dirname(sys.argv[0]))
+rank = int(os.environ["RANK"])
+import torch
+import torch.distributed as distributed
+exec(code)
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+# On rank 1, at the fifth call of a function: what it does there.
+FIFTH = """
+calls, original = [], distributed.{function}
+def replaced(*arguments, **named):
+    calls.append(0)
+    if rank == 1 and len(calls) == 5:
+        {action}
+    return original(*arguments, **named)
+distributed.{function} = replaced
+"""
+
+
+def torch_check(script, *arguments, ranks=2, shell="", code="", deadline="60s", imports=("torch",), python=PYTHON):
+    """A check of one of the shipped scripts. `shell` goes before the program on each rank, `code` before the script."""
+    argv = ["{python}", str(FOLDER / script), *arguments]
+    if code:
+        argv[1:1] = ["-c", AROUND, code]
+    if shell:
+        argv[:0] = ["sh", "-c", shell + '; exec "$0" "$@"']
+    return support.check("torch", probe="command", ranks=ranks, timeout="90s", argv=argv, imports=list(imports),
                          python=python, deadline=deadline)
-
-
-# On one rank only, before its program.
-def on_rank(rank, commands):
-    return ["sh", "-c", f'if [ "$RANK" = {rank} ]; then {commands}; fi; exec "$0" "$@"']
 
 
 class Torch(support.EndToEnd):
@@ -52,24 +78,158 @@ class Torch(support.EndToEnd):
         self.assertEqual(case["verdict"], verdict, story)
         return case, story
 
-    def assert_names(self, case, story, *parts, rank=None):
+    def fails(self, checks, *parts, rank=None):
+        """The case fails; its reason has these parts, and its only rank at fault is that one. Returns all findings."""
+        case, story = self.case(checks, "fail")
         for part in parts:
             self.assertIn(part, case["reason"], story)
         self.assertTrue(case["remedy"], story)
         if rank is not None:
             self.assertEqual([culprit.get("rank") for culprit in case["culprits"]], [rank], story)
+        return case, " | ".join(finding["reason"] for finding in case["findings"])
 
 
 class Shipped(Torch):
     def test_all_pass_on_two_ranks(self):
         with support.Run("", "--ranks-per-node", "2") as run:
             run.argv[2] = str(FOLDER)
+            # Open MPI binds each rank to a core of its own where there is one.
+            run.env.pop("OMPI_MCA_rmaps_base_oversubscribe")
             run.env["PATH"] = f"{pathlib.Path(PYTHON).parent}:{run.env['PATH']}"
             run.start()
             self.assertEqual(run.wait(300), 0, run.story())
+            self.assert_clean(run)
             cases = run.report()["cases"]
             self.assertEqual({case["check"]: case["verdict"] for case in cases},
                              {path.stem: "pass" for path in FOLDER.glob("*.toml")}, run.story())
+            self.assertEqual([str(path) for path in FOLDER.rglob("__pycache__")], [])
+
+    def test_one_rank_has_nobody_to_talk_to(self):
+        case, story = self.case(torch_check("torch_allreduce.py", ranks=1), "skip")
+        self.assertEqual(case["reason"], "one rank has nobody to sum with", story)
+
+
+class Rendezvous(Torch):
+    def test_without_torch_it_is_a_skip(self):
+        case, story = self.case(torch_check("torch_ddp.py", imports=["torch", "no_such_module"], python=""), "skip")
+        self.assertIn("has torch and no_such_module", case["reason"], story)
+
+    def test_a_named_python_without_torch_is_a_failure(self):
+        self.fails(torch_check("torch_ddp.py", imports=["no_such_module"]), f"{PYTHON} has no no_such_module")
+
+    def test_a_wrong_address_on_one_rank(self):
+        _, all_findings = self.fails(
+            torch_check("torch_allreduce.py", "--patience", "3",
+                        shell='[ $RANK = 1 ] && export MASTER_ADDR=nowhere.invalid; true'),
+            f"rank 1 on {support.HOST} can't reach rank 0 at MASTER_ADDR=nowhere.invalid", "can't be resolved", rank=1)
+        self.assertIn("rank 1 of 2 did not come to MASTER_ADDR=", all_findings)
+
+    def test_a_wrong_port_on_one_rank(self):
+        self.fails(torch_check("torch_allreduce.py", "--patience", "3",
+                               shell='[ $RANK = 1 ] && export MASTER_PORT=1; true'),
+                   "rank 1 on", "MASTER_PORT=1: connection refused", rank=1)
+
+    def test_a_port_in_use(self):
+        with socket.create_server(("", 0)) as taken:
+            port = taken.getsockname()[1]
+            case, _ = self.fails(torch_check("torch_allreduce.py", "--patience", "3", shell=f"export MASTER_PORT={port}"),
+                                 f"rank 0 on {support.HOST} can't listen on MASTER_PORT={port}: the port is in use")
+        self.assertEqual([culprit["name"] for culprit in case["culprits"]], ["MASTER_PORT"])
+
+    def test_a_rank_that_never_comes(self):
+        _, all_findings = self.fails(
+            torch_check("torch_allreduce.py", "--patience", "3", deadline="12s", shell="[ $RANK = 1 ] && sleep 60; true"),
+            "rank 1 of 2 did not come to MASTER_ADDR=", rank=1)
+        self.assertIn("did not end within 12s", all_findings)
+
+    def test_torch_that_can_not_be_imported(self):
+        with tempfile.TemporaryDirectory() as folder:
+            broken = pathlib.Path(folder, "torch")
+            broken.mkdir()
+            (broken / "__init__.py").write_text("raise OSError('libcudart.so.12: cannot open shared object file')\n")
+            self.fails(torch_check("torch_ddp.py", shell=f"export PYTHONPATH={folder}"),
+                       "can't import it: OSError: libcudart.so.12: cannot open shared object file")
+
+
+class Faults(Torch):
+    def test_a_killed_rank(self):
+        code = FIFTH.format(function="all_reduce", action="os.kill(os.getpid(), signal.SIGKILL)")
+        _, all_findings = self.fails(torch_check("torch_allreduce.py", "--patience", "10", code=code),
+                                     f"rank 1 on {support.HOST} was ended by signal 9 (SIGKILL)", rank=1)
+        self.assertIn('lost rank 1 in step "allreduce of 1KiB"', all_findings)
+
+    def test_a_stopped_rank(self):
+        code = FIFTH.format(function="barrier", action="os.kill(os.getpid(), signal.SIGSTOP)")
+        self.fails(torch_check("torch_ddp.py", "--patience", "8", deadline="40s", code=code),
+                   "rank 0 on", 'waited too long in step "', "for rank 1", rank=1)
+
+    def test_a_rank_that_crashes(self):
+        code = FIFTH.format(function="all_reduce", action="raise ValueError('a slip')")
+        self.fails(torch_check("torch_allreduce.py", "--patience", "10", code=code),
+                   f"rank 1 on {support.HOST} exited with 1 (expected 0); its last line: ValueError: a slip", rank=1)
+
+    def test_a_wrong_sum(self):
+        code = FIFTH.format(function="all_reduce", action="original(*arguments, **named); arguments[0][3] += 1; return")
+        # The first call belongs to the meeting; this one is the next size's.
+        code = code.replace("== 5", "== 2")
+        self.fails(torch_check("torch_allreduce.py", "--sizes", "1KiB", code=code),
+                   "rank 1 on", "got a wrong sum of 1KiB: element 3 of 256 is 13 instead of 12, 1 are wrong", rank=1)
+
+    def test_a_tensor_that_arrives_damaged(self):
+        code = ("original = distributed.recv\n"
+                "def replaced(tensor, src=None):\n"
+                "    original(tensor, src=src)\n"
+                "    if tensor.numel() > 1: tensor[7, 11] = 0.5\n"
+                "distributed.recv = replaced\n")
+        case, _ = self.fails(torch_check("torch_send_recv.py", "--side", "300", code=code),
+                             "rank 1 on", "row 7, column 11 is 0.5 instead of 10030, 1 of 90000 are wrong")
+        self.assertEqual([culprit["rank"] for culprit in case["culprits"]], [0, 1])
+
+    def test_models_that_drift_apart(self):
+        code = ("step = torch.optim.SGD.step\n"
+                "def replaced(self, *arguments, **named):\n"
+                "    step(self, *arguments, **named)\n"
+                "    if rank == 1: self.param_groups[0]['params'][0].data[0] *= 1.001\n"
+                "torch.optim.SGD.step = replaced\n")
+        self.fails(torch_check("torch_ddp.py", code=code), "after epoch 1 the models of ranks 0 and 1 differ")
+
+    def test_a_network_that_does_not_learn(self):
+        code = "torch.optim.SGD.step = lambda self, *arguments, **named: None\n"
+        self.fails(torch_check("torch_ddp.py", code=code), "the network does not learn: loss 2.3")
+
+    def test_a_foreign_snapshot(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "theirs.pt")
+            make = ("import sys, torch; torch.save({'model': {'a': torch.ones(2)}, 'optimizer': {}, 'epochs_run': 3}, "
+                    "sys.argv[1])")
+            subprocess.run([PYTHON, "-c", make, path], check=True)
+            case, _ = self.fails(torch_check("torch_ddp.py", "--resume", path),
+                                 f"{path} is refused: another model's: it lacks 0.bias")
+            self.assertEqual([(culprit["kind"], culprit["name"]) for culprit in case["culprits"]], [("file", path)])
+
+    def test_a_snapshot_of_an_earlier_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "ours.pt")
+            self.case(torch_check("torch_ddp.py", "--keep", path), "pass")
+            case, story = self.case(torch_check("torch_ddp.py", "--resume", path), "pass")
+            self.assertIn(f"resumed from {path}: 4 epochs", " ".join(case["evidence"]), story)
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two CPUs")
+class Launch(Torch):
+    def test_ranks_that_share_one_core(self):
+        first = min(os.sched_getaffinity(0))
+        self.fails(torch_check("torch_launch.py", shell=f"taskset -pc {first} $$ >/dev/null"),
+                   f"the 2 ranks of mpirun on {support.HOST} have CPU {first} together",
+                   "a launcher inside a launcher")
+
+    def test_torchrun_inside_a_task_with_one_core(self):
+        # As under a scheduler whose control group gives the task no more.
+        code = "def refuse(pid, mask):\n    if len(mask) > 1: raise OSError\nos.sched_setaffinity = refuse\n"
+        self.fails(torch_check("torch_launch.py", shell="taskset -pc $RANK $$ >/dev/null",
+                               code=code),
+                   f"the 2 workers of torchrun on {support.HOST} have CPU 0 together",
+                   "torchrun inherits the CPUs of its one task of mpirun")
 
 
 if __name__ == "__main__":
