@@ -9,6 +9,7 @@ import datetime
 import errno
 import json
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -16,6 +17,7 @@ import time
 
 HOST = socket.gethostname()
 MEETING = "meeting"
+scratch = []  # folders that are removed at the end
 
 
 # --- speaking to muster -------------------------------------------------------------------------------------------
@@ -49,6 +51,8 @@ def finding(reason, remedy, culprits=(), verdict="fail", consequence=False):
 
 def leave(status=1):
     """Ends at once: threads and destructors of a process group that has lost a rank may wait for ever."""
+    for folder in scratch:
+        shutil.rmtree(folder, ignore_errors=True)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -2,7 +2,6 @@
 had never stopped."""
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -19,33 +18,28 @@ RESUME_TOLERANCE = 1e-4  # sums of more than two ranks may be made in another or
 
 
 def run(job, asked):
-    torch, place = job.torch, job.place
-    began = time.perf_counter()
     whole = training.Training(job)
     folder = agree_on_folder(job, asked.folder)
     path = os.path.join(folder, "snapshot.pt")
-    try:
-        if asked.resume:
-            resume_from(job, asked.resume)
-        shares = train(job, whole, path)
-        muster.metric("samples", training.STEPS * whole.per_rank * place.world * EPOCHS /
-                      (time.perf_counter() - began), "samples/s")
-        check_shares(job, whole, shares)
-        check_learning(job, whole)
-        check_writers(job, folder)
-        check_prefix(job, whole)
-        check_resume(job, whole, path)
-        check_foreign(job, folder)
-        if asked.keep:
-            whole.save(asked.keep)
-    finally:
-        if place.rank == 0:
-            shutil.rmtree(folder, ignore_errors=True)
+    if asked.resume:
+        resume_from(job, asked.resume)
+    began = time.perf_counter()
+    shares = train(job, whole, path)
+    muster.metric("samples", len(whole.data) * EPOCHS / (time.perf_counter() - began), "samples/s")
+    check_shares(job, whole, shares)
+    check_learning(job, whole)
+    check_writers(job, folder)
+    check_prefix(job, whole)
+    check_resume(job, whole, path)
+    check_foreign(job, folder)
+    if asked.keep:
+        whole.save(asked.keep)
 
 
 def agree_on_folder(job, asked):
     """A new folder on rank 0's node; the others see it where they share its file system."""
     mine = tempfile.mkdtemp(prefix="muster-torch-", dir=asked or None) if job.place.rank == 0 else None
+    muster.scratch.extend([mine] if mine else [])
     return job.gather(mine)[0]
 
 

@@ -220,6 +220,14 @@ TEST(Command, WhatManyRanksTellIsOneFinding) {
   EXPECT_EQ(judgement.findings[0].culprits.size(), 3u);
 }
 
+TEST(Command, AFileThatManyRanksNameIsOneCulprit) {
+  MadeCase made(command());
+  for (const char* node : {"a", "a", "b"})
+    made.rank(node, {{"status", "1"}, {"finding", R"({"reason":"x","remedy":"y","culprits":[{"file":"/f"}]})"}});
+  EXPECT_EQ(made.judge().findings.at(0).culprits,
+            (std::vector<Culprit>{{CulpritKind::file, "/f", "a", 0}, {CulpritKind::file, "/f", "b", 2}}));
+}
+
 TEST(Command, EvidenceOfProgramsIsToldOnce) {
   MadeCase made(command());
   made.rank("a", {{"status", "0"}, {"evidence", "right"}}).rank("b", {{"status", "0"}, {"evidence", "right"}});

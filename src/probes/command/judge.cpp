@@ -55,6 +55,11 @@ std::string describe(const RankPlace& place, const Observation& seen, std::strin
   return text + "; its last line: " + printable_line(*last, 200);
 }
 
+/// A file or a setting that two ranks name is one culprit.
+bool is_same(const Culprit& a, const Culprit& b) {
+  return a.kind == b.kind && a.name == b.name && a.node == b.node;
+}
+
 /// Findings in their order; those with one key share one, with the words of the first rank.
 class Findings {
  public:
@@ -67,7 +72,7 @@ class Findings {
     }
     auto& culprits = known.finding.culprits;
     for (Culprit& culprit : finding.culprits)
-      if (std::find(culprits.begin(), culprits.end(), culprit) == culprits.end())
+      if (std::none_of(culprits.begin(), culprits.end(), [&](const Culprit& one) { return is_same(one, culprit); }))
         culprits.push_back(std::move(culprit));
   }
 
