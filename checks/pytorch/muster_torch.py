@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+import traceback
 
 HOST = socket.gethostname()
 MEETING = "meeting"
@@ -56,6 +57,15 @@ def leave(status=1):
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def run(main):
+    """Runs it; what it throws is the last that is printed, whatever torch would say on its way out."""
+    try:
+        main()
+    except Exception:
+        traceback.print_exc()
+        leave(1)
 
 
 def stop(reason, remedy, culprits=(), consequence=False, verdict="fail"):

@@ -199,4 +199,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    muster.run(main)

@@ -293,4 +293,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    muster.run(main)

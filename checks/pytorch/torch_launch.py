@@ -213,4 +213,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    muster.run(main)
