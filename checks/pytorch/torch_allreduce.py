@@ -6,6 +6,7 @@ import time
 sys.dont_write_bytecode = True
 
 import muster_torch as muster
+from job import Job
 
 CYCLE = 97  # a prime: no block of a buffer looks like its neighbour
 
@@ -75,7 +76,7 @@ def main():
     options.add_argument("--seconds", type=float, default=0.3, help="time for each size")
     options.add_argument("--patience", type=float, default=30, help="seconds to wait for another rank")
     asked = options.parse_args()
-    job = muster.Job(muster.import_torch(), asked.patience)
+    job = Job(muster.import_torch(), asked.patience)
     place = job.place
     if place.world == 1:
         muster.stop("one rank has nobody to sum with", "run it with --ranks-per-node 2", verdict="skip")

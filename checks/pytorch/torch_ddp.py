@@ -11,10 +11,11 @@ sys.dont_write_bytecode = True
 import muster_torch as muster
 import snapshots
 import training
+from job import Job
 
 EPOCHS = 4
 TURN = 2  # the snapshot is taken after so many
-RESUME_TOLERANCE = 1e-4  # sums of more than two ranks may be made in another order in a training's first step
+RESUME_TOLERANCE = 1e-3  # sums of more than two ranks may be made in another order in a training's first step
 
 
 def run(job, asked):
@@ -189,7 +190,7 @@ def main():
     options.add_argument("--keep", default="", help="where to leave the last snapshot")
     options.add_argument("--patience", type=float, default=30, help="seconds to wait for another rank")
     asked = options.parse_args()
-    job = muster.Job(muster.import_torch(), asked.patience)
+    job = Job(muster.import_torch(), asked.patience)
     job.torch.backends.cudnn.deterministic = True
     job.torch.backends.cudnn.benchmark = False
     if job.place.rank == 0:

@@ -16,6 +16,7 @@ import time
 sys.dont_write_bytecode = True
 
 import muster_torch as muster
+from job import Job
 
 MARK = "launched: "  # what a worker of torchrun tells the task that started it
 FACTOR, SLACK = 5, 20  # so many times slower, and so many seconds more, is no noise
@@ -39,7 +40,7 @@ def uptime():
 def work(patience):
     """Meets the others, trains for one epoch. Returns the job and what is to be compared."""
     mask = sorted(os.sched_getaffinity(0))  # before torch starts threads of its own
-    job = muster.Job(muster.import_torch(), patience)
+    job = Job(muster.import_torch(), patience)
     startup = age()
     import training
     small = training.Training(job)

@@ -6,6 +6,7 @@ import time
 sys.dont_write_bytecode = True
 
 import muster_torch as muster
+from job import Job
 
 LARGEST = 16777213  # a prime below 2**24, up to which a float holds every whole number
 BLOCK = 1 << 22  # elements looked at at once, so that memory is needed for little more than the tensor
@@ -74,7 +75,7 @@ def main():
     options.add_argument("--repetitions", type=int, default=2)
     options.add_argument("--patience", type=float, default=30, help="seconds to wait for another rank")
     asked = options.parse_args()
-    job = muster.Job(muster.import_torch(), asked.patience)
+    job = Job(muster.import_torch(), asked.patience)
     place, torch = job.place, job.torch
     if place.world == 1:
         muster.stop("one rank has nobody to send to", "run it with --ranks-per-node 2", verdict="skip")

@@ -4,7 +4,6 @@ import pathlib
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -196,6 +195,23 @@ class Faults(Torch):
     def test_a_network_that_does_not_learn(self):
         code = "torch.optim.SGD.step = lambda self, *arguments, **named: None\n"
         self.fails(torch_check("torch_ddp.py", code=code), "the network does not learn: loss 2.3")
+
+    def test_a_snapshot_that_forgets_the_optimizer(self):
+        self.fails(torch_check("torch_ddp.py", code="import training; training.Training.momenta = lambda self: {}"),
+                   "the resumed training ends elsewhere than the one that was not interrupted")
+
+    def test_a_second_writer(self):
+        code = ("import training, snapshots\n"
+                "save = training.Training.save\n"
+                "def replaced(self, path):\n"
+                "    save(self, path)\n"
+                "    if rank == 1: snapshots.write_whole(path + '.1', lambda out: out.write(b'x'))\n"
+                "training.Training.save = replaced\n")
+        self.fails(torch_check("torch_ddp.py", code=code), "beside the snapshot lie other files: snapshot.pt, snapshot.pt.1")
+
+    def test_a_sampler_that_is_not_told_the_epoch(self):
+        code = "torch.utils.data.distributed.DistributedSampler.set_epoch = lambda self, epoch: None"
+        self.fails(torch_check("torch_ddp.py", code=code), "every epoch has the same order of images")
 
     def test_a_foreign_snapshot(self):
         with tempfile.TemporaryDirectory() as folder:
