@@ -90,12 +90,12 @@ class Torch(support.EndToEnd):
 
 class Shipped(Torch):
     def test_all_pass_on_two_ranks(self):
-        with support.Run("", "--ranks-per-node", "2") as run:
-            run.argv[2] = str(FOLDER)
-            # Open MPI binds each rank to a core of its own where there is one.
-            run.env.pop("OMPI_MCA_rmaps_base_oversubscribe")
-            run.env["PATH"] = f"{pathlib.Path(PYTHON).parent}:{run.env['PATH']}"
-            run.start()
+        run = support.Run("", "--ranks-per-node", "2")
+        run.argv[2] = str(FOLDER)
+        # Open MPI binds each rank to a core of its own where there is one.
+        run.env.pop("OMPI_MCA_rmaps_base_oversubscribe")
+        run.env["PATH"] = f"{pathlib.Path(PYTHON).parent}:{run.env['PATH']}"
+        with run:
             self.assertEqual(run.wait(300), 0, run.story())
             self.assert_clean(run)
             cases = run.report()["cases"]
