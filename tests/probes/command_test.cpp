@@ -233,7 +233,7 @@ TEST(Command, EvidenceOfProgramsIsToldOnce) {
   made.rank("a", {{"status", "0"}, {"evidence", "right"}}).rank("b", {{"status", "0"}, {"evidence", "right"}});
   const auto judgement = made.judge();
   EXPECT_TRUE(judgement.findings.empty());
-  EXPECT_EQ(judgement.evidence, (std::vector<std::string>{"2 of 2 programs exited with 0", "right"}));
+  EXPECT_EQ(judgement.evidence, (std::vector<std::string>{"right", "2 of 2 programs exited with 0"}));
 }
 
 TEST(Command, NoInterpreterAnywhereIsASkip) {

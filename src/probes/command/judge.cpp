@@ -185,10 +185,10 @@ ProbeJudgement judge(const CaseView& view) {
   }
   take_absent(view, findings);
   if (right > 0 && findings.is_empty()) {
-    judgement.evidence.push_back(fmt::format("{} of {} programs exited with {}", right, view.ranks.size(),
-                                             view.params.integer("expect_status")));
     for (std::size_t i = 0; i < std::min(told.size(), most_evidence); ++i)
       judgement.evidence.push_back(printable_line(told[i]));
+    judgement.evidence.push_back(fmt::format("{} of {} programs exited with {}", right, view.ranks.size(),
+                                             view.params.integer("expect_status")));
   }
   findings.deliver(judgement);
   return judgement;
