@@ -10,8 +10,8 @@ import unittest
 import zlib
 
 BIN = os.path.join(os.environ.get("MUSTER_BUILD", "build"), "bin")
-HELLO = {"index": 0, "case": "hello%1", "probe": "hello", "params": '{"repetitions":"3","warmups":"1"}'}
-AFFINITY = {"index": 1, "case": "cpu_affinity%1", "probe": "cpu_affinity", "params": '{"sharing":"any"}'}
+HELLO = {"index": 0, "case": "hello%1", "probe": "hello", "folder": "", "params": '{"repetitions":"3","warmups":"1"}'}
+AFFINITY = {"index": 1, "case": "cpu_affinity%1", "probe": "cpu_affinity", "folder": "", "params": '{"sharing":"any"}'}
 
 
 def cbor(value):
