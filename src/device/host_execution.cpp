@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 #include <new>
+#include <unistd.h>
 #include <vector>
 
 #include "device/cblas.hpp"
@@ -47,6 +49,14 @@ void multiply_plainly(const Product& p, std::vector<float>& room_a, std::vector<
   }
 }
 
+/// Bytes of memory in this machine; the largest number there is when the system does not tell.
+std::size_t total_memory() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long size = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || size <= 0) return std::numeric_limits<std::size_t>::max();
+  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(size);
+}
+
 class HostMemory final : public ExecutionMemory {
  public:
   explicit HostMemory(std::size_t count) : values_(allocate(count)) {
@@ -81,9 +91,13 @@ class HostExecution final : public Execution {
   std::string name() const override { return name_; }
   bool is_host_memory() const override { return true; }
   Result<std::unique_ptr<ExecutionMemory>> allocate(std::size_t count) override {
+    const auto refuse = [count] {
+      return fail(ErrorKind::system, "memory", fmt::format("no room for {} numbers of 4 bytes", count));
+    };
+    // More than the machine has is promised all the same, and costs a rank its life when it is used.
+    if (count > total_memory() / sizeof(float)) return refuse();
     auto memory = std::make_unique<HostMemory>(count);
-    if (memory->data() == nullptr)
-      return fail(ErrorKind::system, "memory", fmt::format("no {} bytes can be had", count * sizeof(float)));
+    if (memory->data() == nullptr) return refuse();
     return memory;
   }
   void copy_in(std::span<const float> from, float* to) override { std::copy(from.begin(), from.end(), to); }
