@@ -1,13 +1,13 @@
 #include "run/examine.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/process_status.hpp"
+#include "run/wreck_words.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -16,11 +16,6 @@ namespace {
 
 Culprit launcher_culprit(const std::string& name) {
   return {CulpritKind::launcher, name, "", -1};
-}
-
-std::string signal_text(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("signal {} (SIG{})", signal, name);
 }
 
 }  // namespace
@@ -126,7 +121,7 @@ Damage Examiner::diagnose(const Launch& launch, const Scene& scene) const {
   wreck.launcher_status = launch.end()->shell_status();
   if (launch.end()->signal != 0)
     return {{Verdict::error,
-             fmt::format("the launcher {} was ended by {} during {}", program(), signal_text(launch.end()->signal),
+             fmt::format("the launcher {} was ended by {} during {}", program(), signal_words(launch.end()->signal),
                          wreck.stage == "case" ? wreck.case_id : wreck.stage),
              {launcher_culprit(program())},
              "see who ended it; the ranks it had started are gone with it"},

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "probes/allreduce/measure.hpp"
 #include "probes/judging.hpp"
+#include "run/forwarding_comm.hpp"
 #include "run/thread_comm.hpp"
 
 namespace muster::allreduce {
@@ -17,9 +18,9 @@ const ProbeSpec& probe() {
 }
 
 /// A communicator that does what it is told, but for what a test changes.
-class BadComm final : public Comm {
+class BadComm final : public ForwardingComm {
  public:
-  explicit BadComm(ThreadComm& good) : good_(good) {}
+  using ForwardingComm::ForwardingComm;
 
   std::function<void(std::span<std::byte>)> spoil_input = [](auto) {};
   std::function<void(std::span<std::byte>)> spoil_result = [](auto) {};
@@ -27,9 +28,6 @@ class BadComm final : public Comm {
   std::function<void(ByteVector&)> spoil_broadcast = [](auto&) {};
   std::chrono::milliseconds late{0};
 
-  int rank() const override { return good_.rank(); }
-  int size() const override { return good_.size(); }
-  std::string library() const override { return good_.library(); }
   Result<void> barrier() override {
     auto met = good_.barrier();
     std::this_thread::sleep_for(late);
@@ -45,10 +43,6 @@ class BadComm final : public Comm {
     spoil_gathered(mine);
     return good_.gather(mine, root);
   }
-  Result<std::vector<ByteVector>> all_gather(std::span<const std::byte> bytes) override {
-    return good_.all_gather(bytes);
-  }
-  Result<bool> all_true(bool mine) override { return good_.all_true(mine); }
   Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in, std::span<std::byte> out) override {
     ByteVector mine(in.begin(), in.end());
     spoil_input(mine);
@@ -56,24 +50,6 @@ class BadComm final : public Comm {
     spoil_result(out);
     return done;
   }
-  Result<std::unique_ptr<PendingSum>> start_sum(SumType type, std::span<const std::byte> in,
-                                                std::span<std::byte> out) override {
-    return good_.start_sum(type, in, out);
-  }
-  Result<void> send(std::span<const std::byte> bytes, int to, int tag) override { return good_.send(bytes, to, tag); }
-  Result<void> receive(std::span<std::byte> bytes, int from, int tag) override {
-    return good_.receive(bytes, from, tag);
-  }
-  Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                         int count) override {
-    return good_.ping_pong(peer, role, out, in, start, count);
-  }
-  Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
-    return good_.stream(peer, role, out, in, stream);
-  }
-
- private:
-  ThreadComm& good_;
 };
 
 using Spoil = std::function<void(BadComm&)>;

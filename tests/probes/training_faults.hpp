@@ -7,6 +7,7 @@
 #include "base/files.hpp"
 #include "probes/judging.hpp"
 #include "probes/training/observe.hpp"
+#include "run/forwarding_comm.hpp"
 #include "run/thread_comm.hpp"
 
 namespace muster::training {
@@ -51,31 +52,14 @@ class OddExecution final : public Execution {
 };
 
 /// A communicator whose sums of gradients a test may change.
-class OddComm final : public Comm {
+class OddComm final : public ForwardingComm {
  public:
-  explicit OddComm(ThreadComm& good) : good_(good) {}
+  using ForwardingComm::ForwardingComm;
 
   using Spoil = std::function<void(std::span<const float> in, std::span<float> sum)>;
   std::function<void(std::span<float> in)> spoil_input = [](std::span<float>) {};
   Spoil spoil_sum = [](std::span<const float>, std::span<float>) {};
 
-  int rank() const override { return good_.rank(); }
-  int size() const override { return good_.size(); }
-  std::string library() const override { return good_.library(); }
-  Result<void> barrier() override { return good_.barrier(); }
-  Result<ByteVector> broadcast(std::span<const std::byte> bytes, int root) override {
-    return good_.broadcast(bytes, root);
-  }
-  Result<std::vector<ByteVector>> gather(std::span<const std::byte> bytes, int root) override {
-    return good_.gather(bytes, root);
-  }
-  Result<std::vector<ByteVector>> all_gather(std::span<const std::byte> bytes) override {
-    return good_.all_gather(bytes);
-  }
-  Result<bool> all_true(bool mine) override { return good_.all_true(mine); }
-  Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in, std::span<std::byte> out) override {
-    return good_.all_reduce_sum(type, in, out);
-  }
   Result<std::unique_ptr<PendingSum>> start_sum(SumType type, std::span<const std::byte> in,
                                                 std::span<std::byte> out) override {
     std::vector<float> mine(in.size() / sizeof(float));
@@ -85,20 +69,6 @@ class OddComm final : public Comm {
     spoil_sum(mine, std::span(reinterpret_cast<float*>(out.data()), mine.size()));
     return started;
   }
-  Result<void> send(std::span<const std::byte> bytes, int to, int tag) override { return good_.send(bytes, to, tag); }
-  Result<void> receive(std::span<std::byte> bytes, int from, int tag) override {
-    return good_.receive(bytes, from, tag);
-  }
-  Result<void> ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,
-                         int count) override {
-    return good_.ping_pong(peer, role, out, in, start, count);
-  }
-  Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
-    return good_.stream(peer, role, out, in, stream);
-  }
-
- private:
-  ThreadComm& good_;
 };
 
 /// Calls a test at each step that the probe tells of.
