@@ -67,18 +67,16 @@ Line folder_line(const char* name, const fs::path& folder) {
   return {name, Health::good, folder.string(), ""};
 }
 
-Line shell_line_of(const LauncherSpec& launcher) {
+Line shell_line_of(const LauncherSpec& launcher, const Result<LauncherIdentity>& identity) {
   const auto name = std::string("launcher ") + std::string(launcher.name);
-  auto identity = identify(launcher);
   if (!identity) return {name, Health::limited, identity.error().what, ""};
   if (launcher.program.empty()) return {name, Health::good, "always there; one rank", ""};
   return {name, Health::good, fmt::format("{} ({})", identity->banner, identity->path), ""};
 }
 
 /// Does the agent belong to the MPI that the launcher starts?
-Line agent_line(const LauncherSpec& launcher, const std::string& chosen) {
+Line agent_line(const LauncherSpec& launcher, const Result<LauncherIdentity>& identity, const std::string& chosen) {
   const auto name = fmt::format("agent for {}", launcher.name);
-  const auto identity = identify(launcher);
   if (!identity) return {name, Health::limited, "not looked for: the launcher is missing", ""};
   const auto agent = find_agent(chosen, identity->flavor);
   if (!agent) return {name, Health::bad, to_string(agent.error()), "build muster with the MPI of this machine"};
@@ -110,8 +108,13 @@ std::vector<Line> examine(const DoctorOptions& options) {
   std::vector<Line> all;
   all.push_back({"muster", Health::good, MUSTER_VERSION, ""});
   all.push_back(topology_line());
-  for (const auto* launcher : all_launchers()) all.push_back(shell_line_of(*launcher));
-  for (const auto* launcher : all_launchers()) all.push_back(agent_line(*launcher, options.site.agent));
+  std::vector<Line> agents;
+  for (const auto* launcher : all_launchers()) {
+    const auto identity = identify(*launcher);
+    all.push_back(shell_line_of(*launcher, identity));
+    agents.push_back(agent_line(*launcher, identity, options.site.agent));
+  }
+  all.insert(all.end(), agents.begin(), agents.end());
   all.push_back(folder_line("flight recorders", recorder_folder()));
   all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,
                            "InfiniBand and GPU transports lock memory; ask for \"ulimit -l unlimited\""));

@@ -12,6 +12,7 @@ namespace muster {
 namespace {
 
 constexpr double longest_timeout_s = 7 * 86'400;
+constexpr double shortest_timeout_s = 0.01;
 
 /// `muster run`, the paths and where: what every rerun command starts with.
 Argv rerun_prefix(const RunOptions& options) {
@@ -26,6 +27,7 @@ Argv rerun_prefix(const RunOptions& options) {
   add("--agent", options.site.agent);
   for (const auto& option : options.site.launcher_options) argv.push_back("-J=" + option);
   add("--timeout", options.choose.timeout);
+  if (options.output != RunOptions{}.output) add("--output", options.output);
   return argv;
 }
 
@@ -44,8 +46,8 @@ Result<SelectOptions> select_options(const RunOptions& options, const Loaded& lo
   if (!options.choose.timeout.empty()) {
     const auto timeout = parse_duration(options.choose.timeout);
     if (!timeout) return fail(ErrorKind::usage, "--timeout", timeout.error().what);
-    if (timeout->value <= 0 || timeout->value > longest_timeout_s)
-      return fail(ErrorKind::usage, "--timeout", "must be above 0 and at most 168h; write for example 30s");
+    if (timeout->value < shortest_timeout_s || timeout->value > longest_timeout_s)
+      return fail(ErrorKind::usage, "--timeout", "must be 10ms to 168h; write for example 30s");
     select.timeout = *timeout;
   }
   return select;

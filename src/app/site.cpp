@@ -39,6 +39,11 @@ Result<const LauncherSpec*> choose_launcher(const std::string& option, const Sys
   return find_launcher("local");
 }
 
+bool is_promised(const SystemProfile& system) {
+  return std::any_of(system.partitions.begin(), system.partitions.end(),
+                     [](const PartitionProfile& partition) { return !partition.launcher.empty(); });
+}
+
 Result<std::vector<std::string>> nodes_of(const std::string& text) {
   if (text.empty()) return std::vector<std::string>{};
   if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
@@ -171,12 +176,16 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
                                   partition.launcher_options.end());
   found.site.launcher = found.launcher->name;
   found.site.launcher_most_ranks = found.launcher->most_ranks;
+  if (found.launcher->most_ranks > 0 && options.launcher.empty() && !is_promised(system))
+    found.site.launcher_why = "there is no mpirun on PATH";
   found.site.nodes = std::move(*nodes);
   auto identity = identify(*found.launcher);
-  if (identity)
+  if (identity) {
     found.identity = std::move(*identity);
-  else
+    if (!found.site.launcher_why.empty()) found.identity.banner = found.site.launcher_why;
+  } else {
     found.no_launch = identity.error();
+  }
   if (!found.no_launch) {
     auto agent = find_agent(options.agent, found.identity.flavor);
     if (agent)

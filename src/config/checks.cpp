@@ -15,6 +15,7 @@ namespace {
 constexpr double most_ranks_per_node = 65'536;
 constexpr double most_nodes = 1'000'000;
 constexpr double longest_timeout_s = 7 * 86'400;
+constexpr double shortest_timeout_s = 0.01;  // less says nothing of a machine
 constexpr std::string_view ranks_wanted =
     "\"one-per-node\", \"one-per-core\", \"one-per-numa\", \"one-per-gpu\" or { per_node = 4 }";
 
@@ -116,10 +117,10 @@ class CheckReader {
     if (value.is_number()) seconds = value.number;
     if (value.kind == NodeKind::text)
       if (const auto parsed = parse_duration(value.text)) seconds = parsed->value;
-    if (seconds && std::isfinite(*seconds) && *seconds > 0 && *seconds <= longest_timeout_s)
+    if (seconds && std::isfinite(*seconds) && *seconds >= shortest_timeout_s && *seconds <= longest_timeout_s)
       check_.timeout = Seconds{*seconds};
     else
-      fields_.refuse(*entry, value, "a duration above 0, at most 168h, such as \"60s\"");
+      fields_.refuse(*entry, value, "a duration of 10ms to 168h, such as \"60s\"");
   }
 
   void read_metrics(const ProbeSpec& probe) {

@@ -42,13 +42,31 @@ void sort_in(const CaseRecord& record, const Places& places, Attendance& attenda
     attendance.findings.push_back(places.finding(Verdict::error, repeated, "reported more than once", our_fault));
 }
 
-/// One finding per error text over the ranks in `state`.
-void by_error(ObservationState state, std::string_view did, const char* remedy, const Places& places,
-              Attendance& attendance) {
+/// What ranks in `state` have in common.
+struct Trouble {
+  ObservationState state;
+  Verdict verdict;
+  std::string_view did;
+  const char* remedy;
+};
+
+constexpr Trouble unable{ObservationState::unable, Verdict::error, "could not be asked",
+                         "use an agent and a muster that were built together: build both again, or see --agent"};
+constexpr Trouble not_prepared{ObservationState::not_prepared, Verdict::fail, "could not prepare",
+                               "free what the error names on that node, or take the node out"};
+constexpr Trouble failed{ObservationState::failed, Verdict::fail, "failed",
+                         "look at the error and at what the rank printed"};
+
+bool is_kept_from_running(const Observation* one) {
+  return one != nullptr && (one->state == unable.state || one->state == not_prepared.state);
+}
+
+/// One finding per error text over the ranks in that trouble.
+void by_error(const Trouble& trouble, const Places& places, Attendance& attendance) {
   std::vector<std::pair<std::string, std::vector<int>>> groups;
   for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
     const Observation* one = attendance.observed[rank];
-    if (one == nullptr || one->state != state) continue;
+    if (one == nullptr || one->state != trouble.state) continue;
     std::string error = one->error.empty() ? "no reason was given" : printable_line(one->error);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) { return known.first == error; });
     if (group == groups.end() && groups.size() > most_errors) group = groups.end() - 1;
@@ -57,8 +75,8 @@ void by_error(ObservationState state, std::string_view did, const char* remedy, 
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const bool is_mixed = i == most_errors && groups[i].second.size() > 1;
-    const auto what = fmt::format("{}: {}{}", did, groups[i].first, is_mixed ? ", or for other reasons" : "");
-    attendance.findings.push_back(places.finding(Verdict::fail, groups[i].second, what, remedy));
+    const auto what = fmt::format("{}: {}{}", trouble.did, groups[i].first, is_mixed ? ", or for other reasons" : "");
+    attendance.findings.push_back(places.finding(trouble.verdict, groups[i].second, what, trouble.remedy));
   }
 }
 
@@ -71,7 +89,7 @@ void silences(const Places& places, const std::vector<char>& twice, Attendance& 
     const Observation* one = attendance.observed[rank];
     if (one == nullptr && twice[rank] == 0) silent.push_back(static_cast<int>(rank));
     if (one != nullptr && one->state == ObservationState::not_run) idle.push_back(static_cast<int>(rank));
-    is_explained = is_explained || (one != nullptr && one->state == ObservationState::not_prepared);
+    is_explained = is_explained || is_kept_from_running(one);
   }
   if (!silent.empty())
     attendance.findings.push_back(places.finding(Verdict::unmeasured, silent, "reported nothing",
@@ -88,13 +106,11 @@ Attendance attend(const CaseRecord& record, const Places& places) {
   attendance.observed.resize(static_cast<std::size_t>(places.ranks()), nullptr);
   std::vector<char> twice(attendance.observed.size(), 0);
   sort_in(record, places, attendance, twice);
-  by_error(ObservationState::not_prepared, "could not prepare",
-           "free what the error names on that node, or take the node out", places, attendance);
-  const bool ran_nowhere = std::any_of(attendance.observed.begin(), attendance.observed.end(), [](const auto* one) {
-    return one != nullptr && one->state == ObservationState::not_prepared;
-  });
+  by_error(unable, places, attendance);
+  by_error(not_prepared, places, attendance);
+  const bool ran_nowhere = std::any_of(attendance.observed.begin(), attendance.observed.end(), is_kept_from_running);
   if (ran_nowhere) attendance.notes.emplace_back("the probe ran on no rank, because not every rank could prepare");
-  by_error(ObservationState::failed, "failed", "look at the error and at what the rank printed", places, attendance);
+  by_error(failed, places, attendance);
   for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank)
     attendance.measured += attendance.has_measured(rank) ? 1 : 0;
   // A hang or a lost node ends the launch, and with it ranks that had nothing to do with it: the frame's finding is

@@ -28,6 +28,8 @@ Result<ParamScalar> parse_number(std::string_view text, std::string_view what) {
 }
 
 Result<ParamScalar> parse_choice(const ParamSpec& spec, std::string_view text) {
+  // No argument, variable or file name of a program could hold it.
+  if (text.find('\0') != std::string_view::npos) return fail(ErrorKind::usage, "", "a text holds no NUL byte");
   if (spec.choices.empty()) return std::string(text);
   const auto choices = split(spec.choices, '|');
   for (const auto& choice : choices)
@@ -175,6 +177,9 @@ Result<ParamValue> parse_param(const ParamSpec& spec, const std::vector<std::str
     if (auto in_range = check_range(spec, *scalar); !in_range) return tl::unexpected(in_range.error());
     value.items.push_back(std::move(*scalar));
   }
+  // What must be given names something, and a list does so with its first item.
+  if (!spec.default_text && spec.type == ParamType::text_list && !items.empty() && items.front().empty())
+    return fail(ErrorKind::usage, "", "its first item is empty");
   return value;
 }
 

@@ -162,7 +162,7 @@ Result<Observation> decode_observation(std::span<const std::byte> bytes) {
   Observation observation;
   observation.rank = in.small_integer();
   const auto state = in.byte();
-  if (state > static_cast<std::uint8_t>(ObservationState::failed)) in.bad();
+  if (state > static_cast<std::uint8_t>(ObservationState::unable)) in.bad();
   observation.state = static_cast<ObservationState>(state);
   in.text(observation.error);
   observation.readings.resize(in.count_of(smallest_reading));

@@ -144,7 +144,7 @@ Result<JobMessage> Agent::take_job(const World& world) {
 Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
   auto prepared = find_work(item);
   if (!prepared) {
-    observation.state = ObservationState::failed;
+    observation.state = ObservationState::unable;
     observation.error = to_string(prepared.error());
     return prepared;
   }

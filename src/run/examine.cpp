@@ -90,6 +90,13 @@ Finding Examiner::refused_by_launcher(const Launch& launch, const Scene& scene) 
   for (const auto line : lines(text))
     if (const auto one = trim(line); said.empty() && one.size() > 3 && one.find_first_not_of("-=*") != one.npos)
       said = printable_line(one, 160);
+  if (launch.end()->shell_status() == 0)
+    return {Verdict::error,
+            fmt::format("{} ended with status 0, and nothing that it started is muster's agent{}", program(),
+                        said.empty() ? "" : ": " + said),
+            {launcher_culprit(program())},
+            "see what --agent and MUSTER_AGENT name, and whether an option given with -J makes the launcher do "
+            "something else"};
   return {Verdict::error,
           fmt::format("{} ended with status {} before any rank was there{}", program(), launch.end()->shell_status(),
                       said.empty() ? "" : ": " + said),

@@ -27,14 +27,21 @@ Finding no_rank_left(const Scene& scene) {
   finding.culprits.push_back({CulpritKind::launcher, "launcher", "", -1});
   finding.remedy =
       wreck.notice.remedy.empty() ? "look at what the launcher wrote to its standard error" : wreck.notice.remedy;
-  if (!wreck.notice.sentence.empty())
+  if (!wreck.notice.sentence.empty()) {
     finding.reason = wreck.notice.sentence;
-  else if (wreck.launcher_status >= 0)
+  } else if (wreck.launcher_status == 0) {
+    finding.reason = fmt::format("the launcher ended with status 0 {}, and nothing that it started is muster's agent",
+                                 death_place(wreck, nullptr));
+    finding.remedy =
+        "see what --agent and MUSTER_AGENT name, and whether an option given with -J makes the launcher do something "
+        "else";
+  } else if (wreck.launcher_status > 0) {
     finding.reason = fmt::format("the launcher ended with status {} {}, and no rank left a record",
                                  wreck.launcher_status, death_place(wreck, nullptr));
-  else
+  } else {
     finding.reason = fmt::format("no rank is left {}, and the launcher did not end within {}",
                                  death_place(wreck, nullptr), seconds_words(wreck.deadline_s));
+  }
   return finding;
 }
 

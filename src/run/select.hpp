@@ -29,6 +29,7 @@ struct SelectOptions {
 /// What is known of where the launches will go.
 struct Site {
   std::string launcher;            ///< name
+  std::string launcher_why;        ///< why it was taken although it can do less than others; empty: it was asked for
   int launcher_most_ranks = 0;     ///< 0: any
   std::vector<std::string> nodes;  ///< empty: this machine
   int cores = 1;                   ///< per node: physical cores we may use

@@ -40,7 +40,8 @@ Finding too_few_nodes(const Case& item) {
 Finding too_many_ranks(const Case& item, const Site& site) {
   const int most = site.launcher_most_ranks;
   return {Verdict::skip,
-          fmt::format("launcher {} starts {}; this case needs {}", site.launcher,
+          fmt::format("launcher {}{} starts {}; this case needs {}", site.launcher,
+                      site.launcher_why.empty() ? "" : fmt::format(", taken because {},", site.launcher_why),
                       most == 1 ? "one rank" : fmt::format("at most {} ranks", most), item.shape.ranks()),
           {{CulpritKind::launcher, site.launcher, "", -1}},
           "use one that starts more, such as --launcher mpirun (install Open MPI or load its module)"};

@@ -208,49 +208,49 @@ nodes = "2"
 probe = "bandwidth"
 timeout = 0
 )",
-     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration above 0, at most 168h, such as "60s", not 0)"}},
+     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration of 10ms to 168h, such as "60s", not 0)"}},
     {"timeout_negative",
      R"([check.a]
 probe = "bandwidth"
 timeout = -1.5
 )",
-     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration above 0, at most 168h, such as "60s", not -1.5)"}},
+     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration of 10ms to 168h, such as "60s", not -1.5)"}},
     {"timeout_nan",
      R"([check.a]
 probe = "bandwidth"
 timeout = nan
 )",
-     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration above 0, at most 168h, such as "60s", not nan)"}},
+     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration of 10ms to 168h, such as "60s", not nan)"}},
     {"timeout_word",
      R"([check.a]
 probe = "bandwidth"
 timeout = "soon"
 )",
-     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration above 0, at most 168h, such as "60s", not "soon")"}},
+     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration of 10ms to 168h, such as "60s", not "soon")"}},
     {"timeout_long",
      R"([check.a]
 probe = "bandwidth"
 timeout = "169h"
 )",
-     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration above 0, at most 168h, such as "60s", not "169h")"}},
+     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration of 10ms to 168h, such as "60s", not "169h")"}},
     {"timeout_table",
      R"([check.a]
 probe = "bandwidth"
 timeout = { s = 1 }
 )",
-     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration above 0, at most 168h, such as "60s", not a table)"}},
+     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration of 10ms to 168h, such as "60s", not a table)"}},
     {"timeout_date",
      R"([check.a]
 probe = "bandwidth"
 timeout = 2020-01-01
 )",
-     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration above 0, at most 168h, such as "60s", not a date or time)"}},
+     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration of 10ms to 168h, such as "60s", not a date or time)"}},
     {"timeout_true",
      R"([check.a]
 probe = "bandwidth"
 timeout = true
 )",
-     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration above 0, at most 168h, such as "60s", not true)"}},
+     {R"(f.toml:3:11: "timeout" in [check.a] must be a duration of 10ms to 168h, such as "60s", not true)"}},
     {"all_at_once",
      R"([check.b]
 probe = "bandwidth"
@@ -264,7 +264,7 @@ tags = [4]
 metric = "second"
 )",
      {R"(f.toml:3:1: unknown key "rank" in [check.b]; did you mean "ranks"?)",
-      R"(f.toml:4:11: "timeout" in [check.b] must be a duration above 0, at most 168h, such as "60s", not "x")",
+      R"(f.toml:4:11: "timeout" in [check.b] must be a duration of 10ms to 168h, such as "60s", not "x")",
       R"(f.toml:5:8: probe program needs the parameter "argv"; give it in [check.a.params])",
       R"(f.toml:7:9: "nodes" in [check.a] must be a whole number from 1 to 1000000, not 0)",
       R"(f.toml:8:9: "tags" in [check.a] must be an array of texts, not 4)",

@@ -202,6 +202,19 @@ TEST(Evaluate, RanksThatDidNotRunForNoReasonAreNoPass) {
   EXPECT_NE(result.reason.find("did not run, and no rank said why"), std::string::npos);
 }
 
+TEST(Evaluate, AnAgentThatLacksTheProbeIsAnErrorAndNoFaultOfTheMachine) {
+  Scene scene;
+  said.evidence = {"x"};
+  for (auto& one : scene.record.observations) one.state = ObservationState::not_run;
+  scene.rank(3).state = ObservationState::unable;
+  scene.rank(3).error = "agent: has no probe \"p2p\"";
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::error);
+  EXPECT_EQ(result.reason, "rank 3 on nid002 could not be asked: agent: has no probe \"p2p\"");
+  EXPECT_EQ(result.findings.size(), 1u);
+  EXPECT_NE(result.remedy.find("--agent"), std::string::npos);
+}
+
 TEST(Evaluate, ARankThatReportsTwiceIsAnError) {
   Scene scene;
   said.evidence = {"x"};

@@ -99,7 +99,7 @@ TEST(ObservationBytes, RefuseAnotherVersionAndAnUnknownState) {
   bytes[0] = std::byte{2};
   EXPECT_FALSE(decode_observation(bytes));
   bytes = encode(sample());
-  bytes[2] = std::byte{4};
+  bytes[2] = std::byte{5};
   EXPECT_FALSE(decode_observation(bytes));
 }
 

@@ -246,7 +246,7 @@ inline RunReport Chance::report() {
 inline Observation Chance::observation() {
   Observation made;
   made.rank = integer(-1, 1 << 30);
-  made.state = static_cast<ObservationState>(integer(0, 3));
+  made.state = static_cast<ObservationState>(integer(0, 4));
   made.error = text();
   made.readings = list([&] { return Reading{text(), labels(), summary(), integer(-1, 99), text()}; });
   made.facts = list([&] { return Fact{text(), text()}; });

@@ -135,7 +135,7 @@ TEST(Agent, UnknownProbeAndBadParametersFailTheirItemAlone) {
   for (const int item : {0, 1, 2}) {
     const auto seen = observations_of(driver, item);
     ASSERT_EQ(seen.size(), 2u) << item;
-    EXPECT_EQ(seen[1].state, ObservationState::failed) << item;
+    EXPECT_EQ(seen[1].state, ObservationState::unable) << item;
     EXPECT_FALSE(seen[1].error.empty()) << item;
   }
   EXPECT_NE(observations_of(driver, 0)[0].error.find("no_such_probe"), std::string::npos);

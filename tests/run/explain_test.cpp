@@ -397,6 +397,9 @@ TEST(ExplainTest, TheOnlyRankHangs) {
 TEST(ExplainTest, NothingIsLeft) {
   expect(ended(wreck({node("nid001", {})}, 2), 7),
          "the launcher ended with status 7 in hello%1a2b, and no rank left a record", {"launcher"}, "standard error");
+  expect(ended(wreck({node("nid001", {})}, 2), 0),
+         "the launcher ended with status 0 in hello%1a2b, and nothing that it started is muster's agent", {"launcher"},
+         "--agent");
   expect(wreck({node("nid001", {})}, 2, "finish"),
          "no rank is left during finish, and the launcher did not end within 60 s", {"launcher"}, "launcher");
 }

@@ -203,6 +203,10 @@ TEST(Shape, LauncherOfOneRankSkipsWhatNeedsMore) {
   choosing.checks[0].ranks = {Kind::one_per_core, 1};
   choosing.options.ranks_per_node = 2;
   EXPECT_EQ(choosing.only_case().unable.at(0).reason, "launcher local starts one rank; this case needs 2");
+  choosing.site.launcher_why = "there is no mpirun on PATH";
+  EXPECT_EQ(choosing.only_case().unable.at(0).reason,
+            "launcher local, taken because there is no mpirun on PATH, starts one rank; this case needs 2");
+  choosing.site.launcher_why = "";
   choosing.options.ranks_per_node = std::nullopt;
   choosing.checks[0].ranks = {Kind::one_per_node, 1};
   choosing.site.nodes = {"n1", "n2", "n3"};
