@@ -1,5 +1,4 @@
-/// What mpirun says when a job ends badly, as it says it. Only mpirun.cpp includes this: in this folder every .cpp
-/// is a launcher.
+/// What mpirun and mpiexec say when a job ends badly, as they say it.
 #pragma once
 
 #include <charconv>
@@ -40,8 +39,7 @@ inline constexpr KnownFailure known_failures[] = {
      "ask for fewer --ranks-per-node, or let ranks share cores with -J=--bind-to -J=none"},
     {"found no available cpus", "Node:  ", "{} has not enough cores for the cores that each rank was to get",
      "ask for fewer ranks or fewer cores per rank"},
-    {"not access\nor execute an executable",
-     "Node: ", "the agent can't be started on {}",
+    {"not access\nor execute an executable", "Node: ", "the agent can't be started on {}",
      "install muster, and the environment's wrapper, at the same path on all nodes, or on a shared file system"},
     {"hydra_pmi_proxy (No such file", "", "mpirun does not find its own helper, hydra_pmi_proxy",
      "put the folder that mpirun is installed in first on PATH; a link to mpirun elsewhere does not do"},

@@ -1,0 +1,88 @@
+// Flux: `flux run` inside of an instance (optional on Frontier). Options from flux-run(1).
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "launchers/mpirun/family.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> ask{"version"};
+
+/// `commands: 0.57.0`, then libflux-core and the broker where there is one.
+Result<LauncherIdentity> identify(std::string_view path, std::string_view printed) {
+  constexpr std::string_view mark = "commands:";
+  const std::size_t at = printed.find(mark);
+  if (at == printed.npos)
+    return fail(ErrorKind::launch, std::string(path),
+                fmt::format("is not Flux's: it says \"{}\"; choose another one with PATH or --launcher",
+                            printable_line(trim(printed), 120)));
+  std::string_view version = printed.substr(at + mark.size());
+  version = trim(version.substr(0, version.find('\n')));
+  LauncherIdentity identity;
+  identity.path = path;
+  identity.version = printable_line(version, 32);
+  identity.banner = "Flux " + identity.version;
+  return identity;
+}
+
+bool chooses(const Argv& options, std::string_view name) {
+  return std::any_of(options.begin(), options.end(),
+                     [&](std::string_view option) { return option.substr(0, name.size()) == name; });
+}
+
+LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
+                      const Argv& options) {
+  LaunchCommand made{{identity.path, "run"}, agent.env};
+  Argv& argv = made.argv;
+  argv.insert(argv.end(), options.begin(), options.end());
+  argv.push_back(fmt::format("--nodes={}", shape.node_count()));
+  argv.push_back(fmt::format("--ntasks={}", shape.ranks()));
+  if (shape.cores_per_rank > 0 && !shape.oversubscribed)
+    argv.push_back(fmt::format("--cores-per-task={}", shape.cores_per_rank));
+  if (!shape.nodes.empty() && !chooses(options, "--requires"))
+    argv.push_back(fmt::format("--requires=host:{}", join(shape.nodes, ",")));
+  // Its own default leaves all ranks of a node on all cores of the job.
+  if (!chooses(options, "-ocpu-affinity") && !chooses(options, "--setopt=cpu-affinity"))
+    argv.push_back(shape.oversubscribed ? "--setopt=cpu-affinity=off" : "--setopt=cpu-affinity=per-task");
+  argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
+  return made;
+}
+
+/// It names no rank (`flux-job: task(s) Killed`): the flight recorders do.
+LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int status) {
+  LauncherNotice notice;
+  if (status == 0) return notice;
+  constexpr std::string_view unsatisfiable = "unsatisfiable request";
+  if (text.find(unsatisfiable) != text.npos) {
+    notice.sentence = "Flux has not the nodes or cores that were asked for";
+    notice.remedy = "ask for fewer nodes or ranks; flux resource list shows what the instance has";
+  } else if (text.find("Unable to connect to Flux") != text.npos ||
+             text.find("Unable to resolve local URI") != text.npos) {
+    notice.sentence = "there is no Flux instance to run in";
+    notice.remedy = "start one (flux start, or srun --mpi=none -N NODES flux start), or use --launcher srun";
+  } else if (text.find("no such command") != text.npos) {
+    notice.sentence = "this Flux does not know \"flux run\"";
+    notice.remedy = "use Flux 0.48 or newer";
+  }
+  return notice;
+}
+
+}  // namespace
+
+extern const LauncherSpec launcher_flux{
+    .name = "flux",
+    .summary = "flux run, inside of a Flux instance.",
+    .program = "flux",
+    .ask = ask,
+    .identify = identify,
+    .command = command,
+    .read_notice = read_notice,
+    .reach = mpirun::reach,  // by ssh: flux exec knows brokers, not host names
+};
+
+}  // namespace muster

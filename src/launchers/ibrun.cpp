@@ -1,0 +1,59 @@
+// TACC's ibrun, inside of a Slurm job: it wraps the mpirun of the MPI module that is loaded. `-n` ranks from slot `-o`
+// of the job's host list; IBRUN_TASKS_PER_NODE says how many slots a node has. It takes no host names.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "launchers/mpirun/notice.hpp"
+
+namespace muster {
+
+namespace {
+
+/// Nothing to ask: which MPI it starts is up to the module. The agent's own check of the world finds a wrong one.
+Result<LauncherIdentity> identify(std::string_view path, std::string_view) {
+  LauncherIdentity identity;
+  identity.path = path;
+  identity.banner = "ibrun";
+  return identity;
+}
+
+LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
+                      const Argv& options) {
+  LaunchCommand made{{identity.path}, agent.env};
+  made.argv.insert(made.argv.end(), options.begin(), options.end());
+  made.argv.insert(made.argv.end(), {"-n", std::to_string(shape.ranks()), "-o", "0"});
+  made.argv.insert(made.argv.end(), agent.argv.begin(), agent.argv.end());
+  made.env.emplace_back("IBRUN_TASKS_PER_NODE", std::to_string(shape.ranks_per_node));
+  return made;
+}
+
+/// What it wraps speaks for itself.
+LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int status) {
+  LauncherNotice notice;
+  if (status == 0) return notice;
+  if (mpirun::find_openmpi_rank(text, notice) || mpirun::find_mpich_rank(text, notice)) return notice;
+  mpirun::explain_launch(text, notice);
+  return notice;
+}
+
+/// A job step of one task beside the running one; ssh to the nodes of a job is not allowed everywhere.
+Argv reach(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv&) {
+  Argv argv{"srun", "--overlap", "--mpi=none", "--cpu-bind=none", "--nodes=1", "--ntasks=1"};
+  argv.push_back(fmt::format("--nodelist={}", node));
+  argv.insert(argv.end(), command.begin(), command.end());
+  return argv;
+}
+
+}  // namespace
+
+extern const LauncherSpec launcher_ibrun{
+    .name = "ibrun",
+    .summary = "TACC's wrapper of mpirun, inside of a Slurm job.",
+    .program = "ibrun",
+    .identify = identify,
+    .command = command,
+    .read_notice = read_notice,
+    .reach = reach,
+};
+
+}  // namespace muster

@@ -1,0 +1,171 @@
+#include "launchers/mpirun/family.hpp"
+
+#include <algorithm>
+
+#include "launchers/mpirun/notice.hpp"
+
+namespace muster::mpirun {
+
+namespace {
+
+bool is_openmpi(const LauncherIdentity& identity) {
+  return identity.flavor == "openmpi";
+}
+
+/// `4.1.4` of the first word that begins with a digit.
+std::string version_in(std::string_view text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool begins_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '\t';
+    if (!begins_word || text[at] < '0' || text[at] > '9') continue;
+    const std::string_view word = text.substr(at, text.find_first_not_of("0123456789.abrc", at) - at);
+    return printable_line(word, 32);
+  }
+  return {};
+}
+
+std::string_view line_with(std::string_view text, std::string_view mark) {
+  const std::string_view rest = from(text, mark);
+  return rest.substr(0, rest.find('\n'));
+}
+
+}  // namespace
+
+Result<LauncherIdentity> identify(std::string_view path, std::string_view printed) {
+  LauncherIdentity identity;
+  identity.path = path;
+  const std::string_view openmpi = line_with(printed, "Open MPI)");
+  const std::string_view prrte = line_with(printed, "OpenRTE)");
+  if (!openmpi.empty() || !prrte.empty()) {
+    identity.flavor = "openmpi";
+    identity.version = version_in(openmpi.empty() ? prrte : openmpi);
+    identity.banner = "Open MPI " + identity.version;
+    identity.remote_agent_variables = {"PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent"};
+    return identity;
+  }
+  if (printed.find("HYDRA") != printed.npos) {
+    identity.flavor = "mpich";
+    identity.version = version_in(line_with(printed, "Version:"));
+    identity.banner = "MPICH (Hydra) " + identity.version;
+    identity.remote_agent_variables = {"HYDRA_LAUNCHER_EXEC"};
+    return identity;
+  }
+  return fail(ErrorKind::launch, std::string(path),
+              fmt::format("is neither Open MPI's mpirun nor MPICH's: it says \"{}\"; choose one that muster knows with "
+                          "PATH or --launcher",
+                          printable_line(trim(printed), 120)));
+}
+
+namespace {
+
+/// Whether somebody asked for the thing that one of `names` sets; then theirs counts, not ours.
+bool chooses(const Argv& options, std::initializer_list<std::string_view> names) {
+  return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
+    option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
+    return std::find(names.begin(), names.end(), option) != names.end();
+  });
+}
+
+std::string hosts_with_slots(const JobShape& shape) {
+  if (shape.nodes.empty()) return fmt::format("localhost:{}", shape.ranks_per_node);
+  std::string hosts;
+  for (const std::string& node : shape.nodes)
+    hosts += fmt::format("{}{}:{}", hosts.empty() ? "" : ",", node, shape.ranks_per_node);
+  return hosts;
+}
+
+void add_openmpi_placement(const LauncherIdentity& identity, const JobShape& shape, const Argv& options, Argv& argv) {
+  // The flag is gone from Open MPI 5's documentation and the modifier unknown to old 4.0: each gets its own.
+  const bool has_modifier = identity.version.rfind("5", 0) == 0;
+  std::string mapping = fmt::format("ppr:{}:node", shape.ranks_per_node);
+  if (shape.cores_per_rank > 0 && !shape.oversubscribed) mapping += fmt::format(":PE={}", shape.cores_per_rank);
+  if (shape.oversubscribed && has_modifier) mapping += ":OVERSUBSCRIBE";
+  if (!chooses(options, {"map-by", "npernode", "N", "rankfile", "rf"})) argv.insert(argv.end(), {"--map-by", mapping});
+  if (shape.oversubscribed && !has_modifier) argv.emplace_back("--oversubscribe");
+  if (!chooses(options, {"bind-to", "bind-to-core", "rankfile", "rf"}))
+    argv.insert(argv.end(), {"--bind-to", shape.oversubscribed ? "none" : "core"});
+  // With as many slots as ranks Open MPI does not notice, and a rank that waits would keep the others off its core.
+  if (shape.oversubscribed) argv.insert(argv.end(), {"--mca", "mpi_yield_when_idle", "1"});
+}
+
+LaunchCommand openmpi_command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
+                              const Argv& options) {
+  LaunchCommand command{{identity.path}, agent.env};
+  Argv& argv = command.argv;
+  argv.insert(argv.end(), options.begin(), options.end());
+  if (!chooses(options, {"host", "H", "hostfile", "machinefile"}))
+    argv.insert(argv.end(), {"--host", hosts_with_slots(shape)});
+  argv.insert(argv.end(), {"-n", std::to_string(shape.ranks())});
+  add_openmpi_placement(identity, shape, options, argv);
+  // Names alone: a value would be seen by everybody who lists processes, and one of them is a secret.
+  for (const auto& variable : agent.env) argv.insert(argv.end(), {"-x", variable.first});
+  argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
+  return command;
+}
+
+LaunchCommand mpich_command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
+                            const Argv& options) {
+  LaunchCommand command{{identity.path}, agent.env};
+  Argv& argv = command.argv;
+  argv.insert(argv.end(), options.begin(), options.end());
+  if (!chooses(options, {"hosts", "host", "f", "hostfile", "machinefile"}))
+    argv.insert(argv.end(), {"-hosts", shape.nodes.empty() ? "localhost" : join(shape.nodes, ",")});
+  argv.insert(argv.end(), {"-n", std::to_string(shape.ranks())});
+  if (!chooses(options, {"ppn", "perhost"})) argv.insert(argv.end(), {"-ppn", std::to_string(shape.ranks_per_node)});
+  // Hydra takes an option only once.
+  if (!chooses(options, {"bind-to", "binding"})) {
+    const std::string cores = shape.cores_per_rank > 0 ? fmt::format("core:{}", shape.cores_per_rank) : "core";
+    argv.insert(argv.end(), {"-bind-to", shape.oversubscribed ? "none" : cores});
+  }
+  // Everything, as Hydra does unless HYDRA_ENV says otherwise: a list would keep all else (LD_LIBRARY_PATH,
+  // MPICH_*) from ranks on other nodes. Values travel in its own messages, not in arguments.
+  if (!chooses(options, {"genvlist", "genvnone", "genvall"})) argv.emplace_back("-genvall");
+  argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
+  return command;
+}
+
+}  // namespace
+
+LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
+                      const Argv& options) {
+  return is_openmpi(identity) ? openmpi_command(identity, shape, agent, options)
+                              : mpich_command(identity, shape, agent, options);
+}
+
+LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status) {
+  LauncherNotice notice;
+  if (status == 0) return notice;
+  const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(text, notice) : find_mpich_rank(text, notice);
+  if (!is_rank) explain_launch(text, notice);
+  return notice;
+}
+
+namespace {
+
+/// What follows `--mca plm_rsh_agent`, `--prtemca plm_ssh_agent` or `-launcher-exec` in the options.
+std::string chosen_agent(const Argv& options) {
+  for (std::size_t at = 0; at + 1 < options.size(); ++at) {
+    const std::string& name = options[at];
+    if (name == "plm_rsh_agent" || name == "plm_ssh_agent" || name == "-launcher-exec" || name == "--launcher-exec")
+      return options[at + 1];
+  }
+  return {};
+}
+
+}  // namespace
+
+Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv& options) {
+  std::string agent = chosen_agent(options);
+  if (agent.empty()) agent = identity.remote_agent;
+  // Alternatives are separated by colons; the first is taken.
+  Argv argv;
+  for (const std::string& word : split(trim(agent.substr(0, agent.find(" :"))), ' '))
+    if (!word.empty()) argv.push_back(word);
+  if (argv.empty()) argv = {"ssh"};
+  // Never a question that nobody would answer, and no longer than an autopsy may take.
+  if (argv == Argv{"ssh"}) argv.insert(argv.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=4"});
+  argv.emplace_back(node);
+  argv.push_back(shell_line(command));
+  return argv;
+}
+
+}  // namespace muster::mpirun

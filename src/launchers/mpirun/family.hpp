@@ -1,0 +1,21 @@
+/// mpirun and mpiexec, of Open MPI (4 and 5) and of MPICH (Hydra): one family under two names, told apart by asking
+/// once. docs/runner.md says what is asked of a launcher; what each prints when a job ends badly is in notice.hpp.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "muster/launcher.hpp"
+
+namespace muster::mpirun {
+
+inline constexpr std::array<std::string_view, 1> ask{"--version"};
+
+/// As the functions of the same names in LauncherSpec.
+Result<LauncherIdentity> identify(std::string_view path, std::string_view printed);
+LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
+                      const Argv& options);
+LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status);
+Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv& options);
+
+}  // namespace muster::mpirun
