@@ -7,6 +7,7 @@
 #include "muster/probe.hpp"
 #include "probes/environment/network.hpp"
 #include "probes/environment/node.hpp"
+#include "probes/environment/paths.hpp"
 #include "probes/environment/seen.hpp"
 #include "probes/environment/variables.hpp"
 #include "stats/stats.hpp"
@@ -75,6 +76,19 @@ void read_limits_into(Observation& seen) {
   seen.facts.push_back({"locks_freely", may_lock_freely() ? "yes" : "no"});
 }
 
+/// In a container on Slingshot the fabric works only with libraries of the host.
+void read_container_into(const Variables& all, Observation& seen) {
+  const std::string container = container_of(all);
+  if (container.empty()) return;
+  seen.facts.push_back({"container", container});
+  const auto interfaces = interfaces_up();
+  const bool is_slingshot = std::any_of(interfaces.begin(), interfaces.end(),
+                                        [](const Interface& one) { return one.name.substr(0, 3) == "hsn"; });
+  if (!is_slingshot) return;
+  if (const auto missing = unloadable({"libcxi.so.1", "libjansson.so.4"}); !missing.empty())
+    seen.facts.push_back({"container.lacks", join(missing, "; ")});
+}
+
 /// What is the same for all ranks of a node is told by one of them.
 void read_node_into(Observation& seen) {
   seen.facts.push_back({"interfaces", to_text(interfaces_up())});
@@ -104,7 +118,9 @@ Result<Observation> run(RunContext& context) {
   const Variables all = parse_environment(environ);
   const Variables own = own_variables(all);
   add_variables(own, seen.facts);
+  for (Fact& fact : shared_paths(all)) seen.facts.push_back(std::move(fact));
   read_limits_into(seen);
+  read_container_into(all, seen);
   if (context.place.local_rank == 0) read_node_into(seen);
   read_master_into(context, own, seen);
 
@@ -138,8 +154,8 @@ ProbeJudgement judge(const CaseView& view) {
     judgement.findings.push_back(std::move(finding));
   }
   if (seen.ranks().empty() || !judgement.findings.empty()) return judgement;
-  for (const auto& judge_one :
-       {judge_machines, judge_launchers, judge_torch, judge_master, judge_differences, judge_traps, judge_limits})
+  for (const auto& judge_one : {judge_machines, judge_launchers, judge_torch, judge_master, judge_differences,
+                                judge_traps, judge_paths, judge_limits})
     judge_one(seen, judgement);
   if (std::any_of(judgement.findings.begin(), judgement.findings.end(), is_fault)) judgement.evidence.clear();
   return judgement;

@@ -10,6 +10,7 @@
 
 #include "probes/environment/network.hpp"
 #include "probes/environment/node.hpp"
+#include "probes/environment/paths.hpp"
 #include "probes/environment/variables.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
@@ -369,6 +370,43 @@ TEST(Environment, InterfacesThatANodeDoesNotHave) {
     EXPECT_TRUE(World().on(0, {good}).judge().findings.empty()) << good;
   for (const char* bad : {"NCCL_SOCKET_IFNAME==eth", "GLOO_SOCKET_IFNAME=eth"})
     EXPECT_EQ(World().on(0, {bad}).judge().findings.size(), 1u) << bad;
+}
+
+TEST(Environment, FoldersThatAllNodesShareAreNotes) {
+  World world;
+  world.everywhere({"path.MIOPEN_USER_DB_PATH:nfs /home/u/.miopen"});
+  EXPECT_TRUE(has_note(world.judge(), "MIOPEN_USER_DB_PATH on all 4 ranks is /home/u/.miopen, on nfs: all ranks lock"));
+  EXPECT_TRUE(has_note(World().on(1, {"path.VIRTUAL_ENV:lustre /scratch/venv"}).judge(),
+                       "VIRTUAL_ENV on rank 1 on a is /scratch/venv, on lustre: importing from there takes minutes"));
+  EXPECT_EQ(shared_file_system(0x6969), "nfs");
+  EXPECT_EQ(shared_file_system(0xFFFFFFFF00000000u | 0x0BD00BD0u), "lustre");
+  EXPECT_EQ(shared_file_system(0xEF53), "") << "ext4";
+  EXPECT_EQ(shared_file_system("/proc/no/such/folder"), "");
+  EXPECT_EQ(shared_file_system("relative"), "");
+  EXPECT_TRUE(shared_paths({{"VIRTUAL_ENV", "/proc"}, {"CONDA_PREFIX", ""}}).empty());
+}
+
+TEST(Environment, AContainerWithoutTheFabricsLibraries) {
+  World world;
+  world.on(2, {"container:Apptainer", "container.lacks:libcxi.so.1: cannot open shared object file"});
+  const auto judgement = world.judge();
+  expect_fail(judgement,
+              "inside of Apptainer on rank 2 on b the fabric's libraries can't be loaded: libcxi.so.1: "
+              "cannot open shared object file");
+  EXPECT_NE(judgement.findings[0].remedy.find("-B /usr/lib64/libcxi.so.1"), std::string::npos);
+  EXPECT_TRUE(World().everywhere({"container:Apptainer"}).judge().findings.empty());
+  EXPECT_EQ(container_of({{"SINGULARITY_NAME", "x.sif"}}), "Singularity");
+  EXPECT_EQ(container_of({{"PATH", "/bin"}}), "");
+  const auto missing = unloadable({"libc.so.6", "libno_such_thing.so.9"});
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].find("libno_such_thing.so.9"), 0u);
+}
+
+TEST(Environment, GpuBindOfASingleTask) {
+  World alone({}, {"a"});
+  alone.on(0, {"SLURM_GPU_BIND=closest"});
+  EXPECT_TRUE(has_note(alone.judge(), "--gpu-bind=\"closest\" has no effect on a step of one task"));
+  EXPECT_TRUE(World().everywhere({"SLURM_GPU_BIND=closest"}).judge().findings.empty());
 }
 
 TEST(Environment, LimitsThatAreTooLow) {

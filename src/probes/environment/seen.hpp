@@ -85,5 +85,6 @@ void judge_machines(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_differences(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_traps(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_limits(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_paths(const SeenCase& seen, ProbeJudgement& judgement);
 
 }  // namespace muster::environment

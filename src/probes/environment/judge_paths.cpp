@@ -1,0 +1,75 @@
+// Folders on file systems that all nodes share, containers without the fabric's libraries, one task that was to be
+// bound.
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "probes/environment/paths.hpp"
+#include "probes/environment/seen.hpp"
+
+namespace muster::environment {
+
+namespace {
+
+/// What goes wrong there, and what to do; all ranks use the folder at once.
+struct SharedPath {
+  std::string_view variable;
+  std::string_view what;
+};
+constexpr SharedPath shared_paths_known[] = {
+    {"MIOPEN_USER_DB_PATH",
+     "all ranks lock one database there (\"database is locked\", slow first epochs); name a folder on the node's own "
+     "disk or in /tmp, one for each node"},
+    {"MIOPEN_CUSTOM_CACHE_DIR",
+     "all ranks write one cache there; name a folder on the node's own disk or in /tmp, one for each node"},
+    {"VIRTUAL_ENV", "importing from there takes minutes on many nodes; unpack the environment on each node first"},
+    {"CONDA_PREFIX", "importing from there takes minutes on many nodes; unpack the environment on each node first"},
+};
+
+void judge_shared(const SeenCase& seen, ProbeJudgement& judgement) {
+  for (const SharedPath& known : shared_paths_known) {
+    const std::string key = fmt::format("path.{}", known.variable);
+    RankList there;
+    for (const SeenRank* rank : seen.ranks())
+      if (rank->fact(key)) there.push_back(rank);
+    if (there.empty()) continue;
+    const std::string told = *there.front()->fact(key);
+    const std::size_t blank = told.find(' ');
+    judgement.findings.push_back(note(fmt::format("{} on {} is {}, on {}: {}", known.variable, seen.describe(there),
+                                                  told.substr(blank + 1), told.substr(0, blank), known.what)));
+  }
+}
+
+void judge_container(const SeenCase& seen, ProbeJudgement& judgement) {
+  RankList without;
+  for (const SeenRank* rank : seen.ranks())
+    if (rank->fact("container.lacks")) without.push_back(rank);
+  if (without.empty()) return;
+  const SeenRank& first = *without.front();
+  judgement.findings.push_back(seen.about(
+      first.fact("container").value_or("container"), without,
+      fmt::format("inside of {} on {} the fabric's libraries can't be loaded: {}",
+                  first.fact("container").value_or("the container"), seen.describe(without),
+                  *first.fact("container.lacks")),
+      "bind them into the container (-B /usr/lib64/libcxi.so.1 -B /usr/lib64/libjansson.so.4 -B /opt/cray -B "
+      "/var/spool/slurmd); without them NCCL and MPI fall back to sockets, or don't start"));
+}
+
+void judge_single_task(const SeenCase& seen, ProbeJudgement& judgement) {
+  const SeenRank* first = seen.first();
+  if (first == nullptr || first->place->world_size != 1) return;
+  const auto bound = seen.variable(*first, "SLURM_GPU_BIND");
+  if (!bound) return;
+  judgement.findings.push_back(
+      note(fmt::format("--gpu-bind={} has no effect on a step of one task: it gets the first GPUs, whatever its cores",
+                       quoted(*bound))));
+}
+
+}  // namespace
+
+void judge_paths(const SeenCase& seen, ProbeJudgement& judgement) {
+  judge_container(seen, judgement);
+  judge_shared(seen, judgement);
+  judge_single_task(seen, judgement);
+}
+
+}  // namespace muster::environment
