@@ -1,7 +1,11 @@
 # Libraries. Each is looked for on the system first (Debian 12 names in README.md); what is not found is built from
 # a pinned source archive. Offline: put the archives into a folder and set MUSTER_ARCHIVES to it; they are taken
 # from there by the names below, and the hash must still be right.
-set(MUSTER_ARCHIVES "$ENV{MUSTER_ARCHIVES}" CACHE PATH "Folder with local copies of the source archives")
+set(MUSTER_ARCHIVES "" CACHE PATH "Folder with local copies of the source archives")
+if(NOT "$ENV{MUSTER_ARCHIVES}" STREQUAL "")
+  # Also when an earlier attempt had none.
+  set(MUSTER_ARCHIVES "$ENV{MUSTER_ARCHIVES}" CACHE PATH "Folder with local copies of the source archives" FORCE)
+endif()
 option(MUSTER_SYSTEM_LIBRARIES "Use libraries that the system has" ON)
 if(POLICY CMP0135)
   cmake_policy(SET CMP0135 NEW)
@@ -10,10 +14,13 @@ include(FetchContent)
 
 # muster_archive(NAME FILE URL SHA256): declares a source archive, from MUSTER_ARCHIVES when it is there.
 function(muster_archive name file url sha256)
-  if(EXISTS "${MUSTER_ARCHIVES}/${file}")
-    set(url "${MUSTER_ARCHIVES}/${file}")
+  get_filename_component(local "${MUSTER_ARCHIVES}/${file}" ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+  if(MUSTER_ARCHIVES AND EXISTS "${local}")
+    set(url "${local}")
+    message(STATUS "${name}: not on this system, taken from ${url}")
+  else()
+    message(STATUS "${name}: not on this system, taken from ${url} (offline: as ${file} in a folder that MUSTER_ARCHIVES names)")
   endif()
-  message(STATUS "${name}: not on this system, taken from ${url}")
   FetchContent_Declare(${name} URL ${url} URL_HASH SHA256=${sha256}
                        SOURCE_SUBDIR no-build-of-its-own)
 endfunction()

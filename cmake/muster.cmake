@@ -25,6 +25,8 @@ function(muster_registry output)
   set(names)
   foreach(folder IN LISTS arg_FOLDERS)
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+    # They use the same names, each in its own unnamed namespace.
+    set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     foreach(source IN LISTS sources)
       get_filename_component(name ${source} NAME_WE)
       list(APPEND names ${name})
