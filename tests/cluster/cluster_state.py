@@ -66,6 +66,9 @@ class Cluster:
     login_address = property(lambda self: f"10.77.{self.index}.254")
     agent = property(lambda self: str(self.folder / "agent"))
     hosts = property(lambda self: str(self.folder / "hosts"))
+    slurm = property(lambda self: self.folder / "slurm")  # folder of what slurm_services.py brings up
+    slurm_conf = property(lambda self: str(self.slurm / "slurm.conf"))
+    has_slurm = property(lambda self: bool(self.state.get("slurm")))
     names = property(lambda self: list(self.state["nodes"]))
 
     def node(self, name):
@@ -100,6 +103,7 @@ class Cluster:
             "OMPI_MCA_plm": "rsh", "OMPI_MCA_plm_rsh_agent": self.agent, "OMPI_MCA_btl": "tcp,self,vader",
             "OMPI_MCA_oob_tcp_if_include": self.subnet, "OMPI_MCA_btl_tcp_if_include": self.subnet,
             "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": self.agent,
+            **({"SLURM_CONF": self.slurm_conf} if self.has_slurm else {}),
         }
 
     # Running things.

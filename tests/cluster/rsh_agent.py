@@ -53,6 +53,8 @@ def main():
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": home, "USER": "root", "LOGNAME": "root",
            "SHELL": "/bin/sh", "LANG": "C.UTF-8", "TMPDIR": os.path.join(folder, "tmp"),
            "SSH_CONNECTION": f"virtual 0 {node['address']} 22"}
+    if state.get("slurm"):  # elsewhere its configuration is where programs look for it
+        env["SLURM_CONF"] = os.path.join(folder, "slurm", "slurm.conf")
     words = ["nsenter", "-t", str(node["holder"]), "-n", "-u", "-m", "-i", "sh", "-c", f'cd "$HOME"; {command}']
     os.execvpe("nsenter", words, env)
 

@@ -98,7 +98,7 @@ def find_rank(tag, rank):
     found = []
     for pid in every_pid():
         env = environment_of(pid)
-        number = env.get("OMPI_COMM_WORLD_RANK") or env.get("PMI_RANK")
+        number = env.get("OMPI_COMM_WORLD_RANK") or env.get("PMI_RANK") or env.get("PMIX_RANK")
         if env.get("MUSTER_TAG") == tag and number == str(rank):
             found.append(pid)
     # A rank's own children inherit its environment: the one whose parent is not among them is the rank.

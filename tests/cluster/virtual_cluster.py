@@ -14,16 +14,19 @@ import sys
 import zlib
 
 # What callers know by this module's name is made in several.
+import slurm_services
 from cluster_state import LOGIN, TOKEN, Cluster, recorded, registry, state_root
+from slurm_files import Shape
 from this_machine import (ClusterError, environment_of, every_pid, find_rank, network_of, run, start_ticks, why_not)
 
 HERE = pathlib.Path(__file__).resolve().parent
-__all__ = ["LOGIN", "TOKEN", "Cluster", "ClusterError", "environment_of", "every_pid", "find_rank", "network_of", "recorded",
+__all__ = ["LOGIN", "TOKEN", "Cluster", "ClusterError", "Shape", "environment_of", "every_pid", "find_rank", "network_of", "recorded",
            "registry", "run", "running", "state_root", "sweep", "up", "why_not"]
 
 
-def up(count, name="vc", owner=0):
-    """Brings up `count` nodes. `owner`: pid without which the cluster has no right to exist."""
+def up(count, name="vc", owner=0, slurm=None):
+    """Brings up `count` nodes. `owner`: pid without which the cluster has no right to exist. `slurm`: shape of the
+    nodes of a Slurm, where one is to run."""
     reason = why_not()
     if reason:
         raise ClusterError(reason)
@@ -33,6 +36,8 @@ def up(count, name="vc", owner=0):
     cluster = reserve(count, name, owner)
     try:
         build(cluster)
+        if slurm:
+            slurm_services.start(cluster, slurm)
     except BaseException:
         cluster.down()
         raise
@@ -129,11 +134,11 @@ def expect(holder, word, name):
 
 
 @contextlib.contextmanager
-def running(count, name=None):
+def running(count, name=None, slurm=None):
     """A cluster for the length of a `with` block. It goes down whatever happens, also when this process is killed:
     then by a guard that waits for the other end of its pipe to close."""
     name = name or f"vc{os.getpid()}"
-    cluster = up(count, name, owner=os.getpid())
+    cluster = up(count, name, owner=os.getpid(), slurm=slurm)
     guard = subprocess.Popen([sys.executable, "-B", str(HERE / "cluster"), "guard", "--name", name],
                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
