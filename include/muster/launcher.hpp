@@ -38,13 +38,16 @@ struct AgentCommand {
 /// Which launcher this is, learned by asking it once.
 struct LauncherIdentity {
   std::string path;     ///< program as found on PATH
-  std::string flavor;   ///< `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>
+  /// `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>. Empty: it starts programs of any MPI; whoever calls
+  /// identify then sets it to the agent's.
+  std::string flavor;
   std::string version;  ///< `4.1.4`
   std::string banner;   ///< `Open MPI 4.1.4`, for people
   /// Variables that choose its remote agent; the first that is set goes into `remote_agent` (by whoever calls
   /// identify: a launcher does not look at the environment).
   std::vector<std::string> remote_agent_variables = {};
   std::string remote_agent = {};  ///< command line in front of a node's name that runs something there; empty: ssh
+  std::vector<std::string> mpi_types = {};  ///< ways to start MPI programs that it offers by name (`pmix`, `pmi2`)
 };
 
 struct LaunchCommand {
@@ -60,12 +63,14 @@ struct LauncherNotice {
   std::optional<int> exit_status;  ///< that it exited with
   std::string sentence;            ///< why the launch failed as a whole, without a full stop; empty: unknown
   std::string remedy;              ///< what to do about it; empty: unknown
+  bool is_first_cause = false;     ///< the sentence is why every rank ended, whatever ranks left behind (job cancelled)
 };
 
 struct LauncherSpec {
   std::string_view name;
   std::string_view summary;
   int most_ranks = 0;                          ///< 0: any number
+  bool needs_allocation = false;               ///< it starts ranks on nodes that its scheduler has granted
   std::string_view program;                    ///< looked up on PATH; empty: no launcher program is needed
   std::span<const std::string_view> ask = {};  ///< arguments that make it tell its version; empty: nothing to ask
   /// From what it printed when asked. Fails with kind `launch` when it is none that muster knows.

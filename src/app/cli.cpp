@@ -35,9 +35,11 @@ void add_site(CLI::App& app, SiteOptions& site) {
   app.add_option("--system", site.system, "Profile, and optionally partition (default: found)")
       ->type_name("NAME[:PARTITION]");
   app.add_option("--environment", site.environment, "Environment of the profile")->type_name("NAME");
-  app.add_option("--launcher", site.launcher, "Who starts the ranks (default: mpirun when it is there, else local)")
+  app.add_option("--launcher", site.launcher,
+                 "Who starts the ranks (default: srun in a Slurm job, else mpirun, else local)")
       ->type_name("NAME");
-  app.add_option("--nodes", site.nodes, "Nodes to run on, as a host list")->type_name("nid[001-004]");
+  app.add_option("--nodes", site.nodes, "Nodes to run on: a host list; in a job also a count, or all (default)")
+      ->type_name("nid[001-004]");
   app.add_option("--ranks-per-node", site.ranks_per_node, "Ranks per node, whatever the checks say")
       ->type_name("N")
       ->check(CLI::Range(1, 65536));

@@ -5,9 +5,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "app/agent_about.hpp"
 #include "app/load.hpp"
 #include "app/options.hpp"
 #include "app/site.hpp"
+#include "base/hostlist.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -67,6 +69,28 @@ Line folder_line(const char* name, const fs::path& folder) {
   return {name, Health::good, folder.string(), ""};
 }
 
+/// What a run here would take its nodes from.
+Line allocation_line() {
+  const auto found = find_allocation();
+  if (!found) return {"allocation", Health::bad, to_string(found.error()), "start a new job"};
+  if (!*found)
+    return {"allocation", Health::limited, "none: no scheduler's job is around; name nodes with --nodes", ""};
+  const auto& job = **found;
+  return {"allocation", Health::good,
+          fmt::format("{} job {}, {} ({} {}){}", job.scheduler, job.job, compress_hostlist(job.nodes), job.nodes.size(),
+                      job.nodes.size() == 1 ? "node" : "nodes",
+                      job.tasks_per_node ? fmt::format(", {} tasks each", *job.tasks_per_node) : ""),
+          ""};
+}
+
+/// Which launcher a run would use, and why.
+Line choice_line(const SiteOptions& options) {
+  const auto found = find_site(options, {});
+  if (!found) return {"a run starts ranks by", Health::bad, to_string(found.error()), ""};
+  const std::string why = !found->launcher->needs_allocation ? "" : ", as an allocation is around";
+  return {"a run starts ranks by", Health::good, fmt::format("{}{}", found->launcher->name, why), ""};
+}
+
 Line shell_line_of(const LauncherSpec& launcher, const Result<LauncherIdentity>& identity) {
   const auto name = std::string("launcher ") + std::string(launcher.name);
   if (!identity) return {name, Health::limited, identity.error().what, ""};
@@ -80,20 +104,14 @@ Line agent_line(const LauncherSpec& launcher, const Result<LauncherIdentity>& id
   if (!identity) return {name, Health::limited, "not looked for: the launcher is missing", ""};
   const auto agent = find_agent(chosen, identity->flavor);
   if (!agent) return {name, Health::bad, to_string(agent.error()), "build muster with the MPI of this machine"};
-  const auto asked = run_program({agent->string(), "--about"}, 10);
-  if (!asked || asked->timed_out || asked->end.shell_status() != 0)
+  const auto about = ask_agent(*agent);
+  if (!about)
+    return {name, Health::bad, to_string(about.error()), "load the modules it was built with, or build it again"};
+  if (!identity->flavor.empty() && about->flavor != identity->flavor)
     return {name, Health::bad,
-            fmt::format("{} does not start: {}", agent->string(),
-                        asked ? printable_line(asked->err, 200) : asked.error().what),
-            "load the modules it was built with"};
-  const auto about = nlohmann::json::parse(asked->out, nullptr, false);
-  if (!about.is_object()) return {name, Health::bad, "its --about could not be read", "build it again"};
-  const auto library = about.value("library", std::string("?"));
-  const auto flavor = about.value("mpi", std::string("?"));
-  if (!identity->flavor.empty() && flavor != identity->flavor)
-    return {name, Health::bad, fmt::format("built for {}, but {} starts {}", library, launcher.name, identity->banner),
+            fmt::format("built for {}, but {} starts {}", about->library, launcher.name, identity->banner),
             fmt::format("build muster-rank-{}", identity->flavor)};
-  return {name, Health::good, fmt::format("{} ({})", agent->string(), printable_line(library, 60)), ""};
+  return {name, Health::good, fmt::format("{} ({})", agent->string(), printable_line(about->library, 60)), ""};
 }
 
 Line device_line(const char* name, const char* path, const char* what) {
@@ -108,6 +126,8 @@ std::vector<Line> examine(const DoctorOptions& options) {
   std::vector<Line> all;
   all.push_back({"muster", Health::good, MUSTER_VERSION, ""});
   all.push_back(topology_line());
+  all.push_back(allocation_line());
+  all.push_back(choice_line(options.site));
   std::vector<Line> agents;
   for (const auto* launcher : all_launchers()) {
     const auto identity = identify(*launcher);

@@ -81,6 +81,8 @@ int plan_command(const RunOptions& options) {
   fmt::print("system {}, launcher {}{}: {} case{} x {} in {} launch{}\n", plan.system, plan.launcher, launcher,
              plan.cases.size(), plan.cases.size() == 1 ? "" : "s", plan.repeat, plan.launches.size(),
              plan.launches.size() == 1 ? "" : "es");
+  if (const auto& job = prepared->found.allocation)
+    fmt::print("{} job {}: {}\n", job->scheduler, job->job, printable_line(compress_hostlist(job->nodes), 200));
   for (std::size_t i = 0; i < plan.launches.size(); ++i) print_launch(*prepared, plan.launches[i], i + 1);
   for (const auto& item : plan.cases)
     for (const auto& finding : item.unable)

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "base/hostlist.hpp"
+#include "app/agent_about.hpp"
+#include "app/site_nodes.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "run/reach.hpp"
@@ -20,7 +20,8 @@ namespace {
 constexpr double ask_s = 10;
 constexpr double inventory_s = 8;
 
-Result<const LauncherSpec*> choose_launcher(const std::string& option, const SystemProfile& system) {
+Result<const LauncherSpec*> choose_launcher(const std::string& option, const SystemProfile& system,
+                                            const std::optional<Allocation>& allocation) {
   auto wanted = option;
   std::string place = "--launcher";
   for (const auto& partition : system.partitions)
@@ -34,41 +35,17 @@ Result<const LauncherSpec*> choose_launcher(const std::string& option, const Sys
     for (const auto* launcher : all_launchers()) known.emplace_back(launcher->name);
     return fail(ErrorKind::usage, place, fmt::format("unknown launcher \"{}\"{}", wanted, suggestion(wanted, known)));
   }
-  const auto* mpirun = find_launcher("mpirun");
-  if (mpirun != nullptr && !find_program(mpirun->program).empty()) return mpirun;
+  for (const auto* name : {"srun", "mpirun"}) {
+    const auto* launcher = find_launcher(name);
+    if (launcher == nullptr || (launcher->needs_allocation && !allocation)) continue;
+    if (!find_program(launcher->program).empty()) return launcher;
+  }
   return find_launcher("local");
 }
 
 bool is_promised(const SystemProfile& system) {
   return std::any_of(system.partitions.begin(), system.partitions.end(),
                      [](const PartitionProfile& partition) { return !partition.launcher.empty(); });
-}
-
-Result<std::vector<std::string>> nodes_of(const std::string& text) {
-  if (text.empty()) return std::vector<std::string>{};
-  if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
-    return fail(
-        ErrorKind::usage, "--nodes",
-        fmt::format("\"{}\" is a count, which needs a scheduler to choose nodes; name them: --nodes nid[001-004]",
-                    text));
-  auto hosts = expand_hostlist(text);
-  if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);
-  if (hosts->empty()) return fail(ErrorKind::usage, "--nodes", "no node is named; write for example nid[001-004]");
-  std::set<std::string> seen;
-  std::string here;
-  for (const auto& host : *hosts) {
-    // It would be taken for an option by what goes there.
-    if (host.front() == '-')
-      return fail(ErrorKind::usage, "--nodes", fmt::format("\"{}\" is no host name", printable_line(host)));
-    if (!seen.insert(host).second)
-      return fail(ErrorKind::usage, "--nodes", fmt::format("{} is named twice", printable_line(host)));
-    if (!is_this_node(host)) continue;
-    if (!here.empty())
-      return fail(ErrorKind::usage, "--nodes",
-                  fmt::format("{} and {} are one machine, this one; name it once", here, printable_line(host)));
-    here = printable_line(host);
-  }
-  return hosts;
 }
 
 void take_topology(Site& site) {
@@ -112,6 +89,24 @@ void take_promises(const SystemProfile& system, Site& site) {
     if (partition.node.cores > 0) site.cores = partition.node.cores;
     if (partition.node.gpus) site.gpus = partition.node.gpus->count;
   }
+}
+
+/// The launcher's identity and the agent that fits it.
+Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
+  if (found.launcher->needs_allocation && !found.allocation)
+    return fail(ErrorKind::launch, std::string(found.launcher->name),
+                "needs an allocation; start muster in one (salloc, sbatch)");
+  auto identity = identify(*found.launcher);
+  if (!identity) return tl::unexpected(identity.error());
+  found.identity = std::move(*identity);
+  auto agent = find_agent(chosen_agent, found.identity.flavor);
+  if (!agent) return tl::unexpected(agent.error());
+  found.agent = *agent;
+  if (found.identity.mpi_types.empty()) return {};
+  auto about = ask_agent(found.agent);
+  if (!about) return tl::unexpected(about.error());
+  found.identity.flavor = about->flavor;
+  return {};
 }
 
 bool is_here(const Site& site) {
@@ -165,9 +160,11 @@ Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor
 
 Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& system) {
   SiteFound found;
-  auto launcher = choose_launcher(options.launcher, system);
+  auto allocation = find_allocation();
+  if (!allocation) return tl::unexpected(allocation.error());
+  auto launcher = choose_launcher(options.launcher, system, *allocation);
   if (!launcher) return tl::unexpected(launcher.error());
-  auto nodes = nodes_of(options.nodes);
+  auto nodes = choose_nodes(options.nodes, **launcher, *allocation);
   if (!nodes) return tl::unexpected(nodes.error());
   found.launcher = *launcher;
   found.launcher_options = options.launcher_options;
@@ -179,20 +176,12 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   if (found.launcher->most_ranks > 0 && options.launcher.empty() && !is_promised(system))
     found.site.launcher_why = "there is no mpirun on PATH";
   found.site.nodes = std::move(*nodes);
-  auto identity = identify(*found.launcher);
-  if (identity) {
-    found.identity = std::move(*identity);
-    if (!found.site.launcher_why.empty()) found.identity.banner = found.site.launcher_why;
-  } else {
-    found.no_launch = identity.error();
-  }
-  if (!found.no_launch) {
-    auto agent = find_agent(options.agent, found.identity.flavor);
-    if (agent)
-      found.agent = *agent;
-    else
-      found.no_launch = agent.error();
-  }
+  if (*allocation) found.site.tasks_per_node = (*allocation)->tasks_per_node;
+  found.allocation = std::move(*allocation);
+  if (auto taken = take_launcher(found, options.agent); !taken)
+    found.no_launch = taken.error();
+  else if (!found.site.launcher_why.empty())
+    found.identity.banner = found.site.launcher_why;
   if (is_here(found.site)) take_topology(found.site);
   take_promises(system, found.site);
   return found;

@@ -11,6 +11,7 @@
 #include "model/plan.hpp"
 #include "muster/launcher.hpp"
 #include "run/select.hpp"
+#include "system/allocation.hpp"
 
 namespace muster {
 
@@ -23,6 +24,7 @@ struct SiteFound {
   Argv wrapper;             ///< of the environment: in front of the agent
   Environment environment;  ///< of the environment: for every rank
   Site site;
+  std::optional<Allocation> allocation;                         ///< the scheduler's job around muster
   std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< node, why
 };
 

@@ -45,10 +45,25 @@ Finding no_rank_left(const Scene& scene) {
   return finding;
 }
 
+/// The scheduler took the nodes away from all ranks: what they left behind is a consequence.
+Explained ended_by_scheduler(const Scene& scene) {
+  const LauncherNotice& notice = scene.wreck.notice;
+  if (!notice.is_first_cause || notice.sentence.empty()) return std::nullopt;
+  Finding finding;
+  finding.reason = fmt::format("{} ({})", notice.sentence, death_place(scene.wreck, nullptr));
+  finding.remedy = notice.remedy;
+  if (notice.node.empty())
+    finding.verdict = Verdict::unmeasured;
+  else
+    finding.culprits.push_back({CulpritKind::node, notice.node, notice.node, -1});
+  return finding;
+}
+
 }  // namespace
 
 Finding explain(const Wreck& wreck) {
   const Scene scene = survey(wreck);
+  if (Explained finding = ended_by_scheduler(scene)) return *finding;
   using Cause = Explained (*)(const Scene&);
   // A rank that ended by itself may have done so because a node was lost; one that a signal killed has not.
   static constexpr Cause with_all_nodes[] = {killed_says_launcher,

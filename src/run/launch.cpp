@@ -152,7 +152,8 @@ Result<void> Launch::start() {
     stdout_decoder_.feed(as_bytes(chunk));
     take_frames(stdout_decoder_, nullptr);
     const auto noise = stdout_decoder_.take_noise();
-    if (!out_ || noise.empty()) return;
+    // Alone, an end of line is that of a frame.
+    if (!out_ || noise.find_first_not_of('\n') == noise.npos) return;
     if (auto kept = out_->file.append(as_bytes(noise)); !kept) note_trouble(kept.error());
   };
   process.on_stderr = [this](std::span<const char> chunk) {

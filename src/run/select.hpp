@@ -35,6 +35,7 @@ struct Site {
   int cores = 1;                   ///< per node: physical cores we may use
   int numa_domains = 1;
   int gpus = 0;
+  std::optional<int> tasks_per_node;  ///< that the allocation was made for
 };
 
 /// The checks that names, tags and excludes leave, in file order; for `muster list`. An empty set is an error as in

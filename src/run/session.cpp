@@ -247,7 +247,9 @@ Damage Session::examine(Launch& launch, const JobShape& shape, const std::string
   for (const auto& [node, why] : examiner_.clear_away(launch, scene)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
   auto damage = examiner_.diagnose(launch, scene);
-  if (!damage.is_total) blame(damage.finding, scene.seen, shape);
+  // Nodes can't be asked when the scheduler took them away, which is nobody's fault.
+  const bool is_somebodys_fault = damage.finding.verdict != Verdict::unmeasured;
+  if (!damage.is_total && is_somebodys_fault) blame(damage.finding, scene.seen, shape);
   return damage;
 }
 

@@ -14,7 +14,8 @@ int ranks_per_node(const RanksSpec& ranks, const Site& site) {
     case RanksSpec::Kind::one_per_node:
       return 1;
     case RanksSpec::Kind::one_per_core:
-      return std::max(1, site.cores);
+      // Nodes have more cores than a job that asked for few tasks may use.
+      return std::max(1, site.tasks_per_node.value_or(site.cores));
     case RanksSpec::Kind::one_per_numa:
       return std::max(1, site.numa_domains);
     case RanksSpec::Kind::one_per_gpu:

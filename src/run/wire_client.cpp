@@ -147,7 +147,9 @@ WireClient::~WireClient() {
 }
 
 Result<void> WireClient::send(MessageType type, std::span<const std::byte> payload) {
-  const std::vector<std::byte> frame = encode_frame(static_cast<std::uint8_t>(type), payload);
+  std::vector<std::byte> frame = encode_frame(static_cast<std::uint8_t>(type), payload);
+  // srun hands on whole lines: without an end of line the last frame would wait for the one after it.
+  if (is_stdio()) frame.push_back(std::byte{'\n'});
   std::size_t sent = 0;
   while (sent < frame.size()) {
     // A driver that is gone must be an error here, not a SIGPIPE.

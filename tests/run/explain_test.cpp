@@ -133,6 +133,21 @@ TEST(ExplainTest, KilledAsTheLauncherSays) {
          {"rank 1@nid001"}, "out-of-memory killer in the kernel log of nid001 (dmesg)");
 }
 
+TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
+  Wreck cancelled = ended(wreck({node("nid001", {in_state(0, gone), in_state(1, gone, SIGTERM)})}, 2));
+  cancelled.notice.sentence = "the job was cancelled";
+  cancelled.notice.remedy = "see who did";
+  EXPECT_EQ(explain(cancelled).reason.find("the job was cancelled"), std::string::npos) << "a rank's death comes first";
+  cancelled.notice.is_first_cause = true;
+  const Finding finding = explain(cancelled);
+  EXPECT_EQ(finding.verdict, Verdict::unmeasured) << "no part of the machine did wrong";
+  EXPECT_EQ(finding.reason, "the job was cancelled (in hello%1a2b)");
+  EXPECT_EQ(finding.remedy, "see who did");
+  EXPECT_TRUE(finding.culprits.empty());
+  cancelled.notice.node = "nid002";
+  expect(cancelled, "the job was cancelled (in hello%1a2b)", {"nid002"}, "see who did");
+}
+
 TEST(ExplainTest, KilledAsTheLauncherSaysWithoutARecord) {
   expect(said(wreck({node("nid001", {})}, 4, "gap"), 3, "nid004", SIGSEGV),
          "rank 3 on nid004 was killed by signal 11 (SIGSEGV) between two cases", {"rank 3@nid004"},

@@ -164,6 +164,17 @@ TEST(Shape, RanksFollowTheSite) {
   EXPECT_EQ(ranks_per_node(Kind::one_per_gpu, site, 2), 2) << "or the check says how many do without";
 }
 
+TEST(Shape, AnAllocationsTasksAreThoseThatACoreWouldHave) {
+  Site site = make_site();
+  site.cores = 64;
+  site.numa_domains = 4;
+  site.tasks_per_node = 2;
+  EXPECT_EQ(ranks_per_node(Kind::one_per_core, site), 2) << "the job has no more CPUs there";
+  EXPECT_EQ(ranks_per_node(Kind::per_node, site), 3);
+  EXPECT_EQ(ranks_per_node(Kind::one_per_numa, site), 4);
+  EXPECT_EQ(ranks_per_node(Kind::one_per_node, site), 1);
+}
+
 TEST(Shape, OptionReplacesTheRanksOfTheCheck) {
   auto choosing = one({Kind::one_per_core, 1});
   choosing.options.ranks_per_node = 5;

@@ -1,0 +1,18 @@
+/// What an agent says of itself.
+#pragma once
+
+#include <string>
+
+#include "base/files.hpp"
+
+namespace muster {
+
+struct AgentAbout {
+  std::string flavor;   ///< of its MPI: `openmpi`, `mpich`, `cray-mpich`
+  std::string library;  ///< `Open MPI v4.1.4, ...`
+};
+
+/// Starts the agent with --about. Fails with kind `launch` when it does not start or says something else.
+[[nodiscard]] Result<AgentAbout> ask_agent(const fs::path& agent);
+
+}  // namespace muster

@@ -1,0 +1,179 @@
+// Slurm's srun, inside an allocation. docs/runner.md says what is asked of a launcher; what srun says when a job ends
+// badly is in srun_notice.hpp. Every option is spelt out that a variable (SLURM_NTASKS_PER_NODE, SLURM_EXPORT_ENV,
+// SLURM_CPU_BIND) would set otherwise: options go before those.
+#include <algorithm>
+#include <array>
+
+#include "base/hostlist.hpp"
+#include "launchers/srun_notice.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> ask{"--mpi=list"};
+
+bool is_type(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+/// One type a line below a heading, and at the end the versions of PMIx in one line. Slurm before 21.08 puts `srun: `
+/// in front of each line.
+std::vector<std::string> types_in(std::string_view printed) {
+  std::vector<std::string> types;
+  bool is_below = false;
+  for (const std::string_view whole : lines(printed)) {
+    std::string_view line = srun::after(whole, "srun: ");
+    if (line.find("types are") != std::string_view::npos) is_below = true;
+    if (const std::size_t colon = line.find("available:"); colon != std::string_view::npos)
+      line = line.substr(colon + 10);
+    for (const std::string& word : split(line, ','))
+      if (is_below && is_type(trim(word))) types.emplace_back(trim(word));
+  }
+  std::sort(types.begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
+  return types;
+}
+
+Result<LauncherIdentity> identify(std::string_view path, std::string_view printed) {
+  LauncherIdentity identity;
+  identity.path = path;
+  identity.mpi_types = types_in(printed);
+  identity.banner = fmt::format("Slurm, MPI types {}", human_list(identity.mpi_types));
+  if (!identity.mpi_types.empty()) return identity;
+  return fail(
+      ErrorKind::launch, std::string(path),
+      fmt::format("does not tell which MPI types it knows, it says \"{}\"; see that srun --mpi=list works here, or "
+                  "choose another launcher with --launcher",
+                  printable_line(trim(printed), 160)));
+}
+
+/// How ranks of that MPI find each other; the first that srun offers. Empty: whatever the site has as its default.
+std::string mpi_type(const LauncherIdentity& identity) {
+  struct Speaks {
+    std::string_view flavor;
+    std::array<std::string_view, 3> types;
+  };
+  // Cray's library knows its own way alone; MPICH's own speaks PMI, and PMIx only where it was built with it.
+  static constexpr Speaks known[] = {{"openmpi", {"pmix", "pmix_v", "pmi2"}},
+                                     {"cray-mpich", {"cray_shasta", "pmi2", "pmix"}},
+                                     {"mpich", {"pmi2", "pmix", "pmix_v"}}};
+  for (const Speaks& speaks : known) {
+    if (speaks.flavor != identity.flavor) continue;
+    for (const std::string_view wanted : speaks.types)
+      // The newest of several versions, which are sorted.
+      for (auto type = identity.mpi_types.rbegin(); type != identity.mpi_types.rend(); ++type)
+        if (*type == wanted || (wanted.back() == 'v' && type->substr(0, wanted.size()) == wanted)) return *type;
+  }
+  return "";
+}
+
+/// The value of an option, as `--name=value` or in the next word; `name` is given with its dashes.
+std::optional<std::string> value_of(const Argv& options, std::string_view name) {
+  std::optional<std::string> value;
+  for (std::size_t at = 0; at < options.size(); ++at) {
+    const std::string_view word = options[at];
+    if (word == name && at + 1 < options.size()) value = options[at + 1];
+    if (word.size() > name.size() && word.substr(0, name.size()) == name && word[name.size()] == '=')
+      value = word.substr(name.size() + 1);
+  }
+  return value;
+}
+
+/// Whether somebody asked for the thing that one of `names` sets; then theirs counts, not ours.
+bool chooses(const Argv& options, std::initializer_list<std::string_view> names) {
+  return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
+    option = option.substr(0, option.find('='));
+    return std::find(names.begin(), names.end(), option) != names.end();
+  });
+}
+
+/// Slurm passes the environment on unless SLURM_EXPORT_ENV=NONE, which sites do set. What somebody chose stands, with
+/// the names of what the agent must have: values would be seen by everybody who lists processes, and one of them is a
+/// secret.
+std::string exported(const AgentCommand& agent, const Argv& options) {
+  const auto chosen = value_of(options, "--export");
+  if (!chosen || *chosen == "ALL") return "--export=ALL";
+  std::vector<std::string> names;
+  if (*chosen != "NONE" && *chosen != "NIL") names.push_back(*chosen);
+  for (const auto& variable : agent.env) names.push_back(variable.first);
+  return "--export=" + join(names, ",");
+}
+
+void add_placement(const JobShape& shape, const Argv& options, Argv& argv) {
+  argv.push_back(fmt::format("--nodes={}", shape.node_count()));
+  argv.push_back(fmt::format("--ntasks={}", shape.ranks()));
+  argv.push_back(fmt::format("--ntasks-per-node={}", shape.ranks_per_node));
+  if (!shape.nodes.empty() && !chooses(options, {"--nodelist", "-w"}))
+    argv.push_back("--nodelist=" + compress_hostlist(shape.nodes));
+  if (!chooses(options, {"--distribution", "-m"})) argv.emplace_back("--distribution=block");
+  if (shape.oversubscribed) argv.emplace_back("--overcommit");
+  if (shape.cores_per_rank > 0 && !shape.oversubscribed && !chooses(options, {"--cpus-per-task", "-c"}))
+    argv.push_back(fmt::format("--cpus-per-task={}", shape.cores_per_rank));
+  if (!chooses(options, {"--cpu-bind", "--cpu_bind"}))
+    argv.emplace_back(shape.oversubscribed ? "--cpu-bind=none" : "--cpu-bind=cores");
+}
+
+LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
+                      const Argv& options) {
+  LaunchCommand command{{identity.path}, agent.env};
+  Argv& argv = command.argv;
+  argv.insert(argv.end(), options.begin(), options.end());
+  // A step that waits for the resources of another waits for ever when that one hangs: the autopsy of this launch, and
+  // the launch after it, would. Without --exact (which --overlap does without) a step may use all that the job has on
+  // its nodes.
+  if (!chooses(options, {"--exclusive", "--overlap"})) argv.emplace_back("--overlap");
+  add_placement(shape, options, argv);
+  if (const std::string type = mpi_type(identity); !type.empty() && !chooses(options, {"--mpi"}))
+    argv.push_back("--mpi=" + type);
+  // Only rank 0 reads; by default every task gets a copy.
+  if (!chooses(options, {"--input", "-i"})) argv.emplace_back("--input=0");
+  // The launch ends when a rank dies. Which one is in srun's first message, before those that it ends itself.
+  if (!chooses(options, {"--kill-on-bad-exit", "-K"})) argv.emplace_back("--kill-on-bad-exit=1");
+  argv.push_back(exported(agent, options));
+  if (shape.oversubscribed && identity.flavor == "openmpi")
+    command.env.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
+  argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
+  return command;
+}
+
+LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int status) {
+  LauncherNotice notice;
+  if (status == 0) return notice;
+  if (!srun::explain_launch(text, notice)) srun::explain_end(text, notice);
+  return notice;
+}
+
+/// One task beside whatever runs there, bound to nothing. `--gpus=0`: a total for the whole job (SLURM_GPUS) would be
+/// asked of this one node.
+Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv&) {
+  Argv argv{identity.path,
+            "--overlap",
+            "--mpi=none",
+            "--cpu-bind=none",
+            "--nodes=1",
+            "--ntasks=1",
+            "--gpus=0",
+            "--export=ALL",
+            "--ntasks-per-node=1",
+            "--input=none",
+            fmt::format("--nodelist={}", node)};
+  argv.insert(argv.end(), command.begin(), command.end());
+  return argv;
+}
+
+}  // namespace
+
+extern const LauncherSpec launcher_srun{
+    .name = "srun",
+    .summary = "Slurm's srun, on the nodes of the allocation around muster.",
+    .needs_allocation = true,
+    .program = "srun",
+    .ask = ask,
+    .identify = identify,
+    .command = command,
+    .read_notice = read_notice,
+    .reach = reach,
+};
+
+}  // namespace muster

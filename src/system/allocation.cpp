@@ -1,0 +1,54 @@
+#include "system/allocation.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <fmt/format.h>
+
+#include "base/hostlist.hpp"
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+std::optional<int> number_in(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  int number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc{} || end != text->data() + text->size() || number < 1) return std::nullopt;
+  return number;
+}
+
+/// Without a wish of somebody SLURM_TASKS_PER_NODE says how many would fit, so it counts only with SLURM_NTASKS.
+std::optional<int> tasks_per_node(const Variables& variable, std::size_t nodes) {
+  if (const auto asked = number_in(variable("SLURM_NTASKS_PER_NODE"))) return asked;
+  const auto tasks = number_in(variable("SLURM_NTASKS"));
+  const auto each = variable("SLURM_TASKS_PER_NODE");
+  if (!tasks || !each) return std::nullopt;
+  const auto alike = number_in(each->substr(0, each->find('(')));
+  const std::string all =
+      nodes == 1 ? fmt::format("{}", alike.value_or(0)) : fmt::format("{}(x{})", alike.value_or(0), nodes);
+  return *each == all ? alike : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::optional<Allocation>> find_allocation(const Variables& variable) {
+  const auto job = variable("SLURM_JOB_ID");
+  const auto list = variable("SLURM_JOB_NODELIST");
+  if (!job || job->empty() || !list || list->empty()) return std::nullopt;
+  auto nodes = expand_hostlist(*list);
+  if (!nodes) return fail(ErrorKind::usage, "SLURM_JOB_NODELIST", nodes.error().what);
+  Allocation found{"Slurm", printable_line(*job, 32), std::move(*nodes), std::nullopt};
+  found.tasks_per_node = tasks_per_node(variable, found.nodes.size());
+  return found;
+}
+
+Result<std::optional<Allocation>> find_allocation() {
+  return find_allocation([](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  });
+}
+
+}  // namespace muster
