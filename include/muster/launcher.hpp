@@ -37,9 +37,9 @@ struct AgentCommand {
 
 /// Which launcher this is, learned by asking it once.
 struct LauncherIdentity {
-  std::string path;     ///< program as found on PATH
-  /// `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>. Empty: it starts programs of any MPI; whoever calls
-  /// identify then sets it to the agent's.
+  std::string path;  ///< program as found on PATH
+  /// `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>. Empty: it starts programs of any MPI; whoever
+  /// calls identify then sets it to the agent's.
   std::string flavor;
   std::string version;  ///< `4.1.4`
   std::string banner;   ///< `Open MPI 4.1.4`, for people

@@ -32,10 +32,15 @@ class BelowSlurm(support.EndToEnd):
     def new_run(self, checks, *options, nodes=4, salloc=(), env=None, **more):
         """A run whose driver salloc starts on the login node, and that finds all else by itself."""
         words = ["salloc", "--quiet", f"--nodes={nodes}", "--ntasks-per-node=2", *salloc]
-        run = Run(checks, BINDING, *options, env={**self.cluster.environment(), **(env or {})},
+        run = Run(checks, BINDING, *options, env={**self.environment(), **(env or {})},
                   wrapper=self.cluster.argv_on_login(words), **more)
         self.addCleanup(run.clean)
         return run
+
+    def environment(self):
+        """One start in five of Open MPI 4.1.4 below srun dies in its first barrier over TCP, a bare program's too; not when
+        the connections have been made before (0 of 40)."""
+        return {**self.cluster.environment(), "OMPI_MCA_mpi_preconnect_mpi": "1"}
 
     def muster(self, *words, nodes=4):
         """What a command of muster's says in an allocation."""
@@ -87,7 +92,7 @@ class AllNodesThere(BelowSlurm):
         script = self.cluster.folder / "batch"
         script.write_text('#!/bin/sh\nexec "$@"\n')
         run = Run(check("hello", probe="hello") + ten_cases(how="stop", rank=3, timeout=f"{DEADLINE}s"), BINDING,
-                  env=self.cluster.environment(), wrapper=self.cluster.argv_on_login(
+                  env=self.environment(), wrapper=self.cluster.argv_on_login(
                       ["sbatch", "--wait", "--nodes=2", "--ntasks-per-node=2", "--output=/dev/null", script]))
         self.addCleanup(run.clean)
         run.start()
@@ -113,7 +118,7 @@ class AllNodesThere(BelowSlurm):
         self.assertIn("--mpi=pmix", plan.stdout)
         self.assertIn("--nodelist=nid[001-002]", plan.stdout)
         doctor = self.muster("doctor").stdout
-        self.assertRegex(doctor, r"ok +allocation +Slurm job \d+, nid\[001-004\] \(4 nodes, 2 tasks each\)")
+        self.assertRegex(doctor, r"ok +allocation +Slurm job \d+, nid\[001-004\] \(4 nodes\), 2 tasks each")
         self.assertRegex(doctor, r"ok +a run starts ranks by +srun, as an allocation is around")
         refused = self.muster("plan", "-n", "hello", "--nodes", "nid009")
         self.assertEqual(refused.returncode, 3)
@@ -131,7 +136,8 @@ class AllNodesThere(BelowSlurm):
     def test_an_agent_of_mpich_is_started_by_pmi2(self):
         if not support.AGENT_MPICH.exists():
             self.skipTest("there is no agent for MPICH")
-        run = self.new_run(check("hello", probe="hello"), nodes=2, agent=support.AGENT_MPICH)
+        # Its ranks spin while they wait: one on each node, and time.
+        run = self.new_run(check("hello", probe="hello", ranks=1, timeout="30s"), nodes=2, agent=support.AGENT_MPICH)
         run.start()
         self.assertEqual(run.wait(40), 0, run.story())
         self.assertIn("--mpi=pmi2", run.report()["launches"][0]["argv"])
@@ -143,7 +149,7 @@ class AllNodesThere(BelowSlurm):
         case = run.case("bad")
         self.tell(run, case)
         self.assert_blames(run, case, 5, "nid003")
-        self.assertIn("rank 5 on nid003 is stopped in barrier", case["reason"], run.story())
+        self.assertIn("rank 5 on nid003 is stopped in work", case["reason"], run.story())
         self.assertIn("7 ranks wait for it", case["reason"], run.story())
         self.assert_nine_passed(run)
         self.assertLess(run.seconds, (DEADLINE + 15) * support.SLOWNESS, run.story())
