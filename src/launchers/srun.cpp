@@ -1,11 +1,11 @@
 // Slurm's srun, inside an allocation. docs/runner.md says what is asked of a launcher; what srun says when a job ends
-// badly is in srun_notice.hpp. Every option is spelt out that a variable (SLURM_NTASKS_PER_NODE, SLURM_EXPORT_ENV,
+// badly is in srun/notice.hpp. Every option is spelt out that a variable (SLURM_NTASKS_PER_NODE, SLURM_EXPORT_ENV,
 // SLURM_CPU_BIND) would set otherwise: options go before those.
 #include <algorithm>
 #include <array>
 
 #include "base/hostlist.hpp"
-#include "launchers/srun_notice.hpp"
+#include "launchers/srun/notice.hpp"
 
 namespace muster {
 

@@ -1,5 +1,4 @@
-/// What srun says when a step ends badly, as it says it. Only srun.cpp includes this: in this folder every .cpp is a
-/// launcher.
+/// What srun says when a step ends badly, as it says it. For srun.cpp alone.
 #pragma once
 
 #include <charconv>
