@@ -91,11 +91,13 @@ class Jobs(unittest.TestCase):
 
     def test_a_dead_slurmd_starts_nothing_and_can_be_started_again(self):
         slurm_services.kill_slurmd(self.cluster, "nid004")
-        with self.assertRaises(vc.ClusterError):
-            slurm_services.kill_slurmd(self.cluster, "nid004")
-        done = slurm_services.ask(self.cluster, "timeout", "30", "srun", "--nodelist=nid004", "hostname")
-        self.assertNotEqual(done.returncode, 0, done.stdout)
-        slurm_services.start_slurmd(self.cluster, "nid004")
+        try:
+            with self.assertRaises(vc.ClusterError):
+                slurm_services.kill_slurmd(self.cluster, "nid004")
+            done = slurm_services.ask(self.cluster, "timeout", "30", "srun", "--nodelist=nid004", "hostname")
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+        finally:
+            slurm_services.start_slurmd(self.cluster, "nid004")
         self.wait_for_state("idle", "nid004")
         self.assertEqual(self.say("srun", "--nodelist=nid004", "hostname"), "nid004\n")
 

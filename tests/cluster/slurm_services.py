@@ -128,6 +128,8 @@ def kill_slurmd(cluster, name):
     if not told.isdigit() or network_of(int(told)) != network:
         raise ClusterError(f"no slurmd on {name}")
     os.kill(int(told), 9)
+    # On a busy machine it takes its time to go.
+    wait_for(lambda: network_of(int(told)) != network, cluster, f"slurmd on {name} does not end")
 
 
 def down(cluster, name):
