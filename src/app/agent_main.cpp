@@ -25,7 +25,8 @@ The agent of muster: one rank of a job. `muster` starts it through a launcher; t
   --help   print this
 
 Environment: MUSTER_TAG names the launch, MUSTER_WIRE is the driver's address (host:port, several separated by
-commas; empty: standard input and output), MUSTER_TOKEN proves who calls, MUSTER_WORLD is the number of ranks.
+commas; empty: standard input and output), MUSTER_TOKEN proves who calls, MUSTER_WORLD is the number of ranks,
+MUSTER_PATH is the PATH to go back to where a launcher has put folders before it.
 )";
 
 int print(const std::string& text) {
@@ -61,6 +62,17 @@ void fill_local_rank(int local_rank) {
     filled.emplace_back(std::string(variable.substr(0, equals)), std::move(value));
   }
   for (const auto& [name, value] : filled) ::setenv(name.c_str(), value.c_str(), 1);
+}
+
+/// Some launchers put folders of their own before the user's (Open MPI, when it is given by its absolute path): then
+/// the first python3 would not be the one of an environment that was activated. One that has set PATH anew is left
+/// alone.
+void restore_path() {
+  const char* path = std::getenv("PATH");
+  const char* given = std::getenv(env_path);
+  if (path != nullptr && given != nullptr && std::string_view(path).ends_with(":" + std::string(given)))
+    ::setenv("PATH", std::string(given).c_str(), 1);
+  ::unsetenv(env_path);
 }
 
 int complain(const Error& error) {
@@ -100,6 +112,7 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   (*recorder)->place(launcher.rank, launcher.world_size);
   (*recorder)->stamp_signals();
   fill_local_rank(launcher.local_rank);
+  restore_path();
   if (hooks.at != nullptr) hooks.at("before_mpi", launcher.rank);
 
   if (auto started = mpi_start(argc, argv); !started) return complain(started.error());

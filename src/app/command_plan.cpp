@@ -26,6 +26,7 @@ LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
                {env_token, "<token>"},
                {env_proof, "<proof>"},
                {env_world, std::to_string(shape.ranks())}};
+  if (prepared.found.wrapper.empty()) agent.env.emplace_back(env_path, "<PATH>");
   agent.env.insert(agent.env.end(), prepared.found.environment.begin(), prepared.found.environment.end());
   return prepared.found.launcher->command(prepared.found.identity, shape, agent, prepared.found.launcher_options);
 }

@@ -97,6 +97,14 @@ Result<void> Launch::listen() {
   return {};
 }
 
+namespace {
+
+bool sets_path(const Environment& environment) {
+  return std::any_of(environment.begin(), environment.end(), [](const auto& one) { return one.first == "PATH"; });
+}
+
+}  // namespace
+
 AgentCommand Launch::agent_command() const {
   std::string wire;
   if (options_.wire_address != "none") {
@@ -117,6 +125,9 @@ AgentCommand Launch::agent_command() const {
                  {env_proof, proof_},
                  {env_world, std::to_string(order_.shape.ranks())}};
   command.env.insert(command.env.end(), options_.environment.begin(), options_.environment.end());
+  // A wrapper (a container) has a PATH of its own, and may have the folders of ours.
+  if (const char* path = std::getenv("PATH"); path != nullptr && options_.wrapper.empty() && !sets_path(command.env))
+    command.env.emplace_back(env_path, path);
   if (const char* folder = std::getenv("MUSTER_RECORDER_FOLDER"); folder != nullptr && *folder != '\0')
     command.env.emplace_back("MUSTER_RECORDER_FOLDER", folder);
   return command;

@@ -31,13 +31,14 @@ inline constexpr const char* env_tag = "MUSTER_TAG";      ///< names the launch;
 inline constexpr const char* env_wire = "MUSTER_WIRE";    ///< host:port of the driver
 inline constexpr const char* env_token = "MUSTER_TOKEN";  ///< one-time word that proves a caller is ours
 inline constexpr const char* env_proof = "MUSTER_PROOF";  ///< word that proves the driver to the agent
+inline constexpr const char* env_path = "MUSTER_PATH";    ///< PATH of the driver, before a launcher changed it
 inline constexpr const char* env_world = "MUSTER_WORLD";  ///< ranks asked for
 
 struct JobItem {
   int index = 0;
   std::string case_id;
   std::string probe;
-  std::string params;  ///< JSON text, as to_json(Params)
+  std::string params;       ///< JSON text, as to_json(Params)
   std::string folder = {};  ///< of the check file; absolute
 };
 

@@ -109,7 +109,7 @@ const CommandCase cases[] = {
      0,
      true,
      {},
-     "/usr/bin/mpiexec --host localhost:4 -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
+     "/usr/bin/mpiexec --host localhost:4 --noprefix -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
      "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_TOKEN /opt/muster-rank",
      {}},
 };

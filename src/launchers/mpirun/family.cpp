@@ -94,6 +94,10 @@ LaunchCommand openmpi_command(const LauncherIdentity& identity, const JobShape& 
   argv.insert(argv.end(), options.begin(), options.end());
   if (!chooses(options, {"host", "H", "hostfile", "machinefile"}))
     argv.insert(argv.end(), {"--host", hosts_with_slots(shape)});
+  // Started by its absolute path, mpirun would put its own folders before the user's in PATH and LD_LIBRARY_PATH of the
+  // ranks, and an environment that was activated would not be the one that is tried.
+  if (shape.nodes.empty() && !chooses(options, {"prefix", "noprefix", "host", "H", "hostfile", "machinefile"}))
+    argv.emplace_back("--noprefix");
   argv.insert(argv.end(), {"-n", std::to_string(shape.ranks())});
   add_openmpi_placement(identity, shape, options, argv);
   // Names alone: a value would be seen by everybody who lists processes, and one of them is a secret.
