@@ -10,6 +10,8 @@
 #include "probes/command/rendezvous.hpp"
 #include "system/child.hpp"
 
+extern char** environ;
+
 namespace muster {
 
 namespace {
@@ -88,6 +90,17 @@ Environment environment_of(const RankPlace& place, Environment master) {
   return master;
 }
 
+/// A shell that torchrun once set up, or muster started by it: its programs would look for a store that is not there.
+std::vector<std::string> left_by_torchrun() {
+  constexpr std::string_view start = "TORCHELASTIC_";
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    if (variable.starts_with(start)) names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  return names;
+}
+
 /// Every rank runs its program; collective only before it starts.
 Result<Observation> run_program(RunContext& context, std::vector<std::string> argv) {
   auto master = program::agree_on_master(context);
@@ -98,6 +111,7 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   options.env = environment_of(context.place, std::move(*master));
   // The token would let the program speak for us to the driver.
   options.without = {"MUSTER_TOKEN", "MUSTER_WIRE"};
+  for (std::string& name : left_by_torchrun()) options.without.push_back(std::move(name));
   options.deadline_s = context.params.duration("deadline").value;
   options.on_start = [&](int group) { context.recorder.child_group(group); };
   options.on_output = [&](std::string_view chunk) { output.feed(chunk); };
@@ -132,7 +146,7 @@ Result<Observation> run(RunContext& context) {
   if (!all_have) return not_started(mine);
   std::replace(argv.begin(), argv.end(), std::string(python_word), mine.path);
   auto seen = run_program(context, std::move(argv));
-  if (seen) seen->facts.push_back({"interpreter", mine.path});
+  if (seen) seen->facts.push_back({"interpreter", fmt::format("{} (Python {})", mine.path, mine.version)});
   return seen;
 }
 

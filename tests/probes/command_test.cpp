@@ -46,6 +46,23 @@ std::vector<std::string> facts(const Observation& seen, std::string_view key) {
   return all;
 }
 
+TEST(CommandJudge, SaysByWhichPythonAlsoOfAFailure) {
+  const Fact python{"interpreter", "/venv/bin/python3 (Python 3.11.2)"};
+  MadeCase good(command());
+  good.rank("a", {{"status", "0"}, python}).rank("b", {{"status", "0"}, python});
+  const auto passed = good.judge();
+  EXPECT_TRUE(passed.findings.empty());
+  EXPECT_EQ(passed.evidence.back(), "run by /venv/bin/python3 (Python 3.11.2)");
+  MadeCase bad(command());
+  bad.rank("a", {{"status", "1"}, python}).rank("b", {{"status", "0"}, {"interpreter", "/b (Python 3.9)"}});
+  const auto failed = bad.judge();
+  ASSERT_EQ(failed.findings.size(), 1u);
+  EXPECT_EQ(failed.evidence, std::vector<std::string>{"run by /venv/bin/python3 (Python 3.11.2) and /b (Python 3.9)"});
+  MadeCase skipped(command());
+  skipped.rank("a", {{"status", "0"}, python, {"finding", R"({"reason":"x","remedy":"y","verdict":"skip"})"}});
+  EXPECT_TRUE(skipped.judge().evidence.empty()) << "a skip with evidence would be asked for its metrics";
+}
+
 TEST(Command, EveryRankGetsItsPlaceAndTheSameMaster) {
   const auto seen =
       run_script("echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE; echo $MASTER_ADDR:$MASTER_PORT", "20s", 3);
@@ -69,6 +86,24 @@ TEST(Command, TheTokenIsNotForPrograms) {
   const auto seen = run_script("echo [$MUSTER_TOKEN]");
   ::unsetenv("MUSTER_TOKEN");
   EXPECT_EQ(*seen[0]->fact("last_line"), "[]");
+}
+
+TEST(Command, WhatTorchrunLeftIsNotForPrograms) {
+  ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+  const auto seen = run_script("echo [$TORCHELASTIC_USE_AGENT_STORE]");
+  ::unsetenv("TORCHELASTIC_USE_AGENT_STORE");
+  EXPECT_EQ(*seen[0]->fact("last_line"), "[]");
+}
+
+TEST(Command, AllRanksOfAStartKnowItsWordAndNoOtherDoes) {
+  const auto first = run_script("echo $MUSTER_MEETING; echo $MASTER_ADDR $MASTER_PORT", "20s", 2);
+  const auto second = run_script("echo $MUSTER_MEETING", "20s", 1);
+  const std::string& output = first[0]->output;
+  EXPECT_EQ(output, first[1]->output);
+  const std::size_t space = output.find(' ');
+  ASSERT_EQ(space, 16u) << output;
+  EXPECT_EQ(output.substr(space + 1, output.find('\n') - space - 1), *first[0]->fact("last_line"));
+  EXPECT_NE(output.substr(0, space), second[0]->output.substr(0, space));
 }
 
 TEST(Command, StatusSignalAndBothStreamsAreKept) {

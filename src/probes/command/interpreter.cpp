@@ -16,23 +16,42 @@ namespace {
 
 /// A busy parallel file system takes its time, even to say what is there.
 constexpr double patience_s = 60;
+constexpr std::size_t most_said = 64u << 10;
 
 /// Without the current folder, whose name could be that of a module; a folder without code (no loader) is no module.
 constexpr const char* question =
-    "import importlib.util, sys\n"
+    "import importlib.util, platform, sys\n"
+    "print('muster: this is Python', platform.python_version())\n"
     "sys.path = [place for place in sys.path if place]\n"
     "for name in sys.argv[1:]:\n"
     "    found = importlib.util.find_spec(name)\n"
     "    if found is None or found.loader is None or found.origin is None: sys.exit(3)\n";
 
-bool has_modules(const std::string& python, const std::vector<std::string>& modules) {
+constexpr std::string_view greeting = "muster: this is Python ";
+
+struct Answer {
+  std::string version;  ///< empty: it is no Python
+  bool has_modules = false;
+};
+
+Answer ask(const std::string& python, const std::vector<std::string>& modules) {
   ChildOptions options;
   options.argv = {python, "-c", question};
   options.argv.insert(options.argv.end(), modules.begin(), modules.end());
   options.without = {"MUSTER_TOKEN", "MUSTER_WIRE"};
   options.deadline_s = patience_s;
+  std::string said;
+  options.on_output = [&](std::string_view chunk) {
+    if (said.size() < most_said) said += chunk;
+  };
   const auto end = run_child(options);
-  return end && !end->timed_out && end->signal == 0 && end->status == 0;
+  Answer answer;
+  const std::size_t at = said.find(greeting);
+  if (!end || at == said.npos) return answer;
+  const std::string_view rest = std::string_view(said).substr(at + greeting.size());
+  answer.version = printable_line(rest.substr(0, rest.find('\n')), 40);
+  answer.has_modules = !end->timed_out && end->signal == 0 && end->status == 0;
+  return answer;
 }
 
 std::vector<std::string> pythons_on_path() {
@@ -48,30 +67,44 @@ std::vector<std::string> pythons_on_path() {
 }
 
 std::string said_of(const Interpreter& interpreter) {
-  return interpreter.path + "\n" + interpreter.lack;
+  return fmt::format("{}\n{}\n{}", interpreter.path, interpreter.version, interpreter.lack);
 }
 
 Interpreter read_said(const ByteVector& bytes) {
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const std::size_t end = text.find('\n');
-  return end == text.npos ? Interpreter{} : Interpreter{text.substr(0, end), text.substr(end + 1)};
+  const auto lines = split(text, '\n');
+  return lines.size() < 3 ? Interpreter{} : Interpreter{lines[0], lines[1], lines[2]};
+}
+
+}  // namespace
+
+namespace {
+
+Interpreter look_at(const std::string& named, const std::vector<std::string>& modules) {
+  const std::string path = find_program(named).string();
+  std::error_code ignored;
+  if (path.empty() && fs::exists(named, ignored))
+    return {"", "", fmt::format("{} is no program that we may run", printable_line(named))};
+  if (path.empty()) return {"", "", fmt::format("there is no {}", printable_line(named))};
+  Answer answer = ask(path, modules);
+  if (answer.version.empty()) return {"", "", fmt::format("{} is no Python 3 that runs", printable_line(path))};
+  if (answer.has_modules) return {path, std::move(answer.version), ""};
+  return {"", "", fmt::format("{} has no {}", printable_line(path), human_list(modules))};
 }
 
 }  // namespace
 
 Interpreter find_interpreter(const std::string& named, const std::vector<std::string>& modules) {
-  const std::string wanted = human_list(modules);
-  if (!named.empty()) {
-    const std::string path = find_program(named).string();
-    if (path.empty()) return {"", fmt::format("there is no {}", printable_line(named))};
-    if (modules.empty() || has_modules(path, modules)) return {path, ""};
-    return {"", fmt::format("{} has no {}", printable_line(path), wanted)};
-  }
+  if (!named.empty()) return look_at(named, modules);
   const std::vector<std::string> all = pythons_on_path();
-  for (const std::string& path : all)
-    if (modules.empty() || has_modules(path, modules)) return {path, ""};
-  if (all.empty()) return {"", "there is no python3 on PATH"};
-  return {"", fmt::format("no python3 on PATH has {}: {}", wanted, printable_line(human_list(all)))};
+  for (const std::string& path : all) {
+    Answer answer = ask(path, modules);
+    if (!answer.version.empty() && answer.has_modules) return {path, std::move(answer.version), ""};
+  }
+  if (all.empty()) return {"", "", "there is no python3 on PATH"};
+  return {"", "",
+          fmt::format("no python3 on PATH {}: {}", modules.empty() ? "runs" : "has " + human_list(modules),
+                      printable_line(human_list(all)))};
 }
 
 Result<std::vector<Interpreter>> find_interpreters(RunContext& context) {

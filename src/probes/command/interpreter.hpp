@@ -8,10 +8,11 @@
 
 namespace muster::program {
 
-/// One of the two is empty.
+/// Either a path and its version, or what is lacking.
 struct Interpreter {
   std::string path;
-  std::string lack;  ///< why there is none, in words: `no python3 on PATH has torch: /usr/bin/python3`
+  std::string version;  ///< `3.11.2`
+  std::string lack;     ///< why there is none, in words: `no python3 on PATH has torch: /usr/bin/python3`
 };
 
 /// `named`, or where that is empty the first python3 on PATH that has all of `modules`. Starts each in turn; importing

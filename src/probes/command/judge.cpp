@@ -86,6 +86,11 @@ class Findings {
     }
   }
   [[nodiscard]] bool is_empty() const { return all_.empty(); }
+  /// More than that it does not apply here.
+  [[nodiscard]] bool has_trouble() const {
+    return std::any_of(all_.begin(), all_.end(),
+                       [](const auto& entry) { return entry.second.finding.verdict != Verdict::skip; });
+  }
 
  private:
   struct Known {
@@ -163,6 +168,18 @@ void take_absent(const CaseView& view, Findings& findings) {
   }
 }
 
+/// Whose Python was tried: it need not be the one that the user has in mind.
+std::string interpreters_of(const CaseView& view) {
+  std::vector<std::string> all;
+  for (const Observation* seen : view.observed) {
+    const std::string* one = seen == nullptr ? nullptr : seen->fact("interpreter");
+    if (one == nullptr) continue;
+    std::string text = printable_line(*one, 300);
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+  }
+  return all.empty() ? std::string() : "run by " + human_list(all, 4);
+}
+
 }  // namespace
 
 ProbeJudgement judge(const CaseView& view) {
@@ -190,6 +207,9 @@ ProbeJudgement judge(const CaseView& view) {
     judgement.evidence.push_back(fmt::format("{} of {} programs exited with {}", right, view.ranks.size(),
                                              view.params.integer("expect_status")));
   }
+  const std::string interpreters = interpreters_of(view);
+  if (!interpreters.empty() && (findings.is_empty() ? right > 0 : findings.has_trouble()))
+    judgement.evidence.push_back(interpreters);
   findings.deliver(judgement);
   return judgement;
 }
