@@ -66,7 +66,7 @@ void by_error(const Trouble& trouble, const Places& places, Attendance& attendan
   std::vector<std::pair<std::string, std::vector<int>>> groups;
   for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
     const Observation* one = attendance.observed[rank];
-    if (one == nullptr || one->state != trouble.state) continue;
+    if (one == nullptr || one->state != trouble.state || is_refusal(*one)) continue;
     std::string error = one->error.empty() ? "no reason was given" : printable_line(one->error);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) { return known.first == error; });
     if (group == groups.end() && groups.size() > most_errors) group = groups.end() - 1;
@@ -77,6 +77,22 @@ void by_error(const Trouble& trouble, const Places& places, Attendance& attendan
     const bool is_mixed = i == most_errors && groups[i].second.size() > 1;
     const auto what = fmt::format("{}: {}{}", trouble.did, groups[i].first, is_mixed ? ", or for other reasons" : "");
     attendance.findings.push_back(places.finding(trouble.verdict, groups[i].second, what, trouble.remedy));
+  }
+}
+
+/// What was asked is at fault, not who was: one finding per parameter, in the words of the first rank.
+void refusals(Attendance& attendance) {
+  std::vector<std::string> settings;
+  for (const Observation* one : attendance.observed) {
+    if (one == nullptr || !is_refusal(*one)) continue;
+    std::string setting = printable_line(*one->fact("refused"), 60);
+    if (std::find(settings.begin(), settings.end(), setting) != settings.end()) continue;
+    attendance.findings.push_back(
+        {Verdict::error,
+         "what was asked can't be done: " + printable_line(one->error),
+         {{CulpritKind::setting, setting, "", -1}},
+         fmt::format("write another {0} into the check file, or give it with -S CHECK.{0}=VALUE", setting)});
+    settings.push_back(std::move(setting));
   }
 }
 
@@ -101,12 +117,17 @@ void silences(const Places& places, const std::vector<char>& twice, Attendance& 
 
 }  // namespace
 
+bool is_refusal(const Observation& one) {
+  return one.state == ObservationState::unable && one.fact("refused") != nullptr;
+}
+
 Attendance attend(const CaseRecord& record, const Places& places) {
   Attendance attendance;
   attendance.observed.resize(static_cast<std::size_t>(places.ranks()), nullptr);
   std::vector<char> twice(attendance.observed.size(), 0);
   sort_in(record, places, attendance, twice);
   by_error(unable, places, attendance);
+  refusals(attendance);
   by_error(not_prepared, places, attendance);
   const bool ran_nowhere = std::any_of(attendance.observed.begin(), attendance.observed.end(), is_kept_from_running);
   if (ran_nowhere) attendance.notes.emplace_back("the probe ran on no rank, because not every rank could prepare");

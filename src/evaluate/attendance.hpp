@@ -20,6 +20,10 @@ struct Attendance {
   [[nodiscard]] bool is_complete() const { return !observed.empty() && measured == static_cast<int>(observed.size()); }
 };
 
+/// What was asked can't be done on any node: neither this rank nor its node is at fault. Fact `refused` names the
+/// parameter, `error` says why.
+[[nodiscard]] bool is_refusal(const Observation& one);
+
 /// A rank that reported twice is not believed at all: which of the two would count must not depend on the order in
 /// which they arrived. Silence is no finding of its own where the frame has already said why (`record.findings`).
 [[nodiscard]] Attendance attend(const CaseRecord& record, const Places& places);

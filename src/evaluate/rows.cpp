@@ -186,7 +186,8 @@ void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const CaseR
     all_measured[row] = 0;
     // The findings name only some of many.
     const Observation* one = input.attendance.observed[static_cast<std::size_t>(rank)];
-    if (one != nullptr && one->state != ObservationState::not_run) blame.put(row, Verdict::fail);
+    if (one == nullptr || is_refusal(*one)) continue;
+    if (one->state != ObservationState::not_run) blame.put(row, Verdict::fail);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool was_held = std::any_of(rows[i].metrics.begin(), rows[i].metrics.end(),

@@ -62,6 +62,15 @@ Result<Prepared> find_work(const JobItem& item) {
   return prepared;
 }
 
+/// What the parameters ask for and no node could do (kind `usage`) is no trouble of this rank: the fact names the
+/// parameter.
+void note(const Error& error, ObservationState state, Observation& observation) {
+  const bool is_refused = error.kind == ErrorKind::usage && !error.where.empty();
+  observation.state = is_refused ? ObservationState::unable : state;
+  observation.error = to_string(error);
+  if (is_refused) observation.facts.push_back({"refused", error.where});
+}
+
 class Agent {
  public:
   Agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks)
@@ -153,8 +162,7 @@ Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
     return prepared->probe->prepare(PrepareContext{prepared->params, place_, recorder_, timing_doubt_, item.folder});
   });
   if (!state) {
-    observation.state = ObservationState::not_prepared;
-    observation.error = to_string(state.error());
+    note(state.error(), ObservationState::not_prepared, observation);
     return tl::unexpected(state.error());
   }
   prepared->state = std::move(*state);
@@ -167,8 +175,7 @@ void Agent::run_probe(Prepared& prepared, const JobItem& item, Observation& obse
   if (seen) {
     observation = std::move(*seen);
   } else {
-    observation.state = ObservationState::failed;
-    observation.error = to_string(seen.error());
+    note(seen.error(), ObservationState::failed, observation);
     // The others may wait for this rank where it will never come: then this is all that is known of it.
     recorder_.error(observation.error);
   }

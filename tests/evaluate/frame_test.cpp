@@ -99,6 +99,23 @@ TEST(Evaluate, ASkipOfTheJudgeIsASkip) {
   for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::skip);
 }
 
+TEST(Evaluate, WhatWasAskedAndCanNotBeDoneIsNobodysFault) {
+  Scene scene;
+  for (Observation& one : scene.record.observations) {
+    one.state = one.rank == 1 ? ObservationState::not_run : ObservationState::unable;
+    if (one.rank != 1) one.facts.push_back({"refused", "batch"});
+    one.error = one.rank == 1 ? "" : "batch: 6000 is too many, says " + std::to_string(one.rank);
+    one.readings.clear();
+  }
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::error);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.reason, "what was asked can't be done: batch: 6000 is too many, says 0");
+  EXPECT_EQ(result.culprits, (std::vector<Culprit>{{CulpritKind::setting, "batch", "", -1}}));
+  EXPECT_EQ(result.remedy, "write another batch into the check file, or give it with -S CHECK.batch=VALUE");
+  for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);
+}
+
 TEST(Evaluate, ASilentRankIsNamedAndNeverAPass) {
   Scene scene;
   said.evidence = {"all is well"};
