@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "probes/memory_bandwidth/domains.hpp"
 #include "probes/p2p/link_class.hpp"
+#include "probes/training/demand.hpp"
 #include "probes/training/judge.hpp"
 #include "probes/training/observe.hpp"
+#include "probes/training/saving.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -97,8 +100,12 @@ training::Settings settings_of(const Params& params) {
 Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   auto made = std::make_unique<Prepared>();
   made->settings = settings_of(context.params);
-  if (made->settings.batch > made->settings.samples)
-    return fail(ErrorKind::usage, "batch", fmt::format("no more than the {} samples", made->settings.samples));
+  const auto available = memory_bandwidth::read_available_memory();
+  if (auto fits = training::demand_sense(made->settings, context.place, available); !fits)
+    return tl::unexpected(fits.error());
+  const std::string& checkpoint = context.params.text("checkpoint");
+  if (context.place.rank == 0 && !checkpoint.empty())
+    if (auto free = training::may_write_checkpoint(checkpoint); !free) return tl::unexpected(free.error());
   context.recorder.step("data");
   made->data = training::make_training_data(made->settings);
   made->held_out = training::make_held_out_data(made->settings);

@@ -97,6 +97,30 @@ class Training(support.EndToEnd):
         run, case = self.run_training(2, sums="scaled", rank=1, element=100)
         self.assert_fails(run, case, r"^2 ranks do not learn what one rank alone does: from step \d+ on the loss differs")
 
+    def test_parameters_that_can_not_be_followed_are_nobodys_fault(self):
+        folder = pathlib.Path(support.tempfile.mkdtemp(prefix="muster-training-"))
+        self.addCleanup(support.shutil.rmtree, folder)
+        mine = folder / "thesis.tex"
+        mine.write_text("ten years of work")
+        for param, reason in (("batch=6000", "batch: 6000 is more than the 5000 samples"),
+                              # 52 TB.
+                              ("samples=100000000 features=65536", "samples: with these sizes the 2 ranks of a node need"),
+                              ("checkpoint=/none/x", "checkpoint: /none/x: there is no folder /none"),
+                              (f"checkpoint={mine}", f"checkpoint: {mine} is there and is no checkpoint of muster"),
+                              ("resume=/etc/passwd", "resume: /etc/passwd: this is no checkpoint of probe training")):
+            run, case = self.run_training(2, params=param.split())
+            self.assertEqual(case["verdict"], "error", run.story())
+            self.assertTrue(case["reason"].startswith("what was asked can't be done: " + reason), case["reason"])
+            self.assertEqual([(culprit["kind"], culprit["name"]) for culprit in case["culprits"]],
+                             [("setting", param.partition("=")[0])])
+            self.assertEqual(len(case["findings"]), 1, run.story())
+        self.assertEqual(mine.read_text(), "ten years of work")
+
+    def test_a_bound_that_was_tightened(self):
+        run, case = self.run_training(2, params=["min_accuracy=0.99999"])
+        self.assertEqual(case["verdict"], "fail", run.story())
+        self.assertIn("it trains as the reference does, and misses the bound that was asked for: accuracy", case["reason"])
+
     def test_going_on_from_a_checkpoint_and_from_a_foreign_one(self):
         folder = pathlib.Path(support.tempfile.mkdtemp(prefix="muster-training-"))
         self.addCleanup(support.shutil.rmtree, folder)

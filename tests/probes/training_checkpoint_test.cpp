@@ -20,7 +20,7 @@ struct Setting {
 };
 
 Checkpoint sample(const Setting& setting) {
-  Checkpoint checkpoint{{initial_parameters(setting.settings, setting.layout), {}}, 5, 2};
+  Checkpoint checkpoint{{initial_parameters(setting.settings, setting.layout), {}}, 5, 2, 0xabcdef};
   checkpoint.state.velocity = checkpoint.state.parameters;
   for (float& value : checkpoint.state.velocity) value *= -3;
   return checkpoint;
@@ -44,6 +44,7 @@ TEST(TrainingCheckpoint, ReadsBackToTheBitWithAndWithoutPrefix) {
     EXPECT_EQ(read->state, written.state);
     EXPECT_EQ(read->epoch, 5);
     EXPECT_EQ(read->writer, 2);
+    EXPECT_EQ(read->run, 0xabcdefU);
   }
 }
 
@@ -60,6 +61,10 @@ TEST(TrainingCheckpoint, OfAnotherTrainingItIsRefused) {
             "it is of another training: its number of samples is 5000, not 400");
   EXPECT_EQ(refusal(Setting([](Settings& s) { s.rate = 0.5f; }), bytes),
             "it is of another training: its learning rate is 0.05, not 0.5");
+  EXPECT_EQ(refusal(Setting([](Settings& s) { s.momentum = 0.5f; }), bytes),
+            "it is of another training: its momentum is 0.9, not 0.5");
+  EXPECT_EQ(refusal(Setting([](Settings& s) { s.batch = 20; }), bytes),
+            "it is of another training: its batch is 240, not 20");
   EXPECT_EQ(refusal(setting, bytes, 78),
             "it is of another training: its data set is 000000000000004d, not 000000000000004e");
 }
@@ -70,7 +75,7 @@ TEST(TrainingCheckpoint, WhatIsNoneIsRefused) {
   EXPECT_EQ(refusal(setting, "PK\x03\x04 something else"), "this is no checkpoint of probe training");
   std::string bytes = encode(setting.identity(), sample(setting));
   bytes[8] = 9;
-  EXPECT_EQ(refusal(setting, bytes), "it is of version 9, this program reads 1");
+  EXPECT_EQ(refusal(setting, bytes), "it is of version 9, this program reads 2");
 }
 
 TEST(TrainingCheckpoint, CutAnywhereItIsRefused) {

@@ -1,5 +1,11 @@
 // The judge alone, on observations made by hand. What whole trainings show is in training_run_test.cpp.
+#include <filesystem>
+
+#include "base/clock.hpp"
+#include "base/files.hpp"
 #include "probes/judging.hpp"
+#include "probes/training/demand.hpp"
+#include "probes/training/observe.hpp"
 
 namespace muster {
 namespace {
@@ -151,13 +157,134 @@ TEST(TrainingJudge, FactsThatAreNoFactsDoNoHarm) {
     }
 }
 
-TEST(TrainingPrepare, ABatchLargerThanTheDataIsRefused) {
-  const MadeCase made(probe(), {{"batch", "100"}, {"samples", "99"}});
+/// Why `prepare` on rank 0 of two on a node refuses; empty: it does not.
+std::string refusal(std::vector<std::pair<std::string, std::string>> params) {
+  const MadeCase made(probe(), std::move(params));
   SilentRecorder recorder;
-  const RankPlace place;
+  const RankPlace place{.world_size = 2, .local_size = 2, .host = "here"};
   const auto state = probe().prepare({made.params(), place, recorder});
-  ASSERT_FALSE(state);
-  EXPECT_EQ(to_string(state.error()), "batch: no more than the 99 samples");
+  if (state) return {};
+  EXPECT_EQ(state.error().kind, ErrorKind::usage) << to_string(state.error());
+  return to_string(state.error());
+}
+
+TEST(TrainingPrepare, ABatchLargerThanTheDataIsRefused) {
+  EXPECT_EQ(refusal({{"batch", "100"}, {"samples", "99"}}),
+            "batch: 100 is more than the 99 samples; 99 at most, or more samples");
+  EXPECT_EQ(refusal({{"batch", "99"}, {"samples", "99"}}), "");
+}
+
+TEST(TrainingPrepare, MoreThanTheMemoryIsRefusedBeforeItIsTaken) {
+  const RankPlace place{.world_size = 2, .local_size = 2, .host = "here"};
+  const auto said = [&](training::Settings settings, std::uint64_t available) {
+    const auto fits = training::demand_sense(settings, place, available);
+    return fits ? std::string() : to_string(fits.error());
+  };
+  constexpr std::uint64_t gib = 1u << 30;
+  EXPECT_EQ(said({}, gib), "");
+  EXPECT_EQ(said({}, 0), "") << "not known";
+  training::Settings wide;
+  wide.hidden = 65536;
+  EXPECT_EQ(said(wide, 64 * gib),
+            "hidden: with these sizes the 2 ranks of a node need 385.0 GiB, and 64.0 GiB are available; a smaller one, "
+            "or fewer ranks per node");
+  EXPECT_EQ(said(wide, 512 * gib), "");
+  training::Settings much;
+  much.samples = 100'000'000;
+  EXPECT_TRUE(said(much, 32 * gib).starts_with("samples: with these sizes")) << said(much, 32 * gib);
+  training::Settings big;
+  big.samples = big.batch = 1'000'000;
+  big.features = 1;
+  EXPECT_TRUE(said(big, gib).starts_with("batch: with these sizes")) << said(big, gib);
+}
+
+TEST(TrainingPrepare, SizesThatNoMachineHasAreRefused) {
+  EXPECT_TRUE(refusal({{"samples", "100000000"}, {"features", "65536"}}).starts_with("samples: with these sizes"));
+}
+
+TEST(TrainingPrepare, AFileThatIsNotOursIsNotOverwritten) {
+  const fs::path folder = fs::temp_directory_path() / ("muster-training-prepare-" + random_hex(8));
+  fs::create_directories(folder);
+  const std::string file = folder / "thesis.tex";
+  ASSERT_TRUE(write_file(file, "ten years of work"));
+  EXPECT_EQ(refusal({{"checkpoint", file}}),
+            "checkpoint: " + file + " is there and is no checkpoint of muster; it stays as it is");
+  EXPECT_EQ(refusal({{"checkpoint", folder}}), "checkpoint: " + folder.string() + " is there and is no file");
+  EXPECT_EQ(refusal({{"checkpoint", folder / "no/x"}}),
+            "checkpoint: " + (folder / "no/x").string() + ": there is no folder " + (folder / "no").string());
+  EXPECT_EQ(refusal({{"checkpoint", folder / "new"}}), "");
+  ASSERT_TRUE(write_file(file, "MUSTRAIN and so on"));
+  EXPECT_EQ(refusal({{"checkpoint", file}}), "");
+  fs::remove_all(folder);
+}
+
+TEST(TrainingJudge, ABoundThatTheUserTightenedIsNotTheMachine) {
+  MadeCase made(probe(), {{"min_accuracy", "0.999"}});
+  const auto judgement = made.rank("nid001", good()).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason,
+            "it trains as the reference does, and misses the bound that was asked for: accuracy 99.00 %, and more than "
+            "99.90 % was asked for (min_accuracy)");
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "min_accuracy", "", -1}}));
+}
+
+TEST(TrainingJudge, ABoundMissedWithFewerEpochsIsNotTheMachine) {
+  MadeCase made(probe(), {{"epochs", "2"}, {"threads", "3"}, {"min_accuracy", "0.9"}});
+  Observation seen = good();
+  seen.readings[1] = value("final_loss", 0.5);
+  const auto judgement = made.rank("nid001", seen).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "epochs", "", -1}}));
+}
+
+TEST(TrainingJudge, AnotherRunOnTheSameCheckpointIsNamedAsSuch) {
+  MadeCase made(probe(), {{"checkpoint", "/scratch/a"}});
+  Observation seen = good();
+  seen.facts.push_back({"checkpoint.stranger", "yes"});
+  const auto judgement = made.rank("nid001", seen).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_TRUE(judgement.findings[0].reason.starts_with("another run has written the checkpoint meanwhile"));
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::file, "/scratch/a", "nid001", -1}}));
+}
+
+// What a rank reports of its times, from times that are known.
+
+/// One warm-up epoch and two more of two steps: 3 ms computing, 1 ms waiting, 8 ms in all.
+training::Trained timed() {
+  training::Trained trained;
+  trained.epochs = trained.planned_epochs = 3;
+  for (int step = 0; step < 6; ++step) {
+    trained.losses.push_back(2.0 - 0.1 * step);
+    trained.times.push_back(step < 2 ? training::StepTimes{1, 1, 9} : training::StepTimes{0.003, 0.001, 0.008});
+    trained.own_samples.push_back(25);
+  }
+  trained.sum_seconds = {0.004, 0.004, 0.004};
+  trained.compute_by_rank = {0.003, 0.006, 0.003};
+  return trained;
+}
+
+double median_of(const Observation& seen, std::string_view metric) {
+  for (const Reading& one : seen.readings)
+    if (one.metric == metric) return one.summary.median;
+  ADD_FAILURE() << "no " << metric;
+  return -1;
+}
+
+TEST(TrainingObserve, TimesAreThoseThatWereTaken) {
+  training::Settings settings;
+  settings.samples = 100;
+  settings.batch = 50;
+  const Observation seen = training::observe(timed(), settings, 0);
+  EXPECT_DOUBLE_EQ(median_of(seen, "throughput"), 100 / 0.016);
+  EXPECT_DOUBLE_EQ(median_of(seen, "rank_throughput"), 50 / 0.016);
+  EXPECT_DOUBLE_EQ(median_of(seen, "step_time"), 8000);
+  EXPECT_DOUBLE_EQ(median_of(seen, "compute_time"), 3000);
+  EXPECT_DOUBLE_EQ(median_of(seen, "wait_share"), 0.125);
+  EXPECT_DOUBLE_EQ(median_of(seen, "overlap"), 0.75);
+  EXPECT_DOUBLE_EQ(median_of(seen, "skew"), 0);
+  EXPECT_DOUBLE_EQ(median_of(training::observe(timed(), settings, 1), "skew"), 3000);
+  ASSERT_NE(seen.fact("slowest"), nullptr);
+  EXPECT_EQ(*seen.fact("slowest"), "1 100.0");
 }
 
 }  // namespace

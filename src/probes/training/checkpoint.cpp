@@ -12,7 +12,7 @@ namespace muster::training {
 namespace {
 
 constexpr std::string_view magic = "MUSTRAIN";
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr std::string_view wrapped = "module.";
 constexpr std::string_view velocity_prefix = "velocity.";
 
@@ -125,12 +125,17 @@ Result<void> read_tensors(Reader& from, const Layout& layout, std::string_view p
 
 }  // namespace
 
+bool is_checkpoint(std::string_view bytes) {
+  return bytes.starts_with(magic);
+}
+
 std::string encode(const Identity& identity, const Checkpoint& checkpoint, std::string_view prefix) {
   std::string out(magic);
   put(out, version);
   for (const auto& [name, number] : traits(identity)) put(out, number);
   put(out, static_cast<std::int32_t>(checkpoint.epoch));
   put(out, static_cast<std::int32_t>(checkpoint.writer));
+  put(out, checkpoint.run);
   put_tensors(out, identity.layout, checkpoint.state.parameters, std::string(prefix));
   put_tensors(out, identity.layout, checkpoint.state.velocity, std::string(prefix) + std::string(velocity_prefix));
   put(out, checksum(out));
@@ -156,6 +161,7 @@ Result<Checkpoint> decode(const Identity& identity, std::string_view bytes) {
   Checkpoint checkpoint;
   checkpoint.epoch = from.number<std::int32_t>();
   checkpoint.writer = from.number<std::int32_t>();
+  checkpoint.run = from.number<std::uint64_t>();
   std::optional<bool> is_wrapped;
   if (auto read = read_tensors(from, identity.layout, "", is_wrapped, checkpoint.state.parameters); !read)
     return tl::unexpected(read.error());

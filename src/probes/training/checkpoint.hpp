@@ -19,8 +19,9 @@ struct State {
 
 struct Checkpoint {
   State state;
-  int epoch = 0;   ///< the next one
-  int writer = 0;  ///< rank that wrote it
+  int epoch = 0;          ///< the next one
+  int writer = 0;         ///< rank that wrote it
+  std::uint64_t run = 0;  ///< which start of the program wrote it: a random number
 };
 
 /// What a checkpoint must be of, to be gone on from.
@@ -29,6 +30,9 @@ struct Identity {
   const Layout& layout;
   std::uint64_t data = 0;  ///< fingerprint of the training data
 };
+
+/// Whether the bytes begin as a checkpoint of any training does.
+[[nodiscard]] bool is_checkpoint(std::string_view bytes);
 
 /// `prefix` stands before every name of a parameter: `module.` is what PyTorch's DistributedDataParallel puts there.
 [[nodiscard]] std::string encode(const Identity& identity, const Checkpoint& checkpoint, std::string_view prefix = {});

@@ -18,9 +18,9 @@ const std::string look_at_memory =
 const std::string look_at_data =
     "every rank makes the same data and order from the seed: look for memory errors (dmesg, rasdaemon) and report this";
 
-constexpr std::string_view troubles[] = {"diverged",       "miscounted",     "miscovered",       "reference.off",
-                                         "constant",       "same_order",     "zero.own",         "zero.sum",
-                                         "not_finite.own", "not_finite.sum", "checkpoint.fault", "resumed.off"};
+constexpr std::string_view troubles[] = {
+    "diverged", "miscounted",     "miscovered",     "reference.off",    "constant",    "same_order",         "zero.own",
+    "zero.sum", "not_finite.own", "not_finite.sum", "checkpoint.fault", "resumed.off", "checkpoint.stranger"};
 
 int number_in(std::string_view text, int otherwise = -1) {
   int number = otherwise;
@@ -256,25 +256,80 @@ class Judge {
     return nullptr;
   }
 
+  /// Those with which the course of training is another one than that which the bounds were made for.
+  [[nodiscard]] std::vector<std::string> changed_settings() const {
+    constexpr std::string_view without_influence[] = {"threads",         "blas",       "bucket",
+                                                      "reference_steps", "checkpoint", "resume"};
+    std::vector<std::string> changed;
+    for (const ParamSpec& spec : find_probe("training")->params) {
+      if (std::find(std::begin(without_influence), std::end(without_influence), spec.name) !=
+          std::end(without_influence))
+        continue;
+      const auto usual = parse_param(spec, *spec.default_text);
+      const auto& asked = view_.params.values().at(std::string(spec.name));
+      if (!usual || asked == *usual) continue;
+      const bool is_easier = (spec.name == "max_loss" && number_of(asked) > number_of(*usual)) ||
+                             (spec.name == "min_accuracy" && number_of(asked) < number_of(*usual));
+      if (!is_easier) changed.emplace_back(spec.name);
+    }
+    return changed;
+  }
+
+  [[nodiscard]] static double number_of(const ParamValue& value) { return std::get<double>(value.items.at(0)); }
+
+  /// Everything is as on one rank alone, and other things were asked for than those that the bounds are known for.
+  void miss_bounds(const Reading* loss, const Reading* accuracy, const std::vector<std::string>& changed) {
+    std::vector<std::string> missed;
+    if (loss != nullptr)
+      missed.push_back(fmt::format("loss {:.4g}, and below {:.4g} was asked for (max_loss)", loss->summary.median,
+                                   view_.params.real("max_loss")));
+    if (accuracy != nullptr)
+      missed.push_back(fmt::format("accuracy {:.2f} %, and more than {:.2f} % was asked for (min_accuracy)",
+                                   accuracy->summary.median * 100, view_.params.real("min_accuracy") * 100));
+    add(fmt::format("it trains as the reference does, and misses the bound that was asked for: {}", join(missed, "; ")),
+        {},
+        fmt::format("nothing is wrong with the machine where this is all: {} {} not as by default; more epochs, or a "
+                    "bound that these settings can reach",
+                    human_list(changed), changed.size() == 1 ? "is" : "are"));
+    for (const std::string& name : changed)
+      judgement_.findings.back().culprits.push_back({CulpritKind::setting, name, "", -1});
+  }
+
   void judge_bounds(const Observation& first) {
     const Reading* initial = reading(first, "initial_loss");
     const Reading* last = reading(first, "final_loss");
     const Reading* accuracy = reading(first, "accuracy");
     const double max_loss = view_.params.real("max_loss");
     const double min_accuracy = view_.params.real("min_accuracy");
+    const bool is_low = accuracy != nullptr && !(accuracy->summary.median > min_accuracy);
+    const bool is_lossy = initial != nullptr && last != nullptr && !(last->summary.median < max_loss);
+    if (!is_low && !is_lossy) return;
+    const auto changed = changed_settings();
+    const bool is_as_reference = judgement_.findings.empty() && first.fact("reference") != nullptr;
+    if (is_as_reference && !changed.empty()) {
+      miss_bounds(is_lossy ? last : nullptr, is_low ? accuracy : nullptr, changed);
+      return;
+    }
     const std::string remedy =
         "nothing is wrong between the ranks when no other reason stands here: labels that do not belong to the "
         "samples, "
         "or too few epochs for these settings";
-    if (initial != nullptr && last != nullptr && !(last->summary.median < max_loss))
+    if (is_lossy)
       add(fmt::format("the loss went from {:.4g} to {:.4g}, and should be below {:.4g} (max_loss)",
                       initial->summary.median, last->summary.median, max_loss),
           {}, remedy);
-    if (accuracy != nullptr && !(accuracy->summary.median > min_accuracy))
+    if (is_low)
       add(fmt::format("{:.2f} % of samples that were not trained on are told right, and more than {:.2f} % should be "
                       "(min_accuracy)",
                       accuracy->summary.median * 100, min_accuracy * 100),
           {}, remedy);
+  }
+
+  /// In the finding that was added last: the user's file, where it is one.
+  void name_checkpoint() {
+    const std::string& path = view_.params.text("checkpoint");
+    if (!path.empty())
+      judgement_.findings.back().culprits.push_back({CulpritKind::file, printable_line(path), host(0), -1});
   }
 
   void judge_checkpoint() {
@@ -286,10 +341,17 @@ class Judge {
       add(fmt::format("{} ranks write the checkpoint: {}; the last one wins, and a reader may get a mixture",
                       writers.size(), name(writers)),
           writers, "one rank of the whole job is to write it, not one of each node");
-    if (!faults.empty())
+    if (!all_told("checkpoint.stranger").empty()) {
+      add("another run has written the checkpoint meanwhile: what is read back is not what this one wrote", {},
+          "give each run a `checkpoint` of its own");
+      name_checkpoint();
+      return;
+    }
+    if (!faults.empty()) {
       add(fmt::format("the checkpoint can't be gone on from: {}", join(faults[0].words, " ")), {},
           "look at the file system that it lies on: room, rights, quotas; without `checkpoint` it is TMPDIR of rank 0");
-    else if (writers.empty())
+      name_checkpoint();
+    } else if (writers.empty())
       add("no rank wrote the checkpoint", {}, "report this: rank 0 should");
     else if (writers.size() == 1 && !named.empty() && named[0].step() != writers[0])
       add(fmt::format("the checkpoint is rank {}'s, though {} wrote it", named[0].step(), name(writers)), {},

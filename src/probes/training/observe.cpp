@@ -69,6 +69,7 @@ void tell_differences(const Trained& trained, const Settings& settings, Observat
 void tell_saved(const SavedState& saved, int rank, Observation& seen) {
   if (saved.is_mine) seen.facts.push_back({"checkpoint.wrote", "yes"});
   if (!saved.fault.empty()) seen.facts.push_back({"checkpoint.fault", printable_line(saved.fault)});
+  if (saved.is_of_another_run) seen.facts.push_back({"checkpoint.stranger", "yes"});
   if (saved.first_difference >= 0) seen.facts.push_back({"resumed.off", std::to_string(saved.first_difference)});
   if (rank != 0 || saved.writer < 0) return;
   seen.facts.push_back({"checkpoint.writer", std::to_string(saved.writer)});

@@ -1,7 +1,9 @@
 #include "probes/training/saving.hpp"
 
+#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fstream>
 #include <system_error>
 
 #include "base/clock.hpp"
@@ -39,29 +41,57 @@ Result<ReadCheckpoint> read_checkpoint(Comm& comm, const Identity& identity, con
   return ReadCheckpoint{std::move(*checkpoint), rest.size()};
 }
 
+Result<void> may_write_checkpoint(const std::string& path) {
+  std::error_code trouble;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, trouble))
+    return fail(ErrorKind::usage, "checkpoint", fmt::format("{}: there is no folder {}", path, folder.string()));
+  if (!fs::exists(fs::symlink_status(path, trouble))) return {};
+  if (!fs::is_regular_file(path, trouble))
+    return fail(ErrorKind::usage, "checkpoint", fmt::format("{} is there and is no file", path));
+  std::ifstream file(path, std::ios::binary);
+  std::string start(64, '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  if (is_checkpoint(start)) return {};
+  return fail(ErrorKind::usage, "checkpoint",
+              fmt::format("{} is there and is no checkpoint of muster; it stays as it is", path));
+}
+
 Saving::Saving(const Parts& parts, const Identity& identity, std::string path)
     : parts_(parts), identity_(identity), path_(std::move(path)), is_temporary_(path_.empty()) {}
 
-Result<void> Saving::agree_on_path() {
-  if (!path_.empty()) return {};
+Saving::~Saving() {
+  std::error_code ignored;
+  if (is_temporary_ && !path_.empty() && parts_.comm.rank() == 0) fs::remove(path_, ignored);
+}
+
+Result<void> Saving::agree() {
   std::string mine;
   if (parts_.comm.rank() == 0) {
     const char* folder = std::getenv("TMPDIR");
-    mine = fmt::format("{}/muster-training-{}.checkpoint", folder == nullptr || *folder == '\0' ? "/tmp" : folder,
-                       random_hex(8));
+    const std::string run = random_hex(8);
+    mine = fmt::format("{} {}/muster-training-{}.checkpoint", run,
+                       folder == nullptr || *folder == '\0' ? "/tmp" : folder, run);
   }
   auto told = told_by_first(parts_.comm, mine);
   if (!told) return tl::unexpected(told.error());
-  path_ = std::move(*told);
+  const std::size_t end = std::min(told->find(' '), told->size());
+  std::from_chars(told->data(), told->data() + end, run_, 16);
+  if (path_.empty()) path_ = told->substr(std::min(end + 1, told->size()));
   return {};
+}
+
+Result<void> Saving::write(const Replica& replica, int epoch) const {
+  if (!is_temporary_)
+    if (auto may = may_write_checkpoint(path_); !may) return fail(ErrorKind::file, "", may.error().what);
+  return write_file(path_, encode(identity_, {replica.save(), epoch, parts_.comm.rank(), run_}), 0600);
 }
 
 Result<void> Saving::save(const Replica& replica, int epoch, SavedState& saved) {
   parts_.recorder.step("checkpoint");
-  if (auto agreed = agree_on_path(); !agreed) return agreed;
-  const int rank = parts_.comm.rank();
-  if (parts_.writes_checkpoint(rank)) {
-    const auto written = write_file(path_, encode(identity_, {replica.save(), epoch, rank}), 0600);
+  if (auto agreed = agree(); !agreed) return agreed;
+  if (parts_.writes_checkpoint(parts_.comm.rank())) {
+    const auto written = write(replica, epoch);
     saved.is_mine = written.has_value();
     if (!written) saved.fault = to_string(written.error());
   }
@@ -79,15 +109,9 @@ Result<std::optional<State>> Saving::read_back(SavedState& saved) {
   }
   saved.bytes = read->bytes;
   saved.writer = read->checkpoint.writer;
+  saved.is_of_another_run = read->checkpoint.run != run_;
+  if (saved.is_of_another_run) return std::optional<State>();
   return std::optional<State>(std::move(read->checkpoint.state));
-}
-
-Result<void> Saving::remove() {
-  if (!is_temporary_ || path_.empty()) return {};
-  if (auto met = parts_.comm.barrier(); !met) return met;
-  std::error_code ignored;
-  if (parts_.comm.rank() == 0) fs::remove(path_, ignored);
-  return {};
 }
 
 }  // namespace muster::training

@@ -40,20 +40,23 @@ class Training {
     }
     if (!is_over_)
       if (auto ended = finish(start, saving); !ended) return tl::unexpected(ended.error());
-    if (auto removed = saving.remove(); !removed) return tl::unexpected(removed.error());
     return std::move(done_);
   }
 
  private:
+  /// The same on every rank: what was asked for can't be had, and that is no fault of a rank's.
+  [[nodiscard]] static Result<void> refuse_resume(std::string why) {
+    return fail(ErrorKind::usage, "resume", std::move(why));
+  }
+
   /// The state to start from, which is compared with the first epoch's records, and the data.
   [[nodiscard]] Result<void> begin() {
     if (!task_.resume.empty()) {
       auto read = read_checkpoint(parts_.comm, identity_, task_.resume);
-      if (!read) return tl::unexpected(read.error());
+      if (!read) return refuse_resume(to_string(read.error()));
       if (read->checkpoint.epoch >= settings_.epochs)
-        return fail(ErrorKind::file, task_.resume,
-                    fmt::format("its next epoch is {}, and {} are to be done in all", read->checkpoint.epoch,
-                                settings_.epochs));
+        return refuse_resume(fmt::format("{}: its next epoch is {}, and {} are to be done in all", task_.resume,
+                                         read->checkpoint.epoch, settings_.epochs));
       replica_.load(read->checkpoint.state);
       first_epoch_ = read->checkpoint.epoch;
       done_.first_step = first_epoch_ * settings_.steps_per_epoch();

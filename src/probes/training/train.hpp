@@ -39,12 +39,13 @@ struct MiscountedIn {
 };
 
 struct SavedState {
-  bool is_mine = false;       ///< this rank has written the file
-  std::size_t bytes = 0;      ///< of the file as read back; on rank 0 only
-  std::string fault;          ///< why it can't be gone on from; the same on every rank
-  int writer = -1;            ///< rank that the file names
-  int compared = 0;           ///< steps done again after it was read back
-  int first_difference = -1;  ///< step in which they were not the same to the bit; -1: none
+  bool is_mine = false;            ///< this rank has written the file
+  std::size_t bytes = 0;           ///< of the file as read back; on rank 0 only
+  std::string fault;               ///< why it can't be gone on from; the same on every rank
+  int writer = -1;                 ///< rank that the file names
+  bool is_of_another_run = false;  ///< the file read back is not the one that was written
+  int compared = 0;                ///< steps done again after it was read back
+  int first_difference = -1;       ///< step in which they were not the same to the bit; -1: none
 };
 
 /// What one rank knows when it is over.
