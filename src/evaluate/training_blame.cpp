@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <string_view>
 
 #include "base/text.hpp"
 
@@ -9,16 +10,35 @@ namespace muster {
 
 namespace {
 
-/// The cases of one kind that say anything: passed, or failed.
+bool has_tag(const CaseResult& result, std::string_view tag) {
+  return std::find(result.tags.begin(), result.tags.end(), tag) != result.tags.end();
+}
+
+/// A training with PyTorch; the others of its checks say nothing of one.
+bool trains_with_torch(const CaseResult& result) {
+  return has_tag(result, "pytorch") && (result.check == "torch_ddp" || result.check == "torch_launch");
+}
+
+/// What the user asked for is to be changed, or a file that the user named: neither machine nor software is at fault.
+bool is_of_parameters(const CaseResult& result) {
+  return std::any_of(result.culprits.begin(), result.culprits.end(), [](const Culprit& culprit) {
+    return culprit.kind == CulpritKind::setting || culprit.kind == CulpritKind::file;
+  });
+}
+
+/// The cases of one kind.
 struct Side {
   int passed = 0;
+  bool is_open = false;  ///< some could not be asked, gave no evidence, or failed through their parameters
   std::vector<const CaseResult*> failed;
 
   void add(const CaseResult& result) {
+    const bool has_failed = result.verdict == Verdict::fail && !is_of_parameters(result);
     if (result.verdict == Verdict::pass) ++passed;
-    if (result.verdict == Verdict::fail) failed.push_back(&result);
+    if (has_failed) failed.push_back(&result);
+    is_open = is_open || (result.verdict != Verdict::pass && result.verdict != Verdict::skip && !has_failed);
   }
-  [[nodiscard]] bool was_judged() const { return passed > 0 || !failed.empty(); }
+  [[nodiscard]] bool works() const { return passed > 0 && failed.empty() && !is_open; }
   [[nodiscard]] std::string names() const {
     std::vector<std::string> all;
     for (const auto* result : failed)
@@ -38,18 +58,21 @@ const CaseResult& explaining(const std::vector<const CaseResult*>& failed) {
 
 std::optional<std::string> blame_training(const std::vector<CaseResult>& cases) {
   Side native;
+  Side trained;
   Side torch;
   for (const auto& result : cases) {
     if (result.probe == "training") native.add(result);
-    if (std::find(result.tags.begin(), result.tags.end(), "pytorch") != result.tags.end()) torch.add(result);
+    if (trains_with_torch(result)) trained.add(result);
+    if (has_tag(result, "pytorch")) torch.add(result);
   }
-  if (!native.was_judged() || !torch.was_judged()) return std::nullopt;
-  if (!native.failed.empty())
+  if (!native.failed.empty() && (trained.passed > 0 || !trained.failed.empty()))
     return fmt::format("training: {} natively: the machine or its fabric is at fault; mend that before PyTorch{}",
-                       native.names(), torch.failed.empty() ? ", though it passes" : "");
-  if (torch.failed.empty())
+                       native.names(), torch.works() ? ", though it passes" : "");
+  if (!native.works()) return std::nullopt;
+  if (trained.works() && torch.works())
     return "training: it works natively and with PyTorch: neither the machine nor the software environment is in the "
            "way";
+  if (trained.failed.empty()) return std::nullopt;
   const auto& cause = explaining(torch.failed);
   return fmt::format(
       "training: it works natively, {} with PyTorch: the software environment is at fault, not the machine: "

@@ -34,6 +34,41 @@ TEST(TrainingBlame, NeedsBoth) {
   }
 }
 
+CaseResult caused_by(CaseResult result, CulpritKind kind) {
+  result.culprits = {{kind, "min_accuracy", "", -1}};
+  return result;
+}
+
+TEST(TrainingBlame, WhatDoesNotTrainSaysNothingOfTraining) {
+  for (const auto verdict : {Verdict::pass, Verdict::fail}) {
+    EXPECT_FALSE(blame_training({native(Verdict::pass), torch("torch_environment", verdict)}));
+    EXPECT_FALSE(blame_training({native(Verdict::fail), torch("torch_environment", verdict)}));
+    EXPECT_FALSE(blame_training({native(Verdict::pass), torch("torch_allreduce", verdict)}));
+  }
+}
+
+TEST(TrainingBlame, NothingWorksThatStayedOpen) {
+  for (const auto open : {Verdict::unmeasured, Verdict::error, Verdict::fail}) {
+    EXPECT_FALSE(blame_training({native(Verdict::pass), torch("torch_ddp", Verdict::pass), torch("b", open)}));
+    if (open == Verdict::fail) continue;
+    EXPECT_FALSE(
+        blame_training({native(Verdict::pass), torch("torch_environment", Verdict::pass), torch("torch_ddp", open)}));
+    EXPECT_FALSE(blame_training({native(Verdict::pass), native(open), torch("torch_ddp", Verdict::pass)}));
+    EXPECT_FALSE(blame_training({native(Verdict::pass), native(open), torch("torch_ddp", Verdict::fail)}));
+  }
+}
+
+TEST(TrainingBlame, ParametersAreNeitherTheMachineNorTheSoftware) {
+  for (const auto kind : {CulpritKind::setting, CulpritKind::file}) {
+    const auto odd_native = caused_by(native(Verdict::fail), kind);
+    const auto odd_torch = caused_by(torch("torch_ddp", Verdict::fail), kind);
+    EXPECT_FALSE(blame_training({odd_native, torch("torch_ddp", Verdict::pass)}));
+    EXPECT_FALSE(blame_training({odd_native, torch("torch_ddp", Verdict::fail)}));
+    EXPECT_FALSE(blame_training({native(Verdict::pass), odd_torch}));
+    EXPECT_TRUE(blame_training({native(Verdict::pass), odd_torch, torch("torch_launch", Verdict::fail)}));
+  }
+}
+
 TEST(TrainingBlame, BothPass) {
   EXPECT_EQ(blame_training({native(Verdict::pass), torch("torch_ddp", Verdict::pass), torch("b", Verdict::skip)}),
             "training: it works natively and with PyTorch: neither the machine nor the software environment is in the "
