@@ -1,5 +1,6 @@
 """How the ranks of a job meet: as torch.distributed does, through RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; but
 before a process group is made, every rank says that it is there, so that one that is missing is named."""
+import contextlib
 import datetime
 import errno
 import json
@@ -33,6 +34,22 @@ def knock(address, port, seconds):
         time.sleep(min(0.1, max(0, left)))
 
 
+def is_own(address):
+    """Whether it is an address of this node, or a name of one: nothing else can be bound to."""
+    try:
+        found = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    for family, kind, protocol, _, where in found:
+        try:
+            with socket.socket(family, kind, protocol) as tried:
+                tried.bind(where)
+                return True
+        except OSError:
+            continue
+    return False
+
+
 class Meeting:
     """The store that all ranks of a job share. Made when all are there; otherwise the program ends, saying who is not."""
 
@@ -48,6 +65,7 @@ class Meeting:
                 store = self.connect("127.0.0.1", True)
             except RuntimeError as problem:
                 self._explain_port(problem)
+            self._demand_own_address(store)
         problem = knock(place.address, place.port, self.patience)
         if problem is not None:
             self._explain_address(problem)
@@ -60,7 +78,8 @@ class Meeting:
 
     def key(self, name):
         """Of the store: torchrun starts its workers anew, and keeps the store meanwhile."""
-        return f"muster/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{name}"
+        # With the word of this job: whoever else may answer at that address does not know it.
+        return f"muster/{self.place.word}/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{name}"
 
     def connect(self, address, is_master=False):
         return self.torch.distributed.TCPStore(
@@ -78,15 +97,49 @@ class Meeting:
         muster.stop(f"rank 0 on {muster.HOST} can't listen on MASTER_PORT={place.port}: {muster.first_line(problem)}",
                     "choose another port, from 1024 to 65535", [{"setting": "MASTER_PORT"}])
 
+    def _demand_own_address(self, store):
+        """On rank 0: MASTER_ADDR leads here. Not every such address is one of the node's own (NAT): then the way in tells."""
+        place = self.place
+        if is_own(place.address):
+            return
+
+        def come_in():
+            with contextlib.suppress(RuntimeError):
+                if knock(place.address, place.port, self.patience) is None:
+                    self.connect(place.address).add(self.key("own"), 1)
+
+        coming = threading.Thread(target=come_in, daemon=True)
+        coming.start()
+        coming.join(self.patience)
+        if store.add(self.key("own"), 0) == 0:
+            muster.stop(f"rank 0 on {muster.HOST} has {place.where}, which does not lead to rank 0: it is no address of that "
+                        "node",
+                        "MASTER_ADDR must be the same on all ranks: a name or an address of rank 0's node that every other "
+                        "node reaches", [{"rank": 0}, {"setting": "MASTER_ADDR"}])
+
+    def _explain_rank_0(self, problem):
+        """The address is what muster gave, and rank 0 is not there."""
+        place = self.place
+        muster.stop(f"rank 0 is not at {place.where} when rank {place.rank} on {muster.HOST} comes: {problem}",
+                    "look at what rank 0 printed and at its node: it is late, stopped, or has ended; if it is there and "
+                    "waits, a firewall or another program has the port",
+                    [{"rank": 0}], consequence=True)
+
     def _explain_stranger(self, problem):
         place = self.place
+        if place.is_as_told():
+            self._explain_rank_0(problem)
         muster.stop(f"rank {place.rank} on {muster.HOST}: what listens at {place.where} is not rank 0 of this job: {problem}",
-                    "give MASTER_ADDR the address of rank 0's node and MASTER_PORT a port that is free there",
-                    [{"setting": "MASTER_PORT"}])
+                    "give MASTER_ADDR the address of rank 0's node and MASTER_PORT a port that is free there; all ranks "
+                    "must have the same",
+                    [{"rank": place.rank}, {"setting": "MASTER_ADDR"}])
 
     def _explain_address(self, problem):
         place = self.place
-        muster.stop(f"rank {place.rank} on {muster.HOST} can't reach rank 0 at {place.where}: {problem}",
+        if place.is_as_told() and "refused" in problem:
+            self._explain_rank_0(f"{problem} for {self.patience:g} s")
+        told = f"; muster gave MASTER_ADDR={place.told[0]} MASTER_PORT={place.told[1]}" if place.is_as_told() is False else ""
+        muster.stop(f"rank {place.rank} on {muster.HOST} can't reach rank 0 at {place.where}: {problem}{told}",
                     "MASTER_ADDR must be the same on all ranks: a name or an address of rank 0's node that every other "
                     "node reaches; no firewall may close the port between them",
                     [{"rank": place.rank}])
@@ -125,10 +178,18 @@ class Meeting:
             try:
                 if self.store.add(self.key("called"), 0) != 0:
                     return json.loads(self.store.get(self.key("missing")))
-            except RuntimeError:
-                break
+            except RuntimeError as problem:
+                self._explain_left(problem)
             time.sleep(0.02)
+        # Whoever let us in has not heard of this job; or rank 0 was stopped after it had opened its store.
+        self._explain_stranger("it does not call the ranks of this job together")
         return [0]
+
+    def _explain_left(self, problem):
+        place = self.place
+        muster.stop(f"rank 0 left {place.where} before rank {place.rank} on {muster.HOST} had heard who is there: "
+                    f"{muster.first_line(problem)}", "look at what rank 0 printed, and at its node", [{"rank": 0}],
+                    consequence=True)
 
     def grace(self):
         """Time for the others to read what rank 0's store has to say, before it goes."""

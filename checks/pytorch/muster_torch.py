@@ -2,6 +2,7 @@
 
 muster reads lines of JSON from standard output (docs/check-files.md, "What a program prints").
 """
+import argparse
 import json
 import os
 import shutil
@@ -86,6 +87,25 @@ def size_of(text):
     return int(text)
 
 
+def sizes(text):
+    """For an argument: the texts of sizes, separated by commas."""
+    for one in text.split(","):
+        try:
+            is_size = size_of(one) > 0
+        except ValueError:
+            is_size = False
+        if not is_size:
+            raise argparse.ArgumentTypeError(f"{one!r} is no size such as 8B, 64KiB or 16MiB")
+    return text.split(",")
+
+
+class Arguments(argparse.ArgumentParser):
+    """What the user wrote wrongly is a finding, not a rank that crashed."""
+
+    def error(self, message):
+        stop(f"the arguments of {self.prog} are not right: {message}", f"see {self.prog} --help", [{"setting": "arguments"}])
+
+
 # --- torch --------------------------------------------------------------------------------------------------------
 
 
@@ -94,7 +114,7 @@ def import_torch():
     try:
         import torch
         import torch.distributed
-    except Exception as problem:  # an import runs anything, and may fail in any way
+    except (Exception, SystemExit) as problem:  # an import runs anything, and may fail in any way
         lines = str(problem).strip().splitlines() or [type(problem).__name__]
         stop(f"{sys.executable} on {HOST} has torch, but can't import it: {type(problem).__name__}: {lines[0]}",
              "install PyTorch anew for this machine and this Python; a library that is not found belongs to a module "
@@ -129,10 +149,25 @@ class Place:
         self.local_rank = int(environment.get("LOCAL_RANK", "0"))
         self.local_size = int(environment.get("LOCAL_WORLD_SIZE", "1"))
         self.address = environment["MASTER_ADDR"]
-        self.port = int(environment["MASTER_PORT"])
+        self.port = port_of(environment["MASTER_PORT"])
+        # What muster told: a word that all ranks of this job have, and where rank 0 is. Not there when started by hand.
+        told = environment.get("MUSTER_MEETING", "").split()
+        self.word, self.told = (told[0], tuple(told[1:])) if len(told) == 3 else ("", None)
         self.where = f"MASTER_ADDR={self.address} MASTER_PORT={self.port}"
         # torchrun keeps the store itself, on that address and port.
         self.has_agent_store = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+
+
+    def is_as_told(self):
+        """Whether MASTER_ADDR and MASTER_PORT are what muster gave; None where nobody told."""
+        return None if self.told is None else self.told == (self.address, str(self.port))
+
+
+def port_of(text):
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        stop(f"MASTER_PORT={text} on {HOST} is no port", "give it a free port of rank 0's node, from 1024 to 65535",
+             [{"setting": "MASTER_PORT"}])
+    return int(text)
 
 
 class Device:
@@ -168,7 +203,7 @@ class Device:
 
     def tell(self):
         if self.why:
-            evidence(f"gloo between CPUs in place of nccl: {self.why}")
+            evidence(f"gloo in place of nccl: {self.why}")
 
 
 def is_confined(place):

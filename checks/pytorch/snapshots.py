@@ -63,6 +63,26 @@ def refuse_foreign(content, state):
             raise Foreign(f"another model's: {name} is {_shape(have[name])} there and {_shape(want[name])} here")
 
 
+def checksums(content, digest):
+    """Of everything in a snapshot, by name; `digest` makes a text of a tensor or a number."""
+    sums = {f"model.{name}": digest(tensor) for name, tensor in without_prefix(content["model"]).items()}
+    sums.update({f"optimizer.{number}": digest(tensor) for number, tensor in content["optimizer"].items()})
+    sums["epochs_run"] = digest(content["epochs_run"])
+    return sums
+
+
+def refuse_damaged(content, digest):
+    """Raises Foreign when a part of `content` is not what it was when it was saved. A file system or memory that changes
+    a bit of a tensor leaves a file that torch reads without a word."""
+    written, now = content.get("checksums"), checksums(content, digest)
+    if not isinstance(written, dict):
+        raise Foreign("it has no checksums: nobody can tell whether it is whole")
+    if written == now:
+        return
+    names = sorted(name for name in set(written) | set(now) if written.get(name) != now.get(name))
+    raise Foreign(f"it was damaged after it was written: the checksum of {_some(names)} is another")
+
+
 def _some(names):
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 

@@ -1,5 +1,4 @@
 """torch.distributed.all_reduce over all ranks: every element verified, time and busbw for each size."""
-import argparse
 import sys
 import time
 
@@ -71,8 +70,8 @@ def size_of_floats(size):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--sizes", default="1KiB,64KiB,1MiB,16MiB", help="bytes per rank, separated by commas")
+    options = muster.Arguments(description=__doc__)
+    options.add_argument("--sizes", type=muster.sizes, default="1KiB,64KiB,1MiB,16MiB", help="bytes per rank, separated by commas")
     options.add_argument("--seconds", type=float, default=0.3, help="time for each size")
     options.add_argument("--patience", type=float, default=30, help="seconds to wait for another rank")
     asked = options.parse_args()
@@ -80,7 +79,7 @@ def main():
     place = job.place
     if place.world == 1:
         muster.stop("one rank has nobody to sum with", "run it with --ranks-per-node 2", verdict="skip")
-    for text in asked.sizes.split(","):
+    for text in asked.sizes:
         with job.step(f"allreduce of {text}", job.patience + 10 * asked.seconds):
             reduction = Reduction(job, muster.size_of(text))
             wrong = reduction.verify()
@@ -98,7 +97,7 @@ def main():
     if place.rank == 0:
         job.device.tell()
     if not any(job.gather(job.failed)) and place.rank == 0:
-        muster.evidence(f"sums of {place.world} ranks are right in every element, {asked.sizes.replace(',', ', ')} "
+        muster.evidence(f"sums of {place.world} ranks are right in every element, {', '.join(asked.sizes)} "
                         f"({job.device.backend}, torch {job.torch.__version__})")
     job.finish()
 

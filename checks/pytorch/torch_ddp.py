@@ -1,6 +1,5 @@
 """Training with DistributedDataParallel: it learns, all ranks have the same model, and a snapshot resumes it as if it
 had never stopped."""
-import argparse
 import os
 import sys
 import tempfile
@@ -19,6 +18,7 @@ RESUME_TOLERANCE = 1e-3  # sums of more than two ranks may be made in another or
 
 
 def run(job, asked):
+    refuse_arguments(job, asked)
     whole = training.Training(job)
     folder = agree_on_folder(job, asked.folder)
     path = os.path.join(folder, "snapshot.pt")
@@ -35,6 +35,35 @@ def run(job, asked):
     check_foreign(job, folder)
     if asked.keep:
         whole.save(asked.keep)
+
+
+def refuse_arguments(job, asked):
+    """Of rank 0's files, told by all ranks alike: what is wrong with them is no rank's fault."""
+    problem = job.gather(fault_of(job.torch, asked) if job.place.rank == 0 else None)[0]
+    if problem:
+        name, reason = problem
+        job.give_up(f"{name} {reason}", f"give {name} another value", [{"setting": name}])
+
+
+def fault_of(torch, asked):
+    """Which argument can't be followed on this node, and why; None: all can."""
+    if asked.folder and not (os.path.isdir(asked.folder) and os.access(asked.folder, os.W_OK)):
+        return "--folder", f"{asked.folder} is no folder that can be written to"
+    beside = os.path.dirname(asked.keep) or "."
+    if asked.keep and not (os.path.isdir(beside) and os.access(beside, os.W_OK)):
+        return "--keep", f"{asked.keep} can't be written: {beside} is no folder that can be written to"
+    if asked.keep and os.path.lexists(asked.keep) and not is_snapshot(torch, asked.keep):
+        return "--keep", f"{asked.keep} is there and is no snapshot; it stays as it is"
+    return None
+
+
+def is_snapshot(torch, path):
+    try:
+        with open(path, "rb") as file:
+            content = training.read(torch, file.read())
+    except (OSError, snapshots.Foreign):
+        return False
+    return isinstance(content, dict) and "model" in content and "epochs_run" in content
 
 
 def agree_on_folder(job, asked):
@@ -184,7 +213,7 @@ def check_foreign(job, folder):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
+    options = muster.Arguments(description=__doc__)
     options.add_argument("--folder", default="", help="where the snapshot goes; without it, where TMPDIR says")
     options.add_argument("--resume", default="", help="a snapshot of an earlier run, which must load")
     options.add_argument("--keep", default="", help="where to leave the last snapshot")

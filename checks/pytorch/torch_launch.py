@@ -21,7 +21,8 @@ from job import Job
 MARK = "launched: "  # what a worker of torchrun tells the task that started it
 FACTOR, SLACK = 5, 20  # so many times slower, and so many seconds more, is no noise
 STARTED = "MUSTER_TORCHRUN_STARTED"  # for its workers: the node's uptime when torchrun was started
-OURS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+OURS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+        "MUSTER_MEETING")
 
 
 def age():
@@ -184,7 +185,7 @@ def be_worker(patience):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
+    options = muster.Arguments(description=__doc__)
     options.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("--patience", type=float, default=60, help="seconds to wait for another rank, and for torchrun")
     asked = options.parse_args()

@@ -1,5 +1,4 @@
 """Rank 0 sends a square tensor to every other rank in turn; every element of what arrives is looked at."""
-import argparse
 import sys
 import time
 
@@ -70,7 +69,7 @@ def send(job, tensor, to):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__)
+    options = muster.Arguments(description=__doc__)
     options.add_argument("--side", type=int, default=10000, help="rows and columns")
     options.add_argument("--repetitions", type=int, default=2)
     options.add_argument("--patience", type=float, default=30, help="seconds to wait for another rank")

@@ -89,7 +89,9 @@ class Training:
 
     def content(self):
         # Tensors, whole numbers and plain dicts: torch 1.13 reads nothing else without running code.
-        return {"model": dict(self.ddp.state_dict()), "optimizer": self.momenta(), "epochs_run": self.epochs_run}
+        content = {"model": dict(self.ddp.state_dict()), "optimizer": self.momenta(), "epochs_run": self.epochs_run}
+        content["checksums"] = snapshots.checksums(content, lambda one: digest(self.torch, one))
+        return content
 
     def momenta(self):
         """What the optimizer has learned: a tensor for each parameter, by its number."""
@@ -120,7 +122,9 @@ class Training:
             try:
                 with open(path, "rb") as file:
                     data = file.read()
-                snapshots.refuse_foreign(read(self.torch, data), self.model.state_dict())
+                content = read(self.torch, data)
+                snapshots.refuse_foreign(content, self.model.state_dict())
+                snapshots.refuse_damaged(content, lambda one: digest(self.torch, one))
             except OSError as error:
                 problem = f"it can't be read: {error.strerror}"
             except snapshots.Foreign as error:
@@ -136,10 +140,20 @@ class Training:
         self.epochs_run = content["epochs_run"]
 
 
+def digest(torch, one):
+    """Another one when a bit of a tensor, or a number, is."""
+    if not isinstance(one, torch.Tensor):
+        return hashlib.sha256(repr(one).encode()).hexdigest()
+    flat = one.detach().cpu().contiguous().flatten().view(torch.uint8)
+    return hashlib.sha256(f"{one.dtype} {tuple(one.shape)} ".encode() + bytes(flat.tolist())).hexdigest()
+
+
 def read(torch, data):
     """The content of a snapshot, which may hold tensors and numbers but no code."""
     try:
         return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as problem:  # what a broken file makes torch raise differs from release to release
         lines = str(problem).strip().splitlines() or [type(problem).__name__]
-        raise snapshots.Foreign(f"it can't be read: {lines[0][:200]}") from problem
+        # torch advises to read it all the same (weights_only=False), which would run what is in it.
+        why = "it holds more than tensors and numbers, or is no snapshot" if "weights_only" in str(problem) else lines[0][:200]
+        raise snapshots.Foreign(f"it can't be read: {why}") from problem

@@ -77,9 +77,9 @@ class Torch(support.EndToEnd):
         self.assertEqual(case["verdict"], verdict, story)
         return case, story
 
-    def fails(self, checks, *parts, rank=None):
+    def fails(self, checks, *parts, rank=None, **more):
         """The case fails; its reason has these parts, and its only rank at fault is that one. Returns all findings."""
-        case, story = self.case(checks, "fail")
+        case, story = self.case(checks, "fail", **more)
         for part in parts:
             self.assertIn(part, case["reason"], story)
         self.assertTrue(case["remedy"], story)
@@ -108,6 +108,51 @@ class Shipped(Torch):
         self.assertEqual(case["reason"], "one rank has nobody to sum with", story)
 
 
+class Interpreter(Torch):
+    def venv(self, torch):
+        """A folder as `python -m venv` makes it, whose python3 has another torch; for PATH."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-venv-"))
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "bin").mkdir()
+        (folder / "lib" / "torch").mkdir(parents=True)
+        (folder / "lib" / "torch" / "__init__.py").write_text(torch)
+        python = folder / "bin" / "python3"
+        python.write_text(f'#!/bin/sh\nPYTHONPATH={folder}/lib exec {PYTHON} "$@"\n')
+        python.chmod(0o755)
+        return python
+
+    def test_an_activated_environment_is_the_one_that_is_tried(self):
+        python = self.venv("raise OSError('libtorch of the venv')\n")
+        for named in ("", "python3"):
+            case, _ = self.fails(torch_check("torch_ddp.py", python=named), "can't import it: OSError: libtorch of the venv",
+                                 env={"PATH": f"{python.parent}:{os.environ['PATH']}"})
+            self.assertRegex(" ".join(case["evidence"]), rf"run by {python} \(Python 3\.\d+\.\d+\S*\)")
+
+    def test_a_pass_says_by_which_python(self):
+        case, story = self.case(torch_check("torch_allreduce.py", "--sizes", "1KiB", "--seconds", "0.01"), "pass")
+        self.assertRegex(" ".join(case["evidence"]), rf"run by {PYTHON} \(Python 3\.", story)
+
+    def test_a_torch_that_ends_the_program_on_import(self):
+        self.fails(torch_check("torch_allreduce.py", python=str(self.venv("import sys; sys.exit(0)\n"))),
+                   "can't import it: SystemExit: 0")
+
+    def test_what_is_no_python(self):
+        self.fails(torch_check("torch_ddp.py", python="/bin/true"), "/bin/true is no Python 3 that runs")
+        self.fails(torch_check("torch_ddp.py", python="/etc/passwd"), "/etc/passwd is no program that we may run")
+
+    def test_arguments_that_are_none(self):
+        for script, words, reason in (
+                ("torch_allreduce.py", ["--sizes", "8parsec"], "'8parsec' is no size such as 8B, 64KiB or 16MiB"),
+                ("torch_ddp.py", ["--keep", "/none/x.pt"], "--keep /none/x.pt can't be written: /none is no folder"),
+                ("torch_ddp.py", ["--keep", "/etc/passwd"], "--keep /etc/passwd is there and is no snapshot"),
+                ("torch_ddp.py", ["--folder", "/none"], "--folder /none is no folder that can be written to")):
+            case, _ = self.fails(torch_check(script, *words), reason)
+            self.assertEqual({culprit["kind"] for culprit in case["culprits"]}, {"setting"})
+
+    def test_a_port_that_is_none(self):
+        self.fails(torch_check("torch_allreduce.py", shell="export MASTER_PORT=abc"), "MASTER_PORT=abc on", "is no port")
+
+
 class Rendezvous(Torch):
     def test_without_torch_it_is_a_skip(self):
         case, story = self.case(torch_check("torch_ddp.py", imports=["torch", "no_such_module"], python=""), "skip")
@@ -127,6 +172,47 @@ class Rendezvous(Torch):
         self.fails(torch_check("torch_allreduce.py", "--patience", "3",
                                shell='[ $RANK = 1 ] && export MASTER_PORT=1; true'),
                    "rank 1 on", "MASTER_PORT=1: connection refused", rank=1)
+
+    def test_a_wrong_address_that_lets_anybody_in(self):
+        with socket.create_server(("127.0.0.9", 0), backlog=16) as stranger:
+            port = stranger.getsockname()[1]
+            case, _ = self.fails(
+                torch_check("torch_allreduce.py", "--patience", "3", deadline="40s",
+                            shell=f"[ $RANK = 1 ] && export MASTER_ADDR=127.0.0.9 MASTER_PORT={port}; true"),
+                f"rank 1 on {support.HOST}: what listens at MASTER_ADDR=127.0.0.9 MASTER_PORT={port} is not rank 0 of this job")
+        self.assertIn(1, [culprit.get("rank") for culprit in case["culprits"]])
+        self.assertNotIn(0, [culprit.get("rank") for culprit in case["culprits"]])
+
+    def test_a_wrong_address_at_which_another_job_meets(self):
+        serve = ("import sys, time, torch.distributed as d; s = d.TCPStore('127.0.0.1', 0, 1, True, wait_for_workers=False); "
+                 "print(s.port, flush=True); time.sleep(60)")
+        with subprocess.Popen([PYTHON, "-c", serve], stdout=subprocess.PIPE, text=True) as other:
+            self.addCleanup(other.kill)
+            port = int(other.stdout.readline())
+            self.fails(torch_check("torch_allreduce.py", "--patience", "3", deadline="40s",
+                                   shell=f"[ $RANK = 1 ] && export MASTER_ADDR=127.0.0.9 MASTER_PORT={port}; true"),
+                       f"rank 1 on {support.HOST}: what listens at", "is not rank 0 of this job")
+            other.kill()
+
+    def test_an_address_of_rank_0_that_is_not_its_own(self):
+        case, _ = self.fails(torch_check("torch_allreduce.py", "--patience", "3", deadline="40s",
+                                         shell="[ $RANK = 0 ] && export MASTER_ADDR=192.0.2.1; true"),
+                             f"rank 0 on {support.HOST} has MASTER_ADDR=192.0.2.1", "which does not lead to rank 0")
+        self.assertIn(0, [culprit.get("rank") for culprit in case["culprits"]])
+
+    def test_rank_0_that_comes_late(self):
+        _, all_findings = self.fails(
+            torch_check("torch_allreduce.py", "--patience", "3", deadline="40s", shell="[ $RANK = 0 ] && sleep 8; true"),
+            "rank 0 is not at MASTER_ADDR=", "connection refused for 3 s", rank=0)
+
+    def test_rank_0_that_is_stopped(self):
+        self.fails(torch_check("torch_allreduce.py", "--patience", "3", deadline="12s",
+                               shell="[ $RANK = 0 ] && kill -STOP $$; true"),
+                   "rank 0 is not at MASTER_ADDR=", "connection refused for 3 s", rank=0)
+
+    def test_what_torchrun_left_in_the_environment(self):
+        self.case(torch_check("torch_allreduce.py", "--sizes", "1KiB", "--seconds", "0.01"), "pass",
+                  env={"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "3"})
 
     def test_a_port_in_use(self):
         with socket.create_server(("", 0)) as taken:
@@ -222,6 +308,39 @@ class Faults(Torch):
             case, _ = self.fails(torch_check("torch_ddp.py", "--resume", path),
                                  f"{path} is refused: another model's: it lacks 0.bias")
             self.assertEqual([(culprit["kind"], culprit["name"]) for culprit in case["culprits"]], [("file", path)])
+
+    def test_a_snapshot_with_a_bit_that_changed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "ours.pt")
+            self.case(torch_check("torch_ddp.py", "--keep", path), "pass")
+            change = ("import sys, torch; c = torch.load(sys.argv[1]); c['model']['module.0.bias'].view(torch.int32)[3] ^= 1; "
+                      "torch.save(c, sys.argv[1])")
+            subprocess.run([PYTHON, "-c", change, path], check=True)
+            self.fails(torch_check("torch_ddp.py", "--resume", path),
+                       f"{path} is refused: it was damaged after it was written: the checksum of model.0.bias is another")
+
+    def test_gradients_that_are_zero(self):
+        code = ("backward = torch.Tensor.backward\n"
+                "import training\n"
+                "epoch = training.Training.epoch\n"
+                "def replaced(self):\n"
+                "    seen = epoch(self)\n"
+                "    if rank == 1: self.gradients[-1] = float('nan')\n"
+                "    return seen\n"
+                "training.Training.epoch = replaced\n")
+        self.fails(torch_check("torch_ddp.py", code=code),
+                   f"rank 1 on {support.HOST} has gradients that are zero or not finite: nan, nan", rank=1)
+
+    def test_a_prefix_that_loses_a_parameter(self):
+        code = ("import snapshots\n"
+                "without = snapshots.without_prefix\n"
+                "def replaced(state):\n"
+                "    bare = without(state)\n"
+                "    return {name: value * 0 if name == '0.bias' and next(iter(state)).startswith('module.') else value\n"
+                "            for name, value in bare.items()}\n"
+                "snapshots.without_prefix = replaced\n")
+        _, all_findings = self.fails(torch_check("torch_ddp.py", code=code))
+        self.assertIn("a model loaded from the wrapped one's state is not the same", all_findings)
 
     def test_a_snapshot_of_an_earlier_run(self):
         with tempfile.TemporaryDirectory() as folder:

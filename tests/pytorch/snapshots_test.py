@@ -51,6 +51,18 @@ class Snapshots(unittest.TestCase):
         self.assertEqual(self.content(), b"old")
         self.assertEqual(os.listdir(self.folder.name), ["snapshot.pt"])
 
+    def test_a_part_that_changed_is_named(self):
+        content = {"model": {"module.a": 1, "module.b": 2}, "optimizer": {0: 3, 1: 4}, "epochs_run": 5}
+        content["checksums"] = snapshots.checksums(content, str)
+        snapshots.refuse_damaged(content, str)
+        snapshots.refuse_damaged({**content, "model": {"a": 1, "b": 2}}, str)
+        for key, value, name in (("model", {"module.a": 1, "module.b": 9}, "model.b"), ("optimizer", {0: 9, 1: 4}, "optimizer.0"),
+                                 ("optimizer", {0: 3}, "optimizer.1"), ("epochs_run", 6, "epochs_run")):
+            with self.assertRaisesRegex(snapshots.Foreign, f"the checksum of {name} is another"):
+                snapshots.refuse_damaged({**content, key: value}, str)
+        with self.assertRaisesRegex(snapshots.Foreign, "it has no checksums"):
+            snapshots.refuse_damaged({**content, "checksums": None}, str)
+
     def test_the_prefix_goes_both_ways(self):
         wrapped = snapshots.with_prefix(MODEL)
         self.assertEqual(sorted(wrapped), ["module.conv.bias", "module.conv.weight"])
