@@ -408,8 +408,8 @@ TEST(TrainingCheckpointFile, ThatWasThereIsReplacedAsAWhole) {
   fs::create_hard_link(file, folder.file("kept"));
   expect_pass(train_on(
       1, small_settings(), [](Odd&) {}, file));
-  EXPECT_EQ(*read_file(folder.file("kept")), before) << "the old one was written into";
-  EXPECT_NE(*read_file(file), before);
+  EXPECT_TRUE(*read_file(folder.file("kept")) == before) << "the old one was written into";
+  EXPECT_FALSE(*read_file(file) == before) << "each run has a number of its own";
 }
 
 TEST(TrainingCheckpointFile, ThatIsNoCheckpointStaysAsItIs) {
