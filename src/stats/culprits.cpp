@@ -62,14 +62,20 @@ void name_by_reference(const PairTable& table, const DecodeSettings& settings, C
 
 }  // namespace
 
-Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings) {
+Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& asked) {
   Culprits found;
+  DecodeSettings settings = asked;
+  settings.noise_floor = std::max(asked.noise_floor, asked.seen_noise);
   PairTable table = pair_table(samples, settings.is_lower_better);
   if (table.readings.empty()) return found;
   const int most = most_slow_units(table.present_units);
   found.parts = decode_units(table, settings, most, found.levels);
   // Most units slow: the level taken as healthy is a few fast pairs. Then the middle is the level.
   if (static_cast<int>(found.parts.size()) > most) found.parts = decode_units(table, settings, 0, found.levels);
+  found.seen_from = seen_from(table, settings, found.levels);
+  found.seen_from_if_quiet = seen_from_if_quiet(table, asked, found.levels);
+  if (found.parts.empty()) found.parts = name_by_order(table, settings, found.levels);
+  join_roles(found.parts);
   name_links(table, settings, found);
   name_by_reference(table, settings, found);
   for (ClassLevel& level : found.levels) {

@@ -5,12 +5,14 @@
 ///   z = (1 - exp(-y)) / noise of the class, between -6 and 6; the share, because its tail is the thinner one
 ///   score of a unit in a role (sends, receives, both) = sum of z / sqrt(n), without the partner it looks worst with
 ///   a unit is named above   inverse_normal(1 - false_rate / (3 units))
-///                          or when two of its partners are each named by the bound of a link
+///                          or when two of its partners are each named by the bound of a link,
+///                          or when all of its readings are slower than all others, and than half of them
 ///   a link looks bad above  inverse_normal(1 - false_repeats / (3 pairs)), and is named above
 ///                           inverse_normal(1 - false_rate / (3 pairs)) or when slow again alone
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -38,6 +40,7 @@ struct DecodeSettings {
   bool is_lower_better = false;
   double least_slowdown = 0.05;  ///< a part slower by less than this share is never named
   double noise_floor = 0.03;     ///< the noise of a class (a standard deviation of logarithms) is at least this
+  double seen_noise = 0;         ///< and at least this: what the caller knows of these very readings
   double false_rate = 0.05;      ///< false names per decoded matrix, at most, when noise is normal
   double false_repeats = 1;      ///< healthy links that one matrix may send to be measured again, expected
   int most_repeats = 32;         ///< cells in `worth_repeating`, at most; the worst first
@@ -93,6 +96,9 @@ struct Culprits {
   std::vector<LinkCell> worth_repeating;  ///< look bad, not measured alone yet; the worst first
   std::vector<LinkCell> cleared;          ///< measured again alone and well
   std::vector<ClassLevel> levels;
+  /// A unit slower by less than this share may have been missed; infinite: none was compared with two others or more.
+  double seen_from = std::numeric_limits<double>::infinity();
+  double seen_from_if_quiet = std::numeric_limits<double>::infinity();  ///< the same with a noise of `noise_floor`
 };
 
 [[nodiscard]] Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings = {});

@@ -45,11 +45,6 @@ double nearest_level(const std::vector<double>& sorted, double start, double rea
   return level;
 }
 
-/// Few readings leave the noise itself uncertain: a wider one keeps false names rare.
-double widened(double noise, double floor, std::size_t n) {
-  return std::max(noise, floor) * (1 + 6.0 / static_cast<double>(n));
-}
-
 /// From the fast side alone, on which no fault lies.
 double noise_above(const std::vector<double>& sorted, double level) {
   const auto above = std::upper_bound(sorted.begin(), sorted.end(), level) - sorted.begin();
@@ -108,6 +103,10 @@ double healthy_share(int units, int slow) {
 }
 
 }  // namespace
+
+double widened(double noise, double floor, std::size_t n) {
+  return std::max(noise, floor) * (1 + 6.0 / static_cast<double>(n));
+}
 
 std::vector<ClassLevel> find_levels(const PairTable& table, const DecodeSettings& settings, int slow_units) {
   std::vector<ClassLevel> levels;

@@ -68,6 +68,8 @@ void hold_against(PairTable& table, std::span<const ClassLevel> levels);
 
 /// Units that may be slow, at most, for the others still to be a measure: half of up to 8, then 4, then a tenth.
 [[nodiscard]] int most_slow_units(int units);
+/// Few readings leave the noise itself uncertain: a wider one keeps false names rare.
+[[nodiscard]] double widened(double noise, double floor, std::size_t n);
 /// Level and noise of each class. Where up to `slow_units` units are slow, the level is that of the others.
 [[nodiscard]] std::vector<ClassLevel> find_levels(const PairTable& table, const DecodeSettings& settings,
                                                   int slow_units);
@@ -77,6 +79,26 @@ void hold_against(PairTable& table, std::span<const ClassLevel> levels);
 
 /// Names units, the clearest first; marks what they explain in `table`.
 [[nodiscard]] std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& settings);
+/// Names units whose readings are all slower than half of the others, and slower than all of them, whatever the noise;
+/// marks what they explain, and takes the level of the others as the expected one.
+[[nodiscard]] std::vector<SuspectPart> name_by_order(PairTable& table, const DecodeSettings& settings,
+                                                     std::vector<ClassLevel>& levels);
+/// How the scores of healthy units spread; the normal one where units are too few to show it.
+struct ScoreNull {
+  double middle = 0;
+  double spread = 1;
+};
+/// Of scores of both ways, of what nothing explains.
+[[nodiscard]] ScoreNull null_of_scores(const PairTable& table);
+/// Sorted by unit; one named as sender and as receiver is a node.
+void join_roles(std::vector<SuspectPart>& parts);
+/// The slowdown (a share) of a unit, both ways, with which its score most probably reaches the bound: of the unit with
+/// two partners or more for which it is largest. Infinite: no unit has them.
+[[nodiscard]] double seen_from(const PairTable& table, const DecodeSettings& settings,
+                               std::span<const ClassLevel> levels);
+/// The same, were there no noise but `noise_floor`.
+[[nodiscard]] double seen_from_if_quiet(const PairTable& table, const DecodeSettings& settings,
+                                        std::span<const ClassLevel> levels);
 /// Links among what is left.
 void name_links(const PairTable& table, const DecodeSettings& settings, Culprits& found);
 

@@ -89,16 +89,13 @@ class Scores {
     const Score& one = all_[static_cast<std::size_t>(unit)][role];
     return one.is_defined ? (one.value - null_[role].middle) / null_[role].spread : 0;
   }
+  [[nodiscard]] const ScoreNull& null_of(Role role) const { return null_[role]; }
   Score& of(int unit, Role role) { return all_[static_cast<std::size_t>(unit)][role]; }
   [[nodiscard]] int units() const { return static_cast<int>(all_.size()); }
 
  private:
-  struct Null {
-    double middle = 0;
-    double spread = 1;
-  };
   std::vector<std::array<Score, roles>> all_;
-  std::array<Null, roles> null_;
+  std::array<ScoreNull, roles> null_;
 };
 
 PartKind kind_of(Role role) {
@@ -206,7 +203,8 @@ Best most_slow_partners(const PairTable& table, Scores& scores, double least) {
   return best;
 }
 
-/// A unit named as sender and as receiver is a node.
+}  // namespace
+
 void join_roles(std::vector<SuspectPart>& parts) {
   std::sort(parts.begin(), parts.end(), [](const SuspectPart& a, const SuspectPart& b) {
     return a.ends != b.ends ? a.ends < b.ends : a.kind < b.kind;
@@ -228,8 +226,6 @@ void join_roles(std::vector<SuspectPart>& parts) {
   }
   parts = std::move(joined);
 }
-
-}  // namespace
 
 std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& settings) {
   std::vector<SuspectPart> parts;
@@ -255,6 +251,12 @@ std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& sett
   }
   join_roles(parts);
   return parts;
+}
+
+ScoreNull null_of_scores(const PairTable& table) {
+  Scores scores(table);
+  scores.find_null();
+  return scores.null_of(both);
 }
 
 }  // namespace muster::culprits

@@ -43,12 +43,12 @@ struct SamplingGoal {
   double steady = 0.05;    ///< two batches in a row whose medians are this near to each other end the warm-up
 };
 
-/// For where timing means nothing: a sample or two, so that data is moved and looked at.
+/// For where timing means nothing: one sample, so that data is moved and looked at.
 [[nodiscard]] constexpr SamplingGoal one_look() {
   SamplingGoal goal;
   goal.interval = 1;
   goal.least = 1;
-  goal.most = 4;
+  goal.most = 1;
   goal.cap = Seconds{0.001};
   return goal;
 }

@@ -1,6 +1,8 @@
 #include "stats/culprits.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <gtest/gtest.h>
 #include <limits>
 #include <numeric>
@@ -340,6 +342,102 @@ TEST(Culprits, OneSlowLinkMakesNoSlowUnit) {
     for (const SuspectPart& part : decode_culprits(samples).parts) units += part.kind != PartKind::link;
   }
   EXPECT_LE(units, 4) << "in 200 matrices";
+}
+
+/// Readings of 4 nodes with a spread of a factor of four, some of them a fiftieth.
+std::vector<LinkSample> noisy_readings(const std::function<bool(int, int)>& is_slow, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<LinkSample> samples;
+  for (int round = 0; round < 2; ++round)
+    for (int from = 0; from < 4; ++from)
+      for (int to = 0; to < 4; ++to)
+        if (from != to)
+          samples.push_back({from, to, round, (250 + 750 * random.uniform()) * (is_slow(from, to) ? 0.02 : 1)});
+  return samples;
+}
+
+std::string names_in_noise(const std::function<bool(int, int)>& is_slow) {
+  DecodeSettings settings;
+  settings.seen_noise = 0.9;
+  return names(decode_culprits(noisy_readings(is_slow, 8), settings));
+}
+
+TEST(Culprits, WhoIsWorseThanAllOthersIsNamedInAnyNoise) {
+  EXPECT_EQ(names_in_noise([](int from, int) { return from == 1; }), "sender 1");
+  EXPECT_EQ(names_in_noise([](int, int to) { return to == 1; }), "receiver 1");
+  EXPECT_EQ(names_in_noise([](int from, int to) { return from == 2 || to == 2; }), "node 2");
+  EXPECT_EQ(names_in_noise([](int from, int to) { return from % 2 == 0 || to % 2 == 0; }), "node 0; node 2");
+}
+
+TEST(Culprits, OrderNamesNobodyWhereSomethingElseIsAsSlow) {
+  EXPECT_EQ(names_in_noise([](int, int) { return false; }), "");
+  // One reading of the others is as slow: no unit explains it.
+  EXPECT_EQ(names_in_noise([](int from, int to) { return from == 1 || (from == 0 && to == 3); }), "");
+  // A link is no unit.
+  EXPECT_EQ(names_in_noise([](int from, int to) { return from == 1 && to == 2; }), "");
+}
+
+TEST(Culprits, OrderAloneSeldomNamesWhoIsWell) {
+  int named = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    Random random(seed);
+    std::vector<LinkSample> samples;
+    // Of one meeting each, as few as can be, with a spread of e: half of the others is nothing unusual.
+    for (int from = 0; from < 4; ++from)
+      for (int to = 0; to < 4; ++to)
+        if (from != to) samples.push_back({from, to, 0, std::exp(random.normal())});
+    DecodeSettings settings;
+    settings.seen_noise = 1.5;
+    for (const SuspectPart& part : decode_culprits(samples, settings).parts) named += part.kind != PartKind::link;
+  }
+  EXPECT_LE(named, 50);
+  EXPECT_GE(named, 1) << "that it can happen shows that the order was looked at";
+}
+
+TEST(Culprits, SlowWithFewPartnersIsNoCulprit) {
+  Random random(11);
+  std::vector<Fault> faults;
+  for (int partner = 6; partner < 11; ++partner) faults.push_back(fault_of(PartKind::link, 5, 0.5, partner));
+  const auto samples = simulated::all_rounds(machine_of(40, faults), random);
+  for (const SuspectPart& part : decode_culprits(samples).parts)
+    EXPECT_EQ(part.kind, PartKind::link) << "5 of 39 partners are less than least_share";
+  DecodeSettings any;
+  any.least_share = 0;
+  EXPECT_EQ(names(decode_culprits(samples, any)), "node 5");
+}
+
+TEST(Culprits, WhereMostUnitsAreSlowTheSlowLevelIsTheLevel) {
+  std::vector<Fault> faults;
+  for (int unit = 0; unit < 4; ++unit) faults.push_back(fault_of(PartKind::node, unit, 0.5));
+  // Held against the one fast pair of six units, four of them would be culprits.
+  EXPECT_EQ(names_in_full_matrix(6, faults), "");
+}
+
+TEST(Culprits, WhatCouldHaveBeenSeenDependsOnTheNoise) {
+  Random random(5);
+  const auto quiet = decode_culprits(simulated::all_rounds(machine_of(8, {}), random));
+  EXPECT_LT(quiet.seen_from, 0.05);
+  EXPECT_GT(quiet.seen_from, 0.01);
+  DecodeSettings noisy;
+  noisy.seen_noise = 0.9;
+  const auto blind = decode_culprits(simulated::all_rounds(machine_of(8, {}), random), noisy);
+  EXPECT_NEAR(blind.seen_from / quiet.seen_from_if_quiet, 0.9 / 0.03, 1);
+  EXPECT_DOUBLE_EQ(blind.seen_from_if_quiet, quiet.seen_from_if_quiet);
+  EXPECT_TRUE(std::isinf(decode_culprits(std::vector<LinkSample>{{0, 1, 0, 1.0}, {1, 0, 0, 1.0}}).seen_from));
+}
+
+/// The promise itself: a unit that is clearly slower than `seen_from` is found nearly always.
+TEST(Culprits, WhatIsSlowerThanCouldBeSeenIsSeen) {
+  Random random(7);
+  int found = 0;
+  for (int run = 0; run < 50; ++run) {
+    DecodeSettings settings;
+    settings.seen_noise = 0.1;
+    const double share = decode_culprits(simulated::all_rounds(machine_of(6, {}, 0.1), random), settings).seen_from;
+    const auto samples = simulated::all_rounds(machine_of(6, {fault_of(PartKind::node, 3, share * 1.25)}, 0.1), random);
+    for (const SuspectPart& part : decode_culprits(samples, settings).parts) found += part.ends == std::vector<int>{3};
+  }
+  EXPECT_GE(found, 38);
 }
 
 TEST(Culprits, ASmallSlowdownIsNobodysFault) {

@@ -103,7 +103,7 @@ std::vector<Decoded> decode_links(std::span<const RankLink> links, std::span<con
   for (const bool are_nodes : {false, true}) {
     const auto& same = kinds[are_nodes ? 1 : 0];
     DecodeSettings with_noise = settings;
-    with_noise.noise_floor = std::max(settings.noise_floor, noise_of(same));
+    with_noise.seen_noise = noise_of(same);
     std::vector<LinkSample> samples;
     for (const RankLink& link : same)
       samples.push_back({link.from, link.to, link.round, link.value, static_cast<int>(link.link), link.is_alone});
