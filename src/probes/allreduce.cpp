@@ -150,7 +150,7 @@ Result<Observation> run(RunContext& context) {
                       prepared.out,
                       prepared.in,
                       static_cast<std::uint64_t>(context.params.integer("seed")),
-                      own.seconds() ? &watch : nullptr,
+                      own.seconds() && context.timing_doubt.empty() ? &watch : nullptr,
                       [&] { return own.seconds(); }};
   SamplingGoal goal;
   goal.interval = context.params.real("interval");

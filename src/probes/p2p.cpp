@@ -149,7 +149,7 @@ class Part {
       : context_(context),
         spots_(std::move(spots)),
         self_(static_cast<std::size_t>(context.comm.rank())),
-        schedule_(p2p::schedule_of(context.params, p2p::nodes_of(spots_))),
+        schedule_(p2p::schedule_of(context.params, p2p::nodes_of(spots_), !context.timing_doubt.empty())),
         own_(spots_, self_),
         watch_(spots_[self_].mask, own_.seconds().value_or(0)),
         with_{context.comm,
@@ -157,16 +157,21 @@ class Part {
               prepared.out,
               prepared.in,
               static_cast<std::uint64_t>(context.params.integer("seed")),
-              own_.seconds() ? &watch_ : nullptr,
+              // Where ranks share cores, each would be the other's contamination.
+              own_.seconds() && context.timing_doubt.empty() ? &watch_ : nullptr,
               [this] { return own_.seconds(); }},
         tasks_(p2p::tasks_of(context.params, !context.timing_doubt.empty())) {
     goal_.interval = context.params.real("interval");
-    goal_.cap = {p2p::budget_of(context.params, p2p::nodes_of(spots_)).reading_s};
+    goal_.cap = {p2p::budget_of(context.params, p2p::nodes_of(spots_), false).reading_s};
     if (!context.timing_doubt.empty()) goal_ = one_look();
   }
 
   [[nodiscard]] Result<Observation> all_rounds() {
+    const double begun = monotonic_seconds();
     for (round_ = 0; round_ < schedule_.rounds(); ++round_) {
+      auto goes_on = has_time(begun);
+      if (!goes_on) return tl::unexpected(goes_on.error());
+      if (!*goes_on) break;
       const int peer = schedule_.partner(context_.comm.rank(), round_);
       for (const p2p::Task& task : tasks_) {
         if (auto done = together(peer, task, true); !done) return tl::unexpected(done.error());
@@ -182,6 +187,17 @@ class Part {
   }
 
  private:
+  /// Rank 0's clock decides, so that all end with the same round. There always is a first one.
+  [[nodiscard]] Result<bool> has_time(double begun) {
+    if (round_ == 0) return true;
+    const bool is_up = monotonic_seconds() - begun > context_.params.duration("budget").value;
+    const std::byte mine{static_cast<std::uint8_t>(is_up)};
+    context_.recorder.step("next round");
+    auto told = context_.comm.broadcast(std::span(&mine, 1), 0);
+    if (!told) return tl::unexpected(told.error());
+    return !told->empty() && told->front() == std::byte{0};
+  }
+
   /// One reading of every pair at a time, or what some send back would be in the way of what others still send.
   [[nodiscard]] Result<void> together(int peer, const p2p::Task& task, bool is_forward) {
     context_.recorder.step("round");
@@ -260,6 +276,8 @@ class Part {
     std::string fast;
     for (const std::string& port : p2p::fast_ports()) fast += (fast.empty() ? "" : " ") + port;
     if (!fast.empty()) seen_.facts.push_back({"fast_ports", fast});
+    const int asked = std::max(schedule_.rounds(), context_.timing_doubt.empty() ? p2p::asked_rounds(context_.params) : 0);
+    if (round_ < asked) seen_.facts.push_back({"rounds", fmt::format("{} of {}", round_, asked)});
     seen_.facts.push_back({"checked", fmt::format("{} readings, {:.3g} GB", checked_, bytes_ * 1e-9)});
     if (measured_ > 0) seen_.facts.push_back({"precise", fmt::format("{} of {}", precise_, measured_)});
     if (disturbed_ > 0)

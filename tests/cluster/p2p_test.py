@@ -113,7 +113,7 @@ class SlowLinks(support.EndToEnd):
         wrong = []
         for case in run.report()["cases"]:
             # Data is right however slow the links are.
-            self.assertIn(case["verdict"], ("pass", "fail"), run.story())
+            self.assertIn(case["verdict"], ("pass", "fail", "unmeasured"), run.story())
             self.assertNotIn("wrong data", str(case["reason"]), run.story())
             if not is_right(case, faults):
                 wrong.append(f"{case['check']}: {case['verdict']}, {list(named(case).values()) or case['evidence']}\n"

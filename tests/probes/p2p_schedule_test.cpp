@@ -237,9 +237,27 @@ TEST(Budget, FewerRoundsThanFiveAreAllRounds) {
 }
 
 TEST(Budget, WhatIsAskedForIsDone) {
-  const Budget budget = plan_budget(100, costs(7, 20));
-  EXPECT_EQ(budget.rounds, 100);
-  EXPECT_DOUBLE_EQ(budget.reading_s, 0.002);
+  const Budget budget = plan_budget(50, costs(7, 20));
+  EXPECT_EQ(budget.rounds, 50);
+  EXPECT_NEAR(budget.reading_s, (20.0 / 50 - 0.2) / 7, 1e-12);
+}
+
+TEST(Budget, IsKeptAlsoWhereRoundsAreAskedFor) {
+  Costs small = costs(7, 2);
+  small.verify_s = 0;
+  small.readings = 4;
+  EXPECT_EQ(plan_budget(100'000, small).rounds, 250) << "2 s / (4 x 2 ms)";
+  EXPECT_DOUBLE_EQ(plan_budget(100'000, small).reading_s, 0.002);
+  EXPECT_EQ(plan_budget(100, small).rounds, 100);
+  small.budget_s = 0.001;
+  EXPECT_EQ(plan_budget(100, small).rounds, 1) << "nothing was measured without one";
+}
+
+TEST(Budget, WhereTimingMeansNothingThreeRoundsDo) {
+  EXPECT_EQ(quick_budget(0, 15).rounds, 3);
+  EXPECT_EQ(quick_budget(100'000, 15).rounds, 3);
+  EXPECT_EQ(quick_budget(2, 15).rounds, 2);
+  EXPECT_EQ(quick_budget(0, 3).rounds, 0) << "all of them";
 }
 
 TEST(Budget, NothingToMeasureIsNoDivisionByZero) {

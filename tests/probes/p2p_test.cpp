@@ -92,7 +92,7 @@ struct Outcome {
 };
 
 /// Runs the probe on `ranks` threads, two to a made-up node.
-Outcome run_case(int ranks, const Settings& settings, const Flip& flip = {}) {
+Outcome run_case(int ranks, const Settings& settings, const Flip& flip = {}, std::string_view doubt = {}) {
   MadeCase made(p2p_probe(), settings);
   std::vector<Observation> seen(static_cast<std::size_t>(ranks));
   run_ranks(ranks, [&](ThreadComm& threads) {
@@ -104,7 +104,7 @@ Outcome run_case(int ranks, const Settings& settings, const Flip& flip = {}) {
     place.node_index = comm.rank() / 2;
     auto prepared = p2p_probe().prepare({made.params(), place, recorder});
     ASSERT_TRUE(prepared) << prepared.error().what;
-    RunContext context{made.params(), place, recorder, comm, prepared->get()};
+    RunContext context{made.params(), place, recorder, comm, prepared->get(), doubt};
     auto observed = p2p_probe().run(context);
     ASSERT_TRUE(observed) << observed.error().what;
     seen[static_cast<std::size_t>(comm.rank())] = std::move(*observed);
@@ -228,6 +228,31 @@ TEST(P2pSettings, ReusedBuffersLeaveTheWindowAsItWasAskedFor) {
   EXPECT_EQ(tasks.back().window, 64);
 }
 
+TEST(P2p, WhereTimingMeansNothingDataIsLookedAtInAFewRounds) {
+  const Outcome outcome = run_case(8, small(), {}, "8 ranks share 2 cores");
+  ASSERT_TRUE(outcome.judgement.findings.empty()) << outcome.judgement.findings[0].reason;
+  ASSERT_EQ(outcome.judgement.evidence.size(), 1u);
+  EXPECT_EQ(outcome.judgement.evidence[0].rfind("8 ranks compared", 0), 0u) << outcome.judgement.evidence[0];
+  EXPECT_EQ(outcome.judgement.evidence[0].find("others used the CPUs"), std::string::npos);
+  for (const Observation& seen : outcome.seen)
+    for (const Reading& reading : seen.readings) EXPECT_LE(reading.summary.n, 1);
+}
+
+TEST(P2p, ABudgetThatIsUpEndsTheRoundsAndIsTold) {
+  Settings settings = small();
+  settings.push_back({"budget", "10ms"});
+  settings.push_back({"rounds", "100000"});
+  const Outcome outcome = run_case(4, settings);
+  ASSERT_TRUE(outcome.judgement.findings.empty()) << outcome.judgement.findings[0].reason;
+  EXPECT_NE(outcome.judgement.evidence[0].find(" of 100000 rounds, then the budget was up"), std::string::npos)
+      << outcome.judgement.evidence[0];
+}
+
+TEST(P2pSettings, WhereTimingMeansNothingBothWaysAreOneReading) {
+  for (const p2p::Task& task : p2p::tasks_of(MadeCase(p2p_probe()).params(), true))
+    EXPECT_NE(task.kind, p2p::Kind::bandwidth);
+}
+
 TEST(P2pSettings, WhereTimingMeansNothingAFewMessagesDo) {
   for (const p2p::Task& task : p2p::tasks_of(MadeCase(p2p_probe()).params(), true)) {
     EXPECT_LE(task.slots, 2);
@@ -240,7 +265,7 @@ TEST(P2pSettings, TheBudgetHoldsForAThousandNodes) {
   const MadeCase made(p2p_probe());
   std::vector<int> node_of;
   for (int rank = 0; rank < 64'000; ++rank) node_of.push_back(rank / 64);
-  const auto budget = p2p::budget_of(made.params(), node_of);
+  const auto budget = p2p::budget_of(made.params(), node_of, false);
   EXPECT_GE(budget.rounds, 12);
   EXPECT_LE(budget.rounds * (7 * budget.reading_s + 0.2055), 20.0);
 }

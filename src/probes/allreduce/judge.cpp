@@ -202,7 +202,8 @@ ProbeJudgement judge(const CaseView& view) {
     for (const Fact& fact : seen->facts) disturbed += fact.key == "disturbed";
   std::string sentence =
       fmt::format("{} ranks looked at every element of {} results: all exact", count_answers(view), checked);
-  if (disturbed > 0) sentence += fmt::format("; {} had no clean timing, others used the CPUs", disturbed);
+  if (disturbed > 0 && view.timing_doubt.empty())
+    sentence += fmt::format("; {} had no clean timing, others used the CPUs", disturbed);
   if (view.timing_doubt.empty()) {
     const auto busbw = headline(view, {"busbw", "GB/s", "size", true, "type"});
     const auto time = headline(view, {"time", "us", "size", false, "type"});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
@@ -138,25 +139,56 @@ std::vector<int> nodes_of(const CaseView& view) {
   return node_of;
 }
 
+/// "None slow" is worth what could have been seen. Few readings hide a little even where all is quiet; noise that
+/// hides far more than that hides slow parts.
+void say_none_slow(const Decoded& decoded, const std::string& size, const Params& params, ProbeJudgement& judgement) {
+  constexpr double much_more = 1.5;
+  const Culprits& culprits = decoded.culprits;
+  std::size_t compared = 0;
+  for (const ClassLevel& level : culprits.levels)
+    if (level.readings >= 5) compared += static_cast<std::size_t>(level.readings);
+  // Nobody was compared with two others: nothing can be said.
+  if (compared == 0 || !std::isfinite(culprits.seen_from)) return;
+  const std::string what =
+      fmt::format("{} readings of {} {} nodes", compared, size, decoded.is_between_nodes ? "between" : "within");
+  if (culprits.seen_from <= params.real("least_slowdown")) {
+    judgement.evidence.push_back(what + " compared, none slow");
+    return;
+  }
+  if (culprits.seen_from <= std::min(1.0, much_more * culprits.seen_from_if_quiet)) {
+    judgement.evidence.push_back(
+        fmt::format("{} compared, none slow by {:.0f} % or more", what, std::ceil(100 * culprits.seen_from)));
+    return;
+  }
+  const std::string unseen =
+      culprits.seen_from < 1
+          ? fmt::format("a slowdown below {:.0f} % may have been missed", std::ceil(100 * culprits.seen_from))
+          : "no slowdown of one alone could have been seen";
+  judgement.findings.push_back(
+      {Verdict::unmeasured,
+       fmt::format("too noisy to tell who is slow: in {} {}", what, unseen),
+       {},
+       "run it while nobody else uses the nodes and the network between them, with longer readings (-S p2p.cap=1s) or "
+       "larger messages; the matrix in the report shows what differs"});
+}
+
 /// What is slow, from the largest size: smaller messages cost more than the link does.
 void find_slow(const CaseView& view, ProbeJudgement& judgement) {
   auto by_size = links_by_size(view);
   const std::vector<int> node_of = nodes_of(view);
   const std::string size = muster::to_string(ParamScalar(Bytes{largest_size(view.params)}));
   auto& links = by_size[size];
-  number_rounds(links, schedule_of(view.params, node_of));
-  std::size_t compared = 0;
+  number_rounds(links, schedule_of(view.params, node_of, false));
   for (const Decoded& decoded : decode_links(links, node_of, decode_settings(view.params))) {
+    const std::size_t before = judgement.findings.size();
     for (const SuspectPart& part : decoded.culprits.parts) {
       // One pair that nobody looked at again may be chance.
       const bool is_pair = part.kind == PartKind::link || part.kind == PartKind::either;
       if (is_pair && !part.is_repeated) continue;
       judgement.findings.push_back(name_part(view, part, decoded, size));
     }
-    for (const ClassLevel& level : decoded.culprits.levels)
-      if (level.readings >= 5) compared += static_cast<std::size_t>(level.readings);
+    if (judgement.findings.size() == before) say_none_slow(decoded, size, view.params, judgement);
   }
-  if (compared > 0) judgement.evidence.push_back(fmt::format("{} readings of {} compared, none slow", compared, size));
 }
 
 /// What ranks looked at: `READINGS readings, GIGABYTES GB`; and what they timed.
@@ -165,7 +197,17 @@ struct Coverage {
   int readings = 0;
   int disturbed = 0;
   double gigabytes = 0;
+  std::string rounds;  ///< `N of M`, when the budget was up before all of them
 };
+
+/// Of the schedule, as many rounds as were done.
+int rounds_done(const CaseView& view, const Schedule& schedule) {
+  for (std::size_t rank = 0; rank < view.observed.size(); ++rank)
+    if (const Observation* seen = measured_by(view, rank))
+      if (const std::string* told = seen->fact("rounds"))
+        return std::clamp(number_in(*told).value_or(0), 0, schedule.rounds());
+  return schedule.rounds();
+}
 
 Coverage coverage_of(const CaseView& view) {
   Coverage coverage;
@@ -176,6 +218,7 @@ Coverage coverage_of(const CaseView& view) {
     if (readings <= 0) continue;
     ++coverage.active;
     coverage.readings += readings;
+    if (const std::string* rounds = seen->fact("rounds")) coverage.rounds = printable_line(*rounds, 40);
     if (const auto words = split(*checked, ' '); words.size() >= 3) coverage.gigabytes += std::atof(words[2].c_str());
     if (const std::string* disturbed = seen->fact("disturbed")) coverage.disturbed += number_in(*disturbed).value_or(0);
   }
@@ -183,9 +226,10 @@ Coverage coverage_of(const CaseView& view) {
 }
 
 /// By rank: did it have a partner in any round?
-std::vector<bool> partnered(const Schedule& schedule) {
-  std::vector<bool> had(static_cast<std::size_t>(schedule.ranks()), !schedule.is_random());
-  for (int round = 0; schedule.is_random() && round < schedule.rounds(); ++round) {
+std::vector<bool> partnered(const Schedule& schedule, int rounds) {
+  const bool is_whole = !schedule.is_random() && rounds == schedule.rounds();
+  std::vector<bool> had(static_cast<std::size_t>(schedule.ranks()), is_whole);
+  for (int round = 0; !is_whole && round < rounds; ++round) {
     const auto partners = schedule.round(round);
     for (std::size_t rank = 0; rank < partners.size(); ++rank) had[rank] = had[rank] || partners[rank] >= 0;
   }
@@ -194,7 +238,8 @@ std::vector<bool> partnered(const Schedule& schedule) {
 
 /// Every rank that had a partner must have looked at what came. (Those that stayed silent are the frame's business.)
 void demand_coverage(const CaseView& view, ProbeJudgement& judgement) {
-  const auto had_partner = partnered(schedule_of(view.params, nodes_of(view)));
+  const Schedule schedule = schedule_of(view.params, nodes_of(view), !view.timing_doubt.empty());
+  const auto had_partner = partnered(schedule, rounds_done(view, schedule));
   std::vector<std::string> idle;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
     const Observation* seen = measured_by(view, rank);
@@ -225,15 +270,21 @@ ProbeJudgement judge(const CaseView& view) {
   find_wrong(view, judgement);
   demand_coverage(view, judgement);
   for (Finding& finding : find_fallbacks(view)) judgement.findings.push_back(std::move(finding));
+  const std::size_t before = judgement.findings.size();
   if (view.timing_doubt.empty()) find_slow(view, judgement);
   const Coverage coverage = coverage_of(view);
-  if (!judgement.findings.empty() || coverage.active == 0) {
+  // Right data is told also where timing says nothing.
+  const bool is_sound =
+      before == 0 && std::all_of(judgement.findings.begin(), judgement.findings.end(),
+                                 [](const Finding& one) { return one.verdict == Verdict::unmeasured; });
+  if (!is_sound || coverage.active == 0) {
     judgement.evidence.clear();
     return judgement;
   }
   std::string sentence = fmt::format("{} ranks compared {:.3g} GB from {} readings, bit by bit: all right",
                                      coverage.active, coverage.gigabytes, coverage.readings);
-  if (coverage.disturbed > 0)
+  if (!coverage.rounds.empty()) sentence += fmt::format("; {} rounds, then the budget was up", coverage.rounds);
+  if (coverage.disturbed > 0 && view.timing_doubt.empty())
     sentence += fmt::format("; {} had no clean timing, others used the CPUs", coverage.disturbed);
   judgement.evidence.insert(judgement.evidence.begin(), std::move(sentence));
   if (view.timing_doubt.empty()) {

@@ -54,7 +54,9 @@ class PairRun {
         in_{with.in.bytes(), task.size, task.stride(), task.slots} {}
 
   [[nodiscard]] Result<Sampled> lead(const SamplingGoal& goal) {
-    if (auto tried = choose_window(goal.cap.value); !tried) return tl::unexpected(tried.error());
+    window_ = task_.window;
+    if (goal.most > 1)
+      if (auto tried = choose_window(goal.cap.value); !tried) return tl::unexpected(tried.error());
     Sampler sampler(goal);
     for (int count = sampler.next(); count > 0; count = sampler.next()) {
       const double begun = monotonic_seconds();

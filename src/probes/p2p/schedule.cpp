@@ -153,6 +153,14 @@ bool Schedule::leads(int rank, int peer) const {
   return mine != other ? mine < other : rank < peer;
 }
 
+Budget quick_budget(int asked, int all_rounds) {
+  constexpr int enough = 3;
+  Budget budget;
+  budget.reading_s = least_s;
+  budget.rounds = asked > 0 ? std::min(asked, enough) : all_rounds > enough ? enough : 0;
+  return budget;
+}
+
 Budget plan_budget(int asked, const Costs& costs) {
   Budget budget;
   budget.rounds = asked;
@@ -162,6 +170,10 @@ Budget plan_budget(int asked, const Costs& costs) {
   if (asked == 0 && rounds * least_round_s > costs.budget_s) {
     const int fitting = std::max(least_random_rounds, static_cast<int>(costs.budget_s / least_round_s));
     if (fitting < rounds) rounds = budget.rounds = fitting;
+  }
+  if (asked > 0) {
+    const double fitting = costs.budget_s / (costs.verify_s + readings * least_s);
+    if (fitting < rounds) rounds = budget.rounds = std::max(1, static_cast<int>(fitting));
   }
   const double each = (costs.budget_s / rounds - costs.verify_s) / readings;
   budget.reading_s = std::clamp(each, least_s, std::max(least_s, costs.most_s));

@@ -77,8 +77,10 @@ struct Costs {
   double budget_s = 0;  ///< for all rounds
   double most_s = 0;    ///< no reading takes longer
 };
-/// All rounds when each reading can have 10 ms; else as many random rounds (at least 5) as fit. `asked` > 0 fixes the
-/// rounds. A reading never gets less than 2 ms.
+/// All rounds when each reading can have 10 ms; else as many random rounds (at least 5) as fit. `asked` > 0: that many,
+/// or as many as fit (at least 1) when readings have 2 ms. A reading never gets less than that.
 [[nodiscard]] Budget plan_budget(int asked, const Costs& costs);
+/// Where timing means nothing: a few rounds, in which every rank receives something.
+[[nodiscard]] Budget quick_budget(int asked, int all_rounds);
 
 }  // namespace muster::p2p

@@ -36,8 +36,11 @@ std::vector<Task> tasks_of(const Params& params, bool is_quick) {
   for (const Bytes size : params.byte_list("latency_sizes"))
     tasks.push_back({Kind::latency, size.count, 1, size.count > long_message ? 4 : round_trips});
   for (const Bytes size : params.byte_list("sizes"))
-    for (const Kind kind : {Kind::bandwidth, Kind::bidirectional})
+    for (const Kind kind : {Kind::bandwidth, Kind::bidirectional}) {
+      // Both ways at once, each rank has received.
+      if (is_quick && kind == Kind::bandwidth) continue;
       tasks.push_back({kind, size.count, 1, window_of(params, size)});
+    }
   for (Task& task : tasks) {
     task.slots = slots_of(params, task);
     if (!is_quick) continue;
@@ -53,9 +56,15 @@ std::size_t largest_size(const Params& params) {
   return most;
 }
 
-Budget budget_of(const Params& params, const std::vector<int>& node_of) {
+int asked_rounds(const Params& params) {
+  return pairs_of(params) == Pairs::all ? static_cast<int>(params.integer("rounds")) : 0;
+}
+
+Budget budget_of(const Params& params, const std::vector<int>& node_of, bool is_quick) {
   Costs costs;
   costs.all_rounds = Schedule(node_of, pairs_of(params), 0, 0).rounds();
+  const int asked = asked_rounds(params);
+  if (is_quick) return quick_budget(asked, costs.all_rounds);
   costs.readings = 0;
   for (const Task& task : tasks_of(params, false)) {
     const int readings = task.kind == Kind::bandwidth ? 2 : 1;
@@ -64,11 +73,11 @@ Budget budget_of(const Params& params, const std::vector<int>& node_of) {
   }
   costs.budget_s = params.duration("budget").value;
   costs.most_s = params.duration("cap").value;
-  return plan_budget(pairs_of(params) == Pairs::all ? static_cast<int>(params.integer("rounds")) : 0, costs);
+  return plan_budget(asked, costs);
 }
 
-Schedule schedule_of(const Params& params, const std::vector<int>& node_of) {
-  return {node_of, pairs_of(params), budget_of(params, node_of).rounds,
+Schedule schedule_of(const Params& params, const std::vector<int>& node_of, bool is_quick) {
+  return {node_of, pairs_of(params), budget_of(params, node_of, is_quick).rounds,
           static_cast<std::uint64_t>(params.integer("seed"))};
 }
 

@@ -17,9 +17,11 @@ namespace muster::p2p {
 /// The size whose bandwidths are compared; 0: none is measured.
 [[nodiscard]] std::size_t largest_size(const Params& params);
 
-[[nodiscard]] Budget budget_of(const Params& params, const std::vector<int>& node_of);
-/// The schedule that all ranks of a case follow.
-[[nodiscard]] Schedule schedule_of(const Params& params, const std::vector<int>& node_of);
+/// Random rounds that the check asks for; 0: it does not.
+[[nodiscard]] int asked_rounds(const Params& params);
+[[nodiscard]] Budget budget_of(const Params& params, const std::vector<int>& node_of, bool is_quick);
+/// The schedule that all ranks of a case follow, until its budget is up.
+[[nodiscard]] Schedule schedule_of(const Params& params, const std::vector<int>& node_of, bool is_quick);
 
 [[nodiscard]] DecodeSettings decode_settings(const Params& params);
 /// 1.4826 MAD / median: the share of the standard deviation, when samples are normal.
