@@ -68,11 +68,20 @@ bool does_not_apply(const CaseResult& result, const Readings& readings) {
                      [](const Finding& finding) { return finding.verdict == Verdict::skip; });
 }
 
+/// Whoever reads a time shall know that nobody judged it.
+void note_timing(const CaseInput& input, CaseResult& result) {
+  const auto& metrics = input.probe.metrics;
+  const bool has_timing =
+      std::any_of(metrics.begin(), metrics.end(), [](const MetricSpec& metric) { return metric.is_timing; });
+  if (has_timing && !input.world.timing_doubt.empty()) result.notes.push_back(timing_note(input.world));
+}
+
 /// Why there is neither a finding nor evidence.
 std::string why_nothing(const CaseInput& input, const Expected& expected) {
   if (input.places.ranks() == 0) return "no rank reported anything";
-  for (const std::string& note : expected.notes)
-    if (note.rfind("timing not judged: ", 0) == 0) return note;
+  if (const std::string doubt = timing_note(input.world);
+      std::find(expected.notes.begin(), expected.notes.end(), doubt) != expected.notes.end())
+    return doubt;
   return "nothing was judged: no bound and no evidence";
 }
 
@@ -92,7 +101,9 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   const Expected expected = does_not_apply(result, readings) ? Expected{} : judge_expectations(input, readings);
   append(result.findings, expected.findings);
   append(result.evidence, expected.evidence);
-  append(result.notes, expected.notes);
+  note_timing(input, result);
+  for (const std::string& note : expected.notes)
+    if (std::find(result.notes.begin(), result.notes.end(), note) == result.notes.end()) result.notes.push_back(note);
   result.items = items_of(readings, expected, places);
   result.metrics = metric_rows(readings, expected);
   result.node_rows = node_rows(readings, places);

@@ -156,7 +156,7 @@ class Judge {
   void expect(const Expectation& asked) {
     const auto facts = metric_facts(input_.item, input_.probe, asked.metric);
     if ((!facts || facts->is_timing) && !input_.world.timing_doubt.empty())
-      return note("timing not judged: " + printable_line(input_.world.timing_doubt));
+      return note(timing_note(input_.world));
     if (belongs_to_sibling(input_, asked))
       return note(fmt::format("{} is judged in another case of this sweep", sentence_subject(asked)));
     if (input_.attendance.measured == 0) return;
@@ -236,6 +236,10 @@ class Judge {
 };
 
 }  // namespace
+
+std::string timing_note(const World& world) {
+  return "timing is not judged: " + printable_line(world.timing_doubt);
+}
 
 Verdict judge_value(const Bound& bound, std::size_t sample, double value) {
   if (!bound.missing.empty()) return bound.verdict_if_missing;

@@ -33,6 +33,8 @@ struct CaseInput {
   const Attendance& attendance;
 };
 
+/// `timing is not judged: 16 ranks share 2 cores`; of a world where it is not.
+[[nodiscard]] std::string timing_note(const World& world);
 /// Marks the samples of `readings` as judged, with their verdicts.
 [[nodiscard]] Expected judge_expectations(const CaseInput& input, Readings& readings);
 

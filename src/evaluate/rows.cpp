@@ -77,6 +77,9 @@ Verdict worse(Verdict a, Verdict b) {
   return combine(both);
 }
 
+/// A finding with so many culprits may name only some of those that are meant.
+constexpr std::size_t most_named = 8;
+
 /// What was found on each node.
 class Blame {
  public:
@@ -85,6 +88,8 @@ class Blame {
     for (const Item& item : result.items) put(item.node, item.verdict);
     for (const Finding& finding : result.findings) put(finding);
   }
+  /// Each finding names who is meant, so that the others are not.
+  [[nodiscard]] bool has_named_all() const { return has_named_all_; }
   void put(std::size_t row, Verdict verdict) { found_[row] = worse(found_[row], verdict); }
   /// The worst, `skip` where nothing was found.
   [[nodiscard]] Verdict of(std::size_t row) const { return found_[row]; }
@@ -104,12 +109,14 @@ class Blame {
       is_placed = put(is_node ? culprit.name : culprit.node, finding.verdict) || is_placed;
     }
     // It may be any node: none of them can be said to be good.
+    has_named_all_ = has_named_all_ && is_placed && finding.culprits.size() < most_named;
     if (!is_placed && finding.verdict != Verdict::skip)
       for (Verdict& found : found_) found = worse(found, Verdict::unmeasured);
   }
 
   std::unordered_map<std::string_view, std::vector<std::size_t>> rows_of_;
   std::vector<Verdict> found_;
+  bool has_named_all_ = true;
 };
 
 }  // namespace
@@ -179,6 +186,8 @@ std::vector<Item> items_of(const Readings& readings, const Expected& expected, c
 
 void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const CaseResult& result) {
   Blame blame(rows, result);
+  // All that was measured was judged, and what is wrong is wrong elsewhere.
+  const bool is_cleared = input.attendance.is_complete() && !result.findings.empty() && blame.has_named_all();
   std::vector<char> all_measured(rows.size(), 1);
   for (int rank = 0; rank < input.places.ranks(); ++rank) {
     if (input.attendance.has_measured(static_cast<std::size_t>(rank))) continue;
@@ -192,7 +201,7 @@ void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const CaseR
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool was_held = std::any_of(rows[i].metrics.begin(), rows[i].metrics.end(),
                                       [](const MetricRow& row) { return row.judged > 0; });
-    const bool is_good = all_measured[i] != 0 && (was_held || !result.evidence.empty());
+    const bool is_good = all_measured[i] != 0 && (was_held || !result.evidence.empty() || is_cleared);
     rows[i].verdict = worse(blame.of(i), is_good ? Verdict::pass : Verdict::unmeasured);
     if (result.verdict == Verdict::skip) rows[i].verdict = Verdict::skip;
   }

@@ -311,8 +311,8 @@ TEST(Expectations, TimingIsNotJudgedWhereItMeansNothing) {
   scene.report("busbw", {1, 1, 1, 1}).expect_reference("busbw", 150);
   auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
-  EXPECT_EQ(result.reason, "timing not judged: 4 ranks share 2 cores on nid001");
-  EXPECT_EQ(result.notes, (std::vector<std::string>{"timing not judged: 4 ranks share 2 cores on nid001"}));
+  EXPECT_EQ(result.reason, "timing is not judged: 4 ranks share 2 cores on nid001");
+  EXPECT_EQ(result.notes, (std::vector<std::string>{"timing is not judged: 4 ranks share 2 cores on nid001"}));
   EXPECT_TRUE(result.items.empty());
   EXPECT_EQ(result.metrics[0].judged, 0);
   EXPECT_EQ(result.metrics[0].bound, "");
@@ -333,7 +333,16 @@ TEST(Expectations, WhatIsNoTimingIsJudgedAllTheSame) {
   const auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.culprits[0].rank, 3);
-  EXPECT_TRUE(result.notes.empty());
+}
+
+TEST(Expectations, ACaseWithTimingsSaysThatTheyAreNotJudged) {
+  Scene scene;
+  scene.world.timing_doubt = "16 ranks share 2 cores";
+  scene.report("busbw", {1, 1, 1, 1});
+  said.evidence = {"the data is right"};
+  EXPECT_EQ(scene.result().notes, (std::vector<std::string>{"timing is not judged: 16 ranks share 2 cores"}));
+  scene.world.timing_doubt.clear();
+  EXPECT_TRUE(scene.result().notes.empty());
 }
 
 TEST(Expectations, AValueOfTheSweepBelongsToTheCaseThatHasIt) {

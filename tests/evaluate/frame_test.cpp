@@ -84,6 +84,35 @@ TEST(Evaluate, AFindingOfTheJudgeOutweighsItsEvidence) {
   EXPECT_EQ(result.node_rows[1].verdict, Verdict::fail);
 }
 
+TEST(Evaluate, AFindingThatNamesOthersClearsANode) {
+  Scene scene(3);
+  said.findings = {{Verdict::fail, "the clock of nid002 is wrong", {{CulpritKind::node, "nid002", "nid002", -1}}, "x"}};
+  auto rows = scene.result().node_rows;
+  EXPECT_EQ(rows[0].verdict, Verdict::pass);
+  EXPECT_EQ(rows[1].verdict, Verdict::fail);
+  EXPECT_EQ(rows[2].verdict, Verdict::pass);
+  // Somebody is meant who has no name.
+  said.findings.push_back({Verdict::fail, "the sums differ", {}, "x"});
+  EXPECT_EQ(scene.result().node_rows[0].verdict, Verdict::unmeasured);
+}
+
+TEST(Evaluate, SilenceIsNotClearedByOthers) {
+  Scene scene(3);
+  said.findings = {{Verdict::fail, "the clock of nid002 is wrong", {{CulpritKind::node, "nid002", "nid002", -1}}, "x"}};
+  scene.leave(4);
+  const auto rows = scene.result().node_rows;
+  EXPECT_EQ(rows[0].verdict, Verdict::unmeasured) << "an incomplete case is not judged";
+  EXPECT_NE(rows[2].verdict, Verdict::pass);
+}
+
+TEST(Evaluate, ManyCulpritsMayNotBeAll) {
+  Scene scene(10, 1);
+  said.findings = {{Verdict::fail, "8 of them and others have wrong sums", {}, "x"}};
+  for (int node = 0; node < 8; ++node)
+    said.findings[0].culprits.push_back({CulpritKind::node, testing::host(node), testing::host(node), -1});
+  EXPECT_EQ(scene.result().node_rows[9].verdict, Verdict::unmeasured);
+}
+
 TEST(Evaluate, AFindingWithoutCulpritLeavesNoNodeGood) {
   Scene scene;
   said.findings = {{Verdict::fail, "the sums differ", {}, "x"}};

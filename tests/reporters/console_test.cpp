@@ -250,6 +250,19 @@ TEST(Console, AGoodRunNeedsNoNodeTableAndNoBlock) {
   EXPECT_TRUE(has(text, "exit status 0"));
 }
 
+TEST(Console, ThatTimingIsNotJudgedIsSaidAlsoOfWhatPassed) {
+  auto report = sample::good_report();
+  std::size_t passed = 0;
+  for (auto& result : report.cases)
+    if (result.verdict == Verdict::pass && ++passed <= 2)
+      result.notes = {"timing is not judged: 16 ranks share 2 cores"};
+  const auto text = told("console", report);
+  const auto at = text.find("  notes      ");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_NE(text.find(report.cases[0].id, at), std::string::npos);
+  EXPECT_NE(text.find("16 ranks", at), std::string::npos);
+}
+
 TEST(Console, QuietSaysNothingWhenAllIsWell) {
   ReporterOptions options;
   options.quiet = true;

@@ -100,6 +100,18 @@ std::string node_rows(const RunReport& report, const Page& page) {
   return text;
 }
 
+/// That timing was not judged, of cases that have no block to say it; once, with those cases.
+std::string timing_notes(const RunReport& report, const Page& page) {
+  std::map<std::string, std::vector<std::string>> cases;
+  for (const auto& result : report.cases)
+    for (const auto& note : result.notes)
+      if (!needs_attention(result.verdict) && note.rfind("timing is not judged", 0) == 0) cases[printable_line(note, uncut)].push_back(title(result));
+  std::string text;
+  for (const auto& [note, titles] : cases)
+    text += entry(text.empty() ? "notes" : "", fmt::format("{}: {}", human_list(titles, most_named), note), page);
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string outcome_line(const RunReport& report, const Page& page) {
   std::string text = counted(report.cases.size(), "case");
   if (!report.cases.empty()) text += ": " + tally_phrase(tally(report.cases));
@@ -153,6 +165,7 @@ std::string summary_text(const RunReport& report, const Page& page) {
   for (const auto verdict : verdicts_by_urgency()) text += verdict_row(report, verdict, page);
   if (report.cases.empty()) text += "  no case was run\n";
   text += node_rows(report, page);
+  text += timing_notes(report, page);
   if (!report.notes.empty()) text += "\n";
   for (std::size_t i = 0; i < report.notes.size(); ++i) text += entry(i == 0 ? "notes" : "", report.notes[i], page);
   text += "\n" + outcome_line(report, page);
