@@ -77,6 +77,7 @@ Finding explain(const Wreck& wreck) {
                                              launcher_stopped_outside_of_cases,
                                              not_started,
                                              unfinished,
+                                             out_of_time,
                                              behind,
                                              launcher_stopped};
   static constexpr Cause with_lost_nodes[] = {killed_says_launcher, killed_says_recorder, stopped, uninterruptible,

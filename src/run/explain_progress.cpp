@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "run/rank_progress.hpp"
@@ -13,6 +14,10 @@ namespace {
 
 // Ranks that made an entry this recently were at work when they were looked at.
 constexpr double fresh_s = 1;
+
+constexpr std::string_view remedy_longer =
+    "give the check a longer timeout (--timeout) or less to do: fewer or smaller sizes, fewer rounds; if it used to be "
+    "faster, look for load on the nodes";
 
 // `ranks 4 and 5`, as far as it can be known which are missing.
 std::string missing_words(const Scene& scene) {
@@ -27,7 +32,45 @@ std::string missing_words(const Scene& scene) {
   return fmt::format("rank{} {} never started", missing.size() == 1 ? "" : "s", human_list(missing));
 }
 
+// An iteration may take longer than that: what counts is whether another should have been done by now.
+bool is_at_work(const Scene& scene, const SeenRank& rank) {
+  const auto iteration = static_cast<double>(rank.record().iteration);
+  return rank.idle_s < fresh_s || (iteration >= 2 && rank.idle_s < 2 * scene.wreck.deadline_s / iteration);
+}
+
+// It goes on by itself, and has come some way.
+bool is_moving(const SeenRank& rank) {
+  const FlightRecord& record = rank.record();
+  return record.phase == Phase::running && record.error.empty() && (record.iteration > 0 || record.steps > 1) &&
+         rank.idle_s < 2 * fresh_s;
+}
+
+// `; rank 5 on nid003 is far behind`: of several in one step, who has done less than half of any other.
+std::string straggler_words(const SeenRanks& who, const SeenRanks& living) {
+  const FlightRecord& last = who.front().record();
+  if (who.size() != 1 || living.size() < 3 || last.iteration == 0) return {};
+  for (const SeenRank& rank : living)
+    if (rank.record().rank != last.rank &&
+        (rank.record().step != last.step || rank.record().iteration < 2 * last.iteration))
+      return {};
+  return fmt::format("; {} is far behind the others", rank_words(who.front()));
+}
+
 }  // namespace
+
+Explained out_of_time(const Scene& scene) {
+  if (scene.wreck.cause != Wreck::Cause::deadline || scene.wreck.stage != "case") return std::nullopt;
+  const SeenRanks living = scene.alive();
+  const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
+  const SeenRanks who = who_stands_out(living).who;
+  if (who.empty() || living.size() != expected || !std::all_of(who.begin(), who.end(), is_moving)) return std::nullopt;
+  return Finding{Verdict::fail,
+                 fmt::format("not finished in time: {} still at work when the deadline of {} passed{}",
+                             living.size() == 1 ? "the only rank was" : fmt::format("all {} ranks were", living.size()),
+                             seconds_words(scene.wreck.deadline_s), straggler_words(who, living)),
+                 {{CulpritKind::setting, "timeout", "", -1}},
+                 std::string(remedy_longer)};
+}
 
 Explained gave_up(const Scene& scene) {
   const auto who = scene.those([](const SeenRank& rank) { return rank.is_alive() && !rank.record().error.empty(); });
@@ -110,12 +153,13 @@ Finding nobody_stands_out(const Scene& scene) {
   const std::string& step = living.front().record().step;
   if (!step.empty() && place == " in " + step) place = " in step " + step;
   if (place.empty()) place = " at different places";
-  if (idle < fresh_s)
+  if (std::all_of(living.begin(), living.end(), [&](const SeenRank& rank) { return is_at_work(scene, rank); }) ||
+      idle < fresh_s)
     return {Verdict::fail,
             fmt::format("{} still at work{} when the deadline of {} passed: no rank stands out", subject, place,
                         seconds_words(scene.wreck.deadline_s)),
             {},
-            "give the check a longer timeout or less to do; if it used to be faster, look for load on the nodes"};
+            std::string(remedy_longer)};
   return {Verdict::fail,
           fmt::format("{}{} since {}: no rank stands out", subject, place, seconds_words(idle)),
           {},

@@ -57,6 +57,8 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained unreachable(const Scene& scene);
 
 // Progress: explain_progress.cpp
+/// Nobody stands still: the time was too short for what was asked.
+[[nodiscard]] Explained out_of_time(const Scene& scene);
 [[nodiscard]] Explained gave_up(const Scene& scene);
 [[nodiscard]] Explained not_started(const Scene& scene);
 [[nodiscard]] Explained behind(const Scene& scene);

@@ -359,6 +359,48 @@ TEST(ExplainTest, BehindByIterationOfTheSameStep) {
          "load, file system");
 }
 
+TEST(ExplainTest, WhoStillMakesProgressIsNotBlamed) {
+  std::vector<RankRow> rows = {rank(0), rank(1), rank(2), rank(3)};
+  for (RankRow& row : rows) {
+    row.iteration = 4711;
+    row.idle_s = 0.01;
+  }
+  rows[1].iteration = 4710;
+  expect(wreck({node("nid001", rows)}, 4),
+         "not finished in time: all 4 ranks were still at work when the deadline of 60 s passed", {"timeout"},
+         "longer timeout (--timeout)");
+  // Progress of the others does not help who stands still.
+  rows[1].idle_s = 12;
+  expect(wreck({node("nid001", rows)}, 4),
+         "rank 1 on nid001 is behind: in barrier, iteration 4710 since 12 s; 3 ranks wait for it", {"rank 1@nid001"},
+         "load");
+}
+
+TEST(ExplainTest, AStragglerIsToldThoughItMakesProgress) {
+  std::vector<RankRow> rows = {rank(0), rank(1), rank(2)};
+  for (RankRow& row : rows) {
+    row.iteration = 900;
+    row.idle_s = 0.2;
+  }
+  rows[2].iteration = 100;
+  expect(wreck({node("nid001", rows)}, 3),
+         "not finished in time: all 3 ranks were still at work when the deadline of 60 s passed; rank 2 on nid001 is "
+         "far behind the others",
+         {"timeout"}, "fewer rounds");
+}
+
+TEST(ExplainTest, AnOperationThatAlwaysTakesSecondsIsNoLostMessage) {
+  std::vector<RankRow> rows = {rank(0), rank(1)};
+  for (RankRow& row : rows) {
+    row.step = "allreduce";
+    row.iteration = 20;  // in 60 s
+    row.idle_s = 1.9;
+  }
+  expect(wreck({node("nid001", rows)}, 2),
+         "all 2 ranks are still at work in allreduce, iteration 20 when the deadline of 60 s passed: no rank stands out",
+         {}, "longer timeout");
+}
+
 TEST(ExplainTest, IterationsOfDifferentStepsDoNotCompare) {
   RankRow sending = rank(0);
   sending.step = "send";
