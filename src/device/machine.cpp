@@ -37,8 +37,14 @@ std::string Machine::text(std::string_view path) const {
 }
 
 std::string Machine::head(std::string_view path, std::size_t bytes) const {
-  const int descriptor = ::open(at(path).c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe would be waited for: of a made-up tree, no device file that is asked for its contents.
+  const int descriptor = ::open(at(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return {};
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    return {};
+  }
   std::string text(bytes, '\0');
   const auto count = ::read(descriptor, text.data(), bytes);
   ::close(descriptor);

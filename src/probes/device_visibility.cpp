@@ -60,8 +60,13 @@ void add_readings(Observation& seen, const Inventory& inventory) {
 Result<Observation> run(RunContext& context) {
   context.recorder.step("inventory");
   auto inventory = read_inventory(context.params.text("root"));
-  if (!inventory) return tl::unexpected(inventory.error());
   Observation seen;
+  if (!inventory) {
+    // Of this machine that is a fault; of another root, whoever named it is wrong.
+    if (context.params.text("root") == "/") return tl::unexpected(inventory.error());
+    seen.facts.push_back({"no_root", to_string(inventory.error())});
+    return seen;
+  }
   add_readings(seen, *inventory);
   seen.facts = to_facts(*inventory);
   for (const std::string_view name : visibility::job_variables)
@@ -89,6 +94,14 @@ visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings)
     if (!seen_nodes.insert(view.ranks[i].node_index).second) continue;
     visibility::NodeView node;
     node.host = view.ranks[i].host;
+    if (const std::string* why = seen->fact("no_root")) {
+      Finding finding = unmeasured(node, printable_line(fmt::format("on {}: {}", node.host, *why)),
+                                   "give a folder with the /sys and /proc of a machine in it: -S device_visibility.root=");
+      finding.verdict = Verdict::error;
+      finding.culprits = {{CulpritKind::setting, "root", node.host, -1}};
+      findings.push_back(std::move(finding));
+      continue;
+    }
     std::vector<std::string> faults;
     node.inventory = parse_inventory(seen->facts, faults);
     for (const Fact& fact : seen->facts)
@@ -142,6 +155,8 @@ void skip_without_gpus(const CaseView& view, const visibility::Nodes& nodes, std
   for (const visibility::NodeView& node : nodes)
     for (const visibility::Wanted& wanted : visibility::wanted_of(view, node))
       if (wanted.count > 0) return;
+  for (const visibility::NodeView& node : nodes)
+    if (!visibility::senseless_grants(node).empty()) return;
   if (nodes.empty()) return;
   Finding finding;
   finding.verdict = Verdict::skip;

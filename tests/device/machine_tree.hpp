@@ -13,7 +13,8 @@
 ///                             kfd=N (number of its node there)
 ///   cpus LIST LIST ...        CPUs of each NUMA domain: `cpus 0-15 16-31`
 ///   nic I WORDS               at=, numa=, switch= as above | gone | width=N | speed=GT | state=DOWN | phys=Polling |
-///   rate=N | fw= | driver=NAME file PATH mode=0600       another device file; `file PATH gone` takes one away
+///   rate=N | fw= | driver=NAME | portless (of no network class)
+///   file PATH mode=0600       another device file; `file PATH gone` takes one away
 #pragma once
 
 #include <filesystem>
@@ -224,6 +225,7 @@ class MachineTree {
                                                      : "101d",
                                             std::stoi(nic.get("numa", "0")), nic);
     put_driver(folder, nic.get("driver", is_hsn ? "cxi_ss1" : "mlx5_core"));
+    if (nic.is("portless") || nic.get("driver", "") == "none") return;
     const std::string name = fmt::format("{}{}", is_ib ? "mlx5_" : is_hsn ? "hsn" : "eth", index);
     const std::string entry = fmt::format("{}/{}/{}", folder, is_ib ? "infiniband" : "net", name);
     if (is_ib) {

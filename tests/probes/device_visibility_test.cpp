@@ -1,5 +1,7 @@
 // Made-up machines, read as the probe reads them, and the judge's word on each.
 #include <cstdlib>
+#include <sys/stat.h>
+#include <tuple>
 
 #include "device/inventory.hpp"
 #include "device/machine_tree.hpp"
@@ -299,6 +301,104 @@ TEST(DeviceVisibility, DamageAndSilenceAreNoPass) {
   silent.rank("nid001", std::nullopt);
   EXPECT_TRUE(silent.judge().evidence.empty());
   EXPECT_TRUE(silent.judge().findings.empty());
+}
+
+TEST(DeviceVisibility, ANicWithoutDriverIsNamed) {
+  expect_only(nodes({"nic 1 driver=none"}).judge(), "NIC 0000:25:00.0 on nid001 has no driver bound", "NIC 0000:25:00.0",
+              "load the driver");
+  expect_first(nodes({"", "", "nic 1 driver=none", ""}).judge(), "NIC 0000:25:00.0 on nid003 has no driver bound",
+               "NIC 0000:25:00.0", "load the driver");
+  // Also where there is no GPU, which alone would be skipped.
+  expect_first(nodes({"nic 1 driver=none"}, "nics 4").judge(), "NIC 0000:25:00.0 on nid001 has no driver bound",
+               "NIC 0000:25:00.0", "load the driver");
+}
+
+TEST(DeviceVisibility, ANicThatShowsNoPortIsNamed) {
+  expect_only(nodes({"nic 1 portless"}).judge(),
+              "NIC 0000:25:00.0 on nid001 is bound to mlx5_core but shows no port, others like it do",
+              "NIC 0000:25:00.0", "dmesg: mlx5_core");
+  // The whole class of one node.
+  const auto judgement = nodes({"", "nic 0 portless; nic 1 portless; nic 2 portless; nic 3 portless"}).judge();
+  EXPECT_EQ(judgement.findings.size(), 4u);
+  expect_first(judgement, "NIC 0000:15:00.0 on nid002 is bound to mlx5_core but shows no port, others like it do",
+               "NIC 0000:15:00.0", "drain");
+  EXPECT_TRUE(nodes({"nic 0 portless"}, "gpus 8; nics 1").judge().findings.empty()) << "nobody shows that it should";
+}
+
+TEST(DeviceVisibility, ADriverThatShowsNothingAtAllKnowsNoGpu) {
+  const MadeMachine made("gpus 2; nics 1");
+  std::filesystem::remove_all(made.root() / "proc/driver/nvidia");
+  MadeCase bare(device_visibility());
+  bare.rank("nid001", to_facts(*read_inventory(made.root().string())));
+  expect_first(bare.judge(),
+               "GPUs 0000:1b:00.0 and 0000:2b:00.0 on nid001 are on the PCI bus and bound to nvidia, but the driver does "
+               "not know them",
+               "GPU 0000:1b:00.0", "NVRM");
+}
+
+TEST(DeviceVisibility, EveryVariableThatGrantsGpusCounts) {
+  for (const auto& [name, value, count] :
+       {std::tuple{"SLURM_GPUS_PER_TASK", "1", 1}, std::tuple{"SLURM_GPUS_PER_SOCKET", "2", 2},
+        std::tuple{"SLURM_STEP_GPUS", "0", 1}, std::tuple{"SLURM_STEP_GPUS", "4,5", 2}}) {
+    MadeCase made(device_visibility());
+    auto facts = facts_of("nics 1");
+    facts.push_back({fmt::format("job.{}", name), value});
+    made.rank("nid001", facts);
+    expect_only(made.judge(), fmt::format("no GPU on nid001, {} granted by the job ({}={})", count, name, value),
+                "nid001", "report its nodes");
+  }
+}
+
+TEST(DeviceVisibility, AGrantThatIsNoNumberIsNotNothing) {
+  for (const char* value : {"garbage", "-3", "99999999999999"}) {
+    MadeCase made(device_visibility());
+    auto facts = facts_of("nics 1");
+    facts.push_back({"job.SLURM_GPUS_ON_NODE", value});
+    made.rank("nid001", facts);
+    const auto judgement = made.judge();
+    ASSERT_EQ(judgement.findings.size(), 1u);
+    EXPECT_EQ(judgement.findings[0].verdict, Verdict::unmeasured);
+    EXPECT_EQ(judgement.findings[0].reason, fmt::format("SLURM_GPUS_ON_NODE={} on nid001 is no number of GPUs: what the "
+                                                        "job was granted is not known",
+                                                        value));
+    EXPECT_EQ(judgement.findings[0].culprits[0].name, "SLURM_GPUS_ON_NODE");
+  }
+}
+
+TEST(DeviceVisibility, GrantedGpusAreMissedWhereNoBusIsShown) {
+  MadeCase made(device_visibility());
+  made.rank("nid001", {{"job.SLURM_GPUS_ON_NODE", "4"}});
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[1].verdict, Verdict::fail);
+  EXPECT_EQ(judgement.findings[1].reason, "no GPU on nid001, 4 granted by the job (SLURM_GPUS_ON_NODE=4)");
+}
+
+TEST(DeviceVisibility, AWrongRootIsTheSettingsFault) {
+  const MadeCase made(device_visibility(), {{"root", "/nonexistent/of/a/test"}});
+  std::vector<Fact> facts;
+  run_ranks(1, [&](ThreadComm& comm) {
+    SilentRecorder recorder;
+    const RankPlace place{.host = "a"};
+    RunContext context{made.params(), place, recorder, comm, nullptr};
+    const auto seen = device_visibility().run(context);
+    ASSERT_TRUE(seen);
+    facts = seen->facts;
+  });
+  MadeCase judged(device_visibility(), {{"root", "/nonexistent/of/a/test"}});
+  const auto judgement = judged.rank("a", facts).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::error);
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "root", "a", -1}}));
+  EXPECT_NE(judgement.findings[0].reason.find("/nonexistent/of/a/test"), std::string::npos);
+}
+
+TEST(DeviceVisibility, APipeInTheTreeIsNotWaitedFor) {
+  const MadeMachine made("gpus 1; nics 1");
+  const auto config = made.root() / "sys/bus/pci/devices/0000:1b:00.0/config";
+  std::filesystem::remove(config);
+  ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);
+  EXPECT_TRUE(read_inventory(made.root().string()));
 }
 
 TEST(DeviceVisibility, TheNumberIsTakenFromTheCheckFirst) {

@@ -21,6 +21,7 @@ std::string is(const std::vector<const Device*>& devices) {
 
 std::string bound_to(const std::vector<const Device*>& gpus) {
   const std::string needed = driver_for(*gpus[0]);
+  if (needed.empty()) return fmt::format("{} no driver bound", has(gpus));
   if (gpus[0]->driver.empty()) return fmt::format("{} no driver bound, {} is needed", has(gpus), needed);
   return fmt::format("{} bound to {} instead of {}", is(gpus), printable_line(gpus[0]->driver, 40), needed);
 }
@@ -42,8 +43,8 @@ Finding ail_finding(const NodeView& node, Ail ail, const std::vector<const Devic
                       node.host));
     case Ail::no_driver:
       return about(node, gpus, fmt::format("{} {}", who, bound_to(gpus)),
-                   fmt::format("load the driver on {0}: modprobe {1}; dmesg there says why it refused the device",
-                               node.host, driver));
+                   fmt::format("load the driver on {}{}; dmesg there says why it refused the device", node.host,
+                               driver.empty() ? std::string() : ": modprobe " + driver));
     case Ail::excluded:
       return about(node, gpus, fmt::format("{} {} excluded by the driver's settings", who, is(gpus)),
                    "take it out of NVreg_ExcludedGpus in /etc/modprobe.d, or have the GPU replaced if it was put there "
@@ -67,9 +68,10 @@ bool has_its_share(const CaseView& view, const NodeView& node) {
                      [&](const Wanted& one) { return one.is_least && usable >= one.count; });
 }
 
-std::vector<const Device*> lost_nics_of(const NodeView& node) {
+template <class Ails>
+std::vector<const Device*> nics_that(const NodeView& node, Ails ails) {
   std::vector<const Device*> nics = devices_of(node, DeviceKind::nic);
-  std::erase_if(nics, [](const Device* nic) { return !nic->is_lost; });
+  std::erase_if(nics, [&](const Device* nic) { return !ails(*nic); });
   return nics;
 }
 
@@ -116,8 +118,11 @@ bool are_all_withheld(const std::vector<const Device*>& gpus) {
 
 void judge_ails(const CaseView& view, const NodeView& node, Findings& findings) {
   std::map<std::pair<Ail, std::string>, std::vector<const Device*>> groups;
-  const auto lost_nics = lost_nics_of(node);
+  const auto lost_nics = nics_that(node, [](const Device& nic) { return nic.is_lost; });
   if (!lost_nics.empty()) findings.push_back(ail_finding(node, Ail::lost, lost_nics));
+  const auto idle_nics = nics_that(
+      node, [](const Device& nic) { return !nic.is_lost && nic.driver.empty() && nic.is_seen_by("pci"); });
+  if (!idle_nics.empty()) findings.push_back(ail_finding(node, Ail::no_driver, idle_nics));
   for (const Device* gpu : devices_of(node, DeviceKind::gpu))
     if (const Ail ail = ail_of(node, *gpu); ail != Ail::none)
       groups[{ail, gpu->driver + driver_for(*gpu)}].push_back(gpu);

@@ -58,13 +58,29 @@ bool matches(const std::string& name, const std::string& pattern) {
   }
 }
 
+/// What can't be understood is not taken for nothing.
+void judge_grants(const NodeView& node, Findings& findings) {
+  for (const std::string_view name : senseless_grants(node)) {
+    Finding finding;
+    finding.verdict = Verdict::unmeasured;
+    finding.reason = fmt::format("{}={} on {} is no number of GPUs: what the job was granted is not known", name,
+                                 printable_line(node.job.find(name)->second, 60), node.host);
+    finding.culprits.push_back({CulpritKind::setting, std::string(name), node.host, -1});
+    finding.remedy = "see who sets it (job script, prolog), and unset it there; expected = N says the number instead";
+    findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 void judge_counts(const CaseView& view, const Nodes& nodes, Findings& findings) {
   std::map<std::tuple<int, int, std::string>, std::pair<Wanted, Shortfall>> groups;
   for (const NodeView& node : nodes) {
-    if (!node.inventory.has_source("pci") && node.inventory.devices.empty()) continue;
+    judge_grants(node, findings);
+    // Where /sys is hidden only a job's GPUs are missed: it can't use what is not shown.
+    const bool is_hidden = !node.inventory.has_source("pci") && node.inventory.devices.empty();
     for (const Wanted& wanted : wanted_of(view, node)) {
+      if (is_hidden && !wanted.is_least) continue;
       int found = static_cast<int>(devices_of(node, DeviceKind::gpu).size());
       if (wanted.is_least ? !lacks_unexplained(node, wanted, found) : found == wanted.count) continue;
       auto& [said, shortfall] = groups[{found, wanted.count, wanted.by}];

@@ -110,6 +110,26 @@ void judge_rates(const Likes& likes, Findings& findings) {
   }
 }
 
+/// Bound to the driver that shows ports of others like it, but with none: nobody can use it.
+void judge_portless(const Nodes& nodes, const std::vector<Place>& places, Findings& findings) {
+  for (const NodeView& node : nodes)
+    for (const Device* nic : devices_of(node, DeviceKind::nic)) {
+      if (!nic->ports.empty() || nic->is_lost || nic->driver.empty()) continue;
+      const bool is_missed = std::any_of(places.begin(), places.end(), [&](const Place& place) {
+        const Device& other = *place.device;
+        return std::tie(other.vendor_id, other.device_id, other.driver, other.address.function) ==
+               std::tie(nic->vendor_id, nic->device_id, nic->driver, nic->address.function);
+      });
+      if (!is_missed) continue;
+      findings.push_back(about(
+          node, {nic},
+          fmt::format("{} is bound to {} but shows no port, others like it do", subject(node, {nic}),
+                      printable_line(nic->driver, 40)),
+          fmt::format("see in the kernel log of {} why the driver gave it no port (dmesg: {}); drain the node until then",
+                      node.host, printable_line(nic->driver, 40))));
+    }
+}
+
 }  // namespace
 
 void judge_links(const NodeView& node, Findings& findings) {
@@ -150,6 +170,7 @@ void judge_ports(const Nodes& nodes, Findings& findings) {
       findings.push_back(down_finding(place));
     }
   }
+  judge_portless(nodes, places, findings);
   judge_rates(likes, findings);
 }
 

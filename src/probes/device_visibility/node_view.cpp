@@ -28,11 +28,16 @@ std::optional<int> granted(std::string_view text) {
   return sum;
 }
 
+/// A list of indices, not a number.
+bool is_list(std::string_view variable) {
+  return variable == "SLURM_JOB_GPUS" || variable == "SLURM_STEP_GPUS";
+}
+
 std::optional<int> granted_by(const NodeView& node, std::string_view variable) {
   const auto found = node.job.find(variable);
   if (found == node.job.end() || found->second.empty()) return std::nullopt;
-  // A list of indices, not a number.
-  if (variable == "SLURM_JOB_GPUS") return static_cast<int>(split(found->second, ',').size());
+  if (is_list(variable)) return static_cast<int>(split(found->second, ',').size());
+  // Per task or socket: one task, on one socket, is what every node of a job has at least.
   const auto count = granted(found->second);
   if (!count || variable != "SLURM_GPUS" || *count == 0) return count;
   // Of the whole job: how they are spread is not said.
@@ -62,7 +67,8 @@ Ail ail_of(const NodeView& node, const Device& gpu) {
   if (gpu.is_seen_by("pci") && !driver.empty() && gpu.driver != driver) return Ail::no_driver;
   if (gpu.is_excluded) return Ail::excluded;
   const std::string_view source = driver == "nvidia" ? "nvidia" : driver == "amdgpu" ? "kfd" : "";
-  const bool is_asked = !source.empty() && node.inventory.has_source(source);
+  // NVIDIA's driver shows its folder from the moment it is loaded; without it, it knows no GPU at all.
+  const bool is_asked = source == "nvidia" || (!source.empty() && node.inventory.has_source(source));
   // KFD hides from a control group what is not granted to it.
   return is_asked && !gpu.is_seen_by(source) && !is_withheld(gpu) ? Ail::unknown_to_driver : Ail::none;
 }
@@ -81,12 +87,22 @@ std::vector<const Device*> devices_of(const NodeView& node, DeviceKind kind) {
   return devices;
 }
 
+std::vector<std::string_view> senseless_grants(const NodeView& node) {
+  std::vector<std::string_view> names;
+  for (const std::string_view name : grant_variables) {
+    const auto found = node.job.find(name);
+    if (found != node.job.end() && !found->second.empty() && !is_list(name) && !granted(found->second))
+      names.push_back(name);
+  }
+  return names;
+}
+
 std::optional<Wanted> granted_to(const NodeView& node) {
-  for (const char* name : {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS"}) {
+  for (const std::string_view name : grant_variables) {
     const auto count = granted_by(node, name);
     if (!count) continue;
     if (*count == 0) return std::nullopt;
-    return Wanted{*count, true, fmt::format("granted by the job ({}={})", name, printable_line(node.job.at(name), 60))};
+    return Wanted{*count, true, fmt::format("granted by the job ({}={})", name, printable_line(node.job.find(name)->second, 60))};
   }
   return std::nullopt;
 }

@@ -12,8 +12,13 @@
 namespace muster::visibility {
 
 /// The facts of one node that are no devices.
-inline constexpr std::string_view job_variables[] = {"SLURM_JOB_ID",   "SLURM_NNODES",        "SLURM_GPUS",
-                                                     "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"};
+inline constexpr std::string_view job_variables[] = {
+    "SLURM_JOB_ID",        "SLURM_NNODES",       "SLURM_GPUS",         "SLURM_JOB_GPUS",       "SLURM_STEP_GPUS",
+    "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET"};
+/// Those that say how many GPUs were granted, the most exact first.
+inline constexpr std::string_view grant_variables[] = {
+    "SLURM_GPUS_ON_NODE",  "SLURM_STEP_GPUS",       "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE",
+    "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS"};
 
 struct NodeView {
   std::string host;
@@ -40,6 +45,8 @@ struct Wanted {
   std::string by;         ///< `expected by the profile`
 };
 
+/// Variables of the job whose value is no number of GPUs.
+[[nodiscard]] std::vector<std::string_view> senseless_grants(const NodeView& node);
 /// What the job was granted on this node, as far as the scheduler's variables say; nullopt: nothing.
 [[nodiscard]] std::optional<Wanted> granted_to(const NodeView& node);
 /// Of the check (`expected`), else of the profile; then what the job was granted. May be none.
