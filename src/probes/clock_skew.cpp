@@ -158,8 +158,34 @@ Middle middle_of(const std::vector<NodeClock>& clocks) {
   return {middle, std::max(*median(highest) - middle, middle - *median(lowest))};
 }
 
+std::string hosts_of(const std::vector<NodeClock>& clocks) {
+  std::vector<std::string> hosts;
+  for (const NodeClock& clock : clocks) hosts.push_back(printable_line(clock.host));
+  return human_list(hosts, 4);
+}
+
+/// As many clocks that agree on one time as on another: the median lies between them, and says nothing.
+std::optional<Finding> judge_halves(std::vector<NodeClock> clocks, double most) {
+  if (clocks.size() % 2 != 0) return std::nullopt;
+  std::stable_sort(clocks.begin(), clocks.end(),
+                   [](const NodeClock& a, const NodeClock& b) { return *a.offset < *b.offset; });
+  const auto middle = clocks.begin() + static_cast<std::ptrdiff_t>(clocks.size() / 2);
+  const std::vector<NodeClock> low(clocks.begin(), middle);
+  const std::vector<NodeClock> high(middle, clocks.end());
+  const auto spread = [](const std::vector<NodeClock>& half) { return *half.back().offset - *half.front().offset; };
+  const double apart = *high.front().offset - *low.back().offset;
+  const double uncertainty = high.front().uncertainty + low.back().uncertainty;
+  if (apart - uncertainty <= most || spread(low) > most || spread(high) > most) return std::nullopt;
+  return about(Verdict::fail,
+               fmt::format("clocks of {} are {} behind those of {} (+-{}), limit {}: half against half, nobody can say "
+                           "which are right",
+                           hosts_of(low), say_time(apart), hosts_of(high), say_time(uncertainty), say_time(most)),
+               "compare both with a time source (chronyc tracking, date), and synchronise those that are wrong", clocks);
+}
+
 /// Rank 0's clock may be the wrong one: all are held against the median, which few wrong ones can't move far.
 void judge_many(const std::vector<NodeClock>& clocks, double most, ProbeJudgement& judgement) {
+  if (auto finding = judge_halves(clocks, most)) return judgement.findings.push_back(std::move(*finding));
   const Middle middle = middle_of(clocks);
   double farthest = 0;
   double most_uncertain = 0;

@@ -111,6 +111,16 @@ TEST(ClockSkew, RankZeroMayBeTheOddOne) {
                  "clock of a is 500 ms behind the median of 4 nodes (+-10.5 us), limit 100 ms");
 }
 
+TEST(ClockSkew, HalfAgainstHalfNamesBoth) {
+  MadeCase made(probe());
+  made.rank("a", clock_at(0, 0)).rank("b", clock_at(3e5, 8)).rank("c", clock_at(20, 8)).rank("d", clock_at(3e5, 12));
+  const auto judgement = made.judge();
+  expect_finding(judgement, Verdict::fail,
+                 "clocks of a and c are 300 ms behind those of b and d (+-16 us), limit 100 ms: half against half, "
+                 "nobody can say which are right");
+  EXPECT_EQ(judgement.findings[0].culprits.size(), 4u);
+}
+
 TEST(ClockSkew, OfTwoBothAreNamed) {
   MadeCase made(probe(), {{"max_offset", "1ms"}});
   made.rank("a", clock_at(0, 0)).rank("b", clock_at(-1500, 8));

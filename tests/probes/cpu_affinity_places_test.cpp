@@ -158,6 +158,8 @@ TEST(CpuAffinityPlaces, TwoThreadsOfOneCore) {
   expect_finding(on(*read_layout(blade), {"1", "65"}, {{"smt", "apart"}}).judge(), Verdict::fail,
                  "on a ranks 0 and 1 share core 1, on threads of their own");
   expect_evidence(on(*read_layout(blade), {"1", "65"}).judge(), "2 masks on 1 node are disjoint");
+  expect_finding(on(*read_layout(blade), {"1", "1"}, {{"smt", "apart"}, {"sharing", "any"}}).judge(), Verdict::fail,
+                 "on a ranks 0 and 1 share core 1");
   const Layout one = *read_layout("synthetic:numa:1 core:1 pu:2");
   expect_finding(on(one, {"0", "1"}, {{"smt", "apart"}}).judge(), Verdict::skip,
                  "2 ranks have 1 core on a: they can't have a core each");
@@ -205,6 +207,8 @@ TEST(CpuAffinityPlaces, ThreadsOfTheTeam) {
   expect_finding(with("bound", "0-1;0-1"), Verdict::fail, "on a threads 0 and 1 of rank 0 share CPUs 0-1");
   expect_finding(with("fit", "0;5"), Verdict::fail, "on a thread 1 of rank 0 may leave the rank's CPUs: 5");
   expect_finding(with("fit", "0;1;0"), Verdict::fail, "on a rank 0 starts 3 OpenMP threads on 2 CPUs");
+  expect_finding(on(layout, {"3"}, {{"threads", "fit"}}, {{"threads", "3;3;3;3"}}).judge(), Verdict::fail,
+                 "on a rank 0 starts 4 OpenMP threads on 1 CPU");
   expect_finding(with("bound", ""), Verdict::unmeasured, "on a rank 0 started no OpenMP threads");
   // Only told, unless the check asks.
   const auto told = with("any", "0;1;0");

@@ -196,6 +196,28 @@ TEST(Environment, AVariableThatSomeRanksLack) {
   World world;
   for (const std::size_t rank : {0u, 1u, 2u}) world.on(rank, {"WORLD_SIZE=4"});
   expect_fail(world.judge(), "WORLD_SIZE is set on 3 of 4 ranks, but not on rank 3 on b");
+  EXPECT_NE(world.judge().findings[0].remedy.find("mpirun -x WORLD_SIZE"), std::string::npos);
+}
+
+TEST(Environment, AVariableOfEachRankIsNotHandedOnByTheLauncher) {
+  std::vector<std::string> remedies;
+  World lacking;
+  for (const std::size_t rank : {0u, 1u, 2u}) lacking.on(rank, {fmt::format("LOCAL_RANK={}", rank % 2)});
+  for (const Finding& finding : lacking.judge().findings)
+    if (finding.reason.rfind("LOCAL_RANK is set on 3 of 4 ranks", 0) == 0) remedies.push_back(finding.remedy);
+  ASSERT_EQ(remedies.size(), 1u);
+  EXPECT_EQ(remedies[0].find("-x LOCAL_RANK"), std::string::npos) << "all ranks would have one value";
+  EXPECT_NE(remedies[0].find("in the command that the launcher starts"), std::string::npos);
+}
+
+TEST(Environment, ALoopbackAddressIsOneFindingForAllNodes) {
+  World world;
+  world.everywhere({"MASTER_ADDR=localhost", "master.addresses:127.0.0.1"});
+  std::size_t of_address = 0;
+  for (const Finding& finding : world.judge().findings)
+    of_address += finding.reason.find("resolves to 127.0.0.1, a loopback address: each node would wait for itself") !=
+                  std::string::npos;
+  EXPECT_EQ(of_address, 1u);
 }
 
 TEST(Environment, RankWithoutTheRest) {
@@ -230,8 +252,8 @@ TEST(Environment, WhereTheMasterAddressLeads) {
   EXPECT_TRUE(meeting("a", "127.0.1.1", "10.0.0.1").findings.empty()) << "a's own /etc/hosts is no fault";
   EXPECT_TRUE(meeting("a", "10.0.0.1", "192.168.9.9,10.0.0.1").findings.empty()) << "one of the addresses will do";
   expect_fail(meeting("localhost", "127.0.0.1", "127.0.0.1"),
-              "MASTER_ADDR \"localhost\" on all 2 ranks on b resolves to 127.0.0.1, a loopback address: b would wait "
-              "for itself");
+              "MASTER_ADDR \"localhost\" on all 2 ranks on b resolves to 127.0.0.1, a loopback address: each node would "
+              "wait for itself");
   expect_fail(meeting("b", "10.0.0.2", "10.0.0.2"),
               "MASTER_ADDR \"b\" on all 4 ranks resolves to 10.0.0.2, an address of b, but rank 0 is on a");
   expect_fail(

@@ -16,7 +16,8 @@ namespace {
 std::string fault_of_team(const RankMask& rank, bool shall_be_bound) {
   const auto threads = rank.threads.size();
   if (threads > static_cast<std::size_t>(rank.mask.count()))
-    return fmt::format("rank {} starts {} OpenMP threads on {} CPUs", rank.rank, threads, rank.mask.count());
+    return fmt::format("rank {} starts {} OpenMP {} on {} {}", rank.rank, threads, threads == 1 ? "thread" : "threads",
+                       rank.mask.count(), rank.mask.count() == 1 ? "CPU" : "CPUs");
   for (std::size_t i = 0; i < threads; ++i)
     if (!rank.threads[i].is_subset_of(rank.mask))
       return fmt::format("thread {} of rank {} may leave the rank's CPUs: {}", i, rank.rank, rank.threads[i].list());

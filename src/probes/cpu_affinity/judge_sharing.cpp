@@ -115,22 +115,27 @@ void judge_sharing(const CaseView& view, const NodeMasks& node, Findings& findin
 
 void judge_siblings(const CaseView& view, const NodeMasks& node, Findings& findings) {
   if (view.params.text("smt") != "apart") return;
-  std::map<int, std::vector<int>> users;
+  std::map<int, std::vector<const RankMask*>> users;
   for (const RankMask& rank : node.ranks)
-    for (const int core : rank.cores.cpus()) users[core].push_back(rank.rank);
+    for (const int core : rank.cores.cpus()) users[core].push_back(&rank);
   std::vector<std::string> shared;
   std::vector<int> ranks;
   for (const auto& [core, members] : users) {
     if (members.size() < 2) continue;
     std::vector<std::string> names;
-    for (const int rank : members) names.push_back(std::to_string(rank));
-    shared.push_back(fmt::format("ranks {} share core {}", human_list(names), core));
-    ranks.insert(ranks.end(), members.begin(), members.end());
+    bool has_same = false;
+    for (const RankMask* rank : members) {
+      names.push_back(std::to_string(rank->rank));
+      ranks.push_back(rank->rank);
+      for (const RankMask* other : members) has_same |= other != rank && rank->mask.intersects(other->mask);
+    }
+    shared.push_back(
+        fmt::format("ranks {} share core {}{}", human_list(names), core, has_same ? "" : ", on threads of their own"));
   }
   if (shared.empty()) return;
   if (is_crowded(node)) return findings.push_back(too_many(node, "they can't have a core each"));
   findings.push_back(
-      about(node, ranks, fmt::format("on {} {}, on threads of their own", node.host, human_list(shared)),
+      about(node, ranks, fmt::format("on {} {}", node.host, human_list(shared)),
             with_line(view, node, "give each rank whole cores: srun --hint=nomultithread, mpirun --bind-to core")));
 }
 

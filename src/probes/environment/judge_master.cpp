@@ -40,7 +40,8 @@ Nodes nodes_of(const SeenCase& seen) {
 
 /// What is wrong with an address that is not one of rank 0's node, or that does not lead there from `host`.
 std::string fault_of(const std::string& address, const Nodes& nodes, const Node& first, const std::string& host) {
-  if (is_loopback(address)) return fmt::format("{}, a loopback address: {} would wait for itself", address, host);
+  // The same words on all nodes, which then are one finding.
+  if (is_loopback(address)) return fmt::format("{}, a loopback address: each node would wait for itself", address);
   if (first.addresses.count(address) != 0)
     return fmt::format("{}, which {} has too: it would wait for itself", address, host);
   for (const auto& [index, node] : nodes)

@@ -67,13 +67,16 @@ void judge_presence(const SeenCase& seen, ProbeJudgement& judgement) {
     if (lacking.size() == seen.ranks().size()) {
       if (std::find(needed.begin(), needed.end(), name) != needed.end()) nowhere.emplace_back(name);
     } else if (!lacking.empty()) {
+      // Handed on by a launcher, all ranks would have one value.
+      const bool is_own = name == "RANK" || name == "LOCAL_RANK";
       judgement.findings.push_back(
           seen.about(name, lacking,
                      fmt::format("{} is set on {} of {} ranks, but not on {}", name,
                                  seen.ranks().size() - lacking.size(), seen.ranks().size(), seen.describe(lacking)),
-                     fmt::format("set {} on every rank: mpirun -x {} (Open MPI), -genv {} VALUE (MPICH), srun "
-                                 "--export=ALL, or unset it everywhere",
-                                 name, name, name)));
+                     is_own ? std::string(remedy_unset)
+                            : fmt::format("set {} on every rank: mpirun -x {} (Open MPI), -genv {} VALUE (MPICH), srun "
+                                          "--export=ALL, or unset it everywhere",
+                                          name, name, name)));
     }
   }
   if (nowhere.empty()) return;
