@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/options.hpp"
+#include "base/files.hpp"
+#include "base/text.hpp"
 #include "model/json.hpp"
 #include "run/autopsy.hpp"
 #include "system/system.hpp"
@@ -25,7 +27,9 @@ int node_inventory_command() {
     fmt::print(stderr, "{}\n", to_string(topology.error()));
     return 2;
   }
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
   const nlohmann::json json = {{"node", host_name()},
+                               {"boot_id", boot ? std::string(trim(*boot)) : std::string()},
                                {"cores", topology->cores},
                                {"cpus", topology->cpus},
                                {"numa_domains", topology->numa_domains},

@@ -58,7 +58,8 @@ void take_topology(Site& site) {
 /// The smallest figures of all nodes that answer: what every node can give.
 Result<void> take_inventory(SiteFound& found) {
   Loop loop;
-  std::map<std::string, std::string> machines;  // own name -> name that was asked for
+  // Boot and own name -> name that was asked for: two machines may have one name, and nodes of one kernel two.
+  std::map<std::pair<std::string, std::string>, std::string> machines;
   const Reach reach{found.launcher, found.identity, found.launcher_options, own_executable()};
   bool is_first = true;
   for (const auto& answer : ask_nodes(loop, reach, found.site.nodes, {"inventory"}, inventory_s)) {
@@ -74,11 +75,12 @@ Result<void> take_inventory(SiteFound& found) {
     found.site.numa_domains = is_first ? domains : std::min(found.site.numa_domains, domains);
     is_first = false;
     if (!json["node"].is_string()) continue;
-    const auto [at, is_new] = machines.emplace(json["node"].get<std::string>(), answer.node);
+    const std::string boot = json["boot_id"].is_string() ? json["boot_id"].get<std::string>() : std::string();
+    const auto [at, is_new] = machines.emplace(std::pair(boot, json["node"].get<std::string>()), answer.node);
     if (!is_new)
       return fail(ErrorKind::usage, "--nodes",
                   fmt::format("{} and {} are one machine, {}; name it once", at->second, answer.node,
-                              printable_line(at->first)));
+                              printable_line(at->first.second)));
   }
   return {};
 }

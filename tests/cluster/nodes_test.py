@@ -54,6 +54,15 @@ class OnTwoNodes(support.EndToEnd):
         self.assert_nodes_clean()
         print(f"  {run.seconds:.1f} s for 11 cases")
 
+    def test_two_machines_of_one_name_are_not_one(self):
+        for node in NODES:
+            self.cluster.set_apart(node)
+        self.cluster.execute("nid002", ["hostname", "nid001"], check=True)
+        run = self.new_run(check("hello", probe="hello"))
+        run.start()
+        self.assertNotEqual(run.wait(60), 3, run.story())
+        self.assertNotIn("are one machine", run.stdout + run.stderr)
+
     def test_rank_stopped_on_the_second_node(self):
         run = self.new_run(ten_cases(how="stop", rank=3, timeout=f"{DEADLINE}s"))
         run.start()
