@@ -76,7 +76,7 @@ struct Prepared final : ProbeState {
   Topology topology;
 };
 
-/// `is_quick`: timing means nothing, one part of memory is enough.
+/// `is_quick`: timing means nothing; one part of memory is enough, and one size of all types but the first.
 std::vector<allreduce::Task> tasks_of(const Params& params, bool is_quick) {
   std::vector<allreduce::Task> tasks;
   for (const std::string& name : params.texts("types")) {
@@ -87,6 +87,7 @@ std::vector<allreduce::Task> tasks_of(const Params& params, bool is_quick) {
       const bool is_reused = is_quick || params.text("buffers") == "reused";
       const auto fitting = std::clamp<std::uint64_t>(params.bytes("memory").count / size, 1, 1u << 16);
       tasks.push_back({*type, size, is_reused ? 1 : static_cast<int>(fitting)});
+      if (is_quick && tasks.front().type != *type) break;
     }
   }
   return tasks;

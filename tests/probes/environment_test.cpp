@@ -202,7 +202,7 @@ TEST(Environment, AVariableThatSomeRanksLack) {
 TEST(Environment, AVariableOfEachRankIsNotHandedOnByTheLauncher) {
   std::vector<std::string> remedies;
   World lacking;
-  for (const std::size_t rank : {0u, 1u, 2u}) lacking.on(rank, {fmt::format("LOCAL_RANK={}", rank % 2)});
+  for (const std::size_t rank : {0u, 1u, 2u}) lacking.on(rank, {"LOCAL_RANK=" + std::to_string(rank % 2)});
   for (const Finding& finding : lacking.judge().findings)
     if (finding.reason.rfind("LOCAL_RANK is set on 3 of 4 ranks", 0) == 0) remedies.push_back(finding.remedy);
   ASSERT_EQ(remedies.size(), 1u);

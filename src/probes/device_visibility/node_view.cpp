@@ -48,6 +48,7 @@ std::optional<int> granted_by(const NodeView& node, std::string_view variable) {
 }  // namespace
 
 std::string driver_for(const Device& gpu) {
+  if (gpu.kind != DeviceKind::gpu) return {};  // vendors have several for NICs
   const std::string vendor = vendor_of(gpu);
   if (vendor == "nvidia") return "nvidia";
   if (vendor == "amd") return "amdgpu";

@@ -35,7 +35,7 @@ enum class Ail { none, lost, off_bus, no_driver, excluded, unknown_to_driver };
 /// Nothing that the host shows keeps this process from using it.
 [[nodiscard]] bool is_usable(const NodeView& node, const Device& gpu);
 [[nodiscard]] std::vector<const Device*> devices_of(const NodeView& node, DeviceKind kind);
-/// The driver that computing on it needs; empty: any.
+/// The driver that computing on a GPU needs; empty: any.
 [[nodiscard]] std::string driver_for(const Device& gpu);
 
 /// How many GPUs a node shall have, and who says so.
