@@ -155,8 +155,7 @@ class Judge {
 
   void expect(const Expectation& asked) {
     const auto facts = metric_facts(input_.item, input_.probe, asked.metric);
-    if ((!facts || facts->is_timing) && !input_.world.timing_doubt.empty())
-      return note(timing_note(input_.world));
+    if ((!facts || facts->is_timing) && !input_.world.timing_doubt.empty()) return note(timing_note(input_.world));
     if (belongs_to_sibling(input_, asked))
       return note(fmt::format("{} is judged in another case of this sweep", sentence_subject(asked)));
     if (input_.attendance.measured == 0) return;

@@ -180,7 +180,8 @@ std::optional<Finding> judge_halves(std::vector<NodeClock> clocks, double most) 
                fmt::format("clocks of {} are {} behind those of {} (+-{}), limit {}: half against half, nobody can say "
                            "which are right",
                            hosts_of(low), say_time(apart), hosts_of(high), say_time(uncertainty), say_time(most)),
-               "compare both with a time source (chronyc tracking, date), and synchronise those that are wrong", clocks);
+               "compare both with a time source (chronyc tracking, date), and synchronise those that are wrong",
+               clocks);
 }
 
 /// Rank 0's clock may be the wrong one: all are held against the median, which few wrong ones can't move far.

@@ -152,14 +152,10 @@ class Part {
         schedule_(p2p::schedule_of(context.params, p2p::nodes_of(spots_), !context.timing_doubt.empty())),
         own_(spots_, self_),
         watch_(spots_[self_].mask, own_.seconds().value_or(0)),
-        with_{context.comm,
-              context.recorder,
-              prepared.out,
-              prepared.in,
+        with_{context.comm, context.recorder, prepared.out, prepared.in,
               static_cast<std::uint64_t>(context.params.integer("seed")),
               // Where ranks share cores, each would be the other's contamination.
-              own_.seconds() && context.timing_doubt.empty() ? &watch_ : nullptr,
-              [this] { return own_.seconds(); }},
+              own_.seconds() && context.timing_doubt.empty() ? &watch_ : nullptr, [this] { return own_.seconds(); }},
         tasks_(p2p::tasks_of(context.params, !context.timing_doubt.empty())) {
     goal_.interval = context.params.real("interval");
     goal_.cap = {p2p::budget_of(context.params, p2p::nodes_of(spots_), false).reading_s};
@@ -276,7 +272,8 @@ class Part {
     std::string fast;
     for (const std::string& port : p2p::fast_ports()) fast += (fast.empty() ? "" : " ") + port;
     if (!fast.empty()) seen_.facts.push_back({"fast_ports", fast});
-    const int asked = std::max(schedule_.rounds(), context_.timing_doubt.empty() ? p2p::asked_rounds(context_.params) : 0);
+    const int asked =
+        std::max(schedule_.rounds(), context_.timing_doubt.empty() ? p2p::asked_rounds(context_.params) : 0);
     if (round_ < asked) seen_.facts.push_back({"rounds", fmt::format("{} of {}", round_, asked)});
     seen_.facts.push_back({"checked", fmt::format("{} readings, {:.3g} GB", checked_, bytes_ * 1e-9)});
     if (measured_ > 0) seen_.facts.push_back({"precise", fmt::format("{} of {}", precise_, measured_)});

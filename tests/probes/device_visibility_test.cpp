@@ -304,8 +304,8 @@ TEST(DeviceVisibility, DamageAndSilenceAreNoPass) {
 }
 
 TEST(DeviceVisibility, ANicWithoutDriverIsNamed) {
-  expect_only(nodes({"nic 1 driver=none"}).judge(), "NIC 0000:25:00.0 on nid001 has no driver bound", "NIC 0000:25:00.0",
-              "load the driver");
+  expect_only(nodes({"nic 1 driver=none"}).judge(), "NIC 0000:25:00.0 on nid001 has no driver bound",
+              "NIC 0000:25:00.0", "load the driver");
   expect_first(nodes({"", "", "nic 1 driver=none", ""}).judge(), "NIC 0000:25:00.0 on nid003 has no driver bound",
                "NIC 0000:25:00.0", "load the driver");
   // Also where there is no GPU, which alone would be skipped.
@@ -330,10 +330,11 @@ TEST(DeviceVisibility, ADriverThatShowsNothingAtAllKnowsNoGpu) {
   std::filesystem::remove_all(made.root() / "proc/driver/nvidia");
   MadeCase bare(device_visibility());
   bare.rank("nid001", to_facts(*read_inventory(made.root().string())));
-  expect_first(bare.judge(),
-               "GPUs 0000:1b:00.0 and 0000:2b:00.0 on nid001 are on the PCI bus and bound to nvidia, but the driver does "
-               "not know them",
-               "GPU 0000:1b:00.0", "NVRM");
+  expect_first(
+      bare.judge(),
+      "GPUs 0000:1b:00.0 and 0000:2b:00.0 on nid001 are on the PCI bus and bound to nvidia, but the driver does "
+      "not know them",
+      "GPU 0000:1b:00.0", "NVRM");
 }
 
 TEST(DeviceVisibility, EveryVariableThatGrantsGpusCounts) {
@@ -358,9 +359,10 @@ TEST(DeviceVisibility, AGrantThatIsNoNumberIsNotNothing) {
     const auto judgement = made.judge();
     ASSERT_EQ(judgement.findings.size(), 1u);
     EXPECT_EQ(judgement.findings[0].verdict, Verdict::unmeasured);
-    EXPECT_EQ(judgement.findings[0].reason, fmt::format("SLURM_GPUS_ON_NODE={} on nid001 is no number of GPUs: what the "
-                                                        "job was granted is not known",
-                                                        value));
+    EXPECT_EQ(judgement.findings[0].reason,
+              fmt::format("SLURM_GPUS_ON_NODE={} on nid001 is no number of GPUs: what the "
+                          "job was granted is not known",
+                          value));
     EXPECT_EQ(judgement.findings[0].culprits[0].name, "SLURM_GPUS_ON_NODE");
   }
 }

@@ -251,9 +251,10 @@ ProbeJudgement meeting(const std::string& address, const std::string& on_a, cons
 TEST(Environment, WhereTheMasterAddressLeads) {
   EXPECT_TRUE(meeting("a", "127.0.1.1", "10.0.0.1").findings.empty()) << "a's own /etc/hosts is no fault";
   EXPECT_TRUE(meeting("a", "10.0.0.1", "192.168.9.9,10.0.0.1").findings.empty()) << "one of the addresses will do";
-  expect_fail(meeting("localhost", "127.0.0.1", "127.0.0.1"),
-              "MASTER_ADDR \"localhost\" on all 2 ranks on b resolves to 127.0.0.1, a loopback address: each node would "
-              "wait for itself");
+  expect_fail(
+      meeting("localhost", "127.0.0.1", "127.0.0.1"),
+      "MASTER_ADDR \"localhost\" on all 2 ranks on b resolves to 127.0.0.1, a loopback address: each node would "
+      "wait for itself");
   expect_fail(meeting("b", "10.0.0.2", "10.0.0.2"),
               "MASTER_ADDR \"b\" on all 4 ranks resolves to 10.0.0.2, an address of b, but rank 0 is on a");
   expect_fail(

@@ -396,9 +396,10 @@ TEST(ExplainTest, AnOperationThatAlwaysTakesSecondsIsNoLostMessage) {
     row.iteration = 20;  // in 60 s
     row.idle_s = 1.9;
   }
-  expect(wreck({node("nid001", rows)}, 2),
-         "all 2 ranks are still at work in allreduce, iteration 20 when the deadline of 60 s passed: no rank stands out",
-         {}, "longer timeout");
+  expect(
+      wreck({node("nid001", rows)}, 2),
+      "all 2 ranks are still at work in allreduce, iteration 20 when the deadline of 60 s passed: no rank stands out",
+      {}, "longer timeout");
 }
 
 TEST(ExplainTest, IterationsOfDifferentStepsDoNotCompare) {

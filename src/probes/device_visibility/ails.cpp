@@ -120,8 +120,8 @@ void judge_ails(const CaseView& view, const NodeView& node, Findings& findings) 
   std::map<std::pair<Ail, std::string>, std::vector<const Device*>> groups;
   const auto lost_nics = nics_that(node, [](const Device& nic) { return nic.is_lost; });
   if (!lost_nics.empty()) findings.push_back(ail_finding(node, Ail::lost, lost_nics));
-  const auto idle_nics = nics_that(
-      node, [](const Device& nic) { return !nic.is_lost && nic.driver.empty() && nic.is_seen_by("pci"); });
+  const auto idle_nics =
+      nics_that(node, [](const Device& nic) { return !nic.is_lost && nic.driver.empty() && nic.is_seen_by("pci"); });
   if (!idle_nics.empty()) findings.push_back(ail_finding(node, Ail::no_driver, idle_nics));
   for (const Device* gpu : devices_of(node, DeviceKind::gpu))
     if (const Ail ail = ail_of(node, *gpu); ail != Ail::none)

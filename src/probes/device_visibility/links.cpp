@@ -121,12 +121,13 @@ void judge_portless(const Nodes& nodes, const std::vector<Place>& places, Findin
                std::tie(nic->vendor_id, nic->device_id, nic->driver, nic->address.function);
       });
       if (!is_missed) continue;
-      findings.push_back(about(
-          node, {nic},
-          fmt::format("{} is bound to {} but shows no port, others like it do", subject(node, {nic}),
-                      printable_line(nic->driver, 40)),
-          fmt::format("see in the kernel log of {} why the driver gave it no port (dmesg: {}); drain the node until then",
-                      node.host, printable_line(nic->driver, 40))));
+      findings.push_back(
+          about(node, {nic},
+                fmt::format("{} is bound to {} but shows no port, others like it do", subject(node, {nic}),
+                            printable_line(nic->driver, 40)),
+                fmt::format(
+                    "see in the kernel log of {} why the driver gave it no port (dmesg: {}); drain the node until then",
+                    node.host, printable_line(nic->driver, 40))));
     }
 }
 

@@ -103,7 +103,8 @@ std::optional<Wanted> granted_to(const NodeView& node) {
     const auto count = granted_by(node, name);
     if (!count) continue;
     if (*count == 0) return std::nullopt;
-    return Wanted{*count, true, fmt::format("granted by the job ({}={})", name, printable_line(node.job.find(name)->second, 60))};
+    return Wanted{*count, true,
+                  fmt::format("granted by the job ({}={})", name, printable_line(node.job.find(name)->second, 60))};
   }
   return std::nullopt;
 }

@@ -13,7 +13,7 @@ namespace muster::visibility {
 
 /// The facts of one node that are no devices.
 inline constexpr std::string_view job_variables[] = {
-    "SLURM_JOB_ID",        "SLURM_NNODES",       "SLURM_GPUS",         "SLURM_JOB_GPUS",       "SLURM_STEP_GPUS",
+    "SLURM_JOB_ID",        "SLURM_NNODES",       "SLURM_GPUS",          "SLURM_JOB_GPUS",       "SLURM_STEP_GPUS",
     "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET"};
 /// Those that say how many GPUs were granted, the most exact first.
 inline constexpr std::string_view grant_variables[] = {

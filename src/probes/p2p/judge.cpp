@@ -160,10 +160,9 @@ void say_none_slow(const Decoded& decoded, const std::string& size, const Params
         fmt::format("{} compared, none slow by {:.0f} % or more", what, std::ceil(100 * culprits.seen_from)));
     return;
   }
-  const std::string unseen =
-      culprits.seen_from < 1
-          ? fmt::format("a slowdown below {:.0f} % may have been missed", std::ceil(100 * culprits.seen_from))
-          : "no slowdown of one alone could have been seen";
+  const std::string unseen = culprits.seen_from < 1 ? fmt::format("a slowdown below {:.0f} % may have been missed",
+                                                                  std::ceil(100 * culprits.seen_from))
+                                                    : "no slowdown of one alone could have been seen";
   judgement.findings.push_back(
       {Verdict::unmeasured,
        fmt::format("too noisy to tell who is slow: in {} {}", what, unseen),

@@ -105,7 +105,8 @@ std::string timing_notes(const RunReport& report, const Page& page) {
   std::map<std::string, std::vector<std::string>> cases;
   for (const auto& result : report.cases)
     for (const auto& note : result.notes)
-      if (!needs_attention(result.verdict) && note.rfind("timing is not judged", 0) == 0) cases[printable_line(note, uncut)].push_back(title(result));
+      if (!needs_attention(result.verdict) && note.rfind("timing is not judged", 0) == 0)
+        cases[printable_line(note, uncut)].push_back(title(result));
   std::string text;
   for (const auto& [note, titles] : cases)
     text += entry(text.empty() ? "notes" : "", fmt::format("{}: {}", human_list(titles, most_named), note), page);
