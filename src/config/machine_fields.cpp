@@ -1,0 +1,128 @@
+#include "config/machine_fields.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <regex>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+namespace muster {
+
+namespace {
+
+bool is_variable(std::string_view text) {
+  if (text.empty() || (text.front() >= '0' && text.front() <= '9')) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  });
+}
+
+/// Empty when `mask` is one of this machine; else what is wrong with it.
+std::string fault_of(const Result<CpuMask>& mask, const MachineDescription& machine) {
+  if (!mask) return mask.error().what;
+  if (mask->empty()) return "names no CPU";
+  if (!mask->is_subset_of(machine.cpus()))
+    return fmt::format("names CPU {}, and the last one of this machine is {}", mask->highest(),
+                       machine.cpus().highest());
+  return {};
+}
+
+void check_placeholders(const Node& value, Complaints& complaints) {
+  static const std::regex placeholder(R"(\{([A-Za-z_]*)\})");
+  static const std::vector<std::string> known{"rank", "local_rank", "world_size", "local_size",
+                                              "node", "nodes",      "host"};
+  if (value.text.size() > 10'000) return complaints.add(value.at, "longer than 10000 characters");
+  for (std::sregex_iterator at(value.text.begin(), value.text.end(), placeholder), end; at != end; ++at) {
+    const std::string name = (*at)[1].str();
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      complaints.add(value.at,
+                     fmt::format("nothing fills {{{}}}{}", printable_line(name, 40), suggestion(name, known)));
+  }
+}
+
+}  // namespace
+
+std::optional<CpuMask> read_cpus(Fields& fields, std::string_view key, const MachineDescription& machine) {
+  const auto* entry = fields.find(key);
+  const auto text = fields.text(key);
+  if (!text) return std::nullopt;
+  auto mask = CpuMask::parse_list(*text);
+  const std::string fault = fault_of(mask, machine);
+  if (fault.empty()) return *mask;
+  fields.complain(entry->value.at, fmt::format("\"{}\" is no list of this machine's CPUs: {}; write for example \"{}\"",
+                                               printable_line(*text, 60), fault, machine.cpus().list()));
+  return std::nullopt;
+}
+
+std::vector<CpuMask> read_masks(Fields& fields, std::string_view key, const MachineDescription& machine) {
+  std::vector<CpuMask> masks;
+  const auto* entry = fields.find(key);
+  if (entry == nullptr) return masks;
+  if (entry->value.kind != NodeKind::array || entry->value.items.empty()) {
+    fields.refuse(*entry, entry->value, "an array of masks, such as [\"0xfe\", \"0xfe00\"]");
+    return masks;
+  }
+  for (const auto& item : entry->value.items) {
+    if (item.kind != NodeKind::text) {
+      fields.refuse(*entry, item, "an array of masks, such as [\"0xfe\", \"0xfe00\"]");
+      continue;
+    }
+    auto mask = CpuMask::parse_hex(item.text);
+    const std::string fault = fault_of(mask, machine);
+    if (fault.empty())
+      masks.push_back(std::move(*mask));
+    else
+      fields.complain(
+          item.at, fmt::format("\"{}\" is no mask of this machine's CPUs: {}", printable_line(item.text, 60), fault));
+  }
+  return masks;
+}
+
+std::optional<std::uint64_t> read_bytes(Fields& fields, std::string_view key) {
+  const auto* entry = fields.find(key);
+  const auto text = fields.text(key);
+  if (!text) return std::nullopt;
+  const auto bytes = parse_bytes(*text);
+  if (bytes) return bytes->count;
+  fields.refuse(*entry, entry->value, "a size, such as \"128GiB\"");
+  return std::nullopt;
+}
+
+Environment read_environment(const Entry& entry, Complaints& complaints) {
+  Environment variables;
+  for (const auto& [key, at, value] : entry.value.entries) {
+    if (!is_variable(key))
+      complaints.add(at, fmt::format("\"{}\" is no name of an environment variable", printable_line(key, 60)));
+    if (value.kind != NodeKind::text) {
+      complaints.add(value.at, fmt::format("\"{}\" must be text, such as \"1\", not {}", printable_line(key, 60),
+                                           to_string(value.kind)));
+      continue;
+    }
+    if (value.text.find('\0') != std::string::npos)
+      complaints.add(value.at, fmt::format("\"{}\" has a NUL in it", printable_line(key, 60)));
+    check_placeholders(value, complaints);
+    variables.emplace_back(key, value.text);
+  }
+  return variables;
+}
+
+std::map<std::string, std::string> read_limits(const Entry& entry, std::string parent, Complaints& complaints) {
+  std::map<std::string, std::string> limits;
+  Fields fields(entry.value, entry.at, std::move(parent), complaints);
+  for (const char* name : {"nofile", "memlock", "core"}) {
+    const auto* limit = fields.find(name);
+    if (limit == nullptr) continue;
+    const std::string& text = limit->value.text;
+    const bool is_number = !text.empty() && text.size() < 19 &&
+                           std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (limit->value.is_scalar() && (is_number || text == "unlimited"))
+      limits[name] = text;
+    else
+      fields.refuse(*limit, limit->value, "a whole number or \"unlimited\"");
+  }
+  fields.finish();
+  return limits;
+}
+
+}  // namespace muster

@@ -1,0 +1,169 @@
+// Machine descriptions: the shipped ones, what they say, and every mistake with its place.
+#include "config/machines.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/malformed.hpp"
+
+namespace muster::fake {
+
+namespace {
+
+const fs::path folder = fs::path(MUSTER_SOURCE_DIR) / "machines";
+
+MachineDescription shipped(const std::string& name) {
+  Diagnostics diagnostics;
+  const fs::path path = folder / (name + ".toml");
+  const auto text = read_file(path);
+  EXPECT_TRUE(text) << path;
+  auto machine = parse_machine(text ? *text : "", path.string(), diagnostics);
+  EXPECT_EQ(texts(diagnostics), std::vector<std::string>{});
+  return machine;
+}
+
+std::vector<std::string> hex(const std::vector<CpuMask>& masks) {
+  std::vector<std::string> all;
+  for (const CpuMask& mask : masks) all.push_back(mask.hex());
+  return all;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST(Machines, AllShippedOnesAreWellFormedAndNamedLikeTheirFile) {
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto machine = shipped(entry.path().stem().string());
+    EXPECT_EQ(machine.name, entry.path().stem().string());
+    EXPECT_TRUE(is_machine_document(*read_file(entry.path())));
+    EXPECT_FALSE(machine.sources.empty()) << "facts have a source";
+    for (const MachineFault& fault : machine.faults) {
+      EXPECT_FALSE(fault.summary.empty()) << machine.name << " " << fault.name;
+      EXPECT_TRUE(with_faults(machine, Names{fault.name})) << machine.name << " " << fault.name;
+    }
+    ++count;
+  }
+  EXPECT_GE(count, 1);
+}
+
+TEST(Machines, LumiHasTheGpusOfTheUserGuideBesideTheirCaches) {
+  const auto lumi = shipped("lumi-g");
+  EXPECT_EQ(lumi.cores, 64);
+  EXPECT_EQ(lumi.core(3).list(), "3,67");
+  EXPECT_EQ(lumi.caches.size(), 8u);
+  EXPECT_EQ(lumi.domains.size(), 4u);
+  EXPECT_EQ(lumi.reserved.list(), "0,8,16,24,32,40,48,56");
+  const std::vector<std::pair<std::string, std::size_t>> caches{{"c1", 6}, {"c6", 7}, {"c9", 2}, {"ce", 3},
+                                                                {"d1", 0}, {"d6", 1}, {"d9", 4}, {"de", 5}};
+  ASSERT_EQ(lumi.gpus.devices.size(), caches.size());
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    const DescribedGpu& gpu = lumi.gpus.devices[i];
+    EXPECT_EQ(gpu.address, "0000:" + caches[i].first + ":00.0");
+    EXPECT_EQ(gpu.near, lumi.caches[caches[i].second]) << gpu.address;
+    EXPECT_EQ(gpu.domain, static_cast<int>(caches[i].second / 2)) << gpu.address;
+    EXPECT_TRUE(lumi.masks[i].is_subset_of(gpu.near)) << "the mask of rank " << i;
+    EXPECT_FALSE(lumi.masks[i].intersects(lumi.reserved)) << "the mask of rank " << i;
+  }
+}
+
+TEST(Machines, FaultsChangeWhatTheySay) {
+  const auto lumi = shipped("lumi-g");
+  const auto shifted = with_faults(lumi, Names{"masks_shifted"});
+  ASSERT_TRUE(shifted);
+  EXPECT_EQ(shifted->masks[0], lumi.masks[1]);
+  EXPECT_EQ(shifted->masks[7], lumi.masks[0]);
+  EXPECT_EQ(with_faults(lumi, Names{"masks_moved"})->masks[4].hex(), "0x1fc");
+  const auto both = with_faults(lumi, Names{"gpu_missing", "nic_down"});
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->gpus.devices.size(), 7u);
+  EXPECT_EQ(both->gpus.devices[5].address, lumi.gpus.devices[6].address);
+  EXPECT_EQ(both->nics[2].state, "down");
+  EXPECT_EQ(both->ails, (Names{"gpu_missing", "nic_down"}));
+}
+
+TEST(Machines, AFaultThatIsNotThereIsNamedWithWhatCouldBeMeant) {
+  const auto failed = with_faults(shipped("lumi-g"), Names{"gpu_mising"});
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(to_string(failed.error()), "lumi-g: has no fault \"gpu_mising\"; did you mean \"gpu_missing\"?");
+}
+
+namespace {
+
+const std::string head = "[machine]\nname = \"m\"\nsynthetic = true\nsources = [\"nobody\"]\n";
+const std::string cpu = head + "[cpu]\ncores = 4\n";
+const std::string whole = cpu + "[[domain]]\ncpus = \"0-3\"\n";                                    // 8 lines
+const std::string gpus = whole + "[gpus]\nvendor = \"amd\"\nmodel = \"M\"\nid = \"1002:7408\"\n";  // 12 lines
+const std::string gpu = gpus + "devices = [{ address = \"0000:c1:00.0\", domain = 0 }]\n";
+
+const Malformed table[] = {
+    {"nothing",
+     "# nothing\n",
+     {R"(f.toml:1:1: a machine has a table [machine]; write for example [machine] and name = "lumi-g")",
+      "f.toml:1:1: a machine has a table [cpu]; write for example [cpu] and cores = 64"}},
+    {"not_synthetic",
+     "[machine]\nname = \"m\"\nsynthetic = false\nsources = [\"x\"]\n[cpu]\ncores = 1\n[[domain]]\ncpus = \"0\"\n",
+     {R"(f.toml:3:13: "synthetic" of [machine] must be true: a description is made up, by its nature)"}},
+    {"no_sources",
+     "[machine]\nname = \"m\"\nsynthetic = true\n[cpu]\ncores = 1\n[[domain]]\ncpus = \"0\"\n",
+     {R"(f.toml:1:2: [machine] has no "sources"; write for example sources = ["the site's user guide, page hardware"])"}},
+    {"no_domain", cpu, {R"(f.toml:1:1: a machine has at least one [[domain]]; write for example cpus = "0-63")"}},
+    {"domain_beyond",
+     cpu + "[[domain]]\ncpus = \"0-4\"\n",
+     {R"(f.toml:8:8: "0-4" is no list of this machine's CPUs: names CPU 4, and the last one of this machine is 3; write for example "0-3")"}},
+    {"left_over", cpu + "[[domain]]\ncpus = \"0-2\"\n", {"f.toml:7:3: CPUs 3 are in no [[domain]]"}},
+    {"twice",
+     cpu + "[[domain]]\ncpus = \"0-2\"\n[[domain]]\ncpus = \"2-3\"\n",
+     {"f.toml:10:8: CPUs 2 are in another domain, too"}},
+    {"caches",
+     head + "[cpu]\ncores = 4\ncaches = { count = 3 }\n[[domain]]\ncpus = \"0-3\"\n",
+     {"f.toml:7:20: 4 cores can't be shared out over 3 caches"}},
+    {"mask",
+     whole + "[ranks]\nmasks = [\"0x10\"]\n",
+     {R"(f.toml:10:10: "0x10" is no mask of this machine's CPUs: names CPU 4, and the last one of this machine is 3)"}},
+    {"placeholder",
+     whole + "[ranks.environment]\nA = \"{lokal_rank}\"\n",
+     {R"(f.toml:10:5: nothing fills {lokal_rank}; did you mean "local_rank"?)"}},
+    {"address",
+     gpus + "devices = [{ address = \"c1:00.0\" }]\n",
+     {R"(f.toml:13:24: "address" in "devices" of [gpus] must be a PCI address as the kernel writes it, such as "0000:c1:00.0", not "c1:00.0")"}},
+    {"same_address",
+     gpus + "devices = [{ address = \"0000:c1:00.0\" }, { address = \"0000:c1:00.0\" }]\n",
+     {"f.toml:13:54: another device is at 0000:c1:00.0, too"}},
+    {"fault_of_no_gpu",
+     gpu + "[fault.f]\ngpu_missing = 1\n",
+     {R"(f.toml:15:15: "gpu_missing" in [fault.f] must be numbers of GPUs, from 0 to 0, not 1)"}},
+    {"fault_of_no_nic", gpu + "[fault.f]\nnic_down = \"hsn0\"\n", {R"(f.toml:15:12: unknown NIC "hsn0")"}},
+    {"fault_of_nothing",
+     gpu + "[fault.f]\nsummary = \"s\"\n",
+     {"f.toml:14:8: [fault.f] changes nothing; write for example gpu_missing = [5]"}},
+    {"unknown_key",
+     gpu + "[limits]\nnofiles = 3\n",
+     {R"(f.toml:15:1: unknown key "nofiles" in [limits]; did you mean "nofile"?)"}},
+    {"limit",
+     gpu + "[limits]\nnofile = \"many\"\n",
+     {R"(f.toml:15:10: "nofile" in [limits] must be a whole number or "unlimited", not "many")"}},
+};
+
+class MalformedMachine : public testing::TestWithParam<Malformed> {};
+
+}  // namespace
+
+TEST_P(MalformedMachine, IsToldWithItsPlace) {
+  Diagnostics diagnostics;
+  (void)parse_machine(GetParam().document, "f.toml", diagnostics);
+  expect_errors(GetParam().errors, texts(diagnostics));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MalformedMachine, testing::ValuesIn(table), name_of);
+
+TEST(Machines, TheSmallestOneIsEnough) {
+  Diagnostics diagnostics;
+  const auto machine = parse_machine(gpu, "f.toml", diagnostics);
+  EXPECT_EQ(texts(diagnostics), Names{});
+  ASSERT_EQ(machine.gpus.devices.size(), 1u);
+  EXPECT_EQ(machine.gpus.devices[0].near.list(), "0-3") << "the CPUs of its domain";
+  EXPECT_EQ(hex(machine.masks), Names{});
+}
+
+}  // namespace muster::fake
