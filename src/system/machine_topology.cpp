@@ -1,0 +1,56 @@
+#include <cstdlib>
+#include <hwloc.h>
+#include <memory>
+#include <optional>
+
+#include "base/text.hpp"
+#include "system/tree_writer.hpp"
+
+namespace muster {
+
+namespace {
+
+/// A variable for as long as this lives; then what it was.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name); before != nullptr) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() {
+    if (before_)
+      ::setenv(name_, before_->c_str(), 1);
+    else
+      ::unsetenv(name_);
+  }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+struct TopologyDeleter {
+  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+
+}  // namespace
+
+Result<void> write_topology(const fs::path& root, const fs::path& file) {
+  const Variable fsroot("HWLOC_FSROOT", fs::absolute(root).string());
+  // Its reader of CPUID would mix in the processor that this program runs on.
+  const Variable components("HWLOC_COMPONENTS", "linux,linuxio,stop");
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::system, "hwloc", "can't make a topology");
+  const std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter> topology(raw);
+  (void)hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  (void)hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  if (hwloc_topology_load(raw) != 0)
+    return fail(ErrorKind::system, printable_line(root.string()), "hwloc can't read the topology of this folder");
+  if (hwloc_topology_export_xml(raw, file.c_str(), 0) != 0)
+    return fail(ErrorKind::system, printable_line(file.string()), "hwloc can't write the topology");
+  return {};
+}
+
+}  // namespace muster

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "model/json.hpp"
+#include "model/machine_description.hpp"
+#include "system/this_machine.hpp"
+#include "system/tree_writer.hpp"
+
+namespace muster {
+
+namespace {
+
+nlohmann::json to_object(const Environment& variables) {
+  auto object = nlohmann::json::object();
+  for (const auto& [name, value] : variables) object[name] = value;
+  return object;
+}
+
+std::vector<Fact> facts_of(const MachineDescription& machine) {
+  std::uint64_t memory = 0;
+  int with_cpus = 0;
+  for (const DescribedDomain& domain : machine.domains) {
+    memory += domain.memory;
+    with_cpus += domain.cpus.empty() ? 0 : 1;
+  }
+  return {{"kernel", "Linux " + machine.kernel},
+          {"architecture", machine.architecture},
+          {"cpu", machine.cpu_model},
+          {"packages", std::to_string(machine.packages)},
+          {"numa_domains", std::to_string(with_cpus)},
+          {"memory", fmt::format("{:.1f} GiB", static_cast<double>(memory) / (1u << 30))},
+          {"cores", std::to_string(machine.cores)},
+          {"cpus", machine.cpus().list()}};
+}
+
+/// What a rank must know of its machine beside the files.
+nlohmann::json card_of(const MachineDescription& machine, const std::string& host) {
+  std::vector<std::string> masks;
+  for (const CpuMask& mask : machine.masks) masks.push_back(mask.hex());
+  auto interfaces = nlohmann::json::object();
+  std::vector<std::string> down;
+  for (const DescribedNic& nic : machine.nics) {
+    interfaces[nic.name] = nic.inet;
+    if (nic.state != "up") down.push_back(nic.name);
+  }
+  auto facts = nlohmann::json::object();
+  for (const Fact& fact : facts_of(machine)) facts[fact.key] = fact.value;
+  return {{"name", machine.name},
+          {"synthetic", true},
+          {"summary", machine.summary},
+          {"sources", machine.sources},
+          {"unverified", machine.unverified},
+          {"node", host},
+          {"faults", machine.ails},
+          {"launcher", machine.launcher},
+          {"masks", masks},
+          {"environment", to_object(machine.environment)},
+          {"forced", to_object(machine.forced)},
+          {"unset", machine.unset},
+          {"limits", machine.limits},
+          {"interfaces", interfaces},
+          {"down", down},
+          {"facts", facts}};
+}
+
+/// Nothing of anybody else's is removed.
+Result<void> clear(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return make_folder(folder, 0755);
+  if (!fs::is_directory(folder, error)) return fail(ErrorKind::usage, printable_line(folder.string()), "is no folder");
+  if (!fs::is_empty(folder, error) && !fs::exists(folder / "machine.json", error))
+    return fail(ErrorKind::usage, printable_line(folder.string()),
+                "is neither empty nor a machine that muster wrote; name another folder");
+  for (const char* part : {"root", "topology.xml", "machine.json"}) {
+    fs::remove_all(folder / part, error);
+    if (error) return fail(ErrorKind::system, printable_line((folder / part).string()), error.message());
+  }
+  return {};
+}
+
+void write_process(const MachineDescription& machine, const std::string& host, TreeWriter& tree) {
+  CpuMask domains;
+  for (const DescribedDomain& domain : machine.domains) domains.add(domain.number);
+  tree.put("proc/sys/kernel/osrelease", machine.kernel);
+  tree.put("proc/sys/kernel/random/boot_id",
+           fmt::format("{:08x}-0000-4000-8000-{:012x}", number_of(host) >> 32, number_of(machine.name + host) >> 16));
+  tree.put("proc/self/status",
+           fmt::format("Name:\tmuster-rank\nCapEff:\t0000000000000000\nMems_allowed_list:\t{}", domains.list()));
+  tree.put("proc/self/cgroup", "0::/job");
+  tree.put("sys/fs/cgroup/job/cpuset.cpus.effective", machine.cpus().list());
+  tree.put("sys/fs/cgroup/job/cpu.max", machine.cpu_quota > 0 ? fmt::format("{:.0f} 100000", machine.cpu_quota * 100000)
+                                                              : std::string("max 100000"));
+  if (!machine.board.empty()) tree.put("sys/devices/virtual/dmi/id/board_name", machine.board);
+}
+
+}  // namespace
+
+Result<void> write_machine(const MachineDescription& machine, const std::string& host, const fs::path& folder) {
+  if (auto cleared = clear(folder); !cleared) return cleared;
+  TreeWriter tree(folder / "root");
+  tree.folder("dev");
+  tree.folder("sys/bus/pci/devices");
+  write_process(machine, host, tree);
+  write_cpus(machine, tree);
+  write_gpus(machine, host, tree);
+  write_nics(machine, tree);
+  if (!tree.result()) return tree.result();
+  if (auto written = write_topology(folder / "root", folder / "topology.xml"); !written) return written;
+  // Last: where it is, the rest is whole.
+  return write_file(folder / "machine.json", dump(card_of(machine, host), 1) + "\n");
+}
+
+}  // namespace muster
