@@ -161,6 +161,7 @@ struct RunReport {
   Verdict verdict = Verdict::unmeasured;
   int exit_status = 2;
   std::string interrupted;             ///< `SIGINT`, or empty
+  std::string simulated;               ///< machines that nodes only pretended to be: `lumi-g`; empty: all were real
   std::vector<std::string> notes;      ///< what concerns the run as a whole: disk full, nodes lost
   std::vector<std::string> unwritten;  ///< reports that could not be written, with the reason; in no report file
   std::vector<NodeProvenance> nodes;
@@ -168,6 +169,9 @@ struct RunReport {
   std::vector<CaseResult> cases;
   friend bool operator==(const RunReport&, const RunReport&) = default;
 };
+
+/// What the nodes that took part say they pretended to be, joined; empty: all were real.
+[[nodiscard]] std::string simulated_by(const std::vector<NodeProvenance>& nodes);
 
 /// Cases per verdict, in the order of Verdict.
 struct Tally {

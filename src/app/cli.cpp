@@ -150,6 +150,27 @@ void add_doctor(CLI::App& root, DoctorOptions& doctor, int& status) {
   app->callback([&doctor, &status] { status = doctor_command(doctor); });
 }
 
+void add_machine(CLI::App& root, MachineOptions& machine, int& status) {
+  auto* app = root.add_subcommand("machine", "Show a described machine, or write it for ranks to pretend to be on");
+  app->add_option("machine", machine.machine,
+                  "Name or file of a description (default: list those that come with muster)")
+      ->type_name("NAME|FILE");
+  auto* write = app->add_option("--write", machine.folder, "Write it into this folder")->type_name("FOLDER");
+  app->add_option("--nodes", machine.nodes, "Write one for each of these nodes, in FOLDER/NODE")
+      ->type_name("nid[001-004]")
+      ->needs(write);
+  app->add_option("--fault", machine.faults,
+                  "With this fault of the description, everywhere or on one node; repeatable")
+      ->type_name("NAME[@NODE]")
+      ->allow_extra_args(false);
+  app->footer(
+      "Examples:\n  muster machine lumi-g\n  muster machine lumi-g --write here --fault gpu_missing\n"
+      "  MUSTER_MACHINE=here muster run checks/devices --ranks-per-node 8\n"
+      "  muster machine lumi-g --write there --nodes nid[001-004] --fault nic_down@nid003\n"
+      "A simulated machine proves right and wrong, never speed; every report says that it was one.");
+  app->callback([&machine, &status] { status = machine_command(machine); });
+}
+
 /// What the driver starts on nodes; not for people, hence not in the help.
 void add_node(CLI::App& root, NodeOptions& node, int& status) {
   auto* app = root.add_subcommand("node", "What the driver does on a node")->group("");
@@ -252,6 +273,7 @@ int command_line(int count, char** arguments) {
   LintOptions lint;
   ShowOptions show;
   DoctorOptions doctor;
+  MachineOptions machine;
   NodeOptions node;
   run.command_line.assign(arguments, arguments + count);
   run.command_line[0] = "muster";
@@ -261,6 +283,7 @@ int command_line(int count, char** arguments) {
   add_lint(root, lint, status);
   add_show(root, show, status);
   add_doctor(root, doctor, status);
+  add_machine(root, machine, status);
   add_node(root, node, status);
   if (const auto option = option_with_empty_value(count, arguments); !option.empty()) {
     fmt::print(stderr, "muster: {} has an empty value; leave it out, or give it one\n", printable_line(option));

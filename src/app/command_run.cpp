@@ -14,6 +14,7 @@
 #include "base/units.hpp"
 #include "run/session.hpp"
 #include "system/system.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -35,6 +36,8 @@ RunReport header(const RunOptions& options, const Prepared& prepared) {
   report.user = user_name();
   report.system = prepared.system.name;
   report.system_place = prepared.system.file;
+  if (const fs::path machine = machine_folder(report.host); !machine.empty())
+    report.simulated = simulated_name(machine).value_or("unknown");
   report.folder = (fs::path(options.output) / fmt::format("{}-{}", compact_timestamp(now), report.run_id)).string();
   return report;
 }

@@ -70,6 +70,13 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct MachineOptions {
+  std::string machine;  ///< name or file; empty: list them
+  std::string folder;
+  std::string nodes;
+  std::vector<std::string> faults;
+};
+
 struct NodeOptions {
   std::string tag;
   double grace_s = 3;
@@ -82,6 +89,7 @@ int list_command(const ListOptions& options);
 int lint_command(const LintOptions& options);
 int show_command(const ShowOptions& options);
 int doctor_command(const DoctorOptions& options);
+int machine_command(const MachineOptions& options);
 int node_autopsy_command(const NodeOptions& options);
 int node_clean_command(const NodeOptions& options);
 int node_inventory_command();

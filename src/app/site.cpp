@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "run/reach.hpp"
 #include "system/system.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -111,6 +112,13 @@ Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
   return {};
 }
 
+/// A simulated machine has as many ranks as its description has masks for, each with a GPU where it has any.
+void take_simulated(Site& site) {
+  const auto folder = machine_folder(site.nodes.empty() ? host_name() : site.nodes.front());
+  const int ranks = folder.empty() ? 0 : simulated_ranks(folder);
+  if (ranks > 0) site.cores = site.numa_domains = site.gpus = ranks;
+}
+
 bool is_here(const Site& site) {
   return std::all_of(site.nodes.begin(), site.nodes.end(), is_this_node);
 }
@@ -186,6 +194,7 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
     found.identity.banner = found.site.launcher_why;
   if (is_here(found.site)) take_topology(found.site);
   take_promises(system, found.site);
+  take_simulated(found.site);
   return found;
 }
 
@@ -193,6 +202,7 @@ Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system) {
   if (is_here(found.site) || found.no_launch) return {};
   if (auto taken = take_inventory(found); !taken) return taken;
   take_promises(system, found.site);
+  take_simulated(found.site);
   return {};
 }
 

@@ -89,20 +89,29 @@ std::optional<std::uint64_t> read_bytes(Fields& fields, std::string_view key) {
   return std::nullopt;
 }
 
-Environment read_environment(const Entry& entry, Complaints& complaints) {
+Environment read_environment(const Entry& entry, Complaints& complaints,
+                             std::map<std::string, std::vector<std::string>>* by_rank) {
   Environment variables;
   for (const auto& [key, at, value] : entry.value.entries) {
     if (!is_variable(key))
       complaints.add(at, fmt::format("\"{}\" is no name of an environment variable", printable_line(key, 60)));
-    if (value.kind != NodeKind::text) {
-      complaints.add(value.at, fmt::format("\"{}\" must be text, such as \"1\", not {}", printable_line(key, 60),
-                                           to_string(value.kind)));
-      continue;
+    const bool is_list = by_rank != nullptr && value.kind == NodeKind::array && !value.items.empty();
+    const std::vector<Node> items = is_list ? value.items : std::vector<Node>{value};
+    std::vector<std::string> texts;
+    for (const Node& item : items) {
+      if (item.kind != NodeKind::text || item.text.find('\0') != std::string::npos) {
+        complaints.add(item.at, fmt::format("\"{}\" must be text, such as \"1\"{}, not {}", printable_line(key, 60),
+                                            by_rank == nullptr ? "" : ", or an array of texts, one for each local rank",
+                                            to_string(item.kind)));
+        continue;
+      }
+      check_placeholders(item, complaints);
+      texts.push_back(item.text);
     }
-    if (value.text.find('\0') != std::string::npos)
-      complaints.add(value.at, fmt::format("\"{}\" has a NUL in it", printable_line(key, 60)));
-    check_placeholders(value, complaints);
-    variables.emplace_back(key, value.text);
+    if (is_list)
+      (*by_rank)[key] = std::move(texts);
+    else if (!texts.empty())
+      variables.emplace_back(key, texts.front());
   }
   return variables;
 }

@@ -16,8 +16,10 @@ namespace muster {
 [[nodiscard]] std::vector<CpuMask> read_masks(Fields& fields, std::string_view key, const MachineDescription& machine);
 /// `"128GiB"`.
 [[nodiscard]] std::optional<std::uint64_t> read_bytes(Fields& fields, std::string_view key);
-/// Names and texts; `{rank}`, `{local_rank}`, `{world_size}`, `{local_size}`, `{node}`, `{nodes}`, `{host}` are known.
-[[nodiscard]] Environment read_environment(const Entry& entry, Complaints& complaints);
+/// Names and texts, with `by_rank` also arrays of texts, one for each local rank; `{rank}`, `{local_rank}`,
+/// `{world_size}`, `{local_size}`, `{node}`, `{nodes}`, `{host}` are known.
+[[nodiscard]] Environment read_environment(const Entry& entry, Complaints& complaints,
+                                           std::map<std::string, std::vector<std::string>>* by_rank = nullptr);
 /// `nofile`, `memlock`, `core`: a number or `unlimited`.
 [[nodiscard]] std::map<std::string, std::string> read_limits(const Entry& entry, std::string parent,
                                                              Complaints& complaints);

@@ -144,7 +144,7 @@ class MachineReader {
     machine_.launcher = fields.text("launcher").value_or("");
     machine_.masks = read_masks(fields, "masks", machine_);
     if (const auto* environment = fields.table("environment"))
-      machine_.environment = read_environment(*environment, complaints_);
+      machine_.environment = read_environment(*environment, complaints_, &machine_.by_rank);
     if (const auto quota = fields.number("cpu_quota")) machine_.cpu_quota = *quota;
     fields.finish();
   }

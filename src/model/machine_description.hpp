@@ -104,15 +104,16 @@ struct MachineDescription {
   std::vector<DescribedDomain> domains;
   DescribedGpus gpus;
   std::vector<DescribedNic> nics;
-  std::string launcher;                       ///< who starts ranks there: `srun`, `mpirun`, ...; empty: not said
-  std::vector<CpuMask> masks;                 ///< by local rank; empty: what the real launcher gives
-  Environment environment;                    ///< of each rank; `{rank}` and the like are filled
-  double cpu_quota = 0;                       ///< of the job's control group, in CPUs; 0: none
-  std::map<std::string, std::string> limits;  ///< `nofile`, `memlock`, `core`: a number or `unlimited`
-  std::vector<MachineFault> faults;           ///< that may be asked for
-  std::vector<std::string> ails;              ///< names of those that were applied
-  Environment forced;                         ///< by faults: goes before what is really set
-  std::vector<std::string> unset;             ///< by faults
+  std::string launcher;        ///< who starts ranks there: `srun`, `mpirun`, ...; empty: not said
+  std::vector<CpuMask> masks;  ///< by local rank; empty: what the real launcher gives
+  Environment environment;     ///< of each rank; `{rank}` and the like are filled
+  std::map<std::string, std::vector<std::string>> by_rank;  ///< variables whose value follows from the local rank
+  double cpu_quota = 0;                                     ///< of the job's control group, in CPUs; 0: none
+  std::map<std::string, std::string> limits;                ///< `nofile`, `memlock`, `core`: a number or `unlimited`
+  std::vector<MachineFault> faults;                         ///< that may be asked for
+  std::vector<std::string> ails;                            ///< names of those that were applied
+  Environment forced;                                       ///< by faults: goes before what is really set
+  std::vector<std::string> unset;                           ///< by faults
   std::string file;
   friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
 

@@ -200,6 +200,7 @@ void fields(Io& io, Is<RunReport> auto& report) {
   io("verdict", report.verdict);
   io("exit_status", report.exit_status);
   io.optional("interrupted", report.interrupted);
+  io.optional("simulated", report.simulated);
   io("notes", report.notes);
   io("nodes", report.nodes);
   io("launches", report.launches);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "muster/report.hpp"
 
 namespace muster {
@@ -44,6 +45,15 @@ Verdict combine(std::span<const Verdict> verdicts) {
 std::string_view to_string(BoundKind kind) {
   constexpr std::array<std::string_view, 4> words{"reference", "limit", "peers", "history"};
   return words[static_cast<std::size_t>(kind)];
+}
+
+std::string simulated_by(const std::vector<NodeProvenance>& nodes) {
+  std::vector<std::string> names;
+  for (const NodeProvenance& node : nodes)
+    for (const Fact& fact : node.facts)
+      if (fact.key == "simulated" && std::find(names.begin(), names.end(), fact.value) == names.end())
+        names.push_back(fact.value);
+  return human_list(names);
 }
 
 Tally tally(const std::vector<CaseResult>& cases) {

@@ -13,6 +13,7 @@
 #include "system/layout.hpp"
 #include "system/openmp_team.hpp"
 #include "system/system.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -62,7 +63,7 @@ std::string launcher_name() {
 void add_node(const RunContext& context, Observation& seen) {
   context.recorder.step("topology");
   const std::string& source = context.params.text("topology");
-  auto layout = read_layout(source);
+  auto layout = read_layout(source.empty() ? this_machine().topology : source);
   if (!layout) return seen.facts.push_back({"layout_error", to_string(layout.error())});
   if (!source.empty()) {
     CpuMask cores;
@@ -70,7 +71,7 @@ void add_node(const RunContext& context, Observation& seen) {
     seen.facts.push_back({"node_cpus", layout->cpus().list()});
     seen.facts.push_back({"node_cores", cores.list()});
   }
-  const auto inventory = read_inventory(context.params.text("root"));
+  const auto inventory = read_inventory(root_of(context.params.text("root")));
   const auto gpus = inventory ? affinity::usable_gpus(*inventory) : std::vector<std::string>();
   // What hwloc does not say of a device, the kernel's number of its domain does.
   for (const Device& device : inventory ? inventory->devices : std::vector<Device>())
@@ -81,13 +82,14 @@ void add_node(const RunContext& context, Observation& seen) {
 }
 
 void add_masks(const RunContext& context, const CpuMask& mask, Observation& seen) {
-  const CpuMask cores = cores_of(mask);
+  const fs::path& root = this_machine().root;
+  const CpuMask cores = cores_of(mask, root);
   add_reading(seen, "cores", cores.count());
   seen.facts = {{"mask", mask.list()}, {"mask_hex", mask.hex()}, {"cores", cores.list()}};
   if (context.params.text("topology").empty()) {
-    const CpuMask cpus = node_cpus();
+    const CpuMask cpus = node_cpus(root);
     seen.facts.push_back({"node_cpus", cpus.list()});
-    seen.facts.push_back({"node_cores", cores_of(cpus).list()});
+    seen.facts.push_back({"node_cores", cores_of(cpus, root).list()});
   }
   const std::string launcher = launcher_name();
   seen.facts.push_back({"launcher", launcher});
@@ -98,7 +100,7 @@ void add_masks(const RunContext& context, const CpuMask& mask, Observation& seen
 void add_limits(const RunContext& context, Observation& seen) {
   const auto policy = affinity::read_memory_policy();
   seen.facts.push_back(policy ? Fact{"memory_policy", *policy} : Fact{"memory_policy_error", policy.error().what});
-  const std::string& root = context.params.text("root");
+  const std::string root = root_of(context.params.text("root"));
   seen.facts.push_back({"memory_allowed", affinity::read_allowed_memory(root).list()});
   const auto quota = affinity::read_quota(root);
   if (!quota) return;
@@ -108,7 +110,7 @@ void add_limits(const RunContext& context, Observation& seen) {
 }
 
 void add_devices(const RunContext& context, const CpuMask& mask, Observation& seen) {
-  const std::string& root = context.params.text("root");
+  const std::string root = root_of(context.params.text("root"));
   std::vector<int> domains;
   for (const auto& [number, cpus] : affinity::read_numa_domains(root))
     if (cpus.intersects(mask)) domains.push_back(number);
@@ -137,7 +139,7 @@ void add_team(Observation& seen) {
 
 Result<Observation> run(RunContext& context) {
   context.recorder.step("mask");
-  const auto mask = CpuMask::of_this_thread();
+  const auto mask = own_mask();
   if (!mask) return tl::unexpected(mask.error());
   Observation seen;
   add_masks(context, *mask, seen);
@@ -146,7 +148,11 @@ Result<Observation> run(RunContext& context) {
   context.recorder.step("devices");
   add_devices(context, *mask, seen);
   context.recorder.step("OpenMP team");
-  add_team(seen);
+  // Threads would run on the CPUs that are really here.
+  if (this_machine().simulated.empty())
+    add_team(seen);
+  else
+    seen.facts.push_back({"threads_error", "not measured on a simulated machine"});
   return seen;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "probes/device_visibility/node_view.hpp"
 #include "stats/stats.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -59,7 +60,7 @@ void add_readings(Observation& seen, const Inventory& inventory) {
 
 Result<Observation> run(RunContext& context) {
   context.recorder.step("inventory");
-  auto inventory = read_inventory(context.params.text("root"));
+  auto inventory = read_inventory(root_of(context.params.text("root")));
   Observation seen;
   if (!inventory) {
     // Of this machine that is a fault; of another root, whoever named it is wrong.

@@ -11,6 +11,7 @@
 #include "probes/environment/seen.hpp"
 #include "probes/environment/variables.hpp"
 #include "stats/stats.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -73,7 +74,7 @@ void read_limits_into(Observation& seen) {
     const double number = static_cast<double>(*found[i]);
     seen.readings.push_back({std::string(limits[i].metric), {}, summarize(std::span(&number, 1))});
   }
-  seen.facts.push_back({"locks_freely", may_lock_freely() ? "yes" : "no"});
+  seen.facts.push_back({"locks_freely", may_lock_freely(this_machine().root) ? "yes" : "no"});
 }
 
 /// In a container on Slingshot the fabric works only with libraries of the host.
@@ -92,7 +93,8 @@ void read_container_into(const Variables& all, Observation& seen) {
 /// What is the same for all ranks of a node is told by one of them.
 void read_node_into(Observation& seen) {
   seen.facts.push_back({"interfaces", to_text(interfaces_up())});
-  if (const auto devices = rdma_devices(); !devices.empty()) seen.facts.push_back({"rdma", join(devices, ",")});
+  if (const auto devices = rdma_devices(this_machine().root); !devices.empty())
+    seen.facts.push_back({"rdma", join(devices, ",")});
 }
 
 void read_master_into(RunContext& context, const Variables& own, Observation& seen) {
@@ -114,7 +116,7 @@ void read_master_into(RunContext& context, const Variables& own, Observation& se
 Result<Observation> run(RunContext& context) {
   context.recorder.step("environment");
   Observation seen;
-  seen.facts.push_back({"machine", machine_identity()});
+  seen.facts.push_back({"machine", machine_identity(this_machine().root)});
   const Variables all = parse_environment(environ);
   const Variables own = own_variables(all);
   add_variables(own, seen.facts);

@@ -9,6 +9,7 @@
 #include "probes/gpu_mapping/node_ranks.hpp"
 #include "probes/gpu_mapping/observe.hpp"
 #include "stats/stats.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -62,10 +63,10 @@ gpu_mapping::Variables read_variables() {
 
 Result<Observation> run(RunContext& context) {
   context.recorder.step("inventory");
-  const std::string& root = context.params.text("root");
+  const std::string root = root_of(context.params.text("root"));
   auto inventory = read_inventory(root);
   if (!inventory) return tl::unexpected(inventory.error());
-  const auto mask = CpuMask::of_this_thread();
+  const auto mask = own_mask();
   if (!mask) return tl::unexpected(mask.error());
   const gpu_mapping::Asker asker{context.place.local_rank, *mask, read_variables()};
   const gpu_mapping::Habit habit{context.params.text("choice"), context.params.text("share") == "allowed"};

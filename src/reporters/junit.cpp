@@ -47,8 +47,10 @@ std::string timestamp(const std::string& rfc3339) {
   return rfc3339.substr(0, 19);
 }
 
-std::string class_name(const CaseResult& result) {
+/// What dashboards show beside a name must not look like a result of the real machine.
+std::string class_name(const CaseResult& result, bool is_simulated) {
   std::vector<std::string> parts;
+  if (is_simulated) parts.emplace_back("simulated");
   for (const auto& part : {result.system, result.partition, result.probe})
     if (!part.empty()) parts.push_back(part);
   return join(parts, ".");
@@ -105,9 +107,9 @@ void add_output(pugi::xml_node testcase, const CaseResult& result) {
   if (!text.empty()) set_text(testcase.append_child("system-out"), text);
 }
 
-void add_case(pugi::xml_node suite, const CaseResult& result) {
+void add_case(pugi::xml_node suite, const CaseResult& result, bool is_simulated) {
   auto testcase = suite.append_child("testcase");
-  set(testcase, "classname", class_name(result));
+  set(testcase, "classname", class_name(result, is_simulated));
   set(testcase, "name", title(result));
   set(testcase, "time", seconds_text(result.seconds));
   add_case_properties(testcase, result);
@@ -133,6 +135,7 @@ void add_run_properties(pugi::xml_node suite, const RunReport& report) {
   add_property(properties, "command", shell_line(report.command_line));
   if (!report.folder.empty()) add_property(properties, "folder", report.folder);
   if (!report.interrupted.empty()) add_property(properties, "interrupted", report.interrupted);
+  if (!report.simulated.empty()) add_property(properties, "simulated", report.simulated);
   std::set<std::string> launchers;
   for (const auto& launch : report.launches) launchers.insert(launch.launcher);
   for (const auto& launcher : launchers) add_property(properties, "launcher", launcher);
@@ -143,6 +146,12 @@ void add_run_properties(pugi::xml_node suite, const RunReport& report) {
   }
 }
 
+std::string suite_name(const RunReport& report) {
+  std::string name = report.simulated.empty() ? "muster" : "muster.simulated";
+  if (!report.system.empty()) name += "." + report.system;
+  return name;
+}
+
 class Junit : public Reporter {
  public:
   void run_finished(const RunReport& report, std::ostream& out) override {
@@ -151,12 +160,12 @@ class Junit : public Reporter {
     set(root, "name", "muster");
     add_counts(root, report, false);  // Jenkins' schema knows no `skipped` here
     auto suite = root.append_child("testsuite");
-    set(suite, "name", report.system.empty() ? "muster" : "muster." + report.system);
+    set(suite, "name", suite_name(report));
     add_counts(suite, report, true);
     set(suite, "timestamp", timestamp(report.started));
     set(suite, "hostname", report.host);
     add_run_properties(suite, report);
-    for (const auto& result : report.cases) add_case(suite, result);
+    for (const auto& result : report.cases) add_case(suite, result, !report.simulated.empty());
     out << R"(<?xml version="1.0" encoding="UTF-8"?>)" << '\n';
     document.save(out, " ", pugi::format_default | pugi::format_no_declaration, pugi::encoding_utf8);
   }

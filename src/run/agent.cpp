@@ -87,6 +87,7 @@ class Agent {
   void call_driver();
   Result<void> say_hello();
   Result<void> refuse(const std::string& why);
+  Result<void> give_up(const Error& error);
   Result<JobMessage> take_job(const World& world);
   Result<void> run_item(const JobItem& item);
   Result<Observation> observe(const JobItem& item);
@@ -122,6 +123,17 @@ Result<void> Agent::refuse(const std::string& why) {
     if (auto sent = wire_->send(MessageType::refused, std::span(text, why.size())); !sent) return sent;
   }
   return fail(ErrorKind::launch, "", why);
+}
+
+/// A machine that can't be simulated is told to the driver, which shows that and not the launcher's output.
+Result<void> Agent::give_up(const Error& error) {
+  if (error.kind != ErrorKind::usage) return tl::unexpected(error);
+  const std::string why = to_string(error) +
+                          "\ngive MUSTER_MACHINE a folder that muster machine wrote, with masks for as many ranks as "
+                          "there are on a node, and at the same path on every node; or unset it";
+  const auto* text = reinterpret_cast<const std::byte*>(why.data());
+  if (wire_) (void)wire_->send(MessageType::refused, std::span(text, why.size()));
+  return tl::unexpected(error);
 }
 
 Result<JobMessage> Agent::take_job(const World& world) {
@@ -252,7 +264,7 @@ Result<void> Agent::run() {
     (void)say_hello();
   }
   auto introduced = introduce(comm_, recorder_);
-  if (!introduced) return tl::unexpected(introduced.error());
+  if (!introduced) return give_up(introduced.error());
   place_ = introduced->place;
   timing_doubt_ = introduced->world.timing_doubt;
   if (place_.local_rank == 0) forget_old_launches(old_launch_s);

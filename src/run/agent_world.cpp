@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "system/system.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -59,6 +60,18 @@ std::string doubt_about(const Machine& machine) {
   return fmt::format("{} ranks on {} share {} of one machine", machine.ranks, human_list(machine.hosts), core_text);
 }
 
+/// A rank that can't be where it should be must not be taken for one that is: then none goes on.
+Result<void> take_machine(Comm& comm, const RankPlace& place) {
+  const fs::path folder = machine_folder(place.host);
+  const Result<void> taken = folder.empty() ? Result<void>() : simulate(folder, place);
+  const auto told = comm.all_gather(to_bytes(taken ? std::string() : to_string(taken.error())));
+  if (!told) return tl::unexpected(told.error());
+  for (std::size_t rank = 0; rank < told->size(); ++rank)
+    if (const std::string why(as_text((*told)[rank])); !why.empty())
+      return fail(ErrorKind::usage, fmt::format("rank {}", rank), printable_line(why, 800));
+  return {};
+}
+
 }  // namespace
 
 Introduction introduce_myself() {
@@ -67,17 +80,19 @@ Introduction introduce_myself() {
   mine.host = host_name();
   if (auto boot = read_file("/proc/sys/kernel/random/boot_id")) mine.boot_id = std::string(trim(*boot));
   if (auto mask = CpuMask::of_this_thread()) mine.cores = cores_of(*mask);
+  if (const fs::path folder = machine_folder(mine.host); !folder.empty())
+    mine.simulated = simulated_name(folder).value_or("unknown");
   return mine;
 }
 
 ByteVector encode(const Introduction& introduction) {
-  return to_bytes(fmt::format("{}\n{}\n{}\n{}", introduction.pid, introduction.host, introduction.boot_id,
-                              introduction.cores.list()));
+  return to_bytes(fmt::format("{}\n{}\n{}\n{}\n{}", introduction.pid, introduction.host, introduction.boot_id,
+                              introduction.cores.list(), introduction.simulated));
 }
 
 Result<Introduction> decode_introduction(std::span<const std::byte> bytes) {
   const std::vector<std::string> parts = split(as_text(bytes), '\n');
-  if (parts.size() != 4) return fail(ErrorKind::protocol, "introduction", "has not four lines");
+  if (parts.size() != 5) return fail(ErrorKind::protocol, "introduction", "has not five lines");
   Introduction introduction;
   const std::string& pid = parts[0];
   const auto [end, error] = std::from_chars(pid.data(), pid.data() + pid.size(), introduction.pid);
@@ -88,6 +103,7 @@ Result<Introduction> decode_introduction(std::span<const std::byte> bytes) {
   introduction.host = parts[1];
   introduction.boot_id = parts[2];
   introduction.cores = std::move(*cores);
+  introduction.simulated = parts[4];
   return introduction;
 }
 
@@ -114,6 +130,12 @@ std::vector<RankPlace> place_ranks(const std::vector<Introduction>& ranks) {
 }
 
 std::string find_timing_doubt(const std::vector<Introduction>& ranks) {
+  std::vector<std::string> simulated;
+  for (const Introduction& rank : ranks)
+    if (!rank.simulated.empty() && std::find(simulated.begin(), simulated.end(), rank.simulated) == simulated.end())
+      simulated.push_back(rank.simulated);
+  if (!simulated.empty())
+    return fmt::format("simulated machine{} {}", simulated.size() == 1 ? "" : "s", human_list(simulated, 3));
   std::map<std::string_view, Machine> machines;
   for (const Introduction& rank : ranks) {
     Machine& machine = machines[rank.boot_id.empty() ? std::string_view(rank.host) : std::string_view(rank.boot_id)];
@@ -148,6 +170,7 @@ Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder) {
   std::vector<RankPlace> places = place_ranks(ranks);
   introduced.world.timing_doubt = find_timing_doubt(ranks);
   introduced.place = places[static_cast<std::size_t>(comm.rank())];
+  if (auto there = take_machine(comm, introduced.place); !there) return tl::unexpected(there.error());
   const bool speaks_for_node = introduced.place.local_rank == 0;
   auto facts = comm.gather(speaks_for_node ? encode_facts(node_provenance().facts) : ByteVector{}, 0);
   if (!facts) return tl::unexpected(facts.error());

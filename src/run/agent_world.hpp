@@ -15,8 +15,9 @@ namespace muster {
 struct Introduction {
   int pid = 0;
   std::string host;
-  std::string boot_id;  ///< of the kernel: nodes that share it are one machine under several names
-  CpuMask cores;        ///< the physical cores it may run on, each by its lowest CPU
+  std::string boot_id;    ///< of the kernel: nodes that share it are one machine under several names
+  CpuMask cores;          ///< the physical cores it may run on, each by its lowest CPU
+  std::string simulated;  ///< the machine that it pretends to be on; empty: it does not
   friend bool operator==(const Introduction&, const Introduction&) = default;
 };
 
@@ -26,10 +27,12 @@ struct Introduction {
 
 /// Places from host names alone: a node is a host name. Index = rank.
 [[nodiscard]] std::vector<RankPlace> place_ranks(const std::vector<Introduction>& ranks);
-/// `4 ranks share 2 cores on nid001`, `4 ranks on nid001 and nid002 share 2 cores of one machine`, or empty.
+/// `simulated machine lumi-g`, `4 ranks share 2 cores on nid001`, `4 ranks on nid001 and nid002 share 2 cores of one
+/// machine`, or empty.
 [[nodiscard]] std::string find_timing_doubt(const std::vector<Introduction>& ranks);
 
-/// Collective. The world, complete on rank 0; `place` is the caller's own on every rank.
+/// Collective. The world, complete on rank 0; `place` is the caller's own on every rank. Where MUSTER_MACHINE says so,
+/// the caller is on a simulated machine from then on; where that can't be had, all ranks fail.
 struct Introduced {
   World world;  ///< on rank 0; elsewhere only its timing_doubt
   RankPlace place;

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
 #include "run/reach.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -128,8 +129,9 @@ AgentCommand Launch::agent_command() const {
   // A wrapper (a container) has a PATH of its own, and may have the folders of ours.
   if (const char* path = std::getenv("PATH"); path != nullptr && options_.wrapper.empty() && !sets_path(command.env))
     command.env.emplace_back(env_path, path);
-  if (const char* folder = std::getenv("MUSTER_RECORDER_FOLDER"); folder != nullptr && *folder != '\0')
-    command.env.emplace_back("MUSTER_RECORDER_FOLDER", folder);
+  for (const char* name : {"MUSTER_RECORDER_FOLDER", env_machine})
+    if (const char* folder = std::getenv(name); folder != nullptr && *folder != '\0')
+      command.env.emplace_back(name, fs::absolute(folder).string());
   return command;
 }
 
@@ -243,8 +245,7 @@ void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection
   if (from != nullptr && from != wire_) return;
   switch (type) {
     case MessageType::refused:
-      if (refusal_.empty())
-        refusal_ = printable_line({reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()});
+      take_refusal({reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()});
       return;
     case MessageType::world:
       return take_world(frame, from);
@@ -267,6 +268,14 @@ void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection
     default:
       return;
   }
+}
+
+/// Why, and on a second line, where there is one, what to do.
+void Launch::take_refusal(std::string_view text) {
+  if (!refusal_.empty()) return;
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  refusal_ = printable_line(text.substr(0, end), 1000);
+  if (end + 1 < text.size()) refusal_remedy_ = printable_line(text.substr(end + 1));
 }
 
 void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {

@@ -77,6 +77,7 @@ class Launch {
   void accept(std::shared_ptr<Listener::Connection> connection);
   void take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from);
   void take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
+  void take_refusal(std::string_view text);
   void take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
   void take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
   /// Why the ranks are not where they were asked for; empty: they are.

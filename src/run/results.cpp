@@ -55,6 +55,7 @@ void Results::world(int launch, const World& world) {
                                    [&](const NodeProvenance& seen) { return seen.node == node.node; });
     if (!known) report_.nodes.push_back(node);
   }
+  if (auto simulated = simulated_by(report_.nodes); !simulated.empty()) report_.simulated = std::move(simulated);
 }
 
 const World& Results::world_of(int launch) const {

@@ -92,6 +92,7 @@ void SpoolReader::take_world(const Frame& frame) {
                                    [&](const NodeProvenance& seen) { return seen.node == node.node; });
     if (!known) report_.nodes.push_back(node);
   }
+  if (auto simulated = simulated_by(report_.nodes); !simulated.empty()) report_.simulated = std::move(simulated);
   worlds_[entry->launch] = std::move(entry->world);
 }
 

@@ -13,8 +13,8 @@ CpuMask list_in(const fs::path& file) {
 }
 
 /// The cpuset of our control group: version 2 (`0::/path`) or 1 (`4:cpuset:/path`); empty when there is none.
-CpuMask cpuset_of_group() {
-  const auto groups = read_file("/proc/self/cgroup", 1u << 16);
+CpuMask cpuset_of_group(const fs::path& root) {
+  const auto groups = read_file(root / "proc/self/cgroup", 1u << 16);
   if (!groups) return {};
   for (const std::string_view line : lines(*groups)) {
     const std::size_t first = line.find(':');
@@ -23,9 +23,9 @@ CpuMask cpuset_of_group() {
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string path(line.substr(second + 1));
     CpuMask mask;
-    if (controllers.empty()) mask = list_in("/sys/fs/cgroup" + path + "/cpuset.cpus.effective");
+    if (controllers.empty()) mask = list_in(root / ("sys/fs/cgroup" + path) / "cpuset.cpus.effective");
     if (controllers.find("cpuset") != controllers.npos)
-      mask = list_in("/sys/fs/cgroup/cpuset" + path + "/cpuset.effective_cpus");
+      mask = list_in(root / ("sys/fs/cgroup/cpuset" + path) / "cpuset.effective_cpus");
     if (!mask.empty()) return mask;
   }
   return {};
@@ -33,22 +33,22 @@ CpuMask cpuset_of_group() {
 
 }  // namespace
 
-CpuMask cores_of(const CpuMask& mask) {
+CpuMask cores_of(const CpuMask& mask, const fs::path& root) {
   CpuMask cores;
   CpuMask seen;
   for (const int cpu : mask.cpus()) {
     if (seen.has(cpu)) continue;
     const CpuMask siblings =
-        list_in("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+        list_in(root / ("sys/devices/system/cpu/cpu" + std::to_string(cpu)) / "topology/thread_siblings_list");
     cores.add(siblings.empty() ? cpu : siblings.lowest());
     seen = seen | siblings;
   }
   return cores;
 }
 
-CpuMask node_cpus() {
-  const CpuMask online = list_in("/sys/devices/system/cpu/online");
-  const CpuMask group = cpuset_of_group();
+CpuMask node_cpus(const fs::path& root) {
+  const CpuMask online = list_in(root / "sys/devices/system/cpu/online");
+  const CpuMask group = cpuset_of_group(root);
   return group.empty() ? online : online & group;
 }
 

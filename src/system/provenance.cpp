@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "system/system.hpp"
+#include "system/this_machine.hpp"
 
 extern char** environ;
 
@@ -76,6 +77,16 @@ void add_cores(std::vector<Fact>& facts) {
   add(facts, "cpus", cpus.list());
 }
 
+void add_drivers(std::vector<Fact>& facts) {
+  for (const char* module : {"nvidia", "amdgpu", "mlx5_core", "cxi_ss1", "xpmem", "gdrdrv", "knem"})
+    add(facts, fmt::format("driver.{}", module), module_version(this_machine().root / "sys/module" / module));
+}
+
+void add_environment(std::vector<Fact>& facts) {
+  const std::vector<Fact> environment = environment_facts(environ);
+  facts.insert(facts.end(), environment.begin(), environment.end());
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -118,6 +129,13 @@ NodeProvenance node_provenance() {
   NodeProvenance provenance;
   provenance.node = host_name();
   std::vector<Fact>& facts = provenance.facts;
+  if (!this_machine().simulated.empty()) {
+    add(facts, "simulated", this_machine().simulated);
+    for (const Fact& fact : this_machine().facts) add(facts, fact.key, fact.value);
+    add_drivers(facts);
+    add_environment(facts);
+    return provenance;
+  }
   utsname kernel{};
   if (::uname(&kernel) == 0) {
     add(facts, "kernel", fmt::format("{} {}", kernel.sysname, kernel.release));
@@ -128,10 +146,8 @@ NodeProvenance node_provenance() {
   add_cores(facts);
   add(facts, "limit.memlock", limit(RLIMIT_MEMLOCK, true));
   add(facts, "limit.nofile", limit(RLIMIT_NOFILE, false));
-  for (const char* module : {"nvidia", "amdgpu", "mlx5_core", "cxi_ss1", "xpmem", "gdrdrv", "knem"})
-    add(facts, fmt::format("driver.{}", module), module_version(fs::path("/sys/module") / module));
-  const std::vector<Fact> environment = environment_facts(environ);
-  facts.insert(facts.end(), environment.begin(), environment.end());
+  add_drivers(facts);
+  add_environment(facts);
   return provenance;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/cpu_mask.hpp"
+#include "base/files.hpp"
 #include "muster/observation.hpp"
 #include "muster/report.hpp"
 
@@ -30,10 +31,10 @@ struct Topology {
 
 /// The physical cores that `mask` touches, each named by its lowest logical CPU: masks of ranks that sit on two
 /// threads of one core give the same core. Cheap (a file of /sys per CPU); a CPU that /sys does not know is a core.
-[[nodiscard]] CpuMask cores_of(const CpuMask& mask);
+[[nodiscard]] CpuMask cores_of(const CpuMask& mask, const fs::path& root = "/");
 /// The CPUs that any process of this job could be given on this node: online and in our control group's cpuset,
 /// whatever the caller itself is bound to. Empty when the kernel does not say.
-[[nodiscard]] CpuMask node_cpus();
+[[nodiscard]] CpuMask node_cpus(const fs::path& root = "/");
 
 /// Kernel, OS, CPU, cores, NUMA domains, memory, locked-memory and open-file limits, drivers found, and the variables
 /// that matter (OMP_*, *_VISIBLE_DEVICES, NCCL_*, MPICH_*, OMPI_MCA_*, UCX_*, FI_*, SLURM_*): never the whole

@@ -81,6 +81,10 @@ void forget_launcher() {
 void take_environment(const nlohmann::json& card, const RankPlace& place) {
   if (text_of(card, "launcher") == "srun") forget_launcher();
   for (const auto& [name, value] : pairs_of(card, "environment", place)) ::setenv(name.c_str(), value.c_str(), 0);
+  if (const auto lists = card.find("by_rank"); lists != card.end() && lists->is_object())
+    for (const auto& [name, values] : lists->items())
+      if (const auto texts = texts_of(*lists, name.c_str()); static_cast<std::size_t>(place.local_rank) < texts.size())
+        ::setenv(name.c_str(), texts[static_cast<std::size_t>(place.local_rank)].c_str(), 0);
   for (const auto& [name, value] : pairs_of(card, "forced", place)) ::setenv(name.c_str(), value.c_str(), 1);
   for (const std::string& name : texts_of(card, "unset")) ::unsetenv(name.c_str());
 }
@@ -141,6 +145,11 @@ Result<std::string> simulated_name(const fs::path& folder) {
   const auto card = read_card(folder);
   if (!card) return tl::unexpected(card.error());
   return name_in(*card);
+}
+
+int simulated_ranks(const fs::path& folder) {
+  const auto card = read_card(folder);
+  return card ? static_cast<int>(texts_of(*card, "masks").size()) : 0;
 }
 
 Result<void> simulate(const fs::path& folder, const RankPlace& place) {

@@ -44,6 +44,8 @@ struct ThisMachine {
 [[nodiscard]] fs::path machine_folder(const std::string& host);
 /// `lumi-g`, or `lumi-g with gpu_missing`: what is written there.
 [[nodiscard]] Result<std::string> simulated_name(const fs::path& folder);
+/// Ranks of a node that it has masks for; 0: any number.
+[[nodiscard]] int simulated_ranks(const fs::path& folder);
 /// From now on this process is on that machine, in that place; sets and unsets variables of its environment. To be
 /// called once, before probes run and by a single thread. Fails with kind `file` when `folder` holds no machine, with
 /// kind `usage` when it has no mask for that place.

@@ -56,6 +56,7 @@ nlohmann::json card_of(const MachineDescription& machine, const std::string& hos
           {"launcher", machine.launcher},
           {"masks", masks},
           {"environment", to_object(machine.environment)},
+          {"by_rank", machine.by_rank},
           {"forced", to_object(machine.forced)},
           {"unset", machine.unset},
           {"limits", machine.limits},

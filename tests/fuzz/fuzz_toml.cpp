@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "config/config.hpp"
+#include "config/machines.hpp"
 
 using namespace muster;
 
@@ -25,7 +26,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   insist(!of_system.ok() || (!system.name.empty() && !system.partitions.empty()));
   insist(!of_checks.ok() || !of_system.ok());
   if (is_system_document(text)) check_references(system, checks, all_probes(), of_system);
-  for (const auto* diagnostics : {&of_checks, &of_system})
+  Diagnostics of_machine;
+  const auto machine = parse_machine(text, "f.toml", of_machine);
+  insist(!of_machine.ok() || (!machine.name.empty() && machine.cores > 0 && !machine.domains.empty()));
+  for (const auto* diagnostics : {&of_checks, &of_system, &of_machine})
     for (const auto& error : diagnostics->errors)
       insist(error.where.substr(0, 7) == "f.toml:" && !error.what.empty() &&
              error.what.find('\n') == std::string::npos);

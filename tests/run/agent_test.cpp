@@ -241,7 +241,7 @@ TEST(LaunchedByTest, SlurmComesLast) {
 }
 
 Introduction on(const std::string& host, const std::string& cores, const std::string& boot = {}) {
-  return {1, host, boot.empty() ? host : boot, *CpuMask::parse_list(cores)};
+  return {1, host, boot.empty() ? host : boot, *CpuMask::parse_list(cores), {}};
 }
 
 TEST(AgentWorld, PlacesFollowHostNames) {
@@ -266,15 +266,20 @@ TEST(AgentWorld, TimingIsDoubtedWhereRanksShareCores) {
   EXPECT_EQ(find_timing_doubt({on("a", "0"), on("a", "0"), on("b", "0"), on("b", "0")}),
             "2 ranks share 1 core on a; the same on 1 more");
   EXPECT_EQ(find_timing_doubt({on("a", ""), on("a", "")}), "");
+  Introduction pretends = on("a", "0");
+  pretends.simulated = "lumi-g with nic_down";
+  EXPECT_EQ(find_timing_doubt({on("b", "1"), pretends}), "simulated machine lumi-g with nic_down");
 }
 
 TEST(AgentWorld, IntroductionsComeBackAsTheyWere) {
   Introduction mine = on("nid001", "0-3,9", "boot");
   mine.pid = 4711;
+  mine.simulated = "lumi-g";
   const auto back = decode_introduction(encode(mine));
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, mine);
-  for (const std::string text : {"", "1\na\nb", "x\na\nb\n0", "0\na\nb\n0", "1\na\nb\n9-", "1\na\nb\n0\nmore"}) {
+  for (const std::string text :
+       {"", "1\na\nb", "x\na\nb\n0\n", "0\na\nb\n0\n", "1\na\nb\n9-\n", "1\na\nb\n0", "1\na\nb\n0\nm\nmore"}) {
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
     EXPECT_FALSE(decode_introduction(std::span(bytes, text.size()))) << text;
   }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster::environment {
 
@@ -110,6 +111,12 @@ Resolved resolve(const std::string& name, double seconds, Resolved (*ask)(const 
 
 std::vector<Interface> interfaces_up() {
   std::vector<Interface> found;
+  if (!this_machine().simulated.empty()) {
+    for (const auto& [name, inet, is_up] : this_machine().interfaces)
+      if (is_up) found.push_back({printable_line(name), printable_line(inet)});
+    found.push_back({"lo", "127.0.0.1"});
+    return found;
+  }
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return found;
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {

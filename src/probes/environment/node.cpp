@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster::environment {
 
@@ -48,6 +49,9 @@ std::array<Limit, limits.size()> read_limits() {
     rlimit limit{};
     // It fails for a bad argument only.
     if (::getrlimit(which[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) found[i] = limit.rlim_cur;
+    const auto said = this_machine().limits.find(std::string(limits[i].name));
+    if (const auto other = said == this_machine().limits.end() ? std::nullopt : parse_limit(said->second))
+      found[i] = *other;
   }
   return found;
 }

@@ -119,6 +119,8 @@ std::string outcome_line(const RunReport& report, const Page& page) {
   text += fmt::format(", in {}", time_phrase(report.seconds));
   if (!report.interrupted.empty()) text += ", interrupted by " + printable_line(report.interrupted, uncut);
   text += fmt::format(" (exit status {})", report.exit_status);
+  if (!report.simulated.empty())
+    text += fmt::format("; SIMULATED machine {}: nothing real was tested", printable_line(report.simulated, uncut));
   const auto word = verdict_word(report.verdict);
   return fmt::format("{}  {}\n", page.ink.of(report.verdict, word), wrap(text, page.width, word.size() + 2));
 }
@@ -139,6 +141,7 @@ std::string skip_line(const CaseResult& result, std::size_t title_columns, const
 std::string head_text(const RunReport& report, const Page& page) {
   std::string text = fmt::format("muster {}", report.muster_version);
   if (!report.system.empty()) text += " on " + report.system;
+  if (!report.simulated.empty()) text += fmt::format(", SIMULATED machine {}", report.simulated);
   std::vector<std::string> how;
   for (auto part : {shape_of(report), launcher_of(report)})
     if (!part.empty()) how.push_back(std::move(part));
