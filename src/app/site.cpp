@@ -112,11 +112,9 @@ Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
   return {};
 }
 
-/// A simulated machine has as many ranks as its description has masks for, each with a GPU where it has any.
 void take_simulated(Site& site) {
   const auto folder = machine_folder(site.nodes.empty() ? host_name() : site.nodes.front());
-  const int ranks = folder.empty() ? 0 : simulated_ranks(folder);
-  if (ranks > 0) site.cores = site.numa_domains = site.gpus = ranks;
+  if (!folder.empty()) site.simulated_ranks = simulated_ranks(folder);
 }
 
 bool is_here(const Site& site) {

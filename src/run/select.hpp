@@ -33,6 +33,7 @@ struct Site {
   int launcher_most_ranks = 0;     ///< 0: any
   std::vector<std::string> nodes;  ///< empty: this machine
   int cores = 1;                   ///< per node: physical cores we may use
+  int simulated_ranks = 0;         ///< ranks of a node that a simulated machine has masks for; 0: the node is real
   int numa_domains = 1;
   int gpus = 0;
   std::optional<int> tasks_per_node;  ///< that the allocation was made for

@@ -8,6 +8,8 @@ namespace muster {
 namespace {
 
 int ranks_per_node(const RanksSpec& ranks, const Site& site) {
+  const bool follows_node = ranks.kind != RanksSpec::Kind::per_node && ranks.kind != RanksSpec::Kind::one_per_node;
+  if (follows_node && site.simulated_ranks > 0) return site.simulated_ranks;
   switch (ranks.kind) {
     case RanksSpec::Kind::per_node:
       return ranks.count;
@@ -60,7 +62,8 @@ void shape_case(Case& item, const SelectOptions& options, const Site& site) {
   const int most = site.launcher_most_ranks;
   // As many as there are cores, domains or devices is a wish, not a need: one node can do with fewer.
   if (most > 0 && !is_asked && shape.node_count() == 1) shape.ranks_per_node = std::min(shape.ranks_per_node, most);
-  shape.oversubscribed = shape.ranks_per_node > std::max(1, site.cores);
+  // Simulated ranks are bound to cores that are not here: the launcher must not bind them to those that are.
+  shape.oversubscribed = site.simulated_ranks > 0 || shape.ranks_per_node > std::max(1, site.cores);
   if (shape.node_count() < item.min_nodes) item.unable.push_back(too_few_nodes(item));
   if (most > 0 && shape.ranks() > most) item.unable.push_back(too_many_ranks(item, site));
 }

@@ -7,6 +7,20 @@ namespace muster {
 
 namespace {
 
+/// In the folder of its first CPU; those of the others lead there.
+void write_cache(const MachineDescription& machine, std::size_t index, int cpu, TreeWriter& tree) {
+  const CpuMask& cpus = machine.caches[index];
+  const auto folder_of = [](int owner) { return fmt::format("sys/devices/system/cpu/cpu{}/cache/index3", owner); };
+  if (cpu != cpus.lowest()) return tree.link(folder_of(cpu), folder_of(cpus.lowest()));
+  const std::string folder = folder_of(cpu);
+  tree.put(folder + "/level", "3");
+  tree.put(folder + "/type", "Unified");
+  tree.put(folder + "/id", std::to_string(index));
+  tree.put(folder + "/size", fmt::format("{}K", machine.cache_bytes >> 10));
+  tree.put(folder + "/shared_cpu_map", kernel_map(cpus, machine.cores * machine.smt));
+  tree.put(folder + "/shared_cpu_list", cpus.list());
+}
+
 void write_cpu(const MachineDescription& machine, int cpu, TreeWriter& tree) {
   const int count = machine.cores * machine.smt;
   const int core = cpu % machine.cores;
@@ -16,25 +30,13 @@ void write_cpu(const MachineDescription& machine, int cpu, TreeWriter& tree) {
   for (int other = package * share; other < (package + 1) * share; ++other)
     in_package = in_package | machine.core(other);
   const std::string folder = fmt::format("sys/devices/system/cpu/cpu{}", cpu);
-  tree.put(folder + "/online", "1");
   tree.put(folder + "/topology/physical_package_id", std::to_string(package));
   tree.put(folder + "/topology/core_id", std::to_string(core % share));
-  for (const auto& [name, mask] :
-       {std::pair("thread_siblings", machine.core(core)), std::pair("core_cpus", machine.core(core)),
-        std::pair("core_siblings", in_package), std::pair("package_cpus", in_package)}) {
-    tree.put(fmt::format("{}/topology/{}", folder, name), kernel_map(mask, count));
-    tree.put(fmt::format("{}/topology/{}_list", folder, name), mask.list());
-  }
-  for (std::size_t i = 0; i < machine.caches.size(); ++i) {
-    if (!machine.caches[i].has(cpu)) continue;
-    const std::string cache = folder + "/cache/index3";
-    tree.put(cache + "/level", "3");
-    tree.put(cache + "/type", "Unified");
-    tree.put(cache + "/id", std::to_string(i));
-    tree.put(cache + "/size", fmt::format("{}K", machine.cache_bytes >> 10));
-    tree.put(cache + "/shared_cpu_map", kernel_map(machine.caches[i], count));
-    tree.put(cache + "/shared_cpu_list", machine.caches[i].list());
-  }
+  tree.put(folder + "/topology/thread_siblings", kernel_map(machine.core(core), count));
+  tree.put(folder + "/topology/thread_siblings_list", machine.core(core).list());
+  tree.put(folder + "/topology/core_siblings", kernel_map(in_package, count));
+  for (std::size_t i = 0; i < machine.caches.size(); ++i)
+    if (machine.caches[i].has(cpu)) write_cache(machine, i, cpu, tree);
 }
 
 void write_cpuinfo(const MachineDescription& machine, TreeWriter& tree) {

@@ -76,11 +76,12 @@ class Machines(unittest.TestCase):
             with open(os.path.join(self.folder, file), "w") as out:
                 out.write(text)
         env = {**os.environ, "MUSTER_MACHINE": "machine", "OMPI_MCA_mpi_yield_when_idle": "1", "NO_COLOR": "1",
-               "OMPI_MCA_rmaps_base_oversubscribe": "1", "MUSTER_STARTUP_TIMEOUT": "120s", **(variables or {})}
+               "MUSTER_STARTUP_TIMEOUT": "120s", **(variables or {})}
         command = [MUSTER, "run", "checks.toml", "site.toml", "--system", "site", "--timeout", "120s"]
         command += ["--report", "json=r.json", "--report", "junit=r.xml", *options]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=500, env=env)
         self.output = done.stdout + done.stderr
+        self.said = " ".join(self.output.split())  # without the line breaks of a console
         self.assertTrue(os.path.exists(os.path.join(self.folder, "r.json")), self.output)
         with open(os.path.join(self.folder, "r.json")) as file:
             self.report = json.load(file)
@@ -188,7 +189,7 @@ class Machines(unittest.TestCase):
         facts = {fact["key"]: fact["value"] for fact in self.report["nodes"][0]["facts"]}
         self.assertEqual((facts["simulated"], facts["architecture"], facts["cores"]), (name, "aarch64", "72"))
         self.assertIn(f"SIMULATED machine {name}", self.output.splitlines()[0])
-        self.assertIn("nothing real was tested", self.output)
+        self.assertIn("nothing real was tested", self.said)
         self.assertIn(f"timing not judged: simulated machine {name}", self.cases["hello"]["notes"])
         self.assertEqual(self.cases["hello"]["verdict"], "pass", "the bound that can't be met was not applied")
         suite = xml.parse(os.path.join(self.folder, "r.xml")).getroot().find("testsuite")
@@ -206,12 +207,12 @@ class Machines(unittest.TestCase):
         os.mkdir(os.path.join(self.folder, "machine"))
         self.assertNotEqual(self.run_checks("vista", options=["-x", "hello"]), 0)
         self.assertEqual({case["verdict"] for case in self.report["cases"]} & {"pass"}, set(), self.output)
-        self.assertIn("machine.json: is no machine; write one with muster machine NAME --write FOLDER", self.output)
+        self.assertIn("machine.json: is no machine; write one with muster machine NAME --write FOLDER", self.said)
 
     def test_more_ranks_than_masks_are_refused(self):
         self.write("vista")
         self.assertNotEqual(self.run_checks("vista", options=["-x", "hello", "--ranks-per-node", "2"]), 0)
-        self.assertIn("has masks for 1 ranks of a node, and this is local rank 1", self.output)
+        self.assertIn("has masks for 1 ranks of a node, and this is local rank 1", self.said)
 
 
 class Command(unittest.TestCase):
@@ -232,7 +233,7 @@ class Command(unittest.TestCase):
         self.assertIn("0000:d6:00.0  domain 0, CPUs 8-15,72-79", text)
 
     def test_mistakes(self):
-        self.assertIn('unknown machine; did you mean "lumi-g"?', self.machine("lumi", status=3))
+        self.assertIn('unknown machine; did you mean "lumi-g"?', self.machine("lumy-g", status=3))
         self.assertIn('has no fault "x"', self.machine("lumi-g", "--fault", "x", status=3))
         self.assertIn("--nodes requires --write", self.machine("lumi-g", "--nodes", "a", status=3))
         self.assertIn("is of a node that is not written",
