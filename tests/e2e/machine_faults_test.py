@@ -1,0 +1,60 @@
+"""Ranks that pretend to be on each described system, one thing of it at fault: the right thing is blamed."""
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from on_machine import NODE, SYSTEMS, OnMachine, main  # noqa: E402
+
+
+class Faults(OnMachine):
+    def test_gpu_missing(self):
+        for system in SYSTEMS:
+            with self.subTest(system):
+                bad = self.ill(system, "gpu_missing")
+                count = SYSTEMS[system][0]
+                self.assertIn("device_visibility", bad, self.output)
+                self.assertIn(f"{count} expected by the profile", self.reasons("device_visibility"), self.output)
+                self.assertEqual(self.culprits("device_visibility"), [NODE], self.output)
+                self.assertNotIn("environment", bad)
+
+    def test_gpu_that_answers_nothing(self):
+        self.assertIn("device_visibility", self.ill("lumi-g", "gpu_lost"))
+        self.assertIn("0000:d6:00.0", " ".join(self.culprits("device_visibility")), self.output)
+
+    def test_masks_shifted(self):
+        for system in ("lumi-g", "frontier", "perlmutter", "zurada-gpu2h100"):
+            with self.subTest(system):
+                self.assertEqual(self.ill(system, "masks_shifted"), ["cpu_affinity", "gpu_mapping"], self.output)
+                self.assertIn("rank 1", self.culprits("cpu_affinity"), self.output)
+
+    def test_the_right_masks_are_in_the_remedy(self):
+        self.ill("lumi-g", "masks_shifted")
+        self.assertIn("--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,"
+                      "0xfe00000000,0xfe0000000000", self.cases["cpu_affinity"]["remedy"])
+
+    def test_masks_with_reserved_cores(self):
+        self.assertIn("cpu_affinity", self.ill("lumi-g", "masks_moved"), self.output)
+        self.assertIn("reserved", self.reasons("cpu_affinity"))
+
+    def test_nic_down(self):
+        for system, name in (("lumi-g", "hsn2"), ("frontier", "hsn2"), ("perlmutter", "hsn1"), ("vista", "mlx5_0"),
+                             ("zurada-gpu1h100", "mlx5_0"), ("zurada-gpu2h100", "mlx5_0")):
+            with self.subTest(system):
+                bad = self.ill(system, "nic_down")
+                self.assertIn("device_visibility", bad, self.output)
+                self.assertIn(name, " ".join(self.culprits("device_visibility")), self.output)
+                self.assertNotIn("cpu_affinity", bad)
+                self.assertNotIn("gpu_mapping", bad)
+
+    def test_all_ranks_on_one_gpu(self):
+        self.assertIn("gpu_mapping", self.ill("lumi-g", "all_on_one"))
+        self.assertIn("use the same GPU 0000:c1:00.0", self.reasons("gpu_mapping"))
+
+    def test_too_few_open_files(self):
+        self.assertEqual(self.ill("lumi-g", "few_files"), ["environment"], self.output)
+        self.assertIn("512", self.reasons("environment"))
+
+
+if __name__ == "__main__":
+    main()

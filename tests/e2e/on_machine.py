@@ -1,0 +1,115 @@
+"""Runs the checks of one node on a described machine. Shared by the tests of machines, not a test."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
+CHECKS = """
+[check.device_visibility]
+probe   = "device_visibility"
+summary = "Devices are there."
+ranks   = "one-per-gpu"
+[check.cpu_affinity]
+probe   = "cpu_affinity"
+summary = "Ranks are near their GPUs."
+ranks   = "one-per-gpu"
+params  = { smt = "apart", numa = "one" }
+[check.gpu_mapping]
+probe   = "gpu_mapping"
+summary = "Every rank has a GPU of its own, near it."
+ranks   = "one-per-gpu"
+params  = { near = "required" }
+[check.environment]
+probe   = "environment"
+summary = "Variables and limits agree."
+ranks   = "one-per-gpu"
+params  = { torch = "if set" }
+[check.hello]
+probe   = "hello"
+summary = "A timing that must not be judged."
+ranks   = "one-per-gpu"
+[[check.hello.expect]]
+metric    = "barrier"
+reference = { value = 1e-6, upper = 0.1, unit = "us" }
+"""
+PROFILE = """[system]
+name = "site"
+[[partition]]
+name     = "gpu"
+launcher = "mpirun"
+[partition.node]
+reserved_cores = {reserved}
+gpus = {{ count = {gpus}, vendor = "{vendor}", name = "{name}" }}
+"""
+TRENTO = [0, 8, 16, 24, 32, 40, 48, 56]
+SYSTEMS = {
+    "lumi-g": (8, "amd", "^AMD Instinct MI250X", TRENTO),
+    "frontier": (8, "amd", "^AMD Instinct MI250X", TRENTO),
+    "perlmutter": (4, "nvidia", "^(NVIDIA )?A100-SXM4-(40|80)GB$", []),
+    "vista": (1, "nvidia", "^NVIDIA GH200( 120GB)?$", []),
+    "zurada-gpu1h100": (1, "nvidia", "^NVIDIA H100 NVL$", []),
+    "zurada-gpu2h100": (2, "nvidia", "^NVIDIA H100 NVL$", []),
+}
+ALL = ["cpu_affinity", "device_visibility", "environment", "gpu_mapping"]
+NODE = os.uname().nodename
+
+
+class OnMachine(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="muster-machines-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, machine, *options):
+        done = subprocess.run([MUSTER, "machine", machine, "--write", "machine", *options], cwd=self.folder,
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def run_checks(self, system, variables=None, options=()):
+        gpus, vendor, name, reserved = SYSTEMS[system]
+        for file, text in (("checks.toml", CHECKS), ("site.toml", PROFILE.format(gpus=gpus, vendor=vendor, name=name, reserved=reserved))):
+            with open(os.path.join(self.folder, file), "w") as out:
+                out.write(text)
+        env = {**os.environ, "MUSTER_MACHINE": "machine", "OMPI_MCA_mpi_yield_when_idle": "1", "NO_COLOR": "1",
+               "MUSTER_STARTUP_TIMEOUT": "120s", **(variables or {})}
+        command = [MUSTER, "run", "checks.toml", "site.toml", "--system", "site", "--timeout", "120s"]
+        command += ["--report", "json=r.json", "--report", "junit=r.xml", *options]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=500, env=env)
+        self.output = done.stdout + done.stderr
+        self.said = " ".join(self.output.split())  # without the line breaks of a console
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "r.json")), self.output)
+        with open(os.path.join(self.folder, "r.json")) as file:
+            self.report = json.load(file)
+        self.cases = {case["check"]: case for case in self.report["cases"]}
+        return done.returncode
+
+    def healthy(self, system):
+        self.write(system)
+        status = self.run_checks(system, options=["-x", "hello"])
+        self.assertEqual((status, {name: self.cases[name]["verdict"] for name in ALL}),
+                         (0, {name: "pass" for name in ALL}), self.output)
+
+    def ill(self, system, fault, variables=None):
+        """Verdicts that are no pass."""
+        self.write(system, "--fault", fault)
+        self.assertEqual(self.run_checks(system, variables, ["-x", "hello"]), 1, self.output)
+        return sorted(name for name in ALL if self.cases[name]["verdict"] != "pass")
+
+    def reasons(self, check):
+        case = self.cases[check]
+        return " | ".join(f["reason"] for f in case.get("findings", []) if f["verdict"] == case["verdict"])
+
+    def culprits(self, check):
+        return [culprit["name"] for culprit in self.cases[check]["culprits"]]
+
+
+def main():
+    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True) if shutil.which("mpirun") else None
+    if version is None or "Open MPI" not in version.stdout:
+        print("skipped: there is no mpirun of Open MPI")
+        sys.exit(77)
+    unittest.main(module="__main__", verbosity=2)
