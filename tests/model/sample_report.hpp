@@ -95,6 +95,7 @@ inline RunReport sample_report() {
   report.verdict = Verdict::fail;
   report.exit_status = 130;
   report.interrupted = "SIGINT";
+  report.simulated = "cirrus with nic_down";
   report.notes = {"nid003 is set aside: it does not answer"};
   report.nodes = {{"nid001", {{"cores", "64"}, {"env.OMP_NUM_THREADS", "7"}, {"kernel", "5.14.21"}}}};
   report.launches = {{"mpirun (Open MPI 4.1.4)",
@@ -226,7 +227,7 @@ inline CaseResult Chance::result() {
 inline RunReport Chance::report() {
   RunReport made;
   for (auto* field : {&made.run_id, &made.muster_version, &made.started, &made.host, &made.user, &made.system,
-                      &made.system_place, &made.folder, &made.interrupted})
+                      &made.system_place, &made.folder, &made.interrupted, &made.simulated})
     *field = text();
   made.seconds = real();
   made.command_line = texts();

@@ -192,6 +192,16 @@ TEST(Shape, SaysWhenRanksShareCores) {
   EXPECT_TRUE(choosing.only_case().shape.oversubscribed);
 }
 
+TEST(Shape, ASimulatedNodeHasAsManyRanksAsMasks) {
+  auto choosing = one({Kind::one_per_core, 1});
+  choosing.site.cores = 64;
+  choosing.site.simulated_ranks = 8;
+  EXPECT_EQ(choosing.only_case().shape.ranks_per_node, 8);
+  EXPECT_TRUE(choosing.only_case().shape.oversubscribed) << "the launcher must not bind to cores that are not here";
+  EXPECT_EQ(ranks_per_node(Kind::one_per_gpu, choosing.site), 8);
+  EXPECT_EQ(ranks_per_node(Kind::one_per_node, choosing.site), 1);
+}
+
 TEST(Shape, LauncherOfOneRankServesWishesNotNeeds) {
   for (const auto kind : {Kind::one_per_core, Kind::one_per_numa, Kind::one_per_gpu, Kind::one_per_node}) {
     auto choosing = one({kind, 1});
