@@ -170,7 +170,10 @@ Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder) {
   std::vector<RankPlace> places = place_ranks(ranks);
   introduced.world.timing_doubt = find_timing_doubt(ranks);
   introduced.place = places[static_cast<std::size_t>(comm.rank())];
-  if (auto there = take_machine(comm, introduced.place); !there) return tl::unexpected(there.error());
+  const bool is_simulated =
+      std::any_of(ranks.begin(), ranks.end(), [](const Introduction& rank) { return !rank.simulated.empty(); });
+  if (is_simulated)
+    if (auto there = take_machine(comm, introduced.place); !there) return tl::unexpected(there.error());
   const bool speaks_for_node = introduced.place.local_rank == 0;
   auto facts = comm.gather(speaks_for_node ? encode_facts(node_provenance().facts) : ByteVector{}, 0);
   if (!facts) return tl::unexpected(facts.error());

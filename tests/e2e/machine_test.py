@@ -50,7 +50,7 @@ class Machines(OnMachine):
         self.assertEqual((facts["simulated"], facts["architecture"], facts["cores"]), (name, "aarch64", "72"))
         self.assertIn(f"SIMULATED machine {name}", self.output.splitlines()[0])
         self.assertIn("nothing real was tested", self.said)
-        self.assertIn(f"timing not judged: simulated machine {name}", self.cases["hello"]["notes"])
+        self.assertIn(f"timing is not judged: simulated machine {name}", self.cases["hello"]["notes"])
         self.assertEqual(self.cases["hello"]["verdict"], "pass", "the bound that can't be met was not applied")
         suite = xml.parse(os.path.join(self.folder, "r.xml")).getroot().find("testsuite")
         self.assertEqual(suite.get("name"), "muster.simulated.site")
