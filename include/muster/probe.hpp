@@ -98,11 +98,20 @@ struct GpuExpectation {
   friend bool operator==(const GpuExpectation&, const GpuExpectation&) = default;
 };
 
+/// How a partition's profile wants ranks bound; docs/bind.md. Empty: not said.
+struct BindExpectation {
+  std::string policy;  ///< `gpu`, `cores`, `spread`, `compact`
+  bool smt = false;    ///< all hardware threads of a core, not only the first
+  std::string select;  ///< who gives each rank its GPU: `wrapper`, `map_gpu`
+  friend bool operator==(const BindExpectation&, const BindExpectation&) = default;
+};
+
 /// What the profile of the partition says of each of its nodes. All empty on a system without a profile.
 struct ExpectedNode {
   int cores = 0;                    ///< physical cores that jobs may use; 0: not said
   std::vector<int> reserved_cores;  ///< logical CPUs kept for the system
   std::optional<GpuExpectation> gpus;
+  std::optional<BindExpectation> bind = std::nullopt;
   friend bool operator==(const ExpectedNode&, const ExpectedNode&) = default;
 };
 

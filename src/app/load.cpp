@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "app/machine_files.hpp"
 #include "base/text.hpp"
 #include "muster/launcher.hpp"
 #include "muster/probe.hpp"
@@ -34,6 +35,13 @@ void take_system(std::string_view text, const std::string& file, Loaded& loaded)
          fmt::format("unknown launcher \"{}\"{}", printable_line(partition.launcher, 60),
                      suggestion(partition.launcher, known))});
   }
+  const auto machines = known_machines();
+  for (const auto& partition : system.partitions)
+    if (!partition.machine.empty() && std::find(machines.begin(), machines.end(), partition.machine) == machines.end())
+      loaded.diagnostics.errors.push_back(
+          {ErrorKind::file, system.places["machine of " + partition.name],
+           fmt::format("unknown machine \"{}\"{}", printable_line(partition.machine, 60),
+                       suggestion(partition.machine, machines))});
   if (loaded.diagnostics.errors.size() == before) loaded.systems.push_back(std::move(system));
 }
 

@@ -77,6 +77,21 @@ struct MachineOptions {
   std::vector<std::string> faults;
 };
 
+struct BindOptions {
+  std::vector<std::string> paths;  ///< profiles
+  std::string system;
+  std::string topology;
+  std::string machine;
+  std::optional<int> ranks_per_node;
+  std::optional<int> cores_per_rank;
+  std::string policy;
+  bool smt = false;
+  std::string reserve;
+  bool rankfile = false;
+  bool json = false;
+  std::string color = "auto";
+};
+
 struct NodeOptions {
   std::string tag;
   double grace_s = 3;
@@ -88,6 +103,7 @@ int plan_command(const RunOptions& options);
 int list_command(const ListOptions& options);
 int lint_command(const LintOptions& options);
 int show_command(const ShowOptions& options);
+int bind_command(const BindOptions& options);
 int doctor_command(const DoctorOptions& options);
 int machine_command(const MachineOptions& options);
 int node_autopsy_command(const NodeOptions& options);

@@ -77,7 +77,19 @@ Result<void> take_environment(const SystemProfile& system, const std::string& na
   return {};
 }
 
-/// A run goes to one set of nodes in one way: launcher, options and references are those of one partition.
+/// Without a launcher or an agent nothing can be asked of the machine: every case says so.
+void forbid_launches(Plan& plan, const Error& error) {
+  const Finding finding{Verdict::error,
+                        to_string(error),
+                        {{CulpritKind::launcher, plan.launcher, "", -1}},
+                        "muster doctor tells what this node can launch"};
+  for (auto& item : plan.cases)
+    if (item.unable.empty()) item.unable.push_back(finding);
+  plan.launches.clear();
+}
+
+}  // namespace
+
 Result<void> keep_one_partition(SystemProfile& system, const std::string& asked) {
   std::vector<std::string> names;
   for (const auto& partition : system.partitions) names.push_back(partition.name);
@@ -94,19 +106,6 @@ Result<void> keep_one_partition(SystemProfile& system, const std::string& asked)
               fmt::format("system {} has no partition \"{}\"{}", system.name, printable_line(wanted, 60),
                           suggestion(wanted, names)));
 }
-
-/// Without a launcher or an agent nothing can be asked of the machine: every case says so.
-void forbid_launches(Plan& plan, const Error& error) {
-  const Finding finding{Verdict::error,
-                        to_string(error),
-                        {{CulpritKind::launcher, plan.launcher, "", -1}},
-                        "muster doctor tells what this node can launch"};
-  for (auto& item : plan.cases)
-    if (item.unable.empty()) item.unable.push_back(finding);
-  plan.launches.clear();
-}
-
-}  // namespace
 
 std::optional<Prepared> prepare(const RunOptions& options) {
   const auto refuse = [](const Error& error) {

@@ -14,6 +14,10 @@ struct Prepared {
   Plan plan;
 };
 
+/// A run goes to one set of nodes in one way: launcher, options and references are those of one partition. Leaves that
+/// of `asked` (`NAME:PARTITION`); without one there must be only one.
+[[nodiscard]] Result<void> keep_one_partition(SystemProfile& system, const std::string& asked);
+
 /// nullopt after having said on standard error what is wrong: exit status 3.
 [[nodiscard]] std::optional<Prepared> prepare(const RunOptions& options);
 

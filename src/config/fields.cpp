@@ -69,6 +69,14 @@ std::optional<double> Fields::number(std::string_view key) {
   return std::nullopt;
 }
 
+std::optional<bool> Fields::boolean(std::string_view key) {
+  const auto* entry = find(key);
+  if (entry == nullptr) return std::nullopt;
+  if (entry->value.kind == NodeKind::boolean) return entry->value.text == "true";
+  refuse(*entry, entry->value, "true or false");
+  return std::nullopt;
+}
+
 std::vector<std::string> Fields::texts(std::string_view key) {
   std::vector<std::string> items;
   const auto* entry = find(key);

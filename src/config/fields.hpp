@@ -31,6 +31,7 @@ class Fields {
   [[nodiscard]] std::optional<std::string> text(std::string_view key);
   [[nodiscard]] std::optional<int> integer(std::string_view key, Range range);
   [[nodiscard]] std::optional<double> number(std::string_view key);
+  [[nodiscard]] std::optional<bool> boolean(std::string_view key);
   [[nodiscard]] std::vector<std::string> texts(std::string_view key);
   /// A table, or nullptr.
   [[nodiscard]] const Entry* table(std::string_view key);

@@ -183,7 +183,30 @@ class SystemReader {
     partition.node.cores = fields.integer("cores", {1, most_cores}).value_or(0);
     if (const auto* reserved = fields.find("reserved_cores")) read_reserved(*reserved, fields, partition);
     if (const auto* gpus = fields.table("gpus")) read_gpus(*gpus, partition);
+    partition.machine = fields.text("machine").value_or("");
+    if (const auto* machine = fields.find("machine"))
+      system_.places["machine of " + partition.name] = complaints_.text(machine->value.at);
+    if (const auto* bind = fields.table("bind")) read_bind(*bind, partition);
     fields.finish();
+  }
+
+  void read_bind(const Entry& entry, PartitionProfile& partition) {
+    Fields fields(entry.value, entry.at, "\"bind\" of [partition.node]", complaints_);
+    BindExpectation bind;
+    (void)fields.need("policy", "policy = \"gpu\"");
+    bind.policy = read_choice(fields, "policy", {"gpu", "cores", "spread", "compact"});
+    bind.smt = fields.boolean("smt").value_or(false);
+    bind.select = read_choice(fields, "select", {"wrapper", "map_gpu"});
+    fields.finish();
+    partition.node.bind = std::move(bind);
+  }
+
+  std::string read_choice(Fields& fields, std::string_view key, const std::vector<std::string>& known) {
+    const auto text = fields.text(key);
+    if (!text || std::find(known.begin(), known.end(), *text) != known.end()) return text.value_or("");
+    complaints_.add(fields.find(key)->value.at,
+                    fmt::format("unknown {} \"{}\"{}", key, printable_line(*text, 60), suggestion(*text, known)));
+    return "";
   }
 
   void read_reserved(const Entry& entry, Fields& fields, PartitionProfile& partition) {
@@ -207,13 +230,7 @@ class SystemReader {
     GpuExpectation gpus;
     (void)fields.need("count", "count = 8");
     gpus.count = fields.integer("count", {1, 1024}).value_or(0);
-    if (const auto* vendor = fields.find("vendor")) {
-      gpus.vendor = fields.text("vendor").value_or("");
-      const std::vector<std::string> known{"amd", "intel", "nvidia"};
-      if (!gpus.vendor.empty() && std::find(known.begin(), known.end(), gpus.vendor) == known.end())
-        complaints_.add(vendor->value.at, fmt::format("unknown vendor \"{}\"{}", printable_line(gpus.vendor, 60),
-                                                      suggestion(gpus.vendor, known)));
-    }
+    gpus.vendor = read_choice(fields, "vendor", {"amd", "intel", "nvidia"});
     gpus.name = read_regex(fields, "name");
     fields.finish();
     partition.node.gpus = std::move(gpus);

@@ -109,6 +109,7 @@ struct PartitionProfile {
   Argv scheduler_options;
   Argv launcher_options;
   ExpectedNode node;
+  std::string machine;  ///< the description of its nodes, machines/<name>.toml; empty: none
   std::vector<ProfileReference> references;
   friend bool operator==(const PartitionProfile&, const PartitionProfile&) = default;
 };

@@ -115,10 +115,18 @@ void fields(Io& io, Is<GpuExpectation> auto& gpus) {
 }
 
 template <class Io>
+void fields(Io& io, Is<BindExpectation> auto& bind) {
+  io.optional("policy", bind.policy);
+  io("smt", bind.smt);
+  io.optional("select", bind.select);
+}
+
+template <class Io>
 void fields(Io& io, Is<ExpectedNode> auto& node) {
   io("cores", node.cores);
   io("reserved_cores", node.reserved_cores);
   io.optional("gpus", node.gpus);
+  io.optional("bind", node.bind);
 }
 
 /// Where a case comes from and what it is called.

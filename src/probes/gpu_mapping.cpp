@@ -9,6 +9,8 @@
 #include "probes/gpu_mapping/node_ranks.hpp"
 #include "probes/gpu_mapping/observe.hpp"
 #include "stats/stats.hpp"
+#include "system/layout.hpp"
+#include "system/system.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
@@ -61,6 +63,20 @@ gpu_mapping::Variables read_variables() {
   return variables;
 }
 
+/// The node's cores, caches and domains, told by its first rank, so that a right mask can be named.
+void add_layout(const std::string& root, const Inventory& inventory, Observation& seen) {
+  const auto layout = read_layout(this_machine().topology);
+  if (!layout) return seen.facts.push_back({"layout_error", to_string(layout.error())});
+  std::vector<std::string> addresses;
+  for (const Device& device : inventory.devices)
+    if (device.kind == DeviceKind::gpu) addresses.push_back(to_string(device.address));
+  if (addresses.empty()) return;
+  for (Fact& fact : to_facts(*layout, addresses)) seen.facts.push_back(std::move(fact));
+  seen.facts.push_back({"node_cpus", node_cpus(root).list()});
+  // Open MPI's mpirun is told apart by what it alone sets.
+  seen.facts.push_back({"launcher", std::getenv("OMPI_COMM_WORLD_RANK") != nullptr ? "mpirun" : "srun"});
+}
+
 Result<Observation> run(RunContext& context) {
   context.recorder.step("inventory");
   const std::string root = root_of(context.params.text("root"));
@@ -72,6 +88,8 @@ Result<Observation> run(RunContext& context) {
   const gpu_mapping::Habit habit{context.params.text("choice"), context.params.text("share") == "allowed"};
   Observation seen;
   seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, habit);
+  // hwloc reads this machine, whatever another root folder shows.
+  if (context.place.local_rank == 0 && root == root_of("/")) add_layout(root, *inventory, seen);
   if (const std::string* visible = seen.fact("visible")) {
     const auto count = static_cast<double>(visible->empty() ? 0 : split(*visible, ' ').size());
     seen.readings.push_back({"visible", {}, summarize(std::span(&count, 1))});
@@ -108,7 +126,7 @@ void add_evidence(const CaseView& view, const gpu_mapping::Nodes& nodes, std::ve
                                  ranks == 1 ? "uses" : "use", counted(devices.size(), "GPU"),
                                  is_shared || ranks == 1 ? "" : ", each its own",
                                  nodes.size() > 1 && sizes.size() == 1 ? ", in the same order on all nodes" : ""));
-  const auto nearness = gpu_mapping::nearness_of(nodes);
+  const auto nearness = gpu_mapping::near_tally(nodes);
   if (nearness.near > 0)
     evidence.push_back(
         fmt::format("{} of {} run in the NUMA domain of their GPU", nearness.near, counted(ranks, "rank")));

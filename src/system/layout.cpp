@@ -53,14 +53,37 @@ std::vector<CpuMask> masks_of(hwloc_topology_t machine, hwloc_obj_type_t type) {
   return masks;
 }
 
+std::string address_of(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.dev, pci.func);
+}
+
 void add_devices(hwloc_topology_t machine, Layout& layout) {
   for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_pcidev(machine, object)) != nullptr;) {
-    const auto& pci = object->attr->pcidev;
     const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(machine, object);
     CpuMask mask = place == nullptr ? CpuMask() : to_mask(place->cpuset);
     if (mask.empty()) continue;
-    layout.nearby[fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.domain, pci.bus, pci.dev, pci.func)] = std::move(mask);
+    layout.nearby[address_of(object->attr->pcidev)] = std::move(mask);
   }
+}
+
+TopologyDevice device_at(hwloc_obj_t object) {
+  const auto& pci = object->attr->pcidev;
+  TopologyDevice device{address_of(pci),
+                        fmt::format("{:04x}", pci.class_id),
+                        fmt::format("{:04x}", pci.vendor_id),
+                        fmt::format("{:04x}", pci.device_id),
+                        {},
+                        {},
+                        static_cast<double>(pci.linkspeed) * 8};
+  for (hwloc_obj_t child = object->io_first_child; child != nullptr; child = child->next_sibling) {
+    if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
+    const auto kind = child->attr->osdev.type;
+    if (kind == HWLOC_OBJ_OSDEV_NETWORK || (kind == HWLOC_OBJ_OSDEV_OPENFABRICS && device.name.empty()))
+      device.name = child->name;
+    const char* const model = hwloc_obj_get_info_by_name(child, "GPUModel");
+    if (model != nullptr) device.model = model;
+  }
+  return device;
 }
 
 std::string lists_of(const std::vector<CpuMask>& masks) {
@@ -132,6 +155,15 @@ Result<Layout> read_layout(const std::string& source) {
   }
   add_devices(machine, layout);
   return layout;
+}
+
+Result<std::vector<TopologyDevice>> read_topology_devices(const std::string& source) {
+  auto loaded = load(source);
+  if (!loaded) return tl::unexpected(loaded.error());
+  std::vector<TopologyDevice> devices;
+  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_pcidev(loaded->get(), object)) != nullptr;)
+    devices.push_back(device_at(object));
+  return devices;
 }
 
 std::vector<Fact> to_facts(const Layout& layout, const std::vector<std::string>& devices) {

@@ -31,6 +31,21 @@ struct Layout {
 /// (`synthetic:pack:2 numa:2 core:8 pu:2`), else the path of an hwloc XML file. Fails with kind `system`.
 [[nodiscard]] Result<Layout> read_layout(const std::string& source = {});
 
+/// A PCI device as a topology tells it. Texts are as they stand there, untrusted.
+struct TopologyDevice {
+  std::string address;     ///< `0000:c1:00.0`
+  std::string class_code;  ///< `0380`
+  std::string vendor_id;
+  std::string device_id;
+  std::string name;   ///< of its interface (`hsn0`), else of its InfiniBand device; empty: neither
+  std::string model;  ///< as a management library called it; empty: none did
+  double rate = 0;    ///< Gbit/s of its PCIe link; 0: not told
+  friend bool operator==(const TopologyDevice&, const TopologyDevice&) = default;
+};
+
+/// All PCI devices of a topology file, in its order. `source` and failures as for read_layout.
+[[nodiscard]] Result<std::vector<TopologyDevice>> read_topology_devices(const std::string& source);
+
 /// Facts `layout.cores`, `layout.caches`, `layout.domains` and one `near.ADDRESS` for each device in `devices`.
 [[nodiscard]] std::vector<Fact> to_facts(const Layout& layout, const std::vector<std::string>& devices);
 /// Reads those facts back; empty when they are not there or damaged.

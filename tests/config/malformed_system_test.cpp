@@ -333,6 +333,29 @@ name = "p"
 gpus = { count = 8, vendor = "nvida" }
 )",
      {R"(f.toml:6:30: unknown vendor "nvida"; did you mean "nvidia"?)"}},
+    {"bind_policy",
+     R"([system]
+name = "s"
+[[partition]]
+name = "p"
+[partition.node]
+bind = { policy = "core", smt = "yes", select = "wraper", near = 1 }
+)",
+     {R"(f.toml:6:19: unknown policy "core"; did you mean "cores"?)",
+      R"(f.toml:6:33: "smt" in "bind" of [partition.node] must be true or false, not "yes")",
+      R"(f.toml:6:49: unknown select "wraper"; did you mean "wrapper"?)",
+      R"(f.toml:6:59: unknown key "near" in "bind" of [partition.node]; known: policy, smt, select)"}},
+    {"bind_empty",
+     R"([system]
+name = "s"
+[[partition]]
+name = "p"
+[partition.node]
+machine = 3
+bind = {}
+)",
+     {R"(f.toml:6:11: "machine" in [partition.node] must be text, not 3)",
+      R"(f.toml:7:1: "bind" of [partition.node] has no "policy"; write for example policy = "gpu")"}},
     {"gpus_regex",
      R"([system]
 name = "s"

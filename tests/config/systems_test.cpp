@@ -24,6 +24,8 @@ launcher_options = ["--mpi=pmi2"]
 cores = 64
 reserved_cores = [0, 8]
 gpus = { count = 8, vendor = "amd", name = "^AMD Instinct MI250X" }
+machine = "lumi-g"
+bind = { policy = "gpu", smt = true, select = "map_gpu" }
 [[partition.reference]]
 check = "a"
 where = { nodes = 2, ranks = 16, size = "8B" }
@@ -79,12 +81,16 @@ TEST(Systems, TakeEveryKey) {
   EXPECT_EQ(partition.node.cores, 64);
   EXPECT_EQ(partition.node.reserved_cores, (std::vector<int>{0, 8}));
   EXPECT_EQ(partition.node.gpus, (GpuExpectation{8, "amd", "^AMD Instinct MI250X"}));
+  EXPECT_EQ(partition.machine, "lumi-g");
+  EXPECT_EQ(system.places.at("machine of standard-g"), "lumi.toml:19:11");
+  EXPECT_EQ(partition.node.bind, (BindExpectation{"gpu", true, "map_gpu"}));
+  EXPECT_FALSE(system.partitions[1].node.bind);
   ASSERT_EQ(partition.references.size(), 2u);
   EXPECT_EQ(partition.references[0], (ProfileReference{"a",
                                                        {{"nodes", "2"}, {"ranks", "16"}, {"size", "8B"}},
                                                        "busbw",
-                                                       {85, -0.05, std::nullopt, "GB/s", "a test", "lumi.toml:21:1"}}));
-  EXPECT_EQ(partition.references[1].reference.place, "lumi.toml:24:1");
+                                                       {85, -0.05, std::nullopt, "GB/s", "a test", "lumi.toml:23:1"}}));
+  EXPECT_EQ(partition.references[1].reference.place, "lumi.toml:26:1");
   EXPECT_EQ(system.partitions[1].name, "small");
   EXPECT_EQ(system.partitions[1].launcher, "") << "the one that is found";
   EXPECT_FALSE(system.partitions[1].node.gpus);

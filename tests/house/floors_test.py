@@ -20,7 +20,8 @@ MAY_INCLUDE = {
     "evaluate": {"base", "model", "stats"},
     "history": {"base", "model", "stats"},
     "run": {"base", "model", "config", "system", "stats", "evaluate", "launchers", "reporters", "history"},
-    "app": {"base", "model", "config", "system", "stats", "evaluate", "launchers", "reporters", "history", "run", "comm"},
+    "app": {"base", "model", "config", "system", "device", "stats", "evaluate", "launchers", "reporters", "history", "run",
+            "comm"},
 }
 ONLY_IN = {
     "mpi.h": "src/comm/mpi/",

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "probes/cpu_affinity/mask_line.hpp"
+#include "device/bind_lines.hpp"
 #include "probes/judging.hpp"
 #include "system/layout.hpp"
 
@@ -33,7 +33,7 @@ std::vector<std::string> gpus_of(const Layout& layout) {
   return gpus;
 }
 
-const ExpectedNode low_noise{56, {0, 8, 16, 24, 32, 40, 48, 56}, {}};
+const ExpectedNode low_noise{56, {0, 8, 16, 24, 32, 40, 48, 56}, {}, {}};
 
 /// Ranks of one node `a` with these masks; the first of them tells the layout. `more` are facts of every rank.
 MadeCase on(const Layout& layout, const std::vector<std::string>& masks, const Params& params = {},
@@ -94,11 +94,15 @@ TEST(CpuAffinityPlaces, LinearMasksAreFarFromTheGpusAndThePublishedLineIsPrinted
 TEST(CpuAffinityPlaces, ACapturedBladeGivesThePublishedLine) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
   if (folder == nullptr) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
-  const auto layout = read_layout(std::string(folder) + "/hwloc/eas-tioga.xml");
-  ASSERT_TRUE(layout);
-  affinity::Wish wish{*layout, layout->cpus() - layout->whole_cores(set("0,8,16,24,32,40,48,56")), {}, 0};
-  for (const auto& entry : trento().nearby) wish.near.push_back(layout->nearby.at(entry.first));
-  EXPECT_EQ(affinity::srun_line(affinity::right_masks(wish)), "srun " + published);
+  Layout layout = *read_layout(std::string(folder) + "/hwloc/eas-tioga.xml");
+  // Of its devices only the GPUs, as a rank tells them.
+  const Layout gpus = trento();
+  std::erase_if(layout.nearby, [&](const auto& entry) { return gpus.nearby.count(entry.first) == 0; });
+  auto made = on(layout, linear, {}, {{"launcher", "srun"}}, true);
+  made.node(low_noise);
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_NE(judgement.findings[0].remedy.find("srun " + published), std::string::npos);
 }
 
 TEST(CpuAffinityPlaces, GpusInTheirOrderCountOnlyWhereTheProfilePromisesOneForEach) {
@@ -220,37 +224,90 @@ TEST(CpuAffinityPlaces, ThreadsOfTheTeam) {
 // The line.
 
 TEST(MaskLine, RanksAreSpreadOverDomainsAndStayInside) {
-  const Layout layout = *read_layout(blade);
-  for (const std::size_t ranks : {1u, 2u, 3u, 4u, 8u, 13u, 56u, 64u}) {
-    const affinity::Wish wish{layout, layout.cpus(), std::vector<CpuMask>(ranks), 0};
-    const auto masks = affinity::right_masks(wish);
-    ASSERT_EQ(masks.size(), ranks);
+  NodeParts node;
+  node.layout = *read_layout(blade);
+  for (const int ranks : {1, 2, 3, 4, 8, 13, 56, 64}) {
+    const auto placement = place_ranks(node, {.ranks = ranks, .policy = BindPolicy::spread});
+    ASSERT_TRUE(placement);
+    ASSERT_EQ(placement->ranks.size(), static_cast<std::size_t>(ranks));
     CpuMask taken;
-    for (const CpuMask& mask : masks) {
-      EXPECT_FALSE(mask.empty());
-      EXPECT_FALSE(mask.intersects(layout.whole_cores(taken))) << ranks;
-      EXPECT_EQ(layout.domains_of(mask).count(), 1) << ranks;
-      taken = taken | mask;
+    for (const RankSeat& seat : placement->ranks) {
+      EXPECT_FALSE(seat.cpus.empty());
+      EXPECT_FALSE(seat.cpus.intersects(node.layout.whole_cores(taken))) << ranks;
+      EXPECT_EQ(node.layout.domains_of(seat.cpus).count(), 1) << ranks;
+      taken = taken | seat.cpus;
     }
   }
 }
 
 TEST(MaskLine, NoLineWhereCoresAreTooFew) {
-  const Layout layout = *read_layout(blade);
-  EXPECT_TRUE(affinity::right_masks({layout, layout.cpus(), std::vector<CpuMask>(65), 0}).empty());
-  EXPECT_TRUE(affinity::right_masks({layout, layout.cpus(), std::vector<CpuMask>(8), 9}).empty());
+  NodeParts node;
+  node.layout = *read_layout(blade);
+  EXPECT_FALSE(place_ranks(node, {.ranks = 65, .policy = BindPolicy::spread}));
+  EXPECT_FALSE(place_ranks(node, {.ranks = 8, .policy = BindPolicy::spread, .cores = 9}));
 }
 
 TEST(MaskLine, OpenMpiGetsAMappingOrARankfile) {
-  const Layout layout = *read_layout(blade);
-  affinity::Wish wish{layout, layout.cpus(), std::vector<CpuMask>(8), 0};
+  NodeParts node;
+  node.layout = *read_layout(blade);
   const std::vector<int> ranks{8, 9, 10, 11, 12, 13, 14, 15};
-  EXPECT_EQ(affinity::mpirun_line(wish, affinity::right_masks(wish), ranks, "b"),
-            "mpirun --map-by ppr:2:numa:PE=8 --bind-to core");
-  wish.usable = layout.cpus() - layout.whole_cores(set("0,8,16,24,32,40,48,56"));
-  wish.near.resize(2);
-  EXPECT_EQ(affinity::mpirun_line(wish, affinity::right_masks(wish), ranks, "b"),
-            "mpirun --rankfile FILE with the lines \"rank 8=b slot=1-7,9-15\", \"rank 9=b slot=33-39,41-47\"");
+  const auto line = [&](int count) {
+    return launch_line("mpirun", node, *place_ranks(node, {.ranks = count, .policy = BindPolicy::spread}), ranks, "b");
+  };
+  EXPECT_EQ(line(8), "mpirun --map-by ppr:2:numa:PE=8 --bind-to core");
+  node.reserved = set("0,8,16,24,32,40,48,56");
+  EXPECT_EQ(line(2), "mpirun --rankfile FILE with the lines \"rank 8=b slot=1-7,9-15\", \"rank 9=b slot=33-39,41-47\"");
+}
+
+// The line of a failing check and `muster bind` are one answer.
+
+TEST(MaskLine, TheProfilesWordIsHeardWhereNothingGivesGpusOut) {
+  const Layout layout = trento();
+  ExpectedNode node = low_noise;
+  node.gpus = GpuExpectation{8, "amd", ""};
+  node.bind = BindExpectation{"cores", false, "map_gpu"};
+  const std::string gpus =
+      "0000:c1:00.0,0000:c6:00.0,0000:c9:00.0,0000:ce:00.0,0000:d1:00.0,0000:d6:00.0,0000:d9:00.0,0000:de:00.0";
+  auto made = on(layout, by_gpu, {{"cores", "6"}}, {{"launcher", "srun"}, {"gpus", gpus}});
+  made.node(node);
+  const auto judgement = made.judge();
+  ASSERT_FALSE(judgement.findings.empty());
+  const std::string& remedy = judgement.findings[0].remedy;
+  EXPECT_NE(remedy.find("--cpu-bind=mask_cpu:0x7e,0x7e00,0x7e0000,"), std::string::npos) << remedy;
+  EXPECT_NE(remedy.find(" --gpu-bind=map_gpu:4,5,2,3,6,7,0,1"), std::string::npos) << remedy;
+  node.bind = BindExpectation{"gpu", true, "wrapper"};
+  made.node(node);
+  const std::string& both = made.judge().findings[0].remedy;
+  EXPECT_NE(both.find("--cpu-bind=mask_cpu:0x7e000000000000007e000000000000,"), std::string::npos) << both;
+  EXPECT_EQ(both.find("bash"), std::string::npos) << "rank i takes GPU i by itself";
+}
+
+TEST(MaskLine, WhatBindSaysPassesTheCheck) {
+  const Layout layout = trento();
+  NodeParts node;
+  node.layout = layout;
+  node.reserved = set("0,8,16,24,32,40,48,56");
+  for (const auto& [address, cpus] : layout.nearby) node.gpus.push_back({address, {}, cpus, 0});
+  for (const int ranks : {1, 2, 3, 5, 8})
+    for (const bool smt : {false, true}) {
+      std::vector<std::string> masks;
+      const auto placement = place_ranks(node, {.ranks = ranks, .policy = BindPolicy::gpu, .smt = smt});
+      ASSERT_TRUE(placement);
+      for (const RankSeat& seat : placement->ranks) masks.push_back(seat.cpus.list());
+      auto made = on(layout, masks, {{"numa", "one"}, {"smt", "apart"}, {"cores", "7"}}, {}, true);
+      made.node(low_noise);
+      EXPECT_TRUE(made.judge().findings.empty()) << ranks << " " << smt;
+    }
+}
+
+TEST(MaskLine, AGpuThatTheEnvironmentGivesIsKept) {
+  auto made = on(trento(), linear, {}, {{"launcher", "srun"}}, true);
+  ExpectedNode node = low_noise;
+  node.bind = BindExpectation{"cores", false, "map_gpu"};
+  made.node(node);
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_NE(judgement.findings[0].remedy.find("srun " + published), std::string::npos);
 }
 
 }  // namespace

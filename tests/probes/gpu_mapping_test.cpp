@@ -8,6 +8,7 @@
 #include "probes/gpu_mapping/observe.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
+#include "system/layout.hpp"
 
 namespace muster {
 namespace {
@@ -338,6 +339,38 @@ TEST(GpuMapping, GcdsAreNotInTheOrderOfTheCores) {
   for (std::size_t i = 0; i < 8; ++i) by_core[i].mask = linear[i].mask;
   expect_pass(Job().node("nid005038", eight_gcds, by_core).promise(8).judge(),
               "8 ranks on 1 node use 8 GPUs, each its own");
+}
+
+TEST(GpuMapping, WithTheNodesLayoutTheLineIsThatOfBind) {
+  Layout layout = *read_layout("synthetic:pack:1 numa:4 l3:2 core:8 pu:2(indexes=2*64:64*1)");
+  const char* const buses[] = {"c1", "c6", "c9", "ce", "d1", "d6", "d9", "de"};
+  const std::size_t cache_of[] = {6, 7, 2, 3, 0, 1, 4, 5};
+  std::vector<std::string> addresses;
+  for (std::size_t i = 0; i < 8; ++i) {
+    addresses.push_back(fmt::format("0000:{}:00.0", buses[i]));
+    layout.nearby[addresses[i]] = layout.caches[cache_of[i]];
+  }
+  MadeCase made(probe());
+  for (std::size_t i = 0; i < 8; ++i) {
+    const CpuMask& domain = layout.domains.at(static_cast<int>(cache_of[i] / 2));
+    std::vector<Fact> facts{{"bus", "shown"},
+                            {"mask", fmt::format("{}-{}", 8 * i + 1, 8 * i + 7)},
+                            {"device", addresses[i]},
+                            {"device.address", addresses[i]},
+                            {"device.cpus", domain.list()}};
+    for (const std::string& address : addresses) facts.push_back({"gpu", address + "; numa 0; x"});
+    if (i == 0)
+      for (const Fact& fact : to_facts(layout, addresses)) facts.push_back(fact);
+    made.rank("nid005038", facts);
+  }
+  ExpectedNode node;
+  node.reserved_cores = {0, 8, 16, 24, 32, 40, 48, 56};
+  made.node(node);
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].remedy,
+            "bind each rank next to its GPU: srun --cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"
+            "0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000; or give each rank the GPU that is near");
 }
 
 TEST(GpuMapping, NearnessCanBeReportedOnly) {

@@ -70,6 +70,28 @@ TEST(Layout, ACapturedBladeKnowsTheCachesOfItsGpus) {
   EXPECT_EQ(layout->nearby.at("0000:d6:00.0"), set("8-15,72-79"));
 }
 
+TEST(Layout, ACapturedBladeNamesItsDevices) {
+  const char* folder = std::getenv("MUSTER_CAPTURES");
+  if (folder == nullptr) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
+  const auto devices = read_topology_devices(std::string(folder) + "/hwloc/eas-tioga.xml");
+  ASSERT_TRUE(devices);
+  const auto at = [&](const std::string& address) {
+    for (const TopologyDevice& device : *devices)
+      if (device.address == address) return device;
+    return TopologyDevice();
+  };
+  const TopologyDevice gpu = at("0000:c1:00.0");
+  EXPECT_EQ(gpu.class_code + " " + gpu.vendor_id + ":" + gpu.device_id, "0380 1002:7408");
+  EXPECT_NE(gpu.model.find("AMD INSTINCT MI200"), std::string::npos);
+  EXPECT_EQ(at("0000:c5:00.0").name, "hsi0");
+  EXPECT_GT(at("0000:c5:00.0").rate, 100 * at("0000:94:00.0").rate) << "the card for administration is slow";
+}
+
+TEST(Layout, AMachineWithoutDevices) {
+  EXPECT_EQ(read_topology_devices(blade), std::vector<TopologyDevice>());
+  EXPECT_FALSE(read_topology_devices("/no/such/file.xml"));
+}
+
 /// 0: as it should be; 77: no runtime here.
 int measure_bound_team(const CpuMask& before) {
   ::setenv("OMP_NUM_THREADS", "2", 1);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "device/placement.hpp"
 #include "probes/cpu_affinity/node_masks.hpp"
 
 namespace muster::affinity {
@@ -72,7 +73,7 @@ void judge_devices(const CaseView& view, const NodeMasks& node, Findings& findin
   if (view.params.text("devices") != "near") return;
   Offenders offenders;
   for (const RankGpu& gpu : gpus_of_ranks(view, node)) {
-    if (gpu.rank->mask.intersects(gpu.near)) continue;
+    if (nearness_of(gpu.rank->mask, gpu.near) != Nearness::apart) continue;
     const CpuMask domain = node.layout.domains_of(gpu.near);
     offenders.add(gpu.rank->rank,
                   fmt::format("rank {} runs on {}, far from its GPU {} ({}: {}, {})", gpu.rank->rank,

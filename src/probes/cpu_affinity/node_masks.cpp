@@ -7,7 +7,8 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "probes/cpu_affinity/mask_line.hpp"
+#include "device/bind_lines.hpp"
+#include "device/placement.hpp"
 
 namespace muster::affinity {
 
@@ -51,6 +52,61 @@ void add_node_facts(const Observation& seen, NodeMasks& node) {
 void finish_node(const CaseView& view, NodeMasks& node) {
   for (const int core : view.node.reserved_cores) node.reserved.add(core);
   node.reserved = node.layout.whole_cores(node.reserved);
+}
+
+NodeParts parts_of(const CaseView& view, const NodeMasks& node) {
+  NodeParts parts;
+  parts.layout = node.layout;
+  parts.may = node.cpus;
+  parts.reserved = node.reserved;
+  if (view.node.gpus) parts.vendor = view.node.gpus->vendor;
+  std::vector<std::string> addresses = node.gpus;
+  for (const RankMask& rank : node.ranks)
+    if (!rank.gpu.empty() && std::find(addresses.begin(), addresses.end(), rank.gpu) == addresses.end())
+      addresses.push_back(rank.gpu);
+  for (const std::string& address : addresses) {
+    const auto near = node.layout.nearby.find(address);
+    parts.gpus.push_back({address, {}, near == node.layout.nearby.end() ? CpuMask() : near->second, 0});
+  }
+  return parts;
+}
+
+/// A GPU that the environment gives a rank stays its own. Where it gives none, the profile says how they are bound.
+BindWish wish_for(const CaseView& view, const NodeMasks& node, const NodeParts& parts) {
+  BindWish wish;
+  wish.ranks = static_cast<int>(node.ranks.size());
+  wish.cores = static_cast<int>(view.params.integer("cores"));
+  wish.smt = view.node.bind && view.node.bind->smt;
+  wish.policy = usual_policy(parts);
+  const bool is_any = view.params.text("devices") == "any";
+  const bool is_settled =
+      std::any_of(node.ranks.begin(), node.ranks.end(), [](const RankMask& rank) { return !rank.gpu.empty(); });
+  const auto policy = view.node.bind ? parse_bind_policy(view.node.bind->policy) : std::nullopt;
+  if (policy && !is_any && !is_settled && !parts.gpus.empty()) {
+    wish.policy = *policy;
+    return wish;
+  }
+  wish.gpu_of_rank.assign(node.ranks.size(), -1);
+  if (is_any) return wish;
+  for (const RankGpu& gpu : gpus_of_ranks(view, node))
+    for (std::size_t i = 0; i < parts.gpus.size(); ++i)
+      if (parts.gpus[i].address == gpu.address)
+        wish.gpu_of_rank[static_cast<std::size_t>(gpu.rank - node.ranks.data())] = static_cast<int>(i);
+  return wish;
+}
+
+/// How the ranks get their GPUs, where the profile gives them out in another order than their own.
+std::string gpus_in_line(const CaseView& view, const NodeMasks& node, const NodeParts& parts,
+                         const Placement& placement, const BindWish& wish) {
+  bool in_order = !wish.gpu_of_rank.empty();
+  for (std::size_t i = 0; i < placement.ranks.size() && !in_order; ++i)
+    if (placement.ranks[i].gpu != static_cast<int>(i)) {
+      const bool by_srun = node.launcher != "mpirun";
+      if (by_srun && view.node.bind->select == "map_gpu") return srun_gpus(placement);
+      return gpu_wrapper(placement, visible_variable(parts.vendor),
+                         by_srun ? "SLURM_LOCALID" : "OMPI_COMM_WORLD_LOCAL_RANK");
+    }
+  return {};
 }
 
 }  // namespace
@@ -137,17 +193,12 @@ std::string with_line(const CaseView& view, const NodeMasks& node, std::string t
   std::size_t ranks_here = 0;
   for (const RankPlace& place : view.ranks) ranks_here += place.host == node.host;
   if (node.layout.empty() || ranks_here != node.ranks.size()) return text;
-  const CpuMask may = node.cpus.empty() ? node.layout.cpus() : node.cpus;
-  Wish wish{node.layout, (node.layout.cpus() & may) - node.reserved, std::vector<CpuMask>(node.ranks.size()),
-            static_cast<int>(view.params.integer("cores"))};
-  for (const RankGpu& gpu : gpus_of_ranks(view, node))
-    wish.near[static_cast<std::size_t>(gpu.rank - node.ranks.data())] = gpu.near;
-  if (view.params.text("devices") == "any") wish.near.assign(node.ranks.size(), {});
-  const std::vector<CpuMask> masks = right_masks(wish);
-  if (masks.empty()) return text;
-  const std::string line = node.launcher == "mpirun"
-                               ? mpirun_line(wish, masks, all_ranks(node), printable_line(node.host, 60))
-                               : srun_line(masks);
+  const NodeParts parts = parts_of(view, node);
+  const BindWish wish = wish_for(view, node, parts);
+  const auto placement = place_ranks(parts, wish);
+  if (!placement) return text;
+  std::string line = launch_line(node.launcher, parts, *placement, all_ranks(node), printable_line(node.host, 60));
+  if (const std::string gpus = gpus_in_line(view, node, parts, *placement, wish); !gpus.empty()) line += " " + gpus;
   return fmt::format("{}; right on {}: {}", text, node.host, line);
 }
 

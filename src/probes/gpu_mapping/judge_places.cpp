@@ -3,19 +3,21 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "device/bind_lines.hpp"
+#include "device/placement.hpp"
 #include "probes/gpu_mapping/node_ranks.hpp"
 
 namespace muster::gpu_mapping {
 
 namespace {
 
-enum class Place { near, far, unknown };
+Nearness place_of(const RankView& rank) {
+  return nearness_of(rank.cpus("mask"), rank.cpus("device.cpus"));
+}
 
-Place place_of(const RankView& rank) {
-  const CpuMask domain = rank.cpus("device.cpus");
-  const CpuMask mask = rank.cpus("mask");
-  if (domain.empty() || mask.empty()) return Place::unknown;
-  return mask.is_subset_of(domain) ? Place::near : Place::far;
+bool is_far(const RankView& rank) {
+  const Nearness place = place_of(rank);
+  return place == Nearness::touching || place == Nearness::apart;
 }
 
 std::string described(const RankView& rank) {
@@ -24,8 +26,43 @@ std::string described(const RankView& rank) {
                      rank.fact("device.address"), rank.cpus("device.cpus").list());
 }
 
-/// A line to paste, where every rank's domain is told. Two ranks of one domain still have to share it out.
-std::string remedy_for_far(const NodeRanks& node) {
+/// The node as its first rank told it; without cores: it told no layout.
+NodeParts parts_of(const CaseView& view, const NodeRanks& node) {
+  NodeParts parts;
+  parts.layout = parse_layout(node.ranks[0].seen->facts);
+  parts.may = node.ranks[0].cpus("node_cpus");
+  for (const int core : view.node.reserved_cores) parts.reserved.add(core);
+  for (const RankView& rank : node.ranks) {
+    const std::string address = rank.fact("device.address");
+    const auto near = parts.layout.nearby.find(address);
+    parts.gpus.push_back({address, {}, near == parts.layout.nearby.end() ? rank.cpus("device.cpus") : near->second, 0});
+  }
+  return parts;
+}
+
+/// As `muster bind` would bind these ranks to these GPUs.
+std::string line_for_far(const CaseView& view, const NodeRanks& node) {
+  const NodeParts parts = parts_of(view, node);
+  if (parts.layout.empty()) return {};
+  BindWish wish;
+  wish.ranks = static_cast<int>(node.ranks.size());
+  wish.smt = view.node.bind && view.node.bind->smt;
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < node.ranks.size(); ++i) {
+    wish.gpu_of_rank.push_back(static_cast<int>(i));
+    numbers.push_back(node.ranks[i].place->rank);
+  }
+  const auto placement = place_ranks(parts, wish);
+  if (!placement) return {};
+  return fmt::format(
+      "bind each rank next to its GPU: {}; or give each rank the GPU that is near",
+      launch_line(node.ranks[0].fact("launcher"), parts, *placement, numbers, printable_line(node.host, 60)));
+}
+
+/// A line to paste, where every rank's domain is told. Without a layout two ranks of one domain still have to share it
+/// out.
+std::string remedy_for_far(const CaseView& view, const NodeRanks& node) {
+  if (std::string line = line_for_far(view, node); !line.empty()) return line;
   std::vector<std::string> lists;
   std::vector<std::string> masks;
   bool is_shared = false;
@@ -121,7 +158,7 @@ void judge_near(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
     std::vector<std::string> texts;
     std::vector<Culprit> culprits;
     for (const RankView& rank : node.ranks) {
-      if (place_of(rank) != Place::far || rank.is_explained) continue;
+      if (!is_far(rank) || rank.is_explained) continue;
       texts.push_back(described(rank));
       culprits.push_back(culprit_of(rank));
     }
@@ -130,7 +167,7 @@ void judge_near(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
     tally.add({fmt::format("{} of {} {} not confined to the NUMA domain of {} GPU {}: {}", texts.size(),
                            node.ranks.size(), texts.size() == 1 ? "ranks is" : "ranks are",
                            texts.size() == 1 ? "its" : "their", on_nodes, human_list(texts, 2)),
-               remedy_for_far(node), is_required ? Verdict::fail : Verdict::pass},
+               remedy_for_far(view, node), is_required ? Verdict::fail : Verdict::pass},
               node.host, is_required ? culprits : std::vector<Culprit>());
   }
   tally.move_to(findings);
@@ -144,14 +181,14 @@ void judge_order(const Nodes& nodes, std::vector<Finding>& findings) {
   tally.move_to(findings);
 }
 
-Nearness nearness_of(const Nodes& nodes) {
-  Nearness nearness;
+NearTally near_tally(const Nodes& nodes) {
+  NearTally tally;
   for (const NodeRanks& node : nodes)
     for (const RankView& rank : node.ranks) {
-      const Place place = place_of(rank);
-      ++(place == Place::near ? nearness.near : place == Place::far ? nearness.far : nearness.unknown);
+      const Nearness place = place_of(rank);
+      ++(place == Nearness::inside ? tally.near : place == Nearness::unknown ? tally.unknown : tally.far);
     }
-  return nearness;
+  return tally;
 }
 
 }  // namespace muster::gpu_mapping

@@ -80,11 +80,11 @@ void judge_near(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
 void judge_order(const Nodes& nodes, std::vector<Finding>& findings);
 
 /// How many masks lie where their device is.
-struct Nearness {
+struct NearTally {
   int near = 0;
   int far = 0;
   int unknown = 0;
 };
-[[nodiscard]] Nearness nearness_of(const Nodes& nodes);
+[[nodiscard]] NearTally near_tally(const Nodes& nodes);
 
 }  // namespace muster::gpu_mapping

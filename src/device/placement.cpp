@@ -1,0 +1,271 @@
+#include "device/placement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <map>
+#include <numeric>
+
+#include "base/text.hpp"
+#include "device/seating.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::array policy_names = {std::string_view("gpu"), std::string_view("cores"), std::string_view("spread"),
+                                     std::string_view("compact")};
+
+std::string counted(std::size_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+std::string named(std::string_view word, const CpuMask& set) {
+  return fmt::format("{}{} {}", word, set.count() == 1 ? "" : "s", set.list());
+}
+
+std::string gpu_name(const NodeParts& node, int gpu) {
+  const std::string& address = node.gpus[static_cast<std::size_t>(gpu)].address;
+  return address.empty() ? fmt::format("GPU {}", gpu) : fmt::format("GPU {} ({})", gpu, printable_line(address, 20));
+}
+
+tl::unexpected<Error> refuse(std::string what) {
+  return fail(ErrorKind::usage, "binding", std::move(what));
+}
+
+/// GPUs in the order in which their CPUs come.
+std::vector<int> by_place(const std::vector<NearDevice>& gpus) {
+  std::vector<int> order(gpus.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto lowest = [&](int gpu) {
+    const CpuMask& near = gpus[static_cast<std::size_t>(gpu)].near;
+    return near.empty() ? 65536 : near.lowest();
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return lowest(a) < lowest(b); });
+  return order;
+}
+
+/// One for each rank; -1: none.
+std::vector<int> choose_gpus(const NodeParts& node, const BindWish& wish) {
+  if (!wish.gpu_of_rank.empty()) return wish.gpu_of_rank;
+  const auto ranks = static_cast<std::size_t>(wish.ranks);
+  std::vector<int> gpus(ranks, -1);
+  const bool takes_gpus = wish.policy == BindPolicy::gpu || wish.policy == BindPolicy::cores;
+  if (!takes_gpus || node.gpus.empty()) return gpus;
+  std::vector<int> order = by_place(node.gpus);
+  if (wish.policy == BindPolicy::gpu) std::iota(order.begin(), order.end(), 0);
+  const std::size_t some = std::min(ranks, order.size());
+  for (std::size_t i = 0; i < ranks; ++i) gpus[i] = order[i * some / ranks];
+  return gpus;
+}
+
+/// The CPUs that each rank should stay near to.
+std::vector<CpuMask> homes_of(const NodeParts& node, const BindWish& wish, const std::vector<int>& gpus) {
+  const CpuMask usable = node.usable();
+  const bool none = std::all_of(gpus.begin(), gpus.end(), [](int gpu) { return gpu < 0; });
+  if (none) return spread_homes(node.layout, usable, gpus.size(), wish.cores);
+  std::vector<CpuMask> homes;
+  for (const int gpu : gpus) {
+    const CpuMask near = gpu < 0 ? CpuMask() : node.gpus[static_cast<std::size_t>(gpu)].near;
+    homes.push_back(near.empty() ? node.layout.cpus() : node.layout.whole_cores(near));
+  }
+  return homes;
+}
+
+std::string few_cores(const NodeParts& node, std::size_t left) {
+  const std::size_t all = node.layout.cores.size();
+  return fmt::format("{} of its {} can be used{}", left, counted(all, "core"),
+                     node.reserved.empty() ? "" : " (the others are reserved, or not ours)");
+}
+
+/// What no binding can give, before any is tried.
+Result<void> check_numbers(const NodeParts& node, const BindWish& wish) {
+  const std::size_t left = free_cores(node.layout, node.usable()).size();
+  const auto ranks = static_cast<std::size_t>(std::max(1, wish.ranks));
+  if (left == 0) return refuse(fmt::format("no core is left on this node: {}; reserve less", few_cores(node, left)));
+  if (ranks > left)
+    return refuse(fmt::format("{} want a core each, but {}; ask for at most {} ranks per node", counted(ranks, "rank"),
+                              few_cores(node, left), left));
+  const auto wide = static_cast<std::size_t>(std::max(0, wish.cores));
+  if (wide * ranks <= left) return {};
+  const std::string instead = wide > left ? std::string() : fmt::format(", or for at most {} ranks", left / wide);
+  return refuse(fmt::format("{} of {} are {}, but {}; ask for at most {} per rank{}", counted(ranks, "rank"),
+                            counted(wide, "core"), counted(wide * ranks, "core"), few_cores(node, left),
+                            counted(left / ranks, "core"), instead));
+}
+
+/// Why no seats could be found, told by the GPU that lacks cores most.
+tl::unexpected<Error> explain(const NodeParts& node, const BindWish& wish, const std::vector<int>& gpus,
+                              const std::vector<CpuMask>& homes) {
+  std::size_t worst = 0;
+  double least = 1e9;
+  std::vector<std::size_t> users(homes.size(), 0);
+  for (std::size_t i = 0; i < homes.size(); ++i) {
+    const CpuMask around = domains_around(node.layout, homes[i]);
+    for (const CpuMask& other : homes) users[i] += other.is_subset_of(around);
+    const auto cores = static_cast<double>(free_cores(node.layout, around & node.usable()).size());
+    if (gpus[i] < 0 || cores / static_cast<double>(users[i]) >= least) continue;
+    least = cores / static_cast<double>(users[i]);
+    worst = i;
+  }
+  if (gpus[worst] < 0)
+    return refuse(
+        fmt::format("{} can't be placed on the cores that are left; ask for fewer", counted(homes.size(), "rank")));
+  const CpuMask around = domains_around(node.layout, homes[worst]);
+  const std::size_t cores = free_cores(node.layout, around & node.usable()).size();
+  const std::string width = wish.cores > 0 ? fmt::format(" of {}", wish.cores) : std::string();
+  return refuse(fmt::format(
+      "{} has no core left near to it: of {}, {} can be used, for {}{}; ask for fewer ranks per node, reserve less, or "
+      "give no GPUs out: --policy spread",
+      gpu_name(node, gpus[worst]), named("CPU", around), counted(cores, "core"), counted(users[worst], "rank"), width));
+}
+
+/// The nearest of the fastest: a slow card is for administration.
+int nearest_nic(const NodeParts& node, const CpuMask& at, std::size_t turn) {
+  double fastest = 0;
+  for (const NearDevice& nic : node.nics) fastest = std::max(fastest, nic.rate);
+  const CpuMask around = domains_around(node.layout, at);
+  for (const CpuMask& reach : {at, around}) {
+    std::vector<int> found;
+    int least = 65536;
+    for (std::size_t i = 0; i < node.nics.size(); ++i) {
+      const NearDevice& nic = node.nics[i];
+      if (nic.rate < fastest / 2 || nic.near.empty() || !nic.near.intersects(reach) || nic.near.count() > least)
+        continue;
+      if (nic.near.count() < least) found.clear();
+      least = nic.near.count();
+      found.push_back(static_cast<int>(i));
+    }
+    if (!found.empty()) return found[turn % found.size()];
+  }
+  return -1;
+}
+
+/// Every rank of one place takes the next of the cards there.
+void give_nics(const NodeParts& node, Placement& placement) {
+  std::map<std::string, std::size_t> turns;
+  for (RankSeat& seat : placement.ranks) {
+    const CpuMask& near = seat.gpu < 0 ? seat.cpus : node.gpus[static_cast<std::size_t>(seat.gpu)].near;
+    const CpuMask& at = near.empty() ? seat.cpus : near;
+    seat.nic = nearest_nic(node, at, turns[domains_around(node.layout, at).list()]++);
+  }
+}
+
+void remark_shared(const NodeParts& node, Placement& placement) {
+  std::map<int, std::vector<std::string>> users;
+  for (std::size_t i = 0; i < placement.ranks.size(); ++i) users[placement.ranks[i].gpu].push_back(std::to_string(i));
+  for (const auto& [gpu, ranks] : users)
+    if (gpu >= 0 && ranks.size() > 1)
+      placement.remarks.push_back(fmt::format("ranks {} share {}", human_list(ranks), gpu_name(node, gpu)));
+}
+
+void remark_far(const NodeParts& node, const std::vector<CpuMask>& homes, Placement& placement) {
+  const Layout& layout = node.layout;
+  for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
+    const RankSeat& seat = placement.ranks[i];
+    const CpuMask home = layout.domains_of(homes[i]);
+    const CpuMask beyond = layout.domains_of(seat.cpus) - home;
+    if (seat.gpu >= 0 && !beyond.empty())
+      placement.remarks.push_back(fmt::format("rank {} leaves {}, where {} is: it gets cores of {} too", i,
+                                              named("NUMA domain", home), gpu_name(node, seat.gpu),
+                                              named("NUMA domain", beyond)));
+    else if (seat.gpu < 0 && layout.domains_of(seat.cpus).count() > 1)
+      placement.remarks.push_back(
+          fmt::format("rank {} spans {}", i, named("NUMA domain", layout.domains_of(seat.cpus))));
+  }
+}
+
+void remark_idle(const NodeParts& node, const BindWish& wish, Placement& placement) {
+  if (node.gpus.empty()) return;
+  CpuMask idle;
+  for (std::size_t i = 0; i < node.gpus.size(); ++i) idle.add(static_cast<int>(i));
+  for (const RankSeat& seat : placement.ranks) idle.remove(seat.gpu);
+  const bool no_gpus = idle.count() == static_cast<int>(node.gpus.size());
+  if (no_gpus)
+    placement.remarks.push_back(fmt::format("policy {} gives no GPU to any rank, though there {} {}",
+                                            to_string(wish.policy), node.gpus.size() == 1 ? "is" : "are",
+                                            node.gpus.size()));
+  else if (!idle.empty())
+    placement.remarks.push_back(fmt::format("no rank uses {}", named("GPU", idle)));
+}
+
+std::optional<std::vector<CpuMask>> seats_for(const NodeParts& node, const BindWish& wish,
+                                              const std::vector<CpuMask>& homes, bool is_compact) {
+  const Seating seating{node.layout, node.usable(), homes};
+  if (is_compact) return seat_compact(seating, wish.cores);
+  auto seats = seat(seating, wish.cores, SeatRange::domain);
+  return seats || wish.cores == 0 ? seats : seat(seating, wish.cores, SeatRange::node);
+}
+
+}  // namespace
+
+CpuMask NodeParts::usable() const {
+  const CpuMask all = layout.cpus();
+  return (may.empty() ? all : all & may) - layout.whole_cores(reserved);
+}
+
+std::string_view to_string(BindPolicy policy) {
+  return policy_names[static_cast<std::size_t>(policy)];
+}
+
+std::optional<BindPolicy> parse_bind_policy(std::string_view text) {
+  const auto found = std::find(policy_names.begin(), policy_names.end(), text);
+  if (found == policy_names.end()) return std::nullopt;
+  return static_cast<BindPolicy>(found - policy_names.begin());
+}
+
+BindPolicy usual_policy(const NodeParts& node) {
+  return node.gpus.empty() ? BindPolicy::spread : BindPolicy::gpu;
+}
+
+int usual_ranks(const NodeParts& node) {
+  const std::size_t wanted =
+      node.gpus.empty() ? std::max<std::size_t>(1, node.layout.domains.size()) : node.gpus.size();
+  const std::size_t cores = free_cores(node.layout, node.usable()).size();
+  return static_cast<int>(std::max<std::size_t>(1, std::min(wanted, cores)));
+}
+
+Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish) {
+  if (auto possible = check_numbers(node, wish); !possible) return tl::unexpected(possible.error());
+  const std::vector<int> gpus = choose_gpus(node, wish);
+  const std::vector<CpuMask> homes = homes_of(node, wish, gpus);
+  const bool is_compact = wish.policy == BindPolicy::compact && wish.gpu_of_rank.empty();
+  const auto seats = seats_for(node, wish, homes, is_compact);
+  if (!seats) return explain(node, wish, gpus, homes);
+  Placement placement;
+  const CpuMask usable = node.usable();
+  for (std::size_t i = 0; i < seats->size(); ++i) {
+    const CpuMask& cores = (*seats)[i];
+    placement.ranks.push_back({wish.smt ? node.layout.whole_cores(cores) & usable : cores, gpus[i], -1});
+  }
+  give_nics(node, placement);
+  remark_shared(node, placement);
+  remark_far(node, homes, placement);
+  if (wish.gpu_of_rank.empty()) remark_idle(node, wish, placement);
+  return placement;
+}
+
+int nearest_gpu(const NodeParts& node, const CpuMask& cpus) {
+  int best = -1;
+  for (std::size_t i = 0; i < node.gpus.size(); ++i) {
+    const CpuMask& near = node.gpus[i].near;
+    if (!near.intersects(cpus)) continue;
+    if (best < 0 || near.count() < node.gpus[static_cast<std::size_t>(best)].near.count()) best = static_cast<int>(i);
+  }
+  return best;
+}
+
+Nearness nearness_of(const CpuMask& mask, const CpuMask& near) {
+  if (mask.empty() || near.empty()) return Nearness::unknown;
+  if (mask.is_subset_of(near)) return Nearness::inside;
+  return mask.intersects(near) ? Nearness::touching : Nearness::apart;
+}
+
+CpuMask core_numbers(const Layout& layout, const CpuMask& mask) {
+  CpuMask numbers;
+  for (std::size_t i = 0; i < layout.cores.size(); ++i)
+    if (layout.cores[i].intersects(mask)) numbers.add(static_cast<int>(i));
+  return numbers;
+}
+
+}  // namespace muster

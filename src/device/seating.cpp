@@ -1,0 +1,209 @@
+#include "device/seating.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace muster {
+
+namespace {
+
+using Ranks = std::vector<std::size_t>;
+
+/// Ranks of the same home.
+struct Group {
+  CpuMask home;
+  Ranks ranks;
+};
+
+/// The smallest home first: who has little choice is served before who has more.
+std::vector<Group> groups_of(const Seating& seating) {
+  std::vector<Group> groups;
+  for (std::size_t rank = 0; rank < seating.homes.size(); ++rank) {
+    const auto same = std::find_if(groups.begin(), groups.end(),
+                                   [&](const Group& group) { return group.home == seating.homes[rank]; });
+    (same == groups.end() ? *groups.insert(groups.end(), {seating.homes[rank], {}}) : *same).ranks.push_back(rank);
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.home.count() < b.home.count(); });
+  return groups;
+}
+
+bool are_apart(const std::vector<Group>& groups) {
+  CpuMask seen;
+  for (const Group& group : groups) {
+    if (group.home.intersects(seen)) return false;
+    seen = seen | group.home;
+  }
+  return true;
+}
+
+/// `cores`, cut where a cache ends.
+std::vector<std::vector<int>> by_cache(const Layout& layout, const std::vector<int>& cores) {
+  std::vector<std::vector<int>> parts;
+  const CpuMask* last = nullptr;
+  for (const int core : cores) {
+    const auto cache =
+        std::find_if(layout.caches.begin(), layout.caches.end(), [&](const CpuMask& one) { return one.has(core); });
+    const CpuMask* at = cache == layout.caches.end() ? nullptr : &*cache;
+    if (parts.empty() || at != last) parts.emplace_back();
+    parts.back().push_back(core);
+    last = at;
+  }
+  return parts;
+}
+
+/// `width` cores for each of `ranks`, from where its even share begins; the share itself is what lies inside.
+void cut(const std::vector<int>& cores, const Ranks& ranks, std::size_t width, std::vector<CpuMask>& seats) {
+  const std::size_t share = ranks.empty() ? 0 : cores.size() / ranks.size();
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    for (std::size_t k = 0; k < std::min(width, share); ++k) seats[ranks[i]].add(cores[i * share + k]);
+}
+
+/// Each rank inside one cache where all fit so, else across. A rank that finds fewer than `width` gets what is there.
+void share_out(const Layout& layout, const std::vector<int>& cores, const Ranks& ranks, std::size_t width,
+               std::vector<CpuMask>& seats) {
+  if (ranks.empty() || cores.empty()) return;
+  if (cores.size() < ranks.size()) {
+    for (std::size_t i = 0; i < cores.size(); ++i) seats[ranks[i]].add(cores[i]);
+    return;
+  }
+  const std::size_t wanted = std::min(width == 0 ? cores.size() : width, cores.size() / ranks.size());
+  const auto parts = by_cache(layout, cores);
+  std::vector<Ranks> in_part(parts.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) in_part[i * parts.size() / ranks.size()].push_back(ranks[i]);
+  bool fits = true;
+  for (std::size_t i = 0; i < parts.size(); ++i) fits &= in_part[i].size() * wanted <= parts[i].size();
+  if (!fits) return cut(cores, ranks, wanted, seats);
+  for (std::size_t i = 0; i < parts.size(); ++i) cut(parts[i], in_part[i], wanted, seats);
+}
+
+CpuMask taken_of(const std::vector<CpuMask>& seats) {
+  CpuMask taken;
+  for (const CpuMask& one : seats) taken = taken | one;
+  return taken;
+}
+
+/// As many cores of `region` as `mine` still lacks.
+void fill(const Layout& layout, const CpuMask& region, std::size_t width, CpuMask& taken, CpuMask& mine) {
+  for (const int core : free_cores(layout, region - taken)) {
+    if (static_cast<std::size_t>(mine.count()) >= width) return;
+    mine.add(core);
+    taken.add(core);
+  }
+}
+
+/// One try with a fixed width.
+std::optional<std::vector<CpuMask>> seat_wide(const Seating& seating, std::size_t width, SeatRange range) {
+  std::vector<CpuMask> seats(seating.homes.size());
+  const std::vector<int> all = free_cores(seating.layout, seating.usable);
+  CpuMask open;
+  for (const int core : all) open.add(core);
+  for (const Group& group : groups_of(seating)) {
+    const CpuMask left = (open - taken_of(seats)) & group.home;
+    share_out(seating.layout, free_cores(seating.layout, left), group.ranks, width, seats);
+  }
+  CpuMask taken = taken_of(seats);
+  for (const SeatRange reach : {SeatRange::domain, SeatRange::node}) {
+    if (reach > range) break;
+    for (std::size_t i = 0; i < seats.size(); ++i) {
+      if (reach == SeatRange::node && seats[i].empty()) return std::nullopt;
+      const CpuMask around = reach == SeatRange::node ? open : open & domains_around(seating.layout, seating.homes[i]);
+      fill(seating.layout, around, width, taken, seats[i]);
+    }
+  }
+  for (const CpuMask& one : seats)
+    if (static_cast<std::size_t>(one.count()) < width) return std::nullopt;
+  return seats;
+}
+
+/// Cores of a domain; a machine that tells none is one.
+std::vector<CpuMask> domains_with_cores(const Layout& layout, const CpuMask& usable) {
+  std::vector<CpuMask> domains;
+  for (const auto& [number, cpus] : layout.domains)
+    if (cpus.intersects(usable)) domains.push_back(cpus);
+  return domains;
+}
+
+}  // namespace
+
+std::vector<int> free_cores(const Layout& layout, const CpuMask& usable) {
+  std::vector<int> cores;
+  for (const CpuMask& core : layout.cores)
+    if (const CpuMask left = core & usable; !left.empty()) cores.push_back(left.lowest());
+  return cores;
+}
+
+CpuMask domains_around(const Layout& layout, const CpuMask& home) {
+  CpuMask around = home;
+  for (const auto& [number, cpus] : layout.domains)
+    if (cpus.intersects(home)) around = around | cpus;
+  return around;
+}
+
+std::optional<std::vector<CpuMask>> seat(const Seating& seating, int width, SeatRange range) {
+  if (width > 0) return seat_wide(seating, static_cast<std::size_t>(width), range);
+  const auto groups = groups_of(seating);
+  if (are_apart(groups)) {
+    std::vector<CpuMask> seats(seating.homes.size());
+    for (const Group& group : groups)
+      share_out(seating.layout, free_cores(seating.layout, seating.usable & group.home), group.ranks, 0, seats);
+    if (std::none_of(seats.begin(), seats.end(), [](const CpuMask& one) { return one.empty(); })) return seats;
+  }
+  // Homes that overlap, or too small ones: as many cores for everybody as the narrowest place can give.
+  const std::size_t all = free_cores(seating.layout, seating.usable).size();
+  for (const SeatRange reach : {SeatRange::home, SeatRange::domain})
+    for (std::size_t fair = all / std::max<std::size_t>(1, seating.homes.size()); fair > 0 && reach <= range; --fair)
+      if (auto seats = seat_wide(seating, fair, reach)) return seats;
+  return std::nullopt;
+}
+
+std::optional<std::vector<CpuMask>> seat_compact(const Seating& seating, int width) {
+  const std::vector<int> all = free_cores(seating.layout, seating.usable);
+  const std::size_t ranks = seating.homes.size();
+  const std::size_t wide = width > 0 ? static_cast<std::size_t>(width) : all.size() / std::max<std::size_t>(1, ranks);
+  if (wide == 0) return std::nullopt;
+  std::vector<std::vector<int>> domains;
+  for (const CpuMask& domain : domains_with_cores(seating.layout, seating.usable))
+    domains.push_back(free_cores(seating.layout, domain & seating.usable));
+  for (const auto& parts : {by_cache(seating.layout, all), domains, {all}}) {
+    std::vector<CpuMask> seats;
+    for (const auto& part : parts)
+      for (std::size_t at = 0; at + wide <= part.size() && seats.size() < ranks; at += wide) {
+        seats.emplace_back();
+        for (std::size_t k = 0; k < wide; ++k) seats.back().add(part[at + k]);
+      }
+    if (seats.size() == ranks) return seats;
+  }
+  return std::nullopt;
+}
+
+std::vector<CpuMask> spread_homes(const Layout& layout, const CpuMask& usable, std::size_t ranks, int width) {
+  const auto domains = domains_with_cores(layout, usable);
+  if (domains.empty()) return std::vector<CpuMask>(ranks, usable);
+  const auto need = static_cast<std::size_t>(std::max(1, width));
+  std::vector<std::size_t> room;
+  std::vector<std::size_t> count(domains.size(), 0);
+  for (const CpuMask& domain : domains) room.push_back(free_cores(layout, domain & usable).size());
+  for (std::size_t i = 0; i < ranks; ++i) ++count[i * domains.size() / ranks];
+  bool fits = true;
+  for (std::size_t i = 0; i < domains.size(); ++i) fits &= count[i] * need <= room[i];
+  if (!fits) {
+    // Domains of different size: the next rank goes where most is left for each.
+    std::fill(count.begin(), count.end(), 0);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      std::size_t best = domains.size();
+      for (std::size_t k = 0; k < domains.size(); ++k)
+        if ((count[k] + 1) * need <= room[k] &&
+            (best == domains.size() || room[k] * (count[best] + 1) > room[best] * (count[k] + 1)))
+          best = k;
+      if (best == domains.size()) return std::vector<CpuMask>(ranks, usable);
+      ++count[best];
+    }
+  }
+  std::vector<CpuMask> homes;
+  for (std::size_t k = 0; k < domains.size(); ++k) homes.insert(homes.end(), count[k], domains[k]);
+  return homes;
+}
+
+}  // namespace muster
