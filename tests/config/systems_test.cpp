@@ -82,7 +82,7 @@ TEST(Systems, TakeEveryKey) {
   EXPECT_EQ(partition.node.reserved_cores, (std::vector<int>{0, 8}));
   EXPECT_EQ(partition.node.gpus, (GpuExpectation{8, "amd", "^AMD Instinct MI250X"}));
   EXPECT_EQ(partition.machine, "lumi-g");
-  EXPECT_EQ(system.places.at("machine of standard-g"), "lumi.toml:19:11");
+  EXPECT_EQ(system.places.at("machine of standard-g"), "lumi.toml:18:11");
   EXPECT_EQ(partition.node.bind, (BindExpectation{"gpu", true, "map_gpu"}));
   EXPECT_FALSE(system.partitions[1].node.bind);
   ASSERT_EQ(partition.references.size(), 2u);
