@@ -99,18 +99,17 @@ Line shell_line_of(const LauncherSpec& launcher, const Result<LauncherIdentity>&
 }
 
 /// Does the agent belong to the MPI that the launcher starts?
-Line agent_line(const LauncherSpec& launcher, const Result<LauncherIdentity>& identity, const std::string& chosen) {
+Line agent_line(const LauncherSpec& launcher, const LauncherIdentity& identity, const std::string& chosen) {
   const auto name = fmt::format("agent for {}", launcher.name);
-  if (!identity) return {name, Health::limited, "not looked for: the launcher is missing", ""};
-  const auto agent = find_agent(chosen, identity->flavor);
+  const auto agent = find_agent(chosen, identity.flavor);
   if (!agent) return {name, Health::bad, to_string(agent.error()), "build muster with the MPI of this machine"};
   const auto about = ask_agent(*agent);
   if (!about)
     return {name, Health::bad, to_string(about.error()), "load the modules it was built with, or build it again"};
-  if (!identity->flavor.empty() && about->flavor != identity->flavor)
+  if (!identity.flavor.empty() && about->flavor != identity.flavor)
     return {name, Health::bad,
-            fmt::format("built for {}, but {} starts {}", about->library, launcher.name, identity->banner),
-            fmt::format("build muster-rank-{}", identity->flavor)};
+            fmt::format("built for {}, but {} starts {}", about->library, launcher.name, identity.banner),
+            fmt::format("build muster-rank-{}", identity.flavor)};
   return {name, Health::good, fmt::format("{} ({})", agent->string(), printable_line(about->library, 60)), ""};
 }
 
@@ -129,11 +128,18 @@ std::vector<Line> examine(const DoctorOptions& options) {
   all.push_back(allocation_line());
   all.push_back(choice_line(options.site));
   std::vector<Line> agents;
+  std::vector<std::string> absent;
   for (const auto* launcher : all_launchers()) {
+    if (!launcher->program.empty() && find_program(launcher->program).empty()) {
+      absent.emplace_back(launcher->name);
+      continue;
+    }
     const auto identity = identify(*launcher);
     all.push_back(shell_line_of(*launcher, identity));
-    agents.push_back(agent_line(*launcher, identity, options.site.agent));
+    if (identity) agents.push_back(agent_line(*launcher, *identity, options.site.agent));
   }
+  if (!absent.empty())
+    all.push_back({"other launchers", Health::limited, fmt::format("not on PATH: {}", human_list(absent)), ""});
   all.insert(all.end(), agents.begin(), agents.end());
   all.push_back(folder_line("flight recorders", recorder_folder()));
   all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,

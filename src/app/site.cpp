@@ -36,7 +36,7 @@ Result<const LauncherSpec*> choose_launcher(const std::string& option, const Sys
     for (const auto* launcher : all_launchers()) known.emplace_back(launcher->name);
     return fail(ErrorKind::usage, place, fmt::format("unknown launcher \"{}\"{}", wanted, suggestion(wanted, known)));
   }
-  for (const auto* name : {"srun", "mpirun"}) {
+  for (const auto* name : {"srun", "mpirun", "mpiexec"}) {
     const auto* launcher = find_launcher(name);
     if (launcher == nullptr || (launcher->needs_allocation && !allocation)) continue;
     if (!find_program(launcher->program).empty()) return launcher;
@@ -129,7 +129,7 @@ Result<LauncherIdentity> identify(const LauncherSpec& launcher) {
   const auto path = find_program(launcher.program);
   if (path.empty())
     return fail(ErrorKind::launch, name,
-                fmt::format("there is no {} on PATH; load the MPI module, or use --launcher local", launcher.program));
+                fmt::format("there is no {} on PATH; load its module, or use --launcher local", launcher.program));
   std::string printed;
   if (!launcher.ask.empty()) {
     Argv argv{path.string()};
@@ -182,7 +182,7 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   found.site.launcher = found.launcher->name;
   found.site.launcher_most_ranks = found.launcher->most_ranks;
   if (found.launcher->most_ranks > 0 && options.launcher.empty() && !is_promised(system))
-    found.site.launcher_why = "there is no mpirun on PATH";
+    found.site.launcher_why = "there is no mpirun and no mpiexec on PATH";
   found.site.nodes = std::move(*nodes);
   if (*allocation) found.site.tasks_per_node = (*allocation)->tasks_per_node;
   found.allocation = std::move(*allocation);

@@ -76,10 +76,6 @@ Interpreter read_said(const ByteVector& bytes) {
   return lines.size() < 3 ? Interpreter{} : Interpreter{lines[0], lines[1], lines[2]};
 }
 
-}  // namespace
-
-namespace {
-
 Interpreter look_at(const std::string& named, const std::vector<std::string>& modules) {
   const std::string path = find_program(named).string();
   std::error_code ignored;
