@@ -74,6 +74,10 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
   if (static_cast<int>(found.parts.size()) > most) found.parts = decode_units(table, settings, 0, found.levels);
   found.seen_from = seen_from(table, settings, found.levels);
   found.seen_from_if_quiet = seen_from_if_quiet(table, asked, found.levels);
+  // For thousands of units noise is known well enough, and all pairs of each are too many to look at once more.
+  constexpr int few_units = 64;
+  if (found.parts.empty() && table.present_units <= few_units)
+    found.seen_from = std::min(found.seen_from, seen_by_order(table, settings, found.levels));
   if (found.parts.empty()) found.parts = name_by_order(table, settings, found.levels);
   join_roles(found.parts);
   name_links(table, settings, found);

@@ -1,6 +1,8 @@
 // Cells that are all slower than all others need no model of the noise to be told apart.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -155,6 +157,54 @@ std::vector<SuspectPart> name_by_order(PairTable& table, const DecodeSettings& s
     explain(table, roles);
   }
   return parts;
+}
+
+namespace {
+
+/// Of the readings of a class, all of which are healthy: how far those of `unit` must fall to be named by their order.
+/// A logarithm; infinite where they can't be.
+double fall_until_seen(const std::vector<const LinkReading*>& readings, int unit, const PairTable& table,
+                       const DecodeSettings& settings) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  std::vector<double> own;
+  std::vector<double> others;
+  std::map<int, std::array<std::size_t, 2>> partners;
+  for (const LinkReading* reading : readings) {
+    const bool is_own = reading->low == unit || reading->high == unit;
+    (is_own ? own : others).push_back(reading->speed);
+    if (is_own) ++partners[reading->low + reading->high - unit][role_of(*reading, 0).first == unit ? 0 : 1];
+  }
+  std::array<std::size_t, 2> cells{};
+  for (const auto& [partner, counts] : partners)
+    for (const std::size_t way : {0u, 1u}) cells[way] += counts[way];
+  if (partners.size() < 2 || std::min(cells[0], cells[1]) < fewest_cells || others.size() < fewest_cells) return never;
+  const double log_p = log_choose(2.0 * table.present_units, 2) -
+                       log_choose(static_cast<double>(readings.size()), static_cast<double>(own.size()));
+  if (log_p > std::log(settings.false_rate)) return never;
+  const auto widest_gap = [](std::vector<double>& speeds) {
+    std::sort(speeds.begin(), speeds.end());
+    double widest = 0;
+    for (std::size_t i = 1; i < speeds.size(); ++i) widest = std::max(widest, speeds[i] - speeds[i - 1]);
+    return widest;
+  };
+  const double widest = std::max(widest_gap(own), widest_gap(others));
+  const double middle = (others[(others.size() - 1) / 2] + others[others.size() / 2]) / 2;
+  const double least = slowness_of(std::max(least_share_lost, settings.least_slowdown));
+  return std::max(own.back() - others.front() + widest, own.back() - middle + least);
+}
+
+}  // namespace
+
+double seen_by_order(const PairTable& table, const DecodeSettings& settings, std::span<const ClassLevel> levels) {
+  double largest = 0;
+  for (int unit = 0; unit < table.units; ++unit) {
+    if (table.pairs_of(unit).empty()) continue;
+    double fall = std::numeric_limits<double>::infinity();
+    for (const ClassLevel& level : levels)
+      fall = std::min(fall, fall_until_seen(open_readings(table, level.class_id), unit, table, settings));
+    largest = std::max(largest, fall);
+  }
+  return largest > 0 && std::isfinite(largest) ? 1 - std::exp(-largest) : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace muster::culprits

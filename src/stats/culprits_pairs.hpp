@@ -83,6 +83,10 @@ void hold_against(PairTable& table, std::span<const ClassLevel> levels);
 /// marks what they explain, and takes the level of the others as the expected one.
 [[nodiscard]] std::vector<SuspectPart> name_by_order(PairTable& table, const DecodeSettings& settings,
                                                      std::vector<ClassLevel>& levels);
+/// The slowdown (a share) of a unit, both ways, from which name_by_order names it, of the unit for which it is largest.
+/// Infinite: some unit has too few readings for that.
+[[nodiscard]] double seen_by_order(const PairTable& table, const DecodeSettings& settings,
+                                   std::span<const ClassLevel> levels);
 /// How the scores of healthy units spread; the normal one where units are too few to show it.
 struct ScoreNull {
   double middle = 0;

@@ -247,7 +247,7 @@ TEST(Placement, PartsOfAnInventory) {
 
 TEST(Placement, ACapturedBladeGivesThePublishedMasks) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
-  if (folder == nullptr) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
+  if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
   const std::string file = std::string(folder) + "/hwloc/eas-tioga.xml";
   NodeParts node = parts_of(*read_layout(file), *read_topology_devices(file));
   node.reserved = first_of_each_cache;
@@ -263,7 +263,7 @@ TEST(Placement, ACapturedBladeGivesThePublishedMasks) {
 
 TEST(Placement, EveryCapturedMachineGetsAPlacement) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
-  if (folder == nullptr) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
+  if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
   struct Expected {
     const char* file;
     std::size_t gpus;

@@ -421,7 +421,9 @@ TEST(Culprits, WhatCouldHaveBeenSeenDependsOnTheNoise) {
   DecodeSettings noisy;
   noisy.seen_noise = 0.9;
   const auto blind = decode_culprits(simulated::all_rounds(machine_of(8, {}), random), noisy);
-  EXPECT_NEAR(blind.seen_from / quiet.seen_from_if_quiet, 0.9 / 0.03, 1);
+  // The noise alone would hide nearly all; but who is slower than everybody else is named by that.
+  EXPECT_GT(blind.seen_from, 0.5);
+  EXPECT_LT(blind.seen_from, 0.6);
   EXPECT_DOUBLE_EQ(blind.seen_from_if_quiet, quiet.seen_from_if_quiet);
   EXPECT_TRUE(std::isinf(decode_culprits(std::vector<LinkSample>{{0, 1, 0, 1.0}, {1, 0, 0, 1.0}}).seen_from));
 }
@@ -438,6 +440,27 @@ TEST(Culprits, WhatIsSlowerThanCouldBeSeenIsSeen) {
     for (const SuspectPart& part : decode_culprits(samples, settings).parts) found += part.ends == std::vector<int>{3};
   }
   EXPECT_GE(found, 38);
+}
+
+/// The same where noise hides everything but the order of the readings.
+TEST(Culprits, WhatIsSlowerThanCouldBeSeenByItsOrderIsSeen) {
+  Random random(8);
+  int found = 0;
+  for (int run = 0; run < 50; ++run) {
+    DecodeSettings settings;
+    settings.seen_noise = 0.9;
+    const double share = decode_culprits(simulated::all_rounds(machine_of(6, {}), random), settings).seen_from;
+    ASSERT_LT(share, 0.65);
+    const double more = 1 - (1 - share) * 0.85;
+    const auto samples = simulated::all_rounds(machine_of(6, {fault_of(PartKind::node, 3, more)}), random);
+    const auto parts = decode_culprits(samples, settings).parts;
+    found += parts.size() == 1 && parts[0].ends == std::vector<int>{3};
+  }
+  EXPECT_GE(found, 48);
+  DecodeSettings blind;
+  blind.seen_noise = 0.9;
+  EXPECT_GT(decode_culprits(simulated::all_rounds(machine_of(3, {}), random), blind).seen_from, 1)
+      << "of three units nobody is left to be compared with";
 }
 
 TEST(Culprits, ASmallSlowdownIsNobodysFault) {

@@ -62,7 +62,7 @@ TEST(Layout, ThisMachineHoldsAllThatWeMayUse) {
 
 TEST(Layout, ACapturedBladeKnowsTheCachesOfItsGpus) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
-  if (folder == nullptr) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
+  if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
   const auto layout = read_layout(std::string(folder) + "/hwloc/eas-tioga.xml");
   ASSERT_TRUE(layout);
   EXPECT_EQ(layout->cores.size(), 64u);
@@ -72,7 +72,7 @@ TEST(Layout, ACapturedBladeKnowsTheCachesOfItsGpus) {
 
 TEST(Layout, ACapturedBladeNamesItsDevices) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
-  if (folder == nullptr) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
+  if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
   const auto devices = read_topology_devices(std::string(folder) + "/hwloc/eas-tioga.xml");
   ASSERT_TRUE(devices);
   const auto at = [&](const std::string& address) {

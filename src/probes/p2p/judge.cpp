@@ -143,6 +143,7 @@ std::vector<int> nodes_of(const CaseView& view) {
 /// hides far more than that hides slow parts.
 void say_none_slow(const Decoded& decoded, const std::string& size, const Params& params, ProbeJudgement& judgement) {
   constexpr double much_more = 1.5;
+  constexpr double hardly_more = 1.2;
   const Culprits& culprits = decoded.culprits;
   std::size_t compared = 0;
   for (const ClassLevel& level : culprits.levels)
@@ -155,7 +156,8 @@ void say_none_slow(const Decoded& decoded, const std::string& size, const Params
     judgement.evidence.push_back(what + " compared, none slow");
     return;
   }
-  if (culprits.seen_from <= std::min(1.0, much_more * culprits.seen_from_if_quiet)) {
+  const double enough = std::max(much_more * culprits.seen_from_if_quiet, hardly_more * params.real("least_slowdown"));
+  if (culprits.seen_from <= std::min(1.0, enough)) {
     judgement.evidence.push_back(
         fmt::format("{} compared, none slow by {:.0f} % or more", what, std::ceil(100 * culprits.seen_from)));
     return;
