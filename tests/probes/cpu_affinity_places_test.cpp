@@ -277,7 +277,7 @@ TEST(MaskLine, TheProfilesWordIsHeardWhereNothingGivesGpusOut) {
   EXPECT_NE(remedy.find(" --gpu-bind=map_gpu:4,5,2,3,6,7,0,1"), std::string::npos) << remedy;
   node.bind = BindExpectation{"gpu", true, "wrapper"};
   made.node(node);
-  const std::string& both = made.judge().findings[0].remedy;
+  const std::string both = made.judge().findings[0].remedy;
   EXPECT_NE(both.find("--cpu-bind=mask_cpu:0x7e000000000000007e000000000000,"), std::string::npos) << both;
   EXPECT_EQ(both.find("bash"), std::string::npos) << "rank i takes GPU i by itself";
 }
