@@ -4,6 +4,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "launchers/launching.hpp"
 #include "muster/launcher.hpp"
 
 namespace muster {
@@ -18,28 +19,6 @@ LauncherIdentity openmpi(std::string version = "4.1.4") {
 }
 LauncherIdentity mpich() {
   return {"/usr/bin/mpirun", "mpich", "4.0.2", "MPICH (Hydra) 4.0.2", {}, {}};
-}
-
-const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TAG", "t1"}, {"MUSTER_TOKEN", "sesame"}}};
-
-JobShape shape(std::vector<std::string> nodes, int per_node, int cores = 0, bool oversubscribed = false) {
-  JobShape made;
-  made.nodes = std::move(nodes);
-  made.ranks_per_node = per_node;
-  made.cores_per_rank = cores;
-  made.oversubscribed = oversubscribed;
-  return made;
-}
-
-struct CommandCase {
-  const char* what;
-  LauncherIdentity identity;
-  JobShape shape;
-  Argv options;
-  const char* line;
-};
-std::ostream& operator<<(std::ostream& out, const CommandCase& item) {
-  return out << item.what;
 }
 
 class Commands : public testing::TestWithParam<CommandCase> {};

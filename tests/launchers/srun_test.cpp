@@ -4,6 +4,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "launchers/launching.hpp"
 #include "muster/launcher.hpp"
 
 namespace muster {
@@ -20,28 +21,6 @@ LauncherIdentity slurm(std::string flavor = "openmpi",
   LauncherIdentity identity{"/usr/bin/srun", std::move(flavor), "", "Slurm", {}, {}};
   identity.mpi_types = std::move(types);
   return identity;
-}
-
-const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TAG", "t1"}, {"MUSTER_TOKEN", "sesame"}}};
-
-JobShape shape(std::vector<std::string> nodes, int per_node, int cores = 0, bool oversubscribed = false) {
-  JobShape made;
-  made.nodes = std::move(nodes);
-  made.ranks_per_node = per_node;
-  made.cores_per_rank = cores;
-  made.oversubscribed = oversubscribed;
-  return made;
-}
-
-struct CommandCase {
-  const char* what;
-  LauncherIdentity identity;
-  JobShape shape;
-  Argv options;
-  const char* line;
-};
-std::ostream& operator<<(std::ostream& out, const CommandCase& item) {
-  return out << item.what;
 }
 
 class SrunCommands : public testing::TestWithParam<CommandCase> {};

@@ -18,4 +18,18 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status);
 Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv& options);
 
+/// A member of the family by the name of its program.
+constexpr LauncherSpec member(std::string_view name, std::string_view summary) {
+  LauncherSpec spec;
+  spec.name = name;
+  spec.summary = summary;
+  spec.program = name;
+  spec.ask = ask;
+  spec.identify = identify;
+  spec.command = command;
+  spec.read_notice = read_notice;
+  spec.reach = reach;
+  return spec;
+}
+
 }  // namespace muster::mpirun
