@@ -12,6 +12,8 @@ import tempfile
 
 
 def main():
+    if len(sys.argv) not in (2, 3) or not os.path.isfile(sys.argv[1]):
+        sys.exit(__doc__)
     muster, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
     verdicts = collections.defaultdict(collections.Counter)
     seconds = []

@@ -1,13 +1,15 @@
 """muster's p2p and allreduce readings beside those of OSU micro-benchmarks 7.4: what they read, and how long it takes.
 
-usage: osu_compare.py --osu FOLDER [--rounds N] [--sweeps N] [--quiet SHARE] [--patience SECONDS] FOLDER-WITH-MUSTER
+usage: osu_compare.py --osu FOLDER [--rounds N] [--sweeps N] [--repeats N] [--quiet SHARE] [--patience SECONDS] FOLDER-WITH-MUSTER
 
 FOLDER is searched for osu_latency, osu_bw and osu_allreduce. docs/measurements/osu.md says how to build them, what is
 compared and what came out.
 """
 import argparse
 import json
+import math
 import os
+import re
 import resource
 import signal
 import statistics
@@ -28,7 +30,9 @@ ITERATIONS = {
     "bandwidth": {8: 10000, 64 * KIB: 100, MIB: 10, 16 * MIB: 3},
     "allreduce": {8: 100000, 64 * KIB: 3000, MIB: 200, 16 * MIB: 20},
 }
-PROGRAMS = {"latency": "osu_latency", "bandwidth": "osu_bw", "allreduce": "osu_allreduce"}
+PROGRAMS = {"latency": "osu_latency", "bandwidth": "osu_bw", "allreduce": "osu_allreduce", "bidirectional": "osu_bibw"}
+# p2p reads every bandwidth in both directions, one after the other and at once: what OSU needs three programs for.
+SWEPT = {"latency": ["latency"], "bandwidth": ["bandwidth", "bandwidth", "bidirectional"], "allreduce": ["allreduce"]}
 
 P2P = """[check.compare_p2p]
 probe   = "p2p"
@@ -107,6 +111,11 @@ class Osu:
         unit = 1000 if kind == "bandwidth" else 1  # MB/s -> GB/s
         return [float(text) / unit for text in lines[0][1:3]], foreign
 
+    def sweep(self, kind, sizes):
+        """Seconds for all that muster's part reads as well, the programs one after the other; what others used at most."""
+        done = [measured(self.command(part, *sizes))[1:] for part in SWEPT[kind]]
+        return sum(took for took, _ in done), max(foreign for _, foreign in done)
+
 
 class Muster:
     def __init__(self, folder, work):
@@ -135,11 +144,14 @@ class Muster:
 
 
 def middle(values):
-    """Median and quartiles."""
-    if len(values) < 2:
-        return (*values, *values, *values) if values else (float("nan"),) * 3
-    low, mid, high = statistics.quantiles(values, n=4, method="inclusive")
-    return mid, low, high
+    """Median and its 95 % confidence interval by order statistics, as docs/measuring.md has it; below 6 values all there is."""
+    if not values:
+        return (float("nan"),) * 3
+    ordered, count = sorted(values), len(values)
+    tail, rank = 0.5**count, 1
+    while rank < count // 2 and (tail := tail + math.comb(count, rank) * 0.5**count) <= 0.025:
+        rank += 1
+    return statistics.median(ordered), ordered[rank - 1], ordered[-rank]
 
 
 def ratio(kind, theirs, ours):
@@ -161,10 +173,10 @@ def one_round(osu, muster, kind, size, number, quiet):
 
 
 def compare(osu, muster, options):
-    print(f"# readings, {options.rounds} rounds in turn: median (quartiles) of the rounds in which others used at most {options.quiet:.0%} of the CPUs")
+    print(f"# readings, {options.rounds} rounds in turn: median (its 95 % interval) of the rounds in which others used at most {options.quiet:.0%} of the CPUs")
     print("| reading | unit | OSU, mean | OSU, median | muster | muster : OSU's mean | muster : OSU's median | rounds |")
     print("|---|---|---|---|---|---|---|---|")
-    kept = {(kind, size): [] for kind in PROGRAMS for size in NAMES}
+    kept = {(kind, size): [] for kind in ITERATIONS for size in NAMES}
     try:
         for number in range(options.rounds):
             for kind, size in kept:
@@ -179,45 +191,87 @@ def compare(osu, muster, options):
         cells = [spread(values) for values in (*columns, *ratios)]
         print(f"| {kind} {NAMES[size]} | {'GB/s' if kind == 'bandwidth' else 'us'} | {' | '.join(cells)} | {len(rounds)} |")
         is_good = is_good and middle(ratios[0])[2] >= 1
-    print(f"every reading is at least OSU's within the quartiles: {'yes' if is_good else 'no'}")
+    print(f"every reading is at least OSU's mean, or not to be told from it at 95 %: {'yes' if is_good else 'no'}")
 
 
 def powers(least, most):
     return [f"{1 << power}B" for power in range(least, most + 1)]
 
 
+def p2p_check(name, sizes, latency_sizes=("1B",), window=64):
+    text = P2P.format(sizes=json.dumps(sizes), latency_sizes=json.dumps(latency_sizes), cap=5)
+    return text.replace("compare_p2p", name).replace("= 64", f"= {window}")
+
+
 def sweep_parts():
     """What OSU sweeps over by default, and checks that read as much: name, OSU's part, checks."""
-    def p2p(name, sizes, latency_sizes=("1B",), window=64):
-        text = P2P.format(sizes=json.dumps(sizes), latency_sizes=json.dumps(latency_sizes), cap=5)
-        return text.replace("compare_p2p", name).replace("= 64", f"= {window}")
-
     every = powers(0, 22)
     return [
-        ("latency", "latency", [p2p("latency", ["1B"], every)]),
-        ("bandwidth, windows of 64", "bandwidth", [p2p("bandwidth", every)]),
-        ("bandwidth, windows of 8 above 64 KiB", "bandwidth", [p2p("small", powers(0, 16)), p2p("large", powers(17, 22), window=8)]),
+        ("latency", "latency", [p2p_check("latency", ["1B"], every)]),
+        ("bandwidth, windows of 64", "bandwidth", [p2p_check("bandwidth", every)]),
+        ("bandwidth, windows of 8 above 64 KiB", "bandwidth", [p2p_check("small", powers(0, 16)), p2p_check("large", powers(17, 22), window=8)]),
         ("allreduce", "allreduce", [ALLREDUCE.format(sizes=json.dumps(powers(3, 20)), cap=5)]),
     ]
 
 
-def sweep(osu, muster, options):
-    print(f"# time for OSU's default sizes, {options.sweeps} rounds in turn: median (quartiles), seconds from start to end of the commands")
-    print("| part | OSU | muster | share of OSU's time | rounds |")
-    print("|---|---|---|---|---|")
+def readings_parts():
+    """The sizes of the readings, up to the largest: OSU sweeps over all powers of two between them, with its default iterations."""
+    every = powers(3, 24)
+    return [
+        ("latency", "latency", [p2p_check("latency", ["8B"], every)]),
+        ("bandwidth, windows of 64", "bandwidth", [p2p_check("bandwidth", every)]),
+        ("bandwidth, windows of 8 above 64 KiB", "bandwidth", [p2p_check("small", powers(3, 16)), p2p_check("large", powers(17, 24), window=8)]),
+        ("allreduce", "allreduce", [ALLREDUCE.format(sizes=json.dumps(every), cap=5)]),
+    ]
+
+
+def known(osu, options):
+    """How well one of OSU's sweeps knows its readings, and how many sweeps it takes until their medians are known to 2 %."""
+    print(f"# OSU's default sweep, {options.repeats} times: half of the 95 % interval of the median, and sweeps until it is 2 % (it shrinks with the root)")
+    print("| program | seconds each | half-width, median of sizes | widest | sweeps, median of sizes | most |")
+    print("|---|---|---|---|---|---|")
+    for kind in PROGRAMS:
+        seen, seconds = {}, []
+        for _ in range(options.repeats):
+            text, took, _ = measured(osu.command(kind))
+            seconds.append(took)
+            for line in text.splitlines():
+                if line[:1].isdigit():
+                    seen.setdefault(line.split()[0], []).append(float(line.split()[1]))
+        widths = []
+        for values in seen.values():
+            mid, low, high = middle(values)
+            widths.append((high - low) / 2 / mid)
+        needed = [max(6, options.repeats * (width / 0.02) ** 2) for width in widths]
+        print(f"| {kind} | {statistics.median(seconds):.3g} | {statistics.median(widths):.1%} | {max(widths):.1%} | {statistics.median(needed):.0f} | {max(needed):.0f} |")
+
+
+def endings(report):
+    """How many readings are known to 2 %, of how many: what p2p and allreduce say beside each of them."""
+    said = [re.search(r"(\d+) of (\d+) timings known", text) for case in report["cases"] for text in case["evidence"]]
+    counts = [(int(found[1]), int(found[2])) for found in said if found]
+    return sum(reached for reached, _ in counts), sum(timed for _, timed in counts)
+
+
+def sweep(osu, muster, options, title, parts, range_of_osu):
+    print(f"# time for {title}, {options.sweeps} rounds in turn: median (its 95 % interval), seconds from start to end of the commands")
+    print("| part | OSU | muster | share of OSU's time | known to 2 % | rounds |")
+    print("|---|---|---|---|---|---|")
     try:
-        for name, kind, checks in sweep_parts():
-            rounds = []
+        for name, kind, checks in parts:
+            rounds, precise, asked = [], 0, 0
             for _ in range(options.sweeps):
                 if not wait_for_quiet(options.quiet, options.patience):
                     continue
-                _, theirs, foreign_a = measured(osu.command(kind))
+                theirs, foreign_a = osu.sweep(kind, range_of_osu)
                 report, ours, foreign_b = muster.run(checks)
                 is_known = all(row["n"] > 0 for case in report["cases"] for row in case["metrics"])
                 if is_known and max(foreign_a, foreign_b) <= options.quiet:
                     rounds.append((theirs, ours, ours / theirs))
+                    reached, all_readings = endings(report)
+                    precise, asked = precise + reached, asked + all_readings
             cells = [spread(values) for values in list(zip(*rounds)) or [[], [], []]]
-            print(f"| {name} | {' | '.join(cells)} | {len(rounds)} |")
+            print(f"| {name} | {' | '.join(cells)} | {precise} of {asked} | {len(rounds)} |")
     except KeyboardInterrupt:
         print("(interrupted)")
 
@@ -227,6 +281,7 @@ def main():
     parser.add_argument("--osu", required=True)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--sweeps", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--quiet", type=float, default=0.05)
     parser.add_argument("--patience", type=float, default=10)
     parser.add_argument("muster")
@@ -238,8 +293,11 @@ def main():
         osu, muster = Osu(options.osu), Muster(options.muster, work)
         if options.rounds > 0:
             compare(osu, muster, options)
+        if options.repeats > 0:
+            known(osu, options)
         if options.sweeps > 0:
-            sweep(osu, muster, options)
+            sweep(osu, muster, options, "OSU's default sizes", sweep_parts(), [])
+            sweep(osu, muster, options, "8 B to 16 MiB, OSU's default iterations", readings_parts(), ["-m", f"8:{16 * MIB}"])
     print(f"# load at the end: {Path('/proc/loadavg').read_text().split()[0]}")
 
 

@@ -105,6 +105,10 @@ class Comm {
   };
   [[nodiscard]] virtual Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in,
                                             const Stream& stream) = 0;
+
+  /// The ranks that give the same `group` (0 or more) as a communicator of their own, in the order that they have here.
+  /// Must not outlive the library underneath; this one stays as it is.
+  [[nodiscard]] virtual Result<std::unique_ptr<Comm>> split(int group) = 0;
 };
 
 }  // namespace muster

@@ -81,6 +81,12 @@ struct LauncherSpec {
   LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view stderr_text, int status) = nullptr;
   /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.
   Argv (*reach)(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv& options) = nullptr;
+  /// The same on all of `nodes` at once, where each by itself would be a burden; nullptr: there is no such way. A node
+  /// that is not there may keep the others from answering: then they are reached one by one.
+  Argv (*reach_all)(const LauncherIdentity&, std::span<const std::string> nodes, const Argv& command,
+                    const Argv& options) = nullptr;
+  /// In which a command that reach_all started finds the node's name, as `nodes` says it.
+  std::string_view node_variable = {};
 };
 
 /// Every launcher that was built in, by name. Generated from the folder.

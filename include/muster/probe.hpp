@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,7 +41,8 @@ struct LabelSpec {
   bool is_of_pair = false;  ///< told by who the two ranks are (their link class): one matrix has all of its values
 };
 
-/// Where a rank stands in the job.
+/// Where a rank stands in the job. With --per-node a case is about one node, and all of this says how its ranks count
+/// there; `launch_rank` and `launch_size` are what the launcher gave them.
 struct RankPlace {
   int rank = 0;
   int world_size = 1;
@@ -48,7 +50,14 @@ struct RankPlace {
   int local_size = 1;  ///< ranks on this node
   int node_index = 0;  ///< 0 .. nodes-1, in the order of the lowest rank of each node
   int node_count = 1;
-  std::string host;  ///< network name of the node
+  std::string host;      ///< network name of the node
+  int launch_rank = -1;  ///< in a launch that is larger than the case; -1: it is not
+  int launch_size = 0;   ///< as above; 0: it is not
+
+  [[nodiscard]] bool is_part_of_launch() const { return launch_size > 0; }
+  /// What launchers know them as.
+  [[nodiscard]] int rank_in_launch() const { return launch_size > 0 ? launch_rank : rank; }
+  [[nodiscard]] int size_of_launch() const { return launch_size > 0 ? launch_size : world_size; }
   friend bool operator==(const RankPlace&, const RankPlace&) = default;
 };
 
@@ -72,6 +81,99 @@ struct ProbeState {
   virtual ~ProbeState() = default;
 };
 
+/// The accelerators that a partition's profile promises on every node.
+struct GpuExpectation {
+  int count = 0;
+  std::string vendor;  ///< `nvidia`, `amd`, ...; empty: any
+  std::string name;    ///< regular expression; empty: any
+  friend bool operator==(const GpuExpectation&, const GpuExpectation&) = default;
+};
+
+/// Links between two GPUs of a node, which are numbered as their compute runtime counts them.
+struct GpuLinkExpectation {
+  int first = 0;
+  int second = 0;
+  int links = 0;
+  friend bool operator==(const GpuLinkExpectation&, const GpuLinkExpectation&) = default;
+};
+
+/// The network cards that a partition's profile promises on every node.
+struct NicExpectation {
+  int count = 0;
+  std::string name;  ///< regular expression of interface or adapter: `^hsn`; empty: any
+  double rate = 0;   ///< Gbit/s of each; 0: not said
+  friend bool operator==(const NicExpectation&, const NicExpectation&) = default;
+};
+
+/// How a partition's profile wants ranks bound; docs/bind.md. Empty: not said.
+struct BindExpectation {
+  std::string policy;              ///< `gpu`, `cores`, `spread`, `compact`
+  bool smt = false;                ///< all hardware threads of a core, not only the first
+  std::string select;              ///< who gives each rank its GPU: `wrapper`, `map_gpu`
+  std::vector<std::string> masks;  ///< that the site publishes, by local rank, as it writes them; empty: none
+  bool is_far_noted = false;       ///< the site leaves ranks far from their GPUs: that is said, and no fault
+  friend bool operator==(const BindExpectation&, const BindExpectation&) = default;
+};
+
+/// What the profile says of the processors of a node. Empty and 0: not said.
+struct CpuExpectation {
+  std::string architecture;  ///< `x86_64`, `aarch64`
+  std::string model;         ///< regular expression
+  int smt = 0;               ///< logical CPUs of a core
+  int domains = 0;           ///< NUMA domains that have CPUs
+  friend bool operator==(const CpuExpectation&, const CpuExpectation&) = default;
+};
+
+enum class Must : std::uint8_t {
+  set,     ///< whatever its value
+  unset,   ///< not even empty
+  equal,   ///< set, to one of the values
+  differ,  ///< not set, or to none of the values
+};
+[[nodiscard]] std::string_view to_string(Must must);
+
+/// A variable that jobs on a system must or must not have.
+struct VariableExpectation {
+  std::string name;
+  Must must = Must::set;
+  std::vector<std::string> values;
+  int nodes = 1;         ///< on fewer it does not matter
+  bool is_note = false;  ///< no fault, but worth saying
+  std::string why;       ///< what goes wrong otherwise, a sentence without a full stop
+  std::string source;    ///< who says so
+  friend bool operator==(const VariableExpectation&, const VariableExpectation&) = default;
+};
+
+/// How a login node of the system is recognised.
+struct LoginExpectation {
+  std::string host;  ///< regular expression
+  int gpus = 0;      ///< that it has; a node with more is none
+  friend bool operator==(const LoginExpectation&, const LoginExpectation&) = default;
+};
+
+/// What the profile of the partition says of each of its nodes, and of what runs there. All empty on a system without a
+/// profile.
+struct ExpectedNode {
+  int cores = 0;                    ///< physical cores; 0: not said
+  std::vector<int> reserved_cores;  ///< logical CPUs kept for the system
+  std::optional<GpuExpectation> gpus;
+  std::optional<BindExpectation> bind = std::nullopt;
+  std::optional<NicExpectation> nics = std::nullopt;
+  std::vector<std::string> plugins = {};  ///< network plugins that must be loadable: `ofi`
+  std::string plugins_from = {};          ///< what to do where they are not; a remedy
+  std::optional<CpuExpectation> cpu = std::nullopt;
+  std::vector<VariableExpectation> variables = {};
+  std::optional<LoginExpectation> login = std::nullopt;
+  std::vector<GpuLinkExpectation> gpu_links = {};  ///< NVLink or xGMI; pairs that are not named are not judged
+  /// Why an expectation is not verified, by its key (`gpus`, `domains`, `variable NCCL_NET`): nothing fails by it.
+  std::map<std::string, std::string> unverified = {};
+  friend bool operator==(const ExpectedNode&, const ExpectedNode&) = default;
+};
+inline const ExpectedNode no_expectations{};
+
+/// A finding that rests on the profile's `key` becomes a note where the profile says that this is not verified.
+void soften(const ExpectedNode& node, std::string_view key, Finding& finding);
+
 struct PrepareContext {
   const Params& params;
   const RankPlace& place;
@@ -85,34 +187,10 @@ struct RunContext {
   const RankPlace& place;
   Recorder& recorder;
   Comm& comm;
-  ProbeState* state;                   ///< what this rank's `prepare` returned; may be nullptr
-  std::string_view timing_doubt = {};  ///< as CaseView
-  std::string_view check_folder = {};  ///< as PrepareContext
-};
-
-/// The accelerators that a partition's profile promises on every node.
-struct GpuExpectation {
-  int count = 0;
-  std::string vendor;  ///< `nvidia`, `amd`, ...; empty: any
-  std::string name;    ///< regular expression; empty: any
-  friend bool operator==(const GpuExpectation&, const GpuExpectation&) = default;
-};
-
-/// How a partition's profile wants ranks bound; docs/bind.md. Empty: not said.
-struct BindExpectation {
-  std::string policy;  ///< `gpu`, `cores`, `spread`, `compact`
-  bool smt = false;    ///< all hardware threads of a core, not only the first
-  std::string select;  ///< who gives each rank its GPU: `wrapper`, `map_gpu`
-  friend bool operator==(const BindExpectation&, const BindExpectation&) = default;
-};
-
-/// What the profile of the partition says of each of its nodes. All empty on a system without a profile.
-struct ExpectedNode {
-  int cores = 0;                    ///< physical cores that jobs may use; 0: not said
-  std::vector<int> reserved_cores;  ///< logical CPUs kept for the system
-  std::optional<GpuExpectation> gpus;
-  std::optional<BindExpectation> bind = std::nullopt;
-  friend bool operator==(const ExpectedNode&, const ExpectedNode&) = default;
+  ProbeState* state;                           ///< what this rank's `prepare` returned; may be nullptr
+  std::string_view timing_doubt = {};          ///< as CaseView
+  std::string_view check_folder = {};          ///< as PrepareContext
+  const ExpectedNode& node = no_expectations;  ///< as CaseView
 };
 
 /// What the judge of a probe gets: all that was observed in one case. Pure data; safe to keep no pointer into.
@@ -150,6 +228,7 @@ struct ProbeSpec {
   PrepareFunction prepare = nullptr;
   RunFunction run = nullptr;
   JudgeFunction judge = nullptr;
+  Subject subject = Subject::none;      ///< of findings of its metrics' bounds
   bool takes_declared_metrics = false;  ///< the check file declares further metrics (probe `command`)
 };
 

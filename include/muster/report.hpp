@@ -107,11 +107,13 @@ struct CaseResult {
   std::string environment;
   int nodes = 0;
   int ranks = 0;
+  std::string node = {};  ///< with --per-node: the one that the case is about; empty: all of the launch
 
   Verdict verdict = Verdict::unmeasured;
   std::string reason;  ///< of the verdict: the first finding's, or the evidence for a pass
   std::vector<Culprit> culprits;
   std::string remedy;
+  std::string follows;            ///< id of the case that explains all that is wrong here; empty: stands for itself
   std::vector<Finding> findings;  ///< all of them, causes before consequences
   std::vector<std::string> evidence;
   std::vector<std::string> notes;  ///< `timing not judged: 16 ranks share 2 cores`

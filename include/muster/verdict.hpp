@@ -38,6 +38,29 @@ struct Culprit {
   friend bool operator==(const Culprit&, const Culprit&) = default;
 };
 
+/// What a finding is about. Later ones can be consequences of earlier ones on the same node: a rank is far from a GPU
+/// because another one is missing. docs/bounds-and-verdicts.md has the table.
+enum class Subject : std::uint8_t {
+  none,        ///< stands for itself: neither explains nor is explained
+  node,        ///< the node does not answer
+  gpus,        ///< GPUs missing, lost, closed
+  nics,        ///< network cards missing, down, slow
+  interfaces,  ///< settings that name network interfaces
+  masks,       ///< CPUs that ranks may use
+  placement,   ///< those CPUs against the rank's GPU
+  mapping,     ///< which GPU a rank takes
+  nearness,    ///< that GPU against the rank's CPUs
+  memory,      ///< bandwidth of host memory
+  transport,   ///< what carries messages
+  links,       ///< time between two ranks or nodes
+  data,        ///< what a message carried
+  collective,  ///< time of operations of all ranks
+  sums,        ///< results of operations of all ranks
+  training,    ///< what was learnt
+};
+
+[[nodiscard]] std::string_view to_string(Subject subject);
+
 /// A sentence of judgement. `reason` and `remedy` are sentences without a full stop.
 /// A verdict other than pass has a reason and a remedy; culprits where anyone can be named.
 struct Finding {
@@ -45,7 +68,12 @@ struct Finding {
   std::string reason;
   std::vector<Culprit> culprits;
   std::string remedy;
+  Subject subject = Subject::none;
+  std::string follows = {};  ///< id of the case whose finding explains this one; set by the frame
   friend bool operator==(const Finding&, const Finding&) = default;
 };
+
+/// For a judge: the findings from index `first` on are about `subject`, unless they say already what they are about.
+void set_subject(std::vector<Finding>& findings, std::size_t first, Subject subject);
 
 }  // namespace muster

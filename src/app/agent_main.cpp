@@ -86,8 +86,9 @@ std::string tag_of_launch() {
   return tag != nullptr && *tag != '\0' ? tag : "manual-" + random_hex(4);
 }
 
-Result<int> serve(FlightRecorder& recorder, AgentHooks hooks) {
+Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_note) {
   hooks.ends_with_driver = true;
+  hooks.start_note = std::move(start_note);
   auto comm = MpiComm::world();
   if (!comm) return tl::unexpected(comm.error());
   const int status = run_agent(**comm, recorder, hooks);
@@ -115,10 +116,11 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   restore_path();
   if (hooks.at != nullptr) hooks.at("before_mpi", launcher.rank);
 
-  if (auto started = mpi_start(argc, argv); !started) return complain(started.error());
+  auto started = mpi_start(argc, argv);
+  if (!started) return complain(started.error());
   (*recorder)->stamp_signals();
   (*recorder)->note_shared_memory();
-  const auto status = serve(**recorder, hooks);
+  const auto status = serve(**recorder, hooks, std::move(*started));
   const auto finished = mpi_finish();
   if (!status) return complain(status.error());
   if (!finished) return complain(finished.error());

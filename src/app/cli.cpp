@@ -38,13 +38,18 @@ void add_site(CLI::App& app, SiteOptions& site) {
   app.add_option("--launcher", site.launcher,
                  "Who starts the ranks (default: srun in a Slurm job, else mpirun, else local)")
       ->type_name("NAME");
-  app.add_option("--nodes", site.nodes, "Nodes to run on: a host list; in a job also a count, or all (default)")
+  app.add_option("--nodes", site.nodes,
+                 "Nodes to run on: a host list; in a job or with --submit also a count, all, or idle")
       ->type_name("nid[001-004]");
   app.add_option("--ranks-per-node", site.ranks_per_node, "Ranks per node, whatever the checks say")
       ->type_name("N")
       ->check(CLI::Range(1, 65536));
-  app.add_option("-J", site.launcher_options,
-                 "Option for the launcher, given as it is; repeatable: -J=--mca -J=btl -J=tcp,self")
+  app.add_option("-J,--job-option", site.job_options,
+                 "Option for the launcher, given as it is; repeatable: -J=--mca -J=btl -J=tcp,self.\n"
+                 "With --submit for the job: -J account=project_1 -J qos=debug")
+      ->type_name("OPTION")
+      ->allow_extra_args(false);
+  app.add_option("--launcher-option", site.launcher_options, "Option for the launcher, also with --submit; repeatable")
       ->type_name("OPTION")
       ->allow_extra_args(false);
   app.add_option("--agent", site.agent, "The agent to start (default: muster-rank beside muster)")->type_name("PATH");
@@ -59,6 +64,9 @@ void add_run_like(CLI::App& app, RunOptions& run) {
   app.add_option("--repeat", run.choose.repeat, "Do every case N times; repetitions that disagree fail")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
+  app.add_flag("--per-node", run.choose.per_node,
+               "Every node by itself, all at once: a case for each, judged alone;\n"
+               "checks that need several nodes together are skipped");
   app.add_option("--timeout", run.choose.timeout, "Deadline of every case, whatever the checks say")->type_name("TIME");
 }
 
@@ -78,6 +86,38 @@ void add_reports(CLI::App& app, std::vector<std::string>& reports, std::string& 
   app.add_flag("--quiet", quiet, "Say nothing when all is well");
 }
 
+/// Without --submit there is no job that -J could be for.
+void give_to_launcher(RunOptions& run) {
+  if (run.submit) return;
+  auto& options = run.site.launcher_options;
+  options.insert(options.end(), run.site.job_options.begin(), run.site.job_options.end());
+  run.site.job_options.clear();
+}
+
+/// What was given, spelt out, apart from what is for the side that submits.
+Argv inside_words(const CLI::App& app) {
+  static const std::vector<std::string> outside{"submit", "dry-run", "nodes", "report",     "output",
+                                                "color",  "quiet",   "help",  "job-option", "run-folder"};
+  Argv paths, words;
+  const auto take = [&](const CLI::Option* option) {
+    const auto name = option->get_lnames().empty() ? "" : option->get_lnames().front();
+    if (option->count() == 0 || std::find(outside.begin(), outside.end(), name) != outside.end()) return;
+    if (option->get_positional()) {
+      paths = option->results();
+      return;
+    }
+    const auto spelt = name.empty() ? "-" + option->get_snames().front() : "--" + name;
+    if (option->get_items_expected_max() == 0) {
+      words.push_back(spelt);
+      return;
+    }
+    for (const auto& value : option->results()) words.push_back(fmt::format("{}={}", spelt, value));
+  };
+  for (const auto* option : app.get_options()) take(option);
+  paths.insert(paths.end(), words.begin(), words.end());
+  return paths;
+}
+
 void add_run(CLI::App& root, RunOptions& run, int& status) {
   auto* app = root.add_subcommand("run", "Run checks and report");
   add_run_like(*app, run);
@@ -86,16 +126,26 @@ void add_run(CLI::App& root, RunOptions& run, int& status) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
   app->add_option("--output", run.output, "Where run folders are made")->type_name("FOLDER");
-  app->add_flag("--dry-run", run.dry_run, "Show what would run and stop");
+  app->add_flag("--submit", run.submit,
+                "From a login node: write a batch script, submit it, wait, and bring the report back (docs/submit.md)");
+  app->add_flag("--dry-run", run.dry_run, "Show what would run, with --submit the batch script, and stop");
+  // For the script of a submitted job.
+  app->add_option("--run-folder", run.run_folder)->group("");
   app->footer(
       "Examples:\n"
       "  muster run                                   this machine, the default checks\n"
       "  muster run -n hello --repeat 100             one check, many times, one launch\n"
       "  muster run checks/network --nodes nid[001-004] --ranks-per-node 8\n"
+      "  muster run --per-node --nodes nid[001-064]   each node by itself, in one launch\n"
       "  muster run -S cpu_affinity.sharing=any --report junit=results.xml --quiet\n"
+      "  muster run --submit --nodes 4 -J account=project_1 -J time=0:20:00\n"
       "Exit status: 0 all pass, 1 some fail, 2 some error or unmeasured, 3 usage or file error,\n"
       "130 and 143 interrupted. Results: muster-runs/latest");
-  app->callback([&run, &status] { status = run_command(run); });
+  app->callback([&run, &status, app] {
+    give_to_launcher(run);
+    if (run.submit) run.inside = inside_words(*app);
+    status = run.submit ? submit_command(run) : run_command(run);
+  });
 }
 
 void add_plan(CLI::App& root, RunOptions& plan, int& status) {
@@ -105,7 +155,10 @@ void add_plan(CLI::App& root, RunOptions& plan, int& status) {
   app->footer(
       "Examples:\n  muster plan\n  muster plan checks/network --nodes nid[001-004] --json\n"
       "Exit status: 0, 2 when a case could not be started here, 3 usage or file error");
-  app->callback([&plan, &status] { status = plan_command(plan); });
+  app->callback([&plan, &status] {
+    give_to_launcher(plan);
+    status = plan_command(plan);
+  });
 }
 
 void add_list(CLI::App& root, ListOptions& list, int& status) {
@@ -208,6 +261,7 @@ void add_bind(CLI::App& root, BindOptions& bind, int& status) {
 void add_node(CLI::App& root, NodeOptions& node, int& status) {
   auto* app = root.add_subcommand("node", "What the driver does on a node")->group("");
   app->require_subcommand(1);
+  app->add_option("--sign", node.sign);
   auto* autopsy = app->add_subcommand("autopsy", "What is left of a launch on this node");
   autopsy->add_option("--tag", node.tag)->required();
   autopsy->callback([&node, &status] { status = node_autopsy_command(node); });
@@ -215,7 +269,9 @@ void add_node(CLI::App& root, NodeOptions& node, int& status) {
   clean->add_option("--tag", node.tag)->required();
   clean->add_option("--grace", node.grace_s);
   clean->callback([&node, &status] { status = node_clean_command(node); });
-  app->add_subcommand("inventory", "What this node has")->callback([&status] { status = node_inventory_command(); });
+  app->add_subcommand("inventory", "What this node has")->callback([&node, &status] {
+    status = node_inventory_command(node);
+  });
 }
 
 /// The names of all options and commands that could have been meant.

@@ -12,7 +12,9 @@
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "model/json.hpp"
+#include "run/detect.hpp"
 #include "system/system.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -23,7 +25,8 @@ struct Question {
   std::string what;  ///< the node: a host, a description, a file
   NodeParts node;
   BindWish wish;
-  std::string select;  ///< `wrapper`, `map_gpu`
+  std::string select;         ///< `wrapper`, `map_gpu`
+  bool asks_for_gpus = true;  ///< the scheduler takes options that do
   std::vector<std::string> remarks;
 };
 
@@ -33,12 +36,18 @@ struct Wanted {
   const PartitionProfile& partition;
 };
 
-Result<NodeParts> this_node() {
-  auto layout = read_layout();
+/// The node that this process is on, or takes itself to be on (MUSTER_MACHINE).
+Result<NodeParts> this_node(std::string& what) {
+  what = host_name();
+  if (const fs::path folder = machine_folder(what); !folder.empty()) {
+    if (auto taken = simulate(folder, RankPlace()); !taken) return tl::unexpected(taken.error());
+    what += fmt::format(" (SIMULATED {})", this_machine().simulated);
+  }
+  auto layout = read_layout(this_machine().topology);
   if (!layout) return tl::unexpected(layout.error());
-  auto inventory = read_inventory("/");
+  auto inventory = read_inventory(root_of("/"));
   NodeParts node = parts_of(std::move(*layout), inventory ? *inventory : Inventory());
-  node.may = node_cpus();
+  if (this_machine().simulated.empty()) node.may = node_cpus();
   return node;
 }
 
@@ -62,10 +71,7 @@ Result<NodeParts> find_node(const Wanted& wanted, std::string& what) {
   // A profile that was found rather than named is that of this node.
   const std::string& machine =
       options.system.empty() || !options.machine.empty() ? options.machine : wanted.partition.machine;
-  if (machine.empty()) {
-    what = host_name();
-    return this_node();
-  }
+  if (machine.empty()) return this_node(what);
   const auto described = load_machine(machine);
   if (!described) return tl::unexpected(described.error());
   what = fmt::format("{} (described, not measured)", printable_line(described->name, 60));
@@ -126,6 +132,8 @@ Result<Question> understand(const Wanted& wanted) {
   question.wish.cores = wanted.options.cores_per_rank.value_or(0);
   question.wish.smt = wanted.options.smt || (expected.bind && expected.bind->smt);
   question.select = expected.bind && !expected.bind->select.empty() ? expected.bind->select : "wrapper";
+  const auto& refused = wanted.partition.scheduler_refuses;
+  question.asks_for_gpus = std::find(refused.begin(), refused.end(), "--gpus-per-node") == refused.end();
   const std::size_t gpus = question.node.gpus.size();
   if (expected.gpus && gpus > 0 && gpus != static_cast<std::size_t>(expected.gpus->count))
     question.remarks.push_back(
@@ -150,7 +158,7 @@ Lines lines_of(const Question& question, const Placement& placement) {
   const std::size_t ranks = placement.ranks.size();
   const std::string_view variable = visible_variable(question.node.vendor);
   const bool maps = question.select == "map_gpu";
-  const bool has_gpus = !srun_gpus(placement).empty();
+  const bool has_gpus = question.asks_for_gpus && !srun_gpus(placement).empty();
   Lines lines;
   lines.srun = fmt::format("srun --ntasks-per-node={}", ranks);
   if (has_gpus) lines.srun += fmt::format(" --gpus-per-node={}", question.node.gpus.size());
@@ -167,10 +175,6 @@ Lines lines_of(const Question& question, const Placement& placement) {
   if (const int cores = core_numbers(question.node.layout, placement.ranks[0].cpus).count(); cores > 0)
     lines.openmp = fmt::format("OMP_NUM_THREADS={} ", cores) + lines.openmp;
   return lines;
-}
-
-std::string counted(std::size_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
 std::string head_of(const Question& question) {
@@ -251,10 +255,12 @@ Result<Question> ask(const BindOptions& options) {
     print_errors({loaded.diagnostics.errors.begin() + 1, loaded.diagnostics.errors.end()});
     return tl::unexpected(loaded.diagnostics.errors.front());
   }
-  auto system = choose_system(loaded.systems, options.system);
-  if (!system) return tl::unexpected(system.error());
-  if (auto kept = keep_one_partition(*system, options.system); !kept) return tl::unexpected(kept.error());
-  return understand({options, system->partitions.empty() ? PartitionProfile() : system->partitions.front()});
+  const auto here = these_surroundings();
+  const auto match = choose_system(loaded.systems, options.system, here);
+  if (!match) return tl::unexpected(match.error());
+  SystemProfile system = *match->system;
+  if (auto kept = keep_one_partition(system, options.system, here); !kept) return tl::unexpected(kept.error());
+  return understand({options, system.partitions.empty() ? PartitionProfile() : system.partitions.front()});
 }
 
 }  // namespace

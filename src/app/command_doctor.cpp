@@ -13,7 +13,9 @@
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "model/expected_node.hpp"
 #include "model/json.hpp"
+#include "run/detect.hpp"
 #include "run/flight_recorder.hpp"
 #include "system/system.hpp"
 
@@ -83,10 +85,33 @@ Line allocation_line() {
           ""};
 }
 
+/// The profile that a run would take, and its partition; nullopt: a run would refuse to start.
+Line system_line(const SiteOptions& options, std::optional<SystemProfile>& system) {
+  const auto here = these_surroundings();
+  const auto loaded = load({});
+  const auto match = choose_system(loaded.systems, options.system, here);
+  if (!match) return {"system", Health::bad, match.error().what, ""};
+  SystemProfile found = *match->system;
+  if (auto kept = keep_one_partition(found, options.system, here); !kept)
+    return {"system", Health::limited, fmt::format("{}: {}", found.name, match->because), kept.error().what};
+  const auto& partition = found.partitions.front();
+  const bool is_in_job = here.variable("SLURM_JOB_ID").has_value();
+  Line line{"system", Health::good, fmt::format("{}:{}: {}", found.name, partition.name, match->because), ""};
+  if (is_login_node(partition.node, host_name(), is_in_job, count_gpus()))
+    line = {"system", Health::limited, fmt::format("{}; {} is a login node", line.says, host_name()),
+            "get compute nodes with salloc or sbatch, and run there"};
+  system = std::move(found);
+  return line;
+}
+
 /// Which launcher a run would use, and why.
-Line choice_line(const SiteOptions& options) {
-  const auto found = find_site(options, {});
+Line choice_line(const SiteOptions& options, const SystemProfile& system) {
+  const auto found = find_site(options, system);
   if (!found) return {"a run starts ranks by", Health::bad, to_string(found.error()), ""};
+  if (found->launcher->needs_allocation && !found->allocation)
+    return {"a run starts ranks by", Health::limited,
+            fmt::format("{}, by the profile; it needs an allocation", found->launcher->name),
+            "start in one (salloc, sbatch)"};
   const std::string why = !found->launcher->needs_allocation ? "" : ", as an allocation is around";
   return {"a run starts ranks by", Health::good, fmt::format("{}{}", found->launcher->name, why), ""};
 }
@@ -126,7 +151,9 @@ std::vector<Line> examine(const DoctorOptions& options) {
   all.push_back({"muster", Health::good, MUSTER_VERSION, ""});
   all.push_back(topology_line());
   all.push_back(allocation_line());
-  all.push_back(choice_line(options.site));
+  std::optional<SystemProfile> system;
+  all.push_back(system_line(options.site, system));
+  all.push_back(choice_line(options.site, system.value_or(SystemProfile())));
   std::vector<Line> agents;
   std::vector<std::string> absent;
   for (const auto* launcher : all_launchers()) {

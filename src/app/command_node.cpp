@@ -1,4 +1,5 @@
 // What muster does on a node by itself, without MPI. Started by the driver; prints for it to read.
+#include <cstdlib>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,21 +8,34 @@
 #include "base/text.hpp"
 #include "model/json.hpp"
 #include "run/autopsy.hpp"
+#include "run/signed_lines.hpp"
 #include "system/system.hpp"
 
 namespace muster {
 
-int node_autopsy_command(const NodeOptions& options) {
-  fmt::print("{}\n", dump(to_json(look_at_this_node(options.tag))));
+namespace {
+
+/// Signed, where others answer through the same pipe.
+int answer(const NodeOptions& options, const std::string& text) {
+  const char* name = options.sign.empty() ? nullptr : std::getenv(options.sign.c_str());
+  const std::string node = name == nullptr || *name == '\0' ? host_name() : name;
+  fmt::print("{}", options.sign.empty() ? text : sign_lines(node, text));
   return 0;
+}
+
+}  // namespace
+
+int node_autopsy_command(const NodeOptions& options) {
+  return answer(options, dump(to_json(look_at_this_node(options.tag))) + "\n");
 }
 
 int node_clean_command(const NodeOptions& options) {
-  for (const int pid : clean_this_node(options.tag, options.grace_s)) fmt::print("{}\n", pid);
-  return 0;
+  std::string survivors;
+  for (const int pid : clean_this_node(options.tag, options.grace_s)) survivors += fmt::format("{}\n", pid);
+  return answer(options, survivors);
 }
 
-int node_inventory_command() {
+int node_inventory_command(const NodeOptions& options) {
   const auto topology = read_topology();
   if (!topology) {
     fmt::print(stderr, "{}\n", to_string(topology.error()));
@@ -34,8 +48,7 @@ int node_inventory_command() {
                                {"cpus", topology->cpus},
                                {"numa_domains", topology->numa_domains},
                                {"muster", MUSTER_VERSION}};
-  fmt::print("{}\n", dump(json));
-  return 0;
+  return answer(options, dump(json) + "\n");
 }
 
 }  // namespace muster

@@ -37,8 +37,19 @@ std::string shape_text(const JobShape& shape) {
                      shape.node_count() == 1 ? "" : "s", nodes);
 }
 
-void print_case(const Case& item) {
-  std::string line = fmt::format("    {}", item.id);
+/// With --per-node: the nodes that have that case.
+std::vector<std::string> hosts_of(const Plan& plan, const PlannedLaunch& launch, const Case& like) {
+  std::vector<std::string> hosts;
+  for (const auto& item : launch.items) {
+    const auto& of = plan.cases[static_cast<std::size_t>(item.case_index)];
+    if (item.repetition == 1 && !of.host.empty() && common_id(of) == common_id(like)) hosts.push_back(of.host);
+  }
+  return hosts;
+}
+
+void print_case(const Case& item, const std::vector<std::string>& hosts) {
+  std::string line = fmt::format("    {}", common_id(item));
+  if (!hosts.empty()) line += fmt::format(" on each of {}", printable_line(compress_hostlist(hosts), 200));
   for (const auto& name : item.swept) line += fmt::format(" {}={}", name, to_string(item.params.values().at(name)));
   fmt::print("{}  timeout {}  {}\n", line, format_duration(item.timeout), printable_line(item.summary));
 }
@@ -47,8 +58,13 @@ void print_launch(const Prepared& prepared, const PlannedLaunch& launch, std::si
   fmt::print("launch {}: {}, {} item{}\n", number, shape_text(launch.shape), launch.items.size(),
              launch.items.size() == 1 ? "" : "s");
   fmt::print("  {}\n", shell_line(command_of(prepared, launch.shape).argv));
-  for (const auto& item : launch.items)
-    if (item.repetition == 1) print_case(prepared.plan.cases[static_cast<std::size_t>(item.case_index)]);
+  std::string before;
+  for (const auto& item : launch.items) {
+    const auto& of = prepared.plan.cases[static_cast<std::size_t>(item.case_index)];
+    // Those of all nodes follow each other.
+    if (item.repetition == 1 && common_id(of) != before) print_case(of, hosts_of(prepared.plan, launch, of));
+    before = common_id(of);
+  }
 }
 
 /// 2 when a case could not be run at all; a skip is as planned.

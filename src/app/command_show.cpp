@@ -1,12 +1,10 @@
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "app/load.hpp"
 #include "app/options.hpp"
 #include "app/outputs.hpp"
+#include "app/read_run.hpp"
 #include "base/text.hpp"
-#include "model/json.hpp"
-#include "run/spool.hpp"
 
 namespace muster {
 
@@ -27,31 +25,17 @@ fs::path find_run(const std::string& name) {
   return {};
 }
 
-Result<RunReport> read_report(const fs::path& file) {
-  const auto text = read_file(file);
-  if (!text) return tl::unexpected(text.error());
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (json.is_discarded()) return fail(ErrorKind::file, file.string(), "is not valid JSON");
-  auto report = run_report_from_json(json);
-  if (!report) return fail(ErrorKind::file, file.string(), to_string(report.error()));
-  return report;
-}
-
-Result<RunReport> read_run(const std::string& name) {
+Result<RunReport> read_named(const std::string& name) {
   const auto path = find_run(name);
   if (path.empty())
     return fail(ErrorKind::usage, name, "no such run; give a folder of muster-runs, a report.json, or the id of a run");
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return read_report(path);
-  if (fs::exists(path / "report.json", ignored)) return read_report(path / "report.json");
-  if (fs::exists(path / "spool", ignored)) return salvage(path / "spool");
-  return fail(ErrorKind::file, path.string(), "holds neither report.json nor spool");
+  return read_run(path);
 }
 
 }  // namespace
 
 int show_command(const ShowOptions& options) {
-  auto report = read_run(options.run);
+  auto report = read_named(options.run);
   if (!report) return usage_error(report.error());
   auto outputs = Outputs::open(options.reports, options.color, options.quiet, {});
   if (!outputs) return usage_error(outputs.error());

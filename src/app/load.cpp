@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <regex>
 #include <set>
 
 #include "app/machine_files.hpp"
@@ -14,14 +13,6 @@
 namespace muster {
 
 namespace {
-
-std::string matching_environment(const SystemProfile& system) {
-  if (system.detect_env.empty()) return "";
-  const char* value = std::getenv(system.detect_env.c_str());
-  if (value == nullptr) return "";
-  if (system.detect_value.empty()) return value;
-  return std::regex_search(value, std::regex(system.detect_value)) ? value : "";
-}
 
 void take_system(std::string_view text, const std::string& file, Loaded& loaded) {
   const auto before = loaded.diagnostics.errors.size();
@@ -142,6 +133,7 @@ Loaded load(const std::vector<std::string>& paths) {
   take_shipped_systems(loaded);
   const auto shipped = loaded.systems.size();
   if (!paths.empty()) take_files(paths, loaded);
+  for (std::size_t i = 0; i < shipped; ++i) loaded.systems[i].is_shipped = true;
   settle_systems(shipped, loaded);
   if (loaded.checks.empty() && loaded.diagnostics.ok()) {
     loaded.is_shipped = true;
@@ -150,27 +142,6 @@ Loaded load(const std::vector<std::string>& paths) {
   reject_duplicates(loaded);
   hold_references(loaded);
   return loaded;
-}
-
-Result<SystemProfile> choose_system(const std::vector<SystemProfile>& systems, const std::string& name) {
-  const auto wanted = name.substr(0, name.find(':'));
-  std::vector<std::string> known;
-  const SystemProfile* fallback = nullptr;
-  for (const auto& system : systems) {
-    known.push_back(system.name);
-    if (wanted.empty() ? !matching_environment(system).empty() : system.name == wanted) return system;
-    if (system.name == "generic") fallback = &system;
-  }
-  if (!wanted.empty())
-    return fail(ErrorKind::usage, "--system",
-                fmt::format("unknown system \"{}\"{}", wanted, suggestion(wanted, known)));
-  if (fallback != nullptr) return *fallback;
-  // Without any profile: a machine nobody described.
-  SystemProfile plain;
-  plain.name = "generic";
-  plain.partitions.emplace_back();
-  plain.partitions.back().name = "default";
-  return plain;
 }
 
 void print_errors(const std::vector<Error>& errors) {

@@ -27,9 +27,6 @@ struct Loaded {
 /// name of a shipped profile stands in its place. Every problem is in diagnostics.
 [[nodiscard]] Loaded load(const std::vector<std::string>& paths);
 
-/// The profile `name` (empty: the one whose detection matches, else `generic`).
-[[nodiscard]] Result<SystemProfile> choose_system(const std::vector<SystemProfile>& systems, const std::string& name);
-
 /// Prints errors to standard error, one a line.
 void print_errors(const std::vector<Error>& errors);
 int usage_error(const Error& error);

@@ -18,6 +18,7 @@ struct ChooseOptions {
   std::vector<std::string> settings;
   std::string timeout;
   int repeat = 1;
+  bool per_node = false;
 };
 
 /// Where they run.
@@ -27,7 +28,8 @@ struct SiteOptions {
   std::string launcher;
   std::string nodes;
   std::optional<int> ranks_per_node;
-  Argv launcher_options;
+  Argv launcher_options;  ///< --launcher-option, and -J without --submit
+  Argv job_options;       ///< -J with --submit
   std::string agent;
 };
 
@@ -42,6 +44,9 @@ struct RunOptions {
   bool json = false;  ///< of `muster plan`
   std::string color = "auto";
   Argv command_line;
+  bool submit = false;
+  std::string run_folder;  ///< where a submitted job keeps its run; empty: a new one in `output`
+  Argv inside;             ///< of what was given, the words that the run inside a submitted job gets
 };
 
 struct ListOptions {
@@ -93,12 +98,14 @@ struct BindOptions {
 };
 
 struct NodeOptions {
+  std::string sign;  ///< variable with the node's name: one of many that answer through one pipe
   std::string tag;
   double grace_s = 3;
 };
 
 // Each returns the exit status.
 int run_command(const RunOptions& options);
+int submit_command(const RunOptions& options);
 int plan_command(const RunOptions& options);
 int list_command(const ListOptions& options);
 int lint_command(const LintOptions& options);
@@ -108,6 +115,6 @@ int doctor_command(const DoctorOptions& options);
 int machine_command(const MachineOptions& options);
 int node_autopsy_command(const NodeOptions& options);
 int node_clean_command(const NodeOptions& options);
-int node_inventory_command();
+int node_inventory_command(const NodeOptions& options);
 
 }  // namespace muster

@@ -1,10 +1,14 @@
 #include "app/prepare.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/probe.hpp"
+#include "run/detect.hpp"
+#include "run/job_options.hpp"
 #include "run/select.hpp"
 
 namespace muster {
@@ -13,23 +17,6 @@ namespace {
 
 constexpr double longest_timeout_s = 7 * 86'400;
 constexpr double shortest_timeout_s = 0.01;
-
-/// `muster run`, the paths and where: what every rerun command starts with.
-Argv rerun_prefix(const RunOptions& options) {
-  Argv argv{"muster", "run"};
-  argv.insert(argv.end(), options.choose.paths.begin(), options.choose.paths.end());
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) argv.insert(argv.end(), {name, value});
-  };
-  add("--nodes", options.site.nodes);
-  add("--launcher", options.site.launcher);
-  add("--environment", options.site.environment);
-  add("--agent", options.site.agent);
-  for (const auto& option : options.site.launcher_options) argv.push_back("-J=" + option);
-  add("--timeout", options.choose.timeout);
-  if (options.output != RunOptions{}.output) add("--output", options.output);
-  return argv;
-}
 
 Result<SelectOptions> select_options(const RunOptions& options, const Loaded& loaded) {
   SelectOptions select;
@@ -42,6 +29,7 @@ Result<SelectOptions> select_options(const RunOptions& options, const Loaded& lo
   select.environment = options.site.environment;
   select.ranks_per_node = options.site.ranks_per_node;
   select.repeat = options.choose.repeat;
+  select.per_node = options.choose.per_node;
   select.rerun_prefix = rerun_prefix(options);
   if (!options.choose.timeout.empty()) {
     const auto timeout = parse_duration(options.choose.timeout);
@@ -53,25 +41,43 @@ Result<SelectOptions> select_options(const RunOptions& options, const Loaded& lo
   return select;
 }
 
+/// Modules of ours, as `module load` names them, that are not loaded: `rocm` is where `rocm/6.2` is.
+std::vector<std::string> missing_modules(const std::vector<std::string>& modules) {
+  const char* loaded = std::getenv("LOADEDMODULES");
+  const auto here = split(loaded == nullptr ? "" : loaded, ':');
+  std::vector<std::string> missing;
+  for (const auto& module : modules)
+    if (std::none_of(here.begin(), here.end(), [&](const std::string& one) {
+          return one == module || one.compare(0, module.size() + 1, module + "/") == 0;
+        }))
+      missing.push_back(module);
+  return missing;
+}
+
 /// The wrapper and variables of --environment. What only a batch script could do is refused, not left out.
 Result<void> take_environment(const SystemProfile& system, const std::string& name, SiteFound& found) {
   for (const auto& environment : system.environments) {
     if (environment.name != name) continue;
-    if (!environment.modules.empty())
+    if (const auto missing = missing_modules(environment.modules); !missing.empty())
       return fail(ErrorKind::usage, "--environment",
-                  fmt::format("{} asks for modules ({}), which muster does not load: load them first and use an "
-                              "environment without them",
-                              name, human_list(environment.modules)));
-    for (const auto& word : environment.wrapper)
+                  fmt::format("{} needs modules that are not loaded: module load {}; muster run --submit loads them in "
+                              "the job",
+                              name, join(missing, " ")));
+    auto wrapper = environment.wrapper;
+    fill_wrapper(wrapper, found.launcher_options);
+    for (const auto& word : wrapper)
       if (word.find('{') != std::string::npos)
-        return fail(ErrorKind::usage, "--environment",
-                    fmt::format("{}: nothing fills {} in its wrapper; write the value into the profile", name, word));
+        return fail(
+            ErrorKind::usage, "--environment",
+            fmt::format("{}: nothing fills {} in its wrapper; write for example -J image=VALUE for {{image}}, or "
+                        "the value into the profile",
+                        name, word));
     // Other nodes may have what this one lacks.
-    if (found.site.nodes.empty() && !environment.wrapper.empty() && find_program(environment.wrapper[0]).empty())
-      return fail(ErrorKind::usage, "--environment",
-                  fmt::format("{}: its wrapper {} is no program that can be run here", name,
-                              printable_line(environment.wrapper[0])));
-    found.wrapper = environment.wrapper;
+    if (found.site.nodes.empty() && !wrapper.empty() && find_program(wrapper[0]).empty())
+      return fail(
+          ErrorKind::usage, "--environment",
+          fmt::format("{}: its wrapper {} is no program that can be run here", name, printable_line(wrapper[0])));
+    found.wrapper = std::move(wrapper);
     found.environment = environment.env;
   }
   return {};
@@ -90,24 +96,26 @@ void forbid_launches(Plan& plan, const Error& error) {
 
 }  // namespace
 
-Result<void> keep_one_partition(SystemProfile& system, const std::string& asked) {
-  std::vector<std::string> names;
-  for (const auto& partition : system.partitions) names.push_back(partition.name);
-  const auto colon = asked.find(':');
-  if (colon == std::string::npos && names.size() <= 1) return {};
-  if (colon == std::string::npos)
-    return fail(ErrorKind::usage, "--system",
-                fmt::format("system {} has {} partitions; choose one: --system {}:{}", system.name, names.size(),
-                            system.name, names.front()));
-  const auto wanted = asked.substr(colon + 1);
-  std::erase_if(system.partitions, [&](const PartitionProfile& partition) { return partition.name != wanted; });
-  if (!system.partitions.empty()) return {};
-  return fail(ErrorKind::usage, "--system",
-              fmt::format("system {} has no partition \"{}\"{}", system.name, printable_line(wanted, 60),
-                          suggestion(wanted, names)));
+Argv rerun_prefix(const RunOptions& options) {
+  Argv argv{"muster", "run"};
+  argv.insert(argv.end(), options.choose.paths.begin(), options.choose.paths.end());
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) argv.insert(argv.end(), {name, value});
+  };
+  if (options.submit) argv.emplace_back("--submit");
+  add("--nodes", options.site.nodes);
+  add("--launcher", options.site.launcher);
+  add("--environment", options.site.environment);
+  add("--agent", options.site.agent);
+  for (const auto& option : options.site.job_options) argv.push_back("-J=" + option);
+  for (const auto& option : options.site.launcher_options)
+    argv.push_back((options.submit ? "--launcher-option=" : "-J=") + option);
+  add("--timeout", options.choose.timeout);
+  if (options.output != RunOptions{}.output) add("--output", options.output);
+  return argv;
 }
 
-std::optional<Prepared> prepare(const RunOptions& options) {
+std::optional<Chosen> choose(const RunOptions& options) {
   const auto refuse = [](const Error& error) {
     usage_error(error);
     return std::nullopt;
@@ -120,23 +128,38 @@ std::optional<Prepared> prepare(const RunOptions& options) {
   }
   const auto select = select_options(options, loaded);
   if (!select) return refuse(select.error());
-  auto system = choose_system(loaded.systems, options.site.system);
-  if (!system) return refuse(system.error());
-  if (auto chosen = keep_one_partition(*system, options.site.system); !chosen) return refuse(chosen.error());
-  auto found = find_site(options.site, *system);
+  const auto here = these_surroundings();
+  const auto match = choose_system(loaded.systems, options.site.system, here);
+  if (!match) return refuse(match.error());
+  SystemProfile system = *match->system;
+  if (auto kept = keep_one_partition(system, options.site.system, here); !kept) return refuse(kept.error());
+  return Chosen{std::move(loaded), std::move(*select), std::move(system)};
+}
+
+std::optional<Prepared> prepare(const RunOptions& options) {
+  const auto refuse = [](const Error& error) {
+    usage_error(error);
+    return std::nullopt;
+  };
+  auto chosen = choose(options);
+  if (!chosen) return std::nullopt;
+  auto& system = chosen->system;
+  const auto& loaded = chosen->loaded;
+  const auto& select = chosen->select;
+  auto found = find_site(options.site, system);
   if (!found) return refuse(found.error());
-  auto plan = make_plan(loaded.checks, *system, *select, found->site, all_probes());
+  auto plan = make_plan(loaded.checks, system, select, found->site, all_probes());
   if (!plan) return refuse(plan.error());
   // The nodes are asked only now: a misspelt option should not have to wait for them.
   if (!found->site.nodes.empty() && !found->no_launch) {
-    if (auto asked = ask_the_nodes(*found, *system); !asked) return refuse(asked.error());
-    plan = make_plan(loaded.checks, *system, *select, found->site, all_probes());
+    if (auto asked = ask_the_nodes(*found, system); !asked) return refuse(asked.error());
+    plan = make_plan(loaded.checks, system, select, found->site, all_probes());
     if (!plan) return refuse(plan.error());
   }
   plan->launcher = found->launcher->name;
-  if (auto taken = take_environment(*system, options.site.environment, *found); !taken) return refuse(taken.error());
+  if (auto taken = take_environment(system, options.site.environment, *found); !taken) return refuse(taken.error());
   if (found->no_launch) forbid_launches(*plan, *found->no_launch);
-  return Prepared{std::move(*system), std::move(*found), std::move(*plan)};
+  return Prepared{std::move(system), std::move(*found), std::move(*plan)};
 }
 
 }  // namespace muster

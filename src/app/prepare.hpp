@@ -14,11 +14,18 @@ struct Prepared {
   Plan plan;
 };
 
-/// A run goes to one set of nodes in one way: launcher, options and references are those of one partition. Leaves that
-/// of `asked` (`NAME:PARTITION`); without one there must be only one.
-[[nodiscard]] Result<void> keep_one_partition(SystemProfile& system, const std::string& asked);
+/// What is asked for, before anybody looks at where it will run.
+struct Chosen {
+  Loaded loaded;
+  SelectOptions select;
+  SystemProfile system;  ///< with one partition
+};
 
+/// `muster run`, the paths and where: what every rerun command starts with.
+[[nodiscard]] Argv rerun_prefix(const RunOptions& options);
 /// nullopt after having said on standard error what is wrong: exit status 3.
+[[nodiscard]] std::optional<Chosen> choose(const RunOptions& options);
+/// As choose().
 [[nodiscard]] std::optional<Prepared> prepare(const RunOptions& options);
 
 }  // namespace muster

@@ -10,6 +10,8 @@
 #include "app/site_nodes.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
+#include "device/inventory.hpp"
+#include "model/expected_node.hpp"
 #include "run/reach.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
@@ -89,7 +91,9 @@ Result<void> take_inventory(SiteFound& found) {
 /// What a profile says goes before what is found.
 void take_promises(const SystemProfile& system, Site& site) {
   for (const auto& partition : system.partitions) {
-    if (partition.node.cores > 0) site.cores = partition.node.cores;
+    // Ranks bound to cores that the system keeps for itself would never start.
+    const int reserved = static_cast<int>(partition.node.reserved_cores.size());
+    if (partition.node.cores > 0) site.cores = std::max(1, partition.node.cores - reserved);
     if (partition.node.gpus) site.gpus = partition.node.gpus->count;
   }
 }
@@ -112,6 +116,16 @@ Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
   return {};
 }
 
+/// Where somebody starts muster on a login node, that is what has to be said.
+Error at_login(const SystemProfile& system, Error error) {
+  for (const auto& partition : system.partitions) {
+    if (!is_login_node(partition.node, host_name(), false, count_gpus())) continue;
+    error.what += fmt::format(": {} is a login node of {}", host_name(), system.name);
+    break;
+  }
+  return error;
+}
+
 void take_simulated(Site& site) {
   const auto folder = machine_folder(site.nodes.empty() ? host_name() : site.nodes.front());
   if (!folder.empty()) site.simulated_ranks = simulated_ranks(folder);
@@ -122,6 +136,13 @@ bool is_here(const Site& site) {
 }
 
 }  // namespace
+
+int count_gpus() {
+  const auto inventory = read_inventory("/");
+  if (!inventory) return 0;
+  return static_cast<int>(std::count_if(inventory->devices.begin(), inventory->devices.end(),
+                                        [](const Device& device) { return device.kind == DeviceKind::gpu; }));
+}
 
 Result<LauncherIdentity> identify(const LauncherSpec& launcher) {
   const auto name = std::string(launcher.name);
@@ -184,10 +205,11 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   if (found.launcher->most_ranks > 0 && options.launcher.empty() && !is_promised(system))
     found.site.launcher_why = "there is no mpirun and no mpiexec on PATH";
   found.site.nodes = std::move(*nodes);
+  found.site.host = host_name();
   if (*allocation) found.site.tasks_per_node = (*allocation)->tasks_per_node;
   found.allocation = std::move(*allocation);
   if (auto taken = take_launcher(found, options.agent); !taken)
-    found.no_launch = taken.error();
+    found.no_launch = found.allocation ? taken.error() : at_login(system, taken.error());
   else if (!found.site.launcher_why.empty())
     found.identity.banner = found.site.launcher_why;
   if (is_here(found.site)) take_topology(found.site);

@@ -35,6 +35,9 @@ struct SiteFound {
 /// with kind `usage` when two names are one machine.
 [[nodiscard]] Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system);
 
+/// GPUs that this node's kernel shows.
+[[nodiscard]] int count_gpus();
+
 /// The launcher as it describes itself; kind `launch` when it is missing or unknown.
 [[nodiscard]] Result<LauncherIdentity> identify(const LauncherSpec& launcher);
 /// muster-rank for that launcher: --agent, $MUSTER_AGENT, muster-rank-<flavor>, muster-rank beside muster or in

@@ -167,6 +167,10 @@ std::string tail(std::string_view text, std::size_t most) {
   return std::string(has_line ? last.substr(start + 1) : last);
 }
 
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string human_list(std::span<const std::string> items, std::size_t most) {
   const auto shown = std::min(items.size(), most);
   std::string text;

@@ -30,6 +30,8 @@ namespace muster {
 
 /// `nid001`, `nid001 and nid002`, `a, b and c`, at most `most` named, then `and 7 more`.
 [[nodiscard]] std::string human_list(std::span<const std::string> items, std::size_t most = 8);
+/// `1 rank`, `7 ranks`.
+[[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
 /// An argument as a POSIX shell would need it quoted; whole command lines joined by spaces. For people to paste;
 /// muster itself never starts a shell.
 [[nodiscard]] std::string shell_quote(std::string_view argument);

@@ -96,6 +96,31 @@ std::vector<int> read_gpu_numbers(Fields& fields, std::string_view key, std::siz
   return numbers;
 }
 
+/// `[[0, 1, 4], [0, 2, 1]]`: two GPUs by their numbers, and how many links there are between them.
+std::vector<DescribedLinks> read_links(Fields& fields, const DescribedGpus& gpus) {
+  std::vector<DescribedLinks> links;
+  const auto* entry = fields.find("links");
+  if (entry == nullptr) return links;
+  constexpr std::string_view wanted =
+      "pairs of GPUs with a number of links from 1 to 64, written [[0, 1, 4], [0, 2, 1]]";
+  if (entry->value.kind != NodeKind::array) fields.refuse(*entry, entry->value, wanted);
+  const auto last = static_cast<double>(gpus.devices.size()) - 1;
+  for (const Node& item : entry->value.items) {
+    const auto& three = item.items;
+    const auto is_within = [&](std::size_t i, double least, double most) {
+      return three[i].kind == NodeKind::integer && three[i].number >= least && three[i].number <= most;
+    };
+    if (item.kind == NodeKind::array && three.size() == 3 && is_within(0, 0, last) && is_within(1, 0, last) &&
+        three[0].integer != three[1].integer && is_within(2, 1, 64))
+      links.push_back({gpus.devices[static_cast<std::size_t>(three[0].integer)].address,
+                       gpus.devices[static_cast<std::size_t>(three[1].integer)].address,
+                       static_cast<int>(three[2].integer)});
+    else
+      fields.refuse(*entry, item, wanted);
+  }
+  return links;
+}
+
 /// `"hsn2"` or `["hsn2"]`: names of NICs.
 std::vector<std::string> read_nic_names(Fields& fields, std::string_view key, const MachineDescription& machine) {
   std::vector<std::string> names;
@@ -130,6 +155,7 @@ DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, C
   gpus.driver_version = fields.text("driver_version").value_or("");
   gpus.firmware = fields.text("firmware").value_or("");
   gpus.memory = read_bytes(fields, "memory").value_or(0);
+  gpus.driver = fields.texts("driver");
   for (const Node& item : items_of(fields, "devices", "devices = [{ address = \"0000:c1:00.0\", domain = 3 }]")) {
     Fields one(item, item.at, "\"devices\" of [gpus]", complaints);
     DescribedGpu gpu;
@@ -142,6 +168,7 @@ DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, C
     one.finish();
     gpus.devices.push_back(std::move(gpu));
   }
+  gpus.links = read_links(fields, gpus);
   fields.finish();
   return gpus;
 }
@@ -195,6 +222,10 @@ MachineFault read_fault(const Entry& entry, const MachineDescription& machine, C
   fault.nic_missing = read_nic_names(fields, "nic_missing", machine);
   fault.nic_down = read_nic_names(fields, "nic_down", machine);
   fault.nic_slow = read_nic_names(fields, "nic_slow", machine);
+  fault.nics_swapped = read_nic_names(fields, "nics_swapped", machine);
+  if (!fault.nics_swapped.empty() && fault.nics_swapped.size() != 2)
+    complaints.add(entry.at, "nics_swapped of " + parent + " names two NICs");
+  fault.library_missing = fields.texts("library_missing");
   fault.masks_shifted = fields.integer("masks_shifted", {0, 4096}).value_or(0);
   fault.masks_moved = fields.integer("masks_moved", {0, 4096}).value_or(0);
   fault.masks = read_masks(fields, "masks", machine);
@@ -202,6 +233,7 @@ MachineFault read_fault(const Entry& entry, const MachineDescription& machine, C
   fault.kernel = fields.text("kernel").value_or("");
   fault.driver_version = fields.text("driver_version").value_or("");
   fault.gpu_model = fields.text("gpu_model").value_or("");
+  fault.driver = fields.texts("driver");
   if (const auto* environment = fields.table("environment"))
     fault.environment = read_environment(*environment, complaints);
   fault.unset = fields.texts("unset");

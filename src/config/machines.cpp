@@ -61,7 +61,19 @@ class MachineReader {
     machine_.architecture = fields.text("architecture").value_or("x86_64");
     machine_.kernel = fields.text("kernel").value_or("");
     machine_.board = fields.text("board").value_or("");
+    read_libraries(fields);
     fields.finish();
+  }
+
+  /// Each becomes a file.
+  void read_libraries(Fields& fields) {
+    machine_.libraries = fields.texts("libraries");
+    for (const std::string& name : machine_.libraries)
+      if (name.empty() || name.front() == '.' || name.size() > 100 || name.find('/') != name.npos ||
+          printable_line(name) != name)
+        complaints_.add(
+            fields.find("libraries")->value.at,
+            fmt::format("\"{}\" is no file name of a library, such as \"libnccl-net.so\"", printable_line(name, 60)));
   }
 
   /// There is no other kind: what is captured on hardware is a folder, not a description.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -70,8 +71,10 @@ class ReferenceChecker {
 void check_references(const SystemProfile& system, std::span<const Check> checks,
                       std::span<const ProbeSpec* const> probes, Diagnostics& diagnostics) {
   ReferenceChecker checker(system, checks, diagnostics);
+  std::set<std::string> seen;  // a partition that is like another one has its references too
   for (const auto& partition : system.partitions)
     for (const auto& reference : partition.references) {
+      if (!seen.insert(reference.reference.place).second) continue;
       const auto* check = checker.find_check(reference);
       if (check == nullptr) continue;
       const auto probe =

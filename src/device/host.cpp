@@ -23,19 +23,34 @@ void add_versions(const Machine& machine, Inventory& inventory) {
   }
 }
 
+Result<void> check_root(const Machine& machine, const std::string& root) {
+  if (machine.has("sys") || machine.has("proc")) return {};
+  return fail(ErrorKind::system, root, "no root folder of a machine: it has neither sys nor proc");
+}
+
 }  // namespace
 
 Result<Inventory> read_inventory(const std::string& root) {
   const Machine machine(root);
-  if (!machine.has("sys") && !machine.has("proc"))
-    return fail(ErrorKind::system, root, "no root folder of a machine: it has neither sys nor proc");
+  if (auto sound = check_root(machine, root); !sound) return tl::unexpected(sound.error());
   Inventory inventory;
   add_versions(machine, inventory);
   add_pci(machine, inventory);
   add_nvidia(machine, inventory);
   add_kfd(machine, inventory);
+  add_amdgpu_files(machine, inventory);
   add_device_files(machine, inventory);
   add_network(machine, inventory);
+  return inventory;
+}
+
+Result<Inventory> read_nics(const std::string& root) {
+  const Machine machine(root);
+  if (auto sound = check_root(machine, root); !sound) return tl::unexpected(sound.error());
+  Inventory inventory;
+  add_pci(machine, inventory);
+  add_network(machine, inventory);
+  std::erase_if(inventory.devices, [](const Device& device) { return device.kind != DeviceKind::nic; });
   return inventory;
 }
 

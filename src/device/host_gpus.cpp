@@ -77,32 +77,6 @@ void add_nvidia(const Machine& machine, Inventory& inventory) {
   }
 }
 
-void add_kfd(const Machine& machine, Inventory& inventory) {
-  const std::string folder = "sys/class/kfd/kfd/topology/nodes";
-  if (!machine.has(folder)) return;
-  inventory.add_source("kfd");
-  // By number, as the runtime counts them: 2 before 10.
-  std::vector<std::string> names = machine.names(folder);
-  std::stable_sort(names.begin(), names.end(),
-                   [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
-  int order = 0;
-  for (const std::string& name : names) {
-    const auto properties = parse_table(machine.text(fmt::format("{}/{}/properties", folder, name)), ' ');
-    const auto address = kfd_address(properties);
-    if (!address) continue;
-    Device& device = inventory.seen(DeviceKind::gpu, *address, "kfd");
-    if (device.vendor_id.empty()) device.vendor_id = "1002";
-    ++order;
-    if (device.compute_order == 0) device.compute_order = order;
-    ++device.partitions;
-    const auto unique = properties.find("unique_id");
-    if (unique != properties.end() && unique->second != "0" && device.uuid.empty()) device.uuid = unique->second;
-    const auto minor = properties.find("drm_render_minor");
-    if (minor == properties.end() || minor->second == "0" || device.is_lost) continue;
-    device.files.push_back(file_at(machine, "/dev/dri/renderD" + minor->second));
-  }
-}
-
 void add_device_files(const Machine& machine, Inventory& inventory) {
   for (Device& device : inventory.devices)
     if (device.kind == DeviceKind::gpu && !device.is_lost && (device.vendor_id == "1002" || device.vendor_id == "8086"))

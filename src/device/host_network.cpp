@@ -30,7 +30,8 @@ void add_infiniband(const Machine& machine, Inventory& inventory) {
       const std::string port = entry + "/ports/" + number;
       device->ports.push_back(
           {name + "/" + number, machine.text(port + "/link_layer"), parse_state(machine.text(port + "/state")),
-           parse_state(machine.text(port + "/phys_state")), leading_number(machine.text(port + "/rate"))});
+           parse_state(machine.text(port + "/phys_state")), leading_number(machine.text(port + "/rate")),
+           parse_lanes(machine.text(port + "/rate"))});
     }
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <tuple>
+#include <utility>
 
 namespace muster {
 
@@ -60,11 +62,31 @@ bool holds(const List& list, std::string_view item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
+Device& seen_in(std::vector<Device>& devices, Device wanted, std::string_view source) {
+  const auto before = [](const Device& a, const Device& b) {
+    return std::tie(a.kind, a.address, a.part) < std::tie(b.kind, b.address, b.part);
+  };
+  auto at = std::lower_bound(devices.begin(), devices.end(), wanted, before);
+  if (at == devices.end() || before(wanted, *at)) at = devices.insert(at, std::move(wanted));
+  if (!at->is_seen_by(source)) at->sources.emplace_back(source);
+  return *at;
+}
+
 }  // namespace
 
 std::string_view to_string(FileAccess access) {
   constexpr std::array<std::string_view, 5> names = {"open", "missing", "denied", "root_only", "withheld"};
   return names[static_cast<std::size_t>(access)];
+}
+
+std::string_view to_string(DeviceKind kind) {
+  constexpr std::array<std::string_view, 3> names = {"gpu", "nic", "part"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(LibraryState state) {
+  constexpr std::array<std::string_view, 3> names = {"absent", "broken", "working"};
+  return names[static_cast<std::size_t>(state)];
 }
 
 bool Device::is_seen_by(std::string_view source) const {
@@ -73,6 +95,7 @@ bool Device::is_seen_by(std::string_view source) const {
 
 std::string label_of(const Device& device) {
   if (device.kind == DeviceKind::gpu) return "GPU " + to_string(device.address);
+  if (device.kind == DeviceKind::part) return fmt::format("part {} of GPU {}", device.part, to_string(device.address));
   if (device.ports.empty()) return "NIC " + to_string(device.address);
   const std::string& port = device.ports.front().name;
   return fmt::format("NIC {} ({})", port.substr(0, port.find('/')), to_string(device.address));
@@ -97,16 +120,29 @@ void Inventory::add_source(std::string_view source) {
 }
 
 Device& Inventory::seen(DeviceKind kind, const PciAddress& address, std::string_view source) {
-  const auto before = [](const Device& a, const Device& b) {
-    return std::pair(a.kind, a.address) < std::pair(b.kind, b.address);
-  };
   Device wanted;
   wanted.kind = kind;
   wanted.address = address;
-  auto at = std::lower_bound(devices.begin(), devices.end(), wanted, before);
-  if (at == devices.end() || before(wanted, *at)) at = devices.insert(at, std::move(wanted));
-  if (!at->is_seen_by(source)) at->sources.emplace_back(source);
-  return *at;
+  return seen_in(devices, std::move(wanted), source);
+}
+
+Device& Inventory::seen_part(const PciAddress& address, int number, std::string_view source) {
+  Device wanted;
+  wanted.kind = DeviceKind::part;
+  wanted.address = address;
+  wanted.part = number;
+  return seen_in(devices, std::move(wanted), source);
+}
+
+const Device* Inventory::gpu_at(const PciAddress& address) const {
+  const auto found = std::find_if(devices.begin(), devices.end(), [&](const Device& device) {
+    return device.kind == DeviceKind::gpu && device.address == address;
+  });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+Device* Inventory::gpu_at(const PciAddress& address) {
+  return const_cast<Device*>(std::as_const(*this).gpu_at(address));
 }
 
 }  // namespace muster

@@ -15,7 +15,13 @@
 
 namespace muster {
 
-enum class DeviceKind : std::uint8_t { gpu, nic };
+enum class DeviceKind : std::uint8_t {
+  gpu,
+  nic,
+  part,  ///< a share of a GPU that is used as a device of its own: a MIG instance, a partition of an MI300
+};
+/// The key of its facts: `gpu`.
+[[nodiscard]] std::string_view to_string(DeviceKind kind);
 
 /// What becomes of this process when it opens a device file.
 enum class FileAccess : std::uint8_t {
@@ -51,12 +57,26 @@ struct NetPort {
   std::string state;       ///< `ACTIVE`, `DOWN`, `INIT`; of an interface `up`, `down`
   std::string phys_state;  ///< `LinkUp`, `Polling`, `Disabled`; empty: not told
   double rate = 0;         ///< Gbit/s; 0: not told
+  int lanes = 0;           ///< of an InfiniBand link; 0: not told
   friend bool operator==(const NetPort&, const NetPort&) = default;
+};
+
+/// The links of a GPU to one other device: a GPU, or a switch between GPUs.
+struct PeerLink {
+  PciAddress to;     ///< all zero: not told, as of links that are down
+  std::string kind;  ///< `nvlink`, `xgmi`, `pcie`
+  int up = 0;        ///< links in use
+  int down = 0;      ///< links that should be
+  double rate = 0;   ///< GB/s in one direction of those that are up, together; 0: not told
+  int weight = 0;    ///< how far away the driver takes it to be; 0: not told
+  friend bool operator==(const PeerLink&, const PeerLink&) = default;
 };
 
 struct Device {
   DeviceKind kind = DeviceKind::gpu;
-  PciAddress address;
+  PciAddress address;      ///< of a part that of the whole: several are at one
+  int part = -1;           ///< number of a part among those of its whole, as its driver counts them; -1: it is none
+  std::string parent;      ///< UUID of the whole; empty: it is none, or not told
   std::string vendor_id;   ///< `10de`
   std::string device_id;   ///< `2330`
   std::string class_code;  ///< `030200`
@@ -73,35 +93,68 @@ struct Device {
   std::vector<PciLink> links;  ///< its own first, then those of the switches above it
   std::vector<DeviceFile> files;
   std::vector<NetPort> ports;
+  std::vector<PeerLink> peers;
+  /// What a management library or the driver told beside: `ecc_uncorrected` -> `2`. docs/methods/device_visibility.md
+  /// has the names and units.
+  std::map<std::string, std::string> values;
   std::vector<std::string> sources;  ///< who saw it: `pci`, `nvidia`, `kfd`, `net`, `infiniband`, `cxi`, ...
   friend bool operator==(const Device&, const Device&) = default;
 
   [[nodiscard]] bool is_seen_by(std::string_view source) const;
 };
 
-/// `GPU 0000:c1:00.0`, `NIC mlx5_0 (0000:1c:00.0)`.
+/// `GPU 0000:c1:00.0`, `NIC mlx5_0 (0000:1c:00.0)`, `part 2 of GPU 0000:c1:00.0`.
 [[nodiscard]] std::string label_of(const Device& device);
 /// `nvidia`, `amd`, `intel`, ...; the id where it has no name here.
 [[nodiscard]] std::string vendor_of(const Device& device);
 /// What the driver calls it, else what the PCI ID list calls it, else `10de:2330`.
 [[nodiscard]] std::string model_of(const Device& device);
 
+enum class LibraryState : std::uint8_t {
+  absent,   ///< no such file
+  broken,   ///< it is there and is of no use: does not load, or its first call fails
+  working,  ///< it answered
+};
+
+[[nodiscard]] std::string_view to_string(LibraryState state);
+
+/// What became of a vendor's library on this node.
+struct LibraryReport {
+  std::string name;  ///< `libnvidia-ml.so.1`
+  LibraryState state = LibraryState::absent;
+  std::string file;                  ///< it came from; empty: not loaded
+  std::string version;               ///< as it tells; empty: it did not
+  int code = 0;                      ///< its own number for what failed; 0: the loader refused it, or nothing failed
+  std::string error;                 ///< in its own words; empty unless broken
+  std::vector<std::string> missing;  ///< symbols that it lacks and that were asked for
+  friend bool operator==(const LibraryReport&, const LibraryReport&) = default;
+};
+
 struct Inventory {
-  std::vector<Device> devices;                  ///< by kind and address
+  std::vector<Device> devices;                  ///< by kind, address and part
   std::vector<std::string> sources;             ///< that answered on this node, whether or not they saw anything
   std::vector<DeviceFile> files;                ///< that all devices of a vendor share: `/dev/kfd`, `/dev/nvidiactl`
   std::map<std::string, std::string> versions;  ///< `kernel`, `nvidia`, `amdgpu`, `libnvidia-ml`, ...
+  std::vector<LibraryReport> libraries;         ///< vendors' libraries that were looked for
   friend bool operator==(const Inventory&, const Inventory&) = default;
 
   [[nodiscard]] bool has_source(std::string_view source) const;
   void add_source(std::string_view source);
   /// The device at `address`, added when it is new, with `source` noted. Valid until the next call.
   Device& seen(DeviceKind kind, const PciAddress& address, std::string_view source);
+  /// As above, of part `number` of the GPU at `address`.
+  Device& seen_part(const PciAddress& address, int number, std::string_view source);
+  /// The GPU at an address, the whole of a part; nullptr: none.
+  [[nodiscard]] Device* gpu_at(const PciAddress& address);
+  [[nodiscard]] const Device* gpu_at(const PciAddress& address) const;
 };
 
 /// What the kernel of this node shows: PCI bus, drivers, device files, network. Every path is below `root`; `/` is this
 /// machine. Fails with kind `system` when `root` shows neither /sys nor /proc.
 [[nodiscard]] Result<Inventory> read_inventory(const std::string& root);
+
+/// As read_inventory, of network devices alone.
+[[nodiscard]] Result<Inventory> read_nics(const std::string& root);
 
 /// One fact per device, file, source and version; `parse_inventory` reads them back to the same value.
 [[nodiscard]] std::vector<Fact> to_facts(const Inventory& inventory);

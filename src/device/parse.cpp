@@ -43,6 +43,15 @@ int parse_width(std::string_view text) {
   return lanes <= 32 ? static_cast<int>(lanes) : 0;
 }
 
+int parse_lanes(std::string_view rate) {
+  const auto open = rate.find('(');
+  if (open == rate.npos) return 0;
+  const std::string_view inside = rate.substr(open + 1);
+  const auto end = inside.find_first_not_of("0123456789");
+  const bool is_count = end != inside.npos && end > 0 && end < 3 && inside[end] == 'X';
+  return is_count ? static_cast<int>(leading_number(inside.substr(0, end))) : 0;
+}
+
 std::string parse_state(std::string_view text) {
   const auto colon = text.find(':');
   return std::string(trim(colon == text.npos ? text : text.substr(colon + 1)));

@@ -17,6 +17,8 @@ namespace muster {
 [[nodiscard]] double leading_number(std::string_view text);
 /// Lanes; 0 where the kernel does not know them (a lost device answers 63).
 [[nodiscard]] int parse_width(std::string_view text);
+/// Lanes of an InfiniBand link: `400 Gb/sec (4X NDR)` -> 4; 0: not told.
+[[nodiscard]] int parse_lanes(std::string_view rate);
 /// `4: ACTIVE` -> `ACTIVE`.
 [[nodiscard]] std::string parse_state(std::string_view text);
 /// The first number with dots in it: `NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue...` ->

@@ -10,6 +10,8 @@ namespace muster {
 void add_pci(const Machine& machine, Inventory& inventory);
 void add_nvidia(const Machine& machine, Inventory& inventory);
 void add_kfd(const Machine& machine, Inventory& inventory);
+/// Needs what the PCI bus told: which device is amdgpu's.
+void add_amdgpu_files(const Machine& machine, Inventory& inventory);
 /// Needs what the PCI bus told: which device has which file.
 void add_device_files(const Machine& machine, Inventory& inventory);
 void add_network(const Machine& machine, Inventory& inventory);

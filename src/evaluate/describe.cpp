@@ -18,6 +18,7 @@ CaseResult describe(const Case& item) {
   head.environment = item.environment;
   head.nodes = item.shape.node_count();
   head.ranks = item.shape.ranks();
+  head.node = item.host;
   head.rerun = item.rerun;
   head.swept = item.swept;
   return head;

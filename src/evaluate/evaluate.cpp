@@ -87,7 +87,8 @@ std::string why_nothing(const CaseInput& input, const Expected& expected) {
 
 }  // namespace
 
-CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world) {
+CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world,
+                    const LikeItems* like) {
   CaseResult result = describe(item);
   const Places places(world);
   const Attendance attendance = attend(record, places);
@@ -97,9 +98,11 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   append(result.notes, attendance.notes);
   append_judgement(input, result);
 
-  Readings readings(item, probe, attendance, places);
+  Readings readings(item, probe, attendance, places, like);
   const Expected expected = does_not_apply(result, readings) ? Expected{} : judge_expectations(input, readings);
+  const std::size_t judged = result.findings.size();
   append(result.findings, expected.findings);
+  set_subject(result.findings, judged, probe.subject);
   append(result.evidence, expected.evidence);
   note_timing(input, result);
   for (const std::string& note : expected.notes)

@@ -7,13 +7,16 @@
 
 namespace muster {
 
+class LikeItems;
+
 /// Judges one repetition of one case.
 ///
 /// Pass needs all of: every rank of `world` observed, no finding, and evidence (a bound applied and kept, or a
 /// sentence of the probe's judge). Findings come causes first: of the frame (hang, node lost), of ranks
 /// (prepare failed, run failed, silent), of the probe's judge, of bounds. `probe` must be the case's probe.
+/// `like` has the readings of the other nodes where the case is about one of many (--per-node): its peers.
 [[nodiscard]] CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record,
-                                  const World& world);
+                                  const World& world, const LikeItems* like = nullptr);
 
 /// One result from the repetitions of a case, in order. Repetitions that disagree are `fail` with
 /// `intermittent 3/10`; details are those of the worst repetition (the first of them).

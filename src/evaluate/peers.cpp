@@ -21,7 +21,7 @@ Range peers_range(const Peers& peers, Better better, std::span<const double> val
 }
 
 Bound peers_bound(const Peers& peers, const ReadingGroup& group, const Readings& readings) {
-  const auto values = values_of(readings.of(group));
+  const auto values = readings.peers_of(group);
   Bound bound;
   bound.kind = BoundKind::peers;
   const auto enough = static_cast<std::size_t>(std::max(peers.min_items, 1));

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "evaluate/like_items.hpp"
 
 namespace muster {
 
@@ -105,7 +106,9 @@ Summary scaled(Summary summary, double factor) {
   return summary;
 }
 
-Readings::Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const Places& places) {
+Readings::Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const Places& places,
+                   const LikeItems* like)
+    : like_(like) {
   std::vector<Placed> placed;
   placed.reserve(attendance.observed.size() * 4);
   Interned group_of(groups_);
@@ -129,6 +132,10 @@ Readings::Readings(const Case& item, const ProbeSpec& probe, const Attendance& a
     if (!std::is_sorted(samples.begin(), samples.end(), stands_before))
       std::stable_sort(samples.begin(), samples.end(), stands_before);
   }
+}
+
+std::vector<double> Readings::peers_of(const ReadingGroup& group) const {
+  return like_ == nullptr ? values_of(of(group)) : like_->of(group);
 }
 
 const ReadingGroup* Readings::find(std::string_view metric, const Labels& like) const {

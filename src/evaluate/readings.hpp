@@ -35,9 +35,13 @@ struct ReadingGroup {
   std::size_t count = 0;
 };
 
+class LikeItems;
+
 class Readings {
  public:
-  Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const Places& places);
+  /// `like`: the same on other nodes, where these are of one alone; must outlive this.
+  Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const Places& places,
+           const LikeItems* like = nullptr);
 
   /// In the order in which they appear, the lowest rank first.
   [[nodiscard]] const std::vector<ReadingGroup>& groups() const { return groups_; }
@@ -45,12 +49,15 @@ class Readings {
   [[nodiscard]] std::span<const Sample> of(const ReadingGroup& group) const {
     return {samples_.data() + group.first, group.count};
   }
+  /// The values that its readings are peers of: its own, or those of all nodes.
+  [[nodiscard]] std::vector<double> peers_of(const ReadingGroup& group) const;
   /// The group of that metric with the labels of `like`, or nullptr.
   [[nodiscard]] const ReadingGroup* find(std::string_view metric, const Labels& like) const;
 
  private:
   std::vector<Sample> samples_;
   std::vector<ReadingGroup> groups_;
+  const LikeItems* like_;
 };
 
 /// What turns the reading's values into `unit`; none when its own unit is of another kind.

@@ -144,21 +144,33 @@ LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int s
   return notice;
 }
 
-/// One task beside whatever runs there, bound to nothing. `--gpus=0`: a total for the whole job (SLURM_GPUS) would be
-/// asked of this one node.
-Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv&) {
+/// A task on each beside whatever runs there, bound to nothing. `--gpus=0`: a total for the whole job (SLURM_GPUS)
+/// would be asked of these nodes.
+Argv beside(const LauncherIdentity& identity, std::span<const std::string> nodes, const Argv& command) {
   Argv argv{identity.path,
             "--overlap",
             "--mpi=none",
             "--cpu-bind=none",
-            "--nodes=1",
-            "--ntasks=1",
+            fmt::format("--nodes={}", nodes.size()),
+            fmt::format("--ntasks={}", nodes.size()),
             "--gpus=0",
             "--export=ALL",
             "--ntasks-per-node=1",
             "--input=none",
-            fmt::format("--nodelist={}", node)};
+            "--nodelist=" + compress_hostlist(nodes)};
   argv.insert(argv.end(), command.begin(), command.end());
+  return argv;
+}
+
+Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv&) {
+  const std::string one[] = {std::string(node)};
+  return beside(identity, one, command);
+}
+
+/// One step for all: hundreds of them at once are a load on slurmctld. The step goes on where a node fails.
+Argv reach_all(const LauncherIdentity& identity, std::span<const std::string> nodes, const Argv& command, const Argv&) {
+  auto argv = beside(identity, nodes, command);
+  argv.insert(argv.begin() + 1, {"--no-kill", "--kill-on-bad-exit=0", "--wait=0"});
   return argv;
 }
 
@@ -174,6 +186,8 @@ extern const LauncherSpec launcher_srun{
     .command = command,
     .read_notice = read_notice,
     .reach = reach,
+    .reach_all = reach_all,
+    .node_variable = "SLURMD_NODENAME",
 };
 
 }  // namespace muster

@@ -105,8 +105,10 @@ struct EnvironmentProfile {
 
 struct PartitionProfile {
   std::string name;
-  std::string launcher;  ///< empty: the one that is found
+  bool is_default = false;  ///< taken where nobody says which
+  std::string launcher;     ///< empty: the one that is found
   Argv scheduler_options;
+  std::vector<std::string> scheduler_refuses;  ///< names of options that make the batch system refuse a job
   Argv launcher_options;
   ExpectedNode node;
   std::string machine;  ///< the description of its nodes, machines/<name>.toml; empty: none
@@ -114,10 +116,19 @@ struct PartitionProfile {
   friend bool operator==(const PartitionProfile&, const PartitionProfile&) = default;
 };
 
+/// One way to recognise a system: all that is named must hold. Never a host name alone.
+struct DetectClue {
+  std::string env;    ///< variable that is set
+  std::string value;  ///< regular expression found in its value; empty: any
+  std::string file;   ///< that is there
+  std::string host;   ///< regular expression found in the host name; empty: any
+  friend bool operator==(const DetectClue&, const DetectClue&) = default;
+};
+
 struct SystemProfile {
   std::string name;
-  std::string detect_env;    ///< variable that must be set
-  std::string detect_value;  ///< regular expression its value must match; empty: any
+  bool is_shipped = false;         ///< comes with muster
+  std::vector<DetectClue> detect;  ///< any of them will do
   std::vector<EnvironmentProfile> environments;
   std::vector<PartitionProfile> partitions;
   std::string file;

@@ -23,6 +23,8 @@ namespace muster {
 
 [[nodiscard]] nlohmann::json to_json(const Plan& plan);
 [[nodiscard]] Result<Plan> plan_from_json(const nlohmann::json& json);
+[[nodiscard]] nlohmann::json to_json(const ExpectedNode& node);
+[[nodiscard]] Result<ExpectedNode> expected_node_from_json(const nlohmann::json& json);
 [[nodiscard]] nlohmann::json to_json(const World& world);
 [[nodiscard]] Result<World> world_from_json(const nlohmann::json& json);
 [[nodiscard]] nlohmann::json to_json(const Finding& finding);

@@ -36,6 +36,7 @@ Result<void> spoil_gpus(const MachineFault& fault, DescribedGpus& gpus) {
   }
   if (!fault.driver_version.empty()) gpus.driver_version = fault.driver_version;
   if (!fault.gpu_model.empty()) gpus.model = fault.gpu_model;
+  gpus.driver.insert(gpus.driver.end(), fault.driver.begin(), fault.driver.end());
   return {};
 }
 
@@ -51,7 +52,22 @@ Result<void> spoil_nics(const MachineFault& fault, std::vector<DescribedNic>& ni
   };
   if (auto done = each(fault.nic_down, [](auto nic) { nic->state = "down"; }); !done) return done;
   if (auto done = each(fault.nic_slow, [](auto nic) { nic->rate /= 2; }); !done) return done;
-  return each(fault.nic_missing, [&](auto nic) { nics.erase(nic); });
+  if (auto done = each(fault.nic_missing, [&](auto nic) { nics.erase(nic); }); !done) return done;
+  if (fault.nics_swapped.size() != 2) return {};
+  std::vector<DescribedNic*> two;
+  if (auto done = each(fault.nics_swapped, [&](auto nic) { two.push_back(&*nic); }); !done) return done;
+  std::swap(two[0]->name, two[1]->name);
+  std::swap(two[0]->inet, two[1]->inet);
+  return {};
+}
+
+Result<void> spoil_libraries(const MachineFault& fault, std::vector<std::string>& libraries) {
+  for (const std::string& name : fault.library_missing) {
+    const auto found = std::find(libraries.begin(), libraries.end(), name);
+    if (found == libraries.end()) return tl::unexpected(lacks(fault, "library " + printable_line(name, 60)));
+    libraries.erase(found);
+  }
+  return {};
 }
 
 CpuMask moved(const CpuMask& mask, int distance, int cpus) {
@@ -81,6 +97,7 @@ void set(Environment& environment, const std::string& name, const std::string& v
 Result<void> apply(const MachineFault& fault, MachineDescription& machine) {
   if (auto done = spoil_gpus(fault, machine.gpus); !done) return done;
   if (auto done = spoil_nics(fault, machine.nics); !done) return done;
+  if (auto done = spoil_libraries(fault, machine.libraries); !done) return done;
   spoil_masks(fault, machine);
   if (fault.cpu_quota > 0) machine.cpu_quota = fault.cpu_quota;
   if (!fault.kernel.empty()) machine.kernel = fault.kernel;

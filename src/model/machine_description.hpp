@@ -34,6 +34,14 @@ struct DescribedGpu {
   friend bool operator==(const DescribedGpu&, const DescribedGpu&) = default;
 };
 
+/// Links between two GPUs, as many in each direction.
+struct DescribedLinks {
+  std::string from;  ///< address of one
+  std::string to;    ///< and of the other
+  int count = 0;
+  friend bool operator==(const DescribedLinks&, const DescribedLinks&) = default;
+};
+
 /// What all GPUs of the node have in common, and each one in the order in which its driver counts them.
 struct DescribedGpus {
   std::string vendor;  ///< `amd`, `nvidia`
@@ -43,6 +51,8 @@ struct DescribedGpus {
   std::string firmware;
   std::uint64_t memory = 0;
   std::vector<DescribedGpu> devices;
+  std::vector<DescribedLinks> links;  ///< between them, without a processor's help: xGMI
+  std::vector<std::string> driver;    ///< what stand-ins of the vendor's libraries do, a line each; docs/machines.md
   friend bool operator==(const DescribedGpus&, const DescribedGpus&) = default;
 };
 
@@ -72,16 +82,19 @@ struct MachineFault {
   std::vector<int> gpu_narrow;           ///< half its lanes
   std::vector<std::string> nic_missing;  ///< by interface or device
   std::vector<std::string> nic_down;
-  std::vector<std::string> nic_slow;  ///< half the rate
-  int masks_shifted = 0;              ///< rank i has the mask of rank i + n
-  int masks_moved = 0;                ///< every mask n CPUs further up
-  std::vector<CpuMask> masks;         ///< instead of the machine's; empty: those
+  std::vector<std::string> nic_slow;      ///< half the rate
+  std::vector<std::string> nics_swapped;  ///< two of them have each other's names and addresses
+  std::vector<std::string> library_missing;
+  int masks_shifted = 0;       ///< rank i has the mask of rank i + n
+  int masks_moved = 0;         ///< every mask n CPUs further up
+  std::vector<CpuMask> masks;  ///< instead of the machine's; empty: those
   double cpu_quota = 0;
   std::string kernel;
   std::string driver_version;  ///< of the GPUs
   std::string gpu_model;
-  Environment environment;         ///< set, whatever else set it
-  std::vector<std::string> unset;  ///< not set, whatever else set it
+  std::vector<std::string> driver;  ///< lines added to those of the GPUs
+  Environment environment;          ///< set, whatever else set it
+  std::vector<std::string> unset;   ///< not set, whatever else set it
   std::map<std::string, std::string> limits;
   friend bool operator==(const MachineFault&, const MachineFault&) = default;
 };
@@ -104,9 +117,10 @@ struct MachineDescription {
   std::vector<DescribedDomain> domains;
   DescribedGpus gpus;
   std::vector<DescribedNic> nics;
-  std::string launcher;        ///< who starts ranks there: `srun`, `mpirun`, ...; empty: not said
-  std::vector<CpuMask> masks;  ///< by local rank; empty: what the real launcher gives
-  Environment environment;     ///< of each rank; `{rank}` and the like are filled
+  std::vector<std::string> libraries;  ///< that a loader would find, beside the system's: `librccl-net.so`
+  std::string launcher;                ///< who starts ranks there: `srun`, `mpirun`, ...; empty: not said
+  std::vector<CpuMask> masks;          ///< by local rank; empty: what the real launcher gives
+  Environment environment;             ///< of each rank; `{rank}` and the like are filled
   std::map<std::string, std::vector<std::string>> by_rank;  ///< variables whose value follows from the local rank
   double cpu_quota = 0;                                     ///< of the job's control group, in CPUs; 0: none
   std::map<std::string, std::string> limits;                ///< `nofile`, `memlock`, `core`: a number or `unlimited`

@@ -29,12 +29,18 @@ struct Case {
   RanksSpec ranks;
   int min_nodes = 1;
   ExpectedNode node;
-  JobShape shape;
+  JobShape shape;    ///< of a case that is about one node: that node
+  std::string host;  ///< with --per-node: the node that it is about, which ends its id; empty: all of the launch
   Argv rerun;
   /// Set when the case can't be launched at all (skip or error); it is reported and never started.
   std::vector<Finding> unable;
   friend bool operator==(const Case&, const Case&) = default;
 };
+
+/// The id that the cases of all nodes have in common with --per-node: `hello%3f2a9c1d` of `hello%3f2a9c1d@nid003`.
+[[nodiscard]] inline std::string common_id(const Case& item) {
+  return item.host.empty() ? item.id : item.id.substr(0, item.id.size() - item.host.size() - 1);
+}
 
 /// One repetition of one case in a launch.
 struct WorkItem {

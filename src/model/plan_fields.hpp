@@ -21,6 +21,11 @@ struct Words<RanksSpec::Kind> {
   static constexpr RanksSpec::Kind last = RanksSpec::Kind::one_per_gpu;
 };
 template <>
+struct Words<Must> {
+  static constexpr std::string_view noun = "demand";
+  static constexpr Must last = Must::differ;
+};
+template <>
 struct Words<ParamType> {
   static constexpr std::string_view noun = "type";
   static constexpr ParamType last = ParamType::bytes_list;
@@ -115,10 +120,51 @@ void fields(Io& io, Is<GpuExpectation> auto& gpus) {
 }
 
 template <class Io>
+void fields(Io& io, Is<GpuLinkExpectation> auto& pair) {
+  io("first", pair.first);
+  io("second", pair.second);
+  io("links", pair.links);
+}
+
+template <class Io>
+void fields(Io& io, Is<NicExpectation> auto& nics) {
+  io("count", nics.count);
+  io.optional("name", nics.name);
+  io.optional("rate", nics.rate);
+}
+
+template <class Io>
 void fields(Io& io, Is<BindExpectation> auto& bind) {
   io.optional("policy", bind.policy);
   io("smt", bind.smt);
   io.optional("select", bind.select);
+  io.optional("masks", bind.masks);
+  io.optional("far_noted", bind.is_far_noted);
+}
+
+template <class Io>
+void fields(Io& io, Is<CpuExpectation> auto& cpu) {
+  io.optional("architecture", cpu.architecture);
+  io.optional("model", cpu.model);
+  io("smt", cpu.smt);
+  io("domains", cpu.domains);
+}
+
+template <class Io>
+void fields(Io& io, Is<VariableExpectation> auto& variable) {
+  io("name", variable.name);
+  io("must", variable.must);
+  io.optional("values", variable.values);
+  io("nodes", variable.nodes);
+  io("is_note", variable.is_note);
+  io.optional("why", variable.why);
+  io.optional("source", variable.source);
+}
+
+template <class Io>
+void fields(Io& io, Is<LoginExpectation> auto& login) {
+  io("host", login.host);
+  io("gpus", login.gpus);
 }
 
 template <class Io>
@@ -126,7 +172,15 @@ void fields(Io& io, Is<ExpectedNode> auto& node) {
   io("cores", node.cores);
   io("reserved_cores", node.reserved_cores);
   io.optional("gpus", node.gpus);
+  io.optional("gpu_links", node.gpu_links);
   io.optional("bind", node.bind);
+  io.optional("nics", node.nics);
+  io.optional("plugins", node.plugins);
+  io.optional("plugins_from", node.plugins_from);
+  io.optional("cpu", node.cpu);
+  io.optional("variables", node.variables);
+  io.optional("login", node.login);
+  io.optional("unverified", node.unverified);
 }
 
 /// Where a case comes from and what it is called.
@@ -142,6 +196,7 @@ void name_fields(Io& io, Is<Case> auto& item) {
   io.optional("system", item.system);
   io.optional("partition", item.partition);
   io.optional("environment", item.environment);
+  io.optional("host", item.host);
 }
 
 template <class Io>
@@ -208,6 +263,7 @@ void fields(Io& io, Is<World> auto& world) {
   io("pids", world.pids);
   io("nodes", world.nodes);
   io.optional("timing_doubt", world.timing_doubt);
+  io.optional("node_doubts", world.node_doubts);
 }
 
 }  // namespace muster

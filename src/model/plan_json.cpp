@@ -50,6 +50,14 @@ Result<Plan> plan_from_json(const nlohmann::json& json) {
   return read_json<Plan>(json);
 }
 
+nlohmann::json to_json(const ExpectedNode& node) {
+  return write_json(node, TextForm::exact);
+}
+
+Result<ExpectedNode> expected_node_from_json(const nlohmann::json& json) {
+  return read_json<ExpectedNode>(json);
+}
+
 nlohmann::json to_json(const World& world) {
   return write_json(world, TextForm::exact);
 }

@@ -17,6 +17,7 @@ struct World {
   std::vector<int> pids;              ///< index = rank
   std::vector<NodeProvenance> nodes;  ///< index = node_index
   std::string timing_doubt;           ///< why timing is not judged: `4 ranks share 2 cores on nid001`; empty: it is
+  std::vector<std::string> node_doubts = {};  ///< the same of each node by itself, index = node_index; empty: of none
   friend bool operator==(const World&, const World&) = default;
 };
 

@@ -19,6 +19,11 @@ struct Words<CulpritKind> {
   static constexpr CulpritKind last = CulpritKind::program;
 };
 template <>
+struct Words<Subject> {
+  static constexpr std::string_view noun = "subject";
+  static constexpr Subject last = Subject::training;
+};
+template <>
 struct Words<BoundKind> {
   static constexpr std::string_view noun = "kind of bound";
   static constexpr BoundKind last = BoundKind::history;
@@ -38,6 +43,8 @@ void fields(Io& io, Is<Finding> auto& finding) {
   io("reason", finding.reason);
   io("culprits", finding.culprits);
   io.optional("remedy", finding.remedy);
+  io.optional("subject", finding.subject, Subject::none);
+  io.optional("follows", finding.follows);
 }
 
 /// Within the object of what it summarises, where the unit is. Without samples there are no values to show.
@@ -127,6 +134,7 @@ void head_fields(Io& io, Is<CaseResult> auto& result) {
   io.optional("environment", result.environment);
   io("nodes", result.nodes);
   io("ranks", result.ranks);
+  io.optional("node", result.node);
 }
 
 template <class Io>
@@ -145,6 +153,7 @@ void fields(Io& io, Is<CaseResult> auto& result) {
   io.optional("reason", result.reason);
   io("culprits", result.culprits);
   io.optional("remedy", result.remedy);
+  io.optional("follows", result.follows);
   io("findings", result.findings);
   io("evidence", result.evidence);
   io("notes", result.notes);

@@ -21,6 +21,10 @@ std::optional<Enum> find_word(const std::array<std::string_view, size>& words, s
   return static_cast<Enum>(found - words.begin());
 }
 
+constexpr std::array<std::string_view, 16> subject_words{
+    "none",     "node",   "gpus",      "nics",  "interfaces", "masks",      "placement", "mapping",
+    "nearness", "memory", "transport", "links", "data",       "collective", "sums",      "training"};
+
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
@@ -34,6 +38,15 @@ std::string_view to_string(CulpritKind kind) {
 }
 std::optional<CulpritKind> parse_culprit_kind(std::string_view text) {
   return find_word<CulpritKind>(culprit_words, text);
+}
+
+std::string_view to_string(Subject subject) {
+  return subject_words[static_cast<std::size_t>(subject)];
+}
+
+void set_subject(std::vector<Finding>& findings, std::size_t first, Subject subject) {
+  for (std::size_t i = first; i < findings.size(); ++i)
+    if (findings[i].subject == Subject::none) findings[i].subject = subject;
 }
 
 Verdict combine(std::span<const Verdict> verdicts) {

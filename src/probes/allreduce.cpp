@@ -7,6 +7,7 @@
 #include "base/units.hpp"
 #include "probes/allreduce/judge.hpp"
 #include "probes/allreduce/measure.hpp"
+#include "probes/p2p/gpu_data.hpp"
 #include "probes/p2p/link_class.hpp"
 
 namespace muster {
@@ -54,6 +55,9 @@ constexpr ParamSpec params[] = {
      {},
      0.01,
      {}},
+    p2p::on_param,
+    p2p::transport_param,
+    p2p::deadline_param,
 };
 
 constexpr MetricSpec metrics[] = {
@@ -68,6 +72,8 @@ constexpr MetricSpec metrics[] = {
 constexpr LabelSpec labels[] = {
     {"size", "Bytes that each rank contributes."},
     {"type", "Type of the elements.", "types"},
+    p2p::memory_label,
+    p2p::carrier_label,
 };
 
 struct Prepared final : ProbeState {
@@ -116,9 +122,11 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   return made;
 }
 
-void keep(const allreduce::Task& task, const allreduce::Measured& measured, int ranks, Observation& seen) {
+void keep(const allreduce::Task& task, const allreduce::Measured& measured, int ranks, const p2p::GpuData& gpu,
+          Observation& seen) {
   const std::string size = to_string(ParamScalar(Bytes{task.size}));
-  const Labels where{{"size", size}, {"type", std::string(allreduce::to_string(task.type))}};
+  Labels where{{"size", size}, {"type", std::string(allreduce::to_string(task.type))}};
+  gpu.add_labels(where);
   const Summary& time = measured.time.summary;
   // GB/s = 10^9 bytes / s = bytes / us / 1000.
   const double algbw = static_cast<double>(task.size) * 1e-3;
@@ -140,7 +148,17 @@ void keep(const allreduce::Task& task, const allreduce::Measured& measured, int 
 
 Result<Observation> run(RunContext& context) {
   if (context.comm.size() < 2) return Observation();
-  const auto& prepared = static_cast<const Prepared&>(*context.state);
+  auto& prepared = static_cast<Prepared&>(*context.state);
+  // Buffers on a GPU must go before its runtime does.
+  p2p::GpuData gpu(context);
+  p2p::Buffer out = std::move(prepared.out);
+  p2p::Buffer in = std::move(prepared.in);
+  if (auto agreed = gpu.agree(out, in); !agreed) return tl::unexpected(agreed.error());
+  Observation seen;
+  if (gpu.is_refused()) {
+    gpu.tell(seen);
+    return seen;
+  }
   context.recorder.step("placement");
   auto spots = p2p::exchange_spots(context.comm, p2p::spot_here(context.place, prepared.topology));
   if (!spots) return tl::unexpected(spots.error());
@@ -148,24 +166,30 @@ Result<Observation> run(RunContext& context) {
   ContaminationWatch watch((*spots)[static_cast<std::size_t>(context.comm.rank())].mask, own.seconds().value_or(0));
   p2p::Equipment with{context.comm,
                       context.recorder,
-                      prepared.out,
-                      prepared.in,
+                      out,
+                      in,
                       static_cast<std::uint64_t>(context.params.integer("seed")),
                       own.seconds() && context.timing_doubt.empty() ? &watch : nullptr,
-                      [&] { return own.seconds(); }};
+                      [&] { return own.seconds(); },
+                      gpu.carrier()};
   SamplingGoal goal;
   goal.interval = context.params.real("interval");
   goal.cap = context.params.duration("cap");
   if (!context.timing_doubt.empty()) goal = one_look();
-  Observation seen;
   std::uint64_t looked = 0;
+  int timed = 0;
+  int precise = 0;
   for (const allreduce::Task& task : tasks_of(context.params, !context.timing_doubt.empty())) {
     auto measured = allreduce::measure(with, task, goal);
     if (!measured) return tl::unexpected(measured.error());
     looked += measured->looked;
-    keep(task, *measured, context.comm.size(), seen);
+    ++timed;
+    precise += measured->time.end == SamplingEnd::precise;
+    keep(task, *measured, context.comm.size(), gpu, seen);
   }
+  gpu.tell(seen);
   seen.facts.push_back({"checked", std::to_string(looked)});
+  if (timed > 0) seen.facts.push_back({"precise", fmt::format("{} of {}", precise, timed)});
   return seen;
 }
 
@@ -180,6 +204,7 @@ extern const ProbeSpec probe_allreduce{
     .prepare = prepare,
     .run = run,
     .judge = allreduce::judge,
+    .subject = Subject::collective,
 };
 
 }  // namespace muster

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <map>
 
 #include "base/cpu_mask.hpp"
 #include "base/text.hpp"
+#include "device/placement.hpp"
 #include "muster/probe.hpp"
 #include "probes/cpu_affinity/node_masks.hpp"
 #include "probes/cpu_affinity/own_device.hpp"
@@ -156,18 +158,49 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
-void judge_node(const CaseView& view, const NodeMasks& node, std::vector<Finding>& findings) {
+/// What is wrong with one node in one respect.
+struct NodeFinding {
+  std::pair<int, std::size_t> respect;  ///< the same for the same thing on another node
+  std::string host;
+  Finding finding;
+};
+
+void judge_node(const CaseView& view, const NodeMasks& node, std::vector<NodeFinding>& all) {
   bool is_last = false;
+  std::vector<Finding> findings;
+  int respect = 0;
+  const auto keep = [&](Subject subject) {
+    set_subject(findings, 0, subject);
+    for (std::size_t i = 0; i < findings.size(); ++i) all.push_back({{respect, i}, node.host, std::move(findings[i])});
+    findings.clear();
+    ++respect;
+  };
   affinity::judge_sharing(view, node, findings, is_last);
+  keep(Subject::masks);
   if (is_last) return;
   for (const auto& judge_one :
        {affinity::judge_siblings, affinity::judge_reserved, affinity::judge_width, affinity::judge_domains,
-        affinity::judge_devices, affinity::judge_quota, affinity::judge_memory, affinity::judge_threads})
+        affinity::judge_devices, affinity::judge_quota, affinity::judge_memory, affinity::judge_threads}) {
     judge_one(view, node, findings);
+    keep(judge_one == affinity::judge_devices ? Subject::placement : Subject::masks);
+  }
 }
 
-std::string counted(std::size_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+/// One finding for all nodes that have the same thing wrong: the first one's words, everybody's culprits.
+void tell_once(std::vector<NodeFinding> all, std::vector<Finding>& findings) {
+  std::map<std::pair<std::pair<int, std::size_t>, Verdict>, std::vector<NodeFinding>> groups;
+  for (NodeFinding& one : all) groups[{one.respect, one.finding.verdict}].push_back(std::move(one));
+  for (auto& [key, group] : groups) {
+    Finding finding = std::move(group[0].finding);
+    std::vector<std::string> others;
+    for (std::size_t i = 1; i < group.size(); ++i) {
+      others.push_back(group[i].host);
+      const auto& more = group[i].finding.culprits;
+      finding.culprits.insert(finding.culprits.end(), more.begin(), more.end());
+    }
+    if (!others.empty()) finding.reason += "; likewise on " + human_list(others);
+    findings.push_back(std::move(finding));
+  }
 }
 
 /// What a pass rests on: only what was really compared.
@@ -175,7 +208,8 @@ std::string evidence_of(const CaseView& view, const std::vector<NodeMasks>& node
   std::size_t masks = 0, with_gpu = 0;
   for (const NodeMasks& node : nodes) {
     masks += node.ranks.size();
-    with_gpu += affinity::gpus_of_ranks(view, node).size();
+    for (const affinity::RankGpu& gpu : affinity::gpus_of_ranks(view, node))
+      with_gpu += nearness_of(gpu.rank->mask, gpu.near) != Nearness::apart;
   }
   const std::string& sharing = view.params.text("sharing");
   const char* claim = sharing == "exact" ? "are the same on each node" : "are disjoint";
@@ -195,7 +229,9 @@ std::string evidence_of(const CaseView& view, const std::vector<NodeMasks>& node
 ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement;
   const std::vector<NodeMasks> nodes = affinity::masks_by_node(view, judgement.findings);
-  for (const NodeMasks& node : nodes) judge_node(view, node, judgement.findings);
+  std::vector<NodeFinding> all;
+  for (const NodeMasks& node : nodes) judge_node(view, node, all);
+  tell_once(std::move(all), judgement.findings);
   const bool is_clean = std::all_of(judgement.findings.begin(), judgement.findings.end(),
                                     [](const Finding& finding) { return finding.verdict == Verdict::pass; });
   if (!nodes.empty() && is_clean) judgement.evidence.push_back(evidence_of(view, nodes));

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "device/amd/libraries.hpp"
+#include "device/nvidia/nvml.hpp"
 #include "probes/device_visibility/node_view.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
@@ -26,14 +28,11 @@ constexpr ParamSpec params[] = {
 
 constexpr MetricSpec metrics[] = {
     {"gpus", "1", Better::neither, "GPUs that any source knows.", false},
-    {"nics", "1", Better::neither, "Network devices on the PCI bus.", false},
     {"pcie_width", "1", Better::higher, "Lanes in use on the narrowest link between a GPU and its host.", false},
-    {"port_rate", "Gbit/s", Better::higher, "Rate of a network port that is active.", false},
 };
 
 constexpr LabelSpec labels[] = {
     {"device", "PCI address of the GPU.", {}},
-    {"port", "Name of the port: `mlx5_0/1`, `hsn0`.", {}},
 };
 
 void add_reading(Observation& seen, std::string metric, Labels where, double value) {
@@ -41,20 +40,14 @@ void add_reading(Observation& seen, std::string metric, Labels where, double val
 }
 
 void add_readings(Observation& seen, const Inventory& inventory) {
-  const auto count = [&](DeviceKind kind) {
-    return static_cast<double>(std::count_if(inventory.devices.begin(), inventory.devices.end(),
-                                             [&](const Device& device) { return device.kind == kind; }));
-  };
-  add_reading(seen, "gpus", {}, count(DeviceKind::gpu));
-  add_reading(seen, "nics", {}, count(DeviceKind::nic));
+  const auto gpus = std::count_if(inventory.devices.begin(), inventory.devices.end(),
+                                  [](const Device& device) { return device.kind == DeviceKind::gpu; });
+  add_reading(seen, "gpus", {}, static_cast<double>(gpus));
   for (const Device& device : inventory.devices) {
     const auto narrowest = std::min_element(device.links.begin(), device.links.end(),
                                             [](const PciLink& a, const PciLink& b) { return a.width < b.width; });
     if (device.kind == DeviceKind::gpu && narrowest != device.links.end())
       add_reading(seen, "pcie_width", {{"device", to_string(device.address)}}, narrowest->width);
-    for (const NetPort& port : device.ports)
-      if (port.rate > 0 && (port.state == "ACTIVE" || port.state == "up"))
-        add_reading(seen, "port_rate", {{"port", printable_line(port.name, 60)}}, port.rate);
   }
 }
 
@@ -67,6 +60,12 @@ Result<Observation> run(RunContext& context) {
     if (context.params.text("root") == "/") return tl::unexpected(inventory.error());
     seen.facts.push_back({"no_root", to_string(inventory.error())});
     return seen;
+  }
+  // One rank of a node is enough, and of another machine's files the library of this one knows nothing.
+  if (context.place.local_rank == 0 && context.params.text("root") == "/") {
+    const auto watch = [&](std::string_view call) { context.recorder.step(call); };
+    add_nvml(*inventory, watch);
+    add_amd_libraries(*inventory, watch);
   }
   add_readings(seen, *inventory);
   seen.facts = to_facts(*inventory);
@@ -120,7 +119,7 @@ visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings)
 }
 
 std::string nodes_word(std::size_t count) {
-  return visibility::counted(count, "node");
+  return counted(count, "node");
 }
 
 /// `4 NICs on 1 node: 4x ConnectX-7`, with who saw them.
@@ -138,7 +137,7 @@ std::string told_of(const visibility::Nodes& nodes, DeviceKind kind) {
   std::vector<std::string> list;
   for (const auto& [model, number] : models) list.push_back(fmt::format("{}x {}", number, model));
   const std::vector<std::string> names(sources.begin(), sources.end());
-  return fmt::format("{} on {} ({}), seen by {}", visibility::counted(count, kind == DeviceKind::gpu ? "GPU" : "NIC"),
+  return fmt::format("{} on {} ({}), seen by {}", counted(count, kind == DeviceKind::gpu ? "GPU" : "NIC"),
                      nodes_word(nodes.size()), human_list(list), printable_line(human_list(names)));
 }
 
@@ -147,7 +146,25 @@ std::string told_of_withheld(const visibility::Nodes& nodes) {
   std::size_t count = 0;
   for (const visibility::NodeView& node : nodes)
     for (const Device* gpu : visibility::devices_of(node, DeviceKind::gpu)) count += visibility::is_withheld(*gpu);
-  return count == 0 ? std::string() : visibility::counted(count, "GPU") + " closed to this job by its control group";
+  return count == 0 ? std::string() : counted(count, "GPU") + " closed to this job by its control group";
+}
+
+/// What only the vendor's library knows.
+std::string told_of_health(const visibility::Nodes& nodes) {
+  std::size_t gpus = 0, parts = 0;
+  int links = 0;
+  for (const visibility::NodeView& node : nodes)
+    for (const Device& device : node.inventory.devices) {
+      if (!device.is_seen_by("nvml")) continue;
+      gpus += device.kind == DeviceKind::gpu;
+      parts += device.kind == DeviceKind::part;
+      for (const PeerLink& peer : device.peers) links += peer.kind == "nvlink" ? peer.up : 0;
+    }
+  if (gpus == 0) return {};
+  std::string text = fmt::format("NVML told of {}: memory, clocks and modes are well", counted(gpus, "GPU"));
+  if (links > 0) text += fmt::format(", {} NVLinks are up", links);
+  if (parts > 0) text += ", with " + counted(parts, "MIG instance");
+  return text;
 }
 
 /// Nobody has a GPU and nobody should: there is nothing to judge.
@@ -188,21 +205,35 @@ ProbeJudgement judge(const CaseView& view) {
   const visibility::Nodes nodes = nodes_of(view, findings);
   visibility::judge_counts(view, nodes, findings);
   for (const auto& node : nodes) visibility::judge_ails(view, node, findings);
+  for (const auto& node : nodes) visibility::judge_files(node, findings);
+  for (const auto& node : nodes) visibility::judge_libraries(node, findings);
+  // GPUs that are not what they should be explain much of what other cases find.
+  set_subject(findings, 0, Subject::gpus);
   for (const auto& node : nodes) visibility::judge_models(view, node, findings);
   for (const auto& node : nodes) visibility::judge_versions(node, findings);
-  for (const auto& node : nodes) visibility::judge_files(node, findings);
   for (const auto& node : nodes) visibility::judge_memory(node, findings);
   for (const auto& node : nodes) visibility::judge_links(node, findings);
-  visibility::judge_ports(nodes, findings);
+  for (const auto& node : nodes) visibility::judge_health(node, findings);
+  for (const auto& node : nodes) visibility::judge_siblings(node, findings);
+  std::vector<std::string> links;
+  for (const auto& node : nodes) links.push_back(visibility::judge_gpu_links(view, node, findings));
+  for (const auto& node : nodes) visibility::judge_amd(node, findings);
+  for (const auto& node : nodes) visibility::judge_xgmi(node, findings);
   visibility::judge_odd_ones(nodes, findings);
   skip_without_gpus(view, nodes, findings);
 
   const std::string gpus = told_of(nodes, DeviceKind::gpu);
   const std::string withheld = told_of_withheld(nodes);
   const std::string nics = told_of(nodes, DeviceKind::nic);
-  if (!gpus.empty() && findings.empty()) judgement.evidence.push_back(gpus);
-  if (!withheld.empty() && findings.empty()) judgement.evidence.push_back(withheld);
+  const bool is_well = std::all_of(findings.begin(), findings.end(),
+                                   [](const Finding& finding) { return finding.verdict == Verdict::pass; });
+  if (!gpus.empty() && is_well) judgement.evidence.push_back(gpus);
+  if (const std::string health = told_of_health(nodes); !health.empty() && is_well)
+    judgement.evidence.push_back(health);
+  if (!withheld.empty() && is_well) judgement.evidence.push_back(withheld);
   if (!nics.empty()) judgement.evidence.push_back(nics);
+  for (std::string& told : links)
+    if (!told.empty()) judgement.evidence.push_back(std::move(told));
   return judgement;
 }
 
@@ -210,7 +241,7 @@ ProbeJudgement judge(const CaseView& view) {
 
 extern const ProbeSpec probe_device_visibility{
     .name = "device_visibility",
-    .summary = "The GPUs and NICs of each node, and whether all who know them agree.",
+    .summary = "The GPUs of each node, and whether all who know them agree; PCIe links and firmware, also of NICs.",
     .params = params,
     .metrics = metrics,
     .labels = labels,

@@ -8,6 +8,7 @@
 #include "probes/environment/network.hpp"
 #include "probes/environment/node.hpp"
 #include "probes/environment/paths.hpp"
+#include "probes/environment/profile.hpp"
 #include "probes/environment/seen.hpp"
 #include "probes/environment/variables.hpp"
 #include "stats/stats.hpp"
@@ -97,6 +98,12 @@ void read_node_into(Observation& seen) {
     seen.facts.push_back({"rdma", join(devices, ",")});
 }
 
+void read_profile_into(const RunContext& context, const Variables& all, Observation& seen) {
+  for (Fact& fact : wanted_variables(context.node, all)) seen.facts.push_back(std::move(fact));
+  if (context.place.local_rank != 0) return;
+  for (Fact& fact : described_node(context.node)) seen.facts.push_back(std::move(fact));
+}
+
 void read_master_into(RunContext& context, const Variables& own, Observation& seen) {
   if (context.params.text("torch") == "ignored") return;
   if (const auto name = own.find("MASTER_ADDR"); name != own.end()) {
@@ -124,6 +131,7 @@ Result<Observation> run(RunContext& context) {
   read_limits_into(seen);
   read_container_into(all, seen);
   if (context.place.local_rank == 0) read_node_into(seen);
+  read_profile_into(context, all, seen);
   read_master_into(context, own, seen);
 
   context.recorder.step("compare");
@@ -156,8 +164,15 @@ ProbeJudgement judge(const CaseView& view) {
     judgement.findings.push_back(std::move(finding));
   }
   if (seen.ranks().empty() || !judgement.findings.empty()) return judgement;
-  for (const auto& judge_one : {judge_machines, judge_launchers, judge_torch, judge_master, judge_differences,
-                                judge_traps, judge_paths, judge_limits})
+  for (const auto& judge_one : {judge_login, judge_machines, judge_description, judge_launchers})
+    judge_one(seen, judgement);
+  if (!seen.ranks().front()->place->is_part_of_launch()) {
+    for (const auto& judge_one : {judge_torch, judge_master}) judge_one(seen, judgement);
+  } else if (seen.params().text("torch") != "ignored") {
+    judgement.findings.push_back(
+        note("torch.distributed's variables are those of all nodes together; --per-node does not judge them"));
+  }
+  for (const auto& judge_one : {judge_differences, judge_variables, judge_traps, judge_paths, judge_limits})
     judge_one(seen, judgement);
   if (std::any_of(judgement.findings.begin(), judgement.findings.end(), is_fault)) judgement.evidence.clear();
   return judgement;

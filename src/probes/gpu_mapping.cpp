@@ -97,10 +97,6 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
-std::string counted(std::size_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 /// What the order of devices rests on where no runtime was asked.
 void add_assumptions(const gpu_mapping::Nodes& nodes, std::vector<std::string>& evidence) {
   std::set<std::string> assumed;
@@ -148,7 +144,10 @@ ProbeJudgement judge(const CaseView& view) {
   gpu_mapping::judge_idle(view, nodes, findings);
   gpu_mapping::judge_order(nodes, findings);
   gpu_mapping::note_cages(nodes, findings);
+  set_subject(findings, 0, Subject::mapping);
+  const std::size_t mapped = findings.size();
   gpu_mapping::judge_near(view, nodes, findings);
+  set_subject(findings, mapped, Subject::nearness);
   bool is_sound = true;
   for (const Finding& finding : findings) is_sound &= finding.verdict == Verdict::pass;
   if (is_sound) add_evidence(view, nodes, judgement.evidence);

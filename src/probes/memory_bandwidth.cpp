@@ -11,6 +11,7 @@
 #include "stats/headline.hpp"
 #include "stats/sampling.hpp"
 #include "system/contamination.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -55,10 +56,12 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   state->domains = memory_bandwidth::read_domains(*allowed);
   const auto shares = state->domains.size() * static_cast<std::size_t>(std::max(context.place.local_size, 1));
   const std::uint64_t available = memory_bandwidth::read_available_memory() / shares;
+  // Of a machine that is made up neither speed nor memory is there: enough to see that data comes back.
+  const bool is_made_up = !this_machine().simulated.empty() && context.params.bytes("bytes").count == 0;
+  const std::uint64_t asked = is_made_up ? 4u << 20 : context.params.bytes("bytes").count;
   std::vector<Stream::Place> places;
   for (const Domain& domain : state->domains) {
-    const auto size = memory_bandwidth::choose_size(context.params.bytes("bytes").count, domain.cache,
-                                                    domain.cpus.count(), available);
+    const auto size = memory_bandwidth::choose_size(asked, domain.cache, domain.cpus.count(), available);
     if (!size) return tl::unexpected(size.error());
     places.push_back({domain.cpus, size->bytes});
     state->sizes.push_back(fmt::format("domain {}: {} each, {}; a thread on each of CPUs {}", domain.name,
@@ -98,9 +101,11 @@ struct Measured {
 };
 
 Measured measure(RunContext& context, Stream& stream, Kernel kernel, const Target& target) {
-  Sampler sampler({.cap = context.params.duration("cap")});
+  // Where timing means nothing, all that is left to learn is whether the data is right.
+  const bool is_timed = context.timing_doubt.empty();
+  Sampler sampler(is_timed ? SamplingGoal{.cap = context.params.duration("cap")} : one_look());
   // Ranks that share a node would take each other for strangers.
-  const CpuMask watched = context.place.local_size == 1 ? target.cpus : CpuMask();
+  const CpuMask watched = is_timed && context.place.local_size == 1 ? target.cpus : CpuMask();
   ContaminationWatch watch(watched, own_cpu_seconds());
   const double gigabytes = bytes_per_element(kernel) * static_cast<double>(stream.elements(target.domain)) / 1e9;
   Measured measured;
@@ -204,6 +209,7 @@ extern const ProbeSpec probe_memory_bandwidth{
     .prepare = prepare,
     .run = run,
     .judge = judge,
+    .subject = Subject::memory,
 };
 
 }  // namespace muster

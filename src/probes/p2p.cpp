@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "probes/p2p/gpu_data.hpp"
 #include "probes/p2p/judge.hpp"
 #include "probes/p2p/link_class.hpp"
 #include "probes/p2p/links.hpp"
@@ -98,6 +99,9 @@ constexpr ParamSpec params[] = {
      "fallback|allowed",
      {},
      {}},
+    p2p::on_param,
+    p2p::transport_param,
+    p2p::deadline_param,
 };
 
 constexpr MetricSpec metrics[] = {
@@ -110,6 +114,8 @@ constexpr LabelSpec labels[] = {
     {"size", "Bytes of a message."},
     {"link", "What lies between the two ranks: cache, numa, node or network.", {}, true},
     {"alone", "yes: measured again while no other pair was."},
+    p2p::memory_label,
+    p2p::carrier_label,
 };
 
 /// All that `run` needs and that may be lacking: memory, topology.
@@ -130,7 +136,7 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   if (!out || !in) return tl::unexpected(out ? in.error() : out.error());
   made->out = std::move(*out);
   made->in = std::move(*in);
-  p2p::fill(made->out.bytes(),
+  p2p::fill(made->out.host(),
             p2p::seed_of(static_cast<std::uint64_t>(context.params.integer("seed")), context.place.rank));
   context.recorder.step("topology");
   auto topology = read_topology();
@@ -145,17 +151,20 @@ constexpr int most_told = 64;  // wrong readings of one rank
 /// One rank's part of a case.
 class Part {
  public:
-  Part(RunContext& context, const Prepared& prepared, std::vector<p2p::Spot> spots)
+  /// `out` and `in` lie where `gpu` moved them.
+  Part(RunContext& context, const p2p::GpuData& gpu, const p2p::Buffer& out, const p2p::Buffer& in,
+       std::vector<p2p::Spot> spots)
       : context_(context),
+        gpu_(gpu),
         spots_(std::move(spots)),
         self_(static_cast<std::size_t>(context.comm.rank())),
         schedule_(p2p::schedule_of(context.params, p2p::nodes_of(spots_), !context.timing_doubt.empty())),
         own_(spots_, self_),
         watch_(spots_[self_].mask, own_.seconds().value_or(0)),
-        with_{context.comm, context.recorder, prepared.out, prepared.in,
-              static_cast<std::uint64_t>(context.params.integer("seed")),
+        with_{context.comm, context.recorder, out, in, static_cast<std::uint64_t>(context.params.integer("seed")),
               // Where ranks share cores, each would be the other's contamination.
-              own_.seconds() && context.timing_doubt.empty() ? &watch_ : nullptr, [this] { return own_.seconds(); }},
+              own_.seconds() && context.timing_doubt.empty() ? &watch_ : nullptr, [this] { return own_.seconds(); },
+              gpu.carrier()},
         tasks_(p2p::tasks_of(context.params, !context.timing_doubt.empty())) {
     goal_.interval = context.params.real("interval");
     goal_.cap = {p2p::budget_of(context.params, p2p::nodes_of(spots_), false).reading_s};
@@ -211,7 +220,8 @@ class Part {
     auto measured = p2p::measure(with_, peer, role, task, goal_);
     if (!measured) return tl::unexpected(measured.error());
     const double moved = static_cast<double>(measured->received + measured->sent) * static_cast<double>(task.size);
-    if (task.kind != Kind::latency)
+    // What no interface counts between GPUs, their library tells.
+    if (task.kind != Kind::latency && !gpu_.is_on_device())
       carriers_.add(link, p2p::carrier_of(link, before, p2p::read_traffic(), moved), moved);
     ++checked_;
     bytes_ += static_cast<double>(measured->compared);
@@ -226,6 +236,7 @@ class Part {
 
   void keep(int peer, const p2p::Task& task, const Sampled& sampled, Labels where, bool is_alone) {
     if (is_alone) where.insert(where.begin(), {"alone", "yes"});
+    gpu_.add_labels(where);
     if (task.kind == Kind::bandwidth && !is_alone && task.size == p2p::largest_size(context_.params) &&
         sampled.summary.n > 0)
       mine_.push_back({context_.comm.rank(), peer, round_, sampled.summary.median,
@@ -281,9 +292,11 @@ class Part {
       seen_.facts.push_back({"disturbed", fmt::format("{} of {} readings: {}", disturbed_, measured_,
                                                       muster::to_string(watch_.whole()))});
     for (Fact& fact : carriers_.facts()) seen_.facts.push_back(std::move(fact));
+    gpu_.tell(seen_);
   }
 
   RunContext& context_;
+  const p2p::GpuData& gpu_;
   std::vector<p2p::Spot> spots_;
   std::size_t self_;
   p2p::Schedule schedule_;
@@ -305,12 +318,23 @@ class Part {
 };
 
 Result<Observation> run(RunContext& context) {
-  const auto& prepared = static_cast<const Prepared&>(*context.state);
+  auto& prepared = static_cast<Prepared&>(*context.state);
   if (context.comm.size() < 2) return Observation();
+  // Buffers on a GPU must go before its runtime does.
+  p2p::GpuData gpu(context);
+  p2p::Buffer out = std::move(prepared.out);
+  p2p::Buffer in = std::move(prepared.in);
+  if (auto agreed = gpu.agree(out, in); !agreed) return tl::unexpected(agreed.error());
+  if (gpu.is_refused()) {
+    Observation seen;
+    gpu.tell(seen);
+    return seen;
+  }
   context.recorder.step("placement");
   auto spots = p2p::exchange_spots(context.comm, p2p::spot_here(context.place, prepared.topology));
   if (!spots) return tl::unexpected(spots.error());
-  return Part(context, prepared, std::move(*spots)).all_rounds();
+  gpu.be_quiet();
+  return Part(context, gpu, out, in, std::move(*spots)).all_rounds();
 }
 
 }  // namespace
@@ -324,6 +348,7 @@ extern const ProbeSpec probe_p2p{
     .prepare = prepare,
     .run = run,
     .judge = p2p::judge,
+    .subject = Subject::links,
 };
 
 }  // namespace muster

@@ -54,27 +54,53 @@ std::string status_text(const RunProgress& progress, std::size_t width) {
 /// One block, and the cases that it speaks for too.
 struct Block {
   const CaseResult* first = nullptr;
-  std::vector<std::string> alike;
+  std::vector<const CaseResult*> alike;
 };
+
+/// The same in what they say, each of its own node where it is about one.
+bool is_same_culprit(const CaseResult& of_a, const Culprit& a, const CaseResult& of_b, const Culprit& b) {
+  return a.kind == b.kind && a.rank == b.rank && without_node(of_a, a.name) == without_node(of_b, b.name) &&
+         without_node(of_a, a.node) == without_node(of_b, b.node);
+}
+
+bool is_same_finding(const CaseResult& of_a, const Finding& a, const CaseResult& of_b, const Finding& b) {
+  return a.verdict == b.verdict && without_node(of_a, a.reason) == without_node(of_b, b.reason) &&
+         without_node(of_a, a.remedy) == without_node(of_b, b.remedy) &&
+         std::equal(a.culprits.begin(), a.culprits.end(), b.culprits.begin(), b.culprits.end(),
+                    [&](const Culprit& x, const Culprit& y) { return is_same_culprit(of_a, x, of_b, y); });
+}
 
 /// What a block would say twice: a missing launcher fails every case in the same words.
 bool is_alike(const CaseResult& a, const CaseResult& b) {
-  return a.verdict == b.verdict && a.reason == b.reason && a.remedy == b.remedy && a.culprits == b.culprits &&
-         a.findings == b.findings && a.items.empty() && b.items.empty() && a.outputs.empty() && b.outputs.empty();
+  return a.verdict == b.verdict && without_node(a, a.reason) == without_node(b, b.reason) && a.items.empty() &&
+         b.items.empty() && a.outputs.empty() && b.outputs.empty() &&
+         is_same_finding(a, {a.verdict, "", a.culprits, a.remedy}, b, {b.verdict, "", b.culprits, b.remedy}) &&
+         std::equal(a.findings.begin(), a.findings.end(), b.findings.begin(), b.findings.end(),
+                    [&](const Finding& x, const Finding& y) { return is_same_finding(a, x, b, y); });
+}
+
+/// What needs attention: the worst first, causes before what follows from them.
+std::vector<const CaseResult*> by_urgency(const RunReport& report) {
+  std::vector<const CaseResult*> ordered;
+  for (const auto verdict : verdicts_by_urgency())
+    for (const bool follows : {false, true})
+      for (const auto& result : report.cases)
+        if (result.verdict == verdict && needs_attention(verdict) && follows != result.follows.empty())
+          ordered.push_back(&result);
+  return ordered;
 }
 
 std::vector<Block> blocks_of(const RunReport& report) {
   std::vector<Block> blocks;
-  for (const auto verdict : verdicts_by_urgency())
-    for (const auto& result : report.cases) {
-      if (result.verdict != verdict || !needs_attention(verdict)) continue;
-      const auto known = std::find_if(blocks.begin(), blocks.end(),
-                                      [&](const Block& block) { return is_alike(*block.first, result); });
-      if (known == blocks.end())
-        blocks.push_back({&result, {}});
-      else
-        known->alike.push_back(title(result));
-    }
+  for (const CaseResult* each : by_urgency(report)) {
+    const CaseResult& result = *each;
+    const auto known =
+        std::find_if(blocks.begin(), blocks.end(), [&](const Block& block) { return is_alike(*block.first, result); });
+    if (known == blocks.end())
+      blocks.push_back({&result, {}});
+    else
+      known->alike.push_back(&result);
+  }
   return blocks;
 }
 
@@ -91,17 +117,21 @@ class Console : public Reporter {
 
   void case_finished(const CaseResult& result, std::ostream& out) override {
     if (options_.quiet) return;
+    if (held_.empty() || result.node.empty() || common_title(held_.front()) != common_title(result)) tell_held(out);
+    if (!result.node.empty()) return held_.push_back(result);
     fit_title(columns(title(result)) + (result.repetitions.size() > 1 ? repetitions_passed(result).size() + 2 : 0));
     say(case_line(result, title_columns_, page_), out);
   }
 
   void notice(std::string_view line, std::ostream& out) override {
+    tell_held(out);
     if (!options_.quiet)
       say(fmt::format("{}{}\n", pad("note", 11), wrap(printable_line(line, uncut), page_.width, 11)), out);
   }
 
   /// Redraws with spaces and a carriage return: no escapes, so that it works without colours too.
   void tick(const RunProgress& progress, std::ostream& out) override {
+    tell_held(out);
     if (options_.quiet || !options_.terminal) return;
     const auto text = status_text(progress, page_.width - 1);
     if (text == status_) return;
@@ -110,14 +140,25 @@ class Console : public Reporter {
   }
 
   void run_finished(const RunReport& report, std::ostream& out) override {
+    tell_held(out);
     if (options_.quiet && report.exit_status == 0) return;
     std::string text;
     if (options_.quiet) text += head_text(report, page_);
-    for (const auto& group : blocks_of(report)) text += "\n" + case_block(*group.first, group.alike, page_);
+    for (const auto& group : blocks_of(report))
+      text += "\n" + case_block(*group.first, folded_titles(group.alike), page_);
     say(text + summary_text(report, page_), out);
   }
 
  private:
+  /// The nodes of one case come one right after the other; together they take few lines.
+  void tell_held(std::ostream& out) {
+    if (held_.empty()) return;
+    for (const auto& result : held_)
+      fit_title(columns(needs_attention(result.verdict) ? title(result) : common_title(result)));
+    say(node_lines(held_, title_columns_, page_), out);
+    held_.clear();
+  }
+
   /// Everything else that is written goes through here, in place of the status line.
   void say(const std::string& text, std::ostream& out) {
     if (!status_.empty()) out << '\r' << std::string(columns(status_), ' ') << '\r';
@@ -130,7 +171,8 @@ class Console : public Reporter {
   ReporterOptions options_;
   Page page_;
   std::size_t title_columns_ = least_title;
-  std::string status_;  ///< what stands on the last line now
+  std::vector<CaseResult> held_;  ///< of one case on some nodes, not told yet
+  std::string status_;            ///< what stands on the last line now
 };
 
 std::unique_ptr<Reporter> make(const ReporterOptions& options) {

@@ -88,6 +88,7 @@ void add_case_properties(pugi::xml_node testcase, const CaseResult& result) {
     const auto node = row.node.empty() ? std::string() : "@" + row.node;
     add_property(properties, "metric." + labelled(row.metric, row.where) + node, value_phrase(row.over, row.unit));
   }
+  if (!result.node.empty()) add_property(properties, "node", result.node);
   for (const auto& [name, value] : result.params) add_property(properties, "param." + name, value);
   for (const auto& culprit : culprit_phrases(result.culprits)) add_property(properties, "culprit", culprit);
   for (const auto& note : result.notes) add_property(properties, "note", note);
@@ -100,8 +101,8 @@ void add_output(pugi::xml_node testcase, const CaseResult& result) {
   std::string text;
   for (const auto& sentence : result.evidence) text += "evidence: " + sentence + "\n";
   for (const auto& output : result.outputs) {
-    text +=
-        fmt::format("--- rank {}{}{}\n{}", output.rank, output.node.empty() ? "" : " on ", output.node, output.text);
+    text += fmt::format("--- {}{}{}\n{}", output.rank < 0 ? "job" : fmt::format("rank {}", output.rank),
+                        output.node.empty() ? "" : " on ", output.node, output.text);
     if (text.back() != '\n') text += '\n';
   }
   if (!text.empty()) set_text(testcase.append_child("system-out"), text);

@@ -14,6 +14,7 @@
 #include "model/json.hpp"
 #include "run/agent_world.hpp"
 #include "run/autopsy.hpp"
+#include "run/per_node.hpp"
 #include "run/wire_client.hpp"
 
 namespace muster {
@@ -34,6 +35,7 @@ std::string environment_text(const char* name) {
 struct Prepared {
   const ProbeSpec* probe = nullptr;
   Params params;
+  ExpectedNode node;
   std::unique_ptr<ProbeState> state;
 };
 
@@ -59,6 +61,12 @@ Result<Prepared> find_work(const JobItem& item) {
   auto params = params_from_json(json, *prepared.probe);
   if (!params) return tl::unexpected(params.error());
   prepared.params = std::move(*params);
+  if (item.node.empty()) return prepared;
+  const nlohmann::json said = nlohmann::json::parse(item.node, nullptr, false);
+  if (said.is_discarded()) return fail(ErrorKind::protocol, item.probe, "what the profile says is not JSON");
+  auto node = expected_node_from_json(said);
+  if (!node) return tl::unexpected(node.error());
+  prepared.node = std::move(*node);
   return prepared;
 }
 
@@ -71,10 +79,18 @@ void note(const Error& error, ObservationState state, Observation& observation) 
   if (is_refused) observation.facts.push_back({"refused", error.where});
 }
 
+/// Whom a probe works with: all ranks of the launch, or those of one node.
+struct Side {
+  Comm* comm = nullptr;
+  Recorder* recorder = nullptr;
+  RankPlace place = {};
+  std::string timing_doubt = {};
+};
+
 class Agent {
  public:
   Agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks)
-      : comm_(comm), recorder_(recorder), hooks_(hooks) {}
+      : comm_(comm), recorder_(recorder), hooks_(hooks), launch_{&comm, &recorder} {}
 
   Result<void> run();
   /// False while the others may wait for this rank in a case.
@@ -89,17 +105,24 @@ class Agent {
   Result<void> refuse(const std::string& why);
   Result<void> give_up(const Error& error);
   Result<JobMessage> take_job(const World& world);
+  Result<void> introduce_all(World& world);
+  Result<void> make_node_side();
   Result<void> run_item(const JobItem& item);
-  Result<Observation> observe(const JobItem& item);
-  Result<Prepared> prepare(const JobItem& item, Observation& observation);
-  void run_probe(Prepared& prepared, const JobItem& item, Observation& observation);
+  Result<ByteVector> own_part(const JobItem& item);
+  Result<Observation> observe(const JobItem& item, const Side& side);
+  Result<Prepared> prepare(const JobItem& item, const Side& side, Observation& observation);
+  void run_probe(Prepared& prepared, const JobItem& item, const Side& side, Observation& observation);
   Result<void> send_observations(int index, const std::vector<ByteVector>& encoded);
 
   Comm& comm_;
   FlightRecorder& recorder_;
   const AgentHooks& hooks_;
-  RankPlace place_;
-  std::string timing_doubt_;
+  Side launch_;
+  std::vector<int> on_node_;  ///< ranks of our node
+  std::string node_doubt_;
+  std::unique_ptr<Comm> node_comm_;
+  std::optional<NodeRecorder> node_recorder_;
+  std::optional<Side> node_;        ///< where an item is done by each node for itself
   std::optional<WireClient> wire_;  ///< on rank 0
   bool is_in_step_ = true;
 };
@@ -162,7 +185,7 @@ Result<JobMessage> Agent::take_job(const World& world) {
   return decoded;
 }
 
-Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
+Result<Prepared> Agent::prepare(const JobItem& item, const Side& side, Observation& observation) {
   auto prepared = find_work(item);
   if (!prepared) {
     observation.state = ObservationState::unable;
@@ -171,7 +194,8 @@ Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
   }
   if (prepared->probe->prepare == nullptr) return prepared;
   auto state = contained("prepare", [&] {
-    return prepared->probe->prepare(PrepareContext{prepared->params, place_, recorder_, timing_doubt_, item.folder});
+    return prepared->probe->prepare(
+        PrepareContext{prepared->params, side.place, *side.recorder, side.timing_doubt, item.folder});
   });
   if (!state) {
     note(state.error(), ObservationState::not_prepared, observation);
@@ -181,8 +205,9 @@ Result<Prepared> Agent::prepare(const JobItem& item, Observation& observation) {
   return prepared;
 }
 
-void Agent::run_probe(Prepared& prepared, const JobItem& item, Observation& observation) {
-  RunContext context{prepared.params, place_, recorder_, comm_, prepared.state.get(), timing_doubt_, item.folder};
+void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side, Observation& observation) {
+  RunContext context{prepared.params,      side.place,        *side.recorder, *side.comm,
+                     prepared.state.get(), side.timing_doubt, item.folder,    prepared.node};
   auto seen = contained("run", [&] { return prepared.probe->run(context); });
   if (seen) {
     observation = std::move(*seen);
@@ -194,24 +219,33 @@ void Agent::run_probe(Prepared& prepared, const JobItem& item, Observation& obse
 }
 
 /// Everything of a case that this rank sees. Fails only when the ranks can no longer talk to each other.
-Result<Observation> Agent::observe(const JobItem& item) {
+Result<Observation> Agent::observe(const JobItem& item, const Side& side) {
   Observation observation;
   const double begun = monotonic_seconds();
   recorder_.phase(Phase::prepare);
-  Result<Prepared> prepared = prepare(item, observation);
+  Result<Prepared> prepared = prepare(item, side, observation);
 
   recorder_.phase(Phase::agreeing);
-  const auto agreed = comm_.all_true(prepared.has_value());
+  const auto agreed = side.comm->all_true(prepared.has_value());
   if (!agreed) return tl::unexpected(agreed.error());
   recorder_.phase(Phase::running);
   if (*agreed)
-    run_probe(*prepared, item, observation);
+    run_probe(*prepared, item, side, observation);
   else if (prepared)
     observation.state = ObservationState::not_run;
   recorder_.child_group(0);
   observation.rank = comm_.rank();
   observation.seconds = monotonic_seconds() - begun;
   return observation;
+}
+
+/// Encoded; empty on a node that is left out of this item.
+Result<ByteVector> Agent::own_part(const JobItem& item) {
+  const auto is_here = [&](const std::string& name) { return is_same_node(name, launch_.place.host); };
+  if (item.is_per_node && std::any_of(item.not_on.begin(), item.not_on.end(), is_here)) return ByteVector{};
+  auto observation = observe(item, item.is_per_node ? *node_ : launch_);
+  if (!observation) return tl::unexpected(observation.error());
+  return muster::encode(*observation);
 }
 
 Result<void> Agent::send_observations(int index, const std::vector<ByteVector>& encoded) {
@@ -236,17 +270,44 @@ Result<void> Agent::run_item(const JobItem& item) {
   if (wire_) {
     if (auto sent = wire_->send(MessageType::case_begin, encode_case_begin(item.index)); !sent) return sent;
   }
-  auto observation = observe(item);
-  if (!observation) return tl::unexpected(observation.error());
+  const auto part = own_part(item);
+  if (!part) return tl::unexpected(part.error());
   recorder_.phase(Phase::gathering);
-  auto gathered = comm_.gather(muster::encode(*observation), 0);
+  auto gathered = comm_.gather(*part, 0);
   if (!gathered) return tl::unexpected(gathered.error());
   if (wire_) {
+    std::erase_if(*gathered, [](const ByteVector& one) { return one.empty(); });
     if (auto sent = send_observations(item.index, *gathered); !sent) return sent;
     const auto end = encode_case_end(item.index, monotonic_seconds() - begun);
     if (auto sent = wire_->send(MessageType::case_end, end); !sent) return sent;
   }
   recorder_.phase(Phase::gap);
+  return {};
+}
+
+Result<void> Agent::introduce_all(World& world) {
+  Introduction mine = introduce_myself();
+  if (hooks_.host != nullptr) mine.host = hooks_.host(comm_.rank());
+  auto introduced = introduce(comm_, recorder_, mine);
+  if (!introduced) return give_up(introduced.error());
+  launch_.place = introduced->place;
+  launch_.timing_doubt = introduced->world.timing_doubt;
+  on_node_ = std::move(introduced->on_node);
+  const auto& doubts = introduced->world.node_doubts;
+  if (const auto node = static_cast<std::size_t>(launch_.place.node_index); node < doubts.size())
+    node_doubt_ = doubts[node];
+  world = std::move(introduced->world);
+  if (!hooks_.start_note.empty())
+    for (NodeProvenance& node : world.nodes) node.facts.push_back({"mpi_start", hooks_.start_note});
+  return {};
+}
+
+Result<void> Agent::make_node_side() {
+  auto comm = comm_.split(launch_.place.node_index);
+  if (!comm) return tl::unexpected(comm.error());
+  node_comm_ = std::move(*comm);
+  node_recorder_.emplace(recorder_, on_node_);
+  node_.emplace(Side{node_comm_.get(), &*node_recorder_, place_on_node(launch_.place), node_doubt_});
   return {};
 }
 
@@ -263,17 +324,17 @@ Result<void> Agent::run() {
     // again, for all ranks, when the world is sent.
     (void)say_hello();
   }
-  auto introduced = introduce(comm_, recorder_);
-  if (!introduced) return give_up(introduced.error());
-  place_ = introduced->place;
-  timing_doubt_ = introduced->world.timing_doubt;
-  if (place_.local_rank == 0) forget_old_launches(old_launch_s);
-  auto job = take_job(introduced->world);
+  World world;
+  if (auto introduced = introduce_all(world); !introduced) return introduced;
+  if (launch_.place.local_rank == 0) forget_old_launches(old_launch_s);
+  auto job = take_job(world);
   if (!job) return tl::unexpected(job.error());
   if (wire_ && hooks_.ends_with_driver) wire_->end_with_peer();
   reach("connected");
 
   is_in_step_ = false;
+  if (std::any_of(job->items.begin(), job->items.end(), [](const JobItem& item) { return item.is_per_node; }))
+    if (auto made = make_node_side(); !made) return made;
   for (const JobItem& item : job->items) {
     if (auto done = run_item(item); !done) return done;
   }

@@ -1,6 +1,8 @@
 /// The agent's life after MPI_Init and before MPI_Finalize. Linked by muster-rank alone; knows MPI only as Comm.
 #pragma once
 
+#include <string>
+
 #include "muster/comm.hpp"
 #include "run/flight_recorder.hpp"
 
@@ -9,9 +11,11 @@ namespace muster {
 /// Points at which a test may make a rank misbehave; empty in the shipped agent.
 struct AgentHooks {
   void (*at)(std::string_view point, int rank) = nullptr;  ///< `before_mpi`, `startup`, `connected`, `gap`, `finish`
+  std::string (*host)(int rank) = nullptr;                 ///< a name for the node of a rank, in a test
   /// While it works, rank 0 ends the process when the driver's connection closes: a driver that was killed can't end
   /// the launch, and nobody would look at what comes.
   bool ends_with_driver = false;
+  std::string start_note = {};  ///< what the report is to tell of MPI's start; empty: nothing
 };
 
 /// Takes the job, runs every case, sends what was seen. Collective over all ranks of `comm`.

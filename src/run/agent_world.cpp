@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <unistd.h>
 
 #include "base/files.hpp"
@@ -129,6 +130,31 @@ std::vector<RankPlace> place_ranks(const std::vector<Introduction>& ranks) {
   return places;
 }
 
+namespace {
+
+/// Ranks with the same one share cores.
+std::string_view machine_of(const Introduction& rank) {
+  return rank.boot_id.empty() ? std::string_view(rank.host) : std::string_view(rank.boot_id);
+}
+
+}  // namespace
+
+std::vector<std::string> find_node_doubts(const std::vector<Introduction>& ranks) {
+  std::map<std::string_view, std::vector<Introduction>> machines;
+  for (const Introduction& rank : ranks) machines[machine_of(rank)].push_back(rank);
+  std::map<std::string_view, std::string> doubt_of;
+  for (const auto& [machine, there] : machines) doubt_of[machine] = find_timing_doubt(there);
+  std::vector<std::string> doubts;
+  std::set<std::string_view> seen;
+  bool is_any = false;
+  for (const Introduction& rank : ranks) {
+    if (!seen.insert(rank.host).second) continue;
+    doubts.push_back(doubt_of[machine_of(rank)]);
+    is_any = is_any || !doubts.back().empty();
+  }
+  return is_any ? doubts : std::vector<std::string>{};
+}
+
 std::string find_timing_doubt(const std::vector<Introduction>& ranks) {
   std::vector<std::string> simulated;
   for (const Introduction& rank : ranks)
@@ -138,7 +164,7 @@ std::string find_timing_doubt(const std::vector<Introduction>& ranks) {
     return fmt::format("simulated machine{} {}", simulated.size() == 1 ? "" : "s", human_list(simulated, 3));
   std::map<std::string_view, Machine> machines;
   for (const Introduction& rank : ranks) {
-    Machine& machine = machines[rank.boot_id.empty() ? std::string_view(rank.host) : std::string_view(rank.boot_id)];
+    Machine& machine = machines[machine_of(rank)];
     machine.cores = machine.cores | rank.cores;
     machine.ranks += 1;
     if (std::find(machine.hosts.begin(), machine.hosts.end(), rank.host) == machine.hosts.end())
@@ -154,8 +180,8 @@ std::string find_timing_doubt(const std::vector<Introduction>& ranks) {
   return fmt::format("{}; the same on {} more", doubts.front(), doubts.size() - 1);
 }
 
-Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder) {
-  auto gathered = comm.all_gather(encode(introduce_myself()));
+Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder, const Introduction& mine) {
+  auto gathered = comm.all_gather(encode(mine));
   if (!gathered) return tl::unexpected(gathered.error());
   // MPI opens most of its shared memory with the first message, not in MPI_Init.
   recorder.note_shared_memory();
@@ -169,7 +195,10 @@ Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder) {
   Introduced introduced;
   std::vector<RankPlace> places = place_ranks(ranks);
   introduced.world.timing_doubt = find_timing_doubt(ranks);
+  introduced.world.node_doubts = find_node_doubts(ranks);
   introduced.place = places[static_cast<std::size_t>(comm.rank())];
+  for (const RankPlace& place : places)
+    if (place.node_index == introduced.place.node_index) introduced.on_node.push_back(place.rank);
   const bool is_simulated =
       std::any_of(ranks.begin(), ranks.end(), [](const Introduction& rank) { return !rank.simulated.empty(); });
   if (is_simulated)

@@ -30,13 +30,18 @@ struct Introduction {
 /// `simulated machine lumi-g`, `4 ranks share 2 cores on nid001`, `4 ranks on nid001 and nid002 share 2 cores of one
 /// machine`, or empty.
 [[nodiscard]] std::string find_timing_doubt(const std::vector<Introduction>& ranks);
+/// The same of each node by itself, in the order of the lowest rank of each: what ranks on other machines do is not its
+/// doubt. Empty where there is none of any.
+[[nodiscard]] std::vector<std::string> find_node_doubts(const std::vector<Introduction>& ranks);
 
 /// Collective. The world, complete on rank 0; `place` is the caller's own on every rank. Where MUSTER_MACHINE says so,
 /// the caller is on a simulated machine from then on; where that can't be had, all ranks fail.
 struct Introduced {
-  World world;  ///< on rank 0; elsewhere only its timing_doubt
+  World world;  ///< on rank 0; elsewhere only its doubts
   RankPlace place;
+  std::vector<int> on_node;  ///< the ranks of the caller's node, in order
 };
-[[nodiscard]] Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder);
+[[nodiscard]] Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder,
+                                           const Introduction& mine = introduce_myself());
 
 }  // namespace muster

@@ -61,6 +61,7 @@ struct Wreck {
   double deadline_s = 0;  ///< that passed
   int ranks_expected = 0;
   std::vector<NodeAutopsy> nodes;
+  bool is_per_node = false;   ///< ranks of one node do not wait for those of others within a case
   LauncherNotice notice;      ///< what the launcher said, once it ended
   int launcher_status = -1;   ///< -1: still running at the time
   std::string launcher;       ///< `mpirun`

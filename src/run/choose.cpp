@@ -12,11 +12,21 @@ namespace {
 // std::regex compiles and matches by recursion: a longer one could end the program.
 constexpr std::size_t longest_regex = 500;
 
+constexpr std::size_t hash_size = 8;
+
+/// `hello%3f2a9c1d`, or of one node `hello%3f2a9c1d@nid003`.
 bool is_case_id(const std::string& text) {
   const auto at = text.find('%');
-  if (at == std::string::npos || at == 0 || text.size() != at + 9) return false;
-  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at) + 1, text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  if (at == std::string::npos || at == 0 || text.size() < at + 1 + hash_size) return false;
+  const auto hash = text.substr(at + 1, hash_size);
+  const auto host = text.substr(at + 1 + hash_size);
+  return hash.find_first_not_of("0123456789abcdef") == std::string::npos &&
+         (host.empty() || (host.size() > 1 && host.front() == '@'));
+}
+
+/// The case itself, or with --per-node that of every node.
+bool is_id_of(const std::string& text, const std::string& id) {
+  return id == text || (id.size() > text.size() && id[text.size()] == '@' && id.compare(0, text.size(), text) == 0);
 }
 
 bool has(const std::vector<std::string>& items, const std::string& wanted) {
@@ -63,7 +73,7 @@ Result<std::vector<Chooser::Pattern>> Chooser::compile(const std::vector<std::st
 }
 
 bool Chooser::matches(const Pattern& pattern, const std::string& check, const std::string& id) {
-  if (pattern.is_id) return pattern.text == id;
+  if (pattern.is_id) return is_id_of(pattern.text, id);
   return std::regex_search(check, pattern.regex) || (!id.empty() && std::regex_search(id, pattern.regex));
 }
 
@@ -76,6 +86,7 @@ Result<Chooser> Chooser::make(const SelectOptions& options) {
   chooser.names_ = std::move(*names);
   chooser.excludes_ = std::move(*excludes);
   chooser.tags_ = options.tags;
+  chooser.per_node_ = options.per_node;
   chooser.default_only_ = options.default_only && options.names.empty() && options.tags.empty();
   return chooser;
 }
@@ -108,6 +119,9 @@ Result<void> Chooser::complain_unmatched(const std::vector<Check>& checks) const
           usage(fmt::format("no check has tag \"{}\"{}", printable_line(tag, 60), suggestion(tag, known_tags))));
   for (const auto& pattern : names_) {
     if (pattern.matched) continue;
+    if (pattern.is_id && pattern.text.find('@') != std::string::npos && !per_node_)
+      return tl::unexpected(
+          usage(fmt::format("-n \"{}\" is a case of one node: add --per-node", printable_line(pattern.text, 80))));
     const auto known = check_names(checks);
     const auto name = pattern.is_id ? pattern.text.substr(0, pattern.text.find('%')) : pattern.text;
     if (pattern.is_id && has(known, name))

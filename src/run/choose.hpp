@@ -41,6 +41,7 @@ class Chooser {
   std::vector<Pattern> excludes_;
   std::vector<std::string> tags_;
   bool default_only_ = false;
+  bool per_node_ = false;
 };
 
 }  // namespace muster

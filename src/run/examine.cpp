@@ -67,8 +67,9 @@ std::map<std::string, std::string> Examiner::clear_away(Launch& launch, const Sc
   for (const auto& node : scene.seen)
     if (node.answered) answering.push_back(node.node);
   if (scene.seen.empty()) answering = scene.nodes;
-  const auto answers = ask_nodes(loop_, reach_, answering,
-                                 {"clean", "--tag", scene.tag, "--grace", fmt::format("{}", grace)}, grace + 4);
+  const auto answers =
+      ask_nodes(loop_, reach_, answering, {"clean", "--tag", scene.tag, "--grace", fmt::format("{}", grace)}, grace + 4,
+                grace + 3);
   std::map<std::string, std::string> stuck;
   for (const auto& answer : answers) {
     if (!answer.answered) continue;
@@ -112,6 +113,7 @@ Wreck Examiner::wreck_of(const Launch& launch, const Scene& scene) const {
   wreck.case_id = scene.case_id;
   wreck.ranks_expected = scene.ranks;
   wreck.nodes = scene.seen;
+  wreck.is_per_node = scene.is_per_node;
   wreck.launcher = program();
   wreck.launcher_node = host_name();
   wreck.launcher_pid = launch.pid();
@@ -119,13 +121,27 @@ Wreck Examiner::wreck_of(const Launch& launch, const Scene& scene) const {
   return wreck;
 }
 
+/// Nodes of a job that is gone can't be asked any more: that is why they are silent, and no fault of theirs.
+void Examiner::heed_silence(Wreck& wreck) const {
+  if (wreck.notice.is_first_cause || reach_.launcher->read_notice == nullptr) return;
+  for (const auto& node : wreck.nodes) {
+    if (node.answered) continue;
+    auto said = reach_.launcher->read_notice(reach_.identity, node.error, 1);
+    if (said.is_first_cause && !said.sentence.empty()) wreck.notice = std::move(said);
+  }
+}
+
 Damage Examiner::diagnose(const Launch& launch, const Scene& scene) const {
   if (!launch.refusal().empty())
     return {{Verdict::error, launch.refusal(), {launcher_culprit(program())}, launch.refusal_remedy()}, true};
   Wreck wreck = wreck_of(launch, scene);
-  if (wreck.cause == Wreck::Cause::deadline || !launch.end()) return {explain(wreck), false};
+  if (wreck.cause == Wreck::Cause::deadline || !launch.end()) {
+    heed_silence(wreck);
+    return {explain(wreck), false};
+  }
   wreck.notice = launch.notice();
   wreck.launcher_status = launch.end()->shell_status();
+  heed_silence(wreck);
   if (launch.end()->signal != 0)
     return {{Verdict::error,
              fmt::format("the launcher {} was ended by {} during {}", program(), signal_words(launch.end()->signal),

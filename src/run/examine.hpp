@@ -30,8 +30,9 @@ class Examiner {
     std::vector<std::string> nodes;
     std::string tag;
     int ranks = 0;
-    std::string case_id;  ///< in flight; empty: none
-    fs::path folder;      ///< of the launch: command, stdout, stderr
+    std::string case_id;       ///< in flight; empty: none
+    bool is_per_node = false;  ///< nodes do not wait for each other in it
+    fs::path folder;           ///< of the launch: command, stdout, stderr
     std::vector<NodeAutopsy> seen;
     ProcessState launcher = ProcessState::running;
   };
@@ -46,6 +47,7 @@ class Examiner {
  private:
   [[nodiscard]] std::vector<NodeAutopsy> autopsy(const Scene& scene);
   [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Scene& scene) const;
+  void heed_silence(Wreck& wreck) const;
   [[nodiscard]] Wreck wreck_of(const Launch& launch, const Scene& scene) const;
   [[nodiscard]] std::string program() const { return std::string(reach_.launcher->name); }
 

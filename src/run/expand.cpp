@@ -1,5 +1,6 @@
 #include "run/expand.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <set>
 
@@ -88,6 +89,7 @@ Argv rerun_command(const Case& item, const SelectOptions& options) {
   if (options.repeat > 1) argv.insert(argv.end(), {"--repeat", std::to_string(options.repeat)});
   if (options.ranks_per_node) argv.insert(argv.end(), {"--ranks-per-node", std::to_string(*options.ranks_per_node)});
   if (!options.system.empty()) argv.insert(argv.end(), {"--system", options.system});
+  if (options.per_node) argv.emplace_back("--per-node");
   return argv;
 }
 
@@ -95,6 +97,24 @@ void name_case(Case& item, const SelectOptions& options, std::set<std::string>& 
   item.id = case_id(item);
   for (int salt = 1; !taken.insert(item.id).second; ++salt) item.id = case_id(item, salt);
   item.rerun = rerun_command(item, options);
+}
+
+/// The same case of every node. What can't be launched at all is said once.
+std::vector<Case> on_every_node(const Case& item, const Expansion& with) {
+  if (!item.unable.empty()) return {item};
+  const auto& nodes = with.site.nodes;
+  // A node alone has no peers: then all of them are asked again.
+  const bool has_peers = std::any_of(item.expects.begin(), item.expects.end(),
+                                     [](const Expectation& asked) { return asked.peers.has_value(); });
+  std::vector<Case> cases;
+  for (const auto& host : nodes.empty() ? std::vector<std::string>{with.site.host} : nodes) {
+    auto& mine = cases.emplace_back(item);
+    mine.host = host;
+    mine.id += "@" + host;
+    if (!nodes.empty()) mine.shape.nodes = {host};
+    if (!has_peers) mine.rerun = rerun_command(mine, with.options);
+  }
+  return cases;
 }
 
 }  // namespace
@@ -119,7 +139,12 @@ Result<std::vector<Case>> expand_check(const Check& check, const ProbeSpec& prob
     for (const auto& params : combinations) {
       item.params = params;
       name_case(item, with.options, taken);
-      cases.push_back(item);
+      if (!with.options.per_node) {
+        cases.push_back(item);
+        continue;
+      }
+      auto of_nodes = on_every_node(item, with);
+      std::move(of_nodes.begin(), of_nodes.end(), std::back_inserter(cases));
     }
   }
   return cases;

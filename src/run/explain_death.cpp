@@ -3,6 +3,7 @@
 #include <csignal>
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "run/scene.hpp"
 
 namespace muster {

@@ -63,13 +63,17 @@ Explained out_of_time(const Scene& scene) {
   const SeenRanks living = scene.alive();
   const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
   const SeenRanks who = who_stands_out(living).who;
-  if (who.empty() || living.size() != expected || !std::all_of(who.begin(), who.end(), is_moving)) return std::nullopt;
-  return Finding{Verdict::fail,
-                 fmt::format("not finished in time: {} still at work when the deadline of {} passed{}",
-                             living.size() == 1 ? "the only rank was" : fmt::format("all {} ranks were", living.size()),
-                             seconds_words(scene.wreck.deadline_s), straggler_words(who, living)),
-                 {{CulpritKind::setting, "timeout", "", -1}},
-                 std::string(remedy_longer)};
+  if (who.empty() || living.size() + scene.done != expected || !std::all_of(who.begin(), who.end(), is_moving))
+    return std::nullopt;
+  return Finding{
+      Verdict::fail,
+      fmt::format("not finished in time: {} still at work when the deadline of {} passed{}",
+                  expected == 1     ? "the only rank was"
+                  : scene.done == 0 ? fmt::format("all {} ranks were", living.size())
+                                    : fmt::format("{} {}", names(living), living.size() == 1 ? "was" : "were"),
+                  seconds_words(scene.wreck.deadline_s), straggler_words(who, living)),
+      {{CulpritKind::setting, "timeout", "", -1}},
+      std::string(remedy_longer)};
 }
 
 Explained gave_up(const Scene& scene) {
@@ -100,6 +104,7 @@ Explained not_started(const Scene& scene) {
     finding.culprits.push_back({CulpritKind::launcher, "launcher", "", -1});
     finding.remedy = "run the launcher by hand with \"hostname\" as the program: it has to print every node";
   } else {
+    finding.subject = Subject::node;
     finding.reason += ": no rank is on " + human_list(empty);
     for (const std::string& node : empty) finding.culprits.push_back({CulpritKind::node, node, node, -1});
     finding.remedy = fmt::format("check that the launcher reaches {} and that muster-rank is there", human_list(empty));

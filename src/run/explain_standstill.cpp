@@ -69,6 +69,7 @@ Explained unreachable(const Scene& scene) {
     words.push_back(node->error.empty() ? node->node : fmt::format("{} ({})", node->node, printable_line(node->error)));
     finding.culprits.push_back({CulpritKind::node, node->node, node->node, -1});
   }
+  finding.subject = Subject::node;
   if (is_one) words.front() = scene.silent_nodes.front()->node;
   finding.reason = human_list(words) + (is_one ? " does not answer" : " do not answer");
   if (is_one && !scene.silent_nodes.front()->error.empty())

@@ -129,7 +129,7 @@ AgentCommand Launch::agent_command() const {
   // A wrapper (a container) has a PATH of its own, and may have the folders of ours.
   if (const char* path = std::getenv("PATH"); path != nullptr && options_.wrapper.empty() && !sets_path(command.env))
     command.env.emplace_back(env_path, path);
-  for (const char* name : {"MUSTER_RECORDER_FOLDER", env_machine})
+  for (const char* name : {"MUSTER_RECORDER_FOLDER", env_machine, env_drivers})
     if (const char* folder = std::getenv(name); folder != nullptr && *folder != '\0')
       command.env.emplace_back(name, fs::absolute(folder).string());
   return command;

@@ -143,7 +143,10 @@ std::vector<std::byte> encode(const JobMessage& message) {
                      {"case", item.case_id},
                      {"probe", item.probe},
                      {"params", item.params},
-                     {"folder", item.folder}});
+                     {"folder", item.folder},
+                     {"per_node", item.is_per_node},
+                     {"not_on", item.not_on},
+                     {"node", item.node}});
   return to_bytes({{"proof", message.proof}, {"items", std::move(items)}});
 }
 
@@ -156,7 +159,8 @@ Result<JobMessage> decode_job(std::span<const std::byte> payload) {
     for (const json& item : items)
       message.items.push_back({whole_number(item.at("index"), "index"), item.at("case").get<std::string>(),
                                item.at("probe").get<std::string>(), item.at("params").get<std::string>(),
-                               item.at("folder").get<std::string>()});
+                               item.at("folder").get<std::string>(), item.at("per_node").get<bool>(),
+                               item.at("not_on").get<std::vector<std::string>>(), item.value("node", std::string())});
     return message;
   });
 }

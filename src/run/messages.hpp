@@ -40,6 +40,11 @@ struct JobItem {
   std::string probe;
   std::string params;       ///< JSON text, as to_json(Params)
   std::string folder = {};  ///< of the check file; absolute
+  /// Each node by itself: its ranks are all that the probe sees. Nodes of `not_on`, as the driver names them, do
+  /// nothing.
+  bool is_per_node = false;
+  std::vector<std::string> not_on = {};
+  std::string node = {};  ///< JSON text, as to_json(ExpectedNode); empty: the profile says nothing
 };
 
 struct JobMessage {

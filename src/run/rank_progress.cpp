@@ -48,11 +48,20 @@ SeenRanks awaited(const SeenRanks& ranks) {
   return found.size() == 1 ? found : SeenRanks{};
 }
 
+// A rank whose step is called `await ...` waits for others, by its own word, however few steps it began.
+SeenRanks at_their_turn(const SeenRanks& ranks) {
+  SeenRanks found;
+  for (const SeenRank& rank : ranks)
+    if (rank.record().step.rfind("await ", 0) != 0) found.push_back(rank);
+  return found.size() == ranks.size() ? SeenRanks{} : found;
+}
+
 }  // namespace
 
 Standing who_stands_out(const SeenRanks& living) {
   const Divided by_phase =
       divide(living, [](const FlightRecord& record) { return std::make_tuple(record.item, record.phase); });
+  if (const SeenRanks who = at_their_turn(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
   if (const SeenRanks who = behind_within_phase(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
   if (const SeenRanks who = awaited(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
   if (by_phase.rest.empty()) return {};

@@ -1,10 +1,14 @@
 #include "run/reach.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <iterator>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
+#include "run/signed_lines.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -81,16 +85,32 @@ bool is_this_node(const std::string& node) {
   return node == here || short_name(node) == short_name(here);
 }
 
-Argv Reach::command(const std::string& node, const Argv& arguments) const {
+namespace {
+
+Argv node_command(const fs::path& self, const Argv& words) {
   Argv argv;
   // A folder for recorders that was chosen in our environment must be known to the other side too.
   if (const char* folder = std::getenv("MUSTER_RECORDER_FOLDER"); folder != nullptr && *folder != '\0')
     argv = {"env", std::string("MUSTER_RECORDER_FOLDER=") + folder};
   argv.push_back(self.string());
   argv.emplace_back("node");
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  argv.insert(argv.end(), words.begin(), words.end());
+  return argv;
+}
+
+}  // namespace
+
+Argv Reach::command(const std::string& node, const Argv& arguments) const {
+  auto argv = node_command(self, arguments);
   if (is_this_node(node) || launcher == nullptr || launcher->reach == nullptr) return argv;
   return launcher->reach(identity, node, argv, launcher_options);
+}
+
+Argv Reach::joint_command(const std::vector<std::string>& nodes, const Argv& arguments) const {
+  if (launcher == nullptr || launcher->reach_all == nullptr) return {};
+  Argv words{"--sign", std::string(launcher->node_variable)};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return launcher->reach_all(identity, nodes, node_command(self, words), launcher_options);
 }
 
 std::string last_object(const std::string& text) {
@@ -100,19 +120,79 @@ std::string last_object(const std::string& text) {
   return "";
 }
 
+namespace {
+
+/// All nodes asked by one command, while it runs.
+class JointErrand {
+ public:
+  JointErrand(Loop& loop, const Reach& reach, const std::vector<std::string>& nodes, const Argv& arguments) {
+    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(away_),
+                 [](const std::string& node) { return !is_this_node(node); });
+    ProcessOptions options;
+    if (away_.size() > 1) options.argv = reach.joint_command(away_, arguments);
+    if (options.argv.empty()) return;
+    options.on_stdout = [this](std::span<const char> chunk) {
+      const auto before = told_.whole();
+      told_.feed(chunk);
+      if (told_.whole() != before) changed_ = monotonic_seconds();
+    };
+    options.on_end = [this](ProcessEnd) { has_ended_ = true; };
+    auto started = Process::start(loop, std::move(options));
+    if (started) process_ = *started;
+  }
+
+  /// Until nothing more is to be expected.
+  void wait(Loop& loop, double deadline_s, double straggling_s) {
+    if (!process_) return;
+    const double until = monotonic_seconds() + deadline_s;
+    const auto wake = loop.every(0.1, [] {});
+    loop.run_until([&] {
+      const double now = monotonic_seconds();
+      const bool most_are_there = 2 * told_.whole() >= away_.size() && told_.whole() > 0;
+      return has_ended_ || told_.whole() == away_.size() || now > until ||
+             (most_are_there && now > changed_ + straggling_s);
+    });
+    // It may hang at a node that is not there. The rest of its time runs beside what comes next.
+    process_->end(1);
+  }
+  [[nodiscard]] const std::string* answer_of(const std::string& node) const { return told_.answer_of(node); }
+  void finish(Loop& loop) {
+    if (!process_ || has_ended_) return;
+    const double until = monotonic_seconds() + 2;
+    const auto wake = loop.every(0.1, [] {});
+    loop.run_until([&] { return has_ended_ || monotonic_seconds() > until; });
+  }
+
+ private:
+  std::vector<std::string> away_;
+  SignedLines told_;
+  double changed_ = 0;
+  bool has_ended_ = false;
+  std::shared_ptr<Process> process_;
+};
+
+}  // namespace
+
 std::vector<NodeAnswer> ask_nodes(Loop& loop, const Reach& reach, const std::vector<std::string>& nodes,
-                                  const Argv& arguments, double deadline_s) {
+                                  const Argv& arguments, double deadline_s, double straggling_s) {
+  JointErrand joint(loop, reach, nodes, arguments);
+  joint.wait(loop, deadline_s, straggling_s);
   std::vector<Errand> errands(nodes.size());
   std::size_t next = 0;
   std::size_t running = 0;
   loop.run_until([&] {
     while (next < errands.size() && running < most_at_once) {
-      errands[next].answer.node = nodes[next];
-      start(loop, errands[next], reach.command(nodes[next], arguments), deadline_s, running);
+      Errand& errand = errands[next];
+      errand.answer.node = nodes[next];
+      if (const auto* told = is_this_node(nodes[next]) ? nullptr : joint.answer_of(nodes[next]))
+        errand.answer.out = *told, errand.answer.answered = true;
+      else
+        start(loop, errand, reach.command(nodes[next], arguments), deadline_s, running);
       ++next;
     }
     return next == errands.size() && running == 0;
   });
+  joint.finish(loop);
   std::vector<NodeAnswer> answers;
   answers.reserve(errands.size());
   for (auto& errand : errands) answers.push_back(std::move(errand.answer));

@@ -20,6 +20,8 @@ struct Reach {
 
   /// argv that runs `muster node <arguments>` on `node`.
   [[nodiscard]] Argv command(const std::string& node, const Argv& arguments) const;
+  /// argv that runs it on all of `nodes` at once, answers signed; empty where there is no such way.
+  [[nodiscard]] Argv joint_command(const std::vector<std::string>& nodes, const Argv& arguments) const;
 };
 
 /// True when `node` names the machine we are on (host name, short or full, or localhost), or is empty.
@@ -36,9 +38,11 @@ struct NodeAnswer {
 /// The last line of `text` that starts with `{`: login shells print greetings before our answer.
 [[nodiscard]] std::string last_object(const std::string& text);
 
-/// Runs `muster node <arguments>` on every node, at most 256 at a time, each at most `deadline_s`. Turns `loop`
-/// until all have answered or run out of time. Answers in the order of `nodes`.
+/// Runs `muster node <arguments>` on every node: on all at once where the launcher can, in at most `deadline_s`; where
+/// that brings no answer by itself, at most 256 at a time, each at most `deadline_s`. Turns `loop` until all have
+/// answered or run out of time. Answers in the order of `nodes`. When most have answered and `straggling_s` passed
+/// since the last one did, the others are taken for nodes that will not answer together with others.
 [[nodiscard]] std::vector<NodeAnswer> ask_nodes(Loop& loop, const Reach& reach, const std::vector<std::string>& nodes,
-                                                const Argv& arguments, double deadline_s);
+                                                const Argv& arguments, double deadline_s, double straggling_s = 1.5);
 
 }  // namespace muster

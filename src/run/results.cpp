@@ -6,17 +6,30 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "evaluate/consequences.hpp"
 #include "evaluate/evaluate.hpp"
+#include "evaluate/like_items.hpp"
 #include "evaluate/matrices.hpp"
 #include "evaluate/training_blame.hpp"
 #include "muster/probe.hpp"
 #include "run/launch.hpp"
+#include "run/per_node.hpp"
 
 namespace muster {
 
 namespace {
 
 const World nowhere;
+
+/// Whoever names a node by an address asks for one that no rank knows.
+Finding nobody_there(const std::string& host, const World& world) {
+  std::vector<std::string> hosts;
+  for (const auto& node : world.nodes) hosts.push_back(printable_line(node.node, 80));
+  return {Verdict::error,
+          fmt::format("no rank says that it is on {}; they are on {}", host, human_list(hosts, 6)),
+          {{CulpritKind::setting, "--nodes", "", -1}},
+          "with --per-node, name nodes as they name themselves"};
+}
 
 }  // namespace
 
@@ -51,6 +64,8 @@ void Results::world(int launch, const World& world) {
   worlds_[launch] = world;
   if (auto written = spool_->world(launch, world); !written) trouble(to_string(written.error()));
   for (const auto& node : world.nodes) {
+    for (const Fact& fact : node.facts)
+      if (fact.key == "mpi_start") notice_once(fact.value);
     const auto known = std::any_of(report_.nodes.begin(), report_.nodes.end(),
                                    [&](const NodeProvenance& seen) { return seen.node == node.node; });
     if (!known) report_.nodes.push_back(node);
@@ -65,7 +80,7 @@ const World& Results::world_of(int launch) const {
 
 void Results::began(const WorkItem& item) {
   const auto& of = plan_.cases[static_cast<std::size_t>(item.case_index)];
-  running_ = of.id;
+  running_ = common_id(of);
   const auto at = static_cast<std::size_t>(item.case_index);
   if (announced_[at]) return;
   announced_[at] = true;
@@ -78,19 +93,47 @@ void Results::announce(const CaseResult& planned) {
 
 void Results::settle(CaseRecord record) {
   running_.clear();
+  const auto& of = plan_.cases[static_cast<std::size_t>(record.case_index)];
+  const auto& world = world_of(record.launch);
+  const auto node = of.host.empty() ? std::nullopt : node_named(world, of.host);
+  judge(record, node ? world_of_node(world, *node) : world, nullptr);
+}
+
+void Results::settle_on_nodes(const std::vector<WorkItem>& items, int launch, const std::vector<Observation>& seen,
+                              double seconds) {
+  running_.clear();
+  const auto& world = world_of(launch);
+  std::vector<CaseRecord> records;
+  std::vector<World> worlds;
+  LikeItems like;
+  for (const auto& item : items) {
+    const auto& of = plan_.cases[static_cast<std::size_t>(item.case_index)];
+    auto& record = records.emplace_back(CaseRecord{item.case_index, item.repetition, launch, true, {}, {}, seconds});
+    const auto node = node_named(world, of.host);
+    worlds.push_back(node ? world_of_node(world, *node) : World{});
+    if (node)
+      record.observations = seen_on_node(seen, world, *node);
+    else
+      record.findings = {nobody_there(of.host, world)};
+    like.add(of, *find_probe(of.probe), record, worlds.back());
+  }
+  for (std::size_t i = 0; i < records.size(); ++i) judge(records[i], worlds[i], &like);
+}
+
+void Results::judge(const CaseRecord& record, const World& world, const LikeItems* like) {
   if (!spool_->is_degraded())
     if (auto written = spool_->record(record); !written) trouble(to_string(written.error()));
   const auto& of = plan_.cases[static_cast<std::size_t>(record.case_index)];
-  auto result = evaluate(of, *find_probe(of.probe), record, world_of(record.launch));
+  auto result = evaluate(of, *find_probe(of.probe), record, world, like);
   if (!result.repetitions.empty()) result.repetitions.front().index = record.repetition;
-  keep_matrices(record, result);
+  keep_matrices(record, world, result);
   keep(record.case_index, record.repetition, std::move(result));
 }
 
 /// Too much for a report, and what one looks at when a link is slow.
-void Results::keep_matrices(const CaseRecord& record, CaseResult& result) {
+void Results::keep_matrices(const CaseRecord& record, const World& world, CaseResult& result) {
   const auto& of = plan_.cases[static_cast<std::size_t>(record.case_index)];
-  const auto matrices = matrices_of(record, *find_probe(of.probe), world_of(record.launch));
+  const auto matrices = matrices_of(record, *find_probe(of.probe), world);
   if (matrices.empty()) return;
   if (auto made = make_folder(options_.folder / "matrices"); !made) return trouble(to_string(made.error()));
   for (const Matrix& matrix : matrices) {
@@ -133,7 +176,8 @@ void Results::settle_node(const std::string& node, const std::string& why) {
   const Finding finding{Verdict::fail,
                         fmt::format("{} {}", node, why),
                         {{CulpritKind::node, node, node, -1}},
-                        "check the node's network and power; it is left out of this run"};
+                        "check the node's network and power; it is left out of this run",
+                        Subject::node};
   head.repetitions = {{1, finding.verdict, finding.reason, 0, -1}};
   settle_extra(std::move(head), finding);
 }
@@ -209,10 +253,13 @@ void Results::notice(const std::string& line) {
   for (const auto& sink : sinks_) sink.reporter->notice(line, *sink.out), sink.out->flush();
 }
 
+void Results::notice_once(const std::string& line) {
+  if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end()) notice(line);
+}
+
 void Results::trouble(const std::string& what) {
   incomplete_ = true;
-  const auto line = "not everything could be recorded: " + printable_line(what);
-  if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end()) notice(line);
+  notice_once("not everything could be recorded: " + printable_line(what));
 }
 
 void Results::tick() {
@@ -247,6 +294,7 @@ void Results::order_cases() {
 
 void Results::end() {
   order_cases();
+  mark_consequences(report_.cases);
   report_.seconds = monotonic_seconds() - began_;
   std::vector<Verdict> verdicts;
   for (const auto& result : report_.cases) verdicts.push_back(result.verdict);

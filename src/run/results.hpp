@@ -14,6 +14,7 @@
 namespace muster {
 
 class Launch;
+class LikeItems;
 
 class Results {
  public:
@@ -26,6 +27,9 @@ class Results {
   void began(const WorkItem& item);
   /// One repetition that was launched, to its end or not.
   void settle(CaseRecord record);
+  /// One case on several nodes, each judged by itself, from what the ranks of all of them saw.
+  void settle_on_nodes(const std::vector<WorkItem>& items, int launch, const std::vector<Observation>& seen,
+                       double seconds);
   /// One repetition that no launch was made for.
   void settle_unlaunched(const WorkItem& item, const Finding& finding);
   /// A launch that failed outside of any case becomes a result of its own, so that it is seen and counted.
@@ -35,6 +39,7 @@ class Results {
   [[nodiscard]] bool is_settled(const WorkItem& item) const;
   void note_case(int case_index, const std::string& note);
   void notice(const std::string& line);
+  void notice_once(const std::string& line);
   /// Something could not be written: the run will not exit with 0.
   void trouble(const std::string& what);
   void tick();
@@ -47,7 +52,8 @@ class Results {
 
  private:
   void keep(int case_index, int repetition, CaseResult result);
-  void keep_matrices(const CaseRecord& record, CaseResult& result);
+  void judge(const CaseRecord& record, const World& world, const LikeItems* like);
+  void keep_matrices(const CaseRecord& record, const World& world, CaseResult& result);
   void record_verdict(int repetition, CaseResult& result);
   void announce(const CaseResult& planned);
   void publish(CaseResult result);

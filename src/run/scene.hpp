@@ -15,6 +15,7 @@ struct Scene {
   const Wreck& wreck;
   SeenRanks ranks;  ///< all that left a record on a node that answered
   std::vector<const NodeAutopsy*> silent_nodes;
+  std::size_t done = 0;  ///< ranks that are through with a case that each node does by itself; not among `ranks`
 
   template <class Claim>
   [[nodiscard]] SeenRanks those(Claim claim) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 #include "base/text.hpp"
 #include "config/where.hpp"
@@ -104,17 +105,46 @@ Result<std::vector<Case>> chosen_cases(const std::vector<Check>& checks, const E
   return chosen;
 }
 
+/// With --per-node a run in which nothing is about one node asks for what can't be.
+Result<void> check_per_node(const std::vector<Case>& cases, const SelectOptions& options) {
+  const auto needs_several = [](const Case& item) { return item.min_nodes > 1; };
+  if (!options.per_node || !std::all_of(cases.begin(), cases.end(), needs_several)) return {};
+  std::vector<std::string> checks;
+  for (const auto& item : cases)
+    if (checks.empty() || checks.back() != item.check) checks.push_back(item.check);
+  return fail(ErrorKind::usage, "--per-node",
+              fmt::format("{} {} several nodes together, and nothing else is chosen; leave --per-node out",
+                          human_list(checks, 6), checks.size() == 1 ? "needs" : "need"));
+}
+
+/// What a launch asks of each node. Cases that are about one node share a launch with those of others.
+JobShape common_shape(const Case& item) {
+  auto shape = item.shape;
+  if (!item.host.empty()) shape.nodes.clear();
+  return shape;
+}
+
+/// The nodes that a case of the launch is about, in the order of the site.
+void gather_nodes(PlannedLaunch& launch, const std::vector<Case>& cases, const Site& site) {
+  std::set<std::string> hosts;
+  for (const auto& item : launch.items) hosts.insert(cases[static_cast<std::size_t>(item.case_index)].host);
+  for (const auto& node : site.nodes)
+    if (hosts.count(node) != 0) launch.shape.nodes.push_back(node);
+}
+
 /// All cases of a shape once, then again: what changes over time then shows in every case.
-std::vector<PlannedLaunch> group_by_shape(const std::vector<Case>& cases, int repeat) {
+std::vector<PlannedLaunch> group_by_shape(const std::vector<Case>& cases, int repeat, const Site& site) {
   std::vector<PlannedLaunch> launches;
   std::vector<std::vector<int>> members;
+  const bool is_per_node = std::any_of(cases.begin(), cases.end(), [](const Case& item) { return !item.host.empty(); });
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!cases[i].unable.empty()) continue;
+    const auto shape = common_shape(cases[i]);
     const auto same = std::find_if(launches.begin(), launches.end(),
-                                   [&](const PlannedLaunch& launch) { return launch.shape == cases[i].shape; });
+                                   [&](const PlannedLaunch& launch) { return launch.shape == shape; });
     const auto index = static_cast<std::size_t>(same - launches.begin());
     if (same == launches.end()) {
-      launches.push_back({cases[i].shape, {}});
+      launches.push_back({shape, {}});
       members.emplace_back();
     }
     members[index].push_back(static_cast<int>(i));
@@ -122,6 +152,8 @@ std::vector<PlannedLaunch> group_by_shape(const std::vector<Case>& cases, int re
   for (std::size_t launch = 0; launch < launches.size(); ++launch)
     for (int repetition = 1; repetition <= repeat; ++repetition)
       for (const int index : members[launch]) launches[launch].items.push_back({index, repetition});
+  for (auto& launch : launches)
+    if (is_per_node) gather_nodes(launch, cases, site);
   return launches;
 }
 
@@ -156,7 +188,8 @@ Result<Plan> make_plan(const std::vector<Check>& checks, const SystemProfile& sy
   plan.launcher = site.launcher;
   plan.cases = std::move(*cases);
   plan.repeat = options.repeat;
-  plan.launches = group_by_shape(plan.cases, options.repeat);
+  if (auto sound = check_per_node(plan.cases, options); !sound) return tl::unexpected(sound.error());
+  plan.launches = group_by_shape(plan.cases, options.repeat, site);
   return plan;
 }
 

@@ -22,6 +22,7 @@ struct SelectOptions {
   std::optional<int> ranks_per_node;
   std::optional<Seconds> timeout;
   int repeat = 1;
+  bool per_node = false;  ///< one case for each node, of that node alone; all of them in one launch
   std::vector<std::string>
       rerun_prefix;  ///< what the rerun command starts with: muster run, its paths and site options
 };
@@ -32,6 +33,7 @@ struct Site {
   std::string launcher_why;        ///< why it was taken although it can do less than others; empty: it was asked for
   int launcher_most_ranks = 0;     ///< 0: any
   std::vector<std::string> nodes;  ///< empty: this machine
+  std::string host;                ///< this machine's name, for cases of one node
   int cores = 1;                   ///< per node: physical cores we may use
   int simulated_ranks = 0;         ///< ranks of a node that a simulated machine has masks for; 0: the node is real
   int numa_domains = 1;
@@ -45,7 +47,8 @@ struct Site {
                                                               const SelectOptions& options);
 
 /// Cases in file order, launches by shape. Fails with kind `usage` for an empty selection, a bad regular
-/// expression, an unknown check, parameter or value in a setting, an unknown system, partition or environment.
+/// expression, an unknown check, parameter or value in a setting, an unknown system, partition or environment; with
+/// per_node when all that is chosen needs several nodes together.
 [[nodiscard]] Result<Plan> make_plan(const std::vector<Check>& checks, const SystemProfile& system,
                                      const SelectOptions& options, const Site& site,
                                      std::span<const ProbeSpec* const> probes);

@@ -14,6 +14,7 @@
 #include "model/json.hpp"
 #include "run/examine.hpp"
 #include "run/launch.hpp"
+#include "run/per_node.hpp"
 #include "run/results.hpp"
 #include "system/system.hpp"
 
@@ -29,6 +30,9 @@ std::string folder_of(const std::string& file) {
   std::error_code ignored;
   return fs::absolute(file, ignored).parent_path().lexically_normal().string();
 }
+
+/// What all ranks do at once: one case, or with --per-node that of each node.
+using Bundle = std::vector<WorkItem>;
 
 /// A launch still to be made.
 struct Task {
@@ -53,14 +57,20 @@ class Session {
  private:
   void watch_signals();
   void carry_out(Task task);
+  [[nodiscard]] Task without_barred_cases(Task task);
   [[nodiscard]] Task without_lost_nodes(Task task);
-  [[nodiscard]] LaunchOrder order_of(const PlannedLaunch& planned, int index) const;
-  [[nodiscard]] LaunchEvents events_of(const PlannedLaunch& planned, int index);
+  [[nodiscard]] const Case& case_of(const WorkItem& item) const {
+    return plan_.cases[static_cast<std::size_t>(item.case_index)];
+  }
+  [[nodiscard]] std::vector<Bundle> bundles_of(const PlannedLaunch& planned) const;
+  [[nodiscard]] LaunchOrder order_of(const PlannedLaunch& planned, const std::vector<Bundle>& bundles, int index) const;
+  [[nodiscard]] LaunchEvents events_of(const std::vector<Bundle>& bundles, int index);
   void supervise(Launch& launch);
-  [[nodiscard]] Damage examine(Launch& launch, const JobShape& shape, const std::string& tag);
+  [[nodiscard]] Damage examine(Launch& launch, const PlannedLaunch& planned, const std::string& tag);
   void blame(const Finding& finding, const std::vector<NodeAutopsy>& nodes, const JobShape& shape);
   void set_aside(const std::string& node, const std::string& why);
-  void settle(Task task, Launch& launch, const Damage& damage, int index);
+  void settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const Damage& damage, int index);
+  void settle_in_flight(const Bundle& bundle, Launch& launch, const Damage& damage, int index);
   void give_up(const std::vector<WorkItem>& items, const Finding& finding);
   [[nodiscard]] bool must_stop() const { return !report_.interrupted.empty() || results_.is_over_limit(); }
   [[nodiscard]] Finding why_stopped() const;
@@ -142,43 +152,94 @@ Task Session::without_lost_nodes(Task task) {
   if (gone.empty()) return task;
   std::vector<WorkItem> kept;
   for (const auto& item : task.launch.items) {
-    const auto& of = plan_.cases[static_cast<std::size_t>(item.case_index)];
-    if (!nodes.empty() && of.min_nodes <= static_cast<int>(nodes.size())) {
+    const auto& of = case_of(item);
+    const bool is_of_one = !of.host.empty();
+    const bool is_untouched = is_of_one && lost_.count(of.host) == 0;
+    const bool can_do_without = !is_of_one && !nodes.empty() && of.min_nodes <= static_cast<int>(nodes.size());
+    if (can_do_without)
       results_.note_case(item.case_index, fmt::format("without {}, set aside: {}", human_list(gone), lost_[gone[0]]));
+    if (is_untouched || can_do_without) {
       kept.push_back(item);
       continue;
     }
+    const auto missed = is_of_one ? std::vector<std::string>{of.host} : gone;
     Finding finding{Verdict::fail,
-                    fmt::format("node lost: {} ({})", human_list(gone), lost_[gone[0]]),
+                    fmt::format("node lost: {} ({})", human_list(missed), lost_[missed[0]]),
                     {},
-                    "bring the node back or leave it out with --nodes"};
-    for (const auto& node : gone) finding.culprits.push_back({CulpritKind::node, node, node, -1});
+                    "bring the node back or leave it out with --nodes",
+                    Subject::node};
+    for (const auto& node : missed) finding.culprits.push_back({CulpritKind::node, node, node, -1});
     results_.settle_unlaunched(item, finding);
   }
   task.launch.items = std::move(kept);
   return task;
 }
 
-LaunchOrder Session::order_of(const PlannedLaunch& planned, int index) const {
+/// What brought a launch down is not started again; nor are ranks on a node that has nothing left to do.
+Task Session::without_barred_cases(Task task) {
+  std::erase_if(task.launch.items, [&](const WorkItem& item) {
+    if (barred_.count(item.case_index) == 0) return false;
+    results_.settle_unlaunched(item, {Verdict::unmeasured,
+                                      "not started again: an earlier repetition brought its launch down",
+                                      {},
+                                      "see the repetition that failed"});
+    return true;
+  });
+  const auto& items = task.launch.items;
+  if (items.empty() || case_of(items.front()).host.empty()) return task;
+  std::erase_if(task.launch.shape.nodes, [&](const std::string& node) {
+    const bool is_lost = lost_.count(node) != 0;  // needed still, to settle what is missed
+    return !is_lost &&
+           std::none_of(items.begin(), items.end(), [&](const WorkItem& item) { return case_of(item).host == node; });
+  });
+  return task;
+}
+
+std::vector<Bundle> Session::bundles_of(const PlannedLaunch& planned) const {
+  std::vector<Bundle> bundles;
+  for (const auto& item : planned.items) {
+    const auto is_with = [&](const WorkItem& other) {
+      return !case_of(item).host.empty() && item.repetition == other.repetition &&
+             common_id(case_of(item)) == common_id(case_of(other));
+    };
+    if (bundles.empty() || !is_with(bundles.back().front())) bundles.emplace_back();
+    bundles.back().push_back(item);
+  }
+  return bundles;
+}
+
+LaunchOrder Session::order_of(const PlannedLaunch& planned, const std::vector<Bundle>& bundles, int index) const {
   LaunchOrder order;
   order.tag = fmt::format("{}-{}-{}", report_.run_id, index + 1, random_hex(3));
   order.shape = planned.shape;
   order.folder = options_.folder / "launches" / std::to_string(index + 1);
-  for (const auto& item : planned.items) {
-    const auto& of = plan_.cases[static_cast<std::size_t>(item.case_index)];
+  for (const auto& bundle : bundles) {
+    const auto& of = case_of(bundle.front());
     const int position = static_cast<int>(order.items.size());
-    order.items.push_back({position, of.id, of.probe, dump(to_json(of.params)), folder_of(of.file)});
+    auto& item = order.items.emplace_back(
+        JobItem{position, common_id(of), of.probe, dump(to_json(of.params)), folder_of(of.file)});
+    if (!(of.node == no_expectations)) item.node = dump(to_json(of.node));
     order.timeouts.push_back(of.timeout.value);
+    item.is_per_node = !of.host.empty();
+    if (!item.is_per_node) continue;
+    std::set<std::string> hosts;
+    for (const auto& work : bundle) hosts.insert(case_of(work).host);
+    for (const auto& node : planned.shape.nodes)
+      if (hosts.count(node) == 0) item.not_on.push_back(node);
   }
   return order;
 }
 
-LaunchEvents Session::events_of(const PlannedLaunch& planned, int index) {
+LaunchEvents Session::events_of(const std::vector<Bundle>& bundles, int index) {
   LaunchEvents events;
   events.on_world = [this, index](const World& world) { results_.world(index, world); };
-  events.on_case_begin = [this, &planned](int item) { results_.began(planned.items[static_cast<std::size_t>(item)]); };
-  events.on_case_end = [this, &planned, index](int item, std::vector<Observation> observations, double seconds) {
-    const auto& work = planned.items[static_cast<std::size_t>(item)];
+  events.on_case_begin = [this, &bundles](int item) {
+    for (const auto& work : bundles[static_cast<std::size_t>(item)]) results_.began(work);
+  };
+  events.on_case_end = [this, &bundles, index](int item, std::vector<Observation> observations, double seconds) {
+    const auto& bundle = bundles[static_cast<std::size_t>(item)];
+    const auto& work = bundle.front();
+    if (!case_of(work).host.empty()) return results_.settle_on_nodes(bundle, index, observations, seconds);
     results_.settle({work.case_index, work.repetition, index, true, std::move(observations), {}, seconds});
   };
   return events;
@@ -189,32 +250,26 @@ void Session::supervise(Launch& launch) {
 }
 
 void Session::carry_out(Task task) {
-  std::erase_if(task.launch.items, [&](const WorkItem& item) {
-    if (barred_.count(item.case_index) == 0) return false;
-    results_.settle_unlaunched(item, {Verdict::unmeasured,
-                                      "not started again: an earlier repetition brought its launch down",
-                                      {},
-                                      "see the repetition that failed"});
-    return true;
-  });
-  task = without_lost_nodes(std::move(task));
+  task = without_lost_nodes(without_barred_cases(std::move(task)));
   if (task.launch.items.empty()) return;
 
   const int index = static_cast<int>(report_.launches.size());
-  auto order = order_of(task.launch, index);
+  const auto bundles = bundles_of(task.launch);
+  auto order = order_of(task.launch, bundles, index);
   const auto tag = order.tag;
   LaunchRecord record;
   record.launcher =
       identity_.banner.empty() ? std::string(launcher_.name) : fmt::format("{} ({})", launcher_.name, identity_.banner);
   record.nodes = nodes_of(task.launch.shape);
   record.ranks = task.launch.shape.ranks();
-  for (const auto& item : order.items)
-    if (record.cases.empty() || record.cases.back() != item.case_id) record.cases.push_back(item.case_id);
+  std::set<int> listed;
+  for (const auto& item : task.launch.items)
+    if (listed.insert(item.case_index).second) record.cases.push_back(case_of(item).id);
   report_.launches.push_back(record);
   if (auto made = make_folder(order.folder); !made) results_.trouble(to_string(made.error()));
 
   const double began = monotonic_seconds();
-  Launch launch(loop_, launcher_, identity_, options_, std::move(order), events_of(task.launch, index));
+  Launch launch(loop_, launcher_, identity_, options_, std::move(order), events_of(bundles, index));
   results_.watch(&launch);
   Damage damage;
   if (auto started = launch.start(); !started) {
@@ -225,7 +280,7 @@ void Session::carry_out(Task task) {
               true};
   } else {
     supervise(launch);
-    if (!launch.is_clean()) damage = examine(launch, task.launch.shape, tag);
+    if (!launch.is_clean()) damage = examine(launch, task.launch, tag);
   }
   results_.watch(nullptr);
   auto& kept = report_.launches[static_cast<std::size_t>(index)];
@@ -233,15 +288,17 @@ void Session::carry_out(Task task) {
   kept.seconds = monotonic_seconds() - began;
   kept.outcome = damage.finding.reason.empty() ? "finished" : damage.finding.reason;
   if (!launch.trouble().empty()) results_.trouble(launch.trouble());
-  settle(std::move(task), launch, damage, index);
+  settle(std::move(task), bundles, launch, damage, index);
 }
 
-Damage Session::examine(Launch& launch, const JobShape& shape, const std::string& tag) {
+Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const std::string& tag) {
+  const auto& shape = planned.shape;
   Examiner::Scene scene;
   scene.nodes = nodes_of(shape);
   scene.tag = tag;
   scene.ranks = shape.ranks();
   scene.case_id = launch.item() >= 0 ? results_.running() : "";
+  scene.is_per_node = !case_of(planned.items.front()).host.empty();
   scene.folder = options_.folder / "launches" / std::to_string(report_.launches.size());
   if (!must_stop() && launch.refusal().empty()) examiner_.look(launch, scene);
   for (const auto& [node, why] : examiner_.clear_away(launch, scene)) set_aside(node, why);
@@ -260,8 +317,9 @@ void Session::blame(const Finding& finding, const std::vector<NodeAutopsy>& node
   std::set<std::string> named;
   for (const auto& culprit : finding.culprits)
     if (!culprit.node.empty()) named.insert(culprit.node);
-  // On the only node there is nothing else to turn to: its other cases are still worth measuring.
-  if (shape.node_count() < 2) return;
+  // On the only node there is nothing else to turn to: its other cases are still worth measuring. So it is where all
+  // nodes are to blame: they are slow together, or what they do is.
+  if (shape.node_count() < 2 || static_cast<int>(named.size()) >= shape.node_count()) return;
   for (const auto& node : named)
     if (++blamed_[node] >= 2) set_aside(node, "it was the culprit twice");
 }
@@ -271,22 +329,37 @@ void Session::set_aside(const std::string& node, const std::string& why) {
   results_.notice(fmt::format("{} is set aside: {}", node, why));
 }
 
-/// Files what a launch left undone: the case in flight fails, the rest goes back into the queue.
-void Session::settle(Task task, Launch& launch, const Damage& damage, int index) {
-  const auto done = [&](const WorkItem& item) { return results_.is_settled(item); };
-  const auto before = task.launch.items.size();
-  const int in_flight = launch.item();
-  if (in_flight >= 0) {
-    const auto work = task.launch.items[static_cast<std::size_t>(in_flight)];
+/// The case in flight fails, and is not started again. Of a case on many nodes that is so on those at fault; the others
+/// have waited for them in vain, and go back into the queue.
+void Session::settle_in_flight(const Bundle& bundle, Launch& launch, const Damage& damage, int index) {
+  const auto is_named = [&](const WorkItem& work) {
+    const auto& culprits = damage.finding.culprits;
+    return std::any_of(culprits.begin(), culprits.end(), [&](const Culprit& culprit) {
+      return culprit.kind != CulpritKind::launcher && !culprit.node.empty() &&
+             is_same_node(culprit.node, case_of(work).host);
+    });
+  };
+  const bool is_somebody = std::any_of(bundle.begin(), bundle.end(), is_named);
+  const bool is_per_node = !case_of(bundle.front()).host.empty();
+  for (const auto& work : bundle) {
+    if (is_somebody && !is_named(work)) continue;
     results_.settle({work.case_index,
                      work.repetition,
                      index,
                      false,
-                     std::move(launch.partial()),
+                     is_per_node ? std::vector<Observation>{} : std::move(launch.partial()),
                      {damage.finding},
                      launch.stage_elapsed_s()});
     barred_.insert(work.case_index);
   }
+}
+
+/// Files what a launch left undone: the case in flight fails, the rest goes back into the queue.
+void Session::settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const Damage& damage, int index) {
+  const auto done = [&](const WorkItem& item) { return results_.is_settled(item); };
+  const auto before = task.launch.items.size();
+  const int in_flight = launch.item();
+  if (in_flight >= 0) settle_in_flight(bundles[static_cast<std::size_t>(in_flight)], launch, damage, index);
   std::erase_if(task.launch.items, done);
   if (damage.finding.reason.empty() && task.launch.items.empty()) return;
   if (must_stop()) return give_up(task.launch.items, why_stopped());

@@ -40,6 +40,14 @@ Finding too_few_nodes(const Case& item) {
           fmt::format("name at least {} with --nodes", item.min_nodes)};
 }
 
+/// Not for want of nodes.
+Finding needs_nodes_together(const Case& item) {
+  return {Verdict::skip,
+          fmt::format("needs {} nodes together, and --per-node asks each node by itself", item.min_nodes),
+          {},
+          "run it without --per-node"};
+}
+
 Finding too_many_ranks(const Case& item, const Site& site) {
   const int most = site.launcher_most_ranks;
   return {Verdict::skip,
@@ -64,7 +72,10 @@ void shape_case(Case& item, const SelectOptions& options, const Site& site) {
   if (most > 0 && !is_asked && shape.node_count() == 1) shape.ranks_per_node = std::min(shape.ranks_per_node, most);
   // Simulated ranks are bound to cores that are not here: the launcher must not bind them to those that are.
   shape.oversubscribed = site.simulated_ranks > 0 || shape.ranks_per_node > std::max(1, site.cores);
-  if (shape.node_count() < item.min_nodes) item.unable.push_back(too_few_nodes(item));
+  if (options.per_node && item.min_nodes > 1)
+    item.unable.push_back(needs_nodes_together(item));
+  else if (shape.node_count() < item.min_nodes)
+    item.unable.push_back(too_few_nodes(item));
   if (most > 0 && shape.ranks() > most) item.unable.push_back(too_many_ranks(item, site));
 }
 

@@ -7,9 +7,11 @@
 
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
+#include "evaluate/like_items.hpp"
 #include "model/json.hpp"
 #include "muster/probe.hpp"
 #include "run/messages.hpp"
+#include "run/per_node.hpp"
 
 namespace muster {
 
@@ -111,11 +113,11 @@ void SpoolReader::take_record(const Frame& frame) {
   }
   const auto total = static_cast<std::size_t>(std::max(0, partial_total_));
   if (partial_.observations.size() < total) return;
-  const auto whole = std::exchange(partial_, CaseRecord{});
+  auto whole = std::exchange(partial_, CaseRecord{});
   partial_total_ = -1;
   if (whole.observations.size() != total)
     return note_damage({ErrorKind::protocol, "record", "more observations than it says"});
-  judge(whole);
+  judge(std::move(whole));
 }
 
 void SpoolReader::take_verdict(const Frame& frame) {
@@ -131,7 +133,7 @@ bool SpoolReader::is_known(const CaseRecord& record) const {
 }
 
 /// As the run did when the record came, so that the observations need not be held.
-void SpoolReader::judge(const CaseRecord& record) {
+void SpoolReader::judge(CaseRecord record) {
   if (!is_known(record)) return note_damage({ErrorKind::protocol, "record", "of a case that is not planned"});
   const auto& item = plan_.cases[static_cast<std::size_t>(record.case_index)];
   const auto* probe = find_probe(item.probe);
@@ -141,9 +143,37 @@ void SpoolReader::judge(const CaseRecord& record) {
   if (world == worlds_.end() && record.finished)
     return note_damage({ErrorKind::protocol, item.id, "the ranks of its launch are not recorded"});
   if (record.launch >= 0) cases_of_launch_[record.launch].insert(item.id);
+  if (!item.host.empty()) {
+    auto& others = on_nodes_[{record.launch, common_id(item), record.repetition}];
+    return others.push_back(std::move(record));
+  }
   auto result = evaluate(item, *probe, record, world == worlds_.end() ? World{} : world->second);
   if (!result.repetitions.empty()) result.repetitions.front().index = record.repetition;
   judged_.emplace(Key{record.case_index, record.repetition}, std::move(result));
+}
+
+/// Cases of one node each: the peers of their readings are on the others.
+void SpoolReader::judge_with_others() {
+  for (const auto& [key, records] : on_nodes_) {
+    const auto found = worlds_.find(std::get<0>(key));
+    const World launched = found == worlds_.end() ? World{} : found->second;
+    std::vector<World> worlds;
+    LikeItems like;
+    for (const auto& record : records) {
+      const auto& item = plan_.cases[static_cast<std::size_t>(record.case_index)];
+      const auto node = node_named(launched, item.host);
+      worlds.push_back(node ? world_of_node(launched, *node) : World{});
+      if (record.finished) like.add(item, *find_probe(item.probe), record, worlds.back());
+    }
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const auto& item = plan_.cases[static_cast<std::size_t>(records[i].case_index)];
+      auto result =
+          evaluate(item, *find_probe(item.probe), records[i], worlds[i], records[i].finished ? &like : nullptr);
+      if (!result.repetitions.empty()) result.repetitions.front().index = records[i].repetition;
+      judged_.emplace(Key{records[i].case_index, records[i].repetition}, std::move(result));
+    }
+  }
+  on_nodes_.clear();
 }
 
 }  // namespace muster

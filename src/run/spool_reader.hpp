@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,8 @@ class SpoolReader {
   void take_record(const Frame& frame);
   void take_verdict(const Frame& frame);
   void note_damage(const Error& error);
-  void judge(const CaseRecord& record);
+  void judge(CaseRecord record);
+  void judge_with_others();
 
   [[nodiscard]] bool is_known(const CaseRecord& record) const;
   [[nodiscard]] CaseResult repetition_of(int case_index, int repetition);
@@ -54,6 +56,8 @@ class SpoolReader {
   CaseRecord partial_;      ///< record whose further frames are still to come
   int partial_total_ = -1;  ///< observations it shall have; -1: none
   std::map<Key, CaseResult> judged_;
+  /// Launch, common id, repetition -> what each node by itself saw; judged when the peers are known.
+  std::map<std::tuple<int, std::string, int>, std::vector<CaseRecord>> on_nodes_;
   std::vector<VerdictEntry> verdicts_;                            ///< in order
   std::map<std::string, std::map<int, std::size_t>> verdict_of_;  ///< case id -> repetition -> into verdicts_
   std::map<int, std::set<std::string>> cases_of_launch_;

@@ -148,6 +148,7 @@ Result<RunReport> SpoolReader::finish() {
   take_frames();
   if (!has_plan_ && verdicts_.empty())
     return fail(ErrorKind::file, "", "holds neither a plan nor a verdict that can be read");
+  judge_with_others();
   report_.launches = launch_records();
   report_.cases = results_outside_plan();
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) report_.cases.push_back(case_of(static_cast<int>(i)));

@@ -31,10 +31,6 @@ std::string signal_words(int signal) {
   return fmt::format("signal {}", signal);
 }
 
-std::string counted(std::size_t count, const char* one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
-
 std::string seconds_words(double seconds) {
   return seconds < 10 ? fmt::format("{:.1f} s", std::max(seconds, 0.0)) : fmt::format("{:.0f} s", seconds);
 }

@@ -21,10 +21,9 @@ struct SeenRank {
 };
 using SeenRanks = std::vector<SeenRank>;
 
-[[nodiscard]] std::string signal_words(int signal);                     ///< `signal 9 (SIGKILL)`
-[[nodiscard]] std::string counted(std::size_t count, const char* one);  ///< `1 rank`, `7 ranks`
-[[nodiscard]] std::string seconds_words(double seconds);                ///< `12 s`, `0.4 s`
-[[nodiscard]] std::string rank_words(const SeenRank& rank);             ///< `rank 5 on nid003`
+[[nodiscard]] std::string signal_words(int signal);          ///< `signal 9 (SIGKILL)`
+[[nodiscard]] std::string seconds_words(double seconds);     ///< `12 s`, `0.4 s`
+[[nodiscard]] std::string rank_words(const SeenRank& rank);  ///< `rank 5 on nid003`
 /// `ranks 1 and 2 on nid001`, `rank 1 on nid001 and rank 5 on nid003`
 [[nodiscard]] std::string names(const SeenRanks& ranks);
 [[nodiscard]] const char* is_or_are(const SeenRanks& ranks);

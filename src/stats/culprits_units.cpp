@@ -18,6 +18,7 @@ constexpr double least_other_way = 2;
 
 struct Score {
   double value = 0;
+  double slowness = 0;  ///< of all its readings together, as it is: z ends at 6, where many are alike
   bool is_defined = false;
   bool is_refused = false;
 };
@@ -49,11 +50,12 @@ Score score(const PairTable& table, int unit, Role role) {
     const Sum one = sum_of(table.pairs[i], unit, role);
     if (one.n == 0) continue;
     all.z += one.z;
+    all.slowness += one.slowness;
     all.n += one.n;
     if (++partners == 1 || one.z > worst.z) worst = one;
   }
   if (partners < 2) return {};
-  return {(all.z - worst.z) / std::sqrt(all.n - worst.n), true, false};
+  return {(all.z - worst.z) / std::sqrt(all.n - worst.n), all.slowness / all.n, true, false};
 }
 
 /// The scores of all units in all roles, and how far a healthy one strays.
@@ -156,6 +158,15 @@ struct Best {
   int unit = -1;
   Role role = both;
   double score = 0;
+  double slowness = 0;
+
+  /// Scores that are equal but for rounding are told apart by how slow the readings are, never by the number of the
+  /// unit.
+  void take_if_clearer(const Best& other) {
+    const double margin = 1e-9 * std::max(std::fabs(score), std::fabs(other.score));
+    const bool is_level = std::fabs(other.score - score) <= margin && unit >= 0;
+    if (is_level ? other.slowness > slowness * (1 + 1e-9) : other.score > score) *this = other;
+  }
 };
 
 Best clearest(Scores& scores) {
@@ -164,7 +175,7 @@ Best clearest(Scores& scores) {
     for (const Role role : {both, sends, receives}) {
       if (scores.of(unit, role).is_refused) continue;
       const double value = scores.standard(unit, role);
-      if (value > best.score) best = {unit, role, value};
+      if (value > 0) best.take_if_clearer({unit, role, value, scores.of(unit, role).slowness});
     }
   }
   // A sender slow enough lifts the score of its node above the bound of what is slow both ways.
@@ -197,7 +208,7 @@ Best most_slow_partners(const PairTable& table, Scores& scores, double least) {
         ++partners;
         sum += score;
       }
-      if (partners >= 2 && sum > best.score) best = {unit, role, sum};
+      if (partners >= 2) best.take_if_clearer({unit, role, sum, scores.of(unit, role).slowness});
     }
   }
   return best;

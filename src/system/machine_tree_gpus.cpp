@@ -19,30 +19,78 @@ std::string minor_of(const DescribedGpu& gpu) {
   return file.substr(file.find_last_not_of("0123456789") + 1);
 }
 
+constexpr std::string_view kfd = "sys/class/kfd/kfd/topology/nodes";
+
+/// Bandwidth of one xGMI link in MB/s, as KFD has it.
+constexpr int link_bandwidth = 50000;
+
+int links_between(const DescribedGpus& gpus, const DescribedGpu& a, const DescribedGpu& b) {
+  for (const DescribedLinks& links : gpus.links)
+    if ((links.from == a.address && links.to == b.address) || (links.from == b.address && links.to == a.address))
+      return links.count;
+  return 0;
+}
+
+/// KFD's number for a kind of link: 11 is xGMI. Pairs without a link of their own reach one another over a third.
+void write_links(const DescribedGpus& gpus, std::size_t index, TreeWriter& tree) {
+  const std::string folder = fmt::format("{}/{}/io_links", kfd, index + 1);
+  const auto put = [&](std::size_t number, int type, std::size_t to, int weight, int least, int most) {
+    tree.put(fmt::format("{}/{}/properties", folder, number),
+             fmt::format("type {}\nversion_major 0\nversion_minor 0\nnode_from {}\nnode_to {}\nweight {}\n"
+                         "min_bandwidth {}\nmax_bandwidth {}\nflags 1",
+                         type, index + 1, to, weight, least, most));
+  };
+  put(0, 2, 0, 20, 312, 32000);
+  if (gpus.links.empty()) return;
+  std::size_t number = 1;
+  for (std::size_t other = 0; other < gpus.devices.size(); ++other) {
+    if (other == index) continue;
+    const int count = links_between(gpus, gpus.devices[index], gpus.devices[other]);
+    put(number++, 11, other + 1, count > 0 ? 15 : 30, count > 0 ? link_bandwidth : 0, count * link_bandwidth);
+  }
+}
+
+void write_sensors(const std::string& folder, TreeWriter& tree) {
+  constexpr std::string_view labels[] = {"edge", "junction", "mem"};
+  for (int i = 0; i < 3; ++i) {
+    const std::string sensor = fmt::format("{}/hwmon/hwmon0/temp{}_", folder, i + 1);
+    tree.put(sensor + "label", labels[i]);
+    tree.put(sensor + "input", std::to_string(40000 + 2000 * i));
+    tree.put(sensor + "crit", "105000");
+  }
+  tree.put(folder + "/hwmon/hwmon0/power1_average", "90000000");
+  tree.put(folder + "/hwmon/hwmon0/power1_cap", "560000000");
+}
+
 void write_amd(const DescribedGpus& gpus, const DescribedGpu& gpu, std::size_t index, const std::string& folder,
-               std::uint64_t unique, TreeWriter& tree) {
+               const std::string& unique, std::uint64_t hive, TreeWriter& tree) {
   tree.put(folder + "/product_name", gpus.model);
   tree.put(folder + "/vbios_version", gpus.firmware);
   tree.put(folder + "/mem_info_vram_total", std::to_string(gpus.memory));
   tree.put(folder + "/mem_info_vram_used", "11000000");
   tree.put(folder + "/ras/umc_err_count", "ue: 0\nce: 0");
+  tree.put(folder + "/unique_id", fmt::format("{:016x}", std::stoull(unique)));
+  write_sensors(folder, tree);
+  write_links(gpus, index, tree);
   tree.put(fmt::format("{}/drm/renderD{}/dev", folder, minor_of(gpu)), "226:" + minor_of(gpu));
   const int bus = std::stoi(gpu.address.substr(5, 2), nullptr, 16);
   const int slot = std::stoi(gpu.address.substr(8, 2), nullptr, 16) << 3 | (gpu.address.back() - '0');
-  tree.put(fmt::format("sys/class/kfd/kfd/topology/nodes/{}/properties", index + 1),
+  tree.put(fmt::format("{}/{}/gpu_id", kfd, index + 1), std::to_string(10000 + index));
+  tree.put(fmt::format("{}/{}/mem_banks/0/properties", kfd, index + 1),
+           fmt::format("heap_type 1\nsize_in_bytes {}\nflags 0", gpus.memory));
+  tree.put(fmt::format("{}/{}/properties", kfd, index + 1),
            fmt::format("cpu_cores_count 0\nsimd_count 440\nvendor_id {}\ndevice_id {}\nlocation_id {}\ndomain {}\n"
-                       "drm_render_minor {}\nunique_id {}",
+                       "drm_render_minor {}\nhive_id {}\nunique_id {}",
                        std::stoi(gpus.id.substr(0, 4), nullptr, 16), std::stoi(gpus.id.substr(5), nullptr, 16),
-                       bus << 8 | slot, std::stoi(gpu.address.substr(0, 4), nullptr, 16), minor_of(gpu), unique));
+                       bus << 8 | slot, std::stoi(gpu.address.substr(0, 4), nullptr, 16), minor_of(gpu), hive, unique));
 }
 
-void write_nvidia(const DescribedGpus& gpus, const DescribedGpu& gpu, std::uint64_t unique, TreeWriter& tree) {
-  const std::string hex = fmt::format("{:016x}", unique);
+void write_nvidia(const DescribedGpus& gpus, const DescribedGpu& gpu, const std::string& uuid, TreeWriter& tree) {
   tree.put(fmt::format("proc/driver/nvidia/gpus/{}/information", gpu.address),
-           fmt::format("Model: \t\t {}\nIRQ:   \t\t 100\nGPU UUID: \t GPU-{}-{}-{}-0000-{}\nVideo BIOS: \t {}\n"
+           fmt::format("Model: \t\t {}\nIRQ:   \t\t 100\nGPU UUID: \t {}\nVideo BIOS: \t {}\n"
                        "Bus Type: \t PCIe\nBus Location: \t {}\nDevice Minor: \t {}\nGPU Excluded:\t No",
-                       gpus.model, hex.substr(0, 8), hex.substr(8, 4), hex.substr(12), hex.substr(0, 12),
-                       gpus.firmware.empty() ? "??.??.??.??.??" : gpus.firmware, gpu.address, minor_of(gpu)));
+                       gpus.model, uuid, gpus.firmware.empty() ? "??.??.??.??.??" : gpus.firmware, gpu.address,
+                       minor_of(gpu)));
 }
 
 void write_driver(const DescribedGpus& gpus, TreeWriter& tree) {
@@ -64,6 +112,13 @@ void write_driver(const DescribedGpus& gpus, TreeWriter& tree) {
 
 }  // namespace
 
+std::string uuid_of(const MachineDescription& machine, const std::string& host, const DescribedGpu& gpu) {
+  const std::uint64_t unique = number_of(machine.name + " " + host + " " + gpu.address);
+  if (machine.gpus.vendor == "amd") return std::to_string(unique);
+  const std::string hex = fmt::format("{:016x}", unique);
+  return fmt::format("GPU-{}-{}-{}-0000-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12), hex.substr(0, 12));
+}
+
 void write_gpus(const MachineDescription& machine, const std::string& host, TreeWriter& tree) {
   const DescribedGpus& gpus = machine.gpus;
   if (gpus.vendor.empty()) return;
@@ -76,11 +131,11 @@ void write_gpus(const MachineDescription& machine, const std::string& host, Tree
                        {gpu.address, gpus.id, is_amd ? "038000" : "030200", is_amd ? "amdgpu" : "nvidia", gpu.domain,
                         gpu.near, gpu.lanes, gpu.is_lost},
                        tree);
-    const std::uint64_t unique = number_of(machine.name + " " + host + " " + gpu.address);
     if (is_amd)
-      write_amd(gpus, gpu, i, folder, unique, tree);
+      write_amd(gpus, gpu, i, folder, uuid_of(machine, host, gpu),
+                gpus.links.empty() ? 0 : number_of(machine.name + " " + host + " hive"), tree);
     else
-      write_nvidia(gpus, gpu, unique, tree);
+      write_nvidia(gpus, gpu, uuid_of(machine, host, gpu), tree);
     write_files(gpu, tree);
   }
 }

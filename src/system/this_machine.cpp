@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/text.hpp"
 
@@ -142,7 +143,15 @@ fs::path machine_folder(const std::string& host) {
 }
 
 Result<std::string> simulated_name(const fs::path& folder) {
-  const auto card = read_card(folder);
+  auto card = read_card(folder);
+  std::error_code ignored;
+  if (!card && !fs::exists(folder / "machine.json", ignored)) {
+    // A folder for each node, and this is none of them.
+    std::set<fs::path> nodes;
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+      if (fs::exists(entry.path() / "machine.json", ignored)) nodes.insert(entry.path());
+    if (!nodes.empty()) card = read_card(*nodes.begin());
+  }
   if (!card) return tl::unexpected(card.error());
   return name_in(*card);
 }
@@ -166,6 +175,7 @@ Result<void> simulate(const fs::path& folder, const RankPlace& place) {
   take_interfaces(*card, place, found);
   for (auto& [key, value] : pairs_of(*card, "facts", place)) found.facts.push_back({key, value});
   take_environment(*card, place);
+  ::setenv(env_driver_sheet, (folder / "drivers.json").c_str(), 1);
   machine() = std::move(found);
   return {};
 }

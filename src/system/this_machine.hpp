@@ -17,6 +17,10 @@ namespace muster {
 
 /// Names the folder of a written machine; all ranks have it. What is in FOLDER/<host name> goes first.
 inline constexpr const char* env_machine = "MUSTER_MACHINE";
+/// Names the folder of libraries that stand in for the vendors' on a simulated machine; without it there are none.
+inline constexpr const char* env_drivers = "MUSTER_DRIVERS";
+/// Set by `simulate`: the file from which those libraries know their devices, FOLDER/drivers.json.
+inline constexpr const char* env_driver_sheet = "MUSTER_DRIVER_SHEET";
 
 struct SimulatedInterface {
   std::string name;
@@ -42,7 +46,7 @@ struct ThisMachine {
 
 /// Folder of the machine that `host` shall simulate, by MUSTER_MACHINE; empty: none.
 [[nodiscard]] fs::path machine_folder(const std::string& host);
-/// `lumi-g`, or `lumi-g with gpu_missing`: what is written there.
+/// `lumi-g`, or `lumi-g with gpu_missing`: what is written there; of a folder with one for each node, the first of them.
 [[nodiscard]] Result<std::string> simulated_name(const fs::path& folder);
 /// Ranks of a node that it has masks for; 0: any number.
 [[nodiscard]] int simulated_ranks(const fs::path& folder);

@@ -33,6 +33,10 @@ class TreeWriter {
 /// A number that is the same for the same words, and most likely for no others.
 [[nodiscard]] std::uint64_t number_of(std::string_view words);
 
+/// `GPU-...` as NVIDIA's driver writes it; of AMD the unique id as KFD writes it, a decimal number. Of this device of
+/// this node alone.
+[[nodiscard]] std::string uuid_of(const MachineDescription& machine, const std::string& host, const DescribedGpu& gpu);
+
 // The parts of a machine's tree: /sys, /proc and /dev.
 void write_cpus(const MachineDescription& machine, TreeWriter& tree);
 void write_gpus(const MachineDescription& machine, const std::string& host, TreeWriter& tree);

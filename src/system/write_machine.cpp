@@ -65,6 +65,32 @@ nlohmann::json card_of(const MachineDescription& machine, const std::string& hos
           {"facts", facts}};
 }
 
+/// What stand-ins of the vendor's libraries tell. A lost GPU is on it: what its library says of it is theirs.
+nlohmann::json driver_sheet(const MachineDescription& machine, const std::string& host) {
+  auto devices = nlohmann::json::array();
+  for (std::size_t i = 0; i < machine.gpus.devices.size(); ++i) {
+    const DescribedGpu& gpu = machine.gpus.devices[i];
+    devices.push_back({{"address", gpu.address},
+                       {"uuid", uuid_of(machine, host, gpu)},
+                       {"domain", gpu.domain},
+                       {"lanes", gpu.lanes},
+                       {"lost", gpu.is_lost}});
+  }
+  auto links = nlohmann::json::array();
+  for (const DescribedLinks& link : machine.gpus.links) links.push_back({link.from, link.to, link.count});
+  return {{"machine", machine.name},
+          {"host", host},
+          {"links", links},
+          {"vendor", machine.gpus.vendor},
+          {"model", machine.gpus.model},
+          {"id", machine.gpus.id},
+          {"driver_version", machine.gpus.driver_version},
+          {"firmware", machine.gpus.firmware},
+          {"memory", machine.gpus.memory},
+          {"lines", machine.gpus.driver},
+          {"devices", devices}};
+}
+
 /// Nothing of anybody else's is removed.
 Result<void> clear(const fs::path& folder) {
   std::error_code error;
@@ -73,7 +99,7 @@ Result<void> clear(const fs::path& folder) {
   if (!fs::is_empty(folder, error) && !fs::exists(folder / "machine.json", error))
     return fail(ErrorKind::usage, printable_line(folder.string()),
                 "is neither empty nor a machine that muster wrote; name another folder");
-  for (const char* part : {"root", "topology.xml", "machine.json"}) {
+  for (const char* part : {"root", "topology.xml", "drivers.json", "machine.json"}) {
     fs::remove_all(folder / part, error);
     if (error) return fail(ErrorKind::system, printable_line((folder / part).string()), error.message());
   }
@@ -106,8 +132,11 @@ Result<void> write_machine(const MachineDescription& machine, const std::string&
   write_cpus(machine, tree);
   write_gpus(machine, host, tree);
   write_nics(machine, tree);
+  for (const std::string& library : machine.libraries) tree.put("usr/lib64/" + library, "");
   if (!tree.result()) return tree.result();
   if (auto written = write_topology(folder / "root", folder / "topology.xml"); !written) return written;
+  const fs::path sheet = folder / "drivers.json";
+  if (auto written = write_file(sheet, dump(driver_sheet(machine, host), 1) + "\n"); !written) return written;
   // Last: where it is, the rest is whole.
   return write_file(folder / "machine.json", dump(card_of(machine, host), 1) + "\n");
 }

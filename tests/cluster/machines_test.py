@@ -8,24 +8,19 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
+from on_nodes import OnSharedNodes  # noqa: E402
 from support import Run, check  # noqa: E402
 
 NODES = ("nid001", "nid002")
 CHECKS = "".join([check("device_visibility", probe="device_visibility", timeout="120s"),
                   check("cpu_affinity", probe="cpu_affinity", timeout="120s", smt="apart", numa="one"),
                   check("gpu_mapping", probe="gpu_mapping", timeout="120s", near="required"),
-                  check("environment", probe="environment", timeout="120s")])
+                  check("environment", probe="environment", timeout="120s"),
+                  check("network_interfaces", probe="network_interfaces", timeout="120s")])
 
 
-class TwoNodesOfLumi(support.EndToEnd):
-    @classmethod
-    def setUpClass(cls):
-        cls.context = vc.running(len(NODES))
-        cls.cluster = cls.context.__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.context.__exit__(None, None, None)
+class TwoNodesOfLumi(OnSharedNodes):
+    NODES = NODES
 
     def run_with(self, *faults):
         folder = support.new_folder()
@@ -64,6 +59,15 @@ class TwoNodesOfLumi(support.EndToEnd):
     def test_a_driver_is_older_on_one_node(self):
         run = self.run_with("old_driver@nid001")
         self.assertIn("device_visibility", self.bad(run), run.story())
+
+    def test_a_network_card_on_one_node(self):
+        for fault in ("nic_missing", "nic_down", "nic_slow", "nics_swapped"):
+            with self.subTest(fault):
+                run = self.run_with(f"{fault}@nid002")
+                self.assertEqual(self.bad(run), ["network_interfaces"], run.story())
+                case = run.case("network_interfaces")
+                self.assertIn("nid002", {culprit["node"] for culprit in case["culprits"]}, run.story())
+                self.assertIn("Cassini" if fault == "nic_missing" else "hsn2", case["reason"], run.story())
 
 
 if __name__ == "__main__":

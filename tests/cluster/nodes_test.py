@@ -8,37 +8,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
-from support import Run, check, ten_cases, wait_until  # noqa: E402
+from on_nodes import OnNodes  # noqa: E402
+from support import check, ten_cases  # noqa: E402
 
 DEADLINE = 3
 NODES = ("nid001", "nid002")
 
 
-class OnTwoNodes(support.EndToEnd):
-    def setUp(self):
-        context = vc.running(2)
-        self.cluster = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-
-    def new_run(self, checks, *options):
-        """A run whose driver is on the login node and whose ranks are on both nodes."""
-        run = Run(checks, "--nodes", ",".join(NODES), "--ranks-per-node", "2", "--launcher", "mpirun", *options,
-                  env=self.cluster.environment(), wrapper=self.cluster.argv_on_login([]))
-        self.addCleanup(run.clean)
-        return run
-
-    def assert_nodes_clean(self, nodes=NODES):
-        """Nothing but its holder runs on a node, and its /dev/shm is empty."""
-        for node in nodes:
-            holder = self.cluster.holder(node)
-            alone = wait_until(lambda: self.cluster.processes(node) == [holder], 3)
-            left = [support.command_line(pid) for pid in self.cluster.processes(node) if pid != holder]
-            self.assertTrue(alone, f"left on {node}: {left}")
-            files = self.cluster.execute(node, ["ls", "-A", "/dev/shm"], capture_output=True, text=True).stdout
-            self.assertEqual(files, "", f"left in /dev/shm of {node}")
-
-    def tell(self, run, case):
-        print(f"  {run.seconds:.1f} s, status {run.status}, {case['verdict']}: {case['reason']}")
+class OnTwoNodes(OnNodes):
+    NODES = NODES
 
     def test_all_well(self):
         run = self.new_run(check("hello", probe="hello") + ten_cases(how="none"))

@@ -5,8 +5,9 @@ faulty one to 40: the share that 200 Mbit/s are of a gigabit, which two busy cor
 message sleep (`sleepy_yield.so`), or who measures would wait for its turn among them.
 
 Each scenario is one launch with two cases: everybody with everybody, and three random rounds. What is left of the noise
-is that of a busy machine: where a launch goes wrong, two more have to be right; while others use the processors nothing
-is launched.
+is that of a busy machine: a case that goes wrong has to be right twice more; one that says itself that it was too noisy
+to tell is asked again, and where it never can tell the scenario is skipped with that reason; while others use the
+processors nothing is launched.
 """
 import json
 import pathlib
@@ -23,6 +24,7 @@ from support import Run, check  # noqa: E402
 
 NODES = ("nid001", "nid002", "nid003", "nid004")
 MOST_BUSY, PATIENCE = 0.3, 20  # of the CPUs, before a launch; seconds that it may take to be less
+MOST_LAUNCHES = 6  # of a scenario
 HEALTHY, SLOW = "200mbit", "40mbit"
 SLEEPY = support.BIN / "sleepy_yield.so"
 CLAIMS = {"both": "is slow both ways", "sends": "is slow when it sends", "receives": "is slow when it receives"}
@@ -44,6 +46,11 @@ def is_right(case, faults):
         return not reasons and any(" compared, none slow" in evidence for evidence in case["evidence"])
     return set(reasons) == set(faults) and all(
         reason.startswith(f"{node} {CLAIMS[faults[node]]}: ") for node, reason in reasons.items())
+
+
+def is_too_noisy(case):
+    """It says itself that it can't tell, and accuses nobody."""
+    return case["verdict"] == "unmeasured" and not named(case) and str(case["reason"]).startswith("too noisy to tell")
 
 
 def readings(run, case):
@@ -107,29 +114,36 @@ class SlowLinks(support.EndToEnd):
         run.wait(120)
         return run
 
-    def has_right_launch(self, faults, stories):
-        """Whether both cases are right; tells the story where not."""
+    def ask(self, faults, wanted, wrong):
+        """One launch. `wanted` counts the right answers that are still to come, by check; `wrong` collects stories."""
         run = self.run_p2p()
-        wrong = []
+        print(f"  {run.seconds:.1f} s", flush=True)
         for case in run.report()["cases"]:
             # Data is right however slow the links are.
             self.assertIn(case["verdict"], ("pass", "fail", "unmeasured"), run.story())
             self.assertNotIn("wrong data", str(case["reason"]), run.story())
-            if not is_right(case, faults):
-                wrong.append(f"{case['check']}: {case['verdict']}, {list(named(case).values()) or [case['reason'], *case['evidence']]}\n"
-                             f"{readings(run, case)}")
-        stories += wrong
-        print(f"  {run.seconds:.1f} s", *wrong, sep="\n  " if wrong else "", flush=True)
-        return not wrong
+            if is_right(case, faults):
+                wanted[case["check"]] -= 1
+                continue
+            story = (f"  {case['check']}: {case['verdict']}, {list(named(case).values()) or [case['reason'], *case['evidence']]}\n"
+                     f"{readings(run, case)}")
+            print(story, flush=True)
+            if not is_too_noisy(case):
+                wanted[case["check"]] = 2
+                wrong.setdefault(case["check"], []).append(story)
 
     def expect(self, faults):
         """Faults by node: `both`, `sends` or `receives`. Nobody else is named."""
         self.set_links(faults)
-        stories = []
-        if self.has_right_launch(faults, stories):
-            return
-        if not (self.has_right_launch(faults, stories) and self.has_right_launch(faults, stories)):
-            self.fail("\n".join(stories))
+        wanted, wrong = {"all_pairs": 1, "three_rounds": 1}, {}
+        for _ in range(MOST_LAUNCHES):
+            self.ask(faults, wanted, wrong)
+            if any(len(stories) > 1 for stories in wrong.values()):
+                self.fail("\n".join(sum(wrong.values(), [])))
+            if all(count <= 0 for count in wanted.values()):
+                return
+        unsettled = [check for check, count in wanted.items() if count > 0]
+        self.skipTest(f"too noisy in {MOST_LAUNCHES} launches: {', '.join(unsettled)}")
 
     def test_all_links_alike(self):
         self.expect({})

@@ -143,7 +143,7 @@ class Ends(unittest.TestCase):
             return [pid for pid in vc.every_pid() if vc.network_of(pid) in networks or
                     vc.environment_of(pid).get(vc.TOKEN) == cluster.state["token"]]
         self.assertTrue(wait_until(lambda: not left() and "slurm-ends" not in vc.recorded(vc.state_root())), left())
-        self.assertFalse(cluster.folder.exists())
+        self.assertTrue(wait_until(lambda: not cluster.folder.exists()), cluster.folder)
         self.assertEqual([line for line in pathlib.Path("/proc/mounts").read_text().splitlines() if "slurm" in line], [])
         self.assertEqual(set(map(str, pathlib.Path("/sys/fs/cgroup").rglob("*slurm*"))) - before, set())
 

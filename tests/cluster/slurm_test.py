@@ -1,6 +1,8 @@
 """Four virtual nodes with two ranks each below a real Slurm: all well, a rank stopped, a rank killed, a node taken away,
 a node drained, a job cancelled. One cluster serves all of them; what is lost comes back before the next."""
+import os
 import pathlib
+import shutil
 import sys
 
 sys.dont_write_bytecode = True
@@ -9,6 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
+from four_nodes_test import CLOCKS, WRONG_CLOCK, PerNode  # noqa: E402
 from support import Run, check, ten_cases, wait_until  # noqa: E402
 
 DEADLINE = 3
@@ -17,7 +20,7 @@ NODES = ("nid001", "nid002", "nid003", "nid004")
 BINDING = "-J=--cpu-bind=none"
 
 
-class BelowSlurm(support.EndToEnd):
+class BelowSlurm(support.EndToEnd, PerNode):
     """Claims about runs in allocations; what has tests brings up the cluster."""
 
     @classmethod
@@ -42,6 +45,20 @@ class BelowSlurm(support.EndToEnd):
         the connections have been made before (0 of 40)."""
         return {**self.cluster.environment(), "OMPI_MCA_mpi_preconnect_mpi": "1"}
 
+    def telling_srun(self):
+        """An environment in which every srun leaves its arguments behind."""
+        tools = self.cluster.folder / "tools"
+        tools.mkdir(exist_ok=True)
+        self.told = tools / "srun.log"
+        self.told.write_text("")
+        (tools / "srun").write_text(f'#!/bin/sh\necho "$@" >> {self.told}\nexec {shutil.which("srun")} "$@"\n')
+        (tools / "srun").chmod(0o755)
+        return {"PATH": f"{tools}:{os.environ['PATH']}"}
+
+    def steps_that(self, what):
+        """The sruns that asked nodes for that."""
+        return [line for line in self.told.read_text().splitlines() if {"node", what} <= set(line.split())]
+
     def muster(self, *words, nodes=4):
         """What a command of muster's says in an allocation."""
         argv = ["salloc", "--quiet", f"--nodes={nodes}", "--ntasks-per-node=2", str(support.DRIVER), *words]
@@ -53,7 +70,7 @@ class BelowSlurm(support.EndToEnd):
             words = [support.command_line(pid) for pid in self.cluster.processes(node)]
             return [line for line in words if "node_holder.py" not in line and ": slurmd -D" not in line]
         for node in nodes:
-            self.assertTrue(wait_until(lambda: not left(node), 5), f"left on {node}: {left(node)}")
+            self.assertTrue(wait_until(lambda: not left(node), 30), f"left on {node}: {left(node)}")
             files = self.cluster.execute(node, ["ls", "-A", "/dev/shm"], capture_output=True, text=True).stdout
             self.assertEqual(files, "", f"left in /dev/shm of {node}")
 
@@ -178,6 +195,34 @@ class AllNodesThere(BelowSlurm):
         self.assertIn("exited with status 3", case["reason"], run.story())
         self.assert_nine_passed(run)
 
+    def test_per_node(self):
+        """A rank stopped on one node: its own case fails, and that of no other node. Nodes are asked by one step."""
+        tools = self.telling_srun()
+        run = self.new_run(ten_cases(how="stop", rank=1, node="nid003", timeout=f"{DEADLINE}s"), "--per-node", env=tools)
+        run.start()
+        self.assertEqual(run.wait(DEADLINE + 60), 1, run.story())
+        self.assert_by_node(run, "bad", ["nid003"])
+        for name in ("a", "c"):
+            self.assert_by_node(run, name)
+        case = self.of_node(run, "bad", "nid003")
+        self.tell(run, case)
+        self.assertIn("rank 5 on nid003 is stopped in work", case["reason"], run.story())
+        for what in ("inventory", "autopsy", "clean"):
+            asked = self.steps_that(what)
+            self.assertEqual(len(asked), 1, asked)
+            self.assertIn("--nodes=4 --ntasks=4", asked[0])
+        self.assert_clean(run)
+        self.assert_nodes_clean()
+
+    def test_a_clock_ten_seconds_off(self):
+        run = self.new_run(CLOCKS, env={"LD_PRELOAD": str(WRONG_CLOCK), "WRONG_CLOCK_HOST": "nid002", "WRONG_CLOCK_S": "-10"})
+        run.start()
+        self.assertEqual(run.wait(60), 1, run.story())
+        case = run.case("clocks")
+        self.tell(run, case)
+        self.assertEqual([culprit.get("node") for culprit in case["culprits"]], ["nid002"], run.story())
+        self.assertRegex(case["reason"], r"clock of nid002 is (10|9\.99\d*|10\.0\d*) s behind the median")
+
     def test_a_drained_node_is_not_asked_for(self):
         slurm_services.drain(self.cluster, "nid002")
         self.addCleanup(slurm_services.resume, self.cluster, "nid002")
@@ -244,6 +289,28 @@ class NodesGone(BelowSlurm):
     def test_a_node_without_power(self):
         """Slurm does not know yet, and would not for five minutes."""
         self.lose("nid003", self.cluster.remove)
+
+
+class NodesGonePerNode(BelowSlurm):
+    """The node that dies takes its own cases along, and no other's."""
+
+    def test_a_node_without_power(self):
+        run = self.new_run(ten_cases(how="slow", seconds=f"{DEADLINE - 1}s", timeout=f"{DEADLINE}s", rank=0, node="nid001",
+                                     marker="MARKER"), "--per-node", env=self.telling_srun())
+        run.until_marker(30)
+        self.cluster.remove("nid003")
+        self.assertEqual(run.wait(DEADLINE + 60), 1, run.story())
+        self.assert_by_node(run, "a")
+        for name in ("bad", "c"):
+            self.assert_by_node(run, name, ["nid003"])
+        case = self.of_node(run, "bad", "nid003")
+        self.tell(run, case)
+        self.assertIn("nid003", case["reason"], run.story())
+        together, *alone = self.steps_that("autopsy")
+        self.assertIn("--nodes=4", together)
+        self.assertEqual(["--nodelist=nid003" in line for line in alone], [True], "the others have answered together")
+        self.assertEqual(run.leftovers(), [], run.story())
+        self.assert_nodes_clean([node for node in NODES if node != "nid003"])
 
 
 class NodesGivenUp(NodesGone):

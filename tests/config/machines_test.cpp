@@ -57,6 +57,8 @@ TEST(Machines, LumiHasTheGpusOfTheUserGuideBesideTheirCaches) {
   const std::vector<std::pair<std::string, std::size_t>> caches{{"c1", 6}, {"c6", 7}, {"c9", 2}, {"ce", 3},
                                                                 {"d1", 0}, {"d6", 1}, {"d9", 4}, {"de", 5}};
   ASSERT_EQ(lumi.gpus.devices.size(), caches.size());
+  ASSERT_EQ(lumi.gpus.links.size(), 12u);
+  EXPECT_EQ(lumi.gpus.links[4], (DescribedLinks{"0000:c1:00.0", "0000:d9:00.0", 2}));
   for (std::size_t i = 0; i < caches.size(); ++i) {
     const DescribedGpu& gpu = lumi.gpus.devices[i];
     EXPECT_EQ(gpu.address, "0000:" + caches[i].first + ":00.0");
@@ -130,6 +132,12 @@ const Malformed table[] = {
     {"same_address",
      gpus + "devices = [{ address = \"0000:c1:00.0\" }, { address = \"0000:c1:00.0\" }]\n",
      {"f.toml:13:54: another device is at 0000:c1:00.0, too"}},
+    {"links",
+     gpu + "links = [[0, 1, 4]]\n",
+     {R"(f.toml:14:10: "links" in [gpus] must be pairs of GPUs with a number of links from 1 to 64, written [[0, 1, 4], [0, 2, 1]], not an array)"}},
+    {"links_of_nobody",
+     gpu + "links = 4\n",
+     {R"(f.toml:14:9: "links" in [gpus] must be pairs of GPUs with a number of links from 1 to 64, written [[0, 1, 4], [0, 2, 1]], not 4)"}},
     {"fault_of_no_gpu",
      gpu + "[fault.f]\ngpu_missing = 1\n",
      {R"(f.toml:15:15: "gpu_missing" in [fault.f] must be numbers of GPUs, from 0 to 0, not 1)"}},

@@ -59,7 +59,7 @@ detect = "X"
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:10: "detect" in [system] must be a table, not "X")"}},
+     {R"(f.toml:3:10: "detect" in [system] must be a table, or an array of tables, not "X")"}},
     {"detect_no_env",
      R"([system]
 name = "s"
@@ -67,7 +67,7 @@ detect = { matches = "x" }
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:1: "detect" of [system] has no "env"; write for example env = "LUMI_STACK_NAME")"}},
+     {R"(f.toml:3:1: "detect" of [system] has neither "env" nor "file"; write for example env = "LUMI_STACK_NAME")"}},
     {"detect_env_name",
      R"([system]
 name = "s"
@@ -91,7 +91,159 @@ detect = { env = "X", match = "x" }
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:23: unknown key "match" in "detect" of [system]; known: env, matches)"}},
+     {R"(f.toml:3:23: unknown key "match" in "detect" of [system]; known: env, matches, file, host)"}},
+    {"detect_host_alone",
+     R"([system]
+name = "s"
+detect = [{ env = "X" }, { host = "^nid" }]
+[[partition]]
+name = "p"
+)",
+     {R"(f.toml:3:26: a host name alone detects no system, since others name their nodes alike; add env = "LUMI_STACK_NAME" or file = "/appl/lumi")"}},
+    {"detect_file",
+     R"([system]
+name = "s"
+detect = [{ file = "appl", matches = "x" }, 3]
+[[partition]]
+name = "p"
+)",
+     {R"(f.toml:3:20: "appl" is no absolute path)",
+      R"(f.toml:3:28: "matches" is about the value of "env", which is missing here)",
+      R"(f.toml:3:45: "detect" in [system] must be a table, or an array of tables, not 3)"}},
+    {"login",
+     R"([system]
+name = "s"
+login = { gpus = -1, hosts = "x" }
+[[partition]]
+name = "p"
+)",
+     {R"(f.toml:3:1: "login" of [system] has no "host"; write for example host = "^login")",
+      R"(f.toml:3:18: "gpus" in "login" of [system] must be a whole number from 0 to 1024, not -1)",
+      R"(f.toml:3:22: unknown key "hosts" in "login" of [system]; did you mean "host"?)"}},
+    {"variable_empty",
+     R"([system]
+name = "s"
+[[variable]]
+[[partition]]
+name = "p"
+)",
+     {R"(f.toml:3:1: [[variable]] has no "name"; write for example name = "NCCL_SOCKET_IFNAME")",
+      R"(f.toml:3:1: [[variable]] has no "must"; write for example must = "set")",
+      R"(f.toml:3:1: [[variable]] has no "why"; write for example why = "RCCL else takes an interface that reaches no other node")",
+      R"(f.toml:3:1: [[variable]] has no "source"; write for example source = "the site's user guide, page on RCCL")"}},
+    {"variable_values",
+     R"([system]
+name = "s"
+[[variable]]
+name = "A B"
+must = "equals"
+why = "w"
+source = "s"
+verdict = "warn"
+nodes = 0
+[[variable]]
+name = "A"
+must = "equal"
+why = "w"
+source = "s"
+[[variable]]
+name = "A"
+must = "set"
+value = "1"
+why = "w"
+source = "s"
+[[variable]]
+name = "A"
+must = "set"
+why = "w"
+source = "s"
+values = ["1"]
+[[partition]]
+name = "p"
+)",
+     {R"(f.toml:4:8: "A B" is no name of an environment variable)",
+      R"(f.toml:5:8: unknown must "equals"; did you mean "equal"?)",
+      R"(f.toml:8:11: unknown verdict "warn"; known: fail, note)",
+      R"(f.toml:9:9: "nodes" in [[variable]] must be a whole number from 1 to 1000000, not 0)",
+      R"(f.toml:12:8: must = "equal" needs a value; write for example value = "hsn")",
+      R"(f.toml:18:1: must = "set" has no value; write must = "equal" or "differ")",
+      R"(f.toml:22:8: A already must be set here; say it once)",
+      R"(f.toml:26:1: unknown key "values" in [[variable]]; did you mean "value"?)"}},
+    {"unverified",
+     R"([system]
+name = "s"
+[[unverified]]
+key = "gpu"
+why = "w"
+[[unverified]]
+key = "cores"
+[[unverified]]
+key = "gpus"
+why = "w"
+[[unverified]]
+key = "gpus"
+why = "w"
+[[partition]]
+name = "p"
+[partition.node]
+gpus = { count = 8 }
+)",
+     {R"(f.toml:4:7: nothing in this profile says "gpu"; did you mean "gpus"?)",
+      R"(f.toml:6:1: [[unverified]] has no "why"; write for example why = "no page tells it")",
+      R"(f.toml:12:7: "gpus" is told twice; say it once)"}},
+    {"like",
+     R"([system]
+name = "s"
+[[partition]]
+name = "p"
+like = "q"
+default = true
+[[partition]]
+name = "q"
+like = "P"
+default = true
+[[partition]]
+name = "r"
+default = "yes"
+)",
+     {R"(f.toml:5:8: there is no partition "q" above)",
+      R"(f.toml:9:8: there is no partition "P" above; did you mean "p"?)",
+      R"(f.toml:10:1: partition p already is the default)",
+      R"(f.toml:13:11: "default" in [[partition]] must be true or false, not "yes")"}},
+    {"scheduler_refuses",
+     R"([system]
+name = "s"
+[[partition]]
+name = "p"
+scheduler_options = ["--time=5", "--mem=4G"]
+scheduler_refuses = ["--mem"]
+)",
+     {R"(f.toml:5:34: --mem is among what this partition's scheduler refuses)"}},
+    {"cpu",
+     R"([system]
+name = "s"
+[[partition]]
+name = "p"
+[partition.node]
+cpu = { architecture = "arm", model = "(", smt = 0, numa = 4 }
+)",
+     {R"(f.toml:6:24: unknown architecture "arm"; known: x86_64, aarch64, ppc64le)",
+      R"(f.toml:6:39: "(" is no regular expression: ...)",
+      R"(f.toml:6:50: "smt" in "cpu" of [partition.node] must be a whole number from 1 to 8, not 0)",
+      R"(f.toml:6:53: unknown key "numa" in "cpu" of [partition.node]; known: architecture, model, smt, domains)"}},
+    {"masks",
+     R"([system]
+name = "s"
+[[partition]]
+name = "p"
+[partition.node]
+reserved_cores = [0]
+bind = { policy = "gpu", masks = ["0xff", "0xf0", "x", "0"] }
+)",
+     {R"(f.toml:7:35: the mask 0xff holds core 0, which is reserved)",
+      R"(f.toml:7:43: the mask 0xf0 holds CPU 4-7, which another one has)",
+      R"(f.toml:7:51: "x" is no mask of CPUs; write for example "0xfe00")",
+      R"(f.toml:7:56: "0" is no mask of CPUs; write for example "0xfe00")"}},
     {"environment_table",
      R"([system]
 name = "s"
@@ -315,6 +467,27 @@ name = "p"
 gpus = { vendor = "amd" }
 )",
      {R"(f.toml:6:1: "gpus" of [partition.node] has no "count"; write for example count = 8)"}},
+    {"gpu_links_wrong",
+     R"([system]
+name = "x"
+[[partition]]
+name = "gpu"
+[partition.node]
+gpus = { count = 4 }
+gpu_links = ["all x4", "0-1 x2", "0-4 x1", "2-2 x1", "0-1", 3])",
+     {R"(f.toml:7:24: GPUs 0 and 1 have their links twice)",
+      R"(f.toml:7:34: "gpu_links" in [partition.node] must be an array of texts: "0-1 x4" for four links between GPUs 0 and 1 (of 0 to 3), or "all x4", not "0-4 x1")",
+      R"(f.toml:7:44: "gpu_links" in [partition.node] must be an array of texts: "0-1 x4" for four links between GPUs 0 and 1 (of 0 to 3), or "all x4", not "2-2 x1")",
+      R"(f.toml:7:54: "gpu_links" in [partition.node] must be an array of texts: "0-1 x4" for four links between GPUs 0 and 1 (of 0 to 3), or "all x4", not "0-1")",
+      R"(f.toml:7:61: "gpu_links" in [partition.node] must be an array of texts: "0-1 x4" for four links between GPUs 0 and 1 (of 0 to 3), or "all x4", not 3)"}},
+    {"gpu_links_no_gpus",
+     R"([system]
+name = "x"
+[[partition]]
+name = "gpu"
+[partition.node]
+gpu_links = ["all x4"])",
+     {R"(f.toml:6:1: "gpu_links" needs "gpus" with a count of 2 or more)"}},
     {"gpus_count",
      R"([system]
 name = "s"
@@ -344,7 +517,7 @@ bind = { policy = "core", smt = "yes", select = "wraper", near = 1 }
      {R"(f.toml:6:19: unknown policy "core"; did you mean "cores"?)",
       R"(f.toml:6:33: "smt" in "bind" of [partition.node] must be true or false, not "yes")",
       R"(f.toml:6:49: unknown select "wraper"; did you mean "wrapper"?)",
-      R"(f.toml:6:59: unknown key "near" in "bind" of [partition.node]; known: policy, smt, select)"}},
+      R"(f.toml:6:59: unknown key "near" in "bind" of [partition.node]; known: policy, smt, select, masks, far)"}},
     {"bind_empty",
      R"([system]
 name = "s"
@@ -463,7 +636,7 @@ check = "a"
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:3: unknown key "reference"; known: system, environment, partition)"}},
+     {R"(f.toml:3:3: unknown key "reference"; known: system, variable, unverified, environment, partition)"}},
     {"syntax",
      R"([system]
 name = "s"

@@ -1,9 +1,11 @@
 // The files that come with muster, held against the probes that come with it; and the examples of the documentation.
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <regex>
 #include <set>
 
 #include "config/config.hpp"
+#include "config/machines.hpp"
 
 namespace muster {
 
@@ -57,11 +59,57 @@ TEST(Shipped, ChecksAndProfilesAreWellFormed) {
   EXPECT_EQ(texts(diagnostics), std::vector<std::string>{});
 }
 
+TEST(Shipped, ProfilesAndTheirMachinesAgree) {
+  int seen = 0;
+  for (const auto& entry : fs::directory_iterator(source / "checks" / "systems")) {
+    Diagnostics diagnostics;
+    const auto system = parse_system(*read_file(entry.path()), entry.path().string(), diagnostics);
+    for (const auto& partition : system.partitions) {
+      if (partition.machine.empty()) continue;
+      ++seen;
+      SCOPED_TRACE(system.name + ":" + partition.name);
+      const auto text = read_file(source / "machines" / (partition.machine + ".toml"));
+      ASSERT_TRUE(text);
+      const auto machine = parse_machine(*text, partition.machine, diagnostics);
+      const auto& node = partition.node;
+      ASSERT_TRUE(node.gpus && node.cpu);
+      EXPECT_EQ(node.cores, machine.cores);
+      EXPECT_EQ(node.cpu->architecture, machine.architecture);
+      EXPECT_EQ(node.cpu->smt, machine.smt);
+      EXPECT_TRUE(std::regex_search(machine.cpu_model, std::regex(node.cpu->model)));
+      const auto domains = std::count_if(machine.domains.begin(), machine.domains.end(),
+                                         [](const DescribedDomain& domain) { return !domain.cpus.empty(); });
+      EXPECT_TRUE(node.cpu->domains == 0 || node.cpu->domains == domains);
+      EXPECT_EQ(node.reserved_cores, machine.reserved.cpus());
+      EXPECT_EQ(node.gpus->vendor, machine.gpus.vendor);
+      EXPECT_EQ(static_cast<std::size_t>(node.gpus->count), machine.gpus.devices.size());
+      EXPECT_TRUE(std::regex_search(machine.gpus.model, std::regex(node.gpus->name)));
+      std::vector<CpuMask> masks;
+      for (const auto& mask : node.bind->masks) masks.push_back(*CpuMask::parse_hex(mask));
+      EXPECT_TRUE(masks.empty() || masks == machine.masks);
+    }
+    EXPECT_EQ(texts(diagnostics), std::vector<std::string>{});
+  }
+  EXPECT_EQ(seen, 9);
+}
+
+TEST(Shipped, NoProfileIsDetectedByAHostNameAlone) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(source / "checks" / "systems")) {
+    Diagnostics diagnostics;
+    const auto system = parse_system(*read_file(entry.path()), entry.path().string(), diagnostics);
+    names.insert(system.name);
+    EXPECT_EQ(system.detect.empty(), system.name == "generic");
+    for (const auto& clue : system.detect) EXPECT_FALSE(clue.env.empty() && clue.file.empty()) << system.name;
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"frontier", "generic", "lumi", "perlmutter", "vista", "zurada"}));
+}
+
 TEST(Shipped, GenericIsAFallback) {
   Diagnostics diagnostics;
   const auto system = parse_system(*read_file(source / "checks/systems/generic.toml"), "generic.toml", diagnostics);
   EXPECT_EQ(system.name, "generic");
-  EXPECT_EQ(system.detect_env, "");
+  EXPECT_TRUE(system.detect.empty());
   ASSERT_EQ(system.partitions.size(), 1u);
   EXPECT_EQ(system.partitions[0].name, "default");
   EXPECT_EQ(system.partitions[0].launcher, "");

@@ -9,7 +9,24 @@ using Texts = std::vector<std::string>;
 
 const std::string lumi = R"([system]
 name = "lumi"
-detect = { env = "LUMI_STACK_NAME", matches = "^LUMI" }
+detect = [{ env = "LUMI_STACK_NAME", matches = "^LUMI" }, { file = "/appl/lumi", host = "^nid" }]
+login = { host = "^uan", gpus = 1 }
+[[variable]]
+name = "NCCL_NET"
+must = "equal"
+value = ["Socket", "OFI"]
+nodes = 2
+verdict = "note"
+why = "it hangs"
+source = "a guide"
+[[variable]]
+name = "BAD"
+must = "unset"
+why = "it hangs"
+source = "a guide"
+[[unverified]]
+key = "cpu.domains"
+why = "nobody tells"
 [[environment]]
 name = "container"
 modules = ["LUMI", "rocm/6.0"]
@@ -19,13 +36,15 @@ env = { ROCR_VISIBLE_DEVICES = "{local_rank}", EMPTY = "" }
 name = "standard-g"
 launcher = "srun"
 scheduler_options = ["--account={account}"]
+scheduler_refuses = ["--mem"]
 launcher_options = ["--mpi=pmi2"]
 [partition.node]
 cores = 64
+cpu = { architecture = "x86_64", model = "EPYC", smt = 2, domains = 4 }
 reserved_cores = [0, 8]
 gpus = { count = 8, vendor = "amd", name = "^AMD Instinct MI250X" }
 machine = "lumi-g"
-bind = { policy = "gpu", smt = true, select = "map_gpu" }
+bind = { policy = "gpu", smt = true, select = "map_gpu", masks = ["0xfe", "fe00"] }
 [[partition.reference]]
 check = "a"
 where = { nodes = 2, ranks = 16, size = "8B" }
@@ -35,6 +54,17 @@ check = "a"
 busbw = { value = 80, lower = -0.05, upper = 0.1, unit = "GB/s" }
 [[partition]]
 name = "small"
+[[partition]]
+name = "dev"
+like = "standard-g"
+default = true
+scheduler_options = ["--qos=dev"]
+[[partition]]
+name = "fat"
+like = "dev"
+launcher = "mpirun"
+[partition.node]
+cores = 128
 )";
 
 const std::string head = "[system]\nname = \"s\"\n[[partition]]\nname = \"p\"\n[[partition.reference]]\n";
@@ -65,14 +95,14 @@ TEST(Systems, TakeEveryKey) {
   EXPECT_EQ(texts(diagnostics), Texts{});
   EXPECT_EQ(system.name, "lumi");
   EXPECT_EQ(system.file, "lumi.toml");
-  EXPECT_EQ(system.detect_env, "LUMI_STACK_NAME");
-  EXPECT_EQ(system.detect_value, "^LUMI");
+  EXPECT_EQ(system.detect,
+            (std::vector<DetectClue>{{"LUMI_STACK_NAME", "^LUMI", "", ""}, {"", "", "/appl/lumi", "^nid"}}));
   EXPECT_EQ(system.environments,
             (std::vector<EnvironmentProfile>{{"container",
                                               {"LUMI", "rocm/6.0"},
                                               {"singularity", "exec", "{image}", "{\"a\": {}}"},
                                               {{"ROCR_VISIBLE_DEVICES", "{local_rank}"}, {"EMPTY", ""}}}}));
-  ASSERT_EQ(system.partitions.size(), 2u);
+  ASSERT_EQ(system.partitions.size(), 4u);
   const auto& partition = system.partitions[0];
   EXPECT_EQ(partition.name, "standard-g");
   EXPECT_EQ(partition.launcher, "srun");
@@ -82,19 +112,64 @@ TEST(Systems, TakeEveryKey) {
   EXPECT_EQ(partition.node.reserved_cores, (std::vector<int>{0, 8}));
   EXPECT_EQ(partition.node.gpus, (GpuExpectation{8, "amd", "^AMD Instinct MI250X"}));
   EXPECT_EQ(partition.machine, "lumi-g");
-  EXPECT_EQ(system.places.at("machine of standard-g"), "lumi.toml:18:11");
-  EXPECT_EQ(partition.node.bind, (BindExpectation{"gpu", true, "map_gpu"}));
+  EXPECT_EQ(system.places.at("machine of standard-g"), "lumi.toml:37:11");
+  EXPECT_EQ(partition.scheduler_refuses, std::vector<std::string>{"--mem"});
+  EXPECT_EQ(partition.node.bind, (BindExpectation{"gpu", true, "map_gpu", {"0xfe", "fe00"}}));
+  EXPECT_EQ(partition.node.cpu, (CpuExpectation{"x86_64", "EPYC", 2, 4}));
+  EXPECT_EQ(partition.node.login, (LoginExpectation{"^uan", 1}));
+  EXPECT_EQ(partition.node.variables, (std::vector<VariableExpectation>{
+                                          {"NCCL_NET", Must::equal, {"Socket", "OFI"}, 2, true, "it hangs", "a guide"},
+                                          {"BAD", Must::unset, {}, 1, false, "it hangs", "a guide"}}));
+  EXPECT_EQ(partition.node.unverified, (std::map<std::string, std::string>{{"cpu.domains", "nobody tells"}}));
   EXPECT_FALSE(system.partitions[1].node.bind);
   ASSERT_EQ(partition.references.size(), 2u);
   EXPECT_EQ(partition.references[0], (ProfileReference{"a",
                                                        {{"nodes", "2"}, {"ranks", "16"}, {"size", "8B"}},
                                                        "busbw",
-                                                       {85, -0.05, std::nullopt, "GB/s", "a test", "lumi.toml:23:1"}}));
-  EXPECT_EQ(partition.references[1].reference.place, "lumi.toml:26:1");
+                                                       {85, -0.05, std::nullopt, "GB/s", "a test", "lumi.toml:42:1"}}));
+  EXPECT_EQ(partition.references[1].reference.place, "lumi.toml:45:1");
   EXPECT_EQ(system.partitions[1].name, "small");
   EXPECT_EQ(system.partitions[1].launcher, "") << "the one that is found";
   EXPECT_FALSE(system.partitions[1].node.gpus);
   EXPECT_TRUE(system.partitions[1].references.empty());
+}
+
+TEST(Systems, NicsAndPluginsOfANode) {
+  const std::string start = "[system]\nname = \"s\"\n[[partition]]\nname = \"p\"\n[partition.node]\n";
+  Diagnostics diagnostics;
+  const auto system = parse_system(start + "nics = { count = 4, name = \"^hsn\", rate = \"200 Gbit/s\" }\n" +
+                                       "plugins = [\"ofi\"]\nplugins_from = \"module load x\"\n",
+                                   "f.toml", diagnostics);
+  EXPECT_EQ(texts(diagnostics), Texts{});
+  EXPECT_EQ(system.partitions.at(0).node.nics, (NicExpectation{4, "^hsn", 200}));
+  EXPECT_EQ(system.partitions.at(0).node.plugins, Texts{"ofi"});
+  EXPECT_EQ(system.partitions.at(0).node.plugins_from, "module load x");
+  EXPECT_EQ(errors_of_system(start + "nics = { count = 1, rate = \"25GB/s\" }\n").size(), 1u);
+  EXPECT_EQ(errors_of_system(start + "nics = { rate = \"25Gbit/s\" }\n").size(), 1u);
+  EXPECT_EQ(errors_of_system(start + "plugins = [\"ofl\"]\n"),
+            Texts{"f.toml:6:11: unknown plugin \"ofl\"; did you mean \"ofi\"?"});
+}
+
+TEST(Systems, APartitionIsLikeAnother) {
+  Diagnostics diagnostics;
+  const auto system = parse_system(lumi, "lumi.toml", diagnostics);
+  ASSERT_EQ(system.partitions.size(), 4u);
+  const auto& first = system.partitions[0];
+  const auto& dev = system.partitions[2];
+  EXPECT_EQ(dev.name, "dev");
+  EXPECT_TRUE(dev.is_default);
+  EXPECT_EQ(dev.scheduler_options, Argv{"--qos=dev"});
+  EXPECT_EQ(dev.launcher, "srun");
+  EXPECT_EQ(dev.node, first.node);
+  EXPECT_EQ(dev.references, first.references);
+  EXPECT_EQ(dev.machine, "lumi-g");
+  const auto& fat = system.partitions[3];
+  EXPECT_FALSE(fat.is_default) << "one is enough";
+  EXPECT_EQ(fat.launcher, "mpirun");
+  EXPECT_EQ(fat.node.cores, 128);
+  EXPECT_FALSE(fat.node.gpus) << "a [partition.node] of its own replaces the whole of the other's";
+  EXPECT_EQ(fat.node.variables, first.node.variables) << "those are the system's";
+  EXPECT_TRUE(fat.node.unverified.empty()) << "it says nothing of domains";
 }
 
 TEST(Systems, RegularExpressionsHaveAMostLength) {

@@ -27,6 +27,8 @@ Device full_gpu() {
   gpu.is_lost = gpu.is_excluded = true;
   gpu.links = {{gpu.address, 8, 16, 2.5, 32}, {*parse_pci_address("0000:40:01.1"), 16, 16, 32, 32}};
   gpu.files = {{"/dev/nvidia0", FileAccess::withheld}, {"/dev/dri/renderD128", FileAccess::open}};
+  gpu.peers = {{*parse_pci_address("0000:c4:00.0"), "nvlink", 5, 0, 132.8}, {{}, "nvlink", 0, 1, 0}};
+  gpu.values = {{"ecc_uncorrected", "2"}, {"throttled_by", "thermal, power brake"}};
   gpu.sources = {"pci", "nvidia"};
   return gpu;
 }
@@ -45,9 +47,18 @@ TEST(DeviceText, EverythingIsReadBack) {
   nic.address = *parse_pci_address("0000:15:00.1");
   nic.ports = {{"mlx5_0/1", "InfiniBand", "ACTIVE", "LinkUp", 400}, {"eth0", "Ethernet", "down", "", 0}};
   inventory.devices = {full_gpu(), nic};
+  Device& share = inventory.seen_part(full_gpu().address, 0, "nvml");
+  share.parent = "GPU-1";
+  share.uuid = "MIG-1";
+  share.values = {{"profile", "1g.10gb"}};
+  inventory.seen_part(full_gpu().address, 1, "nvml").parent = "GPU-1";
   inventory.sources = {"pci", "nvidia", "net"};
   inventory.files = {{"/dev/nvidiactl", FileAccess::denied}, {"/dev/kfd", FileAccess::root_only}};
   inventory.versions = {{"kernel", "5.14.0"}, {"nvidia", "550.54.15"}};
+  inventory.libraries = {
+      {"libcuda.so.1", LibraryState::broken, "/usr/lib/libcuda.so.1", "", 803, "mismatch", {"cuA"}},
+      {"libnvidia-ml.so.1", LibraryState::working, "/usr/lib/libnvidia-ml.so.1", "550.54", 0, "", {}},
+      {"librccl.so.1", LibraryState::absent, "", "", 0, "", {}}};
   EXPECT_EQ(read_back(inventory), inventory);
 }
 
@@ -80,18 +91,24 @@ TEST(DeviceText, DamageIsNamedAndTheRestIsKept) {
                                      {"nic", "0000:15:00.0; port a b"},
                                      {"gpu", "0000:c1:00.0; numa x"},
                                      {"gpu", "0000:c1:00.0; colour red"},
+                                     {"gpu", "0000:c1:00.0; peer 0000:c4:00.0 nvlink 5"},
+                                     {"gpu", "0000:c1:00.0; told ecc"},
                                      {"file", "ajar /dev/kfd"},
+                                     {"library", "odd libcuda.so.1"},
+                                     {"library", "broken"},
+                                     {"library", "broken libcuda.so.1; code x"},
+                                     {"part", "0000:c1:00.0; part x"},
                                      {"job.SLURM_GPUS", "8"}},
                                     faults);
   EXPECT_EQ(read.devices.size(), 1u);
-  EXPECT_EQ(faults.size(), 6u);
+  EXPECT_EQ(faults.size(), 12u);
 }
 
 #ifdef MUSTER_HAVE_RAPIDCHECK
 TEST(DeviceText, AnyTextIsRead) {
   EXPECT_TRUE(rc::check([](const std::string& text, const std::string& name) {
     std::vector<std::string> faults;
-    (void)parse_inventory({{"gpu", text}, {"nic", "0000:01:00.0; " + text}, {"file", text}}, faults);
+    (void)parse_inventory({{"gpu", text}, {"nic", "0000:01:00.0; " + text}, {"file", text}, {"library", text}}, faults);
     Inventory inventory;
     inventory.seen(DeviceKind::gpu, {}, "pci").name = name;
     faults.clear();

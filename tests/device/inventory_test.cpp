@@ -45,6 +45,24 @@ TEST(Inventory, NvidiaIsSeenByTheBusAndTheDriver) {
   EXPECT_EQ(inventory.versions.at("kernel"), "5.14.0-427.el9.x86_64");
 }
 
+TEST(Inventory, PartsAreDevicesOfTheirOwnAtTheAddressOfTheWhole) {
+  Inventory inventory;
+  const PciAddress here = *parse_pci_address("0000:c1:00.0");
+  const PciAddress there = *parse_pci_address("0000:41:00.0");
+  for (const int number : {1, 0, 1}) inventory.seen_part(here, number, "kfd").parent = "GPU-1";
+  inventory.seen_part(there, 0, "kfd");
+  inventory.seen(DeviceKind::gpu, here, "pci").uuid = "GPU-1";
+  inventory.seen_part(here, 1, "nvml");
+  ASSERT_EQ(inventory.devices.size(), 4u);
+  EXPECT_EQ(count(inventory, DeviceKind::gpu), 1u);
+  EXPECT_EQ(label_of(inventory.devices[1]), "part 0 of GPU 0000:41:00.0");
+  EXPECT_EQ(label_of(inventory.devices[3]), "part 1 of GPU 0000:c1:00.0");
+  EXPECT_EQ(inventory.devices[3].sources, (Texts{"kfd", "nvml"}));
+  ASSERT_NE(inventory.gpu_at(inventory.devices[3].address), nullptr);
+  EXPECT_EQ(inventory.gpu_at(inventory.devices[3].address)->uuid, inventory.devices[3].parent);
+  EXPECT_EQ(inventory.gpu_at(there), nullptr) << "its whole was not seen";
+}
+
 TEST(Inventory, AmdIsSeenByTheBusAndKfd) {
   const Inventory inventory = inventory_of("gpus 8 MI250X; nics 4 hsn; gpu 1 ue=2 uuid=9000001");
   ASSERT_EQ(count(inventory, DeviceKind::gpu), 8u);
@@ -74,7 +92,7 @@ TEST(Inventory, KfdCountsItsNodesByNumber) {
 TEST(Inventory, InfinibandPorts) {
   const Inventory inventory = inventory_of("nics 1; nic 0 state=DOWN phys=Polling rate=10");
   ASSERT_EQ(inventory.devices.size(), 1u);
-  EXPECT_EQ(inventory.devices[0].ports, (std::vector<NetPort>{{"mlx5_0/1", "InfiniBand", "DOWN", "Polling", 10}}));
+  EXPECT_EQ(inventory.devices[0].ports, (std::vector<NetPort>{{"mlx5_0/1", "InfiniBand", "DOWN", "Polling", 10, 4}}));
   EXPECT_EQ(inventory.devices[0].firmware, "28.41.1000");
 }
 

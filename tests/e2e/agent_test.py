@@ -10,8 +10,9 @@ import unittest
 import zlib
 
 BIN = os.path.join(os.environ.get("MUSTER_BUILD", "build"), "bin")
-HELLO = {"index": 0, "case": "hello%1", "probe": "hello", "folder": "", "params": '{"repetitions":"3","warmups":"1"}'}
-AFFINITY = {"index": 1, "case": "cpu_affinity%1", "probe": "cpu_affinity", "folder": "", "params": '{"sharing":"any"}'}
+EVERYWHERE = {"folder": "", "per_node": False, "not_on": [], "node": ""}
+HELLO = {**EVERYWHERE, "index": 0, "case": "hello%1", "probe": "hello", "params": '{"repetitions":"3","warmups":"1"}'}
+AFFINITY = {**EVERYWHERE, "index": 1, "case": "cpu_affinity%1", "probe": "cpu_affinity", "params": '{"sharing":"any"}'}
 
 
 def cbor(value):
@@ -20,6 +21,8 @@ def cbor(value):
             return bytes([major << 5 | count])
         return bytes([major << 5 | 26]) + struct.pack(">I", count)
 
+    if isinstance(value, bool):
+        return b"\xf5" if value else b"\xf4"
     if isinstance(value, int):
         return head(0, value)
     if isinstance(value, str):

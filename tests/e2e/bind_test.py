@@ -79,6 +79,16 @@ class Bind(unittest.TestCase):
         for rank in answer["ranks"]:
             self.assertGreater(int(rank["mask"], 16), 0)
 
+    def test_a_node_that_only_pretends(self):
+        with tempfile.TemporaryDirectory(prefix="muster-bind-") as folder:
+            machine = os.path.join(folder, "lumi")
+            subprocess.run([MUSTER, "machine", "lumi-g", "--write", machine, "--fault", "gpu_missing"], check=True,
+                           capture_output=True, timeout=60)
+            printed = self.bind("--reserve", "0,8,16,24,32,40,48,56", environment={"MUSTER_MACHINE": machine})
+        self.assertIn("(SIMULATED lumi-g with gpu_missing): 64 cores, 128 CPUs, 8 caches, 4 NUMA domains, 7 GPUs", printed)
+        self.assertIn("--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00000000,0xfe0000000000 ",
+                      printed)
+
     def test_impossible_wishes_are_refused_with_a_way_out(self):
         for arguments, said in (
                 (["--ranks-per-node", "57"], "ask for at most 56 ranks per node"),

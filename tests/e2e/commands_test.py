@@ -21,7 +21,8 @@ name = "modular"
 modules = ["cuda"]
 [[environment]]
 name = "open"
-wrapper = ["run", "{image}"]
+wrapper = ["{image}", "MUSTER_WRAPPED=yes"]
+env = { OMP_NUM_THREADS = "3" }
 [[partition]]
 name = "a"
 launcher = "local"
@@ -115,6 +116,24 @@ class Commands(unittest.TestCase):
             done = self.muster("run", profile, check, "--system", "two:a", "--environment", name)
             self.assertEqual(done.returncode, 3, done.stdout)
             self.assertIn(word, done.stderr)
+
+    def test_an_environment_is_completed_by_what_is_loaded_and_given(self):
+        profile = self.write("two.toml", PROFILE)
+        check = self.write("check.toml", SHOWS_ENVIRONMENT)
+        done = self.muster("run", profile, check, "--system", "two:a", "--environment", "open", "-J", "image=env")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        modular = ["plan", profile, check, "--system", "two:a", "--environment", "modular"]
+        loaded = {**os.environ, "LOADEDMODULES": "gcc/12.2:cuda/12.4"}
+        self.assertEqual(self.muster(*modular, env=loaded).returncode, 0)
+        other = self.muster(*modular, env={**os.environ, "LOADEDMODULES": "cudatoolkit/12.4"})
+        self.assertEqual(other.returncode, 3)
+        self.assertIn("module load cuda", other.stderr)
+
+    def test_nothing_is_submitted_where_there_is_no_batch_system(self):
+        done = self.muster("run", "--submit", env={**os.environ, "PATH": self.folder.name})
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("there is no sbatch on PATH", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder.name, "muster-runs")))
 
     def test_misspelt_words_get_a_suggestion(self):
         for arguments, said in ((["rnu"], '"run"'), (["run", "--reprot", "x"], '"--report"'), (["run", "-n", "helo"], '"hello"'),

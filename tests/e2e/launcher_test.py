@@ -136,6 +136,29 @@ class Launchers(support.EndToEnd):
         self.assert_status(run, 0)
         self.assertEqual(run.case("hello")["ranks"], 2)
 
+    def run_cray(self, **variables):
+        """Under an MPICH that behaves as Cray's does, and is asked for messages from GPU memory."""
+        self.needs_both()
+        variables = {"LD_PRELOAD": support.AGENTS / "cray_mpich.so", "MPICH_GPU_SUPPORT_ENABLED": 1,
+                     "ASAN_OPTIONS": "verify_asan_link_order=0", **variables}
+        words = " ".join(f"-genv {name} {value}" for name, value in variables.items())
+        script = f'#!/bin/sh\n[ "$1" = --version ] && exec {MPICH} --version\nexec {MPICH} {words} "$@"\n'
+        run = self.run_with(script, agent=support.AGENT_MPICH)
+        self.assert_status(run, 0)
+        self.assertEqual(run.case("hello")["ranks"], 2)
+        facts = run.report()["nodes"][0]["facts"]
+        self.assertEqual(facts.get("env.MPICH_GPU_SUPPORT_ENABLED"), "1", "as the user set it")
+        self.assertIn("CRAY MPICH", facts["mpi"])
+        return [note for note in run.report()["notes"] if "MPICH_GPU_SUPPORT_ENABLED=1 was hidden" in note]
+
+    def test_cray_mpich_without_its_gpu_transport(self):
+        notes = self.run_cray()
+        self.assertEqual(len(notes), 1)
+        self.assertIn("build muster again", notes[0])
+
+    def test_cray_mpich_with_its_gpu_transport(self):
+        self.assertEqual(self.run_cray(CRAY_GTL=support.AGENTS / "libmpi_gtl_fake.so"), [])
+
     def test_mpich_with_the_agent_of_open_mpi(self):
         self.needs_both()
         run = self.run_with(f'#!/bin/sh\nexec {MPICH} "$@"\n')

@@ -8,6 +8,11 @@ from on_machine import NODE, SYSTEMS, OnMachine, main  # noqa: E402
 
 
 class Faults(OnMachine):
+    def blames(self, name):
+        """network_interfaces names this card, on this node."""
+        self.assertIn(name, " ".join(self.culprits("network_interfaces")), self.output)
+        self.assertEqual({culprit["node"] for culprit in self.cases["network_interfaces"]["culprits"]}, {NODE}, self.output)
+
     def test_gpu_missing(self):
         for system in SYSTEMS:
             with self.subTest(system):
@@ -17,16 +22,20 @@ class Faults(OnMachine):
                 self.assertIn(f"{count} expected by the profile", self.reasons("device_visibility"), self.output)
                 self.assertEqual(self.culprits("device_visibility"), [NODE], self.output)
                 self.assertNotIn("environment", bad)
+                self.only_cause("device_visibility")
 
     def test_gpu_that_answers_nothing(self):
         self.assertIn("device_visibility", self.ill("lumi-g", "gpu_lost"))
         self.assertIn("0000:d6:00.0", " ".join(self.culprits("device_visibility")), self.output)
+        self.only_cause("device_visibility")
+        self.assertIn("first (GPU 0000:d6:00.0", self.cases["gpu_mapping"]["remedy"])
 
     def test_masks_shifted(self):
         for system in ("lumi-g", "frontier", "perlmutter", "zurada-gpu2h100"):
             with self.subTest(system):
                 self.assertEqual(self.ill(system, "masks_shifted"), ["cpu_affinity", "gpu_mapping"], self.output)
                 self.assertIn("rank 1", self.culprits("cpu_affinity"), self.output)
+                self.only_cause("cpu_affinity")
 
     def test_the_right_masks_are_in_the_remedy(self):
         self.ill("lumi-g", "masks_shifted")
@@ -41,11 +50,40 @@ class Faults(OnMachine):
         for system, name in (("lumi-g", "hsn2"), ("frontier", "hsn2"), ("perlmutter", "hsn1"), ("vista", "mlx5_0"),
                              ("zurada-gpu1h100", "mlx5_0"), ("zurada-gpu2h100", "mlx5_0")):
             with self.subTest(system):
-                bad = self.ill(system, "nic_down")
-                self.assertIn("device_visibility", bad, self.output)
-                self.assertIn(name, " ".join(self.culprits("device_visibility")), self.output)
-                self.assertNotIn("cpu_affinity", bad)
-                self.assertNotIn("gpu_mapping", bad)
+                self.assertEqual(self.ill(system, "nic_down"), ["network_interfaces"], self.output)
+                self.blames(name)
+
+    def test_nic_slow(self):
+        for system, name in (("lumi-g", "hsn2"), ("frontier", "hsn2"), ("perlmutter", "hsn1"), ("vista", "mlx5_0"),
+                             ("zurada-gpu1h100", "mlx5_0"), ("zurada-gpu2h100", "mlx5_0")):
+            with self.subTest(system):
+                self.assertEqual(self.ill(system, "nic_slow"), ["network_interfaces"], self.output)
+                self.blames(name)
+                self.assertIn("the profile promises", self.reasons("network_interfaces"))
+
+    def test_nic_missing(self):
+        for system, name in (("lumi-g", "hsn2"), ("frontier", "hsn2"), ("perlmutter", "hsn1")):
+            with self.subTest(system):
+                self.assertEqual(self.ill(system, "nic_missing"), ["network_interfaces"], self.output)
+                self.blames(name)
+        for system in ("vista", "zurada-gpu1h100", "zurada-gpu2h100"):
+            with self.subTest(system):
+                self.assertEqual(self.ill(system, "nic_missing"), ["network_interfaces"], self.output)
+                self.assertIn(f"no NIC on {NODE}, 1 expected by the profile", self.reasons("network_interfaces"))
+
+    def test_no_plugin(self):
+        for system in ("lumi-g", "frontier", "perlmutter"):
+            with self.subTest(system):
+                self.assertEqual(self.ill(system, "no_plugin"), ["network_interfaces"], self.output)
+                self.assertEqual(self.culprits("network_interfaces"), ["LD_LIBRARY_PATH"])
+                self.assertIn("cannot open shared object file", self.reasons("network_interfaces"))
+                self.assertEqual(self.cases["network_interfaces"]["remedy"], "load the module")
+
+    def test_an_interface_that_nobody_has(self):
+        self.write("zurada-gpu2h100")
+        self.assertEqual(self.run_checks("zurada-gpu2h100", {"NCCL_SOCKET_IFNAME": "eno1"}, ["-x", "hello"]), 1, self.output)
+        self.assertIn('NCCL_SOCKET_IFNAME is "eno1"', self.reasons("network_interfaces"))
+        self.assertEqual(self.cases["environment"]["verdict"], "pass", self.output)
 
     def test_all_ranks_on_one_gpu(self):
         self.assertIn("gpu_mapping", self.ill("lumi-g", "all_on_one"))

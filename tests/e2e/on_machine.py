@@ -28,6 +28,11 @@ probe   = "environment"
 summary = "Variables and limits agree."
 ranks   = "one-per-gpu"
 params  = { torch = "if set" }
+[check.network_interfaces]
+probe   = "network_interfaces"
+summary = "NICs are up, alike and at their rate."
+ranks   = "one-per-gpu"
+params  = { interval = "10ms" }
 [check.hello]
 probe   = "hello"
 summary = "A timing that must not be judged."
@@ -44,7 +49,11 @@ launcher = "mpirun"
 [partition.node]
 reserved_cores = {reserved}
 gpus = {{ count = {gpus}, vendor = "{vendor}", name = "{name}" }}
+{nics}
 """
+HSN = 'nics = { count = 4, name = "^hsn", rate = "200Gbit/s" }\nplugins = ["ofi"]\nplugins_from = "load the module"'
+HCA = 'nics = { count = 1, name = "^mlx5_", rate = "%sGbit/s" }'
+NICS = {"vista": HCA % 400, "zurada-gpu1h100": HCA % 200, "zurada-gpu2h100": HCA % 200}
 TRENTO = [0, 8, 16, 24, 32, 40, 48, 56]
 SYSTEMS = {
     "lumi-g": (8, "amd", "^AMD Instinct MI250X", TRENTO),
@@ -54,11 +63,13 @@ SYSTEMS = {
     "zurada-gpu1h100": (1, "nvidia", "^NVIDIA H100 NVL$", []),
     "zurada-gpu2h100": (2, "nvidia", "^NVIDIA H100 NVL$", []),
 }
-ALL = ["cpu_affinity", "device_visibility", "environment", "gpu_mapping"]
+ALL = ["cpu_affinity", "device_visibility", "environment", "gpu_mapping", "network_interfaces"]
 NODE = os.uname().nodename
 
 
 class OnMachine(unittest.TestCase):
+    timeout = "120s"
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="muster-machines-")
         self.addCleanup(folder.cleanup)
@@ -69,14 +80,17 @@ class OnMachine(unittest.TestCase):
                               capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def run_checks(self, system, variables=None, options=()):
+    def run_checks(self, system, variables=None, options=(), shipped=None):
+        """By a profile made here, or by a `shipped` one (`lumi:standard-g`)."""
         gpus, vendor, name, reserved = SYSTEMS[system]
-        for file, text in (("checks.toml", CHECKS), ("site.toml", PROFILE.format(gpus=gpus, vendor=vendor, name=name, reserved=reserved))):
+        profile = PROFILE.format(gpus=gpus, vendor=vendor, name=name, reserved=reserved, nics=NICS.get(system, HSN))
+        for file, text in (("checks.toml", CHECKS), ("site.toml", profile)):
             with open(os.path.join(self.folder, file), "w") as out:
                 out.write(text)
         env = {**os.environ, "MUSTER_MACHINE": "machine", "OMPI_MCA_mpi_yield_when_idle": "1", "NO_COLOR": "1",
                "MUSTER_STARTUP_TIMEOUT": "120s", **(variables or {})}
-        command = [MUSTER, "run", "checks.toml", "site.toml", "--system", "site", "--timeout", "120s"]
+        site = ["--system", shipped, "--launcher", "mpirun"] if shipped else ["site.toml", "--system", "site"]
+        command = [MUSTER, "run", "checks.toml", *site, "--timeout", self.timeout]
         command += ["--report", "json=r.json", "--report", "junit=r.xml", *options]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=500, env=env)
         self.output = done.stdout + done.stderr
@@ -98,6 +112,14 @@ class OnMachine(unittest.TestCase):
         self.write(system, "--fault", fault)
         self.assertEqual(self.run_checks(system, variables, ["-x", "hello"]), 1, self.output)
         return sorted(name for name in ALL if self.cases[name]["verdict"] != "pass")
+
+    def only_cause(self, cause):
+        """Whatever else failed is said to follow from it."""
+        self.assertNotIn("follows", self.cases[cause], self.output)
+        for name in ALL:
+            if name != cause and self.cases[name]["verdict"] != "pass":
+                self.assertEqual(self.cases[name].get("follows"), self.cases[cause]["id"], self.output)
+                self.assertIn(f"mend {self.cases[cause]['id']} first", self.cases[name]["remedy"])
 
     def reasons(self, check):
         case = self.cases[check]

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/units.hpp"
+#include "evaluate/like_items.hpp"
 #include "scene.hpp"
 #include "stats/stats.hpp"
 
@@ -456,6 +457,40 @@ TEST(Rows, ForeignTextIsHarmless) {
   }
   ASSERT_EQ(result.node_rows.size(), 3u);
   EXPECT_EQ(result.node_rows[2].node.find('\x1b'), std::string::npos);
+}
+
+TEST(LikeItems, ANodeByItselfHasItsPeersOnTheOthers) {
+  const std::vector<double> latencies{2.0, 2.1, 2.0, 9.0, 1.9, 2.0};
+  std::vector<Scene> nodes;
+  LikeItems like;
+  for (const double latency : latencies) {
+    auto& scene = nodes.emplace_back(1, 1);
+    scene.report("latency", {latency}).expect("latency").peers = Peers{};
+    like.add(scene.item, scene.probe, scene.record, scene.world);
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto alone = nodes[i].result();
+    EXPECT_EQ(alone.verdict, Verdict::unmeasured) << "one value has no peers";
+    const auto result = evaluate(nodes[i].item, nodes[i].probe, nodes[i].record, nodes[i].world, &like);
+    EXPECT_EQ(result.verdict, i == 3 ? Verdict::fail : Verdict::pass) << result.reason;
+    EXPECT_EQ(result.metrics.at(0).over.n, 1) << "rows are of its own readings";
+    if (i == 3) {
+      EXPECT_TRUE(has(result.reason, "of 6 readings")) << result.reason;
+    }
+  }
+}
+
+TEST(LikeItems, OtherLabelsAreNoPeers) {
+  LikeItems like;
+  std::vector<Scene> nodes;
+  for (int i = 0; i < 6; ++i) {
+    auto& scene = nodes.emplace_back(1, 1);
+    scene.report("latency", {i == 0 ? 9.0 : 2.0}, {{"link", i == 0 ? "network" : "node"}}).expect("latency").peers =
+        Peers{};
+    like.add(scene.item, scene.probe, scene.record, scene.world);
+  }
+  const auto result = evaluate(nodes[0].item, nodes[0].probe, nodes[0].record, nodes[0].world, &like);
+  EXPECT_EQ(result.reason, "latency where link=network has 1 value, its peers judge from 5");
 }
 
 }  // namespace

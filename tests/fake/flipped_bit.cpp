@@ -1,6 +1,6 @@
 /// Preloaded into the ranks, flips one bit of what MPI hands to one of them: broken memory, to order.
 ///
-///   FLIP_IN=recv|waitall|allreduce   of what MPI_Recv receives, of what MPI_Waitall completes, of MPI_Allreduce's result
+///   FLIP_IN=recv|waitall|allreduce   what MPI_Recv receives, what MPI_Waitall completes, the result of MPI_Allreduce
 ///   FLIP_RANK=1                      in MPI_COMM_WORLD
 ///   FLIP_BYTES=1048576               only messages (results) of exactly that size are counted
 ///   FLIP_CALL=3                      which of those, counted from 1

@@ -16,12 +16,13 @@ MAY_INCLUDE = {
     "stats": {"base", "model"},
     "probes": {"base", "model", "system", "device", "comm", "stats"},
     "launchers": {"base", "model"},
+    "schedulers": {"base", "model"},
     "reporters": {"base", "model"},
     "evaluate": {"base", "model", "stats"},
     "history": {"base", "model", "stats"},
-    "run": {"base", "model", "config", "system", "stats", "evaluate", "launchers", "reporters", "history"},
-    "app": {"base", "model", "config", "system", "device", "stats", "evaluate", "launchers", "reporters", "history", "run",
-            "comm"},
+    "run": {"base", "model", "config", "system", "stats", "evaluate", "launchers", "schedulers", "reporters", "history"},
+    "app": {"base", "model", "config", "system", "device", "stats", "evaluate", "launchers", "schedulers", "reporters", "history",
+            "run", "comm"},
 }
 ONLY_IN = {
     "mpi.h": "src/comm/mpi/",

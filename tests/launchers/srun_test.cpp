@@ -169,7 +169,7 @@ TEST(Srun, OneThatIsOutOfOrderIsAnErrorThatQuotesIt) {
 }
 
 struct NoticeCase {
-  const char* file;  ///< recorded from Slurm 22.05, 4 nodes x 2 tasks
+  const char* file;  ///< recorded from Slurm 22.05, 4 nodes x 2 tasks; `pmi`: as LUMI's page on known issues has it
   int status;
   std::optional<int> rank;
   const char* node;
@@ -213,11 +213,12 @@ const NoticeCase notice_cases[] = {
     {"gpus", 1, none, "", none, none, "Slurm can't give the ranks the GPUs that the job's options name"},
     {"badmpi", 1, none, "", none, none, "srun does not know the MPI type that it was told to use"},
     {"option", 255, none, "", none, none, "srun does not know an option that it was given"},
-    {"expired", 1, none, "", none, none, "the job around muster has ended"},
-    {"no-job", 1, none, "", none, none, "Slurm does not know the job around muster: it has ended"},
+    {"expired", 1, none, "", none, none, "the job around muster has ended", true},
+    {"no-job", 1, none, "", none, none, "Slurm does not know the job around muster: it has ended", true},
     {"step-cancelled", 137, none, "", none, none, "the job or its step was cancelled", true},
     {"job-cancelled", 143, none, "", none, none, "the job or its step was cancelled", true},
     {"time-limit", 143, none, "", none, none, "Slurm ended the job: its time limit was reached", true},
+    {"pmi", 255, none, "nid002", none, none, "Cray's PMI did not start on nid002"},
     {"node-failure", 143, none, "nid002", none, none, "Slurm ended the job's step: it counts nid002 as failed", true},
 };
 INSTANTIATE_TEST_SUITE_P(Srun, SrunNotices, testing::ValuesIn(notice_cases));
@@ -242,6 +243,20 @@ TEST(Srun, WhatFollowsAnAbortIsNoCause) {
   EXPECT_FALSE(notice.rank || notice.signal);
 }
 
+TEST(Srun, WhyAStepWasCancelledMayBeSaidAfterwards) {
+  const std::string cancelled = "slurmstepd: error: *** STEP 2.0 ON nid001 CANCELLED AT 2026-11-22T01:12:36 ***\n";
+  for (const char* why :
+       {"srun: error: Node failure on nid003\n",
+        "slurmstepd: error: *** STEP 2.0 ON nid002 CANCELLED AT 2026-11-22T01:12:36 DUE TO NODE FAILURE, "
+        "SEE SLURMCTLD LOG FOR DETAILS ***\nsrun: error: Node failure on nid003\n"}) {
+    const LauncherNotice notice = srun().read_notice(slurm(), cancelled + why, 143);
+    EXPECT_EQ(notice.sentence, "Slurm ended the job's step: it counts nid003 as failed");
+    EXPECT_EQ(notice.node, "nid003");
+    EXPECT_TRUE(notice.is_first_cause);
+  }
+  EXPECT_EQ(srun().read_notice(slurm(), cancelled, 143).sentence, "the job or its step was cancelled");
+}
+
 TEST(Srun, WordsOfTheProgramAreNoNotice) {
   for (const char* text :
        {"", "nid002: task 3: Killed\n", "my own: execve(): no\n", "CANCELLED AT the box office\n",
@@ -258,6 +273,15 @@ TEST(Srun, ReachesANodeBesideARunningLaunch) {
       shell_line(srun().reach(slurm(), "nid002", {"/opt/muster", "node", "autopsy", "a b"}, {"--cpu-bind=cores"})),
       "/usr/bin/srun --overlap --mpi=none --cpu-bind=none --nodes=1 --ntasks=1 --gpus=0 --export=ALL "
       "--ntasks-per-node=1 --input=none --nodelist=nid002 /opt/muster node autopsy 'a b'");
+}
+
+TEST(Srun, ReachesManyNodesByOneStep) {
+  const std::vector<std::string> nodes{"nid001", "nid002", "nid004"};
+  EXPECT_EQ(shell_line(srun().reach_all(slurm(), nodes, {"/opt/muster", "node", "autopsy"}, {"--cpu-bind=cores"})),
+            "/usr/bin/srun --no-kill --kill-on-bad-exit=0 --wait=0 --overlap --mpi=none --cpu-bind=none --nodes=3 "
+            "--ntasks=3 --gpus=0 --export=ALL --ntasks-per-node=1 --input=none '--nodelist=nid[001-002,004]' "
+            "/opt/muster node autopsy");
+  EXPECT_EQ(srun().node_variable, "SLURMD_NODENAME");
 }
 
 }  // namespace

@@ -34,8 +34,9 @@ inline CaseResult sample_failure() {
   result.reason = "busbw 12.5 GB/s is below 80.75 GB/s (reference 85.0 -5 %)";
   result.culprits = {{CulpritKind::node, "nid002", "nid002", -1}, {CulpritKind::rank, "rank 2", "nid002", 2}};
   result.remedy = "check the network card of nid002";
+  result.follows = "device_visibility%00c0ffee";
   result.findings = {
-      {Verdict::fail, result.reason, result.culprits, result.remedy},
+      {Verdict::fail, result.reason, result.culprits, result.remedy, Subject::collective, "device_visibility%00c0ffee"},
       {Verdict::unmeasured, "rank 3 stayed silent", {{CulpritKind::rank, "rank 3", "nid002", 3}}, "see its output"}};
   result.evidence = {"sums are right on 3 ranks"};
   result.notes = {"timing not judged on nid001: 2 ranks share a core"};
@@ -168,7 +169,7 @@ class Chance {
   }
   Culprit culprit() { return {static_cast<CulpritKind>(integer(0, 7)), text(), text(), integer(-1, 3)}; }
   Finding finding() {
-    return {verdict(), text(), list([&] { return culprit(); }), text()};
+    return {verdict(), text(), list([&] { return culprit(); }), text(), static_cast<Subject>(integer(0, 15)), text()};
   }
   std::optional<double> maybe() { return coin() ? std::optional(real()) : std::nullopt; }
   BoundOutcome bound() { return {static_cast<BoundKind>(integer(0, 3)), verdict(), maybe(), maybe(), text()}; }
@@ -211,6 +212,7 @@ inline CaseResult Chance::result() {
   made.reason = text();
   made.culprits = list([&] { return culprit(); });
   made.remedy = text();
+  made.follows = text();
   made.findings = list([&] { return finding(); });
   made.evidence = texts();
   made.notes = texts();

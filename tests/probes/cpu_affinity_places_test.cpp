@@ -140,6 +140,19 @@ TEST(CpuAffinityPlaces, ReservedCoresAreNamedWithTheirSiblings) {
             "--cpu-bind=mask_cpu:0xfefe,0xfefe00000000");
 }
 
+TEST(CpuAffinityPlaces, ReservedCoresThatNobodyHasVerifiedAreNoFault) {
+  auto made = on(*read_layout(blade), {"0-6", "9-15"}, {}, {{"launcher", "srun"}});
+  ExpectedNode node = low_noise;
+  node.unverified["reserved_cores"] = "told by a user";
+  const auto judgement = made.node(node).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass);
+  EXPECT_NE(judgement.findings[0].reason.find("rank 0 may run on CPU 0, reserved for the system; no fault"),
+            std::string::npos)
+      << judgement.findings[0].reason;
+  EXPECT_TRUE(judgement.findings[0].culprits.empty());
+}
+
 TEST(CpuAffinityPlaces, WidthIsOfCoresNotOfThreads) {
   EXPECT_TRUE(on(*read_layout(blade), {"1-7,65-71"}, {{"cores", "7"}}).judge().findings.empty());
   expect_finding(on(*read_layout(blade), {"1,65", "8-14"}, {{"cores", "7"}}).judge(), Verdict::fail,
@@ -265,7 +278,7 @@ TEST(MaskLine, TheProfilesWordIsHeardWhereNothingGivesGpusOut) {
   const Layout layout = trento();
   ExpectedNode node = low_noise;
   node.gpus = GpuExpectation{8, "amd", ""};
-  node.bind = BindExpectation{"cores", false, "map_gpu"};
+  node.bind = BindExpectation{"cores", false, "map_gpu", {}};
   const std::string gpus =
       "0000:c1:00.0,0000:c6:00.0,0000:c9:00.0,0000:ce:00.0,0000:d1:00.0,0000:d6:00.0,0000:d9:00.0,0000:de:00.0";
   auto made = on(layout, by_gpu, {{"cores", "6"}}, {{"launcher", "srun"}, {"gpus", gpus}});
@@ -275,7 +288,7 @@ TEST(MaskLine, TheProfilesWordIsHeardWhereNothingGivesGpusOut) {
   const std::string& remedy = judgement.findings[0].remedy;
   EXPECT_NE(remedy.find("--cpu-bind=mask_cpu:0x7e,0x7e00,0x7e0000,"), std::string::npos) << remedy;
   EXPECT_NE(remedy.find(" --gpu-bind=map_gpu:4,5,2,3,6,7,0,1"), std::string::npos) << remedy;
-  node.bind = BindExpectation{"gpu", true, "wrapper"};
+  node.bind = BindExpectation{"gpu", true, "wrapper", {}};
   made.node(node);
   const std::string both = made.judge().findings[0].remedy;
   EXPECT_NE(both.find("--cpu-bind=mask_cpu:0x7e000000000000007e000000000000,"), std::string::npos) << both;
@@ -303,7 +316,7 @@ TEST(MaskLine, WhatBindSaysPassesTheCheck) {
 TEST(MaskLine, AGpuThatTheEnvironmentGivesIsKept) {
   auto made = on(trento(), linear, {}, {{"launcher", "srun"}}, true);
   ExpectedNode node = low_noise;
-  node.bind = BindExpectation{"cores", false, "map_gpu"};
+  node.bind = BindExpectation{"cores", false, "map_gpu", {}};
   made.node(node);
   const auto judgement = made.judge();
   ASSERT_EQ(judgement.findings.size(), 1u);

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "base/cpu_mask.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
@@ -33,8 +35,14 @@ TEST(CpuAffinity, OverlapsAreNamedWithTheirCpus) {
   EXPECT_EQ(judgement.findings[0].culprits.size(), 2u);
 }
 
-TEST(CpuAffinity, OneFindingPerNode) {
-  EXPECT_EQ(masks("disjoint", {"0-3", "3-5", "b/0", "b/1", "c/0-1", "c/1-2"}).judge().findings.size(), 2u);
+TEST(CpuAffinity, OneFindingForAllNodesWithTheSameFault) {
+  const auto judgement = masks("disjoint", {"0-3", "3-5", "b/0", "b/1", "c/0-1", "c/1-2"}).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason, "on a ranks 0 and 1 share CPU 3; likewise on c");
+  std::set<std::string> nodes;
+  for (const Culprit& culprit : judgement.findings[0].culprits) nodes.insert(culprit.node);
+  EXPECT_EQ(judgement.findings[0].culprits.size(), 4u);
+  EXPECT_EQ(nodes, (std::set<std::string>{"a", "c"}));
 }
 
 TEST(CpuAffinity, NotBoundAtAll) {

@@ -79,6 +79,7 @@ class World {
       place.node_index = hosts_[rank] == hosts_[0] ? 0 : 1;
       place.node_count = hosts_.back() == hosts_.front() ? 1 : 2;
       place.host = hosts_[rank];
+      if (launch_size_ > 0) place.launch_size = launch_size_, place.launch_rank = first_ + place.rank;
       places.push_back(place);
       seen[rank].facts = facts_of(hosts_[rank], words_[rank]);
       observed.push_back(&seen[rank]);
@@ -86,6 +87,12 @@ class World {
     if (silent_ >= 0) observed[static_cast<std::size_t>(silent_)] = nullptr;
     const ExpectedNode node;
     return probe().judge(CaseView{made_.params(), places, observed, node});
+  }
+  /// These ranks are a node's by itself: in the launch they are `first` and up, of `size`.
+  World& part_of(int size, int first) {
+    launch_size_ = size;
+    first_ = first;
+    return *this;
   }
   World& silent(int rank) {
     silent_ = rank;
@@ -101,6 +108,8 @@ class World {
   std::vector<std::string> hosts_;
   std::vector<Words> words_;
   int silent_ = -1;
+  int launch_size_ = 0;
+  int first_ = 0;
 };
 
 void expect_fail(const ProbeJudgement& judgement, const std::string& reason) {
@@ -311,6 +320,24 @@ TEST(Environment, LauncherVariablesThatDisagree) {
               "OMPI_COMM_WORLD_RANK is \"0\" on all 4 ranks, left over from Open MPI around this launch");
 }
 
+TEST(Environment, OfANodeByItselfLaunchersSpeakOfTheWholeLaunch) {
+  World world({}, {"c", "c"});
+  world.part_of(8, 4);
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    world.on(rank, {"OMPI_COMM_WORLD_RANK=" + std::to_string(rank + 4), "OMPI_COMM_WORLD_SIZE=8",
+                    "OMPI_COMM_WORLD_LOCAL_RANK=" + std::to_string(rank), "RANK=" + std::to_string(rank + 4),
+                    "WORLD_SIZE=8", "MASTER_ADDR=a", "MASTER_PORT=29500", "master.addresses:10.0.0.9"});
+  const auto judgement = world.judge();
+  EXPECT_TRUE(has_evidence(judgement, "the variables of Open MPI agree with MPI"));
+  EXPECT_TRUE(has_note(judgement, "--per-node does not judge them"));
+  for (const Finding& finding : judgement.findings) EXPECT_EQ(finding.verdict, Verdict::pass) << finding.reason;
+  World wrong({}, {"c", "c"});
+  wrong.part_of(8, 4).everywhere({"OMPI_COMM_WORLD_SIZE=2"});
+  auto refused = wrong.judge();
+  std::erase_if(refused.findings, [](const Finding& finding) { return finding.verdict == Verdict::pass; });
+  expect_fail(refused, "OMPI_COMM_WORLD_SIZE is \"2\" on all 2 ranks, left over from Open MPI around this launch");
+}
+
 TEST(Environment, LeftOversOfALauncherAroundThisOneAreNotes) {
   for (const char* outer : {"SLURM_PROCID", "PMI_RANK"}) {
     World world;
@@ -359,13 +386,13 @@ TEST(Environment, ANodeThatGotNoneIsOneFinding) {
 TEST(Environment, Traps) {
   const std::string hsn = "interfaces:hsn0=10.0.0.1,lo=127.0.0.1";
   World memhooks;
-  memhooks.everywhere({hsn, "NCCL_SOCKET_IFNAME=hsn"}).on(0, {"FI_MR_CACHE_MONITOR=memhooks"});
+  memhooks.everywhere({hsn}).on(0, {"FI_MR_CACHE_MONITOR=memhooks"});
   expect_fail(memhooks.judge(),
               "FI_MR_CACHE_MONITOR=memhooks on all 4 ranks is known to deadlock in the middle of a run "
               "on Slingshot");
   EXPECT_TRUE(World().on(0, {"FI_MR_CACHE_MONITOR=memhooks"}).judge().findings.empty()) << "no Slingshot here";
   World noted(Given{{"traps", "noted"}});
-  noted.everywhere({hsn, "NCCL_SOCKET_IFNAME=hsn"}).on(0, {"FI_MR_CACHE_MONITOR=memhooks"});
+  noted.everywhere({hsn}).on(0, {"FI_MR_CACHE_MONITOR=memhooks"});
   EXPECT_TRUE(has_note(noted.judge(), "deadlock"));
 
   World alt;
@@ -377,22 +404,8 @@ TEST(Environment, Traps) {
   asked.everywhere({"SLURM_JOB_ID=1", "SLURM_NETWORK=disable_rdzv_get"}).on(0, {"FI_CXI_RDZV_PROTO=alt_read"});
   EXPECT_TRUE(asked.judge().findings.empty());
 
-  EXPECT_TRUE(has_note(World().everywhere({hsn}).judge(), "NCCL_SOCKET_IFNAME is not set on all 4 ranks"));
   EXPECT_TRUE(has_note(World().everywhere({"SLURM_EXPORT_ENV=NONE"}).judge(), "makes srun start tasks without"));
   EXPECT_TRUE(has_note(World().on(0, {"MPICH_GPU_SUPPORT_ENABLED=1"}).judge(), "can deadlock"));
-}
-
-TEST(Environment, InterfacesThatANodeDoesNotHave) {
-  World world;
-  world.on(0, {"NCCL_SOCKET_IFNAME=ib0,eth0"});
-  world.on(2, {"interfaces:ens3=10.0.0.2,lo=127.0.0.1"});
-  expect_fail(world.judge(),
-              "NCCL_SOCKET_IFNAME is \"ib0,eth0\" on all 2 ranks on b, where no such network interface "
-              "is up: b has ens3 and lo");
-  for (const char* good : {"NCCL_SOCKET_IFNAME=eth", "NCCL_SOCKET_IFNAME==eth0", "NCCL_SOCKET_IFNAME=^docker"})
-    EXPECT_TRUE(World().on(0, {good}).judge().findings.empty()) << good;
-  for (const char* bad : {"NCCL_SOCKET_IFNAME==eth", "GLOO_SOCKET_IFNAME=eth"})
-    EXPECT_EQ(World().on(0, {bad}).judge().findings.size(), 1u) << bad;
 }
 
 TEST(Environment, FoldersThatAllNodesShareAreNotes) {

@@ -51,9 +51,11 @@ class Job {
     }
     return *this;
   }
-  Job& promise(int gpus) {
+  /// With a reason why the profile's word on them is not verified.
+  Job& promise(int gpus, const std::string& doubt = {}) {
     ExpectedNode node;
     node.gpus = GpuExpectation{gpus, {}, {}};
+    if (!doubt.empty()) node.unverified["gpus"] = doubt;
     made_.node(node);
     return *this;
   }
@@ -133,6 +135,8 @@ TEST(GpuMapping, NoGpuAndNoneExpectedIsSkipped) {
 TEST(GpuMapping, NoGpuThatSomebodyExpects) {
   expect_only(Job().node("a", "nics 1", {{}}).promise(8).judge(), "no GPU on a, 8 expected by the profile", "a",
               "login node");
+  expect_finding(Job().node("a", "nics 1", {{}}).promise(8, "from a data sheet").judge(), Verdict::skip,
+                 "no GPU on this node and none expected");
   expect_only(Job().node("a", "nics 1", {{{{"SLURM_GPUS_ON_NODE", "4"}}}}).judge(),
               "no GPU on a, 4 granted by the job (SLURM_GPUS_ON_NODE=4)", "a", "device_visibility");
   expect_only(Job().node("a", "gpus 1", {{}}).node("b", "nics 1", {{}}).judge(),
@@ -257,6 +261,9 @@ TEST(GpuMapping, IdleGpus) {
   expect_pass(noted, "2 ranks on 1 node use 2 GPUs, each its own");
   ASSERT_EQ(noted.findings.size(), 1u);
   EXPECT_EQ(noted.findings[0].reason, reason);
+  const auto unverified = Job().node("a", three, two).promise(3, "from a data sheet").judge();
+  ASSERT_EQ(unverified.findings.size(), 1u);
+  EXPECT_EQ(unverified.findings[0].verdict, Verdict::pass) << "nothing fails by what nobody has verified";
   EXPECT_TRUE(Job("idle", "allowed").node("a", three, two).promise(3).judge().findings.empty());
 }
 

@@ -128,6 +128,7 @@ inline CaseResult training() {
          "look at what holds process 4711 on nid002 (stopped by a signal, debugger or batch system), then run the case "
          "again",
          {{CulpritKind::rank, "rank 5", "nid002", 5}});
+  result.findings.front().follows = result.follows = "node%nid002";
   result.findings.push_back({Verdict::fail,
                              "process 4711 on nid002 did not end within 3 s of SIGTERM",
                              {{CulpritKind::node, "nid002", "nid002", -1}},

@@ -124,6 +124,47 @@ TEST(Agent, IntroducesTheWorld) {
   EXPECT_EQ(world->nodes[0].node, world->ranks[0].host);
 }
 
+JobItem on_each_node(JobItem item, std::vector<std::string> not_on = {}) {
+  item.is_per_node = true;
+  item.not_on = std::move(not_on);
+  return item;
+}
+
+AgentHooks on_two_nodes() {
+  AgentHooks hooks;
+  hooks.host = [](int rank) { return std::string(rank % 2 == 0 ? "nid001" : "nid002.cluster"); };
+  return hooks;
+}
+
+TEST(Agent, EachNodeByItselfSeesItsOwnRanksOnly) {
+  FakeDriver driver({{on_each_node(hello(0)), hello(1)}});
+  const Variable wire(env_wire, driver.address());
+  EXPECT_EQ(run_agents(5, on_two_nodes()), (std::vector<int>{0, 0, 0, 0, 0}));
+  driver.stop();
+  const auto apart = observations_of(driver, 0);
+  const auto together = observations_of(driver, 1);
+  ASSERT_EQ(apart.size(), 5u);
+  ASSERT_EQ(together.size(), 5u);
+  for (std::size_t rank = 0; rank < 5; ++rank) {
+    EXPECT_EQ(apart[rank].rank, static_cast<int>(rank)) << "as the launch counts";
+    ASSERT_NE(apart[rank].fact("answers"), nullptr) << apart[rank].error;
+    EXPECT_EQ(*apart[rank].fact("answers"), rank % 2 == 0 ? "3 of 3" : "2 of 2");
+    EXPECT_EQ(*together[rank].fact("answers"), "5 of 5");
+  }
+}
+
+TEST(Agent, ANodeThatIsLeftOutOfAnItemSaysNothingOfIt) {
+  FakeDriver driver({{on_each_node(hello(0), {"nid002"}), on_each_node(hello(1))}});
+  const Variable wire(env_wire, driver.address());
+  EXPECT_EQ(run_agents(4, on_two_nodes()), (std::vector<int>{0, 0, 0, 0}));
+  driver.stop();
+  const auto seen = observations_of(driver, 0);
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].rank, 0);
+  EXPECT_EQ(seen[1].rank, 2);
+  EXPECT_EQ(observations_of(driver, 1).size(), 4u);
+}
+
 TEST(Agent, UnknownProbeAndBadParametersFailTheirItemAlone) {
   FakeDriver driver({{{0, "x", "no_such_probe", "{}"},
                       {1, "x", "hello", "{nonsense"},
@@ -269,6 +310,15 @@ TEST(AgentWorld, TimingIsDoubtedWhereRanksShareCores) {
   Introduction pretends = on("a", "0");
   pretends.simulated = "lumi-g with nic_down";
   EXPECT_EQ(find_timing_doubt({on("b", "1"), pretends}), "simulated machine lumi-g with nic_down");
+}
+
+TEST(AgentWorld, TimingOfANodeIsDoubtedForItsOwnRanks) {
+  EXPECT_TRUE(find_node_doubts({on("a", "0"), on("b", "0")}).empty());
+  EXPECT_EQ(find_node_doubts({on("b", "0"), on("a", "0"), on("b", "1"), on("a", "0")}),
+            (std::vector<std::string>{"", "2 ranks share 1 core on a"}));
+  const std::string shared = "2 ranks on a and b share 1 core of one machine";
+  EXPECT_EQ(find_node_doubts({on("a", "0", "k"), on("b", "0", "k"), on("c", "0")}),
+            (std::vector<std::string>{shared, shared, ""}));
 }
 
 TEST(AgentWorld, IntroductionsComeBackAsTheyWere) {

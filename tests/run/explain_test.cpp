@@ -359,6 +359,19 @@ TEST(ExplainTest, BehindByIterationOfTheSameStep) {
          "load, file system");
 }
 
+TEST(ExplainTest, WhoAwaitsATurnIsNotBehind) {
+  std::vector<RankRow> rows = {rank(0), rank(1), rank(2)};
+  for (RankRow& row : rows) {
+    row.step = "await turn";
+    row.steps = 3;
+  }
+  rows[1].step = "cuMemcpyAsync";
+  rows[1].steps = 900;
+  expect(wreck({node("nid001", rows)}, 3),
+         "rank 1 on nid001 is behind: in cuMemcpyAsync since 12 s; 2 ranks wait for it", {"rank 1@nid001"},
+         "load, file system");
+}
+
 TEST(ExplainTest, WhoStillMakesProgressIsNotBlamed) {
   std::vector<RankRow> rows = {rank(0), rank(1), rank(2), rank(3)};
   for (RankRow& row : rows) {
@@ -467,6 +480,41 @@ TEST(ExplainTest, AWreckOfNothingAtAllStillGetsAReason) {
   EXPECT_EQ(finding.verdict, Verdict::fail);
   EXPECT_NE(finding.reason, "");
   EXPECT_NE(finding.remedy, "");
+}
+
+// Each node by itself ------------------------------------------------------------------------------------------
+
+Wreck per_node(Wreck wreck) {
+  wreck.is_per_node = true;
+  return wreck;
+}
+
+TEST(ExplainTest, OfNodesByThemselvesOnlyThoseInTroubleAreNamed) {
+  const auto done = [](int number) { return in_phase(number, Phase::gathering); };
+  // Three of four hang: were they one world, the one that is through would be ahead of the rest.
+  expect(per_node(wreck({node("nid001", {done(0), done(1)}), node("nid002", {rank(2), rank(3)}),
+                         node("nid003", {rank(4), rank(5)}), node("nid004", {rank(6), rank(7)})},
+                        8)),
+         "on nid002, nid003 and nid004: all 6 ranks are in step barrier since 12 s: no rank stands out",
+         {"nid002", "nid003", "nid004"}, "check the network");
+  expect(per_node(wreck(
+             {node("nid001", {done(0), done(1)}), node("nid002", {in_state(2, ProcessState::stopped), rank(3)})}, 4)),
+         "rank 2 on nid002 is stopped in barrier; 1 rank waits for it", {"rank 2@nid002"}, "kill -STOP");
+}
+
+TEST(ExplainTest, ASlowNodeByItselfIsNamed) {
+  auto slow = rank(2);
+  slow.iteration = 100;
+  slow.idle_s = 0.1;
+  auto other = slow;
+  other.rank = 3;
+  other.iteration = 101;
+  const Finding finding = explain(per_node(wreck(
+      {node("nid001", {in_phase(0, Phase::gathering), in_phase(1, Phase::gathering)}), node("nid002", {slow, other})},
+      4)));
+  EXPECT_EQ(finding.reason.find("not finished in time: ranks 2 and 3 on nid002 were still at work"), 0u)
+      << finding.reason;
+  EXPECT_EQ(culprits(finding), (Names{"timeout", "nid002"}));
 }
 
 }  // namespace

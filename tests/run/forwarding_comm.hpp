@@ -42,6 +42,7 @@ class ForwardingComm : public Comm {
   Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
     return good_.stream(peer, role, out, in, stream);
   }
+  Result<std::unique_ptr<Comm>> split(int group) override { return good_.split(group); }
 
  protected:
   Comm& good_;

@@ -52,12 +52,16 @@ Observation observation(int rank) {
 
 TEST(MessagesTest, JobRoundTrip) {
   JobMessage job;
-  job.items = {{0, "hello%1", "hello", "{\"count\":\"3\"}"}, {2147483647, "x%2", "command", "{}"}};
+  job.items = {{0, "hello%1", "hello", "{\"count\":\"3\"}"},
+               {2147483647, "x%2", "command", "{}", "/checks", true, {"nid002", "nid003"}}};
   const auto back = decode_job(encode(job));
   ASSERT_TRUE(back.has_value()) << to_string(back.error());
   ASSERT_EQ(back->items.size(), 2u);
   EXPECT_EQ(back->items[0].case_id, "hello%1");
   EXPECT_EQ(back->items[0].probe, "hello");
+  EXPECT_FALSE(back->items[0].is_per_node);
+  EXPECT_TRUE(back->items[1].is_per_node);
+  EXPECT_EQ(back->items[1].not_on, (std::vector<std::string>{"nid002", "nid003"}));
   EXPECT_EQ(back->items[0].params, "{\"count\":\"3\"}");
   EXPECT_EQ(back->items[1].index, 2147483647);
   expect_no_beginning_is_enough(encode(job), decode_job);
@@ -137,7 +141,14 @@ TEST(MessagesTest, ForeignCborIsRefused) {
   EXPECT_TRUE(is_refused(decode_job(cbor({{"items", {{{"index", 1}}}}}))));
   const auto item = [](const nlohmann::json& index) {
     return cbor({{"proof", "x"},
-                 {"items", {{{"index", index}, {"case", "c"}, {"probe", "p"}, {"params", "{}"}, {"folder", "/f"}}}}});
+                 {"items",
+                  {{{"index", index},
+                    {"case", "c"},
+                    {"probe", "p"},
+                    {"params", "{}"},
+                    {"folder", "/f"},
+                    {"per_node", false},
+                    {"not_on", nlohmann::json::array()}}}}});
   };
   EXPECT_TRUE(is_refused(decode_job(cbor({{"items", nlohmann::json::array()}}))));  // no proof of who sends it
   EXPECT_TRUE(decode_job(item(1)).has_value());

@@ -1,6 +1,7 @@
 // Commands on nodes: answers behind greetings, silence, and what can't be started.
 #include "run/reach.hpp"
 
+#include <chrono>
 #include <gtest/gtest.h>
 
 namespace muster {
@@ -36,7 +37,56 @@ TEST(Reach, AnswersComeInTheOrderOfTheNodesWithTheReasonForSilence) {
 
 TEST(Reach, ManyNodesAreAskedInTurns) {
   const std::vector<std::string> nodes(300, "good");
-  for (const auto& answer : ask(nodes, 30)) EXPECT_TRUE(answer.answered) << answer.error;
+  for (const auto& answer : ask(nodes, 100)) EXPECT_TRUE(answer.answered) << answer.error;
+}
+
+/// As Slurm's step over all nodes: what each says is picked by name; whoever does not answer that way is asked alone.
+Argv together(const LauncherIdentity&, std::span<const std::string> nodes, const Argv&, const Argv&) {
+  std::string script = "echo asked >&2;";
+  for (const auto& node : nodes) {
+    if (node == "good") script += "echo '@good ={\"cores\": 8}'; echo '@good .';";
+    if (node == "half") script += "echo '@half +{\"cores\"';";
+    if (node == "last") script += "echo '@last ={\"cores\": 2}'; echo '@last .'; sleep 60;";
+    if (node == "refused") return {"sh", "-c", "exit 1"};
+  }
+  return {"sh", "-c", script};
+}
+
+const LauncherSpec joint_launcher{
+    .name = "joint", .summary = "", .program = "", .reach = by_shell, .reach_all = together, .node_variable = "NODE"};
+
+std::vector<NodeAnswer> ask_jointly(const std::vector<std::string>& nodes, double deadline_s) {
+  Loop loop;
+  const Reach reach{&joint_launcher, {}, {}, "/bin/true"};
+  return ask_nodes(loop, reach, nodes, {"inventory"}, deadline_s, 0.3);
+}
+
+TEST(Reach, OneCommandForAllNodesIsEnoughWhereAllAnswer) {
+  const auto answers = ask_jointly({"good", "last"}, 20);
+  EXPECT_EQ(last_object(answers[0].out), "{\"cores\": 8}");
+  EXPECT_EQ(last_object(answers[1].out), "{\"cores\": 2}");
+}
+
+TEST(Reach, WhoDoesNotAnswerWithTheOthersIsAskedAlone) {
+  const auto answers = ask_jointly({"half", "good", "silent"}, 0.5);
+  EXPECT_EQ(last_object(answers[0].out), "{\"cores\": 4}");
+  EXPECT_EQ(last_object(answers[1].out), "{\"cores\": 8}");
+  EXPECT_FALSE(answers[2].answered);
+  EXPECT_NE(answers[2].error.find("no answer within"), std::string::npos) << answers[2].error;
+}
+
+TEST(Reach, WhereTheOneCommandFailsEveryNodeIsAskedAlone) {
+  const auto answers = ask_jointly({"good", "refused", "missing"}, 5);
+  EXPECT_EQ(last_object(answers[0].out), "{\"cores\": 4}");
+  EXPECT_TRUE(answers[1].answered);
+  EXPECT_FALSE(answers[2].answered);
+}
+
+TEST(Reach, ACommandThatHangsBehindTheAnswersIsNotWaitedFor) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto answers = ask_jointly({"good", "last", "other"}, 60);
+  EXPECT_TRUE(answers[2].answered) << "alone";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
 }
 
 TEST(Reach, LastObjectIsTheLastLineThatBeginsWithABrace) {

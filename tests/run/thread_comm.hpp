@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <tuple>
@@ -52,8 +53,17 @@ class ThreadWorld {
     return first;
   }
 
+  /// The world of the ranks of one group; whoever comes first makes it.
+  std::shared_ptr<ThreadWorld> group_world(int group, int size) {
+    const std::lock_guard lock(mutex_);
+    auto& world = groups_[group];
+    if (!world) world = std::make_shared<ThreadWorld>(size);
+    return world;
+  }
+
  private:
   std::mutex mutex_;
+  std::map<int, std::shared_ptr<ThreadWorld>> groups_;
   std::map<std::tuple<int, int, int>, std::deque<ByteVector>> letters_;
   std::condition_variable changed_;
   std::vector<ByteVector> slots_;
@@ -64,6 +74,8 @@ class ThreadWorld {
 class ThreadComm final : public Comm {
  public:
   ThreadComm(ThreadWorld& world, int rank, int size) : world_(world), rank_(rank), size_(size) {}
+  ThreadComm(std::shared_ptr<ThreadWorld> world, int rank, int size)
+      : owned_(std::move(world)), world_(*owned_), rank_(rank), size_(size) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -147,6 +159,20 @@ class ThreadComm final : public Comm {
     if (role == PairRole::first) return receive({}, peer, -2);
     return send({}, peer, -2);
   }
+  /// Once per group.
+  Result<std::unique_ptr<Comm>> split(int group) override {
+    const auto byte = static_cast<std::byte>(group);
+    const auto all = exchange(std::span(&byte, 1));
+    if (!all) return tl::unexpected(all.error());
+    int rank = 0;
+    int size = 0;
+    for (int other = 0; other < size_; ++other) {
+      if ((*all)[static_cast<std::size_t>(other)].at(0) != byte) continue;
+      if (other == rank_) rank = size;
+      ++size;
+    }
+    return std::make_unique<ThreadComm>(world_.group_world(group, size), rank, size);
+  }
 
  private:
   template <class T>
@@ -166,6 +192,7 @@ class ThreadComm final : public Comm {
     return world_.exchange(rank_, bytes);
   }
 
+  std::shared_ptr<ThreadWorld> owned_;
   ThreadWorld& world_;
   int rank_;
   int size_;

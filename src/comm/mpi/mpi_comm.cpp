@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "comm/mpi/gpu_support.hpp"
 #include "comm/mpi/mpi_handle.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -68,9 +69,12 @@ std::string mpi_library() {
   return printable_line(trim(all.substr(0, all.find('\n'))), 200);
 }
 
-Result<void> mpi_start(int& argc, char**& argv) {
-  if (auto done = checked(MPI_Init(&argc, &argv), "MPI_Init"); !done) return done;
-  return checked(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+Result<std::string> mpi_start(int& argc, char**& argv) {
+  const HiddenGpuSupport hidden(mpi_library());
+  if (auto done = checked(MPI_Init(&argc, &argv), "MPI_Init"); !done) return tl::unexpected(done.error());
+  if (auto done = checked(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"); !done)
+    return tl::unexpected(done.error());
+  return hidden.told();
 }
 
 Result<void> mpi_finish() {
@@ -91,11 +95,22 @@ Result<std::unique_ptr<MpiComm>> MpiComm::world(std::size_t most_bytes) {
   if (auto done = checked(MPI_Comm_dup(MPI_COMM_WORLD, &handle->comm), "MPI_Comm_dup"); !done)
     return tl::unexpected(done.error());
   std::unique_ptr<MpiComm> made(new MpiComm(std::move(handle), most_bytes));
-  if (auto done = checked(MPI_Comm_rank(made->handle_->comm, &made->rank_), "MPI_Comm_rank"); !done)
-    return tl::unexpected(done.error());
-  if (auto done = checked(MPI_Comm_size(made->handle_->comm, &made->size_), "MPI_Comm_size"); !done)
-    return tl::unexpected(done.error());
+  if (auto counted = made->count_ranks(); !counted) return tl::unexpected(counted.error());
   return made;
+}
+
+Result<void> MpiComm::count_ranks() {
+  if (auto done = checked(MPI_Comm_rank(handle_->comm, &rank_), "MPI_Comm_rank"); !done) return done;
+  return checked(MPI_Comm_size(handle_->comm, &size_), "MPI_Comm_size");
+}
+
+Result<std::unique_ptr<Comm>> MpiComm::split(int group) {
+  auto handle = std::make_unique<Handle>();
+  if (auto done = checked(MPI_Comm_split(handle_->comm, group, rank_, &handle->comm), "MPI_Comm_split"); !done)
+    return tl::unexpected(done.error());
+  std::unique_ptr<MpiComm> made(new MpiComm(std::move(handle), most_bytes_));
+  if (auto counted = made->count_ranks(); !counted) return tl::unexpected(counted.error());
+  return std::unique_ptr<Comm>(std::move(made));
 }
 
 MpiComm::~MpiComm() {

@@ -15,8 +15,9 @@ namespace muster {
 /// What the library says of itself, on one line. May be called before mpi_start.
 [[nodiscard]] std::string mpi_library();
 
-/// MPI_Init. From here on the MPI library returns errors instead of ending the process.
-[[nodiscard]] Result<void> mpi_start(int& argc, char**& argv);
+/// MPI_Init. From here on the MPI library returns errors instead of ending the process. Gives what a report should tell
+/// of it (comm/mpi/gpu_support.hpp); mostly nothing.
+[[nodiscard]] Result<std::string> mpi_start(int& argc, char**& argv);
 /// MPI_Finalize. Collective.
 [[nodiscard]] Result<void> mpi_finish();
 /// MPI_Abort: ends all ranks of the job. For the agent's main alone.
@@ -51,10 +52,12 @@ class MpiComm final : public Comm {
                                        int count) override;
   [[nodiscard]] Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in,
                                     const Stream& stream) override;
+  [[nodiscard]] Result<std::unique_ptr<Comm>> split(int group) override;
 
  private:
   struct Handle;  // MPI_Comm
   MpiComm(std::unique_ptr<Handle> handle, std::size_t most_bytes);
+  [[nodiscard]] Result<void> count_ranks();
   [[nodiscard]] Result<std::vector<ByteVector>> collect(std::span<const std::byte> bytes, int root);
   [[nodiscard]] Result<std::vector<std::uint64_t>> lengths(std::uint64_t mine, int root);
   std::unique_ptr<Handle> handle_;

@@ -19,6 +19,7 @@ struct KnownFailure {
   std::string_view says;
   std::string_view sentence;  ///< `{}`: the node, or `a node`
   std::string_view remedy;
+  bool is_job_gone = false;  ///< nothing that is seen after it is anybody's fault
 };
 
 inline constexpr KnownFailure known_failures[] = {
@@ -38,13 +39,20 @@ inline constexpr KnownFailure known_failures[] = {
     {"Invalid MPI type", "srun does not know the MPI type that it was told to use",
      "leave out --mpi (-J), or choose one of srun --mpi=list"},
     {"Invalid job id specified", "Slurm does not know the job around muster: it has ended",
-     "start muster again in a new allocation"},
+     "start muster again in a new allocation", true},
     {" has expired", "the job around muster has ended",
-     "see why (scontrol show job, sacct), and start again in a new one"},
+     "see why (scontrol show job, sacct), and start again in a new one", true},
     {"already completing or completed", "the job around muster has ended",
-     "see why (scontrol show job, sacct), and start again in a new one"},
+     "see why (scontrol show job, sacct), and start again in a new one", true},
     {"Unable to contact slurm controller", "Slurm's controller does not answer", "try again when squeue works"},
     {"unrecognized option", "srun does not know an option that it was given", "correct the options (-J, profile)"},
+};
+
+/// What tasks say when the library that they find each other with does not start.
+inline constexpr KnownFailure known_starts[] = {
+    {"_pmi_set_af_in_use:PMI ERROR", "Cray's PMI did not start on {}",
+     "export PMI_SHARED_SECRET=\"\" before srun; where Fortran programs don't start on 512 nodes or more, also "
+     "PMI_NO_PREINITIALIZE=y"},
 };
 
 /// Why Slurm ended a step, from the end of `*** STEP 2.0 ON nid001 CANCELLED AT 2026-11-21T19:23:00 DUE TO TIME LIMIT
@@ -146,17 +154,30 @@ inline bool explain_launch(std::string_view text, LauncherNotice& notice) {
       if (!is_message(line) || line.find(failure.says) == line.npos) continue;
       if (failure.sentence.find("{}") != failure.sentence.npos) notice.node = failed_node(text, line);
       put(failure, notice);
+      notice.is_first_cause = failure.is_job_gone;
+      return true;
+    }
+  for (const KnownFailure& failure : known_starts)
+    if (text.find(failure.says) != text.npos) {
+      notice.node = failed_node(text, {});
+      put(failure, notice);
       return true;
     }
   return false;
 }
 
-inline void take_cancellation(std::string_view text, std::string_view line, LauncherNotice& notice) {
+/// Daemons of some nodes may say that a step was cancelled before others say why.
+inline void take_cancellation(std::string_view text, LauncherNotice& notice) {
   notice.is_first_cause = true;
   for (const KnownFailure& end : known_ends) {
-    if (line.find(end.says) == line.npos) continue;
-    if (end.says == known_ends[0].says) notice.node = printable_line(word_after(text, "Node failure on "), 255);
-    return put(end, notice);
+    const bool is_node = end.says == known_ends[0].says;
+    for (const std::string_view line : lines(text)) {
+      if (!is_message(line)) continue;
+      const bool is_named = is_node && line.find("Node failure on ") != line.npos;
+      if (!is_named && line.find(end.says) == line.npos) continue;
+      if (is_node) notice.node = printable_line(word_after(text, "Node failure on "), 255);
+      return put(end, notice);
+    }
   }
 }
 
@@ -166,7 +187,7 @@ inline void explain_end(std::string_view text, LauncherNotice& notice) {
   bool is_aborted = false;
   for (const std::string_view line : lines(text)) {
     if (!is_message(line)) continue;
-    if (line.find(" CANCELLED AT ") != line.npos) return take_cancellation(text, line, notice);
+    if (line.find(" CANCELLED AT ") != line.npos) return take_cancellation(text, notice);
     if (line.find("Job step aborted") != line.npos || line.find("Node failure on ") != line.npos) is_aborted = true;
     const auto end = task_end(line);
     if (!end || is_aborted) continue;

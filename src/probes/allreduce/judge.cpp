@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "probes/p2p/gpu_data.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::allreduce {
@@ -192,16 +193,26 @@ ProbeJudgement judge(const CaseView& view) {
                                   "ask for two ranks or more: --ranks-per-node 2, or more --nodes"});
     return judgement;
   }
+  if (p2p::judge_gpu_data(view, false, judgement.findings)) return judgement;
   std::uint64_t checked = 0;
   find_wrong(view, judgement);
+  set_subject(judgement.findings, 0, Subject::sums);
   demand_coverage(view, checked, judgement);
+  const std::size_t before = judgement.findings.size();
   if (view.timing_doubt.empty()) find_stragglers(view, judgement);
+  set_subject(judgement.findings, before, Subject::collective);
   if (!judgement.findings.empty() || checked == 0) return judgement;
   int disturbed = 0;
-  if (const Observation* seen = measured_by(view, 0))
+  const std::string* precise = nullptr;
+  if (const Observation* seen = measured_by(view, 0)) {
     for (const Fact& fact : seen->facts) disturbed += fact.key == "disturbed";
+    precise = seen->fact("precise");
+  }
   std::string sentence =
       fmt::format("{} ranks looked at every element of {} results: all exact", count_answers(view), checked);
+  if (precise != nullptr && view.timing_doubt.empty())
+    sentence +=
+        fmt::format("; {} timings known to {:.3g} %", printable_line(*precise, 40), 100 * view.params.real("interval"));
   if (disturbed > 0 && view.timing_doubt.empty())
     sentence += fmt::format("; {} had no clean timing, others used the CPUs", disturbed);
   if (view.timing_doubt.empty()) {
@@ -211,6 +222,7 @@ ProbeJudgement judge(const CaseView& view) {
       if (!text.empty()) judgement.evidence.push_back(text);
   }
   judgement.evidence.push_back(std::move(sentence));
+  if (auto gpus = p2p::gpu_data_evidence(view); !gpus.empty()) judgement.evidence.push_back(std::move(gpus));
   return judgement;
 }
 

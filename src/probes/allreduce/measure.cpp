@@ -69,11 +69,13 @@ class Operations {
         values_(task.type, with.seed, with.comm.size()),
         elements_(task.size / size_of(task.type)) {
     for (int slot = 0; slot < task.slots; ++slot)
-      values_.fill(part(with.out, slot), with.comm.rank(), static_cast<std::size_t>(slot) * elements_);
-    std::memset(with.in.bytes().data(), poison, task.size * static_cast<std::size_t>(task.slots));
+      values_.fill(part(with.out.host(), slot), with.comm.rank(), static_cast<std::size_t>(slot) * elements_);
+    std::memset(with.in.host().data(), poison, used_bytes());
   }
 
   [[nodiscard]] Result<Measured> run(const SamplingGoal& goal) {
+    for (const p2p::Buffer* buffer : {&with_.out, &with_.in})
+      if (auto pushed = buffer->push(used_bytes()); !pushed) return tl::unexpected(pushed.error());
     Sampler sampler(goal);  // rank 0's alone is fed
     for (;;) {
       std::int64_t count = sampler.next();
@@ -89,13 +91,16 @@ class Operations {
     measured.own = own_.summary();
     measured.skew = skew_.summary();
     with_.recorder.step("verify");
+    if (auto pulled = with_.in.pull(used_bytes()); !pulled) return tl::unexpected(pulled.error());
     look(measured);
     return measured;
   }
 
  private:
-  [[nodiscard]] std::span<std::byte> part(const p2p::Buffer& buffer, int slot) const {
-    return buffer.bytes().subspan(static_cast<std::size_t>(slot) * task_.size, task_.size);
+  [[nodiscard]] std::size_t used_bytes() const { return task_.size * static_cast<std::size_t>(task_.slots); }
+
+  [[nodiscard]] std::span<std::byte> part(std::span<std::byte> memory, int slot) const {
+    return memory.subspan(static_cast<std::size_t>(slot) * task_.size, task_.size);
   }
 
   [[nodiscard]] Result<void> agree(std::int64_t& count) {
@@ -112,9 +117,10 @@ class Operations {
     for (std::int64_t i = 0; i < count; ++i) {
       with_.recorder.iteration(done_);
       const int slot = static_cast<int>(done_ % static_cast<std::uint64_t>(task_.slots));
-      if (auto met = with_.comm.barrier(); !met) return met;
+      if (auto met = with_.carrier().barrier(); !met) return met;
       const double start = monotonic_seconds();
-      auto summed = with_.comm.all_reduce_sum(task_.type, part(with_.out, slot), part(with_.in, slot));
+      auto summed =
+          with_.carrier().all_reduce_sum(task_.type, part(with_.out.bytes(), slot), part(with_.in.bytes(), slot));
       mine.push_back((monotonic_seconds() - start) * 1e6);
       if (!summed) return summed;
       ++done_;
@@ -200,7 +206,7 @@ class Operations {
   void look(Measured& measured) const {
     measured.looked = std::min<std::uint64_t>(done_, static_cast<std::uint64_t>(task_.slots));
     for (std::uint64_t slot = 0; slot < measured.looked; ++slot) {
-      auto wrong = values_.find_wrong(part(with_.in, static_cast<int>(slot)), slot * elements_);
+      auto wrong = values_.find_wrong(part(with_.in.host(), static_cast<int>(slot)), slot * elements_);
       if (!wrong) continue;
       if (measured.wrong)
         measured.wrong->count += wrong->count;

@@ -34,7 +34,9 @@ void judge_reserved(const CaseView& view, const NodeMasks& node, Findings& findi
     if (const CpuMask taken = rank.mask & node.reserved; !taken.empty())
       offenders.add(rank.rank,
                     fmt::format("rank {} may run on {}, reserved for the system", rank.rank, named("CPU", taken)));
+  const std::size_t before = findings.size();
   report(view, node, offenders, "leave out the cores that the profile reserves", findings);
+  if (findings.size() > before) soften(view.node, "reserved_cores", findings.back());
 }
 
 void judge_width(const CaseView& view, const NodeMasks& node, Findings& findings) {
@@ -80,7 +82,13 @@ void judge_devices(const CaseView& view, const NodeMasks& node, Findings& findin
                               named("CPU", gpu.rank->mask), printable_line(gpu.address, 20),
                               printable_line(gpu.because, 120), named("CPU", gpu.near), named("NUMA domain", domain)));
   }
+  const std::size_t before = findings.size();
   report(view, node, offenders, "bind each rank next to its GPU, or give it the GPU that is near", findings);
+  if (findings.size() == before || !view.node.bind || !view.node.bind->is_far_noted) return;
+  findings.back().verdict = Verdict::pass;
+  findings.back().reason += "; no fault, as the site itself leaves it so; " + findings.back().remedy;
+  findings.back().culprits.clear();
+  findings.back().remedy.clear();
 }
 
 }  // namespace muster::affinity

@@ -68,13 +68,6 @@ bool has_its_share(const CaseView& view, const NodeView& node) {
                      [&](const Wanted& one) { return one.is_least && usable >= one.count; });
 }
 
-template <class Ails>
-std::vector<const Device*> nics_that(const NodeView& node, Ails ails) {
-  std::vector<const Device*> nics = devices_of(node, DeviceKind::nic);
-  std::erase_if(nics, [&](const Device* nic) { return !ails(*nic); });
-  return nics;
-}
-
 struct Files {
   std::vector<std::string> paths;
   std::vector<const Device*> gpus;
@@ -118,11 +111,6 @@ bool are_all_withheld(const std::vector<const Device*>& gpus) {
 
 void judge_ails(const CaseView& view, const NodeView& node, Findings& findings) {
   std::map<std::pair<Ail, std::string>, std::vector<const Device*>> groups;
-  const auto lost_nics = nics_that(node, [](const Device& nic) { return nic.is_lost; });
-  if (!lost_nics.empty()) findings.push_back(ail_finding(node, Ail::lost, lost_nics));
-  const auto idle_nics =
-      nics_that(node, [](const Device& nic) { return !nic.is_lost && nic.driver.empty() && nic.is_seen_by("pci"); });
-  if (!idle_nics.empty()) findings.push_back(ail_finding(node, Ail::no_driver, idle_nics));
   for (const Device* gpu : devices_of(node, DeviceKind::gpu))
     if (const Ail ail = ail_of(node, *gpu); ail != Ail::none)
       groups[{ail, gpu->driver + driver_for(*gpu)}].push_back(gpu);
@@ -175,6 +163,9 @@ void judge_versions(const NodeView& node, Findings& findings) {
   const auto library = versions.find("libnvidia-ml");
   const auto module = versions.find("nvidia");
   if (library == versions.end() || module == versions.end() || library->second == module->second) return;
+  // NVML itself has said so.
+  for (const LibraryReport& report : node.inventory.libraries)
+    if (report.state == LibraryState::broken && report.code == 18) return;
   Finding finding;
   finding.reason =
       fmt::format("on {} the kernel runs driver nvidia {}, but its libraries are {}: programs refuse to start",

@@ -98,6 +98,7 @@ void judge_counts(const CaseView& view, const Nodes& nodes, Findings& findings) 
     finding.reason = sentence(found, wanted, shortfall.hosts);
     finding.culprits = std::move(shortfall.culprits);
     finding.remedy = remedy_for(found, wanted, shortfall.is_in_job);
+    if (wanted.by == by_profile) soften(view.node, "gpus", finding);
     findings.push_back(std::move(finding));
   }
 }
@@ -113,19 +114,19 @@ void judge_models(const CaseView& view, const NodeView& node, Findings& findings
     else if (!promised.name.empty() && !matches(model_of(*gpu), promised.name))
       other.push_back(gpu);
   }
-  const char* remedy = "correct the profile, or have the right GPUs put in";
+  const auto report = [&](const std::vector<const Device*>& gpus, const std::string& sentence) {
+    if (gpus.empty()) return;
+    findings.push_back(about(node, gpus,
+                             fmt::format("{} {} {}", subject(node, gpus), gpus.size() == 1 ? "is" : "are", sentence),
+                             "correct the profile, or have the right GPUs put in"));
+    soften(view.node, "gpus", findings.back());
+  };
   if (!foreign.empty())
-    findings.push_back(about(
-        node, foreign,
-        fmt::format("{} {} of vendor {}, the profile promises {}", subject(node, foreign),
-                    foreign.size() == 1 ? "is" : "are", printable_line(vendor_of(*foreign[0]), 40), promised.vendor),
-        remedy));
+    report(foreign, fmt::format("of vendor {}, the profile promises {}", printable_line(vendor_of(*foreign[0]), 40),
+                                promised.vendor));
   if (!other.empty())
-    findings.push_back(
-        about(node, other,
-              fmt::format("{} {} called \"{}\", the profile promises a name like {}", subject(node, other),
-                          other.size() == 1 ? "is" : "are", printable_line(model_of(*other[0]), 80), promised.name),
-              remedy));
+    report(other, fmt::format("called \"{}\", the profile promises a name like {}",
+                              printable_line(model_of(*other[0]), 80), promised.name));
 }
 
 }  // namespace muster::visibility

@@ -48,7 +48,6 @@ std::optional<int> granted_by(const NodeView& node, std::string_view variable) {
 }  // namespace
 
 std::string driver_for(const Device& gpu) {
-  if (gpu.kind != DeviceKind::gpu) return {};  // vendors have several for NICs
   const std::string vendor = vendor_of(gpu);
   if (vendor == "nvidia") return "nvidia";
   if (vendor == "amd") return "amdgpu";
@@ -115,7 +114,7 @@ std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node) {
     wanted.push_back({*count, false, "expected by the check"});
     return wanted;
   }
-  if (view.node.gpus) wanted.push_back({view.node.gpus->count, false, "expected by the profile"});
+  if (view.node.gpus) wanted.push_back({view.node.gpus->count, false, std::string(by_profile)});
   if (auto granted = granted_to(node)) wanted.push_back(std::move(*granted));
   return wanted;
 }
@@ -125,17 +124,20 @@ Culprit culprit_of(const NodeView& node) {
 }
 
 Culprit culprit_of(const NodeView& node, const Device& device) {
-  return {CulpritKind::device, printable_line(label_of(device), 80), node.host, -1};
+  const std::string uuid = device.uuid.empty() ? std::string() : fmt::format(" ({})", device.uuid);
+  return {CulpritKind::device, printable_line(label_of(device) + uuid, 120), node.host, -1};
 }
 
 std::string subject(const NodeView& node, const std::vector<const Device*>& devices) {
   if (devices.size() == 1) return fmt::format("{} on {}", printable_line(label_of(*devices[0]), 80), node.host);
   std::vector<std::string> names;
   for (const Device* device : devices)
-    names.push_back(device->kind == DeviceKind::gpu ? to_string(device->address)
-                                                    : printable_line(label_of(*device).substr(4), 80));
-  const bool is_gpu = devices.empty() || devices[0]->kind == DeviceKind::gpu;
-  return fmt::format("{} {} on {}", is_gpu ? "GPUs" : "NICs", human_list(names), node.host);
+    names.push_back(device->kind == DeviceKind::gpu    ? to_string(device->address)
+                    : device->kind == DeviceKind::part ? printable_line(label_of(*device), 80)
+                                                       : printable_line(label_of(*device).substr(4), 80));
+  const DeviceKind kind = devices.empty() ? DeviceKind::gpu : devices[0]->kind;
+  if (kind == DeviceKind::part) return fmt::format("{} on {}", human_list(names), node.host);
+  return fmt::format("{} {} on {}", kind == DeviceKind::gpu ? "GPUs" : "NICs", human_list(names), node.host);
 }
 
 Finding about(const NodeView& node, const std::vector<const Device*>& devices, std::string reason, std::string remedy) {
@@ -144,10 +146,6 @@ Finding about(const NodeView& node, const std::vector<const Device*>& devices, s
   finding.remedy = std::move(remedy);
   for (const Device* device : devices) finding.culprits.push_back(culprit_of(node, *device));
   return finding;
-}
-
-std::string counted(std::size_t count, std::string_view thing) {
-  return count == 1 ? fmt::format("1 {}", thing) : fmt::format("{} {}s", count, thing);
 }
 
 }  // namespace muster::visibility

@@ -38,6 +38,8 @@ enum class Ail { none, lost, off_bus, no_driver, excluded, unknown_to_driver };
 /// The driver that computing on a GPU needs; empty: any.
 [[nodiscard]] std::string driver_for(const Device& gpu);
 
+inline constexpr std::string_view by_profile = "expected by the profile";
+
 /// How many GPUs a node shall have, and who says so.
 struct Wanted {
   int count = 0;
@@ -59,8 +61,6 @@ struct Wanted {
 /// A finding about these devices of a node.
 [[nodiscard]] Finding about(const NodeView& node, const std::vector<const Device*>& devices, std::string reason,
                             std::string remedy);
-/// `one GPU`, `8 GPUs`.
-[[nodiscard]] std::string counted(std::size_t count, std::string_view thing);
 
 using Findings = std::vector<Finding>;
 using Nodes = std::vector<NodeView>;
@@ -69,11 +69,21 @@ using Nodes = std::vector<NodeView>;
 void judge_counts(const CaseView& view, const Nodes& nodes, Findings& findings);
 void judge_ails(const CaseView& view, const NodeView& node, Findings& findings);
 void judge_files(const NodeView& node, Findings& findings);
+/// NVIDIA's management library, where it was asked.
+void judge_libraries(const NodeView& node, Findings& findings);
 void judge_models(const CaseView& view, const NodeView& node, Findings& findings);
 void judge_memory(const NodeView& node, Findings& findings);
 void judge_versions(const NodeView& node, Findings& findings);
 void judge_links(const NodeView& node, Findings& findings);
-void judge_ports(const Nodes& nodes, Findings& findings);
+/// Each GPU as that library tells of it; then GPUs of one model against each other.
+void judge_health(const NodeView& node, Findings& findings);
+void judge_siblings(const NodeView& node, Findings& findings);
+/// Links between GPUs against the profile; what they were found to be, when that is right.
+[[nodiscard]] std::string judge_gpu_links(const CaseView& view, const NodeView& node, Findings& findings);
+/// What AMD's libraries and its driver tell of each GPU.
+void judge_amd(const NodeView& node, Findings& findings);
+/// Links between AMD's GPUs, seen from both ends.
+void judge_xgmi(const NodeView& node, Findings& findings);
 /// Compares nodes, and devices of one model, with each other.
 void judge_odd_ones(const Nodes& nodes, Findings& findings);
 

@@ -6,74 +6,23 @@
 
 #include "base/text.hpp"
 #include "probes/device_visibility/node_view.hpp"
+#include "stats/odd_one_out.hpp"
 
 namespace muster::visibility {
 
 namespace {
 
-/// One voter; empty values are not asked.
-struct Vote {
-  std::string who;  ///< `on nid001`, `of GPU 0000:c1:00.0 on nid001`
-  std::string value;
-  Culprit culprit;
-};
-
-struct Question {
-  std::string what;    ///< `kernel`
-  std::string others;  ///< what follows the number of the others: `other nodes`
-  std::string remedy;
-  std::vector<Vote> votes;
-};
-
-using Groups = std::vector<std::pair<std::string, std::vector<const Vote*>>>;
-
-/// By value, the largest group first.
-Groups groups_of(const Question& question) {
-  std::map<std::string, std::vector<const Vote*>> by_value;
-  for (const Vote& vote : question.votes)
-    if (!vote.value.empty()) by_value[vote.value].push_back(&vote);
-  Groups groups(by_value.begin(), by_value.end());
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
-  return groups;
-}
-
-std::string clause(const std::string& value, const std::vector<const Vote*>& votes) {
-  std::vector<std::string> who;
-  for (const Vote* vote : votes) who.push_back(vote->who);
-  return fmt::format("{} {}", value, human_list(who, 4));
-}
-
 void judge_question(const Question& question, Findings& findings) {
-  const Groups groups = groups_of(question);
-  if (groups.size() < 2) return;
-  // Without a largest group nobody is the odd one, and all are named.
-  const bool has_majority = groups[0].second.size() > groups[1].second.size();
-  Finding finding;
-  std::vector<std::string> clauses;
-  for (std::size_t i = has_majority ? 1 : 0; i < groups.size(); ++i) {
-    clauses.push_back(clause(groups[i].first, groups[i].second));
-    for (const Vote* vote : groups[i].second) finding.culprits.push_back(vote->culprit);
-  }
-  const std::size_t most = groups[0].second.size();
-  finding.reason = fmt::format("{} {} {}", question.what, has_majority ? "is" : "differs:", human_list(clauses, 4));
-  if (has_majority) finding.reason += fmt::format(", but {} on {} {}", groups[0].first, most, question.others);
-  finding.remedy = question.remedy;
-  findings.push_back(std::move(finding));
+  if (auto finding = odd_one_out(question)) findings.push_back(std::move(*finding));
 }
 
 /// `8x NVIDIA H100 80GB HBM3`; by the ids of the bus, because names depend on who told them.
-std::string models_on(const NodeView& node, DeviceKind kind) {
-  std::map<std::string, std::pair<int, std::string>> models;
-  for (const Device* device : devices_of(node, kind)) {
-    auto& [count, name] = models[device->vendor_id + ":" + device->device_id];
-    ++count;
-    if (name.empty()) name = device->vendor_id + ":" + device->device_id;
-  }
+std::string gpus_on(const NodeView& node) {
+  std::map<std::string, int> models;
+  for (const Device* device : devices_of(node, DeviceKind::gpu)) ++models[device->vendor_id + ":" + device->device_id];
   std::vector<std::string> texts;
-  for (const auto& [ids, model] : models) texts.push_back(fmt::format("{}x {}", model.first, model.second));
-  if (texts.empty()) return kind == DeviceKind::gpu ? "no GPU" : "no NIC";
-  return join(texts, " + ");
+  for (const auto& [ids, count] : models) texts.push_back(fmt::format("{}x {}", count, ids));
+  return texts.empty() ? "no GPU" : join(texts, " + ");
 }
 
 /// Replaces ids by the name that any node knows.
@@ -87,18 +36,15 @@ void name_models(const Nodes& nodes, Question& question) {
       if (const auto at = vote.value.find(ids); at != std::string::npos) vote.value.replace(at, ids.size(), name);
 }
 
-void judge_node_models(const Nodes& nodes, DeviceKind kind, const std::set<std::string>& explained,
-                       Findings& findings) {
-  const bool is_gpu = kind == DeviceKind::gpu;
-  Question question{is_gpu ? "the set of GPUs" : "the set of NICs",
+/// NICs are the business of network_interfaces.
+void judge_gpu_sets(const Nodes& nodes, const std::set<std::string>& explained, Findings& findings) {
+  Question question{"the set of GPUs",
                     "other nodes",
-                    is_gpu
-                        ? "run on nodes that are alike; where they should be, drain the odd one and find what it lost"
-                        : "run on nodes that are alike; where they should be, see which card is missing or strange",
+                    "run on nodes that are alike; where they should be, drain the odd one and find what it lost",
                     {}};
   for (const NodeView& node : nodes)
-    if (node.inventory.has_source("pci") && (!is_gpu || explained.count(node.host) == 0))
-      question.votes.push_back({"on " + node.host, models_on(node, kind), culprit_of(node)});
+    if (node.inventory.has_source("pci") && explained.count(node.host) == 0)
+      question.votes.push_back({"on " + node.host, gpus_on(node), culprit_of(node)});
   name_models(nodes, question);
   judge_question(question, findings);
 }
@@ -165,8 +111,7 @@ void judge_odd_ones(const Nodes& nodes, Findings& findings) {
   for (const Finding& finding : findings)
     for (const Culprit& culprit : finding.culprits)
       if (culprit.kind == CulpritKind::node) explained.insert(culprit.node);
-  judge_node_models(nodes, DeviceKind::gpu, explained, findings);
-  judge_node_models(nodes, DeviceKind::nic, explained, findings);
+  judge_gpu_sets(nodes, explained, findings);
   judge_node_versions(nodes, findings);
   judge_firmware(nodes, findings);
   judge_uuids(nodes, findings);

@@ -10,25 +10,41 @@ namespace muster::environment {
 
 namespace {
 
+/// What MPI says. Launchers know of the whole launch, also where the case is about one node of it.
+using ValueOf = int (*)(const RankPlace&);
+
+int rank_of(const RankPlace& place) {
+  return place.rank_in_launch();
+}
+int size_of(const RankPlace& place) {
+  return place.size_of_launch();
+}
+int local_rank_of(const RankPlace& place) {
+  return place.local_rank;
+}
+int local_size_of(const RankPlace& place) {
+  return place.local_size;
+}
+
 /// One variable of a launcher on the ranks that have it.
 struct Claim {
   std::string_view name;
-  int RankPlace::*value;
+  ValueOf value;
   RankList set;
   RankList wrong;
 };
 
 std::vector<Claim> claims_of(const SeenCase& seen, const LauncherVariables& launcher) {
   std::vector<Claim> claims;
-  const std::pair<std::string_view, int RankPlace::*> wanted[] = {{launcher.rank, &RankPlace::rank},
-                                                                  {launcher.world_size, &RankPlace::world_size},
-                                                                  {launcher.local_rank, &RankPlace::local_rank},
-                                                                  {launcher.local_size, &RankPlace::local_size}};
+  const std::pair<std::string_view, ValueOf> wanted[] = {{launcher.rank, rank_of},
+                                                         {launcher.world_size, size_of},
+                                                         {launcher.local_rank, local_rank_of},
+                                                         {launcher.local_size, local_size_of}};
   for (const auto& [name, value] : wanted) {
     if (name.empty()) continue;
     Claim claim{name, value, seen.with_variable(name), {}};
     for (const SeenRank* rank : claim.set)
-      if (*seen.variable(*rank, name) != std::to_string(rank->place->*value)) claim.wrong.push_back(rank);
+      if (*seen.variable(*rank, name) != std::to_string(value(*rank->place))) claim.wrong.push_back(rank);
     if (!claim.set.empty()) claims.push_back(std::move(claim));
   }
   return claims;
@@ -46,7 +62,7 @@ std::string disagreement(const SeenCase& seen, const Claim& claim) {
   std::vector<std::string> words;
   for (const SeenRank* rank : claim.wrong)
     words.push_back(fmt::format("{} on rank {} on {}, where MPI says {}", quoted(*seen.variable(*rank, claim.name)),
-                                rank->place->rank, rank->place->host, rank->place->*claim.value));
+                                rank->place->rank, rank->place->host, claim.value(*rank->place)));
   return fmt::format("{} is {}", claim.name, human_list(words, 4));
 }
 
@@ -83,7 +99,7 @@ void judge_launchers(const SeenCase& seen, ProbeJudgement& judgement) {
       continue;
     }
     // A single rank that nobody launched may well be inside one of Slurm's tasks.
-    const bool is_alone = launcher.weight == Weight::slurm && seen.ranks().front()->place->world_size == 1;
+    const bool is_alone = launcher.weight == Weight::slurm && seen.ranks().front()->place->size_of_launch() == 1;
     const bool is_excused = is_alone || (launcher.weight != Weight::own && !speaks.empty());
     if (is_excused) {
       judgement.findings.push_back(note(left_over(seen, launcher, *first, speaks)));

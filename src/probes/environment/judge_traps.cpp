@@ -15,7 +15,6 @@ struct Place {
   const SeenCase& seen;
   const SeenRank& rank;
   bool is_slingshot;  ///< interfaces hsn*, or the cxi provider was asked for
-  std::vector<Interface> interfaces;
 
   [[nodiscard]] std::string value(std::string_view name) const { return seen.variable(rank, name).value_or(""); }
   [[nodiscard]] bool has(std::string_view name) const { return seen.variable(rank, name).has_value(); }
@@ -75,50 +74,9 @@ std::vector<Place> places_of(const SeenCase& seen) {
     const bool has_hsn = std::any_of(at->second.begin(), at->second.end(),
                                      [](const Interface& one) { return one.name.substr(0, 3) == "hsn"; });
     const bool asks_cxi = seen.variable(*rank, "FI_PROVIDER").value_or("").find("cxi") != std::string::npos;
-    places.push_back({seen, *rank, has_hsn || asks_cxi, at->second});
+    places.push_back({seen, *rank, has_hsn || asks_cxi});
   }
   return places;
-}
-
-/// NCCL's and Gloo's lists: names, for NCCL beginnings of names; `=` before it means exactly, `^` none of these.
-bool chooses_none(const Place& at, std::string_view variable) {
-  std::string wanted = at.value(variable);
-  if (wanted.empty() || at.interfaces.empty() || wanted[0] == '^') return false;
-  const bool is_exact = wanted[0] == '=' || variable == "GLOO_SOCKET_IFNAME";
-  if (wanted[0] == '=') wanted.erase(0, 1);
-  const std::vector<std::string> names = split(wanted, ',');
-  return std::none_of(names.begin(), names.end(), [&](const std::string& whole) {
-    const std::string name = whole.substr(0, whole.find(':'));
-    return std::any_of(at.interfaces.begin(), at.interfaces.end(), [&](const Interface& one) {
-      return !one.address.empty() && (is_exact ? one.name == name : one.name.substr(0, name.size()) == name);
-    });
-  });
-}
-
-void judge_interfaces(const SeenCase& seen, const std::vector<Place>& places, ProbeJudgement& judgement) {
-  for (const std::string_view variable : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
-    RankList wrong;
-    for (const Place& at : places)
-      if (chooses_none(at, variable)) wrong.push_back(&at.rank);
-    if (wrong.empty()) continue;
-    std::vector<std::string> up;
-    for (const Interface& one : interfaces_of(seen, wrong.front()->place->node_index))
-      if (!one.address.empty() && std::find(up.begin(), up.end(), one.name) == up.end()) up.push_back(one.name);
-    judgement.findings.push_back(seen.about(
-        variable, wrong,
-        fmt::format("{} is {} on {}, where no such network interface is up: {} has {}", variable,
-                    quoted(*seen.variable(*wrong.front(), variable)), seen.describe(wrong), wrong.front()->place->host,
-                    human_list(up)),
-        fmt::format("export {} with interfaces that are up on every node (ip -br addr), or unset it", variable)));
-  }
-  RankList unset;
-  for (const Place& at : places)
-    if (at.is_slingshot && !at.has("NCCL_SOCKET_IFNAME")) unset.push_back(&at.rank);
-  if (!unset.empty() && seen.node_count() > 1)
-    judgement.findings.push_back(note(fmt::format(
-        "NCCL_SOCKET_IFNAME is not set on {}: NCCL and RCCL may start on a network that does not reach all nodes; "
-        "export NCCL_SOCKET_IFNAME=hsn0 (or all hsn interfaces)",
-        seen.describe(unset))));
 }
 
 }  // namespace
@@ -132,7 +90,7 @@ void judge_traps(const SeenCase& seen, ProbeJudgement& judgement) {
     RankList caught;
     for (const Place& at : places)
       if (trap.is_in(at)) caught.push_back(&at.rank);
-    if (caught.empty()) continue;
+    if (caught.empty() || breaks_profile(seen, trap.variable)) continue;
     std::string reason =
         fmt::format("{}={} on {} {}", trap.variable, printable_line(*seen.variable(*caught.front(), trap.variable), 80),
                     seen.describe(caught), trap.what);
@@ -140,7 +98,6 @@ void judge_traps(const SeenCase& seen, ProbeJudgement& judgement) {
                                  ? seen.about(trap.variable, caught, std::move(reason), std::string(trap.remedy))
                                  : note(std::move(reason)));
   }
-  judge_interfaces(seen, places, found);
   for (Finding& finding : found.findings) {
     if (mode == "noted") finding = note(std::move(finding.reason));
     judgement.findings.push_back(std::move(finding));

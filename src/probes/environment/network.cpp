@@ -7,10 +7,8 @@
 #include <condition_variable>
 #include <cstring>
 #include <fmt/format.h>
-#include <ifaddrs.h>
 #include <memory>
 #include <mutex>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -19,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "device/interfaces.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster::environment {
@@ -113,20 +112,12 @@ std::vector<Interface> interfaces_up() {
   std::vector<Interface> found;
   if (!this_machine().simulated.empty()) {
     for (const auto& [name, inet, is_up] : this_machine().interfaces)
-      if (is_up) found.push_back({printable_line(name), printable_line(inet)});
+      if (is_up) found.push_back({printable_line(name), printable_line(inet.substr(0, inet.find('/')))});
     found.push_back({"lo", "127.0.0.1"});
     return found;
   }
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return found;
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if ((one->ifa_flags & IFF_UP) == 0) continue;
-    Interface interface {
-      printable_line(one->ifa_name), one->ifa_addr == nullptr ? std::string() : address_text(one->ifa_addr)
-    };
-    found.push_back(std::move(interface));
-  }
-  ::freeifaddrs(all);
+  for (const ToldAddress& told : addresses_here())
+    if (told.is_up) found.push_back({told.interface, told.address.text});
   std::sort(found.begin(), found.end(), [](const Interface& a, const Interface& b) {
     return std::tie(a.name, a.address) < std::tie(b.name, b.address);
   });

@@ -33,6 +33,8 @@ class SeenCase {
   SeenCase& operator=(const SeenCase&) = delete;
 
   [[nodiscard]] const Params& params() const { return view_.params; }
+  /// What the profile says.
+  [[nodiscard]] const ExpectedNode& node() const { return view_.node; }
   /// Those that measured, in order.
   [[nodiscard]] const RankList& ranks() const { return ranks_; }
   /// Rank 0, or nullptr: it stayed silent, and with it what others compared themselves with.
@@ -74,6 +76,8 @@ class SeenCase {
 [[nodiscard]] Finding note(std::string sentence);
 /// `"x"`, shortened for a sentence; a long value from where it stops being like `other`.
 [[nodiscard]] std::string quoted(std::string_view value, std::string_view other = {});
+/// Whether the profile says of a variable what does not hold on some rank: then nobody else need speak of it.
+[[nodiscard]] bool breaks_profile(const SeenCase& seen, std::string_view variable);
 /// `rank`, `ranks`.
 [[nodiscard]] std::string_view plural(std::size_t count, std::string_view one, std::string_view many);
 
@@ -85,6 +89,9 @@ void judge_machines(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_differences(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_traps(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_limits(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_login(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_description(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_variables(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_paths(const SeenCase& seen, ProbeJudgement& judgement);
 
 }  // namespace muster::environment

@@ -31,7 +31,7 @@ void explain(NodeRanks& node) {
 
 /// Who says that there should be some; empty: nobody.
 std::string wanted_by(const CaseView& view, const NodeRanks& node) {
-  if (view.node.gpus && view.node.gpus->count > 0)
+  if (view.node.gpus && view.node.gpus->count > 0 && view.node.unverified.count("gpus") == 0)
     return fmt::format("{} expected by the profile", view.node.gpus->count);
   visibility::NodeView job;
   for (const Fact& fact : node.ranks[0].seen->facts)

@@ -163,7 +163,8 @@ void judge_near(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
       culprits.push_back(culprit_of(rank));
     }
     if (texts.empty()) continue;
-    const bool is_required = view.params.text("near") == "required";
+    const bool is_noted = view.node.bind && view.node.bind->is_far_noted;
+    const bool is_required = view.params.text("near") == "required" && !is_noted;
     tally.add({fmt::format("{} of {} {} not confined to the NUMA domain of {} GPU {}: {}", texts.size(),
                            node.ranks.size(), texts.size() == 1 ? "ranks is" : "ranks are",
                            texts.size() == 1 ? "its" : "their", on_nodes, human_list(texts, 2)),

@@ -102,7 +102,8 @@ void judge_idle(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
   const std::string& idle_is = view.params.text("idle");
   if (idle_is == "allowed") return;
   // Without a profile, or with a launcher of one rank, nobody could start one rank for each GPU.
-  const bool is_fault = idle_is == "refused" || (view.node.gpus && view.ranks.size() > 1);
+  const bool is_promised = view.node.gpus && view.node.unverified.count("gpus") == 0;
+  const bool is_fault = idle_is == "refused" || (is_promised && view.ranks.size() > 1);
   Tally tally;
   for (const NodeRanks& node : nodes) {
     if (node.is_explained() || node.has_fault()) continue;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "probes/p2p/gpu_data.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/name_parts.hpp"
 #include "probes/p2p/settings.hpp"
@@ -197,6 +198,8 @@ struct Coverage {
   int active = 0;
   int readings = 0;
   int disturbed = 0;
+  int timed = 0;    ///< readings whose time counts
+  int precise = 0;  ///< of them, those whose median is known as well as was asked
   double gigabytes = 0;
   std::string rounds;  ///< `N of M`, when the budget was up before all of them
 };
@@ -221,6 +224,11 @@ Coverage coverage_of(const CaseView& view) {
     coverage.readings += readings;
     if (const std::string* rounds = seen->fact("rounds")) coverage.rounds = printable_line(*rounds, 40);
     if (const auto words = split(*checked, ' '); words.size() >= 3) coverage.gigabytes += std::atof(words[2].c_str());
+    if (const std::string* precise = seen->fact("precise")) {
+      const auto words = split(*precise, ' ');
+      coverage.precise += number_in(*precise).value_or(0);
+      if (words.size() >= 3) coverage.timed += number_in(words[2]).value_or(0);
+    }
     if (const std::string* disturbed = seen->fact("disturbed")) coverage.disturbed += number_in(*disturbed).value_or(0);
   }
   return coverage;
@@ -268,11 +276,17 @@ ProbeJudgement judge(const CaseView& view) {
                                   "ask for two ranks or more: --ranks-per-node 2, or more --nodes"});
     return judgement;
   }
+  if (judge_gpu_data(view, view.params.text("sockets") == "allowed", judgement.findings)) return judgement;
   find_wrong(view, judgement);
+  set_subject(judgement.findings, 0, Subject::data);
   demand_coverage(view, judgement);
-  for (Finding& finding : find_fallbacks(view)) judgement.findings.push_back(std::move(finding));
+  for (Finding& finding : find_fallbacks(view)) {
+    finding.subject = Subject::transport;
+    judgement.findings.push_back(std::move(finding));
+  }
   const std::size_t before = judgement.findings.size();
   if (view.timing_doubt.empty()) find_slow(view, judgement);
+  set_subject(judgement.findings, before, Subject::links);
   const Coverage coverage = coverage_of(view);
   // Right data is told also where timing says nothing.
   const bool is_sound =
@@ -285,9 +299,13 @@ ProbeJudgement judge(const CaseView& view) {
   std::string sentence = fmt::format("{} ranks compared {:.3g} GB from {} readings, bit by bit: all right",
                                      coverage.active, coverage.gigabytes, coverage.readings);
   if (!coverage.rounds.empty()) sentence += fmt::format("; {} rounds, then the budget was up", coverage.rounds);
+  if (coverage.timed > 0 && view.timing_doubt.empty())
+    sentence += fmt::format("; {} of {} timings known to {:.3g} %", coverage.precise, coverage.timed,
+                            100 * view.params.real("interval"));
   if (coverage.disturbed > 0 && view.timing_doubt.empty())
     sentence += fmt::format("; {} had no clean timing, others used the CPUs", coverage.disturbed);
   judgement.evidence.insert(judgement.evidence.begin(), std::move(sentence));
+  if (auto gpus = gpu_data_evidence(view); !gpus.empty()) judgement.evidence.push_back(std::move(gpus));
   if (view.timing_doubt.empty()) {
     const auto latency = headline(view, {"latency", "us", "size", false, "link"});
     const auto bandwidth = headline(view, {"bandwidth", "GB/s", "size", true, "link"});

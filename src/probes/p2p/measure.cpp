@@ -103,7 +103,7 @@ class PairRun {
     std::optional<Corruption> found;
     for (std::uint64_t slot = 0; slot < used_slots(); ++slot) {
       const std::size_t offset = slot * task_.stride();
-      auto bad = find_corruption(with_.in.bytes().subspan(offset, task_.size), seed + offset / 8);
+      auto bad = find_corruption(with_.in.host().subspan(offset, task_.size), seed + offset / 8);
       if (!bad) continue;
       if (found)
         found->bytes += bad->bytes;
@@ -114,7 +114,10 @@ class PairRun {
   }
 
   /// What arrives next must be told from what is there now.
-  void poison_slots() const { std::memset(with_.in.bytes().data(), poison, used_slots() * task_.stride()); }
+  [[nodiscard]] Result<void> poison_slots() const {
+    std::memset(with_.in.host().data(), poison, used_slots() * task_.stride());
+    return with_.in.push(used_slots() * task_.stride());
+  }
 
  private:
   [[nodiscard]] Result<void> tell(const Order& order) {
@@ -144,12 +147,12 @@ class PairRun {
     with_.recorder.iteration(messages_);
     const std::uint64_t start = messages_;
     messages_ += static_cast<std::uint64_t>(window);
-    if (task_.kind == Kind::latency) return with_.comm.ping_pong(peer_, role_, out_, in_, start, window);
+    if (task_.kind == Kind::latency) return with_.carrier().ping_pong(peer_, role_, out_, in_, start, window);
     Comm::Stream stream;
     stream.window = window;
     stream.start = start;
     stream.both_ways = task_.kind == Kind::bidirectional;
-    return with_.comm.stream(peer_, role_, out_, in_, stream);
+    return with_.carrier().stream(peer_, role_, out_, in_, stream);
   }
 
   [[nodiscard]] Result<std::vector<double>> lead_batch(int count) {
@@ -197,6 +200,31 @@ Result<Buffer> Buffer::make(std::size_t bytes) {
   return buffer;
 }
 
+Result<void> Buffer::move_to(const Gpus& gpus, int device) {
+  auto stream = gpus.stream(device);
+  if (!stream) return tl::unexpected(stream.error());
+  auto memory = gpus.allocate(device, size_);
+  if (!memory) return tl::unexpected(memory.error());
+  gpus_ = &gpus;
+  device_ = device;
+  stream_ = std::move(*stream);
+  on_device_ = std::move(*memory);
+  return push(size_);
+}
+
+Result<void> Buffer::copy(void* to, const void* from, std::size_t size) const {
+  if (auto copied = gpus_->copy(device_, to, from, std::min(size, size_), stream_.get()); !copied) return copied;
+  return gpus_->synchronize(device_, stream_.get());
+}
+
+Result<void> Buffer::push(std::size_t size) const {
+  return on_device_ ? copy(on_device_.get(), memory_.get(), size) : Result<void>();
+}
+
+Result<void> Buffer::pull(std::size_t size) const {
+  return on_device_ ? copy(memory_.get(), on_device_.get(), size) : Result<void>();
+}
+
 std::string_view to_string(Kind kind) {
   switch (kind) {
     case Kind::latency:
@@ -215,7 +243,7 @@ int fitting_window(int most, double message_s, double cap_s) {
 }
 
 Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& task, const SamplingGoal& goal) {
-  with.recorder.step(to_string(task.kind));
+  with.recorder.step(std::string(to_string(task.kind)) + (with.data == nullptr ? "" : " by ncclSend/Recv"));
   with.recorder.peer(peer);
   PairRun run(with, peer, role, task);
   Measured measured;
@@ -230,8 +258,9 @@ Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& t
   measured.received = run.received();
   measured.sent = run.sent();
   measured.compared = run.used_slots() * task.size;
+  if (auto pulled = with.in.pull(run.used_slots() * task.stride()); !pulled) return tl::unexpected(pulled.error());
   measured.corruption = run.look();
-  run.poison_slots();
+  if (auto poisoned = run.poison_slots(); !poisoned) return tl::unexpected(poisoned.error());
   return measured;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "device/gpu.hpp"
 #include "muster/comm.hpp"
 #include "muster/probe.hpp"
 #include "probes/p2p/pattern.hpp"
@@ -15,19 +16,36 @@
 
 namespace muster::p2p {
 
-/// Zero-cost to give back, page-aligned, touched once.
+/// Zero-cost to give back, page-aligned, touched once. Of the host, or moved to a GPU: then what the host fills and
+/// looks at is a copy, and `push` and `pull` bring it there and back.
 class Buffer {
  public:
   /// Fails with kind `system` when there is no memory.
   [[nodiscard]] static Result<Buffer> make(std::size_t bytes);
-  [[nodiscard]] std::span<std::byte> bytes() const { return {memory_.get(), size_}; }
+  /// Where the communicator works.
+  [[nodiscard]] std::span<std::byte> bytes() const {
+    return {on_device_ ? static_cast<std::byte*>(on_device_.get()) : memory_.get(), size_};
+  }
+  /// For code of the host.
+  [[nodiscard]] std::span<std::byte> host() const { return {memory_.get(), size_}; }
+
+  /// `gpus` must outlive it.
+  [[nodiscard]] Result<void> move_to(const Gpus& gpus, int device);
+  /// The first `size` bytes. Nothing to do in host memory.
+  [[nodiscard]] Result<void> push(std::size_t size) const;
+  [[nodiscard]] Result<void> pull(std::size_t size) const;
 
  private:
+  [[nodiscard]] Result<void> copy(void* to, const void* from, std::size_t size) const;
   struct Free {
     void operator()(std::byte* memory) const;
   };
   std::unique_ptr<std::byte, Free> memory_;
   std::size_t size_ = 0;
+  const Gpus* gpus_ = nullptr;
+  int device_ = -1;
+  GpuHandle stream_;
+  GpuHandle on_device_;
 };
 
 enum class Kind : std::uint8_t {
@@ -58,6 +76,10 @@ struct Equipment {
   std::uint64_t seed = 0;                        ///< of the case
   ContaminationWatch* watch = nullptr;           ///< nullptr: nobody looks
   std::function<std::optional<double>()> own_s;  ///< CPU time of the ranks on the watched CPUs
+  Comm* data = nullptr;                          ///< for buffers on a GPU; nullptr: `comm` takes them
+
+  /// What moves buffers. Small messages of the host's go over `comm`.
+  [[nodiscard]] Comm& carrier() const { return data == nullptr ? comm : *data; }
 };
 
 struct Measured {

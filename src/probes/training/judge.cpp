@@ -413,7 +413,9 @@ class Judge {
 }  // namespace
 
 ProbeJudgement judge(const CaseView& view) {
-  return Judge(view).run();
+  ProbeJudgement judgement = Judge(view).run();
+  set_subject(judgement.findings, 0, Subject::training);
+  return judgement;
 }
 
 }  // namespace muster::training

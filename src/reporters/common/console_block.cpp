@@ -89,7 +89,8 @@ std::string output_entries(const CaseResult& result, const Page& page) {
     while (!all.empty() && trim(all.back()).empty()) all.pop_back();
     const auto first = all.size() > most_output_lines ? all.size() - most_output_lines : 0;
     text += entry("output",
-                  fmt::format("of rank {}{}{}{}", output->rank, output->node.empty() ? "" : " on ", output->node,
+                  fmt::format("of {}{}{}{}", output->rank < 0 ? "the job" : fmt::format("rank {}", output->rank),
+                              output->node.empty() ? "" : " on ", output->node,
                               first > 0 ? fmt::format(", its last {} lines", all.size() - first) : ""),
                   page);
     for (auto i = first; i < all.size(); ++i) text += output_line(all[i], page);
@@ -130,6 +131,7 @@ std::string case_block(const CaseResult& result, const std::vector<std::string>&
   std::string text =
       fmt::format("{}  {}\n", page.ink.of(result.verdict, verdict_word(result.verdict)), page.ink.bold(title(result)));
   if (!alike.empty()) text += entry("likewise", human_list(alike, 12), page);
+  if (!result.follows.empty()) text += entry("follows", "from what " + result.follows + " found", page);
   text += entry("reason", result.reason, page);
   text += entry("culprits", human_list(culprit_phrases(result.culprits)), page);
   text += other_findings(result, page);

@@ -13,7 +13,6 @@ namespace muster {
 namespace {
 
 constexpr std::size_t most_named = 6;  // cases of one verdict, nodes
-constexpr std::size_t verdict_columns = 10;
 constexpr std::size_t seconds_columns = 7;
 constexpr std::size_t least_brief = 16;  // columns below which a few words beside a case are not worth it
 
@@ -32,12 +31,17 @@ std::string shape_of(const RunReport& report) {
 
 /// One line of the table: how many, and which where that matters.
 std::string verdict_row(const RunReport& report, Verdict verdict, const Page& page) {
-  std::vector<std::string> names;
+  std::vector<const CaseResult*> by_itself;
+  std::vector<const CaseResult*> following;
   for (const auto& result : report.cases)
-    if (result.verdict == verdict) names.push_back(title(result));
-  if (names.empty()) return {};
-  const auto count = names.size();
-  if (!needs_attention(verdict)) names.clear();
+    if (result.verdict == verdict) (result.follows.empty() ? by_itself : following).push_back(&result);
+  const auto count = by_itself.size() + following.size();
+  if (count == 0) return {};
+  std::vector<std::string> names;
+  if (needs_attention(verdict)) {
+    names = folded_titles(by_itself);
+    for (const auto& name : folded_titles(following)) names.push_back(name + " (follows)");
+  }
   // A name with its parameters stays on one line.
   for (auto& name : names) std::replace(name.begin(), name.end(), ' ', '\x01');
   auto named = wrap(human_list(names, most_named), page.width, verdict_columns + 9);
@@ -102,14 +106,15 @@ std::string node_rows(const RunReport& report, const Page& page) {
 
 /// That timing was not judged, of cases that have no block to say it; once, with those cases.
 std::string timing_notes(const RunReport& report, const Page& page) {
-  std::map<std::string, std::vector<std::string>> cases;
+  std::map<std::string, std::vector<const CaseResult*>> cases;
   for (const auto& result : report.cases)
     for (const auto& note : result.notes)
       if (!needs_attention(result.verdict) && note.rfind("timing is not judged", 0) == 0)
-        cases[printable_line(note, uncut)].push_back(title(result));
+        cases[printable_line(note, uncut)].push_back(&result);
   std::string text;
-  for (const auto& [note, titles] : cases)
-    text += entry(text.empty() ? "notes" : "", fmt::format("{}: {}", human_list(titles, most_named), note), page);
+  for (const auto& [note, results] : cases)
+    text += entry(text.empty() ? "notes" : "",
+                  fmt::format("{}: {}", human_list(folded_titles(results), most_named), note), page);
   return text.empty() ? text : "\n" + text;
 }
 

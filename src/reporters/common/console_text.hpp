@@ -11,6 +11,9 @@
 
 namespace muster {
 
+/// Of the verdict that begins a line.
+inline constexpr std::size_t verdict_columns = 10;
+
 /// How wide to write, and in which colours.
 struct Page {
   Ink ink;
@@ -21,6 +24,12 @@ struct Page {
 [[nodiscard]] std::string head_text(const RunReport& report, const Page& page);
 /// `pass       hello%3f2a9c1d    0.4 s  8 ranks answered`; titles are padded to `title_columns`.
 [[nodiscard]] std::string case_line(const CaseResult& result, std::size_t title_columns, const Page& page);
+/// The lines of one case on many nodes (--per-node), those in trouble first: a line for each of the first eight, one
+/// for the nodes of all others, and one for those that are well.
+[[nodiscard]] std::string node_lines(const std::vector<CaseResult>& results, std::size_t title_columns,
+                                     const Page& page);
+/// The text of a case of one node as it would be of any node, to see which say the same.
+[[nodiscard]] std::string without_node(const CaseResult& result, std::string_view text);
 /// Why a case is no pass, who, with what evidence, what to do, and how to run it again. `alike` names the cases that
 /// came to the same end for the same reason; they have no block of their own.
 [[nodiscard]] std::string case_block(const CaseResult& result, const std::vector<std::string>& alike, const Page& page);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "reporters/common/paragraph.hpp"
@@ -39,6 +40,14 @@ std::string metrics_brief(const CaseResult& result, bool judged) {
   return join(phrases, ", ");
 }
 
+std::string titled(const CaseResult& result, std::string_view id) {
+  std::string text = harmless(id);
+  for (const auto& [name, value] : result.params)
+    if (std::find(result.swept.begin(), result.swept.end(), name) != result.swept.end())
+      text += fmt::format(" {}={}", harmless(name), harmless(value));
+  return text;
+}
+
 }  // namespace
 
 std::string verdict_word(Verdict verdict) {
@@ -65,11 +74,33 @@ std::string tally_phrase(const Tally& tally) {
 }
 
 std::string title(const CaseResult& result) {
-  std::string text = harmless(result.id);
-  for (const auto& [name, value] : result.params)
-    if (std::find(result.swept.begin(), result.swept.end(), name) != result.swept.end())
-      text += fmt::format(" {}={}", harmless(name), harmless(value));
-  return text;
+  return titled(result, result.id);
+}
+
+std::string common_title(const CaseResult& result) {
+  const auto end = "@" + result.node;
+  const bool has_node = !result.node.empty() && result.id.ends_with(end);
+  return titled(result, has_node ? result.id.substr(0, result.id.size() - end.size()) : result.id);
+}
+
+std::vector<std::string> folded_titles(const std::vector<const CaseResult*>& results) {
+  struct Same {
+    const CaseResult* first;
+    std::string title;
+    std::vector<std::string> nodes;
+  };
+  std::vector<Same> all;
+  for (const auto* result : results) {
+    auto name = common_title(*result);
+    auto known = std::find_if(all.begin(), all.end(), [&](const Same& one) { return one.title == name; });
+    if (known == all.end()) known = all.insert(all.end(), {result, std::move(name), {}});
+    if (!result->node.empty()) known->nodes.push_back(harmless(result->node));
+  }
+  std::vector<std::string> titles;
+  for (const auto& one : all)
+    titles.push_back(one.nodes.size() < 2 ? title(*one.first)
+                                          : fmt::format("{} on {}", one.title, compress_hostlist(one.nodes)));
+  return titles;
 }
 
 std::string repetitions_passed(const CaseResult& result) {
@@ -151,10 +182,6 @@ std::string shape_phrase(int nodes, int ranks) {
   if (ranks % nodes != 0 || ranks < 1)
     return fmt::format("{}, {}", of_nodes, counted(static_cast<std::size_t>(std::max(ranks, 0)), "rank"));
   return fmt::format("{} x {}", of_nodes, counted(static_cast<std::size_t>(ranks / nodes), "rank"));
-}
-
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string time_phrase(double seconds) {

@@ -20,6 +20,10 @@ namespace muster {
 
 /// The id with the parameters that tell the case from its siblings: `allreduce%77aa0b11 size=16MiB`.
 [[nodiscard]] std::string title(const CaseResult& result);
+/// As title, but without the node that a case is about with --per-node.
+[[nodiscard]] std::string common_title(const CaseResult& result);
+/// Titles, in order; those of one case on several nodes as one: `hello%3f2a9c1d on nid[003,017]`.
+[[nodiscard]] std::vector<std::string> folded_titles(const std::vector<const CaseResult*>& results);
 /// `97/100 passed`; empty when there was one repetition.
 [[nodiscard]] std::string repetitions_passed(const CaseResult& result);
 /// `busbw{size=16MiB,type=float}`
@@ -38,8 +42,6 @@ namespace muster {
 [[nodiscard]] std::string brief(const CaseResult& result);
 /// `2 nodes x 4 ranks`, `1 node x 1 rank`, `2 nodes, 7 ranks` where they don't divide.
 [[nodiscard]] std::string shape_phrase(int nodes, int ranks);
-/// `1 case`, `2 cases`
-[[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
 /// `3.2 s`, `2:14`, `1:02:03`
 [[nodiscard]] std::string time_phrase(double seconds);
 /// `0:34`, `1:02:03`

@@ -22,6 +22,7 @@ constexpr ParamSpec params[] = {
     {"how", ParamType::text, "none", "What to do wrong.",
      "none|stop|kill|abort|segv|exit|silent_exit|fail_prepare|fail_run|throw|hang|slow|spin|orphan|bad_result|big|lie"},
     {"rank", ParamType::integer, "-1", "The rank that does it; -1: all of them.", {}, -1},
+    {"node", ParamType::text, "", "The node on which it does; empty: on all of them."},
     {"at", ParamType::text, "run", "In which step.", "prepare|run"},
     {"after", ParamType::integer, "3", "Barriers of `run` that go well first.", {}, 0, 1e6},
     {"seconds", ParamType::duration, "1s", "How long `slow` takes."},
@@ -37,15 +38,16 @@ constexpr MetricSpec metrics[] = {
 struct Orders {
   std::string how;
   int rank;
+  std::string node;
   std::string at;
 };
 
 Orders orders_of(const Params& given) {
-  return {given.text("how"), static_cast<int>(given.integer("rank")), given.text("at")};
+  return {given.text("how"), static_cast<int>(given.integer("rank")), given.text("node"), given.text("at")};
 }
 
 bool is_mine(const Orders& orders, const RankPlace& place) {
-  return orders.rank < 0 || orders.rank == place.rank;
+  return (orders.rank < 0 || orders.rank == place.rank) && (orders.node.empty() || orders.node == place.host);
 }
 
 [[noreturn]] void wait_for_ever() {

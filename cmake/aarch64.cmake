@@ -1,0 +1,25 @@
+# Cross-building for 64-bit ARM (Grace: TACC Vista) against an unpacked Debian; ./dev aarch64 makes it and runs the unit tests
+# under qemu. AARCH64_ROOT: the folder with that Debian.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES AARCH64_ROOT)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_SYSROOT ${AARCH64_ROOT})
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static;-L;${AARCH64_ROOT})
+set(ENV{PKG_CONFIG_DIR} "")
+set(ENV{PKG_CONFIG_LIBDIR} ${AARCH64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${AARCH64_ROOT}/usr/share/pkgconfig)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${AARCH64_ROOT})
+
+# FindMPI asks a compiler wrapper, which can't run here: it is told what Debian's Open MPI needs.
+set(openmpi ${AARCH64_ROOT}/usr/lib/aarch64-linux-gnu/openmpi)
+set(MPI_CXX_COMPILER ${CMAKE_CXX_COMPILER})
+set(MPI_CXX_HEADER_DIR ${openmpi}/include)
+set(MPI_CXX_LIB_NAMES mpi)
+set(MPI_mpi_LIBRARY ${openmpi}/lib/libmpi.so)
+set(MPI_CXX_SKIP_MPICXX ON)

@@ -1,0 +1,101 @@
+#include "app/run_folder.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "app/outputs.hpp"
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "system/system.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster {
+
+namespace {
+
+std::string user_name() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
+}
+
+}  // namespace
+
+RunReport run_header(const RunOptions& options, const SystemProfile& system) {
+  RunReport report;
+  const auto now = realtime_nanoseconds();
+  report.run_id = random_hex(3);
+  report.muster_version = MUSTER_VERSION;
+  report.started = rfc3339(now);
+  report.command_line = options.command_line;
+  report.host = host_name();
+  report.user = user_name();
+  report.system = system.name;
+  report.system_place = system.file;
+  if (const fs::path machine = machine_folder(report.host); !machine.empty())
+    report.simulated = simulated_name(machine).value_or("unknown");
+  report.folder =
+      options.run_folder.empty()
+          ? (fs::path(options.output) / fmt::format("{}-{}", compact_timestamp(now), report.run_id)).string()
+          : options.run_folder;
+  return report;
+}
+
+Result<RunFolder> RunFolder::make(const RunOptions& options, const RunReport& report) {
+  RunFolder folder;
+  folder.path_ = report.folder;
+  std::error_code ignored;
+  if (!options.run_folder.empty() && fs::exists(report.folder, ignored))
+    return fail(ErrorKind::usage, report.folder, "is there already; a run does not write over another");
+  if (auto made = make_folder(folder.path_); !made) return tl::unexpected(made.error());
+  if (options.run_folder.empty()) folder.latest_ = fs::path(options.output) / "latest";
+  return folder;
+}
+
+void RunFolder::link() {
+  if (latest_.empty()) return;
+  std::error_code ignored;
+  former_ = fs::read_symlink(latest_, ignored);
+  is_linked_ = true;
+  if (auto linked = replace_symlink(latest_, path_.filename()); !linked)
+    fmt::print(stderr, "muster: {}\n", printable_line(to_string(linked.error()), 2000));
+}
+
+void RunFolder::give_back() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  if (!is_linked_) return;
+  if (former_.empty())
+    fs::remove(latest_, ignored);
+  else
+    (void)replace_symlink(latest_, former_);
+}
+
+SignalsHeld::SignalsHeld() {
+  for (std::size_t i = 0; i < std::size(signals); ++i) {
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(signals[i], &ignore, &before_[i]);
+  }
+}
+
+SignalsHeld::~SignalsHeld() {
+  for (std::size_t i = 0; i < std::size(signals); ++i) sigaction(signals[i], &before_[i], nullptr);
+}
+
+std::vector<int> SignalsHeld::ends() const {
+  std::vector<int> heeded;
+  for (std::size_t i = 0; i < std::size(signals); ++i)
+    if (before_[i].sa_handler != SIG_IGN) heeded.push_back(signals[i]);
+  return heeded;
+}
+
+int conclude(const RunReport& report) {
+  for (const auto& lost : report.unwritten) fmt::print(stderr, "muster: {}\n", printable_line(lost, 2000));
+  const auto shown = flush_standard_output();
+  if (!shown) fmt::print(stderr, "muster: {}\n", to_string(shown.error()));
+  if (!shown && report.interrupted.empty()) return 2;
+  return report.exit_status;
+}
+
+}  // namespace muster

@@ -1,0 +1,71 @@
+/// Functions of one vendor's library, called by name. Only such as take and give numbers and text: the structs of AMD's
+/// libraries differ between releases.
+#pragma once
+
+#include <array>
+#include <climits>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/call_watch.hpp"
+#include "device/inventory.hpp"
+#include "device/library.hpp"
+
+namespace muster {
+
+class VendorCalls {
+ public:
+  VendorCalls(const Library& library, const CallWatch& watch, LibraryReport& report)
+      : library_(library), watch_(watch), report_(report) {}
+
+  /// Instead of a status: the library has no such function.
+  static constexpr int lacks = INT_MIN;
+
+  template <class... Arguments>
+  int operator()(const char* name, Arguments... arguments) {
+    int (*function)(Arguments...) = nullptr;
+    if (!library_.fill(function, name)) {
+      note_missing(name);
+      return lacks;
+    }
+    if (watch_) watch_(name);
+    return function(arguments...);
+  }
+
+  /// `rsmi_init returned 8: An error occurred...`; `words` is the function that has a sentence for each status.
+  [[nodiscard]] std::string failure(const char* name, int status, const char* words);
+  /// The library is of no use: its first calls fail.
+  void give_up(const char* name, int status, const char* words);
+
+ private:
+  void note_missing(const char* name);
+  const Library& library_;
+  const CallWatch& watch_;
+  LibraryReport& report_;
+};
+
+/// Room for a struct of which only the first numbers are known, in whatever release.
+using Room = std::array<std::uint64_t, 1024>;
+
+/// What opening alone tells.
+[[nodiscard]] LibraryReport report_of(const Library& library);
+
+/// One GPU, as a library of AMD's tells of it.
+struct ToldGpu {
+  PciAddress address;
+  std::string unique_id;           ///< `0x79ccd55167a2124a`; empty: not told
+  int numa_node = -1;              ///< -1: not told
+  std::int64_t temperatures[3]{};  ///< edge, junction, memory; degrees or thousandths of one; 0: not told
+  double power = 0;                ///< W; 0: not told
+  std::uint64_t memory_total = 0;  ///< bytes; 0: not told
+  std::uint64_t memory_used = 0;
+  std::optional<std::uint64_t> uncorrected;
+  std::vector<PciAddress> xgmi;  ///< to whom it has xGMI links, as `peers` of others
+  std::string error;             ///< the first call that failed and should not
+};
+
+/// Joins what library `source` told: fills what the kernel did not tell, and keeps beside it what can be compared.
+void join(const std::vector<ToldGpu>& gpus, const std::string& source, Inventory& inventory);
+
+}  // namespace muster

@@ -1,0 +1,76 @@
+#include "device/collective_log.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+/// What stands behind `mark`; empty: it is not there.
+std::string_view behind(std::string_view line, std::string_view mark) {
+  const auto at = line.find(mark);
+  return at == std::string_view::npos ? std::string_view() : line.substr(at + mark.size());
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// `NET/IB/0/GDRDMA` -> `NET/IB/GDRDMA`, `P2P/CUMEM/read` -> `P2P/CUMEM`, `SHM/direct/direct` -> `SHM`.
+std::string way_of(std::string_view via) {
+  // RCCL goes on in the same line.
+  via = via.substr(0, via.find(" comm "));
+  auto parts = split(std::string(trim(via)), '/');
+  if (parts.empty() || parts[0].empty()) return {};
+  if (parts[0] == "SHM") return "SHM";
+  if (parts[0] == "P2P") return parts.size() < 2 ? parts[0] : "P2P/" + parts[1].substr(0, parts[1].find(' '));
+  std::erase_if(parts, is_number);
+  // Direct pointers, shared buffers: details of a way.
+  std::erase_if(parts, [](const std::string& part) { return part == "Shared" || part == "Direct"; });
+  return printable_line(join(parts, "/"), 60);
+}
+
+std::string provider_of(std::string_view line) {
+  for (const std::string_view mark : {"Selected provider is ", "Selected Provider is "}) {
+    const std::string_view rest = behind(line, mark);
+    if (!rest.empty()) return printable_line(trim(rest.substr(0, rest.find_first_of(" ,("))), 40);
+  }
+  return {};
+}
+
+}  // namespace
+
+Connections read_connections(std::string_view log) {
+  Connections seen;
+  for (const std::string_view line : lines(log)) {
+    if (line.find("NCCL INFO") == std::string_view::npos) continue;
+    if (const auto network = behind(line, "Using network "); !network.empty())
+      seen.network = printable_line(trim(network.substr(0, network.find(" comm "))), 60);
+    if (auto provider = provider_of(line); !provider.empty()) seen.provider = std::move(provider);
+    const auto via = behind(line, " via ");
+    // Others use the word in prose: only lines of channels tell of a connection.
+    if (via.empty() || line.find(" Channel ") == std::string_view::npos) continue;
+    if (const std::string way = way_of(via); !way.empty()) ++seen.ways[way];
+  }
+  return seen;
+}
+
+std::string describe(const Connections& connections) {
+  std::vector<std::string> ways;
+  for (const auto& [way, count] : connections.ways) ways.push_back(fmt::format("{} {}", count, way));
+  if (ways.empty()) return "unknown";
+  std::string text = join(ways, ", ");
+  if (!connections.network.empty())
+    text += fmt::format(" (network {}{})", connections.network,
+                        connections.provider.empty() ? "" : ", provider " + connections.provider);
+  return text;
+}
+
+bool is_socket(std::string_view way) {
+  return way.rfind("NET/Socket", 0) == 0;
+}
+
+}  // namespace muster

@@ -1,0 +1,26 @@
+/// What NCCL and RCCL say of their connections: the lines that NCCL_DEBUG=INFO makes them write. Reading is pure; who
+/// collects is collectives.cpp.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+/// Counted from one rank's lines. Empty where nothing was said: then nothing is known.
+struct Connections {
+  /// By way, without numbers of devices: `P2P/CUMEM`, `P2P/IPC`, `SHM`, `NET/IB/GDRDMA`, `NET/Socket`.
+  std::map<std::string, int> ways;
+  std::string network;   ///< of `Using network IB`; empty: not said
+  std::string provider;  ///< of libfabric, where that is the network: `cxi`, `efa`
+  friend bool operator==(const Connections&, const Connections&) = default;
+};
+
+[[nodiscard]] Connections read_connections(std::string_view log);
+/// `2 P2P/CUMEM, 1 NET/IB/GDRDMA (network IB)`; `unknown`.
+[[nodiscard]] std::string describe(const Connections& connections);
+/// `NET/Socket`: the kernel's sockets carry what a fabric could.
+[[nodiscard]] bool is_socket(std::string_view way);
+
+}  // namespace muster

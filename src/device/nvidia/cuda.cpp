@@ -1,0 +1,201 @@
+#include "device/nvidia/cuda.hpp"
+
+#include <array>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "device/gpu_table.hpp"
+#include "device/kernels.hpp"
+#include "device/runtime_compiler.hpp"
+
+namespace muster {
+
+namespace {
+
+struct Code {
+  int code;
+  std::string_view name;
+  std::string_view remedy;
+};
+
+constexpr Code codes[] = {
+    {3, "CUDA_ERROR_NOT_INITIALIZED", "load the nvidia module on the node, and see its kernel log (dmesg: NVRM, Xid)"},
+    {34, "CUDA_ERROR_STUB_LIBRARY",
+     "this is the toolkit's stub for linking: take its folder (.../stubs) out of LD_LIBRARY_PATH, so that the driver's "
+     "libcuda.so.1 is found"},
+    {46, "CUDA_ERROR_DEVICE_UNAVAILABLE",
+     "another process holds the GPU alone (compute mode): end it, or set the mode back by nvidia-smi -c 0"},
+    {100, "CUDA_ERROR_NO_DEVICE",
+     "see what CUDA_VISIBLE_DEVICES leaves visible, whether this job was given GPUs and may open /dev/nvidia*"},
+    {101, "CUDA_ERROR_INVALID_DEVICE", "see whether CUDA_VISIBLE_DEVICES names GPUs that are there"},
+    {802, "CUDA_ERROR_SYSTEM_NOT_READY",
+     "start nvidia-fabricmanager on the node (GPUs behind NVSwitch need it), in the very version of the driver"},
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+     "the library and the loaded kernel module are of different versions: reboot the node after a driver update; in a "
+     "container, pass the host's libraries to it"},
+    {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+     "take the forward compatibility package (cuda-compat) out of LD_LIBRARY_PATH: this GPU does not support it"},
+    {999, "CUDA_ERROR_UNKNOWN",
+     "see the kernel log of the node (dmesg: NVRM, Xid) and whether nvidia_uvm is loaded; reboot the node if it stays"},
+};
+
+const Code* find(int code) {
+  for (const Code& one : codes)
+    if (one.code == code) return &one;
+  return nullptr;
+}
+
+/// The library's own words, as far as it has any.
+std::function<std::string(int)> words_of(const Library& library) {
+  using Words = int(int, const char**);
+  Words* name = nullptr;
+  Words* text = nullptr;
+  static_cast<void>(library.fill(name, "cuGetErrorName") && library.fill(text, "cuGetErrorString"));
+  return [name, text](int code) {
+    const char* told = nullptr;
+    std::string words;
+    if (name != nullptr && name(code, &told) == 0 && told != nullptr) words = told;
+    if (words.empty()) words = name_of_cuda(code);
+    told = nullptr;
+    if (text != nullptr && text(code, &told) == 0 && told != nullptr)
+      words += fmt::format("{}{}", words.empty() ? "" : ", ", told);
+    return words.empty() ? std::string("a code without words") : printable_line(words, 160);
+  };
+}
+
+bool fill_devices(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+  bool all = table.count.fill(library, "cuDeviceGetCount", missing);
+  all &= table.device.fill(library, "cuDeviceGet", missing);
+  all &= table.name.fill(library, "cuDeviceGetName", missing);
+  // The second form also names MIG instances; drivers before 11.4 lack it.
+  std::vector<std::string> unimportant;
+  if (!table.uuid.fill(library, "cuDeviceGetUuid_v2", unimportant))
+    all &= table.uuid.fill(library, "cuDeviceGetUuid", missing);
+  all &= table.bus_id.fill(library, "cuDeviceGetPCIBusId", missing);
+  all &= table.attribute.fill(library, "cuDeviceGetAttribute", missing);
+  all &= table.total_memory.fill(library, "cuDeviceTotalMem_v2", missing);
+  all &= table.retain.fill(library, "cuDevicePrimaryCtxRetain", missing);
+  all &= table.release.fill(library, "cuDevicePrimaryCtxRelease_v2", missing);
+  all &= table.use.fill(library, "cuCtxSetCurrent", missing);
+  all &= table.can_access.fill(library, "cuDeviceCanAccessPeer", missing);
+  return all & table.enable_peer.fill(library, "cuCtxEnablePeerAccess", missing);
+}
+
+bool fill_memory(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+  bool all = table.allocate.fill(library, "cuMemAlloc_v2", missing);
+  all &= table.free.fill(library, "cuMemFree_v2", missing);
+  all &= table.pin.fill(library, "cuMemHostAlloc", missing);
+  all &= table.unpin.fill(library, "cuMemFreeHost", missing);
+  all &= table.pinned_address.fill(library, "cuMemHostGetDevicePointer_v2", missing);
+  all &= table.memory_info.fill(library, "cuMemGetInfo_v2", missing);
+  all &= table.copy.fill(library, "cuMemcpyAsync", missing);
+  all &= table.peer_copy.fill(library, "cuMemcpyPeerAsync", missing);
+  return all & table.set32.fill(library, "cuMemsetD32Async", missing);
+}
+
+bool fill_streams(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+  bool all = table.create_stream.fill(library, "cuStreamCreate", missing);
+  all &= table.destroy_stream.fill(library, "cuStreamDestroy_v2", missing);
+  all &= table.synchronize.fill(library, "cuStreamSynchronize", missing);
+  all &= table.query.fill(library, "cuStreamQuery", missing);
+  all &= table.wait_event.fill(library, "cuStreamWaitEvent", missing);
+  all &= table.create_event.fill(library, "cuEventCreate", missing);
+  all &= table.destroy_event.fill(library, "cuEventDestroy_v2", missing);
+  all &= table.record.fill(library, "cuEventRecord", missing);
+  std::vector<std::string> unimportant;
+  if (!table.elapsed.fill(library, "cuEventElapsedTime_v2", unimportant))
+    all &= table.elapsed.fill(library, "cuEventElapsedTime", missing);
+  all &= table.load_module.fill(library, "cuModuleLoadData", missing);
+  all &= table.unload_module.fill(library, "cuModuleUnload", missing);
+  all &= table.find_kernel.fill(library, "cuModuleGetFunction", missing);
+  return all & table.launch.fill(library, "cuLaunchKernel", missing);
+}
+
+void fill_constants(GpuTable& table) {
+  table.vendor = "nvidia";
+  table.attributes = {16, 13, 36, 37, 38, 75, 76, 40};
+  table.pin_flags = 1 | 2;  // portable, mapped
+  table.stream_flags = 1;   // not blocking
+  table.images.emplace_back([](int) -> Result<std::string> {
+    if (kernel_ptx().empty()) return fail(ErrorKind::device, "", "no PTX was built in");
+    return std::string(kernel_ptx());
+  });
+  table.images.emplace_back([](int capability) {
+    // The newest toolkits compile for 7.5 at least; the driver takes PTX of older devices than its own.
+    return compile_by_nvrtc(fmt::format("compute_{}", capability > 0 && capability < 75 ? capability : 75));
+  });
+}
+
+std::string version_of(const Library& library) {
+  int (*version)(int*) = nullptr;
+  int number = 0;
+  if (!library.fill(version, "cuDriverGetVersion") || version(&number) != 0) return {};
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+}  // namespace
+
+std::string_view remedy_for_cuda(int code) {
+  const Code* found = find(code);
+  return found != nullptr
+             ? found->remedy
+             : "see the kernel log of the node (dmesg: NVRM, Xid) and what nvidia-smi says there; drain the "
+               "node if it stays";
+}
+
+std::string_view name_of_cuda(int code) {
+  const Code* found = find(code);
+  return found == nullptr ? std::string_view() : found->name;
+}
+
+GpuRuntime open_cuda(const CallWatch& watch) {
+  if (watch) watch("dlopen libcuda.so.1");
+  // Never libcuda.so: where a toolkit is installed, that is a stub.
+  const Library library = Library::open({"libcuda.so.1"});
+  GpuRuntime runtime;
+  runtime.vendor = "nvidia";
+  LibraryReport& report = runtime.library;
+  report.name = library.name();
+  report.file = library.file();
+  if (library.is_absent()) return runtime;
+  report.state = LibraryState::broken;
+  report.error = library.error();
+  runtime.remedy = "install the driver's libraries anew on the node, all of one version";
+  if (!library.is_open()) return runtime;
+  auto table = std::make_unique<GpuTable>();
+  fill_constants(*table);
+  table->words = words_of(library);
+  VendorCall<unsigned> init;
+  bool all = init.fill(library, "cuInit", report.missing);
+  all &= fill_devices(library, *table, report.missing);
+  all &= fill_memory(library, *table, report.missing);
+  all &= fill_streams(library, *table, report.missing);
+  if (init.function != nullptr) {
+    if (watch) watch(init.name);
+    report.code = init.function(0);
+  }
+  if (report.code != 0) {
+    report.error = fmt::format("cuInit returned {}: {}", report.code, table->words(report.code));
+    runtime.remedy = remedy_for_cuda(report.code);
+    return runtime;
+  }
+  if (!all) {
+    report.error = fmt::format("it lacks {}", human_list(report.missing));
+    runtime.remedy = "install a driver of CUDA 11 or later";
+    return runtime;
+  }
+  report.version = version_of(library);
+  auto gpus = Gpus::start(std::move(table), watch);
+  if (!gpus) {
+    report.error = gpus.error().what;
+    runtime.remedy = remedy_for_cuda(0);
+    return runtime;
+  }
+  report.state = LibraryState::working;
+  report.error.clear();
+  runtime.remedy.clear();
+  runtime.gpus = std::move(*gpus);
+  return runtime;
+}
+
+}  // namespace muster

@@ -1,0 +1,19 @@
+/// What NVIDIA's management library tells of this node's GPUs, joined into an inventory that the kernel's sources
+/// filled. docs/methods/device_visibility.md has the names of the values.
+#pragma once
+
+#include "device/call_watch.hpp"
+#include "device/inventory.hpp"
+
+namespace muster {
+
+/// Opens `libnvidia-ml.so.1` and asks it all; does nothing on a node where the kernel knows neither a GPU nor a driver
+/// of NVIDIA, nor on a simulated machine without stand-ins. What the library says of itself becomes a LibraryReport; a
+/// GPU that it refuses to tell of has the value `nvml_error`. May take seconds where no process keeps the GPUs awake,
+/// and for ever where the driver hangs: `watch` is told of every call before it is made.
+void add_nvml(Inventory& inventory, const CallWatch& watch = {});
+
+/// `hw_slowdown, sw_thermal` of NVML's bits; empty: none.
+[[nodiscard]] std::string throttle_names(std::uint64_t bits);
+
+}  // namespace muster

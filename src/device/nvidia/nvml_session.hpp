@@ -1,0 +1,71 @@
+/// NVML while it is asked: calls that are watched, and their failures kept apart from what a device merely lacks.
+#pragma once
+
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "device/call_watch.hpp"
+#include "device/inventory.hpp"
+#include "device/nvidia/nvml_api.hpp"
+
+namespace muster::nvml {
+
+class Session {
+ public:
+  Session(const Functions& functions, const CallWatch& watch) : at(functions), watch_(watch) {}
+
+  /// The code of `call`; a function that the library lacks is `not_supported`.
+  template <class Function, class... Arguments>
+  Code call(std::string_view name, Function* function, Arguments... arguments) const {
+    if (function == nullptr) return not_supported;
+    if (watch_) watch_(name);
+    return function(arguments...);
+  }
+  /// As above about a device, which remembers the first failure that is more than "I do not have that".
+  template <class Function, class... Arguments>
+  bool ask(Device& device, std::string_view name, Function* function, Arguments... arguments) const {
+    const Code code = call(name, function, arguments...);
+    if (code != 0 && is_failure(code) && device.values.try_emplace("nvml_error", words(name, code)).second)
+      device.values["nvml_code"] = std::to_string(code);
+    return code == 0;
+  }
+
+  /// `nvmlInit_v2 returned 18: Driver/library version mismatch`
+  [[nodiscard]] std::string words(std::string_view name, Code code) const {
+    const char* said = at.error_string == nullptr ? nullptr : at.error_string(code);
+    return printable_line(
+        fmt::format("{} returned {}{}{}", name, code, said == nullptr ? "" : ": ", said == nullptr ? "" : said));
+  }
+
+  const Functions& at;
+
+ private:
+  /// Not: invalid argument (no such link), not supported, no permission, not found, no such function in the driver,
+  /// no data, and the like.
+  static bool is_failure(Code code) {
+    for (const Code harmless : {2, 3, 4, 6, 13, 21, 22, 25, 26, 27}) {
+      if (code == harmless) return false;
+    }
+    return true;
+  }
+
+  const CallWatch& watch_;
+};
+
+// Each adds its part of what is told of the GPU at `handle`.
+void read_health(const Session& session, Handle handle, Device& gpu);
+void read_nvlinks(const Session& session, Handle handle, Device& gpu);
+void read_processes(const Session& session, Handle handle, Device& gpu);
+/// MIG instances, as parts of the GPU at `whole`. Devices may move in memory.
+void read_parts(const Session& session, Handle handle, const PciAddress& whole, Inventory& inventory);
+
+/// The text that one of the functions gives; empty: none.
+[[nodiscard]] std::string text_of(const Session& session, Device& device, std::string_view name, GetText* function,
+                                  Handle handle);
+/// Bytes in use and in all, as `memory_total` and `memory_used` in MiB.
+void read_memory(const Session& session, Handle handle, Device& device);
+
+}  // namespace muster::nvml

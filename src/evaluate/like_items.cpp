@@ -1,0 +1,21 @@
+#include "evaluate/like_items.hpp"
+
+namespace muster {
+
+void LikeItems::add(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world) {
+  const Places places(world);
+  const Attendance attendance = attend(record, places);
+  const Readings readings(item, probe, attendance, places);
+  for (const ReadingGroup& group : readings.groups()) {
+    auto& values = values_[{group.key->metric, group.key->where}];
+    for (const double value : values_of(readings.of(group))) values.push_back(value);
+  }
+}
+
+const std::vector<double>& LikeItems::of(const ReadingGroup& group) const {
+  static const std::vector<double> none;
+  const auto found = values_.find({group.key->metric, group.key->where});
+  return found == values_.end() ? none : found->second;
+}
+
+}  // namespace muster

@@ -1,0 +1,65 @@
+#include "model/expected_node.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <regex>
+
+namespace muster {
+
+namespace {
+
+constexpr std::size_t longest_matched = 4096;  // std::regex recurses once for each letter
+
+}  // namespace
+
+std::string_view to_string(Must must) {
+  switch (must) {
+    case Must::set:
+      return "set";
+    case Must::unset:
+      return "unset";
+    case Must::equal:
+      return "equal";
+    case Must::differ:
+      return "differ";
+  }
+  return "";
+}
+
+void soften(const ExpectedNode& node, std::string_view key, Finding& finding) {
+  const auto why = node.unverified.find(std::string(key));
+  if (why == node.unverified.end()) return;
+  finding.verdict = Verdict::pass;
+  finding.reason += fmt::format("; no fault, as what the profile says is not verified: {}", why->second);
+  finding.culprits.clear();
+  finding.remedy.clear();
+}
+
+bool matches_profile(const std::string& text, const std::string& pattern) {
+  try {
+    return pattern.empty() || std::regex_search(text.substr(0, longest_matched), std::regex(pattern));
+  } catch (const std::regex_error&) {
+    return true;  // the profile was read with a pattern that is sound; nothing to say about the text here
+  }
+}
+
+bool is_login_node(const ExpectedNode& node, const std::string& host, bool is_in_job, int gpus) {
+  return node.login && !is_in_job && gpus <= node.login->gpus && matches_profile(host, node.login->host);
+}
+
+bool is_fulfilled(const VariableExpectation& wanted, const std::optional<std::string>& value) {
+  const bool is_one = value && std::find(wanted.values.begin(), wanted.values.end(), *value) != wanted.values.end();
+  switch (wanted.must) {
+    case Must::set:
+      return value.has_value();
+    case Must::unset:
+      return !value;
+    case Must::equal:
+      return is_one;
+    case Must::differ:
+      return !is_one;
+  }
+  return true;
+}
+
+}  // namespace muster

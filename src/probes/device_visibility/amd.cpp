@@ -1,0 +1,233 @@
+// What AMD's libraries, KFD and amdgpu tell of GPUs that are there: whether they agree, and what of it is no good.
+#include "probes/device_visibility/amd.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <fmt/format.h>
+#include <map>
+
+#include "base/text.hpp"
+#include "stats/odd_one_out.hpp"
+
+namespace muster::visibility {
+
+namespace {
+
+/// A library that joins its word to the inventory, by the name of the source that it is there.
+struct Told {
+  std::string_view source;
+  std::string_view library;  ///< how the names of its files begin
+  std::string_view name;
+};
+constexpr Told libraries[] = {{"rocm_smi", "librocm_smi64", "ROCm SMI"}, {"amd_smi", "libamd_smi", "AMD SMI"}};
+
+std::string said(std::string_view text) {
+  return printable_line(text, 200);
+}
+
+std::string key_of(const Told& library, std::string_view what) {
+  return fmt::format("{}_{}", library.source, what);
+}
+
+void judge_broken(const NodeView& node, Findings& findings) {
+  for (const LibraryReport& report : node.inventory.libraries) {
+    const auto is_it = [&](const Told& one) { return report.name.rfind(one.library, 0) == 0; };
+    if (report.state != LibraryState::broken || std::none_of(std::begin(libraries), std::end(libraries), is_it))
+      continue;
+    const bool is_open = !report.file.empty();
+    Finding finding;
+    finding.reason = fmt::format("on {} the driver amdgpu works, but {} is of no use: {}", node.host,
+                                 printable_line(report.name, 60), said(report.error));
+    finding.culprits.push_back(culprit_of(node));
+    finding.remedy =
+        is_open ? fmt::format(
+                      "compare the release of ROCm in {} with that of the driver on {}, run rocm-smi there and "
+                      "read its kernel log (dmesg: amdgpu); what monitors the node is blind meanwhile",
+                      said(report.file), node.host)
+                : fmt::format("install ROCm anew on {}; its libraries do not fit one another", node.host);
+    findings.push_back(std::move(finding));
+  }
+}
+
+/// GPUs that are well as far as the kernel can tell.
+std::vector<const Device*> gpus_of(const NodeView& node) {
+  std::vector<const Device*> gpus = devices_of(node, DeviceKind::gpu);
+  std::erase_if(gpus, [&](const Device* gpu) { return vendor_of(*gpu) != "amd" || ail_of(node, *gpu) != Ail::none; });
+  return gpus;
+}
+
+void judge_count(const NodeView& node, const Told& library, Findings& findings) {
+  std::vector<const Device*> unlisted;
+  auto gpus = gpus_of(node);
+  // What a control group hides, KFD hides, and a library may.
+  std::erase_if(gpus, [](const Device* gpu) { return !gpu->is_seen_by("kfd"); });
+  for (const Device* gpu : gpus)
+    if (!gpu->is_seen_by(library.source)) unlisted.push_back(gpu);
+  if (unlisted.empty()) return;
+  findings.push_back(
+      about(node, unlisted,
+            fmt::format("{} lists {} of {} that amdgpu offers on {}; it misses {}", library.name,
+                        gpus.size() - unlisted.size(), counted(gpus.size(), "GPU"), node.host, names_of(unlisted)),
+            fmt::format(
+                "see which GPUs rocm-smi lists on {} and who hides them there (a container, rights on /sys/class/drm); "
+                "reset the GPU where nobody does",
+                node.host)));
+}
+
+void judge_unique_ids(const NodeView& node, const Told& library, Findings& findings) {
+  for (const Device* gpu : gpus_of(node)) {
+    const std::string told = value_of(*gpu, key_of(library, "unique_id"));
+    const std::string known = unique_id_of(*gpu);
+    if (told.empty() || known.empty() || told == known) continue;
+    findings.push_back(about(
+        node, {gpu},
+        fmt::format("{} on {} has unique id {} by the kernel and {} by {}", label_of(*gpu), node.host, known,
+                    said(told), library.name),
+        fmt::format("reboot {}: driver and library disagree on which GPU is where; if they still do, have both brought "
+                    "to one release of ROCm",
+                    node.host)));
+  }
+}
+
+void judge_errors_told(const NodeView& node, const Told& library, Findings& findings) {
+  for (const Device* gpu : gpus_of(node)) {
+    const std::string failed = value_of(*gpu, key_of(library, "error"));
+    if (!failed.empty())
+      findings.push_back(about(node, {gpu},
+                               fmt::format("{} gave {} no answer: {}", named(node, *gpu), library.name, said(failed)),
+                               fmt::format("read the kernel log of {} (dmesg: amdgpu), reset the GPU, and drain the "
+                                           "node if it still does not answer",
+                                           node.host)));
+    const auto count = number_of(value_of(*gpu, key_of(library, "uncorrected")));
+    // The kernel's own count has its finding already.
+    if (count > 0 && gpu->uncorrected == 0)
+      findings.push_back(
+          about(node, {gpu},
+                fmt::format("{} has {}, as {} counts them", named(node, *gpu),
+                            counted(static_cast<std::size_t>(count), "uncorrected error"), library.name),
+                fmt::format("drain {} and reset the GPU; have it replaced if the errors come back", node.host)));
+  }
+}
+
+void judge_pages(const NodeView& node, const Device& gpu, Findings& findings) {
+  const auto pending = number_of(value_of(gpu, "bad_pages_pending"));
+  const auto failed = number_of(value_of(gpu, "bad_pages_failed"));
+  if (pending > 0)
+    findings.push_back(about(node, {&gpu},
+                             fmt::format("{} has {} of memory to be retired at its next reset", named(node, gpu),
+                                         counted(static_cast<std::size_t>(pending), "page")),
+                             fmt::format("drain {} and reset the GPU, so that nobody gets this memory", node.host)));
+  if (failed > 0)
+    findings.push_back(about(node, {&gpu},
+                             fmt::format("{} could not retire {} of bad memory", named(node, gpu),
+                                         counted(static_cast<std::size_t>(failed), "page")),
+                             fmt::format("drain {} and have the GPU replaced", node.host)));
+}
+
+void judge_temperature(const NodeView& node, const Device& gpu, Findings& findings) {
+  for (const char* place : {"edge", "junction", "memory"}) {
+    const double now = real_of(value_of(gpu, fmt::format("temperature_{}", place)));
+    const double limit = real_of(value_of(gpu, fmt::format("temperature_limit_{}", place)));
+    if (limit <= 0 || now < limit) continue;
+    findings.push_back(about(
+        node, {&gpu}, fmt::format("{} is at {:g} degrees ({}), its limit is {:g}", named(node, gpu), now, place, limit),
+        fmt::format("drain {} and see to its cooling: fans, coolant, heat sink", node.host)));
+    return;
+  }
+}
+
+/// `8589934592 python`, by `process.4242`.
+void judge_processes(const NodeView& node, const Device& gpu, Findings& findings) {
+  constexpr std::string_view prefix = "process.";
+  std::vector<std::string> list;
+  for (const auto& [key, value] : gpu.values) {
+    if (key.rfind(prefix, 0) != 0) continue;
+    const auto space = value.find(' ');
+    list.push_back(fmt::format("{} (pid {}) holds {:.1f} GiB",
+                               printable_line(space == value.npos ? "a process" : value.substr(space + 1), 40),
+                               printable_line(key.substr(prefix.size()), 20),
+                               static_cast<double>(number_of(value.substr(0, space))) / (1u << 30)));
+  }
+  if (list.empty() || is_withheld(gpu)) return;
+  findings.push_back(
+      about(node, {&gpu}, fmt::format("{} is used by others: {}", named(node, gpu), human_list(list)),
+            fmt::format("end what a former job left on {}; where jobs share GPUs, ask for them alone", node.host)));
+}
+
+/// How MI300s are cut in parts: all of a node alike.
+void judge_partitions(const NodeView& node, Findings& findings) {
+  constexpr std::pair<const char*, const char*> modes[] = {{"compute_partition", "compute partition mode"},
+                                                           {"memory_partition", "memory partition mode"}};
+  for (const auto& [key, what] : modes) {
+    std::map<std::string, Question> questions;
+    for (const Device* gpu : gpus_of(node)) {
+      Question& question = questions[gpu->device_id];
+      question.what = what;
+      question.others = "others there";
+      question.remedy = fmt::format(
+          "drain {} and set one mode for all its GPUs: amd-smi set --compute-partition, "
+          "--memory-partition",
+          node.host);
+      question.votes.push_back({"of " + named(node, *gpu), said(value_of(*gpu, key)), culprit_of(node, *gpu)});
+    }
+    for (const auto& [model, question] : questions)
+      if (auto finding = odd_one_out(question)) findings.push_back(std::move(*finding));
+  }
+}
+
+}  // namespace
+
+std::string value_of(const Device& device, std::string_view key) {
+  const auto found = device.values.find(std::string(key));
+  return found == device.values.end() ? std::string() : found->second;
+}
+
+std::uint64_t number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+}
+
+double real_of(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+}
+
+std::string unique_id_of(const Device& gpu) {
+  const auto number = number_of(gpu.uuid);
+  return number == 0 ? said(gpu.uuid) : fmt::format("{:#x}", number);
+}
+
+std::string named(const NodeView& node, const Device& gpu) {
+  const std::string id = unique_id_of(gpu);
+  return fmt::format("{}{} on {}", label_of(gpu), id.empty() ? "" : fmt::format(" (unique id {})", id), node.host);
+}
+
+std::string names_of(const std::vector<const Device*>& gpus) {
+  std::vector<std::string> names;
+  for (const Device* gpu : gpus) {
+    const std::string id = unique_id_of(*gpu);
+    names.push_back(to_string(gpu->address) + (id.empty() ? "" : fmt::format(" (unique id {})", id)));
+  }
+  return human_list(names);
+}
+
+void judge_amd(const NodeView& node, Findings& findings) {
+  judge_broken(node, findings);
+  for (const Told& library : libraries) {
+    if (!node.inventory.has_source(library.source)) continue;
+    judge_count(node, library, findings);
+    judge_unique_ids(node, library, findings);
+    judge_errors_told(node, library, findings);
+  }
+  for (const Device* gpu : gpus_of(node)) {
+    judge_pages(node, *gpu, findings);
+    judge_temperature(node, *gpu, findings);
+    judge_processes(node, *gpu, findings);
+  }
+  judge_partitions(node, findings);
+}
+
+}  // namespace muster::visibility

@@ -1,0 +1,25 @@
+/// Words and values that the findings about AMD's GPUs share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/device_visibility/node_view.hpp"
+
+namespace muster::visibility {
+
+/// Empty: not told.
+[[nodiscard]] std::string value_of(const Device& device, std::string_view key);
+/// 0: no number.
+[[nodiscard]] std::uint64_t number_of(std::string_view text);
+[[nodiscard]] double real_of(std::string_view text);
+/// As rocm-smi prints it, `0x79ccd55167a2124a`; KFD has it in decimal. Empty: not told.
+[[nodiscard]] std::string unique_id_of(const Device& gpu);
+/// `GPU 0000:c1:00.0 (unique id 0x79ccd55167a2124a) on nid001`.
+[[nodiscard]] std::string named(const NodeView& node, const Device& gpu);
+/// `0000:c1:00.0 (unique id 0x79ccd55167a2124a) and ...`.
+[[nodiscard]] std::string names_of(const std::vector<const Device*>& gpus);
+
+}  // namespace muster::visibility

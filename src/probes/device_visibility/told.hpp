@@ -1,0 +1,38 @@
+/// What is wrong with GPUs by what a library or a driver told of each, gathered so that eight with the same are one
+/// sentence.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "probes/device_visibility/node_view.hpp"
+
+namespace muster::visibility {
+
+struct Symptom {
+  std::string what;  ///< behind `GPU 0000:c1:00.0 on nid001: `
+  std::string remedy;
+  bool is_note = false;
+};
+
+/// By symptom, in the order in which they were first seen.
+class Symptoms {
+ public:
+  void add(const Device& gpu, Symptom symptom);
+  void report(const NodeView& node, Findings& findings) const;
+
+ private:
+  std::vector<std::pair<Symptom, std::vector<const Device*>>> seen_;
+};
+
+/// The value of that name; empty: not told.
+[[nodiscard]] std::string told(const Device& device, std::string_view key);
+/// 0 where it was not told, or is no number.
+[[nodiscard]] double number_told(const Device& device, std::string_view key);
+/// GPUs that NVML told of and that nothing worse is said of.
+[[nodiscard]] std::vector<const Device*> told_by_nvml(const NodeView& node);
+/// A finding that is no fault.
+[[nodiscard]] Finding note(std::string reason);
+
+}  // namespace muster::visibility

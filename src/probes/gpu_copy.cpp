@@ -1,0 +1,240 @@
+// Copies between host and GPUs, within a GPU and between GPUs of a node, verified. docs/methods/gpu_copy.md
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "probes/gpu_copy/bench.hpp"
+#include "probes/gpu_copy/judge.hpp"
+#include "probes/gpu_copy/node_gpus.hpp"
+#include "stats/stats.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster {
+
+namespace {
+
+using gpu_copy::Bench;
+using gpu_copy::NodeGpus;
+using gpu_copy::SeenGpu;
+using gpu_copy::Turn;
+
+constexpr ParamSpec params[] = {
+    {"bytes", ParamType::bytes, "0B", "Size of a copy; 0: 256MiB, of a simulated machine 1MiB.", {}, 0, 68719476736},
+    {"cap", ParamType::duration, "100ms", "Longest time of one reading.", {}, 0.001, 3600},
+    {"pairs", ParamType::boolean, "true", "Copies between the GPUs of a node, too.", {}, {}, {}},
+    {"least_of_link",
+     ParamType::real,
+     "0.6",
+     "Copies between host and GPU fail below this share of what the PCIe link can do, where that is known.",
+     {},
+     0,
+     1},
+    {"least_of_like",
+     ParamType::real,
+     "0.8",
+     "A copy fails below this share of the median of its like: the same GPUs, the same kind of link; from 3 on.",
+     {},
+     0,
+     1},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"host_to_device", "GB/s", Better::higher, "From pinned memory near the GPU into its own."},
+    {"device_to_host", "GB/s", Better::higher, "Back."},
+    {"both_ways", "GB/s", Better::higher, "Both at once, added up."},
+    {"local_copy", "GB/s", Better::higher, "Within a GPU's memory, bytes read plus bytes written."},
+    {"peer_copy", "GB/s", Better::higher, "From a GPU's memory into that of another one of the node."},
+};
+
+constexpr LabelSpec labels[] = {
+    {"by", "engine: the copy engine; kernel: threads of the GPU that load and store."},
+    {"device", "PCI address of the GPU, where a rank has several."},
+    {"to", "PCI address of the other GPU, where a rank has several."},
+    {"link",
+     "Between two GPUs: nvlink, xgmi, switch (a PCIe switch above both), pcie, staged (by way of the host).",
+     {},
+     true},
+};
+
+/// Bytes per second and direction that the way to the host can do, from its narrowest link; 0: not known.
+/// 128/130: the code of PCIe 3 to 5; 1 and 2 send 10 bits for 8.
+double link_rate(const Device* device) {
+  double least = 0;
+  for (const PciLink& link : device == nullptr ? std::vector<PciLink>() : device->links) {
+    if (link.width_able <= 0 || link.speed_able <= 0) return 0;
+    const double code = link.speed_able < 8 ? 0.8 : 128.0 / 130.0;
+    const double rate = link.width_able * link.speed_able * 1e9 / 8 * code;
+    least = least == 0 ? rate : std::min(least, rate);
+  }
+  return least;
+}
+
+/// What lies between two GPUs.
+std::string link_between(const Device* from, const Device* to, bool reaches) {
+  if (!reaches) return "staged";
+  if (from == nullptr || to == nullptr) return "pcie";
+  for (const PeerLink& link : from->peers)
+    if (link.to == to->address && link.up > 0 && !link.kind.empty()) return printable_line(link.kind, 20);
+  for (std::size_t i = 1; i < from->links.size(); ++i)
+    for (std::size_t k = 1; k < to->links.size(); ++k)
+      if (from->links[i].at == to->links[k].at) return "switch";
+  return "pcie";
+}
+
+using gpu_copy::address_of;
+
+/// One rank's part.
+class Part {
+ public:
+  Part(RunContext& context, NodeGpus& node, const gpu_copy::Schedule& schedule)
+      : context_(context), node_(node), schedule_(schedule) {
+    const std::uint64_t asked = context.params.bytes("bytes").count;
+    const std::uint64_t usual = this_machine().simulated.empty() ? 256U << 20 : 1U << 20;
+    bytes_ = std::max<std::size_t>((asked == 0 ? usual : asked) / 64 * 64, 4096);
+    for (const Turn& turn : turns()) own_ += turn.rank == rank() && turn.to.empty();
+  }
+
+  [[nodiscard]] Result<Observation> all_turns() {
+    gpu_copy::add_facts(node_, seen_);
+    for (std::size_t i = 0; i < schedule_.turns(); ++i) {
+      // Who waits says so: whoever has the turn makes many more steps.
+      context_.recorder.step("await turn");
+      context_.recorder.iteration(i);
+      if (auto met = context_.comm.barrier(); !met) return tl::unexpected(met.error());
+      if (i < turns().size() && turns()[i].rank == rank()) take(turns()[i]);
+    }
+    finish();
+    return std::move(seen_);
+  }
+
+ private:
+  [[nodiscard]] int rank() const { return context_.comm.rank(); }
+  [[nodiscard]] const std::vector<Turn>& turns() const {
+    return schedule_.nodes[static_cast<std::size_t>(context_.place.node_index)];
+  }
+
+  /// What fails is noted, and everybody goes on: others wait for the next turn.
+  void take(const Turn& turn) {
+    const SeenGpu* gpu = node_.find(turn.gpu);
+    const SeenGpu* to = turn.to.empty() ? nullptr : node_.find(turn.to);
+    if (gpu == nullptr || (to == nullptr && !turn.to.empty())) return;
+    if (dead_.count(turn.gpu) != 0 || dead_.count(turn.to) != 0) return;
+    Result<void> done = to == nullptr ? alone(*gpu) : pair(*gpu, *to);
+    if (done) return;
+    // Which of two it was is not known: only what is alone is given up.
+    if (to == nullptr) dead_.insert(turn.gpu);
+    seen_.facts.push_back({"failed", fmt::format("{} {} {}", address_of(*gpu), to == nullptr ? "-" : address_of(*to),
+                                                 done.error().what)});
+  }
+
+  [[nodiscard]] Result<Bench*> bench(const SeenGpu& gpu) {
+    auto& bench = benches_[gpu.key];
+    if (bench) return bench.get();
+    const Device* known = node_.known(gpu);
+    // NUMA domains of a machine that is made up are not here.
+    const int domain = known == nullptr || !this_machine().simulated.empty() ? -1 : known->numa_node;
+    auto made = Bench::make(context_, gpu, bytes_, domain);
+    if (!made) return tl::unexpected(made.error());
+    bench = std::move(*made);
+    if (!bench->pinned_at().empty() && domain >= 0)
+      seen_.facts.push_back(
+          {"pinned", fmt::format("{} in domain {}, the GPU is at {}", address_of(gpu), bench->pinned_at(), domain)});
+    if (!bench->no_kernels().empty())
+      seen_.facts.push_back({"no_kernels", fmt::format("{} {}", address_of(gpu), bench->no_kernels())});
+    return bench.get();
+  }
+
+  [[nodiscard]] Result<void> alone(const SeenGpu& gpu) {
+    seen_.facts.push_back(gpu_copy::tested_fact(gpu));
+    auto made = bench(gpu);
+    if (!made) return tl::unexpected(made.error());
+    Labels where;
+    if (own_ > 1) where.emplace_back("device", address_of(gpu));
+    add_capable(gpu, where);
+    return (*made)->alone(seen_, where);
+  }
+
+  void add_capable(const SeenGpu& gpu, const Labels& where) {
+    const double rate = link_rate(node_.known(gpu)) * 1e-9;
+    if (rate <= 0) return;
+    for (const char* by : {"engine", "kernel"})
+      for (const char* metric : {"host_to_device", "device_to_host", "both_ways"}) {
+        Labels labels = where;
+        labels.insert(labels.begin(), {"by", by});
+        const bool is_both = std::string_view(metric) == "both_ways";
+        if (is_both && std::string_view(by) == "kernel") continue;
+        const double value = is_both ? 2 * rate : rate;
+        seen_.readings.push_back({std::string(metric) + ".capable", labels, summarize(std::span(&value, 1))});
+      }
+  }
+
+  [[nodiscard]] Result<void> pair(const SeenGpu& gpu, const SeenGpu& to) {
+    if (gpu.gpus != to.gpus) return {};
+    auto made = bench(gpu);
+    if (!made) return tl::unexpected(made.error());
+    auto reaches = gpu.gpus->reach(gpu.device, to.device);
+    if (!reaches) return tl::unexpected(reaches.error());
+    const std::string link = link_between(node_.known(gpu), node_.known(to), *reaches);
+    ++links_[link];
+    Labels where{{"link", link}};
+    const int owner = schedule_.owner(context_.place.node_index, to.key);
+    // Without a rank of its own, a pair has no place in a matrix of ranks.
+    const bool is_of_ranks = own_ == 1 && owner >= 0 && owner != rank();
+    if (!is_of_ranks) where = {{"device", address_of(gpu)}, {"link", link}, {"to", address_of(to)}};
+    return (*made)->to_peer(to, seen_, where, is_of_ranks ? owner : -1);
+  }
+
+  void finish() {
+    int cells = 0;
+    int expired = 0;
+    int unread = 0;
+    for (const auto& [key, bench] : benches_) {
+      if (!bench) continue;
+      cells += bench->cells();
+      expired += bench->expired();
+      unread += bench->disturbed();
+    }
+    seen_.facts.push_back({"checked", std::to_string(cells)});
+    seen_.facts.push_back({"bytes", format_bytes({bytes_})});
+    for (const auto& [link, count] : links_) seen_.facts.push_back({"link." + link, std::to_string(count)});
+    if (unread > 0) seen_.facts.push_back({"unread", fmt::format("{} of {} readings", unread, cells)});
+    if (expired > 0) seen_.facts.push_back({"expired", std::to_string(expired)});
+    const std::size_t apart = schedule_.apart[static_cast<std::size_t>(context_.place.node_index)];
+    if (apart > 0 && context_.place.local_rank == 0) seen_.facts.push_back({"apart", std::to_string(apart)});
+  }
+
+  RunContext& context_;
+  NodeGpus& node_;
+  const gpu_copy::Schedule& schedule_;
+  std::size_t bytes_ = 0;
+  int own_ = 0;
+  std::map<std::string, std::unique_ptr<Bench>> benches_;
+  std::set<std::string> dead_;
+  std::map<std::string, int> links_;
+  Observation seen_;
+};
+
+Result<Observation> run(RunContext& context) {
+  NodeGpus node = gpu_copy::open_node_gpus(context);
+  auto sight = gpu_copy::exchange_sight(context, node);
+  if (!sight) return tl::unexpected(sight.error());
+  const auto schedule = gpu_copy::schedule_of(*sight, context.params.boolean("pairs"));
+  return Part(context, node, schedule).all_turns();
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_gpu_copy{
+    .name = "gpu_copy",
+    .summary = "Copies between host and GPUs, within and between the GPUs of a node, with every byte verified.",
+    .params = params,
+    .metrics = metrics,
+    .labels = labels,
+    .run = run,
+    .judge = gpu_copy::judge,
+};
+
+}  // namespace muster

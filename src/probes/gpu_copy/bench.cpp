@@ -1,0 +1,259 @@
+#include "probes/gpu_copy/bench.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "probes/p2p/pattern.hpp"
+#include "system/numa_policy.hpp"
+
+namespace muster::gpu_copy {
+
+namespace {
+
+constexpr std::uint64_t seed = 0x6d757374;
+constexpr std::uint32_t nothing = 0xa5a5a5a5U;
+/// A look over PCIe takes about a microsecond: some seconds, far more than enqueuing does.
+constexpr std::uint64_t gate_looks = 4'000'000;
+
+std::byte* bytes_of(const GpuHandle& handle) {
+  return static_cast<std::byte*>(handle.get());
+}
+
+template <class Value>
+Result<void> keep(Result<Value> got, Value& where) {
+  if (!got) return tl::unexpected(got.error());
+  where = std::move(*got);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Bench>> Bench::make(RunContext& context, const SeenGpu& gpu, std::size_t bytes, int domain) {
+  std::unique_ptr<Bench> bench(new Bench(context, gpu, bytes));
+  if (auto taken = bench->take(domain); !taken) return tl::unexpected(taken.error());
+  return bench;
+}
+
+Bench::~Bench() {
+  for (const GpuHandle* stream : {&stream_, &other_stream_})
+    if (*stream) static_cast<void>(gpu_.gpus->synchronize(gpu_.device, stream->get()));
+}
+
+Result<void> Bench::take(int domain) {
+  const Gpus& gpus = *gpu_.gpus;
+  const int device = gpu_.device;
+  Result<void> done;
+  const auto also = [&](auto&& step) {
+    if (done) done = step();
+  };
+  {
+    const PreferDomain policy(domain);
+    also([&] { return keep(gpus.pin(device, bytes_), source_); });
+    also([&] { return keep(gpus.pin(device, bytes_), back_); });
+    also([&] { return keep(gpus.pin(device, 4096), flags_); });
+    if (!done) return done;
+    // First touch, as far as the driver has not done it.
+    p2p::fill({bytes_of(source_), bytes_}, seed);
+    std::memset(back_.get(), 0, bytes_);
+  }
+  pinned_at_ = domains_of(source_.get(), bytes_);
+  also([&] { return keep(gpus.device_address(device, source_.get()), source_seen_); });
+  also([&] { return keep(gpus.device_address(device, back_.get()), back_seen_); });
+  also([&] { return keep(gpus.device_address(device, flags_.get()), flags_seen_); });
+  also([&] { return keep(gpus.allocate(device, bytes_), first_); });
+  also([&] { return keep(gpus.allocate(device, bytes_), second_); });
+  also([&] { return keep(gpus.stream(device), stream_); });
+  also([&] { return keep(gpus.stream(device), other_stream_); });
+  also([&] { return keep(gpus.event(device), start_); });
+  also([&] { return keep(gpus.event(device), stop_); });
+  also([&] { return keep(gpus.event(device), other_stop_); });
+  if (!done) return done;
+  if (auto loaded = gpus.load_kernels(device); !loaded) no_kernels_ = to_string(loaded.error());
+  return {};
+}
+
+Result<void> Bench::move(void* to, const void* from) const {
+  return gpu_.gpus->copy(gpu_.device, to, from, bytes_, stream_.get());
+}
+
+Result<void> Bench::by_kernel(const void* from, void* to) const {
+  std::uint64_t count = bytes_ / 16;
+  const auto processors = static_cast<unsigned>(std::max(gpu_.about().multiprocessors, 1));
+  return gpu_.gpus->launch(gpu_.device, "muster_copy", {.blocks = processors * 4, .threads = 512}, {&from, &to, &count},
+                           stream_.get());
+}
+
+Result<void> Bench::close_gate() {
+  auto* flags = static_cast<volatile std::uint32_t*>(flags_.get());
+  flags[0] = 0;
+  flags[1] = 0;
+  std::uint64_t looks = gate_looks;
+  return gpu_.gpus->launch(gpu_.device, "muster_gate", {.threads = 1}, {&flags_seen_, &looks}, stream_.get());
+}
+
+/// Seconds of `passes`.
+Result<double> Bench::sample(const Cell& cell, int passes, bool& has_expired) {
+  const Gpus& gpus = *gpu_.gpus;
+  const int device = gpu_.device;
+  auto* flags = static_cast<volatile std::uint32_t*>(flags_.get());
+  const bool has_gate = cell.is_gated && no_kernels_.empty();
+  Result<void> done;
+  const auto also = [&](auto&& step) {
+    if (done) done = step();
+  };
+  if (has_gate) also([&] { return close_gate(); });
+  also([&] { return gpus.record(device, start_.get(), stream_.get()); });
+  if (cell.uses_second) also([&] { return gpus.wait(device, other_stream_.get(), start_.get()); });
+  for (int i = 0; i < passes; ++i) also(cell.pass);
+  if (cell.uses_second) {
+    also([&] { return gpus.record(device, other_stop_.get(), other_stream_.get()); });
+    also([&] { return gpus.wait(device, stream_.get(), other_stop_.get()); });
+  }
+  also([&] { return gpus.record(device, stop_.get(), stream_.get()); });
+  // Opened also where something failed, or the stream stands until the gate gives up.
+  flags[0] = 1;
+  also([&] { return gpus.synchronize(device, stream_.get()); });
+  if (!done) return tl::unexpected(done.error());
+  has_expired = has_gate && flags[1] != 0;
+  return gpus.seconds_between(device, start_.get(), stop_.get());
+}
+
+Result<void> Bench::time(const Cell& cell, Observation& seen, Labels labels, int peer_rank) {
+  context_.recorder.step(fmt::format("{} {}", cell.metric, cell.by));
+  SamplingGoal goal{.cap = context_.params.duration("cap")};
+  if (!context_.timing_doubt.empty()) goal = one_look();
+  const int passes = std::clamp(static_cast<int>((std::size_t{64} << 20) / bytes_), 4, 64);
+  Sampler sampler(goal);
+  std::uint64_t taken = 0;
+  for (int count = sampler.next(); count > 0; count = sampler.next()) {
+    std::vector<double> values;
+    const double began = monotonic_seconds();
+    for (int i = 0; i < count; ++i) {
+      context_.recorder.iteration(taken++);
+      bool has_expired = false;
+      auto seconds = sample(cell, context_.timing_doubt.empty() ? passes : 1, has_expired);
+      if (!seconds) return tl::unexpected(seconds.error());
+      expired_ += has_expired;
+      const double moved = cell.moved * (context_.timing_doubt.empty() ? passes : 1) * 1e-9;
+      values.push_back(has_expired || *seconds <= 0 ? std::numeric_limits<double>::quiet_NaN() : moved / *seconds);
+    }
+    sampler.feed(values, Seconds{monotonic_seconds() - began});
+  }
+  ++cells_;
+  const Sampled sampled = sampler.result();
+  labels.insert(labels.begin(), {"by", std::string(cell.by)});
+  std::sort(labels.begin(), labels.end());
+  if (sampled.summary.n > 0)
+    seen.readings.push_back({std::string(cell.metric), std::move(labels), sampled.summary, peer_rank});
+  else
+    ++disturbed_;
+  return {};
+}
+
+void Bench::compare(const Cell& cell, Observation& seen, const std::string& to) {
+  const auto wrong = p2p::find_corruption({bytes_of(back_), bytes_}, seed);
+  if (!wrong) return;
+  const std::string address = gpu_.about().address ? to_string(*gpu_.about().address) : gpu_.key;
+  seen.facts.push_back({"wrong", fmt::format("{} {} {} {} {}", address, to.empty() ? "-" : to, cell.metric, cell.by,
+                                             p2p::describe(*wrong))});
+}
+
+Result<void> Bench::look(const void* memory, const Cell& cell, Observation& seen, const std::string& to) {
+  context_.recorder.step("verify");
+  std::memset(back_.get(), 0, bytes_);
+  if (auto moved = move(back_.get(), memory); !moved) return moved;
+  if (auto done = gpu_.gpus->synchronize(gpu_.device, stream_.get()); !done) return done;
+  compare(cell, seen, to);
+  return {};
+}
+
+Result<void> Bench::from_host(Observation& seen, const Labels& labels, bool is_kernel) {
+  Cell cell{"host_to_device", is_kernel ? "kernel" : "engine", static_cast<double>(bytes_), {}};
+  cell.pass = [&] { return is_kernel ? by_kernel(source_seen_, first_.get()) : move(first_.get(), source_.get()); };
+  if (auto set = gpu_.gpus->set(gpu_.device, first_.get(), nothing, bytes_ / 4, stream_.get()); !set) return set;
+  if (auto timed = time(cell, seen, labels, -1); !timed) return timed;
+  return look(first_.get(), cell, seen, {});
+}
+
+Result<void> Bench::to_host(Observation& seen, const Labels& labels, bool is_kernel) {
+  Cell cell{"device_to_host", is_kernel ? "kernel" : "engine", static_cast<double>(bytes_), {}};
+  cell.pass = [&] { return is_kernel ? by_kernel(first_.get(), back_seen_) : move(back_.get(), first_.get()); };
+  if (auto filled = move(first_.get(), source_.get()); !filled) return filled;
+  std::memset(back_.get(), 0, bytes_);
+  if (auto timed = time(cell, seen, labels, -1); !timed) return timed;
+  compare(cell, seen, {});
+  return {};
+}
+
+Result<void> Bench::both_ways(Observation& seen, const Labels& labels) {
+  const Gpus& gpus = *gpu_.gpus;
+  Cell cell{"both_ways", "engine", 2.0 * static_cast<double>(bytes_), {}, true, true};
+  cell.pass = [&]() -> Result<void> {
+    if (auto in = move(first_.get(), source_.get()); !in) return in;
+    return gpus.copy(gpu_.device, back_.get(), second_.get(), bytes_, other_stream_.get());
+  };
+  if (auto filled = move(second_.get(), source_.get()); !filled) return filled;
+  if (auto set = gpus.set(gpu_.device, first_.get(), nothing, bytes_ / 4, stream_.get()); !set) return set;
+  if (auto done = gpus.synchronize(gpu_.device, stream_.get()); !done) return done;
+  std::memset(back_.get(), 0, bytes_);
+  if (auto timed = time(cell, seen, labels, -1); !timed) return timed;
+  compare(cell, seen, {});
+  return look(first_.get(), cell, seen, {});
+}
+
+Result<void> Bench::within(Observation& seen, const Labels& labels, bool is_kernel) {
+  Cell cell{"local_copy", is_kernel ? "kernel" : "engine", 2.0 * static_cast<double>(bytes_), {}};
+  cell.pass = [&] { return is_kernel ? by_kernel(first_.get(), second_.get()) : move(second_.get(), first_.get()); };
+  if (auto filled = move(first_.get(), source_.get()); !filled) return filled;
+  if (auto set = gpu_.gpus->set(gpu_.device, second_.get(), nothing, bytes_ / 4, stream_.get()); !set) return set;
+  if (auto timed = time(cell, seen, labels, -1); !timed) return timed;
+  return look(second_.get(), cell, seen, {});
+}
+
+Result<void> Bench::alone(Observation& seen, const Labels& labels) {
+  const int kinds = no_kernels_.empty() ? 2 : 1;
+  for (int kind = 0; kind < kinds; ++kind) {
+    if (auto done = from_host(seen, labels, kind == 1); !done) return done;
+    if (auto done = to_host(seen, labels, kind == 1); !done) return done;
+    if (auto done = within(seen, labels, kind == 1); !done) return done;
+  }
+  return both_ways(seen, labels);
+}
+
+Result<void> Bench::to_peer(const SeenGpu& peer, Observation& seen, const Labels& labels, int peer_rank) {
+  const Gpus& gpus = *gpu_.gpus;
+  auto reaches = gpus.reach(gpu_.device, peer.device);
+  if (!reaches) return tl::unexpected(reaches.error());
+  auto memory = gpus.allocate(peer.device, bytes_);
+  if (!memory) return tl::unexpected(memory.error());
+  auto peer_stream = gpus.stream(peer.device);
+  if (!peer_stream) return tl::unexpected(peer_stream.error());
+  const std::string to = peer.about().address ? to_string(*peer.about().address) : peer.key;
+  if (auto filled = move(first_.get(), source_.get()); !filled) return filled;
+  if (auto done = gpus.synchronize(gpu_.device, stream_.get()); !done) return done;
+  for (const bool is_kernel : {false, true}) {
+    if (is_kernel && (!*reaches || !no_kernels_.empty())) break;
+    Cell cell{"peer_copy", is_kernel ? "kernel" : "engine", static_cast<double>(bytes_), {}};
+    // A driver that goes by way of the host may wait for the stream while it enqueues.
+    cell.is_gated = *reaches;
+    cell.pass = [&]() -> Result<void> {
+      if (is_kernel) return by_kernel(first_.get(), memory->get());
+      return gpus.copy_to_peer(gpu_.device, first_.get(), peer.device, memory->get(), bytes_, stream_.get());
+    };
+    if (auto set = gpus.set(peer.device, memory->get(), nothing, bytes_ / 4, peer_stream->get()); !set) return set;
+    if (auto done = gpus.synchronize(peer.device, peer_stream->get()); !done) return done;
+    if (auto timed = time(cell, seen, labels, peer_rank); !timed) return timed;
+    context_.recorder.step("verify");
+    std::memset(back_.get(), 0, bytes_);
+    if (auto back = gpus.copy(peer.device, back_.get(), memory->get(), bytes_, peer_stream->get()); !back) return back;
+    if (auto done = gpus.synchronize(peer.device, peer_stream->get()); !done) return done;
+    compare(cell, seen, to);
+  }
+  return {};
+}
+
+}  // namespace muster::gpu_copy

@@ -1,0 +1,85 @@
+/// Copies of one GPU, timed by its own events while nothing but the copies is on the stream, and verified afterwards.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/gpu.hpp"
+#include "muster/probe.hpp"
+#include "probes/gpu_copy/node_gpus.hpp"
+#include "stats/sampling.hpp"
+
+namespace muster::gpu_copy {
+
+/// One thing that is timed.
+struct Cell {
+  std::string_view metric;  ///< `host_to_device`
+  std::string_view by;      ///< `engine`, `kernel`
+  double moved = 0;         ///< bytes that one pass counts
+  std::function<Result<void>()> pass;
+  bool is_gated = true;
+  bool uses_second = false;  ///< stream: what `pass` puts there is timed, too
+};
+
+struct Timed {
+  Sampled sampled;
+  int expired = 0;  ///< samples whose gate nobody opened in time
+};
+
+class Bench {
+ public:
+  /// `bytes` is a multiple of 16. Pinned memory is taken from `domain`; -1: anywhere.
+  [[nodiscard]] static Result<std::unique_ptr<Bench>> make(RunContext& context, const SeenGpu& gpu, std::size_t bytes,
+                                                           int domain);
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+  /// Waits for what is still under way: it uses our memory.
+  ~Bench();
+
+  /// Every copy between host and this GPU, and within it. Fails when the device does; data that is wrong is noted.
+  [[nodiscard]] Result<void> alone(Observation& seen, const Labels& labels);
+  /// To another GPU of the same runtime.
+  [[nodiscard]] Result<void> to_peer(const SeenGpu& peer, Observation& seen, const Labels& labels, int peer_rank);
+
+  [[nodiscard]] const std::string& pinned_at() const { return pinned_at_; }
+  [[nodiscard]] const std::string& no_kernels() const { return no_kernels_; }
+  [[nodiscard]] int cells() const { return cells_; }
+  [[nodiscard]] int expired() const { return expired_; }
+  [[nodiscard]] int disturbed() const { return disturbed_; }
+
+ private:
+  Bench(RunContext& context, const SeenGpu& gpu, std::size_t bytes) : context_(context), gpu_(gpu), bytes_(bytes) {}
+  [[nodiscard]] Result<void> take(int domain);
+  [[nodiscard]] Result<void> time(const Cell& cell, Observation& seen, Labels labels, int peer_rank);
+  [[nodiscard]] Result<double> sample(const Cell& cell, int passes, bool& has_expired);
+  [[nodiscard]] Result<void> close_gate();
+  [[nodiscard]] Result<void> move(void* to, const void* from) const;
+  [[nodiscard]] Result<void> by_kernel(const void* from, void* to) const;
+  /// Host memory for what comes back, after the device's `memory` was copied into it.
+  [[nodiscard]] Result<void> look(const void* memory, const Cell& cell, Observation& seen, const std::string& to);
+  void compare(const Cell& cell, Observation& seen, const std::string& to);
+  [[nodiscard]] Result<void> from_host(Observation& seen, const Labels& labels, bool is_kernel);
+  [[nodiscard]] Result<void> to_host(Observation& seen, const Labels& labels, bool is_kernel);
+  [[nodiscard]] Result<void> both_ways(Observation& seen, const Labels& labels);
+  [[nodiscard]] Result<void> within(Observation& seen, const Labels& labels, bool is_kernel);
+
+  RunContext& context_;
+  SeenGpu gpu_;
+  std::size_t bytes_;
+  GpuHandle source_, back_, flags_;  // host
+  GpuHandle first_, second_;         // device
+  GpuHandle stream_, other_stream_;
+  GpuHandle start_, stop_, other_stop_;
+  void* source_seen_ = nullptr;  ///< by the device
+  void* back_seen_ = nullptr;
+  void* flags_seen_ = nullptr;
+  std::string pinned_at_;
+  std::string no_kernels_;
+  int cells_ = 0;
+  int expired_ = 0;
+  int disturbed_ = 0;
+};
+
+}  // namespace muster::gpu_copy

@@ -1,0 +1,287 @@
+#include "probes/gpu_copy/judge.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "probes/gpu_copy/node_gpus.hpp"
+#include "stats/headline.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::gpu_copy {
+
+namespace {
+
+std::string words_of(const std::string& metric) {
+  if (metric == "host_to_device") return "from host to device";
+  if (metric == "device_to_host") return "from device to host";
+  if (metric == "both_ways") return "both ways at once";
+  if (metric == "local_copy") return "within the device";
+  return metric == "peer_copy" ? "to another GPU" : metric;
+}
+
+/// A copy that failed, or gave wrong data.
+struct Bad {
+  const RankPlace* place = nullptr;
+  bool is_data = false;
+  std::string gpu;   ///< address
+  std::string to;    ///< `-`: the GPU alone
+  std::string kind;  ///< of data: `by engine from host to device`
+  std::string words;
+
+  [[nodiscard]] bool is_alone() const { return to == "-"; }
+  [[nodiscard]] bool touches(const std::string& address) const { return gpu == address || to == address; }
+};
+
+Bad bad_of(const RankPlace& place, const Fact& fact) {
+  Bad bad;
+  std::string text = printable_line(fact.value);
+  bad.place = &place;
+  bad.is_data = fact.key == "wrong";
+  bad.gpu = take_word(text);
+  bad.to = take_word(text);
+  if (bad.is_data) {
+    const std::string metric = take_word(text);
+    bad.kind = "by " + take_word(text);
+    if (bad.is_alone()) bad.kind += " " + words_of(metric);
+  }
+  bad.words = text;
+  return bad;
+}
+
+std::string remedy_of(const Bad& bad) {
+  if (bad.is_data)
+    return "take the GPU out of service and see its ECC, PCIe and link error counters (nvidia-smi -q, rocm-smi "
+           "--showrasinfo); run gpu_memory to tell its memory from the way to it";
+  return fmt::format(
+      "see the kernel log of {} (Xid, amdgpu) for this address; drain the node, reset the GPU or power-cycle the node, "
+      "and "
+      "run again",
+      bad.place->host);
+}
+
+std::string also(std::size_t more) {
+  return more == 0 ? std::string() : fmt::format("; {} more with it", counted(more, "copy kind"));
+}
+
+Finding about_one(const Bad& bad, const TestedGpus& named, const std::string& gpu, std::size_t more) {
+  const std::string who = fmt::format("{} on {}", named(gpu), bad.place->host);
+  std::string where;
+  if (!bad.is_alone()) where = bad.gpu == gpu ? "to GPU " + bad.to : "from GPU " + bad.gpu;
+  std::string reason;
+  if (bad.is_data)
+    reason = fmt::format("a copy {}{} of {} gave wrong data: {}", bad.kind, where.empty() ? "" : " " + where, who,
+                         bad.words);
+  else
+    reason = fmt::format("{} failed while copying{}: {}", who, where.empty() ? "" : " " + where, bad.words);
+  return about_gpu(*bad.place, Verdict::fail, gpu, reason + also(more), remedy_of(bad));
+}
+
+Finding about_pair(const Bad& bad, const TestedGpus& named) {
+  Finding finding = about_gpu(*bad.place, Verdict::fail, bad.gpu,
+                              bad.is_data ? fmt::format("a copy {} from {} to {} on {} gave wrong data: {}", bad.kind,
+                                                        named(bad.gpu), named(bad.to), bad.place->host, bad.words)
+                                          : fmt::format("{} failed while copying to {} on {}: {}", named(bad.gpu),
+                                                        named(bad.to), bad.place->host, bad.words),
+                              remedy_of(bad));
+  finding.culprits.push_back({CulpritKind::device, "GPU " + bad.to, bad.place->host, -1});
+  return finding;
+}
+
+/// The one GPU that has a part in all of several pairs; empty: there is none.
+std::string common_gpu(const std::vector<const Bad*>& pairs) {
+  if (pairs.size() < 2) return {};
+  std::string found;
+  for (const std::string& address : {pairs[0]->gpu, pairs[0]->to}) {
+    if (!std::all_of(pairs.begin(), pairs.end(), [&](const Bad* bad) { return bad->touches(address); })) continue;
+    if (!found.empty()) return {};  // a single pair, both ways
+    found = address;
+  }
+  return found;
+}
+
+/// A GPU that is bad by itself explains all pairs that it is part of; where none is, one that all bad pairs share does.
+void judge_bad(const std::vector<Bad>& all, const TestedGpus& named, std::vector<Finding>& findings) {
+  std::vector<std::string> told;
+  for (const Bad& bad : all) {
+    if (!bad.is_alone() || std::find(told.begin(), told.end(), bad.gpu) != told.end()) continue;
+    told.push_back(bad.gpu);
+    const auto more = std::count_if(all.begin(), all.end(), [&](const Bad& other) { return other.touches(bad.gpu); });
+    findings.push_back(about_one(bad, named, bad.gpu, static_cast<std::size_t>(more) - 1));
+  }
+  std::vector<const Bad*> rest;
+  for (const Bad& bad : all)
+    if (std::none_of(told.begin(), told.end(), [&](const std::string& gpu) { return bad.touches(gpu); }))
+      rest.push_back(&bad);
+  if (const std::string gpu = common_gpu(rest); !gpu.empty())
+    findings.push_back(about_one(*rest[0], named, gpu, rest.size() - 1));
+  else
+    for (const Bad* bad : rest) findings.push_back(about_pair(*bad, named));
+}
+
+/// What failed and what was wrong, node by node.
+void judge_bad_copies(const CaseView& view, std::vector<Finding>& findings) {
+  std::map<int, std::vector<Bad>> bad;
+  std::map<int, TestedGpus> names;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    const int node = view.ranks[i].node_index;
+    for (const auto& [address, uuid] : tested_by(*seen).uuids) names[node].uuids[address] = uuid;
+    for (const Fact& fact : seen->facts)
+      if (fact.key == "wrong" || fact.key == "failed") bad[node].push_back(bad_of(view.ranks[i], fact));
+  }
+  for (const auto& [node, list] : bad) judge_bad(list, names[node], findings);
+}
+
+std::string label(const Reading& reading, std::string_view key) {
+  for (const auto& [name, value] : reading.where)
+    if (name == key) return value;
+  return {};
+}
+
+const Reading* capable_of(const Observation& seen, const Reading& reading) {
+  for (const Reading& other : seen.readings)
+    if (other.metric == reading.metric + ".capable" && other.where == reading.where) return &other;
+  return nullptr;
+}
+
+void judge_link(const CaseView& view, const RankPlace& place, const Observation& seen, const TestedGpus& named,
+                std::vector<Finding>& findings) {
+  const double least = view.params.real("least_of_link");
+  for (const Reading& reading : seen.readings) {
+    if (reading.metric != "host_to_device" && reading.metric != "device_to_host") continue;
+    const Reading* capable = capable_of(seen, reading);
+    if (capable == nullptr || label(reading, "by") != "engine") continue;
+    if (reading.summary.median >= least * capable->summary.median) continue;
+    const std::string told = label(reading, "device");
+    const std::string address = told.empty() ? named.only : told;
+    findings.push_back(about_gpu(
+        place, Verdict::fail, address,
+        fmt::format("copies {} of {} on {} run at {}, below {:.3g} % of the {} that its PCIe link can do",
+                    words_of(reading.metric), named(address), place.host, format_value(reading.summary.median, "GB/s"),
+                    least * 100, format_value(capable->summary.median, "GB/s")),
+        "see whether the link is up in full width and speed under load (device_visibility, lspci -vv: LnkSta), whether "
+        "an IOMMU or ACS is in the way, and in which slot the GPU sits"));
+  }
+}
+
+struct Like {
+  const RankPlace* place;
+  const Reading* reading;
+  std::string address;
+  std::string who;
+};
+
+/// Readings of one kind from GPUs of one model, or of pairs with one kind of link.
+using Likes = std::map<std::string, std::vector<Like>>;
+
+void add_likes(const RankPlace& place, const Observation& seen, const TestedGpus& named, Likes& likes) {
+  for (const Reading& reading : seen.readings) {
+    if (reading.summary.n == 0 || reading.metric.find(".capable") != std::string::npos) continue;
+    const std::string told = label(reading, "device");
+    const std::string address = told.empty() ? named.only : told;
+    const auto model = named.models.find(address);
+    const std::string by = label(reading, "by");
+    const std::string link = label(reading, "link");
+    const std::string kind = fmt::format("{} {} {} {}", reading.metric, by, link,
+                                         model == named.models.end() ? std::string() : model->second);
+    likes[kind].push_back({&place, &reading, address, named(address)});
+  }
+}
+
+void judge_likes(const CaseView& view, const Likes& likes, std::vector<Finding>& findings) {
+  for (const auto& [kind, list] : likes) {
+    if (list.size() < 3) continue;
+    std::vector<double> values;
+    for (const Like& like : list) values.push_back(like.reading->summary.median);
+    const double median = summarize(values).median;
+    for (const Like& like : list) {
+      const Reading& reading = *like.reading;
+      if (reading.summary.median >= view.params.real("least_of_like") * median) continue;
+      const std::string to = label(reading, "to");
+      const std::string way = reading.metric != "peer_copy" ? words_of(reading.metric)
+                              : !to.empty()                 ? "to GPU " + to
+                                                            : fmt::format("to the GPU of rank {}", reading.peer);
+      findings.push_back(about_gpu(
+          *like.place, Verdict::fail, like.address,
+          fmt::format("copies by {} {} of {} on {} run at {}, those of {} like it at {} in the median",
+                      label(reading, "by"), way, like.who, like.place->host,
+                      format_value(reading.summary.median, "GB/s"), list.size() - 1, format_value(median, "GB/s")),
+          "see clocks, throttle reasons, ECC and link counters of this GPU against the others; exchange its place to "
+          "tell the card from the slot"));
+    }
+  }
+}
+
+void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, ProbeJudgement& judgement,
+                Likes& likes) {
+  const TestedGpus named = tested_by(seen);
+  if (named.uuids.empty()) return;
+  if (seen.fact("checked") == nullptr)
+    judgement.findings.push_back(
+        about_gpu(place, Verdict::unmeasured, named.only,
+                  fmt::format("rank {} on {} did not say what it verified", place.rank, place.host),
+                  "report this: the observation is incomplete"));
+  if (const std::string* unread = seen.fact("unread"); unread != nullptr && view.timing_doubt.empty())
+    judgement.findings.push_back(about_gpu(
+        place, Verdict::unmeasured, named.only,
+        fmt::format("{} of {} on {} have no time", printable_line(*unread, 40), named(named.only), place.host),
+        "free the node of other work and run again, or give more time with the parameter cap"));
+  if (!view.timing_doubt.empty()) return;
+  judge_link(view, place, seen, named, judgement.findings);
+  add_likes(place, seen, named, likes);
+}
+
+/// What a pass rests on, and what it does not.
+void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgement) {
+  std::size_t cells = 0;
+  std::size_t apart = 0;
+  std::map<std::string, std::size_t> links;
+  bool lacks_kernels = false;
+  for (const Observation* seen : view.observed) {
+    if (seen == nullptr) continue;
+    for (const Fact& fact : seen->facts) {
+      const auto number = [&] { return static_cast<std::size_t>(std::strtoul(fact.value.c_str(), nullptr, 10)); };
+      if (fact.key == "checked") cells += number();
+      if (fact.key == "apart") apart += number();
+      if (fact.key.rfind("link.", 0) == 0) links[fact.key.substr(5)] += number();
+      lacks_kernels |= fact.key == "no_kernels";
+    }
+  }
+  if (view.timing_doubt.empty())
+    for (const char* metric : {"host_to_device", "local_copy"})
+      if (auto told = headline(view, {metric, "GB/s", "by", false}); !told.empty())
+        judgement.evidence.push_back(std::move(told));
+  if (cells == 0) return;
+  judgement.evidence.push_back(fmt::format("{} on {}: all data was right",
+                                           cells == 1 ? std::string("1 copy") : fmt::format("{} copies", cells),
+                                           counted(gpus, "GPU")));
+  std::vector<std::string> told;
+  for (const auto& [link, count] : links) told.push_back(fmt::format("{} {}", count, printable_line(link, 20)));
+  if (!told.empty()) judgement.evidence.push_back(fmt::format("pairs by link: {}", human_list(told)));
+  if (apart > 0) judgement.evidence.push_back(counted(apart, "pair") + " not copied: no rank sees both GPUs");
+  if (lacks_kernels)
+    judgement.evidence.push_back("not copied by kernels, and timed without a gate: no code for kernels");
+}
+
+}  // namespace
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement;
+  const std::size_t gpus = judge_nodes(view, judgement);
+  judge_bad_copies(view, judgement.findings);
+  Likes likes;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    judge_rank(view, view.ranks[i], *seen, judgement, likes);
+  }
+  judge_likes(view, likes, judgement.findings);
+  if (gpus > 0 && judgement.findings.empty()) add_evidence(view, gpus, judgement);
+  return judgement;
+}
+
+}  // namespace muster::gpu_copy

@@ -1,0 +1,95 @@
+/// The GPUs that a rank can use, who of the ranks tests which, and the words that findings about them share. For all
+/// probes that execute on GPUs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "device/gpu.hpp"
+#include "device/inventory.hpp"
+#include "muster/probe.hpp"
+
+namespace muster::gpu_copy {
+
+/// A GPU that a runtime shows to this rank.
+struct SeenGpu {
+  const Gpus* gpus = nullptr;
+  int device = 0;
+  std::string key;  ///< its UUID, else its address: the same on all ranks of the node
+
+  [[nodiscard]] const GpuDevice& about() const { return gpus->devices()[static_cast<std::size_t>(device)]; }
+};
+
+struct NodeGpus {
+  Inventory inventory;  ///< GPUs and libraries alone
+  std::vector<GpuRuntime> runtimes;
+  std::vector<SeenGpu> seen;
+
+  [[nodiscard]] const SeenGpu* find(const std::string& key) const;
+  /// What the kernel knows of it; nullptr: nothing.
+  [[nodiscard]] const Device* known(const SeenGpu& gpu) const;
+};
+
+/// Opens the runtimes; every call of theirs is a step of the recorder. `context` outlives the result.
+[[nodiscard]] NodeGpus open_node_gpus(RunContext& context);
+/// Facts from which `judge_node` knows what there was.
+void add_facts(const NodeGpus& node, Observation& seen);
+
+/// One GPU alone, or a copy from one to another.
+struct Turn {
+  int rank = 0;
+  std::string gpu;  ///< key
+  std::string to;   ///< key; empty: alone
+  friend bool operator==(const Turn&, const Turn&) = default;
+};
+
+/// What the ranks of all nodes see; index = rank.
+struct RankSight {
+  int node = 0;
+  int local_rank = 0;
+  std::vector<std::string> keys;  ///< in the runtime's order
+};
+
+/// Each GPU is tested by one rank that sees it: its own where every rank has one, and otherwise evenly shared. Then
+/// come all ordered pairs of a node that any rank sees together. Of each node, one turn after the other; nodes do
+/// theirs at the same time. Pure.
+struct Schedule {
+  std::vector<std::vector<Turn>> nodes;  ///< by node index
+  std::vector<std::size_t> apart;        ///< pairs of each node that no rank sees together
+
+  /// The rank that tests a GPU of that node; -1: none.
+  [[nodiscard]] int owner(int node, const std::string& gpu) const;
+  [[nodiscard]] std::size_t turns() const;
+};
+[[nodiscard]] Schedule schedule_of(const std::vector<RankSight>& ranks, bool with_pairs);
+
+/// Collective: what everybody sees.
+[[nodiscard]] Result<std::vector<RankSight>> exchange_sight(RunContext& context, const NodeGpus& node);
+
+/// The fact of a GPU that this rank tests; `tested_by` reads it.
+[[nodiscard]] Fact tested_fact(const SeenGpu& gpu);
+/// Its address, or its key where it has none.
+[[nodiscard]] std::string address_of(const SeenGpu& gpu);
+
+/// One rank's own GPUs, by address.
+struct TestedGpus {
+  std::map<std::string, std::string> uuids;
+  std::map<std::string, std::string> models;
+  std::string only;  ///< address of the last
+
+  /// `GPU 0000:c1:00.0 (GPU-...)`.
+  [[nodiscard]] std::string operator()(const std::string& address) const;
+};
+[[nodiscard]] TestedGpus tested_by(const Observation& seen);
+
+[[nodiscard]] Finding about_gpu(const RankPlace& place, Verdict verdict, const std::string& address, std::string reason,
+                                std::string remedy);
+/// Takes the first word off.
+[[nodiscard]] std::string take_word(std::string& text);
+
+/// What all probes on GPUs say of nodes where they can't run: no GPU, no library, one that is of no use. Returns the
+/// number of GPUs that ranks tested; 0 means that there is at least one finding.
+[[nodiscard]] std::size_t judge_nodes(const CaseView& view, ProbeJudgement& judgement);
+
+}  // namespace muster::gpu_copy

@@ -1,0 +1,305 @@
+// Does the memory of GPUs keep what it is given? docs/methods/gpu_memory.md
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "muster/probe.hpp"
+#include "probes/gpu_copy/node_gpus.hpp"
+#include "probes/p2p/pattern.hpp"
+#include "stats/headline.hpp"
+#include "stats/stats.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster {
+
+namespace {
+
+using gpu_copy::NodeGpus;
+using gpu_copy::SeenGpu;
+
+constexpr ParamSpec params[] = {
+    {"share", ParamType::real, "0.9", "Of the memory that is free when the probe begins.", {}, 0.001, 1},
+    {"bytes",
+     ParamType::bytes,
+     "0B",
+     "Of each GPU, instead of a share; 0: the share, of a simulated machine 1MiB.",
+     {},
+     0,
+     {}},
+    {"rounds", ParamType::integer, "1", "How often all patterns are gone through.", {}, 1, 1000000},
+    {"seed", ParamType::integer, "1", "Of the random pattern; each round has its own.", {}, 0, {}},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"pattern_rate", "GB/s", Better::higher, "Checking and inverting a pattern, bytes read plus bytes written."},
+};
+
+constexpr LabelSpec labels[] = {
+    {"pattern", "zeros, stripes, bytes: moving inversions of one word; address: each word its own address; random."},
+    {"device", "PCI address of the GPU, where a rank has several."},
+};
+
+struct Pattern {
+  std::string_view name;
+  int kind;  // of muster_value in kernels.cu
+  std::uint64_t seed;
+};
+
+std::vector<Pattern> patterns_of(std::uint64_t address, std::uint64_t seed) {
+  return {{"zeros", 0, 0},
+          {"stripes", 0, 0x5555555555555555U},
+          {"bytes", 0, 0x00ff00ff00ff00ffU},
+          {"address", 1, address},
+          {"random", 2, p2p::mix(seed)}};
+}
+
+/// `bit 3`, `bits 3 and 17` of a word that differ.
+std::string bits_of(std::uint64_t wrong) {
+  std::vector<std::string> bits;
+  for (unsigned bit = 0; bit < 64; ++bit)
+    if ((wrong >> bit & 1U) != 0) bits.push_back(std::to_string(bit));
+  return fmt::format("{} {}", bits.size() == 1 ? "bit" : "bits", human_list(bits));
+}
+
+constexpr std::size_t report_words = 64;
+
+/// The memory of one GPU under test.
+class Test {
+ public:
+  Test(RunContext& context, const SeenGpu& gpu) : context_(context), gpus_(*gpu.gpus), gpu_(gpu) {}
+  Test(const Test&) = delete;
+  Test& operator=(const Test&) = delete;
+  /// Waits for what is still under way: it uses our memory.
+  ~Test() {
+    if (stream_) static_cast<void>(gpus_.synchronize(gpu_.device, stream_.get()));
+  }
+
+  [[nodiscard]] Result<void> all(Observation& seen, const Labels& where) {
+    if (auto taken = take(); !taken) return taken;
+    seen.facts.push_back({"covered", fmt::format("{} {} {}", gpu_copy::address_of(gpu_), bytes_, gpu_.about().memory)});
+    std::map<std::string_view, std::vector<double>> rates;
+    const std::int64_t rounds = context_.params.integer("rounds");
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      const auto seed = static_cast<std::uint64_t>(context_.params.integer("seed") + round);
+      for (const Pattern& pattern : patterns_of(reinterpret_cast<std::uintptr_t>(memory_.get()), seed)) {
+        context_.recorder.step(fmt::format("pattern {}", pattern.name));
+        context_.recorder.iteration(static_cast<std::uint64_t>(round));
+        auto rate = one(pattern, seen);
+        if (!rate) return tl::unexpected(rate.error());
+        if (*rate > 0) rates[pattern.name].push_back(*rate);
+      }
+    }
+    for (const auto& [pattern, values] : rates) {
+      Labels labels = where;
+      labels.emplace_back("pattern", pattern);
+      seen.readings.push_back({"pattern_rate", labels, summarize(values)});
+    }
+    return {};
+  }
+
+ private:
+  /// As much as asked; what others took meanwhile, or what can't be had in one piece, is given up.
+  [[nodiscard]] Result<void> take() {
+    auto free = gpus_.free_memory(gpu_.device);
+    if (!free) return tl::unexpected(free.error());
+    const std::uint64_t asked = context_.params.bytes("bytes").count;
+    const auto share = static_cast<std::uint64_t>(static_cast<double>(*free) * context_.params.real("share"));
+    const std::uint64_t usual = this_machine().simulated.empty() ? share : std::min<std::uint64_t>(share, 1U << 20);
+    bytes_ = std::max<std::uint64_t>((asked == 0 ? usual : std::min(asked, share)) / 4096 * 4096, 4096);
+    for (int tries = 0;; ++tries) {
+      auto memory = gpus_.allocate(gpu_.device, bytes_);
+      if (memory) {
+        memory_ = std::move(*memory);
+        break;
+      }
+      if (tries == 8 || asked != 0) return tl::unexpected(memory.error());
+      bytes_ = bytes_ / 8 * 7 / 4096 * 4096;
+    }
+    return take_rest();
+  }
+
+  [[nodiscard]] Result<void> take_rest() {
+    auto report = gpus_.allocate(gpu_.device, report_words * 8);
+    auto told = gpus_.pin(gpu_.device, report_words * 8);
+    auto stream = gpus_.stream(gpu_.device);
+    auto start = gpus_.event(gpu_.device);
+    auto stop = gpus_.event(gpu_.device);
+    for (const auto* part : {&report, &told, &stream, &start, &stop})
+      if (!*part) return tl::unexpected(part->error());
+    report_ = std::move(*report);
+    told_ = std::move(*told);
+    stream_ = std::move(*stream);
+    start_ = std::move(*start);
+    stop_ = std::move(*stop);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> launch(const char* kernel, std::initializer_list<void*> arguments) const {
+    const auto processors = static_cast<unsigned>(std::max(gpu_.about().multiprocessors, 1));
+    return gpus_.launch(gpu_.device, kernel, {.blocks = processors * 8, .threads = 256}, arguments, stream_.get());
+  }
+
+  [[nodiscard]] Result<void> check(Pattern pattern, std::uint64_t flip, int inverts) const {
+    void* memory = memory_.get();
+    void* report = report_.get();
+    std::uint64_t count = bytes_ / 8;
+    return launch("muster_check", {&memory, &count, &pattern.kind, &pattern.seed, &flip, &inverts, &report});
+  }
+
+  /// The pattern, its complement and the pattern again, each checked. GB/s of the pass in the middle.
+  [[nodiscard]] Result<double> one(Pattern pattern, Observation& seen) {
+    constexpr std::uint64_t complement = ~std::uint64_t{0};
+    void* memory = memory_.get();
+    std::uint64_t count = bytes_ / 8;
+    Result<void> done = gpus_.set(gpu_.device, report_.get(), 0, report_words * 2, stream_.get());
+    const auto also = [&](auto&& step) {
+      if (done) done = step();
+    };
+    also([&] { return launch("muster_fill", {&memory, &count, &pattern.kind, &pattern.seed}); });
+    also([&] { return check(pattern, 0, 1); });
+    also([&] { return gpus_.record(gpu_.device, start_.get(), stream_.get()); });
+    also([&] { return check(pattern, complement, 1); });
+    also([&] { return gpus_.record(gpu_.device, stop_.get(), stream_.get()); });
+    also([&] { return check(pattern, 0, 0); });
+    also([&] { return gpus_.copy(gpu_.device, told_.get(), report_.get(), report_words * 8, stream_.get()); });
+    also([&] { return gpus_.synchronize(gpu_.device, stream_.get()); });
+    if (!done) return tl::unexpected(done.error());
+    note(pattern, seen);
+    auto seconds = gpus_.seconds_between(gpu_.device, start_.get(), stop_.get());
+    if (!seconds) return tl::unexpected(seconds.error());
+    return *seconds > 0 ? 2e-9 * static_cast<double>(bytes_) / *seconds : 0.0;
+  }
+
+  void note(const Pattern& pattern, Observation& seen) const {
+    std::uint64_t told[report_words];
+    std::memcpy(told, told_.get(), sizeof told);
+    if (told[0] == 0) return;
+    // Threads report in no order, and a word once for each time that it was wrong: the lowest address is told, and all
+    // bits that were seen wrong.
+    std::size_t first = 0;
+    std::uint64_t wrong = 0;
+    std::set<std::uint64_t> words;
+    const std::size_t kept = std::min<std::uint64_t>(told[0], 20);
+    for (std::size_t i = 0; i < kept; ++i) {
+      wrong |= told[2 + 3 * i] ^ told[3 + 3 * i];
+      words.insert(told[1 + 3 * i]);
+      if (told[1 + 3 * i] < told[1 + 3 * first]) first = i;
+    }
+    const std::uint64_t offset = told[1 + 3 * first] * 8;
+    seen.facts.push_back(
+        {"wrong", fmt::format("{} {}{} wrong under pattern {}: {:#018x} instead of {:#018x} at address {:#x} "
+                              "({:#x} into the tested {}), wrong {}",
+                              gpu_copy::address_of(gpu_), kept < told[0] ? "at least " : "",
+                              counted(words.size(), "word"), pattern.name, told[3 + 3 * first], told[2 + 3 * first],
+                              reinterpret_cast<std::uintptr_t>(memory_.get()) + offset, offset, format_bytes({bytes_}),
+                              bits_of(wrong))});
+  }
+
+  RunContext& context_;
+  const Gpus& gpus_;
+  SeenGpu gpu_;
+  std::uint64_t bytes_ = 0;
+  GpuHandle memory_, report_, told_, stream_, start_, stop_;
+};
+
+Result<Observation> run(RunContext& context) {
+  const NodeGpus node = gpu_copy::open_node_gpus(context);
+  auto sight = gpu_copy::exchange_sight(context, node);
+  if (!sight) return tl::unexpected(sight.error());
+  const auto schedule = gpu_copy::schedule_of(*sight, false);
+  Observation seen;
+  gpu_copy::add_facts(node, seen);
+  std::vector<const SeenGpu*> own;
+  for (const SeenGpu& gpu : node.seen)
+    if (schedule.owner(context.place.node_index, gpu.key) == context.comm.rank()) own.push_back(&gpu);
+  for (const SeenGpu* gpu : own) {
+    seen.facts.push_back(gpu_copy::tested_fact(*gpu));
+    Labels where;
+    if (own.size() > 1) where.emplace_back("device", gpu_copy::address_of(*gpu));
+    if (auto done = Test(context, *gpu).all(seen, where); !done)
+      seen.facts.push_back({"failed", fmt::format("{} {}", gpu_copy::address_of(*gpu), done.error().what)});
+  }
+  return seen;
+}
+
+void judge_rank(const RankPlace& place, const Observation& seen, std::vector<Finding>& findings) {
+  const auto named = gpu_copy::tested_by(seen);
+  std::map<std::string, int> wrong;
+  for (const Fact& fact : seen.facts) {
+    if (fact.key != "wrong" && fact.key != "failed") continue;
+    std::string text = printable_line(fact.value);
+    const std::string address = gpu_copy::take_word(text);
+    // One cell of memory is wrong under many patterns.
+    if (fact.key == "wrong" && ++wrong[address] > 1) continue;
+    const bool lacks_code = text.rfind("no code for kernels", 0) == 0;
+    findings.push_back(
+        fact.key == "wrong"
+            ? gpu_copy::about_gpu(place, Verdict::fail, address,
+                                  fmt::format("memory of {} on {} is bad: {}", named(address), place.host, text),
+                                  "take the GPU out of service; see its ECC and row remapping counters (nvidia-smi -q, "
+                                  "rocm-smi --showrasinfo), reset it and run again, and have it replaced if it stays")
+            : gpu_copy::about_gpu(
+                  place, lacks_code ? Verdict::unmeasured : Verdict::fail, address,
+                  fmt::format("{} on {} failed while its memory was tested: {}", named(address), place.host, text),
+                  lacks_code
+                      ? std::string("have NVRTC or HIPRTC (part of the CUDA toolkit and of ROCm) on the node, or "
+                                    "build muster where there is nvcc")
+                      : fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, "
+                                    "reset the GPU or power-cycle the node, and run again",
+                                    place.host)));
+  }
+}
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement;
+  const std::size_t gpus = gpu_copy::judge_nodes(view, judgement);
+  std::uint64_t covered = 0;
+  std::uint64_t there = 0;
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    judge_rank(view.ranks[i], *seen, judgement.findings);
+    for (const Fact& fact : seen->facts) {
+      const auto words = split(fact.value, ' ');
+      if (fact.key != "covered" || words.size() != 3) continue;
+      ++told;
+      covered += std::strtoull(words[1].c_str(), nullptr, 10);
+      there += std::strtoull(words[2].c_str(), nullptr, 10);
+    }
+  }
+  if (gpus == 0 || !judgement.findings.empty()) return judgement;
+  if (told != gpus) {
+    Finding finding{
+        Verdict::unmeasured, fmt::format("{} of {} GPUs did not say what was tested", gpus - told, gpus), {}, {}};
+    finding.remedy = "report this: the observation is incomplete";
+    judgement.findings.push_back(std::move(finding));
+    return judgement;
+  }
+  if (view.timing_doubt.empty())
+    if (auto rate = headline(view, {"pattern_rate", "GB/s", "pattern", false}); !rate.empty())
+      judgement.evidence.push_back(std::move(rate));
+  judgement.evidence.push_back(fmt::format("{:.4g} GiB of {:.4g} GiB in {} kept every pattern",
+                                           static_cast<double>(covered) / (1U << 30),
+                                           static_cast<double>(there) / (1U << 30), counted(gpus, "GPU")));
+  return judgement;
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_gpu_memory{
+    .name = "gpu_memory",
+    .summary = "Patterns over most of the memory of every GPU; bad addresses and bits are named.",
+    .params = params,
+    .metrics = metrics,
+    .labels = labels,
+    .run = run,
+    .judge = judge,
+};
+
+}  // namespace muster

@@ -1,0 +1,203 @@
+#include "probes/network_interfaces/node_view.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <regex>
+
+#include "base/text.hpp"
+
+namespace muster::network {
+
+namespace {
+
+bool read_count(std::string_view text, std::uint64_t& value) {
+  const auto end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && at == end;
+}
+
+/// Without the mark that separates fields.
+std::string field(std::string_view text) {
+  std::string line = printable_line(text, 500);
+  std::replace(line.begin(), line.end(), '|', '/');
+  return line;
+}
+
+void read_fact(const Fact& fact, NodeView& node, std::vector<std::string>& faults) {
+  const auto take = [&](auto parsed, auto& list) {
+    if (parsed)
+      list.push_back(std::move(*parsed));
+    else
+      faults.push_back(fmt::format("{} {}", fact.key, printable_line(fact.value, 80)));
+  };
+  if (fact.key == "interface") take(parse_interface(fact.value), node.interfaces);
+  if (fact.key == "counter") take(parse_counted(fact.value), node.counted);
+  if (fact.key == "plugin") take(parse_library(fact.value), node.plugins);
+  if (fact.key == "machine") node.machine = fact.value;
+}
+
+Finding unclear(const std::string& host, std::string reason, std::string remedy) {
+  Finding finding;
+  finding.verdict = Verdict::unmeasured;
+  finding.reason = std::move(reason);
+  finding.culprits.push_back({CulpritKind::node, host, host, -1});
+  finding.remedy = std::move(remedy);
+  return finding;
+}
+
+void read_node(const RankPlace& place, const Observation& seen, Judging& judging) {
+  if (const std::string* why = seen.fact("no_root")) {
+    Finding finding = unclear(place.host, printable_line(fmt::format("on {}: {}", place.host, *why)),
+                              "give a folder with the /sys and /proc of a machine in it: -S network_interfaces.root=");
+    finding.verdict = Verdict::error;
+    finding.culprits = {{CulpritKind::setting, "root", place.host, -1}};
+    return judging.find(std::move(finding));
+  }
+  NodeView node;
+  node.host = place.host;
+  node.index = place.node_index;
+  std::vector<std::string> faults;
+  node.inventory = parse_inventory(seen.facts, faults);
+  for (const Fact& fact : seen.facts) read_fact(fact, node, faults);
+  if (!faults.empty())
+    return judging.find(unclear(place.host, fmt::format("{} told what can't be understood: {}", place.host, faults[0]),
+                                "report this: the observation is damaged"));
+  if (node.interfaces.empty())
+    return judging.find(unclear(place.host, fmt::format("{} shows no network interface, not even lo", place.host),
+                                "see whether /sys and /proc are mounted there; a container may hide them"));
+  judging.nodes.push_back(std::move(node));
+}
+
+}  // namespace
+
+void Judging::note(std::string sentence) {
+  Finding finding;
+  finding.verdict = Verdict::pass;  // the frame makes it a note
+  finding.reason = std::move(sentence);
+  find(std::move(finding));
+}
+
+void read_case(Judging& judging) {
+  const CaseView& view = judging.view;
+  std::set<int> known;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    for (const Fact& fact : seen->facts)
+      if (fact.key.rfind("env.", 0) == 0) judging.settings[fact.key.substr(4)].push_back({&view.ranks[i], fact.value});
+    // Of several ranks of a node one looks at it.
+    if (seen->fact("speaks") != nullptr && known.insert(view.ranks[i].node_index).second)
+      read_node(view.ranks[i], *seen, judging);
+  }
+}
+
+Culprit culprit_of(const NodeView& node) {
+  return {CulpritKind::node, node.host, node.host, -1};
+}
+
+Culprit culprit_of(const NodeView& node, const Device& nic) {
+  return {CulpritKind::device, printable_line(label_of(nic), 80), node.host, -1};
+}
+
+std::string subject(const NodeView& node, const Device& nic) {
+  return fmt::format("{} on {}", printable_line(label_of(nic), 80), node.host);
+}
+
+Finding about(const NodeView& node, const Device& nic, std::string reason, std::string remedy) {
+  Finding finding;
+  finding.reason = std::move(reason);
+  finding.remedy = std::move(remedy);
+  finding.culprits.push_back(culprit_of(node, nic));
+  return finding;
+}
+
+std::string adapter_of(std::string_view port) {
+  return std::string(port.substr(0, port.find('/')));
+}
+
+std::vector<std::string> names_of(const NodeView& node, const Device& nic) {
+  std::vector<std::string> names;
+  const auto add = [&](std::string name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  };
+  for (const NetPort& port : nic.ports) {
+    add(port.name);
+    add(adapter_of(port.name));
+  }
+  for (const Interface& one : node.interfaces)
+    if (one.behind == to_string(nic.address)) add(one.name);
+  return names;
+}
+
+bool is_promised(const CaseView& view, const NodeView& node, const Device& nic) {
+  if (!view.node.nics) return false;
+  if (view.node.nics->name.empty()) return true;
+  try {
+    const std::regex pattern(view.node.nics->name, std::regex::ECMAScript);
+    const auto names = names_of(node, nic);
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return std::regex_search(name, pattern); });
+  } catch (const std::regex_error&) {
+    return true;  // the profile was read with a pattern that is sound; nothing to say about a node here
+  }
+}
+
+bool is_active(const NetPort& port) {
+  return port.state == "ACTIVE" || port.state == "up";
+}
+
+bool is_private(const Interface& interface) {
+  constexpr int loopback = 772;
+  if (interface.kind == loopback || interface.name == "lo") return true;
+  if (!interface.behind.empty()) return false;
+  constexpr std::string_view prefixes[] = {"docker",  "podman", "cni",  "virbr", "br-", "veth",  "lxc",         "lxd",
+                                           "flannel", "cali",   "kube", "tun",   "tap", "dummy", "nodelocaldns"};
+  return std::any_of(std::begin(prefixes), std::end(prefixes), [&](std::string_view prefix) {
+    return std::string_view(interface.name).substr(0, prefix.size()) == prefix;
+  });
+}
+
+std::vector<IpAddress> routed_addresses(const Interface& interface) {
+  std::vector<IpAddress> found;
+  for (const IpAddress& one : interface.addresses)
+    if (!is_local(one.text)) found.push_back(one);
+  return found;
+}
+
+const Interface* find_interface(const NodeView& node, std::string_view name) {
+  const auto found = std::find_if(node.interfaces.begin(), node.interfaces.end(),
+                                  [&](const Interface& one) { return one.name == name; });
+  return found == node.interfaces.end() ? nullptr : &*found;
+}
+
+std::string to_text(const TriedLibrary& library) {
+  return fmt::format("{}|{}|{}|{}|{}", field(library.name), field(library.path), field(library.error),
+                     library.symbols.size(), library.has_companion ? "yes" : "no");
+}
+
+std::optional<TriedLibrary> parse_library(std::string_view text) {
+  const auto parts = split(text, '|');
+  std::uint64_t symbols = 0;
+  if (parts.size() != 5 || !read_count(parts[3], symbols) || symbols > 1000) return std::nullopt;
+  TriedLibrary library{parts[0], parts[1], parts[2], {}, parts[4] == "yes"};
+  library.symbols.resize(symbols);
+  return library;
+}
+
+std::string to_text(const Counted& counted) {
+  std::string port = printable_line(counted.port, 60);
+  std::replace(port.begin(), port.end(), ' ', '_');
+  return fmt::format("{} {} {} {}", port, counted.counter, counted.stands, counted.grew);
+}
+
+std::optional<Counted> parse_counted(std::string_view text) {
+  const auto words = split(text, ' ');
+  Counted one;
+  if (words.size() != 4 || !read_count(words[2], one.stands) || !read_count(words[3], one.grew)) return std::nullopt;
+  one.port = words[0];
+  one.counter = words[1];
+  return one;
+}
+
+}  // namespace muster::network

@@ -1,0 +1,222 @@
+#include "probes/p2p/gpu_data.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "device/gpu_aware_mpi.hpp"
+#include "device/machine.hpp"
+#include "probes/gpu_mapping/observe.hpp"
+#include "probes/p2p/transport.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster::p2p {
+
+namespace {
+
+gpu_mapping::Variables own_variables() {
+  gpu_mapping::Variables variables;
+  for (const std::string_view name : gpu_mapping::selection_variables)
+    if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
+  return variables;
+}
+
+/// What gpu_mapping says that this rank uses.
+Observation own_device(const RankPlace& place) {
+  Observation seen;
+  const std::string root = root_of("/");
+  const auto inventory = read_inventory(root);
+  if (!inventory) return seen;
+  const gpu_mapping::Asker asker{place.local_rank, CpuMask(), own_variables()};
+  seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, {"auto", false});
+  return seen;
+}
+
+/// By address; where the kernel's files name none (MIG, partitions), by number. -1: it is not shown.
+int find_device(const Gpus& gpus, const Observation& mapped) {
+  const auto& devices = gpus.devices();
+  if (const std::string* address = mapped.fact("device.address")) {
+    const auto same = std::find_if(devices.begin(), devices.end(), [&](const GpuDevice& device) {
+      return device.address && to_string(*device.address) == *address;
+    });
+    return same == devices.end() ? -1 : static_cast<int>(same - devices.begin());
+  }
+  const std::string* index = mapped.fact("index");
+  const bool is_number =
+      index != nullptr && !index->empty() && index->find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || mapped.fact("device") == nullptr || index->size() > 4) return -1;
+  const int number = std::atoi(index->c_str());
+  return number < static_cast<int>(devices.size()) ? number : -1;
+}
+
+std::string state_of(const LibraryReport& report) {
+  return report.state == LibraryState::absent ? report.name + " is absent"
+                                              : fmt::format("{} is of no use: {}", report.name, report.error);
+}
+
+/// What a rank tells the others: its sight, and what would carry its data.
+struct Word {
+  std::uint8_t sight = 0;
+  std::uint8_t is_nccl = 0;
+};
+
+}  // namespace
+
+Decision decide(const std::vector<Sight>& sights, bool is_asked) {
+  const auto count = [&](Sight one) { return std::count(sights.begin(), sights.end(), one); };
+  if (count(Sight::broken) > 0) return Decision::refused;
+  if (!sights.empty() && count(Sight::gpu) == static_cast<std::ptrdiff_t>(sights.size())) return Decision::device;
+  return is_asked ? Decision::refused : Decision::host;
+}
+
+GpuData::GpuData(RunContext& context) : context_(context), transport_(context.params.text("transport")) {
+  const std::string on = context.params.text("on");
+  is_asked_ = on == "device" || (on == "auto" && transport_ == "nccl");
+  watch_ = [this](std::string_view call) {
+    if (!is_quiet_) context_.recorder.step(call);
+  };
+  if (on == "host" || (on == "auto" && transport_ == "mpi")) return;
+  look();
+}
+
+void GpuData::see(Sight sight, std::string why, std::string remedy) {
+  sight_ = sight;
+  why_ = std::move(why);
+  remedy_ = std::move(remedy);
+}
+
+void GpuData::look() {
+  runtimes_ = open_gpu_runtimes(watch_);
+  const GpuRuntime* broken = nullptr;
+  for (GpuRuntime& runtime : runtimes_) {
+    if (runtime.gpus && !runtime.gpus->devices().empty() && runtime_ == nullptr) runtime_ = &runtime;
+    if (runtime.library.state == LibraryState::broken) broken = &runtime;
+  }
+  if (runtime_ != nullptr) return choose_device();
+  // A library without a GPU has nothing to work with: that it does not is no news.
+  if (broken != nullptr && (is_asked_ || own_device(context_.place).fact("gpu") != nullptr))
+    return see(Sight::lacking, state_of(broken->library), broken->remedy);
+  if (is_asked_)
+    see(Sight::lacking, "no library shows a GPU here",
+        "run it where GPUs are, with the driver's libraries (libcuda.so.1, libamdhip64.so) on the node");
+}
+
+void GpuData::choose_device() {
+  context_.recorder.step("own GPU");
+  device_ = find_device(*runtime_->gpus, own_device(context_.place));
+  if (device_ < 0)
+    return see(Sight::lacking,
+               fmt::format("no GPU is left for a rank ({} shows {})", runtime_->library.name,
+                           counted(runtime_->gpus->devices().size(), "GPU")),
+               "start as many ranks on a node as it has GPUs, and see gpu_mapping");
+  look_for_carrier();
+}
+
+void GpuData::look_for_carrier() {
+  sight_ = Sight::gpu;
+  if (transport_ != "mpi") {
+    library_ = open_collectives(runtime_->vendor, watch_);
+    if (library_.table != nullptr) return;
+    if (library_.report.state == LibraryState::broken)
+      return see(Sight::broken, state_of(library_.report), library_.remedy);
+    if (transport_ == "nccl" || !is_asked_)
+      return see(Sight::lacking, state_of(library_.report),
+                 fmt::format("install {} or load its module", runtime_->vendor == "amd" ? "RCCL" : "NCCL"));
+  }
+  const auto is_aware = is_mpi_gpu_aware(runtime_->vendor);
+  if (is_aware == std::optional(true)) return;
+  see(Sight::lacking,
+      fmt::format(
+          "{} {}{}", context_.comm.library(),
+          is_aware ? "takes no messages from GPU memory" : "does not tell whether it takes messages from GPU memory",
+          transport_ == "mpi" ? "" : ", and " + state_of(library_.report)),
+      "load an MPI that is built for GPUs (Open MPI with UCX and CUDA or ROCm; Cray MPICH with craype-accel-* and "
+      "MPICH_GPU_SUPPORT_ENABLED=1), or install NCCL or RCCL and set transport=nccl");
+}
+
+Result<void> GpuData::agree(Buffer& out, Buffer& in) {
+  // Where the check says host, all know that nobody looked.
+  const std::string on = context_.params.text("on");
+  if (on == "host" || (on == "auto" && transport_ == "mpi")) return {};
+  context_.recorder.step("agree on memory");
+  const Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr};
+  auto words = context_.comm.all_gather(std::as_bytes(std::span(&mine, 1)));
+  if (!words) return tl::unexpected(words.error());
+  std::vector<Sight> sights;
+  bool is_alike = true;
+  for (const ByteVector& bytes : *words) {
+    if (bytes.size() != sizeof(Word)) return fail(ErrorKind::protocol, "all_gather", "a rank told another length");
+    sights.push_back(static_cast<Sight>(bytes[0]));
+    is_alike = is_alike && bytes[1] == (*words)[0][1];
+  }
+  decision_ = decide(sights, is_asked_);
+  if (decision_ != Decision::device) return {};
+  if (!is_alike) {
+    decision_ = Decision::refused;
+    if (library_.table == nullptr)
+      see(Sight::broken, state_of(library_.report) + ", which other ranks have", "install it on all nodes alike");
+    return {};
+  }
+  return start(out, in);
+}
+
+/// What failed here is told by the judge; what failed elsewhere is told there.
+Result<void> GpuData::settle(Result<void> mine) {
+  if (!mine) see(Sight::broken, to_string(mine.error()), "see what the library says with NCCL_DEBUG=INFO");
+  auto all = context_.comm.all_true(mine.has_value());
+  if (!all) return tl::unexpected(all.error());
+  if (!*all) decision_ = Decision::refused;
+  return {};
+}
+
+Result<void> GpuData::start(Buffer& out, Buffer& in) {
+  auto moved = out.move_to(*runtime_->gpus, device_);
+  if (moved) moved = in.move_to(*runtime_->gpus, device_);
+  if (auto settled = settle(std::move(moved)); !settled || is_refused()) return settled;
+  if (library_.table == nullptr) return {};
+  auto made =
+      make_device_comm(context_.comm, *runtime_->gpus, device_, library_, watch_, context_.params.duration("deadline"));
+  if (!made) {
+    decision_ = Decision::refused;
+    // Who did what it should has nothing to tell.
+    if (made.error().kind != ErrorKind::protocol)
+      // Without the GPU's name, so that ranks that say the same are told of once.
+      see(Sight::broken, made.error().what,
+          "see what the library says with NCCL_DEBUG=INFO, and that each rank has a GPU of its own (gpu_mapping)");
+    return {};
+  }
+  comm_ = std::move(*made);
+  return {};
+}
+
+void GpuData::add_labels(Labels& labels) const {
+  if (!is_on_device()) return;
+  labels.emplace_back("memory", "device");
+  labels.emplace_back("transport", comm_ == nullptr ? "mpi" : runtime_->vendor == "amd" ? "rccl" : "nccl");
+}
+
+void GpuData::tell(Observation& seen) const {
+  const auto add = [&](const char* key, std::string_view value) {
+    if (!value.empty()) seen.facts.push_back({key, printable_line(value, 400)});
+  };
+  if (is_refused() && sight_ != Sight::gpu) {
+    add("data.refused", why_.empty() ? "it has no GPU" : why_);
+    add("data.remedy", remedy_);
+  } else if (is_refused()) {
+    add("data.stopped", "others refused");
+  } else if (!is_on_device()) {
+    add("data.host", why_);
+  }
+  if (!is_on_device()) return;
+  add("data.device", runtime_->gpus->devices()[static_cast<std::size_t>(device_)].label());
+  add("data.carrier", comm_ == nullptr ? context_.comm.library() : comm_->library());
+  if (comm_ == nullptr) return;
+  const Connections connections = comm_->connections();
+  add("data.connections", describe(connections));
+  const bool has_sockets = std::any_of(connections.ways.begin(), connections.ways.end(),
+                                       [](const auto& way) { return is_socket(way.first); });
+  if (has_sockets) add("data.sockets", join(fast_ports(root_of("/")), " "));
+}
+
+}  // namespace muster::p2p

@@ -1,0 +1,111 @@
+/// Data on GPUs: whether a case of p2p or allreduce is about memory of the host or of GPUs, and what carries it.
+/// docs/methods/p2p.md, "On GPUs".
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/collectives.hpp"
+#include "muster/probe.hpp"
+#include "probes/p2p/measure.hpp"
+
+namespace muster::p2p {
+
+inline constexpr ParamSpec on_param{"on",
+                                    ParamType::text,
+                                    "auto",
+                                    "Memory that the data lies in; auto: that of GPUs where every rank has one and "
+                                    "NCCL or RCCL works, else the host's.",
+                                    "auto|host|device",
+                                    {},
+                                    {}};
+inline constexpr ParamSpec transport_param{
+    "transport",
+    ParamType::text,
+    "auto",
+    "What carries data between GPUs: NCCL (RCCL on AMD), or an MPI that takes messages from GPU memory. With mpi and "
+    "on=auto the data is the host's.",
+    "auto|mpi|nccl",
+    {},
+    {}};
+inline constexpr ParamSpec deadline_param{"deadline",
+                                          ParamType::duration,
+                                          "300s",
+                                          "Of one operation of NCCL or RCCL; then it is given up. A check's timeout "
+                                          "comes first where it is shorter, and names "
+                                          "who is behind.",
+                                          {},
+                                          0.1,
+                                          86400};
+
+inline constexpr LabelSpec memory_label{"memory", "device: memory of GPUs. Only there."};
+inline constexpr LabelSpec carrier_label{"transport", "nccl, rccl or mpi, between GPUs. Only there."};
+
+/// What one rank finds before anybody is asked.
+enum class Sight : std::uint8_t {
+  host,     ///< nothing speaks for a GPU
+  gpu,      ///< all that is needed is there
+  lacking,  ///< something is not there: host memory, unless a GPU was asked for
+  broken,   ///< something is there that is of no use
+};
+
+/// What all ranks come to.
+enum class Decision : std::uint8_t { host, device, refused };
+/// `is_asked`: the check wants GPUs, and nothing else will do. Pure.
+[[nodiscard]] Decision decide(const std::vector<Sight>& sights, bool is_asked);
+
+/// One rank's. Must outlive the buffers that it moved.
+class GpuData {
+ public:
+  /// Local: opens what there is; every call of a vendor's library is a step of the recorder.
+  explicit GpuData(RunContext& context);
+  GpuData(const GpuData&) = delete;
+  GpuData& operator=(const GpuData&) = delete;
+
+  /// Collective. Afterwards all ranks are on the host, or all on GPUs, or refused. On GPUs both buffers are there, too.
+  [[nodiscard]] Result<void> agree(Buffer& out, Buffer& in);
+  [[nodiscard]] bool is_on_device() const { return decision_ == Decision::device; }
+  /// Nothing is to be measured.
+  [[nodiscard]] bool is_refused() const { return decision_ == Decision::refused; }
+  /// nullptr: the communicator of the case carries the data.
+  [[nodiscard]] Comm* carrier() const { return comm_.get(); }
+  /// From now on calls are no steps of the recorder: their number differs from pair to pair and would look like
+  /// progress.
+  void be_quiet() { is_quiet_ = true; }
+  /// On GPUs: for all readings.
+  void add_labels(Labels& labels) const;
+  /// Facts for the judge, of keys that begin with `data.`.
+  void tell(Observation& seen) const;
+
+ private:
+  void look();
+  void look_for_carrier();
+  void choose_device();
+  void see(Sight sight, std::string why, std::string remedy = {});
+  [[nodiscard]] Result<void> settle(Result<void> mine);
+  [[nodiscard]] Result<void> start(Buffer& out, Buffer& in);
+
+  RunContext& context_;
+  bool is_asked_ = false;
+  std::string transport_;
+  CallWatch watch_;
+  bool is_quiet_ = false;
+  std::vector<GpuRuntime> runtimes_;
+  GpuRuntime* runtime_ = nullptr;
+  int device_ = -1;
+  CollectiveLibrary library_;
+  Sight sight_ = Sight::host;
+  std::string why_;
+  std::string remedy_;
+  Decision decision_ = Decision::host;
+  std::unique_ptr<DeviceComm> comm_;
+};
+
+/// Findings on where the data lies and on its way. True: the case was refused, there is nothing else to judge.
+[[nodiscard]] bool judge_gpu_data(const CaseView& view, bool may_use_sockets, std::vector<Finding>& findings);
+/// What a pass was measured on; empty: on host memory, and nobody expects otherwise.
+[[nodiscard]] std::string gpu_data_evidence(const CaseView& view);
+
+}  // namespace muster::p2p

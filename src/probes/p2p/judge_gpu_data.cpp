@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "probes/p2p/gpu_data.hpp"
+
+namespace muster::p2p {
+
+namespace {
+
+constexpr std::size_t most_culprits = 8;
+
+/// Ranks by what they say under a key.
+std::map<std::string, std::vector<int>> told_under(const CaseView& view, std::string_view key) {
+  std::map<std::string, std::vector<int>> told;
+  for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
+    const Observation* seen = view.observed[rank];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    if (const std::string* value = seen->fact(key)) told[*value].push_back(static_cast<int>(rank));
+  }
+  return told;
+}
+
+std::string who(const CaseView& view, const std::vector<int>& ranks) {
+  if (ranks.size() == view.ranks.size()) return fmt::format("all {} ranks", ranks.size());
+  std::vector<std::string> names;
+  for (const int rank : ranks)
+    names.push_back(fmt::format("rank {} on {}", rank, view.ranks[static_cast<std::size_t>(rank)].host));
+  return human_list(names, most_culprits);
+}
+
+void add_culprits(const CaseView& view, const std::vector<int>& ranks, Finding& finding) {
+  for (const int rank : ranks)
+    if (finding.culprits.size() < most_culprits)
+      finding.culprits.push_back(
+          {CulpritKind::rank, fmt::format("rank {}", rank), view.ranks[static_cast<std::size_t>(rank)].host, rank});
+}
+
+void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
+  const auto told = told_under(view, "data.refused");
+  std::vector<std::pair<std::string, std::vector<int>>> groups(told.begin(), told.end());
+  // Where one fails, the others tell that they lost a peer: code 6, or all the same.
+  const auto order = [](const auto& group) {
+    return std::pair(group.first.find(" returned 6: ") != std::string::npos, group.second.size());
+  };
+  std::stable_sort(groups.begin(), groups.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  for (const auto& [why, ranks] : groups) {
+    Finding finding;
+    finding.verdict = Verdict::error;
+    finding.reason = fmt::format("no data on GPUs: {} ({})", printable_line(why, 400), who(view, ranks));
+    add_culprits(view, ranks, finding);
+    const std::string* remedy = view.observed[static_cast<std::size_t>(ranks.front())]->fact("data.remedy");
+    finding.remedy = remedy == nullptr ? "see the ranks' libraries by device_visibility" : printable_line(*remedy, 400);
+    finding.remedy += "; on=host measures host memory";
+    finding.subject = Subject::transport;
+    findings.push_back(std::move(finding));
+  }
+}
+
+void find_sockets(const CaseView& view, std::vector<Finding>& findings) {
+  for (const auto& [ports, ranks] : told_under(view, "data.sockets")) {
+    Finding finding;
+    finding.reason = fmt::format(
+        "data between GPUs of different nodes goes through sockets, though {} is there ({}, from the "
+        "library's own log)",
+        printable_line(ports, 200), who(view, ranks));
+    add_culprits(view, ranks, finding);
+    finding.remedy =
+        "let NCCL or RCCL use the fabric: NCCL_NET, NCCL_IB_HCA, NCCL_IB_DISABLE; with libfabric its network plugin "
+        "(libnccl-net.so, aws-ofi-nccl) in LD_LIBRARY_PATH; network_interfaces looks at both";
+    finding.subject = Subject::transport;
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+bool judge_gpu_data(const CaseView& view, bool may_use_sockets, std::vector<Finding>& findings) {
+  const bool is_refused = !told_under(view, "data.refused").empty() || !told_under(view, "data.stopped").empty();
+  find_refusals(view, findings);
+  if (!is_refused && !may_use_sockets) find_sockets(view, findings);
+  return is_refused;
+}
+
+std::string gpu_data_evidence(const CaseView& view) {
+  if (const auto host = told_under(view, "data.host"); !host.empty()) {
+    std::vector<std::string> whys;
+    for (const auto& [why, ranks] : host)
+      whys.push_back(fmt::format("{} ({})", printable_line(why, 200), who(view, ranks)));
+    return "on host memory: " + human_list(whys, 4);
+  }
+  const auto carriers = told_under(view, "data.carrier");
+  if (carriers.empty()) return {};
+  std::vector<std::string> names;
+  for (const auto& [carrier, ranks] : carriers) names.push_back(printable_line(carrier, 80));
+  std::set<std::pair<std::string, std::string>> gpus;
+  for (const auto& [gpu, ranks] : told_under(view, "data.device"))
+    for (const int rank : ranks) gpus.emplace(view.ranks[static_cast<std::size_t>(rank)].host, gpu);
+  std::vector<std::string> ways;
+  for (const auto& [way, ranks] : told_under(view, "data.connections")) ways.push_back(printable_line(way, 200));
+  std::string text = fmt::format("memory of {} over {}", counted(gpus.size(), "GPU"), human_list(names, 4));
+  if (!ways.empty()) text += fmt::format("; connections of a rank: {}", human_list(ways, 3));
+  return text;
+}
+
+}  // namespace muster::p2p

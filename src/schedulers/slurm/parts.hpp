@@ -1,0 +1,34 @@
+/// The parts of slurm.cpp, each in a file of its own.
+#pragma once
+
+#include "muster/scheduler.hpp"
+
+namespace muster::slurm {
+
+// options.cpp
+[[nodiscard]] Result<JobOption> read_option(std::string_view word);
+[[nodiscard]] std::vector<std::string> variables(const JobRequest& request);
+/// The value behind `name`; empty: nobody chose one.
+[[nodiscard]] std::string value_of(std::span<const JobOption> options, std::string_view name);
+[[nodiscard]] bool chooses(std::span<const JobOption> options, std::string_view name);
+
+// script.cpp
+[[nodiscard]] std::string script(const JobRequest& request);
+
+// refusals.cpp
+[[nodiscard]] Result<std::string> read_submit(std::string_view out, std::string_view err, int status);
+
+// status.cpp
+[[nodiscard]] Result<JobStatus> read_status(std::string_view out, std::string_view err, int status);
+[[nodiscard]] std::optional<JobStatus> read_past(std::string_view out, std::string_view job);
+
+// words.cpp
+/// Sets phase, fault, why, remedy and is_stuck from state and reason.
+void explain(JobStatus& status);
+
+// nodes.cpp
+[[nodiscard]] std::vector<NodeState> read_nodes(std::string_view out);
+[[nodiscard]] std::vector<std::string> read_busy(std::string_view out);
+[[nodiscard]] int read_position(std::string_view out, std::string_view job);
+
+}  // namespace muster::slurm

@@ -1,0 +1,47 @@
+"""Runs whose driver is on the login node of a virtual cluster and whose ranks mpirun starts on its nodes. Shared, not a test."""
+import support
+import virtual_cluster as vc
+from support import Run, wait_until
+
+
+class OnNodes(support.EndToEnd):
+    """A cluster of its own for each test, of the nodes in NODES."""
+    NODES = ()
+
+    def setUp(self):
+        context = vc.running(len(self.NODES))
+        self.cluster = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    def new_run(self, checks, *options):
+        run = Run(checks, "--nodes", ",".join(self.NODES), "--ranks-per-node", "2", "--launcher", "mpirun", *options,
+                  env=self.cluster.environment(), wrapper=self.cluster.argv_on_login([]))
+        self.addCleanup(run.clean)
+        return run
+
+    def assert_nodes_clean(self, nodes=None):
+        """Nothing but its holder runs on a node, and its /dev/shm is empty."""
+        for node in nodes or self.NODES:
+            holder = self.cluster.holder(node)
+            alone = wait_until(lambda: self.cluster.processes(node) == [holder], 3)
+            left = [support.command_line(pid) for pid in self.cluster.processes(node) if pid != holder]
+            self.assertTrue(alone, f"left on {node}: {left}")
+            files = self.cluster.execute(node, ["ls", "-A", "/dev/shm"], capture_output=True, text=True).stdout
+            self.assertEqual(files, "", f"left in /dev/shm of {node}")
+
+    def tell(self, run, case):
+        print(f"  {run.seconds:.1f} s, status {run.status}, {case['verdict']}: {case['reason']}", flush=True)
+
+
+class OnSharedNodes(support.EndToEnd):
+    """One cluster for all tests of the class."""
+    NODES = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.context = vc.running(len(cls.NODES))
+        cls.cluster = cls.context.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.__exit__(None, None, None)

@@ -1,0 +1,176 @@
+// NVML through its stand-in: what is read of healthy machines and of sick ones, and what becomes of a library that is
+// absent, broken or old.
+#include "device/nvidia/nvml_api.hpp"
+#include "device/nvml_machine.hpp"
+
+namespace muster {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+const Device& gpu_of(const Asked& told, std::size_t index) {
+  return told.inventory.devices.at(index);
+}
+
+std::string value(const Device& device, const std::string& key) {
+  const auto found = device.values.find(key);
+  return found == device.values.end() ? "" : found->second;
+}
+
+/// Of kind `part`.
+std::vector<Device> parts_of(const Asked& told) {
+  std::vector<Device> parts;
+  for (const Device& device : told.inventory.devices)
+    if (device.kind == DeviceKind::part) parts.push_back(device);
+  return parts;
+}
+
+TEST(Nvml, TheNumbersOfTheInterface) {
+  EXPECT_EQ(nvml::version_word<nvml::MemoryV2>(2), 40u | 2u << 24);
+  EXPECT_EQ(nvml::version_word<nvml::FabricV2>(2), 36u | 2u << 24);
+  EXPECT_EQ(sizeof(nvml::MigAttributes), 40u);
+  EXPECT_EQ(sizeof(nvml::Field), 40u);
+  EXPECT_EQ(offsetof(nvml::PciInfo, spare), 68u);
+  EXPECT_EQ(throttle_names(0), "");
+  EXPECT_EQ(throttle_names(0x1ff),
+            "idle, application_clocks, power_cap, hw_slowdown, sync_boost, sw_thermal, hw_thermal, power_brake, "
+            "display_clocks");
+}
+
+TEST(Nvml, EightH100AreJoinedByAddressAndUuid) {
+  const Asked told = asked(shipped_machine("dgx-h100"));
+  ASSERT_EQ(told.inventory.libraries.size(), 1u);
+  const LibraryReport& library = told.inventory.libraries[0];
+  EXPECT_EQ(library.state, LibraryState::working) << library.error;
+  EXPECT_EQ(library.version, "12.550.127.08");
+  EXPECT_EQ(library.missing, Texts{});
+  EXPECT_EQ(told.inventory.versions.at("cuda_driver"), "12.4");
+  for (std::size_t i = 0; i < 8; ++i) {
+    const Device& gpu = gpu_of(told, i);
+    EXPECT_EQ(gpu.kind, DeviceKind::gpu);
+    EXPECT_EQ(gpu.sources, (Texts{"pci", "nvidia", "nvml"}));
+    EXPECT_EQ(value(gpu, "nvml_index"), std::to_string(i));
+    EXPECT_EQ(value(gpu, "nvml_uuid"), "") << "the same as the kernel's";
+    EXPECT_EQ(value(gpu, "nvml_error"), "");
+    EXPECT_EQ(value(gpu, "memory_total"), "81559");
+    EXPECT_EQ(value(gpu, "ecc_uncorrected"), "0");
+    EXPECT_EQ(value(gpu, "throttled_by"), "idle");
+    EXPECT_EQ(value(gpu, "power"), "70.00");
+    EXPECT_EQ(value(gpu, "fabric"), "completed");
+    EXPECT_EQ(value(gpu, "mig"), "off");
+    EXPECT_EQ(value(gpu, "processes"), "none");
+    int up = 0;
+    for (const PeerLink& peer : gpu.peers) up += peer.up;
+    EXPECT_EQ(up, 18);
+    ASSERT_EQ(gpu.peers.size(), 4u) << "switches";
+    EXPECT_NEAR(gpu.peers[0].rate, 5 * 26.562, 1e-9);
+  }
+}
+
+TEST(Nvml, OtherMachines) {
+  const Asked a100 = asked(shipped_machine("perlmutter"));
+  for (std::size_t i = 0; i < 4; ++i) {
+    ASSERT_EQ(gpu_of(a100, i).peers.size(), 3u);
+    for (const PeerLink& peer : gpu_of(a100, i).peers) EXPECT_EQ(peer.up, 4);
+    EXPECT_EQ(value(gpu_of(a100, i), "fabric"), "");
+  }
+  const Asked gh200 = asked(shipped_machine("vista"));
+  EXPECT_TRUE(gpu_of(gh200, 0).peers.empty());
+  EXPECT_TRUE(gpu_of(gh200, 0).is_seen_by("nvml"));
+  const Asked nvl = asked(shipped_machine("zurada-gpu2h100"));
+  ASSERT_EQ(gpu_of(nvl, 0).peers.size(), 1u);
+  EXPECT_EQ(gpu_of(nvl, 0).peers[0].to, gpu_of(nvl, 1).address);
+  EXPECT_EQ(gpu_of(nvl, 0).peers[0].up, 12);
+}
+
+TEST(Nvml, MigInstancesAreDevicesWithAParent) {
+  const Asked told = asked(shipped_machine("dgx-h100", {"set 2 mig on", "set 2 mig_profiles 3g.40gb 1g.10gb"}));
+  const auto parts = parts_of(told);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(value(gpu_of(told, 2), "mig_instances"), "2");
+  EXPECT_EQ(parts[1].part, 1);
+  EXPECT_EQ(parts[1].address, gpu_of(told, 2).address);
+  EXPECT_EQ(parts[1].parent, gpu_of(told, 2).uuid);
+  EXPECT_EQ(parts[1].uuid.substr(0, 5), "MIG-1");
+  EXPECT_EQ(value(parts[0], "profile"), "3g.40gb");
+  EXPECT_EQ(value(parts[1], "profile"), "1g.10gb");
+  EXPECT_EQ(value(parts[1], "memory_total"), "10240");
+  EXPECT_EQ(value(parts[1], "gpu_instance"), "2");
+}
+
+TEST(Nvml, WhatIsWrongIsRead) {
+  const Asked told = asked(shipped_machine(
+      "dgx-h100",
+      {"set 5 ecc_uncorrected 2", "set 5 row_remap_pending yes", "set 5 throttle_bits 0xc8", "set 5 nvlinks_down 3 7",
+       "set 5 processes 4242:2048 4243:10", "set 5 uuid GPU-other", "fail nvmlDeviceGetPowerUsage 999 5",
+       "set 6 retired_pages_uncorrected 70", "set all fabric_state 2"}));
+  const Device& gpu = gpu_of(told, 5);
+  EXPECT_EQ(value(gpu, "ecc_uncorrected"), "2");
+  EXPECT_EQ(value(gpu, "row_remap_pending"), "yes");
+  EXPECT_EQ(value(gpu, "throttled_by"), "hw_slowdown, hw_thermal, power_brake");
+  EXPECT_EQ(value(gpu, "nvlinks_down"), "3, 7");
+  EXPECT_EQ(value(gpu, "processes"), "4242 (2048 MiB), 4243 (10 MiB)");
+  EXPECT_EQ(value(gpu, "nvml_uuid"), "GPU-other");
+  EXPECT_EQ(value(gpu, "nvml_error"), "nvmlDeviceGetPowerUsage returned 999: Unknown Error");
+  EXPECT_EQ(value(gpu, "fabric"), "in_progress");
+  EXPECT_EQ(value(gpu_of(told, 6), "retired_pages_uncorrected"), "70");
+}
+
+TEST(Nvml, ALostGpuIsFoundByItsAddress) {
+  const Asked told = asked(shipped_machine("dgx-h100", {"fail nvmlDeviceGetHandleByIndex_v2 15 5"}));
+  EXPECT_EQ(value(gpu_of(told, 5), "nvml_error"), "nvmlDeviceGetHandleByPciBusId returned 15: GPU is lost");
+  EXPECT_FALSE(gpu_of(told, 5).is_seen_by("nvml"));
+  EXPECT_TRUE(gpu_of(told, 6).is_seen_by("nvml"));
+  EXPECT_EQ(told.inventory.libraries.at(0).code, 15);
+}
+
+TEST(Nvml, InitThatFailsIsBrokenWithCodeAndWords) {
+  for (const auto& [code, words] : {std::pair(9, "Driver Not Loaded"), std::pair(18, "Driver/library version mismatch"),
+                                    std::pair(999, "Unknown Error"), std::pair(4, "Insufficient Permissions")}) {
+    const Asked told = asked(shipped_machine("vista", {"fail nvmlInit_v2 " + std::to_string(code)}));
+    ASSERT_EQ(told.inventory.libraries.size(), 1u);
+    const LibraryReport& library = told.inventory.libraries[0];
+    EXPECT_EQ(library.state, LibraryState::broken);
+    EXPECT_EQ(library.code, code);
+    EXPECT_EQ(library.error, "nvmlInit_v2 returned " + std::to_string(code) + ": " + words);
+    EXPECT_FALSE(gpu_of(told, 0).is_seen_by("nvml"));
+    EXPECT_EQ(told.calls.back(), "nvmlInit_v2") << "nothing is asked of a library that refused";
+  }
+}
+
+TEST(Nvml, AbsentOnANodeWithADriver) {
+  const Asked told = asked(shipped_machine("vista"), "/no-such-folder");
+  ASSERT_EQ(told.inventory.libraries.size(), 1u);
+  EXPECT_EQ(told.inventory.libraries[0].state, LibraryState::absent);
+}
+
+TEST(Nvml, WithoutNvidiaNobodyIsAsked) {
+  const Asked told = asked(shipped_machine("lumi-g"));
+  EXPECT_TRUE(told.inventory.libraries.empty());
+  EXPECT_TRUE(told.calls.empty());
+}
+
+TEST(Nvml, AnOldDriverTellsLessAndSaysWhatItLacks) {
+  const Asked told = asked(shipped_machine("perlmutter", {"set 1 ecc_uncorrected 3", "set 1 processes 4242:7"}),
+                           MUSTER_STAND_INS "/drivers-2018");
+  const LibraryReport& library = told.inventory.libraries.at(0);
+  EXPECT_EQ(library.state, LibraryState::working) << library.error;
+  EXPECT_NE(std::find(library.missing.begin(), library.missing.end(), "nvmlDeviceGetRemappedRows"),
+            library.missing.end());
+  const Device& gpu = gpu_of(told, 1);
+  EXPECT_TRUE(gpu.is_seen_by("nvml"));
+  EXPECT_EQ(value(gpu, "ecc_uncorrected"), "3");
+  EXPECT_EQ(value(gpu, "processes"), "4242 (7 MiB)");
+  EXPECT_EQ(value(gpu, "memory_used"), "60");
+  EXPECT_EQ(value(gpu, "row_remap_pending"), "");
+}
+
+TEST(Nvml, EveryCallIsToldOfBeforeItIsMade) {
+  const Asked told = asked(shipped_machine("vista"));
+  for (const char* call :
+       {"open libnvidia-ml.so.1", "nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetPowerUsage", "nvmlShutdown"})
+    EXPECT_NE(std::find(told.calls.begin(), told.calls.end(), call), told.calls.end()) << call;
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,52 @@
+"""The checks of devices on a real GPU. Label gpu; skipped where there is none."""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+SOURCE = os.environ["MUSTER_SOURCE"]
+MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
+
+
+class RealGpus(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="muster-gpu-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        env = {name: value for name, value in os.environ.items() if name not in ("MUSTER_MACHINE", "MUSTER_DRIVERS")}
+        done = subprocess.run([MUSTER, "run", os.path.join(SOURCE, "checks", "devices"), "--report", "json=r.json"],
+                              cwd=cls.folder.name, capture_output=True, text=True, timeout=500, env={**env, "NO_COLOR": "1"})
+        cls.output = done.stdout + done.stderr
+        with open(os.path.join(cls.folder.name, "r.json")) as file:
+            cls.cases = {case["check"]: case for case in json.load(file)["cases"]}
+        print(cls.output)
+
+    def figures(self, check, metric):
+        found = [m["median"] for m in self.cases[check]["metrics"] if m["metric"] == metric]
+        self.assertTrue(found, self.output)
+        return found
+
+    def test_copies_are_verified_and_have_rates(self):
+        self.assertEqual(self.cases["gpu_copy"]["verdict"], "pass", self.output)
+        self.assertTrue(any("all data was right" in told for told in self.cases["gpu_copy"]["evidence"]), self.output)
+        for metric in ("host_to_device", "device_to_host", "both_ways", "local_copy"):
+            for value in self.figures("gpu_copy", metric):
+                self.assertGreater(value, 0.5, metric)
+        self.assertFalse(any("without a gate" in told for told in self.cases["gpu_copy"]["evidence"]), self.output)
+
+    def test_memory_keeps_patterns(self):
+        self.assertEqual(self.cases["gpu_memory"]["verdict"], "pass", self.output)
+        self.assertTrue(any("kept every pattern" in told for told in self.cases["gpu_memory"]["evidence"]), self.output)
+        for value in self.figures("gpu_memory", "pattern_rate"):
+            self.assertGreater(value, 10)
+
+
+if __name__ == "__main__":
+    if not glob.glob("/dev/nvidia[0-9]*") and not os.path.exists("/dev/kfd"):
+        print("skipped: this machine has no GPU (neither /dev/nvidia0 nor /dev/kfd)")
+        sys.exit(77)
+    unittest.main(verbosity=2)

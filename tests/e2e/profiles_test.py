@@ -1,0 +1,98 @@
+"""Profiles as the driver takes them: which one is found, which partition of it, login nodes, cores that are reserved."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
+HOST = os.uname().nodename
+CHECK = """[check.wide]
+probe = "hello"
+ranks = "one-per-core"
+"""
+PROFILE = """[system]
+name = "mine"
+detect = { env = "MINE", matches = "^yes$" }
+login = { host = "^%s$", gpus = 64 }
+[[partition]]
+name = "few"
+launcher = "srun"
+[partition.node]
+cores = 8
+reserved_cores = [0, 4]
+[[partition]]
+name = "many"
+like = "few"
+launcher = "local"
+"""
+# What a job around the test would have set.
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "LUMI_", "NERSC_", "TACC_", "LMOD_"))}
+
+
+class Profiles(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        for name, text in (("check.toml", CHECK), ("mine.toml", PROFILE % re.escape(HOST))):
+            with open(os.path.join(self.folder.name, name), "w") as out:
+                out.write(text)
+
+    def muster(self, *words, status=0, **variables):
+        done = subprocess.run([MUSTER, *words], cwd=self.folder.name, env={**CLEAN, **variables, "NO_COLOR": "1"},
+                              capture_output=True, text=True, timeout=60)
+        if status is not None:
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def plan(self, *words, **variables):
+        return json.loads(self.muster("plan", "check.toml", "mine.toml", "--json", *words, **variables))
+
+    def doctor(self, **variables):
+        lines = json.loads(self.muster("doctor", "--json", status=None, **variables))
+        return next(line for line in lines if line["subject"] == "system")
+
+    def test_each_system_is_found_by_what_it_sets(self):
+        self.assertEqual(self.doctor()["says"], "generic:default: no other profile matches")
+        for variables, says in (({"LUMI_STACK_NAME": "LUMI"}, 'lumi:standard-g: LUMI_STACK_NAME is "LUMI"'),
+                                ({"LUMI_STACK_NAME": "LUMI", "SLURM_JOB_PARTITION": "dev-g"}, "lumi:dev-g: "),
+                                ({"LMOD_SYSTEM_NAME": "frontier"}, "frontier:batch: "),
+                                ({"NERSC_HOST": "perlmutter"}, "perlmutter:gpu: "),
+                                ({"TACC_SYSTEM": "vista"}, "vista:gh: "),
+                                ({"SLURM_CLUSTER_NAME": "zurada", "SLURM_JOB_PARTITION": "gpu2h100"}, "zurada:gpu2h100: ")):
+            with self.subTest(variables):
+                self.assertIn(says, self.doctor(**variables)["says"])
+
+    def test_two_that_match_are_said_and_nothing_starts(self):
+        both = {"LUMI_STACK_NAME": "LUMI", "NERSC_HOST": "perlmutter"}
+        said = self.muster("run", "-n", "hello", status=3, **both)
+        self.assertIn('the profiles lumi (LUMI_STACK_NAME is "LUMI") and perlmutter (NERSC_HOST is "perlmutter") all match', said)
+        self.assertIn("say which with --system lumi", said)
+        self.assertEqual(self.doctor(**both)["health"], "bad")
+
+    def test_a_partition_has_to_be_said_where_nobody_knows_it(self):
+        said = self.muster("plan", "-n", "hello", "--system", "zurada", status=3)
+        self.assertIn("choose one: --system zurada:gpu1h100", said)
+
+    def test_reserved_cores_are_no_ranks(self):
+        shapes = [case["shape"] for case in self.plan("--system", "mine:few", "--launcher", "mpirun")["cases"]]
+        self.assertEqual([shape["ranks_per_node"] for shape in shapes], [6])
+
+    def test_a_profile_that_was_given_is_found_before_shipped_ones(self):
+        plan = self.plan("--launcher", "local", MINE="yes", SLURM_JOB_PARTITION="many", LUMI_STACK_NAME="LUMI")
+        self.assertEqual((plan["system"], plan["cases"][0]["partition"]), ("mine", "many"))
+
+    def test_a_login_node_is_said(self):
+        said = self.muster("run", "check.toml", "mine.toml", "--system", "mine:few", status=2)
+        self.assertIn(f"{HOST} is a login node of mine", " ".join(said.split()))
+        run = ["run", "mine.toml", "--system", "mine:many", "-n", "^environment$", "--ranks-per-node", "1", "--report", "json=-"]
+        said = self.muster(*run, status=None)
+        self.assertIn(f"{HOST} is a login node (by the profile: its name, and that no job is around)", said)
+        said = self.muster(*run, status=None, SLURM_JOB_ID="7", SLURM_JOB_NODELIST=HOST)
+        self.assertIn('"verdict"', said)
+        self.assertNotIn("is a login node", said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

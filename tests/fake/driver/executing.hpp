@@ -1,0 +1,61 @@
+/// GPUs that execute on the host, for stand-ins of libcuda and libamdhip64: memory, streams, events and muster's own
+/// kernels. What is enqueued is done when somebody waits for it, in the order of the stream; time is made up (bytes
+/// over the rates of a healthy device), so that the same calls always take the same time.
+///
+/// Lines of the sheet beside those of sheet.hpp, GPU being the number in the sheet:
+///   corrupt_copy GPU [after N]   each copy into its memory, from the N+1st on, has a wrong byte in its middle
+///   stuck_bit GPU OFFSET BIT     bit BIT of byte OFFSET of its memory is always 1
+///   set GPU slow FACTOR          all it does takes so many times as long
+///   set GPU peers no             it can't reach the memory of others
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fake {
+
+struct Stream;
+struct Event;
+struct Kernel;
+
+/// Numbers in the sheet of the GPUs that this process sees: those of `vendor` that are not lost, filtered by the
+/// vendor's variables.
+const std::vector<int>& visible(const char* vendor);
+
+/// The device of the calling process, as a number in the sheet.
+int current();
+void set_current(int device);
+
+// All take numbers in the sheet. Memory comes from 1 GiB for each device, whatever the sheet promises.
+void* allocate(int device, std::size_t bytes);
+bool release(void* memory);
+void* pin(std::size_t bytes);
+void unpin(void* memory);
+std::uint64_t free_memory(int device);
+bool can_reach(int from, int to);
+
+Stream* new_stream(int device);
+void delete_stream(Stream* stream);
+void finish(Stream* stream);
+/// Does what can be done without waiting.
+bool is_idle(Stream* stream);
+/// `go_on` is called until it returns true; what is behind it on the stream waits.
+void hold(Stream* stream, bool (*go_on)(void*), void* state);
+Event* new_event();
+void delete_event(Event* event);
+void record(Event* event, Stream* stream);
+void wait(Stream* stream, Event* event);
+/// Milliseconds; negative when one of them has not happened.
+float between(const Event* start, const Event* stop);
+
+void copy(void* to, const void* from, std::size_t bytes, Stream* stream);
+void set32(void* memory, unsigned value, std::size_t count, Stream* stream);
+
+/// nullptr: nobody knows a kernel of that name.
+Kernel* find_kernel(const char* name);
+/// False when the arguments are none of it.
+bool launch(const Kernel* kernel, unsigned blocks, void** arguments, Stream* stream);
+
+}  // namespace fake

@@ -1,0 +1,125 @@
+#include "sheet.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <unistd.h>
+
+namespace fake {
+
+namespace {
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+/// `set GPU KEY VALUE...`, `set all KEY VALUE...`
+void set_value(const std::vector<std::string>& words, Sheet& sheet) {
+  if (words.size() < 4) return;
+  std::string value = words[3];
+  for (std::size_t i = 4; i < words.size(); ++i) value += " " + words[i];
+  if (words[1] == "all") {
+    sheet.values[words[2]] = value;
+    return;
+  }
+  const std::size_t index = std::strtoul(words[1].c_str(), nullptr, 10);
+  if (index < sheet.devices.size()) sheet.devices[index].values[words[2]] = value;
+}
+
+SheetDevice device_of(const nlohmann::json& json) {
+  SheetDevice device;
+  device.address = json.value("address", "");
+  device.uuid = json.value("uuid", "");
+  device.domain = json.value("domain", -1);
+  device.lanes = json.value("lanes", 16);
+  device.is_lost = json.value("lost", false);
+  return device;
+}
+
+Sheet read() {
+  Sheet sheet;
+  const char* file = std::getenv("MUSTER_DRIVER_SHEET");
+  if (file == nullptr) return sheet;
+  std::ifstream in(file);
+  const auto json = nlohmann::json::parse(in, nullptr, false);
+  if (!json.is_object()) return sheet;
+  sheet.vendor = json.value("vendor", "");
+  sheet.model = json.value("model", "");
+  sheet.id = json.value("id", "");
+  sheet.driver_version = json.value("driver_version", "");
+  sheet.firmware = json.value("firmware", "");
+  sheet.host = json.value("host", "");
+  sheet.memory = json.value("memory", std::uint64_t{0});
+  for (const auto& device : json.value("devices", nlohmann::json::array())) sheet.devices.push_back(device_of(device));
+  for (const auto& link : json.value("links", nlohmann::json::array()))
+    if (link.is_array() && link.size() == 3)
+      sheet.links.push_back({link[0].get<std::string>(), link[1].get<std::string>(), link[2].get<int>()});
+  for (const std::string& line : json.value("lines", std::vector<std::string>())) {
+    auto words = words_of(line);
+    if (!words.empty() && words[0] == "set")
+      set_value(words, sheet);
+    else if (!words.empty())
+      sheet.lines.push_back({std::move(words)});
+  }
+  return sheet;
+}
+
+template <class Values>
+std::string value_in(const Values& values, std::string_view key, std::string fallback) {
+  const auto found = values.find(key);
+  return found == values.end() ? std::move(fallback) : found->second;
+}
+
+/// How often `call` was entered before.
+int calls_before(std::string_view call) {
+  static std::mutex mutex;
+  static std::map<std::string, int, std::less<>> counts;
+  const std::lock_guard lock(mutex);
+  return counts[std::string(call)]++;
+}
+
+}  // namespace
+
+std::string SheetDevice::text(std::string_view key, std::string fallback) const {
+  return value_in(values, key, std::move(fallback));
+}
+
+double SheetDevice::number(std::string_view key, double fallback) const {
+  const auto found = values.find(key);
+  return found == values.end() ? fallback : std::strtod(found->second.c_str(), nullptr);
+}
+
+const Sheet& Sheet::here() {
+  static const Sheet sheet = read();
+  return sheet;
+}
+
+std::string Sheet::text(std::string_view key, std::string fallback) const {
+  return value_in(values, key, std::move(fallback));
+}
+
+int entered(std::string_view call, int device) {
+  const int before = calls_before(call);
+  for (const auto& [words] : Sheet::here().lines) {
+    if (words.size() < 2 || words[1] != call) continue;
+    // `after N` ends a line.
+    const bool has_after = words.size() >= 4 && words[words.size() - 2] == "after";
+    if (has_after && before < std::atoi(words.back().c_str())) continue;
+    const std::size_t end = words.size() - (has_after ? 2 : 0);
+    if ((words[0] == "crash" || words[0] == "hang") && end >= 3 && std::atoi(words[2].c_str()) != device) continue;
+    if (words[0] == "crash") ::raise(SIGSEGV);
+    if (words[0] == "hang")
+      for (;;) ::pause();
+    if (words[0] != "fail" || end < 3) continue;
+    if (end < 4 || std::atoi(words[3].c_str()) == device) return std::atoi(words[2].c_str());
+  }
+  return 0;
+}
+
+}  // namespace fake
