@@ -46,7 +46,7 @@ struct Channel {
 };
 
 struct Meeting {
-  std::atomic<int> joined, failed;
+  std::atomic<int> arrived, joined, failed;
   char hosts[most_ranks][64];
   int devices[most_ranks];
   Counter posted[most_ranks], summed[most_ranks], done[most_ranks];
@@ -367,9 +367,10 @@ CALL(ncclCommInitRank, void** comm, int ranks, Id id, int number) {
   auto* rank = new Rank{map_file(id.bytes), number, ranks};
   if (rank->meeting == nullptr) return failed(system_error, "the other ranks can't be reached");
   Meeting& meeting = *rank->meeting;
+  // Whoever comes last needs the name no more; one that failed before must leave it to him.
+  if (++meeting.arrived == ranks) ::unlink(id.bytes);
   if (const int code = fake::entered("ncclCommInitRank", current()); code != 0) {
     meeting.failed = 1;
-    ::unlink(id.bytes);
     return failed(code, "told to fail");
   }
   std::snprintf(meeting.hosts[number], sizeof meeting.hosts[number], "%s", fake::Sheet::here().host.c_str());
@@ -377,13 +378,10 @@ CALL(ncclCommInitRank, void** comm, int ranks, Id id, int number) {
   ++meeting.joined;
   const std::time_t begun = std::time(nullptr);
   while (meeting.joined.load() < ranks) {
-    if (meeting.failed.load() != 0 || std::time(nullptr) - begun > 120) {
-      ::unlink(id.bytes);
+    if (meeting.failed.load() != 0 || std::time(nullptr) - begun > 120)
       return failed(remote_error, "a peer did not come");
-    }
     ::sched_yield();
   }
-  ::unlink(id.bytes);
   if (has_twins(meeting, ranks)) return failed(invalid_usage, "Duplicate GPU detected");
   tell_connections(*rank);
   *comm = rank;
