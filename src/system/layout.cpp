@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <fmt/format.h>
+#include <fstream>
 #include <hwloc.h>
 #include <memory>
 
@@ -19,6 +20,22 @@ struct TopologyDeleter {
 };
 using TopologyHandle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter>;
 
+/// Why hwloc does not take a file that it opened. A file of a later hwloc is the usual reason.
+std::string refusal_of(const std::string& file) {
+  std::ifstream in(file);
+  std::string head(4096, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  constexpr std::string_view before = "<topology version=\"";
+  const auto at = head.find(before);
+  if (at == head.npos) return "is no topology that hwloc can read";
+  const std::string version = head.substr(at + before.size(), head.find('"', at + before.size()) - at - before.size());
+  return fmt::format(
+      "is a topology of form {}, which hwloc {}.{} can't read; write it anew with this hwloc's lstopo, or with "
+      "lstopo --export-xml-flags v2 where it came from",
+      printable_line(version, 16), hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 0xff);
+}
+
 Result<TopologyHandle> load(const std::string& source) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::system, "hwloc", "can't make a topology");
@@ -32,9 +49,9 @@ Result<TopologyHandle> load(const std::string& source) {
   (void)hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   // hwloc knows machines whose firmware tells less of a device's place than is true (the GPUs of EX235A blades).
   (void)hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-  if (hwloc_topology_load(raw) != 0)
-    return fail(ErrorKind::system, "hwloc", source.empty() ? "can't read this machine's topology" : "can't load it");
-  return topology;
+  if (hwloc_topology_load(raw) == 0) return topology;
+  if (source.empty()) return fail(ErrorKind::system, "hwloc", "can't read this machine's topology");
+  return fail(ErrorKind::system, printable_line(source), refusal_of(source));
 }
 
 CpuMask to_mask(hwloc_const_cpuset_t set) {

@@ -1,10 +1,12 @@
 #include "system/layout.hpp"
 
 #include <cstdlib>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/files.hpp"
 #include "system/openmp_team.hpp"
 #include "system/system.hpp"
 
@@ -51,6 +53,13 @@ TEST(Layout, FactsReadBackToTheSame) {
 TEST(Layout, WhatIsNoTopologyIsRefused) {
   EXPECT_FALSE(read_layout("synthetic:nonsense"));
   EXPECT_FALSE(read_layout("/no/such/file.xml"));
+  const fs::path file = fs::temp_directory_path() / ("muster-later-" + std::to_string(::getpid()) + ".xml");
+  std::ofstream(file) << "<?xml version=\"1.0\"?>\n<topology version=\"9.1\">\n</topology>\n";
+  const auto later = read_layout(file.string());
+  fs::remove(file);
+  ASSERT_FALSE(later);
+  EXPECT_EQ(later.error().where, file.string());
+  EXPECT_NE(later.error().what.find("a topology of form 9.1, which hwloc 2."), std::string::npos) << later.error().what;
 }
 
 TEST(Layout, ThisMachineHoldsAllThatWeMayUse) {
