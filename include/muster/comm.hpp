@@ -14,11 +14,13 @@ namespace muster {
 
 using ByteVector = std::vector<std::byte>;
 
-/// Types that a sum can be made of.
-enum class SumType : std::uint8_t { int32, int64, float32, float64 };
+/// Types that a sum can be made of. MPI has none for numbers of 16 bits with a fraction (float16: IEEE 754's binary16,
+/// bfloat16: the upper half of a float32): these are summed between GPUs, by NCCL and RCCL.
+enum class SumType : std::uint8_t { int32, int64, float32, float64, float16, bfloat16 };
 
 /// Bytes of one element.
 [[nodiscard]] constexpr std::size_t size_of(SumType type) {
+  if (type == SumType::float16 || type == SumType::bfloat16) return 2;
   return type == SumType::int32 || type == SumType::float32 ? 4 : 8;
 }
 
@@ -75,7 +77,8 @@ class Comm {
   [[nodiscard]] virtual Result<bool> all_true(bool mine) = 0;
 
   /// Sum over all ranks, element by element: `out` (as long as `in`, not overlapping it) has it on every rank.
-  /// Lengths are a multiple of size_of(type) and equal on all ranks.
+  /// Lengths are a multiple of size_of(type) and equal on all ranks. A type that this communicator can't add up is
+  /// refused with kind `usage` before anything is sent, on every rank.
   [[nodiscard]] virtual Result<void> all_reduce_sum(SumType type, std::span<const std::byte> in,
                                                     std::span<std::byte> out) = 0;
 

@@ -20,7 +20,9 @@ constexpr int sum = 0;          // ncclSum
 int type_code(SumType type) {
   if (type == SumType::int32) return 2;
   if (type == SumType::int64) return 4;
+  if (type == SumType::float16) return 6;
   if (type == SumType::float32) return 7;
+  if (type == SumType::bfloat16) return 9;
   return 8;
 }
 

@@ -19,8 +19,8 @@ constexpr ParamSpec params[] = {
     {"types",
      ParamType::text_list,
      "float,double,int32,int64",
-     "Types of the elements.",
-     "int32|int64|float|double",
+     "Types of the elements; half and bfloat16 are summed by NCCL and RCCL alone.",
+     "int32|int64|float|double|half|bfloat16",
      {},
      {}},
     {"seed", ParamType::integer, "1", "Of the data.", {}, 0, {}},
@@ -82,11 +82,16 @@ struct Prepared final : ProbeState {
   Topology topology;
 };
 
+bool is_for_gpus(SumType type) {
+  return size_of(type) == 2;
+}
+
 /// `is_quick`: timing means nothing; one part of memory is enough, and one size of all types but the first.
-std::vector<allreduce::Task> tasks_of(const Params& params, bool is_quick) {
+std::vector<allreduce::Task> tasks_of(const Params& params, bool is_quick, bool is_by_mpi) {
   std::vector<allreduce::Task> tasks;
   for (const std::string& name : params.texts("types")) {
     const auto type = allreduce::parse_sum_type(name);
+    if (is_by_mpi && type && is_for_gpus(*type)) continue;
     for (const Bytes asked : params.byte_list("sizes")) {
       if (!type) continue;
       const std::size_t size = std::max(size_of(*type), asked.count / size_of(*type) * size_of(*type));
@@ -99,12 +104,28 @@ std::vector<allreduce::Task> tasks_of(const Params& params, bool is_quick) {
   return tasks;
 }
 
+/// What the parameters themselves rule out.
+Result<void> refuse_types(const Params& params) {
+  const char* by = params.text("on") == "host"         ? "on = host"
+                   : params.text("transport") == "mpi" ? "transport = mpi"
+                                                       : "";
+  for (const std::string& name : params.texts("types")) {
+    const auto type = allreduce::parse_sum_type(name);
+    if (*by != '\0' && type && is_for_gpus(*type))
+      return fail(ErrorKind::usage, "types",
+                  fmt::format("{} can't be summed with {}: MPI has no such type, NCCL and RCCL have", name, by));
+  }
+  return {};
+}
+
 Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   for (const std::string& name : context.params.texts("types"))
     if (!allreduce::parse_sum_type(name))
-      return fail(ErrorKind::usage, "types",
-                  fmt::format("\"{}\" is not one of int32, int64, float, double", printable_line(name, 60)));
-  const std::vector<allreduce::Task> tasks = tasks_of(context.params, !context.timing_doubt.empty());
+      return fail(
+          ErrorKind::usage, "types",
+          fmt::format("\"{}\" is not one of int32, int64, float, double, half, bfloat16", printable_line(name, 60)));
+  if (auto known = refuse_types(context.params); !known) return tl::unexpected(known.error());
+  const std::vector<allreduce::Task> tasks = tasks_of(context.params, !context.timing_doubt.empty(), false);
   if (tasks.empty()) return fail(ErrorKind::usage, "sizes, types", "neither may be empty");
   context.recorder.step("memory");
   std::size_t bytes = 0;
@@ -176,10 +197,15 @@ Result<Observation> run(RunContext& context) {
   goal.interval = context.params.real("interval");
   goal.cap = context.params.duration("cap");
   if (!context.timing_doubt.empty()) goal = one_look();
+  const bool is_by_mpi = gpu.carrier() == nullptr;
+  if (is_by_mpi)
+    for (const std::string& name : context.params.texts("types"))
+      if (const auto type = allreduce::parse_sum_type(name); type && is_for_gpus(*type))
+        seen.facts.push_back({"left_out", name});
   std::uint64_t looked = 0;
   int timed = 0;
   int precise = 0;
-  for (const allreduce::Task& task : tasks_of(context.params, !context.timing_doubt.empty())) {
+  for (const allreduce::Task& task : tasks_of(context.params, !context.timing_doubt.empty(), is_by_mpi)) {
     auto measured = allreduce::measure(with, task, goal);
     if (!measured) return tl::unexpected(measured.error());
     looked += measured->looked;

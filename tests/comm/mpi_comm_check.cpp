@@ -43,6 +43,14 @@ void check_sums(Comm& comm) {
   check_sum<std::int64_t>(comm, SumType::int64, "sum of int64");
   check_sum<float>(comm, SumType::float32, "sum of float");
   check_sum<double>(comm, SumType::float64, "sum of double");
+  for (const SumType type : {SumType::float16, SumType::bfloat16}) {
+    ByteVector in(8);
+    ByteVector out(8);
+    const auto summed = comm.all_reduce_sum(type, in, out);
+    expect(!summed && summed.error().kind == ErrorKind::usage, "a sum that MPI has no type for", comm.rank());
+    const auto started = comm.start_sum(type, in, out);
+    expect(!started && started.error().kind == ErrorKind::usage, "as above, started", comm.rank());
+  }
 }
 
 /// Three sums under way at once, with a barrier and other sums in between, ended in another order.

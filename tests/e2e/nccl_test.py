@@ -1,13 +1,11 @@
 """allreduce and p2p on memory of simulated GPUs, over stand-ins of NCCL and RCCL: healthy, and with every fault."""
 import os
-import shutil
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import on_machine  # noqa: E402
+import on_gpus  # noqa: E402
 
-DRIVERS = os.path.join(os.environ["MUSTER_BUILD"], "drivers")
 CHECKS = """
 [check.allreduce]
 probe   = "allreduce"
@@ -20,10 +18,6 @@ summary = "Messages are right."
 ranks   = "one-per-gpu"
 params  = { sizes = ["64KiB"], memory = "256KiB" }
 """
-VENDORS = {
-    "nvidia": ("NVIDIA H100 80GB HBM3", "10de:2330", "570.86"),
-    "amd": ("AMD Instinct MI300X", "1002:74a1", "6.10.5"),
-}
 FAULTS = {
     "wrong_sum": "corrupt_allreduce 3",
     "init_fails": "fail ncclCommInitRank 2",
@@ -38,68 +32,13 @@ FAULTS = {
 }
 
 
-def description(vendor, count=8):
-    model, id_, driver = VENDORS[vendor]
-    devices = ", ".join(f'{{ address = "0000:{0x1b + 16 * i:02x}:00.0", domain = {2 * i // count} }}' for i in range(count))
-    masks = ", ".join(f'"{3 << 2 * i:x}"' for i in range(count))
-    text = f"""
-[machine]
-name      = "gpus"
-synthetic = true
-sources   = ["made up"]
-[cpu]
-cores  = 16
-smt    = 1
-caches = {{ count = 2, size = "32MiB" }}
-[[domain]]
-cpus   = "0-7"
-memory = "64GiB"
-[[domain]]
-cpus   = "8-15"
-memory = "64GiB"
-[gpus]
-vendor  = "{vendor}"
-model   = "{model}"
-id      = "{id_}"
-memory  = "80GiB"
-driver_version = "{driver}"
-devices = [{devices}]
-[ranks]
-masks = [{masks}]
-"""
-    for name, line in FAULTS.items():
-        text += f'[fault.{name}]\nsummary = "{name}"\ndriver = ["{line}"]\n'
-    return text
+class OnGpus(on_gpus.OnGpus):
+    CHECKS = CHECKS
+    FAULTS = FAULTS
 
-
-class OnGpus(on_machine.OnMachine):
-    def judge(self, *faults, vendor="nvidia", drivers=DRIVERS, options=(), variables=None, timeout="200s"):
-        self.timeout = timeout
-        path = os.path.join(self.folder, "gpus.toml")
-        with open(path, "w") as file:
-            file.write(description(vendor))
-        self.write(path, *[word for fault in faults for word in ("--fault", fault)])
-        on_machine.SYSTEMS["gpus"] = (8, vendor, "H100|MI300X", [])
-        on_machine.NICS["gpus"] = "# none"
-        before, on_machine.CHECKS = on_machine.CHECKS, CHECKS
-        self.addCleanup(setattr, on_machine, "CHECKS", before)
-        return self.run_checks("gpus", {"MUSTER_DRIVERS": drivers, **(variables or {})},
-                               options=options)
-
-    def verdicts(self):
-        return {name: case["verdict"] for name, case in self.cases.items()}
-
-    def evidence(self, check):
-        return " | ".join(self.cases[check].get("evidence", []))
-
-    def without(self, *names):
-        """A folder with all stand-ins but those."""
-        folder = os.path.join(self.folder, "drivers")
-        os.mkdir(folder)
-        for name in os.listdir(DRIVERS):
-            if name not in names:
-                os.symlink(os.path.join(DRIVERS, name), os.path.join(folder, name))
-        return folder
+    def judge(self, *faults, vendor="nvidia", options=(), timeout="200s", **more):
+        self.describe(*faults, vendor=vendor)
+        return self.check("--timeout", timeout, *options, **more)
 
 
 class Healthy(OnGpus):
@@ -129,13 +68,13 @@ class Healthy(OnGpus):
 
 class Libraries(OnGpus):
     def test_no_nccl_is_host_memory_and_is_said(self):
-        status = self.judge(drivers=self.without("libnccl.so.2"))
+        status = self.judge(drivers=self.drivers_without("libnccl.so.2"))
         self.assertEqual((status, set(self.verdicts().values())), (0, {"pass"}), self.output)
         for check in ("allreduce", "p2p"):
             self.assertIn("on host memory: libnccl.so.2 is absent (all 8 ranks)", self.evidence(check))
 
     def test_no_nccl_though_asked_for(self):
-        status = self.judge(drivers=self.without("libnccl.so.2"), options=["-S", "allreduce.transport=nccl", "-x", "p2p"])
+        status = self.judge(drivers=self.drivers_without("libnccl.so.2"), options=["-S", "allreduce.transport=nccl", "-x", "p2p"])
         self.assertEqual((status != 0, self.verdicts()), (True, {"allreduce": "error"}), self.output)
         self.assertIn("libnccl.so.2 is absent", self.reasons("allreduce"))
 
@@ -146,7 +85,7 @@ class Libraries(OnGpus):
         self.assertIn("load an MPI that is built for GPUs", self.cases["allreduce"]["remedy"])
 
     def test_a_broken_library(self):
-        folder = self.without("libnccl.so.2")
+        folder = self.drivers_without("libnccl.so.2")
         with open(os.path.join(folder, "libnccl.so.2"), "w") as file:
             file.write("no library")
         self.judge(drivers=folder, options=["-x", "p2p"])
@@ -191,7 +130,7 @@ class Ill(OnGpus):
         self.assertIn("ncclAllReduce returned 1: unhandled cuda error", reason)
 
     def test_all_on_one_gpu(self):
-        verdict, reason = self.one(variables={"CUDA_VISIBLE_DEVICES": "0"})
+        verdict, reason = self.one(CUDA_VISIBLE_DEVICES="0")
         self.assertIn(verdict, ("fail", "error"), self.output)
         self.assertIn("Duplicate GPU detected", self.said)
 
@@ -214,7 +153,4 @@ class Ill(OnGpus):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(os.path.join(DRIVERS, "libnccl.so.2")) or shutil.which("mpirun") is None:
-        print("skipped: there are no stand-ins or no mpirun")
-        sys.exit(77)
-    on_machine.main()
+    on_gpus.main()

@@ -106,6 +106,32 @@ TEST(AllreduceRun, RightSumsOfAllTypesPass) {
   }
 }
 
+TEST(AllreduceRun, TypesThatMpiLacksAreLeftOutAndThatIsSaid) {
+  const Outcome some = run_probe(3, quick("64B", "int32,half,bfloat16"), [](BadComm&) {});
+  EXPECT_TRUE(some.judgement.findings.empty());
+  ASSERT_FALSE(some.judgement.evidence.empty());
+  EXPECT_EQ(some.judgement.evidence.back(),
+            "half and bfloat16 are not summed: MPI has no such type, NCCL and RCCL have");
+  EXPECT_EQ(some.seen[0].readings.size(), 5u);
+
+  const Outcome all = run_probe(3, quick("64B", "half"), [](BadComm&) {});
+  ASSERT_EQ(all.judgement.findings.size(), 1u);
+  EXPECT_EQ(all.judgement.findings[0].verdict, Verdict::skip);
+  EXPECT_EQ(all.judgement.findings[0].reason, "half is not summed: MPI has no such type, NCCL and RCCL have");
+}
+
+TEST(AllreduceRun, ATypeForGpusAndMemoryOfTheHostContradictEachOther) {
+  for (const auto& [param, value] : Texts{{"on", "host"}, {"transport", "mpi"}}) {
+    const MadeCase settings(probe(), {{"types", "int32,half"}, {param, value}});
+    SilentRecorder recorder;
+    const RankPlace place{.world_size = 2, .host = "here"};
+    const auto state = probe().prepare({settings.params(), place, recorder});
+    ASSERT_FALSE(state);
+    EXPECT_EQ(to_string(state.error()), "types: half can't be summed with " + param + " = " + value +
+                                            ": MPI has no such type, NCCL and RCCL have");
+  }
+}
+
 TEST(AllreduceRun, AFlippedBitOfOneRanksResultIsFound) {
   const Outcome outcome = run_probe(3, quick("64B", "int32"), [](BadComm& comm) {
     if (comm.rank() == 2) comm.spoil_result = [](std::span<std::byte> out) { flip(out, 5 * 32 + 9); };

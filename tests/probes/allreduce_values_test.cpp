@@ -8,12 +8,14 @@
 #include <rapidcheck.h>
 #endif
 
+#include "probes/allreduce/narrow.hpp"
 #include "probes/allreduce/values.hpp"
 
 namespace muster::allreduce {
 namespace {
 
-constexpr SumType all_types[] = {SumType::int32, SumType::int64, SumType::float32, SumType::float64};
+constexpr SumType all_types[] = {SumType::int32,   SumType::int64,   SumType::float32,
+                                 SumType::float64, SumType::float16, SumType::bfloat16};
 constexpr std::int64_t float_has_all_below = 1 << 24;
 
 /// Adds what `order` says, rank by rank, in the type itself: what an MPI library does, in any order it likes.
@@ -29,11 +31,27 @@ ByteVector add_as(const Values& values, const std::vector<int>& order, std::size
   return {bytes.begin(), bytes.end()};
 }
 
+/// As above, rounding to the type after every step: what a GPU does that keeps no wider sum.
+template <class T>
+ByteVector add_narrow(const Values& values, const std::vector<int>& order, std::size_t elements, std::size_t first) {
+  std::vector<T> sum(elements);
+  for (const int rank : order) {
+    std::vector<T> mine(elements);
+    values.fill(std::as_writable_bytes(std::span(mine)), rank, first);
+    for (std::size_t i = 0; i < elements; ++i)
+      sum[i] = T(static_cast<std::int64_t>(sum[i].number() + mine[i].number()));
+  }
+  const auto bytes = std::as_bytes(std::span(sum));
+  return {bytes.begin(), bytes.end()};
+}
+
 ByteVector add(SumType type, const Values& values, const std::vector<int>& order, std::size_t elements,
                std::size_t first) {
   if (type == SumType::int32) return add_as<std::int32_t>(values, order, elements, first);
   if (type == SumType::int64) return add_as<std::int64_t>(values, order, elements, first);
   if (type == SumType::float32) return add_as<float>(values, order, elements, first);
+  if (type == SumType::float16) return add_narrow<Half>(values, order, elements, first);
+  if (type == SumType::bfloat16) return add_narrow<BFloat16>(values, order, elements, first);
   return add_as<double>(values, order, elements, first);
 }
 
@@ -101,6 +119,57 @@ TEST_P(ManyRanks, TheLargestContributionTimesTheRanksStaysBelowToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllreduceValues, ManyRanks, testing::Values(2, 20'000, 21'845, 21'846, 400'000));
+
+class Narrow : public testing::TestWithParam<std::tuple<SumType, int>> {};
+
+/// Of any number of ranks: those that bring something to an element are few enough.
+TEST_P(Narrow, NoPartialSumLeavesTheWholeNumbersOfTheType) {
+  const auto [type, ranks] = GetParam();
+  const Values values(type, 1, ranks);
+  std::vector<char> has_brought(static_cast<std::size_t>(ranks), 0);
+  for (std::size_t index = 0; index < 16 * values.stride() + 64; ++index) {
+    std::int64_t absolute = 0;
+    std::int64_t sum = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const std::int64_t value = values.contribution(rank, index);
+      EXPECT_LE(std::abs(value), 12);
+      absolute += std::abs(value);
+      sum += value;
+      has_brought[static_cast<std::size_t>(rank)] |= value != 0;
+    }
+    ASSERT_LE(absolute, type == SumType::float16 ? 2048 : 256) << index;
+    ASSERT_EQ(sum, values.sum(index)) << index;
+  }
+  EXPECT_EQ(std::count(has_brought.begin(), has_brought.end(), 0), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllreduceValues, Narrow,
+                         testing::Combine(testing::Values(SumType::float16, SumType::bfloat16),
+                                          testing::Values(1, 2, 16, 21, 22, 170, 171, 3000)));
+
+/// Every rank brings something to every element where the ranks are few.
+TEST(AllreduceValues, TypesOf16BitsLeaveNobodyOutOnFewRanks) {
+  EXPECT_EQ(Values(SumType::bfloat16, 1, 21).stride(), 1u);
+  EXPECT_EQ(Values(SumType::bfloat16, 1, 22).stride(), 2u);
+  EXPECT_EQ(Values(SumType::float16, 1, 170).stride(), 1u);
+  EXPECT_EQ(Values(SumType::float16, 1, 171).stride(), 2u);
+  EXPECT_EQ(Values(SumType::float32, 1, 400'000).stride(), 1u);
+}
+
+TEST(AllreduceValues, NumbersOf16BitsAreThoseOfTheirStandards) {
+  for (std::int64_t whole = -2048; whole <= 2048; ++whole) EXPECT_EQ(Half(whole).number(), whole);
+  for (std::int64_t whole = -256; whole <= 256; ++whole) EXPECT_EQ(BFloat16(whole).number(), whole);
+  EXPECT_EQ(std::bit_cast<std::uint16_t>(Half(1)), 0x3c00);
+  EXPECT_EQ(std::bit_cast<std::uint16_t>(Half(-2)), 0xc000);
+  EXPECT_EQ(std::bit_cast<std::uint16_t>(BFloat16(1)), 0x3f80);
+  const auto half = [](unsigned bits) { return std::bit_cast<Half>(static_cast<std::uint16_t>(bits)).number(); };
+  EXPECT_EQ(half(0x7bff), 65504);
+  EXPECT_EQ(half(0x0001), std::ldexp(1.0f, -24));
+  EXPECT_EQ(half(0x0400), std::ldexp(1.0f, -14));
+  EXPECT_EQ(half(0x3555), std::ldexp(1365.0f, -12));
+  EXPECT_TRUE(std::isinf(half(0xfc00)) && half(0xfc00) < 0);
+  EXPECT_TRUE(std::isnan(half(0x7c01)));
+}
 
 /// One rank's contribution twice in place of another's must not give the same sum.
 TEST(AllreduceValues, TwoRanksAreTakenForEachOtherOnlyRarely) {

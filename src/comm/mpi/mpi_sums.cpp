@@ -8,6 +8,8 @@ namespace muster {
 namespace {
 
 Result<int> count_of(std::size_t bytes, SumType type, const char* function) {
+  if (type == SumType::float16 || type == SumType::bfloat16)
+    return fail(ErrorKind::usage, function, "MPI has no type for half and bfloat16: NCCL and RCCL add them up");
   const std::size_t elements = bytes / size_of(type);
   if (elements <= INT_MAX) return static_cast<int>(elements);
   return fail(ErrorKind::usage, function, "a sum has at most 2147483647 elements");

@@ -182,6 +182,31 @@ void demand_coverage(const CaseView& view, std::uint64_t& checked, ProbeJudgemen
   judgement.findings.push_back(std::move(finding));
 }
 
+/// `half is not summed: MPI has no such type, NCCL and RCCL have`; empty: all was.
+std::string left_out(const CaseView& view) {
+  std::vector<std::string> names;
+  if (const Observation* seen = measured_by(view, 0))
+    for (const Fact& fact : seen->facts)
+      if (fact.key == "left_out") names.push_back(printable_line(fact.value, 20));
+  if (names.empty()) return {};
+  return fmt::format("{} {} not summed: MPI has no such type, NCCL and RCCL have", human_list(names),
+                     names.size() == 1 ? "is" : "are");
+}
+
+/// True when nothing is left but what MPI can't add up.
+bool is_all_left_out(const CaseView& view) {
+  const Observation* seen = measured_by(view, 0);
+  return seen != nullptr && seen->readings.empty() && seen->fact("left_out") != nullptr;
+}
+
+Finding nothing_for_mpi(const CaseView& view) {
+  const std::string host = p2p::gpu_data_evidence(view);
+  return {Verdict::skip,
+          left_out(view) + (host.empty() ? "" : "; " + host),
+          {},
+          "run it where each rank has a GPU, with NCCL or RCCL, or sum other types"};
+}
+
 }  // namespace
 
 ProbeJudgement judge(const CaseView& view) {
@@ -194,6 +219,10 @@ ProbeJudgement judge(const CaseView& view) {
     return judgement;
   }
   if (p2p::judge_gpu_data(view, false, judgement.findings)) return judgement;
+  if (is_all_left_out(view)) {
+    judgement.findings.push_back(nothing_for_mpi(view));
+    return judgement;
+  }
   std::uint64_t checked = 0;
   find_wrong(view, judgement);
   set_subject(judgement.findings, 0, Subject::sums);
@@ -222,6 +251,7 @@ ProbeJudgement judge(const CaseView& view) {
       if (!text.empty()) judgement.evidence.push_back(text);
   }
   judgement.evidence.push_back(std::move(sentence));
+  if (auto left = left_out(view); !left.empty()) judgement.evidence.push_back(std::move(left));
   if (auto gpus = p2p::gpu_data_evidence(view); !gpus.empty()) judgement.evidence.push_back(std::move(gpus));
   return judgement;
 }

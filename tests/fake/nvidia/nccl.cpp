@@ -18,11 +18,13 @@
 #include <fcntl.h>
 #include <map>
 #include <sched.h>
+#include <span>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
 
+#include "nccl_sums.hpp"
 #include "sheet.hpp"
 
 #define CALL(name, ...) extern "C" __attribute__((visibility("default"))) int name(__VA_ARGS__)
@@ -104,20 +106,6 @@ bool all_reached(const Counter (&counters)[most_ranks], int ranks, std::uint64_t
   return std::all_of(counters, counters + ranks, [&](const Counter& one) { return one.load() >= goal; });
 }
 
-template <class T>
-void add_up(Meeting& meeting, int ranks, std::size_t first, std::size_t last) {
-  T* result = reinterpret_cast<T*>(meeting.result);
-  for (std::size_t i = first; i < last; ++i) {
-    T sum = reinterpret_cast<const T*>(meeting.areas[0])[i];
-    for (int rank = 1; rank < ranks; ++rank) sum += reinterpret_cast<const T*>(meeting.areas[rank])[i];
-    result[i] = sum;
-  }
-}
-
-std::size_t size_of(int type) {
-  return type == 2 || type == 7 ? 4 : type == 4 || type == 8 ? 8 : type == 0 || type == 1 ? 1 : 0;
-}
-
 struct Sum {
   Rank* rank;
   const std::byte* in;
@@ -131,7 +119,7 @@ struct Sum {
   bool one_chunk() {
     Meeting& meeting = *rank->meeting;
     const std::size_t length = std::min(chunk, bytes - at);
-    const std::size_t elements = length / size_of(type);
+    const std::size_t elements = length / fake::size_of(type);
     const auto me = static_cast<std::size_t>(rank->rank);
     const auto all = static_cast<std::size_t>(rank->ranks);
     if (stage == 0) {
@@ -144,10 +132,9 @@ struct Sum {
       if (!all_reached(meeting.posted, rank->ranks, rank->chunks + 1)) return false;
       const std::size_t first = elements * me / all;
       const std::size_t last = elements * (me + 1) / all;
-      if (type == 2) add_up<std::int32_t>(meeting, rank->ranks, first, last);
-      if (type == 4) add_up<std::int64_t>(meeting, rank->ranks, first, last);
-      if (type == 7) add_up<float>(meeting, rank->ranks, first, last);
-      if (type == 8) add_up<double>(meeting, rank->ranks, first, last);
+      const std::byte* areas[most_ranks];
+      for (int i = 0; i < rank->ranks; ++i) areas[i] = meeting.areas[i];
+      fake::add_up(type, std::span(areas).first(all), meeting.result, first, last);
       meeting.summed[me] = rank->chunks + 1;
       stage = 2;
     }
@@ -404,19 +391,19 @@ CALL(ncclCommDestroy, void* comm) {
 }
 CALL(ncclAllReduce, const void* in, void* out, std::size_t count, int type, int, void* comm, void* stream) {
   if (const int code = fake::entered("ncclAllReduce", current()); code != 0) return failed(code, "told to fail");
-  if (size_of(type) == 0) return failed(invalid_argument, "no such type");
+  if (fake::size_of(type) == 0) return failed(invalid_argument, "no such type");
   return start(stream, new Sum{static_cast<Rank*>(comm), static_cast<const std::byte*>(in),
-                               static_cast<std::byte*>(out), count * size_of(type), type});
+                               static_cast<std::byte*>(out), count * fake::size_of(type), type});
 }
 CALL(ncclSend, const void* memory, std::size_t count, int type, int peer, void* comm, void* stream) {
   if (const int code = fake::entered("ncclSend", current()); code != 0) return failed(code, "told to fail");
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(memory));
-  return add_message({static_cast<Rank*>(comm), peer, true, bytes, count * size_of(type), stream});
+  return add_message({static_cast<Rank*>(comm), peer, true, bytes, count * fake::size_of(type), stream});
 }
 CALL(ncclRecv, void* memory, std::size_t count, int type, int peer, void* comm, void* stream) {
   if (const int code = fake::entered("ncclRecv", current()); code != 0) return failed(code, "told to fail");
   return add_message(
-      {static_cast<Rank*>(comm), peer, false, static_cast<std::byte*>(memory), count * size_of(type), stream});
+      {static_cast<Rank*>(comm), peer, false, static_cast<std::byte*>(memory), count * fake::size_of(type), stream});
 }
 CALL(ncclGroupStart) {
   ++group_depth;
