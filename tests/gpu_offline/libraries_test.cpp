@@ -26,8 +26,9 @@ bool has_nvrtc() {
   return false;
 }
 
-constexpr const char* kernel_names[] = {"muster_gate",  "muster_copy",    "muster_fill",
-                                        "muster_check", "muster_numbers", "muster_product"};
+constexpr const char* kernel_names[] = {
+    "muster_gate",    "muster_copy",        "muster_fill",          "muster_check",     "muster_numbers",
+    "muster_product", "muster_fingerprint", "muster_typed_numbers", "muster_product64", "muster_product8"};
 
 class Nvrtc : public ::testing::TestWithParam<int> {};
 

@@ -29,11 +29,6 @@ struct Event {
   Stream* on = nullptr;  ///< where it waits
 };
 
-struct Kernel {
-  const char* name;
-  void (*enqueue)(void** arguments, Stream* stream);
-};
-
 namespace {
 
 constexpr std::size_t arena_bytes = std::size_t{1} << 30;
@@ -102,19 +97,6 @@ double cost(const void* to, const void* from, std::size_t bytes) {
   return static_cast<double>(bytes) * slow / rate;
 }
 
-/// What a device does to its own memory after it was written.
-void spoil(const void* memory, std::size_t bytes) {
-  const int device = owner_of(memory);
-  if (device < 0) return;
-  Arena& arena = arena_of(device);
-  const std::size_t begin = static_cast<std::size_t>(static_cast<const std::byte*>(memory) - arena.base);
-  for (const auto& [words] : Sheet::here().lines) {
-    if (words.size() < 4 || words[0] != "stuck_bit" || std::atoi(words[1].c_str()) != device) continue;
-    const std::size_t offset = std::strtoull(words[2].c_str(), nullptr, 0);
-    if (offset >= begin && offset < begin + bytes) arena.base[offset] |= std::byte(1U << std::atoi(words[3].c_str()));
-  }
-}
-
 void corrupt(void* to, std::size_t bytes) {
   const int device = owner_of(to);
   if (device < 0 || bytes == 0) return;
@@ -127,29 +109,6 @@ void corrupt(void* to, std::size_t bytes) {
   }
 }
 
-void add(Stream* stream, std::function<void()> what) {
-  stream->waiting.emplace_back([what = std::move(what)] {
-    what();
-    return true;
-  });
-}
-
-template <class T>
-T argument(void** arguments, int index) {
-  T value;
-  std::memcpy(&value, arguments[index], sizeof value);
-  return value;
-}
-
-Word value_of(int kind, Word seed, Word i) {
-  if (kind == 0) return seed;
-  if (kind == 1) return seed + i * 8;
-  Word x = seed + i + 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
-
 void gate(void** arguments, Stream* stream) {
   auto* flags = argument<volatile unsigned*>(arguments, 0);
   add(stream, [flags] {
@@ -160,10 +119,6 @@ void gate(void** arguments, Stream* stream) {
 
 void copy_kernel(void** arguments, Stream* stream) {
   copy(argument<void*>(arguments, 1), argument<void*>(arguments, 0), argument<Word>(arguments, 2) * 16, stream);
-}
-
-void took(Stream* stream, Word bytes) {
-  stream->now += static_cast<double>(bytes) * slowness(stream->device) / memory_rate;
 }
 
 void fill(void** arguments, Stream* stream) {
@@ -203,33 +158,10 @@ void check(void** arguments, Stream* stream) {
   });
 }
 
-void numbers(void** arguments, Stream* stream) {
-  auto* memory = argument<float*>(arguments, 0);
-  const Word count = argument<Word>(arguments, 1);
-  const Word seed = argument<Word>(arguments, 2);
-  add(stream, [=] {
-    for (Word i = 0; i < count; ++i) memory[i] = static_cast<float>(static_cast<int>(value_of(2, seed, i) & 15) - 8);
-  });
+std::deque<Kernel>& kernels() {
+  static std::deque<Kernel> all;
+  return all;
 }
-
-void product(void** arguments, Stream* stream) {
-  const auto* a = argument<const float*>(arguments, 0);
-  const auto* b = argument<const float*>(arguments, 1);
-  auto* c = argument<float*>(arguments, 2);
-  const int n = argument<int>(arguments, 3);
-  add(stream, [=] {
-    for (int row = 0; row < n; ++row)
-      for (int column = 0; column < n; ++column) {
-        float sum = 0;
-        for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + column];
-        c[row * n + column] = sum;
-      }
-    spoil(c, static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * 4);
-  });
-}
-
-Kernel kernels[] = {{"muster_gate", gate},   {"muster_copy", copy_kernel}, {"muster_fill", fill},
-                    {"muster_check", check}, {"muster_numbers", numbers},  {"muster_product", product}};
 
 /// Numbers of a list such as `0,2`; what is no number ends it, as the runtimes have it.
 std::vector<int> chosen(std::vector<int> all, const char* variable) {
@@ -256,7 +188,54 @@ std::vector<int> find_visible(const std::string& vendor) {
   return chosen(chosen(all, "ROCR_VISIBLE_DEVICES"), "HIP_VISIBLE_DEVICES");
 }
 
+const AddKernels of_copies{
+    {"muster_gate", gate}, {"muster_copy", copy_kernel}, {"muster_fill", fill}, {"muster_check", check}};
+
 }  // namespace
+
+AddKernels::AddKernels(std::initializer_list<Kernel> some) {
+  kernels().insert(kernels().end(), some);
+}
+
+void add(Stream* stream, std::function<void()> what) {
+  stream->waiting.emplace_back([what = std::move(what)] {
+    what();
+    return true;
+  });
+}
+
+void spoil(const void* memory, std::size_t bytes) {
+  const int device = owner_of(memory);
+  if (device < 0) return;
+  Arena& arena = arena_of(device);
+  const std::size_t begin = static_cast<std::size_t>(static_cast<const std::byte*>(memory) - arena.base);
+  for (const auto& [words] : Sheet::here().lines) {
+    if (words.size() < 4 || words[0] != "stuck_bit" || std::atoi(words[1].c_str()) != device) continue;
+    const std::size_t offset = std::strtoull(words[2].c_str(), nullptr, 0);
+    if (offset >= begin && offset < begin + bytes) arena.base[offset] |= std::byte(1U << std::atoi(words[3].c_str()));
+  }
+}
+
+Word value_of(int kind, Word seed, Word i) {
+  if (kind == 0) return seed;
+  if (kind == 1) return seed + i * 8;
+  Word x = seed + i + 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+void took(Stream* stream, double seconds) {
+  stream->now += seconds * slowness(stream->device);
+}
+
+void took(Stream* stream, Word bytes) {
+  took(stream, static_cast<double>(bytes) / memory_rate);
+}
+
+int device_of(const Stream* stream) {
+  return stream->device;
+}
 
 const std::vector<int>& visible(const char* vendor) {
   static const std::vector<int> devices = find_visible(vendor);
@@ -394,7 +373,7 @@ void set32(void* memory, unsigned value, std::size_t count, Stream* stream) {
 }
 
 Kernel* find_kernel(const char* name) {
-  for (Kernel& kernel : kernels)
+  for (Kernel& kernel : kernels())
     if (std::strcmp(kernel.name, name) == 0) return &kernel;
   return nullptr;
 }
@@ -407,9 +386,12 @@ bool launch(const Kernel* kernel, unsigned blocks, void** arguments, Stream* str
 
 }  // namespace fake
 
-// What libraries on top of a runtime (NCCL, RCCL) ask of it.
+// What libraries on top of a runtime (NCCL, RCCL, cuBLAS, hipBLAS) ask of it.
 extern "C" __attribute__((visibility("default"))) void stand_in_hold(void* stream, bool (*go_on)(void*), void* state) {
   fake::hold(static_cast<fake::Stream*>(stream), go_on, state);
+}
+extern "C" __attribute__((visibility("default"))) void stand_in_took(void* stream, double seconds) {
+  fake::took(static_cast<fake::Stream*>(stream), seconds);
 }
 extern "C" __attribute__((visibility("default"))) int stand_in_current() {
   return fake::current();

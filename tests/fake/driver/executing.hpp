@@ -5,12 +5,16 @@
 /// Lines of the sheet beside those of sheet.hpp, GPU being the number in the sheet:
 ///   corrupt_copy GPU [after N]   each copy into its memory, from the N+1st on, has a wrong byte in its middle
 ///   stuck_bit GPU OFFSET BIT     bit BIT of byte OFFSET of its memory is always 1
+///   wrong_product GPU [every N]  each Nth product that it computes has a wrong bit in its middle
 ///   set GPU slow FACTOR          all it does takes so many times as long
 ///   set GPU peers no             it can't reach the memory of others
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -18,7 +22,34 @@ namespace fake {
 
 struct Stream;
 struct Event;
-struct Kernel;
+
+struct Kernel {
+  const char* name;
+  void (*enqueue)(void** arguments, Stream* stream);
+};
+
+/// One of these at the top of a file adds its kernels to those that are known.
+struct AddKernels {
+  AddKernels(std::initializer_list<Kernel> some);
+};
+
+// For kernels: what they are made of.
+template <class T>
+T argument(void** arguments, int index) {
+  T value;
+  std::memcpy(&value, arguments[index], sizeof value);
+  return value;
+}
+/// To be done in the order of the stream.
+void add(Stream* stream, std::function<void()> what);
+/// As muster_value in kernels.cu.
+std::uint64_t value_of(int kind, std::uint64_t seed, std::uint64_t i);
+/// What a device does to its own memory after it was written.
+void spoil(const void* memory, std::size_t bytes);
+/// Made-up time: that of a healthy device, or of moving so many bytes in its memory.
+void took(Stream* stream, double seconds);
+void took(Stream* stream, std::uint64_t bytes);
+int device_of(const Stream* stream);
 
 /// Numbers in the sheet of the GPUs that this process sees: those of `vendor` that are not lost, filtered by the
 /// vendor's variables.

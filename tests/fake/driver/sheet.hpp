@@ -54,7 +54,8 @@ class Sheet {
 
 /// To be called first by every function that stands in for `call`. Returns the code of a line `fail CALL CODE` (with a
 /// number of a GPU behind it, only when `device` is that one), 0 without one. Does not return where a line says
-/// `hang CALL [GPU]`; `crash CALL [GPU]` ends the process by SIGSEGV. A line that ends in `after N` counts from the N+1st call on.
+/// `hang CALL [GPU]`; `crash CALL [GPU]` ends the process by SIGSEGV. A line that ends in `after N` counts from the
+/// N+1st call on.
 [[nodiscard]] int entered(std::string_view call, int device = -1);
 
 }  // namespace fake
