@@ -50,6 +50,7 @@ enum class Subject : std::uint8_t {
   placement,   ///< those CPUs against the rank's GPU
   mapping,     ///< which GPU a rank takes
   nearness,    ///< that GPU against the rank's CPUs
+  devices,     ///< what GPUs do with their data, and how fast: copies, memory, products
   memory,      ///< bandwidth of host memory
   transport,   ///< what carries messages
   links,       ///< time between two ranks or nodes

@@ -27,6 +27,7 @@ const Subjects& causes_of(Subject subject) {
       {placement, {node, gpus}},
       {mapping, {node, gpus}},
       {nearness, {node, gpus, masks, placement}},
+      {devices, {node, gpus}},
       {memory, {node, masks}},
       {transport, {node, nics, interfaces}},
       {links, {node, nics, interfaces, masks, placement, transport}},
@@ -51,6 +52,15 @@ std::set<std::string> nodes_of(const Finding& finding) {
   return nodes;
 }
 
+/// On that node, as `GPU 0000:c1:00.0`: not all who name one know its UUID, which comes behind.
+std::set<std::string> devices_of(const Finding& finding, const std::string& node) {
+  std::set<std::string> devices;
+  for (const Culprit& culprit : finding.culprits)
+    if (culprit.kind == CulpritKind::device && node_of(culprit) == node)
+      devices.insert(culprit.name.substr(0, culprit.name.find(" (")));
+  return devices;
+}
+
 struct Cause {
   std::size_t at = 0;  ///< index of the case
   std::string reason;
@@ -63,8 +73,7 @@ class Causes {
     for (std::size_t i = 0; i < cases.size(); ++i)
       for (const Finding& finding : cases[i].findings)
         if (finding.verdict == Verdict::fail && finding.subject != Subject::none)
-          for (const std::string& node : nodes_of(finding))
-            first_.try_emplace({finding.subject, node}, Cause{i, finding.reason});
+          for (const std::string& node : nodes_of(finding)) add(finding, node, {i, finding.reason});
   }
 
   /// nullptr: stands for itself.
@@ -75,7 +84,7 @@ class Causes {
       for (const NodeRow& row : result.node_rows) nodes.insert(row.node);
     const Cause* first = nullptr;
     for (const std::string& node : nodes) {
-      const Cause* cause = explain_on(node, self, finding.subject);
+      const Cause* cause = explain_on(node, self, finding);
       if (cause == nullptr && !blames_nobody) return nullptr;
       if (first == nullptr) first = cause;
     }
@@ -83,8 +92,16 @@ class Causes {
   }
 
  private:
-  [[nodiscard]] const Cause* explain_on(const std::string& node, std::size_t self, Subject subject) const {
+  void add(const Finding& finding, const std::string& node, const Cause& cause) {
+    first_.try_emplace({finding.subject, node}, cause);
+    if (finding.subject == Subject::gpus)
+      for (const std::string& device : devices_of(finding, node)) of_device_.try_emplace({node, device}, cause);
+  }
+
+  [[nodiscard]] const Cause* explain_on(const std::string& node, std::size_t self, const Finding& finding) const {
+    const Subject subject = finding.subject;
     for (const Subject cause : causes_of(subject)) {
+      if (subject == Subject::devices && cause == Subject::gpus) return explain_devices(node, self, finding);
       const auto found = first_.find({cause, node});
       if (found == first_.end() || found->second.at == self) continue;
       if (cause != subject || found->second.at < self) return &found->second;
@@ -92,7 +109,19 @@ class Causes {
     return nullptr;
   }
 
+  /// What is wrong with one GPU says nothing of its neighbours.
+  [[nodiscard]] const Cause* explain_devices(const std::string& node, std::size_t self, const Finding& finding) const {
+    const Cause* first = nullptr;
+    for (const std::string& device : devices_of(finding, node)) {
+      const auto found = of_device_.find({node, device});
+      if (found == of_device_.end() || found->second.at == self) return nullptr;
+      if (first == nullptr) first = &found->second;
+    }
+    return first;
+  }
+
   std::map<std::pair<Subject, std::string>, Cause> first_;
+  std::map<std::pair<std::string, std::string>, Cause> of_device_;  ///< by node and name, of findings about GPUs
 };
 
 /// Where everything that fails is explained, the first explanation.

@@ -21,9 +21,9 @@ std::optional<Enum> find_word(const std::array<std::string_view, size>& words, s
   return static_cast<Enum>(found - words.begin());
 }
 
-constexpr std::array<std::string_view, 16> subject_words{
-    "none",     "node",   "gpus",      "nics",  "interfaces", "masks",      "placement", "mapping",
-    "nearness", "memory", "transport", "links", "data",       "collective", "sums",      "training"};
+constexpr std::array<std::string_view, 17> subject_words{
+    "none",    "node",   "gpus",      "nics",  "interfaces", "masks",      "placement", "mapping", "nearness",
+    "devices", "memory", "transport", "links", "data",       "collective", "sums",      "training"};
 
 }  // namespace
 

@@ -55,6 +55,21 @@ TEST(Consequences, AnotherNodesFaultExplainsNothing) {
   EXPECT_EQ(cases[1].remedy, "do something about beyond");
 }
 
+TEST(Consequences, WhatAGpuDoesFollowsFromWhatIsWrongWithThatGpuAlone) {
+  const auto about = [](Subject subject, const std::string& gpu, const std::string& node) {
+    return finding(subject, "trouble with " + gpu, {{CulpritKind::device, gpu, node, -1}});
+  };
+  std::vector<CaseResult> cases{failing("copies", {about(Subject::devices, "GPU 1", "n1")}),
+                                failing("neighbour", {about(Subject::devices, "GPU 2", "n1")}),
+                                failing("elsewhere", {about(Subject::devices, "GPU 1", "n2")}),
+                                failing("visible", {about(Subject::gpus, "GPU 1 (GPU-1234)", "n1")})};
+  mark_consequences(cases);
+  EXPECT_EQ(cases[0].follows, "visible");
+  EXPECT_EQ(cases[1].follows, "");
+  EXPECT_EQ(cases[2].follows, "");
+  EXPECT_EQ(cases[3].follows, "");
+}
+
 TEST(Consequences, EveryNodeThatIsBlamedHasToBeExplained) {
   std::vector<CaseResult> cases{
       missing_gpu("n1"),

@@ -189,6 +189,7 @@ Finding about_gpu(const RankPlace& place, Verdict verdict, const std::string& ad
                   std::string remedy) {
   Finding finding{verdict, std::move(reason), {}, std::move(remedy)};
   finding.culprits.push_back({CulpritKind::device, printable_line("GPU " + address, 80), place.host, place.rank});
+  finding.subject = Subject::devices;
   return finding;
 }
 
