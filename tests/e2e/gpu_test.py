@@ -44,6 +44,22 @@ class RealGpus(unittest.TestCase):
         for value in self.figures("gpu_memory", "pattern_rate"):
             self.assertGreater(value, 10)
 
+    def test_products_are_exact_and_have_rates(self):
+        self.assertEqual(self.cases["gpu_compute"]["verdict"], "pass", self.output)
+        self.assertTrue(any("the same bits, and the known answer" in told for told in self.cases["gpu_compute"]["evidence"]),
+                        self.output)
+        rates = {(m["where"]["type"], m["where"]["by"]): m["median"] for m in self.cases["gpu_compute"]["metrics"]
+                 if m["metric"] == "rate"}
+        print("TFLOP/s:", rates)
+        for (_, by), value in rates.items():
+            self.assertGreater(value, 0.1, by)
+        # Where the vendor's BLAS is, its numbers of 16 bits are faster than its doubles.
+        if ("bfloat16", "blas") in rates:
+            self.assertGreater(rates["bfloat16", "blas"], rates["float64", "blas"])
+            for metric in ("power", "clock"):
+                for value in self.figures("gpu_compute", metric):
+                    self.assertGreater(value, 10, metric)
+
 
 if __name__ == "__main__":
     if not glob.glob("/dev/nvidia[0-9]*") and not os.path.exists("/dev/kfd"):

@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "device/amd/hip.hpp"
+#include "device/gpu_blas_table.hpp"
 #include "device/kernels.hpp"
 #include "device/library.hpp"
 #include "device/nvidia/cuda.hpp"
@@ -89,6 +90,26 @@ TEST(CudaStub, IsToldAsAStub) {
   EXPECT_NE(said.find("state broken code 34 error cuInit returned 34: CUDA_ERROR_STUB_LIBRARY"), std::string::npos)
       << said;
   EXPECT_NE(said.find("stubs) out of LD_LIBRARY_PATH"), std::string::npos) << said;
+}
+
+TEST(Cublas, TellsItsRealErrorWithoutADriver) {
+  std::vector<std::string> calls;
+  const auto library = open_gpu_blas("nvidia", [&](std::string_view call) { calls.emplace_back(call); });
+  if (library.report.state == LibraryState::absent) GTEST_SKIP() << "there is no libcublas";
+  if (has("libcuda.so.1")) GTEST_SKIP() << "there is a driver";
+  // All of it is there, by the names that muster knows; it is the driver that is missing.
+  ASSERT_EQ(library.report.state, LibraryState::working) << library.report.error;
+  EXPECT_TRUE(library.report.missing.empty());
+  EXPECT_NE(library.report.file.find("libcublas.so."), std::string::npos) << library.report.file;
+  EXPECT_EQ(library.table->label, "cuBLAS " + library.report.version);
+  EXPECT_NE(library.table->set_workspace.function, nullptr);
+  EXPECT_NE(library.table->set_math_mode.function, nullptr);
+  EXPECT_NE(library.table->set_atomics.function, nullptr);
+  void* handle = nullptr;
+  const int code = library.table->create.function(&handle);
+  EXPECT_NE(code, 0);
+  EXPECT_NE(library.table->words(code).find("CUBLAS_STATUS_"), std::string::npos) << library.table->words(code);
+  EXPECT_EQ(library.table->words(15).rfind("CUBLAS_STATUS_NOT_SUPPORTED, ", 0), 0u) << library.table->words(15);
 }
 
 TEST(Hip, TellsItsRealErrorWithoutAGpu) {

@@ -1,0 +1,35 @@
+/// Power and clock of one GPU while it works: a light reading, made again and again.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "device/call_watch.hpp"
+#include "device/pci_address.hpp"
+
+namespace muster {
+
+struct GpuReading {
+  std::optional<double> watts;
+  std::optional<double> megahertz;  ///< of its multiprocessors
+};
+
+class GpuMeter {
+ public:
+  virtual ~GpuMeter() = default;
+  /// Milliseconds, as a rule. What can't be had is left out.
+  [[nodiscard]] virtual GpuReading read() = 0;
+};
+
+/// Of the GPU at `address`, `vendor` being `nvidia` or `amd`; a part of a GPU has that of the whole. nullptr: nobody
+/// can tell. NVIDIA: libnvidia-ml, whose power is the mean of the last second from Ampere on. AMD: the sensors that
+/// amdgpu shows below `root`; on a card of two GPUs only the first has power.
+[[nodiscard]] std::unique_ptr<GpuMeter> open_gpu_meter(std::string_view vendor, const PciAddress& address,
+                                                       const std::string& root, CallWatch watch);
+
+[[nodiscard]] std::unique_ptr<GpuMeter> open_nvml_meter(const PciAddress& address, CallWatch watch);
+[[nodiscard]] std::unique_ptr<GpuMeter> open_amdgpu_meter(const PciAddress& address, const std::string& root);
+
+}  // namespace muster

@@ -1,0 +1,220 @@
+// Products of matrices on every GPU: are they right, the same on all, and how fast? docs/methods/gpu_compute.md
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/text.hpp"
+#include "probes/gpu_compute/ballots.hpp"
+#include "probes/gpu_compute/bench.hpp"
+#include "probes/gpu_compute/judge.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster {
+
+namespace {
+
+using gpu_compute::Bench;
+using gpu_copy::NodeGpus;
+using gpu_copy::SeenGpu;
+
+constexpr NumberType all_types[] = {NumberType::float64, NumberType::float32,  NumberType::tf32,
+                                    NumberType::float16, NumberType::bfloat16, NumberType::int8};
+
+constexpr ParamSpec params[] = {
+    {"types",
+     ParamType::text_list,
+     "float64,float32,tf32,float16,bfloat16,int8",
+     "Of the numbers; each GPU multiplies those that it has.",
+     "float64|float32|tf32|float16|bfloat16|int8",
+     {},
+     {}},
+    {"size",
+     ParamType::integer,
+     "0",
+     "Rows and columns of the matrices, made a multiple of 64; 0: 8192, of a simulated machine 64.",
+     {},
+     0,
+     65536},
+    {"cap", ParamType::duration, "1s", "Longest time of one type.", {}, 0.001, 3600},
+    {"seed", ParamType::integer, "1", "Of the matrices, the same on all GPUs.", {}, 0, 1000000000},
+    {"known_answer",
+     ParamType::boolean,
+     "true",
+     "Compare results with what they have to be, by checksums that the host computes.",
+     {},
+     {},
+     {}},
+    {"repeats",
+     ParamType::integer,
+     "10",
+     "Products more of a GPU whose results differ from those of others.",
+     {},
+     0,
+     100000},
+    {"least_of_like",
+     ParamType::real,
+     "0.85",
+     "A GPU fails below this share of the median rate of its like: the same model, by the vendor's BLAS; from 3 on.",
+     {},
+     0,
+     1},
+};
+
+constexpr MetricSpec metrics[] = {
+    {"rate", "TFLOP/s", Better::higher,
+     "2 n^3 operations over the time of a product; of int8 they are no floating point."},
+    {"power", "W", Better::neither, "Of the GPU meanwhile, as its driver tells."},
+    {"clock", "MHz", Better::neither, "Of its multiprocessors meanwhile."},
+};
+
+constexpr LabelSpec labels[] = {
+    {"type", "Of the numbers.", "types"},
+    {"by", "blas: the vendor's; own: our own kernels, whose rate says nothing of the GPU."},
+    {"device", "PCI address of the GPU, where a rank has several."},
+};
+
+/// One rank's part.
+class Part {
+ public:
+  Part(RunContext& context, NodeGpus& node) : context_(context), node_(node) {}
+
+  [[nodiscard]] Result<Observation> all(const gpu_copy::Schedule& schedule) {
+    std::vector<const SeenGpu*> own;
+    for (const SeenGpu& gpu : node_.seen)
+      if (schedule.owner(context_.place.node_index, gpu.key) == context_.comm.rank()) own.push_back(&gpu);
+    if (!own.empty()) prepare(own);
+    gpu_copy::add_facts(node_, seen_);
+    for (const SeenGpu* gpu : own) multiply(*gpu, own.size() > 1);
+    if (auto compared = look_again(); !compared) return tl::unexpected(compared.error());
+    tell();
+    return std::move(seen_);
+  }
+
+ private:
+  void prepare(const std::vector<const SeenGpu*>& own) {
+    const auto watch = [&recorder = context_.recorder](std::string_view call) { recorder.step(call); };
+    for (const SeenGpu* gpu : own) {
+      const std::string vendor(gpu->gpus->vendor());
+      if (libraries_.count(vendor) != 0) continue;
+      libraries_[vendor] = open_gpu_blas(vendor, watch);
+      node_.inventory.libraries.push_back(libraries_[vendor].report);
+      if (!libraries_[vendor].remedy.empty()) seen_.facts.push_back({"blas_remedy", libraries_[vendor].remedy});
+    }
+    const auto asked = static_cast<int>(context_.params.integer("size"));
+    size_ = asked == 0 ? (this_machine().simulated.empty() ? 8192 : 64) : std::max((asked + 63) / 64 * 64, 64);
+    if (!context_.params.boolean("known_answer")) return;
+    context_.recorder.step("compute known answer");
+    answer_.emplace(seed(), size_);
+  }
+
+  [[nodiscard]] std::uint64_t seed() const { return static_cast<std::uint64_t>(context_.params.integer("seed")); }
+
+  void fails(const SeenGpu& gpu, const Error& error) {
+    seen_.facts.push_back({"failed", fmt::format("{} {}", gpu_copy::address_of(gpu), error.what)});
+  }
+
+  void multiply(const SeenGpu& gpu, bool is_one_of_several) {
+    const std::string address = gpu_copy::address_of(gpu);
+    seen_.facts.push_back(gpu_copy::tested_fact(gpu));
+    const auto& library = libraries_[std::string(gpu.gpus->vendor())];
+    auto made = Bench::make({context_, library, answer_ ? &*answer_ : nullptr, size_, seed()}, gpu);
+    if (!made) return fails(gpu, made.error());
+    Bench& bench = **made;
+    seen_.facts.push_back({"by", fmt::format("{} {}", address, bench.multiplier())});
+    if (!bench.no_blas().empty()) seen_.facts.push_back({"no_blas", fmt::format("{} {}", address, bench.no_blas())});
+    Labels where;
+    if (is_one_of_several) where.emplace_back("device", address);
+    const auto wanted = context_.params.texts("types");
+    for (const NumberType type : all_types) {
+      if (std::find(wanted.begin(), wanted.end(), to_string(type)) == wanted.end()) continue;
+      if (!gpu_compute::has_type(gpu.gpus->vendor(), gpu.about(), type) || !bench.can(type)) continue;
+      if (auto done = bench.measure(type, seen_, where); !done) {
+        fails(gpu, done.error());
+        failed_.insert(&bench);
+        break;
+      }
+    }
+    benches_.push_back(std::move(*made));
+  }
+
+  [[nodiscard]] std::vector<Fact> prints() const {
+    std::vector<Fact> facts;
+    for (const auto& bench : benches_)
+      for (const auto& [type, ballot] : bench->ballots())
+        for (Fact& fact : gpu_compute::print_facts(gpu_copy::address_of(bench->gpu()), type, ballot))
+          facts.push_back(std::move(fact));
+    return facts;
+  }
+
+  /// Collective: what all ranks' GPUs got; own ones that differ multiply again.
+  [[nodiscard]] Result<void> look_again() {
+    context_.recorder.step("compare fingerprints");
+    context_.recorder.iteration(std::numeric_limits<std::uint32_t>::max());
+    std::string mine;
+    for (const Fact& fact : prints()) mine += fact.value + "\n";
+    auto all = context_.comm.all_gather(std::as_bytes(std::span(mine)));
+    if (!all) return tl::unexpected(all.error());
+    gpu_compute::Ballots ballots;
+    for (std::size_t rank = 0; rank < all->size(); ++rank) {
+      const std::string text(reinterpret_cast<const char*>((*all)[rank].data()), (*all)[rank].size());
+      std::vector<Fact> facts;
+      for (const std::string_view line : lines(text)) facts.push_back({"print", std::string(line)});
+      gpu_compute::add_ballots(static_cast<int>(rank), facts, ballots);
+    }
+    const auto decisions = gpu_compute::decide(ballots);
+    for (const auto& bench : benches_)
+      if (failed_.count(bench.get()) == 0) repeat(*bench, decisions);
+    return {};
+  }
+
+  void repeat(Bench& bench, const std::map<std::string, gpu_compute::Decision>& decisions) {
+    const auto before = bench.ballots();
+    for (const auto& [type, ballot] : before) {
+      const auto decision = decisions.find(std::string(to_string(type)));
+      if (decision == decisions.end() || !gpu_compute::is_suspect(ballot, decision->second)) continue;
+      const int times = static_cast<int>(context_.params.integer("repeats"));
+      if (auto done = bench.repeat(type, times); !done) return fails(bench.gpu(), done.error());
+    }
+  }
+
+  void tell() {
+    seen_.facts.push_back({"size", std::to_string(size_)});
+    for (Fact& fact : prints()) seen_.facts.push_back(std::move(fact));
+    for (const auto& bench : benches_)
+      for (const std::string& row : bench->wrong_rows())
+        seen_.facts.push_back({"wrong_row", fmt::format("{} {}", gpu_copy::address_of(bench->gpu()), row)});
+  }
+
+  RunContext& context_;
+  NodeGpus& node_;
+  std::map<std::string, GpuBlasLibrary> libraries_;
+  std::optional<gpu_compute::Answer> answer_;
+  int size_ = 0;
+  std::vector<std::unique_ptr<Bench>> benches_;
+  std::set<const Bench*> failed_;
+  Observation seen_;
+};
+
+Result<Observation> run(RunContext& context) {
+  NodeGpus node = gpu_copy::open_node_gpus(context);
+  auto sight = gpu_copy::exchange_sight(context, node);
+  if (!sight) return tl::unexpected(sight.error());
+  return Part(context, node).all(gpu_copy::schedule_of(*sight, false));
+}
+
+}  // namespace
+
+extern const ProbeSpec probe_gpu_compute{
+    .name = "gpu_compute",
+    .summary = "Products of matrices on every GPU, exact to the bit and the same on all; their rate, power and clock.",
+    .params = params,
+    .metrics = metrics,
+    .labels = labels,
+    .run = run,
+    .judge = gpu_compute::judge,
+};
+
+}  // namespace muster

@@ -1,0 +1,330 @@
+#include "probes/gpu_compute/judge.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "probes/gpu_compute/ballots.hpp"
+#include "probes/gpu_copy/node_gpus.hpp"
+#include "stats/headline.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::gpu_compute {
+
+namespace {
+
+using gpu_copy::about_gpu;
+using gpu_copy::take_word;
+using gpu_copy::TestedGpus;
+
+/// What several steps of judging need.
+struct Scene {
+  const CaseView& view;
+  std::map<int, TestedGpus> named;  ///< by rank
+  Ballots ballots;
+  std::map<std::string, Decision> decisions;
+  std::size_t gpus = 0;
+
+  [[nodiscard]] const RankPlace& place(int rank) const { return view.ranks[static_cast<std::size_t>(rank)]; }
+  /// `GPU 0000:c1:00.0 (GPU-...) on nid001`
+  [[nodiscard]] std::string who(const std::pair<int, std::string>& gpu) const {
+    return fmt::format("{} on {}", named.at(gpu.first)(gpu.second), place(gpu.first).host);
+  }
+  [[nodiscard]] const Observation& seen(int rank) const { return *view.observed[static_cast<std::size_t>(rank)]; }
+};
+
+constexpr std::string_view wrong_remedy =
+    "take the GPU out of service, as it computes wrong without an error; see its ECC counters (device_visibility), run "
+    "gpu_memory to tell its memory from its units, and have it replaced";
+
+/// `row 17`, where the known answer found one.
+std::string first_wrong_row(const Observation& seen, const std::string& address, const std::string& type) {
+  const std::string start = address + " " + type + " ";
+  for (const Fact& fact : seen.facts)
+    if (fact.key == "wrong_row" && fact.value.rfind(start, 0) == 0)
+      if (const auto at = fact.value.find(" row "); at != std::string::npos)
+        return printable_line(fact.value.substr(at + 1), 30);
+  return {};
+}
+
+/// `3 of 30 products of bfloat16 (intermittent) differ from what 7 GPUs got and the known answer, first in row 17`
+std::string deviation(const Scene& scene, const std::string& type, const std::pair<int, std::string>& gpu,
+                      const Ballot& ballot, const Decision& decision) {
+  const int wrong = decision.right ? ballot.other_than(*decision.right) : ballot.products();
+  std::string text = fmt::format("{} of {} products of {}{} differ from ", wrong, ballot.products(), type,
+                                 wrong < ballot.products() ? " (intermittent)" : "");
+  const int others = decision.votes - (decision.right && ballot.usual() == decision.right ? 1 : 0);
+  if (others > 0) text += fmt::format("what {} got", counted(static_cast<std::size_t>(others), "GPU"));
+  if (others == 0 || decision.is_answered) text += fmt::format("{}the known answer", others > 0 ? " and " : "");
+  if (const std::string row = first_wrong_row(scene.seen(gpu.first), gpu.second, type); !row.empty())
+    text += ", first in " + row;
+  return text;
+}
+
+void judge_minority(const Scene& scene, std::vector<Finding>& findings) {
+  std::map<std::pair<int, std::string>, std::vector<std::string>> wrong;
+  for (const auto& [type, ballots] : scene.ballots) {
+    const Decision& decision = scene.decisions.at(type);
+    // Where all are refuted, a single GPU stands for itself.
+    if (!decision.right && !(decision.is_refuted && ballots.size() == 1)) continue;
+    for (const auto& [gpu, ballot] : ballots)
+      if (is_suspect(ballot, decision)) wrong[gpu].push_back(deviation(scene, type, gpu, ballot, decision));
+  }
+  for (const auto& [gpu, told] : wrong)
+    findings.push_back(about_gpu(scene.place(gpu.first), Verdict::fail, gpu.second,
+                                 fmt::format("{} computes wrong: {}", scene.who(gpu), join(told, "; ")),
+                                 std::string(wrong_remedy)));
+}
+
+std::string either(const std::vector<std::string>& names) {
+  std::vector<std::string> some(names.begin(),
+                                names.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(names.size(), 8)));
+  return join(some, " or ") +
+         (names.size() > some.size() ? fmt::format(" or {} others", names.size() - some.size()) : "");
+}
+
+Finding about_several(const Scene& scene, const std::vector<std::pair<int, std::string>>& gpus, std::string reason,
+                      std::string remedy) {
+  Finding finding{Verdict::fail, std::move(reason), {}, std::move(remedy)};
+  for (const auto& [rank, address] : gpus)
+    finding.culprits.push_back(
+        {CulpritKind::device, printable_line("GPU " + address, 80), scene.place(rank).host, rank});
+  return finding;
+}
+
+/// Types whose GPUs disagree, or are all refuted, alike.
+void judge_undecided(const Scene& scene, std::vector<Finding>& findings) {
+  std::map<std::vector<std::pair<int, std::string>>, std::vector<std::string>> tied;
+  std::map<std::vector<std::pair<int, std::string>>, std::vector<std::string>> refuted;
+  for (const auto& [type, ballots] : scene.ballots) {
+    const Decision& decision = scene.decisions.at(type);
+    if (decision.right || (decision.is_refuted && ballots.size() == 1)) continue;
+    std::vector<std::pair<int, std::string>> gpus;
+    for (const auto& [gpu, ballot] : ballots)
+      if (ballot.products() > 0) gpus.push_back(gpu);
+    if (!gpus.empty()) (decision.is_refuted ? refuted : tied)[gpus].push_back(type);
+  }
+  for (const auto& [gpus, types] : tied) {
+    std::vector<std::string> names;
+    for (const auto& gpu : gpus) names.push_back(scene.who(gpu));
+    findings.push_back(about_several(
+        scene, gpus,
+        gpus.size() == 1
+            ? fmt::format("{} computes wrong: the same products of {} came out in different ways", names[0],
+                          human_list(types))
+            : fmt::format("{} computes wrong: their products of {} differ, and as many got the one as the other",
+                          either(names), human_list(types)),
+        "run again with further GPUs, or with known_answer = true, which decides"));
+  }
+  for (const auto& [gpus, types] : refuted)
+    findings.push_back(about_several(
+        scene, gpus,
+        fmt::format("products of {} on all {} are not the known answer", human_list(types),
+                    counted(gpus.size(), "GPU")),
+        "suspect what they share: the library of matrix products, its version and variables; run gpu_memory, and "
+        "again with that library out of LD_LIBRARY_PATH"));
+}
+
+/// A host whose check says otherwise than those of others, of the same bits.
+void judge_checks(const Scene& scene, std::vector<Finding>& findings) {
+  std::set<int> told;
+  for (const auto& [type, ballots] : scene.ballots) {
+    const Decision& decision = scene.decisions.at(type);
+    if (!decision.right || !decision.is_answered) continue;
+    for (const auto& [gpu, ballot] : ballots) {
+      const auto found = ballot.prints.find(*decision.right);
+      if (found == ballot.prints.end() || found->second.wrong == 0 || !told.insert(gpu.first).second) continue;
+      const RankPlace& place = scene.place(gpu.first);
+      Finding finding{Verdict::fail,
+                      fmt::format("rank {} on {} takes a product of {} for wrong that other ranks found right, to the "
+                                  "bit: not {} is at fault, but the way from it, or the host's memory or processor",
+                                  place.rank, place.host, type, scene.named.at(gpu.first)(gpu.second)),
+                      {{CulpritKind::node, place.host, place.host, place.rank}},
+                      fmt::format("run gpu_copy and memory_bandwidth on {}, and see its kernel log for machine checks",
+                                  place.host)};
+      findings.push_back(std::move(finding));
+    }
+  }
+}
+
+void judge_failed(const Scene& scene, int rank, std::vector<Finding>& findings) {
+  const RankPlace& place = scene.place(rank);
+  const TestedGpus& named = scene.named.at(rank);
+  for (const Fact& fact : scene.seen(rank).facts) {
+    if (fact.key != "failed" && fact.key != "no_blas") continue;
+    std::string text = printable_line(fact.value);
+    const std::string address = take_word(text);
+    if (fact.key == "no_blas") {
+      const std::string* remedy = scene.seen(rank).fact("blas_remedy");
+      findings.push_back(about_gpu(
+          place, Verdict::fail, address,
+          fmt::format("the library of matrix products is of no use to {} on {}: {}", named(address), place.host, text),
+          remedy != nullptr ? *remedy
+                            : "see that the library is of the driver's CUDA or ROCm and that the GPU has free memory; "
+                              "LD_LIBRARY_PATH and modules say which one is taken"));
+      continue;
+    }
+    const bool lacks_code = text.find("no code for kernels") == 0;
+    findings.push_back(about_gpu(
+        place, lacks_code ? Verdict::unmeasured : Verdict::fail, address,
+        fmt::format("{} on {} failed while it multiplied: {}", named(address), place.host, text),
+        lacks_code ? std::string("have NVRTC or HIPRTC (part of the CUDA toolkit and of ROCm) on the node, or build "
+                                 "muster where there is nvcc")
+                   : fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, reset the "
+                                 "GPU or power-cycle the node, and run again",
+                                 place.host)));
+  }
+}
+
+bool is_blas(const LibraryReport& library) {
+  return library.name.rfind("libcublas", 0) == 0 || library.name.rfind("libhipblas", 0) == 0;
+}
+
+/// One rank speaks for its node.
+void judge_libraries(const Scene& scene, std::vector<Finding>& findings, std::set<std::string>& absent) {
+  std::set<int> told;
+  for (const auto& [rank, named] : scene.named) {
+    std::vector<std::string> faults;
+    const RankPlace& place = scene.place(rank);
+    for (const LibraryReport& library : parse_inventory(scene.seen(rank).facts, faults).libraries) {
+      if (!is_blas(library)) continue;
+      if (library.state == LibraryState::absent) absent.insert(printable_line(library.name, 60));
+      if (library.state != LibraryState::broken || !told.insert(place.node_index).second) continue;
+      const std::string* remedy = scene.seen(rank).fact("blas_remedy");
+      findings.push_back({Verdict::fail,
+                          fmt::format("{} on {} is of no use: {}", printable_line(library.name, 60), place.host,
+                                      printable_line(library.error, 300)),
+                          {{CulpritKind::node, place.host, place.host, place.rank}},
+                          remedy == nullptr ? std::string("install the library anew") : *remedy});
+    }
+  }
+}
+
+std::string label_of(const Reading& reading, std::string_view key) {
+  for (const auto& [name, value] : reading.where)
+    if (name == key) return value;
+  return {};
+}
+
+void judge_rates(const Scene& scene, std::vector<Finding>& findings) {
+  struct Like {
+    int rank;
+    std::string address;
+    double rate;
+  };
+  std::map<std::pair<std::string, std::string>, std::vector<Like>> likes;  // by type and model
+  for (const auto& [rank, named] : scene.named)
+    for (const Reading& reading : scene.seen(rank).readings) {
+      if (reading.metric != "rate" || reading.summary.n == 0 || label_of(reading, "by") != "blas") continue;
+      const std::string told = label_of(reading, "device");
+      const std::string address = told.empty() ? named.only : told;
+      const auto model = named.models.find(address);
+      likes[{label_of(reading, "type"), model == named.models.end() ? "" : model->second}].push_back(
+          {rank, address, reading.summary.median});
+    }
+  const double least = scene.view.params.real("least_of_like");
+  for (const auto& [kind, list] : likes) {
+    if (list.size() < 3) continue;
+    std::vector<double> rates;
+    for (const Like& like : list) rates.push_back(like.rate);
+    const double median = summarize(rates).median;
+    for (const Like& like : list)
+      if (like.rate < least * median)
+        findings.push_back(
+            about_gpu(scene.place(like.rank), Verdict::fail, like.address,
+                      fmt::format("{} multiplies {} at {}, {} like it at {} in the median",
+                                  scene.who({like.rank, like.address}), printable_line(kind.first, 20),
+                                  format_value(like.rate, "TFLOP/s"), list.size() - 1, format_value(median, "TFLOP/s")),
+                      "see its power, clock and throttle reasons against the others' (metrics power and clock, "
+                      "device_visibility), its cooling and its power limit"));
+  }
+}
+
+void judge_silence(const Scene& scene, std::vector<Finding>& findings) {
+  for (const auto& [rank, named] : scene.named)
+    for (const auto& [address, uuid] : named.uuids) {
+      const bool has_products = std::any_of(scene.ballots.begin(), scene.ballots.end(), [&](const auto& of_type) {
+        const auto found = of_type.second.find({rank, address});
+        return found != of_type.second.end() && found->second.products() > 0;
+      });
+      const auto& facts = scene.seen(rank).facts;
+      const bool has_failed = std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
+        return fact.key == "failed" && fact.value.rfind(address + " ", 0) == 0;
+      });
+      if (has_products || has_failed) continue;
+      findings.push_back(about_gpu(scene.place(rank), Verdict::unmeasured, address,
+                                   fmt::format("{} told of no product", scene.who({rank, address})),
+                                   "name types of numbers that this GPU has, in the parameter types"));
+    }
+}
+
+/// Nothing to compare with is no evidence.
+void judge_lonely(const Scene& scene, std::vector<Finding>& findings) {
+  for (const auto& [type, decision] : scene.decisions) {
+    if (!decision.right || decision.is_answered || decision.votes > 1) continue;
+    Finding finding{
+        Verdict::unmeasured,
+        fmt::format("a product of {} was compared with nothing: there is one GPU, and no known answer", type),
+        {},
+        "take known_answer = true, or several GPUs"};
+    findings.push_back(std::move(finding));
+    return;
+  }
+}
+
+void add_evidence(const Scene& scene, const std::set<std::string>& absent, ProbeJudgement& judgement) {
+  const bool has_rate = std::any_of(scene.named.begin(), scene.named.end(), [&](const auto& rank) {
+    const auto& readings = scene.seen(rank.first).readings;
+    return std::any_of(readings.begin(), readings.end(),
+                       [](const Reading& one) { return label_of(one, "by") == "blas"; });
+  });
+  if (has_rate && scene.view.timing_doubt.empty())
+    if (auto rate = headline(scene.view, {"rate", "TFLOP/s", "by", false, "type"}); !rate.empty())
+      judgement.evidence.push_back(std::move(rate));
+  std::size_t products = 0;
+  bool is_answered = true;
+  std::vector<std::string> types;
+  for (const auto& [type, ballots] : scene.ballots) {
+    types.push_back(printable_line(type, 20));
+    is_answered = is_answered && scene.decisions.at(type).is_answered;
+    for (const auto& [gpu, ballot] : ballots) products += static_cast<std::size_t>(ballot.products());
+  }
+  judgement.evidence.push_back(fmt::format("{} of {} on {}: the same bits{}", counted(products, "product"),
+                                           human_list(types), counted(scene.gpus, "GPU"),
+                                           is_answered ? ", and the known answer" : ""));
+  for (const std::string& library : absent)
+    judgement.evidence.push_back(
+        fmt::format("by our own kernels where there is no {}: right, but their rate says nothing of the GPU", library));
+}
+
+}  // namespace
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement;
+  Scene scene{view, {}, {}, {}, gpu_copy::judge_nodes(view, judgement)};
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    auto named = gpu_copy::tested_by(*seen);
+    if (named.uuids.empty()) continue;
+    scene.named[static_cast<int>(i)] = std::move(named);
+    add_ballots(static_cast<int>(i), seen->facts, scene.ballots);
+  }
+  scene.decisions = decide(scene.ballots);
+  auto& findings = judgement.findings;
+  std::set<std::string> absent;
+  judge_minority(scene, findings);
+  judge_undecided(scene, findings);
+  judge_checks(scene, findings);
+  for (const auto& [rank, named] : scene.named) judge_failed(scene, rank, findings);
+  judge_libraries(scene, findings, absent);
+  if (view.timing_doubt.empty()) judge_rates(scene, findings);
+  judge_silence(scene, findings);
+  judge_lonely(scene, findings);
+  if (scene.gpus > 0 && findings.empty() && !scene.ballots.empty()) add_evidence(scene, absent, judgement);
+  return judgement;
+}
+
+}  // namespace muster::gpu_compute

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "muster/probe.hpp"
+
+namespace muster::gpu_compute {
+
+[[nodiscard]] ProbeJudgement judge(const CaseView& view);
+
+}  // namespace muster::gpu_compute
