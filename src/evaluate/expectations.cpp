@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "evaluate/device_names.hpp"
 
 namespace muster {
 
@@ -93,6 +94,20 @@ std::vector<std::vector<std::size_t>> owed_together(const CaseInput& input, cons
   return all;
 }
 
+/// Readings carry the model of their device, which nobody knows before: an expectation about other models than those
+/// that are here asks nothing.
+bool is_about_another_model(const Readings& readings, const Expectation& asked, std::set<std::string>& here) {
+  const std::string* wanted = label(asked.where, "model");
+  if (wanted == nullptr) return false;
+  std::set<std::string> models;
+  for (const ReadingGroup& group : readings.groups())
+    if (group.key->metric == asked.metric)
+      if (const std::string* model = label(group.key->where, "model")) models.insert(*model);
+  if (models.empty() || models.count(*wanted) != 0) return false;
+  here.insert(models.begin(), models.end());
+  return true;
+}
+
 constexpr const char* look_at_rank = "look at what that rank printed, and whether the parameters make it measure this";
 
 /// Ranks that have none of `groups`, though others do.
@@ -164,13 +179,19 @@ class Judge {
       ++elsewhere_;
       return note(scope.elsewhere);
     }
+    if (is_about_another_model(readings_, asked, models_)) {
+      ++of_other_models_;
+      return;
+    }
     const auto matching = groups_matching(asked.metric, scope.labels, readings_);
     if (matching.empty()) {
       expected_.findings.push_back(nowhere_reported(input_, asked));
       return;
     }
-    for (const auto& groups : owed_together(input_, readings_, matching))
-      find_lacking(input_, readings_, asked, groups, expected_.findings);
+    // A node may have devices of several models: nobody owes what is asked of one of them.
+    if (label(asked.where, "model") == nullptr)
+      for (const auto& groups : owed_together(input_, readings_, matching))
+        find_lacking(input_, readings_, asked, groups, expected_.findings);
     hold_against(asked, matching);
   }
 
@@ -185,8 +206,16 @@ class Judge {
     expected_.findings.push_back(nowhere_reported(input_, asked));
   }
 
-  /// A check that asks only about other numbers of nodes or ranks asks nothing here.
+  /// A check that asks only about other numbers of nodes or ranks, or other models, asks nothing here.
   [[nodiscard]] Expected take() {
+    if (of_other_models_ > 0 && of_other_models_ == input_.item.expects.size()) {
+      const std::vector<std::string> models(models_.begin(), models_.end());
+      expected_.findings.push_back(
+          {Verdict::unmeasured,
+           fmt::format("none of the expectations of this check is about {}", printable_line(human_list(models))),
+           {},
+           "add one for this model with a figure that you trust, or judge it by another bound"});
+    }
     if (elsewhere_ > 0 && elsewhere_ == input_.item.expects.size())
       expected_.findings.push_back(
           {Verdict::unmeasured,
@@ -212,6 +241,7 @@ class Judge {
       if (apply(application, readings_)) continue;
       all_pass = false;
       auto findings = findings_of(application, readings_, input_.places);
+      for (Finding& finding : findings) name_device(finding, input_.attendance);
       std::move(findings.begin(), findings.end(), std::back_inserter(expected_.findings));
     }
     if (!all_pass) return;
@@ -231,7 +261,9 @@ class Judge {
   Readings& readings_;
   CaseFacts facts_;
   Expected expected_;
-  std::size_t elsewhere_ = 0;  ///< expectations about other numbers of nodes or ranks
+  std::size_t elsewhere_ = 0;        ///< expectations about other numbers of nodes or ranks
+  std::size_t of_other_models_ = 0;  ///< expectations about models that are not here
+  std::set<std::string> models_;     ///< that are here instead
 };
 
 }  // namespace

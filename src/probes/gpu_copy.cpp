@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "probes/gpu_copy/bench.hpp"
+#include "probes/gpu_copy/capable.hpp"
 #include "probes/gpu_copy/judge.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/stats.hpp"
@@ -28,7 +29,28 @@ constexpr ParamSpec params[] = {
     {"least_of_link",
      ParamType::real,
      "0.6",
-     "Copies between host and GPU fail below this share of what the PCIe link can do, where that is known.",
+     "Copies between host and GPU fail below this share of what the link between them can do, where that is known.",
+     {},
+     0,
+     1},
+    {"most_of_link",
+     ParamType::real,
+     "1.05",
+     "Copies over a link that are faster than this share of what it can do are too good to be true.",
+     {},
+     1,
+     10},
+    {"least_of_memory",
+     ParamType::real,
+     "0.5",
+     "Copies within a GPU fail below this share of what its memory can do, where that is known.",
+     {},
+     0,
+     1},
+    {"least_of_peer",
+     ParamType::real,
+     "0.5",
+     "Copies over NVLink and xGMI fail below this share of what the links between the two GPUs can do.",
      {},
      0,
      1},
@@ -52,37 +74,13 @@ constexpr MetricSpec metrics[] = {
 constexpr LabelSpec labels[] = {
     {"by", "engine: the copy engine; kernel: threads of the GPU that load and store."},
     {"device", "PCI address of the GPU, where a rank has several."},
+    {"model", "Of the GPU: `H100 SXM` and the like where muster knows it, else as its runtime names it."},
     {"to", "PCI address of the other GPU, where a rank has several."},
     {"link",
      "Between two GPUs: nvlink, xgmi, switch (a PCIe switch above both), pcie, staged (by way of the host).",
      {},
      true},
 };
-
-/// Bytes per second and direction that the way to the host can do, from its narrowest link; 0: not known.
-/// 128/130: the code of PCIe 3 to 5; 1 and 2 send 10 bits for 8.
-double link_rate(const Device* device) {
-  double least = 0;
-  for (const PciLink& link : device == nullptr ? std::vector<PciLink>() : device->links) {
-    if (link.width_able <= 0 || link.speed_able <= 0) return 0;
-    const double code = link.speed_able < 8 ? 0.8 : 128.0 / 130.0;
-    const double rate = link.width_able * link.speed_able * 1e9 / 8 * code;
-    least = least == 0 ? rate : std::min(least, rate);
-  }
-  return least;
-}
-
-/// What lies between two GPUs.
-std::string link_between(const Device* from, const Device* to, bool reaches) {
-  if (!reaches) return "staged";
-  if (from == nullptr || to == nullptr) return "pcie";
-  for (const PeerLink& link : from->peers)
-    if (link.to == to->address && link.up > 0 && !link.kind.empty()) return printable_line(link.kind, 20);
-  for (std::size_t i = 1; i < from->links.size(); ++i)
-    for (std::size_t k = 1; k < to->links.size(); ++k)
-      if (from->links[i].at == to->links[k].at) return "switch";
-  return "pcie";
-}
 
 using gpu_copy::address_of;
 
@@ -153,22 +151,25 @@ class Part {
     if (!made) return tl::unexpected(made.error());
     Labels where;
     if (own_ > 1) where.emplace_back("device", address_of(gpu));
+    gpu_copy::add_model(gpu, where);
     add_capable(gpu, where);
     return (*made)->alone(seen_, where);
   }
 
   void add_capable(const SeenGpu& gpu, const Labels& where) {
-    const double rate = link_rate(node_.known(gpu)) * 1e-9;
-    if (rate <= 0) return;
-    for (const char* by : {"engine", "kernel"})
-      for (const char* metric : {"host_to_device", "device_to_host", "both_ways"}) {
-        Labels labels = where;
-        labels.insert(labels.begin(), {"by", by});
-        const bool is_both = std::string_view(metric) == "both_ways";
-        if (is_both && std::string_view(by) == "kernel") continue;
-        const double value = is_both ? 2 * rate : rate;
-        seen_.readings.push_back({std::string(metric) + ".capable", labels, summarize(std::span(&value, 1))});
-      }
+    const gpu_copy::HostWay way = gpu_copy::host_way(gpu, node_.known(gpu));
+    seen_.facts.push_back({"host_way", fmt::format("{} {:.6g} {}", address_of(gpu), way.most, way.kind)});
+    const double memory = gpu_copy::memory_rate(gpu);
+    for (const char* by : {"engine", "kernel"}) {
+      Labels labels = where;
+      labels.emplace_back("by", by);
+      for (const char* metric : {"host_to_device", "device_to_host"})
+        gpu_copy::add_capable(seen_, metric, labels, way.rate);
+      gpu_copy::add_capable(seen_, "local_copy", labels, memory);
+    }
+    Labels labels = where;
+    labels.emplace_back("by", "engine");
+    gpu_copy::add_capable(seen_, "both_ways", labels, 2 * way.rate);
   }
 
   [[nodiscard]] Result<void> pair(const SeenGpu& gpu, const SeenGpu& to) {
@@ -177,14 +178,22 @@ class Part {
     if (!made) return tl::unexpected(made.error());
     auto reaches = gpu.gpus->reach(gpu.device, to.device);
     if (!reaches) return tl::unexpected(reaches.error());
-    const std::string link = link_between(node_.known(gpu), node_.known(to), *reaches);
+    const std::string link = gpu_copy::link_between(node_.known(gpu), node_.known(to), *reaches);
     ++links_[link];
     Labels where{{"link", link}};
     const int owner = schedule_.owner(context_.place.node_index, to.key);
     // Without a rank of its own, a pair has no place in a matrix of ranks.
     const bool is_of_ranks = own_ == 1 && owner >= 0 && owner != rank();
     if (!is_of_ranks) where = {{"device", address_of(gpu)}, {"link", link}, {"to", address_of(to)}};
-    return (*made)->to_peer(to, seen_, where, is_of_ranks ? owner : -1);
+    gpu_copy::add_model(gpu, where);
+    const gpu_copy::PeerWay way = gpu_copy::peer_way(node_.known(gpu), node_.known(to), link);
+    const int peer = is_of_ranks ? owner : -1;
+    for (const auto& [by, rate] : {std::pair("engine", way.engine), std::pair("kernel", way.kernel)}) {
+      Labels labels = where;
+      labels.emplace_back("by", by);
+      gpu_copy::add_capable(seen_, "peer_copy", labels, rate, peer);
+    }
+    return (*made)->to_peer(to, seen_, where, peer);
   }
 
   void finish() {

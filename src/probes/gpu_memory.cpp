@@ -9,9 +9,10 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/probe.hpp"
+#include "probes/gpu_copy/capable.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
+#include "probes/gpu_memory/judge.hpp"
 #include "probes/p2p/pattern.hpp"
-#include "stats/headline.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
 
@@ -33,6 +34,13 @@ constexpr ParamSpec params[] = {
      {}},
     {"rounds", ParamType::integer, "1", "How often all patterns are gone through.", {}, 1, 1000000},
     {"seed", ParamType::integer, "1", "Of the random pattern; each round has its own.", {}, 0, {}},
+    {"least_of_memory",
+     ParamType::real,
+     "0.3",
+     "A GPU fails below this share of what its memory can do, where that is known.",
+     {},
+     0,
+     1},
 };
 
 constexpr MetricSpec metrics[] = {
@@ -42,6 +50,7 @@ constexpr MetricSpec metrics[] = {
 constexpr LabelSpec labels[] = {
     {"pattern", "zeros, stripes, bytes: moving inversions of one word; address: each word its own address; random."},
     {"device", "PCI address of the GPU, where a rank has several."},
+    {"model", "Of the GPU: `H100 SXM` and the like where muster knows it, else as its runtime names it."},
 };
 
 struct Pattern {
@@ -97,6 +106,8 @@ class Test {
     for (const auto& [pattern, values] : rates) {
       Labels labels = where;
       labels.emplace_back("pattern", pattern);
+      std::sort(labels.begin(), labels.end());
+      gpu_copy::add_capable(seen, "pattern_rate", labels, gpu_copy::memory_rate(gpu_));
       seen.readings.push_back({"pattern_rate", labels, summarize(values)});
     }
     return {};
@@ -221,73 +232,11 @@ Result<Observation> run(RunContext& context) {
     seen.facts.push_back(gpu_copy::tested_fact(*gpu));
     Labels where;
     if (own.size() > 1) where.emplace_back("device", gpu_copy::address_of(*gpu));
+    gpu_copy::add_model(*gpu, where);
     if (auto done = Test(context, *gpu).all(seen, where); !done)
       seen.facts.push_back({"failed", fmt::format("{} {}", gpu_copy::address_of(*gpu), done.error().what)});
   }
   return seen;
-}
-
-void judge_rank(const RankPlace& place, const Observation& seen, std::vector<Finding>& findings) {
-  const auto named = gpu_copy::tested_by(seen);
-  std::map<std::string, int> wrong;
-  for (const Fact& fact : seen.facts) {
-    if (fact.key != "wrong" && fact.key != "failed") continue;
-    std::string text = printable_line(fact.value);
-    const std::string address = gpu_copy::take_word(text);
-    // One cell of memory is wrong under many patterns.
-    if (fact.key == "wrong" && ++wrong[address] > 1) continue;
-    const bool lacks_code = text.rfind("no code for kernels", 0) == 0;
-    findings.push_back(
-        fact.key == "wrong"
-            ? gpu_copy::about_gpu(place, Verdict::fail, address,
-                                  fmt::format("memory of {} on {} is bad: {}", named(address), place.host, text),
-                                  "take the GPU out of service; see its ECC and row remapping counters (nvidia-smi -q, "
-                                  "rocm-smi --showrasinfo), reset it and run again, and have it replaced if it stays")
-            : gpu_copy::about_gpu(
-                  place, lacks_code ? Verdict::unmeasured : Verdict::fail, address,
-                  fmt::format("{} on {} failed while its memory was tested: {}", named(address), place.host, text),
-                  lacks_code
-                      ? std::string("have NVRTC or HIPRTC (part of the CUDA toolkit and of ROCm) on the node, or "
-                                    "build muster where there is nvcc")
-                      : fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, "
-                                    "reset the GPU or power-cycle the node, and run again",
-                                    place.host)));
-  }
-}
-
-ProbeJudgement judge(const CaseView& view) {
-  ProbeJudgement judgement;
-  const std::size_t gpus = gpu_copy::judge_nodes(view, judgement);
-  std::uint64_t covered = 0;
-  std::uint64_t there = 0;
-  std::size_t told = 0;
-  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
-    const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    judge_rank(view.ranks[i], *seen, judgement.findings);
-    for (const Fact& fact : seen->facts) {
-      const auto words = split(fact.value, ' ');
-      if (fact.key != "covered" || words.size() != 3) continue;
-      ++told;
-      covered += std::strtoull(words[1].c_str(), nullptr, 10);
-      there += std::strtoull(words[2].c_str(), nullptr, 10);
-    }
-  }
-  if (gpus == 0 || !judgement.findings.empty()) return judgement;
-  if (told != gpus) {
-    Finding finding{
-        Verdict::unmeasured, fmt::format("{} of {} GPUs did not say what was tested", gpus - told, gpus), {}, {}};
-    finding.remedy = "report this: the observation is incomplete";
-    judgement.findings.push_back(std::move(finding));
-    return judgement;
-  }
-  if (view.timing_doubt.empty())
-    if (auto rate = headline(view, {"pattern_rate", "GB/s", "pattern", false}); !rate.empty())
-      judgement.evidence.push_back(std::move(rate));
-  judgement.evidence.push_back(fmt::format("{:.4g} GiB of {:.4g} GiB in {} kept every pattern",
-                                           static_cast<double>(covered) / (1U << 30),
-                                           static_cast<double>(there) / (1U << 30), counted(gpus, "GPU")));
-  return judgement;
 }
 
 }  // namespace
@@ -299,7 +248,7 @@ extern const ProbeSpec probe_gpu_memory{
     .metrics = metrics,
     .labels = labels,
     .run = run,
-    .judge = judge,
+    .judge = gpu_memory::judge,
 };
 
 }  // namespace muster

@@ -6,6 +6,7 @@
 
 #include "config/config.hpp"
 #include "config/machines.hpp"
+#include "device/device_models.hpp"
 
 namespace muster {
 
@@ -57,6 +58,26 @@ TEST(Shipped, ChecksAndProfilesAreWellFormed) {
     check_references(parse_system(text, entry.path().string(), diagnostics), checks, all_probes(), diagnostics);
   }
   EXPECT_EQ(texts(diagnostics), std::vector<std::string>{});
+}
+
+/// A figure for a model that no reading is ever called by would be judged nowhere, and nobody would see it.
+TEST(Shipped, ReferencesAreAboutModelsThatThereAre) {
+  std::set<std::string> models;
+  for (const DeviceModel& model : device_models()) models.insert(std::string(model.name));
+  Diagnostics diagnostics;
+  int seen = 0;
+  const auto files = find_check_files(std::vector<std::string>{(source / "checks").string()});
+  ASSERT_TRUE(files);
+  for (const auto& file : *files)
+    for (const auto& check : parse_checks(*read_file(file), file.string(), all_probes(), diagnostics))
+      for (const auto& asked : check.expects)
+        for (const auto& [key, value] : asked.where) {
+          if (key != "model") continue;
+          ++seen;
+          EXPECT_EQ(models.count(value), 1u) << asked.place << ": " << value;
+          EXPECT_TRUE(asked.reference && !asked.reference->source.empty()) << asked.place;
+        }
+  EXPECT_GT(seen, 10);
 }
 
 TEST(Shipped, ProfilesAndTheirMachinesAgree) {

@@ -57,7 +57,7 @@ class Healthy(OnGpus):
         evidence = self.cases["gpu_copy"]["evidence"]
         # 8 GPUs with 7 kinds of copies, and 56 pairs by engine and kernel.
         self.assertIn("168 copies on 8 GPUs: all data was right", evidence)
-        self.assertIn("pairs by link: 56 pcie", evidence)
+        self.assertIn("pairs by link: 56 nvlink", evidence)
         peer = [m for m in self.cases["gpu_copy"]["metrics"] if m["metric"] == "peer_copy"]
         self.assertEqual({(m["where"]["by"], m["n"]) for m in peer}, {("engine", 56), ("kernel", 56)})
         self.assertEqual(len(self.cases["gpu_copy"]["matrices"]), 2)

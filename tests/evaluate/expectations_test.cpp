@@ -51,6 +51,37 @@ TEST(Expectations, AboutAnotherNumberOfRanksNothingIsJudged) {
   EXPECT_TRUE(has(result.notes.front(), "here ranks is 4")) << result.notes.front();
 }
 
+TEST(Expectations, AboutAnotherModelNothingIsAskedAndNothingIsMissed) {
+  const Labels h100{{"model", "H100 SXM"}};
+  Scene scene;
+  for (int rank = 0; rank < 4; ++rank) scene.add(rank, "busbw", 150, rank < 3 ? h100 : Labels{{"model", "T4"}});
+  scene.expect_reference("busbw", 150).where = h100;
+  scene.expect_reference("busbw", 900).where = {{"model", "H200 SXM"}};
+  auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
+  EXPECT_EQ(result.reason, "busbw where model=H100 SXM: all 3 readings inside the bounds (reference)");
+
+  Scene alone;
+  for (int rank = 0; rank < 4; ++rank) alone.add(rank, "busbw", 150, h100);
+  alone.expect_reference("busbw", 900).where = {{"model", "H200 SXM"}};
+  result = alone.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "none of the expectations of this check is about H100 SXM");
+}
+
+TEST(Expectations, ARankThatTestsOneDeviceIsBlamedWithIt) {
+  Scene scene;
+  scene.report("busbw", {150, 149, 151, 71.2}, big).expect_reference("busbw", 150).where = big;
+  scene.rank(3).facts.push_back({"tested", "0000:c1:00.0 GPU-3 NVIDIA H100"});
+  const auto result = scene.result();
+  EXPECT_TRUE(has(result.reason, "; rank 3 has GPU 0000:c1:00.0 (GPU-3)")) << result.reason;
+  ASSERT_EQ(result.culprits.size(), 2u);
+  EXPECT_EQ(result.culprits[1].name, "GPU 0000:c1:00.0");
+  // Which of several devices it was nobody knows.
+  scene.rank(3).facts.push_back({"tested", "0000:c2:00.0 GPU-4 NVIDIA H100"});
+  EXPECT_EQ(scene.result().culprits.size(), 1u);
+}
+
 TEST(Expectations, AValueOutsideNamesWhoWhereWhatAndWhy) {
   Scene scene;
   scene.report("busbw", {150, 149, 151, 71.2}, big).expect_reference("busbw", 150).where = big;

@@ -69,6 +69,60 @@ TEST(GpuCopy, FarBelowItsLinkIsAFinding) {
   EXPECT_TRUE(made.judge().findings.empty());
 }
 
+void add(Observation& seen, const std::string& metric, Labels where, double value, double capable) {
+  seen.readings.push_back({metric, where, summarize(std::span(&value, 1))});
+  seen.readings.push_back({metric + ".capable", where, summarize(std::span(&capable, 1))});
+}
+
+TEST(GpuCopy, TooGoodToBeTrueIsAFinding) {
+  MadeCase made(probe());
+  auto seen = seen_on("0000:c1:00.0", 70, 31.5);
+  made.rank("a", seen);
+  expect_finding(made.judge(), Verdict::fail,
+                 "copies from host to device of GPU 0000:c1:00.0 (GPU-1) on a run at 70 GB/s, which is too good to be "
+                 "true: its PCIe link can do 31.5 GB/s at most");
+  // What another source says of the link is enough.
+  seen.facts.push_back({"host_way", "0000:c1:00.0 450 NVLink-C2C"});
+  MadeCase other(probe());
+  other.rank("a", seen);
+  EXPECT_TRUE(other.judge().findings.empty());
+}
+
+TEST(GpuCopy, BelowItsMemoryIsAFinding) {
+  auto seen = seen_on("0000:c1:00.0", 50, 63);
+  add(seen, "local_copy", {{"by", "kernel"}, {"model", "H100 SXM"}}, 1600, 3352);
+  MadeCase made(probe());
+  made.rank("a", seen);
+  expect_finding(
+      made.judge(), Verdict::fail,
+      "copies within the device of GPU 0000:c1:00.0 (GPU-1) on a run at 1600 GB/s, below 50 % of the 3352 GB/s "
+      "that its memory can do");
+}
+
+TEST(GpuCopy, LinksBetweenGpus) {
+  const auto judged = [](const char* by, const char* link, double value, double capable) {
+    auto seen = seen_on("0000:c1:00.0", 50, 63);
+    add(seen, "peer_copy", {{"by", by}, {"device", "0000:c1:00.0"}, {"link", link}, {"to", "0000:c2:00.0"}}, value,
+        capable);
+    MadeCase made(probe());
+    made.rank("a", seen);
+    const auto judgement = made.judge();
+    return judgement.findings.empty() ? std::string() : judgement.findings[0].reason;
+  };
+  EXPECT_EQ(judged("engine", "nvlink", 390, 478), "");
+  EXPECT_EQ(
+      judged("engine", "nvlink", 200, 478),
+      "copies to GPU 0000:c2:00.0 of GPU 0000:c1:00.0 (GPU-1) on a run at 200 GB/s, below 50 % of the 478 GB/s that "
+      "the way over NVLink can do");
+  EXPECT_NE(judged("kernel", "nvlink", 600, 478), "");
+  // An engine uses one link or more of several.
+  EXPECT_EQ(judged("engine", "xgmi", 140, 50), "");
+  EXPECT_NE(judged("kernel", "xgmi", 60, 200), "");
+  // Through root complexes anything may be well, and nobody may have told of an NVLink.
+  EXPECT_EQ(judged("engine", "pcie", 10, 63), "");
+  EXPECT_EQ(judged("engine", "pcie", 80, 63), "");
+}
+
 TEST(GpuCopy, SlowerThanItsLikeIsAFinding) {
   MadeCase made(probe());
   for (const double rate : {50.0, 51.0, 30.0, 49.0}) made.rank("a", seen_on("0000:c1:00.0", rate, 0));

@@ -66,7 +66,9 @@ void read_link(const Session& session, Handle handle, Device& gpu) {
   put("pcie_generation_able", generation_able);
 }
 
-void read_gpu(const Session& session, Handle handle, std::uint32_t index, Inventory& inventory) {
+enum class Depth { links, all };
+
+void read_gpu(const Session& session, Handle handle, std::uint32_t index, Depth depth, Inventory& inventory) {
   nvml::PciInfo pci{};
   if (const Code code = session.call("nvmlDeviceGetPciInfo_v3", session.at.pci, handle, &pci); code != 0) {
     LibraryReport& report = inventory.libraries.back();
@@ -78,6 +80,7 @@ void read_gpu(const Session& session, Handle handle, std::uint32_t index, Invent
   gpu.values["nvml_index"] = std::to_string(index);
   read_identity(session, handle, pci, gpu);
   read_link(session, handle, gpu);
+  if (depth == Depth::links) return read_nvlinks(session, handle, gpu);
   read_memory(session, handle, gpu);
   read_health(session, handle, gpu);
   read_nvlinks(session, handle, gpu);
@@ -115,7 +118,7 @@ void read_versions(const Session& session, Inventory& inventory) {
     inventory.versions["cuda_driver"] = fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10);
 }
 
-void read_gpus(const Session& session, Inventory& inventory) {
+void read_gpus(const Session& session, Depth depth, Inventory& inventory) {
   read_versions(session, inventory);
   inventory.add_source("nvml");
   std::uint32_t count = 0;
@@ -134,16 +137,14 @@ void read_gpus(const Session& session, Inventory& inventory) {
     Handle handle = nullptr;
     const std::string call = "nvmlDeviceGetHandleByIndex_v2";
     if (const Code code = session.call(call, session.at.by_index, index, &handle); code == 0)
-      read_gpu(session, handle, index, inventory);
+      read_gpu(session, handle, index, depth, inventory);
     else if (code != nvml::no_permission)  // another job's
       refuse(call, code);
   }
   ask_the_others(session, inventory);
 }
 
-}  // namespace
-
-void add_nvml(Inventory& inventory, const CallWatch& watch) {
+void add(Inventory& inventory, Depth depth, const CallWatch& watch) {
   if (!is_to_be_asked(inventory)) return;
   if (watch) watch("open libnvidia-ml.so.1");
   const Library library = Library::open({"libnvidia-ml.so.1"});
@@ -164,8 +165,18 @@ void add_nvml(Inventory& inventory, const CallWatch& watch) {
   if (is_working) report.state = LibraryState::working;
   inventory.libraries.push_back(std::move(report));
   if (!is_working) return;
-  read_gpus(session, inventory);
+  read_gpus(session, depth, inventory);
   session.call("nvmlShutdown", functions.shutdown);
+}
+
+}  // namespace
+
+void add_nvml(Inventory& inventory, const CallWatch& watch) {
+  add(inventory, Depth::all, watch);
+}
+
+void add_nvml_links(Inventory& inventory, const CallWatch& watch) {
+  add(inventory, Depth::links, watch);
 }
 
 }  // namespace muster

@@ -12,6 +12,8 @@ namespace muster {
 /// GPU that it refuses to tell of has the value `nvml_error`. May take seconds where no process keeps the GPUs awake,
 /// and for ever where the driver hangs: `watch` is told of every call before it is made.
 void add_nvml(Inventory& inventory, const CallWatch& watch = {});
+/// As above, of the links of the GPUs alone: PCIe and NVLink.
+void add_nvml_links(Inventory& inventory, const CallWatch& watch = {});
 
 /// `hw_slowdown, sw_thermal` of NVML's bits; empty: none.
 [[nodiscard]] std::string throttle_names(std::uint64_t bits);

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "probes/gpu_copy/judge_limits.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/headline.hpp"
 #include "stats/stats.hpp"
@@ -13,14 +14,6 @@
 namespace muster::gpu_copy {
 
 namespace {
-
-std::string words_of(const std::string& metric) {
-  if (metric == "host_to_device") return "from host to device";
-  if (metric == "device_to_host") return "from device to host";
-  if (metric == "both_ways") return "both ways at once";
-  if (metric == "local_copy") return "within the device";
-  return metric == "peer_copy" ? "to another GPU" : metric;
-}
 
 /// A copy that failed, or gave wrong data.
 struct Bad {
@@ -136,38 +129,6 @@ void judge_bad_copies(const CaseView& view, std::vector<Finding>& findings) {
   for (const auto& [node, list] : bad) judge_bad(list, names[node], findings);
 }
 
-std::string label(const Reading& reading, std::string_view key) {
-  for (const auto& [name, value] : reading.where)
-    if (name == key) return value;
-  return {};
-}
-
-const Reading* capable_of(const Observation& seen, const Reading& reading) {
-  for (const Reading& other : seen.readings)
-    if (other.metric == reading.metric + ".capable" && other.where == reading.where) return &other;
-  return nullptr;
-}
-
-void judge_link(const CaseView& view, const RankPlace& place, const Observation& seen, const TestedGpus& named,
-                std::vector<Finding>& findings) {
-  const double least = view.params.real("least_of_link");
-  for (const Reading& reading : seen.readings) {
-    if (reading.metric != "host_to_device" && reading.metric != "device_to_host") continue;
-    const Reading* capable = capable_of(seen, reading);
-    if (capable == nullptr || label(reading, "by") != "engine") continue;
-    if (reading.summary.median >= least * capable->summary.median) continue;
-    const std::string told = label(reading, "device");
-    const std::string address = told.empty() ? named.only : told;
-    findings.push_back(about_gpu(
-        place, Verdict::fail, address,
-        fmt::format("copies {} of {} on {} run at {}, below {:.3g} % of the {} that its PCIe link can do",
-                    words_of(reading.metric), named(address), place.host, format_value(reading.summary.median, "GB/s"),
-                    least * 100, format_value(capable->summary.median, "GB/s")),
-        "see whether the link is up in full width and speed under load (device_visibility, lspci -vv: LnkSta), whether "
-        "an IOMMU or ACS is in the way, and in which slot the GPU sits"));
-  }
-}
-
 struct Like {
   const RankPlace* place;
   const Reading* reading;
@@ -181,11 +142,11 @@ using Likes = std::map<std::string, std::vector<Like>>;
 void add_likes(const RankPlace& place, const Observation& seen, const TestedGpus& named, Likes& likes) {
   for (const Reading& reading : seen.readings) {
     if (reading.summary.n == 0 || reading.metric.find(".capable") != std::string::npos) continue;
-    const std::string told = label(reading, "device");
+    const std::string told = label_of(reading, "device");
     const std::string address = told.empty() ? named.only : told;
     const auto model = named.models.find(address);
-    const std::string by = label(reading, "by");
-    const std::string link = label(reading, "link");
+    const std::string by = label_of(reading, "by");
+    const std::string link = label_of(reading, "link");
     const std::string kind = fmt::format("{} {} {} {}", reading.metric, by, link,
                                          model == named.models.end() ? std::string() : model->second);
     likes[kind].push_back({&place, &reading, address, named(address)});
@@ -201,14 +162,14 @@ void judge_likes(const CaseView& view, const Likes& likes, std::vector<Finding>&
     for (const Like& like : list) {
       const Reading& reading = *like.reading;
       if (reading.summary.median >= view.params.real("least_of_like") * median) continue;
-      const std::string to = label(reading, "to");
+      const std::string to = label_of(reading, "to");
       const std::string way = reading.metric != "peer_copy" ? words_of(reading.metric)
                               : !to.empty()                 ? "to GPU " + to
                                                             : fmt::format("to the GPU of rank {}", reading.peer);
       findings.push_back(about_gpu(
           *like.place, Verdict::fail, like.address,
           fmt::format("copies by {} {} of {} on {} run at {}, those of {} like it at {} in the median",
-                      label(reading, "by"), way, like.who, like.place->host,
+                      label_of(reading, "by"), way, like.who, like.place->host,
                       format_value(reading.summary.median, "GB/s"), list.size() - 1, format_value(median, "GB/s")),
           "see clocks, throttle reasons, ECC and link counters of this GPU against the others; exchange its place to "
           "tell the card from the slot"));
@@ -231,7 +192,7 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
         fmt::format("{} of {} on {} have no time", printable_line(*unread, 40), named(named.only), place.host),
         "free the node of other work and run again, or give more time with the parameter cap"));
   if (!view.timing_doubt.empty()) return;
-  judge_link(view, place, seen, named, judgement.findings);
+  judge_limits(view, place, seen, named, judgement.findings);
   add_likes(place, seen, named, likes);
 }
 

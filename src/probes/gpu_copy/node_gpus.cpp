@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "device/nvidia/nvml.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster::gpu_copy {
@@ -25,12 +26,15 @@ const Device* NodeGpus::known(const SeenGpu& gpu) const {
 NodeGpus open_node_gpus(RunContext& context) {
   NodeGpus node;
   context.recorder.step("inventory");
+  const auto watch = [&recorder = context.recorder](std::string_view call) { recorder.step(call); };
   if (auto read = read_inventory(root_of("/"))) {
+    // What the library says of itself is the business of device_visibility.
+    add_nvml_links(*read, watch);
     for (Device& device : read->devices)
       if (device.kind == DeviceKind::gpu) node.inventory.devices.push_back(std::move(device));
     node.inventory.sources = read->sources;
   }
-  node.runtimes = open_gpu_runtimes([&recorder = context.recorder](std::string_view call) { recorder.step(call); });
+  node.runtimes = open_gpu_runtimes(watch);
   for (const GpuRuntime& runtime : node.runtimes) {
     node.inventory.libraries.push_back(runtime.library);
     for (std::size_t i = 0; runtime.gpus && i < runtime.gpus->devices().size(); ++i) {

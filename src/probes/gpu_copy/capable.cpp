@@ -1,0 +1,125 @@
+#include "probes/gpu_copy/capable.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.hpp"
+#include "device/device_models.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::gpu_copy {
+
+namespace {
+
+const DeviceModel* model_of(const SeenGpu& gpu) {
+  return find_device_model(gpu.about().name, gpu.about().multiprocessors);
+}
+
+int number_told(const Device& device, const char* key) {
+  const auto found = device.values.find(key);
+  int number = 0;
+  if (found != device.values.end())
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
+  return number;
+}
+
+/// The narrowest link on the way, as wide and fast as both its ends can be.
+double narrowest(const Device& device) {
+  double least = 0;
+  for (const PciLink& link : device.links) {
+    const double rate = pcie_rate(link.width_able, link.speed_able);
+    if (rate <= 0) return 0;
+    least = least == 0 ? rate : std::min(least, rate);
+  }
+  return least;
+}
+
+/// GB/s of a way that is no PCIe, as KFD tells it: `xgmi 36 GB/s`.
+double host_link(const Device& device) {
+  const auto found = device.values.find("host_link");
+  if (found == device.values.end() || found->second.rfind("xgmi ", 0) != 0) return 0;
+  return std::strtod(found->second.c_str() + 5, nullptr);
+}
+
+const PeerLink* link_to(const Device& from, const PciAddress& to) {
+  for (const PeerLink& link : from.peers)
+    if (link.to == to && link.up > 0 && !link.kind.empty() && link.kind != "pcie") return &link;
+  return nullptr;
+}
+
+/// GB/s that both have to the same switches between GPUs; 0: none.
+double by_switches(const Device& from, const Device& to) {
+  double rate = 0;
+  for (const PeerLink& link : from.peers)
+    if (const PeerLink* other = link.kind == "nvlink" && link.up > 0 ? link_to(to, link.to) : nullptr)
+      rate += std::min(link.rate, other->rate);
+  return rate;
+}
+
+bool share_switches(const Device& from, const Device& to) {
+  return std::any_of(from.peers.begin(), from.peers.end(), [&](const PeerLink& link) {
+    return link.kind == "nvlink" && link.up > 0 && link_to(to, link.to) != nullptr;
+  });
+}
+
+}  // namespace
+
+HostWay host_way(const SeenGpu& gpu, const Device* device) {
+  HostWay way;
+  way.kind = "PCIe";
+  const DeviceModel* model = model_of(gpu);
+  if (device != nullptr) {
+    way.rate = narrowest(*device) * 1e-9;
+    // In a virtual machine /sys shows made-up ports above the GPU; the management library knows its own link.
+    way.most = std::max(way.rate, 1e-9 * pcie_rate(number_told(*device, "pcie_width_able"),
+                                                   pcie_speed(number_told(*device, "pcie_generation_able"))));
+    if (const double rate = host_link(*device); rate > 0) way = {rate, std::max(way.most, rate), "xGMI"};
+  }
+  if (model != nullptr && model->host > 0)
+    way = {model->host, std::max(way.most, model->host), std::string(model->host_way)};
+  return way;
+}
+
+double memory_rate(const SeenGpu& gpu) {
+  const DeviceModel* model = model_of(gpu);
+  return model != nullptr ? model->memory : gpu.about().memory_rate() * 1e-9;
+}
+
+std::string link_between(const Device* from, const Device* to, bool reaches) {
+  if (!reaches) return "staged";
+  if (from == nullptr || to == nullptr) return "pcie";
+  if (const PeerLink* link = link_to(*from, to->address)) return printable_line(link->kind, 20);
+  if (share_switches(*from, *to)) return "nvlink";
+  for (std::size_t i = 1; i < from->links.size(); ++i)
+    for (std::size_t k = 1; k < to->links.size(); ++k)
+      if (from->links[i].at == to->links[k].at) return "switch";
+  return "pcie";
+}
+
+PeerWay peer_way(const Device* from, const Device* to, const std::string& link) {
+  if (from == nullptr || to == nullptr || link == "staged") return {};
+  if (const PeerLink* direct = link_to(*from, to->address))
+    return {direct->rate, direct->kind == "xgmi" ? direct->rate / direct->up : direct->rate};
+  if (link == "nvlink") {
+    const double rate = by_switches(*from, *to);
+    return {rate, rate};
+  }
+  const double rate = 1e-9 * std::min(narrowest(*from), narrowest(*to));
+  return {rate, rate};
+}
+
+void add_model(const SeenGpu& gpu, Labels& where) {
+  const std::string label = model_label(gpu.about().name, gpu.about().multiprocessors);
+  if (label.empty()) return;
+  where.emplace_back("model", label);
+  std::sort(where.begin(), where.end());
+}
+
+void add_capable(Observation& seen, std::string_view metric, Labels where, double rate, int peer_rank) {
+  if (rate <= 0) return;
+  std::sort(where.begin(), where.end());
+  seen.readings.push_back(
+      {std::string(metric) + ".capable", std::move(where), summarize(std::span(&rate, 1)), peer_rank});
+}
+
+}  // namespace muster::gpu_copy

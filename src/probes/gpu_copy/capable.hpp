@@ -1,0 +1,39 @@
+/// What the hardware can do at most: the ways between host and GPU and between GPUs as they were found, and the memory
+/// of a GPU. GB/s; 0: not known.
+#pragma once
+
+#include <string>
+
+#include "device/inventory.hpp"
+#include "probes/gpu_copy/node_gpus.hpp"
+
+namespace muster::gpu_copy {
+
+/// The way of a GPU to its host, in one direction.
+struct HostWay {
+  double rate = 0;   ///< as wide and fast as its narrowest link can be; less than this is judged
+  double most = 0;   ///< nobody can be faster; where sources disagree, the greater
+  std::string kind;  ///< `PCIe`, `NVLink-C2C`, `xGMI`
+};
+[[nodiscard]] HostWay host_way(const SeenGpu& gpu, const Device* device);
+
+/// Of its memory, reads and writes together: its model's, else by width and clock as its runtime tells them.
+[[nodiscard]] double memory_rate(const SeenGpu& gpu);
+
+/// What lies between two GPUs: the values of the label `link`.
+[[nodiscard]] std::string link_between(const Device* from, const Device* to, bool reaches);
+
+/// Of the way between two GPUs of such a `link`, in one direction.
+struct PeerWay {
+  double kernel = 0;  ///< of all links between them
+  double engine = 0;  ///< of what one copy engine uses: over xGMI one link
+};
+[[nodiscard]] PeerWay peer_way(const Device* from, const Device* to, const std::string& link);
+
+/// The label that every reading about this GPU has; none where its runtime tells no name.
+void add_model(const SeenGpu& gpu, Labels& where);
+
+/// Adds the reading `<metric>.capable` in GB/s with the labels of what is measured; nothing where the rate is 0.
+void add_capable(Observation& seen, std::string_view metric, Labels where, double rate, int peer_rank = -1);
+
+}  // namespace muster::gpu_copy

@@ -1,0 +1,83 @@
+#include "probes/gpu_memory/judge.hpp"
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <map>
+
+#include "base/text.hpp"
+#include "probes/gpu_copy/judge_limits.hpp"
+#include "probes/gpu_copy/node_gpus.hpp"
+#include "stats/headline.hpp"
+
+namespace muster::gpu_memory {
+
+namespace {
+
+void judge_rank(const RankPlace& place, const Observation& seen, std::vector<Finding>& findings) {
+  const auto named = gpu_copy::tested_by(seen);
+  std::map<std::string, int> wrong;
+  for (const Fact& fact : seen.facts) {
+    if (fact.key != "wrong" && fact.key != "failed") continue;
+    std::string text = printable_line(fact.value);
+    const std::string address = gpu_copy::take_word(text);
+    // One cell of memory is wrong under many patterns.
+    if (fact.key == "wrong" && ++wrong[address] > 1) continue;
+    const bool lacks_code = text.rfind("no code for kernels", 0) == 0;
+    findings.push_back(
+        fact.key == "wrong"
+            ? gpu_copy::about_gpu(place, Verdict::fail, address,
+                                  fmt::format("memory of {} on {} is bad: {}", named(address), place.host, text),
+                                  "take the GPU out of service; see its ECC and row remapping counters (nvidia-smi -q, "
+                                  "rocm-smi --showrasinfo), reset it and run again, and have it replaced if it stays")
+            : gpu_copy::about_gpu(
+                  place, lacks_code ? Verdict::unmeasured : Verdict::fail, address,
+                  fmt::format("{} on {} failed while its memory was tested: {}", named(address), place.host, text),
+                  lacks_code
+                      ? std::string("have NVRTC or HIPRTC (part of the CUDA toolkit and of ROCm) on the node, or "
+                                    "build muster where there is nvcc")
+                      : fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, "
+                                    "reset the GPU or power-cycle the node, and run again",
+                                    place.host)));
+  }
+}
+
+}  // namespace
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement;
+  const std::size_t gpus = gpu_copy::judge_nodes(view, judgement);
+  std::uint64_t covered = 0;
+  std::uint64_t there = 0;
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    judge_rank(view.ranks[i], *seen, judgement.findings);
+    if (view.timing_doubt.empty())
+      gpu_copy::judge_limits(view, view.ranks[i], *seen, gpu_copy::tested_by(*seen), judgement.findings);
+    for (const Fact& fact : seen->facts) {
+      const auto words = split(fact.value, ' ');
+      if (fact.key != "covered" || words.size() != 3) continue;
+      ++told;
+      covered += std::strtoull(words[1].c_str(), nullptr, 10);
+      there += std::strtoull(words[2].c_str(), nullptr, 10);
+    }
+  }
+  if (gpus == 0 || !judgement.findings.empty()) return judgement;
+  if (told != gpus) {
+    Finding finding{
+        Verdict::unmeasured, fmt::format("{} of {} GPUs did not say what was tested", gpus - told, gpus), {}, {}};
+    finding.remedy = "report this: the observation is incomplete";
+    judgement.findings.push_back(std::move(finding));
+    return judgement;
+  }
+  if (view.timing_doubt.empty())
+    if (auto rate = headline(view, {"pattern_rate", "GB/s", "pattern", false}); !rate.empty())
+      judgement.evidence.push_back(std::move(rate));
+  judgement.evidence.push_back(fmt::format("{:.4g} GiB of {:.4g} GiB in {} kept every pattern",
+                                           static_cast<double>(covered) / (1U << 30),
+                                           static_cast<double>(there) / (1U << 30), counted(gpus, "GPU")));
+  return judgement;
+}
+
+}  // namespace muster::gpu_memory

@@ -1,0 +1,83 @@
+// The table of what GPUs can do at most, and who is found in it.
+#include "device/device_models.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "base/files.hpp"
+
+namespace muster {
+namespace {
+
+TEST(DeviceModels, AreFoundByWhatTheirRuntimesCallThem) {
+  for (const auto& [name, label] : {std::pair("NVIDIA H100 80GB HBM3", "H100 SXM"),
+                                    {"NVIDIA H100 NVL", "H100 NVL"},
+                                    {"NVIDIA H100 PCIe", "H100 PCIe"},
+                                    {"NVIDIA GH200 120GB", "GH200 96GB"},
+                                    {"NVIDIA GH200 480GB", "GH200 96GB"},
+                                    {"NVIDIA GH200 144G HBM3e", "GH200 144GB"},
+                                    {"NVIDIA H200", "H200 SXM"},
+                                    {"NVIDIA H200 NVL", "H200 NVL"},
+                                    {"A100-SXM4-40GB", "A100 SXM 40GB"},
+                                    {"NVIDIA A100-SXM4-80GB", "A100 SXM 80GB"},
+                                    {"NVIDIA A100 80GB PCIe", "A100 PCIe 80GB"},
+                                    {"Tesla T4", "T4"},
+                                    {"NVIDIA L40S", "L40S"},
+                                    {"AMD Instinct MI250X", "MI250X"},
+                                    {"AMD Instinct MI250X/MI250", "MI250X"},
+                                    {"AMD Instinct MI300X", "MI300X"}})
+    EXPECT_EQ(model_label(name), label);
+  EXPECT_EQ(model_label("A GPU of tomorrow\n"), "A GPU of tomorrow ");
+  EXPECT_EQ(model_label(""), "");
+}
+
+TEST(DeviceModels, SharesOfAGpuAreNoneOfThem) {
+  EXPECT_EQ(find_device_model("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), nullptr);
+  EXPECT_EQ(find_device_model("AMD Instinct MI300X", 38), nullptr);
+  EXPECT_NE(find_device_model("AMD Instinct MI300X", 304), nullptr);
+  EXPECT_EQ(peak_products("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 16, "bf16"), 0);
+}
+
+TEST(DeviceModels, HaveTheirPeaksByPrecision) {
+  EXPECT_EQ(peak_products("NVIDIA H200", 132, "bf16"), 989.5);
+  EXPECT_EQ(peak_products("NVIDIA A100-SXM4-40GB", 108, "tf32"), 156);
+  EXPECT_EQ(peak_products("NVIDIA A100-SXM4-40GB", 108, "double"), 19.5);
+  EXPECT_EQ(peak_products("Tesla T4", 40, "fp64"), 0) << "not told";
+  EXPECT_EQ(peak_products("Tesla T4", 40, "int8"), 0);
+}
+
+/// Every figure with its source, and no two models that can be taken for one another.
+TEST(DeviceModels, AreCompleteAndApart) {
+  std::set<std::string_view> names;
+  for (const DeviceModel& model : device_models()) {
+    SCOPED_TRACE(model.name);
+    EXPECT_TRUE(names.insert(model.name).second);
+    EXPECT_FALSE(model.source.empty());
+    EXPECT_EQ(find_device_model(model.part), &model) << "hidden behind another";
+    EXPECT_GT(model.memory, 0);
+    EXPECT_GT(model.processors, 0);
+    EXPECT_GE(model.fp16, model.fp32);
+    EXPECT_GE(model.fp32, model.fp64);
+    EXPECT_EQ(model.links > 0, model.link > 0);
+    EXPECT_EQ(model.host > 0, !model.host_way.empty());
+  }
+}
+
+TEST(DeviceModels, StandInTheDocumentation) {
+  const auto page = read_file(fs::path(MUSTER_SOURCE_DIR) / "docs/methods/gpu_copy.md");
+  ASSERT_TRUE(page);
+  for (const DeviceModel& model : device_models())
+    EXPECT_NE(page->find(fmt::format("\n| {} | {:g} | ", model.name, model.memory)), std::string::npos) << model.name;
+}
+
+TEST(DeviceModels, PcieByLanesAndGeneration) {
+  EXPECT_NEAR(pcie_rate(16, pcie_speed(5)), 63.0e9, 0.1e9);
+  EXPECT_NEAR(pcie_rate(16, pcie_speed(4)), 31.5e9, 0.1e9);
+  EXPECT_NEAR(pcie_rate(16, pcie_speed(1)), 4e9, 1);
+  EXPECT_EQ(pcie_rate(0, 16), 0);
+  EXPECT_EQ(pcie_speed(9), 0);
+}
+
+}  // namespace
+}  // namespace muster
