@@ -30,6 +30,7 @@ bool be_on_machine(const std::string& vendor, std::vector<std::string> lines) {
   DescribedGpu gpu;
   gpu.address = "0000:c1:00.0";
   gpu.domain = 0;
+  gpu.files = {vendor == "amd" ? "/dev/dri/renderD128" : "/dev/nvidia0"};
   machine.gpus.devices.push_back(gpu);
   const fs::path folder = fs::temp_directory_path() / ("muster-blas-" + std::to_string(::getpid()));
   ::setenv(env_drivers, MUSTER_STAND_INS "/drivers", 1);

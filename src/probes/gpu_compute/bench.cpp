@@ -31,7 +31,7 @@ Result<void> keep(Result<Value> got, Value& where) {
   return {};
 }
 
-/// Without cause of its own, and nothing that was enqueued before.
+/// nullptr: none of ours multiplies such numbers.
 const char* own_kernel(NumberType type) {
   if (type == NumberType::float64) return "muster_product64";
   if (type == NumberType::float32) return "muster_product";
@@ -234,7 +234,9 @@ Result<void> Bench::time(NumberType type, Observation& seen, const Labels& where
   // Once more alone: the first one loads code and finds out which to take.
   auto one = sample(type, 1);
   if (!one) return tl::unexpected(one.error());
-  const int passes = is_judged && *one > 0 ? std::clamp(static_cast<int>(sample_seconds / *one), 1, 256) : 1;
+  // Stand-ins compute as long as a host does, whatever their clock says.
+  const bool is_long = is_judged && this_machine().simulated.empty() && *one > 0;
+  const int passes = is_long ? std::clamp(static_cast<int>(sample_seconds / *one), 1, 256) : 1;
   Sampler sampler(goal);
   std::uint64_t taken = 0;
   for (int count = sampler.next(); count > 0; count = sampler.next()) {
