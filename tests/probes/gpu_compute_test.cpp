@@ -119,7 +119,7 @@ TEST(Ballots, TravelAsFactsAndDamageIsLeftOut) {
   ASSERT_EQ(facts.size(), 2u);
   EXPECT_EQ(facts[1].value, "0000:c1:00.0 bfloat16 fedcba9876543210 3 1 0");
   for (const char* bad : {"", "a b", "a b 1 2 3 4 5", "a b zz 1 0 0", "a b 1 -1 0 0", "a b 1 1x 0 0",
-                          "a b 11111111111111111 1 0 0", "a b 1 99999999999 0 0"})
+                          "a b 11111111111111111 1 0 0", "a b 1 99999999999 0 0", "a b 1 2000000000 0 0"})
     facts.push_back({"print", bad});
   facts.push_back({"other", "a b 1 1 1 1"});
   add_ballots(4, facts, all);

@@ -32,8 +32,10 @@ std::optional<std::int64_t> whole_at(const std::byte* row, std::size_t column, N
   if (type == NumberType::int8) return value_at<std::int32_t>(row, column);
   const double value =
       type == NumberType::float64 ? value_at<double>(row, column) : static_cast<double>(value_at<float>(row, column));
-  if (!(std::abs(value) <= most) || value != std::trunc(value)) return std::nullopt;
-  return static_cast<std::int64_t>(value);
+  if (!(std::abs(value) <= most)) return std::nullopt;
+  const auto whole = static_cast<std::int64_t>(value);
+  if (static_cast<double>(whole) != value) return std::nullopt;
+  return whole;
 }
 
 }  // namespace

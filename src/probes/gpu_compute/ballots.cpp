@@ -15,6 +15,14 @@ bool read_number(const std::string& text, Number& number, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
+/// Counts that can be added up.
+bool is_sane(const Times& times) {
+  constexpr int most = 1'000'000;
+  for (const int count : {times.seen, times.right, times.wrong})
+    if (count < 0 || count > most) return false;
+  return true;
+}
+
 }  // namespace
 
 std::vector<Fact> print_facts(const std::string& address, NumberType type, const Ballot& ballot) {
@@ -32,7 +40,7 @@ void add_ballots(int rank, std::span<const Fact> facts, Ballots& all) {
     std::uint64_t print = 0;
     Times times;
     if (words.size() != 6 || !read_number(words[2], print, 16) || !read_number(words[3], times.seen) ||
-        !read_number(words[4], times.right) || !read_number(words[5], times.wrong) || times.seen < 0)
+        !read_number(words[4], times.right) || !read_number(words[5], times.wrong) || !is_sane(times))
       continue;
     Times& sum = all[words[1]][{rank, words[0]}].prints[print];
     sum.seen += times.seen;

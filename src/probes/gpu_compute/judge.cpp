@@ -242,22 +242,25 @@ void judge_rates(const Scene& scene, std::vector<Finding>& findings) {
   }
 }
 
+/// Whether it multiplied, or said why not.
+bool has_spoken(const Scene& scene, const std::pair<int, std::string>& gpu) {
+  const bool has_products = std::any_of(scene.ballots.begin(), scene.ballots.end(), [&](const auto& of_type) {
+    const auto found = of_type.second.find(gpu);
+    return found != of_type.second.end() && found->second.products() > 0;
+  });
+  const auto& facts = scene.seen(gpu.first).facts;
+  return has_products || std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
+           return fact.key == "failed" && fact.value.rfind(gpu.second + " ", 0) == 0;
+         });
+}
+
 void judge_silence(const Scene& scene, std::vector<Finding>& findings) {
   for (const auto& [rank, named] : scene.named)
-    for (const auto& [address, uuid] : named.uuids) {
-      const bool has_products = std::any_of(scene.ballots.begin(), scene.ballots.end(), [&](const auto& of_type) {
-        const auto found = of_type.second.find({rank, address});
-        return found != of_type.second.end() && found->second.products() > 0;
-      });
-      const auto& facts = scene.seen(rank).facts;
-      const bool has_failed = std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
-        return fact.key == "failed" && fact.value.rfind(address + " ", 0) == 0;
-      });
-      if (has_products || has_failed) continue;
-      findings.push_back(about_gpu(scene.place(rank), Verdict::unmeasured, address,
-                                   fmt::format("{} told of no product", scene.who({rank, address})),
-                                   "name types of numbers that this GPU has, in the parameter types"));
-    }
+    for (const auto& [address, uuid] : named.uuids)
+      if (!has_spoken(scene, {rank, address}))
+        findings.push_back(about_gpu(scene.place(rank), Verdict::unmeasured, address,
+                                     fmt::format("{} told of no product", scene.who({rank, address})),
+                                     "name types of numbers that this GPU has, in the parameter types"));
 }
 
 /// Nothing to compare with is no evidence.
