@@ -10,6 +10,7 @@
 #include "probes/gpu_compute/ballots.hpp"
 #include "probes/gpu_compute/bench.hpp"
 #include "probes/gpu_compute/judge.hpp"
+#include "probes/gpu_copy/capable.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
@@ -61,6 +62,13 @@ constexpr ParamSpec params[] = {
      {},
      0,
      1},
+    {"least_of_peak",
+     ParamType::real,
+     "0.25",
+     "A GPU fails below this share of what its model can do by the vendor's BLAS, where that is known.",
+     {},
+     0,
+     1},
 };
 
 constexpr MetricSpec metrics[] = {
@@ -74,6 +82,7 @@ constexpr LabelSpec labels[] = {
     {"type", "Of the numbers.", "types"},
     {"by", "blas: the vendor's; own: our own kernels, whose rate says nothing of the GPU."},
     {"device", "PCI address of the GPU, where a rank has several."},
+    {"model", "Of the GPU: `H100 SXM` and the like where muster knows it, else as its runtime names it."},
 };
 
 /// One rank's part.
@@ -127,6 +136,7 @@ class Part {
     if (!bench.no_blas().empty()) seen_.facts.push_back({"no_blas", fmt::format("{} {}", address, bench.no_blas())});
     Labels where;
     if (is_one_of_several) where.emplace_back("device", address);
+    gpu_copy::add_model(gpu, where);
     const auto wanted = context_.params.texts("types");
     for (const NumberType type : all_types) {
       if (std::find(wanted.begin(), wanted.end(), to_string(type)) == wanted.end()) continue;

@@ -263,6 +263,17 @@ TEST(GpuCompute, SlowerThanItsLikeIsAFindingWhereTimeIsJudged) {
   EXPECT_TRUE(made.judge().findings.empty());
 }
 
+TEST(GpuCompute, FarBelowWhatItsModelCanDoIsAFinding) {
+  MadeCase made(probe());
+  auto seen = told("gpu", {"bfloat16 7 3 1 0"}, 200);
+  const double able = 989.4;
+  seen.readings.push_back({"rate.capable", {{"by", "blas"}, {"type", "bfloat16"}}, summarize(std::span(&able, 1))});
+  made.rank("a", seen);
+  expect_finding(made.judge(), Verdict::fail,
+                 "GPU gpu (GPU-1) on a multiplies bfloat16 at 200 TFLOP/s, below 25 % of the 989.4 TFLOP/s that its "
+                 "model can do");
+}
+
 TEST(GpuCompute, SilenceIsNoPass) {
   MadeCase made(probe());
   made.rank("a", told("gpu0", {"int8 7 3 1 0"})).rank("a", told("gpu1", {}));

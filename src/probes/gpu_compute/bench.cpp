@@ -7,6 +7,8 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "device/device_models.hpp"
+#include "probes/gpu_copy/capable.hpp"
 #include "stats/sampling.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
@@ -36,6 +38,13 @@ const char* own_kernel(NumberType type) {
   if (type == NumberType::float64) return "muster_product64";
   if (type == NumberType::float32) return "muster_product";
   return type == NumberType::int8 ? "muster_product8" : nullptr;
+}
+
+/// TFLOP/s of its model; 0: not known.
+double peak_of(const GpuDevice& device, NumberType type) {
+  constexpr std::string_view names[] = {"fp64", "fp32", "tf32", "fp16", "bf16"};
+  const auto index = static_cast<std::size_t>(type);
+  return index < std::size(names) ? peak_products(device.name, device.multiprocessors, names[index]) : 0;
 }
 
 }  // namespace
@@ -251,6 +260,7 @@ Result<void> Bench::time(NumberType type, Observation& seen, const Labels& where
     }
     sampler.feed(values, Seconds{monotonic_seconds() - began});
   }
+  if (blas_) gpu_copy::add_capable(seen, "rate", where, peak_of(gpu_.about(), type));
   const auto add = [&](const char* metric, const Summary& summary) {
     if (summary.n > 0) seen.readings.push_back({metric, where, summary});
   };

@@ -5,17 +5,18 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "base/units.hpp"
 #include "probes/gpu_compute/ballots.hpp"
+#include "probes/gpu_compute/judge_rates.hpp"
+#include "probes/gpu_copy/judge_limits.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/headline.hpp"
-#include "stats/stats.hpp"
 
 namespace muster::gpu_compute {
 
 namespace {
 
 using gpu_copy::about_gpu;
+using gpu_copy::label_of;
 using gpu_copy::take_word;
 using gpu_copy::TestedGpus;
 
@@ -88,6 +89,7 @@ std::string either(const std::vector<std::string>& names) {
 Finding about_several(const Scene& scene, const std::vector<std::pair<int, std::string>>& gpus, std::string reason,
                       std::string remedy) {
   Finding finding{Verdict::fail, std::move(reason), {}, std::move(remedy)};
+  finding.subject = Subject::devices;
   for (const auto& [rank, address] : gpus)
     finding.culprits.push_back(
         {CulpritKind::device, printable_line("GPU " + address, 80), scene.place(rank).host, rank});
@@ -202,46 +204,6 @@ void judge_libraries(const Scene& scene, std::vector<Finding>& findings, std::se
   }
 }
 
-std::string label_of(const Reading& reading, std::string_view key) {
-  for (const auto& [name, value] : reading.where)
-    if (name == key) return value;
-  return {};
-}
-
-void judge_rates(const Scene& scene, std::vector<Finding>& findings) {
-  struct Like {
-    int rank;
-    std::string address;
-    double rate;
-  };
-  std::map<std::pair<std::string, std::string>, std::vector<Like>> likes;  // by type and model
-  for (const auto& [rank, named] : scene.named)
-    for (const Reading& reading : scene.seen(rank).readings) {
-      if (reading.metric != "rate" || reading.summary.n == 0 || label_of(reading, "by") != "blas") continue;
-      const std::string told = label_of(reading, "device");
-      const std::string address = told.empty() ? named.only : told;
-      const auto model = named.models.find(address);
-      likes[{label_of(reading, "type"), model == named.models.end() ? "" : model->second}].push_back(
-          {rank, address, reading.summary.median});
-    }
-  const double least = scene.view.params.real("least_of_like");
-  for (const auto& [kind, list] : likes) {
-    if (list.size() < 3) continue;
-    std::vector<double> rates;
-    for (const Like& like : list) rates.push_back(like.rate);
-    const double median = summarize(rates).median;
-    for (const Like& like : list)
-      if (like.rate < least * median)
-        findings.push_back(
-            about_gpu(scene.place(like.rank), Verdict::fail, like.address,
-                      fmt::format("{} multiplies {} at {}, {} like it at {} in the median",
-                                  scene.who({like.rank, like.address}), printable_line(kind.first, 20),
-                                  format_value(like.rate, "TFLOP/s"), list.size() - 1, format_value(median, "TFLOP/s")),
-                      "see its power, clock and throttle reasons against the others' (metrics power and clock, "
-                      "device_visibility), its cooling and its power limit"));
-  }
-}
-
 /// Whether it multiplied, or said why not.
 bool has_spoken(const Scene& scene, const std::pair<int, std::string>& gpu) {
   const bool has_products = std::any_of(scene.ballots.begin(), scene.ballots.end(), [&](const auto& of_type) {
@@ -323,7 +285,7 @@ ProbeJudgement judge(const CaseView& view) {
   judge_checks(scene, findings);
   for (const auto& [rank, named] : scene.named) judge_failed(scene, rank, findings);
   judge_libraries(scene, findings, absent);
-  if (view.timing_doubt.empty()) judge_rates(scene, findings);
+  if (view.timing_doubt.empty()) judge_rates(view, scene.named, findings);
   judge_silence(scene, findings);
   judge_lonely(scene, findings);
   if (scene.gpus > 0 && findings.empty() && !scene.ballots.empty()) add_evidence(scene, absent, judgement);
