@@ -189,6 +189,13 @@ class Ill(OnGpus):
         self.assertEqual(verdict, "error", self.output)
         self.assertIn("ncclCommInitRankConfig was not done after 3s on 8 of 8 ranks and was given up (ncclCommAbort)", reason)
 
+    def test_asking_again_and_again_is_no_progress(self):
+        """The library goes on for ever, and the check's timeout comes before the deadline."""
+        verdict, reason = self.one("meeting_stalls", timeout="15s")
+        self.assertEqual(verdict, "fail", self.output)
+        self.assertIn("all 8 ranks are in step make communicator since", reason)
+        self.assertNotIn("at work", reason)
+
     def test_a_blocking_init_that_never_returns(self):
         """Of an old library, which can't be asked meanwhile: all ranks are inside of it."""
         verdict, reason = self.one("hangs_in_init", timeout="20s", drivers=self.old_drivers())
