@@ -1,12 +1,59 @@
-/// Who wants to know which call of a vendor's library comes next, so that one that never returns is named.
+/// Who wants to know which call of a vendor's library is under way, so that one that never returns is named.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <string_view>
+#include <utility>
+
+#include "base/call_recorder.hpp"
+#include "muster/probe.hpp"
 
 namespace muster {
 
-/// Called before every call; may be empty. A flight recorder's step, as a rule.
-using CallWatch = std::function<void(std::string_view call)>;
+/// Told before every call, and after it that it has come back; may be empty. Calls that ask again and again whether
+/// something is done are not told: who asks is to be found in what he waits for.
+class CallWatch {
+ public:
+  using Told = std::function<void(std::string_view)>;
+
+  CallWatch() = default;
+  /// `call`: given the name before a call, an empty one after it. `device`: the GPU that calls are about from now on.
+  template <std::invocable<std::string_view> Call>
+  CallWatch(Call call, Told device = {}) : call_(std::move(call)), device_(std::move(device)) {}
+  /// A flight recorder, which must outlive it; one that takes no calls is told nothing.
+  CallWatch(Recorder& recorder) {
+    auto* calls = dynamic_cast<CallRecorder*>(&recorder);
+    if (calls == nullptr) return;
+    call_ = [calls](std::string_view name) { calls->call(name); };
+    device_ = [calls](std::string_view label) { calls->device(label); };
+  }
+
+  void device(std::string_view label) const {
+    if (device_) device_(label);
+  }
+  /// What `function` returns.
+  template <class Function, class... Arguments>
+  auto operator()(std::string_view name, Function function, Arguments... arguments) const {
+    const Inside inside(*this, name);
+    return function(arguments...);
+  }
+
+ private:
+  struct Inside {
+    Inside(const CallWatch& watch, std::string_view name) : watch_(watch) {
+      if (watch_.call_) watch_.call_(name);
+    }
+    ~Inside() {
+      if (watch_.call_) watch_.call_({});
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    const CallWatch& watch_;
+  };
+
+  Told call_;
+  Told device_;
+};
 
 }  // namespace muster

@@ -35,6 +35,12 @@ void make_capture_file() {
   own.path = folder + "/log";
 }
 
+/// The library makes the file when it first writes; nothing happens before.
+void open_capture_file() {
+  CaptureFile& own = capture_file();
+  if (own.file < 0 && !own.path.empty()) own.file = ::open(own.path.c_str(), O_RDONLY | O_CLOEXEC);
+}
+
 std::size_t length_of(int file) {
   struct stat state {};
   return file >= 0 && ::fstat(file, &state) == 0 ? static_cast<std::size_t>(state.st_size) : 0;
@@ -58,7 +64,7 @@ CollectiveAsked::~CollectiveAsked() {
   CaptureFile& own = capture_file();
   if (own.folder.empty()) return;
   // The library has it open by now; so have we, and its name is of no more use.
-  own.file = ::open(own.path.c_str(), O_RDONLY | O_CLOEXEC);
+  open_capture_file();
   ::unlink(own.path.c_str());
   ::rmdir(own.folder.c_str());
   own.folder.clear();
@@ -66,6 +72,7 @@ CollectiveAsked::~CollectiveAsked() {
 
 CollectiveCapture CollectiveCapture::from_here() {
   CollectiveCapture capture;
+  open_capture_file();
   capture.begin_ = length_of(capture_file().file);
   return capture;
 }

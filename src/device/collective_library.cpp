@@ -18,6 +18,9 @@ bool fill_collectives(const Library& library, CollectiveTable& table, std::vecto
   all &= table.receive.fill(library, "ncclRecv", missing);
   all &= table.group_start.fill(library, "ncclGroupStart", missing);
   all &= table.group_end.fill(library, "ncclGroupEnd", missing);
+  std::vector<std::string> unimportant;  // there since 2.14
+  static_cast<void>(table.meet.fill(library, "ncclCommInitRankConfig", unimportant));
+  static_cast<void>(table.finalize.fill(library, "ncclCommFinalize", unimportant));
   static_cast<void>(library.fill(table.words, "ncclGetErrorString"));
   static_cast<void>(library.fill(table.last_error, "ncclGetLastError"));
   return all;
@@ -33,8 +36,7 @@ std::string version_of_collectives(int code) {
 
 CollectiveLibrary open_collective_library(std::initializer_list<const char*> names, std::string_view label,
                                           const CallWatch& watch) {
-  if (watch) watch(fmt::format("dlopen {}", *names.begin()));
-  const Library library = Library::open(names);
+  const Library library = watch(fmt::format("dlopen {}", *names.begin()), [&] { return Library::open(names); });
   CollectiveLibrary opened;
   LibraryReport& report = opened.report;
   report.name = library.name();
@@ -52,8 +54,7 @@ CollectiveLibrary open_collective_library(std::initializer_list<const char*> nam
     return opened;
   }
   int number = 0;
-  if (watch) watch(version.name);
-  report.code = version.function(&number);
+  report.code = watch(version.name, version.function, &number);
   if (report.code != 0) {
     const char* words = table->words == nullptr ? nullptr : table->words(report.code);
     report.error = fmt::format("ncclGetVersion returned {}: {}", report.code,

@@ -1,7 +1,9 @@
 /// The interface that NCCL and RCCL share, and what each is called. Filled in nvidia/nccl.cpp and amd/rccl.cpp; used by
-/// collectives.cpp alone.
+/// collective_rank.cpp and collectives.cpp alone.
 #pragma once
 
+#include <climits>
+#include <cstddef>
 #include <string_view>
 
 #include "device/collectives.hpp"
@@ -14,10 +16,23 @@ struct CollectiveId {
   char bytes[128] = {};
 };
 
+/// What a communicator is made with; the form of 2.14, which later libraries take by its size and version, as RCCL
+/// does. The last number is no member there but its padding, where later forms have a member: not set.
+struct CollectiveConfig {
+  std::size_t size = 24;
+  unsigned magic = 0xcafebeef;
+  unsigned version = 21400;
+  int blocking = 0;
+  int not_set = INT_MIN;
+};
+static_assert(sizeof(CollectiveConfig) == 24);
+
 struct CollectiveTable {
   std::string label;  ///< `NCCL 2.21.5`
   VendorCall<CollectiveId*> new_id;
   VendorCall<void**, int, CollectiveId, int> init;
+  VendorCall<void**, int, CollectiveId, int, CollectiveConfig*> meet;  ///< may be absent, as may finalize
+  VendorCall<void*> finalize;
   VendorCall<void*, int*> async_error;
   VendorCall<void*> abort, destroy;
   VendorCall<const void*, void*, std::size_t, int, int, void*, void*> all_reduce;

@@ -27,8 +27,8 @@ struct CollectiveLibrary {
 /// Control functions (rank, size, barrier, broadcast, gather, all_gather, all_true, split) are those of the
 /// communicator below. all_reduce_sum, start_sum, send, receive, ping_pong and stream take memory of the device, and
 /// end within the deadline: when it is up, or when the library tells of an error, the communicator is aborted, and that
-/// call and all later ones fail with kind `device`. Messages have no tags: they arrive in the order in which they were
-/// sent.
+/// call and all later ones fail with kind `device`, or `protocol` where it is another rank that failed or did not come.
+/// Messages have no tags: they arrive in the order in which they were sent.
 class DeviceComm : public Comm {
  public:
   /// What the library said of this rank's connections since this communicator was made. Not collective.
@@ -36,7 +36,8 @@ class DeviceComm : public Comm {
 };
 
 /// Collective over `base`, which must outlive it, as must `gpus`. Every rank brings a device of its own. Fails on all
-/// ranks when it fails on one; on the others with kind `protocol`.
+/// ranks when it fails on one; on the others with kind `protocol`, naming that one. Where the library can (2.14 and later)
+/// ranks first meet under the deadline; a call that never returns keeps the others waiting all the same, in `base`.
 [[nodiscard]] Result<std::unique_ptr<DeviceComm>> make_device_comm(Comm& base, const Gpus& gpus, int device,
                                                                    const CollectiveLibrary& library, CallWatch watch,
                                                                    Seconds deadline);

@@ -6,9 +6,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "device/amd/hip.hpp"
 #include "device/gpu_table.hpp"
-#include "device/nvidia/cuda.hpp"
 
 namespace muster {
 
@@ -25,6 +23,10 @@ struct Gpus::Opened {
 std::string GpuDevice::label() const {
   if (address) return "GPU " + to_string(*address);
   return uuid.empty() ? "a GPU without a name" : uuid;
+}
+
+std::string GpuDevice::full_label() const {
+  return address && !uuid.empty() ? fmt::format("{} ({})", label(), uuid) : label();
 }
 
 double GpuDevice::memory_rate() const {
@@ -70,13 +72,12 @@ std::string_view Gpus::vendor() const {
 
 template <class Call, class... Args>
 int Gpus::call(const Call& call, Args... args) const {
-  if (watch_) watch_(call.name);
-  return call.function(args...);
+  return watch_(call.name, call.function, args...);
 }
 
 Error Gpus::error_of(int device, const char* call, int code) const {
   const auto index = static_cast<std::size_t>(device);
-  return {ErrorKind::device, index < devices_.size() ? devices_[index].label() : std::string(),
+  return {ErrorKind::device, index < devices_.size() ? devices_[index].full_label() : std::string(),
           fmt::format("{} returned {}: {}", call, code, table_->words(code))};
 }
 
@@ -88,6 +89,7 @@ Result<void> Gpus::ask(int device, const Call& call, Args... args) const {
 
 Result<void> Gpus::use(int device) const {
   if (current_ == device) return {};
+  watch_.device(devices_[static_cast<std::size_t>(device)].full_label());
   Opened& opened = opened_[static_cast<std::size_t>(device)];
   if (opened.context == nullptr)
     if (auto retained = ask(device, table_->retain, &opened.context, opened.handle); !retained) return retained;
@@ -280,8 +282,7 @@ Result<void> Gpus::load_kernels(int device) const {
   if (auto used = use(device); !used) return used;
   std::vector<std::string> tried;
   for (const auto& make : table_->images) {
-    if (watch_) watch_("compile kernels");
-    const auto image = make(devices_[static_cast<std::size_t>(device)].capability);
+    const auto image = watch_("compile kernels", make, devices_[static_cast<std::size_t>(device)].capability);
     if (!image) {
       tried.push_back(to_string(image.error()));
       continue;
@@ -313,13 +314,6 @@ Result<void> Gpus::launch(int device, const char* kernel, const GpuLaunch& launc
   std::vector<void*> list(arguments);
   return ask(device, table_->launch, *function, launch.blocks, launch.block_rows, 1U, launch.threads,
              launch.thread_rows, 1U, 0U, stream, list.data(), static_cast<void**>(nullptr));
-}
-
-std::vector<GpuRuntime> open_gpu_runtimes(const CallWatch& watch) {
-  std::vector<GpuRuntime> runtimes;
-  runtimes.push_back(open_cuda(watch));
-  runtimes.push_back(open_hip(watch));
-  return runtimes;
 }
 
 }  // namespace muster

@@ -1,13 +1,12 @@
 /// Execution on GPUs: memory, copies, streams, events and kernels of all devices that a vendor's runtime shows to this
 /// process. One implementation over a table of functions (gpu_table.hpp), which is filled from libcuda or libamdhip64.
 ///
-/// Every call goes past the watch first, so that one that never returns can be named, and every failure is of kind
+/// Every call goes past the watch, with its device, so that one that never returns can be named, and every failure is of kind
 /// `device`, with the GPU as its place and the vendor's function, code and words in its text.
 /// To be used by one thread. Nothing it gave may outlive it.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -15,14 +14,12 @@
 #include <string_view>
 #include <vector>
 
+#include "device/call_watch.hpp"
 #include "device/inventory.hpp"
 #include "device/pci_address.hpp"
 #include "muster/result.hpp"
 
 namespace muster {
-
-/// Told the name of each vendor's function just before it is called; may be empty.
-using CallWatch = std::function<void(std::string_view call)>;
 
 /// A device as its runtime tells of it. 0 and empty: it did not.
 struct GpuDevice {
@@ -40,6 +37,8 @@ struct GpuDevice {
 
   /// `GPU 0000:c1:00.0`, or by its UUID where it has no address.
   [[nodiscard]] std::string label() const;
+  /// `GPU 0000:c1:00.0 (GPU-...)`: both, where it has them.
+  [[nodiscard]] std::string full_label() const;
   /// Bytes per second that its memory can move by width and clock, both edges used; 0: not told.
   [[nodiscard]] double memory_rate() const;
 };

@@ -46,8 +46,7 @@ std::function<std::string(int)> blas_words(const char* (*name)(int), const char*
 GpuBlasLibrary open_gpu_blas_library(
     std::initializer_list<const char*> names, const CallWatch& watch,
     const std::function<bool(const Library&, GpuBlasTable&, std::vector<std::string>& missing)>& fill) {
-  if (watch) watch(fmt::format("dlopen {}", *names.begin()));
-  const Library library = Library::open(names);
+  const Library library = watch(fmt::format("dlopen {}", *names.begin()), [&] { return Library::open(names); });
   GpuBlasLibrary opened;
   LibraryReport& report = opened.report;
   report.name = library.name().substr(library.name().rfind('/') + 1);
@@ -75,10 +74,9 @@ GpuBlas::GpuBlas(std::shared_ptr<const GpuBlasTable> table, const Gpus& gpus, in
 
 template <class Call, class... Args>
 Result<void> GpuBlas::ask(const Call& call, Args... args) const {
-  if (watch_) watch_(call.name);
-  code_ = call.function(args...);
+  code_ = watch_(call.name, call.function, args...);
   if (code_ == 0) return {};
-  return fail(ErrorKind::device, gpus_.devices()[static_cast<std::size_t>(device_)].label(),
+  return fail(ErrorKind::device, gpus_.devices()[static_cast<std::size_t>(device_)].full_label(),
               fmt::format("{} returned {}: {}", call.name, code_, table_->words(code_)));
 }
 

@@ -61,12 +61,25 @@ bool is_kept_from_running(const Observation* one) {
   return one != nullptr && (one->state == unable.state || one->state == not_prepared.state);
 }
 
+bool is_through_a_peer(const Observation& one) {
+  return one.fact("peer_failed") != nullptr;
+}
+
+/// Who failed through another rank has nothing to tell where that one tells.
+bool is_told_by_another(const Observation& one, const Attendance& attendance) {
+  if (!is_through_a_peer(one)) return false;
+  return std::any_of(attendance.observed.begin(), attendance.observed.end(), [](const Observation* other) {
+    return other != nullptr && other->state == ObservationState::failed && !is_through_a_peer(*other);
+  });
+}
+
 /// One finding per error text over the ranks in that trouble.
 void by_error(const Trouble& trouble, const Places& places, Attendance& attendance) {
   std::vector<std::pair<std::string, std::vector<int>>> groups;
   for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
     const Observation* one = attendance.observed[rank];
     if (one == nullptr || one->state != trouble.state || is_refusal(*one)) continue;
+    if (is_told_by_another(*one, attendance)) continue;
     std::string error = one->error.empty() ? "no reason was given" : printable_line(one->error);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) { return known.first == error; });
     if (group == groups.end() && groups.size() > most_errors) group = groups.end() - 1;

@@ -63,7 +63,7 @@ Result<Observation> run(RunContext& context) {
   }
   // One rank of a node is enough, and of another machine's files the library of this one knows nothing.
   if (context.place.local_rank == 0 && context.params.text("root") == "/") {
-    const auto watch = [&](std::string_view call) { context.recorder.step(call); };
+    const CallWatch watch(context.recorder);
     add_nvml(*inventory, watch);
     add_amd_libraries(*inventory, watch);
   }

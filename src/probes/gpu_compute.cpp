@@ -104,7 +104,7 @@ class Part {
 
  private:
   void prepare(const std::vector<const SeenGpu*>& own) {
-    const auto watch = [&recorder = context_.recorder](std::string_view call) { recorder.step(call); };
+    const CallWatch watch(context_.recorder);
     for (const SeenGpu* gpu : own) {
       const std::string vendor(gpu->gpus->vendor());
       if (libraries_.count(vendor) != 0) continue;

@@ -77,6 +77,8 @@ void note(const Error& error, ObservationState state, Observation& observation) 
   observation.state = is_refused ? ObservationState::unable : state;
   observation.error = to_string(error);
   if (is_refused) observation.facts.push_back({"refused", error.where});
+  // What came from another rank was wrong, or nothing came: that one may know why.
+  if (error.kind == ErrorKind::protocol) observation.facts.push_back({"peer_failed", ""});
 }
 
 /// Whom a probe works with: all ranks of the launch, or those of one node.
@@ -213,8 +215,9 @@ void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side,
     observation = std::move(*seen);
   } else {
     note(seen.error(), ObservationState::failed, observation);
-    // The others may wait for this rank where it will never come: then this is all that is known of it.
-    recorder_.error(observation.error);
+    // The others may wait for this rank where it will never come: then this is all that is known of it. Who lost a peer
+    // waits like them.
+    if (seen.error().kind != ErrorKind::protocol) recorder_.error(observation.error);
   }
 }
 

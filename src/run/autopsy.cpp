@@ -78,6 +78,9 @@ json rank_to_json(const RankRemains& rank) {
           {"item", record.item},
           {"step", printable_line(record.step)},
           {"error", printable_line(record.error)},
+          {"call", printable_line(record.call)},
+          {"call_s", record.call_s},
+          {"device", printable_line(record.device)},
           {"steps", record.steps},
           {"iteration", record.iteration},
           {"peer", record.peer},
@@ -128,6 +131,9 @@ RankRemains rank_from_json(const json& object) {
   record.item = integer(object, "item", -1);
   record.step = printable_line(object.at("step").get<std::string>());
   record.error = printable_line(object.at("error").get<std::string>());
+  record.call = printable_line(object.at("call").get<std::string>());
+  record.call_s = object.at("call_s").get<double>();
+  record.device = printable_line(object.at("device").get<std::string>());
   record.steps = integer(object, "steps", std::uint32_t{0});
   record.iteration = integer(object, "iteration", std::uint64_t{0});
   record.peer = integer(object, "peer", -1);

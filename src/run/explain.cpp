@@ -27,7 +27,8 @@ Scene survey(const Wreck& wreck) {
       if (is_done(wreck, rank))
         ++scene.done;
       else
-        scene.ranks.push_back({node.node, node.now_s - rank.record.changed_s, node.now_s - rank.record.signal_s, rank});
+        scene.ranks.push_back({node.node, node.now_s - rank.record.changed_s, node.now_s - rank.record.signal_s,
+                               node.now_s - rank.record.call_s, rank});
     }
   }
   std::stable_sort(scene.ranks.begin(), scene.ranks.end(),

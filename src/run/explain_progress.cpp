@@ -1,6 +1,7 @@
 // Ranks that live: who never started, who is behind, who does not finish.
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <set>
 #include <string_view>
 
@@ -32,17 +33,30 @@ std::string missing_words(const Scene& scene) {
   return fmt::format("rank{} {} never started", missing.size() == 1 ? "" : "s", human_list(missing));
 }
 
+// Inside of a vendor's call for so long it hangs there, however recent its step.
+bool is_in_a_call(const SeenRank& rank) {
+  return !rank.record().call.empty() && rank.call_s >= fresh_s;
+}
+
 // An iteration may take longer than that: what counts is whether another should have been done by now.
 bool is_at_work(const Scene& scene, const SeenRank& rank) {
+  if (is_in_a_call(rank)) return false;
   const auto iteration = static_cast<double>(rank.record().iteration);
   return rank.idle_s < fresh_s || (iteration >= 2 && rank.idle_s < 2 * scene.wreck.deadline_s / iteration);
+}
+
+// Since when none of them has moved.
+double standstill_of(const SeenRanks& ranks) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const SeenRank& rank : ranks) least = std::min(least, is_in_a_call(rank) ? rank.call_s : rank.idle_s);
+  return least;
 }
 
 // It goes on by itself, and has come some way.
 bool is_moving(const SeenRank& rank) {
   const FlightRecord& record = rank.record();
   return record.phase == Phase::running && record.error.empty() && (record.iteration > 0 || record.steps > 1) &&
-         rank.idle_s < 2 * fresh_s;
+         rank.idle_s < 2 * fresh_s && !is_in_a_call(rank);
 }
 
 // `; rank 5 on nid003 is far behind`: of several in one step, who has done less than half of any other.
@@ -119,21 +133,21 @@ Explained behind(const Scene& scene) {
   if (standing.who.empty()) return std::nullopt;
   const SeenRanks& who = standing.who;
   const std::string place = common_place(who);
-  double idle = who.front().idle_s;
-  for (const SeenRank& rank : who) idle = std::min(idle, rank.idle_s);
-  const std::string since = fmt::format("{} since {}", place, seconds_words(idle));
+  const std::string since = fmt::format("{}{} since {}", place, device_words(who), seconds_words(standstill_of(who)));
   const std::size_t waiting = scene.waiting(who);
   if (standing.how == Standing::How::ahead)
     return Finding{Verdict::fail,
                    fmt::format("{} {} out of step:{}; {} {} further back{}", names(who), is_or_are(who), since,
                                counted(waiting, "rank"), waiting == 1 ? "is" : "are", common_place(standing.others)),
                    rank_culprits(who), "a rank left a collective step before the others: look at its output"};
+  std::string remedy = call_remedy(who);
+  if (remedy.empty())
+    remedy = fmt::format("look at what {} did on {} at that time: load, file system, device, network of the node",
+                         who.size() == 1 ? "the rank" : "the ranks", nodes_of(who));
   return Finding{
       Verdict::fail,
       fmt::format("{} {} behind:{}{}", names(who), is_or_are(who), since, waiting_words(waiting, who.size())),
-      rank_culprits(who),
-      fmt::format("look at what {} did on {} at that time: load, file system, device, network of the node",
-                  who.size() == 1 ? "the rank" : "the ranks", nodes_of(who))};
+      rank_culprits(who), std::move(remedy)};
 }
 
 Explained unfinished(const Scene& scene) {
@@ -149,11 +163,34 @@ Explained unfinished(const Scene& scene) {
                   nodes_of(living))};
 }
 
+namespace {
+
+/// Nobody to compare it with, and nobody else to blame.
+Finding the_only_one(const Scene& scene, const SeenRanks& who) {
+  const SeenRank& rank = who.front();
+  const std::string where =
+      fmt::format("{}, the only rank{}, is{}{}", rank_words(rank), scene.wreck.ranks_expected == 1 ? "" : " left",
+                  common_place(who), device_words(who));
+  if (is_at_work(scene, rank))
+    return {
+        Verdict::fail,
+        fmt::format("{}: still at work when the deadline of {} passed", where, seconds_words(scene.wreck.deadline_s)),
+        {},
+        std::string(remedy_longer)};
+  std::string remedy = call_remedy(who);
+  if (remedy.empty())
+    remedy = fmt::format("look at what the rank did on {} at that time: load, file system, device", rank.node);
+  return {Verdict::fail, fmt::format("{} since {}", where, seconds_words(standstill_of(who))), rank_culprits(who),
+          std::move(remedy)};
+}
+
+}  // namespace
+
 Finding nobody_stands_out(const Scene& scene) {
   const SeenRanks living = scene.alive();
-  const std::string subject = living.size() == 1 ? "the only rank is" : fmt::format("all {} ranks are", living.size());
-  double idle = living.front().idle_s;
-  for (const SeenRank& rank : living) idle = std::min(idle, rank.idle_s);
+  if (living.size() == 1) return the_only_one(scene, living);
+  const std::string subject = fmt::format("all {} ranks are", living.size());
+  const double idle = standstill_of(living);
   std::string place = common_place(living);
   const std::string& step = living.front().record().step;
   if (!step.empty() && place == " in " + step) place = " in step " + step;
@@ -165,11 +202,13 @@ Finding nobody_stands_out(const Scene& scene) {
                         seconds_words(scene.wreck.deadline_s)),
             {},
             std::string(remedy_longer)};
+  const std::string remedy = call_remedy(living);
   return {Verdict::fail,
           fmt::format("{}{} since {}: no rank stands out", subject, place, seconds_words(idle)),
           {},
-          "a message got lost between them: check the network and the transport that MPI chose, and run the case on "
-          "fewer nodes to find the pair"};
+          !remedy.empty() ? remedy
+                          : "a message got lost between them: check the network and the transport that MPI chose, and "
+                            "run the case on fewer nodes to find the pair"};
 }
 
 }  // namespace muster

@@ -147,19 +147,27 @@ bool FlightRecorder::is_ours() const {
 }
 
 template <class Act>
-void FlightRecorder::enter(Act act) {
+void FlightRecorder::note(Act act) {
   if (!is_ours()) return;
   layout_->sequence.fetch_add(1, relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   act(*layout_);
-  layout_->changed_ns.store(monotonic_nanoseconds(), relaxed);
   layout_->sequence.fetch_add(1, std::memory_order_release);
+}
+
+template <class Act>
+void FlightRecorder::enter(Act act) {
+  note([&](Layout& layout) {
+    act(layout);
+    layout.changed_ns.store(monotonic_nanoseconds(), relaxed);
+  });
 }
 
 namespace {
 
 void begin_step(FlightRecorder::Layout& layout, std::string_view name) {
   store_text(layout.step, cut(name, step_length));
+  store_text(layout.call, "");
   layout.iteration.store(0, relaxed);
   layout.peer.store(-1, relaxed);
 }
@@ -189,9 +197,21 @@ void FlightRecorder::item(int index) {
   enter([&](Layout& layout) {
     layout.item.store(index, relaxed);
     store_text(layout.error, "");
+    store_text(layout.device, "");
     layout.steps.store(0, relaxed);
     begin_step(layout, "");
   });
+}
+
+void FlightRecorder::call(std::string_view name) {
+  note([&](Layout& layout) {
+    store_text(layout.call, cut(name, step_length));
+    layout.call_ns.store(monotonic_nanoseconds(), relaxed);
+  });
+}
+
+void FlightRecorder::device(std::string_view label) {
+  note([&](Layout& layout) { store_text(layout.device, cut(label, Layout::device_words * 8 - 1)); });
 }
 
 void FlightRecorder::step(std::string_view name) {

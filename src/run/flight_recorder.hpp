@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/call_recorder.hpp"
 #include "base/files.hpp"
 #include "muster/probe.hpp"
 
@@ -34,6 +35,9 @@ struct FlightRecord {
   Phase phase = Phase::starting;
   int item = -1;  ///< position in the launch's list of work; -1: none yet
   std::string step;
+  std::string call;         ///< of a vendor's library that it is inside of; empty: none
+  double call_s = 0;        ///< CLOCK_MONOTONIC of the node when that began
+  std::string device;       ///< that its calls are about; empty: none yet
   std::string error;        ///< why the probe gave up in the current item; empty: it did not
   std::uint32_t steps = 0;  ///< steps begun in this phase
   std::uint64_t iteration = 0;
@@ -51,9 +55,10 @@ struct FlightRecord {
 [[nodiscard]] fs::path recorder_folder();
 
 /// Owned by one rank. Entries are relaxed atomic stores with a sequence counter; nothing allocates, nothing locks.
-/// A new phase or item begins without a step; a new step begins at iteration 0, waiting for everybody.
+/// A new phase or item begins without a step, a new item without a device; a new step begins at iteration 0, waiting
+/// for everybody. A call is no entry: what was entered last stays as old as it is.
 /// A child made by fork() can't write to it.
-class FlightRecorder final : public Recorder {
+class FlightRecorder final : public Recorder, public CallRecorder {
  public:
   /// Creates `<folder>/muster-<tag>-<pid>` (mode 0600).
   [[nodiscard]] static Result<std::unique_ptr<FlightRecorder>> create(const fs::path& folder, const std::string& tag);
@@ -68,6 +73,8 @@ class FlightRecorder final : public Recorder {
   void iteration(std::uint64_t index) override;
   void peer(int rank) override;
   void child_group(int process_group) override;
+  void call(std::string_view name) override;
+  void device(std::string_view label) override;
   /// Stamps TERM, INT, HUP, QUIT, SEGV, BUS, FPE, ILL, ABRT when they arrive, then lets the former handler or the
   /// default act. Call before and again after MPI_Init (MPI libraries install handlers of their own).
   void stamp_signals();
@@ -80,6 +87,8 @@ class FlightRecorder final : public Recorder {
  private:
   explicit FlightRecorder(Layout* layout, fs::path file);
   [[nodiscard]] bool is_ours() const;
+  template <class Act>
+  void note(Act act);
   template <class Act>
   void enter(Act act);
   Layout* layout_;

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/call_recorder.hpp"
 #include "model/record.hpp"
+#include "muster/probe.hpp"
 
 namespace muster {
 
@@ -26,10 +28,11 @@ namespace muster {
 
 /// A recorder for a case of one node: who waits for whom is noted as the launch counts its ranks, which is what an
 /// autopsy compares.
-class NodeRecorder final : public Recorder {
+class NodeRecorder final : public Recorder, public CallRecorder {
  public:
   /// `ranks`: rank on the node -> rank in the launch. Both must outlive this.
-  NodeRecorder(Recorder& launch, const std::vector<int>& ranks) : launch_(launch), ranks_(ranks) {}
+  NodeRecorder(Recorder& launch, const std::vector<int>& ranks)
+      : launch_(launch), calls_(dynamic_cast<CallRecorder*>(&launch)), ranks_(ranks) {}
 
   void step(std::string_view name) override { launch_.step(name); }
   void iteration(std::uint64_t index) override { launch_.iteration(index); }
@@ -38,9 +41,16 @@ class NodeRecorder final : public Recorder {
     launch_.peer(is_known ? ranks_[static_cast<std::size_t>(rank)] : rank);
   }
   void child_group(int process_group) override { launch_.child_group(process_group); }
+  void call(std::string_view name) override {
+    if (calls_ != nullptr) calls_->call(name);
+  }
+  void device(std::string_view label) override {
+    if (calls_ != nullptr) calls_->device(label);
+  }
 
  private:
   Recorder& launch_;
+  CallRecorder* calls_;  ///< nullptr: it takes none
   const std::vector<int>& ranks_;
 };
 

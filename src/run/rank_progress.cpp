@@ -34,6 +34,21 @@ SeenRanks behind_within_phase(const SeenRanks& ranks) {
   return divided.rest.empty() ? SeenRanks{} : divided.least;
 }
 
+// Ranks inside of a vendor's call for a while, where others have come back from theirs and wait.
+SeenRanks inside_a_call(const SeenRanks& ranks) {
+  constexpr double stuck_s = 1;
+  SeenRanks found;
+  for (const SeenRank& rank : ranks)
+    if (!rank.record().call.empty() && rank.call_s >= stuck_s) found.push_back(rank);
+  return found.size() == ranks.size() ? SeenRanks{} : found;
+}
+
+// Of those that are behind alike, the ones inside of a call, where the others are back from theirs.
+SeenRanks narrowed(const SeenRanks& ranks) {
+  SeenRanks inside = inside_a_call(ranks);
+  return inside.empty() ? ranks : inside;
+}
+
 // The rank that most others wait for, when at least two do and no other rank has as many.
 SeenRanks awaited(const SeenRanks& ranks) {
   std::map<int, int> waiting;
@@ -61,8 +76,11 @@ SeenRanks at_their_turn(const SeenRanks& ranks) {
 Standing who_stands_out(const SeenRanks& living) {
   const Divided by_phase =
       divide(living, [](const FlightRecord& record) { return std::make_tuple(record.item, record.phase); });
-  if (const SeenRanks who = at_their_turn(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
-  if (const SeenRanks who = behind_within_phase(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
+  if (const SeenRanks who = at_their_turn(by_phase.least); !who.empty())
+    return {Standing::How::behind, narrowed(who), {}};
+  if (const SeenRanks who = behind_within_phase(by_phase.least); !who.empty())
+    return {Standing::How::behind, narrowed(who), {}};
+  if (const SeenRanks who = inside_a_call(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
   if (const SeenRanks who = awaited(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
   if (by_phase.rest.empty()) return {};
   // Most are further back, all alike: they wait for the few that have gone ahead.

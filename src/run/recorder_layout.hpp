@@ -12,9 +12,10 @@ namespace muster {
 /// one, may look or write at any time. A file of zeros is a record that says nothing.
 struct FlightRecorder::Layout {
   static constexpr std::uint64_t right_magic = 0x31464572'7473754dULL;  // "MustrEF1"
-  static constexpr std::uint32_t right_version = 2;
-  static constexpr std::size_t step_words = 4;    // 31 characters and a zero
-  static constexpr std::size_t error_words = 20;  // 159 characters and a zero
+  static constexpr std::uint32_t right_version = 3;
+  static constexpr std::size_t step_words = 4;     // 31 characters and a zero
+  static constexpr std::size_t device_words = 12;  // 95 characters and a zero
+  static constexpr std::size_t error_words = 20;   // 159 characters and a zero
   static constexpr std::size_t most_shared = 24;
   static constexpr std::size_t shared_words = 32;  // 255 characters, as long as a file name gets, and a zero
   using Word = std::atomic<std::uint64_t>;
@@ -37,7 +38,10 @@ struct FlightRecorder::Layout {
   Word iteration;
   Word changed_ns;
   Word signal_ns;
+  Word call_ns;
   Word step[step_words];
+  Word call[step_words];
+  Word device[device_words];
   Word error[error_words];
   Word shared[most_shared][shared_words];  ///< names below /dev/shm
 };

@@ -46,6 +46,9 @@ FlightRecord load(const Layout& layout) {
   record.item = layout.item.load(relaxed);
   record.step = printable_line(load_text(layout.step));
   record.error = printable_line(load_text(layout.error));
+  record.call = printable_line(load_text(layout.call));
+  record.call_s = seconds(layout.call_ns);
+  record.device = printable_line(load_text(layout.device));
   record.steps = layout.steps.load(relaxed);
   record.iteration = layout.iteration.load(relaxed);
   record.peer = layout.peer.load(relaxed);

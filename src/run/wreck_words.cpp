@@ -73,7 +73,9 @@ const char* is_or_are(const SeenRanks& ranks) {
 }
 
 std::string place_words(const FlightRecord& record) {
-  if (!record.step.empty()) return "in " + record.step + iteration_words(record) + peer_words(record);
+  const std::string step = record.step + iteration_words(record) + peer_words(record);
+  if (!record.call.empty()) return "in " + record.call + (record.step.empty() ? "" : ", step " + step);
+  if (!record.step.empty()) return "in " + step;
   switch (record.phase) {
     case Phase::starting:
       return "in MPI_Init";
@@ -95,6 +97,50 @@ std::string place_words(const FlightRecord& record) {
       return "at its end";
   }
   return "";
+}
+
+std::string device_words(const SeenRanks& ranks) {
+  if (ranks.size() != 1 || ranks.front().record().call.empty() || ranks.front().record().device.empty()) return "";
+  return " (" + ranks.front().record().device + ")";
+}
+
+namespace {
+
+struct CallMaker {
+  std::string_view prefix;
+  const char* remedy;  ///< {0}: the call, {1}: the nodes
+};
+
+constexpr const char* nvidia_remedy =
+    "{0} of NVIDIA's driver did not come back: look for NVRM and Xid in the kernel log of {1} (dmesg), see whether "
+    "nvidia-smi answers there and, behind NVSwitches, whether nvidia-fabricmanager runs; reset the GPU (nvidia-smi "
+    "--gpu-reset) or reboot the node";
+constexpr const char* amd_remedy =
+    "{0} of AMD's driver did not come back: look for amdgpu and kfd in the kernel log of {1} (dmesg) and see whether "
+    "rocm-smi answers there; reset the GPU (rocm-smi --gpureset) or reboot the node";
+constexpr const char* collective_remedy =
+    "{0} did not come back: run it with NCCL_DEBUG=INFO, whose last lines tell what it waits for, look for Xid or "
+    "amdgpu "
+    "in the kernel log of {1} (dmesg), and see whether nvidia-smi or rocm-smi answers there";
+constexpr const char* library_remedy =
+    "{0} of a vendor's library did not come back: look at the kernel log of {1} (dmesg) and at the library's own log, "
+    "and install the libraries of one release";
+
+constexpr CallMaker makers[] = {
+    {"nccl", collective_remedy}, {"nvml", nvidia_remedy}, {"cublas", nvidia_remedy}, {"cu", nvidia_remedy},
+    {"hip", amd_remedy},         {"rsmi_", amd_remedy},   {"amdsmi_", amd_remedy},   {"", library_remedy},
+};
+
+}  // namespace
+
+std::string call_remedy(const SeenRanks& ranks) {
+  const std::string& call = ranks.front().record().call;
+  const bool is_one = std::all_of(ranks.begin(), ranks.end(),
+                                  [&](const SeenRank& one) { return !call.empty() && one.record().call == call; });
+  if (!is_one) return {};
+  for (const CallMaker& maker : makers)
+    if (call.rfind(maker.prefix, 0) == 0) return fmt::format(fmt::runtime(maker.remedy), call, nodes_of(ranks));
+  return {};
 }
 
 std::string common_place(const SeenRanks& ranks) {
@@ -126,6 +172,7 @@ std::string death_place(const Wreck& wreck, const FlightRecord* record) {
       place = fmt::format("{}, {}", in_case, to_string(record->phase));
   }
   if (!record->step.empty()) place += ", step " + record->step + iteration_words(*record);
+  if (!record->call.empty()) place += ", inside of " + record->call;
   return place;
 }
 

@@ -31,6 +31,16 @@ class Sums(on_gpu_nodes.TwoNodesOfEight):
             self.assertIn("memory of 16 GPUs over RCCL 2.21.5", evidence)
             self.assertIn("NET/IB/GDRDMA", evidence)
 
+    def test_sockets_beside_a_fabric_are_a_finding(self):
+        run = self.check(CHECKS, driver=["set all nccl_network Socket"])
+        for name in ("allreduce", "p2p"):
+            case = run.case(name)
+            self.assertEqual(case["verdict"], "fail", run.story())
+            self.assertIn("data between GPUs of different nodes goes through sockets, though", case["reason"])
+            self.assertIn("cxi", case["reason"])
+            for word in ("NCCL_NET", "NCCL_IB_HCA", "plugin"):
+                self.assertIn(word, case["remedy"])
+
 
 if __name__ == "__main__":
     reason = vc.why_not()

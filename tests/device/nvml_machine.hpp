@@ -47,7 +47,9 @@ inline void tell(int to, const fs::path& folder, const std::string& drivers, std
   if (auto there = simulate(folder, {}); !there)
     json.push_back({"fault", to_string(there.error())});
   else if (auto inventory = read_inventory(root_of("/")); inventory) {
-    add_nvml(*inventory, [&](std::string_view call) { calls.emplace_back(call); });
+    add_nvml(*inventory, [&](std::string_view call) {
+      if (!call.empty()) calls.emplace_back(call);
+    });
     for (const Fact& fact : to_facts(*inventory)) json.push_back({fact.key, fact.value});
   }
   for (const std::string& call : calls) json.push_back({"call", call});

@@ -168,7 +168,7 @@ TEST(Nvml, AnOldDriverTellsLessAndSaysWhatItLacks) {
 TEST(Nvml, EveryCallIsToldOfBeforeItIsMade) {
   const Asked told = asked(shipped_machine("vista"));
   for (const char* call :
-       {"open libnvidia-ml.so.1", "nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetPowerUsage", "nvmlShutdown"})
+       {"dlopen libnvidia-ml.so.1", "nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetPowerUsage", "nvmlShutdown"})
     EXPECT_NE(std::find(told.calls.begin(), told.calls.end(), call), told.calls.end()) << call;
 }
 

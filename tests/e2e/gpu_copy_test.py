@@ -130,6 +130,15 @@ class Ill(OnGpus):
                 self.assertEqual({self.cases[name]["verdict"] for name in ill}, {"fail"}, self.output)
                 self.assertIn(call, self.reasons("gpu_copy"), self.output)
 
+    def test_a_job_of_one_rank_names_it_with_its_gpu(self):
+        self.describe("hangs", count=1)
+        self.assertEqual(self.check("--timeout", "8s", "-n", "^gpu_copy$"), 1, self.output)
+        self.assertEqual((self.cases["gpu_copy"]["verdict"], self.culprits("gpu_copy")), ("fail", ["rank 0"]), self.output)
+        for word in (f"rank 0 on {on_machine.NODE}, the only rank, is in cuMemcpyAsync", f"(GPU {GPUS[0]} ({self.uuid(0)}))"):
+            self.assertIn(word, self.reasons("gpu_copy"))
+        for word in ("nvidia-smi", "dmesg", "nvidia-fabricmanager", on_machine.NODE):
+            self.assertIn(word, self.cases["gpu_copy"]["remedy"])
+
     def test_a_library_that_crashes_is_no_pass(self):
         self.describe("crashes", count=2)
         self.assertEqual(self.check(), 1, self.output)

@@ -5,13 +5,14 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import on_gpus  # noqa: E402
+import on_machine  # noqa: E402
 
 CHECKS = """
 [check.allreduce]
 probe   = "allreduce"
 summary = "Sums are right."
 ranks   = "one-per-gpu"
-params  = { sizes = ["8B", "64KiB"], memory = "256KiB" }
+params  = { sizes = ["8B", "64KiB"], memory = "256KiB", types = ["float", "int64", "half", "bfloat16"] }
 [check.p2p]
 probe   = "p2p"
 summary = "Messages are right."
@@ -20,14 +21,19 @@ params  = { sizes = ["64KiB"], memory = "256KiB" }
 """
 FAULTS = {
     "wrong_sum": "corrupt_allreduce 3",
-    "init_fails": "fail ncclCommInitRank 2",
+    "meeting_fails": "fail ncclCommInitRankConfig 2",
+    "meeting_fails_on_one": "fail ncclCommInitRankConfig 2 5",
+    "meeting_hangs": "hang ncclCommInitRankConfig 4",
+    "meeting_stalls": "stall ncclCommInitRankConfig 4",
     "init_fails_on_one": "fail ncclCommInitRank 2 5",
-    "sum_fails": "fail ncclAllReduce 1 after 2",
     "hangs_in_init": "hang ncclCommInitRank 4",
+    "no_id": "fail ncclGetUniqueId 3",
+    "sum_fails": "fail ncclAllReduce 1 after 2",
+    "sum_fails_on_one": ["fail ncclAllReduce 1 5 after 2", "set all nccl_notices yes"],
     "hangs": "hang ncclAllReduce 6 after 3",
     "fails_later": "fail ncclCommGetAsyncError 6",
     "wrong_bytes": "corrupt_copy 2",
-    "sockets": "set all nccl_network Socket",
+    "no_peers": [f"set {gpu} peers no" for gpu in range(8)],
     "no_version": "fail ncclGetVersion 3",
 }
 
@@ -58,8 +64,37 @@ class Healthy(OnGpus):
     def test_rccl(self):
         self.passes("amd", "RCCL", "rccl")
 
+    def test_a_library_of_before_2_14(self):
+        folder = self.drivers_without("libnccl.so.2")
+        os.symlink(os.path.join(os.environ["MUSTER_BUILD"], "drivers-2021", "libnccl.so.2"), os.path.join(folder, "libnccl.so.2"))
+        status = self.judge(drivers=folder)
+        self.assertEqual((status, self.verdicts()), (0, {"allreduce": "pass", "p2p": "pass"}), self.output)
+        self.assertIn("over NCCL 2.8.4", self.evidence("allreduce"))
+
+    def test_a_communicator_that_does_not_block(self):
+        """Every call may return that it goes on; the stand-in refuses the next one until it was asked."""
+        status = self.judge(NCCL_COMM_BLOCKING="0")
+        self.assertEqual((status, self.verdicts()), (0, {"allreduce": "pass", "p2p": "pass"}), self.output)
+        for check in ("allreduce", "p2p"):
+            self.assertIn("memory of 8 GPUs over NCCL", self.evidence(check))
+
+    def test_half_and_bfloat16_are_summed(self):
+        self.judge(options=["-x", "p2p"])
+        types = {m["where"]["type"] for m in self.cases["allreduce"]["metrics"]}
+        self.assertEqual(types, {"float", "int64", "half", "bfloat16"}, self.output)
+
+    def test_memory_of_the_host_between_gpus_is_told(self):
+        self.judge("no_peers", options=["-x", "p2p"])
+        self.assertEqual(self.verdicts(), {"allreduce": "pass"}, self.output)
+        self.assertIn("1 SHM", self.evidence("allreduce"))
+
+    def test_half_without_nccl_is_left_out_and_said(self):
+        self.judge(drivers=self.drivers_without("libnccl.so.2"), options=["-x", "p2p"])
+        self.assertEqual(self.verdicts(), {"allreduce": "pass"}, self.output)
+        self.assertIn("half and bfloat16 are not summed: MPI has no such type", self.evidence("allreduce"))
+
     def test_host_memory_when_asked_for(self):
-        status = self.judge(options=["-S", "allreduce.on=host", "-S", "p2p.transport=mpi"])
+        status = self.judge(options=["-S", "allreduce.on=host", "-S", "allreduce.types=float,int64", "-S", "p2p.transport=mpi"])
         self.assertEqual((status, set(self.verdicts().values())), (0, {"pass"}), self.output)
         for check in ("allreduce", "p2p"):
             self.assertNotIn("memory of", self.evidence(check))
@@ -79,7 +114,7 @@ class Libraries(OnGpus):
         self.assertIn("libnccl.so.2 is absent", self.reasons("allreduce"))
 
     def test_gpu_memory_over_an_mpi_that_takes_none(self):
-        status = self.judge(options=["-S", "allreduce.on=device", "-S", "allreduce.transport=mpi", "-x", "p2p"])
+        status = self.judge(options=["-S", "allreduce.on=device", "-S", "allreduce.transport=mpi", "-S", "allreduce.types=float", "-x", "p2p"])
         self.assertEqual((status != 0, self.verdicts()), (True, {"allreduce": "error"}), self.output)
         self.assertIn("messages from GPU memory", self.reasons("allreduce"))
         self.assertIn("load an MPI that is built for GPUs", self.cases["allreduce"]["remedy"])
@@ -112,17 +147,72 @@ class Ill(OnGpus):
         self.assertIn("element ", reason)
         self.assertEqual(self.culprits("allreduce"), ["rank 3"])
 
+    def blamed(self, rank, *words):
+        """That rank alone, with its node, its GPU by address and UUID, and a remedy."""
+        case = self.cases["allreduce"]
+        self.assertEqual(self.culprits("allreduce"), [f"rank {rank}"], self.output)
+        self.assertIn(f"rank {rank} on {on_machine.NODE}", self.reasons("allreduce"))
+        self.assertIn(f"GPU {on_gpus.GPUS[rank]} ({self.uuid(rank)})", self.reasons("allreduce"), self.output)
+        self.assertTrue(case["remedy"])
+        for word in words:
+            self.assertIn(word, self.reasons("allreduce"), self.output)
+
     def test_no_communicator(self):
-        verdict, reason = self.one("init_fails")
+        verdict, reason = self.one("meeting_fails")
         self.assertEqual(verdict, "error", self.output)
-        self.assertIn("ncclCommInitRank returned 2: unhandled system error", reason)
+        self.assertIn("ncclCommInitRankConfig returned 2: unhandled system error", reason)
         self.assertIn("told to fail", reason)
 
     def test_no_communicator_on_one_gpu(self):
-        verdict, reason = self.one("init_fails_on_one")
+        for fault, call in (("meeting_fails_on_one", "ncclCommInitRankConfig"), ("init_fails_on_one", "ncclCommInitRank")):
+            with self.subTest(fault):
+                verdict, _ = self.one(fault)
+                self.assertEqual(verdict, "error", self.output)
+                self.blamed(5, f"{call} returned 2: unhandled system error")
+
+    def test_no_id(self):
+        verdict, _ = self.one("no_id")
         self.assertEqual(verdict, "error", self.output)
-        self.assertIn("ncclCommInitRank returned 2", reason)
-        self.assertIn("rank 5", self.culprits("allreduce"))
+        self.blamed(0, "ncclGetUniqueId returned 3: internal error")
+
+    def test_an_init_that_never_returns_is_located(self):
+        for deadline in ("300s", "3s"):
+            with self.subTest(deadline):
+                verdict, _ = self.one("meeting_hangs", timeout="20s",
+                                      options=["-x", "p2p", "-S", f"allreduce.deadline={deadline}"])
+                self.assertEqual(verdict, "fail", self.output)
+                self.blamed(4, "in ncclCommInitRankConfig", "7 ranks wait for it")
+                self.assertIn("NCCL_DEBUG=INFO", self.cases["allreduce"]["remedy"])
+
+    def test_an_init_that_goes_on_for_ever_is_given_up(self):
+        verdict, reason = self.one("meeting_stalls", timeout="60s", options=["-x", "p2p", "-S", "allreduce.deadline=3s"])
+        self.assertEqual(verdict, "error", self.output)
+        self.assertIn("ncclCommInitRankConfig was not done after 3s on 8 of 8 ranks and was given up (ncclCommAbort)", reason)
+
+    def test_asking_again_and_again_is_no_progress(self):
+        """The library goes on for ever, and the check's timeout comes before the deadline."""
+        verdict, reason = self.one("meeting_stalls", timeout="15s")
+        self.assertEqual(verdict, "fail", self.output)
+        self.assertIn("all 8 ranks are in step make communicator since", reason)
+        self.assertNotIn("at work", reason)
+
+    def test_a_blocking_init_that_never_returns(self):
+        """Of an old library, which can't be asked meanwhile: all ranks are inside of it."""
+        verdict, reason = self.one("hangs_in_init", timeout="20s", drivers=self.old_drivers())
+        self.assertEqual(verdict, "fail", self.output)
+        self.assertIn("all 8 ranks are in ncclCommInitRank", reason)
+        self.assertIn("NCCL_DEBUG=INFO", self.cases["allreduce"]["remedy"])
+
+    def old_drivers(self):
+        folder = self.drivers_without("libnccl.so.2")
+        os.symlink(os.path.join(os.environ["MUSTER_BUILD"], "drivers-2021", "libnccl.so.2"), os.path.join(folder, "libnccl.so.2"))
+        return folder
+
+    def test_a_sum_that_fails_on_one_gpu(self):
+        verdict, _ = self.one("sum_fails_on_one", timeout="60s")
+        self.assertEqual(verdict, "fail", self.output)
+        self.blamed(5, "ncclAllReduce returned 1: unhandled cuda error")
+        self.assertNotIn("returned 6", self.reasons("allreduce"))
 
     def test_a_sum_that_fails(self):
         verdict, reason = self.one("sum_fails")
@@ -138,13 +228,14 @@ class Ill(OnGpus):
         verdict, reason = self.one("hangs", timeout="25s")
         self.assertEqual(verdict, "fail", self.output)
         self.assertIn("rank 6", reason)
-        self.assertIn("ncclAllReduce", reason)
-        self.assertEqual(self.culprits("allreduce"), ["rank 6"])
+        self.blamed(6, "in ncclAllReduce")
+        self.assertIn("NCCL_DEBUG=INFO", self.cases["allreduce"]["remedy"])
 
     def test_what_is_not_done_in_time_is_given_up(self):
-        verdict, reason = self.one("hangs", timeout="40s", options=["-x", "p2p", "-S", "allreduce.deadline=3s"])
-        self.assertIn(verdict, ("fail", "error"), self.output)
-        self.assertIn("ncclAllReduce was not done after 3s and was given up (ncclCommAbort)", self.said)
+        """By those that wait, who are not to blame; the call that hangs keeps its rank."""
+        self.one("hangs", timeout="20s", options=["-x", "p2p", "-S", "allreduce.deadline=3s"])
+        self.assertEqual(self.cases["allreduce"]["verdict"], "fail", self.output)
+        self.blamed(6, "in ncclAllReduce")
 
     def test_a_wrong_byte_of_a_message(self):
         self.assertNotEqual(self.judge("wrong_bytes", options=["-x", "allreduce"]), 0, self.output)

@@ -215,6 +215,25 @@ TEST(Evaluate, RanksWithTheSameErrorShareAFinding) {
   EXPECT_EQ(result.verdict, Verdict::fail);
 }
 
+TEST(Evaluate, WhoFailedThroughAnotherRankIsNoCulpritWhereThatOneTells) {
+  Scene scene;
+  for (auto& one : scene.record.observations) {
+    one.state = ObservationState::failed;
+    one.error = "ncclAllReduce returned 6: remote process exited";
+    one.facts.push_back({"peer_failed", ""});
+  }
+  const auto alone = scene.result();
+  ASSERT_EQ(alone.findings.size(), 1u);
+  EXPECT_EQ(alone.findings[0].culprits.size(), 4u);
+
+  scene.rank(2).error = "ncclAllReduce returned 1: unhandled cuda error";
+  scene.rank(2).facts.clear();
+  const auto result = scene.result();
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].reason, "rank 2 on nid002 failed: ncclAllReduce returned 1: unhandled cuda error");
+  EXPECT_EQ(result.verdict, Verdict::fail);
+}
+
 TEST(Evaluate, ManyDifferentErrorsStayFewFindings) {
   Scene scene(10, 4);
   for (auto& one : scene.record.observations) {

@@ -22,6 +22,9 @@ struct RankRow {
   double signal_age_s = 1;
   std::uint32_t steps = 1;
   int item = 2;
+  std::string call = "";
+  double call_age_s = 12;
+  std::string device = "";
 };
 
 RankRow rank(int number) {
@@ -52,6 +55,9 @@ RankRemains remains(const RankRow& row, double clock) {
   result.record.steps = row.steps;
   result.record.iteration = row.iteration;
   result.record.peer = row.peer;
+  result.record.call = row.call;
+  result.record.call_s = clock - row.call_age_s;
+  result.record.device = row.device;
   result.record.changed_s = clock - row.idle_s;
   result.record.signal = row.signal;
   result.record.signal_s = row.signal == 0 ? 0 : clock - row.signal_age_s;
@@ -462,7 +468,59 @@ TEST(ExplainTest, NobodyStandsOut) {
 TEST(ExplainTest, TheOnlyRankHangs) {
   RankRow row = rank(0);
   row.step = "";
-  expect(wreck({node("nid001", {row})}, 1), "the only rank is in run since 12 s: no rank stands out", {}, "");
+  expect(wreck({node("nid001", {row})}, 1), "rank 0 on nid001, the only rank, is in run since 12 s", {"rank 0@nid001"},
+         "look at what the rank did on nid001");
+}
+
+constexpr const char* gpu = "GPU 0000:4b:00.0 (GPU-11)";
+
+RankRow in_call(int number, std::string call, double age_s = 12) {
+  RankRow row = in_phase(number, Phase::running, "allreduce");
+  row.iteration = 5;
+  row.call = std::move(call);
+  row.call_age_s = age_s;
+  row.device = gpu;
+  return row;
+}
+
+TEST(ExplainTest, AVendorsCallThatNeverReturns) {
+  expect(wreck({node("nid001", {in_call(0, ""), in_call(1, "ncclAllReduce")}), node("nid002", {in_call(2, "")})}, 3),
+         "rank 1 on nid001 is behind: in ncclAllReduce, step allreduce, iteration 5 (GPU 0000:4b:00.0 (GPU-11)) since "
+         "12 s; 2 ranks wait for it",
+         {"rank 1@nid001"}, "NCCL_DEBUG=INFO");
+  // The step was entered just now, and the call is old enough.
+  auto fresh = in_call(0, "cuMemAlloc_v2", 5);
+  fresh.idle_s = 0.2;
+  expect(wreck({node("nid001", {fresh, in_call(1, "")})}, 2),
+         "rank 0 on nid001 is behind: in cuMemAlloc_v2, step allreduce, iteration 5 (GPU 0000:4b:00.0 (GPU-11)) since "
+         "5.0 s; 1 rank waits for it",
+         {"rank 0@nid001"}, "nvidia-fabricmanager");
+}
+
+TEST(ExplainTest, AVendorsCallOfTheOnlyRank) {
+  for (const auto& [call, remedy] :
+       std::vector<std::pair<std::string, std::string>>{{"cuInit", "nvidia-smi --gpu-reset"},
+                                                        {"nvmlInit_v2", "nvidia-smi answers"},
+                                                        {"hipInit", "rocm-smi --gpureset"}}) {
+    RankRow row = in_call(0, call);
+    row.step = "";
+    expect(wreck({node("nid001", {row})}, 1),
+           "rank 0 on nid001, the only rank, is in " + call + " (GPU 0000:4b:00.0 (GPU-11)) since 12 s",
+           {"rank 0@nid001"}, remedy);
+  }
+}
+
+TEST(ExplainTest, AllInOneVendorsCall) {
+  expect(wreck({node("nid001", {in_call(0, "ncclCommInitRank"), in_call(1, "ncclCommInitRank")})}, 2),
+         "all 2 ranks are in ncclCommInitRank, step allreduce, iteration 5 since 12 s: no rank stands out", {},
+         "NCCL_DEBUG=INFO");
+}
+
+TEST(ExplainTest, CallsThatComeAndGoAreNoProgress) {
+  std::vector<RankRow> rows{in_call(0, "cuStreamQuery", 0.01), in_call(1, "cuStreamQuery", 0.02)};
+  for (RankRow& row : rows) row.iteration = 0;
+  expect(wreck({node("nid001", rows)}, 2),
+         "all 2 ranks are in cuStreamQuery, step allreduce since 12 s: no rank stands out", {}, "nvidia-smi");
 }
 
 TEST(ExplainTest, NothingIsLeft) {

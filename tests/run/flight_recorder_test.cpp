@@ -68,6 +68,37 @@ TEST(FlightRecorderTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(record.steps, 0u);
 }
 
+TEST(FlightRecorderTest, VendorsCallsAreKeptApartFromSteps) {
+  const Folder folder;
+  auto recorder = FlightRecorder::create(folder.path, "t");
+  ASSERT_TRUE(recorder.has_value());
+  (*recorder)->phase(Phase::running);
+  (*recorder)->step("allreduce");
+  (*recorder)->iteration(12);
+  const FlightRecord before = only_record(folder.path, "t");
+  (*recorder)->device("GPU 0000:c1:00.0 (GPU-11111111-2222-3333-4444-555555555555)");
+  for (int i = 0; i < 1000; ++i) {
+    (*recorder)->call("cuStreamSynchronize");
+    (*recorder)->call("");
+  }
+  (*recorder)->call("ncclAllReduce");
+  FlightRecord record = only_record(folder.path, "t");
+  EXPECT_EQ(record.call, "ncclAllReduce");
+  EXPECT_GE(record.call_s, before.changed_s);
+  EXPECT_EQ(record.device, "GPU 0000:c1:00.0 (GPU-11111111-2222-3333-4444-555555555555)");
+  // However many there were, the rank is where it was, since when it was.
+  EXPECT_EQ(record.step, "allreduce");
+  EXPECT_EQ(record.steps, before.steps);
+  EXPECT_EQ(record.iteration, 12u);
+  EXPECT_EQ(record.changed_s, before.changed_s);
+
+  (*recorder)->step("verify");
+  EXPECT_EQ(only_record(folder.path, "t").call, "");
+  EXPECT_NE(only_record(folder.path, "t").device, "");
+  (*recorder)->item(1);
+  EXPECT_EQ(only_record(folder.path, "t").device, "");
+}
+
 TEST(FlightRecorderTest, FileIsPrivateAndStaysUnlessFinished) {
   const Folder folder;
   const fs::path file = folder.path / ("muster-t-" + std::to_string(getpid()));

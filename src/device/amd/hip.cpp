@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "device/gpu_table.hpp"
+#include "device/gpu_runtime.hpp"
 #include "device/runtime_compiler.hpp"
 
 namespace muster {
@@ -101,6 +101,12 @@ bool fill_streams(const Library& library, GpuTable& table, std::vector<std::stri
   return all & table.launch.fill(library, "hipModuleLaunchKernel", missing);
 }
 
+bool fill_all(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+  bool all = fill_devices(library, table, missing);
+  all &= fill_memory(library, table, missing);
+  return all & fill_streams(library, table, missing);
+}
+
 void fill_constants(const Library& library, GpuTable& table) {
   table.vendor = "amd";
   // As ROCm 5 and later count them; hipGetDeviceProperties is avoided, its layout changed under one name.
@@ -144,51 +150,16 @@ std::string_view remedy_for_hip(int code) {
 }
 
 GpuRuntime open_hip(const CallWatch& watch) {
-  if (watch) watch("dlopen libamdhip64.so");
-  const Library library = Library::open({"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"});
-  GpuRuntime runtime;
-  runtime.vendor = "amd";
-  LibraryReport& report = runtime.library;
-  report.name = library.name();
-  report.file = library.file();
-  if (library.is_absent()) return runtime;
-  report.state = LibraryState::broken;
-  report.error = library.error();
-  runtime.remedy = "install ROCm's runtime anew on the node, all of one version";
-  if (!library.is_open()) return runtime;
-  auto table = std::make_unique<GpuTable>();
-  fill_constants(library, *table);
-  VendorCall<unsigned> init;
-  bool all = init.fill(library, "hipInit", report.missing);
-  all &= fill_devices(library, *table, report.missing);
-  all &= fill_memory(library, *table, report.missing);
-  all &= fill_streams(library, *table, report.missing);
-  if (init.function != nullptr) {
-    if (watch) watch(init.name);
-    report.code = init.function(0);
-  }
-  if (report.code != 0) {
-    report.error = fmt::format("hipInit returned {}: {}", report.code, table->words(report.code));
-    runtime.remedy = remedy_for_hip(report.code);
-    return runtime;
-  }
-  if (!all) {
-    report.error = fmt::format("it lacks {}", human_list(report.missing));
-    runtime.remedy = "install ROCm 5.2 or later";
-    return runtime;
-  }
-  report.version = version_of(library);
-  auto gpus = Gpus::start(std::move(table), watch);
-  if (!gpus) {
-    report.error = gpus.error().what;
-    runtime.remedy = remedy_for_hip(0);
-    return runtime;
-  }
-  report.state = LibraryState::working;
-  report.error.clear();
-  runtime.remedy.clear();
-  runtime.gpus = std::move(*gpus);
-  return runtime;
+  return open_runtime({.vendor = "amd",
+                       .files = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"},
+                       .init = "hipInit",
+                       .reinstall = "install ROCm's runtime anew on the node, all of one version",
+                       .upgrade = "install ROCm 5.2 or later",
+                       .remedy = remedy_for_hip,
+                       .set_constants = fill_constants,
+                       .fill = fill_all,
+                       .version = version_of},
+                      watch);
 }
 
 }  // namespace muster

@@ -29,8 +29,7 @@ class VendorCalls {
       note_missing(name);
       return lacks;
     }
-    if (watch_) watch_(name);
-    return function(arguments...);
+    return watch_(name, function, arguments...);
   }
 
   /// `rsmi_init returned 8: An error occurred...`; `words` is the function that has a sentence for each status.

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "device/gpu_table.hpp"
+#include "device/gpu_runtime.hpp"
 #include "device/kernels.hpp"
 #include "device/runtime_compiler.hpp"
 
@@ -111,7 +111,14 @@ bool fill_streams(const Library& library, GpuTable& table, std::vector<std::stri
   return all & table.launch.fill(library, "cuLaunchKernel", missing);
 }
 
-void fill_constants(GpuTable& table) {
+bool fill_all(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+  bool all = fill_devices(library, table, missing);
+  all &= fill_memory(library, table, missing);
+  return all & fill_streams(library, table, missing);
+}
+
+void fill_constants(const Library& library, GpuTable& table) {
+  table.words = words_of(library);
   table.vendor = "nvidia";
   table.attributes = {16, 13, 36, 37, 38, 75, 76, 40};
   table.pin_flags = 1 | 2;  // portable, mapped
@@ -149,53 +156,17 @@ std::string_view name_of_cuda(int code) {
 }
 
 GpuRuntime open_cuda(const CallWatch& watch) {
-  if (watch) watch("dlopen libcuda.so.1");
-  // Never libcuda.so: where a toolkit is installed, that is a stub.
-  const Library library = Library::open({"libcuda.so.1"});
-  GpuRuntime runtime;
-  runtime.vendor = "nvidia";
-  LibraryReport& report = runtime.library;
-  report.name = library.name();
-  report.file = library.file();
-  if (library.is_absent()) return runtime;
-  report.state = LibraryState::broken;
-  report.error = library.error();
-  runtime.remedy = "install the driver's libraries anew on the node, all of one version";
-  if (!library.is_open()) return runtime;
-  auto table = std::make_unique<GpuTable>();
-  fill_constants(*table);
-  table->words = words_of(library);
-  VendorCall<unsigned> init;
-  bool all = init.fill(library, "cuInit", report.missing);
-  all &= fill_devices(library, *table, report.missing);
-  all &= fill_memory(library, *table, report.missing);
-  all &= fill_streams(library, *table, report.missing);
-  if (init.function != nullptr) {
-    if (watch) watch(init.name);
-    report.code = init.function(0);
-  }
-  if (report.code != 0) {
-    report.error = fmt::format("cuInit returned {}: {}", report.code, table->words(report.code));
-    runtime.remedy = remedy_for_cuda(report.code);
-    return runtime;
-  }
-  if (!all) {
-    report.error = fmt::format("it lacks {}", human_list(report.missing));
-    runtime.remedy = "install a driver of CUDA 11 or later";
-    return runtime;
-  }
-  report.version = version_of(library);
-  auto gpus = Gpus::start(std::move(table), watch);
-  if (!gpus) {
-    report.error = gpus.error().what;
-    runtime.remedy = remedy_for_cuda(0);
-    return runtime;
-  }
-  report.state = LibraryState::working;
-  report.error.clear();
-  runtime.remedy.clear();
-  runtime.gpus = std::move(*gpus);
-  return runtime;
+  return open_runtime({.vendor = "nvidia",
+                       // Never libcuda.so: where a toolkit is installed, that is a stub.
+                       .files = {"libcuda.so.1"},
+                       .init = "cuInit",
+                       .reinstall = "install the driver's libraries anew on the node, all of one version",
+                       .upgrade = "install a driver of CUDA 11 or later",
+                       .remedy = remedy_for_cuda,
+                       .set_constants = fill_constants,
+                       .fill = fill_all,
+                       .version = version_of},
+                      watch);
 }
 
 }  // namespace muster

@@ -78,7 +78,9 @@ void read_gpu(const Session& session, Handle handle, std::uint32_t index, Depth 
   }
   Device& gpu = inventory.seen(DeviceKind::gpu, address_of(pci), "nvml");
   gpu.values["nvml_index"] = std::to_string(index);
+  session.turn_to(gpu);
   read_identity(session, handle, pci, gpu);
+  session.turn_to(gpu);  // by its UUID, too
   read_link(session, handle, gpu);
   if (depth == Depth::links) return read_nvlinks(session, handle, gpu);
   read_memory(session, handle, gpu);
@@ -146,8 +148,7 @@ void read_gpus(const Session& session, Depth depth, Inventory& inventory) {
 
 void add(Inventory& inventory, Depth depth, const CallWatch& watch) {
   if (!is_to_be_asked(inventory)) return;
-  if (watch) watch("open libnvidia-ml.so.1");
-  const Library library = Library::open({"libnvidia-ml.so.1"});
+  const Library library = watch("dlopen libnvidia-ml.so.1", [] { return Library::open({"libnvidia-ml.so.1"}); });
   LibraryReport report;
   report.name = library.name();
   report.file = library.file();

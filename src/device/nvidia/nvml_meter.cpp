@@ -44,8 +44,7 @@ class NvmlMeter final : public GpuMeter {
 }  // namespace
 
 std::unique_ptr<GpuMeter> open_nvml_meter(const PciAddress& address, CallWatch watch) {
-  if (watch) watch("open libnvidia-ml.so.1");
-  const Library library = Library::open({"libnvidia-ml.so.1"});
+  const Library library = watch("dlopen libnvidia-ml.so.1", [] { return Library::open({"libnvidia-ml.so.1"}); });
   if (!library.is_open()) return nullptr;
   std::vector<std::string> missing;
   const nvml::Functions functions = nvml::functions_of(library, missing);

@@ -21,8 +21,7 @@ class Session {
   template <class Function, class... Arguments>
   Code call(std::string_view name, Function* function, Arguments... arguments) const {
     if (function == nullptr) return not_supported;
-    if (watch_) watch_(name);
-    return function(arguments...);
+    return watch_(name, function, arguments...);
   }
   /// As above about a device, which remembers the first failure that is more than "I do not have that".
   template <class Function, class... Arguments>
@@ -34,6 +33,12 @@ class Session {
   }
 
   /// `nvmlInit_v2 returned 18: Driver/library version mismatch`
+  /// Calls are about it from now on.
+  void turn_to(const Device& device) const {
+    const std::string uuid = device.uuid.empty() ? "" : " (" + device.uuid + ")";
+    watch_.device("GPU " + to_string(device.address) + uuid);
+  }
+
   [[nodiscard]] std::string words(std::string_view name, Code code) const {
     const char* said = at.error_string == nullptr ? nullptr : at.error_string(code);
     return printable_line(

@@ -90,7 +90,7 @@ Result<void> Bench::take() {
 }
 
 void Bench::find_blas() {
-  const auto watch = [&recorder = work_.context.recorder](std::string_view call) { recorder.step(call); };
+  const CallWatch watch(work_.context.recorder);
   if (gpu_.about().address) meter_ = open_gpu_meter(gpu_.gpus->vendor(), *gpu_.about().address, root_of("/"), watch);
   if (work_.blas.report.state != LibraryState::working) return;
   auto made = GpuBlas::make(work_.blas, *gpu_.gpus, gpu_.device, watch);

@@ -26,7 +26,7 @@ const Device* NodeGpus::known(const SeenGpu& gpu) const {
 NodeGpus open_node_gpus(RunContext& context) {
   NodeGpus node;
   context.recorder.step("inventory");
-  const auto watch = [&recorder = context.recorder](std::string_view call) { recorder.step(call); };
+  const CallWatch watch(context.recorder);
   if (auto read = read_inventory(root_of("/"))) {
     // What the library says of itself is the business of device_visibility.
     add_nvml_links(*read, watch);

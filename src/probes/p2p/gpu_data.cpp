@@ -73,9 +73,7 @@ Decision decide(const std::vector<Sight>& sights, bool is_asked) {
 GpuData::GpuData(RunContext& context) : context_(context), transport_(context.params.text("transport")) {
   const std::string on = context.params.text("on");
   is_asked_ = on == "device" || (on == "auto" && transport_ == "nccl");
-  watch_ = [this](std::string_view call) {
-    if (!is_quiet_) context_.recorder.step(call);
-  };
+  watch_ = CallWatch(context.recorder);
   if (on == "host" || (on == "auto" && transport_ == "mpi")) return;
   look();
 }
@@ -87,6 +85,13 @@ void GpuData::see(Sight sight, std::string why, std::string remedy) {
 }
 
 void GpuData::look() {
+  context_.recorder.step("own GPU");
+  mapped_ = own_device(context_.place);
+  // Until its runtime tells of it.
+  const std::string* uuid = mapped_.fact("device.uuid");
+  if (const std::string* address = mapped_.fact("device.address"))
+    watch_.device(fmt::format("GPU {}{}", *address, uuid == nullptr ? "" : " (" + *uuid + ")"));
+  context_.recorder.step("open runtime");
   runtimes_ = open_gpu_runtimes(watch_);
   const GpuRuntime* broken = nullptr;
   for (GpuRuntime& runtime : runtimes_) {
@@ -95,7 +100,7 @@ void GpuData::look() {
   }
   if (runtime_ != nullptr) return choose_device();
   // A library without a GPU has nothing to work with: that it does not is no news.
-  if (broken != nullptr && (is_asked_ || own_device(context_.place).fact("gpu") != nullptr))
+  if (broken != nullptr && (is_asked_ || mapped_.fact("gpu") != nullptr))
     return see(Sight::lacking, state_of(broken->library), broken->remedy);
   if (is_asked_)
     see(Sight::lacking, "no library shows a GPU here",
@@ -103,8 +108,7 @@ void GpuData::look() {
 }
 
 void GpuData::choose_device() {
-  context_.recorder.step("own GPU");
-  device_ = find_device(*runtime_->gpus, own_device(context_.place));
+  device_ = find_device(*runtime_->gpus, mapped_);
   if (device_ < 0)
     return see(Sight::lacking,
                fmt::format("no GPU is left for a rank ({} shows {})", runtime_->library.name,
@@ -175,6 +179,7 @@ Result<void> GpuData::start(Buffer& out, Buffer& in) {
   if (moved) moved = in.move_to(*runtime_->gpus, device_);
   if (auto settled = settle(std::move(moved)); !settled || is_refused()) return settled;
   if (library_.table == nullptr) return {};
+  context_.recorder.step("make communicator");
   auto made =
       make_device_comm(context_.comm, *runtime_->gpus, device_, library_, watch_, context_.params.duration("deadline"));
   if (!made) {
@@ -200,6 +205,7 @@ void GpuData::tell(Observation& seen) const {
   const auto add = [&](const char* key, std::string_view value) {
     if (!value.empty()) seen.facts.push_back({key, printable_line(value, 400)});
   };
+  if (device_ >= 0) add("data.device", runtime_->gpus->devices()[static_cast<std::size_t>(device_)].full_label());
   if (is_refused() && sight_ != Sight::gpu) {
     add("data.refused", why_.empty() ? "it has no GPU" : why_);
     add("data.remedy", remedy_);
@@ -209,7 +215,6 @@ void GpuData::tell(Observation& seen) const {
     add("data.host", why_);
   }
   if (!is_on_device()) return;
-  add("data.device", runtime_->gpus->devices()[static_cast<std::size_t>(device_)].label());
   add("data.carrier", comm_ == nullptr ? context_.comm.library() : comm_->library());
   if (comm_ == nullptr) return;
   const Connections connections = comm_->connections();

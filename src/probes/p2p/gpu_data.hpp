@@ -59,7 +59,7 @@ enum class Decision : std::uint8_t { host, device, refused };
 /// One rank's. Must outlive the buffers that it moved.
 class GpuData {
  public:
-  /// Local: opens what there is; every call of a vendor's library is a step of the recorder.
+  /// Local: opens what there is; the recorder is told of every call of a vendor's library.
   explicit GpuData(RunContext& context);
   GpuData(const GpuData&) = delete;
   GpuData& operator=(const GpuData&) = delete;
@@ -71,9 +71,6 @@ class GpuData {
   [[nodiscard]] bool is_refused() const { return decision_ == Decision::refused; }
   /// nullptr: the communicator of the case carries the data.
   [[nodiscard]] Comm* carrier() const { return comm_.get(); }
-  /// From now on calls are no steps of the recorder: their number differs from pair to pair and would look like
-  /// progress.
-  void be_quiet() { is_quiet_ = true; }
   /// On GPUs: for all readings.
   void add_labels(Labels& labels) const;
   /// Facts for the judge, of keys that begin with `data.`.
@@ -91,9 +88,9 @@ class GpuData {
   bool is_asked_ = false;
   std::string transport_;
   CallWatch watch_;
-  bool is_quiet_ = false;
   std::vector<GpuRuntime> runtimes_;
   GpuRuntime* runtime_ = nullptr;
+  Observation mapped_;  ///< what gpu_mapping says that this rank uses
   int device_ = -1;
   CollectiveLibrary library_;
   Sight sight_ = Sight::host;

@@ -31,6 +31,19 @@ std::string who(const CaseView& view, const std::vector<int>& ranks) {
   return human_list(names, most_culprits);
 }
 
+/// As above, each with its GPU; for few ranks, as every name is long.
+std::string who_with_gpus(const CaseView& view, const std::vector<int>& ranks) {
+  constexpr std::size_t most_with_gpus = 4;
+  if (ranks.size() > most_with_gpus) return who(view, ranks);
+  std::vector<std::string> names;
+  for (const int rank : ranks) {
+    const std::string* gpu = view.observed[static_cast<std::size_t>(rank)]->fact("data.device");
+    names.push_back(fmt::format("rank {} on {}", rank, view.ranks[static_cast<std::size_t>(rank)].host));
+    if (gpu != nullptr) names.back() += ", " + printable_line(*gpu, 80);
+  }
+  return human_list(names);
+}
+
 void add_culprits(const CaseView& view, const std::vector<int>& ranks, Finding& finding) {
   for (const int rank : ranks)
     if (finding.culprits.size() < most_culprits)
@@ -41,7 +54,7 @@ void add_culprits(const CaseView& view, const std::vector<int>& ranks, Finding& 
 void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
   const auto told = told_under(view, "data.refused");
   std::vector<std::pair<std::string, std::vector<int>>> groups(told.begin(), told.end());
-  // Where one fails, the others tell that they lost a peer: code 6, or all the same.
+  // Lost peers last; then what few say, which makes them differ from the rest.
   const auto order = [](const auto& group) {
     return std::pair(group.first.find(" returned 6: ") != std::string::npos, group.second.size());
   };
@@ -49,7 +62,7 @@ void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
   for (const auto& [why, ranks] : groups) {
     Finding finding;
     finding.verdict = Verdict::error;
-    finding.reason = fmt::format("no data on GPUs: {} ({})", printable_line(why, 400), who(view, ranks));
+    finding.reason = fmt::format("no data on GPUs: {} ({})", printable_line(why, 400), who_with_gpus(view, ranks));
     add_culprits(view, ranks, finding);
     const std::string* remedy = view.observed[static_cast<std::size_t>(ranks.front())]->fact("data.remedy");
     finding.remedy = remedy == nullptr ? "see the ranks' libraries by device_visibility" : printable_line(*remedy, 400);

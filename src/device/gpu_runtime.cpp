@@ -1,0 +1,60 @@
+#include "device/gpu_runtime.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "device/amd/hip.hpp"
+#include "device/nvidia/cuda.hpp"
+
+namespace muster {
+
+GpuRuntime open_runtime(const RuntimeKind& kind, const CallWatch& watch) {
+  const Library library = watch(fmt::format("dlopen {}", *kind.files.begin()), [&] { return Library::open(kind.files); });
+  GpuRuntime runtime;
+  runtime.vendor = kind.vendor;
+  LibraryReport& report = runtime.library;
+  report.name = library.name();
+  report.file = library.file();
+  if (library.is_absent()) return runtime;
+  const auto broken = [&](std::string error, std::string_view remedy) {
+    report.state = LibraryState::broken;
+    report.error = std::move(error);
+    runtime.remedy = remedy;
+  };
+  broken(library.error(), kind.reinstall);
+  if (!library.is_open()) return runtime;
+  auto table = std::make_unique<GpuTable>();
+  kind.set_constants(library, *table);
+  VendorCall<unsigned> init;
+  bool all = init.fill(library, kind.init, report.missing);
+  all &= kind.fill(library, *table, report.missing);
+  if (init.function != nullptr) report.code = watch(init.name, init.function, 0U);
+  if (report.code != 0) {
+    broken(fmt::format("{} returned {}: {}", init.name, report.code, table->words(report.code)),
+           kind.remedy(report.code));
+    return runtime;
+  }
+  if (!all) {
+    broken(fmt::format("it lacks {}", human_list(report.missing)), kind.upgrade);
+    return runtime;
+  }
+  report.version = kind.version(library);
+  auto gpus = Gpus::start(std::move(table), watch);
+  if (!gpus) {
+    broken(gpus.error().what, kind.remedy(0));
+    return runtime;
+  }
+  broken({}, {});
+  report.state = LibraryState::working;
+  runtime.gpus = std::move(*gpus);
+  return runtime;
+}
+
+std::vector<GpuRuntime> open_gpu_runtimes(const CallWatch& watch) {
+  std::vector<GpuRuntime> runtimes;
+  runtimes.push_back(open_cuda(watch));
+  runtimes.push_back(open_hip(watch));
+  return runtimes;
+}
+
+}  // namespace muster

@@ -1,0 +1,194 @@
+#include "probes/p2p/rounds.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "base/units.hpp"
+#include "probes/p2p/links.hpp"
+#include "probes/p2p/measure.hpp"
+#include "probes/p2p/settings.hpp"
+#include "probes/p2p/transport.hpp"
+
+namespace muster::p2p {
+
+namespace {
+
+constexpr int times_alone = 3;
+constexpr int most_told = 64;  // wrong readings of one rank
+
+/// One rank's part of a case.
+class Part {
+ public:
+  /// `out` and `in` lie where `gpu` moved them.
+  Part(RunContext& context, const GpuData& gpu, const Buffer& out, const Buffer& in, std::vector<Spot> spots)
+      : context_(context),
+        gpu_(gpu),
+        spots_(std::move(spots)),
+        self_(static_cast<std::size_t>(context.comm.rank())),
+        schedule_(schedule_of(context.params, nodes_of(spots_), !context.timing_doubt.empty())),
+        own_(spots_, self_),
+        watch_(spots_[self_].mask, own_.seconds().value_or(0)),
+        with_{context.comm, context.recorder, out, in, static_cast<std::uint64_t>(context.params.integer("seed")),
+              // Where ranks share cores, each would be the other's contamination.
+              own_.seconds() && context.timing_doubt.empty() ? &watch_ : nullptr, [this] { return own_.seconds(); },
+              gpu.carrier()},
+        tasks_(tasks_of(context.params, !context.timing_doubt.empty())) {
+    goal_.interval = context.params.real("interval");
+    goal_.cap = {budget_of(context.params, nodes_of(spots_), false).reading_s};
+    if (!context.timing_doubt.empty()) goal_ = one_look();
+  }
+
+  [[nodiscard]] Result<Observation> all_rounds() {
+    const double begun = monotonic_seconds();
+    for (round_ = 0; round_ < schedule_.rounds(); ++round_) {
+      auto goes_on = has_time(begun);
+      if (!goes_on) return tl::unexpected(goes_on.error());
+      if (!*goes_on) break;
+      const int peer = schedule_.partner(context_.comm.rank(), round_);
+      for (const Task& task : tasks_) {
+        if (auto done = together(peer, task, true); !done) return tl::unexpected(done.error());
+        if (task.kind != Kind::bandwidth) continue;
+        if (auto done = together(peer, task, false); !done) return tl::unexpected(done.error());
+      }
+    }
+    if (context_.timing_doubt.empty())
+      if (auto done = again(); !done) return tl::unexpected(done.error());
+    context_.recorder.peer(-1);
+    finish();
+    return std::move(seen_);
+  }
+
+ private:
+  /// Rank 0's clock decides, so that all end with the same round. There always is a first one.
+  [[nodiscard]] Result<bool> has_time(double begun) {
+    if (round_ == 0) return true;
+    const bool is_up = monotonic_seconds() - begun > context_.params.duration("budget").value;
+    const std::byte mine{static_cast<std::uint8_t>(is_up)};
+    context_.recorder.step("next round");
+    auto told = context_.comm.broadcast(std::span(&mine, 1), 0);
+    if (!told) return tl::unexpected(told.error());
+    return !told->empty() && told->front() == std::byte{0};
+  }
+
+  /// One reading of every pair at a time, or what some send back would be in the way of what others still send.
+  [[nodiscard]] Result<void> together(int peer, const Task& task, bool is_forward) {
+    context_.recorder.step("round");
+    context_.recorder.iteration(static_cast<std::uint64_t>(round_));
+    context_.recorder.peer(-1);
+    if (auto met = context_.comm.barrier(); !met) return met;
+    if (peer < 0) return {};
+    const bool is_first = schedule_.leads(context_.comm.rank(), peer) == is_forward;
+    return one(peer, is_first ? PairRole::first : PairRole::second, task, false);
+  }
+
+  [[nodiscard]] Result<void> one(int peer, PairRole role, const Task& task, bool is_alone) {
+    const LinkClass link = class_of(spots_[self_], spots_[static_cast<std::size_t>(peer)]);
+    const auto before = task.kind == Kind::latency ? Traffic() : read_traffic();
+    auto measured = measure(with_, peer, role, task, goal_);
+    if (!measured) return tl::unexpected(measured.error());
+    const double moved = static_cast<double>(measured->received + measured->sent) * static_cast<double>(task.size);
+    // What no interface counts between GPUs, their library tells.
+    if (task.kind != Kind::latency && !gpu_.is_on_device())
+      carriers_.add(link, carrier_of(link, before, read_traffic(), moved), moved);
+    ++checked_;
+    bytes_ += static_cast<double>(measured->compared);
+    const std::string size = to_string(ParamScalar(Bytes{task.size}));
+    if (measured->corruption && ++corrupt_ <= most_told)
+      seen_.facts.push_back(
+          {"corrupt", fmt::format("{} {} {} {}", peer, size, to_string(task.kind), describe(*measured->corruption))});
+    if (role == PairRole::first)
+      keep(peer, task, measured->sampled, {{"link", std::string(to_string(link))}, {"size", size}}, is_alone);
+    return {};
+  }
+
+  void keep(int peer, const Task& task, const Sampled& sampled, Labels where, bool is_alone) {
+    if (is_alone) where.insert(where.begin(), {"alone", "yes"});
+    gpu_.add_labels(where);
+    if (task.kind == Kind::bandwidth && !is_alone && task.size == largest_size(context_.params) &&
+        sampled.summary.n > 0)
+      mine_.push_back({context_.comm.rank(), peer, round_, sampled.summary.median,
+                       class_of(spots_[self_], spots_[static_cast<std::size_t>(peer)]), false,
+                       spread_of(sampled.summary)});
+    if (sampled.end == SamplingEnd::precise) ++precise_;
+    ++measured_;
+    disturbed_ += sampled.is_disturbed;
+    seen_.readings.push_back({std::string(to_string(task.kind)), std::move(where), sampled.summary, peer});
+  }
+
+  /// Links that look bad, one at a time: is it the link, or the company?
+  [[nodiscard]] Result<void> again() {
+    context_.recorder.step("choose links");
+    auto links = choose_links(context_.comm, spots_, mine_, decode_settings(context_.params));
+    if (!links) return tl::unexpected(links.error());
+    std::vector<Task> last;
+    for (const Task& task : tasks_)
+      if (task.kind == Kind::bandwidth && task.size == largest_size(context_.params)) last.push_back(task);
+    const int groups = links->empty() ? 0 : links->back().group + 1;
+    for (int i = 0; i < groups * times_alone; ++i) {
+      context_.recorder.step("alone");
+      context_.recorder.peer(-1);
+      if (auto met = context_.comm.barrier(); !met) return met;
+      for (const RankPair& pair : *links)
+        if (pair.group == i / times_alone)
+          if (auto done = once_more(pair, last); !done) return done;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> once_more(const RankPair& pair, const std::vector<Task>& tasks) {
+    const int rank = context_.comm.rank();
+    if (rank != pair.from && rank != pair.to) return {};
+    const bool is_first = rank == pair.from;
+    for (const Task& task : tasks)
+      if (auto done = one(is_first ? pair.to : pair.from, is_first ? PairRole::first : PairRole::second, task, true);
+          !done)
+        return done;
+    return {};
+  }
+
+  void finish() {
+    std::string fast;
+    for (const std::string& port : fast_ports()) fast += (fast.empty() ? "" : " ") + port;
+    if (!fast.empty()) seen_.facts.push_back({"fast_ports", fast});
+    const int asked = std::max(schedule_.rounds(), context_.timing_doubt.empty() ? asked_rounds(context_.params) : 0);
+    if (round_ < asked) seen_.facts.push_back({"rounds", fmt::format("{} of {}", round_, asked)});
+    seen_.facts.push_back({"checked", fmt::format("{} readings, {:.3g} GB", checked_, bytes_ * 1e-9)});
+    if (measured_ > 0) seen_.facts.push_back({"precise", fmt::format("{} of {}", precise_, measured_)});
+    if (disturbed_ > 0)
+      seen_.facts.push_back({"disturbed", fmt::format("{} of {} readings: {}", disturbed_, measured_,
+                                                      muster::to_string(watch_.whole()))});
+    for (Fact& fact : carriers_.facts()) seen_.facts.push_back(std::move(fact));
+    gpu_.tell(seen_);
+  }
+
+  RunContext& context_;
+  const GpuData& gpu_;
+  std::vector<Spot> spots_;
+  std::size_t self_;
+  Schedule schedule_;
+  OwnCpuTime own_;
+  ContaminationWatch watch_;
+  Equipment with_;
+  std::vector<Task> tasks_;
+  SamplingGoal goal_;
+  Carriers carriers_;
+  std::vector<RankLink> mine_;
+  int round_ = 0;
+  Observation seen_;
+  int checked_ = 0;
+  int measured_ = 0;
+  int precise_ = 0;
+  int disturbed_ = 0;
+  int corrupt_ = 0;
+  double bytes_ = 0;
+};
+
+}  // namespace
+
+Result<Observation> all_rounds(RunContext& context, const GpuData& gpu, const Buffer& out, const Buffer& in,
+                               std::vector<Spot> spots) {
+  return Part(context, gpu, out, in, std::move(spots)).all_rounds();
+}
+
+}  // namespace muster::p2p

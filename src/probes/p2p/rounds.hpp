@@ -1,0 +1,16 @@
+/// The rounds of a case of p2p: pairs of ranks exchange messages, all at once and, where a link looks bad, alone.
+#pragma once
+
+#include <vector>
+
+#include "muster/probe.hpp"
+#include "probes/p2p/gpu_data.hpp"
+#include "probes/p2p/link_class.hpp"
+
+namespace muster::p2p {
+
+/// Collective over all ranks. `out` and `in` lie where `gpu` moved them; `spots` are those of all ranks.
+[[nodiscard]] Result<Observation> all_rounds(RunContext& context, const GpuData& gpu, const Buffer& out,
+                                             const Buffer& in, std::vector<Spot> spots);
+
+}  // namespace muster::p2p
