@@ -84,6 +84,10 @@ class Vendor {
     return done;
   }
 
+  void abandon() {
+    static_cast<void>(give_up({ErrorKind::device, label(), "a rank will not come, and its sums were given up"}));
+  }
+
   /// Waits for all that is on the stream; `name` is what is waited for.
   [[nodiscard]] Result<void> finish(std::string_view name) {
     constexpr int turns_between_looks = 64;
@@ -176,6 +180,7 @@ class VendorComm final : public DeviceComm {
   int size() const override { return base_.size(); }
   std::string library() const override { return vendor_->table().label; }
   Connections connections() const override { return read_connections(capture_.text()); }
+  void abandon() override { vendor_->abandon(); }
 
   Result<void> barrier() override {
     vendor_->note("barrier");
