@@ -39,6 +39,10 @@ class CollectiveComm final : public DeviceComm {
   int rank() const override { return base_.rank(); }
   int size() const override { return base_.size(); }
   std::string library() const override { return rank_->table().label; }
+  void abandon() override {
+    static_cast<void>(
+        rank_->give_up({ErrorKind::device, rank_->label(), "a rank will not come, and its sums were given up"}));
+  }
   Connections connections() const override { return read_connections(capture_.text()); }
 
   Result<void> barrier() override { return base_.barrier(); }

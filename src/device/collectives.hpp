@@ -33,6 +33,9 @@ class DeviceComm : public Comm {
  public:
   /// What the library said of this rank's connections since this communicator was made. Not collective.
   [[nodiscard]] virtual Connections connections() const = 0;
+  /// Not collective: aborts the communicator, as when its deadline is up. For who knows by other means that a rank
+  /// will not come.
+  virtual void abandon() = 0;
 };
 
 /// Collective over `base`, which must outlive it, as must `gpus`. Every rank brings a device of its own. Fails on all

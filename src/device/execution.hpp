@@ -63,7 +63,9 @@ class Execution {
   [[nodiscard]] virtual bool is_host_memory() const = 0;
   /// Zeros. Fails with kind `system` or `device` when there is no memory.
   [[nodiscard]] virtual Result<std::unique_ptr<ExecutionMemory>> allocate(std::size_t count) = 0;
+  /// `from` may change as soon as it returns.
   virtual void copy_in(std::span<const float> from, float* to) = 0;
+  /// Waits: what was asked for is there when it returns; zeros after a failure, which `finish` tells.
   virtual void copy_out(const float* from, std::span<float> to) = 0;
   virtual void clear(float* memory, std::size_t count) = 0;
 
@@ -78,7 +80,8 @@ class Execution {
   virtual void classify(const Classified& output) = 0;
   /// v = momentum v + g; p = p - rate v. The same bits on every machine that rounds as IEEE 754 says.
   virtual void update(const Update& update) = 0;
-  /// Waits for all of it. Fails with kind `device` when something went wrong since the last call.
+  /// Waits for all of it. Fails with kind `device` when something went wrong; from then on nothing is done any more,
+  /// and it fails each time.
   [[nodiscard]] virtual Result<void> finish() = 0;
 };
 

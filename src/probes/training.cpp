@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "device/gpu_execution.hpp"
 #include "probes/memory_bandwidth/domains.hpp"
+#include "probes/p2p/gpu_data.hpp"
 #include "probes/p2p/link_class.hpp"
 #include "probes/training/demand.hpp"
 #include "probes/training/judge.hpp"
@@ -52,6 +54,22 @@ constexpr ParamSpec params[] = {
     {"reference_steps", ParamType::integer, "100", "Steps that are compared with a single rank's.", {}, 1, 1e6},
     {"checkpoint", ParamType::text, "", "File; empty: a temporary one in rank 0's TMPDIR, removed at the end."},
     {"resume", ParamType::text, "", "Checkpoint to go on from, read by rank 0; empty: start anew."},
+    {"on",
+     ParamType::text,
+     "auto",
+     "Who computes; auto: GPUs where every rank has one that runs kernels, else the host.",
+     "auto|host|device",
+     {},
+     {}},
+    {"transport",
+     ParamType::text,
+     "auto",
+     "What adds up gradients that GPUs have: NCCL (RCCL on AMD), an MPI that takes GPU memory, or MPI by way of the "
+     "host's memory; auto: the first of these that is there.",
+     "auto|nccl|mpi|staged",
+     {},
+     {}},
+    p2p::deadline_param,
 };
 
 constexpr MetricSpec metrics[] = {
@@ -128,14 +146,43 @@ Result<int> own_threads(RunContext& context, const Topology& topology) {
   return std::max(1, cores_of(mine.mask).count() / std::max(1, sharing));
 }
 
+/// What gradients on GPUs are added up with.
+training::Carrier carrier_of(const p2p::GpuData& gpu) {
+  if (!gpu.is_on_device() || gpu.carriage() == p2p::Carriage::staged) return {};
+  if (DeviceComm* comm = gpu.carrier()) return {comm, true, true, [comm] { comm->abandon(); }};
+  // No MPI promises that its sums that are waited for later take memory of GPUs; Open MPI says that they do not.
+  return {nullptr, true, false, {}};
+}
+
 Result<Observation> run(RunContext& context) {
   const auto& prepared = static_cast<const Prepared&>(*context.state);
+  const auto products = context.params.text("blas") == "plain" ? Products::plain : Products::fastest;
+  // Goes last: memory of a GPU must go before its runtime does.
+  p2p::GpuData gpu(context, p2p::GpuUse::computing);
+  std::unique_ptr<Execution> on_gpu;
+  auto agreed = gpu.agree([&]() -> Result<void> {
+    auto made = make_gpu_execution(gpu.gpus(), gpu.device(), products, gpu.watch());
+    if (!made) return tl::unexpected(made.error());
+    on_gpu = std::move(*made);
+    return {};
+  });
+  if (!agreed) return tl::unexpected(agreed.error());
+  Observation refused;
+  if (gpu.is_refused()) {
+    gpu.tell(refused);
+    return refused;
+  }
   context.recorder.step("placement");
   auto threads = own_threads(context, prepared.topology);
   if (!threads) return tl::unexpected(threads.error());
-  const auto products = context.params.text("blas") == "plain" ? Products::plain : Products::fastest;
-  const auto execution = make_host_execution(products, *threads);
-  const training::Parts parts{*execution, context.comm, context.recorder};
+  const auto on_host = make_host_execution(products, *threads);
+  Execution& execution = gpu.is_on_device() ? *on_gpu : *on_host;
+  training::Parts parts{execution, context.comm, context.recorder};
+  if (gpu.is_on_device()) {
+    parts.carrier = carrier_of(gpu);
+    parts.reference = on_host.get();
+    parts.tolerance = training::gpu_curve_tolerance;
+  }
   const training::Task task{prepared.settings,
                             prepared.data,
                             prepared.held_out,
@@ -145,7 +192,9 @@ Result<Observation> run(RunContext& context) {
   auto trained = training::train(parts, task);
   if (!trained) return tl::unexpected(trained.error());
   Observation seen = training::observe(*trained, prepared.settings, context.comm.rank());
-  seen.facts.push_back({"execution", execution->name()});
+  seen.facts.push_back({"execution", execution.name()});
+  if (gpu.is_on_device()) seen.facts.push_back({"reference.execution", on_host->name()});
+  gpu.tell(seen);
   return seen;
 }
 

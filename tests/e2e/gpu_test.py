@@ -61,6 +61,38 @@ class RealGpus(unittest.TestCase):
                     self.assertGreater(value, 10, metric)
 
 
+class RealTraining(unittest.TestCase):
+    """One rank on the GPU, one on the host."""
+
+    def train(self, on, blas='"auto"'):
+        folder = tempfile.TemporaryDirectory(prefix="muster-gpu-")
+        self.addCleanup(folder.cleanup)
+        with open(os.path.join(folder.name, "training.toml"), "w") as out:
+            out.write('[check.training]\nprobe = "training"\nsummary = "It learns."\nranks = { per_node = 1 }\n'
+                      f'params = {{ on = "{on}", blas = {blas} }}\n')
+        env = {name: value for name, value in os.environ.items() if name not in ("MUSTER_MACHINE", "MUSTER_DRIVERS")}
+        done = subprocess.run([MUSTER, "run", "training.toml", "--report", "json=r.json"], cwd=folder.name,
+                              capture_output=True, text=True, timeout=300, env={**env, "NO_COLOR": "1"})
+        print(done.stdout)
+        with open(os.path.join(folder.name, "r.json")) as file:
+            case = json.load(file)["cases"][0]
+        self.assertEqual(case["verdict"], "pass", done.stdout + done.stderr)
+        return case, {int(m["where"]["step"]): m["median"] for m in case["metrics"] if m["metric"] == "loss"}
+
+    def test_the_curve_is_the_hosts(self):
+        case, on_gpu = self.train("device")
+        self.assertRegex(case["evidence"][0], r"\(GPU \S+, ")
+        self.assertTrue(any("one rank alone on the host" in told for told in case["evidence"]), case["evidence"])
+        _, on_host = self.train("host")
+        self.assertEqual(on_gpu.keys(), on_host.keys())
+        for step in (step for step in on_host if step < 100):
+            self.assertLessEqual(abs(on_gpu[step] - on_host[step]), 1e-3 * max(on_host[step], 0.1), f"step {step}")
+
+    def test_own_kernels_learn_as_well(self):
+        case, _ = self.train("device", '"plain"')
+        self.assertIn("own kernels", case["evidence"][0])
+
+
 if __name__ == "__main__":
     if not glob.glob("/dev/nvidia[0-9]*") and not os.path.exists("/dev/kfd"):
         print("skipped: this machine has no GPU (neither /dev/nvidia0 nor /dev/kfd)")

@@ -27,9 +27,12 @@ bool has_nvrtc() {
   return false;
 }
 
-constexpr const char* kernel_names[] = {
-    "muster_gate",    "muster_copy",        "muster_fill",          "muster_check",     "muster_numbers",
-    "muster_product", "muster_fingerprint", "muster_typed_numbers", "muster_product64", "muster_product8"};
+constexpr const char* kernel_names[] = {"muster_gate",        "muster_copy",           "muster_fill",
+                                        "muster_check",       "muster_numbers",        "muster_product",
+                                        "muster_fingerprint", "muster_typed_numbers",  "muster_product64",
+                                        "muster_product8",    "muster_train_product",  "muster_train_bias",
+                                        "muster_train_mask",  "muster_train_sum_rows", "muster_train_classify",
+                                        "muster_train_tally", "muster_train_update"};
 
 class Nvrtc : public ::testing::TestWithParam<int> {};
 

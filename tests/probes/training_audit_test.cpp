@@ -104,6 +104,22 @@ TEST(TrainingCurves, DeviationIsAShareOfTheLossOrOfATenth) {
   EXPECT_EQ(off.worst, 2);
 }
 
+TEST(TrainingCurves, AGpuMayRoundOtherwise) {
+  const std::vector<double> reference{2.0, 1.0}, losses{2.0, 1.0009};
+  EXPECT_EQ(compare_curves(losses, reference).first, 1);
+  EXPECT_EQ(compare_curves(losses, reference, gpu_curve_tolerance).first, -1);
+  EXPECT_EQ(compare_curves(std::vector<double>{2.0, 1.0011}, reference, gpu_curve_tolerance).first, 1);
+}
+
+TEST(TrainingGradients, AreCloseToAThousandthOfTheLargest) {
+  const std::vector<float> due{10, 0, -1};
+  EXPECT_TRUE(are_close(due, due));
+  EXPECT_TRUE(are_close(std::vector<float>{10, 0.009f, -1}, due));
+  EXPECT_FALSE(are_close(std::vector<float>{10, 0.011f, -1}, due));
+  EXPECT_FALSE(are_close(std::vector<float>{10, std::numeric_limits<float>::quiet_NaN(), -1}, due));
+  EXPECT_TRUE(are_close(std::vector<float>(2), std::vector<float>(2)));
+}
+
 TEST(TrainingCurves, WhatIsNotANumberIsNeverNear) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto off = compare_curves(std::vector<double>{1, nan, 1}, std::vector<double>{1, 1, 1});

@@ -18,7 +18,8 @@ class OddExecution final : public Execution {
   std::function<void(const Product&)> before_product = [](const Product&) {};
   std::function<void(const Product&)> after_product = [](const Product&) {};
   std::function<void(const Classified&)> after_classify = [](const Classified&) {};
-  bool is_host = true;  ///< false: memory that is said not to be the host's, and so must be copied
+  bool is_host = true;     ///< false: memory that is said not to be the host's, and so must be copied
+  int finishes_left = -1;  ///< then the device fails; negative: never
 
   std::string name() const override { return good_->name(); }
   bool is_host_memory() const override { return is_host; }
@@ -45,7 +46,11 @@ class OddExecution final : public Execution {
     after_classify(output);
   }
   void update(const Update& update) override { good_->update(update); }
-  Result<void> finish() override { return good_->finish(); }
+  Result<void> finish() override {
+    if (finishes_left == 0) return fail(ErrorKind::device, "GPU 0000:01:00.0", "cuLaunchKernel returned 719: lost");
+    finishes_left -= finishes_left > 0 ? 1 : 0;
+    return good_->finish();
+  }
 
  private:
   std::unique_ptr<Execution> good_ = make_host_execution(Products::plain, 1);

@@ -89,6 +89,44 @@ TEST(TrainingRun, MemoryThatIsNotTheHostsGivesTheSameBits) {
   EXPECT_EQ(far.first().losses, near.first().losses);
   EXPECT_EQ(far.first().reference.first, -1);
   EXPECT_EQ(far.first().saved.first_difference, -1);
+  const Outcome direct = train_on(2, settings, [](Odd& odd) {
+    odd.execution.is_host = false;
+    odd.parts.carrier = {nullptr, true, false, {}};
+  });
+  EXPECT_EQ(direct.first().losses, near.first().losses);
+}
+
+TEST(TrainingFault, ADeviceThatFailsStopsAllRanksWhereverItIs) {
+  for (const bool is_staged : {true, false})
+    for (const int calls : {0, 1, 30, 300}) {
+      const Outcome outcome = train_on(3, small_settings(), [&](Odd& odd) {
+        odd.execution.is_host = false;
+        if (!is_staged) odd.parts.carrier = {nullptr, true, false, {}};
+        if (odd.rank == 1) odd.execution.finishes_left = calls;
+      });
+      for (const auto& trained : outcome.trained) {
+        ASSERT_TRUE(trained);
+        ASSERT_TRUE(trained->broken);
+        EXPECT_EQ(trained->broken->step, outcome.trained[1]->broken->step);
+      }
+      expect_fail(outcome,
+                  "rank 1 on here failed in step " + std::to_string(outcome.first().broken->step) +
+                      ": cuLaunchKernel returned 719: lost",
+                  {1});
+    }
+}
+
+TEST(TrainingFault, AProcessorThatComputesWronglyIsNamed) {
+  const auto change = [](Odd& odd) {
+    odd.execution.after_product = [](const Product& product) {
+      if (product.is_a_transposed && product.rows == 48) product.c[17] += 1.0f;
+    };
+  };
+  expect_fail(
+      train_on(3, small_settings(), on_rank(2, change)),
+      "rank 2 on here computes wrongly: from the same parameters and samples it makes other gradients than plain "
+      "loops on the host do",
+      {2});
 }
 
 TEST(TrainingFault, GradientsThatAreNotAddedUp) {

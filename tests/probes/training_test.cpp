@@ -263,6 +263,53 @@ training::Trained timed() {
   return trained;
 }
 
+std::vector<Fact> on_gpu(std::vector<Fact> more) {
+  more.push_back({"data.device", "GPU 0000:1b:00.0 (GPU-1234)"});
+  more.push_back({"data.carrier", "NCCL 2.21.5"});
+  return more;
+}
+
+TEST(TrainingOnGpus, TheEvidenceSaysWhereAndAgainstWhat) {
+  const auto judgement = judged(
+      with(on_gpu({{"execution", "GPU 0000:1b:00.0, cuBLAS 12.8.4"}, {"reference.execution", "host, plain loops"}})),
+      {{"data.device", "GPU 0000:2b:00.0"}, {"data.carrier", "NCCL 2.21.5"}});
+  ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
+  EXPECT_TRUE(judgement.evidence[0].ends_with("(GPU 0000:1b:00.0, cuBLAS 12.8.4)")) << judgement.evidence[0];
+  EXPECT_EQ(judgement.evidence[1], "memory of 2 GPUs over NCCL 2.21.5");
+  EXPECT_EQ(judgement.evidence[3],
+            "the first 100 losses are those of one rank alone on the host (largest deviation 3e-07, at step 57)");
+}
+
+TEST(TrainingOnGpus, WhoFailedOrComputesWronglyIsNamedWithItsGpu) {
+  const Culprit second{CulpritKind::device, "GPU 0000:1b:00.0 (GPU-1234)", "nid002", 1};
+  auto judgement = judged(with({{"stopped", "12 "}}),
+                          on_gpu({{"broken", "12 cuLaunchKernel returned 719: CUDA_ERROR_LAUNCH_FAILED"}}));
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason,
+            "rank 1 on nid002, GPU 0000:1b:00.0 (GPU-1234) failed in step 12: cuLaunchKernel returned 719: "
+            "CUDA_ERROR_LAUNCH_FAILED");
+  EXPECT_EQ(judgement.findings[0].culprits, std::vector<Culprit>{second});
+  EXPECT_TRUE(judgement.evidence.empty());
+
+  judgement = judged(with({{"gradients.wrong", "1"}, {"reference.execution", "host, plain loops"}}), on_gpu({}));
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason,
+            "rank 1 on nid002, GPU 0000:1b:00.0 (GPU-1234) computes wrongly: from the same parameters and samples it "
+            "makes other gradients than the host does (host, plain loops)");
+  EXPECT_EQ(judgement.findings[0].culprits, std::vector<Culprit>{second});
+
+  judgement = judged(with({{"gradients.wrong", "0,1"}}));
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_TRUE(judgement.findings[0].reason.starts_with("every rank computes wrongly"));
+  EXPECT_TRUE(judgement.findings[0].culprits.empty());
+}
+
+TEST(TrainingOnGpus, AStopThatNobodyExplainsIsNoPass) {
+  const auto judgement = judged(with({{"stopped", "3 "}}), {{"stopped", "3 "}});
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::unmeasured);
+}
+
 double median_of(const Observation& seen, std::string_view metric) {
   for (const Reading& one : seen.readings)
     if (one.metric == metric) return one.summary.median;

@@ -59,6 +59,7 @@ std::string state_of(const LibraryReport& report) {
 struct Word {
   std::uint8_t sight = 0;
   std::uint8_t is_nccl = 0;
+  std::uint8_t is_staged = 0;
 };
 
 }  // namespace
@@ -70,11 +71,12 @@ Decision decide(const std::vector<Sight>& sights, bool is_asked) {
   return is_asked ? Decision::refused : Decision::host;
 }
 
-GpuData::GpuData(RunContext& context) : context_(context), transport_(context.params.text("transport")) {
+GpuData::GpuData(RunContext& context, GpuUse use)
+    : context_(context), use_(use), transport_(context.params.text("transport")) {
   const std::string on = context.params.text("on");
   is_asked_ = on == "device" || (on == "auto" && transport_ == "nccl");
   watch_ = CallWatch(context.recorder);
-  if (on == "host" || (on == "auto" && transport_ == "mpi")) return;
+  if (on == "host" || (use_ == GpuUse::data && on == "auto" && transport_ == "mpi")) return;
   look();
 }
 
@@ -114,13 +116,36 @@ void GpuData::choose_device() {
                fmt::format("no GPU is left for a rank ({} shows {})", runtime_->library.name,
                            counted(runtime_->gpus->devices().size(), "GPU")),
                "start as many ranks on a node as it has GPUs, and see gpu_mapping");
-  look_for_carrier();
+  sight_ = Sight::gpu;
+  if (use_ == GpuUse::data) return look_for_carrier();
+  if (auto loaded = runtime_->gpus->load_kernels(device_); !loaded)
+    return see(Sight::lacking, loaded.error().what,
+               "install the run-time compiler that belongs to the driver (libnvrtc.so, libhiprtc.so)");
+  look_for_any_carrier();
+}
+
+void GpuData::look_for_any_carrier() {
+  if (transport_ == "auto" || transport_ == "nccl") {
+    library_ = open_collectives(runtime_->vendor, watch_);
+    if (library_.table != nullptr) {
+      carriage_ = Carriage::library;
+      return;
+    }
+    if (library_.report.state == LibraryState::broken)
+      return see(Sight::broken, state_of(library_.report), library_.remedy);
+    why_staged_ = state_of(library_.report);
+    if (transport_ == "nccl")
+      return see(Sight::lacking, why_staged_,
+                 fmt::format("install {} or load its module", runtime_->vendor == "amd" ? "RCCL" : "NCCL"));
+  }
+  if (transport_ != "staged" && is_mpi_gpu_aware(runtime_->vendor) == std::optional(true)) return;
+  carriage_ = Carriage::staged;
 }
 
 void GpuData::look_for_carrier() {
-  sight_ = Sight::gpu;
   if (transport_ != "mpi") {
     library_ = open_collectives(runtime_->vendor, watch_);
+    carriage_ = library_.table == nullptr ? Carriage::mpi : Carriage::library;
     if (library_.table != nullptr) return;
     if (library_.report.state == LibraryState::broken)
       return see(Sight::broken, state_of(library_.report), library_.remedy);
@@ -140,11 +165,18 @@ void GpuData::look_for_carrier() {
 }
 
 Result<void> GpuData::agree(Buffer& out, Buffer& in) {
+  return agree([&]() -> Result<void> {
+    auto moved = out.move_to(*runtime_->gpus, device_);
+    return moved ? in.move_to(*runtime_->gpus, device_) : moved;
+  });
+}
+
+Result<void> GpuData::agree(const std::function<Result<void>()>& make) {
   // Where the check says host, all know that nobody looked.
   const std::string on = context_.params.text("on");
-  if (on == "host" || (on == "auto" && transport_ == "mpi")) return {};
+  if (on == "host" || (use_ == GpuUse::data && on == "auto" && transport_ == "mpi")) return {};
   context_.recorder.step("agree on memory");
-  const Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr};
+  const Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr, carriage_ == Carriage::staged};
   auto words = context_.comm.all_gather(std::as_bytes(std::span(&mine, 1)));
   if (!words) return tl::unexpected(words.error());
   std::vector<Sight> sights;
@@ -153,6 +185,8 @@ Result<void> GpuData::agree(Buffer& out, Buffer& in) {
     if (bytes.size() != sizeof(Word)) return fail(ErrorKind::protocol, "all_gather", "a rank told another length");
     sights.push_back(static_cast<Sight>(bytes[0]));
     is_alike = is_alike && bytes[1] == (*words)[0][1];
+    // One that needs the host takes all by way of it.
+    if (bytes[2] != std::byte{0}) carriage_ = Carriage::staged;
   }
   decision_ = decide(sights, is_asked_);
   if (decision_ != Decision::device) return {};
@@ -162,7 +196,7 @@ Result<void> GpuData::agree(Buffer& out, Buffer& in) {
       see(Sight::broken, state_of(library_.report) + ", which other ranks have", "install it on all nodes alike");
     return {};
   }
-  return start(out, in);
+  return start(make);
 }
 
 /// What failed here is told by the judge; what failed elsewhere is told there.
@@ -174,10 +208,8 @@ Result<void> GpuData::settle(Result<void> mine) {
   return {};
 }
 
-Result<void> GpuData::start(Buffer& out, Buffer& in) {
-  auto moved = out.move_to(*runtime_->gpus, device_);
-  if (moved) moved = in.move_to(*runtime_->gpus, device_);
-  if (auto settled = settle(std::move(moved)); !settled || is_refused()) return settled;
+Result<void> GpuData::start(const std::function<Result<void>()>& make) {
+  if (auto settled = settle(make()); !settled || is_refused()) return settled;
   if (library_.table == nullptr) return {};
   context_.recorder.step("make communicator");
   auto made =
@@ -215,7 +247,12 @@ void GpuData::tell(Observation& seen) const {
     add("data.host", why_);
   }
   if (!is_on_device()) return;
-  add("data.carrier", comm_ == nullptr ? context_.comm.library() : comm_->library());
+  if (comm_ != nullptr)
+    add("data.carrier", comm_->library());
+  else if (carriage_ == Carriage::staged)
+    add("data.carrier", "MPI by way of the host" + (why_staged_.empty() ? "" : " (" + why_staged_ + ")"));
+  else
+    add("data.carrier", context_.comm.library());
   if (comm_ == nullptr) return;
   const Connections connections = comm_->connections();
   add("data.connections", describe(connections));

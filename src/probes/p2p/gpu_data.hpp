@@ -2,6 +2,7 @@
 /// docs/methods/p2p.md, "On GPUs".
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,21 +57,37 @@ enum class Decision : std::uint8_t { host, device, refused };
 /// `is_asked`: the check wants GPUs, and nothing else will do. Pure.
 [[nodiscard]] Decision decide(const std::vector<Sight>& sights, bool is_asked);
 
+/// What a probe wants GPUs for.
+enum class GpuUse : std::uint8_t {
+  data,       ///< something has to carry data between their memories
+  computing,  ///< kernels are needed; without a carrier data goes by way of the host
+};
+
+/// What carries data between GPUs.
+enum class Carriage : std::uint8_t { library, mpi, staged };
+
 /// One rank's. Must outlive the buffers that it moved.
 class GpuData {
  public:
   /// Local: opens what there is; the recorder is told of every call of a vendor's library.
-  explicit GpuData(RunContext& context);
+  explicit GpuData(RunContext& context, GpuUse use = GpuUse::data);
   GpuData(const GpuData&) = delete;
   GpuData& operator=(const GpuData&) = delete;
 
   /// Collective. Afterwards all ranks are on the host, or all on GPUs, or refused. On GPUs both buffers are there, too.
   [[nodiscard]] Result<void> agree(Buffer& out, Buffer& in);
+  /// Collective, likewise; `make` is called where it is to be GPUs, and has what is needed there ready.
+  [[nodiscard]] Result<void> agree(const std::function<Result<void>()>& make);
   [[nodiscard]] bool is_on_device() const { return decision_ == Decision::device; }
   /// Nothing is to be measured.
   [[nodiscard]] bool is_refused() const { return decision_ == Decision::refused; }
   /// nullptr: the communicator of the case carries the data.
-  [[nodiscard]] Comm* carrier() const { return comm_.get(); }
+  [[nodiscard]] DeviceComm* carrier() const { return comm_.get(); }
+  [[nodiscard]] Carriage carriage() const { return carriage_; }
+  // On GPUs.
+  [[nodiscard]] const Gpus& gpus() const { return *runtime_->gpus; }
+  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] const CallWatch& watch() const { return watch_; }
   /// On GPUs: for all readings.
   void add_labels(Labels& labels) const;
   /// Facts for the judge, of keys that begin with `data.`.
@@ -79,12 +96,14 @@ class GpuData {
  private:
   void look();
   void look_for_carrier();
+  void look_for_any_carrier();
   void choose_device();
   void see(Sight sight, std::string why, std::string remedy = {});
   [[nodiscard]] Result<void> settle(Result<void> mine);
-  [[nodiscard]] Result<void> start(Buffer& out, Buffer& in);
+  [[nodiscard]] Result<void> start(const std::function<Result<void>()>& make);
 
   RunContext& context_;
+  GpuUse use_;
   bool is_asked_ = false;
   std::string transport_;
   CallWatch watch_;
@@ -93,6 +112,8 @@ class GpuData {
   Observation mapped_;  ///< what gpu_mapping says that this rank uses
   int device_ = -1;
   CollectiveLibrary library_;
+  Carriage carriage_ = Carriage::mpi;
+  std::string why_staged_;
   Sight sight_ = Sight::host;
   std::string why_;
   std::string remedy_;

@@ -105,14 +105,14 @@ std::vector<Miscounted> find_miscounted(std::span<const std::vector<std::uint32_
   return found;
 }
 
-CurveDifference compare_curves(std::span<const double> losses, std::span<const double> reference) {
+CurveDifference compare_curves(std::span<const double> losses, std::span<const double> reference, double tolerance) {
   CurveDifference difference;
   difference.steps = static_cast<int>(std::min(losses.size(), reference.size()));
   for (int step = 0; step < difference.steps; ++step) {
     const auto at = static_cast<std::size_t>(step);
     const double off = std::abs(losses[at] - reference[at]) / std::max(reference[at], 0.1);
     // Written so that what is not a number is above every bound.
-    const bool is_within = off <= curve_tolerance;
+    const bool is_within = off <= tolerance;
     if (!is_within && difference.first < 0) difference.first = step;
     if (difference.worst >= 0 && off <= difference.most) continue;
     if (difference.worst >= 0 && std::isnan(difference.most)) continue;
@@ -120,6 +120,14 @@ CurveDifference compare_curves(std::span<const double> losses, std::span<const d
     difference.most = off;
   }
   return difference;
+}
+
+bool are_close(std::span<const float> values, std::span<const float> due) {
+  float largest = 0;
+  for (const float value : due) largest = std::max(largest, std::abs(value));
+  for (std::size_t i = 0; i < due.size(); ++i)
+    if (!(std::abs(values[i] - due[i]) <= 1e-3f * largest)) return false;
+  return true;
 }
 
 }  // namespace muster::training

@@ -65,9 +65,15 @@ struct CurveDifference {
   int steps = 0;    ///< compared
   int worst = -1;   ///< step with the largest deviation
   double most = 0;  ///< there, as a share of max(reference, 0.1)
-  int first = -1;   ///< first step above `curve_tolerance`; -1: none
+  int first = -1;   ///< first step above the tolerance; -1: none
 };
 inline constexpr double curve_tolerance = 1e-4;
-[[nodiscard]] CurveDifference compare_curves(std::span<const double> losses, std::span<const double> reference);
+/// Of a GPU against the host, whose products and exponentials round otherwise.
+inline constexpr double gpu_curve_tolerance = 1e-3;
+[[nodiscard]] CurveDifference compare_curves(std::span<const double> losses, std::span<const double> reference,
+                                             double tolerance = curve_tolerance);
+
+/// Whether all of `values` are those that are due, to a thousandth of the largest; what is not finite is not.
+[[nodiscard]] bool are_close(std::span<const float> values, std::span<const float> due);
 
 }  // namespace muster::training

@@ -1,206 +1,53 @@
 #include "probes/training/judge.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/training/audit.hpp"
+#include "probes/p2p/gpu_data.hpp"
+#include "probes/training/judge_ranks.hpp"
 
 namespace muster::training {
 
 namespace {
 
-constexpr std::size_t most_named = 8;
-const std::string look_at_memory =
-    "keep that node out of jobs until it is known where data changes: memory errors (dmesg, rasdaemon), then "
-    "memory_bandwidth and allreduce there";
-const std::string look_at_data =
-    "every rank makes the same data and order from the seed: look for memory errors (dmesg, rasdaemon) and report this";
+constexpr std::string_view troubles[] = {"diverged",
+                                         "miscounted",
+                                         "miscovered",
+                                         "reference.off",
+                                         "constant",
+                                         "same_order",
+                                         "zero.own",
+                                         "zero.sum",
+                                         "not_finite.own",
+                                         "not_finite.sum",
+                                         "checkpoint.fault",
+                                         "resumed.off",
+                                         "checkpoint.stranger",
+                                         "broken",
+                                         "stopped",
+                                         "gradients.wrong"};
 
-constexpr std::string_view troubles[] = {
-    "diverged", "miscounted",     "miscovered",     "reference.off",    "constant",    "same_order",         "zero.own",
-    "zero.sum", "not_finite.own", "not_finite.sum", "checkpoint.fault", "resumed.off", "checkpoint.stranger"};
-
-int number_in(std::string_view text, int otherwise = -1) {
-  int number = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-class Judge {
+class Judge : private RankJudge {
  public:
-  explicit Judge(const CaseView& view) : view_(view) {
-    for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-      const Observation* seen = rank < view.observed.size() ? view.observed[rank] : nullptr;
-      measured_.push_back(seen != nullptr && seen->state == ObservationState::measured ? seen : nullptr);
-    }
-  }
+  using RankJudge::RankJudge;
 
   [[nodiscard]] ProbeJudgement run() {
     const Observation* first = measured_.empty() ? nullptr : measured_[0];
-    if (first == nullptr) return std::move(judgement_);  // the frame says what became of rank 0
+    // The frame says what became of rank 0; where the data lies, p2p and allreduce judge, too.
+    if (first == nullptr || p2p::judge_gpu_data(view_, true, judgement_.findings) || judge_broken())
+      return std::move(judgement_);
     const bool is_miscounted = judge_coverage(*first);
     const bool has_come_apart = judge_sums(is_miscounted) || judge_divergence(*first);
-    const bool is_finite = judge_finite();
-    if (!has_come_apart && is_finite) judge_end(*first, is_miscounted);
+    // That they are all 0 says more.
+    const bool is_blamed = !has_come_apart && all_told("zero.own").empty() && judge_gradients_alone(*first);
+    const bool is_finite = is_blamed || judge_finite();
+    if (!has_come_apart && !is_blamed && is_finite) judge_end(*first, is_miscounted);
     if (judgement_.findings.empty()) demand_evidence(*first);
     return std::move(judgement_);
   }
 
  private:
-  struct Told {
-    int rank = 0;
-    std::vector<std::string> words;
-    [[nodiscard]] int step() const { return words.empty() ? -1 : number_in(words[0]); }
-  };
-
-  void add(std::string reason, const std::vector<int>& culprits, std::string remedy, Verdict verdict = Verdict::fail) {
-    Finding finding{verdict, std::move(reason), {}, std::move(remedy)};
-    for (std::size_t i = 0; i < std::min(culprits.size(), most_named); ++i) {
-      const int rank = culprits[i];
-      finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", rank), host(rank), rank});
-    }
-    judgement_.findings.push_back(std::move(finding));
-  }
-
-  [[nodiscard]] std::string host(int rank) const {
-    const auto at = static_cast<std::size_t>(rank);
-    return at < view_.ranks.size() ? view_.ranks[at].host : std::string();
-  }
-
-  /// `rank 1 on nid001`, `rank 0 on a or rank 1 on b`.
-  [[nodiscard]] std::string name(const std::vector<int>& ranks, bool is_certain = true) const {
-    std::vector<std::string> names;
-    for (const int rank : ranks) names.push_back(fmt::format("rank {} on {}", rank, host(rank)));
-    if (!is_certain && names.size() <= most_named) return join(names, " or ");
-    return human_list(names, most_named);
-  }
-
-  /// What the ranks say under `key`.
-  [[nodiscard]] std::vector<Told> all_told(std::string_view key) const {
-    std::vector<Told> told;
-    for (std::size_t rank = 0; rank < measured_.size(); ++rank)
-      if (measured_[rank] != nullptr)
-        if (const std::string* fact = measured_[rank]->fact(key))
-          told.push_back({static_cast<int>(rank), split(printable_line(*fact), ' ')});
-    return told;
-  }
-
-  /// Those of the earliest step.
-  [[nodiscard]] static std::vector<Told> earliest(std::vector<Told> told) {
-    int first = -1;
-    for (const Told& one : told) first = first < 0 ? one.step() : std::min(first, one.step());
-    std::erase_if(told, [&](const Told& one) { return one.step() != first; });
-    return told;
-  }
-
-  [[nodiscard]] static std::vector<int> ranks_of(const std::vector<Told>& told) {
-    std::vector<int> ranks;
-    for (const Told& one : told) ranks.push_back(one.rank);
-    return ranks;
-  }
-
-  [[nodiscard]] static std::vector<int> ranks_in(std::string_view text) {
-    std::vector<int> ranks;
-    if (text != "-")
-      for (const std::string& word : split(text, ',')) ranks.push_back(number_in(word));
-    return ranks;
-  }
-
-  [[nodiscard]] bool judge_coverage(const Observation& first) {
-    std::vector<std::string> samples;
-    std::vector<int> culprits;
-    int epoch = -1;
-    for (const Fact& fact : first.facts) {
-      const auto words = split(printable_line(fact.value), ' ');
-      if (fact.key != "miscounted" || words.size() != 3) continue;
-      epoch = number_in(words[0]);
-      const auto ranks = ranks_in(words[2]);
-      for (const int rank : ranks)
-        if (std::find(culprits.begin(), culprits.end(), rank) == culprits.end()) culprits.push_back(rank);
-      samples.push_back(ranks.empty()
-                            ? fmt::format("sample {} was taken by nobody", words[1])
-                            : fmt::format("sample {} was taken {} times, by {}", words[1], ranks.size(), name(ranks)));
-    }
-    if (samples.empty()) return false;
-    add(fmt::format("the ranks' shares do not cover every sample exactly once in epoch {}: {}", epoch,
-                    join(samples, "; ")),
-        culprits, look_at_data);
-    return true;
-  }
-
-  /// Whose sums are not of the whole batch.
-  [[nodiscard]] bool judge_sums(bool is_miscounted) {
-    const auto told = earliest(all_told("miscovered"));
-    if (told.empty() || is_miscounted || told[0].words.size() != 4) return false;
-    const bool is_all = told.size() == view_.ranks.size();
-    const auto& words = told[0].words;
-    add(fmt::format("gradients are not added up over all ranks: in step {} {} {} sums of {} of {} samples", words[0],
-                    is_all ? "all ranks" : name(ranks_of(told)), is_all || told.size() > 1 ? "have" : "has", words[2],
-                    words[3]),
-        is_all ? std::vector<int>() : ranks_of(told),
-        "a sum over all ranks does not give the sum: run allreduce, then look at the MPI library and what is preloaded "
-        "into it");
-    return true;
-  }
-
-  [[nodiscard]] bool judge_divergence(const Observation& first) {
-    const std::string* fact = first.fact("diverged");
-    if (fact == nullptr) return false;
-    const auto words = split(printable_line(*fact), ' ');
-    const auto cause = words.size() == 4 ? parse_cause(words[1]) : std::nullopt;
-    if (!cause) return false;
-    const bool is_certain = words[2] == "certain";
-    const auto ranks = ranks_in(words[3]);
-    const bool is_all = !is_certain && ranks.size() > 2;
-    const std::string who = is_all ? "no majority of the ranks agrees: each may have" : name(ranks, is_certain);
-    const std::string since = fmt::format("ranks have not had the same parameters since step {}", words[0]);
-    const std::vector<int> culprits = is_all ? std::vector<int>() : ranks;
-    const std::string tie = is_certain || is_all ? "" : "; of these nobody can say which";
-    if (*cause == Cause::data)
-      add(fmt::format("ranks make different data from the same seed: {}{} others{}", who,
-                      is_all              ? ""
-                      : ranks.size() == 1 ? " has"
-                                          : " have",
-                      tie),
-          culprits, look_at_memory);
-    if (*cause == Cause::memory)
-      add(fmt::format("parameters changed in the memory of {}: {}, and nobody wrote to them then", who, since),
-          culprits, look_at_memory);
-    if (*cause == Cause::sum)
-      add(fmt::format("{}: {} got another sum of gradients{}", since, who, tie), culprits,
-          "a sum changed on its way: run allreduce and p2p, which name the rank or the link, and look for memory "
-          "errors "
-          "(dmesg, rasdaemon)");
-    if (*cause == Cause::update)
-      add(fmt::format("{}: {} made another update of the same parameters and gradients{}", since, who, tie), culprits,
-          "a processor that computes wrongly, memory that changes, or another program than on the other ranks: compare "
-          "versions (doctor), look for machine checks (dmesg, rasdaemon)");
-    if (*cause == Cause::start)
-      add(fmt::format("ranks start from different parameters: {}{} others{}", who,
-                      is_all              ? ""
-                      : ranks.size() == 1 ? " has"
-                                          : " have",
-                      tie),
-          culprits, look_at_memory);
-    return true;
-  }
-
-  [[nodiscard]] bool judge_finite() {
-    const auto own = earliest(all_told("not_finite.own"));
-    const auto sums = earliest(all_told("not_finite.sum"));
-    if (own.empty() && sums.empty()) return true;
-    if (!own.empty() && (sums.empty() || own[0].step() <= sums[0].step()))
-      add(fmt::format("gradients of {} are not finite in step {}", name(ranks_of(own)), own[0].step()), ranks_of(own),
-          "a processor that computes wrongly or memory that changes, when the other ranks' are finite (dmesg, "
-          "rasdaemon); on all ranks: a lower learning_rate");
-    else
-      add(fmt::format("sums of gradients are not finite in step {}, though what every rank gave was", sums[0].step()),
-          {}, "data changed on its way: run allreduce and p2p, which name the rank or the link");
-    return false;
-  }
-
   void judge_end(const Observation& first, bool is_miscounted) {
     const bool is_learning = judge_gradients(first);
     judge_order();
@@ -258,8 +105,8 @@ class Judge {
 
   /// Those with which the course of training is another one than that which the bounds were made for.
   [[nodiscard]] std::vector<std::string> changed_settings() const {
-    constexpr std::string_view without_influence[] = {"threads",         "blas",       "bucket",
-                                                      "reference_steps", "checkpoint", "resume"};
+    constexpr std::string_view without_influence[] = {"threads", "blas", "bucket",    "reference_steps", "checkpoint",
+                                                      "resume",  "on",   "transport", "deadline"};
     std::vector<std::string> changed;
     for (const ParamSpec& spec : find_probe("training")->params) {
       if (std::find(std::begin(without_influence), std::end(without_influence), spec.name) !=
@@ -387,15 +234,17 @@ class Judge {
         fmt::format("loss {:.3g} -> {:.3g} in {} steps, accuracy {:.2f} %{}", initial->summary.median,
                     last->summary.median, counts[0], accuracy->summary.median * 100,
                     execution == nullptr ? std::string() : fmt::format(" ({})", printable_line(*execution, 80))));
+    if (const std::string where = p2p::gpu_data_evidence(view_); !where.empty()) judgement_.evidence.push_back(where);
     const Reading* throughput = reading(first, "throughput");
     if (view_.timing_doubt.empty() && throughput != nullptr)
       judgement_.evidence.push_back(fmt::format("{:.0f} samples/s", throughput->summary.median));
     const auto words = split(printable_line(*reference), ' ');
+    const std::string* on_host = first.fact("reference.execution");
     if (words.size() == 3)
       judgement_.evidence.push_back(
-          fmt::format("the first {} losses are those of one rank alone (largest deviation {}, "
+          fmt::format("the first {} losses are those of one rank alone{} (largest deviation {}, "
                       "at step {})",
-                      words[0], words[2], words[1]));
+                      words[0], on_host == nullptr ? "" : " on the host", words[2], words[1]));
     judgement_.evidence.push_back(
         fmt::format("{} {} the same parameters to the bit after each step; {} steps after the checkpoint are, too",
                     view_.ranks.size(), view_.ranks.size() == 1 ? "rank has" : "ranks have", printable_line(*resumed)));
@@ -404,10 +253,6 @@ class Judge {
       judgement_.evidence.push_back(fmt::format("slowest in computing is {}, {} % above the median",
                                                 name({slowest[0].step()}), slowest[0].words[1]));
   }
-
-  const CaseView& view_;
-  std::vector<const Observation*> measured_;
-  ProbeJudgement judgement_;
 };
 
 }  // namespace

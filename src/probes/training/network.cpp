@@ -109,10 +109,9 @@ void Network::forward(const float* parameters, int rows) {
   }
 }
 
-void Network::set_tally(float* tally, int rows, bool has_loss) {
+void Network::set_tally(float* tally, int rows) {
   std::array<float, Layout::tally_size> numbers{};
   numbers[Layout::samples_at] = static_cast<float>(rows);
-  if (has_loss) execution_->copy_out(tally_->data(), std::span(numbers).first(2));
   execution_->copy_in(numbers, tally);
 }
 
@@ -120,14 +119,16 @@ void Network::backward(const DataSet& data, std::span<const std::uint32_t> which
                        float* gradient, const std::function<void(std::size_t)>& on_bucket,
                        const std::function<void()>& between) {
   const int rows = static_cast<int>(which.size());
-  execution_->clear(tally_->data(), 2);
-  if (rows == 0) {
-    execution_->clear(gradient, layout_->size);
-  } else {
+  if (rows == 0) execution_->clear(gradient, layout_->size);
+  for (const Layout::Bucket& bucket : layout_->buckets) set_tally(gradient + bucket.tally, rows);
+  if (rows > 0) {
     load(data, which);
     forward(parameters, rows);
-    execution_->classify({activations_[layers]->data(), labels_->data(), gradients_[layers - 1]->data(), tally_->data(),
-                          rows, data.classes, 1.0f / static_cast<float>(batch)});
+    // The loss goes where the first bucket carries it, without a way by the host.
+    static_assert(Layout::right_at == Layout::loss_at + 1);
+    execution_->classify({activations_[layers]->data(), labels_->data(), gradients_[layers - 1]->data(),
+                          gradient + layout_->buckets[0].tally + Layout::loss_at, rows, data.classes,
+                          1.0f / static_cast<float>(batch)});
   }
   std::size_t bucket = 0;
   for (int layer = layers - 1; layer >= 0; --layer) {
@@ -138,10 +139,7 @@ void Network::backward(const DataSet& data, std::span<const std::uint32_t> which
       execution_->multiply({activations_[at]->data(), out, gradient + w.offset, w.rows, w.columns, rows, true});
       execution_->sum_rows(out, gradient + bias(layer).offset, rows, w.columns);
     }
-    if (layout_->buckets[bucket].end == bias(layer).offset + bias(layer).count) {
-      set_tally(gradient + layout_->buckets[bucket].tally, rows, bucket == 0);
-      on_bucket(bucket++);
-    }
+    if (layout_->buckets[bucket].end == bias(layer).offset + bias(layer).count) on_bucket(bucket++);
     if (layer == 0 || rows == 0) continue;
     execution_->multiply(
         {out, parameters + w.offset, gradients_[at - 1]->data(), rows, w.rows, w.columns, false, true});

@@ -67,7 +67,7 @@ class Network {
   Network(Execution& execution, const Settings& settings, const Layout& layout);
   void load(const DataSet& data, std::span<const std::uint32_t> which);
   void forward(const float* parameters, int rows);
-  void set_tally(float* tally, int rows, bool has_loss);
+  void set_tally(float* tally, int rows);
   [[nodiscard]] const Layout::Tensor& weight(int layer) const;  ///< layer 0, 1, 2 from the input
   [[nodiscard]] const Layout::Tensor& bias(int layer) const;
 

@@ -55,6 +55,7 @@ void tell_differences(const Trained& trained, const Settings& settings, Observat
         {"diverged",
          fmt::format("{} {} {} {}", trained.divergence->step, to_string(trained.divergence->cause),
                      trained.divergence->is_certain ? "certain" : "suspected", list_of(trained.divergence->suspects))});
+  if (!trained.wrong_gradients.empty()) seen.facts.push_back({"gradients.wrong", list_of(trained.wrong_gradients)});
   for (const MiscountedIn& one : trained.miscounted)
     seen.facts.push_back({"miscounted", fmt::format("{} {} {}", one.epoch, one.what.sample, list_of(one.what.ranks))});
   const CurveDifference& reference = trained.reference;
@@ -80,6 +81,9 @@ void tell_faults(const Trained& trained, Observation& seen) {
   const auto note = [&](const char* key, int step) {
     if (step >= 0) seen.facts.push_back({key, std::to_string(step)});
   };
+  if (trained.broken)
+    seen.facts.push_back({trained.broken->error.empty() ? "stopped" : "broken",
+                          fmt::format("{} {}", trained.broken->step, printable_line(trained.broken->error, 400))});
   note("not_finite.own", trained.not_finite_own);
   note("not_finite.sum", trained.not_finite_sum);
   note("zero.own", trained.zero_own);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "probes/training/exchange.hpp"
+#include "probes/training/reference.hpp"
 #include "probes/training/saving.hpp"
 #include "stats/stats.hpp"
 
@@ -40,6 +41,9 @@ class Training {
     }
     if (!is_over_)
       if (auto ended = finish(start, saving); !ended) return tl::unexpected(ended.error());
+    // Where ranks came apart it is known who did.
+    if (is_over_ && !done_.divergence && !done_.broken)
+      if (auto blamed = compare_gradients(start); !blamed) return tl::unexpected(blamed.error());
     return std::move(done_);
   }
 
@@ -47,6 +51,21 @@ class Training {
   /// The same on every rank: what was asked for can't be had, and that is no fault of a rank's.
   [[nodiscard]] static Result<void> refuse_resume(std::string why) {
     return fail(ErrorKind::usage, "resume", std::move(why));
+  }
+
+  /// The same on every rank.
+  void stop(int step, const Result<void>& mine) {
+    done_.broken = Broken{step, mine ? std::string() : mine.error().what};
+    is_over_ = true;
+  }
+
+  /// Collective: whether nobody's device has failed until now. Otherwise it is over.
+  [[nodiscard]] Result<bool> all_fine() {
+    if (parts_.execution.is_host_memory()) return true;
+    const auto mine = replica_.finish();
+    auto all = parts_.comm.all_true(mine.has_value());
+    if (all && !*all) stop(done_.first_step + static_cast<int>(done_.losses.size()), mine);
+    return all;
   }
 
   /// The state to start from, which is compared with the first epoch's records, and the data.
@@ -62,6 +81,7 @@ class Training {
       done_.first_step = first_epoch_ * settings_.steps_per_epoch();
     }
     const std::uint64_t mine[] = {replica_.fingerprint(), identity_.data};
+    if (auto fine = all_fine(); !fine || !*fine) return fine ? Result<void>() : tl::unexpected(fine.error());
     auto all = parts_.comm.all_gather(std::as_bytes(std::span(mine)));
     if (!all) return tl::unexpected(all.error());
     std::vector<std::uint64_t> data;
@@ -94,7 +114,11 @@ class Training {
       const int number = epoch * settings_.steps_per_epoch() + step;
       parts_.recorder.iteration(static_cast<std::uint64_t>(number));
       auto done = run_step(order, step, mine.taken);
-      if (!done) return tl::unexpected(done.error());
+      if (!done && done.error().kind != ErrorKind::device) return tl::unexpected(done.error());
+      if (!done || done->is_stopped) {
+        stop(number, done ? Result<void>() : tl::unexpected(done.error()));
+        return {};
+      }
       note(*done, number, static_cast<int>(mine.taken.size() - before));
       before = mine.taken.size();
       mine.records.push_back(done->record);
@@ -104,6 +128,7 @@ class Training {
       done_.same_order = epoch;
     last_taken_ = mine.taken;
     last_records_ = mine.records;
+    if (auto fine = all_fine(); !fine || !*fine) return fine ? Result<void>() : tl::unexpected(fine.error());
     return compare(epoch, mine);
   }
 
@@ -169,7 +194,10 @@ class Training {
     if (auto done = measure_accuracy(); !done) return done;
     if (auto done = tell_compute(); !done) return done;
     if (auto done = time_sums(); !done) return done;
+    if (auto fine = all_fine(); !fine || !*fine) return fine ? Result<void>() : tl::unexpected(fine.error());
     if (auto done = compare_with_reference(start); !done) return done;
+    if (done_.reference.first >= 0)
+      if (auto done = compare_gradients(start); !done) return done;
     return resume(saving);
   }
 
@@ -218,9 +246,9 @@ class Training {
     std::vector<double> told(6, 0);
     Result<void> trouble;
     if (rank_ == 0) {
-      auto losses = train_alone(start);
+      auto losses = train_alone(parts_, task_, start, first_epoch_, done_.losses.size());
       if (losses) {
-        const CurveDifference found = compare_curves(done_.losses, *losses);
+        const CurveDifference found = compare_curves(done_.losses, *losses, parts_.tolerance);
         const double there = found.first < 0 ? 0 : (*losses)[static_cast<std::size_t>(found.first)];
         told = {1, double(found.steps), double(found.worst), found.most, double(found.first), there};
       } else {
@@ -239,25 +267,21 @@ class Training {
     return {};
   }
 
-  [[nodiscard]] Result<std::vector<double>> train_alone(const State& start) {
-    const Parts right{parts_.execution, parts_.comm, parts_.recorder};
-    auto alone = Replica::make(parts_.execution, settings_, layout_, settings_.batch, nullptr, right.update);
-    if (!alone) return tl::unexpected(alone.error());
-    alone->load(start);
-    std::vector<double> losses;
-    const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(settings_.reference_steps), done_.losses.size());
-    for (int epoch = first_epoch_; losses.size() < wanted; ++epoch) {
-      const auto order = order_of(settings_, epoch);
-      for (int at = 0; at < settings_.steps_per_epoch() && losses.size() < wanted; ++at) {
-        parts_.recorder.iteration(losses.size());
-        const auto from = static_cast<std::size_t>(at) * static_cast<std::size_t>(settings_.batch);
-        const int batch = settings_.batch_at(at);
-        auto step = alone->step(task_.data, std::span(order).subspan(from, static_cast<std::size_t>(batch)), batch);
-        if (!step) return tl::unexpected(step.error());
-        losses.push_back(step->loss);
-      }
-    }
-    return losses;
+  /// Collective: whose own gradients of its part of the first batch are not those that the host computes?
+  [[nodiscard]] Result<void> compare_gradients(const State& start) {
+    parts_.recorder.step("gradients");
+    const int batch = settings_.batch_at(0);
+    const auto order = parts_.order(settings_, first_epoch_);
+    const auto mine = parts_.part(std::span(order).first(static_cast<std::size_t>(batch)), rank_, ranks_);
+    auto is_right = computes_rightly(parts_, task_, replica_, start, mine);
+    if (!is_right) return tl::unexpected(is_right.error());
+    const std::byte told[] = {std::byte{*is_right ? std::uint8_t{1} : std::uint8_t{0}}};
+    auto all = parts_.comm.all_gather(told);
+    if (!all) return tl::unexpected(all.error());
+    for (std::size_t rank = 0; rank < all->size(); ++rank)
+      if ((*all)[rank].empty() || (*all)[rank][0] == std::byte{0})
+        done_.wrong_gradients.push_back(static_cast<int>(rank));
+    return {};
   }
 
   /// The last epoch again, from the file: the same to the bit?
@@ -271,7 +295,12 @@ class Training {
     std::vector<std::uint32_t> taken;
     for (int step = 0; step < settings_.steps_per_epoch(); ++step) {
       auto again = run_step(order, step, taken);
-      if (!again) return tl::unexpected(again.error());
+      if (!again && again.error().kind != ErrorKind::device) return tl::unexpected(again.error());
+      if (!again || again->is_stopped) {
+        stop((settings_.epochs - 1) * settings_.steps_per_epoch() + step,
+             again ? Result<void>() : tl::unexpected(again.error()));
+        return {};
+      }
       ++done_.saved.compared;
       if (done_.saved.first_difference < 0 && again->record != last_records_[static_cast<std::size_t>(step)])
         done_.saved.first_difference = (settings_.epochs - 1) * settings_.steps_per_epoch() + step;
@@ -302,7 +331,19 @@ Result<Trained> train(const Parts& parts, const Task& task) {
   const int ranks = parts.comm.size();
   // A part may be larger than it should: what does wrong must not write where there is no room.
   const int most_rows = task.settings.batch / ranks + 17;
-  auto replica = Replica::make(parts.execution, task.settings, layout, most_rows, &parts.comm, parts.update);
+  const Carrier& carrier = parts.carrier;
+  Sums sums{carrier.comm == nullptr ? &parts.comm : carrier.comm, carrier.takes_device_memory, carrier.is_overlapped,
+            carrier.abandon, parts.execution.is_host_memory() ? nullptr : &parts.comm,
+            // A rank that waits, by its own word, is not the one that the others wait for.
+            [&recorder = parts.recorder] { recorder.step("await gradients"); }};
+  auto replica = Replica::make(parts.execution, task.settings, layout, most_rows, std::move(sums), parts.update);
+  if (!parts.execution.is_host_memory()) {
+    auto all = parts.comm.all_true(replica.has_value());
+    if (!all) return tl::unexpected(all.error());
+    Trained nothing;
+    nothing.broken = Broken{0, replica ? std::string() : replica.error().what};
+    if (!*all) return nothing;
+  }
   if (!replica) return tl::unexpected(replica.error());
   return Training(parts, task, layout, std::move(*replica)).run();
 }

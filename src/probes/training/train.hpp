@@ -7,6 +7,14 @@
 
 namespace muster::training {
 
+/// What carries gradients that lie in memory of devices.
+struct Carrier {
+  Comm* comm = nullptr;  ///< null: that of the training
+  bool takes_device_memory = false;
+  bool is_overlapped = true;
+  std::function<void()> abandon;
+};
+
 /// What the ranks of a training are made of.
 struct Parts {
   Execution& execution;
@@ -20,6 +28,12 @@ struct Parts {
       };
   UpdateFunction update = [](Execution& execution, const Update& update) { execution.update(update); };
   std::function<bool(int rank)> writes_checkpoint = [](int rank) { return rank == 0; };
+  /// Where the sums of gradients go another way than over `comm` and, if need be, by way of the host.
+  Carrier carrier = {};
+  /// What knows how it should be: the loss of rank 0 alone, and each rank's gradients when that differs. Null:
+  /// `execution` for the loss, the host's plain loops for gradients.
+  Execution* reference = nullptr;
+  double tolerance = curve_tolerance;  ///< of the loss, as a share of max(reference, 0.1)
 };
 
 /// What this rank is to do besides training.
@@ -36,6 +50,12 @@ struct Task {
 struct MiscountedIn {
   int epoch = 0;
   Miscounted what;
+};
+
+/// What ended a training on this rank.
+struct Broken {
+  int step = -1;      ///< that it was in, or that was the last one
+  std::string error;  ///< of this rank's device; empty: another's
 };
 
 struct SavedState {
@@ -70,13 +90,15 @@ struct Trained {
   double reference_loss = 0;  ///< at the first step that differs
   std::optional<double> accuracy;
   SavedState saved;
+  std::optional<Broken> broken;         ///< a device failed: nothing of what came after it means anything
+  std::vector<int> wrong_gradients;     ///< ranks whose own gradients are not those that the reference computes
   std::vector<double> sum_seconds;      ///< of adding up alone
   std::vector<double> compute_by_rank;  ///< median seconds of forward and backward; empty: not asked for
 };
 
 /// Collective. Every rank takes part until the end whatever it finds; after an epoch in which ranks came apart, or
-/// gradients were not finite, all of them stop. Fails when the communicator or the execution does, or on all ranks when
-/// `task.resume` can't be gone on from.
+/// gradients were not finite, all of them stop; when a device fails, at once. Fails when the communicator does, or on
+/// all ranks when `task.resume` can't be gone on from.
 [[nodiscard]] Result<Trained> train(const Parts& parts, const Task& task);
 
 }  // namespace muster::training

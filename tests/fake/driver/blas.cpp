@@ -73,11 +73,14 @@ struct Product {
   /// Row after row, whatever it was.
   [[nodiscard]] std::vector<double> read(const Matrix& matrix, int rows, int columns) const {
     std::vector<double> values;
+    values.reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+    const auto* floats = static_cast<const float*>(matrix.memory);
     for (int row = 0; row < rows; ++row)
       for (int column = 0; column < columns; ++column) {
         const int at = matrix.is_transposed ? row * matrix.lead + column : column * matrix.lead + row;
-        values.push_back(
-            fake::get_number(static_cast<const std::byte*>(matrix.memory), type, static_cast<std::size_t>(at)));
+        values.push_back(type == 1 ? static_cast<double>(floats[at])
+                                   : fake::get_number(static_cast<const std::byte*>(matrix.memory), type,
+                                                      static_cast<std::size_t>(at)));
       }
     return values;
   }

@@ -8,6 +8,9 @@
 ///   wrong_product GPU [every N]  each Nth product that it computes has a wrong bit in its middle
 ///   set GPU slow FACTOR          all it does takes so many times as long
 ///   set GPU peers no             it can't reach the memory of others
+///   wrong_kernel GPU NAME [bit B] [after N]
+///                                bit B, without it 30, of the float in the middle of what that kernel of training
+///                                writes is flipped, from the N+1st launch on
 #pragma once
 
 #include <cstddef>

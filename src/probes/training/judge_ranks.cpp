@@ -1,0 +1,228 @@
+#include "probes/training/judge_ranks.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <map>
+
+#include "base/text.hpp"
+
+namespace muster::training {
+
+namespace {
+
+const std::string look_at_memory =
+    "keep that node out of jobs until it is known where data changes: memory errors (dmesg, rasdaemon), then "
+    "memory_bandwidth and allreduce there";
+
+}  // namespace
+
+int number_in(std::string_view text, int otherwise) {
+  int number = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+RankJudge::RankJudge(const CaseView& view) : view_(view) {
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const Observation* seen = rank < view.observed.size() ? view.observed[rank] : nullptr;
+    measured_.push_back(seen != nullptr && seen->state == ObservationState::measured ? seen : nullptr);
+  }
+}
+
+void RankJudge::add(std::string reason, const std::vector<int>& culprits, std::string remedy, Verdict verdict) {
+  Finding finding{verdict, std::move(reason), {}, std::move(remedy)};
+  for (std::size_t i = 0; i < std::min(culprits.size(), most_named); ++i) {
+    const int rank = culprits[i];
+    const std::string* gpu = gpu_of(rank);
+    if (gpu == nullptr)
+      finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", rank), host(rank), rank});
+    else
+      finding.culprits.push_back({CulpritKind::device, printable_line(*gpu, 120), host(rank), rank});
+  }
+  judgement_.findings.push_back(std::move(finding));
+}
+
+std::string RankJudge::host(int rank) const {
+  const auto at = static_cast<std::size_t>(rank);
+  return at < view_.ranks.size() ? view_.ranks[at].host : std::string();
+}
+
+const std::string* RankJudge::fact_of(int rank, std::string_view key) const {
+  const auto at = static_cast<std::size_t>(rank);
+  return at < measured_.size() && measured_[at] != nullptr ? measured_[at]->fact(key) : nullptr;
+}
+
+const std::string* RankJudge::gpu_of(int rank) const {
+  return fact_of(rank, "data.carrier") == nullptr ? nullptr : fact_of(rank, "data.device");
+}
+
+std::string RankJudge::name(const std::vector<int>& ranks, bool is_certain) const {
+  std::vector<std::string> names;
+  for (const int rank : ranks) {
+    names.push_back(fmt::format("rank {} on {}", rank, host(rank)));
+    if (const std::string* gpu = gpu_of(rank)) names.back() += ", " + printable_line(*gpu, 120);
+  }
+  if (!is_certain && names.size() <= most_named) return join(names, " or ");
+  return human_list(names, most_named);
+}
+
+std::vector<RankJudge::Told> RankJudge::all_told(std::string_view key) const {
+  std::vector<Told> told;
+  for (std::size_t rank = 0; rank < measured_.size(); ++rank)
+    if (measured_[rank] != nullptr)
+      if (const std::string* fact = measured_[rank]->fact(key))
+        told.push_back({static_cast<int>(rank), split(printable_line(*fact), ' ')});
+  return told;
+}
+
+std::vector<RankJudge::Told> RankJudge::earliest(std::vector<Told> told) {
+  int first = -1;
+  for (const Told& one : told) first = first < 0 ? one.step() : std::min(first, one.step());
+  std::erase_if(told, [&](const Told& one) { return one.step() != first; });
+  return told;
+}
+
+std::vector<int> RankJudge::ranks_of(const std::vector<Told>& told) {
+  std::vector<int> ranks;
+  for (const Told& one : told) ranks.push_back(one.rank);
+  return ranks;
+}
+
+std::vector<int> RankJudge::ranks_in(std::string_view text) {
+  std::vector<int> ranks;
+  if (text != "-")
+    for (const std::string& word : split(text, ',')) ranks.push_back(number_in(word));
+  return ranks;
+}
+
+bool RankJudge::judge_broken() {
+  std::map<std::string, std::vector<Told>> groups;
+  for (const Told& one : all_told("broken"))
+    groups[join(std::vector<std::string>(one.words.begin() + 1, one.words.end()), " ")].push_back(one);
+  for (const auto& [words, told] : groups) {
+    // Each names its own GPU first.
+    const auto ranks = ranks_of(told);
+    add(fmt::format("{} failed in step {}: {}", name(ranks), told[0].step(), words), ranks,
+        fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, reset the GPU or "
+                    "power-cycle the node, and run again",
+                    host(ranks[0])));
+  }
+  if (groups.empty() && !all_told("stopped").empty())
+    add("the training was stopped, and no rank says why", {}, "report this: the observation is incomplete",
+        Verdict::unmeasured);
+  return !judgement_.findings.empty();
+}
+
+bool RankJudge::judge_gradients_alone(const Observation& first) {
+  const std::string* fact = first.fact("gradients.wrong");
+  const auto ranks = fact == nullptr ? std::vector<int>() : ranks_in(printable_line(*fact));
+  if (ranks.empty()) return false;
+  const bool is_all = ranks.size() == view_.ranks.size() && ranks.size() > 1;
+  const std::string* reference = first.fact("reference.execution");
+  const std::string against = reference == nullptr ? "plain loops on the host do"
+                                                   : fmt::format("the host does ({})", printable_line(*reference, 80));
+  add(fmt::format("{} {} wrongly: from the same parameters and samples {} other gradients than {}",
+                  is_all ? "every rank" : name(ranks), is_all || ranks.size() == 1 ? "computes" : "compute",
+                  is_all || ranks.size() == 1 ? "it makes" : "they make", against),
+      is_all ? std::vector<int>() : ranks,
+      is_all ? "the library that multiplies matrices there gives wrong products, or all GPUs do: again with blas = "
+               "\"plain\", then gpu_compute"
+             : "keep it out of jobs until it is known what computes wrongly: gpu_compute and gpu_memory there, ECC and "
+               "Xid counters; on the host machine checks (dmesg, rasdaemon)");
+  return true;
+}
+
+bool RankJudge::judge_coverage(const Observation& first) {
+  std::vector<std::string> samples;
+  std::vector<int> culprits;
+  int epoch = -1;
+  for (const Fact& fact : first.facts) {
+    const auto words = split(printable_line(fact.value), ' ');
+    if (fact.key != "miscounted" || words.size() != 3) continue;
+    epoch = number_in(words[0]);
+    const auto ranks = ranks_in(words[2]);
+    for (const int rank : ranks)
+      if (std::find(culprits.begin(), culprits.end(), rank) == culprits.end()) culprits.push_back(rank);
+    samples.push_back(ranks.empty()
+                          ? fmt::format("sample {} was taken by nobody", words[1])
+                          : fmt::format("sample {} was taken {} times, by {}", words[1], ranks.size(), name(ranks)));
+  }
+  if (samples.empty()) return false;
+  add(fmt::format("the ranks' shares do not cover every sample exactly once in epoch {}: {}", epoch,
+                  join(samples, "; ")),
+      culprits, look_at_data);
+  return true;
+}
+
+bool RankJudge::judge_sums(bool is_miscounted) {
+  const auto told = earliest(all_told("miscovered"));
+  if (told.empty() || is_miscounted || told[0].words.size() != 4) return false;
+  const bool is_all = told.size() == view_.ranks.size();
+  const auto& words = told[0].words;
+  add(fmt::format("gradients are not added up over all ranks: in step {} {} {} sums of {} of {} samples", words[0],
+                  is_all ? "all ranks" : name(ranks_of(told)), is_all || told.size() > 1 ? "have" : "has", words[2],
+                  words[3]),
+      is_all ? std::vector<int>() : ranks_of(told),
+      "a sum over all ranks does not give the sum: run allreduce, then look at the MPI library and what is preloaded "
+      "into it");
+  return true;
+}
+
+bool RankJudge::judge_divergence(const Observation& first) {
+  const std::string* fact = first.fact("diverged");
+  if (fact == nullptr) return false;
+  const auto words = split(printable_line(*fact), ' ');
+  const auto cause = words.size() == 4 ? parse_cause(words[1]) : std::nullopt;
+  if (!cause) return false;
+  const bool is_certain = words[2] == "certain";
+  const auto ranks = ranks_in(words[3]);
+  const bool is_all = !is_certain && ranks.size() > 2;
+  const std::string who = is_all ? "no majority of the ranks agrees: each may have" : name(ranks, is_certain);
+  const std::string since = fmt::format("ranks have not had the same parameters since step {}", words[0]);
+  const std::vector<int> culprits = is_all ? std::vector<int>() : ranks;
+  const std::string tie = is_certain || is_all ? "" : "; of these nobody can say which";
+  if (*cause == Cause::data)
+    add(fmt::format("ranks make different data from the same seed: {}{} others{}", who,
+                    is_all              ? ""
+                    : ranks.size() == 1 ? " has"
+                                        : " have",
+                    tie),
+        culprits, look_at_memory);
+  if (*cause == Cause::memory)
+    add(fmt::format("parameters changed in the memory of {}: {}, and nobody wrote to them then", who, since), culprits,
+        look_at_memory);
+  if (*cause == Cause::sum)
+    add(fmt::format("{}: {} got another sum of gradients{}", since, who, tie), culprits,
+        "a sum changed on its way: run allreduce and p2p, which name the rank or the link, and look for memory "
+        "errors "
+        "(dmesg, rasdaemon)");
+  if (*cause == Cause::update)
+    add(fmt::format("{}: {} made another update of the same parameters and gradients{}", since, who, tie), culprits,
+        "a processor that computes wrongly, memory that changes, or another program than on the other ranks: compare "
+        "versions (doctor), look for machine checks (dmesg, rasdaemon)");
+  if (*cause == Cause::start)
+    add(fmt::format("ranks start from different parameters: {}{} others{}", who,
+                    is_all              ? ""
+                    : ranks.size() == 1 ? " has"
+                                        : " have",
+                    tie),
+        culprits, look_at_memory);
+  return true;
+}
+
+bool RankJudge::judge_finite() {
+  const auto own = earliest(all_told("not_finite.own"));
+  const auto sums = earliest(all_told("not_finite.sum"));
+  if (own.empty() && sums.empty()) return true;
+  if (!own.empty() && (sums.empty() || own[0].step() <= sums[0].step()))
+    add(fmt::format("gradients of {} are not finite in step {}", name(ranks_of(own)), own[0].step()), ranks_of(own),
+        "a processor that computes wrongly or memory that changes, when the other ranks' are finite (dmesg, "
+        "rasdaemon); on all ranks: a lower learning_rate");
+  else
+    add(fmt::format("sums of gradients are not finite in step {}, though what every rank gave was", sums[0].step()), {},
+        "data changed on its way: run allreduce and p2p, which name the rank or the link");
+  return false;
+}
+
+}  // namespace muster::training

@@ -1,0 +1,61 @@
+/// What ranks tell of a training, and who among them did wrong; the rest is in judge.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probes/training/audit.hpp"
+#include "probes/training/judge.hpp"
+
+namespace muster::training {
+
+inline constexpr std::size_t most_named = 8;
+
+inline const std::string look_at_data =
+    "every rank makes the same data and order from the seed: look for memory errors (dmesg, rasdaemon) and report this";
+
+[[nodiscard]] int number_in(std::string_view text, int otherwise = -1);
+
+class RankJudge {
+ public:
+  explicit RankJudge(const CaseView& view);
+
+  // Each adds at most one finding for a cause, and says whether there is one; judge_finite whether there is none.
+  /// Devices that failed in the middle.
+  [[nodiscard]] bool judge_broken();
+  /// Ranks whose own gradients are not what the reference makes of the same samples and parameters.
+  [[nodiscard]] bool judge_gradients_alone(const Observation& first);
+  [[nodiscard]] bool judge_coverage(const Observation& first);
+  /// Whose sums are not of the whole batch.
+  [[nodiscard]] bool judge_sums(bool is_miscounted);
+  [[nodiscard]] bool judge_divergence(const Observation& first);
+  [[nodiscard]] bool judge_finite();
+
+ protected:
+  struct Told {
+    int rank = 0;
+    std::vector<std::string> words;
+    [[nodiscard]] int step() const { return words.empty() ? -1 : number_in(words[0]); }
+  };
+
+  void add(std::string reason, const std::vector<int>& culprits, std::string remedy, Verdict verdict = Verdict::fail);
+  [[nodiscard]] std::string host(int rank) const;
+  [[nodiscard]] const std::string* fact_of(int rank, std::string_view key) const;
+  /// Where the rank trained on one.
+  [[nodiscard]] const std::string* gpu_of(int rank) const;
+  /// `rank 1 on nid001`, `rank 0 on a or rank 1 on b`; with the GPU where that is what computes.
+  [[nodiscard]] std::string name(const std::vector<int>& ranks, bool is_certain = true) const;
+  /// What the ranks say under `key`.
+  [[nodiscard]] std::vector<Told> all_told(std::string_view key) const;
+  /// Those of the earliest step.
+  [[nodiscard]] static std::vector<Told> earliest(std::vector<Told> told);
+  [[nodiscard]] static std::vector<int> ranks_of(const std::vector<Told>& told);
+  [[nodiscard]] static std::vector<int> ranks_in(std::string_view text);
+
+  const CaseView& view_;
+  std::vector<const Observation*> measured_;
+  ProbeJudgement judgement_;
+};
+
+}  // namespace muster::training
