@@ -30,8 +30,8 @@ extern "C" __global__ void muster_typed_numbers(void* memory, Word count, Word s
   }
 }
 
-// Adds to `sum` a hash of every word with its place. Additions modulo 2^64 may come in any order, so that the same words
-// give the same sum on every device. Blocks are of 256 threads.
+// Adds to `sum` a hash of every word with its place. Additions modulo 2^64 may come in any order, so that the same
+// words give the same sum on every device. Blocks are of 256 threads.
 extern "C" __global__ void muster_fingerprint(const unsigned int* words, Word count, Word* sum) {
   __shared__ Word sums[256];
   const Word stride = (Word)gridDim.x * blockDim.x;
