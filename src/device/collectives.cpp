@@ -64,14 +64,14 @@ Error blame(const std::vector<Told>& all, const Result<bool>& mine, std::string_
                    : fmt::format("{}: rank {} lost a peer: {}", what, lost, all[static_cast<std::size_t>(lost)].words)};
 }
 
-std::string words_of(const Result<bool>& mine) {
+std::string error_words(const Result<bool>& mine) {
   return mine ? std::string() : to_string(mine.error());
 }
 
 /// Fails on all ranks when it fails on one.
 Result<void> together(Comm& base, const Result<void>& mine, std::string_view what) {
   const Result<bool> state = mine ? Result<bool>(true) : Result<bool>(tl::unexpected(mine.error()));
-  auto all = exchange(base, part_of(state), words_of(state));
+  auto all = exchange(base, part_of(state), error_words(state));
   if (!all) return tl::unexpected(all.error());
   if (std::all_of(all->begin(), all->end(), [](const Told& one) { return one.part == Part::through; })) return {};
   return tl::unexpected(blame(*all, state, what));
@@ -116,7 +116,7 @@ Result<void> meet(Comm& base, CollectiveRank& rank) {
     const double waited = monotonic_seconds() - begun;
     wait_a_while(rank, mine, waited);
     const bool is_late = mine && !*mine && waited > rank.deadline().value;
-    auto all = exchange(base, is_late ? Part::late : part_of(mine), is_late ? rank.label() : words_of(mine));
+    auto all = exchange(base, is_late ? Part::late : part_of(mine), is_late ? rank.label() : error_words(mine));
     if (!all) return tl::unexpected(all.error());
     const auto has = [&](Part part) { return first_with(*all, part) >= 0; };
     if (has(Part::failed) || has(Part::lost_a_peer)) {

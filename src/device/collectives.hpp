@@ -39,8 +39,9 @@ class DeviceComm : public Comm {
 };
 
 /// Collective over `base`, which must outlive it, as must `gpus`. Every rank brings a device of its own. Fails on all
-/// ranks when it fails on one; on the others with kind `protocol`, naming that one. Where the library can (2.14 and later)
-/// ranks first meet under the deadline; a call that never returns keeps the others waiting all the same, in `base`.
+/// ranks when it fails on one; on the others with kind `protocol`, naming that one. Where the library can (2.14 and
+/// later) ranks first meet under the deadline; a call that never returns keeps the others waiting all the same, in
+/// `base`.
 [[nodiscard]] Result<std::unique_ptr<DeviceComm>> make_device_comm(Comm& base, const Gpus& gpus, int device,
                                                                    const CollectiveLibrary& library, CallWatch watch,
                                                                    Seconds deadline);

@@ -1,9 +1,9 @@
 /// Execution on GPUs: memory, copies, streams, events and kernels of all devices that a vendor's runtime shows to this
 /// process. One implementation over a table of functions (gpu_table.hpp), which is filled from libcuda or libamdhip64.
 ///
-/// Every call goes past the watch, with its device, so that one that never returns can be named, and every failure is of kind
-/// `device`, with the GPU as its place and the vendor's function, code and words in its text.
-/// To be used by one thread. Nothing it gave may outlive it.
+/// Every call goes past the watch, with its device, so that one that never returns can be named, and every failure is
+/// of kind `device`, with the GPU as its place and the vendor's function, code and words in its text. To be used by one
+/// thread. Nothing it gave may outlive it.
 #pragma once
 
 #include <cstdint>

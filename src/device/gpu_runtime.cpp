@@ -9,7 +9,8 @@
 namespace muster {
 
 GpuRuntime open_runtime(const RuntimeKind& kind, const CallWatch& watch) {
-  const Library library = watch(fmt::format("dlopen {}", *kind.files.begin()), [&] { return Library::open(kind.files); });
+  const Library library =
+      watch(fmt::format("dlopen {}", *kind.files.begin()), [&] { return Library::open(kind.files); });
   GpuRuntime runtime;
   runtime.vendor = kind.vendor;
   LibraryReport& report = runtime.library;

@@ -11,10 +11,10 @@ namespace muster {
 
 struct RuntimeKind {
   std::string_view vendor;
-  std::initializer_list<const char*> files;  ///< the first that loads is taken
-  const char* init = "";                     ///< takes 0, returns the vendor's code
-  std::string_view reinstall;                ///< what to do where the library does not load
-  std::string_view upgrade;                  ///< where it lacks functions
+  std::initializer_list<const char*> files;        ///< the first that loads is taken
+  const char* init = "";                           ///< takes 0, returns the vendor's code
+  std::string_view reinstall;                      ///< what to do where the library does not load
+  std::string_view upgrade;                        ///< where it lacks functions
   std::string_view (*remedy)(int code) = nullptr;  ///< of what the first call returned; 0: of another failure
   void (*set_constants)(const Library&, GpuTable&) = nullptr;
   bool (*fill)(const Library&, GpuTable&, std::vector<std::string>& missing) = nullptr;

@@ -46,7 +46,8 @@ struct ThisMachine {
 
 /// Folder of the machine that `host` shall simulate, by MUSTER_MACHINE; empty: none.
 [[nodiscard]] fs::path machine_folder(const std::string& host);
-/// `lumi-g`, or `lumi-g with gpu_missing`: what is written there; of a folder with one for each node, the first of them.
+/// `lumi-g`, or `lumi-g with gpu_missing`: what is written there; of a folder with one for each node, the first of
+/// them.
 [[nodiscard]] Result<std::string> simulated_name(const fs::path& folder);
 /// Ranks of a node that it has masks for; 0: any number.
 [[nodiscard]] int simulated_ranks(const fs::path& folder);

@@ -1,10 +1,11 @@
 // Opening libraries that are there, that are not, and that are of no use.
+#include "device/library.hpp"
+
 #include <fstream>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "base/files.hpp"
-#include "device/library.hpp"
 
 namespace muster {
 namespace {
