@@ -59,7 +59,7 @@ class Training(on_gpus.OnGpus):
     def blamed(self, index, pattern):
         """That GPU alone, by address and UUID."""
         self.assertEqual([(culprit["kind"], culprit["name"], culprit["rank"]) for culprit in self.case["culprits"]],
-                         [("device", f"GPU {GPUS[index]}", index)], self.output)
+                         [("device", f"GPU {GPUS[index]} ({self.uuid(index)})", index)], self.output)
         self.assertIn(f"rank {index} on ", self.case["reason"])
         self.assertIn(f"GPU {GPUS[index]} ({self.uuid(index)})", self.case["reason"])
         self.assertRegex(self.case["reason"], pattern)
@@ -169,8 +169,9 @@ class Ill(Training):
         for fault, rank, call in (("hangs", 3, "cuLaunchKernel"), ("hangs_in_sum", 1, "ncclAllReduce")):
             with self.subTest(fault):
                 self.ill(fault, "--timeout", "20s")
-                self.assertRegex(self.case["reason"], rf"rank {rank} on \S+ is behind: in {call}")
-                self.assertEqual([culprit["name"] for culprit in self.case["culprits"]], [f"rank {rank}"], self.output)
+                self.assertRegex(self.case["reason"], rf"rank {rank} on .* is behind: in {call}, step train")
+                self.assertIn(f"GPU {GPUS[rank]} ({self.uuid(rank)})", self.case["reason"])
+                self.assertEqual({culprit["rank"] for culprit in self.case["culprits"]}, {rank}, self.output)
 
 
 if __name__ == "__main__":

@@ -106,12 +106,12 @@ class Training {
   }
 
   [[nodiscard]] Result<void> run_epoch(int epoch) {
-    parts_.recorder.step("train");
     const auto order = parts_.order(settings_, epoch);
     EpochOfRank mine;
     std::size_t before = 0;
     for (int step = 0; step < settings_.steps_per_epoch(); ++step) {
       const int number = epoch * settings_.steps_per_epoch() + step;
+      parts_.recorder.step("train");
       parts_.recorder.iteration(static_cast<std::uint64_t>(number));
       auto done = run_step(order, step, mine.taken);
       if (!done && done.error().kind != ErrorKind::device) return tl::unexpected(done.error());
@@ -335,7 +335,7 @@ Result<Trained> train(const Parts& parts, const Task& task) {
   Sums sums{carrier.comm == nullptr ? &parts.comm : carrier.comm, carrier.takes_device_memory, carrier.is_overlapped,
             carrier.abandon, parts.execution.is_host_memory() ? nullptr : &parts.comm,
             // A rank that waits, by its own word, is not the one that the others wait for.
-            [&recorder = parts.recorder] { recorder.step("await gradients"); }};
+            [&recorder = parts.recorder](bool is_waiting) { recorder.step(is_waiting ? "await gradients" : "train"); }};
   auto replica = Replica::make(parts.execution, task.settings, layout, most_rows, std::move(sums), parts.update);
   if (!parts.execution.is_host_memory()) {
     auto all = parts.comm.all_true(replica.has_value());
