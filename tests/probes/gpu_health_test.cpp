@@ -42,7 +42,7 @@ TEST(GpuHealth, WhatIsWatchedAndWellIsEvidence) {
   made.rank("a", watched({{"link_in_use", "5 5 16 16"}, {"throttled", "power_cap, idle"}}));
   const auto judgement = made.judge();
   EXPECT_TRUE(judgement.findings.empty());
-  EXPECT_EQ(judgement.evidence.at(0), "health of 1 GPU watched under load");
+  EXPECT_EQ(judgement.evidence.back(), "health of 1 GPU watched under load");
 }
 
 TEST(GpuHealth, CountersThatGrow) {

@@ -242,8 +242,9 @@ ProbeJudgement judge(const CaseView& view) {
     judge_rank(view, view.ranks[i], *seen, judgement, likes);
   }
   judge_likes(view, likes, judgement.findings);
-  judge_health(view, judgement);
+  judge_health(view, judgement.findings);
   if (gpus > 0 && is_well(judgement)) add_evidence(view, gpus, judgement);
+  add_health_evidence(view, judgement);
   return judgement;
 }
 

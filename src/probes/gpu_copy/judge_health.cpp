@@ -210,14 +210,17 @@ bool is_well(const ProbeJudgement& judgement) {
                      [](const Finding& finding) { return finding.verdict == Verdict::pass; });
 }
 
-void judge_health(const CaseView& view, ProbeJudgement& judgement) {
-  std::size_t watched = 0;
+void judge_health(const CaseView& view, std::vector<Finding>& findings) {
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    for (const Fact& fact : seen->facts) watched += fact.key == "watched";
-    judge_rank(view, view.ranks[i], *seen, judgement.findings);
+    if (seen != nullptr && seen->state == ObservationState::measured) judge_rank(view, view.ranks[i], *seen, findings);
   }
+}
+
+void add_health_evidence(const CaseView& view, ProbeJudgement& judgement) {
+  std::size_t watched = 0;
+  for (const Observation* seen : view.observed)
+    for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) watched += fact.key == "watched";
   if (watched > 0 && is_well(judgement))
     judgement.evidence.push_back("health of " + counted(watched, "GPU") + " watched under load");
 }

@@ -1,7 +1,7 @@
 /// What became of GPUs while they were at work, from the facts of LoadWatch. Pure.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include "muster/probe.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
@@ -9,8 +9,10 @@
 namespace muster::gpu_copy {
 
 /// Findings about all GPUs that ranks watched: faults as `fail`, what is worth knowing as findings of verdict `pass`,
-/// others at work on them as `unmeasured` where timing means something. The evidence says how many were watched.
-void judge_health(const CaseView& view, ProbeJudgement& judgement);
+/// others at work on them as `unmeasured` where timing means something.
+void judge_health(const CaseView& view, std::vector<Finding>& findings);
+/// How many were watched; nothing where all are not well.
+void add_health_evidence(const CaseView& view, ProbeJudgement& judgement);
 /// Others compute on one of the rank's GPUs: its times mean nothing.
 [[nodiscard]] bool is_shared_with_others(const Observation& seen);
 /// All findings are such as go with a pass.

@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 
 namespace muster::gpu_copy {
 
 namespace {
+
+constexpr double seconds_between_looks = 0.02;
 
 std::string told(const GpuHealth::Values& values, const std::string& key) {
   const auto found = values.find(key);
@@ -56,12 +59,15 @@ LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
 void LoadWatch::begin(const SeenGpu& gpu) {
   const Device* device = node_.known(gpu);
   if (device == nullptr || watched_.count(gpu.key) != 0) return;
-  watched_[gpu.key] = {device, address_of(gpu), health_.look(*device), {}};
+  watched_[gpu.key] = {device, address_of(gpu), health_.look(*device), -1, {}};
 }
 
 void LoadWatch::during(const SeenGpu& gpu) {
   const auto found = watched_.find(gpu.key);
   if (found == watched_.end() || found->second.before.empty()) return;
+  const double now_is = monotonic_seconds();
+  if (found->second.last_look >= 0 && now_is - found->second.last_look < seconds_between_looks) return;
+  found->second.last_look = now_is;
   const GpuHealth::Values now = health_.glance(*found->second.device);
   GpuHealth::Values& worst = found->second.during;
   const std::string throttled = both(told(worst, "throttled_by"), told(now, "throttled_by"));

@@ -18,7 +18,8 @@ class LoadWatch {
 
   /// Notes counters before the load. Again does nothing.
   void begin(const SeenGpu& gpu);
-  /// To be called while the GPU is busy, or right after: clocks, throttling, and the link awake.
+  /// To be called while the GPU is busy, or right after, as often as you like: clocks, throttling, and the link awake.
+  /// Most calls do nothing, so that they take no time from the GPU's next work.
   void during(const SeenGpu& gpu);
   /// Notes what has changed, in facts of `seen`, for the GPUs that this rank tested (those with a fact of
   /// `tested_fact`) and that were begun.
@@ -29,6 +30,7 @@ class LoadWatch {
     const Device* device = nullptr;
     std::string address;
     GpuHealth::Values before;
+    double last_look = -1;     ///< monotonic seconds; -1: none
     GpuHealth::Values during;  ///< the worst of throttling, the best of the link
   };
   void add_changes(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const;

@@ -64,7 +64,7 @@ ProbeJudgement judge(const CaseView& view) {
       there += std::strtoull(words[2].c_str(), nullptr, 10);
     }
   }
-  gpu_copy::judge_health(view, judgement);
+  gpu_copy::judge_health(view, judgement.findings);
   if (gpus == 0 || !gpu_copy::is_well(judgement)) return judgement;
   if (told != gpus) {
     Finding finding{
@@ -79,6 +79,7 @@ ProbeJudgement judge(const CaseView& view) {
   judgement.evidence.push_back(fmt::format("{:.4g} GiB of {:.4g} GiB in {} kept every pattern",
                                            static_cast<double>(covered) / (1U << 30),
                                            static_cast<double>(there) / (1U << 30), counted(gpus, "GPU")));
+  gpu_copy::add_health_evidence(view, judgement);
   return judgement;
 }
 
