@@ -66,9 +66,10 @@ Result<Observation> run(RunContext& context) {
     const CallWatch watch(context.recorder);
     add_nvml(*inventory, watch);
     add_amd_libraries(*inventory, watch);
+    visibility::add_kernel_log(read_kernel_log(root_of("/")), !this_machine().simulated.empty(), seen);
   }
   add_readings(seen, *inventory);
-  seen.facts = to_facts(*inventory);
+  for (Fact& fact : to_facts(*inventory)) seen.facts.push_back(std::move(fact));
   for (const std::string_view name : visibility::job_variables)
     if (const char* value = std::getenv(std::string(name).c_str()))
       seen.facts.push_back({fmt::format("job.{}", name), printable_line(value)});
@@ -105,6 +106,7 @@ visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings)
     }
     std::vector<std::string> faults;
     node.inventory = parse_inventory(seen->facts, faults);
+    visibility::parse_kernel_facts(*seen, node);
     for (const Fact& fact : seen->facts)
       if (fact.key.rfind("job.", 0) == 0) node.job[fact.key.substr(4)] = fact.value;
     if (!faults.empty())
@@ -214,6 +216,7 @@ ProbeJudgement judge(const CaseView& view) {
   for (const auto& node : nodes) visibility::judge_memory(node, findings);
   for (const auto& node : nodes) visibility::judge_links(node, findings);
   for (const auto& node : nodes) visibility::judge_health(node, findings);
+  visibility::judge_kernel_log(nodes, findings);
   for (const auto& node : nodes) visibility::judge_siblings(node, findings);
   std::vector<std::string> links;
   for (const auto& node : nodes) links.push_back(visibility::judge_gpu_links(view, node, findings));

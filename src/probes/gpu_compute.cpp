@@ -11,6 +11,7 @@
 #include "probes/gpu_compute/bench.hpp"
 #include "probes/gpu_compute/judge.hpp"
 #include "probes/gpu_copy/capable.hpp"
+#include "probes/gpu_copy/load_watch.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
@@ -88,7 +89,8 @@ constexpr LabelSpec labels[] = {
 /// One rank's part.
 class Part {
  public:
-  Part(RunContext& context, NodeGpus& node) : context_(context), node_(node) {}
+  Part(RunContext& context, NodeGpus& node, gpu_copy::LoadWatch& health)
+      : context_(context), node_(node), health_(health) {}
 
   [[nodiscard]] Result<Observation> all(const gpu_copy::Schedule& schedule) {
     std::vector<const SeenGpu*> own;
@@ -129,7 +131,8 @@ class Part {
     const std::string address = gpu_copy::address_of(gpu);
     seen_.facts.push_back(gpu_copy::tested_fact(gpu));
     const auto& library = libraries_[std::string(gpu.gpus->vendor())];
-    auto made = Bench::make({context_, library, answer_ ? &*answer_ : nullptr, size_, seed()}, gpu);
+    auto made = Bench::make(
+        {context_, library, answer_ ? &*answer_ : nullptr, size_, seed(), [this, gpu] { health_.during(gpu); }}, gpu);
     if (!made) return fails(gpu, made.error());
     Bench& bench = **made;
     seen_.facts.push_back({"by", fmt::format("{} {}", address, bench.multiplier())});
@@ -200,6 +203,7 @@ class Part {
 
   RunContext& context_;
   NodeGpus& node_;
+  gpu_copy::LoadWatch& health_;
   std::map<std::string, GpuBlasLibrary> libraries_;
   std::optional<gpu_compute::Answer> answer_;
   int size_ = 0;
@@ -210,9 +214,14 @@ class Part {
 
 Result<Observation> run(RunContext& context) {
   NodeGpus node = gpu_copy::open_node_gpus(context);
+  // Before anybody is told to begin: whoever is on them now is not of this run.
+  gpu_copy::LoadWatch health(context, node);
+  gpu_copy::begin_likely(context, node, health);
   auto sight = gpu_copy::exchange_sight(context, node);
   if (!sight) return tl::unexpected(sight.error());
-  return Part(context, node).all(gpu_copy::schedule_of(*sight, false));
+  auto seen = Part(context, node, health).all(gpu_copy::schedule_of(*sight, false));
+  if (seen) health.end(*seen);
+  return seen;
 }
 
 }  // namespace

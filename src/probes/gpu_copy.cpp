@@ -9,6 +9,7 @@
 #include "probes/gpu_copy/bench.hpp"
 #include "probes/gpu_copy/capable.hpp"
 #include "probes/gpu_copy/judge.hpp"
+#include "probes/gpu_copy/load_watch.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
@@ -87,8 +88,8 @@ using gpu_copy::address_of;
 /// One rank's part.
 class Part {
  public:
-  Part(RunContext& context, NodeGpus& node, const gpu_copy::Schedule& schedule)
-      : context_(context), node_(node), schedule_(schedule) {
+  Part(RunContext& context, NodeGpus& node, gpu_copy::LoadWatch& health, const gpu_copy::Schedule& schedule)
+      : context_(context), node_(node), health_(health), schedule_(schedule) {
     const std::uint64_t asked = context.params.bytes("bytes").count;
     const std::uint64_t usual = this_machine().simulated.empty() ? 256U << 20 : 1U << 20;
     bytes_ = std::max<std::size_t>((asked == 0 ? usual : asked) / 64 * 64, 4096);
@@ -137,6 +138,7 @@ class Part {
     auto made = Bench::make(context_, gpu, bytes_, domain);
     if (!made) return tl::unexpected(made.error());
     bench = std::move(*made);
+    bench->while_busy([this, gpu] { health_.during(gpu); });
     if (!bench->pinned_at().empty() && domain >= 0)
       seen_.facts.push_back(
           {"pinned", fmt::format("{} in domain {}, the GPU is at {}", address_of(gpu), bench->pinned_at(), domain)});
@@ -197,6 +199,7 @@ class Part {
   }
 
   void finish() {
+    health_.end(seen_);
     int cells = 0;
     int expired = 0;
     int unread = 0;
@@ -217,6 +220,7 @@ class Part {
 
   RunContext& context_;
   NodeGpus& node_;
+  gpu_copy::LoadWatch& health_;
   const gpu_copy::Schedule& schedule_;
   std::size_t bytes_ = 0;
   int own_ = 0;
@@ -228,10 +232,13 @@ class Part {
 
 Result<Observation> run(RunContext& context) {
   NodeGpus node = gpu_copy::open_node_gpus(context);
+  // Before anybody is told to begin: whoever is on them now is not of this run.
+  gpu_copy::LoadWatch health(context, node);
+  gpu_copy::begin_likely(context, node, health);
   auto sight = gpu_copy::exchange_sight(context, node);
   if (!sight) return tl::unexpected(sight.error());
   const auto schedule = gpu_copy::schedule_of(*sight, context.params.boolean("pairs"));
-  return Part(context, node, schedule).all_turns();
+  return Part(context, node, health, schedule).all_turns();
 }
 
 }  // namespace

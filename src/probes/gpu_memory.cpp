@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "muster/probe.hpp"
 #include "probes/gpu_copy/capable.hpp"
+#include "probes/gpu_copy/load_watch.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "probes/gpu_memory/judge.hpp"
 #include "probes/p2p/pattern.hpp"
@@ -80,7 +81,8 @@ constexpr std::size_t report_words = 64;
 /// The memory of one GPU under test.
 class Test {
  public:
-  Test(RunContext& context, const SeenGpu& gpu) : context_(context), gpus_(*gpu.gpus), gpu_(gpu) {}
+  Test(RunContext& context, gpu_copy::LoadWatch& health, const SeenGpu& gpu)
+      : context_(context), health_(health), gpus_(*gpu.gpus), gpu_(gpu) {}
   Test(const Test&) = delete;
   Test& operator=(const Test&) = delete;
   /// Waits for what is still under way: it uses our memory.
@@ -178,6 +180,7 @@ class Test {
     also([&] { return gpus_.record(gpu_.device, stop_.get(), stream_.get()); });
     also([&] { return check(pattern, 0, 0); });
     also([&] { return gpus_.copy(gpu_.device, told_.get(), report_.get(), report_words * 8, stream_.get()); });
+    if (done) health_.during(gpu_);
     also([&] { return gpus_.synchronize(gpu_.device, stream_.get()); });
     if (!done) return tl::unexpected(done.error());
     note(pattern, seen);
@@ -212,6 +215,7 @@ class Test {
   }
 
   RunContext& context_;
+  gpu_copy::LoadWatch& health_;
   const Gpus& gpus_;
   SeenGpu gpu_;
   std::uint64_t bytes_ = 0;
@@ -220,6 +224,9 @@ class Test {
 
 Result<Observation> run(RunContext& context) {
   const NodeGpus node = gpu_copy::open_node_gpus(context);
+  // Before anybody is told to begin: whoever is on them now is not of this run.
+  gpu_copy::LoadWatch health(context, node);
+  gpu_copy::begin_likely(context, node, health);
   auto sight = gpu_copy::exchange_sight(context, node);
   if (!sight) return tl::unexpected(sight.error());
   const auto schedule = gpu_copy::schedule_of(*sight, false);
@@ -233,9 +240,10 @@ Result<Observation> run(RunContext& context) {
     Labels where;
     if (own.size() > 1) where.emplace_back("device", gpu_copy::address_of(*gpu));
     gpu_copy::add_model(*gpu, where);
-    if (auto done = Test(context, *gpu).all(seen, where); !done)
+    if (auto done = Test(context, health, *gpu).all(seen, where); !done)
       seen.facts.push_back({"failed", fmt::format("{} {}", gpu_copy::address_of(*gpu), done.error().what)});
   }
+  health.end(seen);
   return seen;
 }
 

@@ -344,5 +344,15 @@ TEST(GpuCopyOnStandIns, ASlowGpuIsNamedAndNoOther) {
       "copies from host to device of GPU 0000:c3:00.0 .GPU-[-0-9a-f]*. on a run at 8.333 GB/s, below 60 % of the 31.5");
 }
 
+TEST(GpuCopyOnStandIns, OthersOnAGpuMakeItsTimesWorthless) {
+  EXPECT_EXIT(
+      {
+        const auto judgement = judged_on({"set 2 processes 4242:61440", "set 2 slow 3"});
+        tell(judgement);
+        std::exit(judgement.findings.size() == 1 && judgement.findings[0].verdict == Verdict::unmeasured ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "GPU 0000:c3:00.0 .* is used by others, so that its times mean nothing: 4242");
+}
+
 }  // namespace
 }  // namespace muster::gpu_copy

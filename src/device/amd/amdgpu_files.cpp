@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "device/amd/gpu_metrics.hpp"
 #include "device/amd/numbers.hpp"
 #include "device/parse.hpp"
 #include "device/sources.hpp"
@@ -25,6 +26,8 @@ class Files {
     tell("memory_partition", text("current_memory_partition"));
     tell("unique_id", text("unique_id"));
     tell("pcie_clock", chosen(text("pp_dpm_pcie")));
+    tell("pcie_replays", text("pcie_replay_count"));
+    for (const auto& [key, value] : parse_gpu_metrics(machine_.head(folder_ + "/gpu_metrics", 4096))) tell(key, value);
     read_errors();
     read_bad_pages();
     read_sensors();

@@ -10,13 +10,9 @@
 
 namespace muster {
 
-namespace {
+namespace nvml {
 
-using nvml::Code;
-using nvml::Handle;
-using nvml::Session;
-
-/// On a simulated machine only where somebody put stand-ins: else nobody is asked, and nothing is missed.
+// On a simulated machine only where somebody put stand-ins: else nobody is asked, and nothing is missed.
 bool is_to_be_asked(const Inventory& inventory) {
   const bool has_gpu = std::any_of(inventory.devices.begin(), inventory.devices.end(), [](const Device& device) {
     return device.kind == DeviceKind::gpu && device.vendor_id == "10de";
@@ -28,6 +24,30 @@ bool is_to_be_asked(const Inventory& inventory) {
 PciAddress address_of(const nvml::PciInfo& pci) {
   return {pci.domain, pci.bus, pci.device, 0};
 }
+
+void read_link(const Session& session, Handle handle, Device& gpu) {
+  const auto& at = session.at;
+  std::uint32_t width = 0, able = 0, generation = 0, generation_able = 0;
+  session.ask(gpu, "nvmlDeviceGetCurrPcieLinkWidth", at.link_width, handle, &width);
+  session.ask(gpu, "nvmlDeviceGetMaxPcieLinkWidth", at.link_width_able, handle, &able);
+  session.ask(gpu, "nvmlDeviceGetCurrPcieLinkGeneration", at.link_generation, handle, &generation);
+  session.ask(gpu, "nvmlDeviceGetMaxPcieLinkGeneration", at.link_generation_able, handle, &generation_able);
+  const auto put = [&](const char* key, std::uint32_t value) {
+    if (value != 0) gpu.values[key] = std::to_string(value);
+  };
+  put("pcie_width", width);
+  put("pcie_width_able", able);
+  put("pcie_generation", generation);
+  put("pcie_generation_able", generation_able);
+}
+
+}  // namespace nvml
+
+namespace {
+
+using nvml::Code;
+using nvml::Handle;
+using nvml::Session;
 
 bool is_same(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -50,22 +70,6 @@ void read_identity(const Session& session, Handle handle, const nvml::PciInfo& p
   if (serial.find_first_not_of('0') != std::string::npos) gpu.values["serial"] = serial;
 }
 
-void read_link(const Session& session, Handle handle, Device& gpu) {
-  const auto& at = session.at;
-  std::uint32_t width = 0, able = 0, generation = 0, generation_able = 0;
-  session.ask(gpu, "nvmlDeviceGetCurrPcieLinkWidth", at.link_width, handle, &width);
-  session.ask(gpu, "nvmlDeviceGetMaxPcieLinkWidth", at.link_width_able, handle, &able);
-  session.ask(gpu, "nvmlDeviceGetCurrPcieLinkGeneration", at.link_generation, handle, &generation);
-  session.ask(gpu, "nvmlDeviceGetMaxPcieLinkGeneration", at.link_generation_able, handle, &generation_able);
-  const auto put = [&](const char* key, std::uint32_t value) {
-    if (value != 0) gpu.values[key] = std::to_string(value);
-  };
-  put("pcie_width", width);
-  put("pcie_width_able", able);
-  put("pcie_generation", generation);
-  put("pcie_generation_able", generation_able);
-}
-
 enum class Depth { links, all };
 
 void read_gpu(const Session& session, Handle handle, std::uint32_t index, Depth depth, Inventory& inventory) {
@@ -76,7 +80,7 @@ void read_gpu(const Session& session, Handle handle, std::uint32_t index, Depth 
     report.code = code;
     return;
   }
-  Device& gpu = inventory.seen(DeviceKind::gpu, address_of(pci), "nvml");
+  Device& gpu = inventory.seen(DeviceKind::gpu, nvml::address_of(pci), "nvml");
   gpu.values["nvml_index"] = std::to_string(index);
   session.turn_to(gpu);
   read_identity(session, handle, pci, gpu);
@@ -87,7 +91,7 @@ void read_gpu(const Session& session, Handle handle, std::uint32_t index, Depth 
   read_health(session, handle, gpu);
   read_nvlinks(session, handle, gpu);
   read_processes(session, handle, gpu);
-  read_parts(session, handle, address_of(pci), inventory);
+  read_parts(session, handle, nvml::address_of(pci), inventory);
 }
 
 /// Of GPUs that have no handle the index alone is known; by their address the library tells why, one by one.
@@ -147,7 +151,7 @@ void read_gpus(const Session& session, Depth depth, Inventory& inventory) {
 }
 
 void add(Inventory& inventory, Depth depth, const CallWatch& watch) {
-  if (!is_to_be_asked(inventory)) return;
+  if (!nvml::is_to_be_asked(inventory)) return;
   const Library library = watch("dlopen libnvidia-ml.so.1", [] { return Library::open({"libnvidia-ml.so.1"}); });
   LibraryReport report;
   report.name = library.name();

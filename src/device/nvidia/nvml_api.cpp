@@ -46,6 +46,16 @@ void fill_health(Functions& to, Filler& from) {
   from.need(to.compute_mode, {"nvmlDeviceGetComputeMode"});
 }
 
+/// Not missed where they are not there.
+void fill_watching(Functions& to, Filler& from) {
+  from.maybe(to.pcie_replays, {"nvmlDeviceGetPcieReplayCounter"});
+  from.maybe(to.link_errors, {"nvmlDeviceGetNvLinkErrorCounter"});
+  from.maybe(to.create_events, {"nvmlEventSetCreate"});
+  from.maybe(to.register_events, {"nvmlDeviceRegisterEvents"});
+  from.maybe(to.wait_for_event, {"nvmlEventSetWait_v2", "nvmlEventSetWait"});
+  from.maybe(to.free_events, {"nvmlEventSetFree"});
+}
+
 void fill_parts_and_links(Functions& to, Filler& from) {
   from.need(to.mig_mode, {"nvmlDeviceGetMigMode"});
   from.need(to.mig_most, {"nvmlDeviceGetMaxMigDeviceCount"});
@@ -92,6 +102,7 @@ Functions functions_of(const Library& library, std::vector<std::string>& missing
   from.maybe(to.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
   from.need(to.memory, {"nvmlDeviceGetMemoryInfo"});
   fill_health(to, from);
+  fill_watching(to, from);
   fill_parts_and_links(to, from);
   return to;
 }

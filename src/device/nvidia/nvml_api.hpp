@@ -67,6 +67,14 @@ struct Field {
   } value;
 };
 
+/// What an event set gives: an XID is of kind `xid_event`, its number the data.
+struct Event {
+  Handle device;
+  unsigned long long kind, data;
+  std::uint32_t gpu_instance, compute_instance;
+};
+inline constexpr unsigned long long xid_event = 0x8;
+
 /// Versioned structures say their size and version in their first word.
 template <class T>
 constexpr std::uint32_t version_word(std::uint32_t version) {
@@ -118,6 +126,12 @@ struct Functions {
   Code (*fabric)(Handle, Fabric*) = nullptr;
   Code (*fabric_v2)(Handle, FabricV2*) = nullptr;
   Code (*processes)(Handle, std::uint32_t*, void*) = nullptr;
+  GetNumber* pcie_replays = nullptr;
+  Code (*link_errors)(Handle, std::uint32_t, int, std::uint64_t*) = nullptr;
+  Code (*create_events)(Handle*) = nullptr;
+  Code (*register_events)(Handle, unsigned long long, Handle) = nullptr;
+  Code (*wait_for_event)(Handle, Event*, std::uint32_t) = nullptr;
+  Code (*free_events)(Handle) = nullptr;
   bool are_processes_short = false;  ///< the oldest form: 16 bytes each
 };
 

@@ -84,28 +84,6 @@ void read_repairs(const Session& session, Handle handle, Device& gpu) {
     put_yes(gpu, "page_retirement_pending", pending != 0);
 }
 
-void read_heat_and_clocks(const Session& session, Handle handle, Device& gpu) {
-  const auto& at = session.at;
-  std::uint32_t value = 0;
-  if (session.ask(gpu, "nvmlDeviceGetTemperature", at.temperature, handle, 0, &value)) put(gpu, "temperature", value);
-  if (session.ask(gpu, "nvmlDeviceGetTemperatureThreshold", at.temperature_limit, handle, 1, &value))
-    put(gpu, "temperature_slowdown", value);
-  if (session.ask(gpu, "nvmlDeviceGetPowerUsage", at.power, handle, &value))
-    gpu.values["power"] = fmt::format("{:.2f}", value / 1000.0);
-  if (session.ask(gpu, "nvmlDeviceGetEnforcedPowerLimit", at.power_limit, handle, &value))
-    gpu.values["power_limit"] = fmt::format("{:.2f}", value / 1000.0);
-  for (const auto& [kind, name] : {std::pair(1, "clock_sm"), std::pair(2, "clock_memory")}) {
-    if (session.ask(gpu, "nvmlDeviceGetClockInfo", at.clock, handle, kind, &value)) put(gpu, name, value);
-    if (session.ask(gpu, "nvmlDeviceGetMaxClockInfo", at.clock_able, handle, kind, &value))
-      put(gpu, (std::string(name) + "_able").c_str(), value);
-  }
-  std::uint64_t bits = 0;
-  if (session.ask(gpu, "nvmlDeviceGetCurrentClocksEventReasons", at.throttle_reasons, handle, &bits)) {
-    const std::string names = throttle_names(bits);
-    gpu.values["throttled_by"] = names.empty() ? "nothing" : names;
-  }
-}
-
 void read_modes(const Session& session, Handle handle, Device& gpu) {
   const auto& at = session.at;
   std::uint32_t value = 0, pending = 0;
@@ -139,6 +117,28 @@ void read_fabric(const Session& session, Handle handle, Device& gpu) {
 
 }  // namespace
 
+void read_heat_and_clocks(const Session& session, Handle handle, Device& gpu) {
+  const auto& at = session.at;
+  std::uint32_t value = 0;
+  if (session.ask(gpu, "nvmlDeviceGetTemperature", at.temperature, handle, 0, &value)) put(gpu, "temperature", value);
+  if (session.ask(gpu, "nvmlDeviceGetTemperatureThreshold", at.temperature_limit, handle, 1, &value))
+    put(gpu, "temperature_slowdown", value);
+  if (session.ask(gpu, "nvmlDeviceGetPowerUsage", at.power, handle, &value))
+    gpu.values["power"] = fmt::format("{:.2f}", value / 1000.0);
+  if (session.ask(gpu, "nvmlDeviceGetEnforcedPowerLimit", at.power_limit, handle, &value))
+    gpu.values["power_limit"] = fmt::format("{:.2f}", value / 1000.0);
+  for (const auto& [kind, name] : {std::pair(1, "clock_sm"), std::pair(2, "clock_memory")}) {
+    if (session.ask(gpu, "nvmlDeviceGetClockInfo", at.clock, handle, kind, &value)) put(gpu, name, value);
+    if (session.ask(gpu, "nvmlDeviceGetMaxClockInfo", at.clock_able, handle, kind, &value))
+      put(gpu, (std::string(name) + "_able").c_str(), value);
+  }
+  std::uint64_t bits = 0;
+  if (session.ask(gpu, "nvmlDeviceGetCurrentClocksEventReasons", at.throttle_reasons, handle, &bits)) {
+    const std::string names = throttle_names(bits);
+    gpu.values["throttled_by"] = names.empty() ? "nothing" : names;
+  }
+}
+
 std::string text_of(const Session& session, Device& device, std::string_view name, GetText* function, Handle handle) {
   char text[128] = {};
   if (!session.ask(device, name, function, handle, text, static_cast<std::uint32_t>(sizeof(text) - 1))) return {};
@@ -164,6 +164,7 @@ void read_memory(const Session& session, Handle handle, Device& device) {
 void read_health(const Session& session, Handle handle, Device& gpu) {
   read_ecc(session, handle, gpu);
   read_repairs(session, handle, gpu);
+  read_link_errors(session, handle, gpu);
   read_heat_and_clocks(session, handle, gpu);
   read_modes(session, handle, gpu);
   read_fabric(session, handle, gpu);

@@ -67,6 +67,16 @@ void read_processes(const Session& session, Handle handle, Device& gpu);
 /// MIG instances, as parts of the GPU at `whole`. Devices may move in memory.
 void read_parts(const Session& session, Handle handle, const PciAddress& whole, Inventory& inventory);
 
+void read_link(const Session& session, Handle handle, Device& gpu);
+/// Temperature, power, clocks and throttle reasons: a part of read_health.
+void read_heat_and_clocks(const Session& session, Handle handle, Device& gpu);
+/// Replays of its PCIe link, and errors of its NVLinks.
+void read_link_errors(const Session& session, Handle handle, Device& gpu);
+
+[[nodiscard]] PciAddress address_of(const PciInfo& pci);
+/// The kernel knows a GPU or a driver of NVIDIA here; on a simulated machine also somebody put stand-ins.
+[[nodiscard]] bool is_to_be_asked(const Inventory& inventory);
+
 /// The text that one of the functions gives; empty: none.
 [[nodiscard]] std::string text_of(const Session& session, Device& device, std::string_view name, GetText* function,
                                   Handle handle);

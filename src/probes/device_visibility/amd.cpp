@@ -137,6 +137,13 @@ void judge_temperature(const NodeView& node, const Device& gpu, Findings& findin
   }
 }
 
+/// Limits of power and current are meant so.
+void judge_throttling(const NodeView& node, const Device& gpu, Findings& findings) {
+  if (value_of(gpu, "throttled_by").find("heat") == std::string::npos) return;
+  findings.push_back(about(node, {&gpu}, fmt::format("{} is slowed down by heat", named(node, gpu)),
+                           fmt::format("drain {} and see to its cooling: fans, coolant, heat sink", node.host)));
+}
+
 /// `8589934592 python`, by `process.4242`.
 void judge_processes(const NodeView& node, const Device& gpu, Findings& findings) {
   constexpr std::string_view prefix = "process.";
@@ -225,6 +232,7 @@ void judge_amd(const NodeView& node, Findings& findings) {
   for (const Device* gpu : gpus_of(node)) {
     judge_pages(node, *gpu, findings);
     judge_temperature(node, *gpu, findings);
+    judge_throttling(node, *gpu, findings);
     judge_processes(node, *gpu, findings);
   }
   judge_partitions(node, findings);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/inventory.hpp"
+#include "device/kernel_log.hpp"
 #include "muster/probe.hpp"
 
 namespace muster::visibility {
@@ -20,10 +21,18 @@ inline constexpr std::string_view grant_variables[] = {
     "SLURM_GPUS_ON_NODE",  "SLURM_STEP_GPUS",       "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE",
     "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS"};
 
+/// A kind of error in the kernel's log.
+struct LoggedEvent {
+  KernelEvent event;  ///< the first of them
+  int count = 1;
+};
+
 struct NodeView {
   std::string host;
   Inventory inventory;
   std::map<std::string, std::string, std::less<>> job;  ///< those of the variables above that are set
+  std::string kernel_log = {};                          ///< file; `-`: can't be read; empty: not told
+  std::vector<LoggedEvent> kernel_events = {};
 };
 
 /// Why a GPU can't be used, from the cause that lies deepest.
@@ -84,6 +93,11 @@ void judge_siblings(const NodeView& node, Findings& findings);
 void judge_amd(const NodeView& node, Findings& findings);
 /// Links between AMD's GPUs, seen from both ends.
 void judge_xgmi(const NodeView& node, Findings& findings);
+/// Errors of GPUs in the logs of the nodes' kernels; once, where that can't be read.
+void judge_kernel_log(const Nodes& nodes, Findings& findings);
+/// Facts of a log, and back.
+void add_kernel_log(const KernelLog& log, bool is_simulated, Observation& seen);
+void parse_kernel_facts(const Observation& seen, NodeView& node);
 /// Compares nodes, and devices of one model, with each other.
 void judge_odd_ones(const Nodes& nodes, Findings& findings);
 

@@ -222,6 +222,7 @@ Result<double> Bench::sample(NumberType type, int passes) {
     if (reading.watts) watts_.push_back(*reading.watts);
     if (reading.megahertz) megahertz_.push_back(*reading.megahertz);
   }
+  if (done && work_.while_busy) work_.while_busy();
   also([&] { return gpus.synchronize(device, stream_.get()); });
   if (!done) return tl::unexpected(done.error());
   auto seconds = gpus.seconds_between(device, start_.get(), stop_.get());

@@ -1,6 +1,7 @@
 /// Products of matrices on one GPU: their fingerprints, and how fast, at which power and clock.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Work {
   const Answer* answer = nullptr;  ///< nullptr: it was not asked for
   int size = 0;                    ///< of the matrices; a multiple of 64
   std::uint64_t seed = 0;
+  std::function<void()> while_busy = {};  ///< called while the device multiplies; may be empty
 };
 
 /// Whether such a GPU has products of that type at all.

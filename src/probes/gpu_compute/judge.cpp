@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "probes/gpu_compute/ballots.hpp"
 #include "probes/gpu_compute/judge_rates.hpp"
+#include "probes/gpu_copy/judge_health.hpp"
 #include "probes/gpu_copy/judge_limits.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/headline.hpp"
@@ -285,10 +286,14 @@ ProbeJudgement judge(const CaseView& view) {
   judge_checks(scene, findings);
   for (const auto& [rank, named] : scene.named) judge_failed(scene, rank, findings);
   judge_libraries(scene, findings, absent);
-  if (view.timing_doubt.empty()) judge_rates(view, scene.named, findings);
+  auto timed = scene.named;
+  std::erase_if(timed, [&](const auto& one) { return gpu_copy::is_shared_with_others(scene.seen(one.first)); });
+  if (view.timing_doubt.empty()) judge_rates(view, timed, findings);
   judge_silence(scene, findings);
   judge_lonely(scene, findings);
-  if (scene.gpus > 0 && findings.empty() && !scene.ballots.empty()) add_evidence(scene, absent, judgement);
+  gpu_copy::judge_health(view, findings);
+  if (scene.gpus > 0 && gpu_copy::is_well(judgement) && !scene.ballots.empty()) add_evidence(scene, absent, judgement);
+  gpu_copy::add_health_evidence(view, judgement);
   return judgement;
 }
 

@@ -116,6 +116,7 @@ Result<double> Bench::sample(const Cell& cell, int passes, bool& has_expired) {
   also([&] { return gpus.record(device, stop_.get(), stream_.get()); });
   // Opened also where something failed, or the stream stands until the gate gives up.
   flags[0] = 1;
+  if (done && while_busy_ && !std::exchange(has_looked_, true)) while_busy_();
   also([&] { return gpus.synchronize(device, stream_.get()); });
   if (!done) return tl::unexpected(done.error());
   has_expired = has_gate && flags[1] != 0;
@@ -124,6 +125,7 @@ Result<double> Bench::sample(const Cell& cell, int passes, bool& has_expired) {
 
 Result<void> Bench::time(const Cell& cell, Observation& seen, Labels labels, int peer_rank) {
   context_.recorder.step(fmt::format("{} {}", cell.metric, cell.by));
+  has_looked_ = false;
   SamplingGoal goal{.cap = context_.params.duration("cap")};
   if (!context_.timing_doubt.empty()) goal = one_look();
   const int passes = std::clamp(static_cast<int>((std::size_t{64} << 20) / bytes_), 4, 64);

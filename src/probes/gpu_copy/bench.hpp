@@ -43,6 +43,8 @@ class Bench {
   /// To another GPU of the same runtime.
   [[nodiscard]] Result<void> to_peer(const SeenGpu& peer, Observation& seen, const Labels& labels, int peer_rank);
 
+  /// Called once per kind of copy, while the device works on it or shortly after.
+  void while_busy(std::function<void()> look) { while_busy_ = std::move(look); }
   [[nodiscard]] const std::string& pinned_at() const { return pinned_at_; }
   [[nodiscard]] const std::string& no_kernels() const { return no_kernels_; }
   [[nodiscard]] int cells() const { return cells_; }
@@ -75,6 +77,8 @@ class Bench {
   void* source_seen_ = nullptr;  ///< by the device
   void* back_seen_ = nullptr;
   void* flags_seen_ = nullptr;
+  std::function<void()> while_busy_;
+  bool has_looked_ = false;  ///< in this cell
   std::string pinned_at_;
   std::string no_kernels_;
   int cells_ = 0;

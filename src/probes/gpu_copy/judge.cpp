@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "probes/gpu_copy/judge_health.hpp"
 #include "probes/gpu_copy/judge_limits.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/headline.hpp"
@@ -191,7 +192,7 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
         place, Verdict::unmeasured, named.only,
         fmt::format("{} of {} on {} have no time", printable_line(*unread, 40), named(named.only), place.host),
         "free the node of other work and run again, or give more time with the parameter cap"));
-  if (!view.timing_doubt.empty()) return;
+  if (!view.timing_doubt.empty() || is_shared_with_others(seen)) return;
   judge_limits(view, place, seen, named, judgement.findings);
   add_likes(place, seen, named, likes);
 }
@@ -241,7 +242,9 @@ ProbeJudgement judge(const CaseView& view) {
     judge_rank(view, view.ranks[i], *seen, judgement, likes);
   }
   judge_likes(view, likes, judgement.findings);
-  if (gpus > 0 && judgement.findings.empty()) add_evidence(view, gpus, judgement);
+  judge_health(view, judgement.findings);
+  if (gpus > 0 && is_well(judgement)) add_evidence(view, gpus, judgement);
+  add_health_evidence(view, judgement);
   return judgement;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "probes/gpu_copy/judge_health.hpp"
 #include "probes/gpu_copy/judge_limits.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/headline.hpp"
@@ -53,7 +54,7 @@ ProbeJudgement judge(const CaseView& view) {
     const Observation* seen = view.observed[i];
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
     judge_rank(view.ranks[i], *seen, judgement.findings);
-    if (view.timing_doubt.empty())
+    if (view.timing_doubt.empty() && !gpu_copy::is_shared_with_others(*seen))
       gpu_copy::judge_limits(view, view.ranks[i], *seen, gpu_copy::tested_by(*seen), judgement.findings);
     for (const Fact& fact : seen->facts) {
       const auto words = split(fact.value, ' ');
@@ -63,7 +64,8 @@ ProbeJudgement judge(const CaseView& view) {
       there += std::strtoull(words[2].c_str(), nullptr, 10);
     }
   }
-  if (gpus == 0 || !judgement.findings.empty()) return judgement;
+  gpu_copy::judge_health(view, judgement.findings);
+  if (gpus == 0 || !gpu_copy::is_well(judgement)) return judgement;
   if (told != gpus) {
     Finding finding{
         Verdict::unmeasured, fmt::format("{} of {} GPUs did not say what was tested", gpus - told, gpus), {}, {}};
@@ -77,6 +79,7 @@ ProbeJudgement judge(const CaseView& view) {
   judgement.evidence.push_back(fmt::format("{:.4g} GiB of {:.4g} GiB in {} kept every pattern",
                                            static_cast<double>(covered) / (1U << 30),
                                            static_cast<double>(there) / (1U << 30), counted(gpus, "GPU")));
+  gpu_copy::add_health_evidence(view, judgement);
   return judgement;
 }
 

@@ -36,6 +36,14 @@ struct Line {
   std::vector<std::string> words;
 };
 
+/// `later GPU KEY VALUE... after N`: from the N+1st time that somebody asks for it.
+struct Later {
+  int gpu = -1;  ///< -1: all
+  std::string key;
+  std::string value;
+  int after = 0;
+};
+
 class Sheet {
  public:
   /// The machine of this process; without MUSTER_DRIVER_SHEET one with no device.
@@ -47,15 +55,19 @@ class Sheet {
   std::vector<SheetLinks> links;
   std::vector<Line> lines;                                 ///< but `set` lines
   std::map<std::string, std::string, std::less<>> values;  ///< of `set all KEY VALUE`
+  std::vector<Later> later;
 
   /// As of a device, of the node: `set all KEY VALUE`.
   [[nodiscard]] std::string text(std::string_view key, std::string fallback = {}) const;
 };
 
+/// The value of a `later` line about this device and key, when its time has come; each call counts as one question.
+[[nodiscard]] std::string later_value(int device, std::string_view key, std::string otherwise);
+
 /// To be called first by every function that stands in for `call`. Returns the code of a line `fail CALL CODE` (with a
 /// number of a GPU behind it, only when `device` is that one), 0 without one. Does not return where a line says
-/// `hang CALL [GPU]`; `crash CALL [GPU]` ends the process by SIGSEGV. A line that ends in `after N` counts from the
-/// N+1st call on.
+/// `hang CALL [GPU]`; `write CALL PATH HEX` puts these bytes into a file below the machine's root; `crash CALL [GPU]`
+/// ends the process by SIGSEGV. A line that ends in `after N` counts from the N+1st call on.
 [[nodiscard]] int entered(std::string_view call, int device = -1);
 
 }  // namespace fake

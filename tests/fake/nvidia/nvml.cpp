@@ -3,8 +3,10 @@
 //   count (of all), uuid, address, nvlinks, nvlinks_down "3 7", nvlink_rate (MB/s), nvlink_to "ADDRESS ADDRESS...",
 //   throttle_bits (number), fabric_state, fabric_code, fabric_health, processes "PID:MIB ...",
 //   mig_profiles "3g.40gb 1g.10gb" or "-", mig_uuids, mig_instances (numbers of GPU instances), mig_memory "TOTAL:USED
-//   ..." (MiB)
-// A value `none`: this GPU has no such thing. With OLD_DRIVER it has only what drivers of 2018 had.
+//   ..." (MiB), pcie_replays, nvlink_replays, nvlink_recoveries, nvlink_crc_flit, nvlink_crc_data (each of link 0)
+// `later GPU KEY VALUE after N` gives another value from the N+1st question on; `xid GPU CODE [after N]` an event at
+// the N+1st look for one. A value `none`: this GPU has no such thing. With OLD_DRIVER it has only what drivers of 2018
+// had.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "sheet.hpp"
@@ -46,7 +49,7 @@ const SheetDevice& device_at(Handle handle) {
 
 /// Of this GPU, else of all, else the fallback.
 std::string value(Handle handle, std::string_view key, const std::string& fallback) {
-  return device_at(handle).text(key, Sheet::here().text(key, fallback));
+  return fake::later_value(gpu_of(handle), key, device_at(handle).text(key, Sheet::here().text(key, fallback)));
 }
 
 std::vector<std::string> words(const std::string& text) {
@@ -218,6 +221,36 @@ int give_handle(const char* call, int index, Handle* to) {
   return 0;
 }
 
+std::set<int>& registered() {
+  static std::set<int> gpus;
+  return gpus;
+}
+
+struct Event {
+  Handle device;
+  unsigned long long kind, data;
+  U32 gpu_instance, compute_instance;
+};
+
+/// The events of lines `xid GPU CODE [after N]`, each once.
+int next_event(Event* to) {
+  constexpr int timeout = 10;
+  static int looks = 0;
+  static std::set<std::size_t> given;
+  ++looks;
+  const auto& lines = Sheet::here().lines;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& line = lines[i].words;
+    if (line.size() < 3 || line[0] != "xid" || given.count(i) != 0) continue;
+    const int gpu = std::atoi(line[1].c_str());
+    if (registered().count(gpu) == 0 || (line.size() == 5 && looks <= std::atoi(line[4].c_str()))) continue;
+    given.insert(i);
+    *to = {handle_of(gpu), 0x8, static_cast<unsigned long long>(std::atoi(line[2].c_str())), 0, 0};
+    return 0;
+  }
+  return timeout;
+}
+
 int count_of_sheet(U32* to) {
   *to = static_cast<U32>(std::atoi(Sheet::here().text("count", std::to_string(Sheet::here().devices.size())).c_str()));
   return 0;
@@ -370,6 +403,29 @@ EXPORT int nvmlDeviceGetNvLinkState(Handle handle, U32 link, U32* to) {
   *to = is_link_up(handle, static_cast<int>(link));
   return 0;
 }
+EXPORT int nvmlDeviceGetPcieReplayCounter(Handle handle, U32* to) {
+  return put_number("nvmlDeviceGetPcieReplayCounter", handle, "pcie_replays", 0, to);
+}
+EXPORT int nvmlDeviceGetNvLinkErrorCounter(Handle handle, U32 link, int kind, U64* to) {
+  static const char* keys[] = {"nvlink_replays", "nvlink_recoveries", "nvlink_crc_flit", "nvlink_crc_data"};
+  if (kind < 0 || kind > 3) return invalid;
+  *to = 0;
+  if (link != 0) return begin("nvmlDeviceGetNvLinkErrorCounter", handle);
+  return put_count("nvmlDeviceGetNvLinkErrorCounter", handle, keys[kind], to);
+}
+EXPORT int nvmlEventSetCreate(Handle* to) {
+  if (const int code = entered("nvmlEventSetCreate"); code != 0) return code;
+  *to = reinterpret_cast<Handle>(std::uintptr_t{1});
+  return 0;
+}
+EXPORT int nvmlEventSetFree(Handle) {
+  return entered("nvmlEventSetFree");
+}
+EXPORT int nvmlDeviceRegisterEvents(Handle handle, unsigned long long, Handle) {
+  if (const int code = begin("nvmlDeviceRegisterEvents", handle); code != 0) return code;
+  registered().insert(gpu_of(handle));
+  return 0;
+}
 EXPORT int nvmlDeviceGetNvLinkVersion(Handle handle, U32, U32* to) {
   return put_number("nvmlDeviceGetNvLinkVersion", handle, "nvlink_version", is_model("A100") ? 3 : 4, to);
 }
@@ -386,6 +442,10 @@ EXPORT int nvmlDeviceGetCount(U32* to) {
 EXPORT int nvmlDeviceGetHandleByIndex(U32 index, Handle* to) {
   return give_handle("nvmlDeviceGetHandleByIndex", static_cast<int>(index), to);
 }
+EXPORT int nvmlEventSetWait(Handle, Event* to, U32) {
+  const int code = entered("nvmlEventSetWait");
+  return code != 0 ? code : next_event(to);
+}
 EXPORT int nvmlDeviceGetPciInfo(Handle handle, Pci* to) {
   if (const int code = begin("nvmlDeviceGetPciInfo", handle); code != 0) return code;
   Pci told;
@@ -401,6 +461,10 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses(Handle handle, U32* count, void*
 
 EXPORT int nvmlInit_v2() {
   return entered("nvmlInit_v2");
+}
+EXPORT int nvmlEventSetWait_v2(Handle, Event* to, U32) {
+  const int code = entered("nvmlEventSetWait_v2");
+  return code != 0 ? code : next_event(to);
 }
 EXPORT int nvmlSystemGetCudaDriverVersion_v2(int* to) {
   if (const int code = entered("nvmlSystemGetCudaDriverVersion_v2"); code != 0) return code;

@@ -1,0 +1,136 @@
+#include "device/nvidia/nvml_watch.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "device/library.hpp"
+#include "device/nvidia/nvml_session.hpp"
+
+namespace muster {
+
+namespace nvml {
+
+namespace {
+
+constexpr std::uint32_t most_links = 36;
+
+struct LinkCounter {
+  int kind;  ///< of NVML
+  const char* key;
+};
+constexpr LinkCounter link_counters[] = {
+    {0, "nvlink_replays"}, {1, "nvlink_recoveries"}, {2, "nvlink_crc_flit"}, {3, "nvlink_crc_data"}};
+
+}  // namespace
+
+void read_link_errors(const Session& session, Handle handle, Device& gpu) {
+  std::uint32_t replays = 0;
+  if (session.ask(gpu, "nvmlDeviceGetPcieReplayCounter", session.at.pcie_replays, handle, &replays))
+    gpu.values["pcie_replays"] = std::to_string(replays);
+  std::map<std::string, std::uint64_t> sums;
+  for (std::uint32_t link = 0; link < most_links; ++link) {
+    std::uint32_t is_up = 0;
+    if (!session.ask(gpu, "nvmlDeviceGetNvLinkState", session.at.link_state, handle, link, &is_up)) break;
+    for (const LinkCounter& counter : link_counters) {
+      std::uint64_t count = 0;
+      if (is_up != 0 && session.ask(gpu, "nvmlDeviceGetNvLinkErrorCounter", session.at.link_errors, handle, link,
+                                    int{counter.kind}, &count))
+        sums[counter.key] += count;
+    }
+  }
+  for (const auto& [key, sum] : sums) gpu.values[key] = std::to_string(sum);
+}
+
+}  // namespace nvml
+
+struct NvmlWatch::Inside {
+  explicit Inside(CallWatch told) : watch(std::move(told)), session(functions, watch) {}
+
+  CallWatch watch;
+  nvml::Functions functions;
+  nvml::Session session;
+  std::map<PciAddress, nvml::Handle> handles;
+  nvml::Handle events = nullptr;
+  std::map<PciAddress, std::vector<int>> xids;
+  std::set<PciAddress> registered;
+
+  void find_handles() {
+    std::uint32_t count = 0;
+    if (session.call("nvmlDeviceGetCount_v2", functions.count, &count) != 0) return;
+    for (std::uint32_t index = 0; index < std::min(count, 256u); ++index) {
+      nvml::Handle handle = nullptr;
+      nvml::PciInfo pci{};
+      if (session.call("nvmlDeviceGetHandleByIndex_v2", functions.by_index, index, &handle) == 0 &&
+          session.call("nvmlDeviceGetPciInfo_v3", functions.pci, handle, &pci) == 0)
+        handles[nvml::address_of(pci)] = handle;
+    }
+  }
+
+  /// Some GPUs and users may not have events: then the kernel's log alone tells.
+  void listen_to(const PciAddress& gpu, nvml::Handle handle) {
+    if (!registered.insert(gpu).second) return;
+    if (events == nullptr && session.call("nvmlEventSetCreate", functions.create_events, &events) != 0) return;
+    if (events != nullptr)
+      session.call("nvmlDeviceRegisterEvents", functions.register_events, handle, nvml::xid_event, events);
+  }
+
+  void take_events() {
+    // More than these are one and the same, again and again.
+    for (int taken = 0; events != nullptr && taken < 64; ++taken) {
+      nvml::Event event{};
+      if (session.call("nvmlEventSetWait_v2", functions.wait_for_event, events, &event, 0u) != 0) return;
+      for (const auto& [address, handle] : handles)
+        if (handle == event.device && event.kind == nvml::xid_event)
+          xids[address].push_back(static_cast<int>(event.data));
+    }
+  }
+};
+
+NvmlWatch::NvmlWatch(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
+
+std::unique_ptr<NvmlWatch> NvmlWatch::open(const Inventory& inventory, CallWatch watch) {
+  if (!nvml::is_to_be_asked(inventory)) return nullptr;
+  const Library library = watch("dlopen libnvidia-ml.so.1", [] { return Library::open({"libnvidia-ml.so.1"}); });
+  if (!library.is_open()) return nullptr;
+  auto inside = std::make_unique<Inside>(std::move(watch));
+  std::vector<std::string> missing;
+  inside->functions = nvml::functions_of(library, missing);
+  if (!nvml::can_be_asked(inside->functions) || inside->session.call("nvmlInit_v2", inside->functions.init) != 0)
+    return nullptr;
+  inside->find_handles();
+  return std::unique_ptr<NvmlWatch>(new NvmlWatch(std::move(inside)));
+}
+
+NvmlWatch::~NvmlWatch() {
+  if (inside_->events != nullptr)
+    inside_->session.call("nvmlEventSetFree", inside_->functions.free_events, inside_->events);
+  inside_->session.call("nvmlShutdown", inside_->functions.shutdown);
+}
+
+bool NvmlWatch::look(Device& gpu) const {
+  const auto found = inside_->handles.find(gpu.address);
+  if (found == inside_->handles.end()) return false;
+  inside_->session.turn_to(gpu);
+  inside_->listen_to(gpu.address, found->second);
+  nvml::read_link(inside_->session, found->second, gpu);
+  nvml::read_health(inside_->session, found->second, gpu);
+  nvml::read_processes(inside_->session, found->second, gpu);
+  return true;
+}
+
+bool NvmlWatch::glance(Device& gpu) const {
+  const auto found = inside_->handles.find(gpu.address);
+  if (found == inside_->handles.end()) return false;
+  inside_->session.turn_to(gpu);
+  nvml::read_link(inside_->session, found->second, gpu);
+  nvml::read_heat_and_clocks(inside_->session, found->second, gpu);
+  return true;
+}
+
+std::vector<int> NvmlWatch::xids(const PciAddress& gpu) {
+  inside_->take_events();
+  return std::exchange(inside_->xids[gpu], {});
+}
+
+}  // namespace muster

@@ -1,0 +1,146 @@
+// What is made of GPUs that change under load, and of errors in the kernel's log.
+#include <fmt/format.h>
+
+#include "device/kernel_log.hpp"
+#include "probes/device_visibility/node_view.hpp"
+#include "probes/gpu_copy/judge_health.hpp"
+#include "probes/judging.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::gpu_copy {
+namespace {
+
+const ProbeSpec& copy_probe() {
+  return *find_probe("gpu_copy");
+}
+
+/// A GPU that copies at 50 GB/s, and these facts about it.
+Observation watched(const std::vector<Fact>& more, const std::string& model = "NVIDIA H100 80GB HBM3") {
+  const double rate = 50;
+  Observation seen;
+  seen.facts = {
+      {"visible", "1"}, {"tested", "0000:c1:00.0 GPU-1 " + model}, {"checked", "7"}, {"watched", "0000:c1:00.0"}};
+  for (const Fact& fact : more) seen.facts.push_back({fact.key, "0000:c1:00.0 " + fact.value});
+  seen.readings.push_back({"host_to_device", {{"by", "engine"}}, summarize(std::span(&rate, 1))});
+  return seen;
+}
+
+/// The verdict and reason of the only finding; empty: there is none.
+std::string told(const std::vector<Fact>& more, const std::string& model = "NVIDIA H100 80GB HBM3") {
+  MadeCase made(copy_probe());
+  made.rank("a", watched(more, model));
+  const auto judgement = made.judge();
+  if (judgement.findings.empty()) return "";
+  EXPECT_EQ(judgement.findings.size(), 1u);
+  EXPECT_FALSE(judgement.findings[0].remedy.empty());
+  EXPECT_EQ(judgement.findings[0].culprits.at(0).name, "GPU 0000:c1:00.0");
+  return fmt::format("{}: {}", to_string(judgement.findings[0].verdict), judgement.findings[0].reason);
+}
+
+TEST(GpuHealth, WhatIsWatchedAndWellIsEvidence) {
+  MadeCase made(copy_probe());
+  made.rank("a", watched({{"link_in_use", "5 5 16 16"}, {"throttled", "power_cap, idle"}}));
+  const auto judgement = made.judge();
+  EXPECT_TRUE(judgement.findings.empty());
+  EXPECT_EQ(judgement.evidence.back(), "health of 1 GPU watched under load");
+}
+
+TEST(GpuHealth, CountersThatGrow) {
+  EXPECT_EQ(told({{"grew", "dram_uncorrected 1 3"}}),
+            "fail: GPU 0000:c1:00.0 (GPU-1) on a had 2 uncorrected errors of its memory more under load (counter "
+            "dram_uncorrected, 1 before)");
+  EXPECT_EQ(told({{"grew", "ras_gfx_uncorrected 0 1"}}),
+            "fail: GPU 0000:c1:00.0 (GPU-1) on a had 1 uncorrected errors of block gfx more under load (counter "
+            "ras_gfx_uncorrected, 0 before)");
+  for (const char* key : {"ecc_corrected", "nvlink_crc_data", "ras_umc_corrected", "remapped_rows_corrected"})
+    EXPECT_EQ(told({{"grew", fmt::format("{} 0 5", key)}}).rfind("pass: ", 0), 0u) << key;
+  for (const char* key : {"nvlink_replays", "nvlink_recoveries", "throttle_heat", "bad_pages_pending"})
+    EXPECT_EQ(told({{"grew", fmt::format("{} 0 5", key)}}).rfind("fail: ", 0), 0u) << key;
+}
+
+TEST(GpuHealth, ReplaysUpToWhatTheLinkMayHave) {
+  const auto with = [](const char* replays, const char* generation) {
+    MadeCase made(copy_probe());
+    made.rank("a", watched({{"link_in_use", fmt::format("{0} {0} 16 16", generation)}, {"grew", replays}}));
+    return made.judge().findings.at(0).verdict;
+  };
+  EXPECT_EQ(with("pcie_replays 0 31", "5"), Verdict::pass);
+  EXPECT_EQ(with("pcie_replays 0 32", "5"), Verdict::fail);
+  EXPECT_EQ(with("pcie_replays 0 9", "3"), Verdict::fail);
+}
+
+TEST(GpuHealth, ThrottlingLinksAndXids) {
+  EXPECT_EQ(told({{"throttled", "hw_slowdown, hw_thermal, power_cap"}}),
+            "fail: GPU 0000:c1:00.0 (GPU-1) on a was slowed down under load: hw_slowdown and hw_thermal");
+  EXPECT_EQ(told({{"link_in_use", "3 5 8 16"}}),
+            "fail: GPU 0000:c1:00.0 (GPU-1) on a has its PCIe link at generation 3 x8 under load, generation 5 x16 is "
+            "possible");
+  EXPECT_EQ(told({{"link_in_use", "1 5 16 16"}}, "NVIDIA GH200 120GB"), "") << "copies go over NVLink-C2C";
+  EXPECT_EQ(told({{"xid", "79"}, {"xid", "79"}}),
+            "fail: GPU 0000:c1:00.0 (GPU-1) on a gave Xid 79 under load: it has fallen off the bus");
+  EXPECT_EQ(told({{"xid", "13"}}),
+            "pass: GPU 0000:c1:00.0 (GPU-1) on a gave Xid 13 under load: an exception of the graphics engine");
+}
+
+TEST(GpuHealth, OthersSpoilTimesAndNotData) {
+  MadeCase made(copy_probe());
+  auto seen = watched({{"others", "4242 python (61440 MiB), 17 nvidia-cuda-mps-server (30 MiB)"}});
+  const double capable = 200;
+  seen.readings.push_back({"host_to_device.capable", {{"by", "engine"}}, summarize(std::span(&capable, 1))});
+  made.rank("a", seen);
+  expect_finding(
+      made.judge(), Verdict::unmeasured,
+      "GPU 0000:c1:00.0 (GPU-1) on a is used by others, so that its times mean nothing: 4242 python (61440 MiB)");
+  made.doubt("2 ranks share a core");
+  EXPECT_EQ(made.judge().findings.at(0).verdict, Verdict::pass);
+  seen.facts.push_back({"wrong", "0000:c1:00.0 - host_to_device engine bit 4 of byte 8 differs"});
+  MadeCase wrong(copy_probe());
+  wrong.rank("a", seen);
+  EXPECT_EQ(wrong.judge().findings.at(0).verdict, Verdict::fail);
+  EXPECT_EQ(told({{"others", "17 nvidia-cuda-mps-server (30 MiB)"}}), "");
+}
+
+TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {
+  KernelLog log;
+  log.file = "/dev/kmsg";
+  log.events = parse_kernel_log(
+      "NVRM: Xid (PCI:0000:c1:00): 94, Contained\nNVRM: Xid (PCI:0000:c1:00): 94, Contained again\n"
+      "NVRM: Xid (PCI:0000:c1:00): 31, a program\namdgpu 0000:c6:00.0: amdgpu: GPU reset begin!\n");
+  Observation seen;
+  visibility::add_kernel_log(log, false, seen);
+  visibility::NodeView node;
+  node.host = "a";
+  Device& gpu = node.inventory.seen(DeviceKind::gpu, *parse_pci_address("0000:c1:00.0"), "pci");
+  gpu.uuid = "GPU-1";
+  visibility::parse_kernel_facts(seen, node);
+  visibility::Findings findings;
+  visibility::judge_kernel_log({node}, findings);
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[0].verdict, Verdict::fail);
+  EXPECT_EQ(findings[0].reason,
+            "GPU 0000:c1:00.0 (GPU-1) on a: the kernel's log has Xid 94 (2 times): a contained memory error");
+  EXPECT_NE(findings[0].remedy.find("reset the GPU"), std::string::npos);
+  EXPECT_EQ(findings[1].verdict, Verdict::pass);
+  EXPECT_EQ(findings[2].verdict, Verdict::pass);
+  EXPECT_NE(findings[2].reason.find("GPU reset begin"), std::string::npos);
+}
+
+TEST(KernelLogJudge, ALogThatNobodyMayReadIsSaidOnce) {
+  visibility::Nodes nodes(2);
+  visibility::Findings findings;
+  Observation seen;
+  visibility::add_kernel_log({}, false, seen);
+  for (visibility::NodeView& node : nodes) {
+    node.host = "a";
+    static_cast<void>(node.inventory.seen(DeviceKind::gpu, *parse_pci_address("0000:c1:00.0"), "pci"));
+    visibility::parse_kernel_facts(seen, node);
+  }
+  visibility::judge_kernel_log(nodes, findings);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].reason,
+            "the kernel's log can't be read on a and 1 more: errors that only it knows (Xid) are not seen");
+  EXPECT_EQ(findings[0].verdict, Verdict::pass);
+}
+
+}  // namespace
+}  // namespace muster::gpu_copy
