@@ -135,7 +135,7 @@ class Rocm(OnMachine):
     def test_a_call_that_never_returns(self):
         self.describe(LUMI, ["hang rsmi_dev_unique_id_get after 3"])
         self.assertEqual(self.look(timeout="5s"), "fail", self.output)
-        self.assertIn("in step rsmi_dev_unique_id_get since", self.reasons("device_visibility"))
+        self.assertIn("is in rsmi_dev_unique_id_get, step inventory since", self.reasons("device_visibility"))
         # Of several ranks of a node the first asks, and alone is to blame.
         self.assertEqual(self.look(timeout="5s", ranks="one-per-gpu"), "fail", self.output)
         self.assertIn("rsmi_dev_unique_id_get", self.reasons("device_visibility"))

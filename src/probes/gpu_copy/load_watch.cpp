@@ -105,7 +105,8 @@ void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, 
 
 void LoadWatch::end(Observation& seen) {
   const auto tested = tested_by(seen).uuids;
-  for (auto& [key, gpu] : watched_) {
+  for (auto& one : watched_) {
+    auto& gpu = one.second;
     if (tested.count(gpu.address) == 0) continue;
     context_.recorder.step("health after the load");
     const auto after = health_.look(*gpu.device);

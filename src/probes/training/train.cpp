@@ -22,7 +22,6 @@ class Training {
       : parts_(parts),
         task_(task),
         settings_(task.settings),
-        layout_(layout),
         identity_{settings_, layout, fingerprint(task.data)},
         replica_(std::move(replica)),
         rank_(parts.comm.rank()),
@@ -311,7 +310,6 @@ class Training {
   const Parts& parts_;
   const Task& task_;
   const Settings& settings_;
-  const Layout& layout_;
   Identity identity_;
   Replica replica_;
   int rank_;
