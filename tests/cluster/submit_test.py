@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import pathlib  # noqa: E402
@@ -297,7 +298,8 @@ class OtherEnds(Submitted):
         job = self.job_of(run)
         self.ask("scontrol", "requeue", job)
         self.assertTrue(wait_until(lambda: "it was requeued) waits" in run.stderr, 40), run.story())
-        # Slurm lets it wait for two minutes.
+        # Slurm lets it wait for two minutes. Its daemons refuse a job that starts again in the second in which they killed it.
+        time.sleep(2)
         self.ask("scontrol", "update", f"jobid={job}", "starttime=now")
         self.assertEqual(run.wait(90), 0, run.story())
         self.assert_nine_passed(run)
