@@ -6,6 +6,7 @@
 
 #include "base/files.hpp"
 #include "model/machine_description.hpp"
+#include "probes/four_gpus.hpp"
 #include "probes/gpu_compute/answer.hpp"
 #include "probes/gpu_compute/ballots.hpp"
 #include "probes/gpu_compute/votes.hpp"
@@ -293,25 +294,9 @@ TEST(GpuCompute, SilenceIsNoPass) {
                  "GPU gpu0 (GPU-1) on a failed while it multiplied: cuLaunchKernel returned 719: gone");
 }
 
-/// Four GPUs of one node, whose runtime executes on the host by a clock that is made up; one rank with all of them. To
-/// be called in a process of its own: it stays on that machine.
+/// One rank with four GPUs. To be called in a process of its own: it stays on that machine.
 ProbeJudgement judged_on(std::vector<std::string> lines) {
-  MachineDescription machine;
-  machine.name = "four";
-  machine.cores = 4;
-  machine.domains.push_back({0, *CpuMask::parse_list("0-3"), std::uint64_t{1} << 34});
-  machine.gpus.vendor = "nvidia";
-  machine.gpus.model = "H100";
-  machine.gpus.id = "10de:2330";
-  machine.gpus.memory = std::uint64_t{80} << 30;
-  machine.gpus.driver = std::move(lines);
-  for (int i = 0; i < 4; ++i) {
-    DescribedGpu gpu;
-    gpu.address = fmt::format("0000:c{}:00.0", i + 1);
-    gpu.domain = 0;
-    gpu.files = {fmt::format("/dev/nvidia{}", i)};
-    machine.gpus.devices.push_back(gpu);
-  }
+  const MachineDescription machine = four_gpus(std::move(lines));
   const fs::path folder = fs::temp_directory_path() / ("muster-compute-" + std::to_string(::getpid()));
   ::setenv(env_drivers, MUSTER_STAND_INS, 1);
   ProbeJudgement judgement;

@@ -4,6 +4,7 @@
 
 #include "base/files.hpp"
 #include "model/machine_description.hpp"
+#include "probes/four_gpus.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
@@ -269,27 +270,6 @@ TEST(GpuMemory, BadWordsAndWhatWasCovered) {
   MadeCase bad(memory);
   bad.rank("a", facts);
   expect_finding(bad.judge(), Verdict::fail, "memory of GPU 0000:c1:00.0 (GPU-1) on a is bad: 1 word wrong");
-}
-
-/// Four GPUs of one node, whose runtime executes on the host by a clock that is made up.
-MachineDescription four_gpus(std::vector<std::string> lines) {
-  MachineDescription machine;
-  machine.name = "four";
-  machine.cores = 4;
-  machine.domains.push_back({0, *CpuMask::parse_list("0-3"), std::uint64_t{1} << 34});
-  machine.gpus.vendor = "nvidia";
-  machine.gpus.model = "H100";
-  machine.gpus.id = "10de:2330";
-  machine.gpus.memory = std::uint64_t{80} << 30;
-  machine.gpus.driver = std::move(lines);
-  for (int i = 0; i < 4; ++i) {
-    DescribedGpu gpu;
-    gpu.address = fmt::format("0000:c{}:00.0", i + 1);
-    gpu.domain = 0;
-    gpu.files = {fmt::format("/dev/nvidia{}", i)};
-    machine.gpus.devices.push_back(gpu);
-  }
-  return machine;
 }
 
 /// Runs gpu_copy on it, one rank with all GPUs, and judges. To be called in a process of its own: it stays on that
