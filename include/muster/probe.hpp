@@ -230,6 +230,8 @@ struct ProbeSpec {
   JudgeFunction judge = nullptr;
   Subject subject = Subject::none;      ///< of findings of its metrics' bounds
   bool takes_declared_metrics = false;  ///< the check file declares further metrics (probe `command`)
+  /// Keys of facts that tell where a rank stood and on which device: a report keeps them for each rank.
+  std::span<const std::string_view> told_facts = {};
 };
 
 /// Every probe that was built in, by name. Generated from the folder.

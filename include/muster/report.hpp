@@ -41,6 +41,15 @@ struct Item {
   friend bool operator==(const Item&, const Item&) = default;
 };
 
+/// One reading of one rank, of the metric, unit and labels of the row that lists it.
+struct RankReading {
+  int rank = -1;
+  int peer = -1;  ///< the other rank of a link; -1: none
+  Summary summary;
+  Verdict verdict = Verdict::skip;  ///< by the row's bounds; skip: reported, not judged
+  friend bool operator==(const RankReading&, const RankReading&) = default;
+};
+
 /// All readings of one metric and one set of labels in a case, over ranks (or over the ranks of one node).
 /// `over` summarises the ranks' medians.
 struct MetricRow {
@@ -53,6 +62,11 @@ struct MetricRow {
   int judged = 0;       ///< readings that a bound was applied to
   int passed = 0;
   std::string bound;  ///< text of the bounds; empty when reported only, and in rows of a node
+  /// The bounds as numbers, `verdict` being the worst of all readings, an end only where it is the same for all of
+  /// them. Empty when reported only, and in rows of a node.
+  std::vector<BoundOutcome> bounds = {};
+  /// By node, rank and peer. Empty in rows of a node, and in a case with more than most_listed_readings.
+  std::vector<RankReading> readings = {};
   friend bool operator==(const MetricRow&, const MetricRow&) = default;
 };
 
@@ -64,6 +78,20 @@ struct NodeRow {
   std::vector<MetricRow> metrics;
   friend bool operator==(const NodeRow&, const NodeRow&) = default;
 };
+
+/// Where a rank of a case stood, and on what: the facts that the probe's `told_facts` names, sorted by key. Values
+/// of a key that it gave several times are joined with `; `.
+struct RankRow {
+  int rank = -1;
+  std::string node;
+  std::vector<Fact> facts;
+  friend bool operator==(const RankRow&, const RankRow&) = default;
+};
+
+/// Beyond so many readings a case has them in its rows only, summed up by node and over all.
+inline constexpr std::size_t most_listed_readings = 10'000;
+/// Beyond so many ranks a case does not say where each of them stood.
+inline constexpr std::size_t most_listed_ranks = 10'000;
 
 /// The tail of what a rank's program printed; untrusted text, already printable.
 struct RankOutput {
@@ -121,7 +149,8 @@ struct CaseResult {
 
   std::vector<MetricRow> metrics;
   std::vector<NodeRow> node_rows;
-  std::vector<Item> items;  ///< everything that is not a pass
+  std::vector<RankRow> rank_rows;  ///< index = rank; empty beyond most_listed_ranks
+  std::vector<Item> items;         ///< everything that is not a pass
   std::vector<RankOutput> outputs;
   std::vector<MatrixFile> matrices;
   std::vector<Repetition> repetitions;

@@ -110,6 +110,7 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   result.items = items_of(readings, expected, places);
   result.metrics = metric_rows(readings, expected);
   result.node_rows = node_rows(readings, places);
+  result.rank_rows = rank_rows(input);
 
   // Evidence of ranks that did report never outweighs those that did not.
   settle_verdict(result, why_nothing(input, expected));

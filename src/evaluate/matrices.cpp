@@ -1,14 +1,10 @@
 #include "evaluate/matrices.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
-#include "base/text.hpp"
 #include "stats/stats.hpp"
 
 namespace muster {
@@ -96,25 +92,6 @@ std::vector<Matrix> matrices_of(const CaseRecord& record, const ProbeSpec& probe
   std::vector<Matrix> matrices;
   for (Growing& one : growing) matrices.push_back(finish(std::move(one)));
   return matrices;
-}
-
-std::string to_file(const Matrix& matrix) {
-  nlohmann::json head{{"muster_matrix", 1},
-                      {"metric", printable_line(matrix.metric)},
-                      {"unit", printable_line(matrix.unit)},
-                      {"where", nlohmann::json::object()},
-                      {"rows", matrix.is_of_nodes ? "node" : "rank"},
-                      {"size", matrix.names.size()},
-                      {"names", nlohmann::json::array()},
-                      {"type", "float32"}};
-  for (const auto& [name, value] : matrix.where) head["where"][printable_line(name)] = printable_line(value);
-  for (const std::string& name : matrix.names) head["names"].push_back(printable_line(name));
-  std::string text = head.dump() + "\n";
-  for (const float value : matrix.values) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    for (unsigned shift = 0; shift < 32; shift += 8) text += static_cast<char>((bits >> shift) & 0xffU);
-  }
-  return text;
 }
 
 }  // namespace muster

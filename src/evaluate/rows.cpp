@@ -11,6 +11,11 @@ namespace muster {
 
 namespace {
 
+std::string text_of(const Bound& bound) {
+  if (!bound.missing.empty()) return bound.missing;
+  return bound.place.empty() ? bound.text : bound.text + " (" + bound.place + ")";
+}
+
 /// What the bounds of a group are, in words; empty when its readings are only reported. Index = group.
 std::vector<std::string> bound_texts(const Readings& readings, const Expected& expected) {
   std::vector<std::string> texts(readings.groups().size());
@@ -18,8 +23,7 @@ std::vector<std::string> bound_texts(const Readings& readings, const Expected& e
     std::string& text = texts[application.group];
     for (const Bound& bound : application.bounds) {
       if (!text.empty()) text += "; ";
-      text += bound.missing.empty() ? bound.text : bound.missing;
-      if (bound.missing.empty() && !bound.place.empty()) text += " (" + bound.place + ")";
+      text += text_of(bound);
     }
   }
   return texts;
@@ -53,28 +57,86 @@ void fill_row(MetricRow& row, const ReadingGroup& group, std::span<const Sample>
   row.worst_rank = worst_rank(samples, group.facts.better);
 }
 
-std::vector<BoundOutcome> outcomes(const std::vector<const Application*>& applications, std::size_t at, double value) {
+Verdict worse(Verdict a, Verdict b) {
+  const Verdict both[] = {a, b};
+  return combine(both);
+}
+
+using Applications = std::vector<const Application*>;
+
+/// Index = group.
+std::vector<Applications> by_group(const Readings& readings, const Expected& expected) {
+  std::vector<Applications> all(readings.groups().size());
+  for (const Application& application : expected.applications) all[application.group].push_back(&application);
+  return all;
+}
+
+/// A bound itself never is an `error`; the finding about two references that contradict each other is.
+Verdict verdict_of(const Bound& bound, std::size_t at, double value) {
+  const Verdict verdict = judge_value(bound, at, value);
+  return verdict == Verdict::error ? Verdict::unmeasured : verdict;
+}
+
+/// A bound over all readings of its group.
+BoundOutcome outcome_over(const Bound& bound, std::span<const Sample> samples) {
+  BoundOutcome one{bound.kind, Verdict::skip, {}, {}, text_of(bound)};
+  for (std::size_t at = 0; at < samples.size(); ++at)
+    one.verdict = worse(one.verdict, verdict_of(bound, at, samples[at].value));
+  if (!bound.missing.empty() || samples.empty()) return one;
+  const Range& first = bound.range_of(0);
+  const auto differs = [&](auto end) {
+    for (std::size_t at = 1; at < bound.ranges.size(); ++at)
+      if (bound.ranges[at].*end != first.*end) return true;
+    return false;
+  };
+  if (!differs(&Range::least)) one.least = first.least;
+  if (!differs(&Range::most)) one.most = first.most;
+  return one;
+}
+
+std::vector<RankReading> listed(const ReadingGroup& group, std::span<const Sample> samples) {
+  std::vector<RankReading> all;
+  all.reserve(samples.size());
+  for (const Sample& sample : samples) {
+    const Verdict verdict = sample.is_judged ? sample.verdict : Verdict::skip;
+    const double factor = factor_to(*sample.reading, group.facts.unit).value_or(0);
+    // What stands in a unit of another kind has no value in this row.
+    const Summary summary = factor == 0 ? Summary{} : scaled(sample.reading->summary, factor);
+    all.push_back({sample.rank, sample.reading->peer, summary, verdict});
+  }
+  return all;
+}
+
+std::vector<BoundOutcome> outcomes(const Applications& applications, std::size_t at, double value) {
   std::vector<BoundOutcome> all;
   for (const Application* application : applications) {
     for (const Bound& bound : application->bounds) {
       BoundOutcome& one = all.emplace_back();
       one.kind = bound.kind;
-      one.verdict = judge_value(bound, at, value);
-      // A bound itself never is an `error`; the finding about two references that contradict each other is.
-      if (one.verdict == Verdict::error) one.verdict = Verdict::unmeasured;
-      one.text = bound.missing.empty() ? bound.text : bound.missing;
+      one.verdict = verdict_of(bound, at, value);
+      one.text = text_of(bound);
       if (!bound.missing.empty()) continue;
       one.least = bound.range_of(at).least;
       one.most = bound.range_of(at).most;
-      if (!bound.place.empty()) one.text += " (" + bound.place + ")";
     }
   }
   return all;
 }
 
-Verdict worse(Verdict a, Verdict b) {
-  const Verdict both[] = {a, b};
-  return combine(both);
+/// The longest text of a fact that a report keeps, and the most of one key.
+constexpr std::size_t most_fact_bytes = 800;
+
+/// One fact for each key that the rank gave, sorted by key.
+std::vector<Fact> told(const Observation& seen, std::span<const std::string_view> keys) {
+  std::vector<Fact> facts;
+  for (const std::string_view key : keys) {
+    Fact all{std::string(key), {}};
+    for (const Fact& fact : seen.facts)
+      if (fact.key == key) all.value += (all.value.empty() ? "" : "; ") + printable_line(fact.value, most_fact_bytes);
+    if (!all.value.empty()) facts.push_back({all.key, printable_line(all.value, most_fact_bytes)});
+  }
+  std::sort(facts.begin(), facts.end(), [](const Fact& a, const Fact& b) { return a.key < b.key; });
+  return facts;
 }
 
 /// A finding with so many culprits may name only some of those that are meant.
@@ -123,6 +185,9 @@ class Blame {
 
 std::vector<MetricRow> metric_rows(const Readings& readings, const Expected& expected) {
   const auto texts = bound_texts(readings, expected);
+  const auto applied = by_group(readings, expected);
+  std::size_t count = 0;
+  for (const ReadingGroup& group : readings.groups()) count += group.count;
   std::vector<MetricRow> rows;
   rows.reserve(readings.groups().size());
   std::vector<double> values;
@@ -130,6 +195,10 @@ std::vector<MetricRow> metric_rows(const Readings& readings, const Expected& exp
     const ReadingGroup& group = readings.groups()[i];
     fill_row(rows.emplace_back(), group, readings.of(group), values);
     rows.back().bound = texts[i];
+    for (const Application* application : applied[i])
+      for (const Bound& bound : application->bounds)
+        rows.back().bounds.push_back(outcome_over(bound, readings.of(group)));
+    if (count <= most_listed_readings) rows.back().readings = listed(group, readings.of(group));
   }
   return rows;
 }
@@ -158,11 +227,23 @@ std::vector<NodeRow> node_rows(const Readings& readings, const Places& places) {
   return rows;
 }
 
+std::vector<RankRow> rank_rows(const CaseInput& input) {
+  std::vector<RankRow> rows;
+  const auto ranks = static_cast<std::size_t>(input.places.ranks());
+  if (ranks > most_listed_ranks) return rows;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const int number = static_cast<int>(rank);
+    rows.push_back({number, input.places.name_of(input.places.node_of(number)), {}});
+    if (const Observation* seen = input.attendance.observed[rank]; seen != nullptr)
+      rows.back().facts = told(*seen, input.probe.told_facts);
+  }
+  return rows;
+}
+
 std::vector<Item> items_of(const Readings& readings, const Expected& expected, const Places& places) {
-  std::vector<std::vector<const Application*>> by_group(readings.groups().size());
-  for (const Application& application : expected.applications) by_group[application.group].push_back(&application);
+  const auto applied = by_group(readings, expected);
   std::vector<Item> items;
-  for (std::size_t i = 0; i < by_group.size(); ++i) {
+  for (std::size_t i = 0; i < applied.size(); ++i) {
     const ReadingGroup& group = readings.groups()[i];
     const auto samples = readings.of(group);
     for (std::size_t at = 0; at < samples.size(); ++at) {
@@ -178,7 +259,7 @@ std::vector<Item> items_of(const Readings& readings, const Expected& expected, c
       item.node = places.name_of(sample.node);
       item.summary = scaled(sample.reading->summary, factor.value_or(1));
       item.verdict = sample.verdict;
-      item.bounds = outcomes(by_group[i], at, sample.value);
+      item.bounds = outcomes(applied[i], at, sample.value);
     }
   }
   return items;

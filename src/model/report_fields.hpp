@@ -82,6 +82,14 @@ void fields(Io& io, Is<Item> auto& item) {
 }
 
 template <class Io>
+void fields(Io& io, Is<RankReading> auto& reading) {
+  io("rank", reading.rank);
+  io.optional("peer", reading.peer, -1);
+  fields(io, reading.summary);
+  io.optional("verdict", reading.verdict, Verdict::skip);
+}
+
+template <class Io>
 void fields(Io& io, Is<MetricRow> auto& row) {
   io("metric", row.metric);
   io("unit", row.unit);
@@ -92,6 +100,8 @@ void fields(Io& io, Is<MetricRow> auto& row) {
   io("judged", row.judged);
   io("passed", row.passed);
   io.optional("bound", row.bound);
+  io.optional("bounds", row.bounds);
+  io.optional("readings", row.readings);
 }
 
 template <class Io>
@@ -100,6 +110,13 @@ void fields(Io& io, Is<NodeRow> auto& row) {
   io("ranks", row.ranks);
   io("verdict", row.verdict);
   io("metrics", row.metrics);
+}
+
+template <class Io>
+void fields(Io& io, Is<RankRow> auto& row) {
+  io("rank", row.rank);
+  io.optional("node", row.node);
+  io.optional("facts", row.facts);
 }
 
 template <class Io>
@@ -160,6 +177,7 @@ void fields(Io& io, Is<CaseResult> auto& result) {
   io("rerun", result.rerun);
   io("metrics", result.metrics);
   io("node_rows", result.node_rows);
+  io.optional("rank_rows", result.rank_rows);
   io("items", result.items);
   io("outputs", result.outputs);
   io("matrices", result.matrices);

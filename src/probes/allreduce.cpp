@@ -219,6 +219,8 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
+constexpr std::string_view told_facts[] = {"data.device"};
+
 }  // namespace
 
 extern const ProbeSpec probe_allreduce{
@@ -231,6 +233,7 @@ extern const ProbeSpec probe_allreduce{
     .run = run,
     .judge = allreduce::judge,
     .subject = Subject::collective,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

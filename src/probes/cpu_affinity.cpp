@@ -238,6 +238,8 @@ ProbeJudgement judge(const CaseView& view) {
   return judgement;
 }
 
+constexpr std::string_view told_facts[] = {"mask", "cores", "gpu", "nics_near"};
+
 }  // namespace
 
 extern const ProbeSpec probe_cpu_affinity{
@@ -247,6 +249,7 @@ extern const ProbeSpec probe_cpu_affinity{
     .metrics = metrics,
     .run = run,
     .judge = judge,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

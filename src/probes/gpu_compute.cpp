@@ -224,6 +224,8 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
+constexpr std::string_view told_facts[] = {"tested"};
+
 }  // namespace
 
 extern const ProbeSpec probe_gpu_compute{
@@ -234,6 +236,7 @@ extern const ProbeSpec probe_gpu_compute{
     .labels = labels,
     .run = run,
     .judge = gpu_compute::judge,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

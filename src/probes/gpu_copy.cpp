@@ -241,6 +241,8 @@ Result<Observation> run(RunContext& context) {
   return Part(context, node, health, schedule).all_turns();
 }
 
+constexpr std::string_view told_facts[] = {"tested"};
+
 }  // namespace
 
 extern const ProbeSpec probe_gpu_copy{
@@ -251,6 +253,7 @@ extern const ProbeSpec probe_gpu_copy{
     .labels = labels,
     .run = run,
     .judge = gpu_copy::judge,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

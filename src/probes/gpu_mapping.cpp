@@ -154,6 +154,9 @@ ProbeJudgement judge(const CaseView& view) {
   return judgement;
 }
 
+constexpr std::string_view told_facts[] = {"mask",        "device",      "device.address",
+                                           "device.uuid", "device.numa", "device.nic"};
+
 }  // namespace
 
 extern const ProbeSpec probe_gpu_mapping{
@@ -163,6 +166,7 @@ extern const ProbeSpec probe_gpu_mapping{
     .metrics = metrics,
     .run = run,
     .judge = judge,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

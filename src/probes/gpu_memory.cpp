@@ -247,6 +247,8 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
+constexpr std::string_view told_facts[] = {"tested"};
+
 }  // namespace
 
 extern const ProbeSpec probe_gpu_memory{
@@ -257,6 +259,7 @@ extern const ProbeSpec probe_gpu_memory{
     .labels = labels,
     .run = run,
     .judge = gpu_memory::judge,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

@@ -159,6 +159,8 @@ Result<Observation> run(RunContext& context) {
   return p2p::all_rounds(context, gpu, out, in, std::move(*spots));
 }
 
+constexpr std::string_view told_facts[] = {"data.device"};
+
 }  // namespace
 
 extern const ProbeSpec probe_p2p{
@@ -171,6 +173,7 @@ extern const ProbeSpec probe_p2p{
     .run = run,
     .judge = p2p::judge,
     .subject = Subject::links,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

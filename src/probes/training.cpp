@@ -198,6 +198,8 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
+constexpr std::string_view told_facts[] = {"data.device"};
+
 }  // namespace
 
 extern const ProbeSpec probe_training{
@@ -209,6 +211,7 @@ extern const ProbeSpec probe_training{
     .prepare = prepare,
     .run = run,
     .judge = training::judge,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

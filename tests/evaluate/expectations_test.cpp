@@ -460,6 +460,67 @@ TEST(Rows, MetricsAreRolledUpOverTheCaseAndPerNode) {
   EXPECT_EQ(result.node_rows[1].metrics[1].node, "nid002");
 }
 
+TEST(Rows, EveryReadingIsListedWithTheBoundsAsNumbers) {
+  Scene scene;
+  scene.report("busbw", {150, 149, 151, 71.2}, big).report("busbw", {1, 2, 3, 4}, small);
+  scene.expect_reference("busbw", 150).where = big;
+  const auto result = scene.result();
+  ASSERT_EQ(result.metrics.size(), 2u);
+  const auto& judged = result.metrics[0].where == big ? result.metrics[0] : result.metrics[1];
+  const auto& reported = result.metrics[0].where == big ? result.metrics[1] : result.metrics[0];
+  ASSERT_EQ(judged.readings.size(), 4u);
+  EXPECT_EQ(judged.readings[3].rank, 3);
+  EXPECT_EQ(judged.readings[3].summary.median, 71.2);
+  EXPECT_EQ(judged.readings[3].verdict, Verdict::fail);
+  EXPECT_EQ(judged.readings[0].verdict, Verdict::pass);
+  ASSERT_EQ(judged.bounds.size(), 1u);
+  EXPECT_EQ(judged.bounds[0].least, 135);
+  EXPECT_EQ(judged.bounds[0].most, std::nullopt);
+  EXPECT_EQ(judged.bounds[0].verdict, Verdict::fail);
+  ASSERT_EQ(reported.readings.size(), 4u);
+  EXPECT_EQ(reported.readings[2].verdict, Verdict::skip) << "reported, not judged";
+  EXPECT_TRUE(reported.bounds.empty());
+  for (const auto& node : result.node_rows)
+    for (const auto& row : node.metrics) EXPECT_TRUE(row.readings.empty() && row.bounds.empty());
+}
+
+TEST(Rows, ABoundOfItsOwnForEachLinkHasNoCommonEnd) {
+  Scene scene;
+  for (int rank = 0; rank < 4; ++rank) {
+    scene.add(rank, "busbw", 50, big, (rank + 1) % 4);
+    scene.add(rank, "busbw.capable", rank == 1 ? 150 : 100, big, (rank + 1) % 4);
+  }
+  scene.expect("busbw").limit = Limit{0.25, {}};
+  const auto result = scene.result();
+  ASSERT_EQ(result.metrics[0].bounds.size(), 1u);
+  EXPECT_EQ(result.metrics[0].bounds[0].least, std::nullopt);
+  EXPECT_EQ(result.metrics[0].bounds[0].verdict, Verdict::pass);
+  EXPECT_EQ(result.metrics[0].readings[1].peer, 2);
+}
+
+TEST(Rows, BeyondSoManyReadingsOnlyTheRowsAreLeft) {
+  Scene scene(2, static_cast<int>(most_listed_readings) / 2 + 1);
+  scene.report("busbw", std::vector<double>(most_listed_readings + 2, 150), big);
+  const auto result = scene.result();
+  ASSERT_EQ(result.metrics.size(), 1u);
+  EXPECT_EQ(result.metrics[0].over.n, static_cast<int>(most_listed_readings) + 2);
+  EXPECT_TRUE(result.metrics[0].readings.empty());
+  EXPECT_TRUE(result.rank_rows.empty());
+}
+
+TEST(Rows, RanksSayWhereTheyStood) {
+  static constexpr std::string_view told[] = {"tested", "mask"};
+  Scene scene;
+  scene.probe.told_facts = told;
+  scene.report("busbw", {1, 2, 3, 4});
+  scene.rank(3).facts = {{"secret", "x"}, {"tested", "a"}, {"mask", "0-3\x1b"}, {"tested", "b"}};
+  const auto result = scene.result();
+  ASSERT_EQ(result.rank_rows.size(), 4u);
+  EXPECT_EQ(result.rank_rows[3].node, "nid002");
+  EXPECT_EQ(result.rank_rows[3].facts, (std::vector<Fact>{{"mask", "0-3\\x1b"}, {"tested", "a; b"}}));
+  EXPECT_TRUE(result.rank_rows[0].facts.empty());
+}
+
 TEST(Rows, RanksDealtRoundRobinStillBelongToTheirNodes) {
   Scene scene;
   for (int rank = 0; rank < 4; ++rank) {

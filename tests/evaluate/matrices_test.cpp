@@ -95,5 +95,20 @@ TEST(Matrices, AFileIsALineOfJsonAndTheValues) {
   EXPECT_EQ(file.substr(line_end + 1 + 4, 4), std::string("\x00\x00\xc0\x3f", 4)) << "1.5, lowest byte first";
 }
 
+TEST(Matrices, AFileIsReadBack) {
+  const auto matrices = matrices_of(record_of({{to_peer(1, 1.5, "8B", "numa")}, {to_peer(0, 2.5, "8B", "numa")}}),
+                                    probe_of_pairs(), world_of(2, 1));
+  const std::string file = to_file(matrices.at(0));
+  const auto back = matrix_from_file(file);
+  ASSERT_TRUE(back) << to_string(back.error());
+  EXPECT_EQ(to_file(*back), file);
+  EXPECT_EQ(back->names, matrices[0].names);
+  EXPECT_EQ(back->values[1], 1.5F);
+  EXPECT_EQ(back->values[2], 2.5F);
+  for (const std::string& broken : {std::string(), std::string("{}\n"), file.substr(0, file.size() - 1), file + "x",
+                                    file.substr(1), std::string("{\"muster_matrix\": 2}\n")})
+    EXPECT_FALSE(matrix_from_file(broken)) << broken;
+}
+
 }  // namespace
 }  // namespace muster::testing

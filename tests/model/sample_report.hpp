@@ -45,6 +45,9 @@ inline CaseResult sample_failure() {
   const Summary summary{4, 12.25, 12.5, 13.75, 14, 0.25};
   MetricRow row{"busbw", "GB/s", where, "", summary, 2, 3, 1, "reference 85.0 -5 %"};
   result.metrics = {row};
+  result.metrics[0].bounds = {{BoundKind::reference, Verdict::fail, 80.75, {}, "reference 85.0 -5 %"}};
+  result.metrics[0].readings = {{2, 3, summary, Verdict::fail}, {3, -1, {}, Verdict::skip}};
+  result.rank_rows = {{2, "nid002", {{"gpu", "0000:c1:00.0"}, {"mask", "0-7"}}}, {3, "nid002", {}}};
   row.node = "nid002";
   result.node_rows = {{"nid002", 2, Verdict::fail, {row}}};
   result.items = {{"busbw",
@@ -162,6 +165,12 @@ class Chance {
       if (coin()) made.emplace_back(key, text());
     return made;
   }
+  /// Each key once, sorted.
+  std::vector<Fact> facts() {
+    std::vector<Fact> made;
+    for (auto& [key, value] : labels()) made.push_back({key, value});
+    return made;
+  }
   Verdict verdict() { return static_cast<Verdict>(integer(0, 4)); }
   Summary summary() {
     if (coin()) return {};
@@ -179,7 +188,19 @@ class Chance {
             summary(),      verdict(),      list([&] { return bound(); })};
   }
   MetricRow row() {
-    return {text(), text(), labels(), text(), summary(), integer(-1, 9), integer(0, 9), integer(0, 9), text()};
+    return {text(),
+            text(),
+            labels(),
+            text(),
+            summary(),
+            integer(-1, 9),
+            integer(0, 9),
+            integer(0, 9),
+            text(),
+            list([&] { return bound(); }),
+            list([&] {
+              return RankReading{integer(0, 9), integer(-1, 9), summary(), verdict()};
+            })};
   }
   NodeRow node_row() {
     return {text(), integer(0, 9), verdict(), list([&] { return row(); })};
@@ -219,6 +240,7 @@ inline CaseResult Chance::result() {
   made.rerun = texts();
   made.metrics = list([&] { return row(); });
   made.node_rows = list([&] { return node_row(); });
+  made.rank_rows = list([&] { return RankRow{integer(0, 9), text(), facts()}; });
   made.items = list([&] { return item(); });
   made.outputs = list([&] { return RankOutput{integer(0, 9), text(), text()}; });
   made.repetitions = list([&] { return repetition(); });
