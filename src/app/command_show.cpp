@@ -25,11 +25,22 @@ fs::path find_run(const std::string& name) {
   return {};
 }
 
+/// Where the files beside the report are: a run may have been moved, and is read from anywhere.
+std::string folder_of(const RunReport& report, const fs::path& path) {
+  std::error_code ignored;
+  const auto found = fs::is_directory(path, ignored) ? path : path.parent_path();
+  if (fs::exists(fs::path(report.folder) / "matrices", ignored) || !fs::exists(found / "matrices", ignored))
+    return report.folder;
+  return found.empty() ? "." : found.string();
+}
+
 Result<RunReport> read_named(const std::string& name) {
   const auto path = find_run(name);
   if (path.empty())
     return fail(ErrorKind::usage, name, "no such run; give a folder of muster-runs, a report.json, or the id of a run");
-  return read_run(path);
+  auto report = read_run(path);
+  if (report) report->folder = folder_of(*report, path);
+  return report;
 }
 
 }  // namespace

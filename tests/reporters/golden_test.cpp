@@ -43,7 +43,7 @@ TEST(Golden, Junit) {
 }
 
 TEST(Golden, EveryFormatIsRegisteredWithASummary) {
-  for (const auto* name : {"console", "json", "junit"}) {
+  for (const auto* name : {"console", "html", "json", "junit"}) {
     const auto* spec = find_reporter(name);
     ASSERT_NE(spec, nullptr) << name;
     EXPECT_FALSE(spec->summary.empty());

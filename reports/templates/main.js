@@ -1,0 +1,20 @@
+function start() {
+  read_address();
+  build_head();
+  build_tools();
+  build_nodes();
+  build_cases();
+  build_curves();
+  build_pairs();
+  build_places();
+  build_facts();
+  build_run();
+  tell_all();
+  addEventListener('hashchange', () => { read_address(); tell_all(); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', tell_all);
+  addEventListener('beforeprint', draw_all);
+  addEventListener('scroll', hide_tip, {passive: true});
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+start();
