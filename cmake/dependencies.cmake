@@ -94,6 +94,18 @@ if(NOT TARGET pugixml::pugixml)
   add_subdirectory(${pugixml_SOURCE_DIR} ${pugixml_BINARY_DIR} EXCLUDE_FROM_ALL)
 endif()
 
+muster_find(SQLiteCpp 3)
+if(NOT TARGET SQLiteCpp)
+  # Has SQLite itself in its archive, for systems without that.
+  muster_archive(sqlitecpp SQLiteCpp-3.2.0.tar.gz https://github.com/SRombauts/SQLiteCpp/archive/3.2.0.tar.gz
+                 57f91ed44ef205fe97b8c6586002fe6031cd02771d1c5d8415d9c515ad1532d1)
+  foreach(choice SQLITECPP_RUN_CPPLINT SQLITECPP_RUN_CPPCHECK SQLITECPP_USE_STATIC_RUNTIME)
+    set(${choice} OFF CACHE INTERNAL "")
+  endforeach()
+  muster_unpack(sqlitecpp)
+  add_subdirectory(${sqlitecpp_SOURCE_DIR} ${sqlitecpp_BINARY_DIR} EXCLUDE_FROM_ALL)
+endif()
+
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND AND MUSTER_SYSTEM_LIBRARIES)
   pkg_check_modules(libuv QUIET IMPORTED_TARGET libuv>=1.40)

@@ -1,0 +1,163 @@
+#include "history/database.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/statfs.h>
+#include <thread>
+
+#include "history/schema.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr int patience_ms = 30'000;
+/// In the file's head: it is a history of muster's and nothing else ("must").
+constexpr int application = 0x6d757374;
+
+/// Where memory is not shared between the hosts that have the file open, a write-ahead log must not be used: it keeps
+/// its index there (sqlite.org/wal.html).
+bool is_on_network(const fs::path& file) {
+  struct statfs found {};
+  const auto folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  if (::statfs(folder.c_str(), &found) != 0) return false;
+  switch (static_cast<std::uint32_t>(found.f_type)) {
+    case 0x6969:      // NFS
+    case 0x0bd00bd0:  // Lustre
+    case 0x47504653:  // GPFS
+    case 0x19830326:  // BeeGFS
+    case 0x00c36400:  // Ceph
+    case 0xff534d42:  // CIFS
+    case 0xfe534d42:  // SMB2
+    case 0x5346414f:  // AFS
+    case 0xaad7aaea:  // PanFS
+    case 0x65735546:  // FUSE: sshfs and the like
+      return true;
+    default:
+      return false;
+  }
+}
+
+int pragma(SQLite::Database& database, const char* name) {
+  return database.execAndGet(fmt::format("PRAGMA {}", name)).getInt();
+}
+
+/// To change the journal SQLite wants the file for itself, and does not wait for it.
+void choose_journal(SQLite::Database& database, const fs::path& file) {
+  const std::string wanted = is_on_network(file) ? "delete" : "wal";
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
+  while (true) {
+    try {
+      if (database.execAndGet("PRAGMA journal_mode").getString() == wanted) return;
+      if (database.execAndGet("PRAGMA journal_mode=" + wanted).getString() == wanted) return;
+    } catch (const SQLite::Exception& error) {
+      if (error.getErrorCode() != SQLITE_BUSY && error.getErrorCode() != SQLITE_LOCKED) throw;
+    }
+    // Another journal is a lesser evil than no history: a file system without shared memory refuses the log.
+    if (std::chrono::steady_clock::now() > end) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+Result<void> check_owner(SQLite::Database& database, const fs::path& file) {
+  const int tables = database.execAndGet("SELECT count(*) FROM sqlite_master").getInt();
+  const int owner = pragma(database, "application_id");
+  if (tables > 0 && owner != application)
+    return fail(ErrorKind::file, file.string(),
+                "is a database of another program; name another file with --history, nothing was changed in it");
+  const int schema = pragma(database, "user_version");
+  if (schema > history_schema)
+    return fail(ErrorKind::file, file.string(),
+                fmt::format("was written by a newer muster (schema {}, this one knows {}); use that one, or another "
+                            "file with --history",
+                            schema, history_schema));
+  return {};
+}
+
+/// Looks again under the lock: another process may have been quicker.
+Result<void> bring_up_to_date(SQLite::Database& database, const fs::path& file) {
+  if (pragma(database, "user_version") == history_schema) return {};
+  SQLite::Transaction change(database, SQLite::TransactionBehavior::IMMEDIATE);
+  if (auto checked = check_owner(database, file); !checked) return checked;
+  const auto steps = schema_steps();
+  for (auto at = static_cast<std::size_t>(pragma(database, "user_version")); at < steps.size(); ++at)
+    database.exec(steps[at]);
+  database.exec(fmt::format("PRAGMA application_id={}", application));
+  database.exec(fmt::format("PRAGMA user_version={}", history_schema));
+  change.commit();
+  return {};
+}
+
+/// A folder that can't be written has no place for the log's index; without a log there is nothing to miss.
+std::unique_ptr<SQLite::Database> open_to_read(const fs::path& file) {
+  try {
+    auto database = std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READONLY, patience_ms);
+    (void)database->execAndGet("SELECT count(*) FROM sqlite_master");
+    return database;
+  } catch (const SQLite::Exception& error) {
+    std::error_code ignored;
+    const bool has_log = fs::exists(file.string() + "-wal", ignored);
+    if ((error.getErrorCode() != SQLITE_CANTOPEN && error.getErrorCode() != SQLITE_READONLY) || has_log) throw;
+  }
+  std::string escaped;
+  for (const char letter : file.string())
+    escaped +=
+        letter == '?' || letter == '#' || letter == '%' ? fmt::format("%{:02x}", letter) : std::string(1, letter);
+  return std::make_unique<SQLite::Database>("file:" + escaped + "?immutable=1",
+                                            SQLite::OPEN_READONLY | SQLite::OPEN_URI, patience_ms);
+}
+
+}  // namespace
+
+Error history_error(const fs::path& file, const SQLite::Exception& error) {
+  const auto said = [&](ErrorKind kind, const char* what) {
+    return Error{kind, file.string(), fmt::format("{} ({})", what, error.what())};
+  };
+  switch (error.getErrorCode()) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return said(
+          ErrorKind::file,
+          "is damaged or no history; move it away, and bring back what was exported with muster history import");
+    case SQLITE_FULL:
+      return said(ErrorKind::system,
+                  "no space is left for the history; free some, or name another file with --history");
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return said(ErrorKind::system, "can't be written; change its permissions, or name another file with --history");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return said(ErrorKind::system, "is in use by others for longer than 30 s");
+    case SQLITE_CANTOPEN:
+      return said(ErrorKind::system, "can't be opened; name another file with --history");
+    default:
+      return said(ErrorKind::system, "the history can't be used");
+  }
+}
+
+Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, HistoryUse use) {
+  std::error_code ignored;
+  if (use == HistoryUse::read) {
+    if (!fs::exists(file, ignored))
+      return fail(ErrorKind::system, file.string(), "is not there: no run has been stored yet");
+    auto database = open_to_read(file);
+    if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());
+    // What an older muster left is brought up to date by the next one that may write.
+    if (pragma(*database, "user_version") == history_schema) return database;
+  }
+  if (file.has_parent_path())
+    if (auto made = make_folder(file.parent_path()); !made) return tl::unexpected(made.error());
+  auto database =
+      std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);
+  if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());
+  choose_journal(*database, file);
+  // What was said to be stored survives a power failure, too.
+  database->exec("PRAGMA synchronous=FULL");
+  if (auto done = bring_up_to_date(*database, file); !done) return tl::unexpected(done.error());
+  return database;
+}
+
+}  // namespace muster

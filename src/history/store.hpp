@@ -1,0 +1,112 @@
+/// Every run, kept in one SQLite file: docs/history.md. Several processes may use it at once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "model/past_run.hpp"
+#include "muster/report.hpp"
+#include "muster/result.hpp"
+
+namespace muster {
+
+/// `$XDG_STATE_HOME/muster/history.db`, else `~/.local/state/muster/history.db`; empty where neither variable is set.
+[[nodiscard]] fs::path default_history();
+
+enum class HistoryUse {
+  read,   ///< nothing is made or changed; fails when there is none
+  write,  ///< made when there is none; brought to this muster's schema
+};
+
+/// What is listed of a run.
+struct RunLine {
+  std::int64_t number = 0;  ///< in the order in which runs were stored
+  PastRun head;             ///< without nodes, cases and values
+};
+
+/// One value of a series, with the run that it is of.
+struct SeriesPoint {
+  std::int64_t run = 0;
+  std::string run_id;
+  std::string started;
+  double value = 0;
+  double spread = 0;
+  ValueUse use = ValueUse::basis;
+  std::string configuration;  ///< equal where the facts of its node were
+};
+
+struct Series {
+  std::int64_t number = 0;
+  SeriesKey key;
+  std::string check;
+  std::string unit;
+  int better = 0;
+  std::vector<SeriesPoint> points;  ///< the oldest first
+};
+
+/// What one node, or one device, did in one check in one run.
+struct ItemVerdict {
+  std::string item;
+  bool is_device = false;
+  std::string case_id;
+  std::string check;
+  std::string started;
+  std::string run_id;
+  Verdict verdict = Verdict::unmeasured;
+  std::string configuration;  ///< as SeriesPoint; empty: not known
+};
+
+/// Which series; empty texts: any.
+struct SeriesQuery {
+  std::string check;
+  std::string metric;
+  std::string item;  ///< name of a node, a device or a link
+  std::vector<std::string> case_ids;
+  std::string simulated;
+  bool is_of_any_machine = true;  ///< else of `simulated` alone
+  std::size_t most_points = 0;    ///< the latest; 0: all
+};
+
+/// All functions fail with kind `system` when the file can't be read or written, `file` when it is no history, or
+/// damaged, or of a newer muster; `where` is its path. What has returned without an error survives a crash of this
+/// process and of the machine. Not to be shared by threads.
+class History {
+ public:
+  /// `file` empty: default_history(). Waits for other processes for up to 30 s, as every function here does.
+  [[nodiscard]] static Result<History> open(fs::path file, HistoryUse use);
+  History(History&&) noexcept;
+  History& operator=(History&&) noexcept;
+  ~History();
+  [[nodiscard]] const fs::path& path() const;
+
+  /// A run that was stored before (same id, start and host) stays as it is: false.
+  [[nodiscard]] Result<bool> record(const PastRun& run);
+  [[nodiscard]] Result<bool> record(const RunReport& report);
+  /// A run that never began; `started` as RFC 3339.
+  [[nodiscard]] Result<void> record_skipped(const std::string& started, const std::string& reason,
+                                            const Argv& command_line);
+  [[nodiscard]] Result<void> record_action(const NodeAction& action);
+
+  /// The oldest first.
+  [[nodiscard]] Result<std::vector<NodeAction>> actions();
+  /// The latest `most` runs (0: all), skipped ones too, the oldest first.
+  [[nodiscard]] Result<std::vector<RunLine>> runs(std::size_t most = 0);
+  /// Everything that is kept of a run.
+  [[nodiscard]] Result<PastRun> run(std::int64_t number);
+  [[nodiscard]] Result<std::vector<Series>> series(const SeriesQuery& query);
+  /// Of the latest `most_runs` runs (0: all) that were not skipped, the oldest first.
+  [[nodiscard]] Result<std::vector<ItemVerdict>> verdicts(std::size_t most_runs = 0);
+  /// Removes runs, actions and all that only they need, that began before `before` (RFC 3339); how many runs.
+  [[nodiscard]] Result<std::int64_t> prune(const std::string& before);
+
+ private:
+  struct Inside;
+  explicit History(std::unique_ptr<Inside> inside);
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace muster

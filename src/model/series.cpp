@@ -1,0 +1,30 @@
+#include "model/series.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+bool is_of_series(std::string_view metric, const Labels& where) {
+  constexpr std::string_view capable = ".capable";
+  if (metric.size() > capable.size() && metric.substr(metric.size() - capable.size()) == capable) return false;
+  return std::none_of(where.begin(), where.end(), [](const auto& label) { return label.first == "step"; });
+}
+
+std::string job_shape(const ProbeSpec* probe, ItemKind kind, int nodes, int ranks) {
+  const auto tells = [&](std::string_view key) {
+    return probe != nullptr &&
+           std::find(probe->told_facts.begin(), probe->told_facts.end(), key) != probe->told_facts.end();
+  };
+  // `data.device` is where a rank keeps its data while all ranks work together.
+  const bool is_of_parts = kind == ItemKind::link || (kind == ItemKind::device && !tells("data.device")) ||
+                           (probe != nullptr && probe->subject == Subject::memory);
+  if (is_of_parts && nodes > 0 && ranks % nodes == 0)
+    return counted(static_cast<std::size_t>(ranks / nodes), "rank") + " per node";
+  return fmt::format("{} on {}", counted(static_cast<std::size_t>(ranks), "rank"),
+                     counted(static_cast<std::size_t>(nodes), "node"));
+}
+
+}  // namespace muster
