@@ -84,6 +84,19 @@ struct NodeState {
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 
+/// A node as somebody has to know it who would take it out of service.
+struct NodeService {
+  std::string node;  ///< as the batch system names it
+  std::string host;  ///< as it calls itself
+  std::string state;
+  bool is_drained = false;  ///< gets no new jobs, because somebody said so
+  bool is_down = false;     ///< gets none, whatever anybody said
+  std::string reason;       ///< as it was written, by an operator or the batch system itself; empty: none
+  std::string by;           ///< user who wrote it
+  std::string since;        ///< when, UTC: `2026-11-22T18:02:43`; empty: unknown
+  friend bool operator==(const NodeService&, const NodeService&) = default;
+};
+
 struct SchedulerSpec {
   std::string_view name;     ///< `slurm`
   std::string_view title;    ///< `Slurm`
@@ -117,6 +130,14 @@ struct SchedulerSpec {
   /// What runs in a job: nodes that are at work, apart from the one that its script occupies.
   Argv (*ask_steps)(std::string_view job) = nullptr;
   std::vector<std::string> (*read_busy)(std::string_view out) = nullptr;
+
+  /// How nodes are taken out of service and put back, and the program for it. Nodes are named as the batch system names
+  /// them, one at a time. nullptr: that can't be done there. `ask_service` without a node asks for all.
+  std::string_view service_program = {};
+  LaunchCommand (*ask_service)(std::string_view node) = nullptr;
+  std::vector<NodeService> (*read_service)(std::string_view out) = nullptr;
+  Argv (*drain)(std::string_view node, std::string_view reason) = nullptr;
+  Argv (*resume)(std::string_view node) = nullptr;
 };
 
 /// Every batch system that was built in, by name. Generated from the folder.

@@ -18,8 +18,9 @@ void give_to_launcher(RunOptions& run) {
 
 /// What was given, spelt out, apart from what is for the side that submits.
 Argv inside_words(const CLI::App& app) {
-  static const std::vector<std::string> outside{"submit", "dry-run", "nodes", "report",     "output",
-                                                "color",  "quiet",   "help",  "job-option", "run-folder"};
+  static const std::vector<std::string> outside{
+      "submit",     "dry-run",    "nodes", "report",    "output",  "color",   "quiet",     "help",
+      "job-option", "run-folder", "lock",  "lock-file", "on-fail", "on-pass", "max-drain", "dry-run-actions"};
   Argv paths, words;
   const auto take = [&](const CLI::Option* option) {
     const auto name = option->get_lnames().empty() ? "" : option->get_lnames().front();
@@ -40,6 +41,25 @@ Argv inside_words(const CLI::App& app) {
   return paths;
 }
 
+/// docs/night.md
+void add_night(CLI::App& app, NightOptions& night) {
+  app.add_flag("--lock", night.lock, "Not while another run of yours with --lock has one of the nodes: exit status 75");
+  app.add_option("--lock-file", night.lock_file, "As --lock, with this file instead of the one among your state")
+      ->type_name("FILE");
+  app.add_option("--on-fail", night.on_fail, "drain: take nodes that are surely at fault out of service afterwards")
+      ->type_name("ACTION")
+      ->check(CLI::IsMember({"drain"}));
+  app.add_option("--on-pass", night.on_pass, "resume: put back nodes that muster drained and whose check passed now")
+      ->type_name("ACTION")
+      ->check(CLI::IsMember({"resume"}));
+  app.add_option("--max-drain", night.max_drain,
+                 "Nodes that muster may have drained at any time; none is when it would be more (default: 2)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+  app.add_flag("--dry-run-actions", night.dry_run_actions,
+               "Show what --on-fail and --on-pass would do, and do nothing");
+}
+
 }  // namespace
 
 void add_run(CommandLine line) {
@@ -55,6 +75,7 @@ void add_run(CommandLine line) {
   app->add_flag("--submit", run->submit,
                 "From a login node: write a batch script, submit it, wait, and bring the report back (docs/submit.md)");
   app->add_flag("--dry-run", run->dry_run, "Show what would run, with --submit the batch script, and stop");
+  add_night(*app, run->night);
   // For the script of a submitted job.
   app->add_option("--run-folder", run->run_folder)->group("");
   app->footer(
@@ -66,7 +87,7 @@ void add_run(CommandLine line) {
       "  muster run -S cpu_affinity.sharing=any --report junit=results.xml --quiet\n"
       "  muster run --submit --nodes 4 -J account=project_1 -J time=0:20:00\n"
       "Exit status: 0 all pass, 1 some fail, 2 some error or unmeasured, 3 usage or file error,\n"
-      "130 and 143 interrupted. Results: muster-runs/latest");
+      "75 not started for another run (--lock), 130 and 143 interrupted. Results: muster-runs/latest");
   app->callback([run, &status = line.status, app] {
     give_to_launcher(*run);
     if (run->submit) run->inside = inside_words(*app);

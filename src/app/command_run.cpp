@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/load.hpp"
+#include "app/night.hpp"
 #include "app/options.hpp"
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
@@ -59,9 +60,18 @@ int run_command(const RunOptions& options) {
   if (options.dry_run) return plan_command(options);
   if (std::getenv("MUSTER_STARTUP_TIMEOUT") != nullptr && !startup_timeout())
     return usage_error({ErrorKind::usage, "MUSTER_STARTUP_TIMEOUT", "must be a time above 0, such as 90s"});
-  auto prepared = prepare(options);
-  if (!prepared) return exit_usage;
-  auto report = run_header(options, prepared->system);
+  if (auto able = check_night(options.night); !able) return usage_error(able.error());
+  RunReport report;
+  RunLock lock;
+  int refused = exit_usage;
+  const auto begin = [&](const SystemProfile& system, const std::vector<std::string>& nodes) {
+    report = run_header(options, system);
+    const auto out = enter_night(lock, options, report, nodes.empty() ? std::vector{report.host} : nodes);
+    refused = out.value_or(exit_usage);
+    return !out;
+  };
+  auto prepared = prepare(options, begin);
+  if (!prepared) return refused;
   auto folder = RunFolder::make(options, report);
   if (!folder) return usage_error(folder.error());
   const auto made = make_folder(folder->path() / "launches");
@@ -84,7 +94,7 @@ int run_command(const RunOptions& options) {
                printable_line(to_string(done.error()), 2000));
     return 2;
   }
-  return conclude(report);
+  return act_on_nodes(report, options, conclude(report));
 }
 
 }  // namespace muster

@@ -6,6 +6,7 @@
 
 #include "app/job_progress.hpp"
 #include "app/load.hpp"
+#include "app/night.hpp"
 #include "app/options.hpp"
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
@@ -202,13 +203,13 @@ JobReturn fetch(const Submission& submission, const RunOptions& options, JobEnd 
   return back;
 }
 
-int show_report(const RunReport& told, Outputs& outputs) {
+int show_report(const RunReport& told, Outputs& outputs, const RunOptions& options) {
   auto report = told;
   for (const auto& error : replay(report, outputs.sinks())) {
     report.unwritten.push_back(to_string(error));
     if (report.interrupted.empty()) report.exit_status = 2;
   }
-  return conclude(report);
+  return act_on_nodes(report, options, conclude(report));
 }
 
 std::string announced(const Submission& submission, const RunReport& report) {
@@ -221,6 +222,7 @@ std::string announced(const Submission& submission, const RunReport& report) {
 
 int submit_command(const RunOptions& options) {
   if (auto outside = refuse_inside_of_job(); !outside) return usage_error(outside.error());
+  if (auto able = check_night(options.night); !able) return usage_error(able.error());
   auto chosen = choose(options);
   if (!chosen) return exit_usage;
   auto submission = decide(options, std::move(*chosen));
@@ -228,6 +230,8 @@ int submit_command(const RunOptions& options) {
   auto report = run_header(options, submission->system);
   place(submission->request, report);
   if (options.dry_run) return show_script(*submission);
+  RunLock lock;
+  if (const auto out = enter_night(lock, options, report, submission->nodes.names)) return *out;
 
   auto folder = RunFolder::make(options, report);
   if (!folder) return usage_error(folder.error());
@@ -257,7 +261,8 @@ int submit_command(const RunOptions& options) {
   }
   auto back = fetch(*submission, options, std::move(*end));
   if (const auto start = last_start(submission->request.starts); !start.empty()) move_up(start, folder->path());
-  return show_report(report_of_job(*submission->scheduler, report, submission->plan, std::move(back)), *outputs);
+  return show_report(report_of_job(*submission->scheduler, report, submission->plan, std::move(back)), *outputs,
+                     options);
 }
 
 }  // namespace muster

@@ -33,9 +33,20 @@ struct SiteOptions {
   std::string agent;
 };
 
+/// What keeps runs apart, and what a run may do to nodes when it is over: docs/night.md.
+struct NightOptions {
+  bool lock = false;
+  std::string lock_file;  ///< empty: in the folder of the user's state
+  std::string on_fail;    ///< `drain`; empty: nothing
+  std::string on_pass;    ///< `resume`; empty: nothing
+  int max_drain = 2;
+  bool dry_run_actions = false;
+};
+
 struct RunOptions {
   ChooseOptions choose;
   SiteOptions site;
+  NightOptions night;
   int max_failures = 0;
   std::vector<std::string> reports;
   std::string output = "muster-runs";

@@ -136,7 +136,7 @@ std::optional<Chosen> choose(const RunOptions& options) {
   return Chosen{std::move(loaded), std::move(*select), std::move(system)};
 }
 
-std::optional<Prepared> prepare(const RunOptions& options) {
+std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_begin) {
   const auto refuse = [](const Error& error) {
     usage_error(error);
     return std::nullopt;
@@ -150,6 +150,7 @@ std::optional<Prepared> prepare(const RunOptions& options) {
   if (!found) return refuse(found.error());
   auto plan = make_plan(loaded.checks, system, select, found->site, all_probes());
   if (!plan) return refuse(plan.error());
+  if (may_begin && !may_begin(system, found->site.nodes)) return std::nullopt;
   // The nodes are asked only now: a misspelt option should not have to wait for them.
   if (!found->site.nodes.empty() && !found->no_launch) {
     if (auto asked = ask_the_nodes(*found, system); !asked) return refuse(asked.error());

@@ -1,6 +1,11 @@
 /// From the command line to a plan and the site it is for; shared by run and plan.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "app/load.hpp"
 #include "app/options.hpp"
 #include "app/site.hpp"
@@ -25,7 +30,9 @@ struct Chosen {
 [[nodiscard]] Argv rerun_prefix(const RunOptions& options);
 /// nullopt after having said on standard error what is wrong: exit status 3.
 [[nodiscard]] std::optional<Chosen> choose(const RunOptions& options);
-/// As choose().
-[[nodiscard]] std::optional<Prepared> prepare(const RunOptions& options);
+/// Whether a run on this system and these nodes (none: this machine) may begin; says on standard error why not.
+using MayBegin = std::function<bool(const SystemProfile&, const std::vector<std::string>& nodes)>;
+/// As choose(). `may_begin` is asked before anything is started on nodes.
+[[nodiscard]] std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_begin = {});
 
 }  // namespace muster

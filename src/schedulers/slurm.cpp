@@ -68,6 +68,11 @@ extern const SchedulerSpec scheduler_slurm{
     .read_nodes = slurm::read_nodes,
     .ask_steps = ask_steps,
     .read_busy = slurm::read_busy,
+    .service_program = "scontrol",
+    .ask_service = slurm::ask_service,
+    .read_service = slurm::read_service,
+    .drain = slurm::drain,
+    .resume = slurm::resume,
 };
 
 }  // namespace muster

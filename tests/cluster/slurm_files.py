@@ -8,6 +8,7 @@ class Shape(typing.NamedTuple):
 
     cpus: int = len(os.sched_getaffinity(0))  # more than the machine has: ranks must not be bound by Slurm then
     gpus: int = 4
+    more: str = ""  # further lines of slurm.conf
 
 
 # A time-out that is not here is as Slurm has it. Jobs of sbatch start at once, not with the next round.
@@ -46,7 +47,7 @@ def slurm_conf(cluster, shape, login):
     nodes = f"nid[{numbers[0]}-{numbers[-1]}]" if len(numbers) > 1 else cluster.names[0]
     # PMIx does not expand %n, so every node sees a private folder under the same path.
     return SLURM_CONF.format(name=cluster.name, login=login, address=cluster.login_address, folder=cluster.slurm,
-                             private=cluster.folder / "tmp", nodes=nodes, cpus=shape.cpus, gpus=shape.gpus)
+                             private=cluster.folder / "tmp", nodes=nodes, cpus=shape.cpus, gpus=shape.gpus) + shape.more
 
 
 def gres_conf(cluster, shape):

@@ -31,4 +31,11 @@ void explain(JobStatus& status);
 [[nodiscard]] std::vector<std::string> read_busy(std::string_view out);
 [[nodiscard]] int read_position(std::string_view out, std::string_view job);
 
+// service.cpp
+/// Times in the answer are UTC.
+[[nodiscard]] LaunchCommand ask_service(std::string_view node);
+[[nodiscard]] std::vector<NodeService> read_service(std::string_view out);
+[[nodiscard]] Argv drain(std::string_view node, std::string_view reason);
+[[nodiscard]] Argv resume(std::string_view node);
+
 }  // namespace muster::slurm

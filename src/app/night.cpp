@@ -1,0 +1,49 @@
+#include "app/night.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "app/load.hpp"
+#include "app/night_record.hpp"
+#include "base/hostlist.hpp"
+#include "base/text.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+/// `run 3f2a9c (pid 4711 on login1, since 2026-11-22T02:00:00Z) has nid[001-003]`
+std::string who_is_in_the_way(const LockedRun& mine, const LockedRun& holder) {
+  if (holder.run.empty()) return "a run of which the lock file does not tell more is going on";
+  auto shared = mine.nodes.empty() ? holder.nodes : mine.nodes;
+  if (!mine.nodes.empty() && !holder.nodes.empty())
+    std::erase_if(shared, [&](const std::string& node) {
+      return std::find(holder.nodes.begin(), holder.nodes.end(), node) == holder.nodes.end();
+    });
+  const auto what = shared.empty() ? "all of " + mine.system : compress_hostlist(shared);
+  return fmt::format("run {} (pid {} on {}, since {}) has {}", holder.run, holder.pid, holder.host, holder.since, what);
+}
+
+}  // namespace
+
+std::optional<int> enter_night(RunLock& lock, const RunOptions& options, const RunReport& head,
+                               std::vector<std::string> nodes) {
+  const auto& night = options.night;
+  if (!night.lock && night.lock_file.empty()) return {};
+  const auto file = night.lock_file.empty() ? state_folder() / "running" : fs::path(night.lock_file);
+  const LockedRun mine{head.run_id, head.system, std::move(nodes), head.host, ::getpid(), head.started, 0};
+  const auto taken = RunLock::take(lock, file, mine);
+  if (!taken) return usage_error(taken.error());
+  if (!*taken) return {};
+  const auto why = who_is_in_the_way(mine, **taken);
+  // One run that lasts into the next is no news at night; one that lasts through two should be looked at.
+  if (!options.quiet || (*taken)->turned_away > 1)
+    fmt::print(stderr, "muster: not started: {}\n", printable_line(why, 1000));
+  if (const auto kept = record_skipped(options, head, why); !kept)
+    fmt::print(stderr, "muster: {}\n", printable_line(to_string(kept.error()), 1000));
+  return exit_locked;
+}
+
+}  // namespace muster

@@ -1,0 +1,29 @@
+/// What a run does before it begins and after it is over, when nobody watches: keeps out of the way of another one, and
+/// drains or resumes nodes. docs/night.md.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/options.hpp"
+#include "muster/report.hpp"
+#include "run/run_lock.hpp"
+
+namespace muster {
+
+/// Of a run that did not begin, because another one has its nodes. The system's own EX_TEMPFAIL: try again later.
+inline constexpr int exit_locked = 75;
+
+/// Fails with kind `usage` where actions were asked for and there is nothing that could do them.
+[[nodiscard]] Result<void> check_night(const NightOptions& options);
+
+/// Enters the run that `head` begins, where a lock was asked for. Otherwise, after having said and recorded why not:
+/// the exit status.
+[[nodiscard]] std::optional<int> enter_night(RunLock& lock, const RunOptions& options, const RunReport& head,
+                                             std::vector<std::string> nodes);
+
+/// Does what was asked for, and says all of it on standard error. Called when all reports are written. `status` is that
+/// of the run; the exit status: 2 instead of 0 when something could not be done.
+[[nodiscard]] int act_on_nodes(const RunReport& report, const RunOptions& options, int status);
+
+}  // namespace muster

@@ -1,0 +1,178 @@
+#include "run/node_actions.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.hpp"
+#include "run/owner_tag.hpp"
+
+namespace muster {
+
+namespace {
+
+/// Of this length the time of a report and that of a reason are written alike: 2026-11-22T18:02:43.
+constexpr std::size_t to_seconds = 19;
+
+using Names = std::set<std::string>;
+
+Names nodes_that_took_part(const RunReport& report) {
+  Names names;
+  for (const auto& launch : report.launches) names.insert(launch.nodes.begin(), launch.nodes.end());
+  for (const auto& node : report.nodes) names.insert(node.node);
+  for (const auto& result : report.cases)
+    for (const auto& row : result.node_rows) names.insert(row.node);
+  return names;
+}
+
+/// By the batch system's name for it, or by what the node calls itself; nullptr: none, or a name that means several.
+const NodeService* find_node(std::span<const NodeService> nodes, const std::string& name) {
+  const auto is = [&](const NodeService& node) { return node.node == name || node.host == name; };
+  const auto found = std::find_if(nodes.begin(), nodes.end(), is);
+  return found == nodes.end() || std::count_if(nodes.begin(), nodes.end(), is) > 1 ? nullptr : &*found;
+}
+
+/// `ALL`, and lists such as nid[001-004], would reach others, too.
+bool is_one_name(std::string_view name) {
+  const auto is_fine = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
+           letter == '-' || letter == '_' || letter == '.';
+  };
+  const bool is_all = name.size() == 3 && (name[0] | 32) == 'a' && (name[1] | 32) == 'l' && (name[2] | 32) == 'l';
+  return !name.empty() && !is_all && std::all_of(name.begin(), name.end(), is_fine);
+}
+
+/// Why the node is not drained; empty: it may be.
+std::string hindrance(const NodeService* node) {
+  if (node == nullptr) return "it is not a node of the batch system, or not one alone";
+  if (!is_one_name(node->node)) return "its name could mean others, too";
+  const auto tag = read_tag(node->reason);
+  if (node->is_drained && tag) return fmt::format("it is drained already, by muster's run {}", tag->run);
+  if (!node->reason.empty())
+    return fmt::format("it has a reason that somebody else{} wrote: {}", node->by.empty() ? "" : " (" + node->by + ")",
+                       printable_line(node->reason, 120));
+  if (node->is_drained) return "somebody else drained it";
+  if (node->is_down) return fmt::format("it is {}: no job gets it", printable_line(node->state, 60));
+  return "";
+}
+
+/// `blamed`: all that were, also those that somebody else has drained already.
+std::string too_many(std::size_t wanted, std::size_t blamed, int out_already, std::size_t took_part, int most) {
+  if (static_cast<int>(wanted) + out_already > most)
+    return fmt::format(
+        "no node is drained: {} would be{}, and --max-drain is {}; so many at once are hardly bad by "
+        "themselves: look for what they share",
+        wanted, out_already > 0 ? fmt::format(" beside the {} that muster has drained", out_already) : "", most);
+  if (took_part > 1 && 2 * blamed > took_part)
+    return fmt::format(
+        "no node is drained: {} of the {} that took part are blamed, more than half; that is hardly their "
+        "own fault: look for what they share",
+        blamed, took_part);
+  return "";
+}
+
+void plan_drains(const RunReport& report, std::span<const NodeService> nodes, const ActionWish& wish,
+                 ActionPlan& plan) {
+  std::vector<WantedAction> drains;
+  const auto blamed = nodes_to_blame(report, plan.left_alone);
+  for (const auto& blame : blamed) {
+    const auto* node = find_node(nodes, blame.node);
+    if (const auto why = hindrance(node); !why.empty())
+      plan.left_alone.push_back({blame.node, why});
+    else
+      drains.push_back(
+          {ActionKind::drain, node->node, blame.check, write_tag({report.run_id, blame.check, blame.reason})});
+  }
+  if (drains.empty()) return;
+  plan.refusal = too_many(drains.size(), blamed.size(), drained_by_muster(nodes), nodes_that_took_part(report).size(),
+                          wish.most_drained);
+  if (plan.refusal.empty()) plan.actions.insert(plan.actions.end(), drains.begin(), drains.end());
+}
+
+/// The names by which cases speak of a node.
+bool is_of(const std::string& name, const NodeService& node) {
+  return name == node.node || name == node.host;
+}
+
+/// It passes wherever the node took part. For one that had not answered, any case in which it does.
+bool passes(const RunReport& report, const NodeService& node, const std::string& check) {
+  bool has_passed = false;
+  for (const auto& result : report.cases) {
+    if (result.verdict == Verdict::skip || (result.check != check && check != "node")) continue;
+    for (const auto& row : result.node_rows) {
+      if (!is_of(row.node, node)) continue;
+      const bool is_pass = result.verdict == Verdict::pass && row.verdict == Verdict::pass;
+      if (!is_pass && result.check == check) return false;
+      has_passed = has_passed || is_pass;
+    }
+  }
+  return has_passed;
+}
+
+/// By whatever is no pass, however doubtful.
+bool is_blamed(const RunReport& report, const NodeService& node) {
+  for (const auto& result : report.cases) {
+    if (result.verdict == Verdict::pass || result.verdict == Verdict::skip) continue;
+    for (const auto& culprit : result.culprits)
+      if (is_of(culprit.node, node) || (culprit.kind == CulpritKind::node && is_of(culprit.name, node))) return true;
+    for (const auto& row : result.node_rows)
+      if (is_of(row.node, node) && row.verdict != Verdict::pass && row.verdict != Verdict::skip) return true;
+  }
+  return false;
+}
+
+/// Why a node of muster's stays out; empty: it goes back.
+std::string unproven(const RunReport& report, const NodeService& node, const OwnerTag& tag) {
+  if (tag.run == report.run_id) return "this run drained it";
+  if (!is_one_name(node.node)) return "its name could mean others, too";
+  if (is_blamed(report, node)) return "it is blamed in this run, too";
+  if (!passes(report, node, tag.check))
+    return fmt::format("{}, for which it was drained, did not pass there", printable_line(tag.check, 80));
+  if (node.since.size() != to_seconds || node.since >= report.started.substr(0, to_seconds))
+    return "it was not drained before this run began";
+  return "";
+}
+
+void plan_resumes(const RunReport& report, std::span<const NodeService> nodes, ActionPlan& plan) {
+  const auto took_part = nodes_that_took_part(report);
+  for (const auto& node : nodes) {
+    const auto tag = read_tag(node.reason);
+    if (!tag || !node.is_drained || (!took_part.contains(node.node) && !took_part.contains(node.host))) continue;
+    if (const auto why = unproven(report, node, *tag); !why.empty())
+      plan.left_alone.push_back({node.node, "stays drained: " + why});
+    else
+      plan.actions.push_back({ActionKind::resume, node.node, tag->check, node.reason});
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(ActionKind kind) {
+  return kind == ActionKind::drain ? "drain" : "resume";
+}
+
+int drained_by_muster(std::span<const NodeService> nodes) {
+  return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [](const NodeService& node) {
+    return node.is_drained && read_tag(node.reason).has_value();
+  }));
+}
+
+std::string refuse_all(const RunReport& report, const ActionWish& wish) {
+  const auto simulated = report.simulated.empty() ? simulated_by(report.nodes) : report.simulated;
+  if (!simulated.empty() && !wish.simulated_too)
+    return fmt::format("nothing is done: nodes only pretended to be {}", printable_line(simulated, 80));
+  if (!report.interrupted.empty())
+    return fmt::format("nothing is done: the run was ended by {}", printable_line(report.interrupted, 40));
+  return "";
+}
+
+ActionPlan plan_actions(const RunReport& report, std::span<const NodeService> nodes, const ActionWish& wish) {
+  ActionPlan plan;
+  plan.refusal = refuse_all(report, wish);
+  if (!plan.refusal.empty()) return plan;
+  if (wish.drain_failed) plan_drains(report, nodes, wish, plan);
+  if (wish.resume_passed) plan_resumes(report, nodes, plan);
+  return plan;
+}
+
+}  // namespace muster

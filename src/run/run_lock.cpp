@@ -1,0 +1,250 @@
+#include "run/run_lock.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+using nlohmann::json;
+
+/// Bytes that stand for runs, far behind any line.
+constexpr off_t first_slot = off_t{1} << 40;
+constexpr int most_runs = 4096;
+constexpr std::size_t most_bytes = 64u << 20;
+constexpr std::string_view heading = "muster lock 1\n";
+
+/// A file of runs, open. Locks of it end with it.
+struct LockFile {
+  fs::path path;
+  int descriptor = -1;
+  LockFile() = default;
+  LockFile(const LockFile&) = delete;
+  LockFile& operator=(const LockFile&) = delete;
+  ~LockFile() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+};
+
+struct Entry {
+  int slot = 0;
+  LockedRun run;
+};
+
+tl::unexpected<Error> trouble(const fs::path& path, std::string_view what, int error) {
+  return fail(ErrorKind::system, path.string(), fmt::format("{}: {}", what, std::strerror(error)));
+}
+
+struct flock byte(off_t at, short type) {
+  struct flock range = {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = at;
+  range.l_len = 1;
+  return range;
+}
+
+/// False: somebody else has it.
+Result<bool> try_lock(const LockFile& file, off_t at) {
+  auto range = byte(at, F_WRLCK);
+  if (::fcntl(file.descriptor, F_OFD_SETLK, &range) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES || errno == EINTR) return false;
+  return trouble(file.path, "its file system keeps no locks; choose a file elsewhere with --lock-file", errno);
+}
+
+void unlock(const LockFile& file, off_t at) {
+  auto range = byte(at, F_UNLCK);
+  (void)::fcntl(file.descriptor, F_OFD_SETLK, &range);
+}
+
+/// Bytes of runs that go on, in order.
+Result<std::vector<int>> living_slots(const LockFile& file) {
+  std::vector<int> slots;
+  for (int next = 0; next < most_runs; next = slots.back() + 1) {
+    auto range = byte(first_slot + next, F_WRLCK);
+    range.l_len = most_runs - next;
+    if (::fcntl(file.descriptor, F_OFD_GETLK, &range) != 0)
+      return trouble(file.path, "can't be asked for locks", errno);
+    if (range.l_type == F_UNLCK) return slots;
+    // Over NFS a range may be told by its beginning alone.
+    slots.push_back(std::max(next, static_cast<int>(range.l_start - first_slot)));
+  }
+  return slots;
+}
+
+/// The file at `path` is the one that is open: nobody has put another in its place.
+bool is_in_place(const LockFile& file) {
+  struct stat open = {}, there = {};
+  return ::fstat(file.descriptor, &open) == 0 && ::stat(file.path.c_str(), &there) == 0 &&
+         open.st_ino == there.st_ino && open.st_dev == there.st_dev;
+}
+
+/// Opens it and locks byte 0.
+Result<void> enter(LockFile& file, double patience_s) {
+  const auto end = monotonic_seconds() + patience_s;
+  for (;;) {
+    if (file.descriptor < 0) file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file.descriptor < 0) return trouble(file.path, "can't be opened for locking", errno);
+    auto locked = try_lock(file, 0);
+    if (!locked) return tl::unexpected(locked.error());
+    if (*locked && is_in_place(file)) return {};
+    if (*locked) {
+      ::close(file.descriptor);
+      file.descriptor = -1;
+    }
+    if (monotonic_seconds() > end)
+      return fail(ErrorKind::system, file.path.string(),
+                  fmt::format("another muster has kept it busy for {:.0f} s", patience_s));
+    const timespec pause{0, 20'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+json to_line(const Entry& entry) {
+  const auto& run = entry.run;
+  return {{"slot", entry.slot}, {"run", run.run}, {"system", run.system}, {"nodes", run.nodes},
+          {"host", run.host},   {"pid", run.pid}, {"since", run.since},   {"turned_away", run.turned_away}};
+}
+
+/// nullopt: no line of ours, whole.
+std::optional<Entry> from_line(std::string_view line) {
+  const auto value = json::parse(line, nullptr, false);
+  if (!value.is_object()) return {};
+  try {
+    Entry entry;
+    entry.slot = value.at("slot").get<int>();
+    entry.run = {value.at("run").get<std::string>(),
+                 value.at("system").get<std::string>(),
+                 value.at("nodes").get<std::vector<std::string>>(),
+                 value.at("host").get<std::string>(),
+                 value.at("pid").get<int>(),
+                 value.at("since").get<std::string>(),
+                 value.at("turned_away").get<int>()};
+    if (entry.slot < 0 || entry.slot >= most_runs) return {};
+    return entry;
+  } catch (const json::exception&) {
+    return {};
+  }
+}
+
+Result<std::string> read_all(const LockFile& file) {
+  std::string text;
+  char chunk[65536];
+  for (;;) {
+    const auto got = ::pread(file.descriptor, chunk, sizeof chunk, static_cast<off_t>(text.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return trouble(file.path, "can't be read", errno);
+    if (got == 0) return text;
+    text.append(chunk, static_cast<std::size_t>(got));
+    if (text.size() > most_bytes) return fail(ErrorKind::system, file.path.string(), "is no lock file of muster's");
+  }
+}
+
+/// Those that go on. One whose line was lost, with a run that died while it wrote, is in everybody's way.
+Result<std::vector<Entry>> read_living(const LockFile& file) {
+  const auto text = read_all(file);
+  if (!text) return tl::unexpected(text.error());
+  const auto start = std::string_view(*text).substr(0, heading.size());
+  if (start != heading.substr(0, start.size()))
+    return fail(ErrorKind::system, file.path.string(), "is no lock file of muster's; choose another with --lock-file");
+  const auto slots = living_slots(file);
+  if (!slots) return tl::unexpected(slots.error());
+  std::vector<Entry> told;
+  for (const auto line : lines(*text))
+    if (auto entry = from_line(line)) told.push_back(std::move(*entry));
+  std::vector<Entry> living;
+  for (const int slot : *slots) {
+    const auto found = std::find_if(told.begin(), told.end(), [&](const Entry& entry) { return entry.slot == slot; });
+    living.push_back(found == told.end() ? Entry{slot, {}} : *found);
+  }
+  return living;
+}
+
+Result<void> write_all(const LockFile& file, const std::vector<Entry>& entries) {
+  std::string text(heading);
+  for (const auto& entry : entries) text += to_line(entry).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const auto put = ::pwrite(file.descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return trouble(file.path, "can't be written", put < 0 ? errno : ENOSPC);
+    done += static_cast<std::size_t>(put);
+  }
+  if (::ftruncate(file.descriptor, static_cast<off_t>(text.size())) != 0)
+    return trouble(file.path, "can't be written", errno);
+  (void)::fsync(file.descriptor);
+  return {};
+}
+
+/// Locks the byte of a run; its slot.
+Result<int> take_slot(const LockFile& file) {
+  for (int slot = 0; slot < most_runs; ++slot) {
+    const auto locked = try_lock(file, first_slot + slot);
+    if (!locked) return tl::unexpected(locked.error());
+    if (*locked) return slot;
+  }
+  return fail(ErrorKind::system, file.path.string(), fmt::format("{} runs go on at once", most_runs));
+}
+
+}  // namespace
+
+bool overlap(const LockedRun& one, const LockedRun& other) {
+  if (one.run.empty() || other.run.empty()) return true;
+  if (one.system != other.system) return false;
+  if (one.nodes.empty() || other.nodes.empty()) return true;
+  auto mine = one.nodes, theirs = other.nodes;
+  std::sort(mine.begin(), mine.end());
+  std::sort(theirs.begin(), theirs.end());
+  std::vector<std::string> both;
+  std::set_intersection(mine.begin(), mine.end(), theirs.begin(), theirs.end(), std::back_inserter(both));
+  return !both.empty();
+}
+
+RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+RunLock& RunLock::operator=(RunLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+RunLock::~RunLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<std::optional<LockedRun>> RunLock::take(RunLock& lock, const fs::path& path, const LockedRun& run,
+                                               double patience_s) {
+  LockFile file;
+  file.path = path;
+  if (path.has_parent_path())
+    if (auto made = make_folder(path.parent_path()); !made) return tl::unexpected(made.error());
+  if (auto entered = enter(file, patience_s); !entered) return tl::unexpected(entered.error());
+  auto living = read_living(file);
+  if (!living) return tl::unexpected(living.error());
+  for (auto& entry : *living) {
+    if (!overlap(entry.run, run)) continue;
+    ++entry.run.turned_away;
+    if (auto written = write_all(file, *living); !written) return tl::unexpected(written.error());
+    return std::optional(entry.run);
+  }
+  const auto slot = take_slot(file);
+  if (!slot) return tl::unexpected(slot.error());
+  living->push_back({*slot, run});
+  if (auto written = write_all(file, *living); !written) return tl::unexpected(written.error());
+  unlock(file, 0);
+  lock.descriptor_ = std::exchange(file.descriptor, -1);
+  return std::optional<LockedRun>();
+}
+
+}  // namespace muster

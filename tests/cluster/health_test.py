@@ -1,0 +1,148 @@
+"""The example scripts for Slurm's HealthCheckProgram and Prolog, run by slurmd itself: the node that is broken is drained, no
+job starts there, and the others are left alone.
+
+A node is broken by description: it pretends to be a machine with a GPU missing, and muster is allowed to act on that, which it
+never is otherwise."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import slurm_services  # noqa: E402
+import support  # noqa: E402
+import virtual_cluster as vc  # noqa: E402
+from support import wait_until  # noqa: E402
+
+EXAMPLES = HERE.parents[1] / "examples" / "slurm"
+NODES = ("nid001", "nid002")
+# What slurmd starts: the shipped script in the environment of slurmd, which is next to none. `switch` turns it on, and says where
+# the slurm.conf lies that is in /etc elsewhere; a folder of the node's name is the machine that it pretends to be.
+WRAPPER = """#!/bin/sh
+test -e {folder}/{switch} || exit 0
+. {folder}/{switch}
+export MUSTER={driver} MUSTER_AGENT={agent} XDG_STATE_HOME={folder}/state MUSTER_LOG={folder}/log-$(hostname)
+test -d {folder}/$(hostname) && export MUSTER_MACHINE={folder}/$(hostname) MUSTER_ACT_ON_SIMULATED=1
+{script} >{folder}/{switch}.said 2>&1
+status=$?
+echo "$(hostname) $status" >> {folder}/{switch}.done
+exit $status
+"""
+
+
+class ByHand(support.EndToEnd):
+    """How long they take, and what they say, without Slurm around."""
+
+    def setUp(self):
+        self.folder = support.new_folder()
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        # No scontrol of Slurm's: an action would be an error, and is not asked for on a good node.
+        self.env = {"PATH": os.environ["PATH"], "MUSTER": str(support.DRIVER), "MUSTER_AGENT": str(support.AGENT),
+                    "XDG_STATE_HOME": str(self.folder / "state"), "MUSTER_LOG": str(self.folder / "log"),
+                    "TMPDIR": str(self.folder)}
+
+    def machine(self, *words):
+        subprocess.run([support.DRIVER, "machine", "lumi-g", "--write", self.folder / "machine", *words], check=True,
+                       capture_output=True)
+        self.env["MUSTER_MACHINE"] = str(self.folder / "machine")
+
+    def script(self, name):
+        began = time.monotonic()
+        done = subprocess.run([EXAMPLES / name], env=self.env, capture_output=True, text=True, timeout=60)
+        return done, time.monotonic() - began
+
+    def test_a_good_node_takes_less_than_a_second(self):
+        self.machine()
+        for name in ("health_check", "prolog"):
+            took = []
+            for _ in range(3):
+                done, seconds = self.script(name)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+                took.append(seconds)
+            print(f"  {name}: {', '.join(f'{seconds:.2f} s' for seconds in took)}", flush=True)
+            # Among others at work a second says nothing.
+            if os.getloadavg()[0] < 1.5 * len(os.sched_getaffinity(0)):
+                self.assertLess(min(took), 1 * support.SLOWNESS)
+        self.assertEqual([path.name for path in self.folder.glob("muster-*")], [], "nothing is left behind")
+
+    def test_what_is_wrong_is_kept(self):
+        self.machine("--fault", "gpu_missing")
+        done, _ = self.script("health_check")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("nothing is done: nodes only pretended to be lumi-g", done.stdout)
+        self.assertTrue((self.folder / "log" / "health" / "latest" / "report.json").exists())
+        # Not drained: the job is not sent away either, or a fault of all nodes would take them all.
+        done, _ = self.script("prolog")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+
+class ByTheirDaemon(support.EndToEnd):
+    def setUp(self):
+        self.folder = support.new_folder()
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def wrapper(self, name):
+        path = self.folder / f"{name}.sh"
+        path.write_text(WRAPPER.format(folder=self.folder, driver=support.DRIVER, agent=support.AGENT, script=EXAMPLES / name,
+                                       switch=name))
+        path.chmod(0o755)
+        return path
+
+    def break_node(self, cluster, node):
+        subprocess.run([support.DRIVER, "machine", "lumi-g", "--write", self.folder / node, "--fault", "gpu_missing"],
+                       check=True, capture_output=True)
+
+    def said(self, name, cluster):
+        """For whoever has to find out what went wrong."""
+        texts = [path.read_text() for path in sorted(self.folder.glob(f"{name}.*"))]
+        return "\n".join([*texts, slurm_services.last_words(cluster)])
+
+    def reason(self, cluster, node):
+        told = slurm_services.ask(cluster, "scontrol", "--oneliner", "show", "node", node).stdout
+        return told.split(" Reason=")[1].strip() if " Reason=" in told else ""
+
+    def test_health_check(self):
+        more = f"HealthCheckProgram={self.wrapper('health_check')}\nHealthCheckInterval=2\nHealthCheckNodeState=ANY\n"
+        with vc.running(len(NODES), slurm=vc.Shape(more=more)) as cluster:
+            self.break_node(cluster, "nid002")
+            (self.folder / "health_check").write_text(f"export SLURM_CONF={cluster.slurm_conf}\n")
+            drained = wait_until(lambda: self.reason(cluster, "nid002"), 40 * support.SLOWNESS)
+            done = self.folder / "health_check.done"
+            self.assertTrue(drained, self.said("health_check", cluster))
+            print("  " + drained, flush=True)
+            self.assertRegex(drained, r"^muster\[[0-9a-f]{6}-[0-9a-f]{4}\]: device_visibility: .*GPU")
+            # Again and again: it stays as it is, and the good node is in service.
+            wait_until(lambda: done.read_text().count("nid002 1\n") >= 2, 20 * support.SLOWNESS)
+            self.assertEqual(self.reason(cluster, "nid002"), drained)
+            self.assertEqual(slurm_services.states(cluster)["nid001"], "idle")
+            (self.folder / "health_check").unlink()
+
+    def test_prolog(self):
+        more = f"Prolog={self.wrapper('prolog')}\nPrologFlags=Alloc\n"
+        with vc.running(len(NODES), slurm=vc.Shape(more=more)) as cluster:
+            (self.folder / "prolog").write_text(f"export SLURM_CONF={cluster.slurm_conf}\n")
+            well = slurm_services.ask(cluster, "srun", "--nodelist=nid001", "hostname")
+            self.assertEqual((well.returncode, well.stdout), (0, "nid001\n"), well.stderr)
+            self.break_node(cluster, "nid002")
+            job = slurm_services.ask(cluster, "sbatch", "--parsable", "--output=/dev/null", "--nodelist=nid002",
+                                     f"--wrap=touch {self.folder}/started").stdout.strip()
+            drained = wait_until(lambda: self.reason(cluster, "nid002"), 40 * support.SLOWNESS)
+            self.assertTrue(drained, self.said("prolog", cluster))
+            print("  " + drained, flush=True)
+            self.assertRegex(drained, r"^muster\[[0-9a-f]{6}-[0-9a-f]{4}\]: device_visibility: .*GPU")
+            self.assertTrue(wait_until(lambda: "nid002 1\n" in (self.folder / "prolog.done").read_text(), 20))
+            time.sleep(0.5)
+            self.assertRegex(self.reason(cluster, "nid002"), "^muster", "Slurm keeps it")
+            self.assertFalse((self.folder / "started").exists(), "no job starts there")
+            slurm_services.ask(cluster, "scancel", job)
+
+
+if __name__ == "__main__":
+    reason = vc.why_not() or slurm_services.why_not()
+    if reason:
+        support.skip(reason)
+    support.main(("srun",))

@@ -1,0 +1,264 @@
+// What may be done to nodes after a run, and above all what may not.
+#include "run/node_actions.hpp"
+
+#include <gtest/gtest.h>
+
+#include "run/owner_tag.hpp"
+
+namespace muster {
+namespace {
+
+const ActionWish drain{true, false, 2, false};
+const ActionWish resume{false, true, 2, false};
+
+Culprit node(const std::string& name) {
+  return {CulpritKind::node, name, name, -1};
+}
+
+Finding fails(std::vector<Culprit> culprits, Subject subject = Subject::gpus) {
+  return {Verdict::fail, "it is broken", std::move(culprits), "mend it", subject};
+}
+
+/// A run on nid001 to nid008 in which all is well, but for `findings` of check `devices`.
+RunReport run_with(std::vector<Finding> findings) {
+  RunReport report;
+  report.run_id = "3f2a9c";
+  report.started = "2026-11-22T02:00:00.000Z";
+  CaseResult result;
+  result.check = result.probe = "devices";
+  result.verdict = findings.empty() ? Verdict::pass : findings.front().verdict;
+  LaunchRecord launch;
+  for (int i = 1; i <= 8; ++i) {
+    launch.nodes.push_back("nid00" + std::to_string(i));
+    NodeRow row;
+    row.node = launch.nodes.back();
+    row.ranks = 1;
+    row.verdict = Verdict::pass;
+    result.node_rows.push_back(row);
+  }
+  result.findings = std::move(findings);
+  for (const auto& finding : result.findings)
+    result.culprits.insert(result.culprits.end(), finding.culprits.begin(), finding.culprits.end());
+  report.launches.push_back(std::move(launch));
+  report.cases.push_back(std::move(result));
+  return report;
+}
+
+std::vector<NodeService> all_idle() {
+  std::vector<NodeService> nodes;
+  for (int i = 1; i <= 8; ++i) {
+    const auto name = "nid00" + std::to_string(i);
+    nodes.push_back({name, name, "IDLE", false, false, "", "", ""});
+  }
+  return nodes;
+}
+
+/// nid00`number` as somebody has drained it.
+std::vector<NodeService> with_drained(int number, const std::string& reason,
+                                      std::vector<NodeService> nodes = all_idle()) {
+  auto& one = nodes[static_cast<std::size_t>(number - 1)];
+  one.state = "IDLE+DRAIN";
+  one.is_drained = true;
+  one.reason = reason;
+  one.by = "root";
+  one.since = "2026-11-21T02:00:05";
+  return nodes;
+}
+
+const std::string own = write_tag({"aaaaaa", "devices", "GPU 3 is missing"});
+
+TEST(Drain, TheNodeThatAFindingBlames) {
+  const auto plan = plan_actions(run_with({fails({node("nid003")})}), all_idle(), drain);
+  ASSERT_EQ(plan.actions.size(), 1u) << plan.refusal;
+  EXPECT_EQ(plan.actions[0].kind, ActionKind::drain);
+  EXPECT_EQ(plan.actions[0].node, "nid003");
+  const auto tag = read_tag(plan.actions[0].reason);
+  ASSERT_TRUE(tag.has_value()) << plan.actions[0].reason;
+  EXPECT_EQ(*tag, (OwnerTag{"3f2a9c", "devices", "it is broken"}));
+}
+
+TEST(Drain, ByTheBatchSystemsNameForIt) {
+  auto nodes = all_idle();
+  nodes[2].node = "cn-3";
+  EXPECT_EQ(plan_actions(run_with({fails({node("nid003")})}), nodes, drain).actions.at(0).node, "cn-3");
+  nodes[3].host = "nid003";
+  EXPECT_TRUE(plan_actions(run_with({fails({node("nid003")})}), nodes, drain).actions.empty()) << "two have that name";
+  nodes = all_idle();
+  nodes[2].node = "ALL";
+  EXPECT_TRUE(plan_actions(run_with({fails({node("nid003")})}), nodes, drain).actions.empty());
+}
+
+TEST(Drain, NothingUnlessAsked) {
+  EXPECT_TRUE(plan_actions(run_with({fails({node("nid003")})}), all_idle(), {}).actions.empty());
+}
+
+TEST(Drain, DevicesAndRanksStandForTheirNode) {
+  const Culprit device{CulpritKind::device, "GPU 0000:c1:00.0", "nid003", -1};
+  const Culprit rank{CulpritKind::rank, "rank 5", "nid003", 5};
+  EXPECT_EQ(plan_actions(run_with({fails({device})}), all_idle(), drain).actions.size(), 1u);
+  EXPECT_EQ(plan_actions(run_with({fails({rank}, Subject::data)}), all_idle(), drain).actions.size(), 1u);
+  EXPECT_EQ(plan_actions(run_with({fails({rank, device}, Subject::sums)}), all_idle(), drain).actions.size(), 1u);
+}
+
+TEST(Drain, NotForWhatTheNodeMayNotHaveDone) {
+  const Culprit rank{CulpritKind::rank, "rank 5", "nid003", 5};
+  auto following = fails({node("nid003")});
+  following.follows = "devices%1";
+  auto unmeasured = fails({node("nid003")});
+  unmeasured.verdict = Verdict::unmeasured;
+  const std::vector<std::pair<Finding, const char*>> cases{
+      {fails({rank}, Subject::none), "a rank that died"},
+      {fails({{CulpritKind::setting, "OMP_NUM_THREADS", "nid003", -1}}), "a setting"},
+      {fails({node("nid003"), {CulpritKind::program, "python3", "nid003", -1}}), "a program"},
+      {fails({{CulpritKind::file, "/dev/nvidia0", "nid003", -1}}), "a file"},
+      {fails({{CulpritKind::launcher, "srun", "nid003", -1}}), "the launcher"},
+      {fails({{CulpritKind::link, "nid003 -> nid004", "", -1}}, Subject::links), "a link"},
+      {fails({node("nid003"), node("nid004")}, Subject::links), "one of two"},
+      {fails({node("nid003")}, Subject::masks), "masks"},
+      {fails({node("nid003")}, Subject::mapping), "mapping"},
+      {following, "a consequence"},
+      {unmeasured, "no evidence"},
+  };
+  for (const auto& [finding, name] : cases)
+    EXPECT_TRUE(plan_actions(run_with({finding}), all_idle(), drain).actions.empty()) << name;
+  auto report = run_with({fails({node("nid003")})});
+  report.cases[0].verdict = Verdict::unmeasured;
+  EXPECT_TRUE(plan_actions(report, all_idle(), drain).actions.empty()) << "a case that is no fail";
+  report = run_with({fails({node("nid003")})});
+  report.cases[0].probe = "command";
+  EXPECT_TRUE(plan_actions(report, all_idle(), drain).actions.empty()) << "a program's own word";
+  ASSERT_EQ(plan_actions(report, all_idle(), drain).left_alone.size(), 1u);
+}
+
+TEST(Drain, NeverWhatSomebodyElseDrainedOrNoted) {
+  const auto report = run_with({fails({node("nid003")})});
+  for (const auto* reason : {"fan is loud", "muster[3f2a9c-0000]: devices: made up", "Not responding"}) {
+    const auto plan = plan_actions(report, with_drained(3, reason), drain);
+    EXPECT_TRUE(plan.actions.empty()) << reason;
+    EXPECT_NE(plan.left_alone.at(0).why.find("somebody else (root)"), std::string::npos) << plan.left_alone[0].why;
+  }
+  auto noted = all_idle();
+  noted[2].reason = "watch this one";
+  EXPECT_TRUE(plan_actions(report, noted, drain).actions.empty());
+  auto down = all_idle();
+  down[2].is_down = true;
+  EXPECT_TRUE(plan_actions(report, down, drain).actions.empty());
+  EXPECT_TRUE(plan_actions(report, with_drained(3, own), drain).actions.empty()) << "its own, already";
+}
+
+TEST(Drain, NeverMoreThanTheCap) {
+  const auto report = run_with({fails({node("nid003")}), fails({node("nid004")}), fails({node("nid005")})});
+  auto wish = drain;
+  const auto refused = plan_actions(report, all_idle(), wish);
+  EXPECT_TRUE(refused.actions.empty());
+  EXPECT_NE(refused.refusal.find("3 would be, and --max-drain is 2"), std::string::npos) << refused.refusal;
+  wish.most_drained = 3;
+  EXPECT_EQ(plan_actions(report, all_idle(), wish).actions.size(), 3u);
+  const auto with_one = plan_actions(report, with_drained(8, own), wish);
+  EXPECT_TRUE(with_one.actions.empty()) << "those that are out already count";
+  EXPECT_NE(with_one.refusal.find("beside the 1 that muster has drained"), std::string::npos) << with_one.refusal;
+  EXPECT_EQ(plan_actions(report, with_drained(8, "by hand"), wish).actions.size(), 3u) << "others' do not";
+}
+
+TEST(Drain, NotMoreThanHalfOfThoseThatTookPart) {
+  std::vector<Finding> findings;
+  for (int i = 1; i <= 5; ++i) findings.push_back(fails({node("nid00" + std::to_string(i))}));
+  auto wish = drain;
+  wish.most_drained = 100;
+  const auto plan = plan_actions(run_with(findings), all_idle(), wish);
+  EXPECT_TRUE(plan.actions.empty());
+  EXPECT_NE(plan.refusal.find("more than half"), std::string::npos) << plan.refusal;
+  findings.pop_back();
+  EXPECT_EQ(plan_actions(run_with(findings), all_idle(), wish).actions.size(), 4u);
+}
+
+TEST(Drain, ANodeByItselfMayBeDrained) {
+  auto report = run_with({fails({node("nid003")})});
+  report.launches[0].nodes = {"nid003"};
+  report.cases[0].node_rows.erase(report.cases[0].node_rows.begin() + 3, report.cases[0].node_rows.end());
+  report.cases[0].node_rows.erase(report.cases[0].node_rows.begin(), report.cases[0].node_rows.begin() + 2);
+  EXPECT_EQ(plan_actions(report, all_idle(), drain).actions.size(), 1u);
+}
+
+TEST(Drain, NotForASimulatedMachineNorAnInterruptedRun) {
+  auto report = run_with({fails({node("nid003")})});
+  report.simulated = "lumi-g";
+  EXPECT_TRUE(plan_actions(report, all_idle(), drain).actions.empty());
+  EXPECT_NE(plan_actions(report, all_idle(), drain).refusal.find("lumi-g"), std::string::npos);
+  EXPECT_EQ(plan_actions(report, all_idle(), {true, false, 2, true}).actions.size(), 1u);
+  report.simulated.clear();
+  report.nodes.push_back({"nid003", {{"simulated", "lumi-g"}}});
+  EXPECT_TRUE(plan_actions(report, all_idle(), drain).actions.empty()) << "also where only a node says it";
+  report = run_with({fails({node("nid003")})});
+  report.interrupted = "SIGTERM";
+  EXPECT_TRUE(plan_actions(report, all_idle(), drain).actions.empty());
+}
+
+TEST(Resume, ItsOwnAfterANewerPassOfThatCheck) {
+  const auto plan = plan_actions(run_with({}), with_drained(3, own), resume);
+  ASSERT_EQ(plan.actions.size(), 1u);
+  EXPECT_EQ(plan.actions[0], (WantedAction{ActionKind::resume, "nid003", "devices", own}));
+}
+
+TEST(Resume, NeverWhatIsNotItsOwn) {
+  for (const auto& reason : {std::string("fan is loud"), own + "; ticket 12", std::string("muster: by hand"),
+                             "muster[bbbbbb" + own.substr(13)})
+    EXPECT_TRUE(plan_actions(run_with({}), with_drained(3, reason), resume).actions.empty()) << reason;
+}
+
+TEST(Resume, NotWithoutANewerPassOfTheSame) {
+  const auto stays = [](const RunReport& report, const std::string& reason = own) {
+    const auto plan = plan_actions(report, with_drained(3, reason), resume);
+    return plan.actions.empty();
+  };
+  EXPECT_TRUE(stays(run_with({}), write_tag({"aaaaaa", "memory", "slow"}))) << "another check passed";
+  EXPECT_TRUE(stays(run_with({}), write_tag({"3f2a9c", "devices", "x"}))) << "the same run";
+  EXPECT_TRUE(stays(run_with({fails({node("nid003")})}))) << "it fails again";
+  EXPECT_TRUE(stays(run_with({fails({node("nid004")})}))) << "the check did not pass as a whole";
+  auto report = run_with({});
+  report.cases[0].node_rows.erase(report.cases[0].node_rows.begin() + 2);
+  EXPECT_TRUE(stays(report)) << "it took no part in that check";
+  report = run_with({});
+  report.started = "2026-11-21T02:00:00.000Z";
+  EXPECT_TRUE(stays(report)) << "drained after this run began";
+  report = run_with({});
+  report.cases.push_back(report.cases[0]);
+  report.cases[1].check = "memory";
+  report.cases[1].verdict = Verdict::unmeasured;
+  report.cases[1].culprits = {{CulpritKind::device, "DIMM 3", "nid003", -1}};
+  EXPECT_TRUE(stays(report)) << "something else is wrong with it";
+  report = run_with({});
+  report.interrupted = "SIGINT";
+  EXPECT_TRUE(stays(report));
+  EXPECT_TRUE(plan_actions(run_with({}), with_drained(3, own), drain).actions.empty()) << "nobody asked";
+}
+
+TEST(Resume, ANodeThatDidNotAnswerGoesBackWhenItDoes) {
+  const auto lost = write_tag({"aaaaaa", "node", "nid003 did not answer"});
+  EXPECT_EQ(plan_actions(run_with({}), with_drained(3, lost), resume).actions.size(), 1u);
+}
+
+TEST(OwnerTag, IsReadAsItWasWrittenAndOnlyThen) {
+  const OwnerTag tag{"3f2a9c", "devices", "GPU 3 [c1] is missing: 7 of 8"};
+  const auto text = write_tag(tag);
+  EXPECT_EQ(read_tag(text), tag);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto changed = text;
+    changed[i] = changed[i] == 'x' ? 'y' : 'x';
+    EXPECT_FALSE(read_tag(changed).has_value()) << changed;
+  }
+  EXPECT_FALSE(read_tag(text + "!").has_value());
+  for (const auto* other :
+       {"", "muster", "muster[", "muster[]: ", "muster[a-b]: c: d", "muster[3f2a9c-", "x muster[1-2]: a: b"})
+    EXPECT_FALSE(read_tag(other).has_value()) << other;
+}
+
+TEST(OwnerTag, IsOneLineOfPlainCharacters) {
+  const auto text = write_tag({"3f2a9c", "de\"v", "a\nb\x1b[31m \xc3\xa4 " + std::string(1000, 'x')});
+  EXPECT_TRUE(read_tag(text).has_value()) << text;
+  EXPECT_LT(text.size(), 400u);
+  for (const char letter : text) EXPECT_TRUE(letter >= ' ' && letter <= '~' && letter != '"') << text;
+}
+
+}  // namespace
+}  // namespace muster
