@@ -1,6 +1,7 @@
 """Nodes out of service and back, by a real Slurm of four nodes: who is at fault is drained with the reason, and goes back when
 it passes again; what others drained, what is more than the cap, and a dry run change nothing."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -68,7 +69,8 @@ class Night(support.EndToEnd):
         if not path.exists():
             return []
         with contextlib.closing(sqlite3.connect(path)) as history:
-            return history.execute("SELECT action, node, outcome FROM actions ORDER BY rowid").fetchall()
+            facts = [json.loads(text) for (text,) in history.execute("SELECT facts FROM action ORDER BY number")]
+        return [(one["action"], one["node"], one["outcome"]) for one in facts]
 
     def assert_own(self, node, run):
         found = TAG.match(self.reason(node))
