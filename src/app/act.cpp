@@ -52,17 +52,25 @@ class Acting {
     const auto plan = plan_actions(report_, *nodes, wish());
     if (!plan.refusal.empty()) say("{}", plan.refusal);
     tell(plan.left_alone);
-    for (const auto& action : plan.actions) {
-      if (options_.dry_run_actions)
-        say("would {} {}: {}", to_string(action.kind), action.node, shell_line(argv(action)));
-      else
-        act(action, *nodes);
-    }
+    carry_out(plan.actions, *nodes);
     if (!drained_.empty()) keep_to_the_cap();
     return is_well_;
   }
 
  private:
+  /// Until one goes wrong: what does not come out as it was meant is not tried on further nodes.
+  void carry_out(const std::vector<WantedAction>& actions, const std::vector<NodeService>& nodes) {
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const auto& action = actions[i];
+      if (options_.dry_run_actions) {
+        say("would {} {}: {}", to_string(action.kind), action.node, shell_line(argv(action)));
+      } else if (!act(action, nodes)) {
+        if (const auto left = actions.size() - i - 1; left > 0) say("{} not tried", counted(left, "further action"));
+        return;
+      }
+    }
+  }
+
   ActionWish wish() const {
     const char* allowed = std::getenv("MUSTER_ACT_ON_SIMULATED");
     return {!options_.on_fail.empty(), !options_.on_pass.empty(), options_.max_drain,

@@ -2,6 +2,7 @@
 /// drains or resumes nodes. docs/night.md.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 

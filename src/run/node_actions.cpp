@@ -153,7 +153,7 @@ std::string_view to_string(ActionKind kind) {
 
 int drained_by_muster(std::span<const NodeService> nodes) {
   return static_cast<int>(std::count_if(nodes.begin(), nodes.end(), [](const NodeService& node) {
-    return node.is_drained && read_tag(node.reason).has_value();
+    return node.is_drained && begins_as_tag(node.reason);
   }));
 }
 

@@ -2,6 +2,7 @@
 /// go back. Pure: the report and what the batch system says of its nodes in, actions out. docs/night.md.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,7 +66,7 @@ struct Blame {
 [[nodiscard]] ActionPlan plan_actions(const RunReport& report, std::span<const NodeService> nodes,
                                       const ActionWish& wish);
 
-/// Nodes whose drain carries an owner tag, whoever's run it was.
+/// Nodes that muster has drained, whoever's run it was, also where somebody has changed the reason since.
 [[nodiscard]] int drained_by_muster(std::span<const NodeService> nodes);
 
 }  // namespace muster

@@ -35,8 +35,12 @@ std::string write_tag(const OwnerTag& tag) {
   return fmt::format("{}{}-{}]: {}", opening, tag.run, sum_of(tag.run, text), text);
 }
 
+bool begins_as_tag(std::string_view reason) {
+  return reason.substr(0, opening.size()) == opening;
+}
+
 std::optional<OwnerTag> read_tag(std::string_view reason) {
-  if (reason.substr(0, opening.size()) != opening) return {};
+  if (!begins_as_tag(reason)) return {};
   reason.remove_prefix(opening.size());
   const auto close = reason.find("]: ");
   const auto dash = reason.find('-');

@@ -22,5 +22,7 @@ struct OwnerTag {
 [[nodiscard]] std::string write_tag(const OwnerTag& tag);
 /// nullopt: not written by muster, or not left as it was.
 [[nodiscard]] std::optional<OwnerTag> read_tag(std::string_view reason);
+/// Written by muster, whatever became of it since: what counts for a cap.
+[[nodiscard]] bool begins_as_tag(std::string_view reason);
 
 }  // namespace muster

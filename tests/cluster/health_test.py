@@ -106,7 +106,7 @@ class ByTheirDaemon(support.EndToEnd):
         return told.split(" Reason=")[1].strip() if " Reason=" in told else ""
 
     def test_health_check(self):
-        more = f"HealthCheckProgram={self.wrapper('health_check')}\nHealthCheckInterval=2\nHealthCheckNodeState=ANY\n"
+        more = f"HealthCheckProgram={self.wrapper('health_check')}\nHealthCheckInterval=2\nHealthCheckNodeState=ANY,CYCLE\n"
         with vc.running(len(NODES), slurm=vc.Shape(more=more)) as cluster:
             self.break_node(cluster, "nid002")
             (self.folder / "health_check").write_text(f"export SLURM_CONF={cluster.slurm_conf}\n")

@@ -162,6 +162,20 @@ class Night(support.EndToEnd):
         self.assertEqual(list(self.drained()), ["nid003"], run.story())
         self.assert_own("nid003", run)
 
+    def test_a_submitted_run_acts_when_it_is_back(self):
+        """On the login node; the run inside of the job does nothing. Nor does it ask for the lock that this one holds."""
+        run = Run(CLOCKS, "--submit", "--nodes", "4", "--launcher-option=--cpu-bind=none", "--ranks-per-node", "1", "--lock",
+                  "--on-fail", "drain", "--max-drain", "1", wrapper=self.cluster.argv_on_login([]),
+                  env={**self.cluster.environment(), "OMPI_MCA_mpi_preconnect_mpi": "1", "MUSTER_SUBMIT_POLL": "0.3s",
+                       "XDG_STATE_HOME": str(self.state), "LD_PRELOAD": str(WRONG_CLOCK), "WRONG_CLOCK_HOST": "nid003",
+                       "WRONG_CLOCK_S": "-10"})
+        self.addCleanup(run.clean)
+        run.start()
+        self.assertEqual(run.wait(90), 1, run.story())
+        self.assertEqual(list(self.drained()), ["nid003"], run.story())
+        self.assert_own("nid003", run)
+        self.assertEqual(self.actions(), [("drain", "nid003", "begun"), ("drain", "nid003", "done")])
+
 
 if __name__ == "__main__":
     reason = vc.why_not() or slurm_services.why_not()

@@ -157,6 +157,7 @@ TEST(Drain, NeverMoreThanTheCap) {
   const auto with_one = plan_actions(report, with_drained(8, own), wish);
   EXPECT_TRUE(with_one.actions.empty()) << "those that are out already count";
   EXPECT_NE(with_one.refusal.find("beside the 1 that muster has drained"), std::string::npos) << with_one.refusal;
+  EXPECT_TRUE(plan_actions(report, with_drained(8, own + "; ticket 12"), wish).actions.empty()) << "edited ones, too";
   EXPECT_EQ(plan_actions(report, with_drained(8, "by hand"), wish).actions.size(), 3u) << "others' do not";
 }
 
