@@ -121,6 +121,26 @@ class ByTheirDaemon(support.EndToEnd):
             self.assertEqual(slurm_services.states(cluster)["nid001"], "idle")
             (self.folder / "health_check").unlink()
 
+    def test_a_fault_of_all_nodes_does_not_drain_them_all(self):
+        """They find it at the same moment, each by itself."""
+        more = f"HealthCheckProgram={self.wrapper('health_check')}\nHealthCheckInterval=2\nHealthCheckNodeState=ANY\n"
+        with vc.running(5, slurm=vc.Shape(more=more)) as cluster:
+            for node in cluster.names:
+                self.break_node(cluster, node)
+            switch, done = self.folder / "health_check", self.folder / "health_check.done"
+            switch.write_text(f"export SLURM_CONF={cluster.slurm_conf} MUSTER_MAX_DRAIN=1\n")
+
+            def all_did():
+                told = done.read_text() if done.exists() else ""
+                return all(told.count(f"{node} 1\n") >= 3 for node in cluster.names)
+            self.assertTrue(wait_until(all_did, 60 * support.SLOWNESS), self.said("health_check", cluster))
+            switch.unlink()
+            # Those on their way may still be taking back their own.
+            few = wait_until(lambda: sum(bool(self.reason(cluster, node)) for node in cluster.names) <= 1, 20)
+            reasons = {node: self.reason(cluster, node) for node in cluster.names}
+            self.assertTrue(few, reasons)
+            print(f"  {reasons}", flush=True)
+
     def test_prolog(self):
         more = f"Prolog={self.wrapper('prolog')}\nPrologFlags=Alloc\n"
         with vc.running(len(NODES), slurm=vc.Shape(more=more)) as cluster:
