@@ -25,9 +25,15 @@ Names nodes_that_took_part(const RunReport& report) {
   return names;
 }
 
-/// By the batch system's name for it, or by what the node calls itself; nullptr: none, or a name that means several.
+/// By the batch system's name for it, or by what the node calls itself, with or without its domain.
+bool is_of(const std::string& name, const NodeService& node) {
+  const auto is = [&](std::string_view one) { return one == node.node || one == node.host; };
+  return is(name) || is(std::string_view(name).substr(0, name.find('.')));
+}
+
+/// nullptr: none, or a name that means several.
 const NodeService* find_node(std::span<const NodeService> nodes, const std::string& name) {
-  const auto is = [&](const NodeService& node) { return node.node == name || node.host == name; };
+  const auto is = [&](const NodeService& node) { return is_of(name, node); };
   const auto found = std::find_if(nodes.begin(), nodes.end(), is);
   return found == nodes.end() || std::count_if(nodes.begin(), nodes.end(), is) > 1 ? nullptr : &*found;
 }
@@ -89,11 +95,6 @@ void plan_drains(const RunReport& report, std::span<const NodeService> nodes, co
   if (plan.refusal.empty()) plan.actions.insert(plan.actions.end(), drains.begin(), drains.end());
 }
 
-/// The names by which cases speak of a node.
-bool is_of(const std::string& name, const NodeService& node) {
-  return name == node.node || name == node.host;
-}
-
 /// It passes wherever the node took part. For one that had not answered, any case in which it does.
 bool passes(const RunReport& report, const NodeService& node, const std::string& check) {
   bool has_passed = false;
@@ -137,7 +138,8 @@ void plan_resumes(const RunReport& report, std::span<const NodeService> nodes, A
   const auto took_part = nodes_that_took_part(report);
   for (const auto& node : nodes) {
     const auto tag = read_tag(node.reason);
-    if (!tag || !node.is_drained || (!took_part.contains(node.node) && !took_part.contains(node.host))) continue;
+    const auto is_here = [&](const std::string& name) { return is_of(name, node); };
+    if (!tag || !node.is_drained || std::none_of(took_part.begin(), took_part.end(), is_here)) continue;
     if (const auto why = unproven(report, node, *tag); !why.empty())
       plan.left_alone.push_back({node.node, "stays drained: " + why});
     else

@@ -83,6 +83,8 @@ TEST(Drain, ByTheBatchSystemsNameForIt) {
   EXPECT_EQ(plan_actions(run_with({fails({node("nid003")})}), nodes, drain).actions.at(0).node, "cn-3");
   nodes[3].host = "nid003";
   EXPECT_TRUE(plan_actions(run_with({fails({node("nid003")})}), nodes, drain).actions.empty()) << "two have that name";
+  EXPECT_EQ(plan_actions(run_with({fails({node("nid003.alps.example")})}), all_idle(), drain).actions.at(0).node,
+            "nid003");
   nodes = all_idle();
   nodes[2].node = "ALL";
   EXPECT_TRUE(plan_actions(run_with({fails({node("nid003")})}), nodes, drain).actions.empty());
