@@ -10,7 +10,9 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/mpi_comm.hpp"
+#include "model/added_probes.hpp"
 #include "run/messages.hpp"
+#include "run/plugins.hpp"
 
 extern char** environ;
 
@@ -104,6 +106,7 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   (*recorder)->stamp_signals();
   fill_local_rank(launcher.local_rank);
   restore_path();
+  set_probe_source(take_plugins);
   if (hooks.at != nullptr) hooks.at("before_mpi", launcher.rank);
 
   auto started = mpi_start(argc, argv);

@@ -9,6 +9,8 @@
 #include "app/driver_main.hpp"
 #include "app/load.hpp"
 #include "base/text.hpp"
+#include "model/added_probes.hpp"
+#include "run/plugins.hpp"
 
 namespace muster {
 
@@ -122,6 +124,7 @@ int command_line(int count, char** arguments) {
 int driver_main(int count, char** arguments) {
   int status = 2;
   open_standard_streams();
+  set_probe_source(find_plugins);
   try {
     status = command_line(count, arguments);
   } catch (const std::exception& error) {
