@@ -17,11 +17,12 @@ function(muster_library folder)
 endfunction()
 
 # muster_registry(OUTPUT FUNCTION all_probes TYPE ProbeSpec HEADER muster/probe.hpp PREFIX probe_ FIND find_probe
-#                 FOLDERS folder...)
-# Writes a .cpp with a table of every <prefix><file name> in the folders; a file that defines another name is a
+#                 FOLDERS folder... [ADDED])
+# Writes a .cpp with a table of every <prefix><file name> in the folders; ADDED: and of what comes from elsewhere
+# (model/added_probes.hpp). A file that defines another name is a
 # link error. OUTPUT names the variable that gets its path.
 function(muster_registry output)
-  cmake_parse_arguments(arg "" "FUNCTION;TYPE;HEADER;PREFIX;FIND" "FOLDERS" ${ARGN})
+  cmake_parse_arguments(arg "ADDED" "FUNCTION;TYPE;HEADER;PREFIX;FIND" "FOLDERS" ${ARGN})
   set(names)
   foreach(folder IN LISTS arg_FOLDERS)
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
@@ -40,12 +41,18 @@ function(muster_registry output)
     string(APPEND entries "    &${arg_PREFIX}${name},\n")
   endforeach()
   list(LENGTH names count)
+  set(header ${arg_HEADER})
+  set(table table)
+  if(arg_ADDED)
+    set(header model/added_probes.hpp)
+    set(table "with_added(table)")
+  endif()
   set(file ${CMAKE_CURRENT_BINARY_DIR}/generated/${output}.cpp)
   file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [[
 // Generated from the folder; do not edit.
 #include <array>
 
-#include "@arg_HEADER@"
+#include "@header@"
 
 namespace muster {
 
@@ -53,7 +60,7 @@ namespace muster {
 std::span<const @arg_TYPE@* const> @arg_FUNCTION@() {
   static const std::array<const @arg_TYPE@*, @count@> table{
 @entries@  };
-  return table;
+  return @table@;
 }
 
 const @arg_TYPE@* @arg_FIND@(std::string_view name) {

@@ -6,28 +6,19 @@
 #include <fmt/format.h>
 #include <string>
 
+#include "app/agent_help.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/mpi_comm.hpp"
+#include "model/added_probes.hpp"
 #include "run/messages.hpp"
+#include "run/plugins.hpp"
 
 extern char** environ;
 
 namespace muster {
 
 namespace {
-
-constexpr const char* usage = R"(Usage: muster-rank [--about | --help]
-
-The agent of muster: one rank of a job. `muster` starts it through a launcher; there is no need to do so by hand.
-
-  --about  print version and MPI library as one line of JSON
-  --help   print this
-
-Environment: MUSTER_TAG names the launch, MUSTER_WIRE is the driver's address (host:port, several separated by
-commas; empty: standard input and output), MUSTER_TOKEN proves who calls, MUSTER_WORLD is the number of ranks,
-MUSTER_PATH is the PATH to go back to where a launcher has put folders before it.
-)";
 
 int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
@@ -102,9 +93,10 @@ Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_
 
 int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   if (argc > 1 && std::strcmp(argv[1], "--about") == 0) return about();
-  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return print(usage);
+  if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return print(agent_help);
   if (argc > 1) {
-    std::fputs(fmt::format("muster-rank: unknown argument \"{}\"\n{}", printable_line(argv[1]), usage).c_str(), stderr);
+    std::fputs(fmt::format("muster-rank: unknown argument \"{}\"\n{}", printable_line(argv[1]), agent_help).c_str(),
+               stderr);
     return 3;
   }
   auto recorder = FlightRecorder::create(recorder_folder(), tag_of_launch());
@@ -114,6 +106,7 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   (*recorder)->stamp_signals();
   fill_local_rank(launcher.local_rank);
   restore_path();
+  set_probe_source(take_plugins);
   if (hooks.at != nullptr) hooks.at("before_mpi", launcher.rank);
 
   auto started = mpi_start(argc, argv);

@@ -9,6 +9,8 @@
 #include "app/driver_main.hpp"
 #include "app/load.hpp"
 #include "base/text.hpp"
+#include "model/added_probes.hpp"
+#include "run/plugins.hpp"
 
 namespace muster {
 
@@ -99,7 +101,8 @@ int command_line(int count, char** arguments) {
   int status = 0;
   Argv words(arguments, arguments + count);
   words[0] = "muster";
-  for (const auto add : {add_run, add_plan, add_list, add_lint, add_show, add_doctor, add_machine, add_bind, add_node})
+  for (const auto add : {add_run, add_plan, add_list, add_lint, add_show, add_doctor, add_machine, add_bind, add_node,
+                         add_manual, add_complete})
     add({root, status, words});
   if (const auto option = option_with_empty_value(count, arguments); !option.empty()) {
     fmt::print(stderr, "muster: {} has an empty value; leave it out, or give it one\n", printable_line(option));
@@ -121,6 +124,7 @@ int command_line(int count, char** arguments) {
 int driver_main(int count, char** arguments) {
   int status = 2;
   open_standard_streams();
+  set_probe_source(find_plugins);
   try {
     status = command_line(count, arguments);
   } catch (const std::exception& error) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli_words.hpp"
 #include "app/options.hpp"
 
 namespace muster {
@@ -31,5 +32,10 @@ void add_doctor(CommandLine line);
 void add_machine(CommandLine line);
 void add_bind(CommandLine line);
 void add_node(CommandLine line);
+void add_manual(CommandLine line);
+void add_complete(CommandLine line);
+
+/// What a command has told about itself, without what is hidden. `above` are the commands that it is one of.
+[[nodiscard]] CommandWords words_of(const CLI::App& app, const std::string& above = {});
 
 }  // namespace muster

@@ -1,6 +1,7 @@
 // What can be measured on this node, and why the rest can't. Starts nothing but the launcher's version question
 // and the agent's description of itself.
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,8 +16,10 @@
 #include "base/units.hpp"
 #include "model/expected_node.hpp"
 #include "model/json.hpp"
+#include "muster/probe.hpp"
 #include "run/detect.hpp"
 #include "run/flight_recorder.hpp"
+#include "run/plugins.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -146,6 +149,16 @@ Line device_line(const char* name, const char* path, const char* what) {
   return {name, Health::good, fmt::format("{} ({})", path, what), ""};
 }
 
+/// Probes from outside, where there are any, and what was not taken.
+void add_plugins(std::vector<Line>& all) {
+  std::map<std::string, std::vector<std::string>> probes;
+  for (const auto* probe : all_probes())
+    if (const auto file = plugin_of(probe->name).string(); !file.empty()) probes[file].emplace_back(probe->name);
+  for (const auto& [file, names] : probes)
+    all.push_back({"plug-in", Health::good, fmt::format("{}: {}", file, join(names, ", ")), ""});
+  for (const auto& error : refused_plugins()) all.push_back({"plug-in", Health::bad, to_string(error), ""});
+}
+
 std::vector<Line> examine(const DoctorOptions& options) {
   std::vector<Line> all;
   all.push_back({"muster", Health::good, MUSTER_VERSION, ""});
@@ -168,6 +181,7 @@ std::vector<Line> examine(const DoctorOptions& options) {
   if (!absent.empty())
     all.push_back({"other launchers", Health::limited, fmt::format("not on PATH: {}", human_list(absent)), ""});
   all.insert(all.end(), agents.begin(), agents.end());
+  add_plugins(all);
   all.push_back(folder_line("flight recorders", recorder_folder()));
   all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,
                            "InfiniBand and GPU transports lock memory; ask for \"ulimit -l unlimited\""));

@@ -8,6 +8,7 @@
 #include "model/json.hpp"
 #include "muster/probe.hpp"
 #include "muster/reporter.hpp"
+#include "run/plugins.hpp"
 #include "run/select.hpp"
 
 namespace muster {
@@ -43,9 +44,17 @@ struct Table {
   }
 };
 
-Table probes() {
-  Table table{{"name", "summary"}, {}};
-  for (const auto* probe : all_probes()) table.rows.push_back({std::string(probe->name), std::string(probe->summary)});
+/// The column of files stands there only when there is one to name.
+Table probes(bool as_json) {
+  Table table{{"name", "summary", "from"}, {}};
+  bool is_plugged = as_json;
+  for (const auto* probe : all_probes()) {
+    const auto file = plugin_of(probe->name).string();
+    is_plugged = is_plugged || !file.empty();
+    table.rows.push_back({std::string(probe->name), std::string(probe->summary), file.empty() ? "built in" : file});
+  }
+  for (auto& row : table.rows)
+    if (!is_plugged) row.pop_back();
   return table;
 }
 
@@ -124,7 +133,7 @@ int list_checks(const ListOptions& options, const Loaded& loaded) {
 }  // namespace
 
 int list_command(const ListOptions& options) {
-  if (options.probes) return show(probes(), options.json);
+  if (options.probes) return show(probes(options.json), options.json);
   if (options.launchers) return show(launchers(), options.json);
   if (options.reporters) return show(reporters(), options.json);
   if (!options.metrics.empty()) return list_metrics(options);

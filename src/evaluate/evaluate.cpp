@@ -1,6 +1,7 @@
 #include "evaluate/evaluate.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -24,12 +25,28 @@ void append(std::vector<T>& to, std::vector<T> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
+/// Probes of others are judged here, too: one that is broken must not take the other cases along.
+Finding broken_judge(const ProbeSpec& probe, const std::string& thrown) {
+  Finding finding;
+  finding.verdict = Verdict::error;
+  finding.reason = fmt::format("the judge of probe {} broke off: {}", probe.name, thrown);
+  finding.culprits.push_back({CulpritKind::program, fmt::format("probe {}", probe.name), "", -1});
+  finding.remedy = "tell the author of the probe";
+  return finding;
+}
+
 void append_judgement(const CaseInput& input, CaseResult& result) {
   if (input.probe.judge == nullptr || !input.attendance.is_complete()) return;
-  auto judgement = input.probe.judge(
-      {input.item.params, input.world.ranks, input.attendance.observed, input.item.node, input.world.timing_doubt});
-  append(result.findings, std::move(judgement.findings));
-  append(result.evidence, std::move(judgement.evidence));
+  try {
+    auto judgement = input.probe.judge(
+        {input.item.params, input.world.ranks, input.attendance.observed, input.item.node, input.world.timing_doubt});
+    append(result.findings, std::move(judgement.findings));
+    append(result.evidence, std::move(judgement.evidence));
+  } catch (const std::exception& thrown) {
+    result.findings.push_back(broken_judge(input.probe, printable_line(thrown.what())));
+  } catch (...) {
+    result.findings.push_back(broken_judge(input.probe, "an exception of an unknown type"));
+  }
 }
 
 /// Ranks that printed something: the culprits, then from rank 0 up.

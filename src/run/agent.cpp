@@ -15,6 +15,7 @@
 #include "run/agent_world.hpp"
 #include "run/autopsy.hpp"
 #include "run/per_node.hpp"
+#include "run/plugins.hpp"
 #include "run/wire_client.hpp"
 
 namespace muster {
@@ -55,7 +56,7 @@ Result<Prepared> find_work(const JobItem& item) {
   Prepared prepared;
   prepared.probe = find_probe(item.probe);
   if (prepared.probe == nullptr)
-    return fail(ErrorKind::protocol, "agent", fmt::format("has no probe \"{}\"", item.probe));
+    return fail(ErrorKind::protocol, "agent", fmt::format("has no probe \"{}\"{}", item.probe, why_not_plugged()));
   const nlohmann::json json = nlohmann::json::parse(item.params, nullptr, false);
   if (json.is_discarded()) return fail(ErrorKind::protocol, item.probe, "parameters are not JSON");
   auto params = params_from_json(json, *prepared.probe);

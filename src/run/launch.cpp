@@ -8,10 +8,12 @@
 #include <map>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <set>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
+#include "run/plugins.hpp"
 #include "run/reach.hpp"
 #include "system/this_machine.hpp"
 
@@ -100,6 +102,14 @@ Result<void> Launch::listen() {
 
 namespace {
 
+/// The files that these probes come from.
+std::vector<std::string> plugins_of(const std::vector<JobItem>& items) {
+  std::set<std::string> files;
+  for (const auto& item : items)
+    if (auto file = plugin_of(item.probe).string(); !file.empty()) files.insert(std::move(file));
+  return {files.begin(), files.end()};
+}
+
 bool sets_path(const Environment& environment) {
   return std::any_of(environment.begin(), environment.end(), [](const auto& one) { return one.first == "PATH"; });
 }
@@ -132,6 +142,8 @@ AgentCommand Launch::agent_command() const {
   for (const char* name : {"MUSTER_RECORDER_FOLDER", env_machine, env_drivers})
     if (const char* folder = std::getenv(name); folder != nullptr && *folder != '\0')
       command.env.emplace_back(name, fs::absolute(folder).string());
+  if (const auto plugins = plugins_of(order_.items); !plugins.empty())
+    command.env.emplace_back(env_plugin_files, join(plugins, ":"));
   return command;
 }
 

@@ -5,11 +5,10 @@
 #include <span>
 
 #include "muster/observation.hpp"
+#include "muster/summarize.hpp"
 
 namespace muster {
 
-/// n, min, median, p95, max, MAD of the finite samples; others are left out of n.
-[[nodiscard]] Summary summarize(std::span<const double> samples);
 /// Linear interpolation between order statistics (type 7 of Hyndman and Fan 1996); `q` in [0, 1].
 [[nodiscard]] std::optional<double> quantile(std::span<const double> samples, double q);
 [[nodiscard]] std::optional<double> median(std::span<const double> samples);

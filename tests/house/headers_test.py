@@ -26,7 +26,8 @@ def include_folders():
 
 def compile_alone(header):
     command = [cache("CMAKE_CXX_COMPILER", "c++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-x", "c++",
-               "-I" + os.path.join(SOURCE, "include"), "-I" + os.path.join(SOURCE, "src"), '-DMUSTER_VERSION="test"', "-"]
+               "-I" + os.path.join(SOURCE, "include"), "-I" + os.path.join(SOURCE, "src"),
+               "-I" + os.path.join(BUILD, "include"), '-DMUSTER_VERSION="test"', "-"]
     command[-1:-1] = [flag for folder in include_folders() for flag in ("-isystem", folder)]
     # Twice: a header without a guard shows itself.
     text = f'#include "{header}"\n#include "{header}"\n'

@@ -1,0 +1,18 @@
+#pragma once
+
+namespace muster {
+
+/// What `muster-rank --help` prints, and its manual page says.
+inline constexpr const char* agent_help = R"(Usage: muster-rank [--about | --help]
+
+The agent of muster: one rank of a job. `muster` starts it through a launcher; there is no need to do so by hand.
+
+  --about  print version and MPI library as one line of JSON
+  --help   print this
+
+Environment: MUSTER_TAG names the launch, MUSTER_WIRE is the driver's address (host:port, several separated by
+commas; empty: standard input and output), MUSTER_TOKEN proves who calls, MUSTER_WORLD is the number of ranks,
+MUSTER_PATH is the PATH to go back to where a launcher has put folders before it.
+)";
+
+}  // namespace muster

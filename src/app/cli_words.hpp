@@ -1,0 +1,28 @@
+/// The command line as plain values, read from what the commands told the parser about themselves: manual pages and
+/// completion are drawn from it, and so know every command and option that there is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace muster {
+
+struct OptionWords {
+  std::vector<std::string> names;  ///< `-n`, `--name`; empty: told by its place
+  std::string place;               ///< `paths`, of one without names
+  std::string value;               ///< what it takes: `FILE|FOLDER`; empty: a switch
+  std::string help;                ///< one line
+  bool is_required = false;
+  bool is_list = false;  ///< takes or may be given several
+};
+
+struct CommandWords {
+  std::string name;  ///< `run`; with those of the commands above it: `muster run`
+  std::string path;
+  std::string summary;
+  std::string footer;
+  std::vector<OptionWords> options;  ///< in the order of the help, places first
+  std::vector<CommandWords> commands;
+};
+
+}  // namespace muster

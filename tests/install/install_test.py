@@ -1,0 +1,84 @@
+"""`cmake --install` into an empty folder: everything is there, is found from there, and still is after a move."""
+import shutil
+import unittest
+
+import installed
+from installed import SOURCE, environment, run
+
+EXPECTED = """
+bin/muster
+bin/muster-rank
+include/muster/probe.hpp
+include/muster/plugin.hpp
+include/muster/stamp.hpp
+share/muster/checks/basic/hello.toml
+share/muster/checks/systems/lumi.toml
+share/muster/machines/lumi-g.toml
+share/muster/schema/report-1.json
+share/man/man1/muster.1
+share/man/man1/muster-run.1
+share/man/man1/muster-rank.1
+share/bash-completion/completions/muster
+share/zsh/site-functions/_muster
+share/doc/muster/README.md
+share/doc/muster/docs/installing.md
+"""
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = installed.temporary("install")
+        installed.install(folder / "first")
+        # Programs that only worked where they were put would be seen here.
+        cls.prefix = folder / "moved tree"
+        shutil.move(folder / "first", cls.prefix)
+        cls.muster = cls.prefix / "bin" / "muster"
+        cls.work = folder / "work"
+        cls.work.mkdir()
+
+    def test_everything_is_there(self):
+        missing = [name for name in EXPECTED.split() if not (self.prefix / name).is_file()]
+        self.assertEqual(missing, [])
+        packages = list(self.prefix.glob("lib*/**/cmake/muster/muster-config.cmake"))
+        self.assertEqual(len(packages), 1, packages)
+        for path in ("checks", "machines"):
+            shipped = {p.relative_to(SOURCE / path) for p in (SOURCE / path).rglob("*")
+                       if p.is_file() and "__pycache__" not in p.parts}
+            there = {p.relative_to(self.prefix / "share/muster" / path)
+                     for p in (self.prefix / "share/muster" / path).rglob("*") if p.is_file()}
+            self.assertEqual(shipped, there)
+
+    def test_nothing_of_the_build(self):
+        strays = [str(p) for p in self.prefix.rglob("*") if p.name in ("__pycache__", "muster-test") or p.suffix == ".o"]
+        self.assertEqual(strays, [])
+
+    def test_its_own_checks_and_machines(self):
+        said = run(self.muster, "list", "--json", cwd=self.work).stdout
+        self.assertIn(str(self.prefix / "share/muster/checks"), said)
+        self.assertNotIn(str(SOURCE), said)
+        self.assertIn("lumi-g", run(self.muster, "machine", cwd=self.work).stdout)
+        run(self.muster, "lint", self.prefix / "share/muster/checks", cwd=self.work)
+
+    def test_runs_with_its_own_agent(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("there is no mpirun")
+        run(self.muster, "run", "-n", "^hello$", "--ranks-per-node", "2", cwd=self.work)
+        command = next(self.work.glob("muster-runs/latest/launches/*/command")).read_text()
+        self.assertIn(str(self.prefix / "bin" / "muster-rank"), command.replace("'", ""))
+
+    def test_through_a_link(self):
+        link = self.work / "muster"
+        link.symlink_to(self.muster)
+        self.assertIn(str(self.prefix), run(link, "list", "--json").stdout)
+
+    def test_man_finds_it(self):
+        if shutil.which("man") is None:
+            self.skipTest("there is no man")
+        path = {"MANPATH": str(self.prefix / "share/man"), "MANPAGER": "cat", "MAN_KEEP_FORMATTING": ""}
+        said = run("man", "muster-run", env=environment(**path)).stdout
+        self.assertIn("--per-node", said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
