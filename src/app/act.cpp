@@ -35,6 +35,12 @@ void say(fmt::format_string<Values...> format, Values&&... values) {
   fmt::print(stderr, "muster: {}\n", printable_line(fmt::format(format, std::forward<Values>(values)...), 1000));
 }
 
+void tell(const std::vector<LeftAlone>& left) {
+  for (std::size_t i = 0; i < left.size() && i < most_told; ++i)
+    say("{} is left as it is: {}", left[i].node, left[i].why);
+  if (left.size() > most_told) say("and {} more", left.size() - most_told);
+}
+
 /// One conversation with the batch system about the nodes of one report.
 class Acting {
  public:
@@ -106,12 +112,6 @@ class Acting {
     if (nodes.empty())
       return fail(ErrorKind::launch, std::string(scheduler_.service_program), "told of no node that can be read");
     return nodes;
-  }
-
-  void tell(const std::vector<LeftAlone>& left) const {
-    for (std::size_t i = 0; i < left.size() && i < most_told; ++i)
-      say("{} is left as it is: {}", left[i].node, left[i].why);
-    if (left.size() > most_told) say("and {} more", left.size() - most_told);
   }
 
   /// Between the plan and now somebody may have been there.
@@ -205,8 +205,10 @@ int act_on_nodes(const RunReport& report, const RunOptions& options, int status)
   const auto* scheduler = find_service();
   if (scheduler == nullptr) return status == 0 ? 2 : status;
   std::vector<LeftAlone> doubtful;
-  const bool may_resume = !options.night.on_pass.empty();
-  if (!may_resume && nodes_to_blame(report, doubtful).empty() && doubtful.empty()) return status;
+  if (options.night.on_pass.empty() && nodes_to_blame(report, doubtful).empty()) {
+    tell(doubtful);
+    return status;
+  }
   return Acting(*scheduler, report, options).carry_out() || status != 0 ? status : 2;
 }
 
