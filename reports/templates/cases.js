@@ -1,7 +1,7 @@
 // Cases: a card for each that needs a look, a line that opens for the others.
 function culprit_chip(culprit) {
   const known = culprit.node >= 0;
-  const inner = [h('span', {class: 'kind'}, culprit.kind), h('span', {class: 't'}, culprit.text)];
+  const inner = h('span', {class: 't'}, culprit.text);
   if (!known) return h('span', {class: 'culprit'}, inner);
   return h('button', {type: 'button', class: 'culprit', title: 'Show only what concerns this node',
                       onclick: () => choose_node(culprit.node, false)}, inner);
@@ -28,8 +28,8 @@ function metrics_table(one) {
       : h('span', {class: 'faint'}, 'not judged')),
     chosen.map((node) => h('td', {class: 'number own'}, row.by ? value_text(row.by[one.row_of.get(node)], row.unit) : '')));
   const body = h('tbody', {}, first_few(rows, 400, line, 'metrics'));
-  return h('div', {class: 'wide'}, h('table', {class: 'metrics'}, h('thead', {}, h('tr', {}, ['Metric', 'Median', 'Range', 'Readings', 'Bound'].map((name) =>
-    h('th', {scope: 'col'}, name)), chosen.map((node) => h('th', {scope: 'col', class: 't'}, nodes[node])))), body));
+  return h('div', {class: 'wide'}, h('table', {class: 'metrics'}, h('thead', {}, h('tr', {}, ['Metric', 'Median', 'Range', 'Readings', 'Bound'].map((name, i) =>
+    h('th', {scope: 'col', class: i > 0 && i < 4 ? 'number' : ''}, name)), chosen.map((node) => h('th', {scope: 'col', class: 't number'}, nodes[node])))), body));
 }
 
 function folding(title, make, is_open) {
@@ -59,6 +59,11 @@ function about(one) {
     line('Probe', one.probe), line('Tags', (one.tags || []).join(', ')), line('Parameters', (one.params || []).map(([key, value]) => `${key}=${value}`).join('  ')));
 }
 
+/// The address behind the # is the filter's, so these are no links.
+function jump(text, id) {
+  return h('div', {}, h('button', {type: 'button', class: 'jump', onclick: () => at_id(id).scrollIntoView({behavior: 'smooth'})}, text));
+}
+
 /// All there is about a case, without its head.
 function case_body(one, is_bad) {
   if (one.is_brief) return [h('p', {class: 't'}, one.brief), h('p', {class: 'faint'}, 'The page had no room for more; report.json has it all.')];
@@ -69,6 +74,7 @@ function case_body(one, is_bad) {
     more_findings(one), repetitions(one),
     judged.length ? h('div', {class: 'evidence'}, h('h4', {}, 'Evidence'), first_few(strips(one), is_bad ? 3 : 2, (strip) => strip, 'metrics')) : null,
     (one.evidence || []).length ? h('ul', {class: 'sentences'}, one.evidence.map((text) => h('li', {class: 't'}, text))) : null,
+    (one.matrices || []).length ? jump('Show the pairs', 'pairs') : null, one.rank_facts && one.rank_facts.mask ? jump('Show where ranks stood', 'places') : null,
     outputs(one), (one.notes || []).map((note) => h('p', {class: 'note t'}, note)),
     (one.metrics || []).length ? folding(`All metrics (${one.metrics.length})`, () => metrics_table(one), false) : null,
     folding('About this case', () => about(one), false),
@@ -82,15 +88,15 @@ function title_parts(one) {
 
 function card(one) {
   return h('article', {class: `card v-${verdict_words[one.verdict]}`, id: `case-${one.index}`, 'aria-label': `${verdict_words[one.verdict]}: ${one.id.slice(0, 200)}`},
-    h('header', {}, badge(one.verdict), h('h3', {}, title_parts(one)), h('span', {class: 'faint time'}, `${number_text(one.seconds)} s`)),
+    h('header', {}, badge(one.verdict), h('h3', {}, title_parts(one)), h('span', {class: 'faint time'}, time_text(one.seconds))),
     h('p', {class: 'summary faint t'}, one.summary || ''), h('p', {class: 'reason t'}, one.reason || one.brief),
     (one.culprits || []).length ? h('div', {class: 'culprits', 'aria-label': 'Culprits'}, first_few(one.culprits, 16, culprit_chip, 'culprits')) : null,
     case_body(one, true));
 }
 
 function line(one) {
-  const details = h('details', {class: `line v-${verdict_words[one.verdict]}`, id: `case-${one.index}`}, h('summary', {}, badge(one.verdict, true),
-    h('span', {class: 'name'}, title_parts(one)), h('span', {class: 'brief t'}, one.brief || ''), h('span', {class: 'faint time'}, `${number_text(one.seconds)} s`)));
+  const details = h('details', {class: `line v-${verdict_words[verdict_here(one)]}`, id: `case-${one.index}`}, h('summary', {}, badge(verdict_here(one), true),
+    h('span', {class: 'name'}, title_parts(one)), h('span', {class: 'brief t'}, verdict_here(one) === one.verdict ? null : h('span', {class: 'elsewhere'}, `${verdict_words[one.verdict]} elsewhere: `), one.brief || ''), h('span', {class: 'faint time'}, time_text(one.seconds))));
   details.addEventListener('toggle', () => {
     if (details.open && details.childElementCount === 1)
       details.append(h('div', {class: 'inside'}, one.summary ? h('p', {class: 'summary faint t'}, one.summary) : null, case_body(one, false)));
@@ -118,15 +124,15 @@ function build_cases() {
     if (now === before) return;
     const is_first = before === '';
     before = now;
-    const bad = found.filter((one) => needs_look(one.verdict));
-    const well = found.filter((one) => !needs_look(one.verdict));
+    const bad = found.filter((one) => needs_look(verdict_here(one)));
+    const well = found.filter((one) => !needs_look(verdict_here(one)));
     const total = cases.filter((one) => needs_look(one.verdict)).length;
     at_id('cases-title').textContent = total ? `What needs a look (${bad.length === total ? total : `${bad.length} of ${total}`})` : 'Nothing needs a look';
-    const none = total ? 'Nothing that needs a look fits what is asked for.' : page.run.verdict === 0 ? 'Every case that was judged passed.' : '';
+    const none = total ? state.nodes.size && !state.words && !state.verdicts.size ? 'On what is chosen nothing needs a look.' : 'Nothing that needs a look fits what is asked for.' : page.run.verdict === 0 ? 'Every case that was judged passed.' : '';
     body_of('cases').replaceChildren(...(bad.length ? first_few(bad, most_cards, card, 'cases') : none ? [h('p', {class: 'faint'}, none)] : []));
-    at_id('well').hidden = !cases.some((one) => !needs_look(one.verdict));
-    at_id('well-title').textContent = `What is well (${well.length})`;
+    at_id('well').hidden = !well.length;
+    at_id('well-title').textContent = `Everything else (${well.length})`;
     body_of('well').replaceChildren(...first_few(well, most_lines, line, 'cases'));
-    if (!is_first) say(`${counted(bad.length, 'case')} that need a look, ${well.length} that are well`);
+    if (!is_first) say(`${counted(bad.length, 'case')} that need a look, ${well.length} others`);
   });
 }

@@ -30,9 +30,9 @@ function chart(one) {
       marks_x.map((tick) => s('text', {x: x(tick.x), y: box.bottom + 16, class: 'tick', 'text-anchor': 'middle'}, tick.text)),
       s('text', {x: box.right, y: box.bottom + 31, class: 'tick unit', 'text-anchor': 'end'}, one.x_name),
       ends_apart(one.ends, y).map((end) => {
-        const from = end.x === undefined ? box.left : Math.max(box.left, x(end.x) - 22);
-        const to = end.x === undefined ? box.right : Math.min(box.right, x(end.x) + 22);
-        return [s('line', {x1: from, x2: to, y1: y(end.value), y2: y(end.value), class: 'bound'}), s('text', {x: to, y: end.text_y, class: 'boundtext', 'text-anchor': 'end'}, end.text)];
+        const from = end.x === undefined ? box.left : Math.max(box.left, x(end.x) - 18);
+        const to = end.x === undefined ? box.right : Math.min(box.right, x(end.x) + 18);
+        return [s('line', {x1: from, x2: to, y1: y(end.value), y2: y(end.value), class: 'bound'}), s('text', {x: end.x === undefined ? to : from - 6, y: end.x === undefined ? end.text_y : end.text_y + 9, class: 'boundtext', 'text-anchor': 'end'}, end.text)];
       }),
       one.series.map((series, i) => [
         series.points.filter((point) => point.high > point.low).map((point) => s('line', {x1: x(point.x), x2: x(point.x), y1: y(Math.max(y.low, point.low)), y2: y(point.high), class: `spread s${i % 8}`})),
@@ -91,7 +91,7 @@ function size_charts() {
       const size = bytes_of(label_of(row, 'size'));
       if (row.metric !== 'busbw' || !size || !row.sum) continue;
       const key = `${one.check} ${row.metric}`;
-      if (!charts.has(key)) charts.set(key, {check: one.check, row, series: new Map(), ends: new Map()});
+      if (!charts.has(key)) charts.set(key, {check: one.check, row, doubt: timing_doubt(one), series: new Map(), ends: new Map()});
       const found = charts.get(key);
       const name = (row.where || []).filter(([label]) => label !== 'size').map(([label, value]) => (label === 'type' ? value : `${label}=${value}`)).join(', ') || row.metric;
       const add = (which, is_dashed, point) => {
@@ -111,7 +111,7 @@ function size_charts() {
     const series = [...found.series.values()];
     for (const one of series) one.points.sort((a, b) => a.x - b.x);
     const x_ticks = [...new Map(series.flatMap((one) => one.points).map((point) => [point.x, point])).values()].sort((a, b) => a.x - b.x);
-    return {head: [h('strong', {class: 't'}, found.check), `: ${found.row.metric} against size`], more: 'median over the ranks, with its range', unit: found.row.unit,
+    return {head: [h('strong', {class: 't'}, found.check), `: ${found.row.metric} against size`], more: found.doubt || 'median over the ranks, with its range', unit: found.row.unit,
             series, ends: [...found.ends.values()], is_log_x: true, is_linear: true, x_name: 'size', x_ticks, label: `${found.check}: ${found.row.metric} in ${found.row.unit} against size, ${series.length} curves`};
   });
 }

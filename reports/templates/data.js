@@ -30,12 +30,22 @@ function verdict_on(one, node) {
   return row === undefined ? undefined : Number(one.on_verdicts[row]);
 }
 
+/// A case as it is on these nodes; of one that blames no node, and for all nodes, its own verdict.
+function verdict_on_all(one, chosen) {
+  if (!chosen.size || (needs_look(one.verdict) && !one.blamed.size)) return one.verdict;
+  const found = [...chosen].map((node) => verdict_on(one, node)).filter((verdict) => verdict !== undefined);
+  return found.length ? worst(found) : one.verdict;
+}
+
 /// Whether a case says anything about one of these nodes: it ran there, or blames it. One that never ran is about all.
 function is_about(one, chosen) {
   if (!one.row_of.size && !one.blamed.size) return true;
   for (const node of chosen) if (one.row_of.has(node) || one.blamed.has(node)) return true;
   return false;
 }
+
+/// Why numbers of this case mean nothing; empty: they do.
+const timing_doubt = (one) => (one.notes || []).find((note) => note.startsWith('timing is not judged')) || '';
 
 const node_of_rank = (one, rank) => (one.rank_nodes ? one.rank_nodes[rank] : undefined);
 

@@ -17,12 +17,18 @@ function verdict_sentence() {
   return `Of ${counted(total, 'case')} ${parts.join(', ')}`;
 }
 
+/// Whom a case blames for what follows from nothing else.
+function by_themselves(one) {
+  const found = (one.findings || []).filter((finding) => !finding.follows && needs_look(finding.verdict)).flatMap((finding) => finding.culprits || []);
+  return found.length ? found : one.culprits || [];
+}
+
 /// Culprits of all that went wrong by itself, by node, those named most often first.
 function blame_list() {
   const blamed = new Map();
   for (const one of cases) {
     if (!needs_look(one.verdict) || one.follows) continue;
-    for (const culprit of one.culprits || []) {
+    for (const culprit of by_themselves(one)) {
       const key = culprit.node >= 0 ? `node ${culprit.node}` : culprit.text;
       if (!blamed.has(key)) blamed.set(key, {node: culprit.node, verdicts: [], parts: new Set(), cases: new Set()});
       const entry = blamed.get(key);
@@ -101,7 +107,7 @@ function theme_button() {
 }
 
 function build_tools() {
-  const search = h('input', {type: 'search', id: 'search', placeholder: 'Search cases, nodes, reasons  ( / )', 'aria-label': 'Search',
+  const search = h('input', {type: 'search', id: 'search', placeholder: 'Search  ( / )', 'aria-label': 'Search cases, nodes and reasons', title: 'Cases, nodes, reasons, culprits',
                              autocomplete: 'off', spellcheck: 'false', oninput: () => change({words: search.value})});
   const sort = h('select', {id: 'sort', 'aria-label': 'Order of cases', onchange: () => change({sort: sort.value})},
                  Object.entries(sorts).map(([value, text]) => h('option', {value}, text)));

@@ -16,12 +16,12 @@ function unpacked(matrix) {
   return values;
 }
 
-/// What a row stands for, as the page's node numbers; with several rows in one, the first.
+/// What a row stands for, as the page's node numbers; with several rows in one, all of them.
 const row_node = (matrix, row) => matrix.nodes[row * matrix.step];
+const row_nodes = (matrix, row) => [...new Set(matrix.nodes.slice(row * matrix.step, (row + 1) * matrix.step))];
 const row_name = (matrix, row) => {
-  const node = nodes[row_node(matrix, row)] || '?';
-  if (matrix.step > 1) return `${matrix.rows}s from ${row * matrix.step} (${node})`;
-  return matrix.rows === 'rank' ? `rank ${row} on ${node}` : node;
+  const name = folded(row_nodes(matrix, row).map((node) => nodes[node] || '?'));
+  return matrix.rows === 'rank' && matrix.step === 1 ? `rank ${row} on ${name}` : name;
 };
 
 function median_of(values) {
@@ -46,7 +46,7 @@ function classes_of(one, matrix) {
   if (matrix.classes) return matrix.classes;
   const values = unpacked(matrix);
   const size = Math.round(Math.sqrt(values.length));
-  const classes = Array.from(values, (value, i) => (Number.isNaN(value) ? '' : row_node(matrix, Math.floor(i / size)) === row_node(matrix, i % size) ? 'within nodes' : 'between nodes'));
+  const classes = Array.from(values, (value, i) => (Number.isNaN(value) ? '' : matrix.step > 1 ? 'all' : row_node(matrix, Math.floor(i / size)) === row_node(matrix, i % size) ? 'within nodes' : 'between nodes'));
   for (const row of matrix.rows === 'rank' && matrix.step === 1 ? one.metrics || [] : []) {
     const link = label_of(row, 'link');
     if (!link || row.metric !== matrix.metric || !row.peers) continue;
@@ -95,10 +95,12 @@ function paint(canvas, matrix, cell, rates) {
   const image = context.createImageData(size, size);
   const stops = calm_to_loud[is_dark() ? 'dark' : 'light'];
   const shades = Array.from({length: 256}, (_, i) => mixed(stops, i / 255));
+  const chosen = Array.from({length: size}, (_, row) => row_nodes(matrix, row).some((node) => state.nodes.has(node)));
+  const dims = state.nodes.size > 0;
   for (let i = 0; i < values.length; i += 1) {
     if (Number.isNaN(values[i])) continue;
     const [r, g, b] = shades[Math.max(0, Math.min(255, Math.round(Math.log(rates.worse[i]) / Math.log(rates.limit) * 255)))];
-    const is_dim = state.nodes.size > 0 && !state.nodes.has(row_node(matrix, Math.floor(i / size))) && !state.nodes.has(row_node(matrix, i % size));
+    const is_dim = dims && !chosen[Math.floor(i / size)] && !chosen[i % size];
     image.data.set([r, g, b, is_dim ? 50 : 255], 4 * i);
   }
   const small = new OffscreenCanvas(size, size);
@@ -129,7 +131,8 @@ function draw_heat(one, matrix, width) {
   const cell = Math.max(1, Math.min(28, Math.floor(Math.min(width, 620) / size)));
   const canvas = h('canvas', {width: size * cell, height: size * cell, tabindex: '0', role: 'img', 'aria-label':
     `${matrix.metric}${matrix.name ? ` of ${matrix.name}` : ''}, ${size} by ${size} ${matrix.rows}s; arrow keys go from pair to pair`});
-  if (size * cell > width) canvas.style.width = '100%';
+  // Shrunk without smoothing a row of one pixel would vanish.
+  if (size * cell > width) Object.assign(canvas.style, {width: '100%', imageRendering: 'auto'});
   paint(canvas, matrix, cell, rates);
   const at = {row: 0, column: 0};
   const tell = (x, y) => {
@@ -147,7 +150,7 @@ function draw_heat(one, matrix, width) {
   });
   canvas.addEventListener('mouseleave', hide_tip);
   canvas.addEventListener('blur', hide_tip);
-  canvas.addEventListener('click', () => { const node = row_node(matrix, at.row); if (node >= 0) choose_node(node, false); });
+  canvas.addEventListener('click', () => change({nodes: new Set(row_nodes(matrix, at.row).filter((node) => node >= 0))}));
   canvas.addEventListener('keydown', (event) => {
     const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
     if (!step) return;
@@ -157,7 +160,8 @@ function draw_heat(one, matrix, width) {
     const box = canvas.getBoundingClientRect();
     say(tell(box.left + (at.column + 1) / size * box.width, box.top + (at.row + 1) / size * box.height).join(' '));
   });
-  return [canvas, heat_legend(rates, matrix.unit), odd_pairs(matrix, rates, size)];
+  const doubt = timing_doubt(one);
+  return [canvas, h('div', {class: 'beside'}, heat_legend(rates, matrix.unit), doubt ? h('p', {class: 'note t'}, doubt) : odd_pairs(matrix, rates, size))];
 }
 
 /// The loudest pairs in words, and whom they have in common.
@@ -167,9 +171,10 @@ function odd_pairs(matrix, rates, size) {
   if (!odd.length) return h('p', {class: 'faint'}, 'No pair is slower than its class by 30 % or more.');
   const line = (i) => h('li', {class: 't'}, h('strong', {}, value_text(values[i], matrix.unit)), ` ${row_name(matrix, Math.floor(i / size))} to ${row_name(matrix, i % size)}`);
   const counts = new Map();
-  for (const i of odd) for (const node of new Set([row_node(matrix, Math.floor(i / size)), row_node(matrix, i % size)])) counts.set(node, (counts.get(node) || 0) + 1);
+  const name_of = (row) => folded(row_nodes(matrix, row).map((node) => nodes[node] || '?'));
+  for (const i of odd) for (const name of new Set([name_of(Math.floor(i / size)), name_of(i % size)])) counts.set(name, (counts.get(name) || 0) + 1);
   const [[top, count]] = [...counts].sort((a, b) => b[1] - a[1]);
-  const common = odd.length > 2 && count > odd.length * 0.5 ? h('p', {class: 't'}, h('strong', {}, nodes[top]), ` is in ${count} of ${counted(odd.length, 'pair')} that are slower than their class by 30 % or more.`) : null;
+  const common = odd.length > 2 && count > odd.length * 0.5 ? h('p', {class: 't'}, h('strong', {}, top), ` is in ${count} of ${counted(odd.length, 'pair')} that are slower than their class by 30 % or more.`) : null;
   return h('div', {}, common, h('ol', {class: 'odd'}, odd.slice(0, 5).map(line)), odd.length > 5 ? h('p', {class: 'faint'}, `and ${counted(odd.length - 5, 'more pair')}`) : null);
 }
 
@@ -198,7 +203,7 @@ function pair_figures(one) {
   const views = one.matrices.map((matrix) => [`${matrix.metric} ${labels_text(matrix.where)}`, matrix]);
   return h('div', {class: 'pairs', 'data-case': one.index}, h('h3', {}, badge(one.verdict, true), ' ', title_parts(one)),
     tabs('Metric', views, ([, matrix]) => tabs('View', views_of(one, matrix), ([, make]) => make().map((each) => h('figure', {class: 'heat'},
-      h('figcaption', {}, each.name ? h('strong', {class: 't'}, each.name) : h('strong', {}, each.metric), h('span', {class: 'faint'}, ` ${each.unit === '1' ? '' : each.unit}; row sends, column receives`)),
+      h('figcaption', {}, each.name ? h('strong', {class: 't'}, each.name) : h('strong', {}, each.metric), h('span', {class: 'faint'}, ` ${each.unit === '1' ? '' : each.unit}; row sends, column receives${each.step > 1 ? `; a cell is the worst of ${each.step} x ${each.step} pairs` : ''}`)),
       picture(260, (width) => draw_heat(one, each, width)))))));
 }
 

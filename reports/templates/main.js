@@ -10,6 +10,8 @@ function start() {
   build_facts();
   build_run();
   tell_all();
+  // The address behind the # is the filter's.
+  document.querySelector('.skip').addEventListener('click', (event) => { event.preventDefault(); at_id('cases').focus(); });
   addEventListener('hashchange', () => { read_address(); tell_all(); });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', tell_all);
   addEventListener('beforeprint', draw_all);

@@ -32,10 +32,12 @@ function layouts(one) {
   const groups = new Map();
   for (const [node, ranks] of ranks_by_node(one)) {
     const key = JSON.stringify(ranks.map((each) => [each.mask, each.gpu, each.numa, each.nic]));
-    if (!groups.has(key)) groups.set(key, {nodes: [], ranks});
+    if (!groups.has(key)) groups.set(key, {nodes: [], ranks, is_odd: false});
     groups.get(key).nodes.push(node);
   }
-  return [...groups.values()].sort((a, b) => a.nodes.length - b.nodes.length);
+  const all = [...groups.values()].sort((a, b) => a.nodes.length - b.nodes.length);
+  for (const group of all) group.is_odd = all.length > 1 && group.nodes.length === 1;
+  return all;
 }
 
 const node_fact = (node, key) => {
@@ -73,7 +75,7 @@ function column_boxes(ranks, pick, y_of) {
 }
 
 function named_box(box, x, width, is_shared, lines) {
-  const name = box.name.replace(/^0000:/, '');
+  const name = box.name.replace(/^0000:/, '').replace(/^NIC /, '').replace(/ \([0-9a-f:.]+\)/g, '');
   const most = Math.floor(width / 7) - 2;
   const group = s('g', {class: 'lane'}, s('rect', {x, y: box.y - 9, width, height: 18, rx: 4, class: is_shared ? 'part shared' : 'part'}),
     s('text', {x: x + 6, y: box.y + 4, class: 'name'}, (is_shared ? '\u26a0 ' : '') + (name.length > most ? `${name.slice(0, most - 1)}\u2026` : name)));
@@ -91,7 +93,7 @@ function draw_places(layout, width) {
   const nic_width = has_nics ? Math.min(150, width * 0.2) : 0;
   const gpu_width = has_gpus ? Math.min(130, width * 0.22) : 0;
   const gap = width < 520 ? 22 : 48;
-  const left = 62;
+  const left = 40 + 7 * String(ranks[ranks.length - 1].rank).length;
   const room = width - left - (gpu_width ? gpu_width + gap : 0) - (nic_width ? nic_width + gap : 0) - 4;
   const pitch = Math.min(14, Math.max(1.2, room / Math.max(1, cpus.length)));
   const per_row = Math.max(1, Math.floor(room / Math.max(pitch, 3.2)));
@@ -132,7 +134,7 @@ function draw_places(layout, width) {
   for (const box of nics) {
     const from = has_gpus ? gpus.filter((gpu) => gpu.ranks.some((i) => box.ranks.includes(i))).map((gpu) => [gpu_x + gpu_width, gpu.y, gpu.ranks[0]]) : box.ranks.map((i) => [cpus_end + 4, y_of(i), i]);
     for (const [x, y, i] of from) marks.push(curve_between(x, y, nic_x, box.y, i));
-    marks.push(named_box(box, nic_x, nic_width, false, [`network card ${box.name}`, `near ${box.ranks.map((i) => `rank ${ranks[i].rank}`).join(', ')}`]));
+    marks.push(named_box(box, nic_x, nic_width, false, [`network card ${box.name.replace(/^NIC /, '')}`, `near ${box.ranks.map((i) => `rank ${ranks[i].rank}`).join(', ')}`]));
   }
   const heads = [[left, `CPUs ${cpus.length ? `${cpus[0]} to ${cpus[cpus.length - 1]}` : ''}`], has_gpus && [gpu_x, 'GPU'], has_nics && [nic_x, width < 520 ? 'NIC' : 'Network card']].filter(Boolean);
   const height = Math.max(y_of(ranks.length - 1) + height_of_rank / 2, ...gpus.map((box) => box.y + 12), ...nics.map((box) => box.y + 12)) + 4;
@@ -140,12 +142,11 @@ function draw_places(layout, width) {
   return with_tips(s('svg', {width, height, role: 'img', 'aria-label': text.slice(0, 4000)}, heads.map(([x, name]) => s('text', {x, y: 12, class: 'tick'}, name)), marks));
 }
 
-function place_figure(layout, count) {
+function place_figure(layout) {
   const names = layout.nodes.map((node) => nodes[node]);
-  const is_odd = count > 1 && layout.nodes.length === 1;
   const limit = {...layout, ranks: layout.ranks.slice(0, 128)};
   return h('figure', {class: 'place'}, h('figcaption', {}, h('strong', {class: 't'}, folded(names)), h('span', {class: 'faint'},
-    names.length > 1 ? `  ${names.length} nodes, all alike; numbers of ranks are those of the first` : is_odd ? '  unlike the other nodes' : ''),
+    names.length > 1 ? `  ${names.length} nodes, all alike; numbers of ranks are those of the first` : layout.is_odd ? '  unlike the other nodes' : ''),
     layout.ranks.length > 128 ? h('span', {class: 'faint'}, `; the first 128 of ${layout.ranks.length} ranks`) : null),
     picture(40 + 22 * limit.ranks.length, (width) => draw_places(limit, width)));
 }
@@ -155,7 +156,7 @@ function place_figures(one) {
   const wanted = state.nodes.size ? all.map((layout) => ({...layout, nodes: layout.nodes.filter((node) => state.nodes.has(node))}))
     .filter((layout) => layout.nodes.length).map((layout) => ({...layout, ranks: ranks_by_node(one).get(layout.nodes[0])})) : all;
   if (!wanted.length) return null;
-  return h('div', {}, h('h3', {}, badge(one.verdict, true), ' ', title_parts(one)), first_few(wanted, 4, (layout) => place_figure(layout, all.length), 'layouts'));
+  return h('div', {}, h('h3', {}, badge(one.verdict, true), ' ', title_parts(one)), first_few(wanted, 4, place_figure, 'layouts'));
 }
 
 function build_places() {

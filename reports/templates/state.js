@@ -54,12 +54,16 @@ function choose_verdict(verdict) {
   change({verdicts: chosen});
 }
 
+const verdict_here = (one) => verdict_on_all(one, state.nodes);
+
 function shown_cases() {
   const words = state.words.toLowerCase().split(/\s+/).filter(Boolean);
   const names_of = (one) => words.every((word) => one.search.includes(word) ||
     [...one.row_of.keys(), ...one.blamed].some((node) => nodes[node].toLowerCase().includes(word)));
-  const found = cases.filter((one) => (!state.verdicts.size || state.verdicts.has(one.verdict)) &&
+  const found = cases.filter((one) => (!state.verdicts.size || state.verdicts.has(verdict_here(one))) &&
     (!state.nodes.size || is_about(one, state.nodes)) && (!words.length || names_of(one)));
+  // As the data has them, but by what they are here.
+  if (state.sort === 'urgency' && state.nodes.size) found.sort((a, b) => by_urgency.indexOf(verdict_here(a)) - by_urgency.indexOf(verdict_here(b)));
   if (state.sort === 'name') found.sort((a, b) => natural.compare(a.id, b.id));
   if (state.sort === 'time') found.sort((a, b) => b.seconds - a.seconds);
   return found;

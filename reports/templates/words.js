@@ -31,6 +31,7 @@ function value_text(value, unit) {
   return unit && unit !== '1' && text !== 'no value' ? `${text} ${unit}` : text;
 }
 
+const time_text = (seconds) => `${seconds < 10 ? seconds.toFixed(2) : seconds.toFixed(1)} s`;
 const labels_text = (where) => (where || []).map(([key, value]) => `${key}=${value}`).join(', ');
 const label_of = (row, key) => ((row.where || []).find(([name]) => name === key) || [])[1];
 const counted = (count, noun) => `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;

@@ -23,9 +23,11 @@ std::string script_source() {
   return "'sha256-" + html::base64(bytes) + "'";
 }
 
-/// Nothing from outside, and no script but ours: should text of a node ever get where it does not belong, it stays text.
+/// Nothing from outside, and no script but ours: should text of a node ever get where it does not belong, it stays
+/// text.
 std::string policy() {
-  return "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; script-src " +
+  return "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+         "script-src " +
          script_source();
 }
 

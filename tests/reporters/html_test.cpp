@@ -73,7 +73,8 @@ TEST(Html, DataHasEveryCaseTheWorstFirst) {
   EXPECT_EQ(first["id"], "allreduce%77aa0b11 sizes=16MiB");
   EXPECT_EQ(first["items"][0]["bounds"][0]["least"], 11.25);
   EXPECT_EQ(first["items"][0]["sum"], (nlohmann::json{20, 3.9, 4.02, 4.3, 4.3, 0.04}));
-  EXPECT_EQ(first["culprits"][0], (nlohmann::json{{"kind", "rank"}, {"text", "rank 5 on nid002"}, {"node", 1}, {"rank", 5}}));
+  EXPECT_EQ(first["culprits"][0],
+            (nlohmann::json{{"kind", "rank"}, {"text", "rank 5 on nid002"}, {"node", 1}, {"rank", 5}}));
   EXPECT_EQ(first["on"], (nlohmann::json{0, 1}));
   EXPECT_EQ(first["on_verdicts"], "01");
   EXPECT_EQ(first["rerun"], shell_line(sample::allreduce().rerun));
@@ -101,8 +102,8 @@ TEST(Html, TextOfOthersStaysText) {
 TEST(Html, NumbersThatDoNotExistAreNull) {
   html::JsonText out;
   out.begin_list();
-  for (const double value : {1.0, 12345.678, 1e-9, std::numeric_limits<double>::quiet_NaN(),
-                             std::numeric_limits<double>::infinity()})
+  for (const double value :
+       {1.0, 12345.678, 1e-9, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
     out.number(value);
   out.number(7);
   out.end_list();
@@ -120,7 +121,8 @@ TEST(Html, NodesThatAreWellAreOneCase) {
   report.cases.clear();
   for (int i = 0; i < 50; ++i) {
     const auto node = "nid" + std::to_string(100 + i);
-    report.cases.push_back(on_node(node, i % 10 == 3 ? Verdict::fail : Verdict::pass, i % 10 == 3 ? node + " is hot" : ""));
+    report.cases.push_back(
+        on_node(node, i % 10 == 3 ? Verdict::fail : Verdict::pass, i % 10 == 3 ? node + " is hot" : ""));
     report.cases.back().metrics[0].over = sample::summary(1, i, i, i);
   }
   const auto shown = html::shown_cases(report);

@@ -13,13 +13,26 @@ namespace {
 void append_escaped(std::string& out, std::string_view printable) {
   for (const char c : printable) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '<': out += "\\u003c"; break;
-      case '>': out += "\\u003e"; break;
-      default: out += c;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '<':
+        out += "\\u003c";
+        break;
+      case '>':
+        out += "\\u003e";
+        break;
+      default:
+        out += c;
     }
   }
 }
@@ -64,7 +77,8 @@ void JsonText::text(std::string_view value, std::size_t most) {
     auto harmless = printable(value);
     if (harmless.size() > most) {
       while (most > 0 && (static_cast<unsigned char>(harmless[most]) & 0xc0U) == 0x80U) --most;
-      harmless = fmt::format("{}... ({} bytes more)", std::string_view(harmless).substr(0, most), harmless.size() - most);
+      harmless =
+          fmt::format("{}... ({} bytes more)", std::string_view(harmless).substr(0, most), harmless.size() - most);
     }
     append_escaped(out_, harmless);
   }
@@ -91,12 +105,23 @@ std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -111,8 +136,7 @@ std::string base64(std::string_view bytes) {
       return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0U;
     };
     const std::uint32_t three = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (unsigned i = 0; i < 4; ++i)
-      out += at + i <= bytes.size() ? digits[(three >> (18 - 6 * i)) & 63U] : '=';
+    for (unsigned i = 0; i < 4; ++i) out += at + i <= bytes.size() ? digits[(three >> (18 - 6 * i)) & 63U] : '=';
   }
   return out;
 }

@@ -9,8 +9,8 @@
 namespace muster::html {
 
 /// Writes one document. Commas are its own business; that what is opened gets closed, and that values of an object have
-/// a key, is the caller's. `<` and `>` never occur in what it writes, so nothing in it ends a script element or begins a
-/// comment.
+/// a key, is the caller's. `<` and `>` never occur in what it writes, so nothing in it ends a script element or begins
+/// a comment.
 class JsonText {
  public:
   void begin_object() { open('{'); }

@@ -11,12 +11,12 @@ namespace muster::html {
 
 /// How much of each kind a page holds, in bytes; together they keep it below 15 MB.
 struct Rooms {
-  Room cases{3'500'000};        ///< what is said of each case
-  Room node_values{5'000'000};  ///< metrics by node
-  Room readings{1'500'000};     ///< of single ranks
-  Room matrices{2'200'000};
-  Room ranks{1'000'000};  ///< where ranks stood
-  Room facts{1'000'000};  ///< provenance
+  Room cases{2'500'000};        ///< what is said of each case
+  Room node_values{3'500'000};  ///< metrics by node
+  Room readings{1'000'000};     ///< of single ranks
+  Room matrices{5'500'000};
+  Room ranks{700'000};  ///< where ranks stood
+  Room facts{700'000};  ///< provenance
 };
 
 /// What all parts share while one page is written.
@@ -24,7 +24,7 @@ struct Draft {
   const RunReport& report;
   Names nodes;
   std::vector<Shown> cases = {};
-  Names texts = {};                         ///< facts, whose values repeat
+  Names texts = {};  ///< facts, whose values repeat
   Rooms rooms = {};
   std::vector<std::string> left_out = {};  ///< sentences for the reader
   JsonText out = {};

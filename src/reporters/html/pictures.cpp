@@ -16,8 +16,8 @@ namespace muster::html {
 
 namespace {
 
-constexpr std::size_t most_rows = 512;       // a screen has hardly more pixels for them
-constexpr std::size_t most_fine_rows = 192;  // up to here two bytes for a value
+constexpr std::size_t most_rows[] = {1024, 512};  // a screen has hardly more pixels; where there is no room, fewer
+constexpr std::size_t most_fine_rows = 192;       // up to here two bytes for a value
 
 bool is_of_pair(const std::string& label) {
   return label == "link";
@@ -64,30 +64,24 @@ std::optional<Matrix> matrix_of(const Draft& draft, const CaseResult& result, co
   return from_readings(result, wanted);
 }
 
-/// Groups of rows of one size, the least whole number that makes them few enough.
-std::size_t rows_in_one(std::size_t size) {
-  return (size + most_rows - 1) / most_rows;
+/// What is timed is worse the longer it takes.
+bool is_less_better(const Matrix& matrix) {
+  return matrix.unit == "us" || matrix.unit == "ms" || matrix.unit == "s" || matrix.unit == "ns";
 }
 
-/// A matrix with the median of every block of `step` x `step`.
+/// A matrix with the worst of every block of `step` x `step`: one slow node must not vanish among its neighbours.
 std::vector<float> thinned(const Matrix& matrix, std::size_t step) {
+  if (step == 1) return matrix.values;
   const std::size_t size = matrix.names.size();
   const std::size_t rows = (size + step - 1) / step;
-  if (step == 1) return matrix.values;
+  const bool less = is_less_better(matrix);
   std::vector<float> few(rows * rows, std::numeric_limits<float>::quiet_NaN());
-  std::vector<float> block;
-  for (std::size_t at = 0; at < few.size(); ++at) {
-    block.clear();
-    const std::size_t row = at / rows * step;
-    const std::size_t column = at % rows * step;
-    for (std::size_t i = row; i < std::min(row + step, size); ++i)
-      for (std::size_t j = column; j < std::min(column + step, size); ++j)
-        if (std::isfinite(matrix.values[i * size + j])) block.push_back(matrix.values[i * size + j]);
-    if (block.empty()) continue;
-    const auto middle = block.begin() + static_cast<std::ptrdiff_t>(block.size() / 2);
-    std::nth_element(block.begin(), middle, block.end());
-    few[at] = *middle;
-  }
+  for (std::size_t i = 0; i < size; ++i)
+    for (std::size_t j = 0; j < size; ++j) {
+      const float value = matrix.values[i * size + j];
+      float& worst = few[i / step * rows + j / step];
+      if (std::isfinite(value) && (!std::isfinite(worst) || (less ? value > worst : value < worst))) worst = value;
+    }
   return few;
 }
 
@@ -115,7 +109,8 @@ std::string packed(const std::vector<float>& values, const Levels& levels) {
   for (const float value : values) {
     unsigned level = levels.count;
     if (std::isfinite(value) && value > 0) {
-      const double share = span > 0 ? std::log(static_cast<double>(value) / static_cast<double>(levels.least)) / span : 0;
+      const double share =
+          span > 0 ? std::log(static_cast<double>(value) / static_cast<double>(levels.least)) / span : 0;
       level = static_cast<unsigned>(std::lround(share * (levels.count - 1)));
     }
     bytes += static_cast<char>(level & 0xffU);
@@ -124,13 +119,24 @@ std::string packed(const std::vector<float>& values, const Levels& levels) {
   return bytes;
 }
 
+/// How many rows become one; 0: there is no room.
+std::size_t take_rows(Draft& draft, std::size_t size) {
+  for (const std::size_t most : most_rows) {
+    const std::size_t step = (size + most - 1) / most;
+    const std::size_t rows = (size + step - 1) / step;
+    if (draft.rooms.matrices.take(300 + 5 * size + rows * rows * (size <= most_fine_rows ? 2 : 1) * 4 / 3)) return step;
+  }
+  return 0;
+}
+
 /// True if it was written.
 bool write_matrix(Draft& draft, const Matrix& matrix, const MatrixFile& file) {
-  const std::size_t step = rows_in_one(matrix.names.size());
-  const auto values = thinned(matrix, step);
   const bool is_fine = matrix.names.size() <= most_fine_rows;
+  if (levels_of(matrix.values, is_fine).most <= 0) return false;
+  const std::size_t step = take_rows(draft, matrix.names.size());
+  if (step == 0) return false;
+  const auto values = thinned(matrix, step);
   const Levels levels = levels_of(values, is_fine);
-  if (levels.most <= 0 || !draft.rooms.matrices.take(values.size() * (is_fine ? 2 : 1) * 4 / 3)) return false;
   JsonText& out = draft.out;
   out.begin_object();
   out.member("metric", matrix.metric);

@@ -59,9 +59,8 @@ void write_by_node(Draft& draft, const Shown& shown, const MetricRow& row, std::
     for (const auto& node : result->node_rows) all.push_back(row_of(node.metrics, row, at));
   JsonText& out = draft.out;
   const auto column = [&](std::string_view name, double Summary::*part) {
-    out.list(name, all, [&](const MetricRow* one) {
-      out.number(one == nullptr || one->over.n == 0 ? nothing : one->over.*part);
-    });
+    out.list(name, all,
+             [&](const MetricRow* one) { out.number(one == nullptr || one->over.n == 0 ? nothing : one->over.*part); });
   };
   column("by", &Summary::median);
   // Of nodes with one reading all three would be the same.
@@ -79,7 +78,8 @@ void write_by_node(Draft& draft, const Shown& shown, const MetricRow& row, std::
 void write_readings(Draft& draft, const MetricRow& row) {
   if (row.readings.size() < 2 || !draft.rooms.readings.take(row.readings.size() * bytes_of_reading)) return;
   JsonText& out = draft.out;
-  const bool has_peers = std::any_of(row.readings.begin(), row.readings.end(), [](const auto& r) { return r.peer >= 0; });
+  const bool has_peers =
+      std::any_of(row.readings.begin(), row.readings.end(), [](const auto& r) { return r.peer >= 0; });
   out.list("ranks", row.readings, [&](const RankReading& one) { out.number(one.rank); });
   if (has_peers) out.list("peers", row.readings, [&](const RankReading& one) { out.number(one.peer); });
   out.list("medians", row.readings,

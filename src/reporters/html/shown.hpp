@@ -1,5 +1,5 @@
-/// The cases of a run as a page shows them: of a check that ran on many nodes (--per-node), those that are well are one,
-/// and those that failed in the same words are one.
+/// The cases of a run as a page shows them: of a check that ran on many nodes (--per-node), those that are well are
+/// one, and those that failed in the same words are one.
 #pragma once
 
 #include <span>
