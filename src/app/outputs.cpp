@@ -32,6 +32,29 @@ std::optional<int> screen_width() {
   return columns;
 }
 
+/// Without copying the results of a large run.
+RunReport header_of(const RunReport& report) {
+  RunReport header;
+  header.run_id = report.run_id;
+  header.muster_version = report.muster_version;
+  header.started = report.started;
+  header.seconds = report.seconds;
+  header.command_line = report.command_line;
+  header.host = report.host;
+  header.user = report.user;
+  header.system = report.system;
+  header.system_place = report.system_place;
+  header.folder = report.folder;
+  header.verdict = report.verdict;
+  header.exit_status = report.exit_status;
+  header.interrupted = report.interrupted;
+  header.simulated = report.simulated;
+  header.notes = report.notes;
+  header.nodes = report.nodes;
+  header.launches = report.launches;
+  return header;
+}
+
 }  // namespace
 
 Result<ReporterOptions> terminal_options(const std::string& color, bool quiet) {
@@ -77,8 +100,8 @@ Result<void> Outputs::add(const std::string& wanted, const ReporterOptions& term
                     fmt::format("{} and {} go to the same file {}; give each its own", other.format, format, name));
     auto file = AtomicFile::open(name);
     if (!file) return fail(ErrorKind::usage, "--report", to_string(file.error()));
-    one.file = std::move(*file);
-    one.text = std::make_unique<std::ostringstream>();
+    one.file = std::make_unique<AtomicFile>(std::move(*file));
+    one.stream = std::make_unique<FileStream>(*one.file);
     one.reporter = spec->make({});
   }
   all_.push_back(std::move(one));
@@ -118,9 +141,9 @@ std::vector<ReporterSink> Outputs::sinks() {
   for (auto& one : all_) {
     ReporterSink sink{one.reporter.get(), &std::cout};
     if (one.file) {
-      sink.out = one.text.get();
+      sink.out = one.stream.get();
       sink.keep = [&one]() -> Result<void> {
-        if (auto written = one.file->write(one.text->view()); !written) return written;
+        one.stream->flush();
         return one.file->commit();
       };
     }
@@ -144,8 +167,7 @@ std::vector<std::string> Outputs::files() const {
 
 std::vector<Error> replay(const RunReport& report, const std::vector<ReporterSink>& sinks) {
   std::vector<Error> errors;
-  auto header = report;
-  header.cases.clear();
+  auto header = header_of(report);
   for (const auto& sink : sinks) {
     sink.reporter->run_started(header, *sink.out);
     for (const auto& result : report.cases) {

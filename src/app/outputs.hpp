@@ -2,12 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "base/files.hpp"
+#include "base/file_stream.hpp"
 #include "muster/reporter.hpp"
 #include "run/session.hpp"
 
@@ -30,8 +28,8 @@ class Outputs {
   struct One {
     std::unique_ptr<Reporter> reporter;
     std::string format;
-    std::optional<AtomicFile> file;            ///< nullopt: standard output
-    std::unique_ptr<std::ostringstream> text;  ///< with a file
+    std::unique_ptr<AtomicFile> file;    ///< nullptr: standard output
+    std::unique_ptr<FileStream> stream;  ///< into the file
   };
   [[nodiscard]] Result<void> add(const std::string& wanted, const ReporterOptions& terminal, const fs::path& folder);
   std::vector<One> all_;

@@ -131,7 +131,13 @@ std::string suggestion(std::string_view name, std::span<const std::string> candi
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
   while (!text.empty()) {
+    // Nearly all text is ASCII.
+    const auto plain = static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const auto [point, length] = decode(text);
     if (length == 0) {
       out += "\xef\xbf\xbd";

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/plan.hpp"
@@ -17,9 +19,15 @@ namespace muster {
 /// The published form, reports/schema/report-1.json. Units stand beside numbers; no NaN or infinity is written:
 /// such a number becomes null.
 [[nodiscard]] nlohmann::json to_json(const RunReport& report);
+/// The same document as text, piece by piece, so that a large run takes no memory twice; members in the order of
+/// muster/report.hpp, one blank of indentation per level, rows of nodes and ranks on one line; no newline at the end.
+void write_json(const RunReport& report, std::ostream& out);
 /// Fails with kind `file` naming the JSON path of what is missing or of the wrong type, or a schema version that
 /// is newer than ours.
 [[nodiscard]] Result<RunReport> run_report_from_json(const nlohmann::json& json);
+/// The same from text, which is never a document as a whole: of a large run that would take many times the memory of
+/// the report. Text that is no JSON fails with kind `file`, too.
+[[nodiscard]] Result<RunReport> read_run_report(std::string_view text);
 
 [[nodiscard]] nlohmann::json to_json(const Plan& plan);
 [[nodiscard]] Result<Plan> plan_from_json(const nlohmann::json& json);

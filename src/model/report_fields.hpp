@@ -214,6 +214,7 @@ inline nlohmann::json tally_json(const std::vector<CaseResult>& cases) {
 /// Beside `schema_version` and `tally`, which are no members.
 template <class Io>
 void fields(Io& io, Is<RunReport> auto& report) {
+  io.derived("schema_version", RunReport::schema_version);
   io("run_id", report.run_id);
   io("muster_version", report.muster_version);
   io("started", report.started);
@@ -232,7 +233,6 @@ void fields(Io& io, Is<RunReport> auto& report) {
   io("nodes", report.nodes);
   io("launches", report.launches);
   io("cases", report.cases);
-  io.derived("schema_version", RunReport::schema_version);
   io.derived("tally", tally_json(report.cases));
 }
 

@@ -1,4 +1,5 @@
 #include "model/json.hpp"
+#include "model/json_stream.hpp"
 #include "model/report_fields.hpp"
 
 namespace muster {
@@ -25,6 +26,12 @@ Result<void> check_version(const nlohmann::json& json) {
 
 nlohmann::json to_json(const RunReport& report) {
   return write_json(report, TextForm::printable);
+}
+
+void write_json(const RunReport& report, std::ostream& out) {
+  JsonText text(out);
+  JsonStream object(text);
+  fields(object, report);
 }
 
 Result<RunReport> run_report_from_json(const nlohmann::json& json) {

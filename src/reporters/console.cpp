@@ -7,7 +7,9 @@
 
 #include "base/text.hpp"
 #include "muster/reporter.hpp"
+#include "reporters/common/blocks.hpp"
 #include "reporters/common/console_text.hpp"
+#include "reporters/common/mail.hpp"
 #include "reporters/common/paragraph.hpp"
 #include "reporters/common/phrases.hpp"
 
@@ -51,59 +53,6 @@ std::string status_text(const RunProgress& progress, std::size_t width) {
   return cut(text, width);
 }
 
-/// One block, and the cases that it speaks for too.
-struct Block {
-  const CaseResult* first = nullptr;
-  std::vector<const CaseResult*> alike;
-};
-
-/// The same in what they say, each of its own node where it is about one.
-bool is_same_culprit(const CaseResult& of_a, const Culprit& a, const CaseResult& of_b, const Culprit& b) {
-  return a.kind == b.kind && a.rank == b.rank && without_node(of_a, a.name) == without_node(of_b, b.name) &&
-         without_node(of_a, a.node) == without_node(of_b, b.node);
-}
-
-bool is_same_finding(const CaseResult& of_a, const Finding& a, const CaseResult& of_b, const Finding& b) {
-  return a.verdict == b.verdict && without_node(of_a, a.reason) == without_node(of_b, b.reason) &&
-         without_node(of_a, a.remedy) == without_node(of_b, b.remedy) &&
-         std::equal(a.culprits.begin(), a.culprits.end(), b.culprits.begin(), b.culprits.end(),
-                    [&](const Culprit& x, const Culprit& y) { return is_same_culprit(of_a, x, of_b, y); });
-}
-
-/// What a block would say twice: a missing launcher fails every case in the same words.
-bool is_alike(const CaseResult& a, const CaseResult& b) {
-  return a.verdict == b.verdict && without_node(a, a.reason) == without_node(b, b.reason) && a.items.empty() &&
-         b.items.empty() && a.outputs.empty() && b.outputs.empty() &&
-         is_same_finding(a, {a.verdict, "", a.culprits, a.remedy}, b, {b.verdict, "", b.culprits, b.remedy}) &&
-         std::equal(a.findings.begin(), a.findings.end(), b.findings.begin(), b.findings.end(),
-                    [&](const Finding& x, const Finding& y) { return is_same_finding(a, x, b, y); });
-}
-
-/// What needs attention: the worst first, causes before what follows from them.
-std::vector<const CaseResult*> by_urgency(const RunReport& report) {
-  std::vector<const CaseResult*> ordered;
-  for (const auto verdict : verdicts_by_urgency())
-    for (const bool follows : {false, true})
-      for (const auto& result : report.cases)
-        if (result.verdict == verdict && needs_attention(verdict) && follows != result.follows.empty())
-          ordered.push_back(&result);
-  return ordered;
-}
-
-std::vector<Block> blocks_of(const RunReport& report) {
-  std::vector<Block> blocks;
-  for (const CaseResult* each : by_urgency(report)) {
-    const CaseResult& result = *each;
-    const auto known =
-        std::find_if(blocks.begin(), blocks.end(), [&](const Block& block) { return is_alike(*block.first, result); });
-    if (known == blocks.end())
-      blocks.push_back({&result, {}});
-    else
-      known->alike.push_back(&result);
-  }
-  return blocks;
-}
-
 class Console : public Reporter {
  public:
   explicit Console(const ReporterOptions& options)
@@ -141,9 +90,11 @@ class Console : public Reporter {
 
   void run_finished(const RunReport& report, std::ostream& out) override {
     tell_held(out);
-    if (options_.quiet && report.exit_status == 0) return;
+    if (options_.quiet) {
+      out << mail_text(report, page_.width);
+      return;
+    }
     std::string text;
-    if (options_.quiet) text += head_text(report, page_);
     for (const auto& group : blocks_of(report))
       text += "\n" + case_block(*group.first, folded_titles(group.alike), page_);
     say(text + summary_text(report, page_), out);

@@ -1,7 +1,6 @@
 /// The run report as it is published: reports/schema/report-1.json.
 #include "model/json.hpp"
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "muster/reporter.hpp"
@@ -12,7 +11,10 @@ namespace {
 
 class Json : public Reporter {
  public:
-  void run_finished(const RunReport& report, std::ostream& out) override { out << dump(to_json(report), 1) << '\n'; }
+  void run_finished(const RunReport& report, std::ostream& out) override {
+    write_json(report, out);
+    out << '\n';
+  }
 };
 
 std::unique_ptr<Reporter> make(const ReporterOptions&) {

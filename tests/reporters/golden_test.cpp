@@ -1,4 +1,5 @@
 // Every report format, drawn from the one run of sample_report.hpp.
+#include "reporters/listed_report.hpp"
 #include "reporters/sample_report.hpp"
 #include "reporters/telling.hpp"
 
@@ -42,8 +43,20 @@ TEST(Golden, Junit) {
   expect_golden("junit.xml", told("junit", sample_run()));
 }
 
+TEST(Golden, Prometheus) {
+  expect_golden("muster.prom", told("prometheus", sample_run()));
+}
+
+TEST(Golden, Markdown) {
+  expect_golden("report.md", told("markdown", sample_run()));
+}
+
+TEST(Golden, Csv) {
+  expect_golden("readings.csv", told("csv", sample::listed_report()));
+}
+
 TEST(Golden, EveryFormatIsRegisteredWithASummary) {
-  for (const auto* name : {"console", "html", "json", "junit"}) {
+  for (const auto* name : {"console", "csv", "html", "json", "junit", "markdown", "prometheus"}) {
     const auto* spec = find_reporter(name);
     ASSERT_NE(spec, nullptr) << name;
     EXPECT_FALSE(spec->summary.empty());

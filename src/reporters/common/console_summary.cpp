@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "reporters/common/console_text.hpp"
+#include "reporters/common/nodes.hpp"
 #include "reporters/common/paragraph.hpp"
 #include "reporters/common/phrases.hpp"
 
@@ -51,52 +52,20 @@ std::string verdict_row(const RunReport& report, Verdict verdict, const Page& pa
   return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
 }
 
-/// Cases of a node that are not well: by its own row, or because a culprit is on it.
-std::map<std::string, Tally> tallies_by_node(const RunReport& report) {
-  std::map<std::string, Tally> nodes;
-  for (const auto& node : report.nodes) nodes[node.node];
-  for (const auto& result : report.cases) {
-    std::map<std::string, Verdict> seen;
-    for (const auto& row : result.node_rows) seen[row.node] = row.verdict;
-    if (needs_attention(result.verdict))
-      for (const auto& culprit : result.culprits)
-        if (!culprit.node.empty()) seen[culprit.node] = result.verdict;
-    for (const auto& [node, verdict] : seen) ++nodes[node].counts[static_cast<int>(verdict)];
-  }
-  return nodes;
-}
-
-int bad_cases(const Tally& tally) {
-  return tally.of(Verdict::fail) + tally.of(Verdict::error) + tally.of(Verdict::unmeasured);
-}
-
-struct OddNode {
-  std::string name;
-  Tally tally;
-};
-
-/// Nodes in trouble, the worst first.
-std::vector<OddNode> odd_nodes(const std::map<std::string, Tally>& nodes) {
-  std::vector<OddNode> odd;
-  for (const auto& [name, tally] : nodes)
-    if (bad_cases(tally) > 0) odd.push_back({printable_line(name, uncut), tally});
-  std::stable_sort(odd.begin(), odd.end(),
-                   [](const OddNode& a, const OddNode& b) { return bad_cases(a.tally) > bad_cases(b.tally); });
-  return odd;
-}
-
 std::string node_rows(const RunReport& report, const Page& page) {
-  const auto nodes = tallies_by_node(report);
+  const auto nodes = node_tallies(report);
   if (nodes.size() < 2) return {};
   const auto odd = odd_nodes(nodes);
   if (odd.empty()) return {};
   std::string text = "\n";
-  std::size_t name_columns = 0;
-  for (const auto& node : odd) name_columns = std::max(name_columns, columns(node.name));
-  name_columns = std::min<std::size_t>(name_columns, 40);
   const auto shown = std::min(odd.size(), most_named);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < shown; ++i) names.push_back(printable_line(odd[i].name, uncut));
+  std::size_t name_columns = 0;
+  for (const auto& name : names) name_columns = std::max(name_columns, columns(name));
+  name_columns = std::min<std::size_t>(name_columns, 40);
   for (std::size_t i = 0; i < shown; ++i)
-    text += entry(i == 0 ? "nodes" : "", pad(odd[i].name, name_columns) + "  " + tally_phrase(odd[i].tally), page);
+    text += entry(i == 0 ? "nodes" : "", pad(names[i], name_columns) + "  " + tally_phrase(odd[i].tally), page);
   if (odd.size() > shown) text += entry("", fmt::format("and {} more, see the report", odd.size() - shown), page);
   const auto others = nodes.size() - odd.size();
   if (others > 0)

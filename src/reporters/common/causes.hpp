@@ -1,0 +1,24 @@
+/// Cases that are no pass, put together by what is wrong: many nodes that fail in the same words are one piece of news.
+#pragma once
+
+#include <vector>
+
+#include "muster/report.hpp"
+
+namespace muster {
+
+/// What one thing that is wrong did. Two cases share a cause when verdict, reason and remedy are the same but for
+/// numbers and names of nodes that a case is about.
+struct Cause {
+  std::vector<const CaseResult*> cases;      ///< in the order of the report, at least one; the first speaks for them
+  std::vector<const CaseResult*> following;  ///< cases that one of them explains
+
+  [[nodiscard]] std::size_t size() const { return cases.size() + following.size(); }
+  /// The culprits of `cases`, each once, in order; at most `most` of them.
+  [[nodiscard]] std::vector<Culprit> culprits(std::size_t most) const;
+};
+
+/// The worst first, then in the order of the report. Every case that is neither pass nor skip is in one of them.
+[[nodiscard]] std::vector<Cause> causes_of(const RunReport& report);
+
+}  // namespace muster
