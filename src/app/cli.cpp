@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "app/cli_options.hpp"
+#include "app/command_gate.hpp"
 #include "app/driver_main.hpp"
 #include "app/load.hpp"
 #include "base/text.hpp"
@@ -55,6 +56,22 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root, int coun
   return fmt::format("{}; {}", trim(error.what()), help);
 }
 
+/// `muster gate`: it ends as what it starts, so that its own failures have statuses of their own.
+bool is_gate(int count, char** arguments) {
+  return count > 1 && std::string_view(arguments[1]) == "gate";
+}
+
+/// What follows `--` belongs to the command that somebody wants started.
+int own_words(int count, char** arguments) {
+  if (!is_gate(count, arguments)) return count;
+  const auto is_end = [](const char* word) { return std::string_view(word) == "--"; };
+  return static_cast<int>(std::find_if(arguments, arguments + count, is_end) - arguments);
+}
+
+int misuse_of(int count, char** arguments) {
+  return is_gate(count, arguments) ? exit_gate_refused : exit_usage;
+}
+
 /// An empty value is mostly a variable that was never set: `--nodes "$NODES"` must not mean this machine.
 std::string option_with_empty_value(int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
@@ -101,12 +118,13 @@ int command_line(int count, char** arguments) {
   int status = 0;
   Argv words(arguments, arguments + count);
   words[0] = "muster";
-  for (const auto add : {add_run, add_plan, add_list, add_lint, add_show, add_doctor, add_machine, add_bind, add_node,
-                         add_manual, add_complete})
+  count = own_words(count, arguments);
+  for (const auto add : {add_run, add_gate, add_plan, add_list, add_lint, add_show, add_doctor, add_machine, add_bind,
+                         add_node, add_manual, add_complete})
     add({root, status, words});
   if (const auto option = option_with_empty_value(count, arguments); !option.empty()) {
     fmt::print(stderr, "muster: {} has an empty value; leave it out, or give it one\n", printable_line(option));
-    return exit_usage;
+    return misuse_of(count, arguments);
   }
   try {
     root.parse(words_of(count, arguments));
@@ -114,7 +132,7 @@ int command_line(int count, char** arguments) {
     return root.exit(asked);
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "muster: {}\n", printable_line(explain(error, root, count, arguments)));
-    return exit_usage;
+    return misuse_of(count, arguments);
   }
   return status;
 }

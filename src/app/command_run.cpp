@@ -7,6 +7,7 @@
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
 #include "app/run_folder.hpp"
+#include "app/session_setup.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "run/session.hpp"
@@ -14,9 +15,6 @@
 
 namespace muster {
 
-namespace {
-
-/// What is planned, for the head of a report; replaced by what happened.
 std::vector<LaunchRecord> planned_launches(const Prepared& prepared) {
   std::vector<LaunchRecord> planned;
   for (const auto& launch : prepared.plan.launches) {
@@ -32,12 +30,16 @@ std::vector<LaunchRecord> planned_launches(const Prepared& prepared) {
   return planned;
 }
 
+namespace {
+
 /// nullopt when MUSTER_STARTUP_TIMEOUT is not set or no time above 0.
 std::optional<Seconds> startup_timeout() {
   const char* text = std::getenv("MUSTER_STARTUP_TIMEOUT");
   const auto parsed = parse_duration(text == nullptr ? "" : text);
   return parsed && parsed->value > 0 ? std::optional(*parsed) : std::nullopt;
 }
+
+}  // namespace
 
 SessionOptions session_options(const RunOptions& options, const Prepared& prepared, const RunReport& report) {
   SessionOptions session;
@@ -53,8 +55,6 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
   if (const auto startup = startup_timeout()) session.deadlines.startup_s = startup->value;
   return session;
 }
-
-}  // namespace
 
 int run_command(const RunOptions& options) {
   if (options.dry_run) return plan_command(options);

@@ -72,7 +72,10 @@ class Session {
   void settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const Damage& damage, int index);
   void settle_in_flight(const Bundle& bundle, Launch& launch, const Damage& damage, int index);
   void give_up(const std::vector<WorkItem>& items, const Finding& finding);
-  [[nodiscard]] bool must_stop() const { return !report_.interrupted.empty() || results_.is_over_limit(); }
+  [[nodiscard]] bool must_stop() const {
+    return !report_.interrupted.empty() || results_.is_over_limit() || is_time_up();
+  }
+  [[nodiscard]] bool is_time_up() const { return options_.ends_at > 0 && monotonic_seconds() > options_.ends_at; }
   [[nodiscard]] Finding why_stopped() const;
   [[nodiscard]] std::vector<std::string> nodes_of(const JobShape& shape) const;
 
@@ -126,6 +129,8 @@ Finding Session::why_stopped() const {
             fmt::format("not finished: the run was interrupted by {}", report_.interrupted),
             {},
             "run it again"};
+  if (is_time_up())
+    return {Verdict::unmeasured, "not finished: the time for all checks together was up", {}, "give it more time"};
   return {Verdict::unmeasured,
           fmt::format("not finished: --max-failures {} is reached", options_.max_failures),
           {},
@@ -310,7 +315,8 @@ Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const std:
   return damage;
 }
 
-/// Counts culprits per node and sets nodes aside: those that don't answer at once, the others the second time.
+/// Counts culprits per node and sets nodes aside: those that don't answer at once, the others the second time,
+/// unless told to be strict.
 void Session::blame(const Finding& finding, const std::vector<NodeAutopsy>& nodes, const JobShape& shape) {
   for (const auto& node : nodes)
     if (!node.answered) set_aside(node.node, "does not answer: " + node.error);
@@ -320,8 +326,10 @@ void Session::blame(const Finding& finding, const std::vector<NodeAutopsy>& node
   // On the only node there is nothing else to turn to: its other cases are still worth measuring. So it is where all
   // nodes are to blame: they are slow together, or what they do is.
   if (shape.node_count() < 2 || static_cast<int>(named.size()) >= shape.node_count()) return;
+  const int most = options_.forgives_once ? 2 : 1;
+  const std::string why = options_.forgives_once ? "it was the culprit twice" : "it was the culprit";
   for (const auto& node : named)
-    if (++blamed_[node] >= 2) set_aside(node, "it was the culprit twice");
+    if (++blamed_[node] >= most) set_aside(node, why);
 }
 
 void Session::set_aside(const std::string& node, const std::string& why) {

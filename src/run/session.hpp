@@ -32,9 +32,11 @@ struct SessionOptions {
   Argv wrapper;             ///< put in front of the agent: a container, say
   Environment environment;  ///< for every rank
   Deadlines deadlines;
-  int max_failures = 0;      ///< 0: no limit; cases after it are `unmeasured`
-  fs::path folder;           ///< run folder; exists
-  std::string wire_address;  ///< address that ranks call; empty: found; `none`: they write to standard output
+  int max_failures = 0;       ///< 0: no limit; cases after it are `unmeasured`
+  bool forgives_once = true;  ///< a node is set aside when it is the culprit the second time, not the first
+  double ends_at = 0;         ///< monotonic; what is not done by then is `unmeasured`; 0: no limit
+  fs::path folder;            ///< run folder; exists
+  std::string wire_address;   ///< address that ranks call; empty: found; `none`: they write to standard output
   std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< did not answer before the run: node, why
   std::vector<int> ended_by{SIGINT, SIGTERM, SIGHUP};           ///< signals that end the run
 };

@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <memory>
+
+#include "app/cli_options.hpp"
+#include "app/command_gate.hpp"
+
+namespace muster {
+
+void add_gate(CommandLine line) {
+  const auto gate = std::make_shared<GateOptions>();
+  gate->command_line = line.words;
+  // What follows is COMMAND's, and never looked at as an option of ours.
+  if (const auto end = std::find(line.words.begin(), line.words.end(), "--"); end != line.words.end())
+    gate->command.assign(end + 1, line.words.end());
+  auto* app = line.root.add_subcommand("gate", "Check nodes quickly, and start a command on those that are good");
+  app->add_option("--need", gate->need, "Good nodes that COMMAND needs")
+      ->type_name("N")
+      ->required()
+      ->check(CLI::Range(1, 262144));
+  app->add_option("--checks", gate->checks, "What a good node passes (default: the shipped checks tagged \"gate\")")
+      ->type_name("FILE|FOLDER")
+      ->allow_extra_args(false);
+  app->add_option("-x,--exclude", gate->excludes, "Not the checks whose name or id matches this regular expression")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+  app->add_option("-S", gate->settings, "Set a parameter of a check (CHECK may be *)")
+      ->type_name("CHECK.PARAM=VALUE")
+      ->allow_extra_args(false);
+  app->add_option("--deadline", gate->deadline, "Time for all of it; what was not measured by then is not good")
+      ->type_name("TIME");
+  app->add_option("--print", gate->print, "Instead of starting COMMAND: hosts, exclude (nodes not good) or json")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"hosts", "exclude", "json"}));
+  add_site(*app, gate->site);
+  app->add_option("--output", gate->output, "Where run folders are made")->type_name("FOLDER");
+  app->footer(
+      "Examples, in a job with spare nodes:\n"
+      "  muster gate --need 64 -- srun ./train\n"
+      "  muster gate --need 64 -- mpirun -n 512 ./train\n"
+      "  muster gate --need 64 -- ./job.sh             with $MUSTER_NODELIST and $MUSTER_HOSTFILE\n"
+      "  srun --exclude=$(muster gate --need 1 --print exclude) ...\n"
+      "Without a scheduler: muster gate --need 2 --nodes nid[001-003] -- mpirun -n 2 ./train\n"
+      "Exit status: that of COMMAND; 125 refused, with what is missing, or wrong usage; 126 COMMAND can't be run,\n"
+      "127 there is no such COMMAND; 129, 130 and 143 interrupted before it was started. docs/gate.md");
+  app->callback([gate, &status = line.status] {
+    auto& options = gate->site.launcher_options;
+    options.insert(options.end(), gate->site.job_options.begin(), gate->site.job_options.end());
+    gate->site.job_options.clear();
+    status = gate_command(*gate);
+  });
+}
+
+}  // namespace muster

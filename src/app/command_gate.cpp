@@ -1,0 +1,230 @@
+#include "app/command_gate.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+#include <unistd.h>
+
+#include "app/gate_round.hpp"
+#include "app/gate_words.hpp"
+#include "app/load.hpp"
+#include "app/outputs.hpp"
+#include "base/clock.hpp"
+#include "base/loop.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "launchers/aim/aim.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr double shortest_deadline_s = 2;
+constexpr double longest_deadline_s = 86'400;
+
+void say(const std::string& line) {
+  fmt::print(stderr, "muster: {}\n", printable_line(line, 4000));
+}
+
+int refuse(const Error& error) {
+  (void)usage_error(error);
+  return exit_gate_refused;
+}
+
+RunOptions run_options(const GateOptions& options) {
+  RunOptions run;
+  run.choose.paths = options.checks;
+  run.choose.excludes = options.excludes;
+  run.choose.settings = options.settings;
+  run.site = options.site;
+  run.output = options.output;
+  run.command_line = options.command_line;
+  if (!options.checks.empty()) return run;
+  run.choose.tags = {"gate"};
+  // One shape, and so one launch, whatever these checks are like elsewhere.
+  if (!run.site.ranks_per_node) run.site.ranks_per_node = 1;
+  return run;
+}
+
+Result<double> deadline_of(const std::string& text) {
+  const auto deadline = parse_duration(text);
+  if (!deadline) return fail(ErrorKind::usage, "--deadline", deadline.error().what);
+  if (deadline->value < shortest_deadline_s || deadline->value > longest_deadline_s)
+    return fail(ErrorKind::usage, "--deadline", "must be 2s to 24h; write for example 60s");
+  return deadline->value;
+}
+
+/// The user's command, and what is to be known before any time is spent on measuring.
+class Command {
+ public:
+  explicit Command(const Argv& argv) : argv_(argv), starter_(starter_of(argv)) {}
+
+  /// 0, or why it could never be started.
+  [[nodiscard]] int look() const {
+    const std::string& name = argv_.front();
+    if (!find_program(name).empty()) return 0;
+    std::error_code ignored;
+    const bool is_there = name.find('/') != std::string::npos && fs::exists(name, ignored);
+    say(fmt::format("{} {}; nothing was measured", printable_line(name, 200),
+                    is_there ? "can't be run: it is no program, or you may not run it" : "is not found"));
+    return is_there ? exit_gate_not_executable : exit_gate_not_found;
+  }
+
+  /// Which MPI an mpirun is of. Asks it.
+  [[nodiscard]] Result<void> ask() {
+    if (starter_ != Starter::mpirun) return {};
+    const auto* launcher = find_launcher("mpirun");
+    const auto path = find_program(argv_.front()).string();
+    const auto told = run_program({path, "--version"}, ask_s);
+    if (!told) return tl::unexpected(told.error());
+    const auto identity = launcher->identify(path, told->out + told->err);
+    if (!identity) return fail(ErrorKind::usage, path, identity.error().what);
+    flavor_ = identity->flavor;
+    return {};
+  }
+
+  [[nodiscard]] Result<Argv> aim(const Destination& there) const { return aimed(argv_, starter_, flavor_, there); }
+  [[nodiscard]] bool is_other() const { return starter_ == Starter::other; }
+
+ private:
+  static constexpr double ask_s = 10;
+  Argv argv_;
+  Starter starter_;
+  std::string flavor_;
+};
+
+/// Does not return when it could be started. What is ignored here that was not when muster began would stay so in it.
+int become(const Argv& argv, const Environment& environment, bool heeds_pipes) {
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  if (heeds_pipes) std::signal(SIGPIPE, SIG_DFL);
+  std::vector<char*> words;
+  auto copy = argv;
+  for (std::string& word : copy) words.push_back(word.data());
+  words.push_back(nullptr);
+  std::fflush(nullptr);
+  ::execvp(words.front(), words.data());
+  const int why = errno;
+  say(fmt::format("{} can't be started: {}", argv.front(), std::strerror(why)));
+  return why == ENOENT ? exit_gate_not_found : exit_gate_not_executable;
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+/// For what places processes by itself, and for scripts.
+Environment environment_for(const Destination& there, const SiteFound& found) {
+  Environment all{{"MUSTER_NODELIST", join(there.nodes, ",")},
+                  {"MUSTER_NODES", std::to_string(there.nodes.size())},
+                  {"MUSTER_HOSTFILE", there.host_file}};
+  if (!found.allocation) return all;
+  for (auto& one : slurm_variables(variable, found.allocation->nodes, there.nodes)) all.push_back(std::move(one));
+  return all;
+}
+
+Result<Destination> destination_of(const GateOutcome& outcome) {
+  const fs::path file = fs::absolute(fs::path(outcome.folders.back()) / "hosts");
+  std::string text;
+  for (const std::string& node : outcome.chosen) text += node + "\n";
+  if (auto written = write_file(file, text); !written) return tl::unexpected(written.error());
+  return Destination{outcome.chosen, file.string()};
+}
+
+Result<void> check_options(const GateOptions& options) {
+  const bool has_command = !options.command.empty();
+  if (has_command && !options.print.empty())
+    return fail(ErrorKind::usage, "--print", "prints instead of starting anything; leave the command out, or --print");
+  if (!has_command && options.print.empty())
+    return fail(ErrorKind::usage, "gate",
+                "there is no command; write it behind --, as in muster gate --need 4 -- srun ./train, or use --print");
+  if (has_command && options.command.front().empty())
+    return fail(ErrorKind::usage, "gate", "the command behind -- is empty; is a variable not set?");
+  return {};
+}
+
+/// More than there are can't be good.
+Result<void> check_count(const SiteFound& found, std::size_t need) {
+  const std::size_t there = std::max<std::size_t>(1, found.site.nodes.size());
+  if (need <= there) return {};
+  const auto where = found.allocation ? fmt::format("{} job {}", found.allocation->scheduler, found.allocation->job)
+                     : found.site.nodes.empty() ? std::string("this machine alone, without --nodes or a job around it")
+                                                : std::string("--nodes");
+  return fail(
+      ErrorKind::usage, "--need",
+      fmt::format("{} nodes are needed, and {} {} there ({}); nothing was measured: ask for as many, and some to "
+                  "spare",
+                  need, there, there == 1 ? "is" : "are", where));
+}
+
+int print(const GateOptions& options, const GateOutcome& outcome, double seconds) {
+  const auto need = static_cast<std::size_t>(options.need);
+  if (options.print == "json")
+    fmt::print("{}\n", gate_json(outcome, need, seconds));
+  else if (options.print == "exclude")
+    fmt::print("{}\n", join(not_good(outcome), ","));
+  else if (!outcome.chosen.empty())
+    fmt::print("{}\n", join(outcome.chosen, ","));
+  return outcome.chosen.empty() ? exit_gate_refused : 0;
+}
+
+int start(const Command& command, const GateOutcome& outcome, const SiteFound& found, bool heeds_pipes) {
+  const auto there = destination_of(outcome);
+  if (!there) return refuse(there.error());
+  // Nothing but this machine: the command is there already.
+  const bool is_here = found.site.nodes.empty();
+  auto argv = is_here ? command.aim({}) : command.aim(*there);
+  if (!argv) return refuse(argv.error());
+  if (command.is_other() && found.allocation && outcome.chosen.size() < outcome.nodes.size())
+    say("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
+  return become(*argv, environment_for(*there, found), heeds_pipes);
+}
+
+int status_of(const std::string& interrupted) {
+  static const std::map<std::string, int> numbers{{"SIGHUP", SIGHUP}, {"SIGINT", SIGINT}, {"SIGTERM", SIGTERM}};
+  const auto found = numbers.find(interrupted);
+  return 128 + (found == numbers.end() ? SIGTERM : found->second);
+}
+
+}  // namespace
+
+int gate_command(const GateOptions& options) {
+  const double began = monotonic_seconds();
+  struct sigaction pipes {};
+  const bool heeds_pipes = sigaction(SIGPIPE, nullptr, &pipes) == 0 && pipes.sa_handler == SIG_DFL;
+  if (auto sound = check_options(options); !sound) return refuse(sound.error());
+  const auto deadline = deadline_of(options.deadline);
+  if (!deadline) return refuse(deadline.error());
+  const bool starts = !options.command.empty();
+  Command command(starts ? options.command : Argv{""});
+  if (starts)
+    if (const int status = command.look(); status != 0) return status;
+  if (starts)
+    if (auto known = command.ask(); !known) return refuse(known.error());
+  const auto run = run_options(options);
+  auto prepared = prepare(run);
+  if (!prepared) return exit_gate_refused;
+  const auto found = prepared->found;
+  const auto need = static_cast<std::size_t>(options.need);
+  if (auto enough = check_count(found, need); !enough) return refuse(enough.error());
+  // What it gets wrong is told now, not when all has been measured.
+  if (starts && !found.site.nodes.empty()) {
+    const std::vector<std::string> some(found.site.nodes.begin(),
+                                        found.site.nodes.begin() + static_cast<std::ptrdiff_t>(need));
+    if (auto tried = command.aim({some, ""}); !tried) return refuse(tried.error());
+  }
+  const auto outcome = pass_gate(run, std::move(*prepared), need, {began, *deadline});
+  if (outcome.error) return refuse(*outcome.error);
+  if (!outcome.interrupted.empty()) {
+    say(fmt::format("interrupted by {}; nothing was started", outcome.interrupted));
+    return status_of(outcome.interrupted);
+  }
+  for (const std::string& line : gate_lines(outcome, need)) say(line);
+  if (!starts) return print(options, outcome, monotonic_seconds() - began);
+  return outcome.chosen.empty() ? exit_gate_refused : start(command, outcome, found, heeds_pipes);
+}
+
+}  // namespace muster

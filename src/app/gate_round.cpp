@@ -1,0 +1,193 @@
+#include "app/gate_round.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "app/gate_connections.hpp"
+#include "app/outputs.hpp"
+#include "app/session_setup.hpp"
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "run/session.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr double least_round_s = 5;  // another launch is not worth starting with less
+/// Slower than that with everybody is slow, whatever shares a machine with whom: of the usual speed.
+constexpr double least_share = 1.0 / 3;
+
+/// Nothing that hangs may take all of the time.
+void hurry(SessionOptions& session, const GateTime& time) {
+  auto& deadlines = session.deadlines;
+  deadlines.startup_s = std::min(deadlines.startup_s, 0.4 * time.deadline_s);
+  deadlines.gap_s = deadlines.finish_s = 5;
+  deadlines.autopsy_s = 3;
+  deadlines.grace_s = 1;
+  session.ends_at = time.measuring_ends_at();
+  session.forgives_once = false;
+}
+
+void hurry(Plan& plan, const GateTime& time) {
+  for (Case& item : plan.cases) item.timeout.value = std::min(item.timeout.value, time.deadline_s / 3);
+}
+
+std::vector<std::string> ids_of(const Plan& plan) {
+  std::vector<std::string> ids;
+  for (const Case& item : plan.cases) ids.push_back(item.id);
+  return ids;
+}
+
+/// The cases `open` of a plan, on these of its nodes.
+Plan narrowed(const Plan& plan, const std::vector<std::string>& nodes, const std::vector<std::string>& open) {
+  Plan narrow = plan;
+  narrow.cases.clear();
+  std::vector<int> places(plan.cases.size(), -1);
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    const Case& item = plan.cases[i];
+    const bool is_wanted = std::find(open.begin(), open.end(), item.id) != open.end();
+    if (!is_wanted || !item.unable.empty() || item.min_nodes > static_cast<int>(nodes.size())) continue;
+    places[i] = static_cast<int>(narrow.cases.size());
+    narrow.cases.push_back(item);
+    narrow.cases.back().shape.nodes = nodes;
+  }
+  for (PlannedLaunch& launch : narrow.launches) {
+    launch.shape.nodes = nodes;
+    std::erase_if(launch.items,
+                  [&](const WorkItem& item) { return places[static_cast<std::size_t>(item.case_index)] < 0; });
+    for (WorkItem& item : launch.items) item.case_index = places[static_cast<std::size_t>(item.case_index)];
+  }
+  std::erase_if(narrow.launches, [](const PlannedLaunch& launch) { return launch.items.empty(); });
+  return narrow;
+}
+
+class Gate {
+ public:
+  Gate(const RunOptions& options, Prepared prepared, std::size_t need, GateTime time)
+      : options_(options), prepared_(std::move(prepared)), need_(need), time_(time) {
+    outcome_.nodes = prepared_.found.site.nodes;
+    if (outcome_.nodes.empty()) outcome_.nodes = {host_name()};
+    hurry(prepared_.plan, time);
+  }
+
+  [[nodiscard]] GateOutcome pass() {
+    const auto ids = ids_of(prepared_.plan);
+    auto nodes = outcome_.nodes;
+    Plan plan = prepared_.plan;
+    while (!plan.cases.empty()) {
+      if (!measure(plan)) break;
+      choose(ids);
+      const auto before = nodes.size();
+      std::erase_if(nodes, [&](const std::string& node) { return is_at_fault(node); });
+      const auto open = open_cases(reports_, nodes, ids);
+      const bool helps = nodes.size() < before && nodes.size() >= need_ && !open.empty();
+      if (!outcome_.chosen.empty() || !outcome_.interrupted.empty() || !helps || time_.left_s() < least_round_s) break;
+      plan = narrowed(prepared_.plan, nodes, open);
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  [[nodiscard]] bool is_at_fault(const std::string& node) const {
+    return std::any_of(outcome_.standings.begin(), outcome_.standings.end(),
+                       [&](const NodeStanding& one) { return one.node == node && one.is_at_fault; });
+  }
+
+  /// One run, with a folder of its own.
+  bool measure(const Plan& plan) {
+    auto report = run_header(options_, prepared_.system);
+    auto folder = RunFolder::make(options_, report);
+    if (!folder) return fails(folder.error());
+    const auto made = make_folder(folder->path() / "launches");
+    // Standard output is the command's.
+    auto outputs = Outputs::open({fmt::format("console={}", (folder->path() / "report.txt").string())}, "never", false,
+                                 folder->path());
+    if (!made || !outputs) {
+      folder->give_back();
+      return fails(made ? outputs.error() : made.error());
+    }
+    report.launches = planned_launches(prepared_);
+    folder->link();
+    auto session = session_options(options_, prepared_, report);
+    hurry(session, time_);
+    session.ended_by = held_.ends();
+    const auto done =
+        run_session(plan, *prepared_.found.launcher, prepared_.found.identity, session, outputs->sinks(), report);
+    if (!done) {
+      folder->give_back();
+      return fails(done.error());
+    }
+    // Told once: later runs have these nodes no more.
+    prepared_.found.lost_nodes.clear();
+    outcome_.folders.push_back(report.folder);
+    outcome_.interrupted = report.interrupted;
+    reports_.push_back(std::move(report));
+    return true;
+  }
+
+  bool fails(const Error& error) {
+    if (reports_.empty()) outcome_.error = error;
+    return false;
+  }
+
+  /// What pairs of nodes reached says who is slow with all, also where ranks share cores and no probe judges speed.
+  void mark_slow(std::vector<NodeStanding>& standings, const NodeConnections& connections) const {
+    for (const std::size_t node : out_of_touch(connections, least_share)) {
+      NodeStanding& one = standings[node];
+      if (!one.is_good) continue;
+      one.is_good = false;
+      one.is_at_fault = true;
+      one.check = "connections";
+      one.reason =
+          fmt::format("reaches at most {} with every other node that it was tried with; the usual node reaches {}",
+                      format_value(*connections.best_of(node), "GB/s"), format_value(*usual_best(connections), "GB/s"));
+      one.remedy = "look at that node's network adapter, its cable and its driver, and keep it out of jobs until then";
+    }
+  }
+
+  void choose(const std::vector<std::string>& ids) {
+    auto standings = stand(reports_, outcome_.nodes, ids);
+    const auto connections = connections_of(reports_, outcome_.nodes);
+    mark_slow(standings.nodes, connections);
+    std::vector<std::size_t> good;
+    for (std::size_t i = 0; i < standings.nodes.size(); ++i)
+      if (standings.nodes[i].is_good) good.push_back(i);
+    const auto best = well_connected(connections, good, standings.apart, need_);
+    outcome_.standings = std::move(standings.nodes);
+    outcome_.chosen.clear();
+    outcome_.spare.clear();
+    outcome_.kept_apart = best.size() < need_ ? good.size() - best.size() : 0;
+    for (const std::size_t node : good) {
+      const bool is_chosen = best.size() == need_ && std::find(best.begin(), best.end(), node) != best.end();
+      (is_chosen ? outcome_.chosen : outcome_.spare).push_back(outcome_.nodes[node]);
+    }
+  }
+
+  const RunOptions& options_;
+  Prepared prepared_;
+  std::size_t need_;
+  GateTime time_;
+  const SignalsHeld held_;
+  std::vector<RunReport> reports_;
+  GateOutcome outcome_;
+};
+
+}  // namespace
+
+double GateTime::measuring_ends_at() const {
+  return began + deadline_s - std::min(8.0, 0.25 * deadline_s);
+}
+
+double GateTime::left_s() const {
+  return measuring_ends_at() - monotonic_seconds();
+}
+
+GateOutcome pass_gate(const RunOptions& options, Prepared prepared, std::size_t need, GateTime time) {
+  return Gate(options, std::move(prepared), need, time).pass();
+}
+
+}  // namespace muster

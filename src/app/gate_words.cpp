@@ -1,0 +1,120 @@
+#include "app/gate_words.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/hostlist.hpp"
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::size_t most_groups = 20;  // a line each; the report has all
+
+/// Nodes of which the same is to be said.
+struct Group {
+  std::vector<std::string> nodes;
+  const NodeStanding* one = nullptr;  ///< of the first
+  std::string saying;
+};
+
+/// Without the node's own name.
+std::string saying_of(const NodeStanding& standing) {
+  std::string text = standing.check + ": " + standing.reason;
+  for (auto at = text.find(standing.node); at != text.npos && !standing.node.empty(); at = text.find(standing.node, at))
+    text.replace(at, standing.node.size(), "@");
+  return text;
+}
+
+std::vector<Group> groups_of(const GateOutcome& outcome) {
+  std::vector<Group> groups;
+  for (const NodeStanding& standing : outcome.standings) {
+    if (standing.is_good) continue;
+    auto saying = saying_of(standing);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.saying == saying; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {{}, &standing, std::move(saying)});
+    group->nodes.push_back(standing.node);
+  }
+  return groups;
+}
+
+std::string list(const std::vector<std::string>& nodes) {
+  return printable_line(compress_hostlist(nodes), 300);
+}
+
+std::string line_of(const Group& group, std::size_t all) {
+  const bool is_everybody = group.nodes.size() == all && all > 1;
+  const auto whom = is_everybody ? fmt::format("all {} nodes", all) : list(group.nodes);
+  return fmt::format("{}: {}{}: {}{}", whom, group.one->is_at_fault ? "" : "not known to be good: ", group.one->check,
+                     group.one->reason, group.one->remedy.empty() ? "" : "; " + group.one->remedy);
+}
+
+std::string missing(const GateOutcome& outcome, std::size_t need) {
+  const std::size_t good = outcome.spare.size();
+  std::string text = fmt::format("refused: {} of {} nodes {} good, {} {} needed", good, outcome.nodes.size(),
+                                 good == 1 ? "is" : "are", need, need == 1 ? "is" : "are");
+  if (outcome.kept_apart > 0)
+    text += fmt::format("; {} of them can't go together with the others, as links between them are bad",
+                        outcome.kept_apart);
+  const bool is_nobodys_fault = std::none_of(outcome.standings.begin(), outcome.standings.end(),
+                                             [](const NodeStanding& one) { return one.is_at_fault; });
+  if (good == 0 && is_nobodys_fault) return text + ", and no node is at fault: see what is said above";
+  const auto bad = not_good(outcome);
+  return text + fmt::format("; ask for {} more, without {}", counted(need - std::min(need, good), "node"), list(bad));
+}
+
+nlohmann::json texts(const std::vector<std::string>& all) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const std::string& one : all) list.push_back(printable_line(one));
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::string> not_good(const GateOutcome& outcome) {
+  std::vector<std::string> nodes;
+  for (const NodeStanding& standing : outcome.standings)
+    if (!standing.is_good) nodes.push_back(standing.node);
+  return nodes;
+}
+
+std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need) {
+  std::vector<std::string> lines;
+  const auto groups = groups_of(outcome);
+  for (std::size_t i = 0; i < std::min(groups.size(), most_groups); ++i)
+    lines.push_back(line_of(groups[i], outcome.nodes.size()));
+  if (groups.size() > most_groups) lines.push_back(fmt::format("and {} more", groups.size() - most_groups));
+  if (outcome.chosen.empty())
+    lines.push_back(missing(outcome, need));
+  else
+    lines.push_back(fmt::format("{} good: {}{}", counted(outcome.chosen.size(), "node"), list(outcome.chosen),
+                                outcome.spare.empty() ? "" : "; spare: " + list(outcome.spare)));
+  std::vector<std::string> folders;
+  for (const std::string& folder : outcome.folders) folders.push_back(printable_line(folder));
+  if (!folders.empty()) lines.push_back("muster show " + join(folders, "; muster show ") + " tells more");
+  return lines;
+}
+
+std::string gate_json(const GateOutcome& outcome, std::size_t need, double seconds) {
+  nlohmann::json json{{"muster_gate", 1},
+                      {"verdict", outcome.chosen.empty() ? "refused" : "go"},
+                      {"need", need},
+                      {"nodes", texts(outcome.nodes)},
+                      {"chosen", texts(outcome.chosen)},
+                      {"spare", texts(outcome.spare)},
+                      {"not_good", nlohmann::json::array()},
+                      {"runs", texts(outcome.folders)},
+                      {"seconds", seconds}};
+  for (const NodeStanding& one : outcome.standings)
+    if (!one.is_good)
+      json["not_good"].push_back({{"node", printable_line(one.node)},
+                                  {"at_fault", one.is_at_fault},
+                                  {"check", printable_line(one.check)},
+                                  {"reason", printable_line(one.reason, 4000)},
+                                  {"remedy", printable_line(one.remedy, 4000)}});
+  return json.dump();
+}
+
+}  // namespace muster

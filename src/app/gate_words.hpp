@@ -1,0 +1,17 @@
+/// What `muster gate` tells people and programs.
+#pragma once
+
+#include <string>
+
+#include "app/gate_round.hpp"
+
+namespace muster {
+
+/// Lines for standard error: who is not good and why, then what comes of it.
+[[nodiscard]] std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need);
+/// Nodes that are not good.
+[[nodiscard]] std::vector<std::string> not_good(const GateOutcome& outcome);
+/// One object, described in docs/gate.md.
+[[nodiscard]] std::string gate_json(const GateOutcome& outcome, std::size_t need, double seconds);
+
+}  // namespace muster

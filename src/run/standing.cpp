@@ -1,0 +1,212 @@
+#include "run/standing.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "run/per_node.hpp"
+
+namespace muster {
+
+namespace {
+
+/// What a case says of a node, the worst last.
+enum class Word { applies_not, passed, unknown, at_fault };
+
+struct Opinion {
+  Word word = Word::unknown;
+  std::string reason;
+  std::string remedy;
+};
+
+using Named = std::set<std::size_t>;
+
+/// What all findings of one case say.
+class Opinions {
+ public:
+  Opinions(const CaseResult& result, const std::vector<std::string>& nodes, std::vector<NodePair>& apart)
+      : result_(result), nodes_(nodes), of_(nodes.size()) {
+    for (const Finding& finding : result.findings)
+      if (finding.verdict != Verdict::pass && finding.verdict != Verdict::skip) take(finding, apart);
+    blame_pairs();
+  }
+
+  [[nodiscard]] bool are_about(std::size_t node) const { return of_[node].has_value(); }
+
+  [[nodiscard]] Opinion of(std::size_t node) const {
+    if (of_[node]) return *of_[node];
+    const Opinion unknown{Word::unknown, result_.reason, result_.remedy};
+    if (result_.verdict == Verdict::skip) return {Word::applies_not, {}, {}};
+    const NodeRow* row = row_of(node);
+    if (row == nullptr) return unknown;
+    if (row->verdict == Verdict::pass) return {Word::passed, {}, {}};
+    if (row->verdict == Verdict::skip) return {Word::applies_not, {}, {}};
+    // What lies between two nodes is seen by a judge, who is asked only when all ranks were measured.
+    const bool is_cleared = accused_.count(node) > 0 || row->verdict == Verdict::unmeasured;
+    if (is_cleared && has_seen_links_ && has_placed_all_) return {Word::passed, {}, {}};
+    return row->verdict == Verdict::fail ? Opinion{Word::at_fault, result_.reason, result_.remedy} : unknown;
+  }
+
+ private:
+  [[nodiscard]] const NodeRow* row_of(std::size_t node) const {
+    const auto& rows = result_.node_rows;
+    if (node < rows.size() && rows[node].node == nodes_[node]) return &rows[node];
+    const auto found = std::find_if(rows.begin(), rows.end(),
+                                    [&](const NodeRow& one) { return is_same_node(nodes_[node], one.node); });
+    return found == rows.end() ? nullptr : &*found;
+  }
+
+  [[nodiscard]] std::optional<std::size_t> index_of(const std::string& host) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (!host.empty() && is_same_node(nodes_[i], host)) return i;
+    return std::nullopt;
+  }
+
+  /// `nid001 <-> nid004`, `nid001 -> nid004`.
+  [[nodiscard]] std::optional<NodePair> ends_of(const std::string& link) const {
+    for (const std::string arrow : {" <-> ", " -> "}) {
+      const auto at = link.find(arrow);
+      if (at == std::string::npos) continue;
+      const auto a = index_of(link.substr(0, at));
+      const auto b = index_of(link.substr(at + arrow.size()));
+      if (a && b && *a != *b) return NodePair(*a, *b);
+    }
+    return std::nullopt;
+  }
+
+  void take(const Finding& finding, std::vector<NodePair>& apart) {
+    Named named;
+    std::optional<NodePair> link;
+    bool is_link = false;
+    for (const Culprit& culprit : finding.culprits) {
+      is_link = is_link || culprit.kind == CulpritKind::link;
+      if (culprit.kind == CulpritKind::link && culprit.node.empty()) link = ends_of(culprit.name);
+      const bool is_bare_node = culprit.kind == CulpritKind::node && culprit.node.empty();
+      if (const auto at = index_of(is_bare_node ? culprit.name : culprit.node)) named.insert(*at);
+    }
+    has_seen_links_ = has_seen_links_ || is_link;
+    if (named.size() == 2 && is_link) {
+      pairs_.push_back({{*named.begin(), *named.rbegin()}, &finding});
+      accused_.insert(named.begin(), named.end());
+    } else if (!named.empty()) {
+      for (const std::size_t node : named) hold_against(node, finding);
+    } else if (link) {
+      apart.push_back(*link);
+    } else {
+      has_placed_all_ = false;
+    }
+  }
+
+  void hold_against(std::size_t node, const Finding& finding) {
+    const Word word = finding.verdict == Verdict::fail ? Word::at_fault : Word::unknown;
+    if (!of_[node] || of_[node]->word < word) of_[node] = {word, finding.reason, finding.remedy};
+  }
+
+  /// One node that spoils what it sends is named with every partner.
+  void blame_pairs() {
+    while (!pairs_.empty()) {
+      std::map<std::size_t, int> counts;
+      for (const auto& [ends, finding] : pairs_) ++counts[ends.first], ++counts[ends.second];
+      const auto most = std::max_element(counts.begin(), counts.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+      const std::size_t worst = most->first;
+      const bool stands_out = most->second > 1;
+      std::erase_if(pairs_, [&](const auto& pair) {
+        const bool is_in = pair.first.first == worst || pair.first.second == worst;
+        if (stands_out && !is_in) return false;
+        hold_against(stands_out ? worst : pair.first.first, *pair.second);
+        if (!stands_out) hold_against(pair.first.second, *pair.second);
+        return true;
+      });
+    }
+  }
+
+  const CaseResult& result_;
+  const std::vector<std::string>& nodes_;
+  std::vector<std::optional<Opinion>> of_;
+  std::vector<std::pair<NodePair, const Finding*>> pairs_;
+  Named accused_;
+  bool has_placed_all_ = true;  ///< each finding says who is meant
+  bool has_seen_links_ = false;
+};
+
+/// What all runs say, by case and node.
+struct Heard {
+  std::map<std::string, std::vector<Opinion>> of_case;
+  std::map<std::string, std::string> check_of;
+  std::vector<std::pair<std::string, Opinion>> faults;  ///< by node: check and what it found
+  std::vector<NodePair> apart;
+};
+
+void hear(const CaseResult& result, const std::vector<std::string>& nodes, bool is_asked_for, Heard& heard) {
+  const Opinions opinions(result, nodes, heard.apart);
+  auto& known = heard.of_case[result.id];
+  known.resize(nodes.size());
+  heard.check_of[result.id] = result.check;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Opinion opinion = opinions.of(i);
+    // A node or launch that went wrong as such is no case: whom it does not name it does not concern.
+    const bool counts = is_asked_for || opinions.are_about(i);
+    if (counts && opinion.word == Word::at_fault && heard.faults[i].second.word != Word::at_fault)
+      heard.faults[i] = {result.check, opinion};
+    if (is_asked_for && (known[i].word == Word::unknown || opinion.word == Word::at_fault)) {
+      const bool is_worth_keeping = opinion.word != Word::unknown || known[i].reason.empty();
+      if (is_worth_keeping) known[i] = opinion;
+    }
+  }
+}
+
+Heard hear_all(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
+               const std::vector<std::string>& cases) {
+  Heard heard;
+  heard.faults.resize(nodes.size());
+  const std::set<std::string> asked(cases.begin(), cases.end());
+  for (const RunReport& report : reports)
+    for (const CaseResult& result : report.cases) hear(result, nodes, asked.count(result.id) > 0, heard);
+  return heard;
+}
+
+}  // namespace
+
+Standings stand(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
+                const std::vector<std::string>& cases) {
+  const Heard heard = hear_all(reports, nodes, cases);
+  Standings standings;
+  standings.apart = heard.apart;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    NodeStanding standing{nodes[i], true, false, {}, "nothing was measured", "choose checks that apply to it"};
+    bool has_passed = false;
+    for (const std::string& id : cases) {
+      const auto known = heard.of_case.find(id);
+      const Opinion opinion = known == heard.of_case.end() ? Opinion() : known->second[i];
+      has_passed = has_passed || opinion.word == Word::passed;
+      if (opinion.word < Word::unknown || !standing.is_good) continue;
+      standing = {nodes[i],       false,         false, heard.check_of.count(id) > 0 ? heard.check_of.at(id) : id,
+                  opinion.reason, opinion.remedy};
+      if (standing.reason.empty()) standing.reason = "was not measured";
+    }
+    standing.is_good = standing.is_good && has_passed;
+    if (const auto& [check, fault] = heard.faults[i]; fault.word == Word::at_fault)
+      standing = {nodes[i], false, true, check, fault.reason, fault.remedy};
+    if (standing.is_good) standing.reason = standing.remedy = {};
+    standings.nodes.push_back(std::move(standing));
+  }
+  return standings;
+}
+
+std::vector<std::string> open_cases(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
+                                    const std::vector<std::string>& cases) {
+  const Heard heard = hear_all(reports, nodes, cases);
+  std::vector<std::string> open;
+  for (const std::string& id : cases) {
+    const auto known = heard.of_case.find(id);
+    const bool is_open =
+        known == heard.of_case.end() || std::any_of(known->second.begin(), known->second.end(),
+                                                    [](const Opinion& one) { return one.word == Word::unknown; });
+    if (is_open) open.push_back(id);
+  }
+  return open;
+}
+
+}  // namespace muster

@@ -1,0 +1,41 @@
+/// What one or several runs say of each node: is it good, is it at fault, or does nobody know? For `muster gate`. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "muster/report.hpp"
+#include "stats/connected.hpp"
+
+namespace muster {
+
+/// A node is good when every case that applies passed on it, and one did. Never the default.
+struct NodeStanding {
+  std::string node;  ///< as it was asked for
+  bool is_good = false;
+  bool is_at_fault = false;  ///< a finding names it: others may be well without it
+  std::string check;         ///< of what is wrong or missing
+  std::string reason;
+  std::string remedy;
+};
+
+struct Standings {
+  std::vector<NodeStanding> nodes;  ///< in the order that was asked for
+  std::vector<NodePair> apart;      ///< each of the two is well, what lies between them is not; indices
+};
+
+/// `cases`: ids of all that a good node passes (or skips). `reports`: in the order of the runs; what a later one found
+/// where an earlier one could not tell counts, what any found wrong stays. A case that failed says nothing against
+/// nodes that it measured while each of its findings names others. Where findings name two nodes because data changed
+/// between them, the one that is in most of them is at fault, and both where none stands out.
+[[nodiscard]] Standings stand(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
+                              const std::vector<std::string>& cases);
+
+/// Ids of cases that some of these nodes have not passed and that no finding holds against them: worth another run
+/// without those at fault.
+[[nodiscard]] std::vector<std::string> open_cases(std::span<const RunReport> reports,
+                                                  const std::vector<std::string>& nodes,
+                                                  const std::vector<std::string>& cases);
+
+}  // namespace muster

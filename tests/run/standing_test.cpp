@@ -1,0 +1,172 @@
+#include "run/standing.hpp"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Names four{"nid001", "nid002", "nid003", "nid004"};
+
+CaseResult passed(const std::string& id, const Names& nodes = four) {
+  CaseResult result;
+  result.id = id;
+  result.check = id.substr(0, id.find('%'));
+  result.verdict = Verdict::pass;
+  for (const auto& node : nodes) result.node_rows.push_back({node, 1, Verdict::pass, {}});
+  return result;
+}
+
+Culprit node(const std::string& name) {
+  return {CulpritKind::node, name, name, -1};
+}
+Culprit rank(int number, const std::string& host) {
+  return {CulpritKind::rank, "rank " + std::to_string(number), host, number};
+}
+Culprit link(const std::string& name) {
+  return {CulpritKind::link, name, "", -1};
+}
+
+/// A case with one finding; rows of nodes as `rows` says.
+CaseResult found(const std::string& id, std::vector<Finding> findings, std::vector<Verdict> rows) {
+  CaseResult result = passed(id);
+  result.verdict = findings.front().verdict;
+  result.reason = findings.front().reason;
+  result.remedy = findings.front().remedy;
+  result.findings = std::move(findings);
+  for (std::size_t i = 0; i < rows.size(); ++i) result.node_rows[i].verdict = rows[i];
+  result.node_rows.resize(rows.size());
+  return result;
+}
+
+Finding failure(std::vector<Culprit> culprits, std::string reason = "it is bad") {
+  return {Verdict::fail, std::move(reason), std::move(culprits), "mend it"};
+}
+
+RunReport report(std::vector<CaseResult> cases) {
+  RunReport made;
+  made.cases = std::move(cases);
+  return made;
+}
+
+constexpr auto pass = Verdict::pass;
+constexpr auto fail = Verdict::fail;
+constexpr auto unmeasured = Verdict::unmeasured;
+
+Names good_ones(const std::vector<RunReport>& reports, const Names& cases) {
+  Names good;
+  for (const auto& one : stand(reports, four, cases).nodes)
+    if (one.is_good) good.push_back(one.node);
+  return good;
+}
+
+TEST(Standing, WhoPassedEverythingIsGood) {
+  EXPECT_EQ(good_ones({report({passed("a%1"), passed("b%2")})}, {"a%1", "b%2"}), four);
+}
+
+TEST(Standing, WhatWasNotMeasuredIsNotGood) {
+  EXPECT_EQ(good_ones({}, {"a%1"}), Names{});
+  EXPECT_EQ(good_ones({report({passed("a%1")})}, {"a%1", "b%2"}), Names{}) << "b never ran";
+  EXPECT_EQ(good_ones({report({passed("a%1"), passed("b%2", {"nid001", "nid003"})})}, {"a%1", "b%2"}),
+            (Names{"nid001", "nid003"}));
+  const auto none = stand(std::vector<RunReport>{}, four, {});
+  EXPECT_FALSE(none.nodes[0].is_good) << "no case, no pass";
+}
+
+TEST(Standing, SkippedIsNeitherGoodNorBad) {
+  auto skipped = passed("b%2");
+  skipped.verdict = Verdict::skip;
+  for (auto& row : skipped.node_rows) row.verdict = Verdict::skip;
+  EXPECT_EQ(good_ones({report({passed("a%1"), skipped})}, {"a%1", "b%2"}), four);
+  EXPECT_EQ(good_ones({report({skipped})}, {"b%2"}), Names{}) << "nothing was measured at all";
+}
+
+TEST(Standing, WhoIsNamedIsAtFaultAndNobodyElse) {
+  const auto bad = found("a%1", {failure({node("nid003")})}, {pass, pass, fail, pass});
+  const auto standings = stand(std::vector<RunReport>{report({bad})}, four, {"a%1"});
+  EXPECT_EQ(good_ones({report({bad})}, {"a%1"}), (Names{"nid001", "nid002", "nid004"}));
+  EXPECT_TRUE(standings.nodes[2].is_at_fault);
+  EXPECT_EQ(standings.nodes[2].check, "a");
+  EXPECT_EQ(standings.nodes[2].reason, "it is bad");
+  EXPECT_EQ(standings.nodes[2].remedy, "mend it");
+}
+
+TEST(Standing, NamesWithAndWithoutADomainAreOneNode) {
+  const auto bad = found("a%1", {failure({rank(2, "nid003.cluster")})}, {pass, pass, fail, pass});
+  EXPECT_TRUE(stand(std::vector<RunReport>{report({bad})}, four, {"a%1"}).nodes[2].is_at_fault);
+}
+
+TEST(Standing, AFaultOfTheJobIsNoFaultOfNodes) {
+  const Finding missing{Verdict::error, "there is no mpirun", {{CulpritKind::launcher, "mpirun", "", -1}}, "load it"};
+  CaseResult unable = found("a%1", {missing}, {});
+  const auto standings = stand(std::vector<RunReport>{report({unable})}, four, {"a%1"});
+  for (const auto& one : standings.nodes) {
+    EXPECT_FALSE(one.is_good);
+    EXPECT_FALSE(one.is_at_fault);
+    EXPECT_EQ(one.reason, "there is no mpirun");
+  }
+}
+
+TEST(Standing, ANodeThatDoesNotAnswerIsAtFault) {
+  CaseResult lost = found("node%nid002", {failure({node("nid002")}, "nid002 does not answer")}, {});
+  const auto reports = std::vector<RunReport>{report({lost, passed("a%1", {"nid001", "nid003", "nid004"})})};
+  EXPECT_EQ(good_ones(reports, {"a%1"}), (Names{"nid001", "nid003", "nid004"}));
+  EXPECT_TRUE(stand(reports, four, {"a%1"}).nodes[1].is_at_fault);
+}
+
+TEST(Standing, ALaunchThatWentWrongForNobodysFaultIsForgiven) {
+  CaseResult launch = found("launch%1", {{Verdict::error, "mpirun ended with status 1", {}, "look"}}, {});
+  EXPECT_EQ(good_ones({report({launch, passed("a%1")})}, {"a%1"}), four);
+}
+
+TEST(Standing, ALinkBetweenTwoKeepsThemApart) {
+  const auto slow =
+      found("p2p%1", {failure({link("nid001 <-> nid004")})}, {unmeasured, unmeasured, unmeasured, unmeasured});
+  const auto standings = stand(std::vector<RunReport>{report({slow})}, four, {"p2p%1"});
+  EXPECT_EQ(good_ones({report({slow})}, {"p2p%1"}), four);
+  EXPECT_EQ(standings.apart, (std::vector<NodePair>{{0, 3}}));
+}
+
+TEST(Standing, ALinkBesideSomethingThatNobodyIsNamedForTellsNothing) {
+  const Finding noisy{Verdict::unmeasured, "too noisy", {}, "again"};
+  const auto slow =
+      found("p2p%1", {failure({link("nid001 -> nid004")}), noisy}, {unmeasured, unmeasured, unmeasured, unmeasured});
+  EXPECT_EQ(good_ones({report({slow})}, {"p2p%1"}), Names{});
+}
+
+TEST(Standing, WhoSpoilsDataForAllIsNamedMostOften) {
+  const auto wrong = [](int from, const std::string& sender, int to, const std::string& receiver) {
+    return failure({link("rank " + std::to_string(from) + " -> rank " + std::to_string(to)), rank(from, sender),
+                    rank(to, receiver)},
+                   "wrong data from " + sender);
+  };
+  const auto all = found(
+      "p2p%1", {wrong(2, "nid003", 0, "nid001"), wrong(2, "nid003", 1, "nid002"), wrong(2, "nid003", 3, "nid004")},
+      {fail, fail, fail, fail});
+  EXPECT_EQ(good_ones({report({all})}, {"p2p%1"}), (Names{"nid001", "nid002", "nid004"}));
+  const auto one = found("p2p%1", {wrong(2, "nid003", 0, "nid001")}, {fail, pass, fail, pass});
+  EXPECT_EQ(good_ones({report({one})}, {"p2p%1"}), (Names{"nid002", "nid004"})) << "it may be either";
+}
+
+TEST(Standing, ALaterRunSaysWhatAnEarlierOneCouldNot) {
+  // A rank of nid002 hung: the case tells nothing of the others until it is done without it.
+  const auto hung = found("a%1", {failure({rank(1, "nid002")}, "rank 1 on nid002 is stopped")},
+                          {unmeasured, unmeasured, unmeasured, unmeasured});
+  const std::vector<RunReport> first{report({hung, passed("b%2")})};
+  const Names cases{"a%1", "b%2"}, others{"nid001", "nid003", "nid004"};
+  EXPECT_EQ(good_ones(first, cases), Names{});
+  EXPECT_EQ(open_cases(first, others, cases), Names{"a%1"});
+  std::vector<RunReport> both = first;
+  both.push_back(report({passed("a%1", others)}));
+  EXPECT_EQ(good_ones(both, cases), others);
+  EXPECT_TRUE(open_cases(both, others, cases).empty());
+}
+
+TEST(Standing, WhatWasWrongOnceStaysWrong) {
+  const auto bad = found("a%1", {failure({node("nid003")})}, {pass, pass, fail, pass});
+  EXPECT_EQ(good_ones({report({bad}), report({passed("a%1")})}, {"a%1"}), (Names{"nid001", "nid002", "nid004"}));
+}
+
+}  // namespace
+}  // namespace muster
