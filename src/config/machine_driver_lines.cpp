@@ -10,7 +10,7 @@ namespace muster {
 
 namespace {
 
-// What the stand-ins in tests/fake know (tests/house/driver_lines_test.py compares): functions, with a mark those that
+// What the stand-ins know (tests/house/driver_lines_test.py compares): functions, with a mark those that
 // are about no GPU.
 constexpr std::string_view calls_of_nvidia =
     "cuCtxEnablePeerAccess cuCtxSetCurrent cuDeviceCanAccessPeer cuDeviceGet cuDeviceGetAttribute "
