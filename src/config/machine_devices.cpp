@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "base/text.hpp"
+#include "config/machine_driver_lines.hpp"
 #include "config/machine_fields.hpp"
 
 namespace muster {
@@ -155,7 +156,6 @@ DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, C
   gpus.driver_version = fields.text("driver_version").value_or("");
   gpus.firmware = fields.text("firmware").value_or("");
   gpus.memory = read_bytes(fields, "memory").value_or(0);
-  gpus.driver = fields.texts("driver");
   for (const Node& item : items_of(fields, "devices", "devices = [{ address = \"0000:c1:00.0\", domain = 3 }]")) {
     Fields one(item, item.at, "\"devices\" of [gpus]", complaints);
     DescribedGpu gpu;
@@ -169,6 +169,7 @@ DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, C
     gpus.devices.push_back(std::move(gpu));
   }
   gpus.links = read_links(fields, gpus);
+  gpus.driver = read_driver_lines(fields, gpus);
   fields.finish();
   return gpus;
 }
@@ -233,7 +234,7 @@ MachineFault read_fault(const Entry& entry, const MachineDescription& machine, C
   fault.kernel = fields.text("kernel").value_or("");
   fault.driver_version = fields.text("driver_version").value_or("");
   fault.gpu_model = fields.text("gpu_model").value_or("");
-  fault.driver = fields.texts("driver");
+  fault.driver = read_driver_lines(fields, machine.gpus);
   if (const auto* environment = fields.table("environment"))
     fault.environment = read_environment(*environment, complaints);
   fault.unset = fields.texts("unset");

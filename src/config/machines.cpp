@@ -43,6 +43,15 @@ class MachineReader {
     return top_.table(key);
   }
 
+  /// A key that may be left out: empty; else one of `known`.
+  static std::string read_known(Fields& fields, std::string_view key, const std::vector<std::string>& known) {
+    const auto word = fields.text(key);
+    if (!word || std::find(known.begin(), known.end(), *word) != known.end()) return word.value_or("");
+    fields.complain(fields.find(key)->value.at,
+                    fmt::format("unknown {} \"{}\"{}", key, printable_line(*word, 60), suggestion(*word, known)));
+    return {};
+  }
+
   void read_machine() {
     const auto* entry = need_table("machine", "write for example [machine] and name = \"lumi-g\"");
     if (entry == nullptr) return;
@@ -58,7 +67,8 @@ class MachineReader {
     (void)fields.need("sources", "sources = [\"the site's user guide, page hardware\"]");
     machine_.sources = fields.texts("sources");
     machine_.unverified = fields.texts("unverified");
-    machine_.architecture = fields.text("architecture").value_or("x86_64");
+    machine_.architecture = read_known(fields, "architecture", {"x86_64", "aarch64"});
+    if (machine_.architecture.empty()) machine_.architecture = "x86_64";
     machine_.kernel = fields.text("kernel").value_or("");
     machine_.board = fields.text("board").value_or("");
     read_libraries(fields);
@@ -153,7 +163,7 @@ class MachineReader {
 
   void read_ranks(const Entry& entry) {
     Fields fields(entry.value, entry.at, "[ranks]", complaints_);
-    machine_.launcher = fields.text("launcher").value_or("");
+    machine_.launcher = read_known(fields, "launcher", {"srun", "ibrun", "mpirun", "mpiexec", "flux"});
     machine_.masks = read_masks(fields, "masks", machine_);
     if (const auto* environment = fields.table("environment"))
       machine_.environment = read_environment(*environment, complaints_, &machine_.by_rank);

@@ -35,6 +35,7 @@ double GpuDevice::memory_rate() const {
 
 void GpuRelease::operator()(void* handle) const {
   if (handle == nullptr || gpus == nullptr) return;
+  gpus->turn_to(device);
   // Nothing can be done about a device that is gone.
   static_cast<void>(gpus->use(device));
   const GpuTable& table = *gpus->table_;
@@ -60,6 +61,7 @@ Gpus::~Gpus() {
   for (std::size_t i = 0; i < opened_.size(); ++i) {
     Opened& opened = opened_[i];
     if (opened.context == nullptr) continue;
+    turn_to(static_cast<int>(i));
     if (opened.module != nullptr && use(static_cast<int>(i)))
       static_cast<void>(call(table_->unload_module, opened.module));
     static_cast<void>(call(table_->release, opened.handle));
@@ -87,9 +89,13 @@ Result<void> Gpus::ask(int device, const Call& call, Args... args) const {
   return {};
 }
 
+void Gpus::turn_to(int device) const {
+  watch_.device(devices_[static_cast<std::size_t>(device)].full_label());
+}
+
 Result<void> Gpus::use(int device) const {
   if (current_ == device) return {};
-  watch_.device(devices_[static_cast<std::size_t>(device)].full_label());
+  turn_to(device);
   Opened& opened = opened_[static_cast<std::size_t>(device)];
   if (opened.context == nullptr)
     if (auto retained = ask(device, table_->retain, &opened.context, opened.handle); !retained) return retained;
@@ -119,11 +125,14 @@ std::string uuid_text(const std::array<unsigned char, 16>& bytes, std::string_vi
 
 Result<GpuDevice> Gpus::describe(int index) {
   GpuDevice device;
+  // Of the first one whoever asks may know; of the others nobody, until they say where they are.
+  if (index > 0) watch_.device({});
   int& handle = opened_[static_cast<std::size_t>(index)].handle;
   if (auto got = ask(index, table_->device, &handle, index); !got) return tl::unexpected(got.error());
   std::array<char, 256> text{};
   const int size = static_cast<int>(text.size()) - 1;
   if (call(table_->bus_id, text.data(), size, handle) == 0) device.address = parse_pci_address(text.data());
+  if (device.address) watch_.device(device.full_label());
   text = {};
   if (call(table_->name, text.data(), size, handle) == 0) device.name = printable_line(text.data(), 80);
   // More room than a UUID needs: what a newer driver writes beyond 16 bytes must not hit us.
@@ -132,6 +141,7 @@ Result<GpuDevice> Gpus::describe(int index) {
     std::array<unsigned char, 16> uuid{};
     std::copy_n(bytes.begin(), uuid.size(), uuid.begin());
     device.uuid = uuid_text(uuid, table_->vendor);
+    watch_.device(device.full_label());
   }
   const auto attribute = [&](int which) {
     int value = 0;
@@ -160,6 +170,7 @@ Result<std::unique_ptr<Gpus>> Gpus::start(std::unique_ptr<GpuTable> table, CallW
     if (!device) return tl::unexpected(device.error());
     gpus->devices_.push_back(std::move(*device));
   }
+  if (count > 1) gpus->watch_.device({});
   return gpus;
 }
 

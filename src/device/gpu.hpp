@@ -122,6 +122,8 @@ class Gpus {
   template <class Call, class... Args>
   [[nodiscard]] Result<void> ask(int device, const Call& call, Args... args) const;
   [[nodiscard]] Result<void> use(int device) const;
+  /// Calls are about it from now on.
+  void turn_to(int device) const;
   [[nodiscard]] Result<GpuDevice> describe(int index);
   [[nodiscard]] Error error_of(int device, const char* call, int code) const;
   [[nodiscard]] Result<void*> kernel(int device, const char* name) const;

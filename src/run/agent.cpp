@@ -156,7 +156,8 @@ Result<void> Agent::give_up(const Error& error) {
   if (error.kind != ErrorKind::usage) return tl::unexpected(error);
   const std::string why = to_string(error) +
                           "\ngive MUSTER_MACHINE a folder that muster machine wrote, with masks for as many ranks as "
-                          "there are on a node, and at the same path on every node; or unset it";
+                          "there are on a node, and at the same path on every node, and MUSTER_DRIVERS one that is "
+                          "there; or unset them";
   const auto* text = reinterpret_cast<const std::byte*>(why.data());
   if (wire_) (void)wire_->send(MessageType::refused, std::span(text, why.size()));
   return tl::unexpected(error);

@@ -45,11 +45,13 @@ std::string others_words(const Scene& scene, const SeenRanks& first) {
 
 Finding killed(const Scene& scene, const SeenRanks& who, const std::string& name, int signal) {
   const FlightRecord* record = who.empty() ? nullptr : &who.front().record();
-  const std::string node = who.empty() ? scene.wreck.notice.node : who.front().node;
+  const std::string told = who.empty() ? scene.wreck.notice.node : who.front().node;
+  const std::string node = told.empty() ? "its node" : told;
+  const bool is_in_a_call = record != nullptr && !record->call.empty() && signal != SIGKILL && !is_told_to_end(signal);
   return {Verdict::fail,
-          fmt::format("{} was killed by {} {}{}", name, signal_words(signal), death_place(scene.wreck, record),
-                      others_words(scene, who)),
-          rank_culprits(who), signal_remedy(signal, node.empty() ? "its node" : node)};
+          fmt::format("{} was killed by {} {}{}{}", name, signal_words(signal), death_place(scene.wreck, record),
+                      who.size() == 1 ? device_words(who) : "", others_words(scene, who)),
+          rank_culprits(who), is_in_a_call ? crash_remedy(*record, node) : signal_remedy(signal, node)};
 }
 
 // The rank that the launcher names, with its record where there is one.

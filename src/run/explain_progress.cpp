@@ -184,6 +184,19 @@ Finding the_only_one(const Scene& scene, const SeenRanks& who) {
           std::move(remedy)};
 }
 
+/// Where all ranks are inside of a driver's call their nodes are at fault; in one of NCCL they may wait for each other.
+std::vector<Culprit> nodes_of_a_driver(const SeenRanks& ranks) {
+  constexpr std::size_t most = 8;
+  std::vector<Culprit> nodes;
+  for (const SeenRank& rank : ranks) {
+    if (!is_in_a_call(rank) || rank.record().call.rfind("nccl", 0) == 0) return {};
+    const auto is_it = [&](const Culprit& known) { return known.name == rank.node; };
+    if (nodes.size() < most && std::none_of(nodes.begin(), nodes.end(), is_it))
+      nodes.push_back({CulpritKind::node, rank.node, rank.node, -1});
+  }
+  return nodes;
+}
+
 }  // namespace
 
 Finding nobody_stands_out(const Scene& scene) {
@@ -203,9 +216,8 @@ Finding nobody_stands_out(const Scene& scene) {
             {},
             std::string(remedy_longer)};
   const std::string remedy = call_remedy(living);
-  return {Verdict::fail,
-          fmt::format("{}{} since {}: no rank stands out", subject, place, seconds_words(idle)),
-          {},
+  return {Verdict::fail, fmt::format("{}{} since {}: no rank stands out", subject, place, seconds_words(idle)),
+          nodes_of_a_driver(living),
           !remedy.empty() ? remedy
                           : "a message got lost between them: check the network and the transport that MPI chose, and "
                             "run the case on fewer nodes to find the pair"};

@@ -100,8 +100,12 @@ std::string place_words(const FlightRecord& record) {
 }
 
 std::string device_words(const SeenRanks& ranks) {
-  if (ranks.size() != 1 || ranks.front().record().call.empty() || ranks.front().record().device.empty()) return "";
-  return " (" + ranks.front().record().device + ")";
+  constexpr std::size_t most = 4;  // every name is long
+  std::vector<std::string> devices;
+  for (const SeenRank& rank : ranks)
+    if (!rank.record().call.empty() && !rank.record().device.empty()) devices.push_back(rank.record().device);
+  if (devices.empty() || devices.size() != ranks.size() || ranks.size() > most) return "";
+  return " (" + human_list(devices) + ")";
 }
 
 namespace {
@@ -141,6 +145,16 @@ std::string call_remedy(const SeenRanks& ranks) {
   for (const CallMaker& maker : makers)
     if (call.rfind(maker.prefix, 0) == 0) return fmt::format(fmt::runtime(maker.remedy), call, nodes_of(ranks));
   return {};
+}
+
+std::string crash_remedy(const FlightRecord& record, const std::string& node) {
+  const auto is_of = [&](std::string_view prefix) { return record.call.rfind(prefix, 0) == 0; };
+  const bool is_amd = is_of("hip") || is_of("rsmi_") || is_of("amdsmi_");
+  const char* marks = is_amd ? "amdgpu" : is_of("cu") || is_of("nv") ? "NVRM, Xid" : "NVRM, Xid, amdgpu";
+  return fmt::format(
+      "see the kernel log of {} (dmesg: {}), whether the library and the kernel's driver are of one release "
+      "(device_visibility), and the output of the rank or a core file",
+      node, marks);
 }
 
 std::string common_place(const SeenRanks& ranks) {

@@ -28,6 +28,17 @@ Result<nlohmann::json> read_card(const fs::path& folder) {
               "is no machine; write one with muster machine NAME --write FOLDER");
 }
 
+/// A folder that is not there would look like a node without any library.
+Result<void> check_drivers() {
+  const char* drivers = std::getenv(env_drivers);
+  std::error_code ignored;
+  if (drivers == nullptr || *drivers == '\0' || fs::is_directory(drivers, ignored)) return {};
+  return fail(ErrorKind::usage, env_drivers,
+              fmt::format("{} is no folder; name one with stand-ins of the vendors' libraries that every node has, or "
+                          "unset it",
+                          printable_line(drivers, 200)));
+}
+
 std::string text_of(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -164,6 +175,7 @@ int simulated_ranks(const fs::path& folder) {
 Result<void> simulate(const fs::path& folder, const RankPlace& place) {
   const auto card = read_card(folder);
   if (!card) return tl::unexpected(card.error());
+  if (auto there = check_drivers(); !there) return there;
   auto mask = mask_for(*card, place);
   if (!mask) return tl::unexpected(mask.error());
   ThisMachine found;

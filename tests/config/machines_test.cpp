@@ -145,6 +145,41 @@ const Malformed table[] = {
     {"fault_of_nothing",
      gpu + "[fault.f]\nsummary = \"s\"\n",
      {"f.toml:14:8: [fault.f] changes nothing; write for example gpu_missing = [5]"}},
+    {"driver_verb",
+     gpu + "driver = [\"sett 0 uuid x\", \"set 0 uuid x\"]\n",
+     {R"(f.toml:14:11: "sett 0 uuid x": unknown line "sett"; did you mean "set"?)"}},
+    {"driver_key",
+     gpu + "[fault.f]\ndriver = [\"set 0 temprature 90\"]\n",
+     {R"(f.toml:15:11: "set 0 temprature 90": unknown value "temprature"; did you mean "temperature"?; written set GPU KEY VALUE)"}},
+    {"driver_function",
+     gpu + "driver = [\"hang hipMemcpyAsink\", \"fail cuInit 3\"]\n",
+     {R"(f.toml:14:11: "hang hipMemcpyAsink": unknown function of AMD's libraries "hipMemcpyAsink"; did you mean "hipMemcpyAsync"?; written hang CALL [GPU] [after N])",
+      R"(f.toml:14:34: "fail cuInit 3": cuInit is a function of another vendor, and the GPUs are AMD's; written fail CALL CODE [GPU] [after N])"}},
+    {"driver_gpu",
+     gpu + "driver = [\"xid 1 79\", \"fail hipInit 3 0\"]\n",
+     {R"(f.toml:14:11: "xid 1 79": "1" is no number of a GPU from 0 to 0; written xid GPU CODE [after N])",
+      R"(f.toml:14:23: "fail hipInit 3 0": hipInit is about no GPU, and the line names GPU 0; written fail CALL CODE [GPU] [after N])"}},
+    {"driver_too_short",
+     gpu + "driver = [\"fail hipMalloc\", \"set 0 uuid\", \"later 0 uuid x\", \"hang hipMalloc after\"]\n",
+     {R"(f.toml:14:11: "fail hipMalloc": it has no number; written fail CALL CODE [GPU] [after N])",
+      R"(f.toml:14:29: "set 0 uuid": it has no value; written set GPU KEY VALUE)",
+      R"(f.toml:14:43: "later 0 uuid x": it has no "after N"; written later GPU KEY VALUE after N)",
+      R"(f.toml:14:61: "hang hipMalloc after": "after" has no number behind it; written hang CALL [GPU] [after N])"}},
+    {"driver_too_long",
+     gpu + "driver = [\"corrupt_copy 0 affter 3\", \"\", \"write hipMalloc /etc/x 00\", \"write hipMalloc x 0\"]\n",
+     {R"(f.toml:14:11: "corrupt_copy 0 affter 3": "affter" has no place in it; written corrupt_copy GPU [after N])",
+      R"(f.toml:14:38: "": it is empty)",
+      R"(f.toml:14:42: "write hipMalloc /etc/x 00": "/etc/x" is no path below the machine's root, such as sys/class/drm; written write CALL PATH HEX [after N])",
+      R"(f.toml:14:71: "write hipMalloc x 0": "0" is no bytes in hexadecimal, two digits each; written write CALL PATH HEX [after N])"}},
+    {"driver_of_no_gpu",
+     whole + "[fault.f]\ndriver = [\"hang cuInit\"]\n",
+     {"f.toml:10:11: there is no GPU whose libraries could follow this line"}},
+    {"architecture",
+     head + "architecture = \"x86_65\"\n[cpu]\ncores = 1\n[[domain]]\ncpus = \"0\"\n",
+     {R"(f.toml:5:16: unknown architecture "x86_65"; did you mean "x86_64"?)"}},
+    {"launcher",
+     whole + "[ranks]\nlauncher = \"srunn\"\n",
+     {R"(f.toml:10:12: unknown launcher "srunn"; did you mean "srun"?)"}},
     {"unknown_key",
      gpu + "[limits]\nnofiles = 3\n",
      {R"(f.toml:15:1: unknown key "nofiles" in [limits]; did you mean "nofile"?)"}},
@@ -164,6 +199,19 @@ TEST_P(MalformedMachine, IsToldWithItsPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MalformedMachine, testing::ValuesIn(table), name_of);
+
+TEST(Machines, EveryKindOfLineForTheStandIns) {
+  Diagnostics diagnostics;
+  const std::string lines =
+      "\"set all nccl_network AWS Libfabric\", \"set 0 throttle_bits 0x48\", \"later 0 uncorrected 2 3 after 1\", "
+      "\"xid 0 79 after 2\", \"write hipMemcpyAsync ras/umc_err_count 0a0B after 3\", \"fail hipMalloc 2 0 after 4\", "
+      "\"fail hipInit 3\", \"hang ncclAllReduce 0\", \"crash rsmi_init\", \"stall ncclCommInitRankConfig 4\", "
+      "\"corrupt_copy 0 after 5\", \"wrong_kernel 0 muster_train_update bit 3 after 6\", \"stuck_bit 0 0x1000 7\", "
+      "\"wrong_product 0 every 3\", \"corrupt_allreduce 15\"";
+  const auto machine = parse_machine(gpu + "driver = [" + lines + "]\n", "f.toml", diagnostics);
+  EXPECT_EQ(texts(diagnostics), Names{});
+  EXPECT_EQ(machine.gpus.driver.size(), 15u);
+}
 
 TEST(Machines, TheSmallestOneIsEnough) {
   Diagnostics diagnostics;

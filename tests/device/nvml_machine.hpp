@@ -41,18 +41,25 @@ inline void give_uuid(const fs::path& root, const std::string& address, const st
   std::ofstream(file) << text.str();
 }
 
-inline void tell(int to, const fs::path& folder, const std::string& drivers, std::vector<std::string>& calls) {
+/// A call of the library, and the GPU that the watch was told it is about.
+struct AskedCall {
+  std::string name;
+  std::string device;
+};
+
+inline void tell(int to, const fs::path& folder, const std::string& drivers) {
   ::setenv("MUSTER_DRIVERS", drivers.c_str(), 1);
   auto json = nlohmann::json::array();
+  std::string device;
   if (auto there = simulate(folder, {}); !there)
     json.push_back({"fault", to_string(there.error())});
   else if (auto inventory = read_inventory(root_of("/")); inventory) {
-    add_nvml(*inventory, [&](std::string_view call) {
-      if (!call.empty()) calls.emplace_back(call);
-    });
+    const auto note_call = [&](std::string_view call) {
+      if (!call.empty()) json.push_back({"call", call, device});
+    };
+    add_nvml(*inventory, CallWatch(note_call, [&](std::string_view label) { device = label; }));
     for (const Fact& fact : to_facts(*inventory)) json.push_back({fact.key, fact.value});
   }
-  for (const std::string& call : calls) json.push_back({"call", call});
   const std::string text = json.dump();
   for (std::size_t at = 0; at < text.size();)
     at += static_cast<std::size_t>(::write(to, text.data() + at, text.size() - at));
@@ -61,7 +68,7 @@ inline void tell(int to, const fs::path& folder, const std::string& drivers, std
 struct Asked {
   std::vector<Fact> facts;
   Inventory inventory;
-  std::vector<std::string> calls;  ///< as the watch was told of them
+  std::vector<AskedCall> calls;  ///< as the watch was told of them
 };
 
 /// `drivers` is a folder of stand-ins. `uuids` (by address) replace those that the kernel tells.
@@ -77,7 +84,7 @@ inline Asked asked(const MachineDescription& machine, const std::string& drivers
   EXPECT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    tell(ends[1], folder, drivers, told.calls);
+    tell(ends[1], folder, drivers);
     ::_exit(0);
   }
   ::close(ends[1]);
@@ -91,7 +98,7 @@ inline Asked asked(const MachineDescription& machine, const std::string& drivers
   fs::remove_all(folder.parent_path());
   for (const auto& pair : nlohmann::json::parse(text, nullptr, false)) {
     if (pair[0] == "call")
-      told.calls.push_back(pair[1]);
+      told.calls.push_back({pair[1], pair[2]});
     else
       told.facts.push_back({pair[0], pair[1]});
   }

@@ -134,12 +134,12 @@ TEST(Nvml, InitThatFailsIsBrokenWithCodeAndWords) {
     EXPECT_EQ(library.code, code);
     EXPECT_EQ(library.error, "nvmlInit_v2 returned " + std::to_string(code) + ": " + words);
     EXPECT_FALSE(gpu_of(told, 0).is_seen_by("nvml"));
-    EXPECT_EQ(told.calls.back(), "nvmlInit_v2") << "nothing is asked of a library that refused";
+    EXPECT_EQ(told.calls.back().name, "nvmlInit_v2") << "nothing is asked of a library that refused";
   }
 }
 
 TEST(Nvml, AbsentOnANodeWithADriver) {
-  const Asked told = asked(shipped_machine("vista"), "/no-such-folder");
+  const Asked told = asked(shipped_machine("vista"), MUSTER_SOURCE_DIR "/machines");  // no libraries there
   ASSERT_EQ(told.inventory.libraries.size(), 1u);
   EXPECT_EQ(told.inventory.libraries[0].state, LibraryState::absent);
 }
@@ -169,7 +169,28 @@ TEST(Nvml, EveryCallIsToldOfBeforeItIsMade) {
   const Asked told = asked(shipped_machine("vista"));
   for (const char* call :
        {"dlopen libnvidia-ml.so.1", "nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetPowerUsage", "nvmlShutdown"})
-    EXPECT_NE(std::find(told.calls.begin(), told.calls.end(), call), told.calls.end()) << call;
+    EXPECT_TRUE(std::any_of(told.calls.begin(), told.calls.end(), [&](const AskedCall& one) {
+      return one.name == call;
+    })) << call;
+}
+
+TEST(Nvml, CallsAreAboutTheGpuThatIsAskedAndNoOther) {
+  const Asked told = asked(shipped_machine("perlmutter", {"fail nvmlDeviceGetHandleByIndex_v2 15 2"}));
+  const auto about = [&](std::string_view call) {
+    Texts devices;
+    for (const AskedCall& one : told.calls)
+      if (one.name == call) devices.push_back(one.device);
+    return devices;
+  };
+  const auto label = [&](std::size_t index) {
+    const Device& gpu = gpu_of(told, index);
+    return "GPU " + to_string(gpu.address) + " (" + gpu.uuid + ")";
+  };
+  EXPECT_EQ(about("nvmlInit_v2"), Texts{""});
+  EXPECT_EQ(about("nvmlDeviceGetHandleByIndex_v2"), (Texts{"", "", "", ""})) << "nobody knows yet which one it is";
+  EXPECT_EQ(about("nvmlDeviceGetPowerUsage"), (Texts{label(0), label(1), label(3)}));
+  EXPECT_EQ(about("nvmlDeviceGetHandleByPciBusId"), Texts{label(2)});
+  EXPECT_EQ(about("nvmlShutdown"), Texts{""});
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ FAULTS = {
     "lost_peer": "fail cuMemcpyPeerAsync 719 6",
     "hangs": "hang cuMemcpyAsync after 5",
     "hangs_at_start": "hang cuInit",
+    "hangs_when_asked": "hang cuDeviceGetUuid_v2 1",
     "crashes": "crash cuDevicePrimaryCtxRetain",
+    "crashes_on_one": "crash cuMemcpyAsync 1 after 3",
     "staged": "set 0 peers no",
     "no_kernels": "fail cuModuleLoadData 222",
     "no_memory": "fail cuMemAlloc_v2 2 4",
@@ -139,6 +141,21 @@ class Ill(OnGpus):
         for word in ("nvidia-smi", "dmesg", "nvidia-fabricmanager", on_machine.NODE):
             self.assertIn(word, self.cases["gpu_copy"]["remedy"])
 
+    def test_a_gpu_that_does_not_answer_is_the_one_that_is_named(self):
+        """Not the last one that another library was asked about."""
+        self.describe("hangs_when_asked", count=3)
+        self.assertEqual(self.check("--timeout", "6s", "-n", "^gpu_copy$", CUDA_VISIBLE_DEVICES="1"), 1, self.output)
+        self.assertIn(f"in cuDeviceGetUuid_v2, step inventory since", self.reasons("gpu_copy"))
+        self.assertEqual(self.culprits("gpu_copy"), [on_machine.NODE])
+        self.assertEqual(self.check("--timeout", "6s", "--ranks-per-node", "1", "-n", "^gpu_copy$"), 1, self.output)
+        self.assertIn(f"in cuDeviceGetUuid_v2, step inventory (GPU {GPUS[1]}) since", self.reasons("gpu_copy"))
+
+    def test_a_crash_inside_of_a_call_names_the_gpu(self):
+        self.describe("crashes_on_one", count=2)
+        self.assertEqual(self.check("-n", "^gpu_copy$", CUDA_VISIBLE_DEVICES="1"), 1, self.output)
+        self.assertIn(f"inside of cuMemcpyAsync (GPU {GPUS[1]} ({self.uuid(1)}))", self.reasons("gpu_copy"))
+        self.assertIn("NVRM, Xid", self.cases["gpu_copy"]["remedy"])
+
     def test_a_library_that_crashes_is_no_pass(self):
         self.describe("crashes", count=2)
         self.assertEqual(self.check(), 1, self.output)
@@ -183,6 +200,30 @@ class Libraries(OnGpus):
         self.describe(count=2)
         self.assertEqual(self.check(drivers=None), 2, self.output)
         self.assertEqual(self.verdicts(), {"gpu_copy": "skip", "gpu_memory": "skip"}, self.output)
+
+    def test_a_folder_of_stand_ins_that_is_not_there(self):
+        self.describe(count=2)
+        self.assertEqual(self.check(drivers="/no/folder"), 2, self.output)
+        self.assertEqual(self.verdicts(), {"gpu_copy": "error", "gpu_memory": "error"}, self.output)
+        self.assertIn("MUSTER_DRIVERS: /no/folder is no folder", self.reasons("gpu_copy"))
+
+    def test_a_rank_that_sees_nothing_beside_others(self):
+        """Its node's library is well; the GPU that nobody tested is named."""
+        self.MORE = '[ranks.environment]\nCUDA_VISIBLE_DEVICES = ["0", "9", "2"]\n'
+        self.describe(count=3)
+        self.assertEqual(self.check(), 1, self.output)
+        for check in ("gpu_copy", "gpu_memory"):
+            self.assertIn(f"rank 1 on {on_machine.NODE} sees no GPU, where others see 2 GPUs: libcuda.so.1 is of no use to it: "
+                          "cuInit returned 100", self.reasons(check))
+            self.assertIn(f"nobody tested GPU {GPUS[1]} ({self.uuid(1)})", self.reasons(check))
+            self.assertEqual(self.culprits(check), [f"GPU {GPUS[1]} ({self.uuid(1)})", "rank 1"])
+            self.assertIn("CUDA_VISIBLE_DEVICES", self.cases[check]["remedy"])
+
+    def test_a_gpu_that_no_rank_sees_is_said(self):
+        self.describe(count=3)
+        self.assertEqual(self.check("-n", "^gpu_copy$", CUDA_VISIBLE_DEVICES="0,2"), 0, self.output)
+        self.assertIn(f"not tested on {on_machine.NODE}, as no rank sees it: GPU {GPUS[1]} ({self.uuid(1)})",
+                      self.evidence("gpu_copy"))
 
     def test_nothing_is_visible(self):
         self.describe(count=2)

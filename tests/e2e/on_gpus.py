@@ -61,7 +61,8 @@ class OnGpus(on_machine.OnMachine):
         machines = os.path.join(self.folder, "machines")
         os.makedirs(machines, exist_ok=True)
         with open(os.path.join(machines, name + ".toml"), "w") as out:
-            out.write(description(name, count, vendor, self.FAULTS, self.MORE))
+            # Only those: others may be about GPUs that a smaller machine has not.
+            out.write(description(name, count, vendor, {fault: self.FAULTS[fault] for fault in faults}, self.MORE))
         os.environ["MUSTER_MACHINES"] = machines
         try:
             self.write(name, *[word for fault in faults for word in ("--fault", fault)])

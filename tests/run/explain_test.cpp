@@ -516,6 +516,31 @@ TEST(ExplainTest, AllInOneVendorsCall) {
          "NCCL_DEBUG=INFO");
 }
 
+TEST(ExplainTest, AllInOneCallOfADriver) {
+  expect(wreck({node("nid001", {in_call(0, "cuInit")}), node("nid002", {in_call(1, "cuInit")})}, 2),
+         "all 2 ranks are in cuInit, step allreduce, iteration 5 since 12 s: no rank stands out", {"nid001", "nid002"},
+         "nvidia-smi");
+}
+
+TEST(ExplainTest, FewInCallsAreNamedWithTheirGpus) {
+  auto other = in_call(2, "cuMemcpyAsync");
+  other.device = "GPU 0000:5b:00.0 (GPU-12)";
+  expect(wreck({node("nid001", {in_call(0, ""), in_call(1, "cuMemcpyAsync"), other})}, 3),
+         "ranks 1 and 2 on nid001 are behind: in cuMemcpyAsync, step allreduce, iteration 5 (GPU 0000:4b:00.0 (GPU-11) "
+         "and GPU 0000:5b:00.0 (GPU-12)) since 12 s; 1 rank waits for them",
+         {"rank 1@nid001", "rank 2@nid001"}, "nvidia-smi");
+}
+
+TEST(ExplainTest, ACrashInsideOfAVendorsCallNamesItsGpu) {
+  RankRow row = in_call(1, "hipMemcpyAsync");
+  row.state = gone;
+  row.signal = SIGSEGV;
+  expect(ended(wreck({node("nid001", {in_state(0, gone, SIGTERM), row})}, 2)),
+         "rank 1 on nid001 was killed by signal 11 (SIGSEGV) in hello%1a2b, step allreduce, iteration 5, inside of "
+         "hipMemcpyAsync (GPU 0000:4b:00.0 (GPU-11)); 1 rank was ended after it",
+         {"rank 1@nid001"}, "kernel log of nid001 (dmesg: amdgpu)");
+}
+
 TEST(ExplainTest, CallsThatComeAndGoAreNoProgress) {
   std::vector<RankRow> rows{in_call(0, "cuStreamQuery", 0.01), in_call(1, "cuStreamQuery", 0.02)};
   for (RankRow& row : rows) row.iteration = 0;

@@ -125,18 +125,24 @@ void read_gpus(VendorCalls& calls, LibraryReport& report, Inventory& inventory) 
         if (const auto place = place_of(calls, one)) places.push_back(*place);
     AmdSmi library(calls, places);
     std::vector<ToldGpu> gpus;
-    for (const Place& place : places) gpus.push_back(library.read(place));
+    for (const Place& place : places) {
+      calls.turn_to(place.address, inventory);
+      gpus.push_back(library.read(place));
+    }
     join(gpus, source, inventory);
     if (!report.version.empty()) inventory.versions[source] = report.version;
   }
+  calls.turn_away();
   calls("amdsmi_shut_down");
 }
 
 }  // namespace
 
 void add_amd_smi(Inventory& inventory, const CallWatch& watch) {
-  const Library library =
-      Library::open({"libamd_smi.so.27", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so"});
+  const Library library = watch("dlopen libamd_smi.so", [] {
+    return Library::open(
+        {"libamd_smi.so.27", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so"});
+  });
   LibraryReport report = report_of(library);
   VendorCalls calls(library, watch, report);
   if (library.is_open()) read_gpus(calls, report, inventory);

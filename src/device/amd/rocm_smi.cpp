@@ -112,20 +112,23 @@ void read_gpus(VendorCalls& calls, LibraryReport& report, Inventory& inventory) 
     RocmSmi library(calls);
     std::vector<ToldGpu> gpus;
     for (const auto& [index, address] : places) {
+      calls.turn_to(address, inventory);
       gpus.push_back(library.read(index, address));
       library.read_links(index, places, gpus.back());
     }
     join(gpus, source, inventory);
     if (!report.version.empty()) inventory.versions[source] = report.version;
   }
+  calls.turn_away();
   calls("rsmi_shut_down");
 }
 
 }  // namespace
 
 void add_rocm_smi(Inventory& inventory, const CallWatch& watch) {
-  const Library library =
-      Library::open({"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5", "librocm_smi64.so.1"});
+  const Library library = watch("dlopen librocm_smi64.so", [] {
+    return Library::open({"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5", "librocm_smi64.so.1"});
+  });
   LibraryReport report = report_of(library);
   VendorCalls calls(library, watch, report);
   if (library.is_open()) read_gpus(calls, report, inventory);

@@ -1,6 +1,7 @@
 #include "device/amd/vendor_calls.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -45,6 +46,17 @@ void add_told(const ToldGpu& gpu, const std::string& source, Device& device) {
 }
 
 }  // namespace
+
+void VendorCalls::turn_to(const PciAddress& address, const Inventory& inventory) const {
+  std::string label = "GPU " + to_string(address);
+  for (const Device& device : inventory.devices) {
+    if (device.kind != DeviceKind::gpu || device.address != address) continue;
+    // KFD has it in decimal; as HIP and the vendor's tools write it.
+    if (const auto id = std::strtoull(device.uuid.c_str(), nullptr, 10); id != 0)
+      label += fmt::format(" (GPU-{:016x})", id);
+  }
+  watch_.device(label);
+}
 
 std::string VendorCalls::failure(const char* name, int status, const char* words) {
   if (status == lacks) return fmt::format("it has no {}", name);

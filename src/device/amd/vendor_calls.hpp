@@ -32,6 +32,10 @@ class VendorCalls {
     return watch_(name, function, arguments...);
   }
 
+  /// Calls are about the GPU at this address from now on, which `inventory` may know better; without: about none.
+  void turn_to(const PciAddress& address, const Inventory& inventory) const;
+  void turn_away() const { watch_.device({}); }
+
   /// `rsmi_init returned 8: An error occurred...`; `words` is the function that has a sentence for each status.
   [[nodiscard]] std::string failure(const char* name, int status, const char* words);
   /// The library is of no use: its first calls fail.

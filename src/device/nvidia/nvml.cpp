@@ -101,6 +101,7 @@ void ask_the_others(const Session& session, Inventory& inventory) {
       continue;
     Handle handle = nullptr;
     const std::string address = to_string(gpu.address);
+    session.turn_to(gpu);
     const Code code = session.call("nvmlDeviceGetHandleByPciBusId", session.at.by_bus_id, address.c_str(), &handle);
     if (code == 0) continue;
     gpu.values["nvml_error"] = session.words("nvmlDeviceGetHandleByPciBusId", code);
@@ -142,6 +143,7 @@ void read_gpus(const Session& session, Depth depth, Inventory& inventory) {
   for (std::uint32_t index = 0; index < std::min(count, 256u); ++index) {
     Handle handle = nullptr;
     const std::string call = "nvmlDeviceGetHandleByIndex_v2";
+    session.turn_away();
     if (const Code code = session.call(call, session.at.by_index, index, &handle); code == 0)
       read_gpu(session, handle, index, depth, inventory);
     else if (code != nvml::no_permission)  // another job's
@@ -171,6 +173,7 @@ void add(Inventory& inventory, Depth depth, const CallWatch& watch) {
   inventory.libraries.push_back(std::move(report));
   if (!is_working) return;
   read_gpus(session, depth, inventory);
+  session.turn_away();
   session.call("nvmlShutdown", functions.shutdown);
 }
 

@@ -32,13 +32,15 @@ class Session {
     return code == 0;
   }
 
-  /// `nvmlInit_v2 returned 18: Driver/library version mismatch`
   /// Calls are about it from now on.
   void turn_to(const Device& device) const {
     const std::string uuid = device.uuid.empty() ? "" : " (" + device.uuid + ")";
     watch_.device("GPU " + to_string(device.address) + uuid);
   }
+  /// Calls are about no GPU, or nobody knows yet about which: the last one is not to be blamed.
+  void turn_away() const { watch_.device({}); }
 
+  /// `nvmlInit_v2 returned 18: Driver/library version mismatch`
   [[nodiscard]] std::string words(std::string_view name, Code code) const {
     const char* said = at.error_string == nullptr ? nullptr : at.error_string(code);
     return printable_line(

@@ -103,6 +103,7 @@ std::unique_ptr<NvmlWatch> NvmlWatch::open(const Inventory& inventory, CallWatch
 }
 
 NvmlWatch::~NvmlWatch() {
+  inside_->session.turn_away();
   if (inside_->events != nullptr)
     inside_->session.call("nvmlEventSetFree", inside_->functions.free_events, inside_->events);
   inside_->session.call("nvmlShutdown", inside_->functions.shutdown);

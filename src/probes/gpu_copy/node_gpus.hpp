@@ -88,8 +88,9 @@ struct TestedGpus {
 /// Takes the first word off.
 [[nodiscard]] std::string take_word(std::string& text);
 
-/// What all probes on GPUs say of nodes where they can't run: no GPU, no library, one that is of no use. Returns the
-/// number of GPUs that ranks tested; 0 means that there is at least one finding.
+/// What all probes on GPUs say of nodes where they can't run: no GPU, no library, one that is of no use; of ranks
+/// without a GPU beside others that have one; and of GPUs that no rank sees (judge_nodes.cpp). Returns the number of
+/// GPUs that ranks tested; 0 means that there is at least one finding.
 [[nodiscard]] std::size_t judge_nodes(const CaseView& view, ProbeJudgement& judgement);
 
 }  // namespace muster::gpu_copy

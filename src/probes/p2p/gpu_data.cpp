@@ -116,6 +116,7 @@ void GpuData::choose_device() {
                fmt::format("no GPU is left for a rank ({} shows {})", runtime_->library.name,
                            counted(runtime_->gpus->devices().size(), "GPU")),
                "start as many ranks on a node as it has GPUs, and see gpu_mapping");
+  watch_.device(runtime_->gpus->devices()[static_cast<std::size_t>(device_)].full_label());
   sight_ = Sight::gpu;
   if (use_ == GpuUse::data) return look_for_carrier();
   if (auto loaded = runtime_->gpus->load_kernels(device_); !loaded)

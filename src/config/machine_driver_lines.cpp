@@ -1,0 +1,257 @@
+#include "config/machine_driver_lines.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+// What the stand-ins know (tests/house/driver_lines_test.py compares): functions, with a mark those that
+// are about no GPU.
+constexpr std::string_view calls_of_nvidia =
+    "cuCtxEnablePeerAccess cuCtxSetCurrent cuDeviceCanAccessPeer cuDeviceGet cuDeviceGetAttribute "
+    "cuDeviceGetCount* cuDeviceGetName cuDeviceGetPCIBusId cuDeviceGetUuid_v2 cuDevicePrimaryCtxRetain "
+    "cuDeviceTotalMem_v2 cuEventCreate cuEventElapsedTime_v2 cuEventRecord cuInit* cuLaunchKernel cuMemAlloc_v2 "
+    "cuMemFreeHost cuMemFree_v2 cuMemGetInfo_v2 cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemcpyAsync "
+    "cuMemcpyPeerAsync cuMemsetD32Async cuModuleGetFunction cuModuleLoadData cuStreamCreate cuStreamDestroy_v2 "
+    "cuStreamSynchronize cuStreamWaitEvent cublasCreate_v2 cublasDestroy_v2 cublasGemmEx cublasSetAtomicsMode "
+    "cublasSetMathMode cublasSetStream_v2 cublasSetWorkspace_v2 nvmlDeviceGetAttributes_v2 nvmlDeviceGetClockInfo "
+    "nvmlDeviceGetComputeInstanceId nvmlDeviceGetComputeMode nvmlDeviceGetComputeRunningProcesses "
+    "nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetCount* nvmlDeviceGetCount_v2* "
+    "nvmlDeviceGetCurrPcieLinkGeneration nvmlDeviceGetCurrPcieLinkWidth nvmlDeviceGetCurrentClocksEventReasons "
+    "nvmlDeviceGetCurrentClocksThrottleReasons nvmlDeviceGetEccMode nvmlDeviceGetEnforcedPowerLimit "
+    "nvmlDeviceGetFieldValues nvmlDeviceGetGpuFabricInfoV nvmlDeviceGetGpuInstanceId nvmlDeviceGetHandleByIndex "
+    "nvmlDeviceGetHandleByIndex_v2 nvmlDeviceGetHandleByPciBusId_v2 nvmlDeviceGetMaxClockInfo "
+    "nvmlDeviceGetMaxMigDeviceCount nvmlDeviceGetMaxPcieLinkGeneration nvmlDeviceGetMaxPcieLinkWidth "
+    "nvmlDeviceGetMemoryErrorCounter nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 "
+    "nvmlDeviceGetMigDeviceHandleByIndex nvmlDeviceGetMigMode nvmlDeviceGetName nvmlDeviceGetNvLinkErrorCounter "
+    "nvmlDeviceGetNvLinkRemotePciInfo_v2 nvmlDeviceGetNvLinkState nvmlDeviceGetNvLinkVersion nvmlDeviceGetPciInfo "
+    "nvmlDeviceGetPciInfo_v3 nvmlDeviceGetPcieReplayCounter nvmlDeviceGetPersistenceMode nvmlDeviceGetPowerUsage "
+    "nvmlDeviceGetRemappedRows nvmlDeviceGetRetiredPages nvmlDeviceGetRetiredPagesPendingStatus "
+    "nvmlDeviceGetSerial nvmlDeviceGetTemperature nvmlDeviceGetTemperatureThreshold nvmlDeviceGetTotalEccErrors "
+    "nvmlDeviceGetUUID nvmlDeviceGetVbiosVersion nvmlDeviceRegisterEvents nvmlEventSetCreate* nvmlEventSetFree* "
+    "nvmlEventSetWait* nvmlEventSetWait_v2* nvmlInit* nvmlInit_v2* nvmlShutdown* "
+    "nvmlSystemGetCudaDriverVersion_v2* nvmlSystemGetDriverVersion* nvmlSystemGetNVMLVersion* "
+    "nvrtcCompileProgram* ";
+constexpr std::string_view calls_of_amd =
+    "amdsmi_get_gpu_device_bdf amdsmi_get_gpu_memory_total amdsmi_get_gpu_memory_usage "
+    "amdsmi_get_gpu_total_ecc_count amdsmi_get_lib_version* amdsmi_get_processor_handles "
+    "amdsmi_get_processor_type amdsmi_get_socket_handles* amdsmi_get_temp_metric amdsmi_init* amdsmi_shut_down* "
+    "amdsmi_status_code_to_string* amdsmi_topo_get_link_type amdsmi_topo_get_numa_node_number "
+    "hipDeviceCanAccessPeer hipDeviceEnablePeerAccess hipDeviceGet hipDeviceGetAttribute hipDeviceGetName "
+    "hipDeviceGetPCIBusId hipDeviceGetUuid hipDeviceTotalMem hipEventCreateWithFlags hipEventElapsedTime "
+    "hipEventRecord hipFree hipGetDeviceCount* hipHostFree hipHostGetDevicePointer hipHostMalloc hipInit* "
+    "hipMalloc hipMemGetInfo hipMemcpyAsync hipMemcpyPeerAsync hipMemsetD32Async hipModuleGetFunction "
+    "hipModuleLaunchKernel hipModuleLoadData hipSetDevice hipStreamCreateWithFlags hipStreamDestroy "
+    "hipStreamSynchronize hipStreamWaitEvent hipblasCreate hipblasDestroy hipblasGemmEx_v2 hipblasSetAtomicsMode "
+    "hipblasSetStream hiprtcCompileProgram* rsmi_dev_ecc_count_get rsmi_dev_memory_total_get "
+    "rsmi_dev_memory_usage_get rsmi_dev_pci_id_get rsmi_dev_power_ave_get rsmi_dev_temp_metric_get "
+    "rsmi_dev_unique_id_get rsmi_init* rsmi_num_monitor_devices* rsmi_shut_down* rsmi_status_string* "
+    "rsmi_topo_get_link_type rsmi_topo_get_numa_node_number rsmi_version_get* ";
+constexpr std::string_view calls_of_both =
+    "ncclAllReduce ncclCommAbort ncclCommDestroy ncclCommFinalize ncclCommGetAsyncError ncclCommInitRank "
+    "ncclCommInitRankConfig ncclGetUniqueId* ncclGetVersion* ncclRecv ncclSend ";
+constexpr std::string_view keys_of_values =
+    "address clock_memory clock_memory_able clock_sm clock_sm_able compute_mode count dram_corrected "
+    "dram_uncorrected ecc ecc_corrected ecc_pending ecc_uncorrected fabric_code fabric_health fabric_state firmware "
+    "hidden links memory_reserved memory_total memory_used mig mig_instances mig_memory mig_most mig_pending "
+    "mig_profiles mig_uuids name nccl_network nccl_notices nccl_version numa nvlink_crc_data nvlink_crc_flit "
+    "nvlink_rate nvlink_recoveries nvlink_replays nvlink_to nvlink_version nvlinks nvlinks_down "
+    "page_retirement_pending pcie_generation pcie_generation_able pcie_replays pcie_width pcie_width_able peers "
+    "persistence power power_limit processes remapped_rows_corrected remapped_rows_uncorrected "
+    "retired_pages_corrected retired_pages_uncorrected row_remap_failed row_remap_pending serial slow "
+    "sram_corrected sram_uncorrected temperature temperature_slowdown throttle_bits uncorrected unique_id uuid";
+constexpr std::string_view kernels_of_training =
+    "muster_train_product muster_train_bias muster_train_mask muster_train_sum_rows muster_train_classify "
+    "muster_train_tally muster_train_update";
+
+/// A kind of line. Words: `gpu`, `gpus` (or `all`), `key`, `value` (one or more), `call`, `kernel`, `number`, `path`,
+/// `hex`. `options` may follow: `gpu`, or a word with a number behind it.
+struct Shape {
+  std::string_view verb;
+  std::vector<std::string_view> words;
+  std::vector<std::string_view> options;
+  std::string_view written;
+};
+
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all{
+      {"set", {"gpus", "key", "value"}, {}, "set GPU KEY VALUE"},
+      {"later", {"gpus", "key", "value"}, {"after"}, "later GPU KEY VALUE after N"},
+      {"xid", {"gpu", "number"}, {"after"}, "xid GPU CODE [after N]"},
+      {"write", {"call", "path", "hex"}, {"after"}, "write CALL PATH HEX [after N]"},
+      {"fail", {"call", "number"}, {"gpu", "after"}, "fail CALL CODE [GPU] [after N]"},
+      {"hang", {"call"}, {"gpu", "after"}, "hang CALL [GPU] [after N]"},
+      {"crash", {"call"}, {"gpu", "after"}, "crash CALL [GPU] [after N]"},
+      {"stall", {"call", "number"}, {}, "stall CALL RANK"},
+      {"corrupt_copy", {"gpu"}, {"after"}, "corrupt_copy GPU [after N]"},
+      {"wrong_kernel", {"gpu", "kernel"}, {"bit", "after"}, "wrong_kernel GPU NAME [bit B] [after N]"},
+      {"stuck_bit", {"gpu", "number", "number"}, {}, "stuck_bit GPU OFFSET BIT"},
+      {"wrong_product", {"gpu"}, {"every"}, "wrong_product GPU [every N]"},
+      {"corrupt_allreduce", {"number"}, {}, "corrupt_allreduce RANK"},
+  };
+  return all;
+}
+
+using Words = std::vector<std::string>;
+
+Words words_of(std::string_view text) {
+  Words words;
+  for (const std::string& word : split(text, ' '))
+    if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+bool is_number(std::string_view text) {
+  const bool is_hexadecimal = text.substr(0, 2) == "0x" && text.size() > 2;
+  return !text.empty() && text.size() < 19 &&
+         text.find_first_not_of(is_hexadecimal ? "0123456789abcdefABCDEFx" : "0123456789") == text.npos;
+}
+
+std::string unknown(std::string_view what, const std::string& word, const Words& known) {
+  return fmt::format("unknown {} \"{}\"{}", what, printable_line(word, 60), suggestion(word, known));
+}
+
+/// One line against its shape; each function says what is wrong, nothing where nothing is.
+class Line {
+ public:
+  Line(Words words, const DescribedGpus& gpus) : words_(std::move(words)), gpus_(gpus) {}
+
+  std::string fault() {
+    Words verbs;
+    for (const Shape& shape : shapes()) verbs.emplace_back(shape.verb);
+    if (words_.empty()) return "it is empty";
+    const auto shape =
+        std::find_if(shapes().begin(), shapes().end(), [&](const Shape& one) { return one.verb == words_.front(); });
+    if (shape == shapes().end()) return unknown("line", words_.front(), verbs);
+    words_.erase(words_.begin());
+    std::string wrong = match(*shape);
+    return wrong.empty() ? wrong : fmt::format("{}; written {}", wrong, shape->written);
+  }
+
+ private:
+  std::string match(const Shape& shape) {
+    for (const std::string_view word : shape.words) {
+      if (words_.empty()) return fmt::format("it has no {}", name_of(word));
+      if (std::string wrong = check(word); !wrong.empty()) return wrong;
+      words_.erase(words_.begin());
+      // A value may be several words, up to those of the options.
+      while (word == "value" && !words_.empty() && !is_option(shape)) words_.erase(words_.begin());
+    }
+    bool has_options = false;
+    while (!words_.empty() && is_option(shape)) {
+      if (std::string wrong = check_option(); !wrong.empty()) return wrong;
+      has_options = true;
+    }
+    if (!words_.empty()) return fmt::format("\"{}\" has no place in it", printable_line(words_.front(), 60));
+    return shape.verb == "later" && !has_options ? std::string("it has no \"after N\"") : std::string();
+  }
+
+  static std::string_view name_of(std::string_view word) {
+    if (word == "gpu" || word == "gpus") return "number of a GPU";
+    if (word == "call") return "function";
+    return word;
+  }
+
+  [[nodiscard]] bool is_option(const Shape& shape) const {
+    const auto has = [&](std::string_view option) {
+      return std::find(shape.options.begin(), shape.options.end(), option) != shape.options.end();
+    };
+    return has(words_.front()) || (has("gpu") && is_number(words_.front()));
+  }
+
+  std::string check_option() {
+    if (is_number(words_.front())) {
+      if (is_of_no_gpu_) return fmt::format("{} is about no GPU, and the line names GPU {}", call_, words_.front());
+      if (std::string wrong = check("gpu"); !wrong.empty()) return wrong;
+    } else {
+      const std::string option = words_.front();
+      words_.erase(words_.begin());
+      if (words_.empty() || !is_number(words_.front())) return fmt::format("\"{}\" has no number behind it", option);
+    }
+    words_.erase(words_.begin());
+    return {};
+  }
+
+  std::string check(std::string_view word) {
+    const std::string& text = words_.front();
+    const std::string shown = printable_line(text, 60);
+    if (word == "gpus" && text == "all") return {};
+    if (word == "gpu" || word == "gpus") {
+      if (is_number(text) && std::strtoull(text.c_str(), nullptr, 0) < gpus_.devices.size()) return {};
+      return fmt::format("\"{}\" is no number of a GPU from 0 to {}", shown, gpus_.devices.size() - 1);
+    }
+    if (word == "number") return is_number(text) ? std::string() : fmt::format("\"{}\" is no number", shown);
+    if (word == "key") return among("value", keys_of_values);
+    if (word == "kernel") return among("kernel", kernels_of_training);
+    if (word == "call") return check_call();
+    if (word == "path")
+      return text.front() == '/' || text.find("..") != text.npos
+                 ? fmt::format("\"{}\" is no path below the machine's root, such as sys/class/drm", shown)
+                 : std::string();
+    if (word == "hex" && (text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdefABCDEF") != text.npos))
+      return fmt::format("\"{}\" is no bytes in hexadecimal, two digits each", shown);
+    return {};
+  }
+
+  [[nodiscard]] std::string among(std::string_view what, std::string_view known) const {
+    const Words all = words_of(known);
+    return std::find(all.begin(), all.end(), words_.front()) == all.end() ? unknown(what, words_.front(), all)
+                                                                          : std::string();
+  }
+
+  /// Whether one of `known` is the call; its mark is heeded.
+  bool is_among(const Words& known) {
+    for (const std::string& name : known) {
+      const bool is_marked = name.back() == '*';
+      if (name.substr(0, name.size() - (is_marked ? 1 : 0)) != call_) continue;
+      is_of_no_gpu_ = is_marked;
+      return true;
+    }
+    return false;
+  }
+
+  std::string check_call() {
+    call_ = words_.front();
+    const bool is_amd = gpus_.vendor == "amd";
+    Words own = words_of(is_amd ? calls_of_amd : calls_of_nvidia);
+    const Words both = words_of(calls_of_both);
+    own.insert(own.end(), both.begin(), both.end());
+    if (is_among(own)) return {};
+    const std::string_view vendor = is_amd ? "AMD's" : "NVIDIA's";
+    if (is_among(words_of(is_amd ? calls_of_nvidia : calls_of_amd)))
+      return fmt::format("{} is a function of another vendor, and the GPUs are {}", call_, vendor);
+    for (std::string& name : own)
+      if (name.back() == '*') name.pop_back();
+    return unknown(fmt::format("function of {} libraries", vendor), call_, own);
+  }
+
+  Words words_;
+  const DescribedGpus& gpus_;
+  std::string call_;
+  bool is_of_no_gpu_ = false;
+};
+
+}  // namespace
+
+std::vector<std::string> read_driver_lines(Fields& fields, const DescribedGpus& gpus) {
+  std::vector<std::string> lines = fields.texts("driver");
+  const Entry* entry = fields.find("driver");
+  if (entry == nullptr || (gpus.vendor.empty() && !gpus.devices.empty())) return lines;
+  for (const Node& item : entry->value.items) {
+    if (item.kind != NodeKind::text) continue;
+    if (gpus.devices.empty()) {
+      fields.complain(item.at, "there is no GPU whose libraries could follow this line");
+      continue;
+    }
+    if (const std::string wrong = Line(words_of(item.text), gpus).fault(); !wrong.empty())
+      fields.complain(item.at, fmt::format("\"{}\": {}", printable_line(item.text, 80), wrong));
+  }
+  return lines;
+}
+
+}  // namespace muster

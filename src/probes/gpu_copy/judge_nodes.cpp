@@ -1,0 +1,228 @@
+// Nodes where a rank sees no GPU, and GPUs that no rank sees.
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "probes/gpu_copy/node_gpus.hpp"
+
+namespace muster::gpu_copy {
+
+namespace {
+
+/// What one rank told of its node.
+struct RankView {
+  const RankPlace* place = nullptr;
+  const Observation* seen = nullptr;
+  Inventory inventory;
+
+  [[nodiscard]] std::size_t gpus_of(std::string_view vendor) const {
+    return static_cast<std::size_t>(
+        std::count_if(inventory.devices.begin(), inventory.devices.end(),
+                      [&](const Device& device) { return vendor_of(device) == vendor && !device.is_lost; }));
+  }
+};
+
+Finding about_node(const RankView& rank, Verdict verdict, std::string reason, std::string remedy) {
+  Finding finding{verdict, std::move(reason), {}, std::move(remedy)};
+  finding.culprits.push_back({CulpritKind::node, rank.place->host, rank.place->host, rank.place->rank});
+  // Where GPUs are missing or closed, this is no news.
+  finding.subject = Subject::mapping;
+  return finding;
+}
+
+std::string_view vendor_of_library(const LibraryReport& library) {
+  return library.name.rfind("libamdhip64", 0) == 0 ? "amd" : "nvidia";
+}
+
+std::string of_gpus(std::size_t count) {
+  return counted(count, "GPU");
+}
+
+/// How runtimes say that there is nothing for them here, both vendors alike; a toolkit on a node without GPUs is no
+/// fault. 3: not initialized, 34: a stub, 35: no driver, 100: no device, 101: no device 0 (ROCm 5).
+bool says_no_device(int code) {
+  return code == 3 || code == 34 || code == 35 || code == 100 || code == 101;
+}
+
+/// Nothing for a library that works, or that nobody misses.
+void judge_library(const RankView& rank, const LibraryReport& library, std::vector<Finding>& findings) {
+  const std::string vendor(vendor_of_library(library));
+  const std::size_t there = rank.gpus_of(vendor);
+  const std::string host = rank.place->host;
+  if (library.state == LibraryState::absent && there > 0)
+    findings.push_back(
+        about_node(rank, Verdict::fail,
+                   fmt::format("{} is not on {}, which has {}", printable_line(library.name, 60), host, of_gpus(there)),
+                   vendor == "amd"
+                       ? "install ROCm's runtime (hip-runtime-amd) there, or load the module that has it; in a "
+                         "container, have it in the image"
+                       : "install the driver's libraries (libcuda.so.1) there, of the version of its kernel module; in "
+                         "a container, pass them to it (nvidia-container-toolkit)"));
+  if (library.state != LibraryState::broken || (there == 0 && says_no_device(library.code))) return;
+  const std::string* remedy = rank.seen->fact("remedy." + vendor);
+  findings.push_back(about_node(rank, there > 0 ? Verdict::fail : Verdict::unmeasured,
+                                fmt::format("{} on {} is of no use: {}", printable_line(library.name, 60), host,
+                                            printable_line(library.error, 300)),
+                                remedy == nullptr ? std::string("see the kernel log of the node") : *remedy));
+}
+
+/// Of a node where this rank sees no GPU.
+void judge_blind(const CaseView& view, const RankView& rank, std::vector<Finding>& findings) {
+  const std::size_t before = findings.size();
+  if (const std::string* machine = rank.seen->fact("no_stand_ins")) {
+    Finding finding = about_node(
+        rank, Verdict::skip, fmt::format("the simulated machine {} has no GPU libraries", printable_line(*machine, 80)),
+        "name a folder with stand-ins in MUSTER_DRIVERS");
+    finding.culprits.clear();
+    return findings.push_back(std::move(finding));
+  }
+  for (const LibraryReport& library : rank.inventory.libraries) judge_library(rank, library, findings);
+  if (findings.size() > before) return;
+  const std::size_t there = rank.inventory.devices.size();
+  const int expected = view.node.gpus ? view.node.gpus->count : 0;
+  if (there > 0)
+    findings.push_back(
+        about_node(rank, Verdict::unmeasured,
+                   fmt::format("no runtime shows any of the {} of {} to rank {}", of_gpus(there), rank.place->host,
+                               rank.place->rank),
+                   "see what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES leave visible, and device_visibility"));
+  else if (expected > 0)
+    findings.push_back(about_node(rank, Verdict::fail,
+                                  fmt::format("{} has no GPU, {} expected by the profile", rank.place->host, expected),
+                                  "see device_visibility"));
+}
+
+/// What all ranks of a node said together.
+struct NodeSight {
+  std::string host;
+  std::set<std::string> tested;  ///< addresses
+  std::vector<RankView> blind;
+  std::vector<Device> gpus;  ///< that are well as far as the kernel can tell, and open to this job
+};
+
+bool is_usable_here(const Device& gpu) {
+  return !gpu.is_lost && std::all_of(gpu.files.begin(), gpu.files.end(),
+                                     [](const DeviceFile& file) { return file.access == FileAccess::open; });
+}
+
+std::map<int, NodeSight> sights_of(const CaseView& view) {
+  std::map<int, NodeSight> nodes;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    NodeSight& node = nodes[view.ranks[i].node_index];
+    const bool is_first = node.host.empty();
+    node.host = view.ranks[i].host;
+    for (const auto& [address, uuid] : tested_by(*seen).uuids) node.tested.insert(address);
+    const std::string* visible = seen->fact("visible");
+    const bool is_blind = visible != nullptr && *visible == "0";
+    if (!is_blind && !is_first) continue;
+    std::vector<std::string> faults;
+    RankView rank{&view.ranks[i], seen, parse_inventory(seen->facts, faults)};
+    if (is_first)
+      std::copy_if(rank.inventory.devices.begin(), rank.inventory.devices.end(), std::back_inserter(node.gpus),
+                   is_usable_here);
+    if (is_blind) node.blind.push_back(std::move(rank));
+  }
+  return nodes;
+}
+
+/// `GPU 0000:c1:00.0 (GPU-...)` of those that nobody tested. None where the kernel's addresses are not the runtime's.
+std::vector<std::string> untested_of(const NodeSight& node) {
+  const auto is_known = [&](const std::string& address) {
+    return std::any_of(node.gpus.begin(), node.gpus.end(),
+                       [&](const Device& gpu) { return to_string(gpu.address) == address; });
+  };
+  if (!std::all_of(node.tested.begin(), node.tested.end(), is_known)) return {};
+  TestedGpus named;
+  std::vector<std::string> names;
+  for (const Device& gpu : node.gpus) {
+    const std::string address = to_string(gpu.address);
+    // AMD's kernel driver writes the number of a GPU in another way than its runtime.
+    if (vendor_of(gpu) == "nvidia" && !gpu.uuid.empty()) named.uuids[address] = printable_line(gpu.uuid, 60);
+    if (node.tested.count(address) == 0) names.push_back(named(address));
+  }
+  return names;
+}
+
+std::string why_blind(const RankView& rank) {
+  for (const LibraryReport& library : rank.inventory.libraries)
+    if (library.state == LibraryState::broken && rank.gpus_of(vendor_of_library(library)) > 0)
+      return fmt::format(": {} is of no use to it: {}", printable_line(library.name, 60),
+                         printable_line(library.error, 300));
+  return {};
+}
+
+/// Ranks that see nothing where others of their node do: the node's library is well, what they were given is not.
+void judge_blind_among_others(const NodeSight& node, std::vector<Finding>& findings) {
+  const auto untested = untested_of(node);
+  std::map<std::string, std::vector<const RankView*>> alike;
+  for (const RankView& rank : node.blind) alike[why_blind(rank)].push_back(&rank);
+  for (const auto& [why, ranks] : alike) {
+    std::vector<std::string> numbers;
+    for (const RankView* rank : ranks) numbers.push_back(std::to_string(rank->place->rank));
+    Finding finding;
+    finding.verdict = why.empty() ? Verdict::unmeasured : Verdict::fail;
+    finding.reason = fmt::format("{} {} on {} {} no GPU, where others see {}{}", ranks.size() == 1 ? "rank" : "ranks",
+                                 human_list(numbers, 8), node.host, ranks.size() == 1 ? "sees" : "see",
+                                 of_gpus(node.tested.size()), why);
+    if (!untested.empty()) finding.reason += fmt::format("; nobody tested {}", human_list(untested, 8));
+    for (const std::string& gpu : untested)
+      if (finding.culprits.size() < 8) finding.culprits.push_back({CulpritKind::device, gpu, node.host, -1});
+    for (const RankView* rank : ranks)
+      if (finding.culprits.size() < 8)
+        finding.culprits.push_back(
+            {CulpritKind::rank, fmt::format("rank {}", rank->place->rank), node.host, rank->place->rank});
+    const std::string* remedy =
+        ranks[0]->seen->fact("remedy." + (ranks[0]->gpus_of("amd") > 0 ? std::string("amd") : std::string("nvidia")));
+    finding.remedy = remedy == nullptr
+                         ? std::string(
+                               "see what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES leave visible to it, and "
+                               "gpu_mapping")
+                         : *remedy;
+    finding.subject = Subject::mapping;
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace
+
+std::size_t judge_nodes(const CaseView& view, ProbeJudgement& judgement) {
+  std::size_t tested = 0;
+  std::set<std::string> without;
+  for (const Observation* seen : view.observed)
+    for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) tested += fact.key == "tested";
+  for (const auto& [index, node] : sights_of(view)) {
+    if (node.blind.empty()) {
+      const auto untested = untested_of(node);
+      if (!untested.empty() && !node.tested.empty())
+        judgement.evidence.push_back(fmt::format("not tested on {}, as no rank sees {}: {}", node.host,
+                                                 untested.size() == 1 ? "it" : "them", human_list(untested, 8)));
+      continue;
+    }
+    if (!node.tested.empty()) {
+      judge_blind_among_others(node, judgement.findings);
+      continue;
+    }
+    // One rank speaks for its node.
+    const std::size_t before = judgement.findings.size();
+    judge_blind(view, node.blind.front(), judgement.findings);
+    if (judgement.findings.size() == before) without.insert(node.host);
+  }
+  if (tested == 0 && judgement.findings.empty() && !without.empty()) {
+    Finding finding;
+    finding.verdict = Verdict::skip;
+    finding.reason = without.size() == 1 ? "no GPU on this node and none expected"
+                                         : fmt::format("no GPU on these {} nodes and none expected", without.size());
+    finding.remedy = "if there should be some, say so: gpus in the profile";
+    judgement.findings.push_back(std::move(finding));
+  } else if (tested > 0 && !without.empty()) {
+    judgement.evidence.push_back(counted(without.size(), "node") + " without a GPU");
+  }
+  return tested;
+}
+
+}  // namespace muster::gpu_copy

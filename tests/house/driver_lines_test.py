@@ -1,0 +1,55 @@
+"""What a machine description may tell the stand-ins of vendors' libraries is what they know, and the other way round."""
+import glob
+import os
+import re
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TABLE = os.path.join(ROOT, "src", "config", "machine_driver_lines.cpp")
+CALL = r"(?:cu|nvml|nvrtc|nccl|hip|rsmi_|amdsmi_)[A-Za-z]\w*"
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def known(name):
+    """The words of one table."""
+    text = re.search(rf"constexpr std::string_view {name} =(.*?);", read(TABLE), re.S)[1]
+    return {word for line in re.findall(r'"([^"]*)"', text) for word in line.split()}
+
+
+class DriverLines(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        homes = [os.path.dirname(os.path.dirname(sheet)) for sheet in
+                 glob.glob(os.path.join(ROOT, "stand_ins", "driver", "sheet.cpp")) + glob.glob(os.path.join(ROOT, "tests", "fake", "driver", "sheet.cpp"))]
+        assert len(homes) == 1, "where are the stand-ins?"
+        files = [path for folder in ("nvidia", "amd", "driver") for path in glob.glob(os.path.join(homes[0], folder, "*pp"))]
+        cls.source = "\n".join(map(read, sorted(files)))
+
+    def test_functions(self):
+        told = {name for name in re.findall(rf'"({CALL})"', self.source) if not name.startswith("hipError")}
+        marked = known("calls_of_nvidia") | known("calls_of_amd") | known("calls_of_both")
+        self.assertEqual({name.rstrip("*") for name in marked}, told)
+        about_none = set(re.findall(r'entered\("(\w+)"\)|ENTER\("(\w+)", -1\)', self.source))
+        about_none = {name for names in about_none for name in names if name} | {"nvrtcCompileProgram", "hiprtcCompileProgram"}
+        self.assertEqual({name.rstrip("*") for name in marked if name.endswith("*")}, about_none)
+
+    def test_values(self):
+        asked = set(re.findall(r'(?:text|number|later_value|value|entry|is_on)\((?:\w+, )?"([a-z_]+)"', self.source))
+        asked |= set(re.findall(r'put_(?:number|on|count)\("\w+", \w+, "([a-z_]+)"', self.source))
+        asked -= {"vendor", "model", "id", "driver_version", "host", "memory", "domain", "lanes", "lost",
+                  "lines", "links", "devices"}  # of the sheet itself
+        self.assertLessEqual(asked, known("keys_of_values"))
+        for key in known("keys_of_values"):
+            parts = [key, key.removesuffix("_pending"), re.sub("^(sram|dram)_", "", key)]
+            self.assertTrue(any(f'"{part}"' in self.source for part in parts), f"nobody asks for {key}")
+
+    def test_kernels(self):
+        self.assertEqual(known("kernels_of_training"), set(re.findall(r'"(muster_train_\w+)"', self.source)))
+
+
+if __name__ == "__main__":
+    unittest.main()
