@@ -135,7 +135,10 @@ class Rocm(OnMachine):
     def test_a_call_that_never_returns(self):
         self.describe(LUMI, ["hang rsmi_dev_unique_id_get after 3"])
         self.assertEqual(self.look(timeout="5s"), "fail", self.output)
-        self.assertIn("is in rsmi_dev_unique_id_get, step inventory since", self.reasons("device_visibility"))
+        # It is the fourth GPU that is asked.
+        sheet = json.loads(pathlib.Path(self.folder, "machine/drivers.json").read_text())["devices"][3]
+        label = f"GPU {sheet['address']} (GPU-{int(sheet['uuid']):016x})"
+        self.assertIn(f"is in rsmi_dev_unique_id_get, step inventory ({label}) since", self.reasons("device_visibility"))
         # Of several ranks of a node the first asks, and alone is to blame.
         self.assertEqual(self.look(timeout="5s", ranks="one-per-gpu"), "fail", self.output)
         self.assertIn("rsmi_dev_unique_id_get", self.reasons("device_visibility"))
