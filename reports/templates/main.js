@@ -14,7 +14,9 @@ function start() {
   document.querySelector('.skip').addEventListener('click', (event) => { event.preventDefault(); at_id('cases').focus(); });
   addEventListener('hashchange', () => { read_address(); tell_all(); });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', tell_all);
-  addEventListener('beforeprint', draw_all);
+  // Paper is light.
+  addEventListener('beforeprint', () => { state.prints = true; show_theme(); pictures_changed(); draw_all(); });
+  addEventListener('afterprint', () => { state.prints = false; tell_all(); });
   addEventListener('scroll', hide_tip, {passive: true});
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }

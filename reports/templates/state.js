@@ -1,5 +1,5 @@
 // What the reader asked for. It stands in the address behind the #, so that a view can be passed on.
-const state = {nodes: new Set(), verdicts: new Set(), words: '', sort: 'urgency', theme: ''};
+const state = {nodes: new Set(), verdicts: new Set(), words: '', sort: 'urgency', theme: '', prints: false};
 const listeners = [];
 const sorts = {urgency: 'worst first', name: 'name', time: 'longest first'};
 
@@ -32,9 +32,14 @@ function change(changes) {
   tell_all();
 }
 
-function tell_all() {
-  if (state.theme) document.documentElement.dataset.theme = state.theme;
+function show_theme() {
+  const theme = state.prints ? 'light' : state.theme;
+  if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
+}
+
+function tell_all() {
+  show_theme();
   for (const listener of listeners) listener();
   pictures_changed();
 }
@@ -69,4 +74,4 @@ function shown_cases() {
   return found;
 }
 
-const is_dark = () => (state.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+const is_dark = () => !state.prints && (state.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';

@@ -164,6 +164,13 @@ class Html(unittest.TestCase):
         self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), self.browser.value("innerWidth"), self.wide_ones())
         self.assertNotIn("\x1b", page.read_text())
 
+    def test_paper_is_light(self):
+        self.browser.open(self.page, "theme=dark")
+        self.browser.value("dispatchEvent(new Event('beforeprint'))")
+        self.assertEqual(self.browser.value("document.documentElement.dataset.theme"), "light")
+        self.browser.value("dispatchEvent(new Event('afterprint'))")
+        self.assertEqual(self.browser.value("document.documentElement.dataset.theme"), "dark")
+
     def test_narrow_screens_fit(self):
         self.browser.resize(380, 800, phone=True)
         try:

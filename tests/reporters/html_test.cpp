@@ -186,6 +186,18 @@ TEST(Html, WhatHasNoRoomIsNamed) {
   EXPECT_EQ(data["left_out"].size(), 1U);
 }
 
+TEST(Html, ACaseOfManyBadReadingsIsStillTold) {
+  auto report = sample::report();
+  auto& result = report.cases[2];
+  result.items.assign(100'000, result.items.front());
+  const auto page = told("html", report);
+  EXPECT_LT(page.size(), 1'000'000U);
+  const auto data = data_in(page);
+  EXPECT_FALSE(data["cases"][0].contains("is_brief"));
+  EXPECT_EQ(data["cases"][0]["items"].size(), 200U);
+  EXPECT_EQ(data["cases"][0]["items_left_out"], 99'800);
+}
+
 TEST(Html, SaysTheVerdictWithoutScripts) {
   auto report = sample::report();
   report.simulated = "lumi-g";

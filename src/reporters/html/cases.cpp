@@ -1,4 +1,5 @@
 // What is said of each case.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/hostlist.hpp"
@@ -169,7 +170,8 @@ std::size_t nodes_size(const Shown& shown) {
 }
 
 std::size_t size_of(const CaseResult& result) {
-  std::size_t size = 1'500 + result.reason.size() + result.remedy.size() + 400 * result.items.size();
+  std::size_t size =
+      1'500 + result.reason.size() + result.remedy.size() + 400 * std::min(result.items.size(), most_items);
   for (const auto& finding : result.findings) size += 100 + finding.reason.size() + finding.remedy.size();
   for (const auto& output : result.outputs) size += std::min(output.text.size(), most_output);
   return size + 150 * result.metrics.size();

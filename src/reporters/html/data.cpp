@@ -28,7 +28,7 @@ void write_head(JsonText& out, const RunReport& report) {
 }
 
 /// The largest shape of the run.
-std::string shape_of(const RunReport& report) {
+std::string largest_shape(const RunReport& report) {
   const LaunchRecord* largest = nullptr;
   for (const auto& launch : report.launches)
     if (largest == nullptr || launch.ranks > largest->ranks) largest = &launch;
@@ -45,7 +45,7 @@ void write_run(Draft& draft) {
   write_head(out, report);
   out.member("verdict", static_cast<int>(report.verdict));
   out.member("exit", report.exit_status);
-  out.member("shape", shape_of(report));
+  out.member("shape", largest_shape(report));
   const auto counts = tally(report.cases);
   out.list("tally", counts.counts, [&](int count) { out.number(count); });
   out.list("notes", report.notes, [&](const std::string& note) { out.text(note); });

@@ -1,6 +1,7 @@
 // Numbers: metrics over all, node by node, rank by rank.
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "base/text.hpp"
 #include "reporters/common/phrases.hpp"
@@ -24,11 +25,21 @@ std::size_t node_count(const Shown& shown) {
   return count;
 }
 
+/// Metrics with labels of which a reading is no pass. There may be as many items as ranks, those of one metric in a
+/// row.
+std::set<std::pair<std::string, Labels>> bad_metrics(const CaseResult& result) {
+  std::set<std::pair<std::string, Labels>> bad;
+  const Item* last = nullptr;
+  for (const auto& item : result.items) {
+    if (last == nullptr || item.metric != last->metric || item.where != last->where)
+      bad.emplace(item.metric, item.where);
+    last = &item;
+  }
+  return bad;
+}
+
 /// How soon a row gets room: 0 first.
-int rank_of(const CaseResult& result, const MetricRow& row) {
-  const bool is_bad = std::any_of(result.items.begin(), result.items.end(), [&](const Item& item) {
-    return item.metric == row.metric && item.where == row.where;
-  });
+int rank_of(const CaseResult& result, const MetricRow& row, bool is_bad) {
   if (is_bad) return 0;
   if (row.judged > 0) return 1;
   return needs_attention(result.verdict) ? 2 : 3;
@@ -160,9 +171,12 @@ Wanted choose_rows(Draft& draft) {
     const std::size_t nodes = node_count(draft.cases[i]);
     wanted.emplace_back(first.metrics.size(), false);
     if (nodes < 2) continue;
+    const auto bad = bad_metrics(first);
     for (std::size_t j = 0; j < first.metrics.size(); ++j)
       if (!has_label(first.metrics[j], "step"))  // a curve, the same for all
-        candidates.push_back({i, j, rank_of(first, first.metrics[j]), nodes * bytes_of_value});
+        candidates.push_back(
+            {i, j, rank_of(first, first.metrics[j], bad.count({first.metrics[j].metric, first.metrics[j].where}) > 0),
+             nodes * bytes_of_value});
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
