@@ -34,14 +34,14 @@ void add_gate(CommandLine line) {
   add_site(*app, gate->site);
   app->add_option("--output", gate->output, "Where run folders are made")->type_name("FOLDER");
   app->footer(
-      "Examples, in a job with spare nodes:\n"
-      "  muster gate --need 64 -- srun ./train\n"
+      "Examples:\n"
+      "  muster gate --need 64 -- srun ./train         in a job with spare nodes\n"
       "  muster gate --need 64 -- mpirun -n 512 ./train\n"
       "  muster gate --need 64 -- ./job.sh             with $MUSTER_NODELIST and $MUSTER_HOSTFILE\n"
-      "  srun --exclude=$(muster gate --need 1 --print exclude) ...\n"
-      "Without a scheduler: muster gate --need 2 --nodes nid[001-003] -- mpirun -n 2 ./train\n"
-      "Exit status: that of COMMAND; 125 refused, with what is missing, or wrong usage; 126 COMMAND can't be run,\n"
-      "127 there is no such COMMAND; 129, 130 and 143 interrupted before it was started. docs/gate.md");
+      "  muster gate --need 64 --print exclude         nodes to leave out of the next job\n"
+      "  muster gate --need 2 --nodes nid[001-003] -- mpirun -n 2 ./train\n"
+      "Exit status: that of COMMAND (which stands behind --); 125 refused, with what is missing, or wrong usage;\n"
+      "126 COMMAND can't be run, 127 there is no such COMMAND; 129, 130 and 143 interrupted before it was started");
   app->callback([gate, &status = line.status] {
     auto& options = gate->site.launcher_options;
     options.insert(options.end(), gate->site.job_options.begin(), gate->site.job_options.end());

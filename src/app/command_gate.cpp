@@ -25,7 +25,7 @@ namespace {
 constexpr double shortest_deadline_s = 2;
 constexpr double longest_deadline_s = 86'400;
 
-void say(const std::string& line) {
+void tell_user(const std::string& line) {
   fmt::print(stderr, "muster: {}\n", printable_line(line, 4000));
 }
 
@@ -68,8 +68,8 @@ class Command {
     if (!find_program(name).empty()) return 0;
     std::error_code ignored;
     const bool is_there = name.find('/') != std::string::npos && fs::exists(name, ignored);
-    say(fmt::format("{} {}; nothing was measured", printable_line(name, 200),
-                    is_there ? "can't be run: it is no program, or you may not run it" : "is not found"));
+    tell_user(fmt::format("{} {}; nothing was measured", printable_line(name, 200),
+                          is_there ? "can't be run: it is no program, or you may not run it" : "is not found"));
     return is_there ? exit_gate_not_executable : exit_gate_not_found;
   }
 
@@ -107,7 +107,7 @@ int become(const Argv& argv, const Environment& environment, bool heeds_pipes) {
   std::fflush(nullptr);
   ::execvp(words.front(), words.data());
   const int why = errno;
-  say(fmt::format("{} can't be started: {}", argv.front(), std::strerror(why)));
+  tell_user(fmt::format("{} can't be started: {}", argv.front(), std::strerror(why)));
   return why == ENOENT ? exit_gate_not_found : exit_gate_not_executable;
 }
 
@@ -160,7 +160,7 @@ Result<void> check_count(const SiteFound& found, std::size_t need) {
                   need, there, there == 1 ? "is" : "are", where));
 }
 
-int print(const GateOptions& options, const GateOutcome& outcome, double seconds) {
+int print_outcome(const GateOptions& options, const GateOutcome& outcome, double seconds) {
   const auto need = static_cast<std::size_t>(options.need);
   if (options.print == "json")
     fmt::print("{}\n", gate_json(outcome, need, seconds));
@@ -179,11 +179,11 @@ int start(const Command& command, const GateOutcome& outcome, const SiteFound& f
   auto argv = is_here ? command.aim({}) : command.aim(*there);
   if (!argv) return refuse(argv.error());
   if (command.is_other() && found.allocation && outcome.chosen.size() < outcome.nodes.size())
-    say("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
+    tell_user("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
   return become(*argv, environment_for(*there, found), heeds_pipes);
 }
 
-int status_of(const std::string& interrupted) {
+int status_after(const std::string& interrupted) {
   static const std::map<std::string, int> numbers{{"SIGHUP", SIGHUP}, {"SIGINT", SIGINT}, {"SIGTERM", SIGTERM}};
   const auto found = numbers.find(interrupted);
   return 128 + (found == numbers.end() ? SIGTERM : found->second);
@@ -219,11 +219,11 @@ int gate_command(const GateOptions& options) {
   const auto outcome = pass_gate(run, std::move(*prepared), need, {began, *deadline});
   if (outcome.error) return refuse(*outcome.error);
   if (!outcome.interrupted.empty()) {
-    say(fmt::format("interrupted by {}; nothing was started", outcome.interrupted));
-    return status_of(outcome.interrupted);
+    tell_user(fmt::format("interrupted by {}; nothing was started", outcome.interrupted));
+    return status_after(outcome.interrupted);
   }
-  for (const std::string& line : gate_lines(outcome, need)) say(line);
-  if (!starts) return print(options, outcome, monotonic_seconds() - began);
+  for (const std::string& line : gate_lines(outcome, need)) tell_user(line);
+  if (!starts) return print_outcome(options, outcome, monotonic_seconds() - began);
   return outcome.chosen.empty() ? exit_gate_refused : start(command, outcome, found, heeds_pipes);
 }
 

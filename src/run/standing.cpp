@@ -12,10 +12,10 @@ namespace muster {
 namespace {
 
 /// What a case says of a node, the worst last.
-enum class Word { applies_not, passed, unknown, at_fault };
+enum class Claim { applies_not, passed, unknown, at_fault };
 
 struct Opinion {
-  Word word = Word::unknown;
+  Claim word = Claim::unknown;
   std::string reason;
   std::string remedy;
 };
@@ -36,16 +36,16 @@ class Opinions {
 
   [[nodiscard]] Opinion of(std::size_t node) const {
     if (of_[node]) return *of_[node];
-    const Opinion unknown{Word::unknown, result_.reason, result_.remedy};
-    if (result_.verdict == Verdict::skip) return {Word::applies_not, {}, {}};
+    const Opinion unknown{Claim::unknown, result_.reason, result_.remedy};
+    if (result_.verdict == Verdict::skip) return {Claim::applies_not, {}, {}};
     const NodeRow* row = row_of(node);
     if (row == nullptr) return unknown;
-    if (row->verdict == Verdict::pass) return {Word::passed, {}, {}};
-    if (row->verdict == Verdict::skip) return {Word::applies_not, {}, {}};
+    if (row->verdict == Verdict::pass) return {Claim::passed, {}, {}};
+    if (row->verdict == Verdict::skip) return {Claim::applies_not, {}, {}};
     // What lies between two nodes is seen by a judge, who is asked only when all ranks were measured.
     const bool is_cleared = accused_.count(node) > 0 || row->verdict == Verdict::unmeasured;
-    if (is_cleared && has_seen_links_ && has_placed_all_) return {Word::passed, {}, {}};
-    return row->verdict == Verdict::fail ? Opinion{Word::at_fault, result_.reason, result_.remedy} : unknown;
+    if (is_cleared && has_seen_links_ && has_placed_all_) return {Claim::passed, {}, {}};
+    return row->verdict == Verdict::fail ? Opinion{Claim::at_fault, result_.reason, result_.remedy} : unknown;
   }
 
  private:
@@ -99,7 +99,7 @@ class Opinions {
   }
 
   void hold_against(std::size_t node, const Finding& finding) {
-    const Word word = finding.verdict == Verdict::fail ? Word::at_fault : Word::unknown;
+    const Claim word = finding.verdict == Verdict::fail ? Claim::at_fault : Claim::unknown;
     if (!of_[node] || of_[node]->word < word) of_[node] = {word, finding.reason, finding.remedy};
   }
 
@@ -148,10 +148,10 @@ void hear(const CaseResult& result, const std::vector<std::string>& nodes, bool 
     const Opinion opinion = opinions.of(i);
     // A node or launch that went wrong as such is no case: whom it does not name it does not concern.
     const bool counts = is_asked_for || opinions.are_about(i);
-    if (counts && opinion.word == Word::at_fault && heard.faults[i].second.word != Word::at_fault)
+    if (counts && opinion.word == Claim::at_fault && heard.faults[i].second.word != Claim::at_fault)
       heard.faults[i] = {result.check, opinion};
-    if (is_asked_for && (known[i].word == Word::unknown || opinion.word == Word::at_fault)) {
-      const bool is_worth_keeping = opinion.word != Word::unknown || known[i].reason.empty();
+    if (is_asked_for && (known[i].word == Claim::unknown || opinion.word == Claim::at_fault)) {
+      const bool is_worth_keeping = opinion.word != Claim::unknown || known[i].reason.empty();
       if (is_worth_keeping) known[i] = opinion;
     }
   }
@@ -180,14 +180,14 @@ Standings stand(std::span<const RunReport> reports, const std::vector<std::strin
     for (const std::string& id : cases) {
       const auto known = heard.of_case.find(id);
       const Opinion opinion = known == heard.of_case.end() ? Opinion() : known->second[i];
-      has_passed = has_passed || opinion.word == Word::passed;
-      if (opinion.word < Word::unknown || !standing.is_good) continue;
+      has_passed = has_passed || opinion.word == Claim::passed;
+      if (opinion.word < Claim::unknown || !standing.is_good) continue;
       standing = {nodes[i],       false,         false, heard.check_of.count(id) > 0 ? heard.check_of.at(id) : id,
                   opinion.reason, opinion.remedy};
       if (standing.reason.empty()) standing.reason = "was not measured";
     }
     standing.is_good = standing.is_good && has_passed;
-    if (const auto& [check, fault] = heard.faults[i]; fault.word == Word::at_fault)
+    if (const auto& [check, fault] = heard.faults[i]; fault.word == Claim::at_fault)
       standing = {nodes[i], false, true, check, fault.reason, fault.remedy};
     if (standing.is_good) standing.reason = standing.remedy = {};
     standings.nodes.push_back(std::move(standing));
@@ -203,7 +203,7 @@ std::vector<std::string> open_cases(std::span<const RunReport> reports, const st
     const auto known = heard.of_case.find(id);
     const bool is_open =
         known == heard.of_case.end() || std::any_of(known->second.begin(), known->second.end(),
-                                                    [](const Opinion& one) { return one.word == Word::unknown; });
+                                                    [](const Opinion& one) { return one.word == Claim::unknown; });
     if (is_open) open.push_back(id);
   }
   return open;
