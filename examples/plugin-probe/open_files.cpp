@@ -50,7 +50,8 @@ ProbeJudgement judge(const CaseView& view) {
       judgement.findings.push_back(too_few(view.ranks[rank], files, least));
   }
   if (enough > 0 && judgement.findings.empty())
-    judgement.evidence.push_back(std::to_string(enough) + " ranks may open at least " + std::to_string(least) + " files");
+    judgement.evidence.push_back(std::to_string(enough) + " ranks may open at least " + std::to_string(least) +
+                                 " files");
   return judgement;
 }
 

@@ -119,13 +119,17 @@ void hold_references(Loaded& loaded) {
 
 }  // namespace
 
-fs::path shipped_checks() {
-  if (const char* folder = std::getenv("MUSTER_CHECKS"); folder != nullptr && *folder != '\0') return folder;
+fs::path shipped_folder(const char* name, const fs::path& source) {
   const auto prefix = own_executable().parent_path().parent_path();
   std::error_code ignored;
-  for (const auto& candidate : {prefix / "share" / "muster" / "checks", fs::path(MUSTER_SOURCE_CHECKS)})
-    if (fs::is_directory(candidate, ignored)) return candidate;
-  return prefix / "share" / "muster" / "checks";
+  // An installed program must not take files from where it was once built.
+  const bool is_build = fs::exists(prefix / "CMakeCache.txt", ignored);
+  return is_build && fs::is_directory(source, ignored) ? source : prefix / "share" / "muster" / name;
+}
+
+fs::path shipped_checks() {
+  if (const char* folder = std::getenv("MUSTER_CHECKS"); folder != nullptr && *folder != '\0') return folder;
+  return shipped_folder("checks", MUSTER_SOURCE_CHECKS);
 }
 
 Loaded load(const std::vector<std::string>& paths) {

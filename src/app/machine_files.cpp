@@ -20,11 +20,7 @@ bool is_path(const std::string& name) {
 
 fs::path shipped_machines() {
   if (const char* folder = std::getenv("MUSTER_MACHINES"); folder != nullptr && *folder != '\0') return folder;
-  const auto prefix = own_executable().parent_path().parent_path();
-  std::error_code ignored;
-  for (const auto& candidate : {prefix / "share" / "muster" / "machines", fs::path(MUSTER_SOURCE_MACHINES)})
-    if (fs::is_directory(candidate, ignored)) return candidate;
-  return prefix / "share" / "muster" / "machines";
+  return shipped_folder("machines", MUSTER_SOURCE_MACHINES);
 }
 
 std::vector<std::string> known_machines() {

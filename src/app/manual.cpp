@@ -23,6 +23,7 @@ const Entries& variables() {
       {"MUSTER_DRIVERS", "Folder of libraries that take the place of GPU vendors' ones, for tests."},
       {"MUSTER_MACHINE", "Folder of a machine that ranks pretend to be on; see muster-machine(1)."},
       {"MUSTER_MACHINES", "Folder of machine descriptions instead of the installed ones."},
+      {"MUSTER_PLUGINS", "Folders and files, separated by colons, in which plug-ins are looked for first."},
       {"MUSTER_RECORDER_FOLDER", "Folder on each node for the flight recorders of ranks; default: /dev/shm."},
       {"MUSTER_STARTUP_TIMEOUT", "Seconds that a launcher may take to start all ranks; default: 60."},
       {"MUSTER_WIRE_ADDRESS", "Address at which ranks reach the driver; none: they write to standard output."},
@@ -37,6 +38,8 @@ const Entries& files() {
       {"PREFIX/share/muster/checks/", "The checks that come with muster; systems/ has the profiles of sites."},
       {"PREFIX/share/muster/machines/", "Descriptions of machines to pretend to be on."},
       {"PREFIX/share/muster/schema/", "JSON Schema of report.json."},
+      {"PREFIX/lib/muster/plugins/, ~/.local/lib/muster/plugins/",
+       "Probes of other repositories; muster list --probes."},
       {"PREFIX/share/doc/muster/", "All other documentation; PREFIX is the folder above that of the program."},
   };
   return all;

@@ -67,6 +67,18 @@ class Installed(unittest.TestCase):
         command = next(self.work.glob("muster-runs/latest/launches/*/command")).read_text()
         self.assertIn(str(self.prefix / "bin" / "muster-rank"), command.replace("'", ""))
 
+    def test_nothing_from_where_it_was_built(self):
+        """Whoever may write there now is not who installed it."""
+        copy = self.work / "copy"
+        (copy / "bin").mkdir(parents=True)
+        shutil.copy(self.muster, copy / "bin")
+        said = run(copy / "bin/muster", "list", status=3)
+        self.assertNotIn(str(SOURCE), said.stdout + said.stderr)
+
+    def test_examples_can_be_run(self):
+        scripts = self.prefix / "share/doc/muster/examples/slurm"
+        self.assertTrue(all(path.stat().st_mode & 0o100 for path in scripts.iterdir()))
+
     def test_through_a_link(self):
         link = self.work / "muster"
         link.symlink_to(self.muster)

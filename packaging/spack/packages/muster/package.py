@@ -5,9 +5,7 @@ from spack.package import *
 class Muster(CMakePackage):
     """Diagnostic and verification suite for GPU clusters: which node, device, link or setting is at fault."""
 
-    # There is no address for releases yet: spack develop or dev-build name the checkout.
-    has_code = True
-
+    # There is no address for releases yet: spack dev-build names the checkout.
     version("main", branch="main")
     version("0.1.0")
 
@@ -28,6 +26,8 @@ class Muster(CMakePackage):
     depends_on("tl-expected@1:", type=("build", "link", "run"))
     depends_on("pugixml@1.10:")
     depends_on("openblas", when="+openblas")
+    # SQLiteCpp, of which no recipe is known, comes from its pinned archive (cmake/dependencies.cmake); on a machine
+    # without a way out, MUSTER_ARCHIVES names a folder that has it.
 
     # C++20 with the parts of the library that are used.
     conflicts("%gcc@:11")
