@@ -102,7 +102,7 @@ int command_line(int count, char** arguments) {
   Argv words(arguments, arguments + count);
   words[0] = "muster";
   for (const auto add : {add_run, add_plan, add_list, add_lint, add_show, add_doctor, add_machine, add_bind, add_node,
-                         add_manual, add_complete})
+                         add_history, add_compare, add_manual, add_complete})
     add({root, status, words});
   if (const auto option = option_with_empty_value(count, arguments); !option.empty()) {
     fmt::print(stderr, "muster: {} has an empty value; leave it out, or give it one\n", printable_line(option));
