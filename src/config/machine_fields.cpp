@@ -6,17 +6,11 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "config/profile_fields.hpp"
 
 namespace muster {
 
 namespace {
-
-bool is_variable(std::string_view text) {
-  if (text.empty() || (text.front() >= '0' && text.front() <= '9')) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  });
-}
 
 /// Empty when `mask` is one of this machine; else what is wrong with it.
 std::string fault_of(const Result<CpuMask>& mask, const MachineDescription& machine) {
