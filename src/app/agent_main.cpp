@@ -8,11 +8,13 @@
 
 #include "app/agent_help.hpp"
 #include "base/clock.hpp"
+#include "base/orders.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/mpi_comm.hpp"
 #include "model/added_probes.hpp"
 #include "run/messages.hpp"
 #include "run/plugins.hpp"
+#include "system/this_machine.hpp"
 
 extern char** environ;
 
@@ -77,11 +79,36 @@ std::string tag_of_launch() {
   return tag != nullptr && *tag != '\0' ? tag : "manual-" + random_hex(4);
 }
 
+std::vector<std::string>& ordered_hosts() {
+  static std::vector<std::string> hosts;  // a name for each rank
+  return hosts;
+}
+
+/// What `muster selftest` has ranks do wrong. Nobody else's run may be spoilt: without a described machine, which every
+/// report tells of, the variable is refused.
+Result<void> take_orders_from_environment(const Comm& comm, AgentHooks& hooks) {
+  const char* text = std::getenv(env_orders);
+  if (text == nullptr || *text == '\0') return {};
+  const char* machine = std::getenv(env_machine);
+  if (machine == nullptr || *machine == '\0')
+    return fail(ErrorKind::usage, env_orders, "is for muster selftest alone, on a described machine; unset it");
+  const auto orders = parse_orders(text);
+  if (!orders) return fail(ErrorKind::usage, env_orders, orders.error().what);
+  take_orders(*orders, comm.rank());
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  for (std::size_t rank = 0; rank < ranks && !orders->hosts.empty(); ++rank)
+    ordered_hosts().push_back(orders->hosts[rank * orders->hosts.size() / ranks]);
+  if (!ordered_hosts().empty())
+    hooks.host = [](int rank) { return ordered_hosts().at(static_cast<std::size_t>(rank)); };
+  return {};
+}
+
 Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_note) {
   hooks.ends_with_driver = true;
   hooks.start_note = std::move(start_note);
   auto comm = MpiComm::world();
   if (!comm) return tl::unexpected(comm.error());
+  if (auto taken = take_orders_from_environment(**comm, hooks); !taken) hooks.refusal = to_string(taken.error());
   const int status = run_agent(**comm, recorder, hooks);
   // Peers may wait for this rank in a case for ever; nobody else would tell them.
   if (status == 2) mpi_abort(status);

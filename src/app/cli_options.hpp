@@ -32,6 +32,7 @@ void add_doctor(CommandLine line);
 void add_machine(CommandLine line);
 void add_bind(CommandLine line);
 void add_gate(CommandLine line);
+void add_selftest(CommandLine line);
 void add_node(CommandLine line);
 void add_history(CommandLine line);
 void add_compare(CommandLine line);

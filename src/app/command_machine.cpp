@@ -1,7 +1,5 @@
 // muster machine: shows a described machine, or writes it as files that ranks can pretend to be on.
-#include <algorithm>
 #include <fmt/format.h>
-#include <map>
 
 #include "app/load.hpp"
 #include "app/machine_files.hpp"
@@ -81,46 +79,6 @@ void show(const MachineDescription& machine) {
   for (const std::string& what : machine.unverified) say("unverified", what);
 }
 
-/// Faults of all nodes, and of single ones: `gpu_missing`, `gpu_missing@nid003`.
-struct Faults {
-  std::vector<std::string> everywhere;
-  std::map<std::string, std::vector<std::string>> on_node;
-};
-
-Result<Faults> faults_of(const MachineOptions& options, const std::vector<std::string>& nodes) {
-  Faults faults;
-  for (const std::string& text : options.faults) {
-    const auto at = text.find('@');
-    if (at == text.npos) {
-      faults.everywhere.push_back(text);
-      continue;
-    }
-    const std::string node = text.substr(at + 1);
-    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end())
-      return fail(ErrorKind::usage, "--fault",
-                  fmt::format("\"{}\" is of a node that is not written; name all of them: --nodes nid[001-004]",
-                              printable_line(text, 60)));
-    faults.on_node[node].push_back(text.substr(0, at));
-  }
-  return faults;
-}
-
-Result<void> write_nodes(const MachineOptions& options, const MachineDescription& machine, const Faults& faults,
-                         const std::vector<std::string>& nodes) {
-  for (const std::string& node : nodes) {
-    std::vector<std::string> names = faults.everywhere;
-    if (const auto own = faults.on_node.find(node); own != faults.on_node.end())
-      names.insert(names.end(), own->second.begin(), own->second.end());
-    const auto one = with_faults(machine, names);
-    if (!one) return tl::unexpected(one.error());
-    const fs::path folder = options.nodes.empty() ? fs::path(options.folder) : fs::path(options.folder) / node;
-    if (auto written = write_machine(*one, node, folder); !written) return written;
-    fmt::print("{}{}: {}\n", machine.name, one->ails.empty() ? "" : " with " + human_list(one->ails),
-               printable_line(folder.string()));
-  }
-  return {};
-}
-
 }  // namespace
 
 int machine_command(const MachineOptions& options) {
@@ -140,7 +98,7 @@ int machine_command(const MachineOptions& options) {
     if (!named) return usage_error({ErrorKind::usage, "--nodes", named.error().what});
     nodes = std::move(*named);
   }
-  const auto faults = faults_of(options, nodes);
+  const auto faults = faults_of(options.faults, nodes);
   if (!faults) return usage_error(faults.error());
   if (options.folder.empty()) {
     const auto one = with_faults(*machine, faults->everywhere);
@@ -148,8 +106,13 @@ int machine_command(const MachineOptions& options) {
     show(*one);
     return 0;
   }
-  const auto written = write_nodes(options, *machine, *faults, nodes);
-  if (!written) return usage_error(written.error());
+  for (const std::string& node : nodes) {
+    const auto folder = options.nodes.empty() ? fs::path(options.folder) : fs::path(options.folder) / node;
+    const auto one = write_node(*machine, *faults, node, folder);
+    if (!one) return usage_error(one.error());
+    fmt::print("{}{}: {}\n", machine->name, one->ails.empty() ? "" : " with " + human_list(one->ails),
+               printable_line(folder.string()));
+  }
   fmt::print("be there: {}={} muster run\n", env_machine, shell_quote(fs::absolute(options.folder).string()));
   return 0;
 }

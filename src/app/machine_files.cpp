@@ -7,6 +7,7 @@
 #include "app/load.hpp"
 #include "base/text.hpp"
 #include "config/machines.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -44,6 +45,35 @@ Result<MachineDescription> load_machine(const std::string& name) {
   if (diagnostics.ok()) return machine;
   print_errors({diagnostics.errors.begin() + 1, diagnostics.errors.end()});
   return tl::unexpected(diagnostics.errors.front());
+}
+
+Result<NodeFaults> faults_of(const std::vector<std::string>& words, const std::vector<std::string>& nodes) {
+  NodeFaults faults;
+  for (const std::string& text : words) {
+    const auto at = text.find('@');
+    if (at == text.npos) {
+      faults.everywhere.push_back(text);
+      continue;
+    }
+    const std::string node = text.substr(at + 1);
+    if (std::find(nodes.begin(), nodes.end(), node) == nodes.end())
+      return fail(ErrorKind::usage, "--fault",
+                  fmt::format("\"{}\" is of a node that is not written; name all of them: --nodes nid[001-004]",
+                              printable_line(text, 60)));
+    faults.on_node[node].push_back(text.substr(0, at));
+  }
+  return faults;
+}
+
+Result<MachineDescription> write_node(const MachineDescription& machine, const NodeFaults& faults,
+                                      const std::string& node, const fs::path& folder) {
+  std::vector<std::string> names = faults.everywhere;
+  if (const auto own = faults.on_node.find(node); own != faults.on_node.end())
+    names.insert(names.end(), own->second.begin(), own->second.end());
+  auto one = with_faults(machine, names);
+  if (!one) return one;
+  if (auto written = write_machine(*one, node, folder); !written) return tl::unexpected(written.error());
+  return one;
 }
 
 }  // namespace muster

@@ -14,7 +14,8 @@ bool is_hidden(const fs::path& path) {
   return name.empty() || name.front() == '.';
 }
 
-/// Files of checks below `folder`, sorted. What lies in a folder `systems` are profiles.
+/// Files of checks below `folder`, sorted. What lies in a folder `systems` are profiles, in
+/// `selftest` examples.
 Result<std::vector<fs::path>> search_folder(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -23,7 +24,7 @@ Result<std::vector<fs::path>> search_folder(const fs::path& folder) {
     const auto& path = at->path();
     std::error_code ignored;
     if (at->is_directory(ignored)) {
-      if (path.filename() == "systems" || is_hidden(path)) at.disable_recursion_pending();
+      if (path.filename() == "systems" || path.filename() == "selftest" || is_hidden(path)) at.disable_recursion_pending();
     } else if (path.extension() == ".toml" && !is_hidden(path)) {
       found.push_back(path);
     }

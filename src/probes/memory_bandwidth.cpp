@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/clock.hpp"
+#include "base/orders.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/probe.hpp"
@@ -146,6 +147,7 @@ Result<Observation> run(RunContext& context) {
       note(seen, kernel, target, measured);
       passes += measured.passes;
       context.recorder.step("verify");
+      spoil("memory", std::as_writable_bytes(arrays.stream->array(0, 0)));
       if (const auto fault = arrays.stream->verify())
         seen.facts.push_back({"wrong", fmt::format("after {} in {}: {}", to_string(kernel), target.names[0], *fault)});
     }

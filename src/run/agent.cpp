@@ -10,12 +10,14 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/orders.hpp"
 #include "base/text.hpp"
 #include "model/json.hpp"
 #include "run/agent_world.hpp"
 #include "run/autopsy.hpp"
 #include "run/per_node.hpp"
 #include "run/plugins.hpp"
+#include "run/spoilt_comm.hpp"
 #include "run/wire_client.hpp"
 
 namespace muster {
@@ -210,7 +212,10 @@ Result<Prepared> Agent::prepare(const JobItem& item, const Side& side, Observati
 }
 
 void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side, Observation& observation) {
-  RunContext context{prepared.params,      side.place,        *side.recorder, *side.comm,
+  const OrdersInForce orders;
+  SpoiltComm spoilt(*side.comm);
+  Comm& comm = has_orders() ? spoilt : *side.comm;
+  RunContext context{prepared.params,      side.place,        *side.recorder, comm,
                      prepared.state.get(), side.timing_doubt, item.folder,    prepared.node};
   auto seen = contained("run", [&] { return prepared.probe->run(context); });
   if (seen) {
@@ -228,7 +233,10 @@ Result<Observation> Agent::observe(const JobItem& item, const Side& side) {
   Observation observation;
   const double begun = monotonic_seconds();
   recorder_.phase(Phase::prepare);
-  Result<Prepared> prepared = prepare(item, side, observation);
+  Result<Prepared> prepared = [&] {
+    const OrdersInForce orders;
+    return prepare(item, side, observation);
+  }();
 
   recorder_.phase(Phase::agreeing);
   const auto agreed = side.comm->all_true(prepared.has_value());
@@ -295,6 +303,10 @@ Result<void> Agent::introduce_all(World& world) {
   if (hooks_.host != nullptr) mine.host = hooks_.host(comm_.rank());
   auto introduced = introduce(comm_, recorder_, mine);
   if (!introduced) return give_up(introduced.error());
+  if (must_judge_speed()) {
+    introduced->world.timing_doubt.clear();
+    introduced->world.node_doubts.clear();
+  }
   launch_.place = introduced->place;
   launch_.timing_doubt = introduced->world.timing_doubt;
   on_node_ = std::move(introduced->on_node);
@@ -323,6 +335,7 @@ Result<void> Agent::run() {
   if (!asked.empty() && asked != std::to_string(comm_.size()))
     return refuse(wrong_world(comm_.library(), launched_by().who, comm_.size(), std::atoi(asked.c_str())));
 
+  if (!hooks_.refusal.empty()) return refuse(hooks_.refusal);
   call_driver();
   if (wire_) {
     // Said before anything collective, so that the driver knows us even when a peer never comes. A failure shows

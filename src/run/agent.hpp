@@ -15,6 +15,7 @@ struct AgentHooks {
   /// While it works, rank 0 ends the process when the driver's connection closes: a driver that was killed can't end
   /// the launch, and nobody would look at what comes.
   bool ends_with_driver = false;
+  std::string refusal = {};     ///< why it must not work; told to the driver. Empty: it may
   std::string start_note = {};  ///< what the report is to tell of MPI's start; empty: nothing
 };
 

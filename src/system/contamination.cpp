@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/orders.hpp"
 #include "base/text.hpp"
 
 namespace muster {
@@ -101,6 +102,7 @@ std::string to_string(const Disturbance& disturbance) {
 
 ContaminationWatch::ContaminationWatch(CpuMask mask, double own, fs::path root, const ContaminationLimit& limit)
     : mask_(std::move(mask)), root_(std::move(root)), limit_(limit) {
+  if (must_judge_speed()) return;
   const auto use = read_cpu_use(mask_, root_);
   if (!use || mask_.empty()) return;
   last_ = {*use, own};

@@ -34,20 +34,25 @@ struct BFloat {
 /// Of finite numbers alone, and sums below 65,520.
 struct Half {
   static float widen(std::uint16_t bits) {
-    const int exponent = bits >> 10 & 0x1f;
-    const auto fraction = static_cast<float>((bits & 0x3ff) + (exponent == 0 ? 0 : 0x400));
-    const float size = std::ldexp(fraction, std::max(exponent, 1) - 25);
+    // As a float whose exponent is too small by 112, and then 2^112 times as much: also right where there is no
+    // leading 1.
+    const std::uint32_t wide = static_cast<std::uint32_t>(bits & 0x7fff) << 13;
+    float size = 0;
+    std::memcpy(&size, &wide, sizeof size);
+    size *= 0x1p112F;
     return (bits & 0x8000) != 0 ? -size : size;
   }
   static std::uint16_t narrow(float number) {
-    const int sign = std::signbit(number) ? 0x8000 : 0;
-    if (number == 0) return static_cast<std::uint16_t>(sign);
-    int exponent = 0;
-    std::frexp(number, &exponent);
-    // The type's steps in this range: 11 bits, and never finer than 2^-24.
-    const int step = std::max(exponent - 11, -24);
-    const auto steps = static_cast<int>(std::nearbyint(std::ldexp(std::fabs(number), -step)));
-    return static_cast<std::uint16_t>(sign + ((step + 24) << 10) + steps);
+    std::uint32_t wide = 0;
+    std::memcpy(&wide, &number, sizeof wide);
+    const std::uint32_t sign = wide >> 16 & 0x8000;
+    const std::uint32_t size = wide & 0x7fffffff;
+    if (size >= 0x38800000)  // 2^-14: the type's steps are 2^13 of the float's
+      return static_cast<std::uint16_t>(sign | (size + 0xfff + (size >> 13 & 1) - 0x38000000) >> 13);
+    // Never finer than 2^-24, which are the steps of floats from 0.5 on.
+    const float shifted = std::fabs(number) + 0.5F;
+    std::memcpy(&wide, &shifted, sizeof wide);
+    return static_cast<std::uint16_t>(sign | (wide - 0x3f000000));
   }
 };
 

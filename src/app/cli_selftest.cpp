@@ -1,0 +1,29 @@
+#include <memory>
+
+#include "app/cli_options.hpp"
+#include "app/command_selftest.hpp"
+
+namespace muster {
+
+void add_selftest(CommandLine line) {
+  const auto selftest = std::make_shared<SelftestOptions>();
+  auto* app = line.root.add_subcommand("selftest", "Show that every check can fail: on described machines, here");
+  app->add_option("paths", selftest->paths, "Check files or folders (default: those that come with muster)")
+      ->type_name("FILE|FOLDER");
+  app->add_option("-n,--name", selftest->names, "Only this check; repeatable")
+      ->type_name("CHECK")
+      ->allow_extra_args(false);
+  app->add_option("--launcher", selftest->launcher, "mpirun, mpiexec, srun, ... (default: the first that is here)")
+      ->type_name("NAME");
+  app->add_option("--agent", selftest->agent, "The agent to start")->type_name("PATH");
+  app->add_option("--keep", selftest->keep, "Keep the machines and the runs in this new folder")->type_name("FOLDER");
+  auto* page = app->add_flag("--markdown", selftest->markdown, "What is shown of which check, as a page; runs nothing");
+  app->add_flag("--json", selftest->json, "As JSON")->excludes(page);
+  app->footer(
+      "Examples:\n  muster selftest\n  muster selftest -n gpu_memory\n  muster selftest my_checks/\n"
+      "Exit status: 0 every check was seen to pass and to fail, 1 some check was not, 2 nothing can be started here,\n"
+      "3 usage or file error");
+  app->callback([selftest, &status = line.status] { status = selftest_command(*selftest); });
+}
+
+}  // namespace muster

@@ -1,0 +1,225 @@
+#include "app/command_selftest.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <fmt/format.h>
+#include <optional>
+
+#include "app/outputs.hpp"
+#include "app/run_folder.hpp"
+#include "app/selftest_table.hpp"
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "config/examples.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr int exit_nothing_started = 2;
+
+/// Checks, profiles and examples; every mistake was printed when there is none.
+struct Material {
+  Loaded loaded;
+  std::vector<Example> examples;
+};
+
+/// Of the folders `selftest` beside the checks: examples, and profiles for them.
+void take_examples(const std::vector<std::string>& paths, Material& material) {
+  Diagnostics& diagnostics = material.loaded.diagnostics;
+  for (const fs::path& file : find_example_files(paths)) {
+    const auto text = read_file(file, 4u << 20);
+    if (!text) {
+      diagnostics.errors.push_back(text.error());
+      continue;
+    }
+    if (is_system_document(*text)) {
+      material.loaded.systems.push_back(parse_system(*text, file.string(), diagnostics));
+      continue;
+    }
+    for (Example& example : parse_examples(*text, file.string(), diagnostics))
+      material.examples.push_back(std::move(example));
+  }
+}
+
+void refuse_unknown_checks(Material& material) {
+  std::vector<std::string> known;
+  for (const Check& check : material.loaded.checks) known.push_back(check.name);
+  for (const Example& example : material.examples)
+    for (const std::string& check : example.checks)
+      if (std::find(known.begin(), known.end(), check) == known.end())
+        material.loaded.diagnostics.errors.push_back(
+            {ErrorKind::file, example.place,
+             fmt::format("unknown check \"{}\"{}", printable_line(check, 60), suggestion(check, known))});
+}
+
+std::optional<Material> read_material(const SelftestOptions& options) {
+  Material material{load(options.paths), {}};
+  take_examples(material.loaded.is_shipped ? std::vector<std::string>{shipped_checks().string()} : options.paths,
+                material);
+  refuse_unknown_checks(material);
+  if (material.loaded.diagnostics.ok()) return material;
+  print_errors(material.loaded.diagnostics.errors);
+  return std::nullopt;
+}
+
+/// A row for each check that is wanted; nullopt, after having said so, for a name that there is not.
+std::optional<std::vector<SelftestRow>> rows_of(const SelftestOptions& options, const Loaded& loaded) {
+  std::vector<SelftestRow> rows;
+  std::vector<std::string> known;
+  for (const Check& check : loaded.checks) {
+    known.push_back(check.name);
+    const auto& names = options.names;
+    if (names.empty() || std::find(names.begin(), names.end(), check.name) != names.end())
+      rows.push_back({&check, {}, {}, {}});
+  }
+  for (const std::string& name : options.names)
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      usage_error({ErrorKind::usage, "-n", fmt::format("unknown check \"{}\"{}", name, suggestion(name, known))});
+      return std::nullopt;
+    }
+  return rows;
+}
+
+bool is_about(const Example& example, const Check& check) {
+  return std::find(example.checks.begin(), example.checks.end(), check.name) != example.checks.end();
+}
+
+/// Silence is no proof: a check without an example of either kind is told.
+void find_missing(const std::vector<Example>& examples, std::vector<SelftestRow>& rows) {
+  for (SelftestRow& row : rows)
+    for (const bool is_bad : {false, true})
+      if (std::none_of(examples.begin(), examples.end(), [&](const Example& example) {
+            return example.is_bad == is_bad && is_about(example, *row.check);
+          }))
+        row.missing.push_back(is_bad ? "no example shows that it can fail; add one ([[bad]]) to selftest/ beside it"
+                                     : "no example shows that it can pass; add one ([[good]]) to selftest/ beside it");
+}
+
+class Showing {
+ public:
+  Showing(Selftest& selftest, const Material& material, std::vector<SelftestRow>& rows)
+      : selftest_(selftest), material_(material), rows_(rows) {}
+
+  void show(const std::vector<const Example*>& together) {
+    std::vector<std::string> checks;
+    for (const SelftestRow& row : rows_)
+      for (const Example* example : together)
+        if (row.not_here.empty() && is_about(*example, *row.check)) checks.push_back(row.check->name);
+    if (checks.empty()) return;
+    for (Shown& shown : selftest_.show(together, checks, material_.loaded))
+      for (SelftestRow& row : rows_)
+        if (row.check->name == shown.check) take(std::move(shown), row);
+  }
+
+ private:
+  /// A Python module that is not here is not missed: nor can the check pass.
+  static void take(Shown shown, SelftestRow& row) {
+    if (!shown.example->module.empty() && shown.verdict == Verdict::skip)
+      row.not_here = shown.reason;
+    else
+      row.shown.push_back(std::move(shown));
+  }
+
+  Selftest& selftest_;
+  const Material& material_;
+  std::vector<SelftestRow>& rows_;
+};
+
+/// Those that can share a run, in the order of the files.
+std::vector<std::vector<const Example*>> groups_of(const std::vector<Example>& examples) {
+  std::vector<std::vector<const Example*>> groups;
+  for (const Example& example : examples) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<const Example*>& group) {
+      return std::all_of(group.begin(), group.end(), [&](const Example* other) { return can_share(example, *other); });
+    });
+    if (group == groups.end())
+      groups.push_back({&example});
+    else
+      group->push_back(&example);
+  }
+  return groups;
+}
+
+/// Where machines and runs lie meanwhile; gone afterwards unless they are to be kept.
+class Workplace {
+ public:
+  static Result<Workplace> make(const std::string& keep) {
+    Workplace place;
+    std::error_code error;
+    if (!keep.empty()) {
+      if (fs::exists(keep, error)) return fail(ErrorKind::usage, keep, "is there already; name a new folder");
+      place.path_ = keep;
+      if (auto made = make_folder(keep); !made) return tl::unexpected(made.error());
+      return place;
+    }
+    std::string path = (fs::temp_directory_path(error) / "muster-selftest-XXXXXX").string();
+    if (error || ::mkdtemp(path.data()) == nullptr)
+      return fail(ErrorKind::system, path, "can't be made; set TMPDIR to a folder with space");
+    place.path_ = path;
+    place.is_ours_ = true;
+    return place;
+  }
+  Workplace(Workplace&& other) noexcept : path_(other.path_), is_ours_(std::exchange(other.is_ours_, false)) {}
+  Workplace& operator=(Workplace&&) = delete;
+  ~Workplace() {
+    std::error_code ignored;
+    if (is_ours_) fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  Workplace() = default;
+  fs::path path_;
+  bool is_ours_ = false;
+};
+
+int status_of(const std::vector<SelftestRow>& rows) {
+  const bool is_right = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.is_right(); });
+  const bool is_any =
+      std::any_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.not_here.empty(); });
+  // muster could not ask, not once: that says nothing of the checks.
+  const bool is_dumb = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) {
+    return !row.shown.empty() && std::all_of(row.shown.begin(), row.shown.end(),
+                                             [](const Shown& one) { return one.verdict == Verdict::error; });
+  });
+  if (is_dumb || (is_right && !is_any)) return exit_nothing_started;
+  return is_right ? 0 : 1;
+}
+
+int nothing_started(const Error& error) {
+  if (error.kind == ErrorKind::usage) return usage_error(error);
+  fmt::print(stderr, "muster: {}: no check can be shown here\n", printable_line(to_string(error), 2000));
+  return exit_nothing_started;
+}
+
+}  // namespace
+
+int selftest_command(const SelftestOptions& options) {
+  const auto material = read_material(options);
+  if (!material) return exit_usage;
+  if (options.markdown) {
+    fmt::print("{}", selftest_page(material->loaded.checks, material->examples));
+    return 0;
+  }
+  auto rows = rows_of(options, material->loaded);
+  if (!rows) return exit_usage;
+  const double began = monotonic_seconds();
+  const auto place = Workplace::make(options.keep);
+  if (!place) return nothing_started(place.error());
+  auto selftest = Selftest::open(options.launcher, options.agent, place->path());
+  if (!selftest) return nothing_started(selftest.error());
+  find_missing(material->examples, *rows);
+  const SignalsHeld held;
+  Showing showing(*selftest, *material, *rows);
+  for (const auto& together : groups_of(material->examples)) {
+    showing.show(together);
+    if (const auto& signal = selftest->interrupted(); !signal.empty()) return signal == "SIGINT" ? 130 : 143;
+  }
+  const int status = status_of(*rows);
+  const double seconds = monotonic_seconds() - began;
+  fmt::print("{}", options.json ? selftest_json(*rows, seconds, status) : selftest_table(*rows, seconds));
+  return status;
+}
+
+}  // namespace muster

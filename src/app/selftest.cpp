@@ -1,0 +1,233 @@
+#include "app/selftest.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <tuple>
+
+#include "app/machine_files.hpp"
+#include "app/run_folder.hpp"
+#include "base/orders.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "muster/probe.hpp"
+#include "run/detect.hpp"
+#include "run/session.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster {
+
+namespace {
+
+const LauncherSpec* real_launcher = nullptr;
+
+/// All ranks are on this machine, whatever nodes they take themselves to be on.
+LaunchCommand command_here(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
+                           const Argv& options) {
+  JobShape here = shape;
+  here.nodes.clear();
+  here.ranks_per_node = shape.ranks();
+  here.oversubscribed = true;
+  return real_launcher->command(identity, here, agent, options);
+}
+
+fs::path stand_ins() {
+  const auto prefix = own_executable().parent_path().parent_path();
+  std::error_code ignored;
+  for (const auto& candidate : {prefix / "lib" / "muster" / "selftest", fs::path(MUSTER_BUILT_STAND_INS)})
+    if (fs::is_directory(candidate, ignored)) return candidate;
+  return prefix / "lib" / "muster" / "selftest";
+}
+
+Result<MachineDescription> machine_of(const Example& example) {
+  const bool is_file = fs::path(example.machine).extension() == ".toml";
+  auto machine = load_machine(is_file ? (fs::path(example.folder) / example.machine).string() : example.machine);
+  if (machine) machine->gpus.driver.insert(machine->gpus.driver.end(), example.driver.begin(), example.driver.end());
+  return machine;
+}
+
+Result<void> write_machines(const Example& example, const MachineDescription& machine, const fs::path& folder) {
+  const auto faults = faults_of(example.faults, example.hosts);
+  if (!faults) return tl::unexpected(faults.error());
+  const auto nodes = example.hosts.empty() ? std::vector<std::string>{"node"} : example.hosts;
+  for (const std::string& node : nodes) {
+    const auto written = write_node(machine, *faults, node, example.hosts.empty() ? folder : folder / node);
+    if (!written) return tl::unexpected(written.error());
+  }
+  return {};
+}
+
+std::string orders_of(const Example& example) {
+  std::string orders = join(example.orders, "; ");
+  if (!example.hosts.empty()) orders += fmt::format("; hosts {}", join(example.hosts, ","));
+  return orders;
+}
+
+Environment environment_of(const Example& example, const fs::path& machine) {
+  Environment environment{{env_machine, machine.string()}, {env_drivers, stand_ins().string()}};
+  if (const auto orders = orders_of(example); !orders.empty()) environment.emplace_back(env_orders, orders);
+  for (auto [name, value] : example.environment) {
+    if (const auto at = value.find("{here}"); at != value.npos)
+      value.replace(at, 6, fs::absolute(example.folder).string());
+    environment.emplace_back(name, value);
+  }
+  return environment;
+}
+
+SelectOptions select_of(const Example& example, const std::vector<std::string>& checks) {
+  SelectOptions select;
+  for (const std::string& check : checks) select.names.push_back("^" + check + "$");
+  select.settings = example.settings;
+  select.system = example.system;
+  select.ranks_per_node = example.ranks_per_node;
+  if (const auto timeout = parse_duration(example.timeout)) select.timeout = *timeout;
+  return select;
+}
+
+Site site_of(const Site& real, const MachineDescription& machine, const Example& example) {
+  Site site = real;
+  site.nodes = example.hosts;
+  site.cores = machine.cores;
+  site.simulated_ranks = machine.masks.empty() ? 1 : static_cast<int>(machine.masks.size());
+  site.gpus = static_cast<int>(machine.gpus.devices.size());
+  site.numa_domains = std::max(1, static_cast<int>(machine.domains.size()));
+  site.tasks_per_node.reset();
+  return site;
+}
+
+Result<SystemProfile> profile_of(const Example& example, const Loaded& loaded) {
+  const auto here = these_surroundings();
+  const auto match = choose_system(loaded.systems, example.system.empty() ? "generic" : example.system, here);
+  if (!match) return tl::unexpected(match.error());
+  SystemProfile system = *match->system;
+  if (auto kept = keep_one_partition(system, example.system, here); !kept) return tl::unexpected(kept.error());
+  return system;
+}
+
+/// All cases of a check together.
+Shown shown_by(const RunReport& report, const Example& example, const std::string& check) {
+  Shown shown{&example, check, Verdict::unmeasured, {}, {}, {}};
+  std::vector<Verdict> verdicts;
+  for (const CaseResult& result : report.cases) {
+    if (result.check != check) continue;
+    verdicts.push_back(result.verdict);
+    if (result.verdict == Verdict::pass) continue;
+    shown.reason = result.reason;
+    for (const Culprit& culprit : result.culprits) shown.culprits.push_back(culprit.name);
+  }
+  shown.verdict = combine(verdicts);
+  std::sort(shown.culprits.begin(), shown.culprits.end());
+  shown.culprits.erase(std::unique(shown.culprits.begin(), shown.culprits.end()), shown.culprits.end());
+  return shown;
+}
+
+/// As many as are expected, each matching its pattern (`mpi*`, `rank 1`).
+bool are_named(const std::vector<std::string>& culprits, const std::vector<std::string>& patterns) {
+  return std::equal(culprits.begin(), culprits.end(), patterns.begin(), patterns.end(),
+                    [](const std::string& name, const std::string& pattern) {
+                      return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+                    });
+}
+
+void compare(Shown& shown) {
+  const Example& example = *shown.example;
+  const auto wanted = example.is_bad ? Verdict::fail : Verdict::pass;
+  const auto said = shown.reason.empty() ? "" : ": " + printable_line(shown.reason, 600);
+  if (shown.verdict != wanted)
+    shown.wrong = fmt::format("{} instead of {}{}", to_string(shown.verdict), to_string(wanted), said);
+  else if (example.is_bad && !are_named(shown.culprits, example.culprits))
+    shown.wrong =
+        fmt::format("blames {} instead of {}{}", shown.culprits.empty() ? "nobody" : human_list(shown.culprits),
+                    example.culprits.empty() ? "nobody" : human_list(example.culprits), said);
+}
+
+bool has_check(const Example& example, const std::string& check) {
+  return std::find(example.checks.begin(), example.checks.end(), check) != example.checks.end();
+}
+
+}  // namespace
+
+bool can_share(const Example& one, const Example& other) {
+  const auto place = [](const Example& example) {
+    return std::tie(example.machine, example.faults, example.driver, example.orders, example.hosts,
+                    example.ranks_per_node, example.system, example.environment, example.timeout, example.module,
+                    example.folder);
+  };
+  return place(one) == place(other) && std::none_of(one.checks.begin(), one.checks.end(),
+                                                    [&](const std::string& check) { return has_check(other, check); });
+}
+
+Result<Selftest> Selftest::open(const std::string& launcher, const std::string& agent, fs::path folder) {
+  // A machine that this process was told of would go before those of the examples.
+  for (const char* name : {env_machine, env_drivers, env_orders}) ::unsetenv(name);
+  SiteOptions options;
+  options.launcher = launcher;
+  options.agent = agent;
+  auto found = find_site(options, SystemProfile{});
+  if (!found) return tl::unexpected(found.error());
+  if (found->no_launch) return tl::unexpected(*found->no_launch);
+  if (found->launcher->most_ranks == 1)
+    return fail(ErrorKind::launch, std::string(found->launcher->name),
+                "starts one rank, and most checks need several: install Open MPI or MPICH, or load its module");
+  Selftest selftest;
+  selftest.found_ = std::move(*found);
+  real_launcher = selftest.found_.launcher;
+  selftest.launcher_ = *real_launcher;
+  selftest.launcher_.command = command_here;
+  // What is left of a launch is here, on no other node.
+  selftest.launcher_.reach = nullptr;
+  selftest.launcher_.reach_all = nullptr;
+  selftest.folder_ = std::move(folder);
+  return selftest;
+}
+
+Result<RunReport> Selftest::carry_out(const Example& example, const std::vector<std::string>& checks,
+                                      const Loaded& loaded) {
+  const auto machine = machine_of(example);
+  if (!machine) return tl::unexpected(machine.error());
+  const auto place = folder_ / std::to_string(++count_);
+  if (auto written = write_machines(example, *machine, place / "machine"); !written)
+    return tl::unexpected(written.error());
+  const auto system = profile_of(example, loaded);
+  if (!system) return tl::unexpected(system.error());
+  const auto plan = make_plan(loaded.checks, *system, select_of(example, checks),
+                              site_of(found_.site, *machine, example), all_probes());
+  if (!plan) return tl::unexpected(plan.error());
+  RunOptions options;
+  options.run_folder = (place / "run").string();
+  auto report = run_header(options, *system);
+  if (auto made = make_folder(fs::path(report.folder) / "launches"); !made) return tl::unexpected(made.error());
+  SessionOptions session;
+  session.agent = found_.agent;
+  session.self = own_executable();
+  session.environment = environment_of(example, fs::absolute(place / "machine"));
+  session.folder = report.folder;
+  session.wire_address = "127.0.0.1";
+  if (auto done = run_session(*plan, launcher_, found_.identity, session, {}, report); !done)
+    return tl::unexpected(done.error());
+  interrupted_ = report.interrupted;
+  return report;
+}
+
+std::vector<Shown> Selftest::show(const std::vector<const Example*>& together, const std::vector<std::string>& checks,
+                                  const Loaded& loaded) {
+  Example common = *together.front();
+  for (std::size_t i = 1; i < together.size(); ++i)
+    common.settings.insert(common.settings.end(), together[i]->settings.begin(), together[i]->settings.end());
+  const auto report = carry_out(common, checks, loaded);
+  std::vector<Shown> all;
+  for (const std::string& check : checks) {
+    const auto of = std::find_if(together.begin(), together.end(),
+                                 [&](const Example* example) { return has_check(*example, check); });
+    if (report) {
+      all.push_back(shown_by(*report, **of, check));
+      compare(all.back());
+    } else {
+      all.push_back({*of, check, Verdict::error, {}, {}, to_string(report.error())});
+    }
+  }
+  return all;
+}
+
+}  // namespace muster

@@ -1,0 +1,168 @@
+#include "app/selftest_table.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view line_form = "{:<{}}  {:<{}}  {:<{}}  {}\n";
+
+/// `perlmutter`, `lumi-g on 5 nodes`.
+std::string where(const Example& example) {
+  return example.hosts.empty() ? example.machine : fmt::format("{}, {} nodes", example.machine, example.hosts.size());
+}
+
+struct TableLine {
+  std::string check;
+  std::string good;
+  std::string bad;
+  std::string blame;
+};
+
+/// One line for each pair of a good and a bad example.
+std::vector<TableLine> lines_of(const SelftestRow& row) {
+  std::vector<TableLine> good;
+  std::vector<TableLine> bad;
+  for (const Shown& shown : row.shown) {
+    if (!shown.wrong.empty()) continue;
+    if (shown.example->is_bad)
+      bad.push_back(
+          {"", "", fmt::format("{} ({})", shown.example->what, where(*shown.example)), human_list(shown.culprits, 3)});
+    else
+      good.push_back({"", where(*shown.example), "", ""});
+  }
+  std::vector<TableLine> lines(std::max({good.size(), bad.size(), std::size_t{1}}));
+  lines[0].check = row.check->name;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    lines[i].good = i < good.size() ? good[i].good : i == 0 ? "-" : "";
+    lines[i].bad = i < bad.size() ? bad[i].bad : i == 0 ? "-" : "";
+    lines[i].blame = i < bad.size() ? bad[i].blame : "";
+  }
+  if (!row.not_here.empty()) lines = {{row.check->name, "not shown here: " + row.not_here, "", ""}};
+  return lines;
+}
+
+std::string problems_of(const std::vector<SelftestRow>& rows) {
+  std::string text;
+  for (const SelftestRow& row : rows) {
+    for (const std::string& missing : row.missing) text += fmt::format("FAIL {}: {}\n", row.check->name, missing);
+    for (const Shown& shown : row.shown)
+      if (!shown.wrong.empty())
+        text +=
+            fmt::format("FAIL {}: {} example{}: {}\n     {}\n", row.check->name, shown.example->is_bad ? "bad" : "good",
+                        shown.example->what.empty() ? "" : " (" + shown.example->what + ")",
+                        printable_line(shown.wrong, 1000), shown.example->place);
+  }
+  return text;
+}
+
+std::string last_line(const std::vector<SelftestRow>& rows, double seconds) {
+  const auto count = [&](auto&& claim) {
+    return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), claim));
+  };
+  const auto absent = count([](const SelftestRow& row) { return !row.not_here.empty(); });
+  const auto right = count([](const SelftestRow& row) { return row.not_here.empty() && row.is_right(); });
+  std::string text = fmt::format("{} of {} seen to pass and to fail", right, counted(rows.size(), "check"));
+  if (absent > 0) text += fmt::format(", {} not shown here", absent);
+  return text + fmt::format("; {:.0f} s. SIMULATED machines: no word about this one\n", seconds);
+}
+
+Json json_of(const Shown& shown) {
+  const Example& example = *shown.example;
+  return {{"machine", example.machine},
+          {"what", example.what},
+          {"faults", example.faults},
+          {"orders", example.orders},
+          {"place", example.place},
+          {"verdict", std::string(to_string(shown.verdict))},
+          {"culprits", shown.culprits},
+          {"reason", printable(shown.reason)},
+          {"as_expected", shown.wrong.empty()},
+          {"problem", printable(shown.wrong)}};
+}
+
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != text.npos; at += 2) text.insert(at, 1, '\\');
+  return text;
+}
+
+std::string page_row(const Check& check, const std::vector<Example>& examples) {
+  std::vector<std::string> good;
+  std::string bad;
+  std::string blame;
+  for (const Example& example : examples) {
+    if (std::find(example.checks.begin(), example.checks.end(), check.name) == example.checks.end()) continue;
+    if (!example.is_bad) {
+      good.push_back(where(example));
+      continue;
+    }
+    bad += fmt::format("{}{} ({})", bad.empty() ? "" : "<br>", example.what, where(example));
+    blame += fmt::format("{}{}", blame.empty() ? "" : "<br>", human_list(example.culprits, 3));
+  }
+  return fmt::format("| `{}` | {} | {} | {} | {} |\n", check.name, cell(check.summary), human_list(good), cell(bad),
+                     cell(blame));
+}
+
+}  // namespace
+
+bool SelftestRow::is_right() const {
+  return missing.empty() && std::all_of(shown.begin(), shown.end(), [](const Shown& one) { return one.wrong.empty(); });
+}
+
+std::string selftest_table(const std::vector<SelftestRow>& rows, double seconds) {
+  std::vector<TableLine> lines{{"check", "passes on", "goes red when", "blames"}};
+  for (const SelftestRow& row : rows)
+    for (TableLine& line : lines_of(row)) lines.push_back(std::move(line));
+  std::size_t widths[3] = {};
+  for (const TableLine& line : lines) {
+    widths[0] = std::max(widths[0], line.check.size());
+    if (!line.bad.empty()) widths[1] = std::max(widths[1], line.good.size());
+    widths[2] = std::max(widths[2], line.bad.size());
+  }
+  std::string text;
+  for (const TableLine& line : lines) {
+    std::string one =
+        fmt::format(line_form, line.check, widths[0], line.good, widths[1], line.bad, widths[2], line.blame);
+    text += std::string(one.substr(0, one.find_last_not_of(" \n") + 1)) + "\n";
+  }
+  return text + problems_of(rows) + last_line(rows, seconds);
+}
+
+std::string selftest_json(const std::vector<SelftestRow>& rows, double seconds, int status) {
+  Json checks = Json::array();
+  for (const SelftestRow& row : rows) {
+    Json good = Json::array();
+    Json bad = Json::array();
+    for (const Shown& shown : row.shown) (shown.example->is_bad ? bad : good).push_back(json_of(shown));
+    checks.push_back({{"check", row.check->name},
+                      {"probe", row.check->probe},
+                      {"seen_to_pass_and_fail", row.not_here.empty() && row.is_right()},
+                      {"not_shown_here", row.not_here},
+                      {"missing", row.missing},
+                      {"good", good},
+                      {"bad", bad}});
+  }
+  return Json{{"muster", MUSTER_VERSION}, {"seconds", seconds}, {"exit_status", status}, {"checks", checks}}.dump(1) +
+         "\n";
+}
+
+std::string selftest_page(const std::vector<Check>& checks, const std::vector<Example>& examples) {
+  std::string text =
+      "# Checks\n\n"
+      "Every check that comes with muster, a machine on which it passes, and what turns it red; who is then blamed. "
+      "Printed\n"
+      "by `muster selftest --markdown`; `muster selftest` carries all of it out, on your own machine "
+      "([how](selftest.md)).\n\n"
+      "| check | what it asks | passes on | goes red when | blames |\n|---|---|---|---|---|\n";
+  for (const Check& check : checks) text += page_row(check, examples);
+  return text;
+}
+
+}  // namespace muster
