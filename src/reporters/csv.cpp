@@ -22,7 +22,8 @@ bool looks_like_formula(std::string_view text) {
   const auto first = text.find_first_not_of(' ');
   if (first == std::string_view::npos) return false;
   const auto rest = text.substr(first);
-  static constexpr std::string_view signs[] = {"=", "+", "-", "@", "\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D", "\xEF\xBC\xA0"};
+  static constexpr std::string_view signs[] = {
+      "=", "+", "-", "@", "\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D", "\xEF\xBC\xA0"};
   return std::any_of(std::begin(signs), std::end(signs),
                      [&](std::string_view sign) { return rest.substr(0, sign.size()) == sign; });
 }

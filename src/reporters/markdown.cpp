@@ -37,8 +37,9 @@ std::string head(const RunReport& report) {
   text += "\n\n";
   if (!report.simulated.empty())
     text += fmt::format("**Simulated machine {}: nothing real was tested.**\n\n", code(report.simulated, 100));
-  text += report.cases.empty() ? "No case was run" : fmt::format("{}: {}", counted(report.cases.size(), "case"),
-                                                                 tally_phrase(tally(report.cases)));
+  text += report.cases.empty()
+              ? "No case was run"
+              : fmt::format("{}: {}", counted(report.cases.size(), "case"), tally_phrase(tally(report.cases)));
   if (!report.interrupted.empty()) text += ", interrupted by " + code(report.interrupted, 40);
   text += fmt::format(" (exit status {})\n\n", report.exit_status);
   text += point("run", fmt::format("{} of {}, {}", code(report.run_id, 60), code(report.started, 40),
@@ -52,8 +53,7 @@ std::string head(const RunReport& report) {
 
 std::string list(const std::vector<std::string>& phrases, std::size_t most) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(phrases.size(), most); ++i)
-    text += (i == 0 ? "" : ", ") + code(phrases[i], 200);
+  for (std::size_t i = 0; i < std::min(phrases.size(), most); ++i) text += (i == 0 ? "" : ", ") + code(phrases[i], 200);
   if (phrases.size() > most) text += fmt::format(" and {} more", phrases.size() - most);
   return text;
 }
@@ -70,8 +70,8 @@ std::string other_findings(const CaseResult& result) {
 std::string items_of(const CaseResult& result) {
   std::string text;
   for (std::size_t i = 0; i < std::min(result.items.size(), most_items); ++i)
-    text += point("outside", code(labelled(result.items[i].metric, result.items[i].where) + " " +
-                                  item_phrase(result.items[i])));
+    text += point("outside",
+                  code(labelled(result.items[i].metric, result.items[i].where) + " " + item_phrase(result.items[i])));
   if (result.items.size() > most_items)
     text += point("outside", fmt::format("{} more readings, see the report", result.items.size() - most_items));
   return text;

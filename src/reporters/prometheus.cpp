@@ -41,9 +41,9 @@ std::optional<double> unix_seconds(std::string_view rfc3339) {
 
 /// Whatever a name is used for already must not be used for a label of a reading.
 bool is_taken(const SeriesLabels& labels, const std::string& name) {
-  static constexpr std::string_view reserved[] = {"check",  "case",      "swept", "system",   "partition", "environment",
-                                                  "node",   "simulated", "le",    "quantile", "job",       "instance",
-                                                  "verdict"};
+  static constexpr std::string_view reserved[] = {"check",       "case",     "swept",     "system", "partition",
+                                                  "environment", "node",     "simulated", "le",     "quantile",
+                                                  "job",         "instance", "verdict"};
   if (std::find(std::begin(reserved), std::end(reserved), name) != std::end(reserved)) return true;
   return std::any_of(labels.begin(), labels.end(), [&](const auto& label) { return label.first == name; });
 }
@@ -84,9 +84,7 @@ class Series {
 
  private:
   /// Of every series: what was only simulated must never look like a result of the real machine.
-  [[nodiscard]] SeriesLabels base() const {
-    return {{"system", report_.system}, {"simulated", report_.simulated}};
-  }
+  [[nodiscard]] SeriesLabels base() const { return {{"system", report_.system}, {"simulated", report_.simulated}}; }
 
   [[nodiscard]] SeriesLabels labels_of(const CaseResult& result) const {
     std::string swept;
@@ -108,7 +106,8 @@ class Series {
               with(base(), "verdict", to_string(verdict)), report_.verdict == verdict ? 1 : 0);
     to_.add("muster_run_exit_status", "Exit status of the last run: 0 is the only one that says all is well.", base(),
             report_.exit_status);
-    to_.add("muster_run_interrupted", "Whether a signal ended the last run.", base(), report_.interrupted.empty() ? 0 : 1);
+    to_.add("muster_run_interrupted", "Whether a signal ended the last run.", base(),
+            report_.interrupted.empty() ? 0 : 1);
     if (const auto started = unix_seconds(report_.started)) {
       to_.add("muster_run_start_timestamp_seconds", "When the last run began.", base(), *started);
       to_.add("muster_run_end_timestamp_seconds", "When the last run ended.", base(), *started + report_.seconds);
@@ -165,8 +164,8 @@ class Series {
     auto labels = labels_of(result);
     if (!row.node.empty()) labels.back().second = row.node;
     for (const auto& [key, value] : row.where) labels.emplace_back(label_name(labels, key), value);
-    const auto help = fmt::format("Median over the readings of metric {}{}{}.", row.metric, unit.name.empty() ? "" : ", in ",
-                                  unit.name);
+    const auto help = fmt::format("Median over the readings of metric {}{}{}.", row.metric,
+                                  unit.name.empty() ? "" : ", in ", unit.name);
     to_.add(metric_name(row, unit), help, labels, row.over.median * unit.factor);
   }
 

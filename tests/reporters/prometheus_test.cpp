@@ -139,8 +139,9 @@ TEST(Prometheus, EndingsThatMeanSomethingElseGetAWord) {
 TEST(Prometheus, OnlyWhatIsFiniteAndNewIsWritten) {
   auto run = sample::good_report();
   const auto nothing = sample::summary(1, 0, std::numeric_limits<double>::quiet_NaN(), 0);
-  run.cases[0].metrics = {sample::row("first", "1", {}, nothing), sample::row("second", "1", {}, sample::summary(1, 1, 1, 1)),
-                          sample::row("second", "1", {}, sample::summary(1, 2, 2, 2)), sample::row("third", "1", {}, {})};
+  run.cases[0].metrics = {
+      sample::row("first", "1", {}, nothing), sample::row("second", "1", {}, sample::summary(1, 1, 1, 1)),
+      sample::row("second", "1", {}, sample::summary(1, 2, 2, 2)), sample::row("third", "1", {}, {})};
   const auto text = told("prometheus", run);
   EXPECT_FALSE(has(text, "muster_metric_first"));
   EXPECT_EQ(count(text, "\nmuster_metric_second{"), 1u);

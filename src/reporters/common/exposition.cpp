@@ -79,17 +79,9 @@ BaseUnit base_unit(std::string_view unit) {
     double factor = 1;
   };
   static constexpr Known all[] = {
-      {"s", "seconds"},
-      {"B", "bytes"},
-      {"B/s", "bytes_per_second"},
-      {"1", ""},
-      {"cores", "cores"},
-      {"%", "ratio", 0.01},
-      {"FLOP/s", "flop_per_second"},
-      {"W", "watts"},
-      {"Hz", "hertz"},
-      {"degC", "celsius"},
-      {"samples/s", "samples_per_second"},
+      {"s", "seconds"},   {"B", "bytes"},       {"B/s", "bytes_per_second"},         {"1", ""},
+      {"cores", "cores"}, {"%", "ratio", 0.01}, {"FLOP/s", "flop_per_second"},       {"W", "watts"},
+      {"Hz", "hertz"},    {"degC", "celsius"},  {"samples/s", "samples_per_second"},
   };
   for (const auto& known : all)
     if (const auto factor = unit_factor(unit, known.unit)) return {std::string(known.name), *factor * known.factor};

@@ -25,7 +25,7 @@ constexpr std::size_t most_remedy_lines = 3;
 constexpr std::size_t most_command_lines = 3;
 constexpr std::size_t most_path_lines = 3;
 constexpr std::size_t most_notes = 3;
-constexpr std::size_t most_named = 4;       // cases, nodes
+constexpr std::size_t most_shown = 4;       // cases, nodes
 constexpr std::size_t most_culprits = 6;    // of one cause
 constexpr std::size_t most_bytes = 4000;    // looked at of any text
 constexpr std::size_t most_folded = 2'000;  // cases whose nodes are put in one list
@@ -93,7 +93,7 @@ void append(Lines& to, Lines from) {
 std::string names_of(const std::vector<const CaseResult*>& cases) {
   const std::vector<const CaseResult*> some(
       cases.begin(), cases.begin() + static_cast<std::ptrdiff_t>(std::min(cases.size(), most_folded)));
-  auto text = human_list(folded_titles(some), most_named);
+  auto text = human_list(folded_titles(some), most_shown);
   if (some.size() < cases.size()) text += fmt::format(", {} cases in all", cases.size());
   return text;
 }
@@ -145,9 +145,10 @@ Lines head(const RunReport& report, std::size_t width) {
         cut(fmt::format("SIMULATED machine {}: nothing real was tested", printable_line(report.simulated, most_bytes)),
             width));
   const auto host = report.host.empty() ? "an unknown host" : report.host;
-  append(all, told("run", fmt::format("{}, {} on {}, took {}", report.run_id, report.started, host,
-                                      time_phrase(report.seconds)),
-                   width, 1));
+  append(all,
+         told("run",
+              fmt::format("{}, {} on {}, took {}", report.run_id, report.started, host, time_phrase(report.seconds)),
+              width, 1));
   append(all, told("command", shell_line(report.command_line), width, 2));
   return all;
 }
@@ -157,7 +158,7 @@ std::string nodes_text(const RunReport& report) {
   const auto odd = odd_nodes(nodes);
   if (nodes.size() < 2 || odd.empty()) return {};
   std::vector<std::string> named;
-  for (std::size_t i = 0; i < std::min(odd.size(), most_named); ++i)
+  for (std::size_t i = 0; i < std::min(odd.size(), most_shown); ++i)
     named.push_back(fmt::format("{} ({})", printable_line(odd[i].name, 60), tally_phrase(odd[i].tally)));
   auto text = join(named, ", ");
   if (odd.size() > named.size()) text += fmt::format(" and {} more", odd.size() - named.size());
@@ -176,8 +177,8 @@ Lines foot(const RunReport& report, std::size_t width) {
     append(all, told("lost", fmt::format("{}: {}", counted(report.unwritten.size(), "report"), report.unwritten[0]),
                      width, 2));
   if (!report.folder.empty())
-    append(all, broken("report", report.folder + (report.unwritten.empty() ? "/report.json" : ""), width,
-                       most_path_lines));
+    append(all,
+           broken("report", report.folder + (report.unwritten.empty() ? "/report.json" : ""), width, most_path_lines));
   return all;
 }
 

@@ -1,5 +1,5 @@
-/// Text that nobody vouches for, as Markdown that shows it and does nothing else, whoever renders it: no HTML, no links,
-/// no mentions, no references to other tickets.
+/// Text that nobody vouches for, as Markdown that shows it and does nothing else, whoever renders it: no HTML, no
+/// links, no mentions, no references to other tickets.
 #pragma once
 
 #include <cstddef>
