@@ -14,6 +14,7 @@ function cpus_of(text) {
 
 /// Of every node: its ranks with what they use.
 function ranks_by_node(one) {
+  if (one.by_node) return one.by_node;
   const facts = one.rank_facts;
   const fact_of = (key, rank) => (facts[key] ? text_of(facts[key][rank]) : undefined);
   const by_node_number = new Map();
@@ -24,11 +25,13 @@ function ranks_by_node(one) {
     by_node_number.get(node).push({rank, mask: fact_of('mask', rank), gpu, uuid: fact_of('device.uuid', rank), numa: fact_of('device.numa', rank),
                                    nic: fact_of('device.nic', rank) || fact_of('nics_near', rank)});
   });
+  one.by_node = by_node_number;
   return by_node_number;
 }
 
 /// Nodes in groups that look the same, the smallest group (the odd ones) first.
 function layouts(one) {
+  if (one.layouts) return one.layouts;
   const groups = new Map();
   for (const [node, ranks] of ranks_by_node(one)) {
     const key = JSON.stringify(ranks.map((each) => [each.mask, each.gpu, each.numa, each.nic]));
@@ -37,6 +40,7 @@ function layouts(one) {
   }
   const all = [...groups.values()].sort((a, b) => a.nodes.length - b.nodes.length);
   for (const group of all) group.is_odd = all.length > 1 && group.nodes.length === 1;
+  one.layouts = all;
   return all;
 }
 

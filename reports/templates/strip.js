@@ -1,7 +1,8 @@
 // Evidence: every reading of a metric as a dot, against the ends of its bounds; those that broke one in a lane of their own.
 const lane_height = 24;
 const most_lanes = 6;
-const most_dots = 4000;
+const most_dots = 8000;
+const most_single_dots = 800;
 
 /// What is known of single readings: of ranks, else of nodes.
 function points_of(one, row) {
@@ -65,6 +66,14 @@ function dot(placed, one, unit) {
   return shape;
 }
 
+/// Many dots that nothing sets apart are one element; those outside and those of chosen nodes stay their own.
+function dots_of(all, one, unit) {
+  if (all.length <= most_single_dots) return all.map((placed) => dot(placed, one, unit));
+  const is_own = ({point}) => point.is_bad || (state.nodes.size > 0 && state.nodes.has(point.node));
+  const path = all.filter((placed) => !is_own(placed)).map((placed) => `M${placed.x} ${placed.y.toFixed(1)}h0`).join('');
+  return [s('path', {d: path, class: state.nodes.size ? 'dots dim' : 'dots'}), ...all.filter(is_own).slice(0, most_single_dots).map((placed) => dot(placed, one, unit))];
+}
+
 /// One reading that broke a bound: from its least to its most sample, thick what half of them are within.
 function lane(item, one, x, y, width) {
   const [n, low, median, , high, mad] = item.sum;
@@ -124,7 +133,7 @@ function draw_strip(one, row, items, width) {
   const swarm = points.length > 200 ? 70 : points.length > 1 ? 44 : 0;
   const bottom = top + swarm + shown.length * lane_height + 6;
   const good = points.filter((point) => !point.is_bad);
-  const dots = stacked(swarm ? [...good, ...points.filter((point) => point.is_bad)] : [], x, swarm).map((placed) => dot({...placed, y: placed.y + top}, one, row.unit));
+  const dots = dots_of(stacked(swarm ? [...good, ...points.filter((point) => point.is_bad)] : [], x, swarm).map((placed) => ({...placed, y: placed.y + top})), one, row.unit);
   const marks = [bound_marks(ends, x, top, bottom), dots, shown.map((item, i) => lane(item, one, x, top + swarm + (i + 0.5) * lane_height, width)),
     axis_below(x, bottom, row.unit, Math.max(3, width / 110))];
   if (!swarm && !shown.length && row.sum) marks.push(s('circle', {cx: x(row.sum[2]), cy: bottom - 3, r: 4, class: 'dot'}));
