@@ -12,6 +12,7 @@ std::string value_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {};
   auto value = option.get_type_name();
   if (const auto range = value.find(" in ["); range != std::string::npos) value.resize(value.rfind(':', range));
+  value.resize(std::min(value.size(), value.find(":{")));
   return value.empty() ? "VALUE" : value;
 }
 

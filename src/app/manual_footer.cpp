@@ -42,6 +42,10 @@ FooterParts take_apart(const std::string& footer) {
     if (take_heading(line, "Examples:") || take_heading(line, "Example:") || take_heading(line, "Start with:")) {
       in = In::examples;
       if (!line.empty()) parts.examples.emplace_back(line);
+    } else if (!is_indented && line.back() == ':' && (in == In::examples || begins_with(line, "Example"))) {
+      // `Without a scheduler:`, between others
+      in = In::examples;
+      parts.examples.emplace_back(line);
     } else if (take_heading(line, "Exit status:")) {
       in = In::status;
       add(parts.exit_status, line);
