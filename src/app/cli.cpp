@@ -120,7 +120,7 @@ int command_line(int count, char** arguments) {
   words[0] = "muster";
   count = own_words(count, arguments);
   for (const auto add : {add_run, add_gate, add_plan, add_list, add_lint, add_show, add_doctor, add_machine, add_bind,
-                         add_node, add_manual, add_complete})
+                         add_node, add_history, add_compare, add_manual, add_complete})
     add({root, status, words});
   if (const auto option = option_with_empty_value(count, arguments); !option.empty()) {
     fmt::print(stderr, "muster: {} has an empty value; leave it out, or give it one\n", printable_line(option));

@@ -33,6 +33,8 @@ void add_machine(CommandLine line);
 void add_bind(CommandLine line);
 void add_gate(CommandLine line);
 void add_node(CommandLine line);
+void add_history(CommandLine line);
+void add_compare(CommandLine line);
 void add_manual(CommandLine line);
 void add_complete(CommandLine line);
 

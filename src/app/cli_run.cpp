@@ -72,6 +72,11 @@ void add_run(CommandLine line) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
   app->add_option("--output", run->output, "Where run folders are made")->type_name("FOLDER");
+  auto* history = app->add_option("--history", run->history,
+                                  "Where the run is stored, and earlier ones are read from\n"
+                                  "(default: $XDG_STATE_HOME/muster/history.db, else ~/.local/state/muster/history.db)")
+                      ->type_name("FILE");
+  app->add_flag("--no-history", run->no_history, "Store nothing, read nothing of earlier runs")->excludes(history);
   app->add_flag("--submit", run->submit,
                 "From a login node: write a batch script, submit it, wait, and bring the report back (docs/submit.md)");
   app->add_flag("--dry-run", run->dry_run, "Show what would run, with --submit the batch script, and stop");

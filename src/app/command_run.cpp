@@ -7,6 +7,7 @@
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
 #include "app/run_folder.hpp"
+#include "app/run_history.hpp"
 #include "app/session_setup.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -86,6 +87,8 @@ int run_command(const RunOptions& options) {
   const SignalsHeld held;
   auto session = session_options(options, *prepared, report);
   session.ended_by = held.ends();
+  const auto past = past_of(options, prepared->plan);
+  session.past = past ? &*past : nullptr;
   const auto done = run_session(prepared->plan, *prepared->found.launcher, prepared->found.identity, session,
                                 outputs->sinks(), report);
   if (!done) {
@@ -94,6 +97,7 @@ int run_command(const RunOptions& options) {
                printable_line(to_string(done.error()), 2000));
     return 2;
   }
+  keep_in_history(options, report);
   return act_on_nodes(report, options, conclude(report));
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "app/find_run.hpp"
 #include "app/load.hpp"
 #include "app/options.hpp"
 #include "app/outputs.hpp"
@@ -9,21 +10,6 @@
 namespace muster {
 
 namespace {
-
-/// A run is named by its folder, by a report.json, or by the id at the end of a folder in muster-runs.
-fs::path find_run(const std::string& name) {
-  std::error_code ignored;
-  if (fs::exists(name, ignored)) return name;
-  const fs::path runs = "muster-runs";
-  if (fs::exists(runs / name, ignored)) return runs / name;
-  for (const auto& entry : fs::directory_iterator(runs, ignored)) {
-    const auto folder = entry.path().filename().string();
-    if (folder.size() > name.size() &&
-        folder.compare(folder.size() - name.size() - 1, std::string::npos, "-" + name) == 0)
-      return entry.path();
-  }
-  return {};
-}
 
 /// Where the files beside the report are: a run may have been moved, and is read from anywhere.
 std::string folder_of(const RunReport& report, const fs::path& path) {

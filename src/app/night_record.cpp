@@ -1,9 +1,5 @@
 #include "app/night_record.hpp"
 
-#include <cstdlib>
-#include <pwd.h>
-#include <unistd.h>
-
 #include "base/clock.hpp"
 #include "history/store.hpp"
 #include "run/owner_tag.hpp"
@@ -12,19 +8,15 @@ namespace muster {
 
 namespace {
 
-Result<History> open_history(const RunOptions&) {
-  return History::open(state_folder() / "history.db", HistoryUse::write);
+/// --no-history keeps what was measured out of it, not what was done to nodes.
+Result<History> open_history(const RunOptions& options) {
+  return History::open(options.history, HistoryUse::write);
 }
 
 }  // namespace
 
 fs::path state_folder() {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  if (state != nullptr && *state == '/') return fs::path(state) / "muster";
-  const char* home = std::getenv("HOME");
-  const passwd* user = home != nullptr && *home == '/' ? nullptr : getpwuid(geteuid());
-  if (user != nullptr) home = user->pw_dir;
-  return fs::path(home == nullptr ? "/" : home) / ".local/state/muster";
+  return default_history().parent_path();
 }
 
 Result<void> record_action(const RunOptions& options, const RunReport& report, const ActionEntry& entry) {

@@ -56,8 +56,10 @@ struct RunOptions {
   std::string color = "auto";
   Argv command_line;
   bool submit = false;
-  std::string run_folder;  ///< where a submitted job keeps its run; empty: a new one in `output`
-  Argv inside;             ///< of what was given, the words that the run inside a submitted job gets
+  std::string history;      ///< file; empty: the default
+  bool no_history = false;  ///< nothing is read from it or stored there
+  std::string run_folder;   ///< where a submitted job keeps its run; empty: a new one in `output`
+  Argv inside;              ///< of what was given, the words that the run inside a submitted job gets
 };
 
 struct ListOptions {

@@ -56,8 +56,10 @@ class ExpectationReader {
     const bool has_reference = read_reference_key(unit);
     const bool has_limit = read_limit();
     const bool has_peers = read_peers();
-    if (!has_reference && !has_limit && !has_peers)
-      fields_.complain(fields_.header(), parent_ + " has no bound; add \"reference\", \"limit\" or \"peers\"");
+    const bool has_history = read_history();
+    if (!has_reference && !has_limit && !has_peers && !has_history)
+      fields_.complain(fields_.header(),
+                       parent_ + " has no bound; add \"reference\", \"limit\", \"peers\" or \"history\"");
     fields_.finish();
     return expectation_;
   }
@@ -146,6 +148,26 @@ class ExpectationReader {
     if (peers.mad_floor < 0 || peers.mad_floor >= 1)
       fields.complain(entry->value.find("floor")->value.at, "\"floor\" is a fraction from 0 to below 1");
     expectation_.peers = peers;
+    return true;
+  }
+
+  bool read_history() {
+    const auto* entry = fields_.table("history");
+    if (entry == nullptr) return fields_.find("history") != nullptr;
+    Fields fields(entry->value, entry->at, "\"history\" of " + parent_, fields_.complaints());
+    Drift drift;
+    drift.min_runs = fields.integer("min_runs", {5, 50}).value_or(drift.min_runs);
+    drift.max_z = fields.number("max_z").value_or(drift.max_z);
+    drift.least = fields.number("least").value_or(drift.least);
+    drift.noise = fields.number("noise").value_or(drift.noise);
+    fields.finish();
+    const auto refuse = [&](std::string_view key, const char* what) {
+      if (const auto* found = entry->value.find(key)) fields_.complain(found->value.at, what);
+    };
+    if (drift.max_z < 2 || drift.max_z > 10) refuse("max_z", "\"max_z\" is a number from 2 to 10");
+    if (drift.least <= 0 || drift.least >= 1) refuse("least", "\"least\" is a fraction above 0, below 1");
+    if (drift.noise <= 0 || drift.noise >= 1) refuse("noise", "\"noise\" is a fraction above 0, below 1");
+    expectation_.history = drift;
     return true;
   }
 

@@ -37,6 +37,7 @@ class Sentences {
         places_(places) {}
 
   void without_value(std::vector<Finding>& findings) const {
+    if (asks_only_history(*application_.asked)) return;
     const auto is_foreign = [&](const Sample& sample) { return !factor_to(*sample.reading, group_.facts.unit); };
     const Chosen none =
         those([&](const Sample& sample, std::size_t) { return !std::isfinite(sample.value) && !is_foreign(sample); });
@@ -60,17 +61,20 @@ class Sentences {
   }
 
   void outside(const Bound& bound, std::vector<Finding>& findings) const {
-    Chosen bad = those(
-        [&](const Sample& sample, std::size_t at) { return judge_value(bound, at, sample.value) == Verdict::fail; });
+    Chosen bad = those([&](const Sample& sample, std::size_t at) {
+      return !bound.passes_over(at) && judge_value(bound, at, sample.value) == Verdict::fail;
+    });
     if (bad.empty()) return;
-    const auto excess = [&](std::size_t at) { return bound.range_of(at).excess(samples_[at].value); };
+    const auto excess = [&](std::size_t at) {
+      return bound.range_of(at).excess(bound.value_of(at, samples_[at].value));
+    };
     std::stable_sort(bad.begin(), bad.end(), [&](std::size_t a, std::size_t b) { return excess(a) > excess(b); });
     findings.push_back(about(bad, Verdict::fail, ", " + broken_end(bound, bad.front()), remedy_for(bound.kind)));
   }
 
   /// The bound could not be held against any reading, or not against some.
   void missing(const Bound& bound, std::vector<Finding>& findings) const {
-    if (bound.is_optional && !bound.missing.empty()) return;
+    if ((bound.is_optional && !bound.missing.empty()) || bound.kind == BoundKind::history) return;
     if (!bound.missing.empty()) {
       findings.push_back({bound.verdict_if_missing, subject_of_all(bound), {}, bound.remedy_if_missing});
       return;
@@ -101,10 +105,10 @@ class Sentences {
   /// `bound 135 GB/s (reference 150 GB/s -10 %, checks/p2p.toml:14)`
   [[nodiscard]] std::string broken_end(const Bound& bound, std::size_t at) const {
     const Range& range = bound.range_of(at);
-    const bool is_below = range.least && samples_[at].value < *range.least;
+    const bool is_below = range.least && bound.value_of(at, samples_[at].value) < *range.least;
     const double end = is_below ? *range.least : *range.most;
     const auto place = bound.place.empty() ? "" : ", " + bound.place;
-    return fmt::format("bound {} ({}{})", format_value(end, group_.facts.unit), bound.text, place);
+    return fmt::format("bound {} ({}{})", format_value(end, group_.facts.unit), bound.text_of(at), place);
   }
 
   [[nodiscard]] Finding about(const Chosen& chosen, Verdict verdict, const std::string& end,

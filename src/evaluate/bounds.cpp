@@ -25,12 +25,13 @@ std::vector<Bound> bounds_of(const Expectation& asked, const ReadingGroup& group
   if (asked.reference || asked.profile_reference) bounds.push_back(reference_bound(asked, group, facts));
   if (asked.limit) bounds.push_back(limit_bound(*asked.limit, group, readings));
   if (asked.peers) bounds.push_back(peers_bound(*asked.peers, group, readings));
-  // BoundKind::history: an expectation can't ask for it yet.
+  if (asked.history) bounds.push_back(history_bound(*asked.history, group, readings, facts));
   for (Bound& bound : bounds)
     if (bound.missing.empty() && bound.ranges.empty() && !bound.range.judges())
       bound.missing = bound.text + " is not a number";
   const bool has_other = std::any_of(bounds.begin(), bounds.end(), [](const Bound& b) { return !b.is_optional; });
-  for (Bound& bound : bounds) bound.is_optional = bound.is_optional && has_other;
+  // Only history is never missed.
+  for (Bound& bound : bounds) bound.is_optional = bound.is_optional && (has_other || bound.kind == BoundKind::history);
   return bounds;
 }
 

@@ -1,4 +1,4 @@
-/// The bounds, each a pure function in a file of its own: reference.cpp, limit.cpp, peers.cpp.
+/// The bounds, each a pure function in a file of its own: reference.cpp, limit.cpp, peers.cpp, history.cpp.
 #pragma once
 
 #include <optional>
@@ -38,17 +38,31 @@ struct Bound {
   bool is_optional = false;  ///< when missing, other bounds of the expectation do (peers, too few readings)
   std::string remedy_if_missing;
   std::string place;  ///< of a reference; empty otherwise
+  /// One per reading, where the whole item that it is of is judged (history): the value over all of the item's
+  /// readings.
+  std::vector<double> values = {};
+  std::vector<std::string> texts = {};  ///< one per reading, in the place of `text`
 
+  /// The bound says nothing about that reading, and that is no lack (history, of an item with too few runs).
+  [[nodiscard]] bool passes_over(std::size_t sample) const {
+    return kind == BoundKind::history && (!missing.empty() || !range_of(sample).judges());
+  }
+  [[nodiscard]] double value_of(std::size_t sample, double own) const { return values.empty() ? own : values[sample]; }
+  [[nodiscard]] const std::string& text_of(std::size_t sample) const { return texts.empty() ? text : texts[sample]; }
   [[nodiscard]] const Range& range_of(std::size_t sample) const { return ranges.empty() ? range : ranges[sample]; }
 };
+
+class PastItems;
 
 /// What a reference may be asked about beside the labels of a reading.
 struct CaseFacts {
   const Case& item;
   int nodes = 0;
   int ranks = 0;
+  const PastItems* past = nullptr;  ///< nullptr: nothing is known of earlier runs
 
-  CaseFacts(const Case& of, const Places& places) : item(of), nodes(places.nodes()), ranks(places.ranks()) {}
+  CaseFacts(const Case& of, const Places& places, const PastItems* earlier = nullptr)
+      : item(of), nodes(places.nodes()), ranks(places.ranks()), past(earlier) {}
 };
 
 /// What the case itself says about a key of `where` that is no label: `nodes`, `ranks`, `ranks_per_node` or a
@@ -69,6 +83,13 @@ struct CaseFacts {
 /// Where the modified z-score stays within max_z, on the side that is bad.
 [[nodiscard]] Range peers_range(const Peers& peers, Better better, std::span<const double> values);
 [[nodiscard]] Bound peers_bound(const Peers& peers, const ReadingGroup& group, const Readings& readings);
+
+/// Where an item has not become worse than in its earlier passing runs. What has too few of them is passed over.
+[[nodiscard]] Bound history_bound(const Drift& drift, const ReadingGroup& group, const Readings& readings,
+                                  const CaseFacts& facts);
+
+/// Nothing but history is asked of it: where there is no value, nothing is missed.
+[[nodiscard]] bool asks_only_history(const Expectation& asked);
 
 /// Every bound that the expectation has, held ready for one group.
 [[nodiscard]] std::vector<Bound> bounds_of(const Expectation& asked, const ReadingGroup& group,

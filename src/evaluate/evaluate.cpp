@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "evaluate/attendance.hpp"
 #include "evaluate/expectations.hpp"
+#include "evaluate/past_items.hpp"
 #include "evaluate/places.hpp"
 #include "evaluate/readings.hpp"
 #include "evaluate/rows.hpp"
@@ -105,11 +106,12 @@ std::string why_nothing(const CaseInput& input, const Expected& expected) {
 }  // namespace
 
 CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world,
-                    const LikeItems* like) {
+                    const LikeItems* like, const PastValues* past) {
   CaseResult result = describe(item);
   const Places places(world);
   const Attendance attendance = attend(record, places);
-  const CaseInput input{item, probe, world, places, attendance};
+  const PastItems earlier(item, probe, world, attendance, past);
+  const CaseInput input{item, probe, world, places, attendance, past == nullptr ? nullptr : &earlier};
   result.findings = record.findings;
   append(result.findings, attendance.findings);
   append(result.notes, attendance.notes);

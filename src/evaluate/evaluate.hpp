@@ -8,6 +8,7 @@
 namespace muster {
 
 class LikeItems;
+struct PastValues;
 
 /// Judges one repetition of one case.
 ///
@@ -15,8 +16,10 @@ class LikeItems;
 /// sentence of the probe's judge). Findings come causes first: of the frame (hang, node lost), of ranks
 /// (prepare failed, run failed, silent), of the probe's judge, of bounds. `probe` must be the case's probe.
 /// `like` has the readings of the other nodes where the case is about one of many (--per-node): its peers.
+/// `past` has what earlier runs measured; nullptr: nothing is known of them.
 [[nodiscard]] CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record,
-                                  const World& world, const LikeItems* like = nullptr);
+                                  const World& world, const LikeItems* like = nullptr,
+                                  const PastValues* past = nullptr);
 
 /// One result from the repetitions of a case, in order. Repetitions that disagree are `fail` with
 /// `intermittent 3/10`; details are those of the worst repetition (the first of them).

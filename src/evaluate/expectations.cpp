@@ -141,15 +141,21 @@ Verdict worse(Verdict a, Verdict b) {
   return combine(both);
 }
 
-/// Marks samples; true when every one of them is a pass.
-bool apply(const Application& application, Readings& readings) {
-  bool all_pass = true;
+struct Applied {
+  bool all_pass = true;    ///< that were judged
+  std::size_t judged = 0;  ///< samples
+};
+
+/// Marks samples.
+Applied apply(const Application& application, Readings& readings) {
+  Applied applied;
   std::size_t at = 0;
   for (Sample& sample : readings.of(readings.groups()[application.group])) {
     const Verdict verdict = judge_sample(application, at++, sample);
-    all_pass = all_pass && verdict == Verdict::pass;
+    if (verdict != Verdict::skip) ++applied.judged;
+    applied.all_pass = applied.all_pass && (verdict == Verdict::pass || verdict == Verdict::skip);
   }
-  return all_pass;
+  return applied;
 }
 
 /// The kinds of bound that were kept: `reference and peers`.
@@ -166,7 +172,7 @@ std::string kinds_applied(const std::vector<const Application*>& applications) {
 class Judge {
  public:
   Judge(const CaseInput& input, Readings& readings)
-      : input_(input), readings_(readings), facts_(input.item, input.places) {}
+      : input_(input), readings_(readings), facts_(input.item, input.places, input.past) {}
 
   void expect(const Expectation& asked) {
     const auto facts = metric_facts(input_.item, input_.probe, asked.metric);
@@ -184,12 +190,14 @@ class Judge {
       return;
     }
     const auto matching = groups_matching(asked.metric, scope.labels, readings_);
+    const bool is_owed = !asks_only_history(asked);
+    if (matching.empty() && !is_owed) return;
     if (matching.empty()) {
       expected_.findings.push_back(nowhere_reported(input_, asked));
       return;
     }
     // A node may have devices of several models: nobody owes what is asked of one of them.
-    if (label(asked.where, "model") == nullptr)
+    if (is_owed && label(asked.where, "model") == nullptr)
       for (const auto& groups : owed_together(input_, readings_, matching))
         find_lacking(input_, readings_, asked, groups, expected_.findings);
     hold_against(asked, matching);
@@ -236,15 +244,17 @@ class Judge {
       auto& application =
           expected_.applications.emplace_back(Application{&asked, index, bounds_of(asked, group, readings_, facts_)});
       for (const Bound& bound : application.bounds)
-        if (!bound.missing.empty() && bound.is_optional) note("peers not judged: " + bound.missing);
-      count += group.count;
-      if (apply(application, readings_)) continue;
+        if (!bound.missing.empty() && bound.is_optional)
+          note(fmt::format("{} not judged: {}", to_string(bound.kind), bound.missing));
+      const Applied applied = apply(application, readings_);
+      count += applied.judged;
+      if (applied.all_pass) continue;
       all_pass = false;
       auto findings = findings_of(application, readings_, input_.places);
       for (Finding& finding : findings) name_device(finding, input_.attendance);
       std::move(findings.begin(), findings.end(), std::back_inserter(expected_.findings));
     }
-    if (!all_pass) return;
+    if (!all_pass || count == 0) return;
     std::vector<const Application*> mine;
     for (std::size_t i = first; i < expected_.applications.size(); ++i) mine.push_back(&expected_.applications[i]);
     expected_.evidence.push_back(fmt::format("{}: {} inside the bounds ({})", sentence_subject(asked),
@@ -275,6 +285,7 @@ std::string timing_note(const World& world) {
 Verdict judge_value(const Bound& bound, std::size_t sample, double value) {
   if (!bound.missing.empty()) return bound.verdict_if_missing;
   const Range& range = bound.range_of(sample);
+  value = bound.value_of(sample, value);
   if (!range.judges() || !std::isfinite(value)) return Verdict::unmeasured;
   return range.holds(value) ? Verdict::pass : Verdict::fail;
 }
@@ -282,8 +293,13 @@ Verdict judge_value(const Bound& bound, std::size_t sample, double value) {
 Verdict judge_sample(const Application& application, std::size_t at, Sample& sample) {
   // An expectation without any bound judges nothing: it must not look like one that was kept.
   Verdict verdict = application.bounds.empty() || !std::isfinite(sample.value) ? Verdict::unmeasured : Verdict::pass;
+  const auto& bounds = application.bounds;
+  if (asks_only_history(*application.asked) && !std::isfinite(sample.value)) return Verdict::skip;
+  if (verdict == Verdict::pass &&
+      std::all_of(bounds.begin(), bounds.end(), [&](const Bound& bound) { return bound.passes_over(at); }))
+    return Verdict::skip;
   for (const Bound& bound : application.bounds) {
-    if (bound.is_optional && !bound.missing.empty()) continue;
+    if ((bound.is_optional && !bound.missing.empty()) || bound.passes_over(at)) continue;
     const Verdict one = judge_value(bound, at, sample.value);
     sample.is_held = sample.is_held || one == Verdict::pass || one == Verdict::fail;
     verdict = worse(verdict, one);

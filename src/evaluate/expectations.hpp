@@ -31,6 +31,7 @@ struct CaseInput {
   const World& world;
   const Places& places;
   const Attendance& attendance;
+  const PastItems* past = nullptr;  ///< nullptr: nothing is known of earlier runs
 };
 
 /// `timing is not judged: 16 ranks share 2 cores`; of a world where it is not.
@@ -40,7 +41,8 @@ struct CaseInput {
 
 /// One bound against one value.
 [[nodiscard]] Verdict judge_value(const Bound& bound, std::size_t sample, double value);
-/// All bounds of an application against one sample of its group (`at`: its index there), which notes it.
+/// All bounds of an application against one sample of its group (`at`: its index there), which notes it. `skip` where
+/// all of them pass it over: it is not judged.
 [[nodiscard]] Verdict judge_sample(const Application& application, std::size_t at, Sample& sample);
 /// The findings of one application whose samples are not all a pass: one per kind of bound, worst items first.
 [[nodiscard]] std::vector<Finding> findings_of(const Application& application, const Readings& readings,

@@ -16,6 +16,10 @@ std::string text_of(const Bound& bound) {
   return bound.place.empty() ? bound.text : bound.text + " (" + bound.place + ")";
 }
 
+std::string text_at(const Bound& bound, std::size_t at) {
+  return bound.missing.empty() && !bound.texts.empty() ? bound.text_of(at) : text_of(bound);
+}
+
 /// What the bounds of a group are, in words; empty when its readings are only reported. Index = group.
 std::vector<std::string> bound_texts(const Readings& readings, const Expected& expected) {
   std::vector<std::string> texts(readings.groups().size());
@@ -73,6 +77,7 @@ std::vector<Applications> by_group(const Readings& readings, const Expected& exp
 
 /// A bound itself never is an `error`; the finding about two references that contradict each other is.
 Verdict verdict_of(const Bound& bound, std::size_t at, double value) {
+  if (bound.passes_over(at)) return Verdict::skip;
   const Verdict verdict = judge_value(bound, at, value);
   return verdict == Verdict::error ? Verdict::unmeasured : verdict;
 }
@@ -114,7 +119,7 @@ std::vector<BoundOutcome> outcomes(const Applications& applications, std::size_t
       BoundOutcome& one = all.emplace_back();
       one.kind = bound.kind;
       one.verdict = verdict_of(bound, at, value);
-      one.text = text_of(bound);
+      one.text = text_at(bound, at);
       if (!bound.missing.empty()) continue;
       one.least = bound.range_of(at).least;
       one.most = bound.range_of(at).most;

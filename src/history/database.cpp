@@ -51,11 +51,12 @@ void choose_journal(SQLite::Database& database, const fs::path& file) {
   while (true) {
     try {
       if (database.execAndGet("PRAGMA journal_mode").getString() == wanted) return;
-      if (database.execAndGet("PRAGMA journal_mode=" + wanted).getString() == wanted) return;
+      // Another one is a lesser evil than no history: not every file system takes the log.
+      (void)database.execAndGet("PRAGMA journal_mode=" + wanted);
+      return;
     } catch (const SQLite::Exception& error) {
       if (error.getErrorCode() != SQLITE_BUSY && error.getErrorCode() != SQLITE_LOCKED) throw;
     }
-    // Another journal is a lesser evil than no history: a file system without shared memory refuses the log.
     if (std::chrono::steady_clock::now() > end) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -149,7 +150,8 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
     if (pragma(*database, "user_version") == history_schema) return database;
   }
   if (file.has_parent_path())
-    if (auto made = make_folder(file.parent_path()); !made) return tl::unexpected(made.error());
+    if (auto made = make_folder(file.parent_path()); !made)
+      return fail(ErrorKind::system, file.string(), to_string(made.error()));
   auto database =
       std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);
   if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());

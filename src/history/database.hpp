@@ -10,7 +10,7 @@
 namespace muster {
 
 /// Of what this muster writes; docs/history.md tells what changed.
-inline constexpr int history_schema = 1;
+inline constexpr int history_schema = 2;
 
 [[nodiscard]] Error history_error(const fs::path& file, const SQLite::Exception& error);
 

@@ -141,6 +141,16 @@ Result<std::vector<NodeAction>> History::actions() {
   });
 }
 
+Result<std::vector<Accepted>> History::accepted() {
+  return guarded(path(), [&] {
+    std::vector<Accepted> all;
+    auto rows = inside_->ask("SELECT time, item, metric FROM accepted ORDER BY number");
+    while (rows.executeStep())
+      all.push_back({rows.getColumn(0).getString(), rows.getColumn(1).getString(), rows.getColumn(2).getString()});
+    return all;
+  });
+}
+
 Result<std::vector<RunLine>> History::runs(std::size_t most) {
   return guarded(path(), [&] {
     std::vector<RunLine> lines;

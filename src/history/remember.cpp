@@ -36,6 +36,22 @@ const MetricSpec* metric_of(const ProbeSpec* probe, std::string_view name) {
   return nullptr;
 }
 
+/// Of a metric that a check declares for a program, the report says only which rank was worst, and which end of a bound
+/// is kept: 1, -1, or 0 where that does not tell.
+int direction_of(const MetricSpec* spec, const MetricRow& row) {
+  if (spec != nullptr) return spec->better == Better::neither ? 0 : spec->better == Better::higher ? 1 : -1;
+  for (const BoundOutcome& bound : row.bounds)
+    if (bound.kind == BoundKind::history && bound.least.has_value() != bound.most.has_value())
+      return bound.least ? 1 : -1;
+  if (row.worst_rank < 0) return 0;
+  for (const RankReading& reading : row.readings) {
+    if (reading.rank != row.worst_rank || row.over.max <= row.over.min) continue;
+    if (reading.summary.median == row.over.min) return 1;
+    if (reading.summary.median == row.over.max) return -1;
+  }
+  return 0;
+}
+
 /// All readings of one item.
 struct Folded {
   PastValue value;
@@ -77,7 +93,7 @@ class CaseValues {
     value.key.where = row.where;
     value.unit = row.unit;
     const MetricSpec* spec = metric_of(probe_, row.metric);
-    if (spec != nullptr && spec->better != Better::neither) value.better = spec->better == Better::higher ? 1 : -1;
+    value.better = direction_of(spec, row);
     if (is_untimed_ && (spec == nullptr || spec->is_timing)) value.use = ValueUse::untimed;
     return value;
   }
@@ -101,7 +117,8 @@ class CaseValues {
       value.key.item = names_.item(row.metric, reading.rank, reading.peer, value.key.where);
       if (value.key.item.name.empty()) continue;
       value.key.shape = job_shape(probe_, value.key.item.kind, result_.nodes, result_.ranks);
-      Folded& folded = items.try_emplace(value.key, Folded{std::move(value), {}, {}}).first->second;
+      const SeriesKey key = value.key;  // not of the value, which moves
+      Folded& folded = items.try_emplace(key, Folded{std::move(value), {}, {}}).first->second;
       folded.medians.push_back(reading.summary.median);
       folded.noises.push_back(reading.summary.mad);
       folded.value.samples += reading.summary.n;

@@ -31,10 +31,15 @@ CREATE INDEX value_by_run ON value(run);
 CREATE TABLE action(number INTEGER PRIMARY KEY, time TEXT NOT NULL, facts TEXT NOT NULL);
 )";
 
+/// What was found to be the new normal.
+constexpr const char* version_2 = R"(
+CREATE TABLE accepted(number INTEGER PRIMARY KEY, time TEXT NOT NULL, item TEXT NOT NULL, metric TEXT NOT NULL);
+)";
+
 }  // namespace
 
 std::span<const char* const> schema_steps() {
-  static constexpr const char* steps[] = {version_1};
+  static constexpr const char* steps[] = {version_1, version_2};
   return steps;
 }
 

@@ -2,6 +2,10 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
+#include <map>
+#include <pwd.h>
+#include <set>
+#include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
@@ -34,7 +38,7 @@ class Recording {
     add.exec();
     run_ = database_.getLastInsertRowid();
     nodes(run.nodes);
-    cases(run.cases);
+    cases(run);
     values(run.values);
     return true;
   }
@@ -81,37 +85,52 @@ class Recording {
     }
   }
 
-  void cases(const std::vector<PastCase>& cases) {
+  void cases(const PastRun& run) {
+    std::map<std::string, std::set<std::string>> measured;
+    for (const PastValue& value : run.values)
+      if (value.key.item.kind == ItemKind::device) measured[value.key.case_id].insert(value.key.item.name);
     SQLite::Statement add(database_, "INSERT INTO case_result(run, place, facts) VALUES(?, ?, ?)");
-    SQLite::Statement verdict(database_,
-                              "INSERT OR REPLACE INTO verdict(run, case_name, check_name, item, is_device, verdict) "
-                              "VALUES(?, ?, ?, ?, ?, ?)");
     std::int64_t place = 0;
-    for (const PastCase& one : cases) {
+    for (const PastCase& one : run.cases) {
       SQLite::bind(add, run_, place++, dump(to_json(one)));
       add.exec();
       add.reset();
-      const auto put = [&](const std::string& item, bool is_device, Verdict found) {
-        SQLite::bind(verdict, run_, name(one.id), name(one.check), name(item), is_device ? 1 : 0,
-                     static_cast<int>(found));
-        verdict.exec();
-        verdict.reset();
-      };
-      for (const NodeVerdict& on : one.on_nodes) put(on.node, false, on.verdict);
-      for (const std::string& device : one.devices) put(device, true, Verdict::fail);
+      for (const NodeVerdict& on : one.on_nodes) verdict(one, on.node, false, on.verdict);
+      // A device that was measured and is not blamed passed where its case says anything at all.
+      if (one.verdict == Verdict::pass || one.verdict == Verdict::fail)
+        for (const std::string& device : measured[one.id]) verdict(one, device, true, Verdict::pass);
+      for (const std::string& device : one.devices) verdict(one, device, true, Verdict::fail);
     }
+  }
+
+  void verdict(const PastCase& of, const std::string& item, bool is_device, Verdict found) {
+    SQLite::Statement add(database_,
+                          "INSERT OR REPLACE INTO verdict(run, case_name, check_name, item, is_device, verdict) "
+                          "VALUES(?, ?, ?, ?, ?, ?)");
+    SQLite::bind(add, run_, name(of.id), name(of.check), name(item), is_device ? 1 : 0, static_cast<int>(found));
+    add.exec();
   }
 
   std::int64_t series(const PastValue& value) {
     const SeriesKey& key = value.key;
     const auto labels = text_of(key.where);
-    SQLite::Statement find(database_,
-                           "SELECT id FROM series WHERE case_name = ? AND item = ? AND metric = ? AND labels = ? AND "
-                           "shape = ? AND simulated = ?");
+    SQLite::Statement find(
+        database_,
+        "SELECT id, better FROM series WHERE case_name = ? AND item = ? AND metric = ? AND labels = ? AND "
+        "shape = ? AND simulated = ?");
     const auto of_case = name(key.case_id);
     const auto item = name(key.item.name);
     SQLite::bind(find, of_case, item, key.metric, labels, key.shape, key.simulated);
-    if (find.executeStep()) return find.getColumn(0).getInt64();
+    if (find.executeStep()) {
+      const std::int64_t id = find.getColumn(0).getInt64();
+      // Not every run tells which way is better.
+      if (value.better != 0 && find.getColumn(1).getInt() != value.better) {
+        SQLite::Statement learn(database_, "UPDATE series SET better = ? WHERE id = ?");
+        SQLite::bind(learn, value.better, id);
+        learn.exec();
+      }
+      return id;
+    }
     SQLite::Statement add(database_,
                           "INSERT INTO series(case_name, check_name, shape, simulated, metric, labels, kind, item, "
                           "node, peer_node, unit, better) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -144,11 +163,13 @@ class Recording {
 }  // namespace
 
 fs::path default_history() {
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && state[0] == '/')
-    return fs::path(state) / "muster" / "history.db";
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
-    return fs::path(home) / ".local" / "state" / "muster" / "history.db";
-  return {};
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') return fs::path(state) / "muster" / "history.db";
+  const char* home = std::getenv("HOME");
+  // cron and batch systems may leave it out.
+  const passwd* user = home != nullptr && *home == '/' ? nullptr : getpwuid(geteuid());
+  if (user != nullptr) home = user->pw_dir;
+  return fs::path(home == nullptr ? "/" : home) / ".local" / "state" / "muster" / "history.db";
 }
 
 History::History(std::unique_ptr<Inside> inside) : inside_(std::move(inside)) {}
@@ -162,9 +183,6 @@ const fs::path& History::path() const {
 
 Result<History> History::open(fs::path file, HistoryUse use) {
   if (file.empty()) file = default_history();
-  if (file.empty())
-    return fail(ErrorKind::system, "history",
-                "has no place: neither XDG_STATE_HOME nor HOME is set; give --history FILE");
   auto opened = guarded(file, [&] { return open_database(file, use); });
   if (!opened) return tl::unexpected(opened.error());
   if (!*opened) return tl::unexpected(opened->error());
@@ -198,6 +216,14 @@ Result<void> History::record_action(const NodeAction& action) {
   return guarded(path(), [&] {
     SQLite::Statement add(*inside_->database, "INSERT INTO action(time, facts) VALUES(?, ?)");
     SQLite::bind(add, action.time, dump(to_json(action)));
+    add.exec();
+  });
+}
+
+Result<void> History::record_accepted(const Accepted& accepted) {
+  return guarded(path(), [&] {
+    SQLite::Statement add(*inside_->database, "INSERT INTO accepted(time, item, metric) VALUES(?, ?, ?)");
+    SQLite::bind(add, accepted.time, accepted.item, accepted.metric);
     add.exec();
   });
 }

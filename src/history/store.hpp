@@ -14,7 +14,7 @@
 
 namespace muster {
 
-/// `$XDG_STATE_HOME/muster/history.db`, else `~/.local/state/muster/history.db`; empty where neither variable is set.
+/// `$XDG_STATE_HOME/muster/history.db`, else `~/.local/state/muster/history.db`.
 [[nodiscard]] fs::path default_history();
 
 enum class HistoryUse {
@@ -60,6 +60,19 @@ struct ItemVerdict {
   std::string configuration;  ///< as SeriesPoint; empty: not known
 };
 
+/// From that time on things are as they shall be: what was measured before is no past to compare with.
+struct Accepted {
+  std::string time;    ///< RFC 3339, UTC
+  std::string item;    ///< node, device or link; empty: all
+  std::string metric;  ///< empty: all
+
+  [[nodiscard]] bool covers(const SeriesKey& key, const std::string& started) const {
+    const bool is_item = item.empty() || item == key.item.name || item == key.item.node || item == key.item.peer_node;
+    return is_item && (metric.empty() || metric == key.metric) && started < time;
+  }
+  friend bool operator==(const Accepted&, const Accepted&) = default;
+};
+
 /// Which series; empty texts: any.
 struct SeriesQuery {
   std::string check;
@@ -90,6 +103,9 @@ class History {
   [[nodiscard]] Result<void> record_skipped(const std::string& started, const std::string& reason,
                                             const Argv& command_line);
   [[nodiscard]] Result<void> record_action(const NodeAction& action);
+
+  [[nodiscard]] Result<void> record_accepted(const Accepted& accepted);
+  [[nodiscard]] Result<std::vector<Accepted>> accepted();
 
   /// The oldest first.
   [[nodiscard]] Result<std::vector<NodeAction>> actions();

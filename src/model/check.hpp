@@ -49,6 +49,15 @@ struct Peers {
   friend bool operator==(const Peers&, const Peers&) = default;
 };
 
+/// Drift against earlier passing runs of the same node, device or link; src/stats/drift.hpp tells how it is found.
+struct Drift {
+  int min_runs = 5;
+  double max_z = 3.5;
+  double least = 0.05;  ///< smaller changes, as a share of the median, are not reported
+  double noise = 0.03;  ///< runs are taken to differ by at least this share of the median
+  friend bool operator==(const Drift&, const Drift&) = default;
+};
+
 /// What a check asks of one metric, where the labels match. Has at least one bound.
 struct Expectation {
   std::string metric;
@@ -56,6 +65,7 @@ struct Expectation {
   std::optional<Reference> reference;
   std::optional<Limit> limit;
   std::optional<Peers> peers;
+  std::optional<Drift> history = std::nullopt;
   bool profile_reference = false;  ///< judged by the profile's references; without a match: unmeasured
   std::string place;
   friend bool operator==(const Expectation&, const Expectation&) = default;

@@ -77,12 +77,21 @@ void fields(Io& io, Is<Peers> auto& peers) {
 }
 
 template <class Io>
+void fields(Io& io, Is<Drift> auto& drift) {
+  io("min_runs", drift.min_runs);
+  io("max_z", drift.max_z);
+  io("least", drift.least);
+  io("noise", drift.noise);
+}
+
+template <class Io>
 void fields(Io& io, Is<Expectation> auto& expectation) {
   io("metric", expectation.metric);
   io("where", expectation.where);
   io.optional("reference", expectation.reference);
   io.optional("limit", expectation.limit);
   io.optional("peers", expectation.peers);
+  io.optional("history", expectation.history);
   io("profile_reference", expectation.profile_reference);
   io.optional("place", expectation.place);
 }

@@ -124,7 +124,7 @@ void Results::judge(const CaseRecord& record, const World& world, const LikeItem
   if (!spool_->is_degraded())
     if (auto written = spool_->record(record); !written) trouble(to_string(written.error()));
   const auto& of = plan_.cases[static_cast<std::size_t>(record.case_index)];
-  auto result = evaluate(of, *find_probe(of.probe), record, world, like);
+  auto result = evaluate(of, *find_probe(of.probe), record, world, like, options_.past);
   if (!result.repetitions.empty()) result.repetitions.front().index = record.repetition;
   keep_matrices(record, world, result);
   keep(record.case_index, record.repetition, std::move(result));

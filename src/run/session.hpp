@@ -17,6 +17,8 @@
 
 namespace muster {
 
+struct PastValues;
+
 struct Deadlines {
   double startup_s = 60;  ///< from the start of the launcher to the last rank's introduction
   double gap_s = 10;      ///< between two cases
@@ -39,6 +41,7 @@ struct SessionOptions {
   std::string wire_address;   ///< address that ranks call; empty: found; `none`: they write to standard output
   std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< did not answer before the run: node, why
   std::vector<int> ended_by{SIGINT, SIGTERM, SIGHUP};           ///< signals that end the run
+  const PastValues* past = nullptr;  ///< what earlier runs measured; nullptr: nothing is known
 };
 
 /// A reporter and where it writes.

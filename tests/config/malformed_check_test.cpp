@@ -268,7 +268,7 @@ metric = "second"
       R"(f.toml:5:8: probe program needs the parameter "argv"; give it in [check.a.params])",
       R"(f.toml:7:9: "nodes" in [check.a] must be a whole number from 1 to 1000000, not 0)",
       R"(f.toml:8:9: "tags" in [check.a] must be an array of texts, not 4)",
-      R"(f.toml:9:1: [[check.a.expect]] has no bound; add "reference", "limit" or "peers")",
+      R"(f.toml:9:1: [[check.a.expect]] has no bound; add "reference", "limit", "peers" or "history")",
       R"(f.toml:10:10: probe program has no metric "second"; did you mean "seconds"?)"}},
 };
 

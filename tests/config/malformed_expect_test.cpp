@@ -54,7 +54,7 @@ probe = "bandwidth"
 [[check.a.expect]]
 metric = "busbw"
 )",
-     {R"(f.toml:3:1: [[check.a.expect]] has no bound; add "reference", "limit" or "peers")"}},
+     {R"(f.toml:3:1: [[check.a.expect]] has no bound; add "reference", "limit", "peers" or "history")"}},
     {"expect_key",
      R"([check.a]
 probe = "bandwidth"
@@ -100,6 +100,24 @@ limit = { at_least = 0.5 }
 where = { size = "1MiB" }
 )",
      {R"(f.toml:6:18: no case matches "1MiB": sizes is 8B and 16MiB here)"}},
+    {"history_few_runs",
+     R"([check.a]
+probe = "bandwidth"
+[[check.a.expect]]
+metric = "busbw"
+history = { min_runs = 3 }
+)",
+     {R"(f.toml:5:24: "min_runs" must be from 5 to 50, not 3)"}},
+    {"history_values",
+     R"([check.a]
+probe = "bandwidth"
+[[check.a.expect]]
+metric = "busbw"
+history = { max_z = 1, least = 5, noise = 0, most = 1 }
+)",
+     {R"(f.toml:5:23: "max_z" is a number from 2 to 10)", R"(f.toml:5:34: "least" is a fraction above 0, below 1)",
+      R"(f.toml:5:45: "noise" is a fraction above 0, below 1)",
+      R"(f.toml:5:48: unknown key "most" in "history" of [[check.a.expect]]; did you mean "noise"?)"}},
     {"where_value_given",
      R"([check.a]
 probe = "bandwidth"

@@ -3,6 +3,7 @@
 Everything that a run starts inherits a variable of its own from the driver's environment, so leftovers are found by
 that, never by name. Each test file has a /dev/shm to itself where it may (root), so that files there can be counted.
 """
+import atexit
 import contextlib
 import json
 import os
@@ -26,6 +27,10 @@ AGENTS = (pathlib.Path(os.environ.get("MUSTER_AGENT_BUILD", BUILD)) / "bin").res
 AGENT = AGENTS / "muster-rank-test"
 AGENT_MPICH = AGENTS / "muster-rank-test-mpich"
 FAILING_CALLS = BIN / "failing_calls.so"
+# No test writes into anybody's own history.
+STATE = os.environ.get("MUSTER_E2E_STATE") or tempfile.mkdtemp(prefix="muster-state-")
+os.environ["MUSTER_E2E_STATE"] = os.environ["XDG_STATE_HOME"] = STATE
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 RUN_ID = "MUSTER_E2E_RUN"  # in the environment of all that one run starts
 ISOLATED = "MUSTER_E2E_ISOLATED"
 HOST = os.uname().nodename
@@ -135,7 +140,7 @@ class Run:
                      *([] if agent is None else ["--agent", str(agent)]), *map(str, options)]
         self.env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                     "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-                    "MUSTER_STARTUP_TIMEOUT": "10", "NO_COLOR": "1", **(env or {}), RUN_ID: self.id}
+                    "MUSTER_STARTUP_TIMEOUT": "10", "NO_COLOR": "1", "XDG_STATE_HOME": str(self.folder / "state"), **(env or {}), RUN_ID: self.id}
         self.seconds = None
 
     def __enter__(self):

@@ -1,0 +1,198 @@
+#include "app/command_history.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+
+#include "app/load.hpp"
+#include "app/outputs.hpp"
+#include "app/series_plot.hpp"
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "history/lists.hpp"
+
+namespace muster {
+
+namespace {
+
+/// More plots than this are a wall: their names are listed instead.
+constexpr std::size_t most_plots = 6;
+
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view text(value);
+    return text.find("UTF-8") != std::string_view::npos || text.find("utf8") != std::string_view::npos;
+  }
+  return false;
+}
+
+std::string moment(const std::string& started) {
+  const auto text = printable_line(started, 40);
+  return text.size() < 16 ? text : text.substr(0, 10) + " " + text.substr(11, 5);
+}
+
+int list_runs(History& history, std::size_t most, int width) {
+  const auto runs = history.runs(most);
+  if (!runs) return history_trouble(runs.error());
+  if (runs->empty()) fmt::print("no run has been stored yet\n");
+  for (const RunLine& line : *runs) {
+    const PastRun& run = line.head;
+    const bool is_skipped = !run.skipped.empty();
+    auto text = fmt::format("{}  {:6}  {:10}  ", moment(run.started), printable_line(run.run_id, 12),
+                            is_skipped ? "not run" : std::string(to_string(run.verdict)));
+    text += is_skipped ? printable_line(run.skipped)
+                       : fmt::format("{:>7}  {}{}", format_value(run.seconds, "s"), printable_line(run.system, 30),
+                                     run.simulated.empty() ? "" : " SIMULATED");
+    text += "  " + printable_line(shell_line(run.command_line), 400);
+    const auto room = static_cast<std::size_t>(std::max(width, 40));
+    fmt::print("{}\n", text.size() > room ? printable_line(text, room - 1) : text);
+  }
+  return 0;
+}
+
+int list_actions(History& history) {
+  const auto actions = history.actions();
+  if (!actions) return history_trouble(actions.error());
+  if (actions->empty()) fmt::print("nothing has been done to any node\n");
+  for (const NodeAction& one : *actions)
+    fmt::print("{}  {} {}: {} ({}{})\n", moment(one.time), printable_line(one.action), printable_line(one.node),
+               printable_line(one.outcome), printable_line(one.reason),
+               one.owner.empty() ? "" : ", " + printable_line(one.owner));
+  return 0;
+}
+
+int list_flaky(const std::vector<ItemVerdict>& verdicts) {
+  const auto found = flaky(verdicts);
+  if (found.empty()) fmt::print("nothing passes and fails by turns\n");
+  for (const Flaky& one : found)
+    fmt::print("{}: {} changed {} times with nothing else changed, failed {} of {} runs, last {}\n",
+               printable_line(one.item), printable_line(one.check), one.changes, one.failed, one.runs,
+               moment(one.last));
+  return 0;
+}
+
+int list_lemons(const std::vector<ItemVerdict>& verdicts) {
+  const auto found = lemons(verdicts);
+  if (found.empty()) fmt::print("nothing fails more often than its like\n");
+  for (const Lemon& one : found)
+    fmt::print("{} {}: failed in {} of {} runs, the others in {:.2g} %: {}\n", one.is_device ? "device" : "node",
+               printable_line(one.item), one.failed, one.runs, one.others * 100,
+               printable_line(human_list(one.checks)));
+  return 0;
+}
+
+/// LABEL=VALUE, all of them.
+Result<bool> fits(const Labels& labels, const std::vector<std::string>& wanted) {
+  for (const std::string& one : wanted) {
+    const auto equals = one.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return fail(ErrorKind::usage, "--where", fmt::format("\"{}\" is no LABEL=VALUE", printable_line(one)));
+    const auto found = std::find_if(labels.begin(), labels.end(),
+                                    [&](const auto& label) { return label.first == one.substr(0, equals); });
+    if (found == labels.end() || found->second != one.substr(equals + 1)) return false;
+  }
+  return true;
+}
+
+/// What there is to ask for, where nothing fits.
+int nothing_fits(History& history, const HistoryOptions& options) {
+  const auto all = history.series({});
+  if (!all) return history_trouble(all.error());
+  std::vector<std::string> known;
+  for (const Series& one : *all)
+    if (std::find(known.begin(), known.end(), one.key.metric) == known.end()) known.push_back(one.key.metric);
+  const bool is_known = std::find(known.begin(), known.end(), options.metric) != known.end();
+  return usage_error(
+      {ErrorKind::usage, "--metric",
+       is_known ? fmt::format("{} is there, but not with that check, item or label", printable_line(options.metric))
+                : fmt::format("the history has no metric \"{}\"{}", printable_line(options.metric),
+                              suggestion(options.metric, known))});
+}
+
+int show_metric(History& history, const HistoryOptions& options, int width) {
+  SeriesQuery query;
+  query.check = options.check;
+  query.metric = options.metric;
+  query.item = options.item;
+  auto found = history.series(query);
+  if (!found) return history_trouble(found.error());
+  std::vector<Series> kept;
+  for (Series& one : *found) {
+    const auto is_meant = fits(one.key.where, options.where);
+    if (!is_meant) return usage_error(is_meant.error());
+    if (*is_meant) kept.push_back(std::move(one));
+  }
+  if (kept.empty()) return nothing_fits(history, options);
+  if (kept.size() > most_plots) {
+    for (const Series& one : kept)
+      fmt::print("{:>14}  {}\n", one.points.empty() ? "" : format_value(one.points.back().value, one.unit),
+                 title_of(one.key));
+    fmt::print(
+        "{} series, the latest value of each; --item, --check and --where choose among them, up to {} are drawn\n",
+        kept.size(), most_plots);
+    return 0;
+  }
+  const PlotForm form{width, 8, speaks_utf8()};
+  for (const Series& one : kept) fmt::print("{}{}", &one == &kept.front() ? "" : "\n", plot(one, form));
+  return 0;
+}
+
+}  // namespace
+
+int history_trouble(const Error& error) {
+  if (error.kind == ErrorKind::usage || error.kind == ErrorKind::file) return usage_error(error);
+  fmt::print(stderr, "muster: {}\n", printable_line(to_string(error), 2000));
+  return 2;
+}
+
+int history_command(const HistoryOptions& options) {
+  const auto terminal = terminal_options(options.color, false);
+  if (!terminal) return usage_error(terminal.error());
+  if (options.metric.empty() && (!options.item.empty() || !options.check.empty() || !options.where.empty()))
+    return usage_error({ErrorKind::usage, "muster history", "--item, --check and --where need a --metric NAME"});
+  auto history = History::open(options.file, HistoryUse::read);
+  if (!history) return history_trouble(history.error());
+  if (!options.metric.empty()) return show_metric(*history, options, terminal->width);
+  if (options.actions) return list_actions(*history);
+  if (!options.flaky && !options.lemons)
+    return list_runs(*history, static_cast<std::size_t>(options.last), terminal->width);
+  const auto verdicts = history->verdicts();
+  if (!verdicts) return history_trouble(verdicts.error());
+  return options.flaky ? list_flaky(*verdicts) : list_lemons(*verdicts);
+}
+
+int history_accept_command(const std::string& file, const std::string& item, const std::string& metric) {
+  auto history = History::open(file, HistoryUse::write);
+  if (!history) return history_trouble(history.error());
+  if (auto stored = history->record_accepted({rfc3339(realtime_nanoseconds()), item, metric}); !stored)
+    return history_trouble(stored.error());
+  fmt::print("{} of {}: earlier runs are no measure any more, {} passing ones from now on are\n",
+             metric.empty() ? "every metric" : printable_line(metric),
+             item.empty() ? "everything" : printable_line(item), 5);
+  return 0;
+}
+
+int history_prune_command(const PruneOptions& options) {
+  auto history = History::open(options.file, HistoryUse::write);
+  if (!history) return history_trouble(history.error());
+  std::string before = options.before;
+  if (options.keep > 0) {
+    const auto runs = history->runs(static_cast<std::size_t>(options.keep));
+    if (!runs) return history_trouble(runs.error());
+    before = runs->empty() ? "" : runs->front().head.started;
+  }
+  const auto digits = std::count_if(before.begin(), before.begin() + std::min<std::ptrdiff_t>(10, std::ssize(before)),
+                                    [](char letter) { return letter >= '0' && letter <= '9'; });
+  if (!before.empty() && (before.size() < 10 || digits != 8 || before[4] != '-' || before[7] != '-'))
+    return usage_error({ErrorKind::usage, "--before",
+                        fmt::format("\"{}\" is no day; write for example 2026-01-31", printable_line(before))});
+  const auto gone = history->prune(before);
+  if (!gone) return history_trouble(gone.error());
+  fmt::print("{} removed\n", counted(static_cast<std::size_t>(*gone), "run"));
+  return 0;
+}
+
+}  // namespace muster

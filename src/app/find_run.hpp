@@ -1,0 +1,18 @@
+/// A run by what people call it.
+#pragma once
+
+#include <string>
+
+#include "base/files.hpp"
+#include "model/past_run.hpp"
+
+namespace muster {
+
+/// A path that is there, or the folder of muster-runs of that name or id; empty: none.
+[[nodiscard]] fs::path find_run(const std::string& name);
+
+/// What is kept of a run: `latest` and `previous` of the history, a folder or report.json, the id of a run of the
+/// history or of muster-runs. Fails with kind `usage` when there is none.
+[[nodiscard]] Result<PastRun> find_past_run(const std::string& name, const std::string& history_file);
+
+}  // namespace muster

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "evaluate/bounds.hpp"
+#include "evaluate/past_items.hpp"
+
+namespace muster {
+
+namespace {
+
+/// One item's past, ready to be held against its value.
+struct ItemBound {
+  Range range;
+  std::string text;
+};
+
+ItemBound bound_of(const std::vector<DriftPoint>& points, const DriftOptions& options, const ReadingGroup& group) {
+  const auto past = drift_past(points, options);
+  if (!past) return {};
+  ItemBound bound;
+  if (group.facts.better != Better::lower) bound.range.least = drift_end(points, DriftSide::lower, options);
+  if (group.facts.better != Better::higher) bound.range.most = drift_end(points, DriftSide::higher, options);
+  bound.text = fmt::format("history: median {} of {} earlier passing runs",
+                           format_value(past->median, group.facts.unit), past->runs);
+  return bound;
+}
+
+Bound without(std::string missing) {
+  Bound bound;
+  bound.kind = BoundKind::history;
+  bound.is_optional = true;
+  bound.missing = std::move(missing);
+  bound.remedy_if_missing = "it is judged when there are enough passing runs; muster history lists them";
+  return bound;
+}
+
+}  // namespace
+
+bool asks_only_history(const Expectation& asked) {
+  return asked.history && !asked.reference && !asked.limit && !asked.peers && !asked.profile_reference;
+}
+
+Bound history_bound(const Drift& drift, const ReadingGroup& group, const Readings& readings, const CaseFacts& facts) {
+  // The same words for every metric: one note of the case.
+  if (facts.past == nullptr) return without("earlier runs are not read here");
+  const auto items = facts.past->of(group, readings.of(group));
+  std::map<SeriesKey, ItemBound> bounds;
+  for (const auto& item : items)
+    if (item.points != nullptr) bounds.try_emplace(item.key);
+  DriftOptions options;
+  options.min_runs = drift.min_runs;
+  options.max_z = drift_z(drift.max_z, bounds.size());
+  options.least = drift.least;
+  options.noise = drift.noise;
+  std::size_t judged = 0;
+  for (const auto& item : items) {
+    if (item.points == nullptr || !bounds[item.key].text.empty()) continue;
+    bounds[item.key] = bound_of(*item.points, options, group);
+    judged += bounds[item.key].range.judges() ? 1 : 0;
+  }
+  if (judged == 0) return without(fmt::format("fewer than {} earlier passing runs to compare with", drift.min_runs));
+  Bound bound;
+  bound.kind = BoundKind::history;
+  bound.text = fmt::format("history of {}, z at most {:.4g}", counted(judged, "item"), options.max_z);
+  for (const auto& item : items) {
+    const auto found = bounds.find(item.key);
+    bound.ranges.push_back(found == bounds.end() ? Range{} : found->second.range);
+    bound.values.push_back(item.value);
+    bound.texts.push_back(found == bounds.end() || found->second.text.empty()
+                              ? fmt::format("history: fewer than {} earlier passing runs", drift.min_runs)
+                              : found->second.text);
+  }
+  return bound;
+}
+
+}  // namespace muster

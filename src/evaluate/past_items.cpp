@@ -1,0 +1,84 @@
+#include "evaluate/past_items.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.hpp"
+#include "model/series.hpp"
+#include "stats/stats.hpp"
+
+namespace muster {
+
+namespace {
+
+SeriesKey without_nodes(SeriesKey key) {
+  key.item.node.clear();
+  key.item.peer_node.clear();
+  return key;
+}
+
+/// As the report keeps them.
+std::vector<Fact> told_facts(const Observation* seen, const ProbeSpec& probe) {
+  std::vector<Fact> facts;
+  if (seen == nullptr) return facts;
+  std::copy_if(seen->facts.begin(), seen->facts.end(), std::back_inserter(facts), [&](const Fact& fact) {
+    return std::find(probe.told_facts.begin(), probe.told_facts.end(), fact.key) != probe.told_facts.end();
+  });
+  return facts;
+}
+
+}  // namespace
+
+void PastValues::add(SeriesKey key, std::vector<DriftPoint> points) {
+  series[without_nodes(std::move(key))] = std::move(points);
+}
+
+const std::vector<DriftPoint>* PastValues::find(SeriesKey key) const {
+  const auto found = series.find(without_nodes(std::move(key)));
+  return found == series.end() ? nullptr : &found->second;
+}
+
+PastItems::PastItems(const Case& item, const ProbeSpec& probe, const World& world, const Attendance& attendance,
+                     const PastValues* past)
+    : item_(item), probe_(probe), past_(past) {
+  if (past == nullptr) return;
+  simulated_ = simulated_by(world.nodes);
+  std::size_t readings = 0;
+  for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
+    node_of_.push_back(printable_line(world.ranks[rank].host));
+    const Observation* seen = attendance.observed[rank];
+    names_.add_rank(node_of_.back(), told_facts(seen, probe));
+    if (!attendance.has_measured(rank)) continue;
+    readings += seen->readings.size();
+    for (const Reading& reading : seen->readings)
+      if (reading.peer >= 0) names_.add_link(reading.metric, static_cast<int>(rank), reading.peer);
+  }
+  is_by_node_ = readings > most_listed_readings || node_of_.size() > most_listed_ranks;
+}
+
+SeriesKey PastItems::key_of(const ReadingGroup& group, const Sample& sample) const {
+  SeriesKey key{common_id(item_), {}, simulated_, group.metric, group.where, {}};
+  const std::string& node = node_of_[static_cast<std::size_t>(sample.rank)];
+  if (is_by_node_)
+    key.item = {ItemKind::node, node, node, {}};
+  else
+    key.item = names_.item(group.metric, sample.rank, sample.reading->peer, key.where);
+  key.shape = job_shape(&probe_, key.item.kind, item_.shape.node_count(), item_.shape.ranks());
+  return without_nodes(std::move(key));
+}
+
+std::vector<PastItems::Of> PastItems::of(const ReadingGroup& group, std::span<const Sample> samples) const {
+  std::vector<Of> all;
+  std::map<SeriesKey, std::vector<double>> values;
+  for (const Sample& sample : samples) {
+    all.push_back({key_of(group, sample), 0, nullptr});
+    values[all.back().key].push_back(sample.value);
+  }
+  for (Of& one : all) {
+    one.value = median(values[one.key]).value_or(std::numeric_limits<double>::quiet_NaN());
+    one.points = past_->find(one.key);
+  }
+  return all;
+}
+
+}  // namespace muster

@@ -1,0 +1,52 @@
+/// What earlier runs measured, and whose readings of this one it is to be compared with.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "evaluate/attendance.hpp"
+#include "evaluate/readings.hpp"
+#include "model/item.hpp"
+#include "model/past_run.hpp"
+#include "stats/drift.hpp"
+
+namespace muster {
+
+/// Plain data: whoever evaluates neither knows nor cares where it was kept.
+struct PastValues {
+  /// The nodes of an item are left out of the key: a device may have moved.
+  std::map<SeriesKey, std::vector<DriftPoint>> series;
+
+  void add(SeriesKey key, std::vector<DriftPoint> points);
+  /// nullptr: there are none.
+  [[nodiscard]] const std::vector<DriftPoint>* find(SeriesKey key) const;
+};
+
+/// One case's readings, by the items that values are kept of.
+class PastItems {
+ public:
+  /// `past` may be nullptr: then nothing is named.
+  PastItems(const Case& item, const ProbeSpec& probe, const World& world, const Attendance& attendance,
+            const PastValues* past);
+
+  /// Earlier values of the item that each reading of the group is of; index = its place in the group.
+  struct Of {
+    SeriesKey key;
+    double value = 0;  ///< median over all of its readings here; NaN: none has a value
+    const std::vector<DriftPoint>* points = nullptr;
+  };
+  [[nodiscard]] std::vector<Of> of(const ReadingGroup& group, std::span<const Sample> samples) const;
+
+ private:
+  [[nodiscard]] SeriesKey key_of(const ReadingGroup& group, const Sample& sample) const;
+
+  const Case& item_;
+  const ProbeSpec& probe_;
+  const PastValues* past_;
+  std::string simulated_;
+  bool is_by_node_ = false;
+  std::vector<std::string> node_of_;  ///< index = rank
+  ItemNames names_;
+};
+
+}  // namespace muster

@@ -1,0 +1,70 @@
+/// Two runs, before and after: what became worse, what became better, what is another thing now. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/past_run.hpp"
+
+namespace muster {
+
+struct VerdictChange {
+  std::string case_id;
+  std::string check;
+  Verdict before = Verdict::unmeasured;
+  Verdict after = Verdict::unmeasured;
+  std::string reason;              ///< of the later one
+  std::vector<std::string> nodes;  ///< whose own verdict changed the same way; the worst first
+  bool is_worse = false;
+};
+
+/// Values of one metric, in one check, that moved the same way.
+struct MetricChange {
+  SeriesKey key;  ///< of the one that moved furthest
+  std::string unit;
+  std::string subject;  ///< `nid003`, `links of nid003`
+  int moved = 1;
+  int measured = 1;   ///< of that subject, or in all
+  double before = 0;  ///< medians over those that moved
+  double after = 0;
+  double share = 0;  ///< after / before - 1, of the medians
+  bool is_worse = false;
+  std::vector<std::string> items;  ///< the furthest first
+};
+
+struct FactChange {
+  std::string key;     ///< `driver.nvidia`
+  std::string before;  ///< empty: it was not told
+  std::string after;
+  std::vector<std::string> nodes;
+};
+
+struct Comparison {
+  std::vector<VerdictChange> verdicts;
+  std::vector<MetricChange> metrics;
+  std::vector<FactChange> facts;
+  std::vector<std::string> nodes_gone;
+  std::vector<std::string> nodes_new;
+  std::vector<std::string> devices_gone;
+  std::vector<std::string> devices_new;
+  std::vector<std::string> only_before;  ///< ids of cases
+  std::vector<std::string> only_after;
+  int compared = 0;  ///< values that both runs have
+  int untimed = 0;   ///< of both, and not compared: times that mean nothing
+
+  [[nodiscard]] bool is_worse() const;
+  [[nodiscard]] bool is_empty() const;
+};
+
+/// Standard deviation from run to run, as a share of the value, where earlier runs tell it; without nodes in the keys.
+using RunNoise = std::map<SeriesKey, double>;
+
+/// A value has moved when the logarithm of after / before is further from 0 than the normal deviate that chance passes
+/// once in a hundred comparisons of two runs, however many values they have (Bonferroni), times its uncertainty: the
+/// confidence intervals of both medians, by their samples and MADs, and what runs differ by anyway. That is known from
+/// `noise`; else it is how far like values (same metric and labels, six at least) scatter between the two runs; and
+/// never below 1 % where `noise` tells it, 3 % elsewhere. Changes below 5 % are left out.
+[[nodiscard]] Comparison compare(const PastRun& before, const PastRun& after, const RunNoise& noise = {});
+
+}  // namespace muster

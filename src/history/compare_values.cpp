@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "history/compare_parts.hpp"
+#include "stats/drift.hpp"
+#include "stats/stats.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr double least_known = 0.01;    ///< least deviation from run to run where earlier runs tell it
+constexpr double least_unknown = 0.03;  ///< elsewhere
+constexpr double least_change = 0.05;
+constexpr double once_in_a_hundred = 2.576;  ///< normal deviate, both sides
+constexpr std::size_t enough_alike = 6;
+
+SeriesKey without_nodes(SeriesKey key) {
+  key.item.node.clear();
+  key.item.peer_node.clear();
+  return key;
+}
+
+struct Pair {
+  const PastValue* before = nullptr;
+  const PastValue* after = nullptr;
+  double ratio = 0;        ///< logarithm of after / before
+  double uncertainty = 0;  ///< of both medians together, as a share
+};
+
+/// Of a median, as a share of it: that of n samples has 1.2533 sigma / sqrt(n), sigma being 1.4826 MAD.
+double share_of_error(const PastValue& value) {
+  const double size = std::fabs(value.value);
+  if (size == 0) return 0;
+  const double readings = std::max(value.readings, 1);
+  const double samples = std::max<double>(static_cast<double>(value.samples), 1);
+  const double of_samples = value.noise / std::sqrt(samples);
+  const double of_readings = value.spread / std::sqrt(readings);
+  return 1.2533 * 1.4826 * std::hypot(of_samples, of_readings) / size;
+}
+
+/// Like values: same check, metric and labels.
+using GroupKey = std::tuple<std::string, std::string, std::string, Labels>;
+using Groups = std::map<GroupKey, std::vector<Pair>>;
+
+Groups pairs_of(const PastRun& before, const PastRun& after, Comparison& comparison) {
+  std::map<SeriesKey, const PastValue*> earlier;
+  for (const PastValue& value : before.values) earlier[without_nodes(value.key)] = &value;
+  Groups groups;
+  for (const PastValue& value : after.values) {
+    const auto found = earlier.find(without_nodes(value.key));
+    if (found == earlier.end()) continue;
+    const PastValue& then = *found->second;
+    if (then.use == ValueUse::untimed || value.use == ValueUse::untimed) {
+      ++comparison.untimed;
+      continue;
+    }
+    // Of what is 0 or changes its sign there is no share.
+    if (!(then.value > 0) || !(value.value > 0)) continue;
+    ++comparison.compared;
+    groups[{value.key.case_id, value.key.shape, value.key.metric, value.key.where}].push_back(
+        {&then, &value, std::log(value.value / then.value), std::hypot(share_of_error(then), share_of_error(value))});
+  }
+  return groups;
+}
+
+/// What one run differs from another by, as a share: of two such runs. Half of the values may have moved, as they do
+/// where one of four nodes has slow links: then the smaller ratios tell. All may have moved: then how far they are
+/// apart does.
+double scatter_of(const std::vector<Pair>& pairs) {
+  if (pairs.size() < enough_alike) return std::sqrt(2.0) * least_unknown;
+  std::vector<double> ratios;
+  std::vector<double> sizes;
+  for (const Pair& pair : pairs) {
+    ratios.push_back(pair.ratio);
+    sizes.push_back(std::fabs(pair.ratio));
+  }
+  // 40 % of a normal distribution are within 0.5244 deviations.
+  const double scale = std::min(1.4826 * *mad(ratios), *quantile(sizes, 0.4) / 0.5244);
+  // The smaller of two estimates from few values is too small: with this, simulated noise passes as such in 98 of 100.
+  const double correction = 1.15 * (1 + 6 / static_cast<double>(pairs.size()));
+  return std::max(correction * scale, std::sqrt(2.0) * least_unknown);
+}
+
+double deviation_of(const Pair& pair, double scatter, const RunNoise& noise) {
+  const auto known = noise.find(without_nodes(pair.after->key));
+  const double runs = known == noise.end() ? scatter : std::sqrt(2.0) * std::max(known->second, least_known);
+  return std::hypot(runs, pair.uncertainty);
+}
+
+bool is_worse(const Pair& pair) {
+  if (pair.after->better == 0) return false;
+  return pair.after->better > 0 ? pair.ratio < 0 : pair.ratio > 0;
+}
+
+/// A node that all of these links have an end on; empty: none.
+std::string common_node(const std::vector<const Pair*>& moved) {
+  const auto& first = moved.front()->after->key.item;
+  for (const std::string& node : {first.node, first.peer_node}) {
+    const bool is_common = std::all_of(moved.begin(), moved.end(), [&](const Pair* pair) {
+      return pair->after->key.item.node == node || pair->after->key.item.peer_node == node;
+    });
+    if (is_common && !node.empty()) return node;
+  }
+  return {};
+}
+
+/// One line for what moved the same way; links of one node are told as that.
+MetricChange told(std::vector<const Pair*> moved, const std::vector<Pair>& group) {
+  std::sort(moved.begin(), moved.end(),
+            [](const Pair* a, const Pair* b) { return std::fabs(a->ratio) > std::fabs(b->ratio); });
+  MetricChange change;
+  change.key = moved.front()->after->key;
+  change.unit = moved.front()->after->unit;
+  change.moved = static_cast<int>(moved.size());
+  change.measured = static_cast<int>(group.size());
+  change.is_worse = is_worse(*moved.front());
+  std::vector<double> before;
+  std::vector<double> after;
+  for (const Pair* pair : moved) {
+    before.push_back(pair->before->value);
+    after.push_back(pair->after->value);
+    change.items.push_back(pair->after->key.item.name);
+  }
+  change.before = *median(before);
+  change.after = *median(after);
+  change.share = change.after / change.before - 1;
+  change.subject = change.items.front();
+  if (moved.size() < 2 || change.key.item.kind != ItemKind::link) return change;
+  const std::string node = common_node(moved);
+  if (node.empty()) return change;
+  change.subject = "links of " + node;
+  change.measured = static_cast<int>(std::count_if(group.begin(), group.end(), [&](const Pair& pair) {
+    return pair.after->key.item.node == node || pair.after->key.item.peer_node == node;
+  }));
+  return change;
+}
+
+}  // namespace
+
+void compare_values(const PastRun& before, const PastRun& after, const RunNoise& noise, Comparison& comparison) {
+  const Groups groups = pairs_of(before, after, comparison);
+  // drift_z leaves 20 values free: here each one counts.
+  const double deviate = drift_z(once_in_a_hundred, 20 * static_cast<std::size_t>(std::max(comparison.compared, 1)));
+  for (const auto& [key, pairs] : groups) {
+    const double scatter = scatter_of(pairs);
+    std::vector<const Pair*> worse;
+    std::vector<const Pair*> other;
+    for (const Pair& pair : pairs) {
+      if (std::fabs(std::expm1(pair.ratio)) < least_change) continue;
+      if (std::fabs(pair.ratio) <= deviate * deviation_of(pair, scatter, noise)) continue;
+      (is_worse(pair) ? worse : other).push_back(&pair);
+    }
+    if (!worse.empty()) comparison.metrics.push_back(told(std::move(worse), pairs));
+    if (!other.empty()) comparison.metrics.push_back(told(std::move(other), pairs));
+  }
+  std::stable_sort(comparison.metrics.begin(), comparison.metrics.end(),
+                   [](const MetricChange& a, const MetricChange& b) {
+                     return std::tuple(!a.is_worse, -std::fabs(a.share)) < std::tuple(!b.is_worse, -std::fabs(b.share));
+                   });
+}
+
+}  // namespace muster

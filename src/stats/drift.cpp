@@ -1,0 +1,165 @@
+#include "stats/drift.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "stats/stats.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr double most_deviations = 4;   ///< of one value in a window of several
+constexpr double clip_at = 3;           ///< of the past, in scaled MADs
+constexpr std::size_t robust_from = 8;  ///< with fewer values a MAD says too little to clip by
+constexpr std::size_t trend_from = 10;  ///< with fewer values steps say too little
+constexpr std::size_t free_values = 20;
+
+double upper_tail(double z) {
+  return 0.5 * std::erfc(z / std::sqrt(2.0));
+}
+
+/// The normal deviate that is as unlikely as `t` with so many degrees of freedom.
+double normal_of(double t, double freedom) {
+  const double z = (8 * freedom + 1) / (8 * freedom + 3) * std::sqrt(freedom * std::log1p(t * t / freedom));
+  return std::copysign(z, t);
+}
+
+/// The past before a window, summed up.
+struct Level {
+  double centre = 0;
+  double deviation = 0;
+  std::size_t count = 0;
+};
+
+/// From one value to the next, so that a slow decline does not count as noise (von Neumann, 1941).
+double deviation_of_steps(const std::vector<double>& past) {
+  double squares = 0;
+  for (std::size_t at = 1; at < past.size(); ++at) squares += (past[at] - past[at - 1]) * (past[at] - past[at - 1]);
+  return std::sqrt(squares / (2 * static_cast<double>(past.size() - 1)));
+}
+
+std::optional<Level> level_of(std::vector<double> past, const DriftOptions& options) {
+  Level level;
+  level.count = past.size();
+  const double middle = *median(past);
+  if (past.size() >= robust_from) {
+    // A MAD of few values is often too small: Croux and Rousseeuw 1992 have factors of about this size.
+    const double correction = 1 + 3 / static_cast<double>(past.size());
+    const double scale = std::max(1.4826 * *mad(past) * correction, options.noise * std::fabs(middle));
+    for (double& value : past) value = std::clamp(value, middle - clip_at * scale, middle + clip_at * scale);
+  }
+  const auto count = static_cast<double>(past.size());
+  level.centre = std::accumulate(past.begin(), past.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : past) squares += (value - level.centre) * (value - level.centre);
+  double deviation = std::sqrt(squares / (count - 1));
+  if (past.size() >= trend_from) deviation = std::min(deviation, deviation_of_steps(past));
+  level.deviation = std::max(deviation, options.noise * std::fabs(level.centre));
+  if (!std::isfinite(level.deviation) || level.deviation <= 0) return std::nullopt;
+  return level;
+}
+
+/// The windows that end with the value to come, each with the past before it.
+struct Window {
+  Level level;
+  std::vector<double> before;  ///< its earlier values, the value to come not among them
+};
+
+std::vector<Window> windows_of(std::span<const DriftPoint> past, const DriftOptions& options) {
+  if (past.size() > options.most_past) past = past.last(options.most_past);
+  const auto least = static_cast<std::size_t>(std::max(options.min_runs, 2));
+  std::vector<Window> windows;
+  for (std::size_t length = 1; length <= static_cast<std::size_t>(std::max(options.window, 1)); ++length) {
+    if (past.size() + 1 < length + least) break;
+    Window window;
+    const auto recent = past.last(length - 1);
+    for (const DriftPoint& point : recent) window.before.push_back(point.value);
+    std::vector<double> values;
+    for (const DriftPoint& point : past.first(past.size() - recent.size()))
+      if (point.is_basis) values.push_back(point.value);
+    if (values.size() < least) break;
+    const auto level = level_of(std::move(values), options);
+    if (!level) continue;
+    window.level = *level;
+    windows.push_back(std::move(window));
+  }
+  return windows;
+}
+
+std::optional<DriftChange> change_in(const Window& window, double value, DriftSide worse, const DriftOptions& options) {
+  const Level& level = window.level;
+  const double sign = worse == DriftSide::lower ? -1 : 1;
+  std::vector<double> off;
+  for (const double one : window.before) off.push_back(sign * (one - level.centre));
+  off.push_back(sign * (value - level.centre));
+  const auto length = static_cast<double>(off.size());
+  double sum = 0;
+  for (const double one : off) {
+    const double deviations = one / level.deviation;
+    sum += off.size() == 1 ? deviations : std::clamp(deviations, -most_deviations, most_deviations);
+  }
+  const double t = sum / std::sqrt(length) / std::sqrt(1 + length / static_cast<double>(level.count));
+  const double z = normal_of(t, static_cast<double>(level.count - 1));
+  const double shift = *median(off);
+  const bool is_large = shift >= options.least * std::fabs(level.centre);
+  if (!(z > options.max_z) || !is_large || off.back() < shift / 2) return std::nullopt;
+  return DriftChange{z, shift / std::fabs(level.centre), static_cast<int>(off.size())};
+}
+
+std::optional<DriftChange> change_in(const std::vector<Window>& windows, double value, DriftSide worse,
+                                     const DriftOptions& options) {
+  std::optional<DriftChange> best;
+  for (const Window& window : windows) {
+    const auto change = change_in(window, value, worse, options);
+    if (change && (!best || change->z > best->z)) best = change;
+  }
+  return best;
+}
+
+}  // namespace
+
+double drift_z(double max_z, std::size_t values) {
+  if (values <= free_values) return max_z;
+  const double wanted = upper_tail(max_z) * static_cast<double>(free_values) / static_cast<double>(values);
+  double low = max_z;
+  double high = std::max(max_z + 1, 30.0);
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (upper_tail(middle) > wanted ? low : high) = middle;
+  }
+  return low;
+}
+
+std::optional<DriftPast> drift_past(std::span<const DriftPoint> past, const DriftOptions& options) {
+  if (past.size() > options.most_past) past = past.last(options.most_past);
+  std::vector<double> values;
+  for (const DriftPoint& point : past)
+    if (point.is_basis) values.push_back(point.value);
+  if (values.size() < static_cast<std::size_t>(std::max(options.min_runs, 2))) return std::nullopt;
+  return DriftPast{*median(values), static_cast<int>(values.size())};
+}
+
+std::optional<DriftChange> drift_of(std::span<const DriftPoint> past, double value, DriftSide worse,
+                                    const DriftOptions& options) {
+  return change_in(windows_of(past, options), value, worse, options);
+}
+
+std::optional<double> drift_end(std::span<const DriftPoint> past, DriftSide worse, const DriftOptions& options) {
+  const auto windows = windows_of(past, options);
+  if (windows.empty()) return std::nullopt;
+  const double start = windows.front().level.centre;
+  const double sign = worse == DriftSide::lower ? -1 : 1;
+  // A value is the worse the further it is: the end lies between one that is reported and one that is not.
+  double good = start - sign * 1e3 * std::fabs(start);
+  double bad = start + sign * 1e3 * std::fabs(start);
+  if (!change_in(windows, bad, worse, options) || change_in(windows, good, worse, options)) return std::nullopt;
+  for (int i = 0; i < 45; ++i) {
+    const double middle = std::midpoint(good, bad);
+    (change_in(windows, middle, worse, options) ? bad : good) = middle;
+  }
+  return good;
+}
+
+}  // namespace muster

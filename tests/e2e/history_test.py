@@ -1,0 +1,157 @@
+"""Runs that are remembered: stored, listed, drawn, compared, judged by their past; and a history that can't be written."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import support  # noqa: E402
+from support import DRIVER, Run, check  # noqa: E402
+
+LOCAL = ("--launcher", "local")
+
+
+def rated(file):
+    """A program that prints what the file says as its rate."""
+    return f"""[check.rated]
+probe = "command"
+summary = "A test."
+ranks = {{ per_node = 1 }}
+timeout = "20s"
+[check.rated.params]
+argv = ["/bin/cat", "{file}"]
+[check.rated.metrics]
+rate = {{ unit = "GB/s", better = "higher" }}
+[[check.rated.expect]]
+metric = "rate"
+history = {{}}
+"""
+
+
+class Remembered(support.EndToEnd):
+    def setUp(self):
+        self.folder = support.new_folder()
+        self.addCleanup(subprocess.run, ["rm", "-rf", self.folder])
+        self.file = self.folder / "history.db"
+
+    def muster(self, *words, status=0, **options):
+        done = subprocess.run([DRIVER, *map(str, words)], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "100"}, **options)
+        self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
+        return done.stdout + done.stderr
+
+    def run_once(self, checks, *options, history=None, status=0, limit=30):
+        run = Run(checks, *LOCAL, "--history", history or self.file, *options)
+        self.addCleanup(run.clean)
+        run.finish(limit)
+        self.assert_status(run, status)
+        return run
+
+    def rate(self, value, status=0):
+        told = self.folder / "told"
+        told.write_text(json.dumps({"metric": "rate", "value": value}) + "\n")
+        return self.run_once(rated(told), status=status)
+
+    def test_a_metric_is_judged_by_its_past(self):
+        for value in (100, 101, 99, 100, 102, 100):
+            run = self.rate(value)
+        self.assertIn("history", run.case("rated")["metrics"][0]["bound"], run.story())
+        run = self.rate(60, status=1)
+        reason = run.case("rated")["reason"]
+        self.assertIn("rate of rank 0", reason)
+        self.assertIn("history: median 100 GB/s of 6 earlier passing runs", reason)
+
+        drawn = self.muster("history", "--history", self.file, "--metric", "rate", "--item", support.HOST)
+        self.assertIn(f"rate of {support.HOST} (rated, 1 rank on 1 node)", drawn)
+        self.assertEqual((drawn.count("●"), drawn.count("×")), (6, 1), drawn)
+        self.assertLessEqual(max(map(len, drawn.splitlines())), 100)
+        said = self.muster("history", "--history", self.file, "--metric", "rato", status=3)
+        self.assertIn('did you mean "rate"', said)
+
+        said = self.muster("compare", "previous", "latest", "--history", self.file, status=1)
+        self.assertIn(f"rate of {support.HOST} (rated): 100 GB/s -> 60 GB/s, -40 %", said)
+        self.assertIn("pass -> fail", said)
+        said = self.muster("compare", "latest", "previous", "--history", self.file)
+        self.assertIn("nothing got worse", said)
+        self.assertIn("no difference", self.muster("compare", "latest", "latest", "--history", self.file))
+        report = run.report_path()
+        self.assertIn("-40 %", self.muster("compare", "previous", report, "--history", self.file, status=1))
+        self.muster("compare", "nothing", "latest", "--history", self.file, status=3)
+
+        self.muster("history", "--history", self.file, "accept", "--metric", "rate")
+        run = self.rate(60, status=run_without_bound(self))
+        self.assertNotIn("earlier passing runs)", run.case("rated")["reason"])
+
+    def test_runs_are_listed_exported_imported_and_pruned(self):
+        first = self.run_once(check("a", ranks=1, probe="hello"))
+        self.run_once(check("b", ranks=1, probe="hello"))
+        listed = self.muster("history", "--history", self.file)
+        self.assertEqual(len(listed.splitlines()), 2, listed)
+        self.assertIn(first.report()["run_id"], listed)
+        export = self.folder / "all.jsonl"
+        self.muster("history", "--history", self.file, "export", export)
+        other = self.folder / "other.db"
+        self.assertIn("2 runs added, 0 there", self.muster("history", "--history", other, "import", export))
+        self.assertIn("0 runs added, 2 there", self.muster("history", "--history", other, "import", export))
+        self.assertIn("0 runs added, 1 there", self.muster("history", "--history", other, "import", first.run_folder()))
+        again = self.folder / "again.jsonl"
+        self.muster("history", "--history", other, "export", again)
+        self.assertEqual(export.read_text(), again.read_text())
+        with open(export, "a") as file:
+            file.write('{"run": {"run_id": 1}}\n')
+        said = self.muster("history", "--history", other, "import", export, status=3)
+        self.assertIn(f"{export}:4:1", said)
+        self.assertIn("1 run removed", self.muster("history", "--history", other, "prune", "--keep", "1"))
+        self.assertEqual(len(self.muster("history", "--history", other).splitlines()), 1)
+        self.muster("history", "--history", other, "prune", "--before", "yesterday", status=3)
+        self.assertIn("nothing passes and fails by turns", self.muster("history", "--history", other, "--flaky"))
+        self.assertIn("nothing fails more often", self.muster("history", "--history", other, "--lemons"))
+
+    def test_without_a_history_nothing_is_stored(self):
+        run = Run(check("a", ranks=1, probe="hello"), *LOCAL, "--no-history")
+        self.addCleanup(run.clean)
+        run.finish(20)
+        self.assert_status(run, 0)
+        self.assertFalse((run.folder / "state").exists())
+        self.muster("history", "--history", self.file, status=2)
+
+    def test_a_run_is_stored_where_the_state_is(self):
+        run = Run(check("a", ranks=1, probe="hello"), *LOCAL)
+        self.addCleanup(run.clean)
+        run.finish(20)
+        self.assert_status(run, 0)
+        self.assertTrue((run.folder / "state/muster/history.db").exists())
+
+    def test_a_history_that_cannot_be_written_changes_no_check(self):
+        damaged = self.folder / "damaged.db"
+        damaged.write_bytes(b"x" * 10000)
+        (self.folder / "a_file").write_text("")
+        for bad in (damaged, self.folder, self.folder / "a_file/below.db", pathlib.Path("/proc/history.db")):
+            with self.subTest(bad=bad):
+                run = self.run_once(check("a", ranks=1, probe="hello"), history=bad)
+                self.assertIn("this run is not in the history: ", run.stderr)
+                self.assertIn(str(bad), run.stderr)
+        self.assertEqual(damaged.read_bytes(), b"x" * 10000)
+        run = self.rate_with_damaged(damaged)
+        self.assertIn("nothing is judged by them", run.stderr)
+
+    def rate_with_damaged(self, damaged):
+        told = self.folder / "told"
+        told.write_text('{"metric": "rate", "value": 1}\n')
+        run = Run(rated(told), *LOCAL, "--history", damaged)
+        self.addCleanup(run.clean)
+        run.finish(20)
+        return run
+
+
+def run_without_bound(test):
+    """What a run says whose only bound has no past: it stands on what the probe itself found, if anything."""
+    told = test.folder / "told"
+    run = Run(rated(told), *LOCAL, "--history", test.folder / "empty.db")
+    test.addCleanup(run.clean)
+    return run.finish(20).status
+
+
+if __name__ == "__main__":
+    support.main(needs=())

@@ -1,0 +1,148 @@
+#include "history/compare.hpp"
+
+#include <gtest/gtest.h>
+#include <random>
+
+#include "history/lists.hpp"
+#include "history/past_runs.hpp"
+
+namespace muster {
+namespace {
+
+using test::a_run;
+
+/// Bandwidth of every pair of four nodes, with noise.
+PastRun links(int day, double noise, double of_nid003 = 1) {
+  PastRun run = a_run(day, 100);
+  run.values.clear();
+  std::mt19937 engine(static_cast<unsigned>(day));
+  std::normal_distribution<double> normal(1, noise);
+  for (int from = 1; from <= 4; ++from) {
+    for (int to = 1; to <= 4; ++to) {
+      if (from == to) continue;
+      PastValue& value = run.values.emplace_back();
+      const auto a = fmt::format("nid00{}", from);
+      const auto b = fmt::format("nid00{}", to);
+      value.key = {"p2p%00000002",
+                   "1 rank per node",
+                   "",
+                   "bandwidth",
+                   {{"link", "network"}, {"size", "16KiB"}},
+                   {ItemKind::link, a + " -> " + b, a, b}};
+      value.unit = "GB/s";
+      value.better = 1;
+      value.samples = 50;
+      value.value = 10 * normal(engine) * (from == 3 || to == 3 ? of_nid003 : 1);
+      value.noise = value.value * noise;
+    }
+  }
+  return run;
+}
+
+TEST(Compare, ARunIsNoDifferentFromItself) {
+  const auto same = compare(a_run(1, 100), a_run(2, 100));
+  EXPECT_TRUE(same.is_empty());
+  EXPECT_FALSE(same.is_worse());
+  EXPECT_EQ(same.compared, 2);
+}
+
+TEST(Compare, NoiseIsNoDifference) {
+  int reported = 0;
+  for (int pair = 0; pair < 200; ++pair) {
+    const double noise = pair % 2 == 0 ? 0.02 : 0.10;
+    reported += !compare(links(2 * pair, noise), links(2 * pair + 1, noise)).metrics.empty();
+  }
+  EXPECT_LE(reported, 6);
+}
+
+TEST(Compare, NamesADriverAndASlowNodeAndNothingElse) {
+  PastRun after = links(2, 0.03, 0.2);
+  after.nodes[1].facts[1].value = "560.35";
+  const auto found = compare(links(1, 0.03), after);
+  ASSERT_EQ(found.metrics.size(), 1U);
+  EXPECT_EQ(found.metrics[0].subject, "links of nid003");
+  EXPECT_EQ(found.metrics[0].moved, 6);
+  EXPECT_EQ(found.metrics[0].measured, 6);
+  EXPECT_NEAR(found.metrics[0].share, -0.8, 0.05);
+  EXPECT_TRUE(found.metrics[0].is_worse);
+  ASSERT_EQ(found.facts.size(), 1U);
+  EXPECT_EQ(found.facts[0].key, "driver.nvidia");
+  EXPECT_EQ(found.facts[0].before, "550.54");
+  EXPECT_EQ(found.facts[0].after, "560.35");
+  EXPECT_EQ(found.facts[0].nodes, std::vector<std::string>{"nid002"});
+  EXPECT_TRUE(found.verdicts.empty());
+  EXPECT_TRUE(found.is_worse());
+}
+
+TEST(Compare, EarlierRunsTellWhatIsNoise) {
+  const PastRun before = a_run(1, 100);
+  const PastRun after = a_run(2, 90);
+  EXPECT_TRUE(compare(before, after).metrics.empty()) << "10 % could be chance, for all that is known";
+  SeriesKey key = before.values[0].key;
+  key.item.node.clear();
+  const auto found = compare(before, after, {{key, 0.005}});
+  ASSERT_EQ(found.metrics.size(), 1U);
+  EXPECT_EQ(found.metrics[0].subject, "nid001");
+  EXPECT_FALSE(compare(after, before, {{key, 0.005}}).is_worse()) << "more is better";
+}
+
+TEST(Compare, VerdictsNodesAndCases) {
+  const PastRun before = a_run(1, 100);
+  PastRun after = a_run(2, 100);
+  after.cases[0].verdict = Verdict::fail;
+  after.cases[0].reason = "memory is slow";
+  after.cases[0].on_nodes[1].verdict = Verdict::fail;
+  after.nodes[0].node = "nid009";
+  after.cases.push_back({"hello%00000003", "hello", Verdict::pass, "", 1, 1, {}, {}});
+  const auto found = compare(before, after);
+  ASSERT_EQ(found.verdicts.size(), 1U);
+  EXPECT_TRUE(found.verdicts[0].is_worse);
+  EXPECT_EQ(found.verdicts[0].nodes, std::vector<std::string>{"nid002"});
+  EXPECT_EQ(found.nodes_gone, std::vector<std::string>{"nid001"});
+  EXPECT_EQ(found.nodes_new, std::vector<std::string>{"nid009"});
+  EXPECT_EQ(found.only_after, std::vector<std::string>{"hello%00000003"});
+  EXPECT_TRUE(found.is_worse());
+  EXPECT_FALSE(compare(after, before).verdicts[0].is_worse);
+}
+
+TEST(Compare, TimesThatMeanNothingAreNotCompared) {
+  PastRun after = a_run(2, 10);
+  for (PastValue& value : after.values) value.use = ValueUse::untimed;
+  const auto found = compare(a_run(1, 100), after);
+  EXPECT_TRUE(found.metrics.empty());
+  EXPECT_EQ(found.untimed, 2);
+}
+
+std::vector<ItemVerdict> nights(int nodes, int runs, const std::vector<std::pair<int, int>>& failed) {
+  std::vector<ItemVerdict> all;
+  for (int run = 0; run < runs; ++run)
+    for (int node = 0; node < nodes; ++node) {
+      const bool has_failed = std::find(failed.begin(), failed.end(), std::pair(node, run)) != failed.end();
+      all.push_back({fmt::format("nid{:03}", node), false, "p2p%1", "p2p", fmt::format("2026-11-{:02}", run + 1), "id",
+                     has_failed ? Verdict::fail : Verdict::pass, "1"});
+    }
+  return all;
+}
+
+TEST(Lists, AFlakyNodeChangesWithNothingElseChanged) {
+  auto verdicts = nights(3, 10, {{1, 3}, {1, 7}, {2, 9}});
+  const auto found = flaky(verdicts);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].item, "nid001");
+  EXPECT_EQ(found[0].changes, 4);
+  EXPECT_EQ(found[0].failed, 2);
+  for (std::size_t at = 0; at < verdicts.size(); ++at) verdicts[at].configuration = std::to_string(at);
+  EXPECT_TRUE(flaky(verdicts).empty()) << "something else changed each time";
+}
+
+TEST(Lists, ALemonFailsMoreOftenThanItsLike) {
+  const auto found = lemons(nights(8, 20, {{4, 1}, {4, 5}, {4, 6}, {4, 19}, {2, 3}}));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].item, "nid004");
+  EXPECT_EQ(found[0].failed, 4);
+  EXPECT_EQ(found[0].checks, std::vector<std::string>{"p2p"});
+  EXPECT_TRUE(lemons(nights(8, 20, {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}})).empty());
+}
+
+}  // namespace
+}  // namespace muster
