@@ -24,7 +24,8 @@ Result<std::vector<fs::path>> search_folder(const fs::path& folder) {
     const auto& path = at->path();
     std::error_code ignored;
     if (at->is_directory(ignored)) {
-      if (path.filename() == "systems" || path.filename() == "selftest" || is_hidden(path)) at.disable_recursion_pending();
+      if (path.filename() == "systems" || path.filename() == "selftest" || is_hidden(path))
+        at.disable_recursion_pending();
     } else if (path.extension() == ".toml" && !is_hidden(path)) {
       found.push_back(path);
     }
