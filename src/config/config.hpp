@@ -32,8 +32,8 @@ void check_references(const SystemProfile& system, std::span<const Check> checks
 /// True when the document is a profile ([system] at the top) and not a check file.
 [[nodiscard]] bool is_system_document(std::string_view toml);
 
-/// Check files among `paths`: files as they are, folders searched for *.toml (not below `systems/` and `selftest/`), sorted.
-/// A path that does not exist is an error (kind `usage`).
+/// Check files among `paths`: files as they are, folders searched for *.toml (not below `systems/` and `selftest/`),
+/// sorted. A path that does not exist is an error (kind `usage`).
 [[nodiscard]] Result<std::vector<fs::path>> find_check_files(std::span<const std::string> paths);
 
 }  // namespace muster

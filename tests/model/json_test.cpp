@@ -211,8 +211,8 @@ Plan sample_plan() {
   item.swept = {"count"};
   item.timeout = Seconds{2.5};
   Reference reference{85, -0.05, {}, "GB/s", "somewhere", "lumi.toml:3:1"};
-  item.expects = {{"busbw", {{"size", "16MiB"}}, reference, Limit{0.25, {}}, Peers{4, 0.1, 6}, true, "x:1"},
-                  {"latency", {}, {}, {}, Peers{}, false, ""}};
+  item.expects = {{"busbw", {{"size", "16MiB"}}, reference, Limit{0.25, {}}, Peers{4, 0.1, 6}, Drift{}, true, "x:1"},
+                  {"latency", {}, {}, {}, Peers{}, {}, false, ""}};
   item.metrics = {{"rate", "GB/s", Better::higher}};
   item.references = {{"sample", {{"nodes", "2"}}, "busbw", reference}};
   item.system = "lumi";
