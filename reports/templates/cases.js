@@ -116,13 +116,13 @@ function go_to(id) {
 function build_cases() {
   const most_cards = 30;
   const most_lines = 150;
-  let before = '';
+  let before = null;
   listeners.push(() => {
     const found = shown_cases();
     // Pictures mind the colours themselves.
     const now = found.map((one) => one.index).join() + [...state.nodes].join();
     if (now === before) return;
-    const is_first = before === '';
+    const is_first = before === null;
     before = now;
     const bad = found.filter((one) => needs_look(verdict_here(one)));
     const well = found.filter((one) => !needs_look(verdict_here(one)));

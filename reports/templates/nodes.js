@@ -26,7 +26,7 @@ function walk(event, tiles) {
 function build_nodes() {
   if (!nodes.length) return;
   at_id('nodes').hidden = false;
-  const size = nodes.length <= 64 && nodes.every((name) => name.length < 24) ? 'named' : nodes.length <= 400 ? 'middle' : 'small';
+  const size = nodes.length <= 64 ? 'named' : nodes.length <= 400 ? 'middle' : 'small';
   let order = nodes.map((_, node) => node).sort((a, b) => natural.compare(nodes[a], nodes[b]));
   const left_out = order.length - most_tiles;
   if (left_out > 0) order = order.filter((node) => needs_look(node_verdicts[node])).slice(0, most_tiles);

@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "launchers/aim/aim.hpp"
+#include "system/system.hpp"
 
 namespace muster {
 
@@ -174,9 +175,7 @@ int print_outcome(const GateOptions& options, const GateOutcome& outcome, double
 int start(const Command& command, const GateOutcome& outcome, const SiteFound& found, bool heeds_pipes) {
   const auto there = destination_of(outcome);
   if (!there) return refuse(there.error());
-  // Nothing but this machine: the command is there already.
-  const bool is_here = found.site.nodes.empty();
-  auto argv = is_here ? command.aim({}) : command.aim(*there);
+  auto argv = command.aim(*there);
   if (!argv) return refuse(argv.error());
   if (command.is_other() && found.allocation && outcome.chosen.size() < outcome.nodes.size())
     tell_user("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
@@ -211,9 +210,10 @@ int gate_command(const GateOptions& options) {
   const auto need = static_cast<std::size_t>(options.need);
   if (auto enough = check_count(found, need); !enough) return refuse(enough.error());
   // What it gets wrong is told now, not when all has been measured.
-  if (starts && !found.site.nodes.empty()) {
-    const std::vector<std::string> some(found.site.nodes.begin(),
-                                        found.site.nodes.begin() + static_cast<std::ptrdiff_t>(need));
+  if (starts) {
+    const std::vector<std::string> here{host_name()};
+    const auto& nodes = found.site.nodes.empty() ? here : found.site.nodes;
+    const std::vector<std::string> some(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(need));
     if (auto tried = command.aim({some, ""}); !tried) return refuse(tried.error());
   }
   const auto outcome = pass_gate(run, std::move(*prepared), need, {began, *deadline});

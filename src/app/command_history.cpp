@@ -1,6 +1,8 @@
 #include "app/command_history.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
 
@@ -140,6 +142,23 @@ int show_metric(History& history, const HistoryOptions& options, int width) {
   return 0;
 }
 
+/// `2026-01-31`, and a day that there was.
+bool is_day(const std::string& text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  const auto number = [&](std::size_t from, std::size_t count) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data() + from, text.data() + from + count, value);
+    return error == std::errc() && end == text.data() + from + count ? value : -1;
+  };
+  const int year = number(0, 4);
+  const int month = number(5, 2);
+  const int day = number(8, 2);
+  if (year < 0 || month < 0 || day < 0) return false;
+  return std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                     std::chrono::day(static_cast<unsigned>(day)))
+      .ok();
+}
+
 }  // namespace
 
 int history_trouble(const Error& error) {
@@ -184,11 +203,9 @@ int history_prune_command(const PruneOptions& options) {
     if (!runs) return history_trouble(runs.error());
     before = runs->empty() ? "" : runs->front().head.started;
   }
-  const auto digits = std::count_if(before.begin(), before.begin() + std::min<std::ptrdiff_t>(10, std::ssize(before)),
-                                    [](char letter) { return letter >= '0' && letter <= '9'; });
-  if (!before.empty() && (before.size() < 10 || digits != 8 || before[4] != '-' || before[7] != '-'))
+  if (!options.before.empty() && !is_day(options.before))
     return usage_error({ErrorKind::usage, "--before",
-                        fmt::format("\"{}\" is no day; write for example 2026-01-31", printable_line(before))});
+                        fmt::format("\"{}\" is no day; write for example 2026-01-31", printable_line(options.before))});
   const auto gone = history->prune(before);
   if (!gone) return history_trouble(gone.error());
   fmt::print("{} removed\n", counted(static_cast<std::size_t>(*gone), "run"));

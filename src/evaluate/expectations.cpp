@@ -206,8 +206,10 @@ class Judge {
   /// A metric that a check declares for its program is asked for, bound or not.
   void expect_declared(const DeclaredMetric& metric) {
     const auto& expects = input_.item.expects;
-    const bool is_asked = std::any_of(expects.begin(), expects.end(),
-                                      [&](const Expectation& asked) { return asked.metric == metric.name; });
+    const bool is_asked = std::any_of(expects.begin(), expects.end(), [&](const Expectation& asked) {
+      // The bound `history` alone asks for nothing: it is held where there is a value.
+      return asked.metric == metric.name && !asks_only_history(asked);
+    });
     if (is_asked || input_.attendance.measured == 0 || !groups_matching(metric.name, {}, readings_).empty()) return;
     Expectation asked;
     asked.metric = metric.name;

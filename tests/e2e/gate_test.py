@@ -71,6 +71,10 @@ class Started(Gate):
         run.signal(signal.SIGINT)
         self.assertEqual(run.wait(10), 42, run.story())
 
+    def test_mpirun_on_this_machine_alone(self):
+        run = self.gate(GOOD, command=["mpirun", "--oversubscribe", "-n", "2", "hostname"])
+        self.assertEqual(run.stdout.splitlines(), [support.HOST] * 2, run.stderr)
+
     def test_mpirun_gets_the_hosts(self):
         run = self.gate(GOOD, "--nodes", support.HOST, command=["mpirun", "--oversubscribe", "-n", "2", "hostname"])
         self.assert_status(run, 0)

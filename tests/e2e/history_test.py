@@ -105,6 +105,8 @@ class Remembered(support.EndToEnd):
         self.assertIn("1 run removed", self.muster("history", "--history", other, "prune", "--keep", "1"))
         self.assertEqual(len(self.muster("history", "--history", other).splitlines()), 1)
         self.muster("history", "--history", other, "prune", "--before", "yesterday", status=3)
+        for day in ("2026-13-45", "2026-02-31", "2026-11-22x", "2026-11-2"):
+            self.muster("history", "--history", other, "prune", "--before", day, status=3)
         self.assertIn("nothing passes and fails by turns", self.muster("history", "--history", other, "--flaky"))
         self.assertIn("nothing fails more often", self.muster("history", "--history", other, "--lemons"))
 

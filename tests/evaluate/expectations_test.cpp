@@ -429,6 +429,9 @@ TEST(Expectations, ADeclaredMetricThatNobodyPrintsIsUnmeasured) {
   const auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_TRUE(has(result.reason, "metric loss: expected from 4 ranks, reported by none")) << result.reason;
+  // A bound that is never missed does not make its metric one.
+  scene.expect("loss").history = Drift{};
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
   scene.add(0, "loss", 0.1);
   EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
 }
