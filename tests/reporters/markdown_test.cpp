@@ -90,7 +90,8 @@ TEST(Markdown, HostileTextIsNeverProse) {
 TEST(Markdown, RowsOfTablesKeepTheirCells) {
   bool is_table = false;
   std::size_t bars = 0;
-  for (const auto& line : lines(told("markdown", hostile_run()))) {
+  const auto text = told("markdown", hostile_run());
+  for (const auto& line : lines(text)) {
     if (!line.starts_with("|")) {
       is_table = false;
       continue;
