@@ -153,7 +153,7 @@ class Night(support.EndToEnd):
     def test_inside_of_a_job(self):
         """By srun on the job's own nodes: the one that is drained goes on until the job ends."""
         run = Run(CLOCKS, "-J=--cpu-bind=none", "--on-fail", "drain",
-                  env={**self.cluster.environment(), "OMPI_MCA_mpi_preconnect_mpi": "1", "XDG_STATE_HOME": str(self.state),
+                  env={**self.cluster.environment(), "XDG_STATE_HOME": str(self.state),
                        "LD_PRELOAD": str(WRONG_CLOCK), "WRONG_CLOCK_HOST": "nid003", "WRONG_CLOCK_S": "-10"},
                   wrapper=self.cluster.argv_on_login(["salloc", "--quiet", "--nodes=4", "--ntasks-per-node=1"]))
         self.addCleanup(run.clean)
@@ -166,7 +166,7 @@ class Night(support.EndToEnd):
         """On the login node; the run inside of the job does nothing. Nor does it ask for the lock that this one holds."""
         run = Run(CLOCKS, "--submit", "--nodes", "4", "--launcher-option=--cpu-bind=none", "--ranks-per-node", "1", "--lock",
                   "--on-fail", "drain", "--max-drain", "1", wrapper=self.cluster.argv_on_login([]),
-                  env={**self.cluster.environment(), "OMPI_MCA_mpi_preconnect_mpi": "1", "MUSTER_SUBMIT_POLL": "0.3s",
+                  env={**self.cluster.environment(), "MUSTER_SUBMIT_POLL": "0.3s",
                        "XDG_STATE_HOME": str(self.state), "LD_PRELOAD": str(WRONG_CLOCK), "WRONG_CLOCK_HOST": "nid003",
                        "WRONG_CLOCK_S": "-10"})
         self.addCleanup(run.clean)

@@ -41,9 +41,7 @@ class BelowSlurm(support.EndToEnd, PerNode):
         return run
 
     def environment(self):
-        """One start in five of Open MPI 4.1.4 below srun dies in its first barrier over TCP, a bare program's too; not when
-        the connections have been made before (0 of 40)."""
-        return {**self.cluster.environment(), "OMPI_MCA_mpi_preconnect_mpi": "1"}
+        return self.cluster.environment()
 
     def telling_srun(self):
         """An environment in which every srun leaves its arguments behind."""
