@@ -1,6 +1,7 @@
 #include "device/collective_log.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -33,6 +34,20 @@ std::string way_of(std::string_view via) {
   return printable_line(join(parts, "/"), 60);
 }
 
+/// The rank at the begin of `15[7] -> 0[0]`; -1: none.
+int rank_in(std::string_view text) {
+  text = trim(text);
+  int rank = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  return error == std::errc() && end != text.data() + text.size() && *end == '[' ? rank : -1;
+}
+
+/// Of a line of a channel: ` 00/0 : 15[7] -> 0[0] [receive] via ...`.
+Connection connection_in(std::string_view line, std::string way) {
+  const std::string_view ranks = behind(behind(line, " Channel "), " : ");
+  return {rank_in(ranks), rank_in(behind(ranks, "->")), std::move(way)};
+}
+
 std::string provider_of(std::string_view line) {
   for (const std::string_view mark : {"Selected provider is ", "Selected Provider is "}) {
     const std::string_view rest = behind(line, mark);
@@ -53,7 +68,10 @@ Connections read_connections(std::string_view log) {
     const auto via = behind(line, " via ");
     // Others use the word in prose: only lines of channels tell of a connection.
     if (via.empty() || line.find(" Channel ") == std::string_view::npos) continue;
-    if (const std::string way = way_of(via); !way.empty()) ++seen.ways[way];
+    const std::string way = way_of(via);
+    if (way.empty()) continue;
+    ++seen.ways[way];
+    if (Connection one = connection_in(line, way); one.from >= 0 && one.to >= 0) seen.between.insert(std::move(one));
   }
   return seen;
 }

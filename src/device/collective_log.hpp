@@ -3,15 +3,25 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
 namespace muster {
 
+/// Between two ranks of the communicator.
+struct Connection {
+  int from = -1;
+  int to = -1;
+  std::string way;
+  friend auto operator<=>(const Connection&, const Connection&) = default;
+};
+
 /// Counted from one rank's lines. Empty where nothing was said: then nothing is known.
 struct Connections {
   /// By way, without numbers of devices: `P2P/CUMEM`, `P2P/IPC`, `SHM`, `NET/IB/GDRDMA`, `NET/Socket`.
   std::map<std::string, int> ways;
+  std::set<Connection> between;
   std::string network;   ///< of `Using network IB`; empty: not said
   std::string provider;  ///< of libfabric, where that is the network: `cxi`, `efa`
   friend bool operator==(const Connections&, const Connections&) = default;

@@ -7,6 +7,7 @@
 #include "base/units.hpp"
 #include "probes/allreduce/judge.hpp"
 #include "probes/allreduce/measure.hpp"
+#include "probes/gpu_copy/capable.hpp"
 #include "probes/p2p/gpu_data.hpp"
 #include "probes/p2p/link_class.hpp"
 
@@ -58,6 +59,7 @@ constexpr ParamSpec params[] = {
     p2p::on_param,
     p2p::transport_param,
     p2p::deadline_param,
+    p2p::least_of_link_param("0.05"),
 };
 
 constexpr MetricSpec metrics[] = {
@@ -154,6 +156,7 @@ void keep(const allreduce::Task& task, const allreduce::Measured& measured, int 
   seen.readings.push_back({"time", where, time});
   seen.readings.push_back({"algbw", where, allreduce::rate_of(time, algbw)});
   seen.readings.push_back({"busbw", where, allreduce::rate_of(time, algbw * 2 * (ranks - 1) / ranks)});
+  gpu_copy::add_capable(seen, "busbw", where, gpu.links().together());
   seen.readings.push_back({"own_time", where, measured.own});
   seen.readings.push_back({"skew", where, measured.skew});
   const std::string what = fmt::format("{} {}", where[1].second, size);

@@ -180,7 +180,7 @@ class Part {
     if (!made) return tl::unexpected(made.error());
     auto reaches = gpu.gpus->reach(gpu.device, to.device);
     if (!reaches) return tl::unexpected(reaches.error());
-    const std::string link = gpu_copy::link_between(node_.known(gpu), node_.known(to), *reaches);
+    const std::string link = gpu_copy::link_between(node_.inventory, node_.known(gpu), node_.known(to), *reaches);
     ++links_[link];
     Labels where{{"link", link}};
     const int owner = schedule_.owner(context_.place.node_index, to.key);
@@ -188,7 +188,7 @@ class Part {
     const bool is_of_ranks = own_ == 1 && owner >= 0 && owner != rank();
     if (!is_of_ranks) where = {{"device", address_of(gpu)}, {"link", link}, {"to", address_of(to)}};
     gpu_copy::add_model(gpu, where);
-    const gpu_copy::PeerWay way = gpu_copy::peer_way(node_.known(gpu), node_.known(to), link);
+    const gpu_copy::PeerWay way = gpu_copy::peer_way(node_.inventory, node_.known(gpu), node_.known(to), link);
     const int peer = is_of_ranks ? owner : -1;
     for (const auto& [by, rate] : {std::pair("engine", way.engine), std::pair("kernel", way.kernel)}) {
       Labels labels = where;

@@ -97,6 +97,7 @@ constexpr ParamSpec params[] = {
     p2p::on_param,
     p2p::transport_param,
     p2p::deadline_param,
+    p2p::least_of_link_param("0.2"),
 };
 
 constexpr MetricSpec metrics[] = {

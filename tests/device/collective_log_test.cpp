@@ -9,6 +9,7 @@ namespace muster {
 namespace {
 
 using Ways = std::map<std::string, int>;
+using Between = std::set<Connection>;
 
 TEST(CollectiveLog, ChannelsWithinANodeAndBeyond) {
   const Connections seen = read_connections(
@@ -20,6 +21,7 @@ TEST(CollectiveLog, ChannelsWithinANodeAndBeyond) {
       "n1:100:120 [0] NCCL INFO Channel 02 : 0[c1000] -> 2[c9000] via SHM/direct/direct\n"
       "n1:100:120 [0] NCCL INFO Connected all rings\n");
   EXPECT_EQ(seen.ways, (Ways{{"NET/IB/GDRDMA", 1}, {"P2P/CUMEM", 2}, {"SHM", 1}}));
+  EXPECT_EQ(seen.between, (Between{{0, 1, "P2P/CUMEM"}, {0, 2, "SHM"}, {15, 0, "NET/IB/GDRDMA"}}));
   EXPECT_EQ(seen.network, "IB");
   EXPECT_EQ(describe(seen), "1 NET/IB/GDRDMA, 2 P2P/CUMEM, 1 SHM (network IB)");
 }
@@ -40,6 +42,15 @@ TEST(CollectiveLog, SocketsAreTold) {
   ASSERT_EQ(seen.ways.size(), 1u);
   EXPECT_TRUE(is_socket(seen.ways.begin()->first));
   EXPECT_FALSE(is_socket("NET/IB"));
+}
+
+TEST(CollectiveLog, RanksThatCantBeReadAreCountedAndNotNamed) {
+  for (const char* ranks : {"", "0 -> 1", "a[0] -> 1[1]", "0[0] 1[1]", "99999999999[0] -> 1[1]", "0[0] ->"}) {
+    const Connections seen =
+        read_connections(std::string("a:1:2 [0] NCCL INFO Channel 00/0 : ") + ranks + " via SHM/direct/direct\n");
+    EXPECT_EQ(seen.ways, (Ways{{"SHM", 1}})) << ranks;
+    EXPECT_TRUE(seen.between.empty()) << ranks;
+  }
 }
 
 TEST(CollectiveLog, WhatIsNotSaidIsUnknown) {

@@ -83,10 +83,15 @@ class Healthy(OnGpus):
         types = {m["where"]["type"] for m in self.cases["allreduce"]["metrics"]}
         self.assertEqual(types, {"float", "int64", "half", "bfloat16"}, self.output)
 
-    def test_memory_of_the_host_between_gpus_is_told(self):
-        self.judge("no_peers", options=["-x", "p2p"])
-        self.assertEqual(self.verdicts(), {"allreduce": "pass"}, self.output)
-        self.assertIn("1 SHM", self.evidence("allreduce"))
+    def test_a_way_round_nvlink_is_a_failure(self):
+        """The GPUs can't reach each other's memory, though NVLink is there."""
+        status = self.judge("no_peers")
+        self.assertEqual((status, self.verdicts()), (1, {"allreduce": "fail", "p2p": "fail"}), self.output)
+        for check in ("allreduce", "p2p"):
+            reason = self.cases[check]["reason"]
+            self.assertIn("data between GPUs of one node goes through the host's memory (SHM), though NVLink links them "
+                          "(8 pairs: rank 0 -> rank 1 on ", reason)
+            self.assertIn("NCCL_P2P_DISABLE", self.cases[check]["remedy"])
 
     def test_half_without_nccl_is_left_out_and_said(self):
         self.judge(drivers=self.drivers_without("libnccl.so.2"), options=["-x", "p2p"])

@@ -229,6 +229,7 @@ ProbeJudgement judge(const CaseView& view) {
   demand_coverage(view, checked, judgement);
   const std::size_t before = judgement.findings.size();
   if (view.timing_doubt.empty()) find_stragglers(view, judgement);
+  if (view.timing_doubt.empty()) p2p::find_below_links(view, "busbw", judgement.findings);
   set_subject(judgement.findings, before, Subject::collective);
   if (!judgement.findings.empty() || checked == 0) return judgement;
   int disturbed = 0;

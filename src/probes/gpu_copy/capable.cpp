@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "base/text.hpp"
 #include "device/device_models.hpp"
@@ -47,19 +48,21 @@ const PeerLink* link_to(const Device& from, const PciAddress& to) {
   return nullptr;
 }
 
-/// GB/s that both have to the same switches between GPUs; 0: none.
-double by_switches(const Device& from, const Device& to) {
-  double rate = 0;
-  for (const PeerLink& link : from.peers)
-    if (const PeerLink* other = link.kind == "nvlink" && link.up > 0 ? link_to(to, link.to) : nullptr)
-      rate += std::min(link.rate, other->rate);
-  return rate;
+/// An NVLink that leads to no GPU. A third GPU that two others are linked to is no way between them.
+bool is_to_switch(const Inventory& node, const PeerLink& link) {
+  return link.kind == "nvlink" && link.up > 0 &&
+         std::none_of(node.devices.begin(), node.devices.end(), [&](const Device& device) {
+           return device.kind == DeviceKind::gpu && device.address == link.to;
+         });
 }
 
-bool share_switches(const Device& from, const Device& to) {
-  return std::any_of(from.peers.begin(), from.peers.end(), [&](const PeerLink& link) {
-    return link.kind == "nvlink" && link.up > 0 && link_to(to, link.to) != nullptr;
-  });
+/// GB/s that both have to the same switches between GPUs; nullopt: they share none.
+std::optional<double> by_switches(const Inventory& node, const Device& from, const Device& to) {
+  std::optional<double> rate;
+  for (const PeerLink& link : from.peers)
+    if (const PeerLink* other = is_to_switch(node, link) ? link_to(to, link.to) : nullptr)
+      rate = rate.value_or(0) + std::min(link.rate, other->rate);
+  return rate;
 }
 
 }  // namespace
@@ -85,23 +88,23 @@ double memory_rate(const SeenGpu& gpu) {
   return model != nullptr ? model->memory : gpu.about().memory_rate() * 1e-9;
 }
 
-std::string link_between(const Device* from, const Device* to, bool reaches) {
+std::string link_between(const Inventory& node, const Device* from, const Device* to, bool reaches) {
   if (!reaches) return "staged";
   if (from == nullptr || to == nullptr) return "pcie";
   if (const PeerLink* link = link_to(*from, to->address)) return printable_line(link->kind, 20);
-  if (share_switches(*from, *to)) return "nvlink";
+  if (by_switches(node, *from, *to)) return "nvlink";
   for (std::size_t i = 1; i < from->links.size(); ++i)
     for (std::size_t k = 1; k < to->links.size(); ++k)
       if (from->links[i].at == to->links[k].at) return "switch";
   return "pcie";
 }
 
-PeerWay peer_way(const Device* from, const Device* to, const std::string& link) {
+PeerWay peer_way(const Inventory& node, const Device* from, const Device* to, const std::string& link) {
   if (from == nullptr || to == nullptr || link == "staged") return {};
   if (const PeerLink* direct = link_to(*from, to->address))
     return {direct->rate, direct->kind == "xgmi" ? direct->rate / direct->up : direct->rate};
   if (link == "nvlink") {
-    const double rate = by_switches(*from, *to);
+    const double rate = by_switches(node, *from, *to).value_or(0);
     return {rate, rate};
   }
   const double rate = 1e-9 * std::min(narrowest(*from), narrowest(*to));

@@ -20,15 +20,15 @@ struct HostWay {
 /// Of its memory, reads and writes together: its model's, else by width and clock as its runtime tells them.
 [[nodiscard]] double memory_rate(const SeenGpu& gpu);
 
-/// What lies between two GPUs: the values of the label `link`.
-[[nodiscard]] std::string link_between(const Device* from, const Device* to, bool reaches);
+/// What lies between two GPUs of a node: the values of the label `link`.
+[[nodiscard]] std::string link_between(const Inventory& node, const Device* from, const Device* to, bool reaches);
 
 /// Of the way between two GPUs of such a `link`, in one direction.
 struct PeerWay {
   double kernel = 0;  ///< of all links between them
   double engine = 0;  ///< of what one copy engine uses: over xGMI one link
 };
-[[nodiscard]] PeerWay peer_way(const Device* from, const Device* to, const std::string& link);
+[[nodiscard]] PeerWay peer_way(const Inventory& node, const Device* from, const Device* to, const std::string& link);
 
 /// The label that every reading about this GPU has; none where its runtime tells no name.
 void add_model(const SeenGpu& gpu, Labels& where);

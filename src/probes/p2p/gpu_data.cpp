@@ -1,12 +1,15 @@
 #include "probes/p2p/gpu_data.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
 #include "device/gpu_aware_mpi.hpp"
 #include "device/machine.hpp"
+#include "device/nvidia/nvml.hpp"
 #include "probes/gpu_mapping/observe.hpp"
 #include "probes/p2p/transport.hpp"
 #include "system/this_machine.hpp"
@@ -60,6 +63,7 @@ struct Word {
   std::uint8_t sight = 0;
   std::uint8_t is_nccl = 0;
   std::uint8_t is_staged = 0;
+  GpuPlace gpu;
 };
 
 }  // namespace
@@ -177,15 +181,19 @@ Result<void> GpuData::agree(const std::function<Result<void>()>& make) {
   const std::string on = context_.params.text("on");
   if (on == "host" || (use_ == GpuUse::data && on == "auto" && transport_ == "mpi")) return {};
   context_.recorder.step("agree on memory");
-  const Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr, carriage_ == Carriage::staged};
+  Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr, carriage_ == Carriage::staged, {}};
+  mine.gpu = own_place();
   auto words = context_.comm.all_gather(std::as_bytes(std::span(&mine, 1)));
   if (!words) return tl::unexpected(words.error());
   std::vector<Sight> sights;
+  std::vector<GpuPlace> places;
   bool is_alike = true;
   for (const ByteVector& bytes : *words) {
     if (bytes.size() != sizeof(Word)) return fail(ErrorKind::protocol, "all_gather", "a rank told another length");
     sights.push_back(static_cast<Sight>(bytes[0]));
     is_alike = is_alike && bytes[1] == (*words)[0][1];
+    GpuPlace& place = places.emplace_back();
+    std::memcpy(&place, bytes.data() + offsetof(Word, gpu), sizeof(place));
     // One that needs the host takes all by way of it.
     if (bytes[2] != std::byte{0}) carriage_ = Carriage::staged;
   }
@@ -197,7 +205,29 @@ Result<void> GpuData::agree(const std::function<Result<void>()>& make) {
       see(Sight::broken, state_of(library_.report) + ", which other ranks have", "install it on all nodes alike");
     return {};
   }
+  read_links(std::move(places));
   return start(make);
+}
+
+GpuPlace GpuData::own_place() const {
+  GpuPlace place{context_.place.node_index, false, {}};
+  if (device_ < 0) return place;
+  if (const auto& address = runtime_->gpus->devices()[static_cast<std::size_t>(device_)].address) {
+    place.is_known = true;
+    place.address = *address;
+  }
+  return place;
+}
+
+void GpuData::read_links(std::vector<GpuPlace> places) {
+  context_.recorder.step("links");
+  auto inventory = read_inventory(root_of("/"));
+  // What can't be read is told by device_visibility; here nothing is known of links then.
+  if (!inventory) return;
+  if (runtime_->vendor == "nvidia") add_nvml_links(*inventory, watch_);
+  // Which asked about others in between.
+  watch_.device(runtime_->gpus->devices()[static_cast<std::size_t>(device_)].full_label());
+  links_ = GpuLinks(std::move(*inventory), std::move(places), context_.comm.rank());
 }
 
 /// What failed here is told by the judge; what failed elsewhere is told there.
@@ -257,6 +287,7 @@ void GpuData::tell(Observation& seen) const {
   if (comm_ == nullptr) return;
   const Connections connections = comm_->connections();
   add("data.connections", describe(connections));
+  for (Fact& fact : links_.detours(connections)) seen.facts.push_back(std::move(fact));
   const bool has_sockets = std::any_of(connections.ways.begin(), connections.ways.end(),
                                        [](const auto& way) { return is_socket(way.first); });
   if (has_sockets) add("data.sockets", join(fast_ports(root_of("/")), " "));

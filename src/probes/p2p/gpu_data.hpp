@@ -10,6 +10,7 @@
 
 #include "device/collectives.hpp"
 #include "muster/probe.hpp"
+#include "probes/p2p/gpu_links.hpp"
 #include "probes/p2p/measure.hpp"
 
 namespace muster::p2p {
@@ -40,6 +41,19 @@ inline constexpr ParamSpec deadline_param{"deadline",
                                           {},
                                           0.1,
                                           86400};
+
+/// `fallback` differs by probe.
+constexpr ParamSpec least_of_link_param(std::string_view fallback) {
+  return {
+      "least_of_link",
+      ParamType::real,
+      fallback,
+      "The largest size between GPUs of one node fails below this share of what NVLink or xGMI between them can do; "
+      "0: never.",
+      {},
+      0,
+      1};
+}
 
 inline constexpr LabelSpec memory_label{"memory", "device: memory of GPUs. Only there."};
 inline constexpr LabelSpec carrier_label{"transport", "nccl, rccl or mpi, between GPUs. Only there."};
@@ -88,6 +102,8 @@ class GpuData {
   [[nodiscard]] const Gpus& gpus() const { return *runtime_->gpus; }
   [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] const CallWatch& watch() const { return watch_; }
+  /// On GPUs.
+  [[nodiscard]] const GpuLinks& links() const { return links_; }
   /// On GPUs: for all readings.
   void add_labels(Labels& labels) const;
   /// Facts for the judge, of keys that begin with `data.`.
@@ -99,6 +115,8 @@ class GpuData {
   void look_for_any_carrier();
   void choose_device();
   void see(Sight sight, std::string why, std::string remedy = {});
+  [[nodiscard]] GpuPlace own_place() const;
+  void read_links(std::vector<GpuPlace> places);
   [[nodiscard]] Result<void> settle(Result<void> mine);
   [[nodiscard]] Result<void> start(const std::function<Result<void>()>& make);
 
@@ -118,6 +136,7 @@ class GpuData {
   std::string why_;
   std::string remedy_;
   Decision decision_ = Decision::host;
+  GpuLinks links_;
   std::unique_ptr<DeviceComm> comm_;
 };
 

@@ -286,6 +286,7 @@ ProbeJudgement judge(const CaseView& view) {
   }
   const std::size_t before = judgement.findings.size();
   if (view.timing_doubt.empty()) find_slow(view, judgement);
+  if (view.timing_doubt.empty()) find_below_links(view, "bandwidth", judgement.findings);
   set_subject(judgement.findings, before, Subject::links);
   const Coverage coverage = coverage_of(view);
   // Right data is told also where timing says nothing.

@@ -93,8 +93,10 @@ void find_sockets(const CaseView& view, std::vector<Finding>& findings) {
 bool judge_gpu_data(const CaseView& view, bool may_use_sockets, std::vector<Finding>& findings) {
   const bool is_refused = !told_under(view, "data.refused").empty() || !told_under(view, "data.stopped").empty();
   find_refusals(view, findings);
-  if (!is_refused && !may_use_sockets) find_sockets(view, findings);
-  return is_refused;
+  if (is_refused) return true;
+  find_detours(view, findings);
+  if (!may_use_sockets) find_sockets(view, findings);
+  return false;
 }
 
 std::string gpu_data_evidence(const CaseView& view) {

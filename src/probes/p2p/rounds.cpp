@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
+#include "probes/gpu_copy/capable.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/measure.hpp"
 #include "probes/p2p/settings.hpp"
@@ -113,7 +114,15 @@ class Part {
     if (sampled.end == SamplingEnd::precise) ++precise_;
     ++measured_;
     disturbed_ += sampled.is_disturbed;
+    add_capable(peer, task, where);
     seen_.readings.push_back({std::string(to_string(task.kind)), std::move(where), sampled.summary, peer});
+  }
+
+  void add_capable(int peer, const Task& task, const Labels& where) {
+    if (task.kind == Kind::latency) return;
+    const int directions = task.kind == Kind::bandwidth ? 1 : 2;
+    if (const auto link = gpu_.links().to(peer))
+      gpu_copy::add_capable(seen_, to_string(task.kind), where, directions * link->rate, peer);
   }
 
   /// Links that look bad, one at a time: is it the link, or the company?
