@@ -39,11 +39,21 @@ const CLI::App* chosen_command(const CLI::App& root) {
   return chosen.empty() ? nullptr : chosen.front();
 }
 
+/// The first one of a command for gate that does not stand behind `--`.
+std::string misplaced_word(const CLI::App* command) {
+  const auto* place = command == nullptr ? nullptr : command->get_option_no_throw("COMMAND");
+  return place == nullptr || place->results().empty() ? "" : place->results().front();
+}
+
 std::string explain(const CLI::ParseError& error, const CLI::App& root, int count, char** arguments) {
   const auto* command = chosen_command(root);
   const auto help = fmt::format("see muster {}--help", command != nullptr ? command->get_name() + " " : "");
+  const auto misplaced = misplaced_word(command);
   for (int i = 1; i < count; ++i) {
     const std::string word = std::string(arguments[i]).substr(0, std::string(arguments[i]).find('='));
+    // What follows is no option of ours.
+    if (!misplaced.empty() && misplaced == arguments[i])
+      return fmt::format("a command stands behind --: muster gate --need N -- {}; {}", misplaced, help);
     const auto& app = command != nullptr ? *command : root;
     const bool is_option = word.size() > 2 && word.compare(0, 2, "--") == 0;
     if (!is_option && (command != nullptr || i > 1)) continue;

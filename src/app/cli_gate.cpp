@@ -1,10 +1,24 @@
 #include <algorithm>
+#include <fmt/format.h>
 #include <memory>
 
 #include "app/cli_options.hpp"
 #include "app/command_gate.hpp"
 
 namespace muster {
+
+namespace {
+
+/// CLI11 knows of nothing behind `--`.
+class Usage : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* /*app*/, std::string name) const override {
+    return fmt::format("Usage: {0} --need N [OPTIONS] -- COMMAND...\n       {0} --need N [OPTIONS] --print WHAT\n",
+                       name);
+  }
+};
+
+}  // namespace
 
 void add_gate(CommandLine line) {
   const auto gate = std::make_shared<GateOptions>();
@@ -17,6 +31,12 @@ void add_gate(CommandLine line) {
       ->type_name("N")
       ->required()
       ->check(CLI::Range(1, 262144));
+  app->formatter(std::make_shared<Usage>());
+  // In front of `--`, or without one, there is no place for it; cli.cpp says so.
+  app->add_option("COMMAND")
+      ->expected(-1)
+      ->check([](const std::string& /*word*/) { return "stands behind --"; })
+      ->group("");
   app->add_option("--checks", gate->checks, "What a good node passes (default: the shipped checks tagged \"gate\")")
       ->type_name("FILE|FOLDER")
       ->allow_extra_args(false);
@@ -26,6 +46,9 @@ void add_gate(CommandLine line) {
   app->add_option("-S", gate->settings, "Set a parameter of a check (CHECK may be *)")
       ->type_name("CHECK.PARAM=VALUE")
       ->allow_extra_args(false);
+  app->add_option("--timeout", gate->timeout,
+                  "Deadline of every case, whatever the checks say (default: theirs, a third of --deadline at most)")
+      ->type_name("TIME");
   app->add_option("--deadline", gate->deadline, "Time for all of it; what was not measured by then is not good")
       ->type_name("TIME");
   app->add_option("--print", gate->print, "Instead of starting COMMAND: hosts, exclude (nodes not good) or json")

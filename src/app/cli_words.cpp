@@ -55,6 +55,9 @@ CommandWords words_of(const CLI::App& app, const std::string& above) {
   words.summary = app.get_description();
   words.footer = app.get_footer();
   take_options(app, words.options);
+  // A place that is hidden is there to refuse what should stand behind `--`.
+  for (const auto* option : app.get_options())
+    if (option->get_positional() && option->get_group().empty()) words.behind = option->get_single_name();
   std::stable_partition(words.options.begin(), words.options.end(),
                         [](const OptionWords& option) { return !option.place.empty(); });
   for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))

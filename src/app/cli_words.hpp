@@ -21,6 +21,7 @@ struct CommandWords {
   std::string path;
   std::string summary;
   std::string footer;
+  std::string behind;                ///< `COMMAND`: what stands behind `--`; empty: nothing does
   std::vector<OptionWords> options;  ///< in the order of the help, places first
   std::vector<CommandWords> commands;
 };

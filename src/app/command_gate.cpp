@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 #include <map>
 #include <unistd.h>
 
@@ -30,16 +31,48 @@ void tell_user(const std::string& line) {
   fmt::print(stderr, "muster: {}\n", printable_line(line, 4000));
 }
 
-int refuse(const Error& error) {
-  (void)usage_error(error);
-  return exit_gate_refused;
-}
+/// What comes of it when no command is started, for whoever reads standard output, too.
+class Answer {
+ public:
+  explicit Answer(const GateOptions& options) : options_(options) {}
+
+  [[nodiscard]] double began() const { return began_; }
+
+  /// Status of the gate, with what `--print` asked for.
+  [[nodiscard]] int print(const GateOutcome& outcome) const {
+    const auto need = static_cast<std::size_t>(options_.need);
+    if (options_.print == "json")
+      fmt::print("{}\n", gate_json(outcome, need, monotonic_seconds() - began_));
+    else if (options_.print == "exclude" && !outcome.error)
+      fmt::print("{}\n", join(not_good(outcome), ","));
+    else if (options_.print == "hosts" && !outcome.chosen.empty())
+      fmt::print("{}\n", join(outcome.chosen, ","));
+    return outcome.chosen.empty() ? exit_gate_refused : 0;
+  }
+
+  [[nodiscard]] int refuse(const Error& error, GateOutcome outcome = {}) const {
+    (void)usage_error(error);
+    return give_up(error, std::move(outcome));
+  }
+
+  /// As refuse(), where people have been told.
+  [[nodiscard]] int give_up(const Error& error, GateOutcome outcome = {}) const {
+    outcome.error = error;
+    outcome.chosen.clear();
+    return print(outcome);
+  }
+
+ private:
+  const GateOptions& options_;
+  double began_ = monotonic_seconds();
+};
 
 RunOptions run_options(const GateOptions& options) {
   RunOptions run;
   run.choose.paths = options.checks;
   run.choose.excludes = options.excludes;
   run.choose.settings = options.settings;
+  run.choose.timeout = options.timeout;
   run.site = options.site;
   run.output = options.output;
   run.command_line = options.command_line;
@@ -97,6 +130,14 @@ class Command {
   std::string flavor_;
 };
 
+/// As bash tells scripts from programs: by the first line, which has no zeros.
+bool is_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  std::getline(file, line);
+  return line.find('\0') == line.npos;
+}
+
 /// Does not return when it could be started. What is ignored here that was not when muster began would stay so in it.
 int become(const Argv& argv, const Environment& environment, bool heeds_pipes) {
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
@@ -106,9 +147,16 @@ int become(const Argv& argv, const Environment& environment, bool heeds_pipes) {
   for (std::string& word : copy) words.push_back(word.data());
   words.push_back(nullptr);
   std::fflush(nullptr);
-  ::execvp(words.front(), words.data());
-  const int why = errno;
-  tell_user(fmt::format("{} can't be started: {}", argv.front(), std::strerror(why)));
+  const auto path = find_program(argv.front());
+  ::execv(path.c_str(), words.data());
+  int why = errno;
+  // A script without #! is the shell's, as everywhere; of what is no text that would make `not found`, 127.
+  if (why == ENOEXEC && is_text(path)) {
+    ::execvp(words.front(), words.data());
+    why = errno;
+  }
+  tell_user(fmt::format("{} can't be started: {}", argv.front(),
+                        why == ENOEXEC ? "it is no program for this machine" : std::strerror(why)));
   return why == ENOENT ? exit_gate_not_found : exit_gate_not_executable;
 }
 
@@ -147,9 +195,19 @@ Result<void> check_options(const GateOptions& options) {
   return {};
 }
 
+std::vector<std::string> nodes_of(const SiteFound& found) {
+  return found.site.nodes.empty() ? std::vector<std::string>{host_name()} : found.site.nodes;
+}
+
+GateOutcome unmeasured(const SiteFound& found) {
+  GateOutcome outcome;
+  outcome.nodes = nodes_of(found);
+  return outcome;
+}
+
 /// More than there are can't be good.
 Result<void> check_count(const SiteFound& found, std::size_t need) {
-  const std::size_t there = std::max<std::size_t>(1, found.site.nodes.size());
+  const std::size_t there = nodes_of(found).size();
   if (need <= there) return {};
   const auto where = found.allocation ? fmt::format("{} job {}", found.allocation->scheduler, found.allocation->job)
                      : found.site.nodes.empty() ? std::string("this machine alone, without --nodes or a job around it")
@@ -161,22 +219,20 @@ Result<void> check_count(const SiteFound& found, std::size_t need) {
                   need, there, there == 1 ? "is" : "are", where));
 }
 
-int print_outcome(const GateOptions& options, const GateOutcome& outcome, double seconds) {
-  const auto need = static_cast<std::size_t>(options.need);
-  if (options.print == "json")
-    fmt::print("{}\n", gate_json(outcome, need, seconds));
-  else if (options.print == "exclude")
-    fmt::print("{}\n", join(not_good(outcome), ","));
-  else if (!outcome.chosen.empty())
-    fmt::print("{}\n", join(outcome.chosen, ","));
-  return outcome.chosen.empty() ? exit_gate_refused : 0;
+/// What aiming gets wrong, before anything is measured.
+Result<void> try_aim(const Command& command, const SiteFound& found, std::size_t need) {
+  auto some = nodes_of(found);
+  some.resize(need);
+  if (auto tried = command.aim({some, ""}); !tried) return tl::unexpected(tried.error());
+  return {};
 }
 
-int start(const Command& command, const GateOutcome& outcome, const SiteFound& found, bool heeds_pipes) {
+/// Returns only when it could not be started, with the status for that.
+Result<int> start(const Command& command, const GateOutcome& outcome, const SiteFound& found, bool heeds_pipes) {
   const auto there = destination_of(outcome);
-  if (!there) return refuse(there.error());
+  if (!there) return tl::unexpected(there.error());
   auto argv = command.aim(*there);
-  if (!argv) return refuse(argv.error());
+  if (!argv) return tl::unexpected(argv.error());
   if (command.is_other() && found.allocation && outcome.chosen.size() < outcome.nodes.size())
     tell_user("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
   return become(*argv, environment_for(*there, found), heeds_pipes);
@@ -191,40 +247,40 @@ int status_after(const std::string& interrupted) {
 }  // namespace
 
 int gate_command(const GateOptions& options) {
-  const double began = monotonic_seconds();
+  const Answer answer(options);
   struct sigaction pipes {};
   const bool heeds_pipes = sigaction(SIGPIPE, nullptr, &pipes) == 0 && pipes.sa_handler == SIG_DFL;
-  if (auto sound = check_options(options); !sound) return refuse(sound.error());
+  if (auto sound = check_options(options); !sound) return answer.refuse(sound.error());
   const auto deadline = deadline_of(options.deadline);
-  if (!deadline) return refuse(deadline.error());
+  if (!deadline) return answer.refuse(deadline.error());
   const bool starts = !options.command.empty();
   Command command(starts ? options.command : Argv{""});
   if (starts)
     if (const int status = command.look(); status != 0) return status;
   if (starts)
-    if (auto known = command.ask(); !known) return refuse(known.error());
+    if (auto known = command.ask(); !known) return answer.refuse(known.error());
   const auto run = run_options(options);
   auto prepared = prepare(run);
-  if (!prepared) return exit_gate_refused;
+  if (!prepared)
+    return answer.give_up({ErrorKind::usage, "gate", "nothing was started; standard error says what is wrong"});
   const auto found = prepared->found;
   const auto need = static_cast<std::size_t>(options.need);
-  if (auto enough = check_count(found, need); !enough) return refuse(enough.error());
+  if (auto enough = check_count(found, need); !enough) return answer.refuse(enough.error(), unmeasured(found));
   // What it gets wrong is told now, not when all has been measured.
-  if (starts) {
-    const std::vector<std::string> here{host_name()};
-    const auto& nodes = found.site.nodes.empty() ? here : found.site.nodes;
-    const std::vector<std::string> some(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(need));
-    if (auto tried = command.aim({some, ""}); !tried) return refuse(tried.error());
-  }
-  const auto outcome = pass_gate(run, std::move(*prepared), need, {began, *deadline});
-  if (outcome.error) return refuse(*outcome.error);
+  if (starts)
+    if (auto tried = try_aim(command, found, need); !tried) return answer.refuse(tried.error());
+  const auto outcome = pass_gate(run, std::move(*prepared), need, {answer.began(), *deadline});
+  if (outcome.error) return answer.refuse(*outcome.error, outcome);
   if (!outcome.interrupted.empty()) {
-    tell_user(fmt::format("interrupted by {}; nothing was started", outcome.interrupted));
+    const auto why = fmt::format("interrupted by {}; nothing was started", outcome.interrupted);
+    tell_user(why);
+    (void)answer.give_up({ErrorKind::usage, "gate", why}, outcome);
     return status_after(outcome.interrupted);
   }
   for (const std::string& line : gate_lines(outcome, need)) tell_user(line);
-  if (!starts) return print_outcome(options, outcome, monotonic_seconds() - began);
-  return outcome.chosen.empty() ? exit_gate_refused : start(command, outcome, found, heeds_pipes);
+  if (!starts || outcome.chosen.empty()) return answer.print(outcome);
+  const auto status = start(command, outcome, found, heeds_pipes);
+  return status ? *status : answer.refuse(status.error());
 }
 
 }  // namespace muster

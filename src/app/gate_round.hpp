@@ -27,7 +27,7 @@ struct GateOutcome {
   std::vector<std::string> spare;       ///< good, and not chosen
   std::vector<std::string> folders;     ///< of the runs
   std::string interrupted;              ///< SIGINT; empty: not
-  std::optional<Error> error;           ///< nothing could be started
+  std::optional<Error> error;           ///< nothing was measured, or not to the end
   std::size_t kept_apart = 0;           ///< good nodes that the link to a chosen one rules out
 };
 

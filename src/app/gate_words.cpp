@@ -20,9 +20,14 @@ struct Group {
   std::string saying;
 };
 
+/// No check is to be named where none applied.
+std::string finding_of(const NodeStanding& standing) {
+  return standing.check.empty() ? standing.reason : standing.check + ": " + standing.reason;
+}
+
 /// Without the node's own name.
 std::string saying_of(const NodeStanding& standing) {
-  std::string text = standing.check + ": " + standing.reason;
+  std::string text = finding_of(standing);
   for (auto at = text.find(standing.node); at != text.npos && !standing.node.empty(); at = text.find(standing.node, at))
     text.replace(at, standing.node.size(), "@");
   return text;
@@ -47,8 +52,8 @@ std::string list(const std::vector<std::string>& nodes) {
 std::string line_of(const Group& group, std::size_t all) {
   const bool is_everybody = group.nodes.size() == all && all > 1;
   const auto whom = is_everybody ? fmt::format("all {} nodes", all) : list(group.nodes);
-  return fmt::format("{}: {}{}: {}{}", whom, group.one->is_at_fault ? "" : "not known to be good: ", group.one->check,
-                     group.one->reason, group.one->remedy.empty() ? "" : "; " + group.one->remedy);
+  return fmt::format("{}: {}{}{}", whom, group.one->is_at_fault ? "" : "not known to be good: ", finding_of(*group.one),
+                     group.one->remedy.empty() ? "" : "; " + group.one->remedy);
 }
 
 std::string missing(const GateOutcome& outcome, std::size_t need) {
@@ -60,9 +65,15 @@ std::string missing(const GateOutcome& outcome, std::size_t need) {
                         outcome.kept_apart);
   const bool is_nobodys_fault = std::none_of(outcome.standings.begin(), outcome.standings.end(),
                                              [](const NodeStanding& one) { return one.is_at_fault; });
-  if (good == 0 && is_nobodys_fault) return text + ", and no node is at fault: see what is said above";
+  if (good == 0 && is_nobodys_fault) return text + ", and no node is at fault: what is said of each tells why";
   const auto bad = not_good(outcome);
   return text + fmt::format("; ask for {} more, without {}", counted(need - std::min(need, good), "node"), list(bad));
+}
+
+/// Why nothing may be started; empty: it may.
+std::string refusal(const GateOutcome& outcome, std::size_t need) {
+  if (outcome.error) return to_string(*outcome.error);
+  return outcome.chosen.empty() ? missing(outcome, need) : "";
 }
 
 nlohmann::json texts(const std::vector<std::string>& all) {
@@ -100,6 +111,7 @@ std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need
 std::string gate_json(const GateOutcome& outcome, std::size_t need, double seconds) {
   nlohmann::json json{{"muster_gate", 1},
                       {"verdict", outcome.chosen.empty() ? "refused" : "go"},
+                      {"reason", printable_line(refusal(outcome, need), 4000)},
                       {"need", need},
                       {"nodes", texts(outcome.nodes)},
                       {"chosen", texts(outcome.chosen)},

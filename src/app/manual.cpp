@@ -71,10 +71,14 @@ std::string placeholder(const OptionWords& option) {
 
 std::string synopsis(const CommandWords& command) {
   std::string line = roff_bold(command.path);
+  for (const auto& option : command.options)
+    if (option.is_required && option.place.empty())
+      line += " " + roff_bold(option.names.back()) + " " + roff_italic(option.value);
   if (command.options.empty() || command.options.back().place.empty()) line += " [" + roff_italic("OPTION") + " ...]";
   for (const auto& option : command.options)
     if (!option.place.empty()) line += " " + placeholder(option);
   if (!command.commands.empty()) line += " " + roff_italic("COMMAND") + " ...";
+  if (!command.behind.empty()) line += " [" + roff_bold("--") + " " + roff_italic(command.behind) + " ...]";
   return line;
 }
 

@@ -37,7 +37,7 @@ class Opinions {
   [[nodiscard]] Opinion of(std::size_t node) const {
     if (of_[node]) return *of_[node];
     const Opinion unknown{Claim::unknown, result_.reason, result_.remedy};
-    if (result_.verdict == Verdict::skip) return {Claim::applies_not, {}, {}};
+    if (result_.verdict == Verdict::skip) return {Claim::applies_not, result_.reason, {}};
     const NodeRow* row = row_of(node);
     if (row == nullptr) return unknown;
     if (row->verdict == Verdict::pass) return {Claim::passed, {}, {}};
@@ -181,6 +181,11 @@ Standings stand(std::span<const RunReport> reports, const std::vector<std::strin
       const auto known = heard.of_case.find(id);
       const Opinion opinion = known == heard.of_case.end() ? Opinion() : known->second[i];
       has_passed = has_passed || opinion.word == Claim::passed;
+      if (opinion.word == Claim::applies_not && standing.is_good && standing.check.empty()) {
+        // Should nothing else apply either, this is why.
+        standing.check = heard.check_of.at(id);
+        if (!opinion.reason.empty()) standing.reason = "nothing was measured: " + opinion.reason;
+      }
       if (opinion.word < Claim::unknown || !standing.is_good) continue;
       standing = {nodes[i],       false,         false, heard.check_of.count(id) > 0 ? heard.check_of.at(id) : id,
                   opinion.reason, opinion.remedy};
@@ -189,7 +194,7 @@ Standings stand(std::span<const RunReport> reports, const std::vector<std::strin
     standing.is_good = standing.is_good && has_passed;
     if (const auto& [check, fault] = heard.faults[i]; fault.word == Claim::at_fault)
       standing = {nodes[i], false, true, check, fault.reason, fault.remedy};
-    if (standing.is_good) standing.reason = standing.remedy = {};
+    if (standing.is_good) standing.check = standing.reason = standing.remedy = {};
     standings.nodes.push_back(std::move(standing));
   }
   return standings;

@@ -105,6 +105,20 @@ class Printed(Gate):
         self.assertTrue(bad["reason"] and bad["remedy"], bad)
         good = json.loads(self.gate(GOOD, "--print", "json").stdout)
         self.assertEqual((good["verdict"], good["chosen"], good["not_good"]), ("go", [support.HOST], []))
+        self.assertIn("refused: 0 of 1 nodes are good", told["reason"])
+        self.assertEqual(good["reason"], "")
+
+    def test_json_comes_also_when_nothing_was_measured(self):
+        for options, says, need, nodes in (((), "nothing was measured: ask for as many", 3, [support.HOST]),
+                                           (("--deadline", "soon"), "--deadline", 1, []),
+                                           (("-S", "good.nosuch=1"), "standard error says", 1, [])):
+            with self.subTest(options=options):
+                run = self.gate(GOOD, "--print", "json", *options, need=need)
+                told = json.loads(run.stdout)
+                self.assertEqual((told["verdict"], told["nodes"], told["need"], run.status), ("refused", nodes, need, 125))
+                self.assertIn(says, told["reason"])
+        run = self.gate(GOOD, "--print", "exclude", need=3)
+        self.assertEqual((run.stdout, run.status), ("", 125), run.story())
 
 
 class Refused(Gate):
@@ -116,7 +130,7 @@ class Refused(Gate):
 
     def test_nothing_that_applies(self):
         alone = check("pair", ranks=1).replace("[check.pair.params]", "nodes = 2\n[check.pair.params]")
-        self.refused(alone, says=("nothing was measured",))
+        self.refused(alone, says=("not known to be good: pair: nothing was measured: ",))
 
     def test_a_launcher_that_is_missing_is_no_fault_of_the_node(self):
         run = GateRun(GOOD, "--launcher", "mpirun", command=["/bin/sh", "-c", "true"])
@@ -133,14 +147,21 @@ class Refused(Gate):
         self.refused(GOOD, command=["/no/such/program"], status=127)
         self.refused(GOOD, command=["/etc/passwd"], status=126, says=("can't be run",))
         self.refused(GOOD, command=["/tmp"], status=126)
-        run = GateRun(GOOD)
-        self.addCleanup(run.clean)
-        script = run.folder / "script"
-        script.write_text("#!/no/such/interpreter\n")
-        script.chmod(0o755)
-        run.argv += ["--", str(script)]
-        self.assertEqual(run.finish(20).status, 127, run.story())
-        self.assertIn("can't be started", run.stderr)
+
+    def test_a_file_that_is_no_program(self):
+        """As a shell has it: without a first line that says who reads it a script is the shell's, a binary is nobody's."""
+        for content, status, says in ((b"#!/no/such/interpreter\n", 127, "can't be started"),
+                                      (b"\x7fELF\x02\x01\x01\0 no program at all\n", 126, "it is no program for this machine"),
+                                      (b"exit 5\n", 5, "1 node good")):
+            with self.subTest(content=content):
+                run = GateRun(GOOD)
+                self.addCleanup(run.clean)
+                script = run.folder / "script"
+                script.write_bytes(content)
+                script.chmod(0o755)
+                run.argv += ["--", str(script)]
+                self.assertEqual(run.finish(20).status, status, run.story())
+                self.assertIn(says, run.stderr)
 
     def test_misuse(self):
         cases = ((("--need", "0"), MARK, "--need"), (("--need", "x"), MARK, "--need"),
@@ -149,7 +170,9 @@ class Refused(Gate):
                  (("--deadline", "soon"), MARK, "--deadline"), (("--bogus",), MARK, 'unknown option "--bogus"'),
                  (("--print", "all"), (), "--print"), (("--print", "hosts"), MARK, "prints instead of starting"),
                  ((), (), "there is no command"), ((), ("",), "is empty"), (("-S", "good.nosuch=1"), MARK, "nosuch"),
-                 (("--checks", "/no/such.toml"), MARK, "/no/such.toml"))
+                 (("--checks", "/no/such.toml"), MARK, "/no/such.toml"), (("--timeout", "soon"), MARK, "--timeout"),
+                 (("srun", "-n", "2", "--ntasks=2", "./x"), (), "a command stands behind --: muster gate --need N -- srun"),
+                 (("--bogus", "2", "srun"), (), 'unknown option "--bogus"'))
         for options, command, says in cases:
             with self.subTest(options=options, command=command):
                 self.refused(GOOD, *options, command=command, says=(says,))
@@ -164,6 +187,13 @@ class Hanging(Gate):
         run = self.refused(check("bad", ranks=1, how="stop", rank=0, timeout="60s"), "--deadline", "16s",
                            says=(f"{support.HOST}: bad: ", "is stopped"), limit=20)
         self.assertLess(run.seconds, 16 * support.SLOWNESS, run.story())
+
+    def test_a_timeout_of_ones_own(self):
+        """Which the remedy of a check that took too long asks for."""
+        checks = check("slow", ranks=1, how="slow", seconds="2500ms", rank=0, timeout="60s")
+        self.refused(checks, "--timeout", "1s", says=(f"{support.HOST}: slow: ", "is in work since"), limit=20)
+        # A third of the deadline would be too little.
+        self.assert_status(self.gate(checks, "--deadline", "6s", "--timeout", "4s", command=["true"]), 0)
 
     def test_what_takes_too_long_was_not_measured(self):
         slow = "".join(check(f"slow{i}", ranks=1, how="slow", seconds="1500ms", rank=0, timeout="60s") for i in range(9))

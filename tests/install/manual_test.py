@@ -56,6 +56,9 @@ class Pages(unittest.TestCase):
             if "Example" in help_of(*command):
                 self.assertIn("\nEXAMPLES", said, command)
 
+    def test_what_must_be_given_stands_in_the_synopsis(self):
+        self.assertIn("muster gate --need N [OPTION ...] [-- COMMAND ...]", plain(PAGES / "muster-gate.1"))
+
     def test_hidden_ones_are_not_told(self):
         said = plain(PAGES / "muster.1")
         self.assertNotIn("autopsy", said)

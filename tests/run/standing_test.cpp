@@ -80,6 +80,11 @@ TEST(Standing, SkippedIsNeitherGoodNorBad) {
   for (auto& row : skipped.node_rows) row.verdict = Verdict::skip;
   EXPECT_EQ(good_ones({report({passed("a%1"), skipped})}, {"a%1", "b%2"}), four);
   EXPECT_EQ(good_ones({report({skipped})}, {"b%2"}), Names{}) << "nothing was measured at all";
+  skipped.reason = "no GPU on this node";
+  const auto one = stand(std::vector{report({skipped})}, four, {"b%2"}).nodes.front();
+  EXPECT_EQ(one.check, "b");
+  EXPECT_EQ(one.reason, "nothing was measured: no GPU on this node");
+  EXPECT_FALSE(one.is_at_fault);
 }
 
 TEST(Standing, WhoIsNamedIsAtFaultAndNobodyElse) {
