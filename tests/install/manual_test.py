@@ -56,6 +56,11 @@ class Pages(unittest.TestCase):
             if "Example" in help_of(*command):
                 self.assertIn("\nEXAMPLES", said, command)
 
+    def test_every_exit_status_of_a_run(self):
+        told = " ".join(plain(PAGES / "muster.1").split("EXIT STATUS")[1].split("FILES")[0].split())
+        for status in ("0", "1", "2", "3", "75", "130", "143"):
+            self.assertRegex(told, rf"(^|; |, ){status}[:,]", told)
+
     def test_hidden_ones_are_not_told(self):
         said = plain(PAGES / "muster.1")
         self.assertNotIn("autopsy", said)
