@@ -17,6 +17,7 @@ struct ReporterOptions {
   bool terminal = false;  ///< `out` is a terminal: a status line may be redrawn
   bool quiet = false;     ///< say nothing when all is well
   int width = 80;         ///< columns
+  int lines_beside = 0;   ///< with `quiet`: of the one page, that the caller may print by himself
 };
 
 /// What is going on, for a status line.

@@ -133,7 +133,10 @@ struct SchedulerSpec {
 
   /// How nodes are taken out of service and put back, and the program for it. Nodes are named as the batch system names
   /// them, one at a time. nullptr: that can't be done there. `ask_service` without a node asks for all.
+  /// `greet_service` asks no more than whether anybody is there who would do it.
   std::string_view service_program = {};
+  Argv (*greet_service)() = nullptr;
+  bool (*is_greeted)(std::string_view out, int status) = nullptr;
   LaunchCommand (*ask_service)(std::string_view node) = nullptr;
   std::vector<NodeService> (*read_service)(std::string_view out) = nullptr;
   Argv (*drain)(std::string_view node, std::string_view reason) = nullptr;

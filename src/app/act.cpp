@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "app/action_lines.hpp"
 #include "app/load.hpp"
 #include "app/night.hpp"
 #include "app/night_record.hpp"
+#include "app/night_service.hpp"
 #include "base/files.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
@@ -17,47 +19,32 @@ namespace muster {
 namespace {
 
 constexpr double deadline_s = 30;
-/// Of nodes that are left alone so many are told; a report has the others.
-constexpr std::size_t most_told = 12;
+constexpr int most_drained = 2;
 
-bool wants_actions(const NightOptions& options) {
-  return !options.on_fail.empty() || !options.on_pass.empty();
-}
-
-const SchedulerSpec* find_service() {
-  for (const auto* scheduler : all_schedulers())
-    if (scheduler->ask_service != nullptr && !find_program(scheduler->service_program).empty()) return scheduler;
-  return nullptr;
-}
-
-template <class... Values>
-void say(fmt::format_string<Values...> format, Values&&... values) {
-  fmt::print(stderr, "muster: {}\n", printable_line(fmt::format(format, std::forward<Values>(values)...), 1000));
-}
-
-void tell(const std::vector<LeftAlone>& left) {
-  for (std::size_t i = 0; i < left.size() && i < most_told; ++i)
-    say("{} is left as it is: {}", left[i].node, left[i].why);
-  if (left.size() > most_told) say("and {} more", left.size() - most_told);
+void tell(const std::vector<LeftAlone>& left, ActionLines& lines) {
+  const auto most = lines.most_left_alone();
+  for (std::size_t i = 0; i < left.size() && i < most; ++i)
+    lines.say("{} is left as it is: {}", left[i].node, left[i].why);
+  if (left.size() > most) lines.say("and {} more", left.size() - most);
 }
 
 /// One conversation with the batch system about the nodes of one report.
 class Acting {
  public:
   Acting(const SchedulerSpec& scheduler, const RunReport& report, const RunOptions& options)
-      : scheduler_(scheduler), report_(report), run_(options), options_(options.night) {}
+      : scheduler_(scheduler), report_(report), run_(options), options_(options.night), lines_(options.quiet) {}
 
   /// False: something could not be done.
   bool carry_out() {
     if (const auto refusal = refuse_all(report_, wish()); !refusal.empty()) {
-      say("{}", refusal);
+      lines_.say("{}", refusal);
       return true;
     }
     const auto nodes = ask({});
     if (!nodes) return trouble("nothing was done to nodes", nodes.error());
     const auto plan = plan_actions(report_, *nodes, wish());
-    if (!plan.refusal.empty()) say("{}", plan.refusal);
-    tell(plan.left_alone);
+    if (!plan.refusal.empty()) lines_.say("{}", plan.refusal);
+    tell(plan.left_alone, lines_);
     carry_out(plan.actions, *nodes);
     if (!drained_.empty()) keep_to_the_cap();
     return is_well_;
@@ -69,9 +56,10 @@ class Acting {
     for (std::size_t i = 0; i < actions.size(); ++i) {
       const auto& action = actions[i];
       if (options_.dry_run_actions) {
-        say("would {} {}: {}", to_string(action.kind), action.node, shell_line(argv(action)));
+        lines_.say("would {} {}: {}", to_string(action.kind), action.node, shell_line(argv(action)));
       } else if (!act(action, nodes)) {
-        if (const auto left = actions.size() - i - 1; left > 0) say("{} not tried", counted(left, "further action"));
+        if (const auto left = actions.size() - i - 1; left > 0)
+          lines_.say("{} not tried", counted(left, "further action"));
         return;
       }
     }
@@ -79,9 +67,11 @@ class Acting {
 
   ActionWish wish() const {
     const char* allowed = std::getenv("MUSTER_ACT_ON_SIMULATED");
-    return {!options_.on_fail.empty(), !options_.on_pass.empty(), options_.max_drain,
+    return {!options_.on_fail.empty(), !options_.on_pass.empty(), most(),
             allowed != nullptr && std::string_view(allowed) == "1"};
   }
+
+  int most() const { return options_.max_drain.value_or(most_drained); }
 
   Argv argv(const WantedAction& action) const {
     return action.kind == ActionKind::drain ? scheduler_.drain(action.node, action.reason)
@@ -89,7 +79,7 @@ class Acting {
   }
 
   bool trouble(const std::string& what, const Error& error) {
-    say("{}: {}", what, to_string(error));
+    lines_.say("{}: {}", what, to_string(error));
     is_well_ = false;
     return false;
   }
@@ -99,9 +89,7 @@ class Acting {
     if (!done) return tl::unexpected(done.error());
     if (done->timed_out)
       return fail(ErrorKind::launch, command.argv[0], fmt::format("did not answer within {:.0f} s", deadline_s));
-    if (done->end.shell_status() != 0)
-      return fail(ErrorKind::launch, command.argv[0],
-                  printable_line(trim(done->err.empty() ? done->out : done->err), 300));
+    if (done->end.shell_status() != 0) return fail(ErrorKind::launch, command.argv[0], complaint_of(*done));
     return done->out;
   }
 
@@ -157,7 +145,7 @@ class Acting {
       trouble("not recorded", kept.error());
     if (!done) return trouble(what, done.error());
     if (action.kind == ActionKind::drain) drained_.push_back(action);
-    say("{} {}: {}", action.kind == ActionKind::drain ? "drained" : "resumed", action.node, action.reason);
+    lines_.say("{} {}: {}", action.kind == ActionKind::drain ? "drained" : "resumed", action.node, action.reason);
     return true;
   }
 
@@ -169,9 +157,9 @@ class Acting {
       trouble("can't tell how many nodes are drained now", nodes.error());
       return;
     }
-    if (drained_by_muster(*nodes) <= options_.max_drain) return;
-    say("others drained at the same time: {} are, and --max-drain is {}; this run takes back its own",
-        drained_by_muster(*nodes), options_.max_drain);
+    if (drained_by_muster(*nodes) <= most()) return;
+    lines_.say("others drained at the same time: {} are, and --max-drain is {}; this run takes back its own",
+               drained_by_muster(*nodes), most());
     for (auto action : drained_) {
       action.kind = ActionKind::resume;
       act(action, *nodes);
@@ -182,6 +170,7 @@ class Acting {
   const RunReport& report_;
   const RunOptions& run_;
   const NightOptions& options_;
+  ActionLines lines_;
   std::vector<WantedAction> drained_;
   bool is_well_ = true;
 };
@@ -189,6 +178,9 @@ class Acting {
 }  // namespace
 
 Result<void> check_night(const NightOptions& options) {
+  if (options.max_drain && options.on_fail.empty())
+    return fail(ErrorKind::usage, "--max-drain",
+                "nothing is drained without --on-fail drain; add it, or leave this out");
   if (!wants_actions(options)) {
     if (options.dry_run_actions)
       return fail(ErrorKind::usage, "--dry-run-actions",
@@ -206,7 +198,8 @@ int act_on_nodes(const RunReport& report, const RunOptions& options, int status)
   if (scheduler == nullptr) return status == 0 ? 2 : status;
   std::vector<LeftAlone> doubtful;
   if (options.night.on_pass.empty() && nodes_to_blame(report, doubtful).empty()) {
-    tell(doubtful);
+    ActionLines lines(options.quiet);
+    tell(doubtful, lines);
     return status;
   }
   return Acting(*scheduler, report, options).carry_out() || status != 0 ? status : 2;

@@ -16,12 +16,23 @@ std::string value_of(const CLI::Option& option) {
   return value.empty() ? "VALUE" : value;
 }
 
+/// `ACTION:{drain}`: the parser says what it would take.
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const auto type = option.get_type_name();
+  const auto open = type.find(":{"), close = type.rfind('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  std::vector<std::string> all;
+  for (const auto& word : split(std::string_view(type).substr(open + 2, close - open - 2), ',')) all.emplace_back(word);
+  return all;
+}
+
 OptionWords words_of(const CLI::Option& option) {
   OptionWords words;
   for (const auto& name : option.get_snames()) words.names.push_back("-" + name);
   for (const auto& name : option.get_lnames()) words.names.push_back("--" + name);
   if (option.get_positional()) words.place = option.get_name(true);
   words.value = value_of(option);
+  words.choices = choices_of(option);
   auto help = option.get_description();
   std::replace(help.begin(), help.end(), '\n', ' ');
   words.help = help;

@@ -8,10 +8,11 @@
 namespace muster {
 
 struct OptionWords {
-  std::vector<std::string> names;  ///< `-n`, `--name`; empty: told by its place
-  std::string place;               ///< `paths`, of one without names
-  std::string value;               ///< what it takes: `FILE|FOLDER`; empty: a switch
-  std::string help;                ///< one line
+  std::vector<std::string> names;    ///< `-n`, `--name`; empty: told by its place
+  std::string place;                 ///< `paths`, of one without names
+  std::string value;                 ///< what it takes: `FILE|FOLDER`; empty: a switch
+  std::vector<std::string> choices;  ///< of its values, all there are; empty: others than a few
+  std::string help;                  ///< one line
   bool is_required = false;
   bool is_list = false;  ///< takes or may be given several
 };

@@ -8,6 +8,7 @@
 
 #include "app/agent_about.hpp"
 #include "app/load.hpp"
+#include "app/night_service.hpp"
 #include "app/options.hpp"
 #include "app/site.hpp"
 #include "base/hostlist.hpp"
@@ -149,6 +150,18 @@ Line device_line(const char* name, const char* path, const char* what) {
   return {name, Health::good, fmt::format("{} ({})", path, what), ""};
 }
 
+/// Whether a run could take nodes out of service, apart from the right to do it.
+Line service_line() {
+  const auto* scheduler = find_service();
+  if (scheduler == nullptr)
+    return {"drain, resume", Health::limited, "none: no scontrol on PATH (--on-fail, --on-pass of muster run)", ""};
+  if (const auto there = greet(*scheduler); !there)
+    return {"drain, resume", Health::limited,
+            fmt::format("{} does not answer: {}", scheduler->title, to_string(there.error())),
+            "nodes can't be drained or put back from here now"};
+  return {"drain, resume", Health::good, fmt::format("{} answers", scheduler->title), ""};
+}
+
 /// Probes from outside, where there are any, and what was not taken.
 void add_plugins(std::vector<Line>& all) {
   std::map<std::string, std::vector<std::string>> probes;
@@ -181,6 +194,7 @@ std::vector<Line> examine(const DoctorOptions& options) {
   if (!absent.empty())
     all.push_back({"other launchers", Health::limited, fmt::format("not on PATH: {}", human_list(absent)), ""});
   all.insert(all.end(), agents.begin(), agents.end());
+  all.push_back(service_line());
   add_plugins(all);
   all.push_back(folder_line("flight recorders", recorder_folder()));
   all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,

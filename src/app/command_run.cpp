@@ -1,8 +1,10 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "app/action_lines.hpp"
 #include "app/load.hpp"
 #include "app/night.hpp"
+#include "app/night_service.hpp"
 #include "app/options.hpp"
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
@@ -58,10 +60,13 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
 }
 
 int run_command(const RunOptions& options) {
-  if (options.dry_run) return plan_command(options);
+  if (auto able = check_night(options.night); !able) return usage_error(able.error());
+  if (options.dry_run) {
+    warn_of_actions(options.night);
+    return plan_command(options);
+  }
   if (std::getenv("MUSTER_STARTUP_TIMEOUT") != nullptr && !startup_timeout())
     return usage_error({ErrorKind::usage, "MUSTER_STARTUP_TIMEOUT", "must be a time above 0, such as 90s"});
-  if (auto able = check_night(options.night); !able) return usage_error(able.error());
   RunReport report;
   RunLock lock;
   int refused = exit_usage;
@@ -73,10 +78,12 @@ int run_command(const RunOptions& options) {
   };
   auto prepared = prepare(options, begin);
   if (!prepared) return refused;
+  warn_of_actions(options.night);
   auto folder = RunFolder::make(options, report);
   if (!folder) return usage_error(folder.error());
   const auto made = make_folder(folder->path() / "launches");
-  auto outputs = Outputs::open(options.reports, options.color, options.quiet, folder->path());
+  auto outputs =
+      Outputs::open(options.reports, {options.color, options.quiet, lines_beside_report(options)}, folder->path());
   if (!made || !outputs) {
     folder->give_back();
     return usage_error(made ? outputs.error() : made.error());

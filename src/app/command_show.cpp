@@ -34,7 +34,7 @@ Result<RunReport> read_named(const std::string& name) {
 int show_command(const ShowOptions& options) {
   auto report = read_named(options.run);
   if (!report) return usage_error(report.error());
-  auto outputs = Outputs::open(options.reports, options.color, options.quiet, {});
+  auto outputs = Outputs::open(options.reports, {options.color, options.quiet}, {});
   if (!outputs) return usage_error(outputs.error());
   auto errors = replay(*report, outputs->sinks());
   if (auto shown = flush_standard_output(); !shown) errors.push_back(shown.error());

@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "app/action_lines.hpp"
 #include "app/job_progress.hpp"
 #include "app/load.hpp"
 #include "app/night.hpp"
+#include "app/night_service.hpp"
 #include "app/options.hpp"
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
@@ -229,16 +231,21 @@ int submit_command(const RunOptions& options) {
   if (!submission) return usage_error(submission.error());
   auto report = run_header(options, submission->system);
   place(submission->request, report);
-  if (options.dry_run) return show_script(*submission);
+  if (options.dry_run) {
+    warn_of_actions(options.night);
+    return show_script(*submission);
+  }
   RunLock lock;
   if (const auto out = enter_night(lock, options, report, submission->nodes.names)) return *out;
+  warn_of_actions(options.night);
 
   auto folder = RunFolder::make(options, report);
   if (!folder) return usage_error(folder.error());
   const auto script = fs::path(submission->request.starts) / "script";
   auto made = make_folder(submission->request.starts);
   if (made) made = write_file(script, submission->scheduler->script(submission->request), 0700);
-  auto outputs = Outputs::open(options.reports, options.color, options.quiet, folder->path());
+  auto outputs =
+      Outputs::open(options.reports, {options.color, options.quiet, lines_beside_report(options)}, folder->path());
   if (!made || !outputs) {
     folder->give_back();
     return usage_error(made ? outputs.error() : made.error());

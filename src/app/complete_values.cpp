@@ -106,10 +106,15 @@ Candidates runs() {
   return all;
 }
 
-Candidates words(std::initializer_list<const char*> list) {
+template <class Words>
+Candidates words(const Words& list) {
   Candidates all;
-  for (const auto* word : list) all.push_back({word, ""});
+  for (const auto& word : list) all.push_back({word, ""});
   return all;
+}
+
+Candidates words(std::initializer_list<const char*> list) {
+  return words<>(list);
 }
 
 bool has(const std::string& text, const char* part) {
@@ -123,6 +128,7 @@ bool is_called(const OptionWords& option, const char* name) {
 /// Values of the kinds that the help has a word of its own for.
 Candidates of_kind(const AtCursor& at) {
   const auto& kind = at.option->value;
+  if (!at.option->choices.empty()) return words(at.option->choices);
   if (has(kind, "FORMAT")) return described(all_reporters());
   if (has(kind, "CHECK.PARAM")) return settings(at);
   if (kind == "REGEX" || kind == "CHECK") return check_names(at);
@@ -138,7 +144,6 @@ Candidates of_kind(const AtCursor& at) {
   if (is_called(*at.option, "--environment")) return environments();
   if (is_called(*at.option, "--check")) return check_names(at);
   if (is_called(*at.option, "--metric")) return metrics();
-  if (is_called(*at.option, "--print")) return words({"hosts", "exclude", "json"});
   if (is_called(*at.option, "--fault")) return faults(at);
   return {};
 }

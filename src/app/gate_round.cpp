@@ -105,8 +105,8 @@ class Gate {
     if (!folder) return fails(folder.error());
     const auto made = make_folder(folder->path() / "launches");
     // Standard output is the command's.
-    auto outputs = Outputs::open({fmt::format("console={}", (folder->path() / "report.txt").string())}, "never", false,
-                                 folder->path());
+    auto outputs =
+        Outputs::open({fmt::format("console={}", (folder->path() / "report.txt").string())}, {"never"}, folder->path());
     if (!made || !outputs) {
       folder->give_back();
       return fails(made ? outputs.error() : made.error());

@@ -39,7 +39,7 @@ struct NightOptions {
   std::string lock_file;  ///< empty: in the folder of the user's state
   std::string on_fail;    ///< `drain`; empty: nothing
   std::string on_pass;    ///< `resume`; empty: nothing
-  int max_drain = 2;
+  std::optional<int> max_drain;
   bool dry_run_actions = false;
 };
 

@@ -108,11 +108,12 @@ Result<void> Outputs::add(const std::string& wanted, const ReporterOptions& term
   return {};
 }
 
-Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const std::string& color, bool quiet,
+Result<Outputs> Outputs::open(const std::vector<std::string>& wanted, const ScreenWish& screen,
                               const fs::path& folder) {
   Outputs outputs;
-  const auto terminal = terminal_options(color, quiet);
+  auto terminal = terminal_options(screen.color, screen.quiet);
   if (!terminal) return tl::unexpected(terminal.error());
+  terminal->lines_beside = screen.lines_beside;
   // The console has standard output, unless its text goes to a file or another report is sent there.
   const auto is_console = [](const std::string& one) { return one.substr(0, one.find('=')) == "console"; };
   const auto is_on_stdout = [&](const std::string& one) {

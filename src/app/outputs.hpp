@@ -11,13 +11,20 @@
 
 namespace muster {
 
+/// Of standard output.
+struct ScreenWish {
+  std::string color = "auto";
+  bool quiet = false;
+  int lines_beside = 0;  ///< as ReporterOptions has it
+};
+
 class Outputs {
  public:
   /// `wanted`: FORMAT or FORMAT=FILE (`-`: standard output) as given with --report. The console is always there
   /// unless its format is sent to a file; `folder` (may be empty) gets report.json and files without a name.
   /// Every file is opened here: one that can't be written fails now, kind `usage`.
-  [[nodiscard]] static Result<Outputs> open(const std::vector<std::string>& wanted, const std::string& color,
-                                            bool quiet, const fs::path& folder);
+  [[nodiscard]] static Result<Outputs> open(const std::vector<std::string>& wanted, const ScreenWish& screen,
+                                            const fs::path& folder);
 
   /// They refer to this object, which must stay where it is.
   [[nodiscard]] std::vector<ReporterSink> sinks();

@@ -91,7 +91,7 @@ class Console : public Reporter {
   void run_finished(const RunReport& report, std::ostream& out) override {
     tell_held(out);
     if (options_.quiet) {
-      out << mail_text(report, page_.width);
+      out << mail_text(report, page_.width, static_cast<std::size_t>(std::max(options_.lines_beside, 0)));
       return;
     }
     std::string text;

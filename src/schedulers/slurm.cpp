@@ -69,6 +69,8 @@ extern const SchedulerSpec scheduler_slurm{
     .ask_steps = ask_steps,
     .read_busy = slurm::read_busy,
     .service_program = "scontrol",
+    .greet_service = slurm::greet_service,
+    .is_greeted = slurm::is_greeted,
     .ask_service = slurm::ask_service,
     .read_service = slurm::read_service,
     .drain = slurm::drain,

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import unittest
 
 import support
 from support import Run, check
@@ -76,8 +77,31 @@ class Actions(Runs):
             self.assertIn(f"{option[0]}: there is no scontrol on PATH", run.stderr)
         run = self.finished(PASSES, "--dry-run-actions", status=3)
         self.assertIn("there are no actions; add --on-fail drain", run.stderr)
+        for more in ((), ("--on-pass", "resume"), ("--dry-run",)):
+            run = self.finished(PASSES, "--max-drain", "3", *more, status=3)
+            self.assertIn("--max-drain: nothing is drained without --on-fail drain; add it, or leave this out", run.stderr)
         run = self.finished(PASSES, "--on-fail", "reboot", status=3)
         self.assertIn("reboot", run.stderr)
+
+
+    @unittest.skipUnless(shutil.which("scontrol"), "there is no scontrol")
+    def test_that_nobody_would_do_them_is_said_before(self):
+        """A run that passes says it, too: the next one may fail."""
+        nowhere = {"SLURM_CONF": str(self.state / "none.conf")}
+        told = r"^muster: --on-fail drain could not be done now, as Slurm does not answer: scontrol ping: [^\n]+\n$"
+        for more in (("--quiet",), ("--dry-run",)):
+            run = self.finished(PASSES, "--on-fail", "drain", *more, env=nowhere)
+            self.assertRegex(run.stderr, told)
+        done = subprocess.run([support.DRIVER, "doctor"], env={**os.environ, **nowhere}, capture_output=True, text=True, timeout=60)
+        self.assertRegex(done.stdout, r"limited  drain, resume +Slurm does not answer: scontrol ping: ")
+
+    def test_one_that_hangs_is_not_waited_for(self):
+        tools = self.state / "tools"
+        tools.mkdir()
+        (tools / "scontrol").write_text("#!/bin/sh\nexec sleep 30\n")
+        (tools / "scontrol").chmod(0o755)
+        run = self.finished(PASSES, "--on-fail", "drain", "--quiet", env={"PATH": f"{tools}:{os.environ['PATH']}"})
+        self.assertIn("scontrol ping: no answer within 1 s", run.stderr)
 
 
 class Examples(Runs):

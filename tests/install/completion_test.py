@@ -118,6 +118,11 @@ class InAShell:
         self.assertEqual(self.completed("muster run -S hello.rep"), ["hello.repetitions="])
         self.assertEqual(self.completed("muster run -S hell"), ["hello."])
 
+    def test_values_of_which_there_are_few(self):
+        self.assertEqual(self.completed("muster run --on-fail "), ["drain"])
+        self.assertEqual(self.completed("muster run --on-pass="), ["--on-pass=resume"])
+        self.assertEqual(self.completed("muster gate --print "), ["exclude", "hosts", "json"])
+
     def test_reports(self):
         self.assertEqual(self.completed("muster run --report jun"), ["junit"])
         self.assertIn("json", self.completed("muster show latest --report "))

@@ -59,6 +59,11 @@ class Pages(unittest.TestCase):
     def test_what_must_be_given_stands_in_the_synopsis(self):
         self.assertIn("muster gate --need N [OPTION ...] [-- COMMAND ...]", plain(PAGES / "muster-gate.1"))
 
+    def test_every_exit_status_of_a_run(self):
+        told = " ".join(plain(PAGES / "muster.1").split("EXIT STATUS")[1].split("FILES")[0].split())
+        for status in ("0", "1", "2", "3", "75", "130", "143"):
+            self.assertRegex(told, rf"(^|; |, ){status}[:,]", told)
+
     def test_hidden_ones_are_not_told(self):
         said = plain(PAGES / "muster.1")
         self.assertNotIn("autopsy", said)

@@ -94,6 +94,41 @@ TEST(Mail, OneCauseIsToldOnce) {
   EXPECT_FALSE(has(text, "left out"));
 }
 
+TEST(Mail, AnotherStatusIsAnotherCause) {
+  std::vector<CaseResult> cases;
+  for (const int status : {1, 60, 60})
+    cases.push_back(bad(fmt::format("c{}", cases.size()), Verdict::fail,
+                        fmt::format("rank {} exited with {} (expected 0)", cases.size(), status)));
+  const auto causes = causes_of(run_of(cases));
+  ASSERT_EQ(causes.size(), 2u);
+  EXPECT_EQ(causes[1].cases.size(), 2u);
+}
+
+TEST(Mail, WhyNothingWasTested) {
+  auto report = run_of({bad("a", Verdict::skip, "no GPU here"), bad("b", Verdict::skip, "no GPU here"),
+                        bad("c", Verdict::skip, "one rank")});
+  report.verdict = Verdict::skip;
+  report.exit_status = 2;
+  const auto text = mail_text(report, 80);
+  EXPECT_TRUE(has(text, "skip       2 cases: a and b\n  reason   no GPU here\n")) << text;
+  EXPECT_TRUE(has(text, "  reason   one rank\n")) << text;
+  // Beside what passed or failed it is no news.
+  report.cases.push_back(bad("d", Verdict::fail, "a GPU is missing"));
+  EXPECT_FALSE(has(mail_text(report, 80), "no GPU here"));
+}
+
+TEST(Mail, LeavesRoomForWhatIsSaidBesideIt) {
+  std::vector<CaseResult> cases;
+  for (std::size_t i = 0; i < 100; ++i)
+    cases.push_back(bad(fmt::format("c{}", i), Verdict::fail, std::string(i + 1, 'r')));
+  auto report = run_of(cases);
+  EXPECT_EQ(lines(mail_text(report, 80)).size(), most_mail_lines);
+  EXPECT_EQ(lines(mail_text(report, 80, 11)).size(), most_mail_lines - 11);
+  // The driver says once more what was lost.
+  report.unwritten = {"junit: the disk is full", "html: the disk is full"};
+  EXPECT_EQ(lines(mail_text(report, 80, 11)).size(), most_mail_lines - 13);
+}
+
 TEST(Mail, WhatFollowsIsCountedWithItsCause) {
   auto missing = bad("visibility%1", Verdict::fail, "a GPU is missing on nid003");
   auto mapping = bad("mapping%2", Verdict::fail, "two ranks share a GPU");

@@ -33,6 +33,14 @@ TEST(SlurmService, TellsStateReasonWhoAndWhen) {
   EXPECT_EQ(nodes[4], (NodeService{"nid005", "nid005", "IDLE", false, false, "", "", ""}));
 }
 
+TEST(SlurmService, OneControllerIsEnough) {
+  EXPECT_EQ(slurm().greet_service(), (Argv{"scontrol", "ping"}));
+  EXPECT_TRUE(slurm().is_greeted("Slurmctld(primary) at login1 is UP\n", 0));
+  EXPECT_TRUE(slurm().is_greeted("Slurmctld(primary) at a is DOWN\nSlurmctld(backup) at b is UP\n", 1));
+  EXPECT_FALSE(slurm().is_greeted("Slurmctld(primary) at login1 is DOWN\n", 1));
+  EXPECT_FALSE(slurm().is_greeted("", 1));
+}
+
 TEST(SlurmService, AReasonMayHaveAnyCharacter) {
   EXPECT_EQ(told()[0].reason, "muster[3f2a9c-6461]: clocks: clock = 5 s 'behind' | [x] (+-1 ms), Comment=foo");
   EXPECT_EQ(told()[1].reason, "cable [see mail@ops] torn");

@@ -16,11 +16,13 @@ namespace {
 std::string neutral(const CaseResult& result, std::string_view text) {
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   std::string all;
-  bool is_number = false;
+  bool is_number = false, is_status = false;
   for (const char byte : without_node(result, text.substr(0, 2000))) {
     const bool goes_on = is_digit(byte) || (is_number && byte == '.');
-    if (!goes_on) all += byte;
-    if (goes_on && !is_number) all += '#';
+    // Programs say what ails them by their status: 1 and 60 are not one cause.
+    if (goes_on && !is_number) is_status = all.ends_with("exited with ") || all.ends_with(" status ");
+    if (!goes_on || is_status) all += byte;
+    if (goes_on && !is_number && !is_status) all += '#';
     is_number = goes_on;
   }
   return all;
@@ -34,8 +36,12 @@ std::string key_of(const CaseResult& result) {
 
 class Gathering {
  public:
-  explicit Gathering(const RunReport& report) {
-    const auto ordered = by_urgency(report);
+  explicit Gathering(const std::vector<const CaseResult*>& cases) { take_all(cases); }
+
+  [[nodiscard]] std::vector<Cause> take() { return std::move(causes_); }
+
+ private:
+  void take_all(const std::vector<const CaseResult*>& ordered) {
     for (const auto* result : ordered) cases_.emplace(result->id, result);
     for (const auto* result : ordered)
       if (root_of(*result) == result) add(*result);
@@ -43,9 +49,6 @@ class Gathering {
       if (const auto* root = root_of(*result); root != result) follow(*result, *root);
   }
 
-  [[nodiscard]] std::vector<Cause> take() { return std::move(causes_); }
-
- private:
   /// The case that explains this one in the end; itself where nothing in the report does. What goes round in a circle
   /// explains nothing.
   const CaseResult* root_of(const CaseResult& result) const {
@@ -91,7 +94,16 @@ std::vector<Culprit> Cause::culprits(std::size_t most) const {
 }
 
 std::vector<Cause> causes_of(const RunReport& report) {
-  return Gathering(report).take();
+  return Gathering(by_urgency(report)).take();
+}
+
+std::vector<Cause> skips_of(const RunReport& report) {
+  std::vector<const CaseResult*> all;
+  for (const auto& result : report.cases) {
+    if (result.verdict != Verdict::skip) return {};
+    all.push_back(&result);
+  }
+  return Gathering(all).take();
 }
 
 }  // namespace muster

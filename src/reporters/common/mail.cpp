@@ -25,6 +25,7 @@ constexpr std::size_t most_remedy_lines = 3;
 constexpr std::size_t most_command_lines = 3;
 constexpr std::size_t most_path_lines = 3;
 constexpr std::size_t most_notes = 3;
+constexpr std::size_t least_room = 2;       // for what is wrong: an empty line, and how much there is
 constexpr std::size_t most_shown = 4;       // cases, nodes
 constexpr std::size_t most_culprits = 6;    // of one cause
 constexpr std::size_t most_bytes = 4000;    // looked at of any text
@@ -213,12 +214,15 @@ Lines body(const std::vector<Cause>& causes, std::size_t width, std::size_t room
 
 }  // namespace
 
-std::string mail_text(const RunReport& report, std::size_t width) {
+std::string mail_text(const RunReport& report, std::size_t width, std::size_t beside) {
   if (report.exit_status == 0 && report.unwritten.empty()) return {};
   width = std::clamp(width, least_columns, most_mail_columns);
   auto all = head(report, width);
   const auto end = foot(report, width);
-  append(all, body(causes_of(report), width, most_mail_lines - all.size() - end.size()));
+  const auto taken = all.size() + end.size() + beside + report.unwritten.size();
+  const auto room = std::max(taken < most_mail_lines ? most_mail_lines - taken : 0, least_room);
+  auto causes = causes_of(report);
+  append(all, body(causes.empty() ? skips_of(report) : causes, width, room));
   append(all, end);
   std::string text;
   for (const auto& line : all) text += line + "\n";

@@ -14,7 +14,8 @@ inline constexpr std::size_t most_mail_columns = 100;
 /// Nothing when the exit status is 0 and every report was written. Otherwise plain text of at most most_mail_lines,
 /// none wider than `width` (taken between 60 and most_mail_columns): verdict, tally and exit status; what is wrong,
 /// failures first, the same cause once, each with culprit, remedy and the command to repeat it; how much had to be
-/// left out; where the report is. No colours, no escapes.
-[[nodiscard]] std::string mail_text(const RunReport& report, std::size_t width);
+/// left out; where the report is. No colours, no escapes. So many lines of `beside` are left for others, and one for
+/// each report that was lost, which the driver tells, too.
+[[nodiscard]] std::string mail_text(const RunReport& report, std::size_t width, std::size_t beside = 0);
 
 }  // namespace muster

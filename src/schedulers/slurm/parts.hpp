@@ -32,6 +32,8 @@ void explain(JobStatus& status);
 [[nodiscard]] int read_position(std::string_view out, std::string_view job);
 
 // service.cpp
+[[nodiscard]] Argv greet_service();
+[[nodiscard]] bool is_greeted(std::string_view out, int status);
 /// Times in the answer are UTC.
 [[nodiscard]] LaunchCommand ask_service(std::string_view node);
 [[nodiscard]] std::vector<NodeService> read_service(std::string_view out);

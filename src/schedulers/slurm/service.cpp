@@ -61,6 +61,15 @@ void take_state(NodeService& node) {
 
 }  // namespace
 
+Argv greet_service() {
+  return {"scontrol", "ping"};
+}
+
+/// `Slurmctld(primary) at login1 is UP`, and a line for each that could take its place: one is enough.
+bool is_greeted(std::string_view out, int status) {
+  return status == 0 || out.find(" is UP") != out.npos;
+}
+
 LaunchCommand ask_service(std::string_view node) {
   Argv argv{"scontrol", "--oneliner", "--all", "show", "node"};
   if (!node.empty()) argv.emplace_back(node);
