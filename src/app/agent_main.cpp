@@ -91,9 +91,12 @@ Result<void> take_orders_from_environment(const Comm& comm, AgentHooks& hooks) {
   if (text == nullptr || *text == '\0') return {};
   const char* machine = std::getenv(env_machine);
   if (machine == nullptr || *machine == '\0')
-    return fail(ErrorKind::usage, env_orders, "is for muster selftest alone, on a described machine; unset it");
+    return fail(ErrorKind::usage, env_orders,
+                "is for muster selftest alone, on a described machine\nunset it where muster is started");
   const auto orders = parse_orders(text);
-  if (!orders) return fail(ErrorKind::usage, env_orders, orders.error().what);
+  if (!orders)
+    return fail(ErrorKind::usage, env_orders,
+                orders.error().what + "\nwrite orders as docs/selftest.md has them, or unset the variable");
   take_orders(*orders, comm.rank());
   const auto ranks = static_cast<std::size_t>(comm.size());
   for (std::size_t rank = 0; rank < ranks && !orders->hosts.empty(); ++rank)

@@ -13,11 +13,14 @@ void add_selftest(CommandLine line) {
   app->add_option("-n,--name", selftest->names, "Only this check; repeatable")
       ->type_name("CHECK")
       ->allow_extra_args(false);
-  app->add_option("--launcher", selftest->launcher, "mpirun, mpiexec, srun, ... (default: the first that is here)")
-      ->type_name("NAME");
-  app->add_option("--agent", selftest->agent, "The agent to start")->type_name("PATH");
-  app->add_option("--keep", selftest->keep, "Keep the machines and the runs in this new folder")->type_name("FOLDER");
   auto* page = app->add_flag("--markdown", selftest->markdown, "What is shown of which check, as a page; runs nothing");
+  app->add_option("--launcher", selftest->launcher, "mpirun, mpiexec, srun, ... (default: the first that is here)")
+      ->type_name("NAME")
+      ->excludes(page);
+  app->add_option("--agent", selftest->agent, "The agent to start")->type_name("PATH")->excludes(page);
+  app->add_option("--keep", selftest->keep, "Keep the machines and the runs in this new folder")
+      ->type_name("FOLDER")
+      ->excludes(page);
   app->add_flag("--json", selftest->json, "As JSON")->excludes(page);
   app->footer(
       "Examples:\n  muster selftest\n  muster selftest -n gpu_memory\n  muster selftest my_checks/\n"

@@ -96,49 +96,31 @@ void find_missing(const std::vector<Example>& examples, std::vector<SelftestRow>
                                      : "no example shows that it can pass; add one ([[good]]) to selftest/ beside it");
 }
 
-class Showing {
- public:
-  Showing(Selftest& selftest, const Material& material, std::vector<SelftestRow>& rows)
-      : selftest_(selftest), material_(material), rows_(rows) {}
+/// A Python module that is not here is not missed: nor can the check pass.
+void take(Shown shown, std::vector<SelftestRow>& rows) {
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [&](const SelftestRow& one) { return one.check->name == shown.check; });
+  if (!shown.example->module.empty() && shown.verdict == Verdict::skip)
+    row->not_here = shown.reason;
+  else
+    row->shown.push_back(std::move(shown));
+}
 
-  void show(const std::vector<const Example*>& together) {
-    std::vector<std::string> checks;
-    for (const SelftestRow& row : rows_)
-      for (const Example* example : together)
-        if (row.not_here.empty() && is_about(*example, *row.check)) checks.push_back(row.check->name);
-    if (checks.empty()) return;
-    for (Shown& shown : selftest_.show(together, checks, material_.loaded))
-      for (SelftestRow& row : rows_)
-        if (row.check->name == shown.check) take(std::move(shown), row);
-  }
-
- private:
-  /// A Python module that is not here is not missed: nor can the check pass.
-  static void take(Shown shown, SelftestRow& row) {
-    if (!shown.example->module.empty() && shown.verdict == Verdict::skip)
-      row.not_here = shown.reason;
-    else
-      row.shown.push_back(std::move(shown));
-  }
-
-  Selftest& selftest_;
-  const Material& material_;
-  std::vector<SelftestRow>& rows_;
-};
-
-/// Those that can share a run, in the order of the files.
-std::vector<std::vector<const Example*>> groups_of(const std::vector<Example>& examples) {
-  std::vector<std::vector<const Example*>> groups;
+/// Examples that can share a run do, in the order of the files. Of checks that are not wanted nothing is run.
+std::vector<SharedRun> runs_of(const std::vector<Example>& examples, const std::vector<SelftestRow>& rows) {
+  std::vector<SharedRun> runs;
   for (const Example& example : examples) {
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<const Example*>& group) {
-      return std::all_of(group.begin(), group.end(), [&](const Example* other) { return can_share(example, *other); });
+    auto run = std::find_if(runs.begin(), runs.end(), [&](const SharedRun& one) {
+      return std::all_of(one.examples.begin(), one.examples.end(),
+                         [&](const Example* other) { return can_share(example, *other); });
     });
-    if (group == groups.end())
-      groups.push_back({&example});
-    else
-      group->push_back(&example);
+    if (run == runs.end()) run = runs.insert(run, SharedRun{});
+    run->examples.push_back(&example);
+    for (const SelftestRow& row : rows)
+      if (is_about(example, *row.check)) run->checks.push_back(row.check->name);
   }
-  return groups;
+  std::erase_if(runs, [](const SharedRun& run) { return run.checks.empty(); });
+  return runs;
 }
 
 /// Where machines and runs lie meanwhile; gone afterwards unless they are to be kept.
@@ -198,12 +180,12 @@ int nothing_started(const Error& error) {
 int selftest_command(const SelftestOptions& options) {
   const auto material = read_material(options);
   if (!material) return exit_usage;
-  if (options.markdown) {
-    fmt::print("{}", selftest_page(material->loaded.checks, material->examples));
-    return 0;
-  }
   auto rows = rows_of(options, material->loaded);
   if (!rows) return exit_usage;
+  if (options.markdown) {
+    fmt::print("{}", selftest_page(*rows, material->examples));
+    return 0;
+  }
   const double began = monotonic_seconds();
   const auto place = Workplace::make(options.keep);
   if (!place) return nothing_started(place.error());
@@ -211,11 +193,10 @@ int selftest_command(const SelftestOptions& options) {
   if (!selftest) return nothing_started(selftest.error());
   find_missing(material->examples, *rows);
   const SignalsHeld held;
-  Showing showing(*selftest, *material, *rows);
-  for (const auto& together : groups_of(material->examples)) {
-    showing.show(together);
-    if (const auto& signal = selftest->interrupted(); !signal.empty()) return signal == "SIGINT" ? 130 : 143;
-  }
+  const auto runs = runs_of(material->examples, *rows);
+  if (const int signal = selftest->carry_out(runs, material->loaded, held.ends()); signal != 0) return 128 + signal;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (Shown& shown : selftest->show(runs[i], i)) take(std::move(shown), *rows);
   const int status = status_of(*rows);
   const double seconds = monotonic_seconds() - began;
   fmt::print("{}", options.json ? selftest_json(*rows, seconds, status) : selftest_table(*rows, seconds));

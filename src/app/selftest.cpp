@@ -4,10 +4,14 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fnmatch.h>
+#include <numeric>
 #include <tuple>
 
 #include "app/machine_files.hpp"
+#include "app/outputs.hpp"
+#include "app/read_run.hpp"
 #include "app/run_folder.hpp"
+#include "app/side_by_side.hpp"
 #include "base/orders.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -21,6 +25,9 @@ namespace muster {
 namespace {
 
 const LauncherSpec* real_launcher = nullptr;
+
+/// However many processors there are: each run has ranks and memory of its own.
+constexpr std::size_t most_at_once = 8;
 
 /// All ranks are on this machine, whatever nodes they take themselves to be on.
 LaunchCommand command_here(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
@@ -142,6 +149,13 @@ void compare(Shown& shown) {
                     example.culprits.empty() ? "nobody" : human_list(example.culprits), said);
 }
 
+/// What shows it again.
+Argv command_of(const SharedRun& run) {
+  Argv words{"muster", "selftest"};
+  for (const std::string& check : run.checks) words.insert(words.end(), {"-n", check});
+  return words;
+}
+
 bool has_check(const Example& example, const std::string& check) {
   return std::find(example.checks.begin(), example.checks.end(), check) != example.checks.end();
 }
@@ -182,43 +196,59 @@ Result<Selftest> Selftest::open(const std::string& launcher, const std::string& 
   return selftest;
 }
 
-Result<RunReport> Selftest::carry_out(const Example& example, const std::vector<std::string>& checks,
-                                      const Loaded& loaded) {
+Result<void> Selftest::carry_out(const SharedRun& run, std::size_t index, const Loaded& loaded,
+                                 std::span<const int> heeded) const {
+  Example example = *run.examples.front();
+  for (std::size_t i = 1; i < run.examples.size(); ++i)
+    example.settings.insert(example.settings.end(), run.examples[i]->settings.begin(), run.examples[i]->settings.end());
   const auto machine = machine_of(example);
   if (!machine) return tl::unexpected(machine.error());
-  const auto place = folder_ / std::to_string(++count_);
-  if (auto written = write_machines(example, *machine, place / "machine"); !written)
-    return tl::unexpected(written.error());
+  const auto place = place_of(index);
+  if (auto written = write_machines(example, *machine, place / "machine"); !written) return written;
   const auto system = profile_of(example, loaded);
   if (!system) return tl::unexpected(system.error());
-  const auto plan = make_plan(loaded.checks, *system, select_of(example, checks),
+  const auto plan = make_plan(loaded.checks, *system, select_of(example, run.checks),
                               site_of(found_.site, *machine, example), all_probes());
   if (!plan) return tl::unexpected(plan.error());
   RunOptions options;
   options.run_folder = (place / "run").string();
+  options.command_line = command_of(run);
   auto report = run_header(options, *system);
-  if (auto made = make_folder(fs::path(report.folder) / "launches"); !made) return tl::unexpected(made.error());
+  if (auto made = make_folder(fs::path(report.folder) / "launches"); !made) return made;
   SessionOptions session;
   session.agent = found_.agent;
   session.self = own_executable();
   session.environment = environment_of(example, fs::absolute(place / "machine"));
   session.folder = report.folder;
   session.wire_address = "127.0.0.1";
-  if (auto done = run_session(*plan, launcher_, found_.identity, session, {}, report); !done)
-    return tl::unexpected(done.error());
-  interrupted_ = report.interrupted;
-  return report;
+  session.ended_by.assign(heeded.begin(), heeded.end());
+  const auto console = "console=" + (place / "run" / "console.txt").string();
+  auto outputs = Outputs::open({console}, "never", false, report.folder);
+  if (!outputs) return tl::unexpected(outputs.error());
+  return run_session(*plan, launcher_, found_.identity, session, outputs->sinks(), report);
 }
 
-std::vector<Shown> Selftest::show(const std::vector<const Example*>& together, const std::vector<std::string>& checks,
-                                  const Loaded& loaded) {
-  Example common = *together.front();
-  for (std::size_t i = 1; i < together.size(); ++i)
-    common.settings.insert(common.settings.end(), together[i]->settings.begin(), together[i]->settings.end());
-  const auto report = carry_out(common, checks, loaded);
+int Selftest::carry_out(const std::vector<SharedRun>& runs, const Loaded& loaded, std::span<const int> heeded) {
+  // The long ones first, lest the last one runs alone.
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return runs[a].checks.size() > runs[b].checks.size(); });
+  return side_by_side(runs.size(), std::min(processors_here(), most_at_once), heeded, [&](std::size_t i) {
+    const std::size_t index = order[i];
+    std::error_code ignored;
+    fs::create_directory(place_of(index), ignored);
+    if (const auto done = carry_out(runs[index], index, loaded, heeded); !done)
+      (void)write_file(place_of(index) / "error", to_string(done.error()));
+  });
+}
+
+std::vector<Shown> Selftest::show(const SharedRun& run, std::size_t index) const {
+  const auto why_not = read_file(place_of(index) / "error");
+  const auto report = why_not ? fail(ErrorKind::system, "", *why_not) : read_run(place_of(index) / "run");
   std::vector<Shown> all;
-  for (const std::string& check : checks) {
-    const auto of = std::find_if(together.begin(), together.end(),
+  for (const std::string& check : run.checks) {
+    const auto of = std::find_if(run.examples.begin(), run.examples.end(),
                                  [&](const Example* example) { return has_check(*example, check); });
     if (report) {
       all.push_back(shown_by(*report, **of, check));

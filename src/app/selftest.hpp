@@ -1,7 +1,7 @@
-/// Carries out examples: launches ranks that pretend to be on the machine of one, and compares what the check said.
+/// Carries out examples: launches ranks that pretend to be on the machine of one, and compares what its report says.
 #pragma once
 
-#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +22,13 @@ struct Shown {
   std::string wrong;                  ///< why it is not as the example says; empty: it is
 };
 
-/// Whether both can be shown in one run: on the same machine with the same faults, and no check twice.
+/// Examples of one run: on the same machine with the same faults, and about different checks.
+struct SharedRun {
+  std::vector<const Example*> examples;
+  std::vector<std::string> checks;  ///< those of them that are wanted
+};
+
+/// Whether both can be shown in one run.
 [[nodiscard]] bool can_share(const Example& one, const Example& other);
 
 class Selftest {
@@ -31,20 +37,19 @@ class Selftest {
   /// unknown launcher.
   [[nodiscard]] static Result<Selftest> open(const std::string& launcher, const std::string& agent, fs::path folder);
 
-  /// Examples on the same machine that are about different checks, of which only `checks` are wanted: in one run. One
-  /// that can't be carried out is wrong; nothing fails.
-  [[nodiscard]] std::vector<Shown> show(const std::vector<const Example*>& together,
-                                        const std::vector<std::string>& checks, const Loaded& loaded);
-  [[nodiscard]] const std::string& interrupted() const { return interrupted_; }
+  /// Starts ranks for each of the runs, some runs at once, and leaves what came of run i in the folder i + 1. The signal
+  /// of `heeded` that ended it; 0: none.
+  [[nodiscard]] int carry_out(const std::vector<SharedRun>& runs, const Loaded& loaded, std::span<const int> heeded);
+  /// What came of the run with this index that was carried out. One that could not be is wrong; nothing fails.
+  [[nodiscard]] std::vector<Shown> show(const SharedRun& run, std::size_t index) const;
 
  private:
-  [[nodiscard]] Result<RunReport> carry_out(const Example& example, const std::vector<std::string>& checks,
-                                            const Loaded& loaded);
+  [[nodiscard]] Result<void> carry_out(const SharedRun& run, std::size_t index, const Loaded& loaded,
+                                       std::span<const int> heeded) const;
+  [[nodiscard]] fs::path place_of(std::size_t index) const { return folder_ / std::to_string(index + 1); }
   SiteFound found_;
   LauncherSpec launcher_;
   fs::path folder_;
-  int count_ = 0;
-  std::string interrupted_;
 };
 
 }  // namespace muster

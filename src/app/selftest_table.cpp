@@ -153,7 +153,7 @@ std::string selftest_json(const std::vector<SelftestRow>& rows, double seconds, 
          "\n";
 }
 
-std::string selftest_page(const std::vector<Check>& checks, const std::vector<Example>& examples) {
+std::string selftest_page(const std::vector<SelftestRow>& rows, const std::vector<Example>& examples) {
   std::string text =
       "# Checks\n\n"
       "Every check that comes with muster, a machine on which it passes, and what turns it red; who is then blamed. "
@@ -161,7 +161,7 @@ std::string selftest_page(const std::vector<Check>& checks, const std::vector<Ex
       "by `muster selftest --markdown`; `muster selftest` carries all of it out, on your own machine "
       "([how](selftest.md)).\n\n"
       "| check | what it asks | passes on | goes red when | blames |\n|---|---|---|---|---|\n";
-  for (const Check& check : checks) text += page_row(check, examples);
+  for (const SelftestRow& row : rows) text += page_row(*row.check, examples);
   return text;
 }
 
