@@ -223,7 +223,7 @@ Result<void> Selftest::carry_out(const SharedRun& run, std::size_t index, const 
   session.wire_address = "127.0.0.1";
   session.ended_by.assign(heeded.begin(), heeded.end());
   const auto console = "console=" + (place / "run" / "console.txt").string();
-  auto outputs = Outputs::open({console}, "never", false, report.folder);
+  auto outputs = Outputs::open({console}, ScreenWish{"never"}, report.folder);
   if (!outputs) return tl::unexpected(outputs.error());
   return run_session(*plan, launcher_, found_.identity, session, outputs->sinks(), report);
 }
