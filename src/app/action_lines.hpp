@@ -1,5 +1,5 @@
-/// What a run says about nodes that it drains, puts back or leaves alone: on standard error, and with --quiet within the
-/// page that cron mails.
+/// What a run says about nodes that it drains, puts back or leaves alone: on standard error, and with --quiet within
+/// the page that cron mails.
 #pragma once
 
 #include <cstddef>

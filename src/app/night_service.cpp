@@ -44,7 +44,8 @@ Result<void> greet(const SchedulerSpec& scheduler) {
   const auto argv = scheduler.greet_service();
   const auto done = run_program(argv, patience_s);
   if (!done) return tl::unexpected(done.error());
-  if (done->timed_out) return fail(ErrorKind::launch, join(argv, " "), fmt::format("no answer within {} s", patience_s));
+  if (done->timed_out)
+    return fail(ErrorKind::launch, join(argv, " "), fmt::format("no answer within {} s", patience_s));
   if (scheduler.is_greeted(done->out, done->end.shell_status())) return {};
   return fail(ErrorKind::launch, join(argv, " "), complaint_of(*done));
 }

@@ -14,8 +14,8 @@ namespace muster {
 /// A batch system whose program for that is on PATH; nullptr: there is none.
 [[nodiscard]] const SchedulerSpec* find_service();
 
-/// Whether anybody answers; takes a second at most, changes nothing, and is no word about who may do it. Fails with kind
-/// `launch`: what was said instead.
+/// Whether anybody answers; takes a second at most, changes nothing, and is no word about who may do it. Fails with
+/// kind `launch`: what was said instead.
 [[nodiscard]] Result<void> greet(const SchedulerSpec& scheduler);
 
 /// Of a program that did not do what it was asked: the one line that says most.

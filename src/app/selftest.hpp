@@ -37,8 +37,8 @@ class Selftest {
   /// unknown launcher.
   [[nodiscard]] static Result<Selftest> open(const std::string& launcher, const std::string& agent, fs::path folder);
 
-  /// Starts ranks for each of the runs, some runs at once, and leaves what came of run i in the folder i + 1. The signal
-  /// of `heeded` that ended it; 0: none.
+  /// Starts ranks for each of the runs, some runs at once, and leaves what came of run i in the folder i + 1. The
+  /// signal of `heeded` that ended it; 0: none.
   [[nodiscard]] int carry_out(const std::vector<SharedRun>& runs, const Loaded& loaded, std::span<const int> heeded);
   /// What came of the run with this index that was carried out. One that could not be is wrong; nothing fails.
   [[nodiscard]] std::vector<Shown> show(const SharedRun& run, std::size_t index) const;

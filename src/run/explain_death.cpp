@@ -33,6 +33,15 @@ std::string signal_remedy(int signal, const std::string& node) {
   }
 }
 
+/// Slurm's PMIx lets ranks out of MPI_Init while others are still in it, where it goes by its tree:
+/// docs/proving-ground.md.
+std::string early_fence_remedy(const Scene& scene, const FlightRecord* record, int signal) {
+  const bool is_starting = record == nullptr ? scene.wreck.stage == "start-up"
+                                             : record->phase == Phase::starting || record->phase == Phase::connecting;
+  if (signal != SIGSEGV || !is_starting || scene.wreck.launcher != "srun" || scene.wreck.ranks_expected < 2) return "";
+  return "; where this comes and goes, with other ranks and nodes, it is Slurm's PMIx: try SLURM_PMIX_FENCE=ring";
+}
+
 // What became of those that died after `first`, or wait for it.
 std::string others_words(const Scene& scene, const SeenRanks& first) {
   const std::size_t waiting = scene.waiting(first);
@@ -51,7 +60,9 @@ Finding killed(const Scene& scene, const SeenRanks& who, const std::string& name
   return {Verdict::fail,
           fmt::format("{} was killed by {} {}{}{}", name, signal_words(signal), death_place(scene.wreck, record),
                       who.size() == 1 ? device_words(who) : "", others_words(scene, who)),
-          rank_culprits(who), is_in_a_call ? crash_remedy(*record, node) : signal_remedy(signal, node)};
+          rank_culprits(who),
+          (is_in_a_call ? crash_remedy(*record, node) : signal_remedy(signal, node)) +
+              early_fence_remedy(scene, record, signal)};
 }
 
 // The rank that the launcher names, with its record where there is one.

@@ -1,5 +1,5 @@
-// NVLink and xGMI between the GPUs of ranks: what is known of them, and what the judges of p2p and allreduce say of data
-// that goes round them or runs far slower than they can.
+// NVLink and xGMI between the GPUs of ranks: what is known of them, and what the judges of p2p and allreduce say of
+// data that goes round them or runs far slower than they can.
 #include "probes/p2p/gpu_links.hpp"
 
 #include <map>
@@ -96,8 +96,9 @@ TEST(GpuLinks, NothingIsKnownOfWhatNobodyTold) {
 TEST(GpuLinks, WhatGoesRoundALinkIsTold) {
   const GpuLinks links(mesh(), on_nodes({0, 0, 1, 0}), 0);
   Connections seen;
-  seen.between = {{0, 1, "SHM"}, {1, 0, "SHM"}, {0, 3, "P2P/CUMEM"}, {0, 2, "NET/IB/GDRDMA"}, {3, 0, "NET/AWS Libfabric"},
-                  {1, 3, "SHM"}, {0, 1, "NVLS"}};
+  seen.between = {
+      {0, 1, "SHM"}, {1, 0, "SHM"}, {0, 3, "P2P/CUMEM"}, {0, 2, "NET/IB/GDRDMA"}, {3, 0, "NET/AWS Libfabric"},
+      {1, 3, "SHM"}, {0, 1, "NVLS"}};
   EXPECT_EQ(links.detours(seen),
             (std::vector<Fact>{{"data.detour", "1 SHM nvlink"}, {"data.detour", "3 NET/AWS Libfabric nvlink"}}));
   Inventory without = mesh();
@@ -117,17 +118,21 @@ TEST(GpuLinks, ADetourNamesPairWayAndLink) {
     MadeCase made(*find_probe(probe));
     made.rank("n1", on_gpu({{"data.detour", "1 SHM nvlink"}}))
         .rank("n1", on_gpu({{"data.detour", "0 SHM nvlink"}}))
-        .rank("n2", on_gpu({{"data.detour", "3 NET/AWS Libfabric xgmi"}, {"data.detour", "x SHM"}, {"data.detour", "9 SHM nvlink"}}))
+        .rank("n2", on_gpu({{"data.detour", "3 NET/AWS Libfabric xgmi"},
+                            {"data.detour", "x SHM"},
+                            {"data.detour", "9 SHM nvlink"}}))
         .rank("n2", on_gpu({}));
     const auto findings = made.judge().findings;
     ASSERT_GE(findings.size(), 2u) << probe;
     EXPECT_EQ(findings[0].verdict, Verdict::fail);
-    EXPECT_EQ(findings[0].reason,
-              "data between GPUs of one node goes over the network (NET/AWS Libfabric), though xGMI links them (1 pair: "
-              "rank 2 -> rank 3 on n2, from the library's own log)");
-    EXPECT_EQ(findings[1].reason,
-              "data between GPUs of one node goes through the host's memory (SHM), though NVLink links them (1 pair: rank 0 "
-              "-> rank 1 on n1, from the library's own log)");
+    EXPECT_EQ(
+        findings[0].reason,
+        "data between GPUs of one node goes over the network (NET/AWS Libfabric), though xGMI links them (1 pair: "
+        "rank 2 -> rank 3 on n2, from the library's own log)");
+    EXPECT_EQ(
+        findings[1].reason,
+        "data between GPUs of one node goes through the host's memory (SHM), though NVLink links them (1 pair: rank 0 "
+        "-> rank 1 on n1, from the library's own log)");
     ASSERT_EQ(findings[1].culprits.size(), 1u);
     EXPECT_EQ(findings[1].culprits[0].name, "rank 0 -> rank 1");
     EXPECT_NE(findings[1].remedy.find("NCCL_P2P_DISABLE"), std::string::npos);
@@ -148,16 +153,18 @@ Observation measured(int rank, int peer, const char* size, double rate, double a
 std::vector<std::string> below(MadeCase& made) {
   std::vector<std::string> reasons;
   for (const Finding& finding : made.judge().findings)
-    if (finding.reason.find("that the links between the GPUs can do") != std::string::npos) reasons.push_back(finding.reason);
+    if (finding.reason.find("that the links between the GPUs can do") != std::string::npos)
+      reasons.push_back(finding.reason);
   return reasons;
 }
 
 TEST(GpuLinks, FarBelowTheLinksIsAFailure) {
   MadeCase made(*find_probe("p2p"));
   made.rank("n1", measured(0, 1, "16MiB", 12, 450)).rank("n1", measured(1, 0, "16MiB", 14, 450));
-  EXPECT_EQ(below(made), (std::vector<std::string>{
-                             "bandwidth of 16MiB runs at 12 GB/s, below 20 % of the 450 GB/s that the links between the GPUs "
-                             "can do (rank 0 -> rank 1 on n1); 2 of 2 readings are below"}));
+  EXPECT_EQ(below(made),
+            (std::vector<std::string>{
+                "bandwidth of 16MiB runs at 12 GB/s, below 20 % of the 450 GB/s that the links between the GPUs "
+                "can do (rank 0 -> rank 1 on n1); 2 of 2 readings are below"}));
 }
 
 TEST(GpuLinks, WhatIsNotFarBelowOrNotTheLargestSizeIsNone) {
@@ -194,9 +201,10 @@ TEST(GpuLinks, ASumFarBelowTheLinksIsAFailure) {
     seen.readings.push_back({"busbw.capable", where, summarize(std::span(&able, 1))});
     made.rank("n1", seen);
   }
-  EXPECT_EQ(below(made), (std::vector<std::string>{
-                             "busbw of 16MiB runs at 9 GB/s, below 5 % of the 450 GB/s that the links between the GPUs can do "
-                             "(rank 0 on n1)"}));
+  EXPECT_EQ(below(made),
+            (std::vector<std::string>{
+                "busbw of 16MiB runs at 9 GB/s, below 5 % of the 450 GB/s that the links between the GPUs can do "
+                "(rank 0 on n1)"}));
 }
 
 }  // namespace

@@ -160,6 +160,18 @@ TEST(ExplainTest, KilledAsTheLauncherSaysWithoutARecord) {
          "core file on nid004");
 }
 
+TEST(ExplainTest, ACrashWhileStartingBelowSrunMayBeItsFence) {
+  RankRow crashed = in_phase(1, Phase::starting);
+  crashed.state = gone;
+  Wreck below = wreck({node("nid001", {in_phase(0, Phase::starting), crashed})}, 2, "start-up");
+  for (const char* launcher : {"srun", "mpirun"}) {
+    below.launcher = launcher;
+    const Finding finding = explain(said(below, 1, "nid001", SIGSEGV));
+    EXPECT_EQ(finding.reason.substr(0, 72), "rank 1 on nid001 was killed by signal 11 (SIGSEGV) during start-up; 1 ra");
+    EXPECT_EQ(finding.remedy.find("SLURM_PMIX_FENCE=ring") != std::string::npos, below.launcher == "srun");
+  }
+}
+
 TEST(ExplainTest, SignalWithoutARankIsTheRankThatIsGone) {
   expect(said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), {}, "", SIGKILL),
          "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier; 1 rank was ended after it",

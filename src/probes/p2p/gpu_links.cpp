@@ -154,8 +154,10 @@ void find_detours(const CaseView& view, std::vector<Finding>& findings) {
         words_of_way(told.first), words_of_kind(told.second), counted(pairs.size(), "pair"), words_of(view, pairs));
     blame(view, pairs, finding);
     finding.remedy =
-        "let every rank see all GPUs of its node (with Slurm neither --gpus-per-task nor --gpu-bind; choose by the local "
-        "rank), unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL, give containers the host's /dev/shm and IPC; if it stays so, "
+        "let every rank see all GPUs of its node (with Slurm neither --gpus-per-task nor --gpu-bind; choose by the "
+        "local "
+        "rank), unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL, give containers the host's /dev/shm and IPC; if it stays "
+        "so, "
         "see IOMMU and ACS, and gpu_copy, which copies without the library";
     finding.subject = Subject::transport;
     findings.push_back(std::move(finding));
@@ -190,9 +192,8 @@ void find_below_links(const CaseView& view, std::string_view metric, std::vector
   });
   if (below.empty()) return;
   const auto share = [](const Below& one) { return one.rate / one.able; };
-  std::sort(below.begin(), below.end(), [&](const Below& a, const Below& b) {
-    return std::pair(share(a), a.pair) < std::pair(share(b), b.pair);
-  });
+  std::sort(below.begin(), below.end(),
+            [&](const Below& a, const Below& b) { return std::pair(share(a), a.pair) < std::pair(share(b), b.pair); });
   std::vector<Pair> pairs;
   for (const Below& one : below)
     if (one.pair.to >= 0 && std::find(pairs.begin(), pairs.end(), one.pair) == pairs.end()) pairs.push_back(one.pair);
@@ -201,9 +202,9 @@ void find_below_links(const CaseView& view, std::string_view metric, std::vector
                                                         view.ranks[static_cast<std::size_t>(worst.pair.from)].host)
                                           : words_of(view, worst.pair);
   Finding finding;
-  finding.reason = fmt::format("{} of {} runs at {}, below {:.3g} % of the {} that the links between the GPUs can do ({})",
-                               metric, size, format_value(worst.rate, "GB/s"), least * 100,
-                               format_value(worst.able, "GB/s"), where);
+  finding.reason =
+      fmt::format("{} of {} runs at {}, below {:.3g} % of the {} that the links between the GPUs can do ({})", metric,
+                  size, format_value(worst.rate, "GB/s"), least * 100, format_value(worst.able, "GB/s"), where);
   if (below.size() > 1) finding.reason += fmt::format("; {} of {} readings are below", below.size(), judged);
   blame(view, pairs, finding);
   finding.remedy = see_links;
