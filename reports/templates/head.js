@@ -13,8 +13,10 @@ function verdict_sentence() {
   if (tally[3]) parts.push(`${tally[3]} could not be asked`);
   if (tally[2]) parts.push(`${tally[2]} could not be measured`);
   if (!total) return 'No case was run';
-  if (!parts.length) return asked ? `All ${counted(asked, 'case')} passed` : 'Every case was skipped';
-  return `Of ${counted(total, 'case')} ${parts.join(', ')}`;
+  if (!asked) return 'Every case was skipped';
+  const skipped = tally[4] ? `, ${tally[4]} ${tally[4] === 1 ? 'was' : 'were'} skipped` : '';
+  if (!parts.length) return skipped ? `${asked} of ${counted(total, 'case')} passed${skipped}` : `All ${counted(asked, 'case')} passed`;
+  return `Of ${counted(total, 'case')} ${parts.join(', ')}${skipped}`;
 }
 
 /// Whom a case blames for what follows from nothing else.

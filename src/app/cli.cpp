@@ -34,36 +34,66 @@ std::vector<std::string> known_words(const CLI::App& app, bool options) {
   return words;
 }
 
-const CLI::App* chosen_command(const CLI::App& root) {
-  const auto chosen = root.get_subcommands();
-  return chosen.empty() ? nullptr : chosen.front();
+/// The commands that were named, each one of the one before it; the first is muster itself.
+std::vector<const CLI::App*> chosen_commands(const CLI::App& root) {
+  std::vector<const CLI::App*> chain{&root};
+  while (true) {
+    const auto chosen = chain.back()->get_subcommands();
+    if (chosen.empty()) return chain;
+    chain.push_back(chosen.front());
+  }
+}
+
+std::string help_of(const std::vector<const CLI::App*>& chain) {
+  std::string words = "see muster ";
+  for (std::size_t at = 1; at < chain.size(); ++at) words += chain[at]->get_name() + " ";
+  return words + "--help";
+}
+
+/// What was left over where the last of the commands has others below it; empty: nothing.
+std::string left_over(const CLI::App& root, int count, char** arguments) {
+  for (const std::string& word : root.remaining(true))
+    if (!word.empty() && word.front() != '-') return word;
+  const bool has_word = count > 1 && arguments[1][0] != '-' && root.get_subcommands().empty();
+  return has_word ? arguments[1] : "";
 }
 
 /// The first one of a command for gate that does not stand behind `--`.
-std::string misplaced_word(const CLI::App* command) {
-  const auto* place = command == nullptr ? nullptr : command->get_option_no_throw("COMMAND");
+std::string misplaced_word(const CLI::App& command) {
+  const auto* place = command.get_option_no_throw("COMMAND");
   return place == nullptr || place->results().empty() ? "" : place->results().front();
 }
 
-std::string explain(const CLI::ParseError& error, const CLI::App& root, int count, char** arguments) {
-  const auto* command = chosen_command(root);
-  const auto help = fmt::format("see muster {}--help", command != nullptr ? command->get_name() + " " : "");
-  const auto misplaced = misplaced_word(command);
+/// What is wrong with the first option that none of the commands has, or with the word that ends ours; empty: nothing.
+std::string explain_words(const std::vector<const CLI::App*>& chain, int count, char** arguments) {
+  std::vector<std::string> options;
+  for (std::size_t at = chain.size() > 1 ? 1 : 0; at < chain.size(); ++at)
+    for (auto& word : known_words(*chain[at], true)) options.push_back(std::move(word));
+  const auto misplaced = misplaced_word(*chain.back());
   for (int i = 1; i < count; ++i) {
-    const std::string word = std::string(arguments[i]).substr(0, std::string(arguments[i]).find('='));
     // What follows is no option of ours.
     if (!misplaced.empty() && misplaced == arguments[i])
-      return fmt::format("a command stands behind --: muster gate --need N -- {}; {}", misplaced, help);
-    const auto& app = command != nullptr ? *command : root;
-    const bool is_option = word.size() > 2 && word.compare(0, 2, "--") == 0;
-    if (!is_option && (command != nullptr || i > 1)) continue;
-    if (is_option && word == "--help") continue;
-    const auto words = known_words(app, is_option);
-    if (std::find(words.begin(), words.end(), word) != words.end()) continue;
-    return fmt::format("unknown {} \"{}\"{}; {}", is_option ? "option" : "command", word, suggestion(word, words),
-                       help);
+      return fmt::format("a command stands behind --: muster gate --need N -- {}", misplaced);
+    const std::string word = std::string(arguments[i]).substr(0, std::string(arguments[i]).find('='));
+    if (word.size() <= 2 || word.compare(0, 2, "--") != 0 || word == "--help") continue;
+    if (std::find(options.begin(), options.end(), word) == options.end())
+      return fmt::format("unknown option \"{}\"{}", word, suggestion(word, options));
   }
-  return fmt::format("{}; {}", trim(error.what()), help);
+  return {};
+}
+
+std::string explain(const CLI::ParseError& error, const CLI::App& root, int count, char** arguments) {
+  const auto chain = chosen_commands(root);
+  const auto commands = known_words(*chain.back(), false);
+  const auto word = left_over(root, count, arguments);
+  std::string command;
+  if (!commands.empty() && !word.empty() && std::find(commands.begin(), commands.end(), word) == commands.end())
+    command = fmt::format("unknown command \"{}\"{}", word, suggestion(word, commands));
+  // Of an unknown command no option can be known.
+  auto what = chain.size() == 1 ? command : std::string();
+  if (what.empty()) what = explain_words(chain, count, arguments);
+  if (what.empty()) what = command.empty() ? std::string(trim(error.what())) : command;
+  return fmt::format("{}; {}", what, help_of(chain));
 }
 
 /// `muster gate`: it ends as what it starts, so that its own failures have statuses of their own.

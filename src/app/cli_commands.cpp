@@ -34,6 +34,8 @@ void add_show(CommandLine line) {
   const auto show = std::make_shared<ShowOptions>();
   auto* app = line.root.add_subcommand("show", "Show a finished (or broken off) run in any report format");
   app->add_option("run", show->run, "Run folder, report.json, or run id")->type_name("RUN")->required();
+  app->add_option("--history", show->history, "Where to look for runs of other folders (default: as muster history)")
+      ->type_name("FILE");
   add_reports(*app, show->reports, show->color, show->quiet);
   app->footer(
       "Examples:\n  muster show muster-runs/latest\n  muster show 3f2a9c --report junit=results.xml\n  muster show "

@@ -21,21 +21,23 @@ void add_history_parts(CommandLine line, CLI::App& app, const std::shared_ptr<Hi
   in->add_option("files", *from, "Exports, run folders, report.json")->type_name("FILE|FOLDER")->required();
   in->callback([=, &status = line.status] { status = history_import_command(history->file, *from); });
 
-  const auto item = std::make_shared<std::string>();
-  const auto metric = std::make_shared<std::string>();
+  const auto accepted = std::make_shared<AcceptOptions>();
   auto* accept = app.add_subcommand("accept", "What is now is as it shall be: earlier values are no measure any more");
-  accept->add_option("--item", *item, "Of this node, device or link alone")->type_name("NAME");
-  accept->add_option("--metric", *metric, "This metric alone")->type_name("NAME");
-  accept->callback([=, &status = line.status] { status = history_accept_command(history->file, *item, *metric); });
+  accept->add_option("--item", accepted->item, "Of this node, device or link alone")->type_name("NAME");
+  accept->add_option("--metric", accepted->metric, "This metric alone")->type_name("NAME");
+  accept->add_flag("--all", accepted->all, "Every metric of everything");
+  accept->callback([=, &status = line.status] {
+    accepted->file = history->file;
+    status = history_accept_command(*accepted);
+  });
 
   const auto prune = std::make_shared<PruneOptions>();
   auto* old = app.add_subcommand("prune", "Remove old runs");
-  auto* which = old->add_option_group("which");
-  which->add_option("--before", prune->before, "Runs that began before this day")->type_name("2026-01-31");
-  which->add_option("--keep", prune->keep, "All but the latest N runs")
+  auto* before = old->add_option("--before", prune->before, "Runs that began before this day")->type_name("2026-01-31");
+  old->add_option("--keep", prune->keep, "All but the latest N runs")
       ->type_name("N")
-      ->check(CLI::Range(1, 100000000));
-  which->require_option(1);
+      ->check(CLI::Range(1, 100000000))
+      ->excludes(before);
   old->callback([=, &status = line.status] {
     prune->file = history->file;
     status = history_prune_command(*prune);
@@ -76,7 +78,8 @@ void add_history(CommandLine line) {
       "  muster history --lemons\n"
       "  muster history export history.jsonl; muster history --history other.db import history.jsonl\n"
       "  muster history prune --keep 1000\n"
-      "Exit status: 0, 2 the history can't be used, 3 usage or file error");
+      "  muster history accept --item nid003                  after its repair: judge it by what it does from now on\n"
+      "Exit status: 0, 2 it can't be done (no run stored yet, no space, in use by others), 3 usage or file error");
   app->callback([history, app, &status = line.status] {
     if (app->get_subcommands().empty()) status = history_command(*history);
   });
@@ -91,11 +94,13 @@ void add_compare(CommandLine line) {
       ->required();
   app->add_option("after", compare->after, "Likewise")->type_name("RUN")->required();
   app->add_option("--history", compare->file, history_help)->type_name("FILE");
+  app->add_flag("--json", compare->json, "As JSON");
   app->footer(
       "Examples:\n"
       "  muster compare previous latest\n"
       "  muster compare muster-runs/20261121-080000-a1b2c3 latest\n"
-      "Exit status: 0 nothing got worse, 1 something did, 2 the runs have nothing in common, 3 usage or file error");
+      "Exit status: 0 nothing got worse, 1 something did, 2 the runs have nothing in common or no run is stored yet,\n"
+      "3 usage or file error");
   app->callback([compare, &status = line.status] { status = compare_command(*compare); });
 }
 

@@ -1,15 +1,12 @@
 #include "app/command_history.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
 
 #include "app/load.hpp"
 #include "app/outputs.hpp"
 #include "app/series_plot.hpp"
-#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "history/lists.hpp"
@@ -142,27 +139,11 @@ int show_metric(History& history, const HistoryOptions& options, int width) {
   return 0;
 }
 
-/// `2026-01-31`, and a day that there was.
-bool is_day(const std::string& text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  const auto number = [&](std::size_t from, std::size_t count) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data() + from, text.data() + from + count, value);
-    return error == std::errc() && end == text.data() + from + count ? value : -1;
-  };
-  const int year = number(0, 4);
-  const int month = number(5, 2);
-  const int day = number(8, 2);
-  if (year < 0 || month < 0 || day < 0) return false;
-  return std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
-                                     std::chrono::day(static_cast<unsigned>(day)))
-      .ok();
-}
-
 }  // namespace
 
 int history_trouble(const Error& error) {
-  if (error.kind == ErrorKind::usage || error.kind == ErrorKind::file) return usage_error(error);
+  const bool is_usual_file = error.where == default_history().string();
+  if (error.kind == ErrorKind::usage || (error.kind == ErrorKind::file && !is_usual_file)) return usage_error(error);
   fmt::print(stderr, "muster: {}\n", printable_line(to_string(error), 2000));
   return 2;
 }
@@ -181,35 +162,6 @@ int history_command(const HistoryOptions& options) {
   const auto verdicts = history->verdicts();
   if (!verdicts) return history_trouble(verdicts.error());
   return options.flaky ? list_flaky(*verdicts) : list_lemons(*verdicts);
-}
-
-int history_accept_command(const std::string& file, const std::string& item, const std::string& metric) {
-  auto history = History::open(file, HistoryUse::write);
-  if (!history) return history_trouble(history.error());
-  if (auto stored = history->record_accepted({rfc3339(realtime_nanoseconds()), item, metric}); !stored)
-    return history_trouble(stored.error());
-  fmt::print("{} of {}: earlier runs are no measure any more, {} passing ones from now on are\n",
-             metric.empty() ? "every metric" : printable_line(metric),
-             item.empty() ? "everything" : printable_line(item), 5);
-  return 0;
-}
-
-int history_prune_command(const PruneOptions& options) {
-  auto history = History::open(options.file, HistoryUse::write);
-  if (!history) return history_trouble(history.error());
-  std::string before = options.before;
-  if (options.keep > 0) {
-    const auto runs = history->runs(static_cast<std::size_t>(options.keep));
-    if (!runs) return history_trouble(runs.error());
-    before = runs->empty() ? "" : runs->front().head.started;
-  }
-  if (!options.before.empty() && !is_day(options.before))
-    return usage_error({ErrorKind::usage, "--before",
-                        fmt::format("\"{}\" is no day; write for example 2026-01-31", printable_line(options.before))});
-  const auto gone = history->prune(before);
-  if (!gone) return history_trouble(gone.error());
-  fmt::print("{} removed\n", counted(static_cast<std::size_t>(*gone), "run"));
-  return 0;
 }
 
 }  // namespace muster

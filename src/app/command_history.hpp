@@ -27,20 +27,29 @@ struct PruneOptions {
   int keep = 0;        ///< latest runs; 0: not said
 };
 
+struct AcceptOptions {
+  std::string file;
+  std::string item;    ///< empty: any
+  std::string metric;  ///< empty: any
+  bool all = false;    ///< needed where neither is named
+};
+
 struct CompareOptions {
   std::string before;
   std::string after;
   std::string file;
+  bool json = false;
 };
 
-/// Says it on standard error; the exit status that it makes.
+/// Says it on standard error; the exit status that it makes: 3 where what was asked for is wrong, 2 where it can't be
+/// done. That the usual history is not there, or damaged, is nothing that was asked for.
 int history_trouble(const Error& error);
 
 // Each returns the exit status.
 int history_command(const HistoryOptions& options);
 int history_export_command(const std::string& file, const std::string& to);
 int history_import_command(const std::string& file, const std::vector<std::string>& from);
-int history_accept_command(const std::string& file, const std::string& item, const std::string& metric);
+int history_accept_command(const AcceptOptions& options);
 int history_prune_command(const PruneOptions& options);
 int compare_command(const CompareOptions& options);
 

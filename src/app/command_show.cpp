@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "app/command_history.hpp"
 #include "app/find_run.hpp"
 #include "app/load.hpp"
 #include "app/options.hpp"
@@ -20,20 +21,19 @@ std::string folder_of(const RunReport& report, const fs::path& path) {
   return found.empty() ? "." : found.string();
 }
 
-Result<RunReport> read_named(const std::string& name) {
-  const auto path = find_run(name);
-  if (path.empty())
-    return fail(ErrorKind::usage, name, "no such run; give a folder of muster-runs, a report.json, or the id of a run");
-  auto report = read_run(path);
-  if (report) report->folder = folder_of(*report, path);
+Result<RunReport> read_named(const ShowOptions& options) {
+  const auto path = find_run_anywhere(options.run, options.history);
+  if (!path) return tl::unexpected(path.error());
+  auto report = read_run(*path);
+  if (report) report->folder = folder_of(*report, *path);
   return report;
 }
 
 }  // namespace
 
 int show_command(const ShowOptions& options) {
-  auto report = read_named(options.run);
-  if (!report) return usage_error(report.error());
+  auto report = read_named(options);
+  if (!report) return history_trouble(report.error());
   auto outputs = Outputs::open(options.reports, {options.color, options.quiet}, {});
   if (!outputs) return usage_error(outputs.error());
   auto errors = replay(*report, outputs->sinks());

@@ -11,10 +11,9 @@ namespace muster {
 
 namespace {
 
-Result<PastRun> from_history(const std::string& name, const std::string& file) {
-  auto history = History::open(file, HistoryUse::read);
-  if (!history) return tl::unexpected(history.error());
-  auto lines = history->runs();
+/// The run of that id, `latest` or `previous`, as it is listed.
+Result<RunLine> line_of(History& history, const std::string& name) {
+  auto lines = history.runs();
   if (!lines) return tl::unexpected(lines.error());
   std::erase_if(*lines, [](const RunLine& line) { return !line.head.skipped.empty(); });
   const auto count = lines->size();
@@ -22,11 +21,20 @@ Result<PastRun> from_history(const std::string& name, const std::string& file) {
     const std::size_t back = name == "latest" ? 1 : 2;
     if (count < back)
       return fail(ErrorKind::usage, name, fmt::format("there is no such run: the history has {}", count));
-    return history->run((*lines)[count - back].number);
+    return std::move((*lines)[count - back]);
   }
-  for (auto line = lines->rbegin(); line != lines->rend(); ++line)
-    if (line->head.run_id == name) return history->run(line->number);
-  return fail(ErrorKind::usage, name, "no such run; muster history lists them");
+  const auto found =
+      std::find_if(lines->rbegin(), lines->rend(), [&](const RunLine& line) { return line.head.run_id == name; });
+  if (found == lines->rend()) return fail(ErrorKind::usage, name, "no such run; muster history lists them");
+  return std::move(*found);
+}
+
+Result<PastRun> from_history(const std::string& name, const std::string& file) {
+  auto history = History::open(file, HistoryUse::read);
+  if (!history) return tl::unexpected(history.error());
+  const auto line = line_of(*history, name);
+  if (!line) return tl::unexpected(line.error());
+  return history->run(line->number);
 }
 
 }  // namespace
@@ -45,17 +53,32 @@ fs::path find_run(const std::string& name) {
   return {};
 }
 
+Result<fs::path> find_run_anywhere(const std::string& name, const std::string& history_file) {
+  if (auto path = find_run(name); !path.empty()) return path;
+  const auto none = fail(ErrorKind::usage, name,
+                         "no such run; give a folder of muster-runs, a report.json, or the id of a run that muster "
+                         "history lists");
+  std::error_code ignored;
+  if (history_file.empty() && !fs::exists(default_history(), ignored)) return none;
+  auto history = History::open(history_file, HistoryUse::read);
+  if (!history) return tl::unexpected(history.error());
+  const auto line = line_of(*history, name);
+  if (!line) return none;
+  const fs::path folder = line->head.folder;
+  if (!folder.empty() && fs::exists(folder, ignored)) return folder;
+  return fail(ErrorKind::usage, name,
+              fmt::format("its folder {} is not there any more; muster compare and muster history --metric NAME use "
+                          "what the history keeps of it",
+                          folder.empty() ? "was never told, and" : folder.string()));
+}
+
 Result<PastRun> find_past_run(const std::string& name, const std::string& history_file) {
   std::error_code ignored;
   const bool is_path = fs::exists(name, ignored);
   auto kept = is_path ? Result<PastRun>(fail(ErrorKind::usage, name, "")) : from_history(name, history_file);
   if (kept || name == "previous") return kept;
   const auto path = find_run(name);
-  if (path.empty()) {
-    auto error = kept.error();
-    error.kind = ErrorKind::usage;
-    return tl::unexpected(std::move(error));
-  }
+  if (path.empty()) return kept;
   const auto report = read_run(path);
   if (!report) return tl::unexpected(report.error());
   return remember(*report);

@@ -72,6 +72,10 @@ Result<void> read_import(const std::string& from, Imported& imported) {
 }  // namespace
 
 int history_export_command(const std::string& file, const std::string& to) {
+  const auto into = fs::path(to).parent_path();
+  std::error_code ignored;
+  if (!into.empty() && !fs::is_directory(into, ignored))
+    return usage_error({ErrorKind::usage, to, "can't be written: there is no such folder; make it first"});
   auto history = History::open(file, HistoryUse::read);
   if (!history) return history_trouble(history.error());
   const auto runs = history->runs();

@@ -78,6 +78,7 @@ struct LintOptions {
 
 struct ShowOptions {
   std::string run;
+  std::string history;  ///< file; empty: the default
   std::vector<std::string> reports;
   std::string color = "auto";
   bool quiet = false;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "history/remember.hpp"
 #include "history/store.hpp"
 
 namespace muster {
@@ -66,7 +67,10 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
 void keep_in_history(const RunOptions& options, const RunReport& report) {
   if (options.no_history) return;
   auto history = History::open(options.history, HistoryUse::write);
-  const auto kept = history ? history->record(report) : tl::unexpected(history.error());
+  PastRun run = remember(report);
+  // It is looked for from elsewhere, too.
+  run.folder = fs::absolute(run.folder).lexically_normal().string();
+  const auto kept = history ? history->record(run) : tl::unexpected(history.error());
   if (!kept) complain("this run is not in the history", kept.error());
 }
 

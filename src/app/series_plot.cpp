@@ -30,15 +30,16 @@ struct Span {
   double high = 0;
 };
 
-/// A little more than the values, so that noise of a percent does not look like a mountain.
+/// A little more than values that differ, so that noise of a percent does not look like a mountain.
 Span span_of(const std::vector<SeriesPoint>& points) {
   Span span{points.front().value, points.front().value};
   for (const SeriesPoint& point : points) {
     span.low = std::min(span.low, point.value);
     span.high = std::max(span.high, point.value);
   }
+  if (!(span.high > span.low)) return span;
   const double least = 0.1 * std::max(std::fabs(span.low), std::fabs(span.high));
-  const double missing = std::max(least - (span.high - span.low), span.high > span.low ? 0.0 : 1e-12);
+  const double missing = std::max(least - (span.high - span.low), 0.0);
   span.low -= missing / 2;
   span.high += missing / 2;
   return span;
@@ -67,13 +68,14 @@ std::string plot(const Series& series, const PlotForm& form) {
   if (points.size() > room) points.erase(points.begin(), points.end() - static_cast<std::ptrdiff_t>(room));
   if (points.empty()) return text + "  no values\n";
   const Span span = span_of(points);
-  const int rows = std::max(form.height, 2);
+  // Values that are all the same have one row; others an odd number, so that the label in the middle is of the middle.
+  const int rows = span.high > span.low ? std::max(form.height, 2) / 2 * 2 + 1 : 1;
   const auto row_of = [&](double value) {
-    return static_cast<int>(std::lround((value - span.low) / (span.high - span.low) * (rows - 1)));
+    return rows == 1 ? 0 : static_cast<int>(std::lround((value - span.low) / (span.high - span.low) * (rows - 1)));
   };
   for (int row = rows - 1; row >= 0; --row) {
     const bool is_labelled = row == rows - 1 || row == 0 || row == rows / 2;
-    const double value = span.low + (span.high - span.low) * row / (rows - 1);
+    const double value = span.low + (span.high - span.low) * row / std::max(rows - 1, 1);
     text += fmt::format("{:>{}} {} ", is_labelled ? format_value(value, series.unit) : "", scale_width,
                         form.has_unicode ? "\u2502" : "|");
     std::string line;

@@ -9,7 +9,7 @@ namespace muster {
 
 namespace {
 
-/// The worse the larger. What was skipped says nothing.
+/// The worse the larger. What was skipped is none of them.
 int badness(Verdict verdict) {
   switch (verdict) {
     case Verdict::pass:
@@ -30,6 +30,13 @@ bool is_change(Verdict before, Verdict after) {
   return before != after && badness(before) >= 0 && badness(after) >= 0;
 }
 
+/// What passed and is skipped now has gone; what was skipped and is wrong now is known to be wrong.
+bool is_worse_verdict(Verdict before, Verdict after) {
+  if (after == Verdict::skip) return before == Verdict::pass;
+  if (before == Verdict::skip) return badness(after) >= badness(Verdict::error);
+  return badness(after) > badness(before);
+}
+
 void compare_verdicts(const PastRun& before, const PastRun& after, Comparison& comparison) {
   std::map<std::string, const PastCase*> earlier;
   for (const PastCase& one : before.cases) earlier[one.id] = &one;
@@ -44,7 +51,7 @@ void compare_verdicts(const PastRun& before, const PastRun& after, Comparison& c
       continue;
     }
     const Verdict was = found == earlier.end() ? Verdict::pass : found->second->verdict;
-    VerdictChange change{one.id, one.check, was, one.verdict, one.reason, {}, badness(one.verdict) > badness(was)};
+    VerdictChange change{one.id, one.check, was, one.verdict, one.reason, {}, is_worse_verdict(was, one.verdict)};
     std::map<std::string, Verdict> on_nodes;
     if (found != earlier.end())
       for (const NodeVerdict& node : found->second->on_nodes) on_nodes[node.node] = node.verdict;
@@ -54,7 +61,7 @@ void compare_verdicts(const PastRun& before, const PastRun& after, Comparison& c
       if ((node.verdict == Verdict::fail || then->second == Verdict::fail) && is_change(then->second, node.verdict))
         change.nodes.push_back(node.node);
     }
-    if (is_change(was, one.verdict)) comparison.verdicts.push_back(std::move(change));
+    if (was != one.verdict) comparison.verdicts.push_back(std::move(change));
   }
   for (const PastCase& one : before.cases)
     if (seen.count(one.id) == 0) comparison.only_before.push_back(one.id);
@@ -123,14 +130,15 @@ void compare_devices(const PastRun& before, const PastRun& after, Comparison& co
 }  // namespace
 
 bool Comparison::is_worse() const {
-  return !nodes_gone.empty() || !devices_gone.empty() ||
+  return !nodes_gone.empty() || !devices_gone.empty() || !values_gone.empty() ||
          std::any_of(verdicts.begin(), verdicts.end(), [](const VerdictChange& one) { return one.is_worse; }) ||
          std::any_of(metrics.begin(), metrics.end(), [](const MetricChange& one) { return one.is_worse; });
 }
 
 bool Comparison::is_empty() const {
   return verdicts.empty() && metrics.empty() && facts.empty() && nodes_gone.empty() && nodes_new.empty() &&
-         devices_gone.empty() && devices_new.empty() && only_before.empty() && only_after.empty();
+         devices_gone.empty() && devices_new.empty() && only_before.empty() && only_after.empty() &&
+         values_gone.empty() && values_new.empty() && relabelled.empty();
 }
 
 Comparison compare(const PastRun& before, const PastRun& after, const RunNoise& noise) {
@@ -139,6 +147,7 @@ Comparison compare(const PastRun& before, const PastRun& after, const RunNoise& 
   compare_facts(before, after, comparison);
   compare_devices(before, after, comparison);
   compare_values(before, after, noise, comparison);
+  compare_presence(before, after, comparison);
   return comparison;
 }
 

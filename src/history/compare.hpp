@@ -40,6 +40,23 @@ struct FactChange {
   std::vector<std::string> nodes;
 };
 
+/// A metric that one run has of things of which the other has none, though both ran the case, in a job of as many
+/// ranks per node, and have their nodes.
+struct OneSided {
+  std::string case_id;
+  std::string metric;
+  std::vector<std::string> items;
+};
+
+/// A metric of the same things, measured as something else: `link=pcie` where it was `link=nvlink`.
+struct Relabelled {
+  std::string case_id;
+  std::string metric;
+  Labels before;
+  Labels after;
+  std::vector<std::string> items;
+};
+
 struct Comparison {
   std::vector<VerdictChange> verdicts;
   std::vector<MetricChange> metrics;
@@ -50,8 +67,17 @@ struct Comparison {
   std::vector<std::string> devices_new;
   std::vector<std::string> only_before;  ///< ids of cases
   std::vector<std::string> only_after;
-  int compared = 0;  ///< values that both runs have
-  int untimed = 0;   ///< of both, and not compared: times that mean nothing
+  std::vector<OneSided> values_gone;  ///< not measured any more: this is worse
+  std::vector<OneSided> values_new;
+  std::vector<Relabelled> relabelled;
+  int compared = 0;          ///< values that both runs have
+  int untimed = 0;           ///< of both, and not compared: times that mean nothing
+  int without_share = 0;     ///< of both, different, and one of them 0 or below
+  int one_sided = 0;         ///< of things that were compared by other labels of the same metric
+  int other_shape = 0;       ///< of the earlier run, from jobs that had another shape later
+  int other_machine = 0;     ///< of the earlier run, when one of the two was on a simulated machine, or both on two
+  std::string shape_before;  ///< of the first such job, `2 ranks on 1 node`
+  std::string shape_after;
 
   [[nodiscard]] bool is_worse() const;
   [[nodiscard]] bool is_empty() const;

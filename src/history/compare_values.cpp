@@ -58,7 +58,10 @@ Groups pairs_of(const PastRun& before, const PastRun& after, Comparison& compari
       continue;
     }
     // Of what is 0 or changes its sign there is no share.
-    if (!(then.value > 0) || !(value.value > 0)) continue;
+    if (!(then.value > 0) || !(value.value > 0)) {
+      comparison.without_share += then.value == value.value ? 0 : 1;
+      continue;
+    }
     ++comparison.compared;
     groups[{value.key.case_id, value.key.shape, value.key.metric, value.key.where}].push_back(
         {&then, &value, std::log(value.value / then.value), std::hypot(share_of_error(then), share_of_error(value))});

@@ -133,7 +133,7 @@ Error history_error(const fs::path& file, const SQLite::Exception& error) {
     case SQLITE_LOCKED:
       return said(ErrorKind::system, "is in use by others for longer than 30 s");
     case SQLITE_CANTOPEN:
-      return said(ErrorKind::system, "can't be opened; name another file with --history");
+      return said(ErrorKind::file, "can't be opened; name another file with --history");
     default:
       return said(ErrorKind::system, "the history can't be used");
   }
@@ -141,9 +141,11 @@ Error history_error(const fs::path& file, const SQLite::Exception& error) {
 
 Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, HistoryUse use) {
   std::error_code ignored;
+  if (fs::is_directory(file, ignored))
+    return fail(ErrorKind::file, file.string(), "is a folder; name a file with --history");
+  if (use != HistoryUse::write && !fs::exists(file, ignored))
+    return fail(ErrorKind::file, file.string(), "is not there: no run has been stored yet");
   if (use == HistoryUse::read) {
-    if (!fs::exists(file, ignored))
-      return fail(ErrorKind::system, file.string(), "is not there: no run has been stored yet");
     auto database = open_to_read(file);
     if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());
     // What an older muster left is brought up to date by the next one that may write.

@@ -19,6 +19,7 @@ namespace muster {
 
 enum class HistoryUse {
   read,   ///< nothing is made or changed; fails when there is none
+  amend,  ///< as write, but fails when there is none
   write,  ///< made when there is none; brought to this muster's schema
 };
 
@@ -84,9 +85,9 @@ struct SeriesQuery {
   std::size_t most_points = 0;    ///< the latest; 0: all
 };
 
-/// All functions fail with kind `system` when the file can't be read or written, `file` when it is no history, or
-/// damaged, or of a newer muster; `where` is its path. What has returned without an error survives a crash of this
-/// process and of the machine. Not to be shared by threads.
+/// All functions fail with kind `file` when the file is not there, can't be opened, is no history, or damaged, or of a
+/// newer muster; `system` when it can't be read or written; `where` is its path. What has returned without an error
+/// survives a crash of this process and of the machine. Not to be shared by threads.
 class History {
  public:
   /// `file` empty: default_history(). Waits for other processes for up to 30 s, as every function here does.

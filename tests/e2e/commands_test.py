@@ -136,7 +136,8 @@ class Commands(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(self.folder.name, "muster-runs")))
 
     def test_misspelt_words_get_a_suggestion(self):
-        for arguments, said in ((["rnu"], '"run"'), (["run", "--reprot", "x"], '"--report"'), (["run", "-n", "helo"], '"hello"'),
+        for arguments, said in ((["rnu"], '"run"'), (["rnu", "--quiet"], '"run"'), (["history", "exprt"], '"export"'),
+                                (["history", "prune", "--kep", "1"], '"--keep"'), (["run", "--reprot", "x"], '"--report"'), (["run", "-n", "helo"], '"hello"'),
                                 (["run", "--launcher", "mpirum"], '"mpirun"'), (["run", "--report", "jsn=x"], '"json"'),
                                 (["list", "--metrics", "helo"], '"hello"'), (["run", "-S", "hello.warmup=1"], '"warmups"')):
             with self.subTest(arguments=arguments):

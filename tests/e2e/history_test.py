@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -78,8 +79,22 @@ class Remembered(support.EndToEnd):
         report = run.report_path()
         self.assertIn("-40 %", self.muster("compare", "previous", report, "--history", self.file, status=1))
         self.muster("compare", "nothing", "latest", "--history", self.file, status=3)
+        told = json.loads(self.muster("compare", "previous", "latest", "--json", "--history", self.file, status=1))
+        self.assertEqual(set(told), documented_keys())
+        self.assertEqual((told["outcome"], told["worse"], told["values"]["compared"]), ("something got worse", True, 1))
+        self.assertEqual([one["case"] for one in told["verdicts"]], [run.case("rated")["id"]])
+        metric = told["metrics"][0]
+        self.assertEqual((metric["metric"], metric["items"], metric["before"], metric["after"], metric["unit"]),
+                         ("rate", [support.HOST], 100, 60, "GB/s"))
+        self.assertAlmostEqual(metric["change"], -0.4)
 
-        self.muster("history", "--history", self.file, "accept", "--metric", "rate")
+        self.muster("history", "--history", self.file, "accept", status=3)
+        self.muster("history", "--history", self.file, "accept", "--all", "--metric", "rate", status=3)
+        for words, hint in ((("--metric", "rato"), '"rate"'), (("--item", support.HOST + "x"), f'"{support.HOST}"')):
+            said = self.muster("history", "--history", self.file, "accept", *words, status=3)
+            self.assertIn("did you mean " + hint, said)
+        said = self.muster("history", "--history", self.file, "accept", "--metric", "rate")
+        self.assertIn("rate of everything (1 series)", said)
         run = self.rate(60, status=run_without_bound(self))
         self.assertNotIn("earlier passing runs)", run.case("rated")["reason"])
 
@@ -105,6 +120,10 @@ class Remembered(support.EndToEnd):
         self.assertIn("1 run removed", self.muster("history", "--history", other, "prune", "--keep", "1"))
         self.assertEqual(len(self.muster("history", "--history", other).splitlines()), 1)
         self.muster("history", "--history", other, "prune", "--before", "yesterday", status=3)
+        self.assertIn("--keep N or --before DAY", self.muster("history", "--history", other, "prune", status=3))
+        said = self.muster("history", "--history", other, "prune", "--keep", "1", "--before", "2026-01-01", status=3)
+        self.assertIn("--before excludes --keep", said)
+        self.assertIn('unknown command "exprt"; did you mean "export"?', self.muster("history", "exprt", status=3))
         for day in ("2026-13-45", "2026-02-31", "2026-11-22x", "2026-11-2"):
             self.muster("history", "--history", other, "prune", "--before", day, status=3)
         self.assertIn("nothing passes and fails by turns", self.muster("history", "--history", other, "--flaky"))
@@ -116,7 +135,61 @@ class Remembered(support.EndToEnd):
         run.finish(20)
         self.assert_status(run, 0)
         self.assertFalse((run.folder / "state").exists())
-        self.muster("history", "--history", self.file, status=2)
+        self.muster("history", "--history", self.file, status=3)
+
+    def test_what_one_run_measured_and_the_other_did_not(self):
+        told = self.folder / "told"
+        rates = [{"metric": "rate", "value": 1}, {"metric": "peak", "value": 2}]
+        checks = rated(told).replace("history = {}", 'reference = {value = 1.0, lower = -0.5, unit = "GB/s"}')
+        # A program's metric that the check does not declare is kept, and may stay away.
+        for some in (rates, rates[:1]):
+            told.write_text("".join(json.dumps(one) + "\n" for one in some))
+            self.run_once(checks)
+        said = self.muster("compare", "previous", "latest", "--history", self.file, status=1)
+        self.assertIn(f"not measured any more: peak of {support.HOST} (rated)", said)
+        said = self.muster("compare", "latest", "previous", "--history", self.file)
+        self.assertIn(f"only after: peak of {support.HOST} (rated)", said)
+        self.assertIn("1 value compared\nnothing got worse", said)
+        drawn = self.muster("history", "--history", self.file, "--metric", "rate").splitlines()
+        self.assertEqual([drawn[1].strip(), len(drawn)], ["1 GB/s │ ●●", 3], "values that are all the same are one row")
+
+    def test_a_run_is_shown_from_anywhere_by_its_id(self):
+        run = self.run_once(check("a", ranks=1, probe="hello"))
+        run_id = run.report()["run_id"]
+        elsewhere = {"cwd": self.folder}
+        self.assertIn("1 pass", self.muster("show", run_id, "--history", self.file, **elsewhere))
+        self.assertIn("1 pass", self.muster("show", "latest", "--history", self.file, **elsewhere))
+        self.assertIn("no such run", self.muster("show", "abcdef", "--history", self.file, status=3, **elsewhere))
+        folder = pathlib.Path(run.run_folder()).resolve()
+        folder.rename(str(folder) + ".moved")
+        said = self.muster("show", run_id, "--history", self.file, status=3, **elsewhere)
+        self.assertIn(f"its folder {folder} is not there any more", said)
+
+    def test_exit_statuses_are_the_same_everywhere(self):
+        foreign = self.folder / "foreign.db"
+        foreign.write_bytes(b"x" * 10000)
+        commands = (("history",), ("history", "export"), ("history", "prune", "--keep", "1"), ("history", "accept", "--all"),
+                    ("compare", "previous", "latest"), ("show", "latest"))
+        state = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
+        usual = self.folder / "state/muster/history.db"
+        for words in commands:
+            for file in (foreign, self.folder, self.folder / "missing.db"):
+                with self.subTest(words=words, file=file):
+                    done = subprocess.run([DRIVER, words[0], "--history", file, *words[1:]], capture_output=True, text=True,
+                                          cwd=self.folder)
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertIn(str(file), done.stderr)
+            done = subprocess.run([DRIVER, *words], capture_output=True, text=True, env=state, cwd=self.folder)
+            self.assertEqual(done.returncode, 3 if words[0] == "show" else 2, done.stderr)
+        self.assertFalse((self.folder / "missing.db").exists() or usual.exists())
+        usual.parent.mkdir(parents=True)
+        usual.write_bytes(foreign.read_bytes())
+        for words in commands:
+            done = subprocess.run([DRIVER, *words], capture_output=True, text=True, env=state, cwd=self.folder)
+            self.assertEqual(done.returncode, 2, done.stderr)
+        self.run_once(check("a", ranks=1, probe="hello"))
+        self.muster("history", "--history", self.file, "export", self.folder / "no/such/folder", status=3)
+        self.muster("history", "--history", self.file, "import", self.folder / "nothing", status=3)
 
     def test_a_run_is_stored_where_the_state_is(self):
         run = Run(check("a", ranks=1, probe="hello"), *LOCAL)
@@ -145,6 +218,13 @@ class Remembered(support.EndToEnd):
         self.addCleanup(run.clean)
         run.finish(20)
         return run
+
+
+def documented_keys():
+    """The first column of the table in docs/history.md."""
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/history.md").read_text()
+    table = page[page.index("| key of the object |"):].split("\n\n")[0]
+    return {key for line in table.splitlines()[2:] for key in re.findall(r"`(\w+)`", line.split("|")[1])}
 
 
 def run_without_bound(test):

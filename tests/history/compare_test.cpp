@@ -113,6 +113,81 @@ TEST(Compare, TimesThatMeanNothingAreNotCompared) {
   EXPECT_EQ(found.untimed, 2);
 }
 
+TEST(Compare, WhatIsNotMeasuredAnyMoreIsWorse) {
+  const PastRun before = a_run(1, 100);
+  PastRun after = a_run(2, 100);
+  after.values.erase(after.values.begin());
+  after.values.push_back(test::a_value("copy", "nid002", 90));
+  const auto found = compare(before, after);
+  ASSERT_EQ(found.values_gone.size(), 1U);
+  EXPECT_EQ(found.values_gone[0].metric, "triad");
+  EXPECT_EQ(found.values_gone[0].items, std::vector<std::string>{"nid001"});
+  ASSERT_EQ(found.values_new.size(), 1U);
+  EXPECT_EQ(found.values_new[0].metric, "copy");
+  EXPECT_TRUE(found.is_worse());
+  EXPECT_FALSE(compare(before, a_run(2, 100)).is_worse());
+
+  after.nodes.erase(after.nodes.begin());
+  const auto lost = compare(before, after);
+  EXPECT_TRUE(lost.values_gone.empty()) << "the node has gone, and that is said";
+  EXPECT_EQ(lost.nodes_gone, std::vector<std::string>{"nid001"});
+
+  after = a_run(2, 100);
+  after.values.clear();
+  after.cases.clear();
+  EXPECT_FALSE(compare(before, after).is_worse()) << "the later run was not asked for it";
+}
+
+TEST(Compare, WhatPassedAndIsSkippedIsWorse) {
+  const PastRun before = a_run(1, 100);
+  PastRun after = a_run(2, 100);
+  after.cases[0].verdict = Verdict::skip;
+  after.values.clear();
+  const auto found = compare(before, after);
+  ASSERT_EQ(found.verdicts.size(), 1U);
+  EXPECT_TRUE(found.is_worse());
+  EXPECT_TRUE(found.values_gone.empty()) << "that the case was skipped says it";
+  EXPECT_FALSE(compare(after, before).is_worse());
+  PastRun failed = before;
+  failed.cases[0].verdict = Verdict::fail;
+  EXPECT_TRUE(compare(after, failed).is_worse());
+  EXPECT_FALSE(compare(failed, after).is_worse());
+}
+
+TEST(Compare, SaysWhyValuesAreNotCompared) {
+  const PastRun before = a_run(1, 100);
+  PastRun other = a_run(2, 10);
+  other.simulated = "lumi-g";
+  for (PastValue& value : other.values) value.key.simulated = "lumi-g";
+  auto found = compare(before, other);
+  EXPECT_EQ(found.compared, 0);
+  EXPECT_EQ(found.other_machine, 2);
+  EXPECT_FALSE(found.is_worse());
+
+  other = a_run(2, 10);
+  other.cases[0].ranks = 8;
+  for (PastValue& value : other.values) value.key.shape = "4 ranks per node";
+  found = compare(before, other);
+  EXPECT_EQ(found.other_shape, 2);
+  EXPECT_EQ(found.shape_before, "2 ranks on 2 nodes");
+  EXPECT_EQ(found.shape_after, "8 ranks on 2 nodes");
+  EXPECT_FALSE(found.is_worse());
+
+  other = a_run(2, 100);
+  for (PastValue& value : other.values) value.key.where = {{"domain", "all"}};
+  found = compare(before, other);
+  ASSERT_EQ(found.relabelled.size(), 1U);
+  EXPECT_EQ(found.relabelled[0].items, (std::vector<std::string>{"nid001", "nid002"}));
+  EXPECT_FALSE(found.is_empty());
+
+  other = a_run(2, 100);
+  other.values.push_back(other.values[0]);
+  other.values.back().key.where = {{"alone", "yes"}};
+  found = compare(before, other);
+  EXPECT_EQ(found.one_sided, 1);
+  EXPECT_TRUE(found.is_empty()) << "it was measured once more, as that which is compared";
+}
+
 std::vector<ItemVerdict> nights(int nodes, int runs, const std::vector<std::pair<int, int>>& failed) {
   std::vector<ItemVerdict> all;
   for (int run = 0; run < runs; ++run)

@@ -170,7 +170,7 @@ TEST(HistoryFile, WhatIsDamagedOrAnotherProgramsIsLeftAlone) {
   for (const auto& [name, words] : {std::pair("text.db", "damaged or no history"),
                                     {"other.db", "another program"},
                                     {"newer.db", "newer muster"},
-                                    {"folder.db", "can't be"}}) {
+                                    {"folder.db", "is a folder"}}) {
     for (const HistoryUse use : {HistoryUse::read, HistoryUse::write}) {
       const auto history = History::open(folder / name, use);
       ASSERT_FALSE(history) << name;

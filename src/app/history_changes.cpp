@@ -1,0 +1,116 @@
+// What changes a history: old runs go, and what is now is as it shall be.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <fmt/format.h>
+#include <set>
+
+#include "app/command_history.hpp"
+#include "app/load.hpp"
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "history/store.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr int least_passing = 5;  // stats/drift.hpp
+
+/// `2026-01-31`, and a day that there was.
+bool is_day(const std::string& text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  const auto number = [&](std::size_t from, std::size_t count) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data() + from, text.data() + from + count, value);
+    return error == std::errc() && end == text.data() + from + count ? value : -1;
+  };
+  const int year = number(0, 4);
+  const int month = number(5, 2);
+  const int day = number(8, 2);
+  if (year < 0 || month < 0 || day < 0) return false;
+  return std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                     std::chrono::day(static_cast<unsigned>(day)))
+      .ok();
+}
+
+Result<void> check_options(const AcceptOptions& options) {
+  const bool names_something = !options.item.empty() || !options.metric.empty();
+  if (names_something && options.all)
+    return fail(ErrorKind::usage, "--all", "is every metric of everything; leave it out, or --item and --metric");
+  if (!names_something && !options.all)
+    return fail(ErrorKind::usage, "muster history accept",
+                "what is as it shall be? Give --item NAME or --metric NAME, or --all for every metric of everything");
+  return {};
+}
+
+/// What --item takes: nodes, devices and links.
+std::set<std::string> items_of(const std::vector<Series>& all) {
+  std::set<std::string> items;
+  for (const Series& one : all)
+    for (const std::string& name : {one.key.item.name, one.key.item.node, one.key.item.peer_node})
+      if (!name.empty()) items.insert(name);
+  return items;
+}
+
+Error not_in_history(const char* option, const char* what, const std::string& name, const std::set<std::string>& known) {
+  const std::vector<std::string> words(known.begin(), known.end());
+  return {ErrorKind::usage, option,
+          fmt::format("the history has no {} \"{}\"{}", what, printable_line(name), suggestion(name, words))};
+}
+
+/// Why nothing fits.
+Error why_none(const AcceptOptions& options, const std::vector<Series>& all) {
+  const auto items = items_of(all);
+  std::set<std::string> metrics;
+  for (const Series& one : all) metrics.insert(one.key.metric);
+  if (!options.item.empty() && items.count(options.item) == 0)
+    return not_in_history("--item", "node, device or link", options.item, items);
+  if (!options.metric.empty() && metrics.count(options.metric) == 0)
+    return not_in_history("--metric", "metric", options.metric, metrics);
+  if (all.empty()) return {ErrorKind::usage, "--all", "the history has no values"};
+  return {ErrorKind::usage, "--item",
+          fmt::format("{} has no {}; muster history --metric {} lists what has", printable_line(options.item),
+                      printable_line(options.metric), printable_line(options.metric))};
+}
+
+}  // namespace
+
+int history_accept_command(const AcceptOptions& options) {
+  if (auto sound = check_options(options); !sound) return usage_error(sound.error());
+  auto history = History::open(options.file, HistoryUse::amend);
+  if (!history) return history_trouble(history.error());
+  const auto all = history->series({});
+  if (!all) return history_trouble(all.error());
+  const Accepted accepted{rfc3339(realtime_nanoseconds()), options.item, options.metric};
+  const auto covered = std::count_if(all->begin(), all->end(),
+                                     [&](const Series& one) { return accepted.covers(one.key, std::string()); });
+  if (covered == 0) return usage_error(why_none(options, *all));
+  if (auto stored = history->record_accepted(accepted); !stored) return history_trouble(stored.error());
+  fmt::print("{} of {} ({} series): earlier runs are no measure any more, {} passing ones from now on are\n",
+             options.metric.empty() ? "every metric" : printable_line(options.metric),
+             options.item.empty() ? "everything" : printable_line(options.item), covered, least_passing);
+  return 0;
+}
+
+int history_prune_command(const PruneOptions& options) {
+  if (options.keep <= 0 && options.before.empty())
+    return usage_error({ErrorKind::usage, "muster history prune", "which runs? Give --keep N or --before DAY"});
+  if (!options.before.empty() && !is_day(options.before))
+    return usage_error({ErrorKind::usage, "--before",
+                        fmt::format("\"{}\" is no day; write for example 2026-01-31", printable_line(options.before))});
+  auto history = History::open(options.file, HistoryUse::amend);
+  if (!history) return history_trouble(history.error());
+  std::string before = options.before;
+  if (options.keep > 0) {
+    const auto runs = history->runs(static_cast<std::size_t>(options.keep));
+    if (!runs) return history_trouble(runs.error());
+    before = runs->empty() ? "" : runs->front().head.started;
+  }
+  const auto gone = history->prune(before);
+  if (!gone) return history_trouble(gone.error());
+  fmt::print("{} removed\n", counted(static_cast<std::size_t>(*gone), "run"));
+  return 0;
+}
+
+}  // namespace muster
