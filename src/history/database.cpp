@@ -17,6 +17,14 @@ constexpr int patience_ms = 30'000;
 /// In the file's head: it is a history of muster's and nothing else ("must").
 constexpr int application = 0x6d757374;
 
+/// Even who only reads needs room beside the file, for the index of the log; SQLite calls its lack an I/O error.
+bool is_on_full_disk(const fs::path& file) {
+  constexpr std::uintmax_t room = 64 * 1024;
+  std::error_code failed;
+  const auto space = fs::space(file.has_parent_path() ? file.parent_path() : fs::path("."), failed);
+  return !failed && space.available < room;
+}
+
 /// Where memory is not shared between the hosts that have the file open, a write-ahead log must not be used: it keeps
 /// its index there (sqlite.org/wal.html).
 bool is_on_network(const fs::path& file) {
@@ -116,6 +124,8 @@ Error history_error(const fs::path& file, const SQLite::Exception& error) {
   const auto said = [&](ErrorKind kind, const char* what) {
     return Error{kind, file.string(), fmt::format("{} ({})", what, error.what())};
   };
+  constexpr const char* full = "no space is left for the history; free some, or name another file with --history";
+  if (error.getErrorCode() == SQLITE_IOERR && is_on_full_disk(file)) return said(ErrorKind::system, full);
   switch (error.getErrorCode()) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -123,8 +133,7 @@ Error history_error(const fs::path& file, const SQLite::Exception& error) {
           ErrorKind::file,
           "is damaged or no history; move it away, and bring back what was exported with muster history import");
     case SQLITE_FULL:
-      return said(ErrorKind::system,
-                  "no space is left for the history; free some, or name another file with --history");
+      return said(ErrorKind::system, full);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
