@@ -22,6 +22,18 @@ struct Imported {
   std::vector<NodeAction> actions;
 };
 
+/// `2026-01-31T02:00:00.000Z`: runs are put in order by it, as text.
+bool is_moment(const std::string& text) {
+  const std::string_view form = "0000-00-00T00:00:00";
+  const auto fits = [](char letter, char wanted) {
+    return wanted == '0' ? '0' <= letter && letter <= '9' : letter == wanted;
+  };
+  const bool is_formed = text.size() > form.size() && text.back() == 'Z' &&
+                         std::equal(form.begin(), form.end(), text.begin(),
+                                    [&](char wanted, char letter) { return fits(letter, wanted); });
+  return is_formed && text.substr(5, 2) <= "12" && text.substr(8, 2) <= "31" && text.substr(11, 2) <= "24";
+}
+
 Result<void> take_line(const nlohmann::json& json, Imported& imported) {
   if (json.is_object() && json.size() == 1) {
     if (const auto head = json.find("muster_history"); head != json.end()) {
@@ -31,6 +43,10 @@ Result<void> take_line(const nlohmann::json& json, Imported& imported) {
     if (const auto run = json.find("run"); run != json.end()) {
       auto read = past_run_from_json(*run);
       if (!read) return tl::unexpected(read.error());
+      if (!is_moment(read->started))
+        return fail(ErrorKind::file, "started",
+                    fmt::format("\"{}\" is no time; write for example 2026-01-31T02:00:00.000Z",
+                                printable_line(read->started)));
       imported.runs.push_back(std::move(*read));
       return {};
     }

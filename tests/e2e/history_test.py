@@ -113,6 +113,11 @@ class Remembered(support.EndToEnd):
         again = self.folder / "again.jsonl"
         self.muster("history", "--history", other, "export", again)
         self.assertEqual(export.read_text(), again.read_text())
+        odd = self.folder / "odd.jsonl"
+        for moment in ("yesterday", "9999-99-99T99:99:99.999Z"):
+            odd.write_text(re.sub(r'"started":"[^"]*"', f'"started":"{moment}"', export.read_text()))
+            said = self.muster("history", "--history", other, "import", odd, status=3)
+            self.assertIn(f'"{moment}" is no time', said)
         with open(export, "a") as file:
             file.write('{"run": {"run_id": 1}}\n')
         said = self.muster("history", "--history", other, "import", export, status=3)
