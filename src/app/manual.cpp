@@ -146,6 +146,18 @@ constexpr const char* what_it_is =
     "at "
     "fault, and what to do.";
 
+/// A command without a word about it ends as the one above it does.
+std::string exit_status_of(const CommandWords& command, const CommandWords& above) {
+  if (auto own = take_apart(command.footer).exit_status; !own.empty()) return own;
+  for (const auto& one : above.commands)
+    if (command.path == one.path || command.path.rfind(one.path + " ", 0) == 0) {
+      if (command.path != one.path) return exit_status_of(command, one);
+      break;
+    }
+  const auto told = take_apart(above.footer).exit_status;
+  return told.empty() ? std::string(statuses) : told;
+}
+
 }  // namespace
 
 std::string page_name(const CommandWords& command) {
@@ -158,7 +170,7 @@ std::string manual_page(const CommandWords& command, const CommandWords& root, c
   const auto name = page_name(command);
   const bool is_root = command.path == root.path;
   const auto footer = take_apart(command.footer);
-  const auto status = footer.exit_status.empty() ? std::string(statuses) : footer.exit_status;
+  const auto status = exit_status_of(command, root);
   auto page = heading(name, date);
   page +=
       section("NAME", one_line(name, is_root ? "find out which part of a GPU cluster is at fault" : command.summary));

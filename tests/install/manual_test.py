@@ -64,6 +64,12 @@ class Pages(unittest.TestCase):
         for status in ("0", "1", "2", "3", "75", "130", "143"):
             self.assertRegex(told, rf"(^|; |, ){status}[:,]", told)
 
+    def test_a_command_below_another_ends_as_that_does(self):
+        def told(page):
+            return plain(PAGES / page).split("EXIT STATUS")[1].split("FILES")[0].split()
+        for below in ("accept", "export", "import", "prune"):
+            self.assertEqual(told(f"muster-history-{below}.1"), told("muster-history.1"))
+
     def test_hidden_ones_are_not_told(self):
         said = plain(PAGES / "muster.1")
         self.assertNotIn("autopsy", said)
