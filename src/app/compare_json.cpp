@@ -28,12 +28,9 @@ nlohmann::json run_of(const PastRun& run) {
 }
 
 nlohmann::json object_of(const VerdictChange& one) {
-  return {{"case", printable_line(one.case_id)},
-          {"before", to_string(one.before)},
-          {"after", to_string(one.after)},
-          {"reason", printable_line(one.reason, 4000)},
-          {"nodes", names_json(one.nodes)},
-          {"worse", one.is_worse}};
+  return {{"case", printable_line(one.case_id)}, {"before", to_string(one.before)},
+          {"after", to_string(one.after)},       {"reason", printable_line(one.reason, 4000)},
+          {"nodes", names_json(one.nodes)},      {"worse", one.is_worse}};
 }
 
 nlohmann::json object_of(const MetricChange& one) {
@@ -87,24 +84,24 @@ nlohmann::json counts_of(const Comparison& found) {
 
 std::string comparison_json(const PastRun& before, const PastRun& after, const Comparison& found) {
   const nlohmann::json all{{"muster_compare", 1},
-                 {"before", run_of(before)},
-                 {"after", run_of(after)},
-                 {"outcome", outcome_of(before, found)},
-                 {"worse", found.is_worse()},
-                 {"verdicts", list_of(found.verdicts)},
-                 {"metrics", list_of(found.metrics)},
-                 {"facts", list_of(found.facts)},
-                 {"nodes_gone", names_json(found.nodes_gone)},
-                 {"nodes_new", names_json(found.nodes_new)},
-                 {"devices_gone", names_json(found.devices_gone)},
-                 {"devices_new", names_json(found.devices_new)},
-                 {"cases_only_before", names_json(found.only_before)},
-                 {"cases_only_after", names_json(found.only_after)},
-                 {"values_gone", list_of(found.values_gone)},
-                 {"values_new", list_of(found.values_new)},
-                 {"relabelled", list_of(found.relabelled)},
-                 {"values", counts_of(found)},
-                 {"values_said", compared_line(before, after, found)}};
+                           {"before", run_of(before)},
+                           {"after", run_of(after)},
+                           {"outcome", outcome_of(before, found)},
+                           {"worse", found.is_worse()},
+                           {"verdicts", list_of(found.verdicts)},
+                           {"metrics", list_of(found.metrics)},
+                           {"facts", list_of(found.facts)},
+                           {"nodes_gone", names_json(found.nodes_gone)},
+                           {"nodes_new", names_json(found.nodes_new)},
+                           {"devices_gone", names_json(found.devices_gone)},
+                           {"devices_new", names_json(found.devices_new)},
+                           {"cases_only_before", names_json(found.only_before)},
+                           {"cases_only_after", names_json(found.only_after)},
+                           {"values_gone", list_of(found.values_gone)},
+                           {"values_new", list_of(found.values_new)},
+                           {"relabelled", list_of(found.relabelled)},
+                           {"values", counts_of(found)},
+                           {"values_said", compared_line(before, after, found)}};
   return dump(all);
 }
 

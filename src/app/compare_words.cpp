@@ -68,7 +68,8 @@ std::string line_of(const Relabelled& one) {
 std::vector<std::string> with_verdicts(const std::vector<std::string>& ids, const PastRun& run) {
   std::vector<std::string> named;
   for (const std::string& id : ids) {
-    const auto found = std::find_if(run.cases.begin(), run.cases.end(), [&](const PastCase& one) { return one.id == id; });
+    const auto found =
+        std::find_if(run.cases.begin(), run.cases.end(), [&](const PastCase& one) { return one.id == id; });
     const bool is_plain = found == run.cases.end() || found->verdict == Verdict::pass;
     named.push_back(is_plain ? id : fmt::format("{} ({})", id, to_string(found->verdict)));
   }
@@ -122,8 +123,7 @@ std::string compared_line(const PastRun& before, const PastRun& after, const Com
     if (count > 0) text += fmt::format("; {} not: {}", count, why);
   };
   add(found.untimed, "times mean nothing there");
-  add(found.other_machine,
-      fmt::format("{} before, {} after", machine_of(before), machine_of(after)));
+  add(found.other_machine, fmt::format("{} before, {} after", machine_of(before), machine_of(after)));
   add(found.other_shape, fmt::format("{} before, {} after", found.shape_before, found.shape_after));
   add(found.without_share, "0 or less in one of the runs");
   add(found.one_sided, "measured in one of the runs only");

@@ -53,7 +53,8 @@ std::set<std::string> items_of(const std::vector<Series>& all) {
   return items;
 }
 
-Error not_in_history(const char* option, const char* what, const std::string& name, const std::set<std::string>& known) {
+Error not_in_history(const char* option, const char* what, const std::string& name,
+                     const std::set<std::string>& known) {
   const std::vector<std::string> words(known.begin(), known.end());
   return {ErrorKind::usage, option,
           fmt::format("the history has no {} \"{}\"{}", what, printable_line(name), suggestion(name, words))};

@@ -124,9 +124,8 @@ class Presence {
       comparison_.one_sided += static_cast<int>(lone_before) + static_cast<int>(lone_after);
       return;
     }
-    const bool is_same_shape =
-        std::any_of(thing.before.begin(), thing.before.end(),
-                    [&](const PastValue* one) { return has_shape_of(thing.after, *one); });
+    const bool is_same_shape = std::any_of(thing.before.begin(), thing.before.end(),
+                                           [&](const PastValue* one) { return has_shape_of(thing.after, *one); });
     if (!is_same_shape) return count_other_shape(thing.before.size(), then, now);
     relabelled_[{id, metric, thing.before.front()->key.where, thing.after.front()->key.where}].push_back(item);
   }
