@@ -33,6 +33,7 @@ std::string moment(const std::string& started) {
   return text.size() < 16 ? text : text.substr(0, 10) + " " + text.substr(11, 5);
 }
 
+/// `width` 0: lines are not cut.
 int list_runs(History& history, std::size_t most, int width) {
   const auto runs = history.runs(most);
   if (!runs) return history_trouble(runs.error());
@@ -47,7 +48,7 @@ int list_runs(History& history, std::size_t most, int width) {
                                      run.simulated.empty() ? "" : " SIMULATED");
     text += "  " + printable_line(shell_line(run.command_line), 400);
     const auto room = static_cast<std::size_t>(std::max(width, 40));
-    fmt::print("{}\n", text.size() > room ? printable_line(text, room - 1) : text);
+    fmt::print("{}\n", width > 0 && text.size() > room ? printable_line(text, room - 1) : text);
   }
   return 0;
 }
@@ -157,8 +158,11 @@ int history_command(const HistoryOptions& options) {
   if (!history) return history_trouble(history.error());
   if (!options.metric.empty()) return show_metric(*history, options, terminal->width);
   if (options.actions) return list_actions(*history);
-  if (!options.flaky && !options.lemons)
-    return list_runs(*history, static_cast<std::size_t>(options.last), terminal->width);
+  if (!options.flaky && !options.lemons) {
+    // A file or another program has room for whole lines.
+    const bool has_width = terminal->terminal || std::getenv("COLUMNS") != nullptr;
+    return list_runs(*history, static_cast<std::size_t>(options.last), has_width ? terminal->width : 0);
+  }
   const auto verdicts = history->verdicts();
   if (!verdicts) return history_trouble(verdicts.error());
   return options.flaky ? list_flaky(*verdicts) : list_lemons(*verdicts);

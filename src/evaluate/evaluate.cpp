@@ -65,6 +65,14 @@ std::vector<int> speakers(const CaseInput& input, const CaseResult& result) {
   return ranks;
 }
 
+/// What a rank printed last; `...` where that is the end of a line whose start is left out.
+std::string last_words(const std::string& output) {
+  auto kept = tail(output, most_output_bytes);
+  const bool is_cut = kept.size() < output.size() && output[output.size() - kept.size() - 1] != '\n';
+  if (is_cut) kept.replace(0, 3, "...");
+  return printable(kept);
+}
+
 void keep_outputs(const CaseInput& input, CaseResult& result) {
   auto ranks = speakers(input, result);
   const std::size_t most = result.verdict == Verdict::pass ? 1 : most_outputs;
@@ -74,8 +82,7 @@ void keep_outputs(const CaseInput& input, CaseResult& result) {
   std::sort(ranks.begin(), ranks.end());
   for (int rank : ranks) {
     const auto& output = input.attendance.observed[static_cast<std::size_t>(rank)]->output;
-    result.outputs.push_back(
-        {rank, input.places.name_of(input.places.node_of(rank)), printable(tail(output, most_output_bytes))});
+    result.outputs.push_back({rank, input.places.name_of(input.places.node_of(rank)), last_words(output)});
   }
 }
 

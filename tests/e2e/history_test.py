@@ -164,6 +164,9 @@ class Remembered(support.EndToEnd):
         elsewhere = {"cwd": self.folder}
         self.assertIn("1 pass", self.muster("show", run_id, "--history", self.file, **elsewhere))
         self.assertIn("1 pass", self.muster("show", "latest", "--history", self.file, **elsewhere))
+        whole = subprocess.run([DRIVER, "history", "--history", self.file], capture_output=True, text=True,
+                               env={name: value for name, value in os.environ.items() if name != "COLUMNS"}).stdout
+        self.assertIn(str(self.file), whole, "only a screen has an end of the line")
         self.assertIn("no such run", self.muster("show", "abcdef", "--history", self.file, status=3, **elsewhere))
         folder = pathlib.Path(run.run_folder()).resolve()
         folder.rename(str(folder) + ".moved")

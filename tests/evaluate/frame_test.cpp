@@ -354,11 +354,14 @@ TEST(Evaluate, OutputOfOthersIsAllOfItAndHarmless) {
   Scene scene;
   scene.rank(0).output = "\x1b[2Jgone";
   scene.rank(3).output = std::string(10000, 'a') + "\nlast line\n";
+  scene.rank(1).output = std::string(10000, 'a') + " the end";
   const auto result = scene.result();
-  ASSERT_EQ(result.outputs.size(), 2u);
-  EXPECT_EQ(result.outputs[0].text.find('\x1b'), std::string::npos);
+  ASSERT_EQ(result.outputs.size(), 3u);
   EXPECT_LE(result.outputs[1].text.size(), 4096u);
-  EXPECT_EQ(result.outputs[1].text.substr(result.outputs[1].text.size() - 10), "last line\n");
+  EXPECT_EQ(result.outputs[1].text.substr(0, 5), "...aa") << "the start of a long line is left out";
+  EXPECT_EQ(result.outputs[0].text.find('\x1b'), std::string::npos);
+  EXPECT_LE(result.outputs[2].text.size(), 4096u);
+  EXPECT_EQ(result.outputs[2].text.substr(result.outputs[2].text.size() - 10), "last line\n");
 }
 
 TEST(Evaluate, OutputOfCulpritsIsKeptWhenThereIsTooMuch) {
