@@ -66,8 +66,14 @@ std::string missing(const GateOutcome& outcome, std::size_t need) {
   const bool is_nobodys_fault = std::none_of(outcome.standings.begin(), outcome.standings.end(),
                                              [](const NodeStanding& one) { return one.is_at_fault; });
   if (good == 0 && is_nobodys_fault) return text + ", and no node is at fault: what is said of each tells why";
-  const auto bad = not_good(outcome);
-  return text + fmt::format("; ask for {} more, without {}", counted(need - std::min(need, good), "node"), list(bad));
+  // Those of whom nobody knows may be good next time, without those at fault.
+  std::vector<std::string> bad;
+  for (const NodeStanding& one : outcome.standings)
+    if (one.is_at_fault) bad.push_back(one.node);
+  if (bad.empty()) bad = not_good(outcome);
+  const auto left = outcome.nodes.size() - bad.size() - outcome.kept_apart;
+  return text + fmt::format("; ask for {} more{}", counted(need - std::min(need - 1, left), "node"),
+                            bad.empty() ? "" : ", without " + list(bad));
 }
 
 /// Why nothing may be started; empty: it may.
