@@ -44,7 +44,7 @@ class Answer {
     if (options_.print == "json")
       fmt::print("{}\n", gate_json(outcome, need, monotonic_seconds() - began_));
     else if (options_.print == "exclude" && !outcome.error)
-      fmt::print("{}\n", join(not_good(outcome), ","));
+      fmt::print("{}\n", join(to_exclude(outcome), ","));
     else if (options_.print == "hosts" && !outcome.chosen.empty())
       fmt::print("{}\n", join(outcome.chosen, ","));
     return outcome.chosen.empty() ? exit_gate_refused : 0;

@@ -73,14 +73,35 @@ NodeConnections to_connections(const Matrix& matrix, const std::vector<std::stri
   return connections;
 }
 
+/// The first of a report's cases that has such a matrix.
+const CaseResult* connecting_case(const RunReport& report) {
+  const auto found = std::find_if(report.cases.begin(), report.cases.end(),
+                                  [](const CaseResult& result) { return best_matrix(result) != nullptr; });
+  return found == report.cases.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 NodeConnections connections_of(std::span<const RunReport> reports, const std::vector<std::string>& nodes) {
-  for (auto report = reports.rbegin(); report != reports.rend(); ++report)
-    for (const CaseResult& result : report->cases)
-      if (const MatrixFile* file = best_matrix(result))
-        if (const auto matrix = read_matrix(*report, *file)) return to_connections(*matrix, nodes);
-  return NodeConnections(nodes.size());
+  NodeConnections all(nodes.size());
+  for (auto report = reports.rbegin(); report != reports.rend(); ++report) {
+    const CaseResult* result = connecting_case(*report);
+    const auto matrix = result == nullptr ? std::nullopt : read_matrix(*report, *best_matrix(*result));
+    if (!matrix) continue;
+    const auto earlier = to_connections(*matrix, nodes);
+    for (std::size_t a = 0; a < nodes.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        if (const auto value = earlier.between(a, b); value && !all.between(a, b)) all.put(a, b, *value);
+  }
+  return all;
+}
+
+std::vector<std::string> connection_cases(std::span<const RunReport> reports) {
+  std::vector<std::string> ids;
+  for (const RunReport& report : reports)
+    if (const CaseResult* result = connecting_case(report))
+      if (std::find(ids.begin(), ids.end(), result->id) == ids.end()) ids.push_back(result->id);
+  return ids;
 }
 
 }  // namespace muster

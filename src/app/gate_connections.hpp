@@ -10,8 +10,11 @@
 
 namespace muster {
 
-/// Of the last report with a matrix of `bandwidth`, or else of `bidirectional`, in GB/s: that of the largest messages.
-/// Several ranks of two nodes count as their median. Nothing was measured where no report has one.
+/// By matrices of `bandwidth`, or else of `bidirectional`, in GB/s: those of the largest messages. What a later report
+/// has of a pair takes the place of what an earlier one had. Several ranks of two nodes count as their median. Nothing
+/// was measured where no report has such a matrix.
 [[nodiscard]] NodeConnections connections_of(std::span<const RunReport> reports, const std::vector<std::string>& nodes);
+/// Ids of the cases that they come from.
+[[nodiscard]] std::vector<std::string> connection_cases(std::span<const RunReport> reports);
 
 }  // namespace muster

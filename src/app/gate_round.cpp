@@ -8,6 +8,7 @@
 #include "app/outputs.hpp"
 #include "app/session_setup.hpp"
 #include "base/clock.hpp"
+#include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "run/session.hpp"
@@ -84,7 +85,9 @@ class Gate {
       choose(ids);
       const auto before = nodes.size();
       std::erase_if(nodes, [&](const std::string& node) { return is_at_fault(node); });
-      const auto open = open_cases(reports_, nodes, ids);
+      auto open = open_cases(reports_, nodes, ids);
+      if (set_aside(nodes))
+        for (std::string& id : connection_cases(reports_)) open.push_back(std::move(id));
       const bool helps = nodes.size() < before && nodes.size() >= need_ && !open.empty();
       if (!outcome_.chosen.empty() || !outcome_.interrupted.empty() || !helps || time_.left_s() < least_round_s) break;
       plan = narrowed(prepared_.plan, nodes, open);
@@ -136,18 +139,46 @@ class Gate {
   }
 
   /// What pairs of nodes reached says who is slow with all, also where ranks share cores and no probe judges speed.
-  void mark_slow(std::vector<NodeStanding>& standings, const NodeConnections& connections) const {
-    for (const std::size_t node : out_of_touch(connections, least_share)) {
+  void mark_slow(std::vector<NodeStanding>& standings, const NodeConnections& connections) {
+    const auto far = out_of_touch(connections, least_share);
+    const auto mark = [&](std::size_t node, bool is_at_fault, std::string_view partners, std::string remedy) {
       NodeStanding& one = standings[node];
-      if (!one.is_good) continue;
+      if (!one.is_good) return;
       one.is_good = false;
-      one.is_at_fault = true;
+      one.is_at_fault = is_at_fault;
       one.check = "connections";
-      one.reason =
-          fmt::format("reaches at most {} with every other node that it was tried with; the usual node reaches {}",
-                      format_value(*connections.best_of(node), "GB/s"), format_value(*usual_best(connections), "GB/s"));
-      one.remedy = "look at that node's network adapter, its cable and its driver, and keep it out of jobs until then";
+      one.reason = fmt::format("reaches at most {} with {}; the usual node reaches {}",
+                               format_value(*connections.best_of(node), "GB/s"), partners,
+                               format_value(*usual_best(connections), "GB/s"));
+      one.remedy = std::move(remedy);
+    };
+    for (const std::size_t node : far.slow)
+      mark(node, true, "every other node that it was tried with",
+           "look at that node's network adapter, its cable and its driver, and keep it out of jobs until then");
+    unclear_.clear();
+    for (const std::size_t node : far.unclear) {
+      const auto partners = partners_of(connections, node);
+      mark(node, false,
+           fmt::format("{}, and was tried with no other", printable_line(compress_hostlist(partners), 200)),
+           "look at the network adapters of both, or measure them with others: muster run -n p2p");
+      unclear_.push_back({outcome_.nodes[node], partners});
     }
+  }
+
+  [[nodiscard]] std::vector<std::string> partners_of(const NodeConnections& connections, std::size_t node) const {
+    std::vector<std::string> partners;
+    for (std::size_t other = 0; other < outcome_.nodes.size(); ++other)
+      if (connections.between(node, other)) partners.push_back(outcome_.nodes[other]);
+    return partners;
+  }
+
+  /// Who is it, of two that are slow with each other? The one that stays slow when it is tried with others. False when
+  /// nobody has to be set aside for that.
+  bool set_aside(std::vector<std::string>& nodes) const {
+    std::set<std::string> aside;
+    for (const auto& [node, partners] : unclear_)
+      if (aside.count(node) == 0) aside.insert(partners.begin(), partners.end());
+    return std::erase_if(nodes, [&](const std::string& node) { return aside.count(node) > 0; }) > 0;
   }
 
   void choose(const std::vector<std::string>& ids) {
@@ -174,6 +205,7 @@ class Gate {
   GateTime time_;
   const SignalsHeld held_;
   std::vector<RunReport> reports_;
+  std::vector<std::pair<std::string, std::vector<std::string>>> unclear_;  ///< a node, and whom alone it was tried with
   GateOutcome outcome_;
 };
 

@@ -56,6 +56,12 @@ std::string line_of(const Group& group, std::size_t all) {
                      group.one->remedy.empty() ? "" : "; " + group.one->remedy);
 }
 
+/// No node is good, and it is no node's doing: others would be no better.
+bool is_nobodys_fault(const GateOutcome& outcome) {
+  return std::none_of(outcome.standings.begin(), outcome.standings.end(),
+                      [](const NodeStanding& one) { return one.is_good || one.is_at_fault; });
+}
+
 std::string missing(const GateOutcome& outcome, std::size_t need) {
   const std::size_t good = outcome.spare.size();
   std::string text = fmt::format("refused: {} of {} nodes {} good, {} {} needed", good, outcome.nodes.size(),
@@ -63,11 +69,15 @@ std::string missing(const GateOutcome& outcome, std::size_t need) {
   if (outcome.kept_apart > 0)
     text += fmt::format("; {} of them can't go together with the others, as links between them are bad",
                         outcome.kept_apart);
-  const bool is_nobodys_fault = std::none_of(outcome.standings.begin(), outcome.standings.end(),
-                                             [](const NodeStanding& one) { return one.is_at_fault; });
-  if (good == 0 && is_nobodys_fault) return text + ", and no node is at fault: what is said of each tells why";
-  const auto bad = not_good(outcome);
-  return text + fmt::format("; ask for {} more, without {}", counted(need - std::min(need, good), "node"), list(bad));
+  if (is_nobodys_fault(outcome)) return text + ", and no node is at fault: what is said of each tells why";
+  // Those of whom nobody knows may be good next time, without those at fault.
+  std::vector<std::string> bad;
+  for (const NodeStanding& one : outcome.standings)
+    if (one.is_at_fault) bad.push_back(one.node);
+  if (bad.empty()) bad = not_good(outcome);
+  const auto left = outcome.nodes.size() - bad.size() - outcome.kept_apart;
+  return text + fmt::format("; ask for {} more{}", counted(need - std::min(need - 1, left), "node"),
+                            bad.empty() ? "" : ", without " + list(bad));
 }
 
 /// Why nothing may be started; empty: it may.
@@ -89,6 +99,10 @@ std::vector<std::string> not_good(const GateOutcome& outcome) {
   for (const NodeStanding& standing : outcome.standings)
     if (!standing.is_good) nodes.push_back(standing.node);
   return nodes;
+}
+
+std::vector<std::string> to_exclude(const GateOutcome& outcome) {
+  return is_nobodys_fault(outcome) ? std::vector<std::string>{} : not_good(outcome);
 }
 
 std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need) {

@@ -11,6 +11,8 @@ namespace muster {
 [[nodiscard]] std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need);
 /// Nodes that are not good.
 [[nodiscard]] std::vector<std::string> not_good(const GateOutcome& outcome);
+/// Of those, what the next job should do without: nobody, where no node is good and none is at fault.
+[[nodiscard]] std::vector<std::string> to_exclude(const GateOutcome& outcome);
 /// One object, described in docs/gate.md.
 [[nodiscard]] std::string gate_json(const GateOutcome& outcome, std::size_t need, double seconds);
 

@@ -32,12 +32,21 @@ std::optional<double> usual_best(const NodeConnections& connections) {
   return bests.size() < 3 ? std::nullopt : median(bests);
 }
 
-std::vector<std::size_t> out_of_touch(const NodeConnections& connections, double share) {
-  std::vector<std::size_t> far;
+OutOfTouch out_of_touch(const NodeConnections& connections, double share) {
+  OutOfTouch found;
   const auto usual = usual_best(connections);
-  for (std::size_t node = 0; usual && node < connections.nodes(); ++node)
-    if (const auto best = connections.best_of(node); best && *best < share * *usual) far.push_back(node);
-  return far;
+  const auto is_far = [&](std::size_t node) {
+    const auto best = connections.best_of(node);
+    return best && *best < share * *usual;
+  };
+  for (std::size_t node = 0; usual && node < connections.nodes(); ++node) {
+    if (!is_far(node)) continue;
+    bool is_clear = false;
+    for (std::size_t other = 0; other < connections.nodes() && !is_clear; ++other)
+      is_clear = connections.between(node, other) && !is_far(other);
+    (is_clear ? found.slow : found.unclear).push_back(node);
+  }
+  return found;
 }
 
 namespace {

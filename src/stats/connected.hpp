@@ -31,9 +31,14 @@ class NodeConnections {
 
 /// The typical node's best_of(): the median; nullopt when fewer than three nodes were measured.
 [[nodiscard]] std::optional<double> usual_best(const NodeConnections& connections);
+struct OutOfTouch {
+  std::vector<std::size_t> slow;
+  /// Tried with one another or with slow ones alone: that may be their partners' doing.
+  std::vector<std::size_t> unclear;
+};
 /// Nodes that reach less than `share` of that with every partner they had. One bad partner makes nobody slow, nor does
 /// a reading that something held up, where there was another one.
-[[nodiscard]] std::vector<std::size_t> out_of_touch(const NodeConnections& connections, double share);
+[[nodiscard]] OutOfTouch out_of_touch(const NodeConnections& connections, double share);
 
 using NodePair = std::pair<std::size_t, std::size_t>;
 

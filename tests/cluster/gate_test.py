@@ -22,6 +22,7 @@ NODES = tuple(f"nid00{i}" for i in range(1, 7))
 SLOW, LACKING = "nid003", "nid005"
 GOOD = [node for node in NODES if node not in (SLOW, LACKING)]
 HEALTHY, FIFTH, CRAWLING = "200mbit", "40mbit", "20mbit"
+CREEPING = "2mbit"  # one round of p2p_short takes all of its time
 # Arrays as large as the caches of a real node would fill the memory of the one machine that is here six times.
 SMALL = ("-S", "memory_bandwidth_short.bytes=4MiB")
 HELLO = check("hello", probe="hello", ranks=1, timeout="20s")
@@ -130,6 +131,15 @@ class AllGood(SixNodes):
         self.slow(FIFTH, SLOW)
         run = self.gate("", *SMALL, need=5, command=["srun", "hostname"])
         self.assert_started_on(run, [node for node in NODES if node != SLOW])
+
+    def test_slow_with_the_only_partner_that_it_had(self):
+        """Either of the two may be the slow one: it is the one that is not well with others."""
+        self.slow(CREEPING, SLOW)
+        run = self.gate("", *SMALL, need=5, command=["srun", "hostname"])
+        self.assert_started_on(run, [node for node in NODES if node != SLOW])
+        self.assertIn(f"{SLOW}: connections: reaches at most", run.stderr)
+        again = [case["check"] for case in run.reports()[-1]["cases"]]
+        self.assertEqual((len(run.reports()), again), (2, ["p2p_short"]), run.story())
 
     def test_the_commands_own_end(self):
         run = self.gate(HELLO, need=2, command=["srun", "sh", "-c", "exit 9"])

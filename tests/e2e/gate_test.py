@@ -132,15 +132,20 @@ class Refused(Gate):
         alone = check("pair", ranks=1).replace("[check.pair.params]", "nodes = 2\n[check.pair.params]")
         self.refused(alone, says=("not known to be good: pair: nothing was measured: ",))
 
-    def test_a_launcher_that_is_missing_is_no_fault_of_the_node(self):
-        run = GateRun(GOOD, "--launcher", "mpirun", command=["/bin/sh", "-c", "true"])
+    def without_mpirun(self, *options, **more):
+        run = GateRun(GOOD, "--launcher", "mpirun", *options, **more)
         self.addCleanup(run.clean)
         run.env["PATH"] = str(run.folder)
         run.finish(20)
         self.assert_status(run, 125)
+        return run
+
+    def test_a_launcher_that_is_missing_is_no_fault_of_the_node(self):
+        run = self.without_mpirun(command=["/bin/sh", "-c", "true"])
         self.assertIn("there is no mpirun on PATH", run.stderr)
         self.assertIn("no node is at fault", run.stderr)
         self.assertIn("not known to be good", run.stderr)
+        self.assertEqual(self.without_mpirun("--print", "exclude").stdout, "\n", "the next job would have no nodes")
 
     def test_a_command_that_can_not_be_started(self):
         self.refused(GOOD, command=["no-such-program"], status=127, says=("no-such-program is not found",))

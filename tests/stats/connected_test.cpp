@@ -46,22 +46,37 @@ TEST(Connected, TheSlowerWayOfAPairCounts) {
 
 TEST(Connected, ANodeThatIsSlowWithAllIsOutOfTouch) {
   const auto slow = full(6, [](std::size_t a, std::size_t b) { return a == 2 || b == 2 ? 2 : 10; });
-  EXPECT_EQ(out_of_touch(slow, 1.0 / 3), Nodes{2});
-  EXPECT_EQ(out_of_touch(full(6, alike), 1.0 / 3), Nodes{});
+  EXPECT_EQ(out_of_touch(slow, 1.0 / 3).slow, Nodes{2});
+  EXPECT_EQ(out_of_touch(full(6, alike), 1.0 / 3).slow, Nodes{});
   const auto two = full(6, [](std::size_t a, std::size_t b) { return a % 3 == 1 || b % 3 == 1 ? 0.5 : 10; });
-  EXPECT_EQ(out_of_touch(two, 1.0 / 3), (Nodes{1, 4}));
+  EXPECT_EQ(out_of_touch(two, 1.0 / 3).slow, (Nodes{1, 4}));
 }
 
 TEST(Connected, OneSlowPairOrOneSlowReadingMakesNobodySlow) {
   const auto pair = full(4, [](std::size_t a, std::size_t b) { return a + b == 1 ? 0.1 : 10; });
-  EXPECT_EQ(out_of_touch(pair, 1.0 / 3), Nodes{});
+  EXPECT_EQ(out_of_touch(pair, 1.0 / 3).slow, Nodes{});
 }
 
 TEST(Connected, WhoWasNotMeasuredIsNotSlow) {
   NodeConnections connections(4);
   connections.put(0, 1, 10);
   connections.put(1, 2, 10);
-  EXPECT_EQ(out_of_touch(connections, 1.0 / 3), Nodes{});
+  EXPECT_EQ(out_of_touch(connections, 1.0 / 3).slow, Nodes{});
+}
+
+TEST(Connected, OfTwoThatHadEachOtherAloneEitherMayBeSlow) {
+  NodeConnections one_round(6);
+  one_round.put(0, 2, 0.1);
+  one_round.put(1, 4, 10);
+  one_round.put(3, 5, 10);
+  const auto found = out_of_touch(one_round, 1.0 / 3);
+  EXPECT_EQ(found.slow, Nodes{});
+  EXPECT_EQ(found.unclear, (Nodes{0, 2}));
+  one_round.put(0, 5, 10);
+  const auto known = out_of_touch(one_round, 1.0 / 3);
+  EXPECT_EQ(known.slow, Nodes{2});
+  EXPECT_EQ(known.unclear, Nodes{});
+  EXPECT_EQ(out_of_touch(NodeConnections(6), 1.0 / 3).unclear, Nodes{});
 }
 
 TEST(WellConnected, OfEqualOnesTheFirst) {
