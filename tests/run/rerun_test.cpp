@@ -7,9 +7,10 @@ namespace muster {
 namespace {
 
 TEST(Rerun, WithoutWhatIsForTheNight) {
-  EXPECT_EQ(rerun_by_hand({"muster", "run", "--quiet", "--lock", "--nodes", "nid[001-004]", "--on-fail", "drain",
-                           "--max-drain=3", "--lock-file", "/l", "--on-pass=resume", "--dry-run-actions", "-n", "hello"}),
-            (Argv{"muster", "run", "--nodes", "nid[001-004]", "-n", "hello"}));
+  EXPECT_EQ(
+      rerun_by_hand({"muster", "run", "--quiet", "--lock", "--nodes", "nid[001-004]", "--on-fail", "drain",
+                     "--max-drain=3", "--lock-file", "/l", "--on-pass=resume", "--dry-run-actions", "-n", "hello"}),
+      (Argv{"muster", "run", "--nodes", "nid[001-004]", "-n", "hello"}));
 }
 
 TEST(Rerun, AllElseStays) {
