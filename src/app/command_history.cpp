@@ -57,10 +57,13 @@ int list_actions(History& history) {
   const auto actions = history.actions();
   if (!actions) return history_trouble(actions.error());
   if (actions->empty()) fmt::print("nothing has been done to any node\n");
-  for (const NodeAction& one : *actions)
+  for (const NodeAction& one : *actions) {
+    // A reason of muster's begins with the owner's tag.
+    const bool is_told = one.reason.compare(0, one.owner.size(), one.owner) == 0;
     fmt::print("{}  {} {}: {} ({}{})\n", moment(one.time), printable_line(one.action), printable_line(one.node),
                printable_line(one.outcome), printable_line(one.reason),
-               one.owner.empty() ? "" : ", " + printable_line(one.owner));
+               is_told ? "" : ", " + printable_line(one.owner));
+  }
   return 0;
 }
 

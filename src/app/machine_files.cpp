@@ -58,7 +58,7 @@ Result<NodeFaults> faults_of(const std::vector<std::string>& words, const std::v
     const std::string node = text.substr(at + 1);
     if (std::find(nodes.begin(), nodes.end(), node) == nodes.end())
       return fail(ErrorKind::usage, "--fault",
-                  fmt::format("\"{}\" is of a node that is not written; name all of them: --nodes nid[001-004]",
+                  fmt::format("\"{}\" is of a node that is not written; name all of them: --nodes 'nid[001-004]'",
                               printable_line(text, 60)));
     faults.on_node[node].push_back(text.substr(0, at));
   }

@@ -24,7 +24,7 @@ Result<Nodes> first_nodes(const std::string& text, const std::optional<Allocatio
   if (!allocation)
     return fail(
         ErrorKind::usage, "--nodes",
-        fmt::format("\"{}\" is a count, which needs a scheduler to choose nodes; name them: --nodes nid[001-004]",
+        fmt::format("\"{}\" is a count, which needs a scheduler to choose nodes; name them: --nodes 'nid[001-004]'",
                     text));
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -146,7 +146,7 @@ Result<Nodes> choose_nodes(const std::string& option, const LauncherSpec& launch
   if (option.empty() || is_all) return allocation->nodes;
   if (option == "all")
     return fail(ErrorKind::usage, "--nodes",
-                "all is for a batch system to say: in a job, or with --submit; else name them: --nodes nid[001-004]");
+                "all is for a batch system to say: in a job, or with --submit; else name them: --nodes 'nid[001-004]'");
   auto nodes = named_nodes(option);
   if (!nodes || !launcher.needs_allocation || !allocation) return nodes;
   for (const auto& node : *nodes)

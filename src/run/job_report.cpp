@@ -6,6 +6,7 @@
 #include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
+#include "run/rerun.hpp"
 
 namespace muster {
 
@@ -30,7 +31,7 @@ CaseResult result_of_job(const SchedulerSpec& scheduler, const RunReport& header
   result.summary = "The job that was submitted runs to its end and leaves a report.";
   result.system = header.system;
   result.nodes = static_cast<int>(back.news.status.nodes.size());
-  result.rerun = header.command_line;
+  result.rerun = rerun_by_hand(header.command_line);
   auto finding = explain_end(scheduler, back.news, back.nodes);
   if (!back.interrupted.empty()) {
     finding.verdict = Verdict::unmeasured;

@@ -14,6 +14,7 @@
 #include "muster/probe.hpp"
 #include "run/launch.hpp"
 #include "run/per_node.hpp"
+#include "run/rerun.hpp"
 
 namespace muster {
 
@@ -191,7 +192,7 @@ void Results::settle_extra(CaseResult head, const Finding& finding) {
   head.culprits = finding.culprits;
   head.remedy = finding.remedy;
   head.findings = {finding};
-  head.rerun = report_.command_line;
+  head.rerun = rerun_by_hand(report_.command_line);
   if (auto written = spool_->verdict(head.id, head.repetitions.front()); !written) trouble(to_string(written.error()));
   if (finding.verdict == Verdict::fail) ++failed_;
   announce(head);

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
 #include "evaluate/training_blame.hpp"
+#include "run/rerun.hpp"
 #include "run/spool_reader.hpp"
 
 namespace muster {
@@ -107,7 +108,7 @@ std::vector<CaseResult> SpoolReader::results_outside_plan() const {
       repetitions.push_back(from_verdict(outside_head(entry.case_id), verdicts_[at].repetition));
     results.push_back(combine_repetitions(std::move(repetitions)));
     results.back().system = report_.system;
-    results.back().rerun = report_.command_line;
+    results.back().rerun = rerun_by_hand(report_.command_line);
   }
   return results;
 }

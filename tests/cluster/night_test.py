@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -105,6 +106,9 @@ class Night(support.EndToEnd):
         self.assertEqual(self.drained(), {"nid003": "fan is loud"}, well.story())
         self.assertRegex(well.stderr, r"^muster: resumed nid002: muster\[[^\n]*\n$")
         self.assertEqual(self.actions()[2:], [("resume", "nid002", "begun"), ("resume", "nid002", "done")])
+        told = subprocess.run([support.DRIVER, "history", "--actions"], env={**os.environ, "XDG_STATE_HOME": str(self.state)},
+                              capture_output=True, text=True, timeout=20).stdout.splitlines()
+        self.assertEqual([line.count("muster[") for line in told], [1] * 4, told)
 
     def test_what_others_drained_is_theirs(self):
         slurm_services.drain(self.cluster, "nid002", "fan is loud")

@@ -147,6 +147,8 @@ class Examples(Runs):
         self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
         line = re.search(r"^ExecStart=(.*)$", (EXAMPLES / "systemd" / "muster-night.service").read_text(), re.MULTILINE)[1]
         self.assertEqual(line.removeprefix("/usr/bin/"), self.cron_command(), "both examples do the same")
+        for example in ("cron/muster", "systemd/muster-night.service", "slurm/health_check", "slurm/prolog"):
+            self.assertRegex((EXAMPLES / example).read_text(), r'XDG_STATE_HOME="?(\$\{XDG_STATE_HOME:-)?/var/lib', "one history")
 
     def test_the_scripts_are_plain_shell(self):
         scripts = sorted((EXAMPLES / "slurm").iterdir())

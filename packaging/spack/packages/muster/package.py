@@ -1,6 +1,12 @@
 """muster from a checkout: `spack repo add packaging/spack`, then `spack dev-build -d . muster@main`."""
 from spack.package import *
 
+try:
+    # Since Spack 1.0 classes of build systems are the builtin repository's; before, the line above has them.
+    from spack_repo.builtin.build_systems.cmake import CMakePackage
+except ImportError:
+    pass
+
 
 class Muster(CMakePackage):
     """Diagnostic and verification suite for GPU clusters: which node, device, link or setting is at fault."""

@@ -1,0 +1,12 @@
+/// A whole run once more, by hand.
+#pragma once
+
+#include "muster/launcher.hpp"
+
+namespace muster {
+
+/// `command_line` without what is for nobody who watches: --quiet, --lock, and what is done to nodes. Whoever repeats a
+/// night's command in the morning does not mean to drain by it.
+[[nodiscard]] Argv rerun_by_hand(const Argv& command_line);
+
+}  // namespace muster
