@@ -156,16 +156,29 @@ class Workplace {
   bool is_ours_ = false;
 };
 
+/// muster could not ask, not once: that says nothing of the checks.
+bool is_dumb(const std::vector<SelftestRow>& rows) {
+  return std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) {
+    return !row.shown.empty() && std::all_of(row.shown.begin(), row.shown.end(),
+                                             [](const Shown& one) { return one.verdict == Verdict::error; });
+  });
+}
+
+/// The one reason why nothing could be started; empty: there are several, or it is not so.
+std::string why_nothing(const std::vector<SelftestRow>& rows) {
+  if (rows.empty() || !is_dumb(rows)) return {};
+  const std::string& why = rows.front().shown.front().reason;
+  const bool is_one = std::all_of(rows.begin(), rows.end(), [&](const SelftestRow& row) {
+    return std::all_of(row.shown.begin(), row.shown.end(), [&](const Shown& one) { return one.reason == why; });
+  });
+  return is_one ? why : "";
+}
+
 int status_of(const std::vector<SelftestRow>& rows) {
   const bool is_right = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.is_right(); });
   const bool is_any =
       std::any_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.not_here.empty(); });
-  // muster could not ask, not once: that says nothing of the checks.
-  const bool is_dumb = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) {
-    return !row.shown.empty() && std::all_of(row.shown.begin(), row.shown.end(),
-                                             [](const Shown& one) { return one.verdict == Verdict::error; });
-  });
-  if (is_dumb || (is_right && !is_any)) return exit_nothing_started;
+  if (is_dumb(rows) || (is_right && !is_any)) return exit_nothing_started;
   return is_right ? 0 : 1;
 }
 
@@ -197,6 +210,8 @@ int selftest_command(const SelftestOptions& options) {
   if (const int signal = selftest->carry_out(runs, material->loaded, held.ends()); signal != 0) return 128 + signal;
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (Shown& shown : selftest->show(runs[i], i)) take(std::move(shown), *rows);
+  if (const std::string why = why_nothing(*rows); !why.empty() && !options.json)
+    return nothing_started({ErrorKind::launch, "", why});
   const int status = status_of(*rows);
   const double seconds = monotonic_seconds() - began;
   fmt::print("{}", options.json ? selftest_json(*rows, seconds, status) : selftest_table(*rows, seconds));

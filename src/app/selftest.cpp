@@ -121,6 +121,7 @@ Shown shown_by(const RunReport& report, const Example& example, const std::strin
     verdicts.push_back(result.verdict);
     if (result.verdict == Verdict::pass) continue;
     shown.reason = result.reason;
+    if (result.verdict == Verdict::error && !result.remedy.empty()) shown.reason += "; " + result.remedy;
     for (const Culprit& culprit : result.culprits) shown.culprits.push_back(culprit.name);
   }
   shown.verdict = combine(verdicts);
