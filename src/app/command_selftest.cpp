@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "app/example_plan.hpp"
 #include "app/outputs.hpp"
 #include "app/run_folder.hpp"
 #include "app/selftest_table.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "config/examples.hpp"
 
 namespace muster {
 
@@ -24,40 +24,9 @@ struct Material {
   std::vector<Example> examples;
 };
 
-/// Of the folders `selftest` beside the checks: examples, and profiles for them.
-void take_examples(const std::vector<std::string>& paths, Material& material) {
-  Diagnostics& diagnostics = material.loaded.diagnostics;
-  for (const fs::path& file : find_example_files(paths)) {
-    const auto text = read_file(file, 4u << 20);
-    if (!text) {
-      diagnostics.errors.push_back(text.error());
-      continue;
-    }
-    if (is_system_document(*text)) {
-      material.loaded.systems.push_back(parse_system(*text, file.string(), diagnostics));
-      continue;
-    }
-    for (Example& example : parse_examples(*text, file.string(), diagnostics))
-      material.examples.push_back(std::move(example));
-  }
-}
-
-void refuse_unknown_checks(Material& material) {
-  std::vector<std::string> known;
-  for (const Check& check : material.loaded.checks) known.push_back(check.name);
-  for (const Example& example : material.examples)
-    for (const std::string& check : example.checks)
-      if (std::find(known.begin(), known.end(), check) == known.end())
-        material.loaded.diagnostics.errors.push_back(
-            {ErrorKind::file, example.place,
-             fmt::format("unknown check \"{}\"{}", printable_line(check, 60), suggestion(check, known))});
-}
-
 std::optional<Material> read_material(const SelftestOptions& options) {
   Material material{load(options.paths), {}};
-  take_examples(material.loaded.is_shipped ? std::vector<std::string>{shipped_checks().string()} : options.paths,
-                material);
-  refuse_unknown_checks(material);
+  material.examples = take_examples(options.paths, material.loaded);
   if (material.loaded.diagnostics.ok()) return material;
   print_errors(material.loaded.diagnostics.errors);
   return std::nullopt;
