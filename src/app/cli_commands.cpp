@@ -24,7 +24,7 @@ void add_list(CommandLine line) {
 
 void add_lint(CommandLine line) {
   const auto lint = std::make_shared<LintOptions>();
-  auto* app = line.root.add_subcommand("lint", "Check that check files and profiles are well formed");
+  auto* app = line.root.add_subcommand("lint", "Check that check files, their examples and profiles are well formed");
   app->add_option("paths", lint->paths, "Files or folders")->type_name("FILE|FOLDER")->required();
   app->footer("Example:\n  muster lint checks/ my_checks.toml");
   app->callback([lint, &status = line.status] { status = lint_command(*lint); });

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
+#include "app/example_plan.hpp"
 #include "app/load.hpp"
 #include "app/options.hpp"
 
 namespace muster {
 
 int lint_command(const LintOptions& options) {
-  const auto loaded = load(options.paths);
+  auto loaded = load(options.paths);
+  const auto profiles = loaded.systems.size();
+  const auto examples = take_examples(options.paths, loaded);
   print_errors(loaded.diagnostics.errors);
   if (!loaded.diagnostics.ok()) {
     fmt::print(stderr, "{} error{}\n", loaded.diagnostics.errors.size(),
@@ -14,8 +17,8 @@ int lint_command(const LintOptions& options) {
     return exit_usage;
   }
   const auto count = [](std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
-  fmt::print("well formed: {}, {} (shipped ones included)\n", count(loaded.checks.size(), "check"),
-             count(loaded.systems.size(), "profile"));
+  fmt::print("well formed: {}, {} (shipped ones included){}\n", count(loaded.checks.size(), "check"),
+             count(profiles, "profile"), examples.empty() ? "" : ", " + count(examples.size(), "example"));
   return 0;
 }
 

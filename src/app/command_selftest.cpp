@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "app/example_plan.hpp"
 #include "app/outputs.hpp"
 #include "app/run_folder.hpp"
 #include "app/selftest_table.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "config/examples.hpp"
 
 namespace muster {
 
@@ -24,40 +24,9 @@ struct Material {
   std::vector<Example> examples;
 };
 
-/// Of the folders `selftest` beside the checks: examples, and profiles for them.
-void take_examples(const std::vector<std::string>& paths, Material& material) {
-  Diagnostics& diagnostics = material.loaded.diagnostics;
-  for (const fs::path& file : find_example_files(paths)) {
-    const auto text = read_file(file, 4u << 20);
-    if (!text) {
-      diagnostics.errors.push_back(text.error());
-      continue;
-    }
-    if (is_system_document(*text)) {
-      material.loaded.systems.push_back(parse_system(*text, file.string(), diagnostics));
-      continue;
-    }
-    for (Example& example : parse_examples(*text, file.string(), diagnostics))
-      material.examples.push_back(std::move(example));
-  }
-}
-
-void refuse_unknown_checks(Material& material) {
-  std::vector<std::string> known;
-  for (const Check& check : material.loaded.checks) known.push_back(check.name);
-  for (const Example& example : material.examples)
-    for (const std::string& check : example.checks)
-      if (std::find(known.begin(), known.end(), check) == known.end())
-        material.loaded.diagnostics.errors.push_back(
-            {ErrorKind::file, example.place,
-             fmt::format("unknown check \"{}\"{}", printable_line(check, 60), suggestion(check, known))});
-}
-
 std::optional<Material> read_material(const SelftestOptions& options) {
   Material material{load(options.paths), {}};
-  take_examples(material.loaded.is_shipped ? std::vector<std::string>{shipped_checks().string()} : options.paths,
-                material);
-  refuse_unknown_checks(material);
+  material.examples = take_examples(options.paths, material.loaded);
   if (material.loaded.diagnostics.ok()) return material;
   print_errors(material.loaded.diagnostics.errors);
   return std::nullopt;
@@ -156,16 +125,29 @@ class Workplace {
   bool is_ours_ = false;
 };
 
+/// muster could not ask, not once: that says nothing of the checks.
+bool is_dumb(const std::vector<SelftestRow>& rows) {
+  return std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) {
+    return !row.shown.empty() && std::all_of(row.shown.begin(), row.shown.end(),
+                                             [](const Shown& one) { return one.verdict == Verdict::error; });
+  });
+}
+
+/// The one reason why nothing could be started; empty: there are several, or it is not so.
+std::string why_nothing(const std::vector<SelftestRow>& rows) {
+  if (rows.empty() || !is_dumb(rows)) return {};
+  const std::string& why = rows.front().shown.front().reason;
+  const bool is_one = std::all_of(rows.begin(), rows.end(), [&](const SelftestRow& row) {
+    return std::all_of(row.shown.begin(), row.shown.end(), [&](const Shown& one) { return one.reason == why; });
+  });
+  return is_one ? why : "";
+}
+
 int status_of(const std::vector<SelftestRow>& rows) {
   const bool is_right = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.is_right(); });
   const bool is_any =
       std::any_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.not_here.empty(); });
-  // muster could not ask, not once: that says nothing of the checks.
-  const bool is_dumb = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) {
-    return !row.shown.empty() && std::all_of(row.shown.begin(), row.shown.end(),
-                                             [](const Shown& one) { return one.verdict == Verdict::error; });
-  });
-  if (is_dumb || (is_right && !is_any)) return exit_nothing_started;
+  if (is_dumb(rows) || (is_right && !is_any)) return exit_nothing_started;
   return is_right ? 0 : 1;
 }
 
@@ -197,6 +179,8 @@ int selftest_command(const SelftestOptions& options) {
   if (const int signal = selftest->carry_out(runs, material->loaded, held.ends()); signal != 0) return 128 + signal;
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (Shown& shown : selftest->show(runs[i], i)) take(std::move(shown), *rows);
+  if (const std::string why = why_nothing(*rows); !why.empty() && !options.json)
+    return nothing_started({ErrorKind::launch, "", why});
   const int status = status_of(*rows);
   const double seconds = monotonic_seconds() - began;
   fmt::print("{}", options.json ? selftest_json(*rows, seconds, status) : selftest_table(*rows, seconds));

@@ -7,16 +7,13 @@
 #include <numeric>
 #include <tuple>
 
-#include "app/machine_files.hpp"
+#include "app/example_plan.hpp"
 #include "app/outputs.hpp"
 #include "app/read_run.hpp"
 #include "app/run_folder.hpp"
 #include "app/side_by_side.hpp"
 #include "base/orders.hpp"
 #include "base/text.hpp"
-#include "base/units.hpp"
-#include "muster/probe.hpp"
-#include "run/detect.hpp"
 #include "run/session.hpp"
 #include "system/this_machine.hpp"
 
@@ -47,13 +44,6 @@ fs::path stand_ins() {
   return prefix / "lib" / "muster" / "selftest";
 }
 
-Result<MachineDescription> machine_of(const Example& example) {
-  const bool is_file = fs::path(example.machine).extension() == ".toml";
-  auto machine = load_machine(is_file ? (fs::path(example.folder) / example.machine).string() : example.machine);
-  if (machine) machine->gpus.driver.insert(machine->gpus.driver.end(), example.driver.begin(), example.driver.end());
-  return machine;
-}
-
 Result<void> write_machines(const Example& example, const MachineDescription& machine, const fs::path& folder) {
   const auto faults = faults_of(example.faults, example.hosts);
   if (!faults) return tl::unexpected(faults.error());
@@ -82,36 +72,6 @@ Environment environment_of(const Example& example, const fs::path& machine) {
   return environment;
 }
 
-SelectOptions select_of(const Example& example, const std::vector<std::string>& checks) {
-  SelectOptions select;
-  for (const std::string& check : checks) select.names.push_back("^" + check + "$");
-  select.settings = example.settings;
-  select.system = example.system;
-  select.ranks_per_node = example.ranks_per_node;
-  if (const auto timeout = parse_duration(example.timeout)) select.timeout = *timeout;
-  return select;
-}
-
-Site site_of(const Site& real, const MachineDescription& machine, const Example& example) {
-  Site site = real;
-  site.nodes = example.hosts;
-  site.cores = machine.cores;
-  site.simulated_ranks = machine.masks.empty() ? 1 : static_cast<int>(machine.masks.size());
-  site.gpus = static_cast<int>(machine.gpus.devices.size());
-  site.numa_domains = std::max(1, static_cast<int>(machine.domains.size()));
-  site.tasks_per_node.reset();
-  return site;
-}
-
-Result<SystemProfile> profile_of(const Example& example, const Loaded& loaded) {
-  const auto here = these_surroundings();
-  const auto match = choose_system(loaded.systems, example.system.empty() ? "generic" : example.system, here);
-  if (!match) return tl::unexpected(match.error());
-  SystemProfile system = *match->system;
-  if (auto kept = keep_one_partition(system, example.system, here); !kept) return tl::unexpected(kept.error());
-  return system;
-}
-
 /// All cases of a check together.
 Shown shown_by(const RunReport& report, const Example& example, const std::string& check) {
   Shown shown{&example, check, Verdict::unmeasured, {}, {}, {}};
@@ -121,6 +81,7 @@ Shown shown_by(const RunReport& report, const Example& example, const std::strin
     verdicts.push_back(result.verdict);
     if (result.verdict == Verdict::pass) continue;
     shown.reason = result.reason;
+    if (result.verdict == Verdict::error && !result.remedy.empty()) shown.reason += "; " + result.remedy;
     for (const Culprit& culprit : result.culprits) shown.culprits.push_back(culprit.name);
   }
   shown.verdict = combine(verdicts);
@@ -205,10 +166,9 @@ Result<void> Selftest::carry_out(const SharedRun& run, std::size_t index, const 
   if (!machine) return tl::unexpected(machine.error());
   const auto place = place_of(index);
   if (auto written = write_machines(example, *machine, place / "machine"); !written) return written;
-  const auto system = profile_of(example, loaded);
+  const auto system = profile_of(example, loaded.systems);
   if (!system) return tl::unexpected(system.error());
-  const auto plan = make_plan(loaded.checks, *system, select_of(example, run.checks),
-                              site_of(found_.site, *machine, example), all_probes());
+  const auto plan = plan_of(example, run.checks, *machine, *system, found_.site, loaded.checks);
   if (!plan) return tl::unexpected(plan.error());
   RunOptions options;
   options.run_folder = (place / "run").string();

@@ -20,6 +20,8 @@ class ExampleReader {
       : written_(is_bad ? "[[bad]]" : "[[good]]"), fields_(table, table.at, written_, complaints) {
     example_.is_bad = is_bad;
     example_.place = complaints.text(table.at);
+    for (const char* key : {"checks", "machine", "faults", "system", "settings"})
+      if (const Entry* entry = fields_.find(key)) example_.places[key] = complaints.text(entry->value.at);
   }
 
   Example read() {

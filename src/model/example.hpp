@@ -1,6 +1,7 @@
 /// What `muster selftest` shows of checks: a machine on which they pass, and one that turns them red. docs/selftest.md
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct Example {
   /// Of a bad one: exactly these are to be named, sorted; patterns as of file names (`mpi*`).
   std::vector<std::string> culprits;
   std::string place;   ///< file:line:column
+  std::map<std::string, std::string> places;  ///< of single keys
   std::string folder;  ///< of the file
   friend bool operator==(const Example&, const Example&) = default;
 };

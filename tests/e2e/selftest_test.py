@@ -2,9 +2,11 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -22,6 +24,18 @@ BAD = '[[bad]]\nchecks = ["mine"]\nwhat = "a bit"\nmachine = "zurada-gpu2h100"\n
 FLIP = '["flip 1 gathered"]'
 
 
+def heed_interrupts():
+    """A shell that starts us in the background has them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def until(claim, seconds=60):
+    end = time.monotonic() + seconds
+    while not claim():
+        assert time.monotonic() < end, "nothing came"
+        time.sleep(0.05)
+
+
 class Selftest(unittest.TestCase):
     def go(self, *words, env=None, folder=None):
         done = subprocess.run([MUSTER, "selftest", *words], capture_output=True, text=True, timeout=500, cwd=folder,
@@ -29,15 +43,18 @@ class Selftest(unittest.TestCase):
         self.said = " ".join((done.stdout + done.stderr).split())
         return done
 
-    def mine(self, examples, more=""):
-        """A check file with these examples beside it."""
+    def write(self, examples, more=""):
+        """A check file with these examples beside it; the folder with both."""
         folder = tempfile.TemporaryDirectory(prefix="muster-selftest-test-")
         self.addCleanup(folder.cleanup)
         place = pathlib.Path(folder.name, "my_checks")
         (place / "selftest").mkdir(parents=True)
         (place / "mine.toml").write_text(HELLO % more)
         (place / "selftest" / "examples.toml").write_text(examples)
-        return self.go("my_checks", folder=folder.name)
+        return folder.name
+
+    def mine(self, examples, more="", *words):
+        return self.go("my_checks", *words, folder=self.write(examples, more))
 
     def test_all_shipped_checks_red_and_green(self):
         done = self.go("--json")
@@ -96,6 +113,68 @@ class Selftest(unittest.TestCase):
         self.assertEqual(self.mine(GOOD.replace("mine", "mime")).returncode, 3, self.said)
         self.assertIn('unknown check "mime"; did you mean "mine"?', self.said)
 
+    def test_mistakes_that_need_to_know_more(self):
+        """Said by selftest and by lint alike, before anything is started."""
+        for text, said in ((GOOD.replace("2h100", "2h10"), '3:11: unknown machine "zurada-gpu2h10"; did you mean'),
+                           (GOOD.replace("zurada-gpu2h100", "mine.toml"), "3:11: my_checks/selftest/mine.toml: can't be read"),
+                           (GOOD + 'faults = ["gpu_mising"]', 'has no fault "gpu_mising"; did you mean "gpu_missing"?'),
+                           (GOOD + 'faults = ["gpu_missing@nid7"]', '"gpu_missing@nid7" is of a node that is not among'),
+                           (GOOD + 'system = "lumy"', '4:10: unknown system "lumy"; did you mean "lumi"?'),
+                           (GOOD + 'settings = ["mine.byts=3"]', '4:12: check mine has no parameter "byts"; known: ')):
+            with self.subTest(text):
+                folder = self.write(text)
+                for command in ("selftest", "lint"):
+                    done = subprocess.run([MUSTER, command, "my_checks"], capture_output=True, text=True, cwd=folder, timeout=60)
+                    self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+                    self.assertRegex(done.stderr, r"^my_checks/selftest/examples\.toml:\d+:\d+: ")
+                    self.assertIn(said, done.stderr)
+
+    def test_one_file_of_several(self):
+        """What its examples say of checks in other files is no mistake."""
+        folder = self.write(GOOD + BAD % (FLIP, "rank 1") + GOOD.replace("mine", "other"))
+        place = pathlib.Path(folder, "my_checks")
+        (place / "other.toml").write_text((HELLO % "").replace("mine", "other"))
+        self.assertEqual(self.go("my_checks/mine.toml", folder=folder).returncode, 0, self.said)
+
+    def test_a_machine_of_our_own(self):
+        folder = self.write(GOOD.replace("zurada-gpu2h100", "here.toml") + BAD % (FLIP, "rank 1"))
+        machine = pathlib.Path(os.environ["MUSTER_SOURCE"], "machines", "zurada-gpu2h100.toml").read_text()
+        here = pathlib.Path(folder, "my_checks", "selftest", "here.toml")
+        here.write_text(machine)
+        self.assertEqual(self.go("my_checks", folder=folder).returncode, 0, self.said)
+        here.write_text(machine + 'coers = 1\n')
+        self.assertEqual(self.go("my_checks", folder=folder).returncode, 3, self.said)
+        self.assertRegex(self.said, r'here\.toml:\d+:\d+: unknown key "coers"')
+
+    def test_what_is_kept_can_be_shown(self):
+        folder = self.write(GOOD + BAD % (FLIP, "rank 1"))
+        self.assertEqual(self.go("my_checks", "--keep", "seen", folder=folder).returncode, 0, self.said)
+        for number, said in (("1", "2 of 2 ranks on 1 node answered"), ("2", "rank 1")):
+            run = pathlib.Path(folder, "seen", number, "run")
+            shown = subprocess.run([MUSTER, "show", run], capture_output=True, text=True, timeout=60)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertIn(said, " ".join(shown.stdout.split()))
+            self.assertEqual(json.loads((run / "report.json").read_text())["exit_status"], int(number) - 1)
+            self.assertIn(said, " ".join((run / "console.txt").read_text().split()))
+
+    def test_the_page_of_one_check(self):
+        page = self.go("-n", "hello", "--markdown").stdout
+        self.assertIn("| `hello` |", page)
+        self.assertNotIn("| `p2p` |", page)
+        self.assertEqual(self.go("-n", "helo", "--markdown").returncode, 3)
+        self.assertEqual(self.go("--keep", "there", "--markdown").returncode, 3)
+
+    def test_an_interrupt_ends_it(self):
+        for name in ("INT", "TERM"):
+            with tempfile.TemporaryDirectory() as folder:
+                done = subprocess.Popen([MUSTER, "selftest"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        env={**os.environ, "TMPDIR": folder}, preexec_fn=heed_interrupts)
+                self.addCleanup(done.stdout.close)
+                until(lambda: list(pathlib.Path(folder).glob("muster-selftest-*/*/run/launches")))
+                subprocess.run(["kill", "-" + name, str(done.pid)], check=True)
+                self.assertEqual(done.wait(60), {"INT": 130, "TERM": 143}[name])
+                self.assertEqual(list(pathlib.Path(folder).glob("muster-selftest-*")), [])
+
     def test_nowhere_to_start_ranks(self):
         done = self.go("-n", "hello", env={"PATH": "/nowhere"})
         self.assertEqual(done.returncode, 2, self.said)
@@ -106,7 +185,9 @@ class Selftest(unittest.TestCase):
             done = subprocess.run([MUSTER, "run", "-n", "^hello$"], capture_output=True, text=True, cwd=folder, timeout=120,
                                   env={**os.environ, "MUSTER_SELFTEST": "flip 1 gathered"})
         self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
-        self.assertIn("is for muster selftest alone", " ".join(done.stdout.split()))
+        said = " ".join(done.stdout.split())
+        self.assertIn("is for muster selftest alone, on a described machine", said)
+        self.assertIn("remedy unset it where muster is started", said)
 
 
 if __name__ == "__main__":
