@@ -55,8 +55,10 @@ nlohmann::json object_of(const FactChange& one) {
 }
 
 nlohmann::json object_of(const OneSided& one) {
-  return {
-      {"case", printable_line(one.case_id)}, {"metric", printable_line(one.metric)}, {"items", names_json(one.items)}};
+  return {{"case", printable_line(one.case_id)},
+          {"metric", printable_line(one.metric)},
+          {"items", names_json(one.items)},
+          {"worse", one.is_worse}};
 }
 
 nlohmann::json object_of(const Relabelled& one) {

@@ -98,7 +98,8 @@ Parts parts_of(const PastRun& before, const PastRun& after, const Comparison& fo
   for (const VerdictChange& one : found.verdicts) (one.is_worse ? parts.worse : parts.better).push_back(line_of(one));
   for (const MetricChange& one : found.metrics)
     (one.is_worse ? parts.worse : one.share == 0 ? parts.changed : parts.better).push_back(line_of(one));
-  for (const OneSided& one : found.values_gone) parts.worse.push_back("not measured any more: " + line_of(one));
+  for (const OneSided& one : found.values_gone)
+    if (one.is_worse) parts.worse.push_back("not measured any more: " + line_of(one));
   add_names("nodes that went", found.nodes_gone, parts.worse);
   add_names("devices that went", found.devices_gone, parts.worse);
   for (const FactChange& one : found.facts) parts.changed.push_back(line_of(one));
@@ -107,6 +108,8 @@ Parts parts_of(const PastRun& before, const PastRun& after, const Comparison& fo
   add_names("devices that came", found.devices_new, parts.changed);
   add_names("cases only before", with_verdicts(found.only_before, before), parts.one_sided);
   add_names("cases only after", with_verdicts(found.only_after, after), parts.one_sided);
+  for (const OneSided& one : found.values_gone)
+    if (!one.is_worse) parts.one_sided.push_back("only before: " + line_of(one));
   for (const OneSided& one : found.values_new) parts.one_sided.push_back("only after: " + line_of(one));
   return parts;
 }

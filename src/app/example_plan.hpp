@@ -11,7 +11,8 @@
 
 namespace muster {
 
-/// With the further lines for its drivers, without its faults. Mistakes in a description are printed as by load_machine.
+/// With the further lines for its drivers, without its faults. Mistakes in a description are printed as by
+/// load_machine.
 [[nodiscard]] Result<MachineDescription> machine_of(const Example& example);
 
 /// The profile that it names, or `generic`; with one partition.
@@ -22,8 +23,8 @@ namespace muster {
                                    const MachineDescription& machine, const SystemProfile& system, const Site& real,
                                    const std::vector<Check>& known);
 
-/// Of the folders `selftest` beside the checks: examples, and profiles and machines for them. Every mistake that shows without
-/// starting anything is an error in `loaded.diagnostics`, with its place.
+/// Of the folders `selftest` beside the checks: examples, and profiles and machines for them. Every mistake that shows
+/// without starting anything is an error in `loaded.diagnostics`, with its place.
 [[nodiscard]] std::vector<Example> take_examples(const std::vector<std::string>& paths, Loaded& loaded);
 
 }  // namespace muster

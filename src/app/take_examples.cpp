@@ -106,8 +106,7 @@ class ExampleLint {
 
 std::vector<Example> take_examples(const std::vector<std::string>& paths, Loaded& loaded) {
   std::vector<Example> examples;
-  for (const fs::path& file :
-       find_example_files(loaded.is_shipped ? std::vector{shipped_checks().string()} : paths)) {
+  for (const fs::path& file : find_example_files(loaded.is_shipped ? std::vector{shipped_checks().string()} : paths)) {
     const auto text = read_file(file, 4u << 20);
     if (!text)
       loaded.diagnostics.errors.push_back(text.error());

@@ -130,9 +130,10 @@ void compare_devices(const PastRun& before, const PastRun& after, Comparison& co
 }  // namespace
 
 bool Comparison::is_worse() const {
-  return !nodes_gone.empty() || !devices_gone.empty() || !values_gone.empty() ||
+  return !nodes_gone.empty() || !devices_gone.empty() ||
          std::any_of(verdicts.begin(), verdicts.end(), [](const VerdictChange& one) { return one.is_worse; }) ||
-         std::any_of(metrics.begin(), metrics.end(), [](const MetricChange& one) { return one.is_worse; });
+         std::any_of(metrics.begin(), metrics.end(), [](const MetricChange& one) { return one.is_worse; }) ||
+         std::any_of(values_gone.begin(), values_gone.end(), [](const OneSided& one) { return one.is_worse; });
 }
 
 bool Comparison::is_empty() const {

@@ -46,6 +46,7 @@ struct OneSided {
   std::string case_id;
   std::string metric;
   std::vector<std::string> items;
+  bool is_worse = false;  ///< it has gone though the case passed; where that did not, its verdict says more
 };
 
 /// A metric of the same things, measured as something else: `link=pcie` where it was `link=nvlink`.
@@ -67,7 +68,7 @@ struct Comparison {
   std::vector<std::string> devices_new;
   std::vector<std::string> only_before;  ///< ids of cases
   std::vector<std::string> only_after;
-  std::vector<OneSided> values_gone;  ///< not measured any more: this is worse
+  std::vector<OneSided> values_gone;  ///< not measured any more
   std::vector<OneSided> values_new;
   std::vector<Relabelled> relabelled;
   int compared = 0;          ///< values that both runs have

@@ -19,7 +19,8 @@ std::string common_part(const std::string& case_id) {
 
 /// One run, as far as the other one is held against it.
 struct Side {
-  std::map<std::string, const PastCase*> asked;  ///< cases that were not skipped
+  /// Cases that were not skipped, by id; one of each node (--per-node) also by what is common to theirs.
+  std::map<std::string, const PastCase*> asked;
   std::set<std::string> nodes;
   std::set<std::string> devices;  ///< of which it has values
 };
@@ -27,11 +28,21 @@ struct Side {
 Side side_of(const PastRun& run) {
   Side side;
   for (const PastCase& one : run.cases)
-    if (one.verdict != Verdict::skip) side.asked.emplace(common_part(one.id), &one);
+    if (one.verdict != Verdict::skip) {
+      side.asked.emplace(one.id, &one);
+      side.asked.emplace(common_part(one.id), &one);
+    }
   for (const NodeProvenance& node : run.nodes) side.nodes.insert(node.node);
   for (const PastValue& value : run.values)
     if (value.key.item.kind == ItemKind::device) side.devices.insert(value.key.item.name);
   return side;
+}
+
+/// The case that the item was measured in; nullptr: it was not asked.
+const PastCase* case_of(const Side& side, const std::string& id, const MeasuredItem& item) {
+  auto found = side.asked.find(id + "@" + item.node);
+  if (found == side.asked.end()) found = side.asked.find(id);
+  return found == side.asked.end() ? nullptr : found->second;
 }
 
 /// Whether this side could have had a value of the item: its nodes were there, and nobody tells elsewhere that it went.
@@ -77,12 +88,13 @@ class Presence {
 
   void fill() {
     for (const auto& [key, thing] : things_) {
-      const auto then = before_.asked.find(std::get<0>(key));
-      const auto now = after_.asked.find(std::get<0>(key));
-      if (then != before_.asked.end() && now != after_.asked.end()) take(key, thing, *then->second, *now->second);
+      const auto& item = (thing.after.empty() ? thing.before : thing.after).front()->key.item;
+      const PastCase* then = case_of(before_, std::get<0>(key), item);
+      const PastCase* now = case_of(after_, std::get<0>(key), item);
+      if (then != nullptr && now != nullptr) take(key, thing, *then, *now);
     }
-    for (auto& [key, items] : gone_) add(key, std::move(items), comparison_.values_gone);
-    for (auto& [key, items] : new_) add(key, std::move(items), comparison_.values_new);
+    add(gone_, comparison_.values_gone);
+    add(new_, comparison_.values_new);
     for (auto& [key, items] : relabelled_) {
       auto& [id, metric, then, now] = key;
       comparison_.relabelled.push_back({id, metric, then, now, std::move(items)});
@@ -91,7 +103,7 @@ class Presence {
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  ///< case, metric, item
-  using Group = std::pair<std::string, std::string>;              ///< case, metric
+  using Group = std::tuple<std::string, std::string, bool>;       ///< case, metric, whether it is worse
   using Items = std::vector<std::string>;
   struct Thing {
     Values before;
@@ -99,8 +111,9 @@ class Presence {
   };
 
   static Key key_of(const PastValue& value) { return {value.key.case_id, value.key.metric, value.key.item.name}; }
-  static void add(const Group& group, Items items, std::vector<OneSided>& to) {
-    to.push_back({group.first, group.second, std::move(items)});
+  static void add(std::map<Group, Items>& groups, std::vector<OneSided>& to) {
+    for (auto& [group, items] : groups)
+      to.push_back({std::get<0>(group), std::get<1>(group), std::move(items), std::get<2>(group)});
   }
 
   void take(const Key& key, const Thing& thing, const PastCase& then, const PastCase& now) {
@@ -110,7 +123,8 @@ class Presence {
     const PastValue& value = is_gone ? *thing.before.front() : *thing.after.front();
     if (has_other_ranks(then, now)) return count_other_shape(thing.before.size(), then, now);
     if (!could_have(is_gone ? after_ : before_, value.key.item)) return;
-    (is_gone ? gone_ : new_)[{id, metric}].push_back(item);
+    const bool is_worse = is_gone && now.verdict == Verdict::pass;
+    (is_gone ? gone_ : new_)[{id, metric, is_worse}].push_back(item);
   }
 
   void take_both(const Key& key, const Thing& thing, const PastCase& then, const PastCase& now) {

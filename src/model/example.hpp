@@ -27,9 +27,9 @@ struct Example {
   std::string module;  ///< of Python, without which this can't be shown
   /// Of a bad one: exactly these are to be named, sorted; patterns as of file names (`mpi*`).
   std::vector<std::string> culprits;
-  std::string place;   ///< file:line:column
+  std::string place;                          ///< file:line:column
   std::map<std::string, std::string> places;  ///< of single keys
-  std::string folder;  ///< of the file
+  std::string folder;                         ///< of the file
   friend bool operator==(const Example&, const Example&) = default;
 };
 

@@ -126,6 +126,11 @@ TEST(Compare, WhatIsNotMeasuredAnyMoreIsWorse) {
   EXPECT_EQ(found.values_new[0].metric, "copy");
   EXPECT_TRUE(found.is_worse());
   EXPECT_FALSE(compare(before, a_run(2, 100)).is_worse());
+  PastRun busy = before;
+  busy.cases[0].verdict = after.cases[0].verdict = Verdict::unmeasured;
+  EXPECT_FALSE(compare(busy, after).is_worse()) << "neither run could measure all of it, and both said so";
+  EXPECT_EQ(compare(busy, after).values_gone.size(), 1U);
+  after.cases[0].verdict = Verdict::pass;
 
   after.nodes.erase(after.nodes.begin());
   const auto lost = compare(before, after);
