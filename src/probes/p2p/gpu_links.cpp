@@ -15,19 +15,19 @@ namespace muster::p2p {
 
 namespace {
 
-constexpr std::size_t most_named = 4;
-constexpr std::size_t most_culprits = 8;
+constexpr std::size_t most_named_pairs = 4;
+constexpr std::size_t most_blamed_pairs = 8;
 
 bool is_link(std::string_view kind) {
   return kind == "nvlink" || kind == "xgmi";
 }
 
-std::string words_of_kind(std::string_view kind) {
+std::string link_words(std::string_view kind) {
   return kind == "nvlink" ? "NVLink" : "xGMI";
 }
 
 /// `NET/IB`: two ranks of one node.
-std::string words_of_way(const std::string& way) {
+std::string way_words(const std::string& way) {
   if (way == "SHM") return "through the host's memory (SHM)";
   return way.rfind("NET/", 0) == 0 ? fmt::format("over the network ({})", way) : "by " + way;
 }
@@ -38,20 +38,20 @@ struct Pair {
   friend auto operator<=>(const Pair&, const Pair&) = default;
 };
 
-std::string words_of(const CaseView& view, const Pair& pair) {
+std::string pair_words(const CaseView& view, const Pair& pair) {
   return fmt::format("rank {} -> rank {} on {}", pair.from, pair.to,
                      view.ranks[static_cast<std::size_t>(pair.from)].host);
 }
 
-std::string words_of(const CaseView& view, const std::vector<Pair>& pairs) {
+std::string pair_words(const CaseView& view, const std::vector<Pair>& pairs) {
   std::vector<std::string> names;
-  for (const Pair& pair : pairs) names.push_back(words_of(view, pair));
-  return human_list(names, most_named);
+  for (const Pair& pair : pairs) names.push_back(pair_words(view, pair));
+  return human_list(names, most_named_pairs);
 }
 
-void blame(const CaseView& view, const std::vector<Pair>& pairs, Finding& finding) {
+void blame_pairs(const CaseView& view, const std::vector<Pair>& pairs, Finding& finding) {
   for (const Pair& pair : pairs)
-    if (finding.culprits.size() < most_culprits)
+    if (finding.culprits.size() < most_blamed_pairs)
       finding.culprits.push_back({CulpritKind::link, fmt::format("rank {} -> rank {}", pair.from, pair.to),
                                   view.ranks[static_cast<std::size_t>(pair.from)].host, -1});
 }
@@ -151,8 +151,8 @@ void find_detours(const CaseView& view, std::vector<Finding>& findings) {
     Finding finding;
     finding.reason = fmt::format(
         "data between GPUs of one node goes {}, though {} links them ({}: {}, from the library's own log)",
-        words_of_way(told.first), words_of_kind(told.second), counted(pairs.size(), "pair"), words_of(view, pairs));
-    blame(view, pairs, finding);
+        way_words(told.first), link_words(told.second), counted(pairs.size(), "pair"), pair_words(view, pairs));
+    blame_pairs(view, pairs, finding);
     finding.remedy =
         "let every rank see all GPUs of its node (with Slurm neither --gpus-per-task nor --gpu-bind; choose by the "
         "local "
@@ -200,13 +200,13 @@ void find_below_links(const CaseView& view, std::string_view metric, std::vector
   const Below& worst = below.front();
   const std::string where = pairs.empty() ? fmt::format("rank {} on {}", worst.pair.from,
                                                         view.ranks[static_cast<std::size_t>(worst.pair.from)].host)
-                                          : words_of(view, worst.pair);
+                                          : pair_words(view, worst.pair);
   Finding finding;
   finding.reason =
       fmt::format("{} of {} runs at {}, below {:.3g} % of the {} that the links between the GPUs can do ({})", metric,
                   size, format_value(worst.rate, "GB/s"), least * 100, format_value(worst.able, "GB/s"), where);
   if (below.size() > 1) finding.reason += fmt::format("; {} of {} readings are below", below.size(), judged);
-  blame(view, pairs, finding);
+  blame_pairs(view, pairs, finding);
   finding.remedy = see_links;
   finding.subject = Subject::links;
   findings.push_back(std::move(finding));
