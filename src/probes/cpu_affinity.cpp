@@ -229,12 +229,19 @@ std::string evidence_of(const CaseView& view, const std::vector<NodeMasks>& node
 ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement;
   const std::vector<NodeMasks> nodes = affinity::masks_by_node(view, judgement.findings);
+  const bool has_all_masks = judgement.findings.empty();
   std::vector<NodeFinding> all;
-  for (const NodeMasks& node : nodes) judge_node(view, node, all);
+  std::vector<NodeMasks> clean;
+  for (const NodeMasks& node : nodes) {
+    const std::size_t before = all.size();
+    judge_node(view, node, all);
+    // Beside nodes where something is wrong, too: these were looked at, and nothing was.
+    if (std::all_of(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
+                    [](const NodeFinding& one) { return one.finding.verdict == Verdict::pass; }))
+      clean.push_back(node);
+  }
   tell_once(std::move(all), judgement.findings);
-  const bool is_clean = std::all_of(judgement.findings.begin(), judgement.findings.end(),
-                                    [](const Finding& finding) { return finding.verdict == Verdict::pass; });
-  if (!nodes.empty() && is_clean) judgement.evidence.push_back(evidence_of(view, nodes));
+  if (has_all_masks && !clean.empty()) judgement.evidence.push_back(evidence_of(view, clean));
   return judgement;
 }
 
