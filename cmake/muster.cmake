@@ -1,9 +1,9 @@
 # Functions that make the house rules real: one library per folder, a folder that is its own registry.
 
-# muster_library(FOLDER [USES folder...] [LINKS target...])
-# One static library muster_<folder> from every .cpp in src/<folder>. USES names muster folders on lower floors.
+# muster_library(FOLDER [USES folder...] [LINKS target...] [SOURCES file...] [OPTIMISED])
+# OPTIMISED: compiled with -O2 in every preset. One static library muster_<folder> from every .cpp in src/<folder>. USES names muster folders on lower floors.
 function(muster_library folder)
-  cmake_parse_arguments(arg "" "" "USES;LINKS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "OPTIMISED" "" "USES;LINKS;SOURCES" ${ARGN})
   string(REPLACE "/" "_" suffix ${folder})
   set(target muster_${suffix})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
@@ -12,6 +12,11 @@ function(muster_library folder)
     set(sources ${CMAKE_CURRENT_BINARY_DIR}/generated/empty.cpp)
   endif()
   add_library(${target} STATIC ${sources} ${arg_SOURCES})
+  if(arg_OPTIMISED)
+    target_compile_options(${target} PRIVATE -O2)
+  else()
+    muster_precompiled(${target} muster_library_headers)
+  endif()
   list(TRANSFORM arg_USES PREPEND muster_)
   target_link_libraries(${target} PUBLIC muster_flags ${arg_USES} ${arg_LINKS})
 endfunction()

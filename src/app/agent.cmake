@@ -1,5 +1,6 @@
 # The agent: the only MPI program. Built once per MPI; tests build it with further probes and hooks.
 add_library(muster_agent STATIC agent_main.cpp)
+muster_precompiled(muster_agent muster_library_headers)
 target_link_libraries(muster_agent PUBLIC muster_run)
 
 # muster_agent(TARGET MPI default|mpich SOURCES file... [PROBE_TABLE target])

@@ -87,6 +87,7 @@ void add_node(CommandLine line) {
   auto* clean = app->add_subcommand("clean", "End what is left of a launch on this node");
   clean->add_option("--tag", node->tag)->required();
   clean->add_option("--grace", node->grace_s);
+  clean->add_flag("--launcher-has-ended", node->launcher_has_ended);
   clean->callback([node, &status = line.status] { status = node_clean_command(*node); });
   app->add_subcommand("inventory", "What this node has")->callback([node, &status = line.status] {
     status = node_inventory_command(*node);

@@ -31,7 +31,8 @@ int node_autopsy_command(const NodeOptions& options) {
 
 int node_clean_command(const NodeOptions& options) {
   std::string survivors;
-  for (const int pid : clean_this_node(options.tag, options.grace_s)) survivors += fmt::format("{}\n", pid);
+  for (const int pid : clean_this_node(options.tag, options.grace_s, options.launcher_has_ended))
+    survivors += fmt::format("{}\n", pid);
   return answer(options, survivors);
 }
 

@@ -115,6 +115,7 @@ struct NodeOptions {
   std::string sign;  ///< variable with the node's name: one of many that answer through one pipe
   std::string tag;
   double grace_s = 3;
+  bool launcher_has_ended = false;
 };
 
 // Each returns the exit status.

@@ -99,8 +99,9 @@ void compare_facts(const PastRun& before, const PastRun& after, Comparison& comp
     }
     Facts all = facts;
     all.insert(found->second.begin(), found->second.end());
-    for (const auto& [key, value] : all) {
-      const auto text = [&](const Facts& of) { return of.count(key) == 0 ? std::string() : of.at(key); };
+    for (const auto& entry : all) {
+      const std::string& key = entry.first;
+      const auto text = [&key](const Facts& of) { return of.count(key) == 0 ? std::string() : of.at(key); };
       if (text(found->second) != text(facts)) changes[{key, text(found->second), text(facts)}].push_back(node);
     }
   }

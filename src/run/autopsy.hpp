@@ -45,9 +45,10 @@ struct NodeAutopsy {
 
 /// Ends the ranks of launch `tag` on this node by their recorded pids (TERM and CONT, `grace_s` later KILL; also the
 /// process groups of programs they started), and removes recorder files and shared memory that they left in
-/// /dev/shm. A pid that is another process by now, and memory that another process has mapped, are left alone.
-/// Returns the pids that survived KILL for 2 s (uninterruptible); their recorder files stay.
-[[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s);
+/// /dev/shm. `launcher_has_ended`: also ends what has the launch's tag in its environment and no recorder yet. A pid
+/// that is another process by now, and memory that another process has mapped, are left alone. Returns the pids that
+/// survived KILL for 2 s (uninterruptible); their recorder files stay.
+[[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended = false);
 
 /// Removes the recorder files, and the shared memory, of ranks on this node that have ended and whose file is older
 /// than `age_s` seconds: what a launch leaves whose driver was killed before it could clean up.

@@ -61,13 +61,14 @@ bool has_variable(std::string_view environment, const std::string& variable) {
   return environment.substr(0, whole.size()) == whole || environment.find('\0' + whole) != std::string_view::npos;
 }
 
-// Programs that ranks of this launch ran, and what those started, also in sessions of their own.
-std::vector<int> programs_of(const std::string& tag) {
+// Programs that ranks of this launch ran, and what those started, also in sessions of their own. Once the launcher has
+// ended: also ranks that it started while it was being ended, which have no recorder yet.
+std::vector<int> programs_of(const std::string& tag, bool launcher_has_ended) {
   std::vector<int> programs;
   each_process([&](int pid, const ProcessStatus&) {
     const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ", 4u << 20);
-    if (environment && has_variable(*environment, std::string(env_tag) + "=" + tag) &&
-        has_variable(*environment, std::string(program_mark)))
+    if (pid != ::getpid() && environment && has_variable(*environment, std::string(env_tag) + "=" + tag) &&
+        (launcher_has_ended || has_variable(*environment, std::string(program_mark))))
       programs.push_back(pid);
   });
   return programs;
@@ -77,12 +78,13 @@ std::vector<int> programs_of(const std::string& tag) {
 struct Remains {
   std::string tag;
   Records records;
+  bool launcher_has_ended = false;
 };
 
 // Ranks aside.
 std::vector<int> others_of(const Remains& remains) {
   std::vector<int> others = group_members(remains.records);
-  for (const int pid : programs_of(remains.tag))
+  for (const int pid : programs_of(remains.tag, remains.launcher_has_ended))
     if (std::find(others.begin(), others.end(), pid) == others.end()) others.push_back(pid);
   return others;
 }
@@ -148,8 +150,8 @@ void forget_old_launches(double age_s) {
   remove_shared_memory(old);
 }
 
-std::vector<int> clean_this_node(const std::string& tag, double grace_s) {
-  const Remains remains{tag, read_recorders(recorder_folder(), tag)};
+std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended) {
+  Remains remains{tag, read_recorders(recorder_folder(), tag), launcher_has_ended};
   const Records& records = remains.records;
   if (!all_ended(remains)) {
     signal_all(remains, SIGTERM);
@@ -158,6 +160,8 @@ std::vector<int> clean_this_node(const std::string& tag, double grace_s) {
       signal_all(remains, SIGKILL);
       wait_until_ended(remains, unkillable_s);
     }
+    // One that had only just started may have made its recorder in the meantime.
+    remains.records = read_recorders(recorder_folder(), tag);
   }
   std::vector<int> survivors = others_of(remains);
   for (const FlightRecord& record : records)

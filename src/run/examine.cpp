@@ -60,6 +60,22 @@ std::vector<NodeAutopsy> Examiner::autopsy(const Scene& scene) {
   return found;
 }
 
+std::map<std::string, std::string> Examiner::clean_nodes(const std::vector<std::string>& nodes, const std::string& tag,
+                                                         const std::vector<std::string>& options) {
+  const double grace = options_.deadlines.grace_s;
+  std::vector<std::string> words{"clean", "--tag", tag, "--grace", fmt::format("{}", grace)};
+  words.insert(words.end(), options.begin(), options.end());
+  std::map<std::string, std::string> stuck;
+  for (const auto& answer : ask_nodes(loop_, reach_, nodes, words, grace + 4, grace + 3)) {
+    if (!answer.answered) continue;
+    std::vector<std::string> survivors;
+    for (const auto line : lines(answer.out))
+      if (!line.empty() && line.find_first_not_of("0123456789") == std::string_view::npos) survivors.emplace_back(line);
+    if (!survivors.empty()) stuck[answer.node] = fmt::format("process {} can't be ended", human_list(survivors));
+  }
+  return stuck;
+}
+
 std::map<std::string, std::string> Examiner::clear_away(Launch& launch, const Scene& scene) {
   const double grace = options_.deadlines.grace_s;
   launch.stop(grace);
@@ -67,20 +83,13 @@ std::map<std::string, std::string> Examiner::clear_away(Launch& launch, const Sc
   for (const auto& node : scene.seen)
     if (node.answered) answering.push_back(node.node);
   if (scene.seen.empty()) answering = scene.nodes;
-  const auto answers =
-      ask_nodes(loop_, reach_, answering, {"clean", "--tag", scene.tag, "--grace", fmt::format("{}", grace)}, grace + 4,
-                grace + 3);
-  std::map<std::string, std::string> stuck;
-  for (const auto& answer : answers) {
-    if (!answer.answered) continue;
-    std::vector<std::string> survivors;
-    for (const auto line : lines(answer.out))
-      if (!line.empty() && line.find_first_not_of("0123456789") == std::string_view::npos) survivors.emplace_back(line);
-    if (!survivors.empty()) stuck[answer.node] = fmt::format("process {} can't be ended", human_list(survivors));
-  }
+  auto stuck = clean_nodes(answering, scene.tag, {});
   const auto wake = loop_.after(grace + 2, [] {});
   const double until = monotonic_seconds() + grace + 2;
   loop_.run_until([&] { return launch.has_ended() || monotonic_seconds() > until; });
+  // While ranks start, one may have been too young to be found the first time.
+  if (launch.stage() == LaunchStage::start_up && launch.has_ended())
+    for (auto& [node, words] : clean_nodes(answering, scene.tag, {"--launcher-has-ended"})) stuck[node] = words;
   return stuck;
 }
 

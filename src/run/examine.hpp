@@ -45,6 +45,9 @@ class Examiner {
   [[nodiscard]] Damage diagnose(const Launch& launch, const Scene& scene) const;
 
  private:
+  /// Has `muster clean` end what the launch left on the nodes; by node: what could not be ended.
+  std::map<std::string, std::string> clean_nodes(const std::vector<std::string>& nodes, const std::string& tag,
+                                                 const std::vector<std::string>& options);
   [[nodiscard]] std::vector<NodeAutopsy> autopsy(const Scene& scene);
   [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Scene& scene) const;
   void heed_silence(Wreck& wreck) const;

@@ -90,6 +90,10 @@ std::vector<std::string> ask_slurm(const std::vector<std::string>& lists, const 
 }
 
 TEST(Hostlist, EqualsWhatSlurmSaysOfRandomLists) {
+#ifdef MUSTER_SANITIZED_THREADS
+  GTEST_SKIP()
+      << "of thousands of programs started below ThreadSanitizer, one may wait forever for a lock of its own thread";
+#endif
   const fs::path folder = fs::path(testing::TempDir()) / "hostlist_scontrol";
   fs::create_directories(folder);
   Lists random;

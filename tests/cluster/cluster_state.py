@@ -43,6 +43,7 @@ class Cluster:
         self.folder = pathlib.Path(folder)
         self.state = state
         self.children = []  # holders started by this process, to be reaped by it
+        self.is_as_made = True  # no fault was injected by this process
 
     @classmethod
     def load(cls, name):
@@ -129,11 +130,13 @@ class Cluster:
 
     def slow(self, name, rate, way="both"):
         """A node's link, by a token bucket: `200mbit`. `way`: what it sends, what it receives, or `both`."""
+        self.is_as_made = False
         for end in self.ends(name, way):
             node_links.limit(end, rate)
 
     def cut(self, name):
         """Takes the cable out: packets vanish, nobody is told."""
+        self.is_as_made = False
         run("ip", "link", "set", self.link(name), "down")
 
     def heal(self, name):
@@ -143,6 +146,7 @@ class Cluster:
 
     def remove(self, name):
         """The node loses power: first its link (so that no peer gets a farewell packet), then all that runs on it."""
+        self.is_as_made = False
         with contextlib.suppress(ClusterError):
             self.cut(name)
         network = self.node(name)["network"]
@@ -150,6 +154,7 @@ class Cluster:
 
     def fill(self, name, path, size="1m"):
         """A file system of that size at `path` of the node, without a byte to spare."""
+        self.is_as_made = False
         script = ('mkdir -p "$0" && mount -t tmpfs -o size="$1" tmpfs "$0" && '
                   '{ cat /dev/zero > "$0/full" 2>/dev/null; test -s "$0/full"; }')
         run(*self.argv_in(name, ["sh", "-c", script, path, size]))
@@ -157,6 +162,7 @@ class Cluster:
     def set_apart(self, name):
         """The node becomes a machine of its own to whoever looks: another boot, CPU times that others' work leaves
         alone (they stand still). For tests of what is judged by timing, which is refused where nodes share cores."""
+        self.is_as_made = False
         script = ('mount -t tmpfs tmpfs /mnt && cp /proc/sys/kernel/random/uuid /mnt/boot && '
                   'cat /proc/stat > /mnt/stat && mount --bind /mnt/boot /proc/sys/kernel/random/boot_id && '
                   'mount --bind /mnt/stat /proc/stat')

@@ -35,6 +35,7 @@ class OnTwoNodes(OnNodes):
     def test_two_machines_of_one_name_are_not_one(self):
         for node in NODES:
             self.cluster.set_apart(node)
+        self.cluster.is_as_made = False
         self.cluster.execute("nid002", ["hostname", "nid001"], check=True)
         run = self.new_run(check("hello", probe="hello"))
         run.start()

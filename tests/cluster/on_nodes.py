@@ -5,13 +5,30 @@ from support import Run, wait_until
 
 
 class OnNodes(support.EndToEnd):
-    """A cluster of its own for each test, of the nodes in NODES."""
+    """Tests on the nodes in NODES. They share a cluster until one of them breaks it, or leaves something on a node."""
     NODES = ()
+    context = cluster = None
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.take_down()
+
+    @classmethod
+    def take_down(cls):
+        if cls.context:
+            cls.context.__exit__(None, None, None)
+            cls.context = cls.cluster = None
 
     def setUp(self):
-        context = vc.running(len(self.NODES))
-        self.cluster = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
+        cls = type(self)
+        if cls.context is None:
+            cls.context = vc.running(len(self.NODES))
+            cls.cluster = cls.context.__enter__()
+        self.addCleanup(self.take_down_if_changed)
+
+    def take_down_if_changed(self):
+        if not self.cluster.is_as_made or any(self.cluster.processes(node) != [self.cluster.holder(node)] for node in self.NODES):
+            self.take_down()
 
     def new_run(self, checks, *options):
         run = Run(checks, "--nodes", ",".join(self.NODES), "--ranks-per-node", "2", "--launcher", "mpirun", *options,

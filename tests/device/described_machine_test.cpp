@@ -87,6 +87,10 @@ struct Published {
   double rate;
 };
 
+void PrintTo(const Published& published, std::ostream* out) {
+  *out << published.name;
+}
+
 const std::vector<std::string> trento{"c1", "c6", "c9", "ce", "d1", "d6", "d9", "de"};
 const std::vector<std::string> hsn{"hsn0", "hsn1", "hsn2", "hsn3"};
 const Published published[] = {

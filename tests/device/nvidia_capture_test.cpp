@@ -21,6 +21,10 @@ struct Wanted {
   int nvlinks;
 };
 
+void PrintTo(const Wanted& wanted, std::ostream* out) {
+  *out << wanted.file << (wanted.state.empty() ? "" : ", ") << wanted.state;
+}
+
 class NvidiaCapture : public testing::TestWithParam<Wanted> {
  protected:
   void SetUp() override {

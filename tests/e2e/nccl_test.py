@@ -66,7 +66,7 @@ class Healthy(OnGpus):
 
     def test_a_library_of_before_2_14(self):
         folder = self.drivers_without("libnccl.so.2")
-        os.symlink(os.path.join(os.environ["MUSTER_BUILD"], "drivers-2021", "libnccl.so.2"), os.path.join(folder, "libnccl.so.2"))
+        os.symlink(os.path.join(on_gpus.DRIVERS + "-2021", "libnccl.so.2"), os.path.join(folder, "libnccl.so.2"))
         status = self.judge(drivers=folder)
         self.assertEqual((status, self.verdicts()), (0, {"allreduce": "pass", "p2p": "pass"}), self.output)
         self.assertIn("over NCCL 2.8.4", self.evidence("allreduce"))
@@ -210,7 +210,7 @@ class Ill(OnGpus):
 
     def old_drivers(self):
         folder = self.drivers_without("libnccl.so.2")
-        os.symlink(os.path.join(os.environ["MUSTER_BUILD"], "drivers-2021", "libnccl.so.2"), os.path.join(folder, "libnccl.so.2"))
+        os.symlink(os.path.join(on_gpus.DRIVERS + "-2021", "libnccl.so.2"), os.path.join(folder, "libnccl.so.2"))
         return folder
 
     def test_a_sum_that_fails_on_one_gpu(self):

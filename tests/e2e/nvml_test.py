@@ -11,8 +11,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from on_machine import MUSTER, NODE, OnMachine, main  # noqa: E402
 
-DRIVERS = os.path.join(os.environ["MUSTER_BUILD"], "drivers")
-OLD_DRIVERS = os.path.join(os.environ["MUSTER_BUILD"], "drivers-2018")
+DRIVERS = os.path.join(os.environ.get("MUSTER_STAND_INS", os.environ["MUSTER_BUILD"]), "drivers")
+OLD_DRIVERS = DRIVERS + "-2018"
 MACHINES = pathlib.Path(os.environ["MUSTER_SOURCE"]) / "machines"
 CHECK = """
 [check.device_visibility]

@@ -5,7 +5,7 @@ import subprocess
 
 import on_machine
 
-DRIVERS = os.path.join(os.environ["MUSTER_BUILD"], "drivers")
+DRIVERS = os.path.join(os.environ.get("MUSTER_STAND_INS", os.environ["MUSTER_BUILD"]), "drivers")
 LIBRARIES = os.path.join(os.environ["MUSTER_BUILD"], "libraries")
 GPUS = [f"0000:{bus:02x}:00.0" for bus in (0x1b, 0x2b, 0x3b, 0x4b, 0x9b, 0xab, 0xbb, 0xdb)]
 VENDORS = {

@@ -1,4 +1,4 @@
-"""Every public header compiles alone, and so does every other header of the house."""
+"""Every public header compiles alone; with MUSTER_EVERY_HEADER (./dev test --all) every other header of the house, too."""
 import concurrent.futures
 import os
 import subprocess
@@ -36,7 +36,7 @@ def compile_alone(header):
 
 
 headers = []
-for root in ("include", "src"):
+for root in ("include", "src") if os.environ.get("MUSTER_EVERY_HEADER") else ("include",):
     for folder, _, names in os.walk(os.path.join(SOURCE, root)):
         if os.path.join("src", "comm", "mpi") in folder:
             continue  # needs the flags of an MPI; compiled with the agent
@@ -48,4 +48,4 @@ failed = [r for r in results if r[1] != 0]
 for header, _, stderr in failed:
     print(f"{header} does not compile alone:\n{stderr}")
 print(f"{len(results) - len(failed)} of {len(results)} headers compile alone")
-sys.exit(1 if failed or len(results) < 20 else 0)
+sys.exit(1 if failed or len(results) < 10 else 0)

@@ -62,6 +62,35 @@ class Terminal:
         before, self.said = self.said.split(text, 1)
         return before
 
+    def has_children(self):
+        with open(f"/proc/{self.pid}/task/{self.pid}/children") as file:
+            return bool(file.read().strip())
+
+    def waits(self):
+        """How often the shell has gone to sleep; None while it works."""
+        with open(f"/proc/{self.pid}/status") as file:
+            status = dict(line.split(":", 1) for line in file)
+        asleep = status["State"].split()[0] == "S" and not self.has_children()
+        return int(status["voluntary_ctxt_switches"]) if asleep else None
+
+    def will_wait_again(self):
+        """Remembers where the shell waits for a key."""
+        self.waited = None
+        end = time.monotonic() + 20 * installed.SLOWNESS
+        while self.waited is None and time.monotonic() < end:
+            self.waited = self.waits()
+
+    def until_it_waits(self):
+        """Until it has dealt with the keys and sleeps without a child, five looks long."""
+        end = time.monotonic() + 20 * installed.SLOWNESS
+        looks = []
+        while time.monotonic() < end:
+            time.sleep(0.01)
+            looks = (looks + [self.waits()])[-5:]
+            if len(looks) == 5 and looks[0] not in (None, self.waited) and len(set(looks)) == 1:
+                return
+        raise AssertionError(f"the shell still works; it said {self.said!r}")
+
     def close(self):
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
@@ -88,8 +117,9 @@ class InAShell:
 
     def completed(self, line):
         """The words that the last one becomes."""
+        self.shell.will_wait_again()
         self.shell.type(line + self.keys)
-        time.sleep(0.3 * installed.SLOWNESS)
+        self.shell.until_it_waits()
         # To the line's beginning; what is printed has the quotes taken off.
         self.shell.type(f"\x01printf '<%s>' {MARK[:4]}''{MARK[4:]} \n")
         self.shell.until(f"<{MARK}>")

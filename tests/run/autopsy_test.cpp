@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/loop.hpp"
+#include "run/messages.hpp"
 #include "run/process_status.hpp"
 #include "run/rank_process.hpp"
 
@@ -79,7 +80,7 @@ TEST_F(AutopsyTest, SeesRunningStoppedZombieAndGone) {
 
 // Until the child that a vfork made runs a program, its parent waits in the kernel and can only be killed.
 TEST_F(AutopsyTest, SeesARankThatHangsInTheKernel) {
-#ifdef __SANITIZE_THREAD__
+#ifdef MUSTER_SANITIZED_THREADS
   GTEST_SKIP() << "ThreadSanitizer makes a fork of vfork, and nothing hangs";
 #endif
   RankProcess rank(folder_.path, "t", [](FlightRecorder& recorder) {
@@ -126,6 +127,24 @@ TEST_F(AutopsyTest, CleanKillsWhatIgnoresTerm) {
   EXPECT_TRUE(clean_this_node("t", 0.1).empty());
   EXPECT_EQ(WTERMSIG(rank.wait()), SIGKILL);
   EXPECT_TRUE(is_empty());
+}
+
+TEST_F(AutopsyTest, CleanEndsARankWithoutARecordOnceTheLauncherHasEnded) {
+  const pid_t young = ::fork();
+  if (young == 0) {
+    const std::string tag = std::string(env_tag) + "=young";
+    ::execle("/bin/sleep", "sleep", "600", nullptr, std::vector<const char*>{tag.c_str(), nullptr}.data());
+    ::_exit(1);
+  }
+  ASSERT_GT(young, 0);
+  ASSERT_TRUE(becomes_true(
+      [&] { return fs::read_symlink("/proc/" + std::to_string(young) + "/exe").filename() != "run_tests"; }));
+  EXPECT_TRUE(clean_this_node("young", 30).empty());
+  EXPECT_FALSE(is_gone(young));
+  EXPECT_TRUE(clean_this_node("young", 30, true).empty());
+  int status = 0;
+  EXPECT_EQ(::waitpid(young, &status, 0), young);
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
 }
 
 TEST_F(AutopsyTest, CleanCountsZombiesAsEnded) {

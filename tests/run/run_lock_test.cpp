@@ -118,21 +118,28 @@ TEST(RunLock, WhatIsNoLockFileIsLeftAsItIs) {
 
 TEST(RunLock, ManyAtOnceAllGetTheirTurn) {
   const Folder folder;
-  std::vector<pid_t> children;
+  // Whoever has the lock keeps it until the others have been turned away.
+  int gate[2] = {};
+  ASSERT_EQ(::pipe(gate), 0);
   for (int i = 0; i < 20; ++i) {
-    children.push_back(::fork());
-    if (children.back() != 0) continue;
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child != 0) continue;
+    ::close(gate[1]);
+    char end = 0;
     RunLock lock;
     const auto result = RunLock::take(lock, folder.file(), run(std::to_string(i), {"a"}), 20);
-    ::_exit(!result ? 2 : *result ? 1 : (::usleep(2'000'000), 0));
+    ::_exit(!result ? 2 : *result ? 1 : static_cast<int>(::read(gate[0], &end, 1)));
   }
   int held = 0, turned_away = 0;
-  for (const pid_t child : children) {
+  for (int i = 0; i < 20; ++i) {
+    if (i == 19) ::close(gate[1]);
     int status = 0;
-    ::waitpid(child, &status, 0);
+    ASSERT_GT(::wait(&status), 0);
     held += WIFEXITED(status) && WEXITSTATUS(status) == 0;
     turned_away += WIFEXITED(status) && WEXITSTATUS(status) == 1;
   }
+  ::close(gate[0]);
   EXPECT_EQ(held, 1);
   EXPECT_EQ(turned_away, 19);
 }

@@ -6,7 +6,7 @@
 #include "comm/mpi/gpu_support.hpp"
 #include "comm/mpi/mpi_handle.hpp"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(MUSTER_SANITIZED_ADDRESSES)
 // MPI libraries leak at their end, from modules that are unloaded by then and so cannot be named in a list of
 // suppressions: a program with MPI in it is not searched for leaks.
 extern "C" const char* __asan_default_options();

@@ -57,11 +57,11 @@ bool is_same_everywhere(const SeenCase& seen, const Claim& claim) {
 
 std::string disagreement(const SeenCase& seen, const Claim& claim) {
   if (is_same_everywhere(seen, claim) && claim.wrong.size() + 1 >= claim.set.size())
-    return fmt::format("{} is {} on all {} ranks", claim.name, quoted(*seen.variable(*claim.set.front(), claim.name)),
-                       claim.set.size());
+    return fmt::format("{} is {} on all {} ranks", claim.name,
+                       in_quotes(*seen.variable(*claim.set.front(), claim.name)), claim.set.size());
   std::vector<std::string> words;
   for (const SeenRank* rank : claim.wrong)
-    words.push_back(fmt::format("{} on rank {} on {}, where MPI says {}", quoted(*seen.variable(*rank, claim.name)),
+    words.push_back(fmt::format("{} on rank {} on {}, where MPI says {}", in_quotes(*seen.variable(*rank, claim.name)),
                                 rank->place->rank, rank->place->host, claim.value(*rank->place)));
   return fmt::format("{} is {}", claim.name, human_list(words, 4));
 }

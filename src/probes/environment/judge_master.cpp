@@ -93,10 +93,10 @@ void judge_address(const SeenCase& seen, const Nodes& nodes, ProbeJudgement& jud
       remedy = "MASTER_ADDR is a host list, not a host: " + remedy;
     else if (seen.node_count() == 1)
       remedy = "export MASTER_ADDR=localhost for one node, or the name of rank 0's node";
-    judgement.findings.push_back(seen.about(
-        "MASTER_ADDR", group.ranks,
-        fmt::format("MASTER_ADDR {} on {} {}", quoted(name), seen.describe(group.ranks), group.value->substr(end + 1)),
-        remedy));
+    judgement.findings.push_back(seen.about("MASTER_ADDR", group.ranks,
+                                            fmt::format("MASTER_ADDR {} on {} {}", in_quotes(name),
+                                                        seen.describe(group.ranks), group.value->substr(end + 1)),
+                                            remedy));
   }
 }
 
@@ -115,7 +115,7 @@ void judge_port(const SeenCase& seen, ProbeJudgement& judgement) {
         note(fmt::format("MASTER_PORT {} has connections {} that ended a moment ago", *text, where)));
   std::string reason =
       fmt::format("MASTER_PORT {} can't be had {}: {}", printable_line(*text, 80), where, printable_line(state, 100));
-  if (state == "none") reason = fmt::format("MASTER_PORT is {}, no port from 1 to 65535", quoted(*text));
+  if (state == "none") reason = fmt::format("MASTER_PORT is {}, no port from 1 to 65535", in_quotes(*text));
   if (state == "in use") {
     reason = fmt::format("MASTER_PORT {} is in use {}", *text, where);
     remedy += fmt::format("; who has it: ss -ltnp 'sport = :{}'", *text);
@@ -133,7 +133,7 @@ void judge_master(const SeenCase& seen, ProbeJudgement& judgement) {
   const auto name = seen.first() == nullptr ? std::nullopt : seen.variable(*seen.first(), "MASTER_ADDR");
   if (name && nodes.count(0) != 0 && judgement.findings.size() == before)
     judgement.evidence.push_back(
-        fmt::format("MASTER_ADDR {} leads to rank 0's node {}", quoted(*name), seen.first()->place->host));
+        fmt::format("MASTER_ADDR {} leads to rank 0's node {}", in_quotes(*name), seen.first()->place->host));
   judge_port(seen, judgement);
 }
 

@@ -61,7 +61,7 @@ void judge_single_task(const SeenCase& seen, ProbeJudgement& judgement) {
   if (!bound) return;
   judgement.findings.push_back(
       note(fmt::format("--gpu-bind={} has no effect on a step of one task: it gets the first GPUs, whatever its cores",
-                       quoted(*bound))));
+                       in_quotes(*bound))));
 }
 
 }  // namespace

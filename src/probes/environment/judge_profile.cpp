@@ -46,7 +46,7 @@ bool is_new(const std::vector<std::string>& hosts, const std::string& host) {
 }
 
 std::string figure(const Trait& trait, const std::string& value) {
-  return fmt::format(fmt::runtime(trait.thing), trait.is_pattern ? quoted(value) : value);
+  return fmt::format(fmt::runtime(trait.thing), trait.is_pattern ? in_quotes(value) : value);
 }
 
 void judge_trait(const SeenCase& seen, const Trait& trait, ProbeJudgement& judgement, std::size_t& told) {
@@ -78,7 +78,7 @@ void judge_trait(const SeenCase& seen, const Trait& trait, ProbeJudgement& judge
 
 std::string wish(const VariableExpectation& wanted) {
   std::vector<std::string> values;
-  for (const std::string& value : wanted.values) values.push_back(quoted(value));
+  for (const std::string& value : wanted.values) values.push_back(in_quotes(value));
   switch (wanted.must) {
     case Must::set:
       return "wants it set";
@@ -111,7 +111,7 @@ void judge_variable(const SeenCase& seen, const VariableExpectation& wanted, Pro
   for (const Group& group : seen.groups([&](const SeenRank& rank) { return value_of(rank, wanted); })) {
     if (is_fulfilled(wanted, group.value)) continue;
     std::string reason = fmt::format("{} is {} on {}, the profile {}: {} ({})", wanted.name,
-                                     group.value ? quoted(*group.value) : "not set", seen.describe(group.ranks),
+                                     group.value ? in_quotes(*group.value) : "not set", seen.describe(group.ranks),
                                      wish(wanted), printable_line(wanted.why, 300), printable_line(wanted.source, 200));
     Finding finding = wanted.is_note ? note(fmt::format("{}; {}", reason, way_out(wanted)))
                                      : seen.about(wanted.name, group.ranks, reason, way_out(wanted));

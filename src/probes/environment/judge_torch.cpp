@@ -109,7 +109,7 @@ std::string origin_of_same(const SeenCase& seen, const std::string& value) {
 std::string duplicates(const SeenCase& seen) {
   for (const Group& group : seen.groups([&](const SeenRank& rank) { return seen.variable(rank, "RANK"); }))
     if (group.value && group.ranks.size() > 1)
-      return fmt::format("; RANK {} is there {} times: {}", quoted(*group.value), group.ranks.size(),
+      return fmt::format("; RANK {} is there {} times: {}", in_quotes(*group.value), group.ranks.size(),
                          seen.describe(group.ranks));
   return {};
 }
@@ -126,7 +126,7 @@ void judge_value(const SeenCase& seen, const Expected& one, ProbeJudgement& judg
     is_same = is_same && (wrong.empty() || same == *value);
     same = *value;
     wrong.push_back(rank);
-    words.push_back(fmt::format("{} on rank {} on {}, where MPI says {}{}", quoted(*value), rank->place->rank,
+    words.push_back(fmt::format("{} on rank {} on {}, where MPI says {}{}", in_quotes(*value), rank->place->rank,
                                 rank->place->host, right, is_number(*value) ? "" : ", and no number"));
   }
   if (wrong.empty()) return;
@@ -135,7 +135,7 @@ void judge_value(const SeenCase& seen, const Expected& one, ProbeJudgement& judg
   if (groups.size() == 1 && seen.ranks().size() > 1) {
     const int right_of_first = wrong.front()->place->*one.value;
     wrong = seen.ranks();  // whoever is right is so by chance
-    reason = fmt::format("{} is {} on all {} ranks", one.name, quoted(same), seen.ranks().size());
+    reason = fmt::format("{} is {} on all {} ranks", one.name, in_quotes(same), seen.ranks().size());
     const bool is_sizes = one.name == "WORLD_SIZE" || one.name == "LOCAL_WORLD_SIZE";
     reason +=
         is_sizes ? fmt::format(", but MPI's {} is {}", one.of_mpi, right_of_first) : ": " + origin_of_same(seen, same);

@@ -110,7 +110,7 @@ Finding SeenCase::differs(std::string_view name, const std::vector<Group>& group
   const Group& most = groups.front();
   const bool is_tie = groups.size() > 1 && groups[1].ranks.size() == most.ranks.size();
   const auto words = [&](const Group& group, std::string_view other) {
-    return group.value ? quoted(*group.value, other) : std::string("not set");
+    return group.value ? in_quotes(*group.value, other) : std::string("not set");
   };
   const std::string other = groups.size() > 1 ? groups[1].value.value_or("") : std::string();
   std::vector<std::string> odd;
@@ -134,7 +134,7 @@ Finding note(std::string sentence) {
   return finding;
 }
 
-std::string quoted(std::string_view value, std::string_view other) {
+std::string in_quotes(std::string_view value, std::string_view other) {
   constexpr std::size_t most = 80;
   if (value.size() <= most) return fmt::format("\"{}\"", printable_line(value));
   std::size_t same = 0;

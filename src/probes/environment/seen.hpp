@@ -75,7 +75,7 @@ class SeenCase {
 /// Something worth knowing that is no fault.
 [[nodiscard]] Finding note(std::string sentence);
 /// `"x"`, shortened for a sentence; a long value from where it stops being like `other`.
-[[nodiscard]] std::string quoted(std::string_view value, std::string_view other = {});
+[[nodiscard]] std::string in_quotes(std::string_view value, std::string_view other = {});
 /// Whether the profile says of a variable what does not hold on some rank: then nobody else need speak of it.
 [[nodiscard]] bool breaks_profile(const SeenCase& seen, std::string_view variable);
 /// `rank`, `ranks`.

@@ -55,15 +55,15 @@ std::optional<long> number_of_any_base(std::string_view text) {
   return error == std::errc() && at == end ? std::optional(number) : std::nullopt;
 }
 
-std::string quoted(std::string_view token) {
+std::string in_quotes(std::string_view token) {
   return fmt::format("\"{}\"", printable_line(token, 60));
 }
 
 Pick by_ordinal(std::optional<long> ordinal, std::string_view token, const std::vector<Slot>& from) {
-  if (!ordinal) return {{}, quoted(token) + " is no GPU"};
-  if (*ordinal < 0) return {{}, quoted(token) + " is negative"};
+  if (!ordinal) return {{}, in_quotes(token) + " is no GPU"};
+  if (*ordinal < 0) return {{}, in_quotes(token) + " is negative"};
   if (static_cast<std::size_t>(*ordinal) >= from.size())
-    return {{}, fmt::format("{} is beyond {}", quoted(token), range_of(from.size()))};
+    return {{}, fmt::format("{} is beyond {}", in_quotes(token), range_of(from.size()))};
   return {from[static_cast<std::size_t>(*ordinal)]};
 }
 
@@ -78,19 +78,19 @@ std::string uuid_of(const Device& device) {
 
 Pick by_uuid(std::string_view token, const std::vector<Slot>& from) {
   const std::string wanted = lower(token);
-  if (wanted.size() < 5) return {{}, quoted(token) + " is no UUID"};
+  if (wanted.size() < 5) return {{}, in_quotes(token) + " is no UUID"};
   const Slot* found = nullptr;
   bool is_told_of_all = true;
   for (const Slot& slot : from) {
     const std::string uuid = slot.device == nullptr ? std::string() : uuid_of(*slot.device);
     is_told_of_all &= !uuid.empty();
     if (uuid.empty() || !starts_with(uuid, wanted)) continue;
-    if (found != nullptr) return {{}, quoted(token) + " fits several GPUs"};
+    if (found != nullptr) return {{}, in_quotes(token) + " fits several GPUs"};
     found = &slot;
   }
   if (found != nullptr) return {*found};
   if (!is_told_of_all) return {{printable_line(token, 60), nullptr}};
-  return {{}, quoted(token) + " is the UUID of no GPU here"};
+  return {{}, in_quotes(token) + " is the UUID of no GPU here"};
 }
 
 /// `MIG-GPU-<uuid>/<instance>/<compute instance>` names its GPU; `MIG-<uuid>` does not.
@@ -152,7 +152,7 @@ std::vector<Slot> cuda_list(const ListText& list, std::vector<Fault>& faults) {
     }
     if (holds(slots, pick.slot)) {
       slots.clear();
-      end_list(list, slots, quoted(token) + " names a GPU twice", faults);
+      end_list(list, slots, in_quotes(token) + " names a GPU twice", faults);
       break;
     }
     slots.push_back(pick.slot);
@@ -170,7 +170,7 @@ std::vector<Slot> rocr_list(const ListText& list, std::vector<Fault>& faults) {
     const std::string_view token = trim(entry);
     Pick pick = !token.empty() && token[0] == 'G' ? by_uuid(token, list.from)
                                                   : by_ordinal(number_of_any_base(token), token, list.from);
-    if (pick.fault.empty() && holds(slots, pick.slot)) pick.fault = quoted(token) + " names a GPU twice";
+    if (pick.fault.empty() && holds(slots, pick.slot)) pick.fault = in_quotes(token) + " names a GPU twice";
     if (!pick.fault.empty()) {
       end_list(list, slots, pick.fault, faults);
       break;
@@ -194,7 +194,7 @@ std::vector<Slot> hip_list(const ListText& list, std::vector<Fault>& faults) {
     }
     if (holds(slots, pick.slot))
       faults.push_back({"repeats", fmt::format("{}: {} names a GPU twice, which counts once",
-                                               setting(list.name, list.value), quoted(token))});
+                                               setting(list.name, list.value), in_quotes(token))});
     else
       slots.push_back(pick.slot);
   }
@@ -208,7 +208,7 @@ std::vector<Slot> card_mask(const ListText& list, std::vector<Fault>& faults) {
     const auto dot = token.find('.');
     const auto card = whole_number(token.substr(0, dot));
     if (!card || *card < 0 || static_cast<std::size_t>(*card) >= list.from.size()) {
-      faults.push_back({"ends", fmt::format("{}: {} is beyond {}", setting(list.name, list.value), quoted(token),
+      faults.push_back({"ends", fmt::format("{}: {} is beyond {}", setting(list.name, list.value), in_quotes(token),
                                             range_of(list.from.size()))});
       continue;
     }

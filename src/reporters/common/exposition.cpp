@@ -27,7 +27,7 @@ bool is_digit(char c) {
 }
 
 /// In a value: backslash, quote and newline; printable_line has left no newline.
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   std::string text = "\"";
   for (const char byte : printable_line(value, most_value_bytes)) {
     if (byte == '\\' || byte == '"') text += '\\';
@@ -50,7 +50,7 @@ std::string braced(const SeriesLabels& labels) {
   std::string text;
   for (const auto& [name, value] : labels) {
     if (value.empty()) continue;  // to Prometheus the same as no label
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, quoted(value));
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, in_quotes(value));
   }
   return text.empty() ? text : "{" + text + "}";
 }

@@ -25,7 +25,7 @@ std::string literal(const std::string& path) {
 }
 
 /// sbatch takes a line apart at blanks, and heeds quotes, backslashes and `#`; patterns and brackets are nothing to it.
-std::string quoted(const std::string& option) {
+std::string in_quotes(const std::string& option) {
   const bool is_plain = option.find_first_of(" \t'\"\\#") == std::string::npos;
   return is_plain ? option : shell_quote(option);
 }
@@ -38,7 +38,7 @@ class Header {
   void add(std::string_view name, const std::string& value) {
     if (!chooses(chosen_, name)) line(value.empty() ? std::string(name) : fmt::format("{}={}", name, value));
   }
-  void line(const std::string& option) { text_ += fmt::format("#SBATCH {}\n", quoted(option)); }
+  void line(const std::string& option) { text_ += fmt::format("#SBATCH {}\n", in_quotes(option)); }
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:

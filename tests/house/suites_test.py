@@ -1,0 +1,138 @@
+"""Every test belongs to a suite of tests/suites.toml, every suite to a build, and docs/testing.md shows both."""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS))
+from suite import names, page, running  # noqa: E402
+
+
+class Suites(unittest.TestCase):
+    def test_every_test_belongs_to_the_test_command(self):
+        covered = {kind for suite in names.suites() if suite.command == "./dev test" for kind in suite.tests}
+        self.assertGreater(sum(map(len, names.files().values())), 150)
+        for kind, paths in names.files().items():
+            self.assertIn(kind, covered, f"no suite of ./dev test in tests/suites.toml has tests/{kind}: {paths[0].name}")
+
+    def test_suites_name_folders_that_are_there(self):
+        for suite in names.suites():
+            for kind in suite.tests:
+                self.assertIn(kind, names.files(), f"suite {suite.name}: no tests in tests/{kind}")
+            for name in suite.only:
+                self.assertIn(name, names.scripts(), f"suite {suite.name}")
+
+    def test_suites_name_presets(self):
+        presets = {preset["name"] for preset in json.loads((names.SOURCE / "CMakePresets.json").read_text())["configurePresets"]}
+        for suite in names.suites():
+            self.assertIn(suite.build, presets, f"suite {suite.name}")
+            self.assertIn(suite.build, names.BUILDS, f"suite {suite.name}")
+
+    def test_every_unit_folder_has_a_program(self):
+        listed = (TESTS / "CMakeLists.txt").read_text() + (TESTS / "unit.cmake").read_text()
+        for kind, paths in names.files().items():
+            if any(path.match("*_test.cpp") for path in paths):
+                self.assertIn(f"muster_test_folder({kind} ", listed, f"tests/{kind} is in no program")
+
+    def test_quick_rules_name_tests(self):
+        for rule in names.read()["quick"]:
+            self.assertTrue((names.SOURCE / rule["path"]).exists(), rule["path"])
+            for name in rule["unit"] + rule["system"]:
+                names.add_name(names.Selection(), name)  # raises Unknown
+
+    def test_every_folder_of_sources_has_a_quick_rule(self):
+        known = {rule["path"] for rule in names.read()["quick"]}
+        for folder in (names.SOURCE / "src").iterdir():
+            if folder.is_dir():
+                self.assertIn(f"src/{folder.name}", known)
+
+    def test_the_page_is_up_to_date(self):
+        self.assertEqual((names.SOURCE / "docs" / "testing.md").read_text(), page.text(), "run ./dev test --page > docs/testing.md")
+
+
+class Names(unittest.TestCase):
+    def targets(self, name):
+        selection = names.Selection()
+        names.add_name(selection, name)
+        return selection.targets
+
+    def test_what_a_name_may_be(self):
+        self.assertEqual(self.targets("stats"), {"asan": ["stats_tests"]})
+        self.assertEqual(self.targets("stats_tests"), {"asan": ["stats_tests"]})
+        self.assertEqual(self.targets("tests/stats/"), {"asan": ["stats_tests"]})
+        self.assertEqual(self.targets("tests/stats/drift_test.cpp"), {"asan": ["stats_tests"]})
+        self.assertEqual(self.targets("SlurmOptions"), {"asan": ["schedulers_tests"]})
+        self.assertEqual(self.targets("Table/SlurmOptions.AreTaken/0"), {"asan": ["schedulers_tests"]})
+        self.assertEqual(self.targets("tsan.base"), {"tsan": ["base_tests"]})
+        self.assertEqual(self.targets("e2e.data_test"), {"release": ["all", "system_programs"]})
+        self.assertEqual(self.targets("tests/e2e/data_test.py"), {"release": ["all", "system_programs"]})
+        self.assertEqual(self.targets("fuzz.toml"), {"asan": ["fuzz_toml"]})
+        self.assertEqual(self.targets("fuzz_toml_replay"), {"asan": ["fuzz_toml"]})
+
+    def test_an_unknown_name_is_refused_with_a_suggestion(self):
+        with self.assertRaisesRegex(names.Unknown, 'unknown test "e2e.data_tset"; did you mean "e2e.data_test"'):
+            self.targets("e2e.data_tset")
+        with self.assertRaisesRegex(names.Unknown, "are names"):
+            self.targets("zzzzzz")
+
+    def test_what_a_changed_file_needs(self):
+        rules = sorted(names.read()["quick"], key=lambda rule: -len(rule["path"]))
+        self.assertIn("probes", names.needed_by("src/probes/p2p/judge.cpp", rules))
+        self.assertEqual(names.needed_by("tests/stats/drift_test.cpp", rules), ["tests/stats/drift_test.cpp"])
+        self.assertEqual(names.needed_by("tests/stats/link_simulator.hpp", rules), ["stats"])
+        self.assertEqual(names.needed_by("LICENSE", rules), [])
+
+
+# Of ctest 3.25.
+CTEST = """Test project /build/tests
+        Start 1: A.Passes
+ 1/5 Test   #1: A.Passes .........................   Passed    0.01 sec
+        Start 2: A.Fails
+ 2/5 Test   #2: A.Fails ..........................***Failed    0.02 sec
+expected 1, found 2
+
+        Start 3: A.Skips
+ 3/5 Test   #3: A.Skips ..........................***Skipped   0.01 sec
+        Start 4: A.Part
+ 4/5 Test   #4: A.Part ...........................***Not Run (Disabled)   0.00 sec
+        Start 5: All/B.Case/0  # GetParam() = 4-byte object <00-00 00-00>
+ 5/5 Test   #5: All/B.Case/0  # GetParam() = 4-byte object <00-00 00-00> ...   Passed    0.01 sec
+
+80% tests passed, 1 tests failed out of 5
+
+The following tests FAILED:
+\t  2 - A.Fails (Failed)
+"""
+
+
+class Progress(unittest.TestCase):
+    def test_failures_are_printed_at_once_with_their_output(self):
+        progress = running.Progress()
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            for line in CTEST.splitlines():
+                progress.take(line)
+        self.assertEqual([name.split("  #")[0] for name in progress.failed], ["A.Fails", "All/B.Case/0"])
+        self.assertEqual(progress.closing, "80% tests passed, 1 tests failed out of 5")
+        self.assertIn("FAILED: A.Fails (Failed, 0.02 s)", said.getvalue())
+        self.assertIn("   | expected 1, found 2", said.getvalue())
+        self.assertIn("give the type of its parameter a PrintTo", said.getvalue())
+
+    def test_reasons_of_skipped_tests(self):
+        self.assertEqual(running.reason_of("...\nskipped: every test was: no GPU\n"), "no GPU")
+        self.assertEqual(running.reason_of("a.cpp:3: Skipped\nno captures\n[  SKIPPED ] A\n"), "no captures")
+
+    def test_variables_of_a_site_do_not_reach_the_tests(self):
+        for name in ("OMPI_MCA_btl", "SLURM_JOB_ID", "MUSTER_MACHINE", "PMIX_RANK", "CUDA_VISIBLE_DEVICES"):
+            self.assertTrue(running.FOREIGN.match(name), name)
+        for name in ("MUSTER_CAPTURES", "MUSTER_FUZZ_SECONDS", "PATH", "HOME"):
+            self.assertFalse(running.FOREIGN.match(name), name)
+
+
+if __name__ == "__main__":
+    os.chdir(names.SOURCE)
+    unittest.main(verbosity=1)

@@ -1,0 +1,134 @@
+"""Builds and runs the tests: what `./dev test` calls, which installs packages first. tests/suites.toml has the table."""
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from suite import building, names, page, running  # noqa: E402
+from suite.building import say  # noqa: E402
+
+ISOLATED = "MUSTER_TEST_ISOLATED"
+
+
+def options():
+    parser = argparse.ArgumentParser(prog="./dev test", description="Builds and runs the tests; docs/testing.md.")
+    parser.add_argument("names", nargs="*", metavar="NAME",
+                        help="only these: a folder of tests/, e2e.data_test, a gtest suite or test, a file with tests")
+    parser.add_argument("--all", action="store_true", help="also end-to-end and cluster tests under sanitizers, and all with GCC")
+    parser.add_argument("--quick", action="store_true", help="what the changed files need (tests/suites.toml), within minutes")
+    parser.add_argument("--since", metavar="REV", default="HEAD", help="with --quick: changed since REV instead of HEAD")
+    parser.add_argument("--failed", action="store_true", help="what failed in the last run, one test after the other")
+    parser.add_argument("--build", action="store_true", help="build, run no test")
+    parser.add_argument("--list", action="store_true", help="list the tests instead of running them")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="tests and compilers at a time")
+    parser.add_argument("--page", action="store_true", help="print docs/testing.md")
+    return parser.parse_args()
+
+
+def isolate():
+    """Starts this program again with a folder for temporary files in memory, where a mount namespace may be made: files that are
+    made and removed by the thousand must not wait for a disk."""
+    if ISOLATED in os.environ or os.geteuid() != 0 or shutil.which("unshare") is None:
+        return
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+        return
+    folder = tempfile.mkdtemp(prefix="mt-", dir="/tmp")
+    script = 'mount --make-rprivate / && mount -t tmpfs -o mode=1777 tmpfs "$0" && exec "$@"'
+    env = {**os.environ, ISOLATED: folder, "TMPDIR": folder}
+    try:
+        sys.exit(subprocess.run(["unshare", "--mount", "sh", "-c", script, folder, sys.executable, "-B", *sys.argv], env=env).returncode)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        os.rmdir(folder)
+
+
+def selection_of(arguments):
+    """(what to build and run, whether it is a part)."""
+    if arguments.failed:
+        selection = names.Selection()
+        for name in running.last_failed():
+            names.add_name(selection, name)
+        if not selection.targets:
+            say("no test failed in the last run")
+            sys.exit(0)
+        return selection, True
+    if arguments.quick:
+        selection, lines = names.quick(arguments.since)
+        for line in lines:
+            say(f"   {line}")
+        if not selection.targets:
+            say("no file with tests differs" if not lines else "no test needs what differs")
+            sys.exit(0)
+        return selection, True
+    if arguments.names:
+        selection = names.Selection()
+        for name in arguments.names:
+            names.add_name(selection, name)
+        return selection, True
+    return names.everything(arguments.all), False
+
+
+def tests_of(arguments, selection, is_part, builds):
+    """(number, name) of what shall run."""
+    wanted = [pattern for found in selection.patterns.values() for pattern in found] if is_part else []
+    unwanted = [] if is_part else names.never() if arguments.all else names.only_in_all()
+    return running.chosen(running.all_tests(builds), wanted, unwanted)
+
+
+def processor_minutes():
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used) / 60
+
+
+def main():
+    arguments = options()
+    if arguments.page:
+        print(page.text(), end="")
+        return 0
+    isolate()
+    began = time.monotonic()
+    try:
+        selection, is_part = selection_of(arguments)
+        builds = [build for build in names.BUILDS if build in selection.targets]
+        # Builds with sanitizers load the stand-ins of the release build.
+        needed = [build for build in names.BUILDS if build in builds or (build == "release" and set(builds) & {"asan", "tsan"})]
+        for build in needed:
+            building.configure(build)
+        for build in builds:
+            building.build(build, selection.targets[build], arguments.jobs)
+    except names.Unknown as unknown:
+        print(unknown, file=sys.stderr)
+        return 3
+    except building.Failed as failed:
+        print(failed, file=sys.stderr)
+        return 2
+    built = processor_minutes()
+    say(f"== built in {(time.monotonic() - began) / 60:.1f} min, {built:.1f} of processor time")
+    if arguments.build:
+        return 0
+    tests = tests_of(arguments, selection, is_part, builds)
+    if arguments.list:
+        for _, name in tests:
+            print(name)
+    if arguments.list or not tests:
+        say(f"{len(tests)} tests")
+        return 0 if tests else 4
+    say(f"== {len(tests)} tests")
+    status, progress = running.ctest(builds, tests, 1 if arguments.failed else arguments.jobs)
+    say(f"   {processor_minutes() - built:.1f} min of processor time")
+    running.tell_skipped()
+    say(f"== {(time.monotonic() - began) / 60:.1f} min, {processor_minutes():.1f} of processor time, builds included")
+    for name in progress.failed:
+        say(f"   failed: {name}")
+    say(progress.closing or "no test was run")
+    return status or (1 if progress.failed else 0)
+
+
+sys.exit(main())

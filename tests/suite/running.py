@@ -1,0 +1,163 @@
+"""Runs ctest over the builds and prints what it does, what is left, what was skipped and why."""
+import os
+import pathlib
+import re
+import subprocess
+import time
+import xml.etree.ElementTree
+
+from .building import say
+from .names import SOURCE
+
+FOLDER = SOURCE / "build" / "tests"
+LINE = re.compile(r"^\s*(\d+)/(\d+) Test\s+#\d+: (.*?) \.*\s*(Passed|\*\*\*\S.*?|Skipped)?\s+([\d.]+) sec")
+SKIPPED_CASE = re.compile(r"^(\w+) \(([\w.]+)\)?.*\.\.\. skipped ['\"](.*)['\"]$")
+SKIPPED_GTEST = re.compile(r"Skipped\n(.*)")
+# What a site, an allocation or another run set must not reach the tests.
+FOREIGN = re.compile(r"^(OMPI_|PMIX_|PMI_|PRTE_|MPICH_|HYDRA_|SLURM_|SBATCH_|SRUN_|FLUX_|PBS_|LSB_|UCX_|NCCL_|ROCR_|HIP_|CUDA_VISIBLE|"
+                     r"MUSTER_(?!CAPTURES$|TEST_|FUZZ_|NO_INSTALL$|ARCHIVES$))")
+KEPT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+
+
+def environment(builds):
+    env = {name: value for name, value in os.environ.items() if name in KEPT or not FOREIGN.match(name)}
+    env["LSAN_OPTIONS"] = f"suppressions={SOURCE}/tests/leaks.txt:print_suppressions=0"
+    env.setdefault("CTEST_OUTPUT_ON_FAILURE", "1")
+    launcher = launcher_folder(builds)
+    # Another MPI's mpirun may be first on PATH.
+    if launcher:
+        env["PATH"] = f"{launcher}:{env.get('PATH', '/usr/bin:/bin')}"
+    return env
+
+
+def launcher_folder(builds):
+    for build in builds:
+        for line in (SOURCE / "build" / build / "CMakeCache.txt").read_text().splitlines():
+            if line.startswith("MPIEXEC_EXECUTABLE:") and not line.endswith("NOTFOUND"):
+                return os.path.dirname(line.split("=", 1)[1])
+    return None
+
+
+def write_ctest_file(builds):
+    """One ctest over all builds: it can fill the cores to the end."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    folders = " ".join(f'"{SOURCE}/build/{build}"' for build in builds)
+    (FOLDER / "CTestTestfile.cmake").write_text(f"subdirs({folders})\n")
+
+
+LISTED = re.compile(r"^\s*Test\s+#(\d+): (.*)$")
+
+
+def all_tests(builds):
+    """(number, name) of every test of the builds."""
+    write_ctest_file(builds)
+    listed = subprocess.run(["ctest", "--test-dir", str(FOLDER), "-N"], cwd=SOURCE, env=environment(builds), capture_output=True, text=True)
+    return [(int(found[1]), found[2]) for found in map(LISTED.match, listed.stdout.splitlines()) if found]
+
+
+def chosen(tests, wanted, unwanted):
+    """Those whose name matches one of the regular expressions `wanted` (or all), and none of `unwanted`."""
+    some, never = ([re.compile(pattern) for pattern in patterns] for patterns in (wanted, unwanted))
+    return [(number, name) for number, name in tests if (not some or any(pattern.search(name) for pattern in some))
+            and not any(pattern.search(name) for pattern in never)]
+
+
+def ctest(builds, tests, jobs):
+    """(exit status, last line of ctest) of these (number, name). Output of failed tests comes at once."""
+    numbers = FOLDER / "numbers"
+    # A start and an end of zero: only the numbers that follow.
+    numbers.write_text(",".join(["0", "0", "0", *(str(number) for number, _ in tests)]))
+    report = FOLDER / "junit.xml"
+    report.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", str(FOLDER), "--output-junit", str(report), "--no-tests=error", "--output-on-failure",
+               "--test-output-size-passed", "4000000", "--test-output-size-failed", "4000000", "-j", str(jobs), "-I", str(numbers)]
+    progress = Progress()
+    with subprocess.Popen(command, cwd=SOURCE, env=environment(builds), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+        for line in process.stdout:
+            progress.take(line.rstrip("\n"))
+    return process.returncode, progress
+
+
+class Progress:
+    """Takes ctest's lines: prints a failure and its output at once, of the rest one line now and then."""
+
+    def __init__(self):
+        self.began = self.last = time.monotonic()
+        self.failed, self.in_output, self.closing = [], False, ""
+
+    def take(self, line):
+        found = LINE.match(line)
+        if line.startswith("The following tests") or "% tests passed" in line:
+            self.in_output = False
+        if "% tests passed" in line:
+            self.closing = line
+        elif found:
+            self.take_result(found)
+        elif self.closing or (self.in_output and not line.strip().startswith("Start ")):
+            if not self.closing:
+                say(f"   | {line}")
+        elif line.startswith(("CMake Error", "No tests", "ctest", "Unable", "Errors while")):
+            say(line)
+
+    def take_result(self, found):
+        done, total, name, status, seconds = found.groups()
+        bad = bool(status) and status.startswith("***") and "Skipped" not in status and "Disabled" not in status
+        # A case that gtest can't print tells a reader nothing: its type needs a PrintTo.
+        if "-byte object <" in name:
+            say(f"   {name[:100]}...: the name shows bytes; give the type of its parameter a PrintTo")
+            bad = True
+        self.in_output = bad
+        if bad:
+            self.failed.append(name)
+        now = time.monotonic()
+        if not bad and now - self.last < 20 and float(seconds) < 30 and done != total:
+            return
+        self.last = now
+        word = f"FAILED: {name} ({status.strip('*')}, {seconds} s)" if bad else f"last {name}, {seconds} s"
+        failures = f", {len(self.failed)} failed" if self.failed else ""
+        say(f"   {done} of {total} tests in {(now - self.began) / 60:.1f} min{failures}; {word}")
+
+
+def skipped():
+    """Names of skipped tests and of skipped parts of tests, by the reason."""
+    report = FOLDER / "junit.xml"
+    reasons = {}
+    if not report.exists():
+        return reasons
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        name, output = case.get("name"), case.findtext("system-out") or ""
+        if case.get("status") == "disabled":
+            continue  # a part of another test, which runs it in a process of its own
+        if case.find("skipped") is not None or case.get("status") == "notrun":
+            reasons.setdefault(reason_of(output), []).append(name)
+            continue
+        for line in output.splitlines():
+            part = SKIPPED_CASE.match(line)
+            if part:
+                reasons.setdefault(part[3], []).append(f"{name}.{part[1]}")
+    return reasons
+
+
+def reason_of(output):
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith("skipped: "):
+            return line.removeprefix("skipped: ").removeprefix("every test was: ")
+    found = SKIPPED_GTEST.search(output)
+    return found[1].strip() if found and found[1].strip() else (lines[-1] if lines else "no reason was given")
+
+
+def tell_skipped():
+    reasons = skipped()
+    total = sum(len(names) for names in reasons.values())
+    say(f"== skipped: {total}")
+    for reason, names in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        say(f"   {reason}: {', '.join(sorted(names)[:3])}{more}")
+
+
+def last_failed():
+    """Names of the tests that failed in the last run."""
+    path = pathlib.Path(FOLDER / "Testing" / "Temporary" / "LastTestsFailed.log")
+    return [line.split(":", 1)[1] for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,0 +1,53 @@
+# Unit tests: one program for each folder.
+muster_test_folder(model USES model probe_table)
+muster_test_folder(config USES config probe_table)
+muster_test_folder(system USES system)
+add_dependencies(system_tests test_libraries)
+target_compile_definitions(system_tests PRIVATE MUSTER_LIBRARIES="${PROJECT_BINARY_DIR}/libraries")
+muster_test_folder(device USES device config)
+target_link_libraries(device_tests PRIVATE nlohmann_json::nlohmann_json pugixml::pugixml)
+# Vendors' libraries that load without a GPU, as they are.
+muster_test_folder(gpu_offline LABEL gpu-offline USES device)
+muster_test_folder(stats USES stats)
+# Simulations of thousands of faults.
+muster_optimised(-O2 stats/culprits_test.cpp stats/drift_test.cpp)
+muster_test_folder(probes USES probe_table)
+muster_test_folder(launchers USES launchers)
+muster_test_folder(schedulers USES schedulers)
+muster_test_folder(reporters USES reporters)
+muster_test_folder(evaluate USES evaluate probe_table)
+muster_test_folder(history USES history probe_table)
+
+# These open stand-ins for vendors' libraries.
+target_compile_definitions(device_tests PRIVATE MUSTER_STAND_INS="${MUSTER_STAND_IN_FOLDER}")
+target_compile_definitions(probes_tests PRIVATE MUSTER_STAND_INS="${MUSTER_STAND_IN_FOLDER}/drivers")
+add_dependencies(device_tests stand_ins)
+add_dependencies(probes_tests stand_ins)
+
+# Vendors' libraries as they are, where they load without a GPU: they give their own errors.
+add_test(NAME ${MUSTER_TEST_PREFIX}gpu-offline.rocm_smi COMMAND device_tests --gtest_filter=RealRocmSmi.*)
+set_tests_properties(${MUSTER_TEST_PREFIX}gpu-offline.rocm_smi PROPERTIES LABELS gpu-offline TIMEOUT 60 SKIP_REGULAR_EXPRESSION "SKIPPED")
+
+file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/fuzz_*.cpp)
+foreach(source IN LISTS fuzzers)
+  get_filename_component(name ${source} NAME_WE)
+  string(REPLACE "fuzz_" "" subject ${name})
+  set(corpus ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus/${subject})
+  if(MUSTER_FUZZ)
+    # libFuzzer replays the corpus before it goes on from there.
+    add_executable(${name} ${source})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE muster_run muster_config muster_probe_table)
+    muster_precompiled(${name} muster_library_headers)
+    add_dependencies(fuzzers ${name})
+    add_test(NAME ${MUSTER_TEST_PREFIX}${name}_replay COMMAND ${name} -runs=0 ${corpus})
+    add_test(NAME ${MUSTER_TEST_PREFIX}fuzz.${subject} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/fuzz_a_while $<TARGET_FILE:${name}> ${corpus})
+    set_tests_properties(${MUSTER_TEST_PREFIX}fuzz.${subject} PROPERTIES LABELS fuzz TIMEOUT 600)
+  else()
+    add_executable(${name} ${source} fuzz/replay_main.cpp)
+    target_link_libraries(${name} PRIVATE muster_run muster_config muster_probe_table)
+    add_dependencies(unit_programs ${name})
+    add_test(NAME ${MUSTER_TEST_PREFIX}${name}_replay COMMAND ${name} ${corpus})
+  endif()
+  set_tests_properties(${MUSTER_TEST_PREFIX}${name}_replay PROPERTIES LABELS unit TIMEOUT 120)
+endforeach()
