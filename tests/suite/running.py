@@ -21,6 +21,10 @@ KEPT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 def environment(builds):
     env = {name: value for name, value in os.environ.items() if name in KEPT or not FOREIGN.match(name)}
+    # What a user has in files of his own (a shell's, Open MPI's, PyTorch's) is not what is tested.
+    home = FOLDER / "home"
+    home.mkdir(parents=True, exist_ok=True)
+    env["HOME"] = str(home)
     env["LSAN_OPTIONS"] = f"suppressions={SOURCE}/tests/leaks.txt:print_suppressions=0"
     env.setdefault("CTEST_OUTPUT_ON_FAILURE", "1")
     launcher = launcher_folder(builds)

@@ -70,7 +70,8 @@ class Door {
     if (family == AF_INET6) (void)::setsockopt(socket_.number(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     // Below the range that outgoing connections take their ports from: nobody gets it by chance between now and the
     // start of the program.
-    std::minstd_rand any(static_cast<unsigned>(monotonic_seconds() * 1e6) ^ static_cast<unsigned>(::getpid()));
+    const auto microseconds = static_cast<std::uint64_t>(monotonic_seconds() * 1e6);
+    std::minstd_rand any(static_cast<unsigned>(microseconds) ^ static_cast<unsigned>(::getpid()));
     for (int tries = 0; tries < 32 && port_ == 0; ++tries) open(20'000 + static_cast<int>(any() % 12'000));
     if (port_ == 0) open(0);
   }
