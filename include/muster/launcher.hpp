@@ -1,6 +1,7 @@
 /// What the author of a launcher implements: job shape in, argv and environment out; no processes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,38 @@ namespace muster {
 using Argv = std::vector<std::string>;
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
+/// CPUs (logical ones) and GPU of one rank, as `muster bind` prints them.
+struct RankBinding {
+  std::string cpus;  ///< list: `1-7`
+  std::string mask;  ///< the same as a number: `0xfe`
+  int gpu = -1;      ///< index in the order of the GPUs' runtime; -1: none
+  friend bool operator==(const RankBinding&, const RankBinding&) = default;
+};
+
+enum class BindKind : std::uint8_t {
+  cores,  ///< each rank on its own share of the cores, as the launcher counts them
+  node,   ///< no rank is bound: each may use all cores of the allocation
+  none,   ///< no binding option is added
+  masks,  ///< each rank on the CPUs of its RankBinding
+};
+
+/// Where the ranks of each node run. docs/bind.md
+struct JobBinding {
+  BindKind kind = BindKind::cores;
+  std::string source;                  ///< `--bind cores`, `profile lumi`, `auto`; empty: the default
+  std::vector<RankBinding> ranks;      ///< kind masks: by local rank
+  std::string openmpi_mapping;         ///< `--map-by ppr:2:numa:PE=8 --bind-to core` where that gives the same masks
+  bool launcher_selects_gpus = false;  ///< ranks get their GPUs by the launcher's own option, not by a wrapper
+  friend bool operator==(const JobBinding&, const JobBinding&) = default;
+};
+
+/// Which part binds ranks to the masks of a JobBinding.
+enum class Binder : std::uint8_t {
+  launcher,  ///< options of muster's command line
+  options,   ///< options that the user or the profile gave: they take precedence
+  agent,     ///< muster-rank, before MPI_Init: the launcher has no option for these masks
+};
+
 /// All cases of one shape share one launch.
 struct JobShape {
   std::vector<std::string> nodes;  ///< host names in order; empty: this machine alone
@@ -23,6 +56,7 @@ struct JobShape {
   bool oversubscribed = false;  ///< more ranks on a node than it has cores
   std::string partition;
   std::string environment;
+  JobBinding binding = {};
 
   [[nodiscard]] int node_count() const { return nodes.empty() ? 1 : static_cast<int>(nodes.size()); }
   [[nodiscard]] int ranks() const { return node_count() * ranks_per_node; }
@@ -78,6 +112,10 @@ struct LauncherSpec {
   /// `options` come from -J and the profile and go to the launcher as they are.
   LaunchCommand (*command)(const LauncherIdentity&, const JobShape&, const AgentCommand&,
                            const Argv& options) = nullptr;
+  /// Variables of the driver's environment that the program must not see, neither for a launch nor to reach a node.
+  std::span<const std::string_view> hidden_variables = {};
+  /// Which part binds ranks to the masks of `shape`; nullptr: always the agent. Only asked for kind masks.
+  Binder (*binder)(const LauncherIdentity&, const JobShape&, const Argv& options) = nullptr;
   LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view stderr_text, int status) = nullptr;
   /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.
   Argv (*reach)(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv& options) = nullptr;
@@ -88,6 +126,12 @@ struct LauncherSpec {
   /// In which a command that reach_all started finds the node's name, as `nodes` says it.
   std::string_view node_variable = {};
 };
+
+/// As LauncherSpec::binder, for any launcher.
+[[nodiscard]] inline Binder binder_of(const LauncherSpec& launcher, const LauncherIdentity& identity,
+                                      const JobShape& shape, const Argv& options) {
+  return launcher.binder == nullptr ? Binder::agent : launcher.binder(identity, shape, options);
+}
 
 /// Every launcher that was built in, by name. Generated from the folder.
 [[nodiscard]] std::span<const LauncherSpec* const> all_launchers();

@@ -14,6 +14,8 @@
 #include "model/added_probes.hpp"
 #include "run/messages.hpp"
 #include "run/plugins.hpp"
+#include "system/asked_binding.hpp"
+#include "system/system.hpp"
 #include "system/this_machine.hpp"
 
 extern char** environ;
@@ -136,6 +138,10 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   (*recorder)->stamp_signals();
   fill_local_rank(launcher.local_rank);
   restore_path();
+  // A simulated rank is bound to CPUs that are not here.
+  if (machine_folder(host_name()).empty())
+    if (const auto bound = bind_as_asked(launcher.local_rank); !bound)
+      std::fputs(fmt::format("muster-rank: {}\n", to_string(bound.error())).c_str(), stderr);
   set_probe_source(take_plugins);
   if (hooks.at != nullptr) hooks.at("before_mpi", launcher.rank);
 

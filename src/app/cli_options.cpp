@@ -46,6 +46,11 @@ void add_site(CLI::App& app, SiteOptions& site) {
   app.add_option("--ranks-per-node", site.ranks_per_node, "Ranks per node, whatever the checks say")
       ->type_name("N")
       ->check(CLI::Range(1, 65536));
+  app.add_option(
+         "--bind", site.bind,
+         "Where ranks run: as the profile has it, auto (near the GPUs of the node), cores, or none: left to the\n"
+         "launcher (default: profile, else auto)")
+      ->type_name("BINDING");
   app.add_option("-J,--job-option", site.job_options,
                  "Option for the launcher, given as it is; repeatable: -J=--mca -J=btl -J=tcp,self.\n"
                  "With --submit for the job: -J account=project_1 -J qos=debug")

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/options.hpp"
+#include "app/site.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "model/json.hpp"
@@ -48,6 +49,7 @@ int node_inventory_command(const NodeOptions& options) {
                                {"cores", topology->cores},
                                {"cpus", topology->cpus},
                                {"numa_domains", topology->numa_domains},
+                               {"gpus", count_gpus()},
                                {"muster", MUSTER_VERSION}};
   return answer(options, dump(json) + "\n");
 }

@@ -10,11 +10,23 @@
 #include "base/units.hpp"
 #include "model/json.hpp"
 #include "run/messages.hpp"
+#include "system/asked_binding.hpp"
 #include "system/system.hpp"
 
 namespace muster {
 
 namespace {
+
+Binder binder_in(const Prepared& prepared, const JobShape& shape) {
+  const auto& found = prepared.found;
+  return binder_of(*found.launcher, found.identity, shape, found.launcher_options);
+}
+
+/// Options that the user or the profile gave take precedence.
+bool binds_masks(const Prepared& prepared, const JobShape& shape) {
+  return shape.binding.kind == BindKind::masks && !shape.oversubscribed &&
+         binder_in(prepared, shape) != Binder::options;
+}
 
 /// The command that would be run; what is chosen at the start of a launch stands as <word>.
 LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
@@ -26,6 +38,7 @@ LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
                {env_token, "<token>"},
                {env_proof, "<proof>"},
                {env_world, std::to_string(shape.ranks())}};
+  if (binds_masks(prepared, shape)) agent.env.emplace_back(env_bind, "<masks>");
   if (prepared.found.wrapper.empty()) agent.env.emplace_back(env_path, "<PATH>");
   agent.env.insert(agent.env.end(), prepared.found.environment.begin(), prepared.found.environment.end());
   return prepared.found.launcher->command(prepared.found.identity, shape, agent, prepared.found.launcher_options);
@@ -47,6 +60,16 @@ std::vector<std::string> hosts_of(const Plan& plan, const PlannedLaunch& launch,
   return hosts;
 }
 
+/// `0: CPUs 49-55, GPU 0; 1: CPUs 57-63, GPU 1`.
+std::string rank_list(const JobBinding& binding) {
+  std::vector<std::string> ranks;
+  for (std::size_t i = 0; i < binding.ranks.size(); ++i) {
+    const RankBinding& rank = binding.ranks[i];
+    ranks.push_back(fmt::format("{}: CPUs {}{}", i, rank.cpus, rank.gpu < 0 ? "" : fmt::format(", GPU {}", rank.gpu)));
+  }
+  return join(ranks, "; ");
+}
+
 void print_case(const Case& item, const std::vector<std::string>& hosts) {
   std::string line = fmt::format("    {}", common_id(item));
   if (!hosts.empty()) line += fmt::format(" on each of {}", printable_line(compress_hostlist(hosts), 200));
@@ -54,10 +77,21 @@ void print_case(const Case& item, const std::vector<std::string>& hosts) {
   fmt::print("{}  timeout {}  {}\n", line, format_duration(item.timeout), printable_line(item.summary));
 }
 
+/// Masks by local rank, and which part of the launch sets them.
+void print_binding(const Prepared& prepared, const JobShape& shape) {
+  if (shape.binding.kind != BindKind::masks || shape.oversubscribed) return;
+  const Binder binder = binder_in(prepared, shape);
+  if (binder == Binder::options)
+    return fmt::print("  bound by the launcher options given, not by {}\n", shape.binding.source);
+  fmt::print("  bound by {} ({}):\n    {}\n", binder == Binder::agent ? "muster-rank" : prepared.found.launcher->name,
+             shape.binding.source, printable_line(rank_list(shape.binding), 400));
+}
+
 void print_launch(const Prepared& prepared, const PlannedLaunch& launch, std::size_t number) {
   fmt::print("launch {}: {}, {} item{}\n", number, shape_text(launch.shape), launch.items.size(),
              launch.items.size() == 1 ? "" : "s");
   fmt::print("  {}\n", shell_line(command_of(prepared, launch.shape).argv));
+  print_binding(prepared, launch.shape);
   std::string before;
   for (const auto& item : launch.items) {
     const auto& of = prepared.plan.cases[static_cast<std::size_t>(item.case_index)];

@@ -140,6 +140,7 @@ Candidates of_kind(const AtCursor& at) {
   if (kind == "POLICY") return words({"gpu", "cores", "spread", "compact"});
   if (has(kind, ":PARTITION")) return systems();
   if (kind == "NAME|FILE") return machines();
+  if (kind == "BINDING") return words({"none", "profile", "auto", "cores"});
   if (is_called(*at.option, "--launcher")) return described(all_launchers());
   if (is_called(*at.option, "--environment")) return environments();
   if (is_called(*at.option, "--check")) return check_names(at);

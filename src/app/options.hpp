@@ -28,6 +28,7 @@ struct SiteOptions {
   std::string launcher;
   std::string nodes;
   std::optional<int> ranks_per_node;
+  std::string bind;       ///< none, profile, auto, cores; empty: the profile's, else auto
   Argv launcher_options;  ///< --launcher-option, and -J without --submit
   Argv job_options;       ///< -J with --submit
   std::string agent;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "app/job_binding.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/probe.hpp"
@@ -105,6 +106,7 @@ Argv rerun_prefix(const RunOptions& options) {
   if (options.submit) argv.emplace_back("--submit");
   add("--nodes", options.site.nodes);
   add("--launcher", options.site.launcher);
+  add("--bind", options.site.bind);
   add("--environment", options.site.environment);
   add("--agent", options.site.agent);
   for (const auto& option : options.site.job_options) argv.push_back("-J=" + option);
@@ -148,6 +150,9 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   const auto& select = chosen->select;
   auto found = find_site(options.site, system);
   if (!found) return refuse(found.error());
+  auto bind = choose_binding(options.site.bind, system, has_this_node(found->site));
+  if (!bind) return refuse(bind.error());
+  found->site.bind = std::move(*bind);
   auto plan = make_plan(loaded.checks, system, select, found->site, all_probes());
   if (!plan) return refuse(plan.error());
   if (may_begin && !may_begin(system, found->site.nodes)) return std::nullopt;

@@ -56,6 +56,7 @@ void take_topology(Site& site) {
   if (!topology) return;
   site.cores = std::max(1, topology->cores);
   site.numa_domains = std::max(1, topology->numa_domains);
+  site.gpus = count_gpus();
 }
 
 /// The smallest figures of all nodes that answer: what every node can give.
@@ -74,6 +75,8 @@ Result<void> take_inventory(SiteFound& found) {
     }
     const int cores = std::max(1, json["cores"].get<int>());
     const int domains = std::max(1, json["numa_domains"].get<int>());
+    const int gpus = json["gpus"].is_number_integer() ? json["gpus"].get<int>() : 0;
+    found.site.gpus = is_first ? gpus : std::min(found.site.gpus, gpus);
     found.site.cores = is_first ? cores : std::min(found.site.cores, cores);
     found.site.numa_domains = is_first ? domains : std::min(found.site.numa_domains, domains);
     is_first = false;
@@ -136,6 +139,10 @@ bool is_here(const Site& site) {
 }
 
 }  // namespace
+
+bool has_this_node(const Site& site) {
+  return site.nodes.empty() || std::any_of(site.nodes.begin(), site.nodes.end(), is_this_node);
+}
 
 int count_gpus() {
   const auto inventory = read_inventory("/");

@@ -35,6 +35,9 @@ struct SiteFound {
 /// with kind `usage` when two names are one machine.
 [[nodiscard]] Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system);
 
+/// Whether this node is one of those that ranks run on.
+[[nodiscard]] bool has_this_node(const Site& site);
+
 /// GPUs that this node's kernel shows.
 [[nodiscard]] int count_gpus();
 

@@ -53,10 +53,11 @@ struct ProcessEnd {
 };
 
 struct ProcessOptions {
-  Argv argv;                    ///< argv[0] with a slash, or looked up on PATH
-  Environment env = {};         ///< added to (or replacing in) our own environment
-  std::string stdin_text = {};  ///< written to its standard input, which is then closed
-  std::string folder = {};      ///< working folder; empty: ours
+  Argv argv;                            ///< argv[0] with a slash, or looked up on PATH
+  Environment env = {};                 ///< added to (or replacing in) our own environment
+  std::vector<std::string> unset = {};  ///< names that are taken out of our own environment
+  std::string stdin_text = {};          ///< written to its standard input, which is then closed
+  std::string folder = {};              ///< working folder; empty: ours
   /// Raw chunks as they come, from standard output and standard error.
   std::function<void(std::span<const char>)> on_stdout = {};
   std::function<void(std::span<const char>)> on_stderr = {};

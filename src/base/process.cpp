@@ -34,13 +34,14 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Our environment as `NAME=value`, with `added` on top.
-std::vector<std::string> merged_environment(const Environment& added) {
+// Our environment as `NAME=value` without `unset`, with `added` on top.
+std::vector<std::string> merged_environment(const Environment& added, const std::vector<std::string>& unset) {
   std::vector<std::string> merged;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
     const std::string_view name = text.substr(0, text.find('='));
     const auto is_replaced = [&](const auto& one) { return one.first == name; };
+    if (std::find(unset.begin(), unset.end(), name) != unset.end()) continue;
     if (std::none_of(added.begin(), added.end(), is_replaced)) merged.emplace_back(text);
   }
   for (auto one = added.begin(); one != added.end(); ++one) {
@@ -135,7 +136,7 @@ Result<void> Process::Implementation::open_pipe(uv_pipe_t& ours, Descriptor& the
 }
 
 int Process::Implementation::spawn(const std::array<Descriptor, 3>& descriptors) {
-  std::vector<std::string> variables = merged_environment(options_.env);
+  std::vector<std::string> variables = merged_environment(options_.env, options_.unset);
   std::vector<char*> env = pointers(variables);
   std::vector<char*> args = pointers(options_.argv);
   std::array<uv_stdio_container_t, 3> stdio{};

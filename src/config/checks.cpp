@@ -104,8 +104,12 @@ class CheckReader {
 
   void read_per_gpu(Fields& fields) {
     (void)fields.integer("per_gpu", {1, 1});
-    const auto otherwise = fields.integer("otherwise", {1, most_ranks_per_node});
-    check_.ranks = {RanksSpec::Kind::one_per_gpu, otherwise.value_or(1)};
+    const auto* entry = fields.find("otherwise");
+    const bool is_text = entry != nullptr && entry->value.kind == NodeKind::text;
+    if (is_text && entry->value.text != "one-per-core")
+      fields.refuse(*entry, entry->value, "\"one-per-core\" or a number of ranks");
+    const auto otherwise = is_text ? std::optional(0) : fields.integer("otherwise", {1, most_ranks_per_node});
+    check_.ranks = {RanksSpec::Kind::one_per_gpu, static_cast<int>(otherwise.value_or(1))};
     fields.finish();
   }
 

@@ -35,6 +35,15 @@ bool chooses(const Argv& options, std::string_view name) {
                      [&](std::string_view option) { return option.substr(0, name.size()) == name; });
 }
 
+bool chooses_affinity(const Argv& options) {
+  return chooses(options, "-ocpu-affinity") || chooses(options, "--setopt=cpu-affinity");
+}
+
+/// Masks of our own choice are set by the agent: `map:` of cpu-affinity is unknown to Flux before 0.54.
+Binder binder(const LauncherIdentity&, const JobShape&, const Argv& options) {
+  return chooses_affinity(options) ? Binder::options : Binder::agent;
+}
+
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                       const Argv& options) {
   LaunchCommand made{{identity.path, "run"}, agent.env};
@@ -47,8 +56,9 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
   if (!shape.nodes.empty() && !chooses(options, "--requires"))
     argv.push_back(fmt::format("--requires=host:{}", join(shape.nodes, ",")));
   // Its own default leaves all ranks of a node on all cores of the job.
-  if (!chooses(options, "-ocpu-affinity") && !chooses(options, "--setopt=cpu-affinity"))
-    argv.push_back(shape.oversubscribed ? "--setopt=cpu-affinity=off" : "--setopt=cpu-affinity=per-task");
+  const bool is_bound = !shape.oversubscribed && shape.binding.kind == BindKind::cores;
+  if (!chooses_affinity(options) && (shape.oversubscribed || shape.binding.kind != BindKind::none))
+    argv.push_back(is_bound ? "--setopt=cpu-affinity=per-task" : "--setopt=cpu-affinity=off");
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
   return made;
 }
@@ -81,6 +91,7 @@ extern const LauncherSpec launcher_flux{
     .ask = ask,
     .identify = identify,
     .command = command,
+    .binder = binder,
     .read_notice = read_notice,
     .reach = mpirun::reach,  // by ssh: flux exec knows brokers, not host names
 };

@@ -3,6 +3,7 @@
 // SLURM_CPU_BIND) would set otherwise: options go before those.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/hostlist.hpp"
 #include "launchers/srun/notice.hpp"
@@ -12,6 +13,10 @@ namespace muster {
 namespace {
 
 constexpr std::array<std::string_view, 1> ask{"--mpi=list"};
+/// What the batch script around muster asked for its own steps.
+constexpr std::array<std::string_view, 6> hidden{"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",
+                                                 "SLURM_CPU_BIND",      "SLURM_CPU_BIND_TYPE",
+                                                 "SLURM_CPU_BIND_LIST", "SLURM_CPU_BIND_VERBOSE"};
 
 bool is_type(std::string_view word) {
   return !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
@@ -100,6 +105,44 @@ std::string exported(const AgentCommand& agent, const Argv& options) {
   return "--export=" + join(names, ",");
 }
 
+bool chooses_binding(const Argv& options) {
+  return chooses(options, {"--cpu-bind", "--cpu_bind", "--cpus-per-task", "-c"});
+}
+
+/// Masks of each rank of a node. Slurm refuses them together with --cpus-per-task, whose CPUs need not include them.
+std::string mask_option(const JobBinding& binding) {
+  std::vector<std::string> masks;
+  for (const RankBinding& rank : binding.ranks) masks.push_back(rank.mask);
+  return "--cpu-bind=mask_cpu:" + join(masks, ",");
+}
+
+void add_gpus(const JobBinding& binding, const Argv& options, Argv& argv) {
+  if (!binding.launcher_selects_gpus || chooses(options, {"--gpu-bind", "--gpus-per-task"})) return;
+  std::vector<std::string> gpus;
+  for (const RankBinding& rank : binding.ranks) {
+    if (rank.gpu < 0) return;
+    gpus.push_back(std::to_string(rank.gpu));
+  }
+  if (!chooses(options, {"--gpus-per-node"}))
+    argv.push_back(fmt::format("--gpus-per-node={}", std::set<std::string>(gpus.begin(), gpus.end()).size()));
+  argv.push_back("--gpu-bind=map_gpu:" + join(gpus, ","));
+}
+
+void add_binding(const JobShape& shape, const Argv& options, Argv& argv) {
+  if (chooses(options, {"--cpu-bind", "--cpu_bind"})) return;
+  const BindKind kind = shape.oversubscribed ? BindKind::node : shape.binding.kind;
+  if (kind == BindKind::masks && !chooses_binding(options))
+    argv.push_back(mask_option(shape.binding));
+  else if (kind == BindKind::node)
+    argv.emplace_back("--cpu-bind=none");
+  else if (kind != BindKind::none)
+    argv.emplace_back("--cpu-bind=cores");
+}
+
+Binder binder(const LauncherIdentity&, const JobShape&, const Argv& options) {
+  return chooses_binding(options) ? Binder::options : Binder::launcher;
+}
+
 void add_placement(const JobShape& shape, const Argv& options, Argv& argv) {
   argv.push_back(fmt::format("--nodes={}", shape.node_count()));
   argv.push_back(fmt::format("--ntasks={}", shape.ranks()));
@@ -110,8 +153,8 @@ void add_placement(const JobShape& shape, const Argv& options, Argv& argv) {
   if (shape.oversubscribed) argv.emplace_back("--overcommit");
   if (shape.cores_per_rank > 0 && !shape.oversubscribed && !chooses(options, {"--cpus-per-task", "-c"}))
     argv.push_back(fmt::format("--cpus-per-task={}", shape.cores_per_rank));
-  if (!chooses(options, {"--cpu-bind", "--cpu_bind"}))
-    argv.emplace_back(shape.oversubscribed ? "--cpu-bind=none" : "--cpu-bind=cores");
+  add_binding(shape, options, argv);
+  if (!shape.oversubscribed && shape.binding.kind == BindKind::masks) add_gpus(shape.binding, options, argv);
 }
 
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
@@ -184,6 +227,8 @@ extern const LauncherSpec launcher_srun{
     .ask = ask,
     .identify = identify,
     .command = command,
+    .hidden_variables = hidden,
+    .binder = binder,
     .read_notice = read_notice,
     .reach = reach,
     .reach_all = reach_all,

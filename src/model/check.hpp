@@ -17,7 +17,7 @@ namespace muster {
 struct RanksSpec {
   enum class Kind { per_node, one_per_node, one_per_core, one_per_numa, one_per_gpu };
   Kind kind = Kind::one_per_core;
-  int count = 1;  ///< for per_node
+  int count = 1;  ///< for per_node; for one_per_gpu: where there is no GPU, 0: one per core
   friend bool operator==(const RanksSpec&, const RanksSpec&) = default;
 };
 

@@ -34,6 +34,7 @@ std::string to_string(const RanksSpec& ranks) {
     case RanksSpec::Kind::one_per_numa:
       return "one-per-numa";
     case RanksSpec::Kind::one_per_gpu:
+      if (ranks.count == 0) return "one-per-gpu, one-per-core where there is none";
       return ranks.count == 1 ? "one-per-gpu" : fmt::format("one-per-gpu, {} where there is none", ranks.count);
   }
   return "?";

@@ -12,6 +12,7 @@
 #include "probes/cpu_affinity/own_device.hpp"
 #include "probes/cpu_affinity/own_limits.hpp"
 #include "stats/stats.hpp"
+#include "system/asked_binding.hpp"
 #include "system/layout.hpp"
 #include "system/openmp_team.hpp"
 #include "system/system.hpp"
@@ -83,6 +84,16 @@ void add_node(const RunContext& context, Observation& seen) {
   if (!gpus.empty()) seen.facts.push_back({"gpus", join(gpus, ",")});
 }
 
+/// What the launch asked for this rank.
+void add_asked(const RunContext& context, Observation& seen) {
+  const auto asked = asked_binding();
+  const auto local_rank = static_cast<std::size_t>(context.place.local_rank);
+  if (!asked || local_rank >= asked->masks.size()) return;
+  seen.facts.push_back({"asked", asked->masks[local_rank].list()});
+  seen.facts.push_back({"asked_by", asked->source});
+  seen.facts.push_back({"binder", std::string(to_string(asked->binder))});
+}
+
 void add_masks(const RunContext& context, const CpuMask& mask, Observation& seen) {
   const fs::path& root = this_machine().root;
   const CpuMask cores = cores_of(mask, root);
@@ -96,6 +107,7 @@ void add_masks(const RunContext& context, const CpuMask& mask, Observation& seen
   const std::string launcher = launcher_name();
   seen.facts.push_back({"launcher", launcher});
   if (launcher != "srun" && std::getenv("SLURM_STEP_ID") != nullptr) seen.facts.push_back({"inside", "srun"});
+  add_asked(context, seen);
   if (context.place.local_rank == 0) add_node(context, seen);
 }
 
@@ -178,9 +190,9 @@ void judge_node(const CaseView& view, const NodeMasks& node, std::vector<NodeFin
   affinity::judge_sharing(view, node, findings, is_last);
   keep(Subject::masks);
   if (is_last) return;
-  for (const auto& judge_one :
-       {affinity::judge_siblings, affinity::judge_reserved, affinity::judge_width, affinity::judge_domains,
-        affinity::judge_devices, affinity::judge_quota, affinity::judge_memory, affinity::judge_threads}) {
+  for (const auto& judge_one : {affinity::judge_asked, affinity::judge_siblings, affinity::judge_reserved,
+                                affinity::judge_width, affinity::judge_domains, affinity::judge_devices,
+                                affinity::judge_quota, affinity::judge_memory, affinity::judge_threads}) {
     judge_one(view, node, findings);
     keep(judge_one == affinity::judge_devices ? Subject::placement : Subject::masks);
   }

@@ -19,6 +19,7 @@
 #include "run/plugins.hpp"
 #include "run/spoilt_comm.hpp"
 #include "run/wire_client.hpp"
+#include "system/asked_binding.hpp"
 
 namespace muster {
 
@@ -314,6 +315,9 @@ Result<void> Agent::introduce_all(World& world) {
   if (const auto node = static_cast<std::size_t>(launch_.place.node_index); node < doubts.size())
     node_doubt_ = doubts[node];
   world = std::move(introduced->world);
+  if (const auto asked = asked_binding())
+    for (NodeProvenance& node : world.nodes)
+      node.facts.push_back({"binding", fmt::format("{}, by the {}", asked->source, to_string(asked->binder))});
   if (!hooks_.start_note.empty())
     for (NodeProvenance& node : world.nodes) node.facts.push_back({"mpi_start", hooks_.start_note});
   return {};

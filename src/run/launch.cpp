@@ -15,6 +15,7 @@
 #include "run/flight_recorder.hpp"
 #include "run/plugins.hpp"
 #include "run/reach.hpp"
+#include "system/asked_binding.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
@@ -116,6 +117,13 @@ bool sets_path(const Environment& environment) {
 
 }  // namespace
 
+/// MUSTER_BIND; empty: the launch asks for no masks, or options that the user gave take precedence.
+std::string Launch::asked_binding_of(const JobShape& shape) const {
+  if (shape.binding.kind != BindKind::masks || shape.oversubscribed) return {};
+  const Binder binder = binder_of(launcher_, identity_, shape, options_.launcher_options);
+  return binder == Binder::options ? std::string() : to_text(shape.binding, binder);
+}
+
 AgentCommand Launch::agent_command() const {
   std::string wire;
   if (options_.wire_address != "none") {
@@ -135,6 +143,8 @@ AgentCommand Launch::agent_command() const {
                  {env_token, token_},
                  {env_proof, proof_},
                  {env_world, std::to_string(order_.shape.ranks())}};
+  if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
+    command.env.emplace_back(env_bind, asked);
   command.env.insert(command.env.end(), options_.environment.begin(), options_.environment.end());
   // A wrapper (a container) has a PATH of its own, and may have the folders of ours.
   if (const char* path = std::getenv("PATH"); path != nullptr && options_.wrapper.empty() && !sets_path(command.env))
@@ -170,6 +180,7 @@ Result<void> Launch::start() {
   process.argv = std::move(command.argv);
   process.env = agent.env;
   process.env.insert(process.env.end(), command.env.begin(), command.env.end());
+  process.unset.assign(launcher_.hidden_variables.begin(), launcher_.hidden_variables.end());
   // Also on standard input, for an agent that can't reach us over TCP.
   const auto job = job_frame();
   process.stdin_text.assign(reinterpret_cast<const char*>(job.data()), job.size());

@@ -44,9 +44,7 @@ void take(std::string& into, std::span<const char> chunk) {
   if (into.size() < most_output) into.append(chunk.data(), chunk.size());
 }
 
-void start(Loop& loop, Errand& errand, const Argv& argv, double deadline_s, std::size_t& running) {
-  ProcessOptions options;
-  options.argv = argv;
+void start(Loop& loop, Errand& errand, ProcessOptions options, double deadline_s, std::size_t& running) {
   options.on_stdout = [&errand](std::span<const char> chunk) { take(errand.answer.out, chunk); };
   options.on_stderr = [&errand](std::span<const char> chunk) { take(errand.err, chunk); };
   options.on_end = [&errand, &running, deadline_s](ProcessEnd end) {
@@ -106,6 +104,11 @@ Argv Reach::command(const std::string& node, const Argv& arguments) const {
   return launcher->reach(identity, node, argv, launcher_options);
 }
 
+std::vector<std::string> Reach::hidden() const {
+  if (launcher == nullptr) return {};
+  return {launcher->hidden_variables.begin(), launcher->hidden_variables.end()};
+}
+
 Argv Reach::joint_command(const std::vector<std::string>& nodes, const Argv& arguments) const {
   if (launcher == nullptr || launcher->reach_all == nullptr) return {};
   Argv words{"--sign", std::string(launcher->node_variable)};
@@ -131,6 +134,7 @@ class JointErrand {
     ProcessOptions options;
     if (away_.size() > 1) options.argv = reach.joint_command(away_, arguments);
     if (options.argv.empty()) return;
+    options.unset = reach.hidden();
     options.on_stdout = [this](std::span<const char> chunk) {
       const auto before = told_.whole();
       told_.feed(chunk);
@@ -187,7 +191,8 @@ std::vector<NodeAnswer> ask_nodes(Loop& loop, const Reach& reach, const std::vec
       if (const auto* told = is_this_node(nodes[next]) ? nullptr : joint.answer_of(nodes[next]))
         errand.answer.out = *told, errand.answer.answered = true;
       else
-        start(loop, errand, reach.command(nodes[next], arguments), deadline_s, running);
+        start(loop, errand, {.argv = reach.command(nodes[next], arguments), .unset = reach.hidden()}, deadline_s,
+              running);
       ++next;
     }
     return next == errands.size() && running == 0;

@@ -20,6 +20,8 @@ struct Reach {
 
   /// argv that runs `muster node <arguments>` on `node`.
   [[nodiscard]] Argv command(const std::string& node, const Argv& arguments) const;
+  /// Names of variables that these commands must not see.
+  [[nodiscard]] std::vector<std::string> hidden() const;
   /// argv that runs it on all of `nodes` at once, answers signed; empty where there is no such way.
   [[nodiscard]] Argv joint_command(const std::vector<std::string>& nodes, const Argv& arguments) const;
 };

@@ -39,6 +39,8 @@ struct Site {
   int numa_domains = 1;
   int gpus = 0;
   std::optional<int> tasks_per_node;  ///< that the allocation was made for
+  /// How so many ranks of a node are bound, for a check that counts its ranks so; empty: the default. docs/bind.md
+  std::function<JobBinding(const RanksSpec&, int ranks_per_node)> bind;
 };
 
 /// The checks that names, tags and excludes leave, in file order; for `muster list`. An empty set is an error as in

@@ -7,6 +7,11 @@ namespace muster {
 
 namespace {
 
+/// Nodes have more cores than a job that asked for few tasks may use.
+int ranks_per_core(const Site& site) {
+  return std::max(1, site.tasks_per_node.value_or(site.cores));
+}
+
 int ranks_per_node(const RanksSpec& ranks, const Site& site) {
   const bool follows_node = ranks.kind != RanksSpec::Kind::per_node && ranks.kind != RanksSpec::Kind::one_per_node;
   if (follows_node && site.simulated_ranks > 0) return site.simulated_ranks;
@@ -16,13 +21,13 @@ int ranks_per_node(const RanksSpec& ranks, const Site& site) {
     case RanksSpec::Kind::one_per_node:
       return 1;
     case RanksSpec::Kind::one_per_core:
-      // Nodes have more cores than a job that asked for few tasks may use.
-      return std::max(1, site.tasks_per_node.value_or(site.cores));
+      return ranks_per_core(site);
     case RanksSpec::Kind::one_per_numa:
       return std::max(1, site.numa_domains);
     case RanksSpec::Kind::one_per_gpu:
       // No device: one rank can still say so, and a check of the host's way wants more.
-      return site.gpus > 0 ? site.gpus : ranks.count;
+      if (site.gpus > 0) return site.gpus;
+      return ranks.count > 0 ? ranks.count : ranks_per_core(site);
   }
   return 1;
 }
@@ -72,6 +77,7 @@ void shape_case(Case& item, const SelectOptions& options, const Site& site) {
   if (most > 0 && !is_asked && shape.node_count() == 1) shape.ranks_per_node = std::min(shape.ranks_per_node, most);
   // Simulated ranks are bound to cores that are not here: the launcher must not bind them to those that are.
   shape.oversubscribed = site.simulated_ranks > 0 || shape.ranks_per_node > std::max(1, site.cores);
+  if (site.bind) shape.binding = site.bind(item.ranks, shape.ranks_per_node);
   if (options.per_node && item.min_nodes > 1)
     item.unable.push_back(needs_nodes_together(item));
   else if (shape.node_count() < item.min_nodes)

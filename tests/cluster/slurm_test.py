@@ -125,6 +125,26 @@ class AllNodesThere(BelowSlurm):
         self.assert_nine_passed(run)
         print(f"  {run.seconds:.1f} s", flush=True)
 
+    def test_masks_of_a_profile(self):
+        """Set by slurmstepd for each task, whatever the script around muster asked for its own steps."""
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 2:
+            self.skipTest("this machine has one CPU")
+        asked = [cpus[-1], cpus[0]]
+        profile = self.cluster.folder / "profile.toml"
+        profile.write_text('[system]\nname = "here"\n[[partition]]\nname = "p"\n[partition.node.bind]\npolicy = "compact"\n'
+                           f'masks = ["{hex(1 << asked[0])}", "{hex(1 << asked[1])}"]\n')
+        words = ["salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2"]
+        checks = check("affinity", probe="cpu_affinity", sharing="any", timeout="60s")
+        run = Run(checks, str(profile), "--system", "here", wrapper=self.cluster.argv_on_login(words),
+                  env={**self.environment(), "SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1", "SLURM_CPU_BIND": "none"})
+        self.addCleanup(run.clean)
+        run.finish(60)
+        self.assert_status(run, 0)
+        masks = [row["facts"]["mask"] for row in run.case("affinity")["rank_rows"]]
+        self.assertEqual(masks, [str(cpu) for cpu in asked] * 2, run.story())
+        self.assertEqual({node["facts"]["binding"] for node in run.report()["nodes"]}, {"profile here, by the launcher"})
+
     def test_plan_and_doctor_say_what_they_found(self):
         plan = self.muster("plan", "-n", "hello", nodes=2)
         self.assertEqual(plan.returncode, 0, plan.stderr)

@@ -91,6 +91,24 @@ TEST(CpuAffinityPlaces, LinearMasksAreFarFromTheGpusAndThePublishedLineIsPrinted
   EXPECT_NE(finding.remedy.find("srun " + published), std::string::npos) << finding.remedy;
 }
 
+TEST(CpuAffinityPlaces, ARankThatIsNotWhereTheLaunchAskedFailsAndNamesBothMasks) {
+  auto made =
+      on(trento(), {"49-55", "57-63"}, {}, {{"asked", "49-55"}, {"asked_by", "profile lumi"}, {"binder", "launcher"}});
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].reason, "on a rank 1 was asked onto CPUs 49-55 by profile lumi, and got CPUs 57-63");
+  ASSERT_EQ(judgement.findings[0].culprits.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].culprits[0].rank, 1);
+  EXPECT_NE(judgement.findings[0].remedy.find("launcher's line"), std::string::npos) << judgement.findings[0].remedy;
+}
+
+TEST(CpuAffinityPlaces, WhatTheAgentCouldNotBindAsksForWholeNodes) {
+  auto made = on(trento(), {"1-7"}, {}, {{"asked", "49-55"}, {"asked_by", "auto"}, {"binder", "agent"}});
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_NE(judgement.findings[0].remedy.find("--exclusive"), std::string::npos) << judgement.findings[0].remedy;
+}
+
 TEST(CpuAffinityPlaces, ACapturedBladeGivesThePublishedLine) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";

@@ -70,7 +70,8 @@ def ctest(builds, tests, jobs):
     """(exit status, last line of ctest) of these (number, name). Output of failed tests comes at once."""
     numbers = FOLDER / "numbers"
     # A start and an end of zero: only the numbers that follow.
-    numbers.write_text(",".join(["0", "0", "0", *(str(number) for number, _ in tests)]))
+    # ctest drops the last character of the file.
+    numbers.write_text(",".join(["0", "0", "0", *(str(number) for number, _ in tests)]) + "\n")
     report = FOLDER / "junit.xml"
     report.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", str(FOLDER), "--output-junit", str(report), "--no-tests=error", "--output-on-failure",

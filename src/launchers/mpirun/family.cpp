@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cpu_mask.hpp"
 #include "launchers/mpirun/notice.hpp"
 
 namespace muster::mpirun {
@@ -73,16 +74,41 @@ std::string hosts_with_slots(const JobShape& shape) {
   return hosts;
 }
 
+bool binds_openmpi(const Argv& options) {
+  return chooses(options,
+                 {"map-by", "npernode", "N", "rankfile", "rf", "bind-to", "bind-to-core", "cpu-set", "cpu-list"});
+}
+
+bool binds_mpich(const Argv& options) {
+  return chooses(options, {"bind-to", "binding", "map-by"});
+}
+
+bool has_mapping(const JobShape& shape, const Argv& options) {
+  return shape.binding.kind == BindKind::masks && !shape.oversubscribed && !shape.binding.openmpi_mapping.empty() &&
+         !binds_openmpi(options);
+}
+
+/// Masks that a mapping does not give are set by the agent.
+bool is_unbound(const JobShape& shape) {
+  return shape.oversubscribed || shape.binding.kind == BindKind::node || shape.binding.kind == BindKind::masks;
+}
+
 void add_openmpi_placement(const LauncherIdentity& identity, const JobShape& shape, const Argv& options, Argv& argv) {
   // The flag is gone from Open MPI 5's documentation and the modifier unknown to old 4.0: each gets its own.
   const bool has_modifier = identity.version.rfind("5", 0) == 0;
+  if (has_mapping(shape, options)) {
+    const Argv words = split(shape.binding.openmpi_mapping, ' ');
+    argv.insert(argv.end(), words.begin(), words.end());
+    return;
+  }
   std::string mapping = fmt::format("ppr:{}:node", shape.ranks_per_node);
   if (shape.cores_per_rank > 0 && !shape.oversubscribed) mapping += fmt::format(":PE={}", shape.cores_per_rank);
   if (shape.oversubscribed && has_modifier) mapping += ":OVERSUBSCRIBE";
   if (!chooses(options, {"map-by", "npernode", "N", "rankfile", "rf"})) argv.insert(argv.end(), {"--map-by", mapping});
   if (shape.oversubscribed && !has_modifier) argv.emplace_back("--oversubscribe");
-  if (!chooses(options, {"bind-to", "bind-to-core", "rankfile", "rf"}))
-    argv.insert(argv.end(), {"--bind-to", shape.oversubscribed ? "none" : "core"});
+  if (!chooses(options, {"bind-to", "bind-to-core", "rankfile", "rf"}) &&
+      (shape.oversubscribed || shape.binding.kind != BindKind::none))
+    argv.insert(argv.end(), {"--bind-to", is_unbound(shape) ? "none" : "core"});
   // With as many slots as ranks Open MPI does not notice, and a rank that waits would keep the others off its core.
   if (shape.oversubscribed) argv.insert(argv.end(), {"--mca", "mpi_yield_when_idle", "1"});
 }
@@ -106,6 +132,18 @@ LaunchCommand openmpi_command(const LauncherIdentity& identity, const JobShape& 
   return command;
 }
 
+/// `user:1+2+3,9+10+11`: CPUs of each local rank by the numbers of the operating system.
+std::string user_masks(const JobBinding& binding) {
+  std::vector<std::string> ranks;
+  for (const RankBinding& rank : binding.ranks) {
+    std::vector<std::string> cpus;
+    const auto mask = CpuMask::parse_list(rank.cpus);
+    for (const int cpu : mask ? mask->cpus() : std::vector<int>()) cpus.push_back(std::to_string(cpu));
+    ranks.push_back(join(cpus, "+"));
+  }
+  return "user:" + join(ranks, ",");
+}
+
 LaunchCommand mpich_command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                             const Argv& options) {
   LaunchCommand command{{identity.path}, agent.env};
@@ -116,9 +154,10 @@ LaunchCommand mpich_command(const LauncherIdentity& identity, const JobShape& sh
   argv.insert(argv.end(), {"-n", std::to_string(shape.ranks())});
   if (!chooses(options, {"ppn", "perhost"})) argv.insert(argv.end(), {"-ppn", std::to_string(shape.ranks_per_node)});
   // Hydra takes an option only once.
-  if (!chooses(options, {"bind-to", "binding"})) {
+  if (!chooses(options, {"bind-to", "binding"}) && (shape.oversubscribed || shape.binding.kind != BindKind::none)) {
     const std::string cores = shape.cores_per_rank > 0 ? fmt::format("core:{}", shape.cores_per_rank) : "core";
-    argv.insert(argv.end(), {"-bind-to", shape.oversubscribed ? "none" : cores});
+    const bool has_masks = shape.binding.kind == BindKind::masks && !shape.oversubscribed;
+    argv.insert(argv.end(), {"-bind-to", has_masks ? user_masks(shape.binding) : is_unbound(shape) ? "none" : cores});
   }
   // Everything, as Hydra does unless HYDRA_ENV says otherwise: a list would keep all else (LD_LIBRARY_PATH,
   // MPICH_*) from ranks on other nodes. Values travel in its own messages, not in arguments.
@@ -133,6 +172,12 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
                       const Argv& options) {
   return is_openmpi(identity) ? openmpi_command(identity, shape, agent, options)
                               : mpich_command(identity, shape, agent, options);
+}
+
+Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Argv& options) {
+  if (!is_openmpi(identity)) return binds_mpich(options) ? Binder::options : Binder::launcher;
+  if (binds_openmpi(options)) return Binder::options;
+  return has_mapping(shape, options) ? Binder::launcher : Binder::agent;
 }
 
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status) {

@@ -28,6 +28,23 @@ void report(const CaseView& view, const NodeMasks& node, const Offenders& offend
 
 }  // namespace
 
+void judge_asked(const CaseView& view, const NodeMasks& node, Findings& findings) {
+  Offenders offenders;
+  std::string binder;
+  for (const RankMask& rank : node.ranks) {
+    if (rank.asked.empty() || rank.asked == rank.mask) continue;
+    binder = rank.binder;
+    offenders.add(rank.rank, fmt::format("rank {} was asked onto {} by {}, and got {}", rank.rank,
+                                         named("CPU", rank.asked), rank.asked_by, named("CPU", rank.mask)));
+  }
+  std::string remedy =
+      "the launcher's line is in the launch's folder, file command: see which default of the site replaces "
+      "its binding option";
+  if (binder == "agent")
+    remedy = "the job may not use these CPUs: ask the scheduler for whole nodes (--exclusive), or run with --bind none";
+  report(view, node, offenders, std::move(remedy), findings);
+}
+
 void judge_reserved(const CaseView& view, const NodeMasks& node, Findings& findings) {
   Offenders offenders;
   for (const RankMask& rank : node.ranks)

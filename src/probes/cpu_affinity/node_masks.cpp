@@ -29,6 +29,9 @@ RankMask rank_of(const Observation& seen, int number) {
   rank.rank = number;
   rank.mask = mask_fact(seen, "mask");
   rank.cores = mask_fact(seen, "cores");
+  rank.asked = mask_fact(seen, "asked");
+  rank.asked_by = printable_line(text_fact(seen, "asked_by"), 100);
+  rank.binder = text_fact(seen, "binder");
   for (const std::string& list : split(text_fact(seen, "threads"), ';'))
     if (const auto mask = CpuMask::parse_list(list)) rank.threads.push_back(*mask);
   rank.gpu = text_fact(seen, "gpu");

@@ -16,6 +16,9 @@ struct RankMask {
   int rank = 0;
   CpuMask mask;
   CpuMask cores;                 ///< each by its lowest CPU
+  CpuMask asked;                 ///< by the launch; empty: it asked for no mask
+  std::string asked_by;          ///< `profile lumi`, `--bind auto`
+  std::string binder;            ///< `launcher`, `options`, `agent`
   std::vector<CpuMask> threads;  ///< of the OpenMP team; empty: not measured
   std::string gpu;               ///< PCI address; empty: nobody can tell
   std::string gpu_because;
@@ -55,6 +58,7 @@ using Findings = std::vector<Finding>;
 /// mended.
 void judge_sharing(const CaseView& view, const NodeMasks& node, Findings& findings, bool& is_last);
 /// What each mask is to the machine. What holds is added to `claims`.
+void judge_asked(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_reserved(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_siblings(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_width(const CaseView& view, const NodeMasks& node, Findings& findings);
