@@ -79,7 +79,10 @@ void print_case(const Case& item, const std::vector<std::string>& hosts) {
 
 /// Masks by local rank, and which part of the launch sets them.
 void print_binding(const Prepared& prepared, const JobShape& shape) {
-  if (shape.binding.kind != BindKind::masks || shape.oversubscribed) return;
+  if (shape.oversubscribed) return;
+  if (shape.binding.kind == BindKind::cores && !shape.binding.source.empty())
+    return fmt::print("  bound to cores: {}\n", printable_line(shape.binding.source, 300));
+  if (shape.binding.kind != BindKind::masks) return;
   const Binder binder = binder_in(prepared, shape);
   if (binder == Binder::options)
     return fmt::print("  bound by the launcher options given, not by {}\n", shape.binding.source);

@@ -24,7 +24,27 @@ struct Ground {
   bool smt = false;
   std::vector<CpuMask> masks;  ///< published ones, by local rank
   bool launcher_selects_gpus = false;
+  CpuMask allowed;             ///< of the job on this node; empty: not known
+  std::optional<int> granted;  ///< as in BindableNode
 };
+
+/// Why a job on part of a node can't have these masks; empty: nothing speaks against them.
+std::string obstacle(const Ground& ground, const JobBinding& binding) {
+  CpuMask all;
+  for (const RankBinding& rank : binding.ranks)
+    if (const auto mask = CpuMask::parse_list(rank.cpus)) all = all | *mask;
+  if (ground.granted && all.count() > *ground.granted)
+    return fmt::format("{} needs {} CPUs of a node, and the job has {}", ground.source, all.count(), *ground.granted);
+  if (!ground.allowed.empty() && !all.is_subset_of(ground.allowed))
+    return fmt::format("{} needs CPUs {}, and the job has {}", ground.source, all.list(), ground.allowed.list());
+  return {};
+}
+
+JobBinding unless_refused(const Ground& ground, JobBinding binding) {
+  std::string why = obstacle(ground, binding);
+  if (why.empty()) return binding;
+  return {BindKind::cores, std::move(why), {}, {}, false};
+}
 
 JobBinding of_masks(const Ground& ground) {
   JobBinding binding{BindKind::masks, ground.source, {}, {}, ground.launcher_selects_gpus};
@@ -46,8 +66,9 @@ JobBinding bind_job(const Ground& ground, const RanksSpec& spec, int ranks) {
   using Kind = RanksSpec::Kind;
   if (spec.kind == Kind::one_per_node) return {BindKind::node, {}, {}, {}, false};
   if (spec.kind != Kind::one_per_core) {
-    if (!ground.masks.empty() && ground.masks.size() == static_cast<std::size_t>(ranks)) return of_masks(ground);
-    if (ground.node && !ground.node->gpus.empty()) return of_placement(ground, ranks);
+    if (!ground.masks.empty() && ground.masks.size() == static_cast<std::size_t>(ranks))
+      return unless_refused(ground, of_masks(ground));
+    if (ground.node && !ground.node->gpus.empty()) return unless_refused(ground, of_placement(ground, ranks));
   }
   // One rank on one core of many would measure that core.
   return ranks == 1 ? JobBinding{BindKind::node, {}, {}, {}, false} : JobBinding();
@@ -105,7 +126,7 @@ Ground of_this_node(const SystemProfile& system) {
 
 }  // namespace
 
-Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& system, bool is_here) {
+Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& system, const BindableNode& node) {
   static const std::vector<std::string> known{"none", "profile", "auto", "cores"};
   if (!wish.empty() && std::find(known.begin(), known.end(), wish) == known.end())
     return fail(ErrorKind::usage, "--bind",
@@ -120,8 +141,10 @@ Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& sys
   Ground ground;
   if (partition != nullptr && (wish.empty() || wish == "profile"))
     ground = of_profile(system, *partition);
-  else if (is_here && (wish.empty() || wish == "auto"))
+  else if (node.is_here && (wish.empty() || wish == "auto"))
     ground = of_this_node(system);
+  ground.granted = node.granted;
+  if (node.is_here) ground.allowed = node_cpus();
   return BindJob([shared = std::make_shared<const Ground>(std::move(ground))](const RanksSpec& spec, int ranks) {
     return bind_job(*shared, spec, ranks);
   });

@@ -150,7 +150,9 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   const auto& select = chosen->select;
   auto found = find_site(options.site, system);
   if (!found) return refuse(found.error());
-  auto bind = choose_binding(options.site.bind, system, has_this_node(found->site));
+  auto bind =
+      choose_binding(options.site.bind, system,
+                     {has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt});
   if (!bind) return refuse(bind.error());
   found->site.bind = std::move(*bind);
   auto plan = make_plan(loaded.checks, system, select, found->site, all_probes());

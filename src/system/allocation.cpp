@@ -1,5 +1,6 @@
 #include "system/allocation.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -31,6 +32,19 @@ std::optional<int> tasks_per_node(const Variables& variable, std::size_t nodes) 
   return *each == all ? alike : std::nullopt;
 }
 
+/// `72(x2),36`: the least.
+std::optional<int> cpus_per_node(const Variables& variable) {
+  const auto text = variable("SLURM_JOB_CPUS_PER_NODE");
+  if (!text) return std::nullopt;
+  std::optional<int> least;
+  for (const std::string& part : split(*text, ',')) {
+    const auto cpus = number_in(part.substr(0, part.find('(')));
+    if (!cpus) return std::nullopt;
+    least = std::min(least.value_or(*cpus), *cpus);
+  }
+  return least;
+}
+
 }  // namespace
 
 Result<std::optional<Allocation>> find_allocation(const Variables& variable) {
@@ -41,6 +55,7 @@ Result<std::optional<Allocation>> find_allocation(const Variables& variable) {
   if (!nodes) return fail(ErrorKind::usage, "SLURM_JOB_NODELIST", nodes.error().what);
   Allocation found{"Slurm", printable_line(*job, 32), std::move(*nodes), std::nullopt};
   found.tasks_per_node = tasks_per_node(variable, found.nodes.size());
+  found.cpus_per_node = cpus_per_node(variable);
   return found;
 }
 

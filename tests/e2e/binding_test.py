@@ -138,6 +138,12 @@ class Binding(unittest.TestCase):
         self.assertIn(f"rank 0 was asked onto CPU {self.asked[0]} by profile here, and got CPU {CPUS[0]}", words)
         self.assertIn(0, [culprit.get("rank") for culprit in case["culprits"]])
 
+    def test_masks_that_the_job_has_not(self):
+        (self.folder / "profile.toml").write_text(PROFILE.format(masks='"0x1", "0xf000000000000000"'))
+        self.assertEqual(self.muster("plan", "-n", "witness"), 0, self.output)
+        self.assertIn("bound to cores: profile here needs CPUs 0,60-63, and the job has", self.output)
+        self.assertEqual(self.run_it("-n", "witness"), 0, self.output)
+
     def test_a_misspelt_binding(self):
         self.assertEqual(self.muster("run", "--bind", "profil"), 3, self.output)
         self.assertIn('unknown binding "profil"; did you mean "profile"?', self.output)

@@ -31,6 +31,18 @@ TEST(Allocation, NoJobIsAround) {
   }
 }
 
+TEST(Allocation, CpusAreThoseOfTheNodeWithTheFewest) {
+  const auto cpus_in = [](const char* text) {
+    const auto found =
+        found_in({{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "nid[001-003]"}, {"SLURM_JOB_CPUS_PER_NODE", text}});
+    return (*found)->cpus_per_node;
+  };
+  EXPECT_EQ(cpus_in("112(x3)"), 112);
+  EXPECT_EQ(cpus_in("72(x2),36"), 36);
+  EXPECT_EQ(cpus_in("8"), 8);
+  for (const char* damaged : {"", "x", "8,", "-1", "8(x2),y"}) EXPECT_EQ(cpus_in(damaged), std::nullopt) << damaged;
+}
+
 TEST(Allocation, ASlurmJob) {
   // As salloc -N 4 --ntasks-per-node=2 sets them.
   const auto found = found_in({{"SLURM_JOB_ID", "12"},
