@@ -34,6 +34,11 @@ exit $status
 """
 
 
+def text_of(path):
+    """What scripts have written by now; empty: none has ended yet."""
+    return path.read_text() if path.exists() else ""
+
+
 class ByHand(support.EndToEnd):
     """How long they take, and what they say, without Slurm around."""
 
@@ -116,7 +121,7 @@ class ByTheirDaemon(support.EndToEnd):
             print("  " + drained, flush=True)
             self.assertRegex(drained, r"^muster\[[0-9a-f]{6}-[0-9a-f]{4}\]: device_visibility: .*GPU")
             # Again and again: it stays as it is, and the good node is in service.
-            wait_until(lambda: done.read_text().count("nid002 1\n") >= 2, 20 * support.SLOWNESS)
+            wait_until(lambda: text_of(done).count("nid002 1\n") >= 2, 20 * support.SLOWNESS)
             self.assertEqual(self.reason(cluster, "nid002"), drained)
             self.assertEqual(slurm_services.states(cluster)["nid001"], "idle")
             (self.folder / "health_check").unlink()
@@ -131,7 +136,7 @@ class ByTheirDaemon(support.EndToEnd):
             switch.write_text(f"export SLURM_CONF={cluster.slurm_conf} MUSTER_MAX_DRAIN=1\n")
 
             def all_did():
-                told = done.read_text() if done.exists() else ""
+                told = text_of(done)
                 return all(told.count(f"{node} 1\n") >= 3 for node in cluster.names)
             self.assertTrue(wait_until(all_did, 60 * support.SLOWNESS), self.said("health_check", cluster))
             switch.unlink()
@@ -154,7 +159,7 @@ class ByTheirDaemon(support.EndToEnd):
             self.assertTrue(drained, self.said("prolog", cluster))
             print("  " + drained, flush=True)
             self.assertRegex(drained, r"^muster\[[0-9a-f]{6}-[0-9a-f]{4}\]: device_visibility: .*GPU")
-            self.assertTrue(wait_until(lambda: "nid002 1\n" in (self.folder / "prolog.done").read_text(), 20))
+            self.assertTrue(wait_until(lambda: "nid002 1\n" in text_of(self.folder / "prolog.done"), 20))
             time.sleep(0.5)
             self.assertRegex(self.reason(cluster, "nid002"), "^muster", "Slurm keeps it")
             self.assertFalse((self.folder / "started").exists(), "no job starts there")
