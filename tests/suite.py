@@ -1,8 +1,10 @@
 """Builds and runs the tests: what `./dev test` calls, which installs packages first. tests/suites.toml has the table."""
 import argparse
+import contextlib
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -41,12 +43,38 @@ def isolate():
     folder = tempfile.mkdtemp(prefix="mt-", dir="/tmp")
     script = 'mount --make-rprivate / && mount -t tmpfs -o mode=1777 tmpfs "$0" && exec "$@"'
     env = {**os.environ, ISOLATED: folder, "TMPDIR": folder}
-    try:
-        sys.exit(subprocess.run(["unshare", "--mount", "sh", "-c", script, folder, sys.executable, "-B", *sys.argv], env=env).returncode)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    finally:
-        os.rmdir(folder)
+    child = subprocess.Popen(["unshare", "--mount", "sh", "-c", script, folder, sys.executable, "-B", *sys.argv], env=env)
+    # A terminal sends SIGINT to both.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: child.send_signal(received))
+    status = child.wait()
+    # What was being ended may have made it anew, on the disk.
+    shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+def end_children(number, _):
+    """What this program started (compilers, ctest and its tests) ends with it."""
+    signal.signal(number, signal.SIG_IGN)
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    say(f"ended by {signal.Signals(number).name}")
+    os._exit(128 + number)
+
+
+def descendants(root):
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as file:
+                parents[int(entry)] = int(file.read().rsplit(")", 1)[1].split()[1])
+    found, last = [], {root}
+    while last:
+        last = {pid for pid, parent in parents.items() if parent in last}
+        found += sorted(last)
+    return found
 
 
 def selection_of(arguments):
@@ -56,15 +84,19 @@ def selection_of(arguments):
         for name in running.last_failed():
             names.add_name(selection, name)
         if not selection.targets:
-            say("no test failed in the last run")
-            sys.exit(0)
+            say("no test failed in the last run: nothing was run")
+            sys.exit(4)
         return selection, True
+    if arguments.names and arguments.quick:
+        raise names.Unknown("--quick chooses by what differs; leave out the names, or --quick")
+    if arguments.since != "HEAD" and not arguments.quick:
+        raise names.Unknown("--since belongs to --quick")
     if arguments.quick:
         selection, lines = names.quick(arguments.since)
         for line in lines:
             say(f"   {line}")
         if not selection.targets:
-            say("no file with tests differs" if not lines else "no test needs what differs")
+            say("no file differs" if not lines else "no test needs what differs")
             sys.exit(0)
         return selection, True
     if arguments.names:
@@ -93,6 +125,8 @@ def main():
         print(page.text(), end="")
         return 0
     isolate()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_children)
     began = time.monotonic()
     try:
         selection, is_part = selection_of(arguments)

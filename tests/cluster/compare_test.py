@@ -74,6 +74,13 @@ class Maintenance(support.EndToEnd):
         found = self.compare()
         return (same, found) if verdicts == ["pass", "pass", "fail"] else None
 
+    def is_noise(self, same, found):
+        """Latencies alone differ that nothing was done to: others used the processors for a moment."""
+        lines = [line.strip() for line in (same.stdout + found.stdout).splitlines() if line.startswith("  ")]
+        known = ("driver.nvidia on nid002:", "pairs%")
+        rest = [line for line in lines if not line.startswith(known) and " of links of nid003 " not in line]
+        return bool(rest) and all(line.startswith("latency of ") for line in rest)
+
     def is_right(self, same, found):
         named = [line.strip() for line in found.stdout.splitlines() if line.startswith("  ")]
         driver = [line for line in named if line.startswith("driver.nvidia on nid002: 550.54.15 -> 560.35.03")]
@@ -91,6 +98,8 @@ class Maintenance(support.EndToEnd):
                 continue
             if self.is_right(*seen):
                 return
+            if self.is_noise(*seen):
+                continue
             wrong.append(seen[0].stdout + seen[1].stdout)
             if len(wrong) > 1:
                 self.fail("\n".join(wrong))

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import sys
 import unittest
 
@@ -18,6 +19,24 @@ class Suites(unittest.TestCase):
         self.assertGreater(sum(map(len, names.files().values())), 150)
         for kind, paths in names.files().items():
             self.assertIn(kind, covered, f"no suite of ./dev test in tests/suites.toml has tests/{kind}: {paths[0].name}")
+
+    def test_no_test_lies_where_none_is_looked_for(self):
+        known = {path for paths in names.files().values() for path in paths}
+        for pattern in ("*_test.py", "*_test.cpp", "fuzz_*.cpp", "*_check.cpp"):
+            for path in TESTS.rglob(pattern):
+                self.assertIn(path, known, "tests lie in tests/<folder>/, no deeper")
+        scripts = {"house", "e2e", "cluster", "pytorch", "install"}
+        for path in known:
+            if path.suffix == ".py" and path.name != "amd_kernels_test.py":
+                self.assertIn(path.parent.name, scripts, f"{path.name}: no build looks for scripts there")
+            if path.match("*_check.cpp"):
+                self.assertEqual(path.name, "mpi_comm_check.cpp", "tests/comm/CMakeLists.txt builds that alone")
+
+    def test_threads_are_those_that_the_build_has(self):
+        listed = re.findall(r"muster_test_folder\((\w+) KIND threads", (TESTS / "CMakeLists.txt").read_text())
+        self.assertEqual(sorted(listed), sorted(names.THREADS))
+        suite = next(suite for suite in names.suites() if suite.name == "threads")
+        self.assertEqual(sorted(suite.tests), sorted(names.THREADS))
 
     def test_suites_name_folders_that_are_there(self):
         for suite in names.suites():
@@ -66,18 +85,33 @@ class Names(unittest.TestCase):
         self.assertEqual(self.targets("tests/stats/"), {"asan": ["stats_tests"]})
         self.assertEqual(self.targets("tests/stats/drift_test.cpp"), {"asan": ["stats_tests"]})
         self.assertEqual(self.targets("SlurmOptions"), {"asan": ["schedulers_tests"]})
-        self.assertEqual(self.targets("Table/SlurmOptions.AreTaken/0"), {"asan": ["schedulers_tests"]})
+        self.assertEqual(self.targets("Table/SlurmOptions.AreSpeltOutOrRefused/0"), {"asan": ["schedulers_tests"]})
         self.assertEqual(self.targets("tsan.base"), {"tsan": ["base_tests"]})
         self.assertEqual(self.targets("e2e.data_test"), {"release": ["all", "system_programs"]})
         self.assertEqual(self.targets("tests/e2e/data_test.py"), {"release": ["all", "system_programs"]})
         self.assertEqual(self.targets("fuzz.toml"), {"asan": ["fuzz_toml"]})
         self.assertEqual(self.targets("fuzz_toml_replay"), {"asan": ["fuzz_toml"]})
+        self.assertEqual(self.targets("./tests/stats/drift_test.cpp"), {"asan": ["stats_tests"]})
+        self.assertEqual(self.targets("Property"), {"asan": ["config_tests", "run_tests"]})
+        self.assertEqual(self.targets("gpu-offline.rocm_smi"), {"asan": ["device_tests"]})
+        self.assertIn("release", self.targets("tests/comm/mpi_comm_check.cpp"))
+        self.assertIn("release", self.targets("tests/gpu_offline/amd_kernels_test.py"))
+
+    def test_a_case_is_not_the_beginning_of_another(self):
+        selection = names.Selection()
+        names.add_name(selection, "Table/SlurmOptions.AreSpeltOutOrRefused/1")
+        pattern = re.compile(selection.patterns["asan"][0])
+        self.assertTrue(pattern.search("Table/SlurmOptions.AreSpeltOutOrRefused/1  # GetParam() = x"))
+        self.assertFalse(pattern.search("Table/SlurmOptions.AreSpeltOutOrRefused/10"))
 
     def test_an_unknown_name_is_refused_with_a_suggestion(self):
         with self.assertRaisesRegex(names.Unknown, 'unknown test "e2e.data_tset"; did you mean "e2e.data_test"'):
             self.targets("e2e.data_tset")
         with self.assertRaisesRegex(names.Unknown, "are names"):
             self.targets("zzzzzz")
+        for name in ("StatsProperty.Nope", "tsan.stats", "plain.fuzz.toml"):
+            with self.assertRaises(names.Unknown, msg=name):
+                self.targets(name)
 
     def test_what_a_changed_file_needs(self):
         rules = sorted(names.read()["quick"], key=lambda rule: -len(rule["path"]))
@@ -127,7 +161,8 @@ class Progress(unittest.TestCase):
         self.assertEqual(running.reason_of("a.cpp:3: Skipped\nno captures\n[  SKIPPED ] A\n"), "no captures")
 
     def test_variables_of_a_site_do_not_reach_the_tests(self):
-        for name in ("OMPI_MCA_btl", "SLURM_JOB_ID", "MUSTER_MACHINE", "PMIX_RANK", "CUDA_VISIBLE_DEVICES"):
+        for name in ("OMPI_MCA_btl", "SLURM_JOB_ID", "MUSTER_MACHINE", "PMIX_RANK", "CUDA_VISIBLE_DEVICES", "GTEST_FILTER", "HWLOC_XMLFILE", "RANK",
+                     "ASAN_OPTIONS", "OMP_NUM_THREADS"):
             self.assertTrue(running.FOREIGN.match(name), name)
         for name in ("MUSTER_CAPTURES", "MUSTER_FUZZ_SECONDS", "PATH", "HOME"):
             self.assertFalse(running.FOREIGN.match(name), name)

@@ -73,18 +73,20 @@ def files():
 
 @functools.cache
 def gtest_suites():
-    """Folder of each gtest suite, by the name that the program prints: `Table/SlurmOptions` for an instantiation."""
-    found = {}
+    """Folders that have each gtest suite, by the name that the program prints: `Table/SlurmOptions` for an instantiation; and the
+    tests of each, without instantiations."""
+    found, tests = {}, {}
     for kind, paths in files().items():
         for path in paths:
             if path.suffix != ".cpp" or path.match("fuzz_*.cpp") or path.match("*_check.cpp"):
                 continue
             text = path.read_text()
-            for suite, _ in GTEST.findall(text):
-                found.setdefault(suite, kind)
+            for suite, test in GTEST.findall(text):
+                found.setdefault(suite, set()).add(kind)
+                tests.setdefault(suite, set()).add(test.removeprefix("DISABLED_"))
             for instance, suite in INSTANTIATION.findall(text):
-                found.setdefault(f"{instance}/{suite}", kind)
-    return found
+                found.setdefault(f"{instance}/{suite}", set()).add(kind)
+    return found, tests
 
 
 def everything(with_all):
@@ -134,7 +136,7 @@ def fuzzers():
 
 def add_name(selection, name):
     """Adds what NAME means: a test, a folder below tests/, a program, a gtest suite, a file. Raises Unknown."""
-    build, plain = split_prefix(name.removesuffix("/").removeprefix("tests/"))
+    build, plain = split_prefix(name.removesuffix("/").removeprefix("./").removeprefix("tests/"))
     if "/" in plain and plain.rsplit(".", 1)[-1] in ("cpp", "py"):
         return add_file(selection, build, TESTS / plain, name)
     plain = plain.removesuffix("_tests") if plain.removesuffix("_tests") in files() else plain
@@ -148,9 +150,11 @@ def add_name(selection, name):
             sorted(script for script in scripts() if script.startswith("comm."))
         for member in members:
             add_name(selection, prefix + member)
-    elif plain.startswith("fuzz.") and plain[5:] in fuzzers():
+    elif plain == "gpu-offline.rocm_smi":
+        selection.add("asan", ["device_tests"], r"^gpu-offline\.rocm_smi$")
+    elif plain.startswith("fuzz.") and plain[5:] in fuzzers() and build in (None, "asan"):
         selection.add("asan", [f"fuzz_{plain[5:]}"], f"^fuzz\\.{plain[5:]}$")
-    elif plain.startswith("fuzz_") and plain[5:].removesuffix("_replay") in fuzzers():
+    elif plain.startswith("fuzz_") and build in (None, "asan") and plain[5:].removesuffix("_replay") in fuzzers():
         selection.add("asan", [plain.removesuffix("_replay")], f"^{plain.removesuffix('_replay')}_replay$")
     elif not add_gtest(selection, build, plain):
         raise Unknown(suggest(name))
@@ -172,28 +176,39 @@ def add_folder(selection, build, kind):
         for path in paths:
             add_script(selection, build, f"{kind}.{path.stem}")
         return
-    for suite, folder in gtest_suites().items():
-        if folder == kind:
-            add_gtest(selection, build, suite)
+    for suite, folders in gtest_suites()[0].items():
+        if kind in folders and not add_gtest(selection, build, suite, {kind}):
+            raise Unknown(f"the build {build} has no test of tests/{kind}")
 
 
-def add_gtest(selection, build, name):
-    """`Suite`, `Suite.Test`, `Instance/Suite.Test/case`; whether there is such a suite."""
-    suite = name.split(".", 1)[0]
-    known = gtest_suites()
-    if suite not in known:
+THREADS = ("base", "run", "threads")  # tests/CMakeLists.txt
+
+
+def add_gtest(selection, build, name, only=None):
+    """`Suite`, `Suite.Test`, `Instance/Suite.Test/case`, of all folders or of `only`; whether there is such a test."""
+    suite, _, rest = name.partition(".")
+    folders, tests = gtest_suites()
+    kinds = folders.get(suite, set()) & (only or folders.get(suite, set()))
+    if build == "tsan":
+        kinds &= set(THREADS)
+    if not kinds or (rest and rest.split("/")[0].split(" ")[0] not in tests[suite.rsplit("/", 1)[-1]]):
         return False
     build = build or "asan"
     prefix = "" if build == "asan" else f"{build}."
     instance = "" if "/" in suite else "([^.]*/)?"
-    end = "" if "." in name else "\\."
-    selection.add(build, [f"{known[suite]}_tests"], f"^{re.escape(prefix)}{instance}{re.escape(name)}{end}")
+    # A case may follow, never more letters.
+    end = "(?=[/ ]|$)" if rest else "\\."
+    selection.add(build, [f"{kind}_tests" for kind in sorted(kinds)], f"^{re.escape(prefix)}{instance}{re.escape(name)}{end}")
     return True
 
 
 def add_file(selection, build, path, name):
     if not path.exists() or kind_of(path) is None:
         raise Unknown(suggest(name))
+    if path.match("*_check.cpp"):
+        return add_name(selection, f"{build}.comm" if build else "comm")
+    if path.parent.name == "gpu_offline" and path.suffix == ".py":
+        return add_script(selection, build, "gpu-offline.amd_kernels")
     if path.suffix == ".py":
         return add_script(selection, build, f"{path.parent.name}.{path.stem}")
     if path.match("fuzz_*.cpp"):
@@ -204,7 +219,7 @@ def add_file(selection, build, path, name):
 
 
 def suggest(name):
-    everything_known = sorted(scripts() | set(files()) | set(gtest_suites()) | {f"fuzz.{subject}" for subject in fuzzers()})
+    everything_known = sorted(scripts() | set(files()) | set(gtest_suites()[0]) | {f"fuzz.{subject}" for subject in fuzzers()})
     near = difflib.get_close_matches(name, everything_known, 1, 0.6)
     hint = f'; did you mean "{near[0]}"?' if near else "; folders of tests/, e2e.NAME_test, gtest suites and their tests are names"
     return f'unknown test "{name}"{hint}'
@@ -213,7 +228,10 @@ def suggest(name):
 def changed_files(since):
     """Paths that differ from the revision, those that git does not know yet included."""
     def git(*words):
-        return subprocess.run(["git", *words], cwd=SOURCE, check=True, capture_output=True, text=True).stdout.splitlines()
+        done = subprocess.run(["git", *words], cwd=SOURCE, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Unknown(f"--since {since}: git says: {done.stderr.strip().splitlines()[0]}")
+        return done.stdout.splitlines()
     return sorted(set(git("diff", "--name-only", since)) | set(git("ls-files", "--others", "--exclude-standard")))
 
 
@@ -236,8 +254,11 @@ def needed_by(path, rules):
         if own.exists() and kind_of(path):
             return [path]
         folder = path.split("/")[1]
-        return [folder] if folder in files() and "/" in path[len("tests/"):] and folder not in ("e2e", "cluster") else ["house"]
+        # What the tests of a folder share: with whole programs one of each kind is tried.
+        shared = {"e2e": ["e2e.data_test", "e2e.containment_test"], "cluster": ["cluster.cluster_test", "cluster.nodes_test"],
+                  "fake": ["e2e.containment_test"], "golden": ["reporters", "schedulers"]}
+        return shared.get(folder, [folder] if folder in files() and "/" in path[len("tests/"):] else ["house"])
     for rule in rules:
         if path.startswith(rule["path"] + "/"):
             return rule["unit"] + rule["system"]
-    return ["house"] if path.endswith((".txt", ".cmake", ".json")) or path == "dev" else []
+    return ["house"] if path.endswith((".txt", ".cmake", ".json", ".in", ".hpp")) or path == "dev" else []

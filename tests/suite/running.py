@@ -10,11 +10,15 @@ from .building import say
 from .names import SOURCE
 
 FOLDER = SOURCE / "build" / "tests"
+FAILED = FOLDER / "failed"
 LINE = re.compile(r"^\s*(\d+)/(\d+) Test\s+#\d+: (.*?) \.*\s*(Passed|\*\*\*\S.*?|Skipped)?\s+([\d.]+) sec")
 SKIPPED_CASE = re.compile(r"^(\w+) \(([\w.]+)\)?.*\.\.\. skipped ['\"](.*)['\"]$")
 SKIPPED_GTEST = re.compile(r"Skipped\n(.*)")
 # What a site, an allocation or another run set must not reach the tests.
-FOREIGN = re.compile(r"^(OMPI_|PMIX_|PMI_|PRTE_|MPICH_|HYDRA_|SLURM_|SBATCH_|SRUN_|FLUX_|PBS_|LSB_|UCX_|NCCL_|ROCR_|HIP_|CUDA_VISIBLE|"
+FOREIGN = re.compile(r"^(OMPI_|OPAL_|ORTE_|PMIX_|PMI_|PRTE_|PRRTE_|MPICH_|MPIR_|HYDRA_|I_MPI_|MV2_|UCX_|UCC_|FI_|"
+                     r"SLURM_|SBATCH_|SRUN_|SALLOC_|FLUX_|PBS_|LSB_|PALS_|ALPS_|COBALT_|"
+                     r"NCCL_|RCCL_|ROCR_|HIP_|HSA_|CUDA_(VISIBLE|DEVICE)|NVIDIA_|OMP_|GOMP_|KMP_|HWLOC_|"
+                     r"MASTER_(ADDR|PORT)$|(LOCAL_|GROUP_)?(RANK|WORLD_SIZE)$|TORCH|XDG_|GTEST_|CTEST_|[ALTU]+B?SAN_OPTIONS$|RC_PARAMS$|"
                      r"MUSTER_(?!CAPTURES$|TEST_|FUZZ_|NO_INSTALL$|ARCHIVES$))")
 KEPT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
@@ -26,7 +30,6 @@ def environment(builds):
     home.mkdir(parents=True, exist_ok=True)
     env["HOME"] = str(home)
     env["LSAN_OPTIONS"] = f"suppressions={SOURCE}/tests/leaks.txt:print_suppressions=0"
-    env.setdefault("CTEST_OUTPUT_ON_FAILURE", "1")
     launcher = launcher_folder(builds)
     # Another MPI's mpirun may be first on PATH.
     if launcher:
@@ -76,11 +79,13 @@ def ctest(builds, tests, jobs):
     report.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", str(FOLDER), "--output-junit", str(report), "--no-tests=error", "--output-on-failure",
                "--test-output-size-passed", "4000000", "--test-output-size-failed", "4000000", "-j", str(jobs), "-I", str(numbers)]
+    FAILED.unlink(missing_ok=True)
     progress = Progress()
     with subprocess.Popen(command, cwd=SOURCE, env=environment(builds), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace") as process:
         for line in process.stdout:
             progress.take(line.rstrip("\n"))
+    FAILED.write_text("".join(f"{name}\n" for name in progress.failed))
     return process.returncode, progress
 
 
@@ -164,5 +169,4 @@ def tell_skipped():
 
 def last_failed():
     """Names of the tests that failed in the last run."""
-    path = pathlib.Path(FOLDER / "Testing" / "Temporary" / "LastTestsFailed.log")
-    return [line.split(":", 1)[1] for line in path.read_text().splitlines()] if path.exists() else []
+    return FAILED.read_text().splitlines() if FAILED.exists() else []
