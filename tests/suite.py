@@ -49,9 +49,21 @@ def isolate():
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: child.send_signal(received))
     status = child.wait()
-    # What was being ended may have made it anew, on the disk.
+    # Without its mount point the folder in memory is gone, and what still ends would go on writing on the disk.
+    until = time.monotonic() + 10
+    while time.monotonic() < until and any(was_started_in(folder, pid) for pid in os.listdir("/proc") if pid.isdigit()):
+        time.sleep(0.05)
     shutil.rmtree(folder, ignore_errors=True)
     sys.exit(status if status >= 0 else 128 - status)
+
+
+def was_started_in(folder, pid):
+    """Whether it is one of those that the isolated program started, in whatever namespace it is."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return f"{ISOLATED}={folder}".encode() in file.read().split(b"\0")
+    except OSError:
+        return False
 
 
 def end_children(number, _):
