@@ -57,6 +57,16 @@ TEST(Connected, OneSlowPairOrOneSlowReadingMakesNobodySlow) {
   EXPECT_EQ(out_of_touch(pair, 1.0 / 3).slow, Nodes{});
 }
 
+// Without the links to a node that went, the one whose link to it was slowest is no slower than its like.
+TEST(Connected, LinksToANodeThatWentCountNoMore) {
+  const auto links = full(5, [](std::size_t a, std::size_t b) {
+    if (a == 3 || b == 3) return a == 2 || b == 2 ? 0.0001 : 0.1;
+    return a == 0 || b == 0 ? 5.0 : 10.0;
+  });
+  EXPECT_EQ(well_connected(links, all_of(5), {}, 4, 0), (Nodes{0, 1, 2, 4}));
+  EXPECT_EQ(well_connected(links, all_of(5), {}, 3, 0), (Nodes{1, 2, 4}));
+}
+
 TEST(Connected, WhoWasNotMeasuredIsNotSlow) {
   NodeConnections connections(4);
   connections.put(0, 1, 10);
