@@ -46,10 +46,16 @@ JobBinding unless_refused(const Ground& ground, JobBinding binding) {
   return {BindKind::cores, std::move(why), {}, {}, false};
 }
 
+/// Published masks name no GPUs: rank i takes GPU i by policy `gpu`, the nearest one by `cores`; -1: none.
+int gpu_of(const Ground& ground, std::size_t rank) {
+  if (ground.policy == BindPolicy::gpu) return static_cast<int>(rank);
+  return ground.policy == BindPolicy::cores && ground.node ? nearest_gpu(*ground.node, ground.masks[rank]) : -1;
+}
+
 JobBinding of_masks(const Ground& ground) {
   JobBinding binding{BindKind::masks, ground.source, {}, {}, ground.launcher_selects_gpus};
   for (std::size_t rank = 0; rank < ground.masks.size(); ++rank)
-    binding.ranks.push_back({ground.masks[rank].list(), ground.masks[rank].hex(), static_cast<int>(rank)});
+    binding.ranks.push_back({ground.masks[rank].list(), ground.masks[rank].hex(), gpu_of(ground, rank)});
   return binding;
 }
 

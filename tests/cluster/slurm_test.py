@@ -125,6 +125,26 @@ class AllNodesThere(BelowSlurm):
         self.assert_nine_passed(run)
         print(f"  {run.seconds:.1f} s", flush=True)
 
+    def test_lines_of_three_systems(self):
+        """As their pages publish masks and the order of GPUs: OLCF user guide, LUMI documentation, NERSC's mask table."""
+        published = {
+            "frontier": ["--cpu-bind=mask_cpu:0xfe,0xfe00,0xfe0000,0xfe000000,0xfe00000000,0xfe0000000000,0xfe000000000000,"
+                         "0xfe00000000000000 ", " --gpu-bind=map_gpu:4,5,2,3,6,7,0,1 "],
+            "lumi": ["--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,"
+                     "0xfe0000000000 "],
+            "perlmutter": ["--cpu-bind=mask_cpu:0xffff000000000000ffff000000000000,0xffff000000000000ffff00000000,"
+                           "0xffff000000000000ffff0000,0xffff000000000000ffff "],
+        }
+        for system, parts in published.items():
+            with self.subTest(system=system):
+                # The virtual nodes are small: the job's CPU count is overridden.
+                words = ["salloc", "--quiet", "--nodes=2", "env", "SLURM_JOB_CPUS_PER_NODE=128(x2)", str(support.DRIVER), "plan", "--system", system,
+                         "--agent", str(support.AGENT), "-n", "^cpu_affinity$"]
+                done = self.cluster.execute(vc.LOGIN, words, capture_output=True, text=True, timeout=60)
+                for part in parts:
+                    self.assertIn(part, done.stdout, done.stderr)
+                self.assertNotIn("--cpus-per-task", done.stdout)
+
     def test_masks_of_a_profile(self):
         """Set by slurmstepd for each task, whatever the script around muster asked for its own steps."""
         cpus = sorted(os.sched_getaffinity(0))
