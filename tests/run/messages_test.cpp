@@ -66,6 +66,9 @@ TEST(MessagesTest, JobRoundTrip) {
   EXPECT_EQ(back->items[1].index, 2147483647);
   expect_no_beginning_is_enough(encode(job), decode_job);
   EXPECT_TRUE(decode_job(encode(JobMessage{}))->items.empty());
+  EXPECT_FALSE(back->is_simulated);
+  job.is_simulated = true;
+  EXPECT_TRUE(decode_job(encode(job))->is_simulated);
 }
 
 TEST(MessagesTest, HelloRoundTrip) {
@@ -141,6 +144,7 @@ TEST(MessagesTest, ForeignCborIsRefused) {
   EXPECT_TRUE(is_refused(decode_job(cbor({{"items", {{{"index", 1}}}}}))));
   const auto item = [](const nlohmann::json& index) {
     return cbor({{"proof", "x"},
+                 {"simulated", false},
                  {"items",
                   {{{"index", index},
                     {"case", "c"},
