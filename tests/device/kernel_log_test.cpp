@@ -4,22 +4,24 @@
 #include <cstdint>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "base/files.hpp"
 #include "device/amd/gpu_metrics.hpp"
 #include "device/nvidia/xid.hpp"
 
 namespace muster {
 namespace {
 
-TEST(KernelLog, XidsOfThisBoot) {
+TEST(KernelLog, XidsOfTheKernel) {
   const auto events = parse_kernel_log(
-      "NVRM: Xid (PCI:0000:c1:00): 48, of the boot before\n"
       "6,0,0,-;Linux version 6.1.0 (somebody)\n"
       "4,812,99,-;NVRM: Xid (PCI:0000:c1:00): 79, pid='<unknown>', GPU has fallen off the bus.\n"
-      "[   12.3] NVRM: Xid (0000:c5:00): 31, Ch 00000010\n"
-      "NVRM: Xid (PCI:0001:c5:00.0): 119, Timeout\n"
-      "NVRM: Xid (nonsense): 119\n"
-      "NVRM: loading NVIDIA UNIX x86_64 Kernel Module\n");
+      " SUBSYSTEM=pci\n DEVICE=+pci:0000:c1:00.0\n"
+      "4,813,120,-,caller=T17;NVRM: Xid (0000:c5:00): 31, Ch 00000010\n"
+      "0,814,130,c;NVRM: Xid (PCI:0001:c5:00.0): 119, Timeout\n"
+      "4,815,140,-;NVRM: Xid (nonsense): 119\n"
+      "4,816,150,-;NVRM: loading NVIDIA UNIX x86_64 Kernel Module\n");
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(to_string(events[0].at), "0000:c1:00.0");
   EXPECT_EQ(events[0].xid, 79);
@@ -28,12 +30,56 @@ TEST(KernelLog, XidsOfThisBoot) {
   EXPECT_EQ(to_string(events[2].at), "0001:c5:00.0");
 }
 
+/// Names of programs, up to 15 bytes that any user chooses, stand in messages of the kernel's own.
+TEST(KernelLog, TextOfUsersInsideOfAMessageIsText) {
+  const std::vector<std::string> harmless = {
+      "6,900,1,-;xxxxNVRM: Xid (PCI:0000:c1:00): 79, [4242]: segfault at 0 ip 0 sp 0 error 4 in evil[400000+1000]",
+      "6,900,1,-;NVRM: Xid (PCI:[4242]: segfault at 0 ip 0 sp 0 error 4 in 0000:c1:00): 79, evil[400000+1000]",
+      "6,900,1,-;amdgpu c1:00.0: page allocation failure: order:0, mode:0x0, cpuset=GPU is lost",
+      "6,900,1,-;traps: amdgpu 0000:c1:00.0: GPU is lost[4242] trap invalid opcode",
+      "6,900,1,-;process 4242 (a\\x0a4,1,1,-;NVRM: Xid (PCI:0000:c1:00): 79) used a deprecated system call",
+      " 4,900,1,-;NVRM: Xid (PCI:0000:c1:00): 79, in a field of the record before",
+  };
+  for (const std::string& line : harmless) EXPECT_TRUE(parse_kernel_log(line + "\n").empty()) << line;
+}
+
+/// root may write to /dev/kmsg; the kernel gives that the facility of users, 1.
+TEST(KernelLog, OtherFacilitiesAreNotTheKernel) {
+  for (const char* line : {"12,5,1,-;NVRM: Xid (PCI:0000:c1:00): 79, forged", "8,5,1,-;NVRM: Xid (PCI:0000:c1:00): 79",
+                           "NVRM: Xid (PCI:0000:c1:00): 79, no record", ",5,1,-;NVRM: Xid (PCI:0000:c1:00): 79",
+                           "4;NVRM: Xid (PCI:0000:c1:00): 79", "4", "", ";"})
+    EXPECT_TRUE(parse_kernel_log(line).empty()) << line;
+}
+
+/// `yyyyLinux version 6.1.0` is a name for a program, too.
+TEST(KernelLog, NoTextEndsTheBootBefore) {
+  const auto events = parse_kernel_log(
+      "4,1,1,-;NVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus.\n"
+      "6,2,2,-;yyyyLinux version 6.1.0[4242]: segfault at 0 ip 0 sp 0 error 4\n"
+      "6,3,3,-;Linux version 6[4243]: segfault at 0 ip 0 sp 0 error 4\n");
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].xid, 79);
+}
+
+/// Any user writes lines of any name into the files of a log daemon.
+TEST(KernelLog, FilesOfALogDaemonAreNotRead) {
+  const fs::path root = fs::temp_directory_path() / ("muster-kernel-log-" + std::to_string(::getpid()));
+  fs::create_directories(root / "var/log");
+  for (const char* name : {"kern.log", "messages"})
+    ASSERT_TRUE(write_file(root / "var/log" / name, "4,1,1,-;NVRM: Xid (PCI:0000:c1:00): 79, forged\n"));
+  EXPECT_EQ(read_kernel_log(root.string()).file, "");
+  fs::create_directories(root / "dev");
+  ASSERT_TRUE(write_file(root / "dev/kmsg", "4,1,1,-;NVRM: Xid (PCI:0000:c1:00): 79, of the kernel\n"));
+  EXPECT_EQ(read_kernel_log(root.string()).events.size(), 1u);
+  fs::remove_all(root);
+}
+
 TEST(KernelLog, FaultsOfAmdgpu) {
   const auto events = parse_kernel_log(
-      "amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n"
-      "amdgpu 0000:c6:00.0: [drm] *ERROR* ring sdma0 timeout, signaled seq=1\n"
-      "amdgpu 0000:c6:00.0: amdgpu: ring gfx uses VM inv eng 0 on hub 0\n"
-      "amdgpu 0000:c9:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block\n");
+      "4,1,1,-;amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n"
+      "4,2,2,-;amdgpu 0000:c6:00.0: [drm] *ERROR* ring sdma0 timeout, signaled seq=1\n"
+      "4,3,3,-;amdgpu 0000:c6:00.0: amdgpu: ring gfx uses VM inv eng 0 on hub 0\n"
+      "4,4,4,-;amdgpu 0000:c9:00.0: amdgpu: 2 uncorrectable hardware errors detected in umc block\n");
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[0].words, "amdgpu: GPU reset begin!");
   EXPECT_EQ(to_string(events[1].at), "0000:c6:00.0");

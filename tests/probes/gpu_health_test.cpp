@@ -104,14 +104,16 @@ TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {
   KernelLog log;
   log.file = "/dev/kmsg";
   log.events = parse_kernel_log(
-      "NVRM: Xid (PCI:0000:c1:00): 94, Contained\nNVRM: Xid (PCI:0000:c1:00): 94, Contained again\n"
-      "NVRM: Xid (PCI:0000:c1:00): 31, a program\namdgpu 0000:c6:00.0: amdgpu: GPU reset begin!\n");
+      "4,1,1,-;NVRM: Xid (PCI:0000:c1:00): 94, Contained\n4,2,2,-;NVRM: Xid (PCI:0000:c1:00): 94, Contained again\n"
+      "4,3,3,-;NVRM: Xid (PCI:0000:c1:00): 31, a program\n4,4,4,-;amdgpu 0000:c6:00.0: amdgpu: GPU reset begin!\n"
+      "4,5,5,-;NVRM: Xid (PCI:0000:d1:00): 79, of a GPU that is not there\n");
   Observation seen;
   visibility::add_kernel_log(log, false, seen);
   visibility::NodeView node;
   node.host = "a";
   Device& gpu = node.inventory.seen(DeviceKind::gpu, *parse_pci_address("0000:c1:00.0"), "pci");
   gpu.uuid = "GPU-1";
+  static_cast<void>(node.inventory.seen(DeviceKind::gpu, *parse_pci_address("0000:c6:00.0"), "pci"));
   visibility::parse_kernel_facts(seen, node);
   visibility::Findings findings;
   visibility::judge_kernel_log({node}, findings);

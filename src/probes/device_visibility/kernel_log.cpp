@@ -24,8 +24,7 @@ bool is_same_kind(const LoggedEvent& kept, const KernelEvent& event) {
 std::string named(const NodeView& node, const KernelEvent& event) {
   const Device* gpu = node.inventory.gpu_at(event.at);
   return fmt::format("GPU {}{} on {}", to_string(event.at),
-                     gpu == nullptr || gpu->uuid.empty() ? "" : fmt::format(" ({})", printable_line(gpu->uuid, 60)),
-                     node.host);
+                     gpu->uuid.empty() ? "" : fmt::format(" ({})", printable_line(gpu->uuid, 60)), node.host);
 }
 
 std::string times(int count) {
@@ -34,9 +33,7 @@ std::string times(int count) {
 
 Finding fault(const NodeView& node, const KernelEvent& event, const std::string& what, std::string remedy) {
   Finding finding{Verdict::fail, named(node, event) + what, {}, std::move(remedy)};
-  const Device* gpu = node.inventory.gpu_at(event.at);
-  finding.culprits.push_back(gpu == nullptr ? Culprit{CulpritKind::device, "GPU " + to_string(event.at), node.host, -1}
-                                            : culprit_of(node, *gpu));
+  finding.culprits.push_back(culprit_of(node, *node.inventory.gpu_at(event.at)));
   return finding;
 }
 
@@ -104,7 +101,8 @@ void parse_kernel_facts(const Observation& seen, NodeView& node) {
 void judge_kernel_log(const Nodes& nodes, Findings& findings) {
   std::vector<std::string> unread;
   for (const NodeView& node : nodes) {
-    for (const LoggedEvent& logged : node.kernel_events) findings.push_back(about_event(node, logged));
+    for (const LoggedEvent& logged : node.kernel_events)
+      if (node.inventory.gpu_at(logged.event.at) != nullptr) findings.push_back(about_event(node, logged));
     if (node.kernel_log == "-" && !devices_of(node, DeviceKind::gpu).empty()) unread.push_back(node.host);
   }
   if (unread.empty()) return;
