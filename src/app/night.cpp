@@ -14,6 +14,9 @@ namespace muster {
 
 namespace {
 
+/// Longer than a run may take that another one waits for.
+constexpr double most_run_s = 86'400;
+
 /// `run 3f2a9c (pid 4711 on login1, since 2026-11-22T02:00:00Z) has nid[001-003]`
 std::string who_is_in_the_way(const LockedRun& mine, const LockedRun& holder) {
   if (holder.run.empty()) return "a run of which the lock file does not tell more is going on";
@@ -38,9 +41,11 @@ std::optional<int> enter_night(RunLock& lock, const RunOptions& options, const R
   if (!taken) return usage_error(taken.error());
   if (!*taken) return {};
   const auto why = who_is_in_the_way(mine, **taken);
-  // One run that lasts into the next is no news at night; one that lasts through two should be looked at.
-  if (!options.quiet || (*taken)->turned_away > 1)
-    fmt::print(stderr, "muster: not started: {}\n", printable_line(why, 1000));
+  // One run that lasts into the next does not trigger a mail; one that lasts through two, or for too long, does.
+  const bool is_long = has_lasted(**taken, most_run_s);
+  if (!options.quiet || (*taken)->turned_away > 1 || is_long)
+    fmt::print(stderr, "muster: not started: {}{}\n", printable_line(why, 1000),
+               is_long ? "; no run takes that long: end that process" : "");
   if (const auto kept = record_skipped(options, head, why); !kept)
     fmt::print(stderr, "muster: {}\n", printable_line(to_string(kept.error()), 1000));
   return exit_locked;

@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/statfs.h>
 #include <thread>
+#include <unistd.h>
 
 #include "history/schema.hpp"
 
@@ -99,6 +101,13 @@ Result<void> bring_up_to_date(SQLite::Database& database, const fs::path& file) 
   return {};
 }
 
+/// A new one is for its owner alone, and so are the files that SQLite puts beside it: users who can read it could keep
+/// us from writing by their locks. One that is there keeps its mode: a group may share it.
+void make_private(const fs::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor >= 0) ::close(descriptor);
+}
+
 /// A folder that can't be written has no place for the log's index; without a log there is nothing to miss.
 std::unique_ptr<SQLite::Database> open_to_read(const fs::path& file) {
   try {
@@ -163,6 +172,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
   if (file.has_parent_path())
     if (auto made = make_folder(file.parent_path()); !made)
       return fail(ErrorKind::system, file.string(), to_string(made.error()));
+  make_private(file);
   auto database =
       std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);
   if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());

@@ -72,14 +72,16 @@ void unlock(const LockFile& file, off_t at) {
 /// Bytes of runs that go on, in order.
 Result<std::vector<int>> living_slots(const LockFile& file) {
   std::vector<int> slots;
-  for (int next = 0; next < most_runs; next = slots.back() + 1) {
-    auto range = byte(first_slot + next, F_WRLCK);
-    range.l_len = most_runs - next;
+  for (int slot = 0; slot < most_runs; ++slot) {
+    // Asked as a reader: read locks, which those have who may not write the file, are no runs.
+    auto range = byte(first_slot + slot, F_RDLCK);
+    range.l_len = most_runs - slot;
     if (::fcntl(file.descriptor, F_OFD_GETLK, &range) != 0)
       return trouble(file.path, "can't be asked for locks", errno);
     if (range.l_type == F_UNLCK) return slots;
     // Over NFS a range may be told by its beginning alone.
-    slots.push_back(std::max(next, static_cast<int>(range.l_start - first_slot)));
+    slot = std::max(slot, static_cast<int>(range.l_start - first_slot));
+    slots.push_back(slot);
   }
   return slots;
 }
@@ -91,12 +93,68 @@ bool is_in_place(const LockFile& file) {
          open.st_ino == there.st_ino && open.st_dev == there.st_dev;
 }
 
+Result<std::string> read_all(const LockFile& file) {
+  std::string text;
+  char chunk[65536];
+  for (;;) {
+    const auto got = ::pread(file.descriptor, chunk, sizeof chunk, static_cast<off_t>(text.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return trouble(file.path, "can't be read", errno);
+    if (got == 0) return text;
+    text.append(chunk, static_cast<std::size_t>(got));
+    if (text.size() > most_bytes) return fail(ErrorKind::system, file.path.string(), "is no lock file of muster's");
+  }
+}
+
+/// Also one that a run that died has just begun to write.
+bool is_ours(std::string_view text) {
+  const auto start = text.substr(0, heading.size());
+  return start == heading.substr(0, start.size());
+}
+
+tl::unexpected<Error> not_ours(const fs::path& path) {
+  return fail(ErrorKind::system, path.string(), "is no lock file of muster's; choose another with --lock-file");
+}
+
+/// Ours, and open to users who may read and not write it: their read locks would keep us from writing.
+Result<bool> is_exposed(const LockFile& file) {
+  struct stat about = {};
+  if (::fstat(file.descriptor, &about) != 0) return trouble(file.path, "can't be read", errno);
+  if (!S_ISREG(about.st_mode)) return fail(ErrorKind::system, file.path.string(), "is not a lock file of muster");
+  const bool is_for_group = (about.st_mode & (S_IRGRP | S_IWGRP)) == S_IRGRP;
+  const bool is_for_others = (about.st_mode & (S_IROTH | S_IWOTH)) == S_IROTH;
+  // One that a group shares has a mode that was chosen for it.
+  const bool is_chosen = (about.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  return about.st_uid == ::geteuid() && !is_chosen && (is_for_group || is_for_others);
+}
+
+/// A file that an earlier muster made readable for all gives way to a new one, unless a run is in it.
+Result<void> make_private(LockFile& file) {
+  const auto exposed = is_exposed(file);
+  if (!exposed) return tl::unexpected(exposed.error());
+  if (!*exposed) return {};
+  const auto text = read_all(file);
+  if (!text) return tl::unexpected(text.error());
+  if (!is_ours(*text)) return not_ours(file.path);
+  const auto slots = living_slots(file);
+  if (!slots) return tl::unexpected(slots.error());
+  if (!slots->empty()) return {};
+  if (auto written = write_file(file.path, heading, 0600); !written) return written;
+  ::close(std::exchange(file.descriptor, -1));
+  file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  return file.descriptor < 0 ? trouble(file.path, "can't be opened for locking", errno) : Result<void>();
+}
+
 /// Opens it and locks byte 0.
 Result<void> enter(LockFile& file, double patience_s) {
   const auto end = monotonic_seconds() + patience_s;
   for (;;) {
-    if (file.descriptor < 0) file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const bool is_new = file.descriptor < 0;
+    if (is_new)
+      file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (file.descriptor < 0) return trouble(file.path, "can't be opened for locking", errno);
+    if (is_new)
+      if (auto made = make_private(file); !made) return made;
     auto locked = try_lock(file, 0);
     if (!locked) return tl::unexpected(locked.error());
     if (*locked && is_in_place(file)) return {};
@@ -106,7 +164,9 @@ Result<void> enter(LockFile& file, double patience_s) {
     }
     if (monotonic_seconds() > end)
       return fail(ErrorKind::system, file.path.string(),
-                  fmt::format("another muster has kept it busy for {:.0f} s", patience_s));
+                  fmt::format("another process has kept it locked for {:.0f} s; find it with lslocks, end it or remove "
+                              "the file",
+                              patience_s));
     const timespec pause{0, 20'000'000};
     ::nanosleep(&pause, nullptr);
   }
@@ -139,26 +199,11 @@ std::optional<Entry> from_line(std::string_view line) {
   }
 }
 
-Result<std::string> read_all(const LockFile& file) {
-  std::string text;
-  char chunk[65536];
-  for (;;) {
-    const auto got = ::pread(file.descriptor, chunk, sizeof chunk, static_cast<off_t>(text.size()));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return trouble(file.path, "can't be read", errno);
-    if (got == 0) return text;
-    text.append(chunk, static_cast<std::size_t>(got));
-    if (text.size() > most_bytes) return fail(ErrorKind::system, file.path.string(), "is no lock file of muster's");
-  }
-}
-
 /// Those that go on. One whose line was lost, with a run that died while it wrote, is in everybody's way.
 Result<std::vector<Entry>> read_living(const LockFile& file) {
   const auto text = read_all(file);
   if (!text) return tl::unexpected(text.error());
-  const auto start = std::string_view(*text).substr(0, heading.size());
-  if (start != heading.substr(0, start.size()))
-    return fail(ErrorKind::system, file.path.string(), "is no lock file of muster's; choose another with --lock-file");
+  if (!is_ours(*text)) return not_ours(file.path);
   const auto slots = living_slots(file);
   if (!slots) return tl::unexpected(slots.error());
   std::vector<Entry> told;
@@ -210,6 +255,12 @@ bool overlap(const LockedRun& one, const LockedRun& other) {
   std::vector<std::string> both;
   std::set_intersection(mine.begin(), mine.end(), theirs.begin(), theirs.end(), std::back_inserter(both));
   return !both.empty();
+}
+
+bool has_lasted(const LockedRun& run, double seconds) {
+  // RFC 3339 in UTC: in order of time as text.
+  const auto then = rfc3339(realtime_nanoseconds() - static_cast<std::int64_t>(seconds * 1e9));
+  return !run.since.empty() && run.since < then;
 }
 
 RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}

@@ -2,8 +2,9 @@
 ///
 /// One file holds a line for each run that goes on. What says that a run goes on is no line, though, but a lock of the
 /// kernel on a byte of the file, which ends with the process that holds it, however that ends; a line without its lock
-/// is dropped by whoever comes next. Byte 0 is locked while lines are read and written. The locks are those that belong
-/// to an open file (F_OFD_SETLK): over NFS the server keeps them, and where it keeps none that is an error, not a lock.
+/// is dropped by the next run. Only write locks count: a user who may not write the file has none. A new file is for
+/// its owner alone. Byte 0 is locked while lines are read and written. The locks are those that belong to an open file
+/// (F_OFD_SETLK): over NFS the server keeps them, and where it keeps none that is an error, not a lock.
 #pragma once
 
 #include <optional>
@@ -29,6 +30,9 @@ struct LockedRun {
 
 /// They are of one system and have a node in common; a run that nothing is known of (`run` is empty) is in every way.
 [[nodiscard]] bool overlap(const LockedRun& one, const LockedRun& other);
+
+/// It began more than that ago, by its own word and the clock of the day; a run that nothing is known of has not.
+[[nodiscard]] bool has_lasted(const LockedRun& run, double seconds);
 
 class RunLock {
  public:

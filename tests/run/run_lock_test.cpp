@@ -2,9 +2,13 @@
 #include "run/run_lock.hpp"
 
 #include <csignal>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/clock.hpp"
 
 namespace muster {
 namespace {
@@ -114,6 +118,68 @@ TEST(RunLock, WhatIsNoLockFileIsLeftAsItIs) {
   EXPECT_EQ(*read_file(path), "somebody's text\n");
   const auto missing = RunLock::take(lock, "/proc/muster/running", run("1", {"a"}), 0.1);
   EXPECT_FALSE(missing.has_value());
+}
+
+unsigned mode_of(const fs::path& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 ? about.st_mode & 0777u : 0;
+}
+
+/// Those who may read and not write could lock it against writers.
+TEST(RunLock, NobodyElseReadsAFileOfItsOwn) {
+  const Folder folder;
+  RunLock one, two;
+  EXPECT_EQ(taken(one, folder.file(), run("1", {"a"})), "");
+  EXPECT_EQ(mode_of(folder.file()), 0600u);
+  const auto old = folder.path / "old";
+  ASSERT_TRUE(write_file(old, "muster lock 1\n", 0644));
+  EXPECT_EQ(taken(two, old, run("2", {"b"})), "");
+  EXPECT_EQ(mode_of(old), 0600u);
+}
+
+TEST(RunLock, AFileThatIsSharedOnPurposeStaysSo) {
+  const Folder folder;
+  const auto shared = folder.path / "shared";
+  ASSERT_TRUE(write_file(shared, "", 0660));
+  ::chmod(shared.c_str(), 0660);
+  RunLock one, two;
+  EXPECT_EQ(taken(one, shared, run("1", {"a"})), "");
+  EXPECT_EQ(mode_of(shared), 0660u);
+  EXPECT_EQ(taken(two, shared, run("2", {"a"})), "1");
+}
+
+TEST(RunLock, ARunInAFileOfAnEarlierMusterStillCounts) {
+  const Folder folder;
+  RunLock one, two;
+  EXPECT_EQ(taken(one, folder.file(), run("1", {"a"})), "");
+  ::chmod(folder.file().c_str(), 0644);
+  EXPECT_EQ(taken(two, folder.file(), run("2", {"a"})), "1");
+}
+
+TEST(RunLock, ReadLocksAreNoRuns) {
+  const Folder folder;
+  RunLock one;
+  EXPECT_EQ(taken(one, folder.file(), run("1", {"a"})), "");
+  one = RunLock();
+  const int reader = ::open(folder.file().c_str(), O_RDONLY | O_CLOEXEC);
+  struct flock range = {};
+  range.l_type = F_RDLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = off_t{1} << 40;
+  range.l_len = 100;
+  ASSERT_EQ(::fcntl(reader, F_OFD_SETLK, &range), 0);
+  RunLock two, three;
+  EXPECT_EQ(taken(two, folder.file(), run("2", {"a"})), "");
+  EXPECT_EQ(taken(three, folder.file(), run("3", {"a"})), "2");
+  ::close(reader);
+}
+
+TEST(RunLock, HowLongARunHasLasted) {
+  auto young = run("1", {});
+  young.since = rfc3339(realtime_nanoseconds() - 30'000'000'000);
+  EXPECT_FALSE(has_lasted(young, 60));
+  EXPECT_TRUE(has_lasted(young, 10));
+  EXPECT_FALSE(has_lasted({}, 10)) << "of which nothing is known";
 }
 
 TEST(RunLock, ManyAtOnceAllGetTheirTurn) {
