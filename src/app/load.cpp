@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/machine_files.hpp"
+#include "base/install_prefix.hpp"
 #include "base/text.hpp"
 #include "muster/launcher.hpp"
 #include "muster/probe.hpp"
@@ -49,6 +50,7 @@ void take_file(const fs::path& path, Loaded& loaded) {
 }
 
 void take_shipped_systems(Loaded& loaded) {
+  if (shipped_checks().empty()) return;
   std::vector<fs::path> files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(shipped_checks() / "systems", ignored))
@@ -104,7 +106,7 @@ void hold_references(Loaded& loaded) {
   };
   if (std::none_of(loaded.systems.begin(), loaded.systems.end(), refers)) return;
   std::vector<Check> known = loaded.checks;
-  if (!loaded.is_shipped) {
+  if (!loaded.is_shipped && !shipped_checks().empty()) {
     Loaded shipped;
     take_files({shipped_checks().string()}, shipped);
     const auto is_given = [&](const Check& check) {
@@ -120,7 +122,8 @@ void hold_references(Loaded& loaded) {
 }  // namespace
 
 fs::path shipped_folder(const char* name, const fs::path& source) {
-  const auto prefix = own_executable().parent_path().parent_path();
+  const auto prefix = install_prefix();
+  if (prefix.empty()) return {};
   std::error_code ignored;
   // An installed program must not take files from where it was once built.
   const bool is_build = fs::exists(prefix / "CMakeCache.txt", ignored);
@@ -141,7 +144,12 @@ Loaded load(const std::vector<std::string>& paths) {
   settle_systems(shipped, loaded);
   if (loaded.checks.empty() && loaded.diagnostics.ok()) {
     loaded.is_shipped = true;
-    take_files({shipped_checks().string()}, loaded);
+    if (const auto folder = shipped_checks(); !folder.empty())
+      take_files({folder.string()}, loaded);
+    else
+      loaded.diagnostics.errors.push_back(
+          {ErrorKind::file, "muster",
+           "does not find its own checks, as /proc is not mounted here; mount it, or name check files"});
   }
   reject_duplicates(loaded);
   hold_references(loaded);

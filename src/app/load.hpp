@@ -13,7 +13,8 @@ namespace muster {
 /// Exit statuses of the driver; see docs/runner.md.
 inline constexpr int exit_usage = 3;
 
-/// <prefix>/share/muster/<name>; of a program that still lies where it was built, the folder of its sources.
+/// <prefix>/share/muster/<name>; of a program that still lies where it was built, the folder of its sources. Empty
+/// where the program does not know where it is.
 [[nodiscard]] fs::path shipped_folder(const char* name, const fs::path& source);
 /// Folder of the checks that come with muster, or $MUSTER_CHECKS.
 [[nodiscard]] fs::path shipped_checks();

@@ -1,7 +1,11 @@
 #include "app/run_folder.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/outputs.hpp"
@@ -20,7 +24,45 @@ std::string user_name() {
   return entry != nullptr ? entry->pw_name : std::to_string(geteuid());
 }
 
+/// The folder above, made where it is not there.
+Result<OwnedDescriptor> open_parent(const fs::path& path) {
+  std::error_code error;
+  const auto parent = fs::absolute(path, error).lexically_normal().parent_path();
+  const auto refuse = [&](const std::string& what) { return fail(ErrorKind::usage, "--output", what); };
+  const bool is_root = ::geteuid() == 0;
+  if (is_root) {
+    auto there = parent;
+    while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+    if (auto held = open_trusted(there, {.has_groups = true}); !held) return refuse(to_string(held.error()));
+  }
+  if (auto made = make_folder(parent); !made) return tl::unexpected(made.error());
+  if (is_root) {
+    auto opened = open_trusted(parent, {.has_groups = true});
+    return opened ? std::move(opened) : refuse(to_string(opened.error()));
+  }
+  OwnedDescriptor opened(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat about {};
+  if (opened.number() < 0 || ::fstat(opened.number(), &about) != 0)
+    return refuse(fmt::format("{}: {}", parent.string(), std::strerror(errno)));
+  if (about.st_uid == 0 || about.st_uid == ::geteuid()) return opened;
+  return refuse(
+      fmt::format("{} belongs to user {}, who could put other files in the place of yours; use a folder of your own",
+                  parent.string(), about.st_uid));
+}
+
 }  // namespace
+
+/// No link and nothing that is there already is taken for it.
+Result<void> RunFolder::make_in_parent() {
+  const auto name = path_.filename();
+  const auto cant = [&] {
+    return fail(ErrorKind::system, path_.string(), fmt::format("can't be made: {}", std::strerror(errno)));
+  };
+  if (::mkdirat(parent_.number(), name.c_str(), 0700) != 0) return cant();
+  folder_ = OwnedDescriptor(::openat(parent_.number(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder_.number() < 0) return cant();
+  return {};
+}
 
 RunReport run_header(const RunOptions& options, const SystemProfile& system) {
   RunReport report;
@@ -45,11 +87,15 @@ RunReport run_header(const RunOptions& options, const SystemProfile& system) {
 
 Result<RunFolder> RunFolder::make(const RunOptions& options, const RunReport& report) {
   RunFolder folder;
-  folder.path_ = report.folder;
+  folder.path_ =
+      fs::path(report.folder).has_filename() ? fs::path(report.folder) : fs::path(report.folder).parent_path();
   std::error_code ignored;
   if (!options.run_folder.empty() && fs::exists(report.folder, ignored))
     return fail(ErrorKind::usage, report.folder, "is there already; a run does not write over another");
-  if (auto made = make_folder(folder.path_); !made) return tl::unexpected(made.error());
+  auto parent = open_parent(folder.path_);
+  if (!parent) return tl::unexpected(parent.error());
+  folder.parent_ = std::move(*parent);
+  if (auto made = folder.make_in_parent(); !made) return tl::unexpected(made.error());
   if (options.run_folder.empty()) folder.latest_ = fs::path(options.output) / "latest";
   return folder;
 }

@@ -7,6 +7,7 @@
 
 #include "app/options.hpp"
 #include "base/files.hpp"
+#include "base/trusted_path.hpp"
 #include "config/config.hpp"
 #include "muster/report.hpp"
 
@@ -18,7 +19,9 @@ namespace muster {
 /// The folder of a run, and `latest` beside it.
 class RunFolder {
  public:
-  /// Makes it. One that was asked for by name (--run-folder) must not be there yet, and gets no `latest`.
+  /// Makes it. One that was asked for by name (--run-folder) must not be there yet, and gets no `latest`. Fails with
+  /// kind `usage` below a folder of another user, who could put a link in its place; for root this holds of all folders
+  /// above.
   [[nodiscard]] static Result<RunFolder> make(const RunOptions& options, const RunReport& report);
   /// From the start of a run, so that `show latest` shows it also when its driver is killed.
   void link();
@@ -27,9 +30,12 @@ class RunFolder {
   [[nodiscard]] const fs::path& path() const { return path_; }
 
  private:
+  Result<void> make_in_parent();
   fs::path path_;
-  fs::path latest_;  ///< empty: none
-  fs::path former_;  ///< what it pointed to
+  OwnedDescriptor parent_;
+  OwnedDescriptor folder_;  ///< the folder that was made, whatever has its name now
+  fs::path latest_;         ///< empty: none
+  fs::path former_;         ///< what it pointed to
   bool is_linked_ = false;
 };
 

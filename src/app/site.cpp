@@ -8,6 +8,7 @@
 
 #include "app/agent_about.hpp"
 #include "app/site_nodes.hpp"
+#include "base/install_prefix.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "device/inventory.hpp"
@@ -184,8 +185,12 @@ Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor
     if (path.empty()) return fail(ErrorKind::launch, named, "is no program that can be run; see --agent");
     return fs::absolute(path);
   }
+  const auto prefix = install_prefix();
+  if (prefix.empty())
+    return fail(ErrorKind::launch, "muster-rank",
+                "can't be found, as /proc is not mounted here; mount it, or name it with --agent");
   const auto folder = own_executable().parent_path();
-  for (const auto& place : {folder, folder.parent_path() / "libexec" / "muster"})
+  for (const auto& place : {folder, prefix / "libexec" / "muster"})
     for (const auto& name : {"muster-rank-" + flavor, std::string("muster-rank")}) {
       const auto path = find_program((place / name).string());
       if (!path.empty()) return path;

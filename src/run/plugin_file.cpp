@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <elf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,23 +21,21 @@ tl::unexpected<Error> refuse(const fs::path& file, std::string what) {
   return fail(ErrorKind::file, file.string(), std::move(what));
 }
 
-bool is_trusted_owner(uid_t owner) {
+/// Of the program that runs: whoever installed it is trusted already.
+Trust with_installer() {
   struct stat self {};
-  const bool is_known = ::stat(own_executable().c_str(), &self) == 0;
-  return owner == 0 || owner == ::geteuid() || (is_known && owner == self.st_uid);
+  return ::stat(own_executable().c_str(), &self) == 0 ? Trust{self.st_uid} : Trust{};
 }
 
 /// A file, seen through memory: one with kernels for GPUs may be large, and is about to be mapped anyway.
 class Mapped {
  public:
-  explicit Mapped(const fs::path& file) {
-    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  explicit Mapped(int descriptor) {
     struct stat about {};
-    if (descriptor >= 0 && ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+    if (::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
       size_ = static_cast<std::size_t>(about.st_size);
       start_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
     }
-    if (descriptor >= 0) ::close(descriptor);
   }
   ~Mapped() {
     if (start_ != MAP_FAILED) ::munmap(start_, size_);
@@ -91,31 +88,6 @@ std::string difference(std::string_view stamp) {
 
 }  // namespace
 
-Result<void> hold_trusted(const fs::path& file) {
-  std::error_code ignored;
-  const auto real = fs::canonical(file, ignored);
-  struct stat about {};
-  if (real.empty() || ::stat(real.c_str(), &about) != 0) return refuse(file, "can't be read");
-  if (!S_ISREG(about.st_mode)) return refuse(file, "is no file");
-  if ((about.st_mode & S_IWOTH) != 0) return refuse(file, "may be written by everybody, and is not run; chmod o-w it");
-  if (!is_trusted_owner(about.st_uid))
-    return refuse(file,
-                  fmt::format("belongs to user {}, and is not run: only files of root, of yourself and of whoever "
-                              "installed muster are; copy it",
-                              about.st_uid));
-  // Whoever may write a folder can put another file in its place, unless it is sticky.
-  for (fs::path folder = real.parent_path();; folder = folder.parent_path()) {
-    if (::stat(folder.c_str(), &about) != 0) return refuse(folder, "can't be read");
-    if ((about.st_mode & S_IWOTH) != 0 && (about.st_mode & S_ISVTX) == 0)
-      return refuse(file, fmt::format("is not run: everybody may write {}; chmod o-w it", folder.string()));
-    if (folder == real.parent_path() && !is_trusted_owner(about.st_uid) && (about.st_mode & S_ISVTX) == 0)
-      return refuse(file, fmt::format("is not run: {} belongs to user {}; copy it into a folder of yours",
-                                      folder.string(), about.st_uid));
-    if (folder == folder.parent_path()) break;
-  }
-  return {};
-}
-
 Result<void> hold_fitting(std::string_view bytes, const std::string& file) {
   const unsigned machine = machine_of(bytes);
   if (machine == 0) return refuse(file, "is no shared object; name the .so that was built, or take it away");
@@ -130,11 +102,15 @@ Result<void> hold_fitting(std::string_view bytes, const std::string& file) {
   return refuse(file, difference(stamp) + "; build it again with this muster's CMake package");
 }
 
-Result<void> hold_plugin(const fs::path& file) {
-  if (auto held = hold_trusted(file); !held) return held;
-  const Mapped mapped(file);
+Result<OwnedDescriptor> hold_plugin(const fs::path& file) {
+  auto opened = open_trusted(file, with_installer());
+  if (!opened) return opened;
+  struct stat about {};
+  if (::fstat(opened->number(), &about) != 0 || !S_ISREG(about.st_mode)) return refuse(file, "is no file");
+  const Mapped mapped(opened->number());
   if (mapped.bytes().empty()) return refuse(file, "can't be read, or is empty");
-  return hold_fitting(mapped.bytes(), file.string());
+  if (auto held = hold_fitting(mapped.bytes(), file.string()); !held) return tl::unexpected(held.error());
+  return opened;
 }
 
 }  // namespace muster

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/install_prefix.hpp"
 #include "base/text.hpp"
 #include "muster/plugin.hpp"
 #include "run/plugin_file.hpp"
@@ -42,15 +43,29 @@ std::string loader_words() {
   return why == nullptr ? "unknown" : printable_line(why);
 }
 
+/// For dlopen. The loader tells libraries apart by their names: a descriptor must stay open as long as its library.
+std::string loadable_name(const OwnedDescriptor& opened) {
+  return fmt::format("/proc/self/fd/{}", opened.number());
+}
+
+/// The loader's words, about the file and not its descriptor.
+std::string with_own_name(std::string words, const fs::path& file, const OwnedDescriptor& opened) {
+  const auto name = loadable_name(opened);
+  if (const auto at = words.find(name); at != words.npos) words.replace(at, name.size(), file.filename().string());
+  return words;
+}
+
 /// Constructors may hang or crash.
-Result<void> hold_loadable(const fs::path& file) {
+Result<void> hold_loadable(const fs::path& file, const OwnedDescriptor& opened) {
   if (!this_machine().simulated.empty()) return {};
   LoadQuestion question;
-  question.names = {file.string()};
+  question.names = {loadable_name(opened)};
+  question.kept = opened.number();
   question.wanted = {entry};
   for (const auto& tried : try_load(question)) {
     if (!tried.error.empty())
-      return refuse(file, fmt::format("can't be opened: {}; mend it or take it away", tried.error));
+      return refuse(
+          file, fmt::format("can't be opened: {}; mend it or take it away", with_own_name(tried.error, file, opened)));
     if (tried.symbols.empty()) return refuse(file, fmt::format("has no function {}; build it again", entry));
   }
   return {};
@@ -76,9 +91,12 @@ Result<void> hold_probe(const ProbeSpec* probe, const fs::path& file, std::span<
 }
 
 /// All of its probes, or none.
-Result<void> open_plugin(const fs::path& file, std::span<const ProbeSpec* const> built_in) {
-  void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return refuse(file, fmt::format("can't be opened: {}", loader_words()));
+Result<void> open_plugin(const fs::path& file, OwnedDescriptor opened_file,
+                         std::span<const ProbeSpec* const> built_in) {
+  void* const library = ::dlopen(loadable_name(opened_file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return refuse(file, fmt::format("can't be opened: {}", with_own_name(loader_words(), file, opened_file)));
+  (void)opened_file.release();
   const auto tell = reinterpret_cast<void (*)(Plugin*)>(::dlsym(library, entry));
   if (tell == nullptr) return refuse(file, fmt::format("has no function {}; build it again", entry));
   Plugin plugin;
@@ -95,6 +113,15 @@ Result<void> open_plugin(const fs::path& file, std::span<const ProbeSpec* const>
     opened().places[std::string(probe->name)] = file;
   }
   return {};
+}
+
+Result<void> try_plugin(const fs::path& file, std::span<const ProbeSpec* const> built_in) {
+  auto held = hold_plugin(file);
+  if (!held) return tl::unexpected(held.error());
+  if (file.native().find(':') != std::string::npos)
+    return refuse(file, "has a colon in its path, which separates paths; move it");
+  if (auto loadable = hold_loadable(file, *held); !loadable) return loadable;
+  return open_plugin(file, std::move(*held), built_in);
 }
 
 bool is_plugin_name(const fs::path& path) {
@@ -135,8 +162,10 @@ bool is_new(const fs::path& file, std::vector<fs::path>& seen) {
 
 std::vector<fs::path> plugin_places() {
   auto places = paths_of(env_plugins);
-  const auto prefix = own_executable().parent_path().parent_path();
-  std::vector<fs::path> usual{prefix / MUSTER_PLUGIN_FOLDER, prefix / "lib/muster/plugins"};
+  std::vector<fs::path> usual;
+  // Without /proc the program does not know where it is: never the current folder instead.
+  if (const auto prefix = install_prefix(); !prefix.empty())
+    usual = {prefix / MUSTER_PLUGIN_FOLDER, prefix / "lib/muster/plugins"};
   if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
     usual.push_back(fs::path(home) / ".local/lib/muster/plugins");
   std::error_code ignored;
@@ -150,11 +179,7 @@ std::vector<const ProbeSpec*> find_plugins(std::span<const ProbeSpec* const> bui
   for (const auto& place : plugin_places())
     for (const auto& file : files_in(place)) {
       if (!is_new(file, seen)) continue;
-      auto held = hold_plugin(file);
-      if (held && file.native().find(':') != std::string::npos)
-        held = refuse(file, "has a colon in its path, which separates paths; move it");
-      if (held) held = hold_loadable(file);
-      if (held) held = open_plugin(file, built_in);
+      const auto held = try_plugin(file, built_in);
       if (held) continue;
       std::fprintf(stderr, "muster: %s\n", printable_line("plug-in " + to_string(held.error()), 1000).c_str());
       opened().refused.push_back(held.error());
@@ -164,8 +189,9 @@ std::vector<const ProbeSpec*> find_plugins(std::span<const ProbeSpec* const> bui
 
 std::vector<const ProbeSpec*> take_plugins(std::span<const ProbeSpec* const> built_in) {
   for (const auto& file : paths_of(env_plugin_files)) {
-    auto held = hold_plugin(file);
-    if (held) held = open_plugin(file, built_in);
+    auto file_of_it = hold_plugin(file);
+    const auto held = file_of_it ? open_plugin(file, std::move(*file_of_it), built_in)
+                                 : Result<void>(tl::unexpected(file_of_it.error()));
     if (!held) opened().refused.push_back(held.error());
   }
   return opened().probes;

@@ -32,7 +32,7 @@ void say(int out, std::string_view line) {
 }
 
 /// The rank's handlers would write into its flight recorder, and its MPI library owns its descriptors.
-void become_harmless(int& out, pid_t parent) {
+void become_harmless(int& out, int kept, pid_t parent) {
   ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
@@ -47,7 +47,7 @@ void become_harmless(int& out, pid_t parent) {
   for (int standard = 0; standard < 3; ++standard) ::dup2(nothing, standard);
   const int last = static_cast<int>(std::min<long>(::sysconf(_SC_OPEN_MAX), 65536));
   for (int descriptor = 3; descriptor < last; ++descriptor)
-    if (descriptor != out) ::close(descriptor);
+    if (descriptor != out && descriptor != kept) ::close(descriptor);
 }
 
 void load(const std::string& name, const LoadQuestion& question, int out, bool& is_loaded) {
@@ -68,7 +68,7 @@ void load(const std::string& name, const LoadQuestion& question, int out, bool& 
 }
 
 [[noreturn]] void load_all(const LoadQuestion& question, int out, pid_t parent) {
-  become_harmless(out, parent);
+  become_harmless(out, question.kept, parent);
   bool is_loaded = false;
   for (const std::string& name : question.names)
     if (!is_loaded) load(name, question, out, is_loaded);

@@ -21,6 +21,7 @@ struct LoadQuestion {
   std::vector<std::string> wanted;  ///< symbols
   std::string companion;            ///< another library
   double deadline_s = 5;            ///< of all of them
+  int kept = -1;                    ///< descriptor that stays open, for names below /proc/self/fd
   std::function<void(int process_group)> on_start = {};
 };
 

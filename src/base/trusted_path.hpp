@@ -1,0 +1,39 @@
+/// Files and folders that no other user can change: what is run with our rights, and where root writes.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/files.hpp"
+#include "muster/result.hpp"
+
+namespace muster {
+
+/// Closed with its owner; -1: none.
+class OwnedDescriptor {
+ public:
+  OwnedDescriptor() = default;
+  explicit OwnedDescriptor(int number) : number_(number) {}
+  OwnedDescriptor(OwnedDescriptor&& other) noexcept;
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept;
+  ~OwnedDescriptor();
+  [[nodiscard]] int number() const { return number_; }
+  /// The caller closes it.
+  [[nodiscard]] int release();
+
+ private:
+  int number_ = -1;
+};
+
+/// Who may write a path beside root and the caller.
+struct Trust {
+  uid_t also = static_cast<uid_t>(-1);  ///< a third owner; -1: none
+  bool has_groups = false;              ///< groups of the parts may write them
+};
+
+/// Opens what `path` leads to, links followed, for reading (a folder: for openat and the like), where it and each
+/// folder above it belong to root, the caller or a third owner, and none else may write them. A folder with the sticky
+/// bit may be writable for others, as nothing in it can be replaced that is not theirs. What is returned is what was
+/// checked. Fails with kind `file`: what is wrong, at which part, and what to do.
+[[nodiscard]] Result<OwnedDescriptor> open_trusted(const fs::path& path, const Trust& trust = {});
+
+}  // namespace muster

@@ -1,0 +1,87 @@
+// What other users could change is refused, at whatever part of the path.
+#include "base/trusted_path.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace muster {
+namespace {
+
+constexpr uid_t nobody = 65534;
+
+class TrustedPath : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(inner_);
+    ASSERT_TRUE(write_file(file_, "inside"));
+    ::chmod(top_.c_str(), 0755);
+    ::chmod(inner_.c_str(), 0755);
+  }
+  void TearDown() override { fs::remove_all(top_); }
+
+  [[nodiscard]] std::string why(const fs::path& path, const Trust& trust = {}) const {
+    const auto opened = open_trusted(path, trust);
+    return opened ? "" : opened.error().what;
+  }
+
+  fs::path top_ = fs::temp_directory_path() / ("muster-trusted-" + std::to_string(::getpid()));
+  fs::path inner_ = top_ / "inner";
+  fs::path file_ = inner_ / "file";
+};
+
+std::string text_of(const OwnedDescriptor& opened) {
+  char text[64] = {};
+  const auto size = ::read(opened.number(), text, sizeof text);
+  return {text, static_cast<std::size_t>(size < 0 ? 0 : size)};
+}
+
+TEST_F(TrustedPath, OursIsOpened) {
+  const auto opened = open_trusted(file_);
+  ASSERT_TRUE(opened) << to_string(opened.error());
+  EXPECT_EQ(text_of(*opened), "inside");
+  EXPECT_TRUE(open_trusted(inner_)) << "a folder, too; below one with the sticky bit";
+  EXPECT_NE(why(top_ / "missing").find("can't be read"), std::string::npos);
+}
+
+TEST_F(TrustedPath, NoPartMayBeWritableForOthers) {
+  for (const auto& part : {top_, inner_, file_})
+    for (const unsigned more : {unsigned{S_IWGRP}, unsigned{S_IWOTH}}) {
+      struct stat about {};
+      ASSERT_EQ(::stat(part.c_str(), &about), 0);
+      ASSERT_EQ(::chmod(part.c_str(), about.st_mode | more), 0);
+      EXPECT_NE(why(file_).find("may write"), std::string::npos) << part << more;
+      EXPECT_NE(why(file_).find(more == S_IWGRP ? "chmod g-w " : "chmod o-w " + part.string()), std::string::npos);
+      EXPECT_EQ(why(file_, {.has_groups = true}).empty(), more == S_IWGRP);
+      ASSERT_EQ(::chmod(part.c_str(), about.st_mode), 0);
+    }
+}
+
+TEST_F(TrustedPath, NoPartMayBelongToAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  for (const auto& part : {top_, inner_, file_}) {
+    ASSERT_EQ(::chown(part.c_str(), nobody, static_cast<gid_t>(-1)), 0);
+    EXPECT_NE(why(file_).find("belongs to user 65534"), std::string::npos) << part;
+    EXPECT_EQ(why(file_, {.also = nobody}), "");
+    ASSERT_EQ(::chown(part.c_str(), 0, static_cast<gid_t>(-1)), 0);
+  }
+}
+
+TEST_F(TrustedPath, ALinkIsFollowedAndWhereItLeadsIsChecked) {
+  fs::create_symlink(file_, top_ / "link");
+  EXPECT_EQ(why(top_ / "link"), "");
+  ::chmod(inner_.c_str(), 0775);
+  EXPECT_NE(why(top_ / "link").find("may write"), std::string::npos);
+}
+
+TEST_F(TrustedPath, WhatWasCheckedIsWhatIsOpen) {
+  const auto opened = open_trusted(file_);
+  ASSERT_TRUE(opened);
+  ASSERT_TRUE(write_file(top_ / "other", "another"));
+  fs::rename(top_ / "other", file_);
+  EXPECT_EQ(text_of(*opened), "inside");
+}
+
+}  // namespace
+}  // namespace muster

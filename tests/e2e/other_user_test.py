@@ -1,0 +1,193 @@
+"""What another user on the machine can do to a run of root: each test makes the attack, with another user id."""
+import fcntl
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import support  # noqa: E402
+
+MUSTER = str(support.BIN / "muster")
+NOBODY = 65534
+FIRST_SLOT, SLOTS = 1 << 40, 4096  # src/run/run_lock.cpp
+F_OFD_SETLK = 37
+HELLO = '[check.hello]\nprobe = "hello"\nsummary = "Ranks meet."\nranks = { per_node = 1 }\ntags = ["default", "gate"]\n'
+
+
+def as_nobody(act):
+    """A process of another user that does it and stays; its end is the caller's business. None: it could not."""
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            kept = act()  # noqa: F841
+            os.write(tell, b"y")
+            signal.pause()
+        except OSError:
+            os.write(tell, b"n")
+        os._exit(0)
+    os.close(tell)
+    word = os.read(told, 1)
+    os.close(told)
+    if word == b"y":
+        return child
+    os.waitpid(child, 0)
+    return None
+
+
+def hold_read_locks(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    for start, length in ((0, 1), (FIRST_SLOT, SLOTS)):
+        fcntl.fcntl(descriptor, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, start, length, 0))
+    return descriptor
+
+
+@unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
+class OtherUser(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-other-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.folder.chmod(0o755)
+        (self.folder / "hello.toml").write_text(HELLO)
+        self.state = self.folder / "state"
+
+    def muster(self, *words, cwd=None, wrapper=(), **variables):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
+        return subprocess.run([*wrapper, MUSTER, *words], cwd=cwd or self.folder, capture_output=True, text=True,
+                              timeout=120 * support.SLOWNESS,
+                              env={**env, "NO_COLOR": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                                   "XDG_STATE_HOME": str(self.state), **variables})
+
+    def locked_run(self):
+        return self.muster("run", "hello.toml", "--launcher", "local", "--lock", "--quiet")
+
+    def attack(self, act):
+        child = as_nobody(act)
+        if child is not None:
+            self.addCleanup(os.waitpid, child, 0)
+            self.addCleanup(os.kill, child, 9)
+        return child
+
+    # Read locks on the lock file keep no run from starting.
+
+    def test_a_new_lock_file_is_for_its_owner(self):
+        """Below a folder that others may enter, as systemd's StateDirectory makes it."""
+        (self.state / "muster").mkdir(parents=True, mode=0o755)
+        self.assertEqual(self.locked_run().returncode, 0)
+        for name in ("running", "history.db"):
+            self.assertEqual((self.state / "muster" / name).stat().st_mode & 0o777, 0o600, name)
+        self.assertIsNone(self.attack(lambda: hold_read_locks(self.state / "muster" / "running")))
+
+    def test_a_lock_file_that_others_have_open(self):
+        """Of an earlier version, with mode 0644."""
+        (self.state / "muster").mkdir(parents=True, mode=0o755)
+        path = self.state / "muster" / "running"
+        path.write_text("muster lock 1\n")
+        path.chmod(0o644)
+        self.assertIsNotNone(self.attack(lambda: hold_read_locks(path)))
+        done = self.locked_run()
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+
+    # Plug-ins that others could have written are not run.
+
+    def refused(self, place, word):
+        done = self.muster("list", "--probes", MUSTER_PLUGINS=str(place))
+        told = [line for line in done.stderr.splitlines() if line.startswith("muster: plug-in ")]
+        self.assertEqual(len(told), 1, done.stderr)
+        self.assertIn(word, told[0])
+
+    def plugin(self, *parts):
+        path = self.folder.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * 100)
+        path.chmod(0o755)
+        return path
+
+    def test_a_plugin_that_its_group_may_write(self):
+        path = self.plugin("plugins", "probe.so")
+        path.chmod(0o775)
+        self.refused(path, "group 0 may write it; chmod g-w")
+
+    def test_a_folder_of_plugins_that_its_group_may_write(self):
+        path = self.plugin("plugins", "probe.so")
+        path.parent.chmod(0o775)
+        self.refused(path.parent, f"group 0 may write {path.parent}; chmod g-w")
+
+    def test_a_plugin_far_below_a_folder_of_another_user(self):
+        path = self.plugin("theirs", "mine", "plugins", "probe.so")
+        os.chown(self.folder / "theirs", NOBODY, -1)
+        self.refused(path.parent, f"{self.folder}/theirs belongs to user {NOBODY}")
+
+    # Folders of runs below folders of others.
+
+    def refused_output(self, done, status):
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertIn(f"belongs to user {NOBODY}", done.stderr)
+
+    def gate(self, *more):
+        return self.muster("gate", "--need", "1", "--launcher", "local", "--checks", "hello.toml", *more, "--", "true")
+
+    def test_a_folder_of_runs_of_another_user(self):
+        runs = self.folder / "muster-runs"
+        runs.mkdir()
+        os.chown(runs, NOBODY, -1)
+        self.refused_output(self.gate(), 125)
+        self.refused_output(self.muster("run", "hello.toml", "--launcher", "local"), 3)
+        self.assertEqual(list(runs.iterdir()), [])
+
+    def test_a_folder_of_runs_below_one_of_another_user(self):
+        theirs = self.folder / "theirs"
+        theirs.mkdir()
+        os.chown(theirs, NOBODY, -1)
+        self.refused_output(self.gate("--output", str(theirs / "deep" / "runs")), 125)
+        self.assertEqual(list(theirs.iterdir()), [])
+        (theirs / "link").symlink_to(self.folder / "elsewhere")
+        (self.folder / "elsewhere").mkdir()
+        os.chown(self.folder / "elsewhere", NOBODY, -1)
+        self.refused_output(self.gate("--output", str(theirs / "link")), 125)
+        self.assertEqual(list((self.folder / "elsewhere").iterdir()), [])
+
+    def test_another_user_is_refused_too(self):
+        """Not only root."""
+        runs = self.folder / "muster-runs"
+        runs.mkdir(mode=0o777)
+        runs.chmod(0o777)
+        os.chown(runs, NOBODY, -1)
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--no-history",
+                           wrapper=("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"), HOME="/nonexistent")
+        self.refused_output(done, 3)
+
+    # Without /proc.
+
+    def test_without_proc_nothing_comes_from_the_current_folder(self):
+        here = self.folder / "here"
+        (here / "share/muster/checks/systems").mkdir(parents=True)
+        (here / "share/muster/checks/planted.toml").write_text(HELLO.replace("check.hello", "check.planted"))
+        for place in ("lib/muster/plugins", "lib/x86_64-linux-gnu/muster/plugins"):
+            (here / place).mkdir(parents=True)
+            (here / place / "planted.so").write_bytes(b"x")
+        hidden = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
+        if subprocess.run([*hidden, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no mount namespaces here")
+        done = self.muster("list", cwd=here, wrapper=hidden)
+        self.assertNotIn("planted", done.stdout + done.stderr)
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("/proc is not mounted", done.stderr)
+        done = self.muster("list", "--probes", cwd=here, wrapper=hidden)
+        self.assertNotIn("planted", done.stdout + done.stderr)
+        self.assertIn("hello", done.stdout)
+
+
+if __name__ == "__main__":
+    support.main()
