@@ -46,6 +46,7 @@ enum class Binder : std::uint8_t {
   launcher,  ///< options of muster's command line
   options,   ///< options that the user or the profile gave: they take precedence
   agent,     ///< muster-rank, before MPI_Init: the launcher has no option for these masks
+  line,      ///< the user's own launch line binds as it does; the masks are what `muster bind` would have it ask for
 };
 
 /// All cases of one shape share one launch.
@@ -114,6 +115,9 @@ struct LauncherSpec {
                            const Argv& options) = nullptr;
   /// Variables of the driver's environment that the program must not see, neither for a launch nor to reach a node.
   std::span<const std::string_view> hidden_variables = {};
+  /// Options that give variables of these names to all ranks, for a line that muster did not make; nullptr: it passes
+  /// on its whole environment.
+  Argv (*pass_on)(const LauncherIdentity&, const Environment& variables) = nullptr;
   /// Which part binds ranks to the masks of `shape`; nullptr: always the agent. Only asked for kind masks.
   Binder (*binder)(const LauncherIdentity&, const JobShape&, const Argv& options) = nullptr;
   LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view stderr_text, int status) = nullptr;

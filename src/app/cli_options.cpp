@@ -36,15 +36,22 @@ void add_choose(CLI::App& app, ChooseOptions& choose) {
 void add_site(CLI::App& app, SiteOptions& site) {
   app.add_option("--system", site.system, "Profile, and optionally partition (default: found)")
       ->type_name("NAME[:PARTITION]");
-  app.add_option("--environment", site.environment, "Environment of the profile")->type_name("NAME");
+  auto* environment =
+      app.add_option("--environment", site.environment, "Environment of the profile")->type_name("NAME");
   app.add_option("--launcher", site.launcher,
                  "Who starts the ranks (default: srun in a Slurm job, else mpirun, else local)")
       ->type_name("NAME");
+  auto* line = app.add_option("--launch", site.launch,
+                              "Your own launch line, such as 'srun -N 2 --ntasks-per-node=8': muster's agent is put\n"
+                              "behind it, and all checks run on the ranks that it starts (docs/launch-line.md)")
+                   ->type_name("LINE");
   app.add_option("--nodes", site.nodes,
                  "Nodes to run on: a host list; in a job or with --submit also a count, all, or idle")
-      ->type_name("nid[001-004]");
+      ->type_name("nid[001-004]")
+      ->excludes(line);
   app.add_option("--ranks-per-node", site.ranks_per_node, "Ranks per node, whatever the checks say")
       ->type_name("N")
+      ->excludes(line)
       ->check(CLI::Range(1, 65536));
   app.add_option(
          "--bind", site.bind,
@@ -59,6 +66,7 @@ void add_site(CLI::App& app, SiteOptions& site) {
   app.add_option("--launcher-option", site.launcher_options, "Option for the launcher, also with --submit; repeatable")
       ->type_name("OPTION")
       ->allow_extra_args(false);
+  line->excludes(environment);
   app.add_option("--agent", site.agent, "The agent to start (default: muster-rank beside muster)")->type_name("PATH");
   app.add_flag("--simulated", site.is_simulated,
                "On the machine that MUSTER_MACHINE names: tests muster and checks, nothing real (docs/machines.md)");

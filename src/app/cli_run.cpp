@@ -78,7 +78,8 @@ void add_run(CommandLine line) {
                       ->type_name("FILE");
   app->add_flag("--no-history", run->no_history, "Store nothing, read nothing of earlier runs")->excludes(history);
   app->add_flag("--submit", run->submit,
-                "From a login node: write a batch script, submit it, wait, and bring the report back (docs/submit.md)");
+                "From a login node: write a batch script, submit it, wait, and bring the report back (docs/submit.md)")
+      ->excludes(app->get_option("--launch"));
   app->add_flag("--dry-run", run->dry_run, "Show what would run, with --submit the batch script, and stop");
   add_night(*app, run->night);
   // For the script of a submitted job.

@@ -20,6 +20,7 @@ namespace {
 
 Binder binder_in(const Prepared& prepared, const JobShape& shape) {
   const auto& found = prepared.found;
+  if (found.line) return Binder::line;
   return binder_of(*found.launcher, found.identity, shape, found.launcher_options);
 }
 
@@ -40,8 +41,10 @@ LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
                {env_proof, "<proof>"},
                {env_world, std::to_string(shape.ranks())}};
   if (binds_masks(prepared, shape)) agent.env.emplace_back(env_bind, "<masks>");
-  if (prepared.found.wrapper.empty()) agent.env.emplace_back(env_path, "<PATH>");
+  if (prepared.found.wrapper.empty() && !prepared.found.line) agent.env.emplace_back(env_path, "<PATH>");
   agent.env.insert(agent.env.end(), prepared.found.environment.begin(), prepared.found.environment.end());
+  if (const auto& line = prepared.found.line)
+    return put_behind(*line, *prepared.found.launcher, prepared.found.identity, agent);
   return prepared.found.launcher->command(prepared.found.identity, shape, agent, prepared.found.launcher_options);
 }
 
@@ -87,6 +90,9 @@ void print_binding(const Prepared& prepared, const JobShape& shape) {
   const Binder binder = binder_in(prepared, shape);
   if (binder == Binder::options)
     return fmt::print("  bound by the launcher options given, not by {}\n", shape.binding.source);
+  if (binder == Binder::line)
+    return fmt::print("  bound by the line; muster bind ({}):\n    {}\n", shape.binding.source,
+                      printable_line(rank_list(shape.binding), 400));
   fmt::print("  bound by {} ({}):\n    {}\n", binder == Binder::agent ? "muster-rank" : prepared.found.launcher->name,
              shape.binding.source, printable_line(rank_list(shape.binding), 400));
 }

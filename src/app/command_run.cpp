@@ -45,6 +45,11 @@ std::optional<Seconds> startup_timeout() {
 
 }  // namespace
 
+void take_session_variables(SessionOptions& session) {
+  if (const char* address = std::getenv("MUSTER_WIRE_ADDRESS")) session.wire_address = address;
+  if (const auto startup = startup_timeout()) session.deadlines.startup_s = startup->value;
+}
+
 SessionOptions session_options(const RunOptions& options, const Prepared& prepared, const RunReport& report) {
   SessionOptions session;
   session.agent = prepared.found.agent;
@@ -56,10 +61,20 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
   session.folder = report.folder;
   session.is_simulated = options.site.is_simulated;
   session.lost_nodes = prepared.found.lost_nodes;
-  if (const char* address = std::getenv("MUSTER_WIRE_ADDRESS")) session.wire_address = address;
-  if (const auto startup = startup_timeout()) session.deadlines.startup_s = startup->value;
+  if (prepared.found.line) session.line = &*prepared.found.line;
+  take_session_variables(session);
   return session;
 }
+
+namespace {
+
+/// The first start of the line of --launch came before the run had a folder.
+void keep_line_folder(const SiteFound& found, const fs::path& launches) {
+  std::error_code ignored;
+  if (found.line_folder) fs::copy(*found.line_folder, launches / "line", fs::copy_options::recursive, ignored);
+}
+
+}  // namespace
 
 int run_command(const RunOptions& options) {
   if (const int status = refuse_simulation(options.site.is_simulated); status != 0) return status;
@@ -92,6 +107,7 @@ int run_command(const RunOptions& options) {
     return usage_error(made ? outputs.error() : made.error());
   }
 
+  keep_line_folder(prepared->found, folder->path() / "launches");
   report.launches = planned_launches(*prepared);
   folder->link();
   const SignalsHeld held;

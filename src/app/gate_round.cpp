@@ -88,6 +88,8 @@ class Gate {
       auto open = open_cases(reports_, nodes, ids);
       if (set_aside(nodes))
         for (std::string& id : connection_cases(reports_)) open.push_back(std::move(id));
+      // The user's own line starts ranks on all of its nodes again.
+      if (prepared_.found.line) break;
       const bool helps = nodes.size() < before && nodes.size() >= need_ && !open.empty();
       if (!outcome_.chosen.empty() || !outcome_.interrupted.empty() || !helps || time_.left_s() < least_round_s) break;
       plan = narrowed(prepared_.plan, nodes, open);

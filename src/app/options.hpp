@@ -26,6 +26,7 @@ struct SiteOptions {
   std::string system;
   std::string environment;
   std::string launcher;
+  std::string launch;  ///< --launch: the user's own launch line; empty: muster makes one for each shape
   std::string nodes;
   std::optional<int> ranks_per_node;
   std::string bind;       ///< none, profile, auto, cores; empty: the profile's, else auto

@@ -84,12 +84,27 @@ Result<void> take_environment(const SystemProfile& system, const std::string& na
   return {};
 }
 
+/// The ranks of a given line are bound as they are, whatever a check asks for: all cases share one launch.
+BindJob same_for_all(BindJob bind) {
+  if (!bind) return bind;
+  return [bind = std::move(bind)](const RanksSpec&, int ranks) {
+    RanksSpec each_gpu;
+    each_gpu.kind = RanksSpec::Kind::one_per_gpu;
+    JobBinding binding = bind(each_gpu, ranks);
+    if (binding.kind != BindKind::masks) binding = {BindKind::none, {}, {}, {}, false};
+    return binding;
+  };
+}
+
 /// Without a launcher or an agent nothing can be asked of the machine: every case says so.
-void forbid_launches(Plan& plan, const Error& error) {
-  const Finding finding{Verdict::error,
-                        to_string(error),
-                        {{CulpritKind::launcher, plan.launcher, "", -1}},
-                        "muster doctor tells what this node can launch"};
+Finding refusal_of(const Plan& plan, const Error& error) {
+  return {Verdict::error,
+          to_string(error),
+          {{CulpritKind::launcher, plan.launcher, "", -1}},
+          "muster doctor tells what this node can launch"};
+}
+
+void forbid_launches(Plan& plan, const Finding& finding) {
   for (auto& item : plan.cases)
     if (item.unable.empty()) item.unable.push_back(finding);
   plan.launches.clear();
@@ -106,6 +121,7 @@ Argv rerun_prefix(const RunOptions& options) {
   if (options.submit) argv.emplace_back("--submit");
   add("--nodes", options.site.nodes);
   add("--launcher", options.site.launcher);
+  add("--launch", options.site.launch);
   add("--bind", options.site.bind);
   add("--environment", options.site.environment);
   add("--agent", options.site.agent);
@@ -148,14 +164,15 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   if (!chosen) return std::nullopt;
   auto& system = chosen->system;
   const auto& loaded = chosen->loaded;
-  const auto& select = chosen->select;
+  auto& select = chosen->select;
   auto found = find_site(options.site, system);
   if (!found) return refuse(found.error());
+  if (auto taken = take_line_world(*found, select); !taken) return refuse(taken.error());
   auto bind =
       choose_binding(options.site.bind, system,
                      {has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt});
   if (!bind) return refuse(bind.error());
-  found->site.bind = std::move(*bind);
+  found->site.bind = found->line ? same_for_all(std::move(*bind)) : std::move(*bind);
   auto plan = make_plan(loaded.checks, system, select, found->site, all_probes());
   if (!plan) return refuse(plan.error());
   if (may_begin && !may_begin(system, found->site.nodes)) return std::nullopt;
@@ -167,7 +184,8 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   }
   plan->launcher = found->launcher->name;
   if (auto taken = take_environment(system, options.site.environment, *found); !taken) return refuse(taken.error());
-  if (found->no_launch) forbid_launches(*plan, *found->no_launch);
+  if (found->no_launch) forbid_launches(*plan, refusal_of(*plan, *found->no_launch));
+  if (found->no_world) forbid_launches(*plan, *found->no_world);
   return Prepared{std::move(system), std::move(*found), std::move(*plan)};
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/agent_about.hpp"
@@ -14,6 +15,7 @@
 #include "device/inventory.hpp"
 #include "model/expected_node.hpp"
 #include "run/reach.hpp"
+#include "run/session.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -23,6 +25,19 @@ namespace {
 
 constexpr double ask_s = 10;
 constexpr double inventory_s = 8;
+
+/// Of the line of --launch; --launcher says which one a site's own program behaves like.
+Result<const LauncherSpec*> line_launcher(const GivenLine& line, const std::string& option) {
+  if (!option.empty())
+    if (const auto* like = find_launcher(option)) return like;
+  if (const auto* launcher = launcher_of(line)) return launcher;
+  std::vector<std::string> known;
+  for (const auto* launcher : all_launchers())
+    if (!launcher->program.empty()) known.emplace_back(launcher->name);
+  return fail(ErrorKind::usage, "--launch",
+              fmt::format("\"{}\" is none of {}; say with --launcher which of them it behaves like",
+                          printable_line(line.argv.front(), 60), human_list(known)));
+}
 
 Result<const LauncherSpec*> choose_launcher(const std::string& option, const SystemProfile& system,
                                             const std::optional<Allocation>& allocation) {
@@ -104,12 +119,17 @@ void take_promises(const SystemProfile& system, Site& site) {
 
 /// The launcher's identity and the agent that fits it.
 Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
-  if (found.launcher->needs_allocation && !found.allocation)
+  if (found.launcher->needs_allocation && !found.allocation && !found.line)
     return fail(ErrorKind::launch, std::string(found.launcher->name),
                 "needs an allocation; start muster in one (salloc, sbatch)");
-  auto identity = identify(*found.launcher);
+  auto identity = identify(*found.launcher, found.line ? found.line->argv.front() : "");
   if (!identity) return tl::unexpected(identity.error());
   found.identity = std::move(*identity);
+  // In the container of a line there may be paths that are not here.
+  if (found.line && !chosen_agent.empty() && chosen_agent.front() == '/') {
+    found.agent = chosen_agent;
+    return {};
+  }
   auto agent = find_agent(chosen_agent, found.identity.flavor);
   if (!agent) return tl::unexpected(agent.error());
   found.agent = *agent;
@@ -152,10 +172,12 @@ int count_gpus() {
                                         [](const Device& device) { return device.kind == DeviceKind::gpu; }));
 }
 
-Result<LauncherIdentity> identify(const LauncherSpec& launcher) {
+Result<LauncherIdentity> identify(const LauncherSpec& launcher, const std::string& program) {
   const auto name = std::string(launcher.name);
   if (launcher.program.empty()) return LauncherIdentity{};
-  const auto path = find_program(launcher.program);
+  const auto path = find_program(program.empty() ? std::string(launcher.program) : program);
+  if (path.empty() && !program.empty())
+    return fail(ErrorKind::launch, name, fmt::format("{} is no program on PATH", printable_line(program, 80)));
   if (path.empty())
     return fail(ErrorKind::launch, name,
                 fmt::format("there is no {} on PATH; load its module, or use --launcher local", launcher.program));
@@ -203,9 +225,15 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   SiteFound found;
   auto allocation = find_allocation();
   if (!allocation) return tl::unexpected(allocation.error());
-  auto launcher = choose_launcher(options.launcher, system, *allocation);
+  if (!options.launch.empty()) {
+    auto line = parse_given_line(options.launch);
+    if (!line) return tl::unexpected(line.error());
+    found.line = std::move(*line);
+  }
+  auto launcher = found.line ? line_launcher(*found.line, options.launcher)
+                             : choose_launcher(options.launcher, system, *allocation);
   if (!launcher) return tl::unexpected(launcher.error());
-  auto nodes = choose_nodes(options.nodes, **launcher, *allocation);
+  auto nodes = found.line ? std::vector<std::string>() : choose_nodes(options.nodes, **launcher, *allocation);
   if (!nodes) return tl::unexpected(nodes.error());
   found.launcher = *launcher;
   found.launcher_options = options.launcher_options;
@@ -230,8 +258,62 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   return found;
 }
 
+namespace {
+
+/// A folder of our own for the files of a launch that comes before the run has one.
+Result<std::shared_ptr<const fs::path>> make_private_folder() {
+  std::string path = (fs::temp_directory_path() / "muster-line-XXXXXX").string();
+  if (::mkdtemp(path.data()) != nullptr)
+    return std::shared_ptr<const fs::path>(new fs::path(path), [](const fs::path* made) {
+      std::error_code ignored;
+      fs::remove_all(*made, ignored);
+      delete made;
+    });
+  return fail(ErrorKind::system, path, "no folder can be made there for the output of the line of --launch");
+}
+
+}  // namespace
+
+Result<void> take_line_world(SiteFound& found, SelectOptions& select) {
+  if (!found.line || found.no_launch) return {};
+  auto folder = make_private_folder();
+  if (!folder) return tl::unexpected(folder.error());
+  found.line_folder = std::move(*folder);
+  SessionOptions session;
+  session.agent = found.agent;
+  session.self = own_executable();
+  session.line = &*found.line;
+  take_session_variables(session);
+  GivenWorld given = start_given_line(*found.launcher, found.identity, session, *found.line_folder);
+  if (!given.world) {
+    found.no_world = std::move(given.finding);
+    return {};
+  }
+  std::map<std::string, int> ranks_on;
+  for (const RankPlace& place : given.world->ranks) {
+    if (++ranks_on[place.host] == 1) found.site.nodes.push_back(place.host);
+  }
+  const int ranks = ranks_on.begin()->second;
+  std::vector<std::string> counts;
+  bool is_even = true;
+  for (const auto& [host, count] : ranks_on) {
+    is_even = is_even && count == ranks;
+    counts.push_back(fmt::format("{} on {}", count, printable_line(host, 60)));
+  }
+  if (!is_even)
+    return fail(ErrorKind::usage, "--launch",
+                fmt::format("the line starts different numbers of ranks: {}; checks need the same on each node",
+                            human_list(counts, 6)));
+  select.ranks_per_node = ranks;
+  select.is_by_line = true;
+  if (is_here(found.site)) take_topology(found.site);
+  found.site.cores = std::max(found.site.cores, ranks);
+  take_simulated(found.site);
+  return {};
+}
+
 Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system) {
-  if (is_here(found.site) || found.no_launch) return {};
+  if (is_here(found.site) || found.no_launch || found.line) return {};
   if (auto taken = take_inventory(found); !taken) return taken;
   take_promises(system, found.site);
   take_simulated(found.site);

@@ -1,6 +1,7 @@
 /// Finds out where checks will run: launcher, agent, nodes and what the nodes have.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,19 +11,28 @@
 #include "base/files.hpp"
 #include "model/plan.hpp"
 #include "muster/launcher.hpp"
+#include "run/given_line.hpp"
 #include "run/select.hpp"
 #include "system/allocation.hpp"
 
 namespace muster {
 
+struct SessionOptions;
+
+/// What MUSTER_WIRE_ADDRESS and MUSTER_STARTUP_TIMEOUT say.
+void take_session_variables(SessionOptions& session);
+
 struct SiteFound {
   const LauncherSpec* launcher = nullptr;
   LauncherIdentity identity;
-  std::optional<Error> no_launch;  ///< why nothing can be launched: launcher missing, agent missing
+  std::optional<Error> no_launch;   ///< why nothing can be launched: launcher missing, agent missing
+  std::optional<Finding> no_world;  ///< why the line of --launch started no ranks
   fs::path agent;
   Argv launcher_options;
-  Argv wrapper;             ///< of the environment: in front of the agent
-  Environment environment;  ///< of the environment: for every rank
+  std::optional<GivenLine> line;                ///< --launch
+  std::shared_ptr<const fs::path> line_folder;  ///< of its first start: command, stdout, stderr; removed with this
+  Argv wrapper;                                 ///< of the environment: in front of the agent
+  Environment environment;                      ///< of the environment: for every rank
   Site site;
   std::optional<Allocation> allocation;                         ///< the scheduler's job around muster
   std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< node, why
@@ -35,6 +45,10 @@ struct SiteFound {
 /// with kind `usage` when two names are one machine.
 [[nodiscard]] Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system);
 
+/// Starts the line of --launch once, and takes nodes and ranks per node from what starts; otherwise does nothing. What
+/// went wrong is in `no_world`. Fails with kind `usage` when nodes have different numbers of ranks.
+[[nodiscard]] Result<void> take_line_world(SiteFound& found, SelectOptions& select);
+
 /// Whether this node is one of those that ranks run on.
 [[nodiscard]] bool has_this_node(const Site& site);
 
@@ -42,7 +56,8 @@ struct SiteFound {
 [[nodiscard]] int count_gpus();
 
 /// The launcher as it describes itself; kind `launch` when it is missing or unknown.
-[[nodiscard]] Result<LauncherIdentity> identify(const LauncherSpec& launcher);
+/// `program`: another than the launcher's own, by name or path.
+[[nodiscard]] Result<LauncherIdentity> identify(const LauncherSpec& launcher, const std::string& program = {});
 /// muster-rank for that launcher: --agent, $MUSTER_AGENT, muster-rank-<flavor>, muster-rank beside muster or in
 /// ../libexec/muster. Kind `launch` when there is none.
 [[nodiscard]] Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor);

@@ -187,6 +187,8 @@ void judge_node(const CaseView& view, const NodeMasks& node, std::vector<NodeFin
     findings.clear();
     ++respect;
   };
+  affinity::judge_line(view, node, findings);
+  keep(Subject::masks);
   affinity::judge_sharing(view, node, findings, is_last);
   keep(Subject::masks);
   if (is_last) return;

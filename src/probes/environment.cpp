@@ -20,6 +20,9 @@ namespace {
 
 using namespace environment;
 
+/// What follows torchrun on the user's launch line; set by the driver (src/run/messages.hpp).
+constexpr const char* env_torchrun = "MUSTER_TORCHRUN";
+
 constexpr ParamSpec params[] = {
     {"torch",
      ParamType::text,
@@ -128,6 +131,8 @@ Result<Observation> run(RunContext& context) {
   const Variables own = own_variables(all);
   add_variables(own, seen.facts);
   for (Fact& fact : shared_paths(all)) seen.facts.push_back(std::move(fact));
+  if (const auto tail = all.find(env_torchrun); tail != all.end())
+    seen.facts.push_back({"torchrun", printable_line(tail->second, 300)});
   read_limits_into(seen);
   read_container_into(all, seen);
   if (context.place.local_rank == 0) read_node_into(seen);
@@ -164,7 +169,7 @@ ProbeJudgement judge(const CaseView& view) {
     judgement.findings.push_back(std::move(finding));
   }
   if (seen.ranks().empty() || !judgement.findings.empty()) return judgement;
-  for (const auto& judge_one : {judge_login, judge_machines, judge_description, judge_launchers})
+  for (const auto& judge_one : {judge_login, judge_machines, judge_description, judge_launchers, judge_torchrun})
     judge_one(seen, judgement);
   if (!seen.ranks().front()->place->is_part_of_launch()) {
     for (const auto& judge_one : {judge_torch, judge_master}) judge_one(seen, judgement);

@@ -323,7 +323,9 @@ Result<void> Agent::introduce_all(World& world) {
   world = std::move(introduced->world);
   if (const auto asked = asked_binding())
     for (NodeProvenance& node : world.nodes)
-      node.facts.push_back({"binding", fmt::format("{}, by the {}", asked->source, to_string(asked->binder))});
+      node.facts.push_back({"binding", asked->binder == Binder::line
+                                           ? std::string("the user's launch line")
+                                           : fmt::format("{}, by the {}", asked->source, to_string(asked->binder))});
   if (!hooks_.start_note.empty())
     for (NodeProvenance& node : world.nodes) node.facts.push_back({"mpi_start", hooks_.start_note});
   return {};
@@ -352,7 +354,10 @@ Result<void> Agent::make_node_side() {
 Result<void> Agent::run() {
   recorder_.place(comm_.rank(), comm_.size());
   reach("startup");
-  const std::string asked = environment_text(env_world);
+  std::string asked = environment_text(env_world);
+  // What a line of the user's starts is not known before: only that its ranks are one world.
+  if (const LaunchedBy by = launched_by(); asked.empty() && !environment_text(env_wire).empty() && by.world_size > 0)
+    asked = std::to_string(by.world_size);
   if (!asked.empty() && asked != std::to_string(comm_.size()))
     return refuse(wrong_world(comm_.library(), launched_by().who, comm_.size(), std::atoi(asked.c_str())));
 

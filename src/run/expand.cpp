@@ -87,7 +87,8 @@ Argv rerun_command(const Case& item, const SelectOptions& options) {
   argv.insert(argv.end(), {"-n", item.id});
   for (const auto& setting : options.settings) argv.insert(argv.end(), {"-S", setting});
   if (options.repeat > 1) argv.insert(argv.end(), {"--repeat", std::to_string(options.repeat)});
-  if (options.ranks_per_node) argv.insert(argv.end(), {"--ranks-per-node", std::to_string(*options.ranks_per_node)});
+  if (options.ranks_per_node && !options.is_by_line)
+    argv.insert(argv.end(), {"--ranks-per-node", std::to_string(*options.ranks_per_node)});
   if (!options.system.empty()) argv.insert(argv.end(), {"--system", options.system});
   if (options.per_node) argv.emplace_back("--per-node");
   return argv;

@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
+#include "run/given_line.hpp"
 #include "run/plugins.hpp"
 #include "run/reach.hpp"
 #include "system/asked_binding.hpp"
@@ -93,8 +94,13 @@ Launch::~Launch() {
   }
 }
 
+/// Whether every rank will be on this machine, and reaches us by its loopback.
+bool Launch::is_all_here() const {
+  return !order_.takes_any_world && is_local(order_.shape);
+}
+
 Result<void> Launch::listen() {
-  auto listener = Listener::open(loop_, is_local(order_.shape) ? "127.0.0.1" : "0.0.0.0",
+  auto listener = Listener::open(loop_, is_all_here() ? "127.0.0.1" : "0.0.0.0",
                                  [this](std::shared_ptr<Listener::Connection> c) { accept(std::move(c)); });
   if (!listener) return tl::unexpected(listener.error());
   listener_ = std::move(*listener);
@@ -120,6 +126,7 @@ bool sets_path(const Environment& environment) {
 /// MUSTER_BIND; empty: the launch asks for no masks, or options that the user gave take precedence.
 std::string Launch::asked_binding_of(const JobShape& shape) const {
   if (shape.binding.kind != BindKind::masks || shape.oversubscribed) return {};
+  if (options_.line != nullptr) return to_text(shape.binding, Binder::line);
   const Binder binder = binder_of(launcher_, identity_, shape, options_.launcher_options);
   return binder == Binder::options ? std::string() : to_text(shape.binding, binder);
 }
@@ -130,8 +137,9 @@ AgentCommand Launch::agent_command() const {
     auto addresses = std::vector<std::string>{"127.0.0.1"};
     if (!options_.wire_address.empty())
       addresses = {options_.wire_address};
-    else if (!is_local(order_.shape))
+    else if (!is_all_here())
       addresses = own_addresses();
+    if (order_.takes_any_world) addresses.insert(addresses.begin(), "127.0.0.1");
     for (auto& address : addresses) address += fmt::format(":{}", listener_->port());
     wire = join(addresses, ",");
   }
@@ -142,12 +150,15 @@ AgentCommand Launch::agent_command() const {
                  {env_wire, wire},
                  {env_token, token_},
                  {env_proof, proof_},
-                 {env_world, std::to_string(order_.shape.ranks())}};
+                 {env_world, order_.takes_any_world ? "" : std::to_string(order_.shape.ranks())}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
     command.env.emplace_back(env_bind, asked);
+  if (options_.line != nullptr && !options_.line->left_out.empty())
+    command.env.emplace_back(env_torchrun, shell_line(options_.line->left_out));
   command.env.insert(command.env.end(), options_.environment.begin(), options_.environment.end());
   // A wrapper (a container) has a PATH of its own, and may have the folders of ours.
-  if (const char* path = std::getenv("PATH"); path != nullptr && options_.wrapper.empty() && !sets_path(command.env))
+  if (const char* path = std::getenv("PATH");
+      path != nullptr && options_.wrapper.empty() && options_.line == nullptr && !sets_path(command.env))
     command.env.emplace_back(env_path, path);
   std::vector<const char*> names{"MUSTER_RECORDER_FOLDER"};
   if (options_.is_simulated) names.insert(names.end(), {env_machine, env_drivers});
@@ -164,10 +175,15 @@ std::vector<std::byte> Launch::job_frame() const {
                       encode(JobMessage{order_.items, proof_, options_.is_simulated}));
 }
 
+LaunchCommand Launch::command_for(const AgentCommand& agent) const {
+  if (options_.line != nullptr) return put_behind(*options_.line, launcher_, identity_, agent);
+  return launcher_.command(identity_, order_.shape, agent, options_.launcher_options);
+}
+
 Result<void> Launch::start() {
   if (auto listening = listen(); !listening) return listening;
   const auto agent = agent_command();
-  auto command = launcher_.command(identity_, order_.shape, agent, options_.launcher_options);
+  auto command = command_for(agent);
   argv_ = command.argv;
   if (auto written = write_file(order_.folder / "command", shell_line(argv_) + "\n"); !written)
     note_trouble(written.error());
@@ -183,7 +199,9 @@ Result<void> Launch::start() {
   process.argv = std::move(command.argv);
   process.env = agent.env;
   process.env.insert(process.env.end(), command.env.begin(), command.env.end());
-  process.unset.assign(launcher_.hidden_variables.begin(), launcher_.hidden_variables.end());
+  // The user's own line sees what it would see without muster.
+  if (options_.line == nullptr)
+    process.unset.assign(launcher_.hidden_variables.begin(), launcher_.hidden_variables.end());
   // Also on standard input, for an agent that can't reach us over TCP.
   const auto job = job_frame();
   process.stdin_text.assign(reinterpret_cast<const char*>(job.data()), job.size());
@@ -318,7 +336,7 @@ void Launch::take_world(const Frame& frame, const std::shared_ptr<Listener::Conn
   auto world = decode_world(frame.payload);
   if (!world || world_) return;
   world_ = std::move(*world);
-  refusal_ = misplaced();
+  refusal_ = order_.takes_any_world ? std::string() : misplaced();
   refusal_remedy_ = "leave out options that place ranks (-J), and name nodes that are different machines";
   if (!refusal_.empty()) return;
   if (from) from->send(job_frame());

@@ -22,6 +22,7 @@ struct LaunchOrder {
   JobShape shape;
   std::vector<JobItem> items;
   std::vector<double> timeouts;  ///< per item, seconds
+  bool takes_any_world = false;  ///< whatever starts is right: `shape` is not known yet
   fs::path folder;               ///< for command, stdout, stderr; exists
 };
 
@@ -73,7 +74,9 @@ class Launch {
   struct Log;
   [[nodiscard]] Result<void> listen();
   [[nodiscard]] std::string asked_binding_of(const JobShape& shape) const;
+  [[nodiscard]] bool is_all_here() const;
   [[nodiscard]] AgentCommand agent_command() const;
+  [[nodiscard]] LaunchCommand command_for(const AgentCommand& agent) const;
   void enter(LaunchStage stage, double deadline_s);
   void accept(std::shared_ptr<Listener::Connection> connection);
   void take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from);

@@ -27,12 +27,13 @@ enum class MessageType : std::uint8_t {
 };
 
 /// Environment of the agent.
-inline constexpr const char* env_tag = "MUSTER_TAG";      ///< names the launch; in recorder file names
-inline constexpr const char* env_wire = "MUSTER_WIRE";    ///< host:port of the driver
-inline constexpr const char* env_token = "MUSTER_TOKEN";  ///< one-time word that proves a caller is ours
-inline constexpr const char* env_proof = "MUSTER_PROOF";  ///< word that proves the driver to the agent
-inline constexpr const char* env_path = "MUSTER_PATH";    ///< PATH of the driver, before a launcher changed it
-inline constexpr const char* env_world = "MUSTER_WORLD";  ///< ranks asked for
+inline constexpr const char* env_tag = "MUSTER_TAG";            ///< names the launch; in recorder file names
+inline constexpr const char* env_wire = "MUSTER_WIRE";          ///< host:port of the driver
+inline constexpr const char* env_token = "MUSTER_TOKEN";        ///< one-time word that proves a caller is ours
+inline constexpr const char* env_proof = "MUSTER_PROOF";        ///< word that proves the driver to the agent
+inline constexpr const char* env_path = "MUSTER_PATH";          ///< PATH of the driver, before a launcher changed it
+inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
+inline constexpr const char* env_world = "MUSTER_WORLD";        ///< ranks asked for
 
 struct JobItem {
   int index = 0;

@@ -20,6 +20,7 @@ struct SelectOptions {
   std::string system;         ///< NAME[:PARTITION]; empty: found
   std::string environment;
   std::optional<int> ranks_per_node;
+  bool is_by_line = false;  ///< ranks_per_node is what the line of --launch starts, which the rerun command has
   std::optional<Seconds> timeout;
   int repeat = 1;
   bool per_node = false;  ///< one case for each node, of that node alone; all of them in one launch

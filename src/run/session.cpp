@@ -160,7 +160,9 @@ Task Session::without_lost_nodes(Task task) {
     const auto& of = case_of(item);
     const bool is_of_one = !of.host.empty();
     const bool is_untouched = is_of_one && lost_.count(of.host) == 0;
-    const bool can_do_without = !is_of_one && !nodes.empty() && of.min_nodes <= static_cast<int>(nodes.size());
+    // The user's own line would start ranks on all of its nodes again.
+    const bool can_do_without =
+        options_.line == nullptr && !is_of_one && !nodes.empty() && of.min_nodes <= static_cast<int>(nodes.size());
     if (can_do_without)
       results_.note_case(item.case_index, fmt::format("without {}, set aside: {}", human_list(gone), lost_[gone[0]]));
     if (is_untouched || can_do_without) {

@@ -17,6 +17,7 @@
 
 namespace muster {
 
+struct GivenLine;
 struct PastValues;
 
 struct Deadlines {
@@ -31,8 +32,9 @@ struct SessionOptions {
   fs::path agent;  ///< muster-rank
   fs::path self;   ///< muster, for autopsies on other nodes
   Argv launcher_options;
-  Argv wrapper;             ///< put in front of the agent: a container, say
-  Environment environment;  ///< for every rank
+  const GivenLine* line = nullptr;  ///< the user's own launch line; nullptr: the launcher's is made for each shape
+  Argv wrapper;                     ///< put in front of the agent: a container, say
+  Environment environment;          ///< for every rank
   Deadlines deadlines;
   int max_failures = 0;       ///< 0: no limit; cases after it are `unmeasured`
   bool forgives_once = true;  ///< a node is set aside when it is the culprit the second time, not the first

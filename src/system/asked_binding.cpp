@@ -13,7 +13,7 @@ namespace muster {
 
 namespace {
 
-constexpr Binder binders[] = {Binder::launcher, Binder::options, Binder::agent};
+constexpr Binder binders[] = {Binder::launcher, Binder::options, Binder::agent, Binder::line};
 
 Result<void> set_mask(const CpuMask& mask) {
   const int cpus = mask.highest() + 1;
@@ -38,6 +38,8 @@ std::string_view to_string(Binder binder) {
       return "options";
     case Binder::agent:
       return "agent";
+    case Binder::line:
+      return "line";
   }
   return "?";
 }
@@ -64,7 +66,7 @@ Result<AskedBinding> parse_asked_binding(std::string_view text) {
       asked.binder = binder;
       is_known = true;
     }
-  if (!is_known) return refuse("begins with none of launcher, options, agent");
+  if (!is_known) return refuse("begins with none of launcher, options, agent, line");
   asked.source = printable_line(parts[1], 100);
   for (const std::string& word : split(parts[2], ',')) {
     auto mask = CpuMask::parse_hex(word);

@@ -109,6 +109,26 @@ TEST(CpuAffinityPlaces, WhatTheAgentCouldNotBindAsksForWholeNodes) {
   EXPECT_NE(judgement.findings[0].remedy.find("--exclusive"), std::string::npos) << judgement.findings[0].remedy;
 }
 
+TEST(CpuAffinityPlaces, TheUsersOwnLineIsNotedBesideThatOfBind) {
+  auto made = on(trento(), {"49-55", "57-58"}, {}, {{"asked", "49-55"}, {"asked_by", "auto"}, {"binder", "line"}});
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass);
+  EXPECT_EQ(
+      judgement.findings[0].reason,
+      "on a the launch line binds 1 of 2 ranks otherwise than muster bind would: rank 1 on CPUs 57-58 (muster bind: "
+      "49-55)");
+}
+
+TEST(CpuAffinityPlaces, WhatTheUsersLineCostsIsCounted) {
+  auto made = on(trento(), {"49-52", "52"}, {{"sharing", "any"}},
+                 {{"asked", "49-55"}, {"asked_by", "auto"}, {"binder", "line"}});
+  const auto judgement = made.judge();
+  ASSERT_FALSE(judgement.findings.empty());
+  const std::string& reason = judgement.findings[0].reason;
+  EXPECT_NE(reason.find("cost: 3 of 7 cores idle; 2 ranks share CPUs"), std::string::npos) << reason;
+}
+
 TEST(CpuAffinityPlaces, ACapturedBladeGivesThePublishedLine) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";

@@ -126,6 +126,21 @@ bool has_evidence(const ProbeJudgement& judgement, const std::string& sentence) 
   return std::find(judgement.evidence.begin(), judgement.evidence.end(), sentence) != judgement.evidence.end();
 }
 
+TEST(Environment, TorchrunInEachTaskOfANodeFails) {
+  const auto judgement =
+      World({{"torch", "ignored"}}).everywhere({"torchrun:torchrun --nproc-per-node=4 train.py"}).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::fail);
+  EXPECT_NE(judgement.findings[0].reason.find("2 times on each node"), std::string::npos)
+      << judgement.findings[0].reason;
+  EXPECT_NE(judgement.findings[0].remedy.find("--ntasks-per-node=1"), std::string::npos);
+}
+
+TEST(Environment, TorchrunOnceOnEachNodePasses) {
+  const auto judgement = World({{"torch", "ignored"}}, {"a", "b"}).everywhere({"torchrun:torchrun train.py"}).judge();
+  EXPECT_TRUE(judgement.findings.empty());
+}
+
 TEST(Environment, ABareEnvironmentPassesAndSaysSo) {
   const auto judgement = World().judge();
   EXPECT_TRUE(judgement.findings.empty());

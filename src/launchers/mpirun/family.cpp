@@ -174,6 +174,14 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
                               : mpich_command(identity, shape, agent, options);
 }
 
+/// Names alone, as in openmpi_command; Hydra passes on everything.
+Argv pass_on(const LauncherIdentity& identity, const Environment& variables) {
+  Argv names;
+  if (!is_openmpi(identity)) return names;
+  for (const auto& variable : variables) names.insert(names.end(), {"-x", variable.first});
+  return names;
+}
+
 Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Argv& options) {
   if (!is_openmpi(identity)) return binds_mpich(options) ? Binder::options : Binder::launcher;
   if (binds_openmpi(options)) return Binder::options;

@@ -15,6 +15,7 @@ inline constexpr std::array<std::string_view, 1> ask{"--version"};
 Result<LauncherIdentity> identify(std::string_view path, std::string_view printed);
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                       const Argv& options);
+Argv pass_on(const LauncherIdentity& identity, const Environment& variables);
 Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Argv& options);
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status);
 Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv& options);
@@ -28,6 +29,7 @@ constexpr LauncherSpec member(std::string_view name, std::string_view summary) {
   spec.ask = ask;
   spec.identify = identify;
   spec.command = command;
+  spec.pass_on = pass_on;
   spec.binder = binder;
   spec.read_notice = read_notice;
   spec.reach = reach;

@@ -32,7 +32,7 @@ void judge_asked(const CaseView& view, const NodeMasks& node, Findings& findings
   Offenders offenders;
   std::string binder;
   for (const RankMask& rank : node.ranks) {
-    if (rank.asked.empty() || rank.asked == rank.mask) continue;
+    if (rank.asked.empty() || rank.asked == rank.mask || rank.binder == "line") continue;
     binder = rank.binder;
     offenders.add(rank.rank, fmt::format("rank {} was asked onto {} by {}, and got {}", rank.rank,
                                          named("CPU", rank.asked), rank.asked_by, named("CPU", rank.mask)));

@@ -18,7 +18,7 @@ struct RankMask {
   CpuMask cores;                 ///< each by its lowest CPU
   CpuMask asked;                 ///< by the launch; empty: it asked for no mask
   std::string asked_by;          ///< `profile lumi`, `--bind auto`
-  std::string binder;            ///< `launcher`, `options`, `agent`
+  std::string binder;            ///< `launcher`, `options`, `agent`, `line`
   std::vector<CpuMask> threads;  ///< of the OpenMP team; empty: not measured
   std::string gpu;               ///< PCI address; empty: nobody can tell
   std::string gpu_because;
@@ -59,6 +59,7 @@ using Findings = std::vector<Finding>;
 void judge_sharing(const CaseView& view, const NodeMasks& node, Findings& findings, bool& is_last);
 /// What each mask is to the machine. What holds is added to `claims`.
 void judge_asked(const CaseView& view, const NodeMasks& node, Findings& findings);
+void judge_line(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_reserved(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_siblings(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_width(const CaseView& view, const NodeMasks& node, Findings& findings);

@@ -85,6 +85,7 @@ class SeenCase {
 void judge_torch(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_master(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_launchers(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_torchrun(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_machines(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_differences(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_traps(const SeenCase& seen, ProbeJudgement& judgement);

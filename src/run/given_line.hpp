@@ -1,0 +1,52 @@
+/// The user's own launch line (`--launch`): the agent is started by it as the user's program would be.
+/// docs/launch-line.md
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/files.hpp"
+#include "model/record.hpp"
+#include "muster/launcher.hpp"
+#include "muster/verdict.hpp"
+
+namespace muster {
+
+struct SessionOptions;
+
+struct GivenLine {
+  Environment env;  ///< assignments in front of the program
+  Argv argv;        ///< the launcher first; the agent follows the last word
+  Argv left_out;    ///< torchrun and what follows it; empty: the line has none
+  friend bool operator==(const GivenLine&, const GivenLine&) = default;
+};
+
+/// Splits `text` into words as a shell does, with quotes and variables; no command substitution. Fails with kind
+/// `usage` for what is no single command: `;`, `|`, `&`, redirections, quotes that are not closed.
+[[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text);
+
+/// The launcher whose program the line starts; orterun and prterun are mpirun, mpiexec.hydra is mpiexec. nullptr: none
+/// that muster knows.
+[[nodiscard]] const LauncherSpec* launcher_of(const GivenLine& line);
+
+/// The line with the agent behind it. Values of the agent's variables stand in the environment alone.
+[[nodiscard]] LaunchCommand put_behind(const GivenLine& line, const LauncherSpec& launcher,
+                                       const LauncherIdentity& identity, const AgentCommand& agent);
+
+/// What started, or why nothing did.
+struct GivenWorld {
+  std::optional<World> world;
+  Finding finding;
+};
+
+/// Starts the line of `options` once, with an agent that has nothing to do, and waits for its end. `folder`, which
+/// exists, takes command, stdout and stderr.
+[[nodiscard]] GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity& identity,
+                                          const SessionOptions& options, const fs::path& folder);
+
+/// A cause that standard error names, in place of `finding`: the agent or its libraries are not where the line starts
+/// programs. Pure.
+[[nodiscard]] Finding explain_given_line(Finding finding, std::string_view stderr_text, const fs::path& agent);
+
+}  // namespace muster

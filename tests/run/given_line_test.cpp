@@ -1,0 +1,122 @@
+#include "run/given_line.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+Argv argv_of(std::string_view text) {
+  const auto line = parse_given_line(text);
+  return line ? line->argv : Argv{line.error().what};
+}
+
+std::string refusal_of(std::string_view text) {
+  const auto line = parse_given_line(text);
+  return line ? "taken" : line.error().what;
+}
+
+TEST(GivenLine, IsSplitAsAShellDoes) {
+  ::setenv("MUSTER_TEST_IMAGE", "/images/a b.sif", 1);
+  EXPECT_EQ(argv_of("srun -N 2 --ntasks-per-node=8"), (Argv{"srun", "-N", "2", "--ntasks-per-node=8"}));
+  EXPECT_EQ(argv_of("srun \\\n  -N 2\n --comment='two words; no more' \"$MUSTER_TEST_IMAGE\""),
+            (Argv{"srun", "-N", "2", "--comment=two words; no more", "/images/a b.sif"}));
+  EXPECT_EQ(argv_of("mpirun -x 'A=$HOME' bash -c 'X=$OMPI_COMM_WORLD_RANK exec \"$0\" \"$@\"'"),
+            (Argv{"mpirun", "-x", "A=$HOME", "bash", "-c", "X=$OMPI_COMM_WORLD_RANK exec \"$0\" \"$@\""}));
+  ::unsetenv("MUSTER_TEST_IMAGE");
+}
+
+TEST(GivenLine, AssignmentsInFrontAreItsEnvironment) {
+  const auto line = parse_given_line("FI_PROVIDER=cxi NCCL_DEBUG='INFO WARN' srun -N 2");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->env, (Environment{{"FI_PROVIDER", "cxi"}, {"NCCL_DEBUG", "INFO WARN"}}));
+  EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2"}));
+}
+
+TEST(GivenLine, IsCutBeforeTorchrun) {
+  for (const char* tail : {"torchrun --nproc-per-node=4 train.py", "/opt/bin/torchrun --nnodes=2 train.py",
+                           "python3 -m torch.distributed.run --nproc-per-node=4 train.py"}) {
+    const auto line = parse_given_line("srun -N 2 singularity exec a.sif " + std::string(tail));
+    ASSERT_TRUE(line);
+    EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "singularity", "exec", "a.sif"})) << tail;
+    EXPECT_GE(line->left_out.size(), 3u) << tail;
+  }
+  // Another module of Python is a program like any other.
+  EXPECT_TRUE(parse_given_line("srun python3 -m http.server")->left_out.empty());
+}
+
+TEST(GivenLine, WhatIsNoSingleCommandIsRefused) {
+  EXPECT_NE(refusal_of("srun -N 2; rm -rf /").find("no single command"), std::string::npos);
+  EXPECT_NE(refusal_of("srun -N 2 > out").find("no single command"), std::string::npos);
+  EXPECT_NE(refusal_of("srun $(nproc)").find("command substitution"), std::string::npos);
+  EXPECT_NE(refusal_of("srun `nproc`").find("command substitution"), std::string::npos);
+  EXPECT_NE(refusal_of("srun 'a b").find("not closed"), std::string::npos);
+  EXPECT_NE(refusal_of("srun -n $MUSTER_TEST_UNSET").find("not set"), std::string::npos);
+  EXPECT_NE(refusal_of("").find("names no launcher"), std::string::npos);
+  EXPECT_NE(refusal_of("A=b").find("names no launcher"), std::string::npos);
+  EXPECT_NE(refusal_of("torchrun train.py").find("names no launcher"), std::string::npos);
+  EXPECT_NE(refusal_of(std::string("srun\0-N", 7)).find("zero byte"), std::string::npos);
+}
+
+TEST(GivenLine, ExportWithoutAllIsRefused) {
+  EXPECT_NE(refusal_of("srun --export=PATH,HOME -N 2").find("--export=ALL"), std::string::npos);
+  EXPECT_NE(refusal_of("srun --export=NONE").find("--export=ALL"), std::string::npos);
+  EXPECT_EQ(refusal_of("srun --export=ALL,FI_PROVIDER=cxi -N 2"), "taken");
+}
+
+std::string launcher_name(std::string_view text) {
+  const auto* launcher = launcher_of(*parse_given_line(text));
+  return launcher == nullptr ? "none" : std::string(launcher->name);
+}
+
+TEST(GivenLine, ItsLauncherIsFoundByTheProgramsName) {
+  EXPECT_EQ(launcher_name("srun -N 2"), "srun");
+  EXPECT_EQ(launcher_name("/opt/openmpi/bin/mpirun -n 2"), "mpirun");
+  EXPECT_EQ(launcher_name("orterun -n 2"), "mpirun");
+  EXPECT_EQ(launcher_name("mpiexec.hydra -n 2"), "mpiexec");
+  EXPECT_EQ(launcher_name("ibrun"), "ibrun");
+  EXPECT_EQ(launcher_name("my_launcher -n 2"), "none");
+  EXPECT_EQ(launcher_name("local"), "none");
+}
+
+TEST(GivenLine, TheAgentFollowsTheLineAndValuesStayOutOfIt) {
+  const auto* mpirun = find_launcher("mpirun");
+  const auto line = parse_given_line("A=b mpirun -n 4 singularity exec a.sif");
+  const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TOKEN", "secret"}}};
+  LauncherIdentity openmpi{"/usr/bin/mpirun", "openmpi", "4.1.4", "Open MPI 4.1.4"};
+  const auto command = put_behind(*line, *mpirun, openmpi, agent);
+  EXPECT_EQ(command.argv,
+            (Argv{"mpirun", "-x", "MUSTER_TOKEN", "-n", "4", "singularity", "exec", "a.sif", "/opt/muster-rank"}));
+  EXPECT_EQ(command.env, (Environment{{"A", "b"}}));
+  LauncherIdentity mpich{"/usr/bin/mpirun", "mpich", "4.0.2", "MPICH"};
+  EXPECT_EQ(put_behind(*line, *mpirun, mpich, agent).argv,
+            (Argv{"mpirun", "-n", "4", "singularity", "exec", "a.sif", "/opt/muster-rank"}));
+}
+
+// Lines as the programs print them.
+TEST(GivenLine, CausesThatStandardErrorNames) {
+  const Finding unknown{Verdict::error, "srun ended with status 127", {}, "look"};
+  const auto with = [&](std::string_view text) {
+    return explain_given_line(unknown, text, "/opt/muster/bin/muster-rank");
+  };
+  EXPECT_EQ(with("srun: error: nid001: task 0: Exited with exit code 1\n"), unknown);
+  const auto library = with(
+      "/opt/muster/bin/muster-rank: error while loading shared libraries: libmpi.so.40: cannot open shared object "
+      "file: No "
+      "such file or directory\n");
+  EXPECT_NE(library.reason.find("libmpi.so.40"), std::string::npos);
+  EXPECT_NE(library.remedy.find("--agent"), std::string::npos);
+  const auto missing = with(
+      "FATAL:   stat /opt/muster/bin/muster-rank: no such file or directory\nsrun: error: nid001: task 0: Exited with "
+      "exit "
+      "code 255\n");
+  EXPECT_NE(missing.reason.find("is not there where the line starts it"), std::string::npos);
+  EXPECT_NE(missing.remedy.find("--bind /opt/muster/bin"), std::string::npos);
+  const auto old = with(
+      "/opt/muster/bin/muster-rank: /lib64/libc.so.6: version `GLIBC_2.36' not found (required by "
+      "/opt/muster/bin/muster-rank)\n");
+  EXPECT_NE(old.reason.find("newer C library"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster
