@@ -117,11 +117,17 @@ bool sets_path(const Environment& environment) {
 
 }  // namespace
 
-/// MUSTER_BIND; empty: the launch asks for no masks, or options that the user gave take precedence.
+/// MUSTER_BIND; empty: the launch asks for no masks, and the launcher leaves a whole node whole.
 std::string Launch::asked_binding_of(const JobShape& shape) const {
-  if (shape.binding.kind != BindKind::masks || shape.oversubscribed) return {};
+  const BindKind kind = shape.binding.kind;
+  if (shape.oversubscribed || (kind != BindKind::masks && kind != BindKind::node)) return {};
   const Binder binder = binder_of(launcher_, identity_, shape, options_.launcher_options);
-  return binder == Binder::options ? std::string() : to_text(shape.binding, binder);
+  if (kind == BindKind::node && binder != Binder::agent) return {};
+  JobBinding binding = shape.binding;
+  const bool is_set = std::any_of(options_.environment.begin(), options_.environment.end(),
+                                  [&](const auto& one) { return one.first == binding.gpu_variable; });
+  if (is_set || (binding.launcher_selects_gpus && launcher_.selects_gpus)) binding.gpu_variable.clear();
+  return to_text(binding, binder);
 }
 
 AgentCommand Launch::agent_command() const {
@@ -161,10 +167,22 @@ std::vector<std::byte> Launch::job_frame() const {
   return encode_frame(static_cast<std::uint8_t>(MessageType::job), encode(JobMessage{order_.items, proof_}));
 }
 
+/// Where one can't be written, the launcher says that it is not there.
+void Launch::place_files(LaunchCommand& command) {
+  for (const LaunchFile& file : command.files) {
+    const fs::path path = fs::absolute(order_.folder / file.name);
+    if (auto written = write_file(path, file.text); !written) note_trouble(written.error());
+    const std::string mark = fmt::format("{}/{}", files_placeholder, file.name);
+    for (std::string& word : command.argv)
+      if (const std::size_t at = word.find(mark); at != std::string::npos) word.replace(at, mark.size(), path.string());
+  }
+}
+
 Result<void> Launch::start() {
   if (auto listening = listen(); !listening) return listening;
   const auto agent = agent_command();
   auto command = launcher_.command(identity_, order_.shape, agent, options_.launcher_options);
+  place_files(command);
   argv_ = command.argv;
   if (auto written = write_file(order_.folder / "command", shell_line(argv_) + "\n"); !written)
     note_trouble(written.error());

@@ -73,6 +73,7 @@ class Launch {
   struct Log;
   [[nodiscard]] Result<void> listen();
   [[nodiscard]] std::string asked_binding_of(const JobShape& shape) const;
+  void place_files(LaunchCommand& command);
   [[nodiscard]] AgentCommand agent_command() const;
   void enter(LaunchStage stage, double deadline_s);
   void accept(std::shared_ptr<Listener::Connection> connection);
