@@ -35,4 +35,4 @@ with tempfile.TemporaryDirectory() as folder:
     for name, values in times.items():
         print(line(name, values))
     one, many = (statistics.median(values) for values in times.values())
-    print(f"100 cases take {many / one:.2f} times one bare launch (budget: 2)")
+    print(f"100 cases take {many / one:.2f} times one bare launch (budget: 1.2)")

@@ -16,11 +16,13 @@ namespace muster {
 using Argv = std::vector<std::string>;
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-/// CPUs (logical ones) and GPU of one rank, as `muster bind` prints them.
+/// CPUs (logical ones), GPU and network card of one rank, as `muster bind` prints them.
 struct RankBinding {
-  std::string cpus;  ///< list: `1-7`
-  std::string mask;  ///< the same as a number: `0xfe`
-  int gpu = -1;      ///< index in the order of the GPUs' runtime; -1: none
+  std::string cpus;        ///< list: `1-7`
+  std::string mask;        ///< the same as a number: `0xfe`
+  int gpu = -1;            ///< index in the order of the GPUs' runtime; -1: none
+  std::string nic = {};    ///< name of the nearest fast card: `hsn2`; empty: none is known
+  std::string cores = {};  ///< the same CPUs by hwloc's numbers of cores; empty: parts of cores, or not reliably known
   friend bool operator==(const RankBinding&, const RankBinding&) = default;
 };
 
@@ -38,14 +40,16 @@ struct JobBinding {
   std::vector<RankBinding> ranks;      ///< kind masks: by local rank
   std::string openmpi_mapping;         ///< `--map-by ppr:2:numa:PE=8 --bind-to core` where that gives the same masks
   bool launcher_selects_gpus = false;  ///< ranks get their GPUs by the launcher's own option, not by a wrapper
+  /// `ROCR_VISIBLE_DEVICES`, which the agent sets to each rank's GPU: local rank i has not GPU i; empty: not needed
+  std::string gpu_variable = {};
   friend bool operator==(const JobBinding&, const JobBinding&) = default;
 };
 
-/// Which part binds ranks to the masks of a JobBinding.
+/// Which part binds ranks as a JobBinding asks.
 enum class Binder : std::uint8_t {
   launcher,  ///< options of muster's command line
   options,   ///< options that the user or the profile gave: they take precedence
-  agent,     ///< muster-rank, before MPI_Init: the launcher has no option for these masks
+  agent,     ///< muster-rank, before MPI_Init: the launcher has no option for this
   line,      ///< the user's own launch line binds as it does; the masks are what `muster bind` would have it ask for
 };
 
@@ -53,7 +57,8 @@ enum class Binder : std::uint8_t {
 struct JobShape {
   std::vector<std::string> nodes;  ///< host names in order; empty: this machine alone
   int ranks_per_node = 1;
-  int cores_per_rank = 0;       ///< 0: whatever is fair
+  int cores_per_rank = 0;       ///< physical ones; 0: whatever is fair
+  int cpus_per_core = 1;        ///< as the scheduler counts CPUs
   bool oversubscribed = false;  ///< more ranks on a node than it has cores
   std::string partition;
   std::string environment;
@@ -85,9 +90,20 @@ struct LauncherIdentity {
   std::vector<std::string> mpi_types = {};  ///< ways to start MPI programs that it offers by name (`pmix`, `pmi2`)
 };
 
+/// Stands in an argument of a LaunchCommand for the folder in which its files lie.
+inline constexpr std::string_view files_placeholder = "{files}";
+
+/// A file that a launcher reads when it starts.
+struct LaunchFile {
+  std::string name;
+  std::string text;
+  friend bool operator==(const LaunchFile&, const LaunchFile&) = default;
+};
+
 struct LaunchCommand {
   Argv argv;
-  Environment env;  ///< added to the driver's own environment
+  Environment env;                     ///< added to the driver's own environment
+  std::vector<LaunchFile> files = {};  ///< written before the start; arguments name them as `{files}/<name>`
 };
 
 /// What a launcher said when it ended: parsed from its stderr and its exit status (128+N for signal N).
@@ -106,6 +122,7 @@ struct LauncherSpec {
   std::string_view summary;
   int most_ranks = 0;                          ///< 0: any number
   bool needs_allocation = false;               ///< it starts ranks on nodes that its scheduler has granted
+  bool selects_gpus = false;                   ///< it has an option that gives each rank its GPU
   std::string_view program;                    ///< looked up on PATH; empty: no launcher program is needed
   std::span<const std::string_view> ask = {};  ///< arguments that make it tell its version; empty: nothing to ask
   /// From what it printed when asked. Fails with kind `launch` when it is none that muster knows.
@@ -118,7 +135,7 @@ struct LauncherSpec {
   /// Options that give variables of these names to all ranks, for a line that muster did not make; nullptr: it passes
   /// on its whole environment.
   Argv (*pass_on)(const LauncherIdentity&, const Environment& variables) = nullptr;
-  /// Which part binds ranks to the masks of `shape`; nullptr: always the agent. Only asked for kind masks.
+  /// Which part binds ranks as `shape` asks; nullptr: always the agent. Only asked for the kinds masks and node.
   Binder (*binder)(const LauncherIdentity&, const JobShape&, const Argv& options) = nullptr;
   LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view stderr_text, int status) = nullptr;
   /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.

@@ -15,10 +15,9 @@
 #include "run/messages.hpp"
 #include "run/plugins.hpp"
 #include "system/asked_binding.hpp"
+#include "system/rank_variables.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
-
-extern char** environ;
 
 namespace muster {
 
@@ -40,23 +39,6 @@ std::string json_text(std::string_view text) {
 int about() {
   return print(fmt::format("{{\"muster\":\"{}\",\"mpi\":\"{}\",\"library\":{}}}\n", MUSTER_VERSION, mpi_flavor(),
                            json_text(mpi_library())));
-}
-
-/// Profiles write `{local_rank}` in the value of a variable, because a launcher gives all ranks the same values.
-/// Must come before anything that reads its environment: MPI and the libraries of devices do so once.
-void fill_local_rank(int local_rank) {
-  constexpr std::string_view placeholder = "{local_rank}";
-  std::vector<std::pair<std::string, std::string>> filled;
-  for (char** entry = environ; local_rank >= 0 && *entry != nullptr; ++entry) {
-    const std::string_view variable(*entry);
-    const std::size_t equals = variable.find('=');
-    if (equals == std::string_view::npos || variable.find(placeholder, equals) == std::string_view::npos) continue;
-    std::string value(variable.substr(equals + 1));
-    for (std::size_t at = 0; (at = value.find(placeholder, at)) != std::string::npos;)
-      value.replace(at, placeholder.size(), std::to_string(local_rank));
-    filled.emplace_back(std::string(variable.substr(0, equals)), std::move(value));
-  }
-  for (const auto& [name, value] : filled) ::setenv(name.c_str(), value.c_str(), 1);
 }
 
 /// Some launchers put folders of their own before the user's (Open MPI, when it is given by its absolute path): then
@@ -136,7 +118,7 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   const LaunchedBy launcher = launched_by();
   (*recorder)->place(launcher.rank, launcher.world_size);
   (*recorder)->stamp_signals();
-  fill_local_rank(launcher.local_rank);
+  fill_rank_variables(launcher.local_rank, asked_binding());
   restore_path();
   // A simulated rank is bound to CPUs that are not here.
   if (machine_folder(host_name()).empty())

@@ -56,7 +56,7 @@ void add_site(CLI::App& app, SiteOptions& site) {
   app.add_option(
          "--bind", site.bind,
          "Where ranks run: as the profile has it, auto (near the GPUs of the node), cores, or none: left to the\n"
-         "launcher (default: profile, else auto)")
+         "launcher (default: as the check has it, else profile, else auto)")
       ->type_name("BINDING");
   app.add_option("-J,--job-option", site.job_options,
                  "Option for the launcher, given as it is; repeatable: -J=--mca -J=btl -J=tcp,self.\n"

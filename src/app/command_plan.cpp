@@ -24,10 +24,20 @@ Binder binder_in(const Prepared& prepared, const JobShape& shape) {
   return binder_of(*found.launcher, found.identity, shape, found.launcher_options);
 }
 
-/// Options that the user or the profile gave take precedence.
-bool binds_masks(const Prepared& prepared, const JobShape& shape) {
-  return shape.binding.kind == BindKind::masks && !shape.oversubscribed &&
-         binder_in(prepared, shape) != Binder::options;
+bool has_asked(const Prepared& prepared, const JobShape& shape) {
+  const BindKind kind = shape.binding.kind;
+  const bool is_by_agent = kind == BindKind::node && binder_in(prepared, shape) == Binder::agent;
+  return !shape.oversubscribed && (kind == BindKind::masks || is_by_agent);
+}
+
+/// Files of a launch lie in its folder, which there is none of yet.
+void name_files(LaunchCommand& command) {
+  for (const LaunchFile& file : command.files) {
+    const std::string mark = fmt::format("{}/{}", files_placeholder, file.name);
+    for (std::string& word : command.argv)
+      if (const std::size_t at = word.find(mark); at != std::string::npos)
+        word.replace(at, mark.size(), fmt::format("<{}>", file.name));
+  }
 }
 
 /// The command that would be run; what is chosen at the start of a launch stands as <word>.
@@ -40,12 +50,15 @@ LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
                {env_token, "<token>"},
                {env_proof, "<proof>"},
                {env_world, std::to_string(shape.ranks())}};
-  if (binds_masks(prepared, shape)) agent.env.emplace_back(env_bind, "<masks>");
+  if (has_asked(prepared, shape)) agent.env.emplace_back(env_bind, "<masks>");
   if (prepared.found.wrapper.empty() && !prepared.found.line) agent.env.emplace_back(env_path, "<PATH>");
   agent.env.insert(agent.env.end(), prepared.found.environment.begin(), prepared.found.environment.end());
   if (const auto& line = prepared.found.line)
     return put_behind(*line, *prepared.found.launcher, prepared.found.identity, agent);
-  return prepared.found.launcher->command(prepared.found.identity, shape, agent, prepared.found.launcher_options);
+  auto command =
+      prepared.found.launcher->command(prepared.found.identity, shape, agent, prepared.found.launcher_options);
+  name_files(command);
+  return command;
 }
 
 std::string shape_text(const JobShape& shape) {
@@ -64,16 +77,6 @@ std::vector<std::string> hosts_of(const Plan& plan, const PlannedLaunch& launch,
   return hosts;
 }
 
-/// `0: CPUs 49-55, GPU 0; 1: CPUs 57-63, GPU 1`.
-std::string rank_list(const JobBinding& binding) {
-  std::vector<std::string> ranks;
-  for (std::size_t i = 0; i < binding.ranks.size(); ++i) {
-    const RankBinding& rank = binding.ranks[i];
-    ranks.push_back(fmt::format("{}: CPUs {}{}", i, rank.cpus, rank.gpu < 0 ? "" : fmt::format(", GPU {}", rank.gpu)));
-  }
-  return join(ranks, "; ");
-}
-
 void print_case(const Case& item, const std::vector<std::string>& hosts) {
   std::string line = fmt::format("    {}", common_id(item));
   if (!hosts.empty()) line += fmt::format(" on each of {}", printable_line(compress_hostlist(hosts), 200));
@@ -84,17 +87,20 @@ void print_case(const Case& item, const std::vector<std::string>& hosts) {
 /// Masks by local rank, and which part of the launch sets them.
 void print_binding(const Prepared& prepared, const JobShape& shape) {
   if (shape.oversubscribed) return;
+  if (shape.binding.kind == BindKind::node && binder_in(prepared, shape) == Binder::agent)
+    return fmt::print("  the whole node for each rank, by muster-rank\n");
   if (shape.binding.kind == BindKind::cores && !shape.binding.source.empty())
     return fmt::print("  bound to cores: {}\n", printable_line(shape.binding.source, 300));
   if (shape.binding.kind != BindKind::masks) return;
   const Binder binder = binder_in(prepared, shape);
+  const auto asked = parse_asked_binding(to_text(shape.binding, binder));
   if (binder == Binder::options)
     return fmt::print("  bound by the launcher options given, not by {}\n", shape.binding.source);
   if (binder == Binder::line)
     return fmt::print("  bound by the line; muster bind ({}):\n    {}\n", shape.binding.source,
                       printable_line(rank_list(shape.binding), 400));
   fmt::print("  bound by {} ({}):\n    {}\n", binder == Binder::agent ? "muster-rank" : prepared.found.launcher->name,
-             shape.binding.source, printable_line(rank_list(shape.binding), 400));
+             shape.binding.source, printable_line(asked ? rank_list(*asked) : "", 600));
 }
 
 void print_launch(const Prepared& prepared, const PlannedLaunch& launch, std::size_t number) {

@@ -85,6 +85,29 @@ bool has_cores(const SystemProfile& system) {
                      [](const PartitionProfile& partition) { return partition.node.cores > 0; });
 }
 
+/// One for each GPU, as the batch scripts of sites have it; else as many as a check wants.
+int tasks_of_node(const RunOptions& options, const Submission& submission) {
+  if (options.site.ranks_per_node) return *options.site.ranks_per_node;
+  for (const PartitionProfile& partition : submission.system.partitions)
+    if (partition.node.gpus && partition.node.gpus->count > 0) return partition.node.gpus->count;
+  return tasks_per_node(submission.plan, has_cores(submission.system));
+}
+
+/// The share of a task in the cores that jobs get, with all hardware threads where the site binds to these. A single
+/// task of an exclusive node has all of it anyway.
+int cpus_of_task(const SystemProfile& system, int tasks) {
+  for (const PartitionProfile& partition : system.partitions) {
+    const ExpectedNode& node = partition.node;
+    const int cores = node.cores - static_cast<int>(node.reserved_cores.size());
+    const auto& refuses = partition.scheduler_refuses;
+    const bool is_refused = std::find(refuses.begin(), refuses.end(), "--cpus-per-task") != refuses.end();
+    if (is_refused || tasks < 2 || cores / tasks < 2) continue;
+    const bool has_threads = node.bind && node.bind->smt && node.cpu && node.cpu->smt > 1;
+    return cores / tasks * (has_threads ? node.cpu->smt : 1);
+  }
+  return 0;
+}
+
 std::vector<std::string> modules_of(const SystemProfile& system, const std::string& environment) {
   for (const auto& one : system.environments)
     if (one.name == environment) return one.modules;
@@ -120,8 +143,8 @@ Result<Submission> decide(const RunOptions& options, Chosen chosen) {
   auto& request = submission.request;
   request.nodes = submission.nodes.count;
   request.node_names = submission.nodes.names;
-  request.tasks_per_node =
-      options.site.ranks_per_node.value_or(tasks_per_node(submission.plan, has_cores(submission.system)));
+  request.tasks_per_node = tasks_of_node(options, submission);
+  request.cpus_per_task = cpus_of_task(submission.system, request.tasks_per_node);
   request.time_limit = time_needed(submission.plan);
   request.options = submission.choice.options;
   request.modules = modules_of(submission.system, options.site.environment);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -24,8 +25,9 @@ struct Ground {
   bool smt = false;
   std::vector<CpuMask> masks;  ///< published ones, by local rank
   bool launcher_selects_gpus = false;
-  CpuMask allowed;             ///< of the job on this node; empty: not known
-  std::optional<int> granted;  ///< as in BindableNode
+  bool has_core_numbers = false;  ///< hwloc counts the cores of `node` as a launcher there does
+  CpuMask allowed;                ///< of the job on this node; empty: not known
+  std::optional<int> granted;     ///< as in BindableNode
 };
 
 /// Why a job on part of a node can't have these masks; empty: nothing speaks against them.
@@ -43,41 +45,75 @@ std::string obstacle(const Ground& ground, const JobBinding& binding) {
 JobBinding unless_refused(const Ground& ground, JobBinding binding) {
   std::string why = obstacle(ground, binding);
   if (why.empty()) return binding;
-  return {BindKind::cores, std::move(why), {}, {}, false};
+  return {BindKind::cores, std::move(why), {}, {}};
 }
 
 /// Published masks name no GPUs: rank i takes GPU i by policy `gpu`, the nearest one by `cores`; -1: none.
 int gpu_of(const Ground& ground, std::size_t rank) {
-  if (ground.policy == BindPolicy::gpu) return static_cast<int>(rank);
+  const bool is_there = !ground.node || rank < ground.node->gpus.size();
+  if (ground.policy == BindPolicy::gpu) return is_there ? static_cast<int>(rank) : -1;
   return ground.policy == BindPolicy::cores && ground.node ? nearest_gpu(*ground.node, ground.masks[rank]) : -1;
 }
 
-JobBinding of_masks(const Ground& ground) {
+RankBinding of_seat(const Ground& ground, const RankSeat& seat) {
+  RankBinding rank{seat.cpus.list(), seat.cpus.hex(), seat.gpu};
+  if (!ground.node) return rank;
+  if (seat.nic >= 0) rank.nic = ground.node->nics[static_cast<std::size_t>(seat.nic)].name;
+  const Layout& layout = ground.node->layout;
+  if (ground.has_core_numbers && layout.whole_cores(seat.cpus) == seat.cpus)
+    rank.cores = core_numbers(layout, seat.cpus).list();
+  return rank;
+}
+
+/// Programs take the GPU of their local rank, unless a variable says otherwise.
+std::string gpu_variable(const Ground& ground, const std::vector<RankBinding>& ranks) {
+  bool is_in_order = true;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].gpu < 0) return {};
+    is_in_order &= ranks[i].gpu == static_cast<int>(i);
+  }
+  return is_in_order || !ground.node ? std::string() : std::string(visible_variable(ground.node->vendor));
+}
+
+JobBinding of_seats(const Ground& ground, const Placement& placement) {
   JobBinding binding{BindKind::masks, ground.source, {}, {}, ground.launcher_selects_gpus};
-  for (std::size_t rank = 0; rank < ground.masks.size(); ++rank)
-    binding.ranks.push_back({ground.masks[rank].list(), ground.masks[rank].hex(), gpu_of(ground, rank)});
+  for (const RankSeat& seat : placement.ranks) binding.ranks.push_back(of_seat(ground, seat));
+  binding.gpu_variable = gpu_variable(ground, binding.ranks);
   return binding;
+}
+
+JobBinding of_masks(const Ground& ground) {
+  Placement placement;
+  for (std::size_t rank = 0; rank < ground.masks.size(); ++rank)
+    placement.ranks.push_back({ground.masks[rank], gpu_of(ground, rank), -1});
+  if (ground.node) give_nics(*ground.node, placement);
+  return of_seats(ground, placement);
+}
+
+/// A mapping binds to whole cores.
+bool has_whole_cores(const NodeParts& node, const Placement& placement) {
+  return std::all_of(placement.ranks.begin(), placement.ranks.end(),
+                     [&](const RankSeat& seat) { return node.layout.whole_cores(seat.cpus) == seat.cpus; });
 }
 
 JobBinding of_placement(const Ground& ground, int ranks) {
   const auto placement = place_ranks(*ground.node, {ranks, ground.policy, 0, ground.smt, {}});
   if (!placement) return {};
-  JobBinding binding{
-      BindKind::masks, ground.source, {}, mpirun_mapping(*ground.node, *placement), ground.launcher_selects_gpus};
-  for (const RankSeat& seat : placement->ranks) binding.ranks.push_back({seat.cpus.list(), seat.cpus.hex(), seat.gpu});
+  JobBinding binding = of_seats(ground, *placement);
+  if (has_whole_cores(*ground.node, *placement)) binding.openmpi_mapping = mpirun_mapping(*ground.node, *placement);
   return binding;
 }
 
 JobBinding bind_job(const Ground& ground, const RanksSpec& spec, int ranks) {
   using Kind = RanksSpec::Kind;
-  if (spec.kind == Kind::one_per_node) return {BindKind::node, {}, {}, {}, false};
+  if (spec.kind == Kind::one_per_node) return {BindKind::node, {}, {}, {}};
   if (spec.kind != Kind::one_per_core) {
     if (!ground.masks.empty() && ground.masks.size() == static_cast<std::size_t>(ranks))
       return unless_refused(ground, of_masks(ground));
     if (ground.node && !ground.node->gpus.empty()) return unless_refused(ground, of_placement(ground, ranks));
   }
   // One rank on one core of many would measure that core.
-  return ranks == 1 ? JobBinding{BindKind::node, {}, {}, {}, false} : JobBinding();
+  return ranks == 1 ? JobBinding{BindKind::node, {}, {}, {}} : JobBinding();
 }
 
 const PartitionProfile* with_binding(const SystemProfile& system) {
@@ -117,6 +153,8 @@ Ground of_profile(const SystemProfile& system, const PartitionProfile& partition
   if (const auto described = load_machine(partition.machine)) {
     ground.node = parts_of(*described);
     reserve(partition, *ground.node);
+    // Where the system keeps cores for itself, hwloc does not count them, or does: that depends on how it keeps them.
+    ground.has_core_numbers = ground.node->reserved.empty();
   }
   return ground;
 }
@@ -125,10 +163,50 @@ Ground of_this_node(const SystemProfile& system) {
   Ground ground;
   ground.source = "auto";
   ground.node = own_parts();
+  ground.has_core_numbers = true;
   if (ground.node)
     for (const PartitionProfile& partition : system.partitions) reserve(partition, *ground.node);
   return ground;
 }
+
+/// What each word means on this system. The node is read when a launch first needs it.
+class Bindings {
+ public:
+  Bindings(std::string wish, SystemProfile system, const BindableNode& node)
+      : wish_(std::move(wish)), system_(std::move(system)), node_(node) {}
+
+  [[nodiscard]] Result<JobBinding> bind(const BindRequest& request) {
+    const bool is_ours = wish_.empty() && !request.wish.empty();
+    const std::string& wish = is_ours ? request.wish : wish_;
+    const std::string source = is_ours ? "bind = \"none\" of the check" : "--bind none";
+    if (wish == "none") return JobBinding{BindKind::none, source, {}, {}};
+    if (wish == "profile" && with_binding(system_) == nullptr)
+      return fail(ErrorKind::usage, "bind",
+                  fmt::format("the check asks for the profile's binding, and the profile {} has no "
+                              "[partition.node.bind]",
+                              system_.name));
+    return bind_job(ground(wish), request.ranks, request.ranks_per_node);
+  }
+
+ private:
+  const Ground& ground(const std::string& wish) {
+    const auto [at, is_new] = grounds_.try_emplace(wish);
+    if (!is_new) return at->second;
+    const PartitionProfile* partition = with_binding(system_);
+    if (partition != nullptr && (wish.empty() || wish == "profile"))
+      at->second = of_profile(system_, *partition);
+    else if (node_.is_here && (wish.empty() || wish == "auto"))
+      at->second = of_this_node(system_);
+    at->second.granted = node_.granted;
+    if (node_.is_here) at->second.allowed = node_cpus();
+    return at->second;
+  }
+
+  std::string wish_;
+  SystemProfile system_;
+  BindableNode node_;
+  std::map<std::string, Ground> grounds_;
+};
 
 }  // namespace
 
@@ -138,22 +216,11 @@ Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& sys
     return fail(ErrorKind::usage, "--bind",
                 fmt::format("unknown binding \"{}\"{}; write none, profile, auto or cores", printable_line(wish, 40),
                             suggestion(wish, known)));
-  if (wish == "none")
-    return BindJob([](const RanksSpec&, int) { return JobBinding{BindKind::none, "--bind none", {}, {}, false}; });
-  const PartitionProfile* partition = with_binding(system);
-  if (wish == "profile" && partition == nullptr)
+  if (wish == "profile" && with_binding(system) == nullptr)
     return fail(ErrorKind::usage, "--bind",
                 fmt::format("the profile {} has no [partition.node.bind]; write auto or cores", system.name));
-  Ground ground;
-  if (partition != nullptr && (wish.empty() || wish == "profile"))
-    ground = of_profile(system, *partition);
-  else if (node.is_here && (wish.empty() || wish == "auto"))
-    ground = of_this_node(system);
-  ground.granted = node.granted;
-  if (node.is_here) ground.allowed = node_cpus();
-  return BindJob([shared = std::make_shared<const Ground>(std::move(ground))](const RanksSpec& spec, int ranks) {
-    return bind_job(*shared, spec, ranks);
-  });
+  auto bindings = std::make_shared<Bindings>(wish, system, node);
+  return BindJob([bindings](const BindRequest& request) { return bindings->bind(request); });
 }
 
 }  // namespace muster

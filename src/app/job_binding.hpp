@@ -1,5 +1,5 @@
-/// Where the ranks of launches run: what --bind, the profile and the devices of the nodes make of a job's shape.
-/// docs/bind.md
+/// Where the ranks of launches run: what --bind, checks, the profile and the devices of the nodes make of a job's
+/// shape. docs/bind.md
 #pragma once
 
 #include <functional>
@@ -9,13 +9,11 @@
 #include "model/check.hpp"
 #include "muster/launcher.hpp"
 #include "muster/result.hpp"
+#include "run/select.hpp"
 
 namespace muster {
 
-struct PartitionProfile;
-struct SystemProfile;
-
-using BindJob = std::function<JobBinding(const RanksSpec&, int ranks_per_node)>;
+using BindJob = std::function<Result<JobBinding>(const BindRequest&)>;
 
 /// What is known of the nodes before ranks run.
 struct BindableNode {
@@ -23,9 +21,10 @@ struct BindableNode {
   std::optional<int> granted;  ///< logical CPUs that the scheduler gave the job on each node
 };
 
-/// `wish`: `none`, `profile`, `auto`, `cores`, or empty: the profile where it has a binding, else auto. Masks that a
-/// job on part of a node can't have give way to cores; the binding's `source` then has the reason. Fails with kind
-/// `usage` for another word, and for `profile` where the profile has none.
+/// `wish` is that of the command line: `none`, `profile`, `auto`, `cores`, or empty: then the check's, else the profile
+/// where it has a binding, else auto. Masks that a job on part of a node can't have give way to cores; the binding's
+/// `source` then has the reason. Fails with kind `usage` for another word, and for `profile` where the profile has
+/// none; what is returned fails so for a check that asks for `profile`.
 [[nodiscard]] Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& system,
                                              const BindableNode& node);
 

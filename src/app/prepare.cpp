@@ -110,6 +110,16 @@ void forbid_launches(Plan& plan, const Finding& finding) {
   plan.launches.clear();
 }
 
+/// What the scheduler takes for a CPU: a hardware thread, unless the site's pages count cores.
+void count_cpus(SiteFound& found, const SystemProfile& system) {
+  const auto granted = found.allocation ? found.allocation->cpus_per_node : std::nullopt;
+  if (!granted) return;
+  found.site.is_part_of_node = *granted < found.site.cores;
+  for (const PartitionProfile& partition : system.partitions)
+    if (partition.node.bind && !partition.node.bind->smt) return;
+  found.site.cpus_per_core = std::max(1, *granted / std::max(1, found.site.cores));
+}
+
 }  // namespace
 
 Argv rerun_prefix(const RunOptions& options) {
@@ -173,12 +183,14 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
                      {has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt});
   if (!bind) return refuse(bind.error());
   found->site.bind = found->line ? same_for_all(std::move(*bind)) : std::move(*bind);
+  count_cpus(*found, system);
   auto plan = make_plan(loaded.checks, system, select, found->site, all_probes());
   if (!plan) return refuse(plan.error());
   if (may_begin && !may_begin(system, found->site.nodes)) return std::nullopt;
   // The nodes are asked only now: a misspelt option should not have to wait for them.
   if (!found->site.nodes.empty() && !found->no_launch) {
     if (auto asked = ask_the_nodes(*found, system); !asked) return refuse(asked.error());
+    count_cpus(*found, system);
     plan = make_plan(loaded.checks, system, select, found->site, all_probes());
     if (!plan) return refuse(plan.error());
   }

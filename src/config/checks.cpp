@@ -35,6 +35,7 @@ class CheckReader {
     check_.summary = fields_.text("summary").value_or(probe == nullptr ? "" : std::string(probe->summary));
     read_tags();
     read_ranks();
+    read_bind();
     check_.min_nodes = fields_.integer("nodes", {1, most_nodes}).value_or(1);
     read_timeout();
     if (probe != nullptr) {
@@ -111,6 +112,16 @@ class CheckReader {
     const auto otherwise = is_text ? std::optional(0) : fields.integer("otherwise", {1, most_ranks_per_node});
     check_.ranks = {RanksSpec::Kind::one_per_gpu, static_cast<int>(otherwise.value_or(1))};
     fields.finish();
+  }
+
+  void read_bind() {
+    const auto* entry = fields_.find("bind");
+    if (entry == nullptr) return;
+    static const std::vector<std::string> known{"none", "profile", "auto", "cores"};
+    if (entry->value.kind == NodeKind::text && std::find(known.begin(), known.end(), entry->value.text) != known.end())
+      check_.bind = entry->value.text;
+    else
+      fields_.refuse(*entry, entry->value, "\"none\", \"profile\", \"auto\" or \"cores\"");
   }
 
   void read_timeout() {

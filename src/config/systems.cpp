@@ -67,14 +67,15 @@ class SystemReader {
                                         suggestion(key, std::vector<std::string>(said.begin(), said.end()))));
   }
 
-  /// Of values only `{local_rank}` is filled; another single word in braces is one that was misspelt.
+  /// What the agent fills in values; another single word in braces is one that was misspelt.
   void check_placeholders(const Node& value) {
     static const std::regex placeholder(R"(\{([A-Za-z_]+)\})");
     if (value.kind != NodeKind::text || value.text.size() > 10'000) return;
     for (std::sregex_iterator at(value.text.begin(), value.text.end(), placeholder), end; at != end; ++at)
-      if ((*at)[1].str() != "local_rank")
-        complaints_.add(value.at, fmt::format("nothing fills {{{}}} in a variable; only {{local_rank}} is",
-                                              printable_line((*at)[1].str(), 40)));
+      if (const auto word = (*at)[1].str(); word != "local_rank" && word != "gpu" && word != "nic")
+        complaints_.add(
+            value.at, fmt::format("nothing fills {{{}}} in a variable; {{local_rank}}, {{gpu}} and {{nic}} are filled",
+                                  printable_line(word, 40)));
   }
 
   void read_environment(const Node& table) {

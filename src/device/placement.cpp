@@ -141,16 +141,6 @@ int nearest_nic(const NodeParts& node, const CpuMask& at, std::size_t turn) {
   return -1;
 }
 
-/// Every rank of one place takes the next of the cards there.
-void give_nics(const NodeParts& node, Placement& placement) {
-  std::map<std::string, std::size_t> turns;
-  for (RankSeat& seat : placement.ranks) {
-    const CpuMask& near = seat.gpu < 0 ? seat.cpus : node.gpus[static_cast<std::size_t>(seat.gpu)].near;
-    const CpuMask& at = near.empty() ? seat.cpus : near;
-    seat.nic = nearest_nic(node, at, turns[domains_around(node.layout, at).list()]++);
-  }
-}
-
 void remark_shared(const NodeParts& node, Placement& placement) {
   std::map<int, std::vector<std::string>> users;
   for (std::size_t i = 0; i < placement.ranks.size(); ++i) users[placement.ranks[i].gpu].push_back(std::to_string(i));
@@ -243,6 +233,30 @@ Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish) {
   remark_far(node, homes, placement);
   if (wish.gpu_of_rank.empty()) remark_idle(node, wish, placement);
   return placement;
+}
+
+void give_nics(const NodeParts& node, Placement& placement) {
+  // Every rank of one place takes the next of the cards there.
+  std::map<std::string, std::size_t> turns;
+  for (RankSeat& seat : placement.ranks) {
+    const CpuMask& near = seat.gpu < 0 ? seat.cpus : node.gpus[static_cast<std::size_t>(seat.gpu)].near;
+    const CpuMask& at = near.empty() ? seat.cpus : near;
+    seat.nic = nearest_nic(node, at, turns[domains_around(node.layout, at).list()]++);
+  }
+}
+
+bool are_shares_in_order(const NodeParts& node, const std::vector<CpuMask>& masks) {
+  std::vector<CpuMask> cores;
+  for (const CpuMask& core : node.layout.cores)
+    if (!core.intersects(node.reserved)) cores.push_back(core);
+  if (masks.empty() || cores.empty() || cores.size() % masks.size() != 0) return false;
+  const std::size_t share = cores.size() / masks.size();
+  for (std::size_t rank = 0; rank < masks.size(); ++rank) {
+    CpuMask wanted;
+    for (std::size_t i = 0; i < share; ++i) wanted = wanted | cores[rank * share + i];
+    if (masks[rank] != wanted) return false;
+  }
+  return true;
 }
 
 int nearest_gpu(const NodeParts& node, const CpuMask& cpus) {

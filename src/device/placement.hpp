@@ -80,12 +80,20 @@ struct Placement {
 /// What to ask for instead is part of what it says.
 [[nodiscard]] Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish);
 
+/// Gives each seat, whose CPUs and GPU are settled, the network card nearest to its GPU, else to its CPUs; ranks of one
+/// place take turns.
+void give_nics(const NodeParts& node, Placement& placement);
+
 /// The GPU nearest to these CPUs; -1: none is known to be near.
 [[nodiscard]] int nearest_gpu(const NodeParts& node, const CpuMask& cpus);
 
 /// Where a mask is, seen from what should be near.
 enum class Nearness : std::uint8_t { inside, touching, apart, unknown };
 [[nodiscard]] Nearness nearness_of(const CpuMask& mask, const CpuMask& near);
+
+/// Whether `masks`, by local rank, are equal shares of all cores in their order, each with all its hardware threads:
+/// what `srun -c N --cpu-bind=cores` gives on a whole node.
+[[nodiscard]] bool are_shares_in_order(const NodeParts& node, const std::vector<CpuMask>& masks);
 
 /// The numbers of the cores that `mask` touches, as hwloc counts them.
 [[nodiscard]] CpuMask core_numbers(const Layout& layout, const CpuMask& mask);

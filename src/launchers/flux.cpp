@@ -35,13 +35,27 @@ bool chooses(const Argv& options, std::string_view name) {
                      [&](std::string_view option) { return option.substr(0, name.size()) == name; });
 }
 
-bool chooses_affinity(const Argv& options) {
-  return chooses(options, "-ocpu-affinity") || chooses(options, "--setopt=cpu-affinity");
+/// As one word (`--cores-per-task=7`, `-c7`) or as the first of two.
+bool chooses_cores(const Argv& options) {
+  return chooses(options, "--cores-per-task") || chooses(options, "-c");
 }
 
-/// Masks of our own choice are set by the agent: `map:` of cpu-affinity is unknown to Flux before 0.54.
+bool chooses_affinity(const Argv& options) {
+  return chooses(options, "-ocpu-affinity") || chooses(options, "--setopt=cpu-affinity") ||
+         chooses(options, "cpu-affinity");
+}
+
 Binder binder(const LauncherIdentity&, const JobShape&, const Argv& options) {
-  return chooses_affinity(options) ? Binder::options : Binder::agent;
+  return chooses_affinity(options) ? Binder::options : Binder::launcher;
+}
+
+/// `map:1-7;9-15`: CPUs of each local rank by the numbers of the operating system. Known since 0.47, before `flux run`.
+std::string affinity(const JobShape& shape) {
+  if (shape.oversubscribed || shape.binding.kind == BindKind::node) return "off";
+  if (shape.binding.kind != BindKind::masks) return "per-task";
+  std::vector<std::string> ranks;
+  for (const RankBinding& rank : shape.binding.ranks) ranks.push_back(rank.cpus);
+  return "map:" + join(ranks, ";");
 }
 
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
@@ -51,14 +65,13 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
   argv.insert(argv.end(), options.begin(), options.end());
   argv.push_back(fmt::format("--nodes={}", shape.node_count()));
   argv.push_back(fmt::format("--ntasks={}", shape.ranks()));
-  if (shape.cores_per_rank > 0 && !shape.oversubscribed)
+  if (shape.cores_per_rank > 0 && !shape.oversubscribed && !chooses_cores(options))
     argv.push_back(fmt::format("--cores-per-task={}", shape.cores_per_rank));
   if (!shape.nodes.empty() && !chooses(options, "--requires"))
     argv.push_back(fmt::format("--requires=host:{}", join(shape.nodes, ",")));
   // Its own default leaves all ranks of a node on all cores of the job.
-  const bool is_bound = !shape.oversubscribed && shape.binding.kind == BindKind::cores;
   if (!chooses_affinity(options) && (shape.oversubscribed || shape.binding.kind != BindKind::none))
-    argv.push_back(is_bound ? "--setopt=cpu-affinity=per-task" : "--setopt=cpu-affinity=off");
+    argv.push_back("--setopt=cpu-affinity=" + affinity(shape));
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
   return made;
 }

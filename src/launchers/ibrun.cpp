@@ -1,5 +1,6 @@
 // TACC's ibrun, inside of a Slurm job: it wraps the mpirun of the MPI module that is loaded. `-n` ranks from slot `-o`
 // of the job's host list; IBRUN_TASKS_PER_NODE says how many slots a node has. It takes no host names.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -17,6 +18,22 @@ Result<LauncherIdentity> identify(std::string_view path, std::string_view) {
   return identity;
 }
 
+/// Defaults of the libraries that it starts: Open MPI 5, Open MPI 4, MVAPICH 3, MVAPICH2.
+constexpr std::pair<const char*, const char*> no_binding[] = {{"PRTE_MCA_hwloc_default_binding_policy", "none"},
+                                                              {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                                              {"MVP_ENABLE_AFFINITY", "0"},
+                                                              {"MV2_ENABLE_AFFINITY", "0"}};
+
+/// TACC's script in front of the program, which binds by its own rules.
+bool binds_by_script(const Argv& options) {
+  return std::any_of(options.begin(), options.end(),
+                     [](const std::string& option) { return option == "task_affinity" || option == "tacc_affinity"; });
+}
+
+Binder binder(const LauncherIdentity&, const JobShape&, const Argv& options) {
+  return binds_by_script(options) ? Binder::options : Binder::agent;
+}
+
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                       const Argv& options) {
   LaunchCommand made{{identity.path}, agent.env};
@@ -24,6 +41,10 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
   made.argv.insert(made.argv.end(), {"-n", std::to_string(shape.ranks()), "-o", "0"});
   made.argv.insert(made.argv.end(), agent.argv.begin(), agent.argv.end());
   made.env.emplace_back("IBRUN_TASKS_PER_NODE", std::to_string(shape.ranks_per_node));
+  // It has no option for masks: the agent binds, and neither launcher nor library shall bind by their own defaults.
+  const bool is_ours = shape.binding.kind == BindKind::masks || shape.binding.kind == BindKind::node;
+  if (is_ours && !shape.oversubscribed && !binds_by_script(options))
+    for (const auto& [name, value] : no_binding) made.env.emplace_back(name, value);
   return made;
 }
 
@@ -52,6 +73,7 @@ extern const LauncherSpec launcher_ibrun{
     .program = "ibrun",
     .identify = identify,
     .command = command,
+    .binder = binder,
     .read_notice = read_notice,
     .reach = reach,
 };

@@ -9,6 +9,11 @@ LaunchCommand command(const LauncherIdentity&, const JobShape&, const AgentComma
   return {agent.argv, agent.env};
 }
 
+/// The rank may use what muster itself may.
+Binder binder(const LauncherIdentity&, const JobShape& shape, const Argv&) {
+  return shape.binding.kind == BindKind::node ? Binder::launcher : Binder::agent;
+}
+
 /// There is no launcher that could say anything: its exit status is the rank's own.
 LauncherNotice read_notice(const LauncherIdentity&, std::string_view, int status) {
   LauncherNotice notice;
@@ -29,6 +34,7 @@ extern const LauncherSpec launcher_local{
     .most_ranks = 1,
     .program = "",
     .command = command,
+    .binder = binder,
     .read_notice = read_notice,
 };
 

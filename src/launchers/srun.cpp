@@ -152,7 +152,7 @@ void add_placement(const JobShape& shape, const Argv& options, Argv& argv) {
   if (!chooses(options, {"--distribution", "-m"})) argv.emplace_back("--distribution=block");
   if (shape.oversubscribed) argv.emplace_back("--overcommit");
   if (shape.cores_per_rank > 0 && !shape.oversubscribed && !chooses(options, {"--cpus-per-task", "-c"}))
-    argv.push_back(fmt::format("--cpus-per-task={}", shape.cores_per_rank));
+    argv.push_back(fmt::format("--cpus-per-task={}", shape.cores_per_rank * shape.cpus_per_core));
   add_binding(shape, options, argv);
   if (!shape.oversubscribed && shape.binding.kind == BindKind::masks) add_gpus(shape.binding, options, argv);
 }
@@ -223,6 +223,7 @@ extern const LauncherSpec launcher_srun{
     .name = "srun",
     .summary = "Slurm's srun, on the nodes of the allocation around muster.",
     .needs_allocation = true,
+    .selects_gpus = true,
     .program = "srun",
     .ask = ask,
     .identify = identify,

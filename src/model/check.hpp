@@ -85,6 +85,7 @@ struct Check {
   std::string summary;
   std::vector<std::string> tags;
   RanksSpec ranks;
+  std::string bind;   ///< `none`, `profile`, `auto`, `cores`; empty: as --bind and the profile have it
   int min_nodes = 1;  ///< skipped, saying so, on fewer
   Seconds timeout{60};
   std::map<std::string, ParamValue> params;              ///< given in the file; the rest are the probe's defaults

@@ -27,6 +27,7 @@ struct Case {
   std::string partition;
   std::string environment;
   RanksSpec ranks;
+  std::string bind;  ///< as in Check
   int min_nodes = 1;
   ExpectedNode node;
   JobShape shape;    ///< of a case that is about one node: that node

@@ -9,6 +9,7 @@
 namespace muster {
 
 [[nodiscard]] std::string_view to_string(RanksSpec::Kind kind);
+[[nodiscard]] std::string_view to_string(BindKind kind);
 
 template <>
 struct Words<Better> {
@@ -19,6 +20,11 @@ template <>
 struct Words<RanksSpec::Kind> {
   static constexpr std::string_view noun = "number of ranks";
   static constexpr RanksSpec::Kind last = RanksSpec::Kind::one_per_gpu;
+};
+template <>
+struct Words<BindKind> {
+  static constexpr std::string_view noun = "kind of binding";
+  static constexpr BindKind last = BindKind::masks;
 };
 template <>
 struct Words<Must> {
@@ -112,10 +118,31 @@ void fields(Io& io, Is<ProfileReference> auto& reference) {
 }
 
 template <class Io>
+void fields(Io& io, Is<RankBinding> auto& rank) {
+  io("cpus", rank.cpus);
+  io("mask", rank.mask);
+  io.optional("gpu", rank.gpu, -1);
+  io.optional("nic", rank.nic);
+  io.optional("cores", rank.cores);
+}
+
+template <class Io>
+void fields(Io& io, Is<JobBinding> auto& binding) {
+  io("kind", binding.kind);
+  io.optional("source", binding.source);
+  io.optional("ranks", binding.ranks);
+  io.optional("openmpi_mapping", binding.openmpi_mapping);
+  io.optional("launcher_selects_gpus", binding.launcher_selects_gpus);
+  io.optional("gpu_variable", binding.gpu_variable);
+}
+
+template <class Io>
 void fields(Io& io, Is<JobShape> auto& shape) {
   io("nodes", shape.nodes);
   io("ranks_per_node", shape.ranks_per_node);
   io("cores_per_rank", shape.cores_per_rank);
+  io.optional("cpus_per_core", shape.cpus_per_core, 1);
+  io.optional("binding", shape.binding);
   io("oversubscribed", shape.oversubscribed);
   io.optional("partition", shape.partition);
   io.optional("environment", shape.environment);
@@ -225,6 +252,7 @@ void fields(Io& io, Is<Case> auto& item) {
   io("metrics", item.metrics);
   io("references", item.references);
   io("ranks", item.ranks);
+  io.optional("bind", item.bind);
   io("min_nodes", item.min_nodes);
   io("node", item.node);
   io("shape", item.shape);

@@ -89,9 +89,11 @@ void add_asked(const RunContext& context, Observation& seen) {
   const auto asked = asked_binding();
   const auto local_rank = static_cast<std::size_t>(context.place.local_rank);
   if (!asked || local_rank >= asked->masks.size()) return;
+  seen.facts.push_back({"binder", std::string(to_string(asked->binder))});
+  // Options of the user take precedence: then these masks are not asked for.
+  if (asked->binder == Binder::options) return;
   seen.facts.push_back({"asked", asked->masks[local_rank].list()});
   seen.facts.push_back({"asked_by", asked->source});
-  seen.facts.push_back({"binder", std::string(to_string(asked->binder))});
 }
 
 void add_masks(const RunContext& context, const CpuMask& mask, Observation& seen) {

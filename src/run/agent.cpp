@@ -322,10 +322,12 @@ Result<void> Agent::introduce_all(World& world) {
     node_doubt_ = doubts[node];
   world = std::move(introduced->world);
   if (const auto asked = asked_binding())
-    for (NodeProvenance& node : world.nodes)
-      node.facts.push_back({"binding", asked->binder == Binder::line
-                                           ? std::string("the user's launch line")
-                                           : fmt::format("{}, by the {}", asked->source, to_string(asked->binder))});
+    for (NodeProvenance& node : world.nodes) {
+      node.facts.push_back({"binding", described(*asked)});
+      const bool is_ours = asked->binder == Binder::launcher || asked->binder == Binder::agent;
+      if (const std::string ranks = rank_list(*asked); is_ours && !ranks.empty())
+        node.facts.push_back({"bound_ranks", ranks});
+    }
   if (!hooks_.start_note.empty())
     for (NodeProvenance& node : world.nodes) node.facts.push_back({"mpi_start", hooks_.start_note});
   return {};

@@ -77,6 +77,7 @@ Case common_part(const Check& check, const Expansion& with) {
   item.system = with.system.name;
   item.environment = with.options.environment;
   item.ranks = check.ranks;
+  item.bind = check.bind;
   item.min_nodes = check.min_nodes;
   return item;
 }

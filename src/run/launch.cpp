@@ -123,12 +123,22 @@ bool sets_path(const Environment& environment) {
 
 }  // namespace
 
-/// MUSTER_BIND; empty: the launch asks for no masks, or options that the user gave take precedence.
+/// MUSTER_BIND; empty: the launch asks for no masks, and the launcher leaves a whole node whole.
 std::string Launch::asked_binding_of(const JobShape& shape) const {
-  if (shape.binding.kind != BindKind::masks || shape.oversubscribed) return {};
-  if (options_.line != nullptr) return to_text(shape.binding, Binder::line);
+  const BindKind kind = shape.binding.kind;
+  if (shape.oversubscribed || (kind != BindKind::masks && kind != BindKind::node)) return {};
+  if (options_.line != nullptr) {
+    JobBinding binding = shape.binding;
+    binding.gpu_variable.clear();
+    return kind == BindKind::masks ? to_text(binding, Binder::line) : std::string();
+  }
   const Binder binder = binder_of(launcher_, identity_, shape, options_.launcher_options);
-  return binder == Binder::options ? std::string() : to_text(shape.binding, binder);
+  if (kind == BindKind::node && binder != Binder::agent) return {};
+  JobBinding binding = shape.binding;
+  const bool is_set = std::any_of(options_.environment.begin(), options_.environment.end(),
+                                  [&](const auto& one) { return one.first == binding.gpu_variable; });
+  if (is_set || (binding.launcher_selects_gpus && launcher_.selects_gpus)) binding.gpu_variable.clear();
+  return to_text(binding, binder);
 }
 
 AgentCommand Launch::agent_command() const {
@@ -180,10 +190,22 @@ LaunchCommand Launch::command_for(const AgentCommand& agent) const {
   return launcher_.command(identity_, order_.shape, agent, options_.launcher_options);
 }
 
+/// Where one can't be written, the launcher says that it is not there.
+void Launch::place_files(LaunchCommand& command) {
+  for (const LaunchFile& file : command.files) {
+    const fs::path path = fs::absolute(order_.folder / file.name);
+    if (auto written = write_file(path, file.text); !written) note_trouble(written.error());
+    const std::string mark = fmt::format("{}/{}", files_placeholder, file.name);
+    for (std::string& word : command.argv)
+      if (const std::size_t at = word.find(mark); at != std::string::npos) word.replace(at, mark.size(), path.string());
+  }
+}
+
 Result<void> Launch::start() {
   if (auto listening = listen(); !listening) return listening;
   const auto agent = agent_command();
   auto command = command_for(agent);
+  place_files(command);
   argv_ = command.argv;
   if (auto written = write_file(order_.folder / "command", shell_line(argv_) + "\n"); !written)
     note_trouble(written.error());

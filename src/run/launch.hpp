@@ -75,6 +75,7 @@ class Launch {
   [[nodiscard]] Result<void> listen();
   [[nodiscard]] std::string asked_binding_of(const JobShape& shape) const;
   [[nodiscard]] bool is_all_here() const;
+  void place_files(LaunchCommand& command);
   [[nodiscard]] AgentCommand agent_command() const;
   [[nodiscard]] LaunchCommand command_for(const AgentCommand& agent) const;
   void enter(LaunchStage stage, double deadline_s);

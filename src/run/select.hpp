@@ -28,6 +28,13 @@ struct SelectOptions {
       rerun_prefix;  ///< what the rerun command starts with: muster run, its paths and site options
 };
 
+/// What the binding of a launch depends on.
+struct BindRequest {
+  std::string wish;  ///< Check::bind
+  RanksSpec ranks;
+  int ranks_per_node = 1;
+};
+
 /// What is known of where the launches will go.
 struct Site {
   std::string launcher;            ///< name
@@ -36,12 +43,15 @@ struct Site {
   std::vector<std::string> nodes;  ///< empty: this machine
   std::string host;                ///< this machine's name, for cases of one node
   int cores = 1;                   ///< per node: physical cores we may use
+  int cpus_per_core = 1;           ///< as the scheduler counts CPUs
+  bool is_part_of_node = false;    ///< the job has fewer CPUs of a node than `cores`
   int simulated_ranks = 0;         ///< ranks of a node that a simulated machine has masks for; 0: the node is real
   int numa_domains = 1;
   int gpus = 0;
   std::optional<int> tasks_per_node;  ///< that the allocation was made for
-  /// How so many ranks of a node are bound, for a check that counts its ranks so; empty: the default. docs/bind.md
-  std::function<JobBinding(const RanksSpec&, int ranks_per_node)> bind;
+  /// How the ranks of a launch are bound; empty: the default. Fails with kind `usage` where the check asks for what the
+  /// profile does not have. docs/bind.md
+  std::function<Result<JobBinding>(const BindRequest&)> bind;
 };
 
 /// The checks that names, tags and excludes leave, in file order; for `muster list`. An empty set is an error as in

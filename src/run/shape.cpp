@@ -63,6 +63,30 @@ Finding too_many_ranks(const Case& item, const Site& site) {
           "use one that starts more, such as --launcher mpirun (install Open MPI or load its module)"};
 }
 
+/// A share of the cores for each rank, where the launcher binds to cores and there are several for each.
+int cores_of_rank(const Case& item, const Site& site) {
+  const JobShape& shape = item.shape;
+  const bool is_shared = shape.binding.kind == BindKind::cores && item.ranks.kind != RanksSpec::Kind::one_per_core;
+  if (!is_shared || shape.oversubscribed || site.is_part_of_node || shape.ranks_per_node < 2) return 0;
+  const int share = site.cores / shape.ranks_per_node;
+  return share > 1 ? share : 0;
+}
+
+void bind_case(Case& item, const Site& site) {
+  auto& shape = item.shape;
+  if (!site.bind) return;
+  auto binding = site.bind({item.bind, item.ranks, shape.ranks_per_node});
+  if (binding)
+    shape.binding = std::move(*binding);
+  else
+    item.unable.push_back({Verdict::skip,
+                           binding.error().what,
+                           {},
+                           "name a system whose profile has one with --system, or choose --bind auto or cores"});
+  shape.cores_per_rank = cores_of_rank(item, site);
+  if (shape.cores_per_rank > 0) shape.cpus_per_core = std::max(1, site.cpus_per_core);
+}
+
 }  // namespace
 
 void shape_case(Case& item, const SelectOptions& options, const Site& site) {
@@ -77,7 +101,7 @@ void shape_case(Case& item, const SelectOptions& options, const Site& site) {
   if (most > 0 && !is_asked && shape.node_count() == 1) shape.ranks_per_node = std::min(shape.ranks_per_node, most);
   // Simulated ranks are bound to cores that are not here: the launcher must not bind them to those that are.
   shape.oversubscribed = site.simulated_ranks > 0 || shape.ranks_per_node > std::max(1, site.cores);
-  if (site.bind) shape.binding = site.bind(item.ranks, shape.ranks_per_node);
+  bind_case(item, site);
   if (options.per_node && item.min_nodes > 1)
     item.unable.push_back(needs_nodes_together(item));
   else if (shape.node_count() < item.min_nodes)

@@ -1,11 +1,14 @@
 #include "system/asked_binding.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
 #include <sched.h>
 #include <system_error>
+#include <unistd.h>
 
 #include "base/text.hpp"
 
@@ -28,6 +31,14 @@ Result<void> set_mask(const CpuMask& mask) {
               fmt::format("CPUs {}: {}", mask.list(), std::generic_category().message(errno)));
 }
 
+/// The kernel leaves out those that the control group does not allow, and those that are not there.
+CpuMask all_cpus() {
+  CpuMask mask;
+  const long configured = std::max(1L, ::sysconf(_SC_NPROCESSORS_CONF));
+  for (long cpu = 0; cpu < configured; ++cpu) mask.add(static_cast<int>(cpu));
+  return mask;
+}
+
 }  // namespace
 
 std::string_view to_string(Binder binder) {
@@ -44,13 +55,60 @@ std::string_view to_string(Binder binder) {
   return "?";
 }
 
+namespace {
+
+constexpr std::string_view whole_node = "all";
+
+/// One value for each rank, without the signs that the text is taken apart by.
+template <class Value>
+std::string by_rank(const JobBinding& binding, Value value) {
+  std::vector<std::string> values;
+  for (const RankBinding& rank : binding.ranks) {
+    std::string text = printable_line(value(rank), 100);
+    std::replace_if(
+        text.begin(), text.end(), [](char letter) { return letter == '|' || letter == ','; }, ' ');
+    values.push_back(std::move(text));
+  }
+  return join(values, ",");
+}
+
+std::optional<Binder> parse_binder(std::string_view text) {
+  for (const Binder binder : binders)
+    if (to_string(binder) == text) return binder;
+  return std::nullopt;
+}
+
+std::optional<std::vector<CpuMask>> parse_masks(const std::string& text) {
+  std::vector<CpuMask> masks;
+  for (const std::string& word : split(text, ',')) {
+    auto mask = CpuMask::parse_hex(word);
+    if (!mask || mask->empty()) return std::nullopt;
+    masks.push_back(std::move(*mask));
+  }
+  return masks;
+}
+
+std::optional<std::vector<int>> parse_gpus(const std::string& text) {
+  std::vector<int> gpus;
+  for (const std::string& word : split(text, ',')) {
+    int gpu = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), gpu);
+    if (error != std::errc{} || end != word.data() + word.size() || gpu < -1) return std::nullopt;
+    gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+}  // namespace
+
 std::string to_text(const JobBinding& binding, Binder binder) {
-  std::vector<std::string> masks;
-  for (const RankBinding& rank : binding.ranks) masks.push_back(rank.mask);
   std::string source = printable_line(binding.source, 100);
-  for (char& letter : source)
-    if (letter == '|') letter = ' ';
-  return fmt::format("{}|{}|{}", to_string(binder), source, join(masks, ","));
+  std::replace(source.begin(), source.end(), '|', ' ');
+  if (binding.kind == BindKind::node) return fmt::format("{}|{}|{}|||", to_string(binder), source, whole_node);
+  return fmt::format("{}|{}|{}|{}|{}|{}", to_string(binder), source,
+                     by_rank(binding, [](const RankBinding& rank) { return rank.mask; }),
+                     by_rank(binding, [](const RankBinding& rank) { return std::to_string(rank.gpu); }),
+                     by_rank(binding, [](const RankBinding& rank) { return rank.nic; }), binding.gpu_variable);
 }
 
 Result<AskedBinding> parse_asked_binding(std::string_view text) {
@@ -58,21 +116,23 @@ Result<AskedBinding> parse_asked_binding(std::string_view text) {
   const auto refuse = [&](std::string_view why) {
     return fail(ErrorKind::usage, env_bind, fmt::format("\"{}\" {}", printable_line(text, 80), why));
   };
-  if (parts.size() != 3 || parts[2].empty()) return refuse("has not three parts: who binds, who asked, masks");
+  if (parts.size() != 6 || parts[2].empty())
+    return refuse("does not have six parts: binder, source, masks, GPUs, NICs, GPU variable");
+  const auto binder = parse_binder(parts[0]);
+  if (!binder) return refuse("begins with none of launcher, options, agent, line");
   AskedBinding asked;
-  bool is_known = false;
-  for (const Binder binder : binders)
-    if (to_string(binder) == parts[0]) {
-      asked.binder = binder;
-      is_known = true;
-    }
-  if (!is_known) return refuse("begins with none of launcher, options, agent, line");
+  asked.binder = *binder;
   asked.source = printable_line(parts[1], 100);
-  for (const std::string& word : split(parts[2], ',')) {
-    auto mask = CpuMask::parse_hex(word);
-    if (!mask || mask->empty()) return refuse("has an empty or damaged mask");
-    asked.masks.push_back(std::move(*mask));
-  }
+  if (parts[2] == whole_node) return asked;
+  auto masks = parse_masks(parts[2]);
+  if (!masks) return refuse("has an empty or damaged mask");
+  auto gpus = parse_gpus(parts[3]);
+  asked.nics = masks->size() == 1 ? std::vector<std::string>{parts[4]} : split(parts[4], ',');
+  if (!gpus || gpus->size() != masks->size() || asked.nics.size() != masks->size())
+    return refuse("does not have a GPU and a NIC for each mask");
+  asked.masks = std::move(*masks);
+  asked.gpus = std::move(*gpus);
+  asked.gpu_variable = parts[5];
   return asked;
 }
 
@@ -84,12 +144,31 @@ std::optional<AskedBinding> asked_binding() {
   return std::move(*asked);
 }
 
+std::string described(const AskedBinding& asked) {
+  if (asked.masks.empty()) return fmt::format("the whole node, by the {}", to_string(asked.binder));
+  if (asked.binder == Binder::line) return "the user's launch line";
+  if (asked.binder == Binder::options) return fmt::format("options given to the launcher, not {}", asked.source);
+  return fmt::format("{}, by the {}", asked.source, to_string(asked.binder));
+}
+
+std::string rank_list(const AskedBinding& asked) {
+  std::vector<std::string> ranks;
+  for (std::size_t i = 0; i < asked.masks.size(); ++i) {
+    std::string text = fmt::format("{}: CPUs {}", i, asked.masks[i].list());
+    if (asked.gpus[i] >= 0) text += fmt::format(", GPU {}", asked.gpus[i]);
+    if (!asked.nics[i].empty()) text += fmt::format(", NIC {}", asked.nics[i]);
+    ranks.push_back(std::move(text));
+  }
+  return join(ranks, "; ");
+}
+
 Result<void> bind_as_asked(int local_rank) {
   const char* text = std::getenv(env_bind);
   if (text == nullptr || *text == '\0') return {};
   const auto asked = parse_asked_binding(text);
   if (!asked) return tl::unexpected(asked.error());
   if (asked->binder != Binder::agent) return {};
+  if (asked->masks.empty()) return set_mask(all_cpus());
   if (local_rank < 0 || static_cast<std::size_t>(local_rank) >= asked->masks.size())
     return fail(ErrorKind::system, env_bind,
                 fmt::format("has {} masks, and none for local rank {}", asked->masks.size(), local_rank));

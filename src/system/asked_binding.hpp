@@ -1,5 +1,5 @@
-/// Where a launch asked each rank of a node to run. The driver hands it to the agent in MUSTER_BIND: an agent whose
-/// launcher has no option for these masks binds itself, and probe cpu_affinity compares.
+/// Where a launch asked each rank of a node to run, and which GPU and network card it has. The driver hands it to the
+/// agent in MUSTER_BIND: an agent whose launcher has no option for this binds itself, and probe cpu_affinity compares.
 #pragma once
 
 #include <optional>
@@ -17,24 +17,33 @@ inline constexpr const char* env_bind = "MUSTER_BIND";
 
 struct AskedBinding {
   Binder binder = Binder::launcher;
-  std::string source;          ///< as in JobBinding
-  std::vector<CpuMask> masks;  ///< by local rank
+  std::string source;             ///< as in JobBinding
+  std::vector<CpuMask> masks;     ///< by local rank; empty: each may use the whole node
+  std::vector<int> gpus;          ///< likewise; -1: none
+  std::vector<std::string> nics;  ///< likewise; empty: none is known
+  std::string gpu_variable;       ///< as in JobBinding
   friend bool operator==(const AskedBinding&, const AskedBinding&) = default;
 };
 
 [[nodiscard]] std::string_view to_string(Binder binder);
 
-/// The value of MUSTER_BIND: `agent|profile lumi|0xfe,0xfe00`.
+/// The value of MUSTER_BIND: `agent|profile lumi|0xfe,0xfe00|4,5|hsn2,hsn2|ROCR_VISIBLE_DEVICES`, for the whole node
+/// `agent||all|||`. Only for the kinds masks and node.
 [[nodiscard]] std::string to_text(const JobBinding& binding, Binder binder);
 /// Fails with kind `usage` for anything else.
 [[nodiscard]] Result<AskedBinding> parse_asked_binding(std::string_view text);
 
-/// Of this process; nullopt: the launch asked for no masks, or the variable is damaged.
+/// Of this process; nullopt: the launch asked for nothing, or the variable is damaged.
 [[nodiscard]] std::optional<AskedBinding> asked_binding();
 
+/// Who asked and which part binds, for people: `profile lumi, by the launcher`.
+[[nodiscard]] std::string described(const AskedBinding& asked);
+/// What each rank of a node was given: `0: CPUs 1-7, GPU 4, NIC hsn2; 1: ...`; empty for the whole node.
+[[nodiscard]] std::string rank_list(const AskedBinding& asked);
+
 /// Binds the calling thread, and the threads that it starts from now on, where the launch left that to the agent;
-/// otherwise does nothing. To be called before MPI_Init. Fails with kind `system` where the kernel refuses, or
-/// `local_rank` has no mask.
+/// otherwise does nothing. Without masks: to all CPUs that the control group allows. To be called before MPI_Init.
+/// Fails with kind `system` where the kernel refuses, or `local_rank` has no mask.
 [[nodiscard]] Result<void> bind_as_asked(int local_rank);
 
 }  // namespace muster

@@ -62,6 +62,9 @@ TEST(Checks, TakeEveryWayToSayRanks) {
   EXPECT_EQ(good_check("ranks = \"one-per-gpu\"\n").ranks.kind, Kind::one_per_gpu);
   EXPECT_EQ(good_check("ranks = { per_node = 4 }\n").ranks, (RanksSpec{Kind::per_node, 4}));
   EXPECT_EQ(good_check("ranks = { per_gpu = 1, otherwise = 2 }\n").ranks, (RanksSpec{Kind::one_per_gpu, 2}));
+  for (const char* bind : {"none", "profile", "auto", "cores"})
+    EXPECT_EQ(good_check(std::string("bind = \"") + bind + "\"\n").bind, bind);
+  EXPECT_EQ(good_check("").bind, "");
 }
 
 TEST(Checks, TakeTimeoutsAsTextOrSeconds) {

@@ -129,7 +129,7 @@ rank = "one-per-node"
 probe = "bandwidth"
 qqqqqqqqq = 1
 )",
-     {R"(f.toml:3:1: unknown key "qqqqqqqqq" in [check.a]; known: probe, summary, tags, ranks, nodes, timeout, params, sweep, metrics, expect)"}},
+     {R"(f.toml:3:1: unknown key "qqqqqqqqq" in [check.a]; known: probe, summary, tags, ranks, bind, nodes, timeout, params, sweep, metrics, expect)"}},
     {"summary_array",
      R"([check.a]
 probe = "bandwidth"
@@ -160,6 +160,12 @@ probe = "bandwidth"
 tags = ["a", "b", "a"]
 )",
      {R"(f.toml:3:19: tag "a" is named twice)"}},
+    {"bind_word",
+     R"([check.a]
+probe = "bandwidth"
+bind = "core"
+)",
+     {R"(f.toml:3:8: "bind" in [check.a] must be "none", "profile", "auto" or "cores", not "core")"}},
     {"ranks_word",
      R"([check.a]
 probe = "bandwidth"

@@ -14,9 +14,19 @@ namespace {
 JobBinding masks(bool selects_gpus = false) {
   return {BindKind::masks,
           "profile lumi",
-          {{"49-55", "0xfe000000000000", 0}, {"57-63", "0xfe00000000000000", 1}},
+          {{"49-55", "0xfe000000000000", 0, "hsn0"}, {"57-63", "0xfe00000000000000", 1, "hsn0"}},
           {},
           selects_gpus};
+}
+
+/// Both threads of the cores 0-1 and 2-3 of a node whose siblings are 64 apart.
+JobBinding whole_cores() {
+  return {
+      BindKind::masks,
+      "auto",
+      {{"0-1,64-65", "0x30000000000000003", 0, "ib0", "0-1"}, {"2-3,66-67", "0xc000000000000000c", 1, "ib0", "2-3"}},
+      {},
+      false};
 }
 
 JobBinding mapped() {
@@ -39,6 +49,9 @@ struct BindingCase {
   std::string unwanted;  ///< likewise; empty: nothing
   Binder binder = Binder::launcher;
   bool oversubscribed = false;
+  std::string version = "4.1.4";
+  int cores = 0;          ///< for each rank
+  int cpus_per_core = 1;  ///< as the scheduler counts
 };
 
 std::ostream& operator<<(std::ostream& out, const BindingCase& one) {
@@ -50,8 +63,9 @@ class Binding : public testing::TestWithParam<BindingCase> {};
 TEST_P(Binding, IsAskedInTheLaunchersOwnWords) {
   const BindingCase& item = GetParam();
   const LauncherSpec& launcher = *find_launcher(item.launcher);
-  LauncherIdentity identity{"/bin/x", item.flavor, "4.1.4", "", {}, {}};
-  JobShape job = shape({"n1"}, 2, 0, item.oversubscribed);
+  LauncherIdentity identity{"/bin/x", item.flavor, item.version, "", {}, {}};
+  JobShape job = shape({"n1"}, 2, item.cores, item.oversubscribed);
+  job.cpus_per_core = item.cpus_per_core;
   job.binding = item.binding;
   const std::string line = " " + join(launcher.command(identity, job, agent, item.options).argv, " ") + " ";
   EXPECT_NE(line.find(item.wanted), line.npos) << line;
@@ -101,14 +115,76 @@ const BindingCase cases[] = {
      "mask_cpu",
      Binder::launcher,
      true},
+    {"share of the cores, counted in hardware threads",
+     "srun",
+     "cray-mpich",
+     of_kind(BindKind::cores),
+     {},
+     " --cpus-per-task=32 --cpu-bind=cores ",
+     "mask_cpu",
+     Binder::launcher,
+     false,
+     "",
+     16,
+     2},
+    {"share of the cores, and -c of the user",
+     "srun",
+     "cray-mpich",
+     of_kind(BindKind::cores),
+     {"-c", "4"},
+     " -c 4 ",
+     "--cpus-per-task",
+     Binder::launcher,
+     false,
+     "",
+     16},
     {"masks that no mapping gives",
      "mpirun",
      "openmpi",
      masks(),
      {},
+     " --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile {files}/rankfile ",
+     "--bind-to"},
+    {"masks of a node that has not the cores",
+     "mpirun",
+     "openmpi",
+     masks(),
+     {},
+     " --map-by ppr:2:node --oversubscribe --bind-to none ",
+     "rankfile",
+     Binder::agent,
+     true},
+    {"whole cores, Open MPI 5",
+     "mpirun",
+     "openmpi",
+     whole_cores(),
+     {},
+     " --map-by rankfile:file={files}/rankfile ",
+     "--bind-to",
+     Binder::launcher,
+     false,
+     "5.0.5"},
+    {"parts of cores, which Open MPI 5 has no words for",
+     "mpirun",
+     "openmpi",
+     masks(),
+     {},
      " --map-by ppr:2:node --bind-to none ",
-     "core",
-     Binder::agent},
+     "rankfile",
+     Binder::agent,
+     false,
+     "5.0.5"},
+    {"share of the cores",
+     "mpirun",
+     "openmpi",
+     of_kind(BindKind::cores),
+     {},
+     " --map-by ppr:2:node:PE=7 --bind-to core ",
+     "",
+     Binder::launcher,
+     false,
+     "4.1.4",
+     7},
     {"masks that a mapping gives",
      "mpirun",
      "openmpi",
@@ -137,7 +213,18 @@ const BindingCase cases[] = {
      Binder::options},
     {"whole node", "mpiexec", "mpich", of_kind(BindKind::node), {}, " -bind-to none ", "core"},
     {"nothing", "mpiexec", "mpich", of_kind(BindKind::none), {}, " -ppn 2 ", "bind-to"},
-    {"masks", "flux", "", masks(), {}, " --setopt=cpu-affinity=off ", "per-task", Binder::agent},
+    {"masks", "flux", "", masks(), {}, " --setopt=cpu-affinity=map:49-55;57-63 ", "per-task"},
+    {"share of the cores",
+     "flux",
+     "",
+     of_kind(BindKind::cores),
+     {},
+     " --cores-per-task=7 --requires=host:n1 --setopt=cpu-affinity=per-task ",
+     "",
+     Binder::launcher,
+     false,
+     "",
+     7},
     {"affinity of the user",
      "flux",
      "",
@@ -149,8 +236,51 @@ const BindingCase cases[] = {
     {"whole node", "flux", "", of_kind(BindKind::node), {}, " --setopt=cpu-affinity=off ", ""},
     {"cores", "flux", "", of_kind(BindKind::cores), {}, " --setopt=cpu-affinity=per-task ", ""},
     {"masks", "ibrun", "", masks(), {}, " -n 2 ", "bind", Binder::agent},
+    {"masks, and TACC's script", "ibrun", "", masks(), {"task_affinity"}, " task_affinity -n 2 ", "", Binder::options},
+    {"masks", "local", "", masks(), {}, " /opt/muster-rank ", "bind", Binder::agent},
 };
 INSTANTIATE_TEST_SUITE_P(Table, Binding, testing::ValuesIn(cases));
+
+TEST(Rankfile, HasALineForEachRankOfTheJob) {
+  JobShape job = shape({"n1", "n2"}, 2);
+  job.binding = whole_cores();
+  const LauncherSpec& mpirun = *find_launcher("mpirun");
+  const auto four = mpirun.command({"mpirun", "openmpi", "4.1.4", "", {}, {}}, job, agent, {});
+  ASSERT_EQ(four.files.size(), 1u);
+  EXPECT_EQ(four.files[0].name, "rankfile");
+  EXPECT_EQ(four.files[0].text,
+            "rank 0=n1 slot=0-1,64-65\nrank 1=n1 slot=2-3,66-67\nrank 2=n2 slot=0-1,64-65\nrank 3=n2 slot=2-3,66-67\n");
+  const auto five = mpirun.command({"mpirun", "openmpi", "5.0.5", "", {}, {}}, job, agent, {});
+  ASSERT_EQ(five.files.size(), 1u);
+  EXPECT_EQ(five.files[0].text, "rank 0=n1 slot=0-1\nrank 1=n1 slot=2-3\nrank 2=n2 slot=0-1\nrank 3=n2 slot=2-3\n");
+}
+
+TEST(IbrunBinding, TheLibrariesItStartsDoNotBind) {
+  const LauncherSpec& ibrun = *find_launcher("ibrun");
+  const auto variable = [&](const JobBinding& binding, const std::string& name) {
+    JobShape job = shape({"n1"}, 2);
+    job.binding = binding;
+    for (const auto& [key, value] : ibrun.command({"ibrun", "", "", "", {}, {}}, job, agent, {}).env)
+      if (key == name) return value;
+    return std::string("not set");
+  };
+  for (const JobBinding& binding : {masks(), of_kind(BindKind::node)}) {
+    EXPECT_EQ(variable(binding, "PRTE_MCA_hwloc_default_binding_policy"), "none");
+    EXPECT_EQ(variable(binding, "OMPI_MCA_hwloc_base_binding_policy"), "none");
+    EXPECT_EQ(variable(binding, "MV2_ENABLE_AFFINITY"), "0");
+  }
+  EXPECT_EQ(variable(of_kind(BindKind::none), "MV2_ENABLE_AFFINITY"), "not set");
+}
+
+TEST(NodeBinding, IsLeftToTheAgentWhereTheLauncherHasNoWordForIt) {
+  JobShape job = shape({"n1"}, 1);
+  job.binding = of_kind(BindKind::node);
+  const auto by = [&](const char* name) {
+    return binder_of(*find_launcher(name), {name, "openmpi", "4.1.4", "", {}, {}}, job, {});
+  };
+  EXPECT_EQ(by("ibrun"), Binder::agent);
+  for (const char* name : {"srun", "mpirun", "flux", "local"}) EXPECT_EQ(by(name), Binder::launcher) << name;
+}
 
 TEST(SrunBinding, VariablesOfTheScriptAroundDoNotReachTheStep) {
   const auto hidden = find_launcher("srun")->hidden_variables;

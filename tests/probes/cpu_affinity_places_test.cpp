@@ -82,8 +82,9 @@ TEST(CpuAffinityPlaces, LinearMasksAreFarFromTheGpusAndThePublishedLineIsPrinted
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
   EXPECT_EQ(finding.verdict, Verdict::fail);
-  EXPECT_EQ(finding.reason.find("on a rank 0 runs on CPUs 1-7, far from its GPU 0000:c1:00.0 (ROCR_VISIBLE_DEVICES=0: "
-                                "CPUs 48-55,112-119, NUMA domain 3)"),
+  EXPECT_EQ(finding.reason.find(
+                "on a rank 0 runs on CPUs 1-7, NUMA domain 0, far from its GPU 0000:c1:00.0 (ROCR_VISIBLE_DEVICES=0: "
+                "CPUs 48-55,112-119, NUMA domain 3)"),
             0u)
       << finding.reason;
   // Ranks 2 and 3 are where they should be.
@@ -92,14 +93,68 @@ TEST(CpuAffinityPlaces, LinearMasksAreFarFromTheGpusAndThePublishedLineIsPrinted
 }
 
 TEST(CpuAffinityPlaces, ARankThatIsNotWhereTheLaunchAskedFailsAndNamesBothMasks) {
-  auto made =
-      on(trento(), {"49-55", "57-63"}, {}, {{"asked", "49-55"}, {"asked_by", "profile lumi"}, {"binder", "launcher"}});
+  auto made = on(trento(), {"49-55", "57-63"}, {},
+                 {{"asked", "49-55"}, {"asked_by", "profile lumi"}, {"binder", "launcher"}, {"launcher", "srun"}});
   const auto judgement = made.judge();
   ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].reason, "on a rank 1 was asked onto CPUs 49-55 by profile lumi, and got CPUs 57-63");
+  EXPECT_EQ(judgement.findings[0].reason, "on a rank 1: asked CPUs 49-55 (profile lumi), got CPUs 57-63");
   ASSERT_EQ(judgement.findings[0].culprits.size(), 1u);
   EXPECT_EQ(judgement.findings[0].culprits[0].rank, 1);
-  EXPECT_NE(judgement.findings[0].remedy.find("launcher's line"), std::string::npos) << judgement.findings[0].remedy;
+  EXPECT_NE(judgement.findings[0].remedy.find("line of srun"), std::string::npos) << judgement.findings[0].remedy;
+}
+
+/// Four GPUs, the first on the last NUMA domain, as on Perlmutter.
+Layout reversed() {
+  Layout layout = *read_layout("synthetic:pack:1 numa:4 core:16 pu:2(indexes=2*64:64*1)");
+  const char* const gpus[] = {"03", "41", "82", "c1"};
+  for (int i = 0; i < 4; ++i) layout.nearby[std::string("0000:") + gpus[i] + ":00.0"] = layout.domains.at(3 - i);
+  return layout;
+}
+
+ProbeJudgement reversed_with(const std::vector<std::string>& masks, bool is_far_noted = true) {
+  auto made = on(reversed(), masks, {}, {{"launcher", "srun"}}, true);
+  ExpectedNode node;
+  node.bind = BindExpectation{"gpu", true, "wrapper", {}, is_far_noted};
+  made.node(node);
+  return made.judge();
+}
+
+TEST(CpuAffinityPlaces, TheSitesSimpleLineIsANoteThatStatesTheDistance) {
+  const std::vector<std::string> simple{"0-15,64-79", "16-31,80-95", "32-47,96-111", "48-63,112-127"};
+  const auto noted = reversed_with(simple);
+  ASSERT_EQ(noted.findings.size(), 1u);
+  EXPECT_EQ(noted.findings[0].verdict, Verdict::pass);
+  EXPECT_TRUE(noted.findings[0].culprits.empty());
+  EXPECT_EQ(noted.findings[0].reason.find("on a rank 0 runs on CPUs 0-15,64-79, NUMA domain 0, far from its GPU "
+                                          "0000:03:00.0 (ROCR_VISIBLE_DEVICES=0: CPUs 48-63,112-127, NUMA domain 3)"),
+            0u)
+      << noted.findings[0].reason;
+  EXPECT_EQ(reversed_with(simple, false).findings.at(0).verdict, Verdict::fail);
+}
+
+TEST(CpuAffinityPlaces, AnyOtherDistantBindingFailsThere) {
+  const std::vector<std::vector<std::string>> others = {
+      {"0-15", "16-31", "32-47", "48-63"},
+      {"0-6,64-70", "16-22,80-86", "32-38,96-102", "48-54,112-118"},
+      {"16-31,80-95", "0-15,64-79", "48-63,112-127", "32-47,96-111"},
+  };
+  for (const auto& masks : others) {
+    const auto judgement = reversed_with(masks);
+    ASSERT_EQ(judgement.findings.size(), 1u) << masks[0];
+    EXPECT_EQ(judgement.findings[0].verdict, Verdict::fail) << masks[0];
+    EXPECT_FALSE(judgement.findings[0].culprits.empty());
+  }
+}
+
+TEST(CpuAffinityPlaces, RanksBoundByOptionsOfTheUserNameThese) {
+  auto made = on(trento(), {"1-7", "9-15", "17-23", "25-31", "33-39", "41-47", "49-55", "57-63"}, {},
+                 {{"binder", "options"}, {"launcher", "srun"}}, true);
+  made.node(low_noise);
+  const auto judgement = made.judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_NE(judgement.findings[0].remedy.find("options given to the launcher (-J, or launcher_options"),
+            std::string::npos)
+      << judgement.findings[0].remedy;
 }
 
 TEST(CpuAffinityPlaces, WhatTheAgentCouldNotBindAsksForWholeNodes) {

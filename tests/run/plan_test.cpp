@@ -175,6 +175,51 @@ TEST(Shape, AnAllocationsTasksAreThoseThatACoreWouldHave) {
   EXPECT_EQ(ranks_per_node(Kind::one_per_node, site), 1);
 }
 
+/// `none` and `profile` as a check's word have them, everything else on cores.
+Result<JobBinding> bind_by_word(const BindRequest& request) {
+  if (request.wish == "profile") return fail(ErrorKind::usage, "bind", "no profile");
+  return JobBinding{request.wish == "none" ? BindKind::none : BindKind::cores, request.wish, {}, {}, false};
+}
+
+TEST(Shape, CasesThatAreBoundDifferentlyShareNoLaunch) {
+  Choosing choosing{{make_check("a"), make_check("b"), make_check("c")}};
+  for (auto& check : choosing.checks) check.ranks = {Kind::per_node, 2};
+  choosing.checks[1].bind = "none";
+  choosing.site.bind = bind_by_word;
+  const auto plan = choosing.plan();
+  ASSERT_EQ(plan.launches.size(), 2u);
+  EXPECT_EQ(items(plan, 0), (Texts{"a/1", "c/1"}));
+  EXPECT_EQ(items(plan, 1), (Texts{"b/1"}));
+  EXPECT_EQ(plan.launches[1].shape.binding.kind, BindKind::none);
+}
+
+TEST(Shape, ACheckThatAsksForABindingThatTheProfileLacksIsSkipped) {
+  auto choosing = one();
+  choosing.checks[0].bind = "profile";
+  choosing.site.bind = bind_by_word;
+  const auto item = choosing.only_case();
+  ASSERT_EQ(item.unable.size(), 1u);
+  EXPECT_EQ(item.unable[0].verdict, Verdict::skip);
+  EXPECT_EQ(item.unable[0].reason, "no profile");
+}
+
+TEST(Shape, RanksThatAreBoundToCoresShareThoseOfTheNode) {
+  auto choosing = one({Kind::per_node, 8});
+  choosing.site.cores = 56;
+  choosing.site.cpus_per_core = 2;
+  choosing.site.bind = bind_by_word;
+  EXPECT_EQ(choosing.only_case().shape.cores_per_rank, 7);
+  EXPECT_EQ(choosing.only_case().shape.cpus_per_core, 2);
+  choosing.checks[0].bind = "none";
+  EXPECT_EQ(choosing.only_case().shape.cores_per_rank, 0) << "no option is added";
+  choosing.checks[0].bind = "";
+  choosing.site.is_part_of_node = true;
+  EXPECT_EQ(choosing.only_case().shape.cores_per_rank, 0) << "how many of them the job has is not known";
+  choosing.site.is_part_of_node = false;
+  choosing.checks[0].ranks = {Kind::one_per_core, 1};
+  EXPECT_EQ(choosing.only_case().shape.cores_per_rank, 0) << "each has one";
+}
+
 TEST(Shape, OptionReplacesTheRanksOfTheCheck) {
   auto choosing = one({Kind::one_per_core, 1});
   choosing.options.ranks_per_node = 5;

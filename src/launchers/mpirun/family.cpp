@@ -88,19 +88,57 @@ bool has_mapping(const JobShape& shape, const Argv& options) {
          !binds_openmpi(options);
 }
 
-/// Masks that a mapping does not give are set by the agent.
+/// Ranks that Open MPI leaves alone: all cores are theirs, or the agent binds them.
 bool is_unbound(const JobShape& shape) {
   return shape.oversubscribed || shape.binding.kind == BindKind::node || shape.binding.kind == BindKind::masks;
 }
 
-void add_openmpi_placement(const LauncherIdentity& identity, const JobShape& shape, const Argv& options, Argv& argv) {
+bool is_openmpi_5(const LauncherIdentity& identity) {
+  return !identity.version.empty() && identity.version[0] >= '5';
+}
+
+/// Open MPI 4 takes the operating system's numbers of hardware threads, so that any mask can be said. Open MPI 5 takes
+/// hwloc's numbers of cores alone, and binds to all threads of a core.
+bool has_rankfile(const LauncherIdentity& identity, const JobShape& shape, const Argv& options) {
+  if (shape.binding.kind != BindKind::masks || shape.oversubscribed || binds_openmpi(options)) return false;
+  const auto& ranks = shape.binding.ranks;
+  return !is_openmpi_5(identity) ||
+         std::all_of(ranks.begin(), ranks.end(), [](const RankBinding& rank) { return !rank.cores.empty(); });
+}
+
+/// `rank 3=nid002 slot=9-15`, a line for each rank of the job.
+LaunchFile rankfile(const LauncherIdentity& identity, const JobShape& shape) {
+  LaunchFile file{"rankfile", {}};
+  int rank = 0;
+  for (int node = 0; node < shape.node_count(); ++node)
+    for (const RankBinding& binding : shape.binding.ranks)
+      file.text += fmt::format("rank {}={} slot={}\n", rank++,
+                               shape.nodes.empty() ? "localhost" : shape.nodes[static_cast<std::size_t>(node)],
+                               is_openmpi_5(identity) ? binding.cores : binding.cpus);
+  return file;
+}
+
+void add_rankfile(const LauncherIdentity& identity, const JobShape& shape, LaunchCommand& command) {
+  const std::string path = fmt::format("{}/rankfile", files_placeholder);
+  command.files.push_back(rankfile(identity, shape));
+  if (is_openmpi_5(identity))
+    command.argv.insert(command.argv.end(), {"--map-by", "rankfile:file=" + path});
+  else
+    command.argv.insert(command.argv.end(),
+                        {"--use-hwthread-cpus", "--mca", "rmaps_rank_file_physical", "1", "--rankfile", path});
+}
+
+void add_openmpi_placement(const LauncherIdentity& identity, const JobShape& shape, const Argv& options,
+                           LaunchCommand& command) {
+  Argv& argv = command.argv;
   // The flag is gone from Open MPI 5's documentation and the modifier unknown to old 4.0: each gets its own.
-  const bool has_modifier = identity.version.rfind("5", 0) == 0;
+  const bool has_modifier = is_openmpi_5(identity);
   if (has_mapping(shape, options)) {
     const Argv words = split(shape.binding.openmpi_mapping, ' ');
     argv.insert(argv.end(), words.begin(), words.end());
     return;
   }
+  if (has_rankfile(identity, shape, options)) return add_rankfile(identity, shape, command);
   std::string mapping = fmt::format("ppr:{}:node", shape.ranks_per_node);
   if (shape.cores_per_rank > 0 && !shape.oversubscribed) mapping += fmt::format(":PE={}", shape.cores_per_rank);
   if (shape.oversubscribed && has_modifier) mapping += ":OVERSUBSCRIBE";
@@ -125,7 +163,7 @@ LaunchCommand openmpi_command(const LauncherIdentity& identity, const JobShape& 
   if (shape.nodes.empty() && !chooses(options, {"prefix", "noprefix", "host", "H", "hostfile", "machinefile"}))
     argv.emplace_back("--noprefix");
   argv.insert(argv.end(), {"-n", std::to_string(shape.ranks())});
-  add_openmpi_placement(identity, shape, options, argv);
+  add_openmpi_placement(identity, shape, options, command);
   // Names alone: a value would be seen by everybody who lists processes, and one of them is a secret.
   for (const auto& variable : agent.env) argv.insert(argv.end(), {"-x", variable.first});
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
@@ -185,7 +223,9 @@ Argv pass_on(const LauncherIdentity& identity, const Environment& variables) {
 Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Argv& options) {
   if (!is_openmpi(identity)) return binds_mpich(options) ? Binder::options : Binder::launcher;
   if (binds_openmpi(options)) return Binder::options;
-  return has_mapping(shape, options) ? Binder::launcher : Binder::agent;
+  const bool is_said =
+      shape.binding.kind == BindKind::node || has_mapping(shape, options) || has_rankfile(identity, shape, options);
+  return is_said ? Binder::launcher : Binder::agent;
 }
 
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status) {

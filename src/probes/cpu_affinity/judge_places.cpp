@@ -26,6 +26,16 @@ void report(const CaseView& view, const NodeMasks& node, const Offenders& offend
                            with_line(view, node, std::move(remedy))));
 }
 
+/// The site's own simple line, which leaves ranks far from their GPUs.
+bool has_shares_in_order(const NodeMasks& node) {
+  NodeParts parts;
+  parts.layout = node.layout;
+  parts.reserved = node.reserved;
+  std::vector<CpuMask> masks;
+  for (const RankMask& rank : node.ranks) masks.push_back(rank.mask);
+  return are_shares_in_order(parts, masks);
+}
+
 }  // namespace
 
 void judge_asked(const CaseView& view, const NodeMasks& node, Findings& findings) {
@@ -34,12 +44,14 @@ void judge_asked(const CaseView& view, const NodeMasks& node, Findings& findings
   for (const RankMask& rank : node.ranks) {
     if (rank.asked.empty() || rank.asked == rank.mask || rank.binder == "line") continue;
     binder = rank.binder;
-    offenders.add(rank.rank, fmt::format("rank {} was asked onto {} by {}, and got {}", rank.rank,
-                                         named("CPU", rank.asked), rank.asked_by, named("CPU", rank.mask)));
+    offenders.add(rank.rank, fmt::format("rank {}: asked {} ({}), got {}", rank.rank, named("CPU", rank.asked),
+                                         rank.asked_by, named("CPU", rank.mask)));
   }
-  std::string remedy =
-      "the launcher's line is in the launch's folder, file command: see which default of the site replaces "
-      "its binding option";
+  std::string remedy = fmt::format(
+      "the line of {} has the masks (file command in the launch's folder): see which variable, default or wrapper of "
+      "the "
+      "site replaces them",
+      node.launcher.empty() ? "the launcher" : node.launcher);
   if (binder == "agent")
     remedy = "the job may not use these CPUs: ask the scheduler for whole nodes (--exclusive), or run with --bind none";
   report(view, node, offenders, std::move(remedy), findings);
@@ -94,14 +106,16 @@ void judge_devices(const CaseView& view, const NodeMasks& node, Findings& findin
   for (const RankGpu& gpu : gpus_of_ranks(view, node)) {
     if (nearness_of(gpu.rank->mask, gpu.near) != Nearness::apart) continue;
     const CpuMask domain = node.layout.domains_of(gpu.near);
-    offenders.add(gpu.rank->rank,
-                  fmt::format("rank {} runs on {}, far from its GPU {} ({}: {}, {})", gpu.rank->rank,
-                              named("CPU", gpu.rank->mask), printable_line(gpu.address, 20),
-                              printable_line(gpu.because, 120), named("CPU", gpu.near), named("NUMA domain", domain)));
+    offenders.add(gpu.rank->rank, fmt::format("rank {} runs on {}, {}, far from its GPU {} ({}: {}, {})",
+                                              gpu.rank->rank, named("CPU", gpu.rank->mask),
+                                              named("NUMA domain", node.layout.domains_of(gpu.rank->mask)),
+                                              printable_line(gpu.address, 20), printable_line(gpu.because, 120),
+                                              named("CPU", gpu.near), named("NUMA domain", domain)));
   }
   const std::size_t before = findings.size();
   report(view, node, offenders, "bind each rank next to its GPU, or give it the GPU that is near", findings);
   if (findings.size() == before || !view.node.bind || !view.node.bind->is_far_noted) return;
+  if (!has_shares_in_order(node)) return;
   findings.back().verdict = Verdict::pass;
   findings.back().reason += "; no fault, as the site itself leaves it so; " + findings.back().remedy;
   findings.back().culprits.clear();

@@ -192,6 +192,8 @@ std::vector<RankGpu> gpus_of_ranks(const CaseView& view, const NodeMasks& node) 
 }
 
 std::string with_line(const CaseView& view, const NodeMasks& node, std::string text) {
+  if (std::any_of(node.ranks.begin(), node.ranks.end(), [](const RankMask& rank) { return rank.binder == "options"; }))
+    text = "these ranks are bound by options given to the launcher (-J, or launcher_options of the profile): " + text;
   // Ranks that stayed silent need masks, too: without them no line is right.
   std::size_t ranks_here = 0;
   for (const RankPlace& place : view.ranks) ranks_here += place.host == node.host;

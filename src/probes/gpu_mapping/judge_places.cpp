@@ -20,10 +20,19 @@ bool is_far(const RankView& rank) {
   return place == Nearness::touching || place == Nearness::apart;
 }
 
-std::string described(const RankView& rank) {
+/// ` (NUMA domain 3)`; empty where the node told none.
+std::string domains_in(const Layout& layout, const CpuMask& mask) {
+  const CpuMask domains = layout.domains_of(mask);
+  return domains.empty() ? std::string()
+                         : fmt::format(" (NUMA domain{} {})", domains.count() == 1 ? "" : "s", domains.list());
+}
+
+std::string described(const Layout& layout, const RankView& rank) {
   const CpuMask mask = rank.cpus("mask");
-  return fmt::format("local rank {} may run on CPUs {}, its GPU {} is at CPUs {}", rank.place->local_rank, mask.list(),
-                     rank.fact("device.address"), rank.cpus("device.cpus").list());
+  const CpuMask near = rank.cpus("device.cpus");
+  return fmt::format("local rank {} may run on CPUs {}{}, its GPU {} is at CPUs {}{}", rank.place->local_rank,
+                     mask.list(), domains_in(layout, mask), rank.fact("device.address"), near.list(),
+                     domains_in(layout, near));
 }
 
 /// The node as its first rank told it; without cores: it told no layout.
@@ -38,6 +47,12 @@ NodeParts parts_of(const CaseView& view, const NodeRanks& node) {
     parts.gpus.push_back({address, {}, near == parts.layout.nearby.end() ? rank.cpus("device.cpus") : near->second, 0});
   }
   return parts;
+}
+
+std::vector<CpuMask> masks_of(const NodeRanks& node) {
+  std::vector<CpuMask> masks;
+  for (const RankView& rank : node.ranks) masks.push_back(rank.cpus("mask"));
+  return masks;
 }
 
 /// As `muster bind` would bind these ranks to these GPUs.
@@ -157,13 +172,14 @@ void judge_near(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
   for (const NodeRanks& node : nodes) {
     std::vector<std::string> texts;
     std::vector<Culprit> culprits;
+    const NodeParts parts = parts_of(view, node);
     for (const RankView& rank : node.ranks) {
       if (!is_far(rank) || rank.is_explained) continue;
-      texts.push_back(described(rank));
+      texts.push_back(described(parts.layout, rank));
       culprits.push_back(culprit_of(rank));
     }
     if (texts.empty()) continue;
-    const bool is_noted = view.node.bind && view.node.bind->is_far_noted;
+    const bool is_noted = view.node.bind && view.node.bind->is_far_noted && are_shares_in_order(parts, masks_of(node));
     const bool is_required = view.params.text("near") == "required" && !is_noted;
     tally.add({fmt::format("{} of {} {} not confined to the NUMA domain of {} GPU {}: {}", texts.size(),
                            node.ranks.size(), texts.size() == 1 ? "ranks is" : "ranks are",

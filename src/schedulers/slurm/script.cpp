@@ -54,6 +54,8 @@ std::string script(const JobRequest& request) {
   header.add("--nodes", std::to_string(request.nodes));
   if (!request.node_names.empty()) header.add("--nodelist", compress_hostlist(request.node_names));
   if (request.tasks_per_node > 0) header.add("--ntasks-per-node", std::to_string(request.tasks_per_node));
+  if (request.cpus_per_task > 0 && !chooses(request.options, "--cpus-per-gpu"))
+    header.add("--cpus-per-task", std::to_string(request.cpus_per_task));
   header.add("--time", time_text(request.time_limit));
   // Others on the nodes would be measured along.
   if (!chooses(request.options, "--oversubscribe")) header.add("--exclusive", "");

@@ -1,0 +1,96 @@
+"""Where ranks run in a job of a real Slurm on two nodes, started by srun and by mpirun: the kernel is the witness."""
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import slurm_services  # noqa: E402
+import support  # noqa: E402
+import virtual_cluster as vc  # noqa: E402
+from support import Run  # noqa: E402
+
+CPUS = sorted(os.sched_getaffinity(0))
+SHOW = r'''m=$(sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status)
+echo "{\"metric\": \"lowest\", \"value\": ${m%%[-,]*}, \"unit\": \"1\"}"
+echo "{\"metric\": \"nproc\", \"value\": $(nproc), \"unit\": \"1\"}"'''
+PROFILE = """[system]
+name = "here"
+[[partition]]
+name = "p"
+[partition.node.bind]
+policy = "compact"
+masks  = [{masks}]
+"""
+
+
+def checks(bind):
+    """Two ranks on each node, bound so; and one, which has the node."""
+    argv = json.dumps(["sh", "-c", SHOW])
+    text = ""
+    for name, ranks in (("masks", f'{{ per_node = 2 }}\nbind = "{bind}"'), ("node", '"one-per-node"')):
+        text += f'[check.{name}]\nprobe = "command"\ntimeout = "60s"\nranks = {ranks}\nparams = {{ argv = {argv} }}\n'
+    return text
+
+
+# What the script around muster asked for its own steps.
+AROUND = {"SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1", "SLURM_CPU_BIND": "map_cpu:0"}
+
+
+@unittest.skipIf(len(CPUS) < 2, "this machine has one CPU")
+class Launches(support.EndToEnd):
+    @classmethod
+    def setUpClass(cls):
+        cls.context = vc.running(2, slurm=vc.Shape())
+        cls.cluster = cls.context.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.__exit__(None, None, None)
+
+    def said(self, launcher, check, *options, bind="profile"):
+        """Lowest CPU and number of CPUs of each rank, and the facts of the nodes."""
+        asked = [CPUS[-1], CPUS[0]]
+        profile = self.cluster.folder / "profile.toml"
+        profile.write_text(PROFILE.format(masks=", ".join(f'"{hex(1 << cpu)}"' for cpu in asked)))
+        run = Run(checks(bind), str(profile), "--system", "here", "--launcher", launcher, "-n", f"^{check}$", *options,
+                  wrapper=self.cluster.argv_on_login(["salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2"]),
+                  env={**self.cluster.environment(), **AROUND})
+        self.addCleanup(run.clean)
+        run.finish(120)
+        self.assert_status(run, 0)
+        seen = {metric["metric"]: [reading["median"] for reading in sorted(metric["readings"], key=lambda one: one["rank"])]
+                for metric in run.case(check)["metrics"]}
+        return list(zip(seen["lowest"], seen["nproc"])), [node["facts"] for node in run.report()["nodes"]]
+
+    def test_masks_of_a_profile(self):
+        for launcher in ("srun", "mpirun"):
+            with self.subTest(launcher=launcher):
+                seen, facts = self.said(launcher, "masks")
+                self.assertEqual(seen, [(CPUS[-1], 1), (CPUS[0], 1)] * 2)
+                self.assertEqual({fact["binding"] for fact in facts}, {"profile here, by the launcher"})
+                self.assertEqual({fact["bound_ranks"] for fact in facts}, {f"0: CPUs {CPUS[-1]}; 1: CPUs {CPUS[0]}"})
+
+    def test_one_rank_per_node_has_all_cores_of_the_job(self):
+        """mpirun would bind it to one core, srun to what SLURM_CPU_BIND of the script around says."""
+        for launcher in ("srun", "mpirun"):
+            with self.subTest(launcher=launcher):
+                seen, _ = self.said(launcher, "node")
+                self.assertEqual(seen, [(CPUS[0], len(CPUS))] * 2)
+
+    def test_cores(self):
+        for launcher in ("srun", "mpirun"):
+            with self.subTest(launcher=launcher):
+                seen, _ = self.said(launcher, "masks", bind="cores")
+                self.assertEqual([nproc for _, nproc in seen], [1] * 4)
+                self.assertEqual(len({cpu for cpu, _ in seen[:2]}), 2, "each has its own")
+
+
+if __name__ == "__main__":
+    reason = vc.why_not() or slurm_services.why_not()
+    if reason:
+        support.skip(reason)
+    support.main(("mpirun", "srun"))
