@@ -2,10 +2,12 @@
 import contextlib
 import datetime
 import json
+import os
 import threading
 import time
 
 import muster_torch as muster
+import transport
 from meeting import Meeting
 
 
@@ -30,6 +32,8 @@ class Job:
         distributed = self.torch.distributed
         try:
             self._enter("process group", 2 * self.patience)
+            log = transport.ask() if self.device.backend == "nccl" else None
+            muster.scratch.extend([os.path.dirname(log)] if log else [])
             # Time is kept by _watch, which says more than the library does.
             distributed.init_process_group(
                 self.device.backend, store=distributed.PrefixStore(self.meeting.key("group"), self._store),
@@ -39,6 +43,8 @@ class Job:
             distributed.all_reduce(warm)
             self.device.wait(self.torch)
             self._deadline = None
+            if log is not None:
+                self._judge_transport(transport.read(transport.take(log)))
         except RuntimeError as problem:
             self._deadline = None
             name = "NCCL_SOCKET_IFNAME" if self.device.backend == "nccl" else "GLOO_SOCKET_IFNAME"
@@ -46,6 +52,14 @@ class Job:
                         f"{self.device.backend}: {muster.first_line(problem)}",
                         f"set {name} to the interface by which the nodes reach each other; host names must not resolve to a "
                         "loopback address there", [{"rank": self.place.rank}])
+
+    def _judge_transport(self, seen):
+        place = self.place
+        found = transport.judge(seen, transport.slingshot(), place.world > place.local_size)
+        if found:
+            self.complain(f"{muster.HOST}: {found[0]}", found[1])
+        elif place.rank == 0 and transport.describe(seen):
+            muster.evidence(transport.describe(seen))
 
     # While it works.
 

@@ -36,6 +36,11 @@ def evidence(sentence):
     _say("evidence", sentence)
 
 
+def same(values):
+    """Texts by name that all ranks should have alike; muster names those that differ."""
+    _say("same", values)
+
+
 def finding(reason, remedy, culprits=(), verdict="fail", consequence=False):
     content = {"reason": reason, "remedy": remedy, "verdict": verdict, "culprits": list(culprits)}
     if consequence:

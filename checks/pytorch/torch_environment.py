@@ -11,6 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import installation
 import muster_torch as muster
 
 INDEX = "pip install torch --index-url https://download.pytorch.org/whl/"
@@ -29,6 +30,7 @@ class Facts:
         self.library_machine = ""  # that libtorch is built for
         self.cuda = None  # the build's
         self.hip = None
+        self.rocm = None  # of the node or container
         self.driver_cuda = None  # newest CUDA that the driver supports
         self.driver = ""  # of the kernel module
         self.nvidia_gpus = 0  # in the machine, whatever torch says
@@ -54,6 +56,7 @@ def gather(torch, root="/"):
     facts = Facts(torch=torch.__version__, machine=platform.machine(), library_machine=library_machine())
     facts.cuda = pair(torch.version.cuda)
     facts.hip = pair(getattr(torch.version, "hip", None))
+    facts.rocm = installation.rocm_of(root)
     facts.nvidia_gpus = count_gpus(root, "0x10de")
     facts.amd_gpus = count_gpus(root, "0x1002")
     facts.driver = first_match(os.path.join(root, "proc/driver/nvidia/version"), r"Module\s+(?:for \S+\s+)?([\d.]+)")
@@ -151,7 +154,7 @@ def gpu_nouns(count, vendor):
 
 def judge(facts):
     """Findings (reason, remedy), causes before consequences; empty: it fits."""
-    for question in (wrong_machine, wrong_vendor, no_gpu_build, old_driver, hidden, unavailable):
+    for question in (wrong_machine, wrong_vendor, no_gpu_build, old_driver, hidden, other_rocm, unavailable):
         found = question(facts)
         if found:
             return [found]  # all else would follow from it
@@ -207,6 +210,20 @@ def hidden(facts):
         return None
     return (f"{' and '.join(empty)} {'hides' if len(empty) == 1 else 'hide'} all GPUs of the node from torch",
             f"unset {' and '.join(empty)}, or ask the scheduler for GPUs (--gpus-per-node)")
+
+
+def is_other_rocm(facts):
+    return bool(facts.hip and facts.rocm and facts.hip != facts.rocm)
+
+
+def other_rocm(facts):
+    # Wheels bring most of ROCm along, so that another version may do: what torch can use is not wrong.
+    if facts.is_available or not facts.amd_gpus or not is_other_rocm(facts):
+        return None
+    return (f"this wheel is built for ROCm {text_of(facts.hip)}, and ROCm {text_of(facts.rocm)} is here: torch uses none of "
+            f"{gpu_nouns(facts.amd_gpus, 'AMD')}" + (f": {facts.problem}" if facts.problem else ""),
+            f"install the build for ROCm {text_of(facts.rocm)}: {INDEX}rocm{text_of(facts.rocm)}, or load the module of "
+            f"ROCm {text_of(facts.hip)}; then see that /dev/kfd can be opened (groups video and render)")
 
 
 def unavailable(facts):
@@ -275,20 +292,29 @@ def describe(facts):
     if facts.nccl:
         version = facts.nccl if isinstance(facts.nccl, (tuple, list)) else (facts.nccl,)
         parts.append("nccl " + ".".join(str(one) for one in version))
+    if is_other_rocm(facts):
+        parts.append(f"ROCm {text_of(facts.rocm)} is here, another than it is built for")
     parts.append("backends " + ", ".join(facts.backends))
     return "; ".join(parts)
 
 
 def main():
+    before = sorted(os.sched_getaffinity(0))
     facts = Facts(machine=platform.machine(), library_machine=library_machine())
+    findings = []
     if not wrong_machine(facts):
-        facts = gather(muster.import_torch())
+        torch = muster.import_torch()
+        place = installation.gather(torch, before)
+        muster.same(installation.same(place))
+        findings = installation.judge(place)
+        facts = gather(torch)
     muster.metric("devices", len(facts.devices), "1")
-    findings = judge(facts)
+    findings += judge(facts)
     for reason, remedy in findings:
         muster.finding(f"{muster.HOST}: {reason}", remedy, [{"program": facts.python}])
     if not findings:
         muster.evidence(describe(facts))
+        muster.evidence(f"torch is {place.file}")
     muster.leave(1 if findings else 0)
 
 

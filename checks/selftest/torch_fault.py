@@ -65,8 +65,13 @@ def one_core():
     os.sched_getaffinity = lambda process: {0}
 
 
+def other_mpi():
+    """The ranks were started with an MPI that no mpi4py is built with."""
+    os.environ["MUSTER_MPI"] = "Open MPI v0.1.0"
+
+
 def main():
-    faults = {fault.__name__: fault for fault in (foreign, wrong_sum, damaged, drift, one_core)}
+    faults = {fault.__name__: fault for fault in (foreign, wrong_sum, damaged, drift, one_core, other_mpi)}
     if len(sys.argv) < 3 or sys.argv[1] not in faults:
         sys.exit(f"torch_fault.py: write one of {', '.join(faults)}, and the script")
     fault, script = faults[sys.argv[1]], sys.argv[2]

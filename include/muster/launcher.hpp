@@ -33,6 +33,8 @@ enum class BindKind : std::uint8_t {
   masks,  ///< each rank on the CPUs of its RankBinding
 };
 
+[[nodiscard]] std::string_view to_string(BindKind kind);
+
 /// Where the ranks of each node run. docs/bind.md
 struct JobBinding {
   BindKind kind = BindKind::cores;

@@ -125,10 +125,11 @@ struct CpuExpectation {
 };
 
 enum class Must : std::uint8_t {
-  set,     ///< whatever its value
-  unset,   ///< not even empty
-  equal,   ///< set, to one of the values
-  differ,  ///< not set, or to none of the values
+  set,      ///< whatever its value
+  unset,    ///< not even empty
+  equal,    ///< set, to one of the values
+  differ,   ///< not set, or to none of the values
+  address,  ///< not set, or an IPv4 address of the interface `values[0]` on rank 0's node, or a name of it
 };
 [[nodiscard]] std::string_view to_string(Must must);
 
@@ -161,6 +162,8 @@ struct ExpectedNode {
   std::optional<NicExpectation> nics = std::nullopt;
   std::vector<std::string> plugins = {};  ///< network plugins that must be loadable: `ofi`
   std::string plugins_from = {};          ///< what to do where they are not; a remedy
+  /// Environments ([[environment]]) whose container has them; empty: the node itself has them.
+  std::vector<std::string> plugins_in = {};
   std::optional<CpuExpectation> cpu = std::nullopt;
   std::vector<VariableExpectation> variables = {};
   std::optional<LoginExpectation> login = std::nullopt;

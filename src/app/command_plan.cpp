@@ -49,7 +49,8 @@ LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
                {env_wire, "<host:port>"},
                {env_token, "<token>"},
                {env_proof, "<proof>"},
-               {env_world, std::to_string(shape.ranks())}};
+               {env_world, std::to_string(shape.ranks())},
+               {env_launcher, std::string(prepared.found.launcher->name)}};
   if (has_asked(prepared, shape)) agent.env.emplace_back(env_bind, "<masks>");
   if (prepared.found.wrapper.empty() && !prepared.found.line) agent.env.emplace_back(env_path, "<PATH>");
   agent.env.insert(agent.env.end(), prepared.found.environment.begin(), prepared.found.environment.end());

@@ -135,6 +135,9 @@ class NodeReader {
   void read_plugins() {
     node_.plugins = fields_.texts("plugins");
     node_.plugins_from = fields_.text("plugins_from").value_or("");
+    node_.plugins_in = fields_.texts("plugins_in");
+    if (!node_.plugins_in.empty() && node_.plugins.empty())
+      fields_.complain(fields_.find("plugins_in")->value.at, "\"plugins_in\" needs \"plugins\"");
     const std::vector<std::string> known{"ofi"};
     for (const std::string& name : node_.plugins)
       if (name != known.front())

@@ -72,9 +72,14 @@ std::vector<std::string> read_values(Fields& fields) {
 }
 
 Must must_of(const std::string& word) {
-  for (const auto must : {Must::unset, Must::equal, Must::differ})
+  for (const auto must : {Must::unset, Must::equal, Must::differ, Must::address})
     if (to_string(must) == word) return must;
   return Must::set;
+}
+
+Place value_place(const Node& table) {
+  const auto* value = table.find("value");
+  return value == nullptr ? table.at : value->value.at;
 }
 
 VariableExpectation read_variable_wanted(const Node& table, Complaints& complaints) {
@@ -82,14 +87,19 @@ VariableExpectation read_variable_wanted(const Node& table, Complaints& complain
   VariableExpectation variable;
   variable.name = read_variable_name(fields, "name", "name = \"NCCL_SOCKET_IFNAME\"");
   (void)fields.need("must", "must = \"set\"");
-  variable.must = must_of(read_choice(fields, "must", {"set", "unset", "equal", "differ"}));
+  variable.must = must_of(read_choice(fields, "must", {"set", "unset", "equal", "differ", "address"}));
   variable.values = read_values(fields);
-  const bool needs_value = variable.must == Must::equal || variable.must == Must::differ;
+  const bool is_address = variable.must == Must::address;
+  const bool needs_value = variable.must == Must::equal || variable.must == Must::differ || is_address;
   const auto* must = table.find("must");
+  if (is_address && variable.name != "MASTER_ADDR" && !variable.name.empty())
+    fields.complain(must->value.at, "must = \"address\" is about MASTER_ADDR alone");
+  if (is_address && variable.values.size() > 1)
+    fields.complain(value_place(table), "must = \"address\" takes one interface, such as value = \"bond0\"");
   const auto* value = table.find("value");
   if (needs_value && value == nullptr)
-    fields.complain(must->value.at, fmt::format("must = \"{}\" needs a value; write for example value = \"hsn\"",
-                                                to_string(variable.must)));
+    fields.complain(must->value.at, fmt::format("must = \"{}\" needs a value; write for example value = \"{}\"",
+                                                to_string(variable.must), is_address ? "bond0" : "hsn"));
   if (!needs_value && value != nullptr && must != nullptr)
     fields.complain(value->at, fmt::format("must = \"{}\" has no value; write must = \"equal\" or \"differ\"",
                                            to_string(variable.must)));

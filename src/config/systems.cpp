@@ -84,10 +84,20 @@ class SystemReader {
     environment.name = read_name(fields, "name = \"container\"");
     reject_twin(table, environment.name, environment_names_, "an environment");
     environment.modules = fields.texts("modules");
+    if (const auto* options = fields.find("scheduler_options")) {
+      environment.scheduler_options = read_arguments(fields, "scheduler_options");
+      note_options("scheduler_options of environment " + environment.name, *options);
+    }
     environment.wrapper = read_arguments(fields, "wrapper");
     if (const auto* variables = fields.table("env")) environment.env = read_variables(*variables);
     fields.finish();
     system_.environments.push_back(std::move(environment));
+  }
+
+  /// Where each of an array of options stands: `<key> <index>`.
+  void note_options(const std::string& key, const Entry& options) {
+    for (std::size_t i = 0; i < options.value.items.size(); ++i)
+      system_.places[fmt::format("{} {}", key, i)] = complaints_.text(options.value.items[i].at);
   }
 
   Environment read_variables(const Entry& entry) {
@@ -145,6 +155,7 @@ class SystemReader {
     read_scheduler(fields, partition);
     if (fields.find("launcher_options") != nullptr)
       partition.launcher_options = read_arguments(fields, "launcher_options");
+    if (const auto ranks = fields.integer("ranks_per_node", {1, 65'536})) partition.ranks_per_node = *ranks;
     if (const auto* node = fields.table("node")) {
       read_node(*node, partition, complaints_);
       if (const auto* machine = node->value.find("machine"))
@@ -159,9 +170,7 @@ class SystemReader {
   void read_scheduler(Fields& fields, PartitionProfile& partition) {
     if (const auto* options = fields.find("scheduler_options")) {
       partition.scheduler_options = read_arguments(fields, "scheduler_options");
-      for (std::size_t i = 0; i < options->value.items.size(); ++i)
-        system_.places[fmt::format("scheduler_options of {} {}", partition.name, i)] =
-            complaints_.text(options->value.items[i].at);
+      note_options("scheduler_options of " + partition.name, *options);
     }
     if (fields.find("scheduler_refuses") != nullptr) partition.scheduler_refuses = fields.texts("scheduler_refuses");
     const auto* options = fields.find("scheduler_options");

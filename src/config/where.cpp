@@ -13,7 +13,7 @@ namespace muster {
 namespace {
 
 /// Known of every case, whatever its probe.
-constexpr std::array<std::string_view, 3> case_keys{"nodes", "ranks", "ranks_per_node"};
+constexpr std::array<std::string_view, 4> case_keys{"nodes", "ranks", "ranks_per_node", "binding"};
 
 std::vector<std::string> known_keys(const ProbeSpec& probe) {
   auto keys = names_of(probe.labels);
@@ -72,6 +72,14 @@ std::string why_never(const Check& check, const std::string& key, int count) {
   return count < least ? fmt::format("check {} has at least {}", check.name, least) : "";
 }
 
+std::optional<WhereFault> settle_binding(const std::string& text) {
+  std::vector<std::string> known;
+  for (const BindKind kind : {BindKind::masks, BindKind::cores, BindKind::node, BindKind::none})
+    known.emplace_back(to_string(kind));
+  if (std::find(known.begin(), known.end(), text) != known.end()) return std::nullopt;
+  return WhereFault{false, fmt::format("unknown binding \"{}\"{}", printable_line(text, 60), suggestion(text, known))};
+}
+
 std::optional<WhereFault> settle_count(const Check& check, const std::string& key, const std::string& text) {
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -94,6 +102,7 @@ std::optional<WhereFault> settle_where(const Check& check, const ProbeSpec& prob
     return behind == nullptr ? std::nullopt : settle_item(*behind, values_taken(check, *behind), text);
   }
   if (const auto* spec = find_param(probe, key)) return settle_whole(*spec, values_taken(check, *spec), text);
+  if (key == "binding") return settle_binding(text);
   if (std::find(case_keys.begin(), case_keys.end(), key) != case_keys.end()) return settle_count(check, key, text);
   return WhereFault{true, fmt::format("\"{}\" is no label or parameter of probe {}{}", printable_line(key, 60),
                                       probe.name, suggestion(key, known_keys(probe)))};

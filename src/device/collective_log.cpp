@@ -56,6 +56,19 @@ std::string provider_of(std::string_view line) {
   return {};
 }
 
+/// `aws-ofi-rccl 1.4.0`; newer plugins write `Initializing aws-ofi-nccl GitHub-dev`.
+std::string plugin_of(std::string_view line) {
+  for (const std::string_view mark : {"Using aws-ofi-", "Initializing aws-ofi-"}) {
+    const std::string_view rest = behind(line, mark);
+    if (!rest.empty()) return printable_line(fmt::format("aws-ofi-{}", trim(rest)), 60);
+  }
+  return {};
+}
+
+bool begins(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
 }  // namespace
 
 Connections read_connections(std::string_view log) {
@@ -65,6 +78,7 @@ Connections read_connections(std::string_view log) {
     if (const auto network = behind(line, "Using network "); !network.empty())
       seen.network = printable_line(trim(network.substr(0, network.find(" comm "))), 60);
     if (auto provider = provider_of(line); !provider.empty()) seen.provider = std::move(provider);
+    if (auto plugin = plugin_of(line); !plugin.empty()) seen.plugin = std::move(plugin);
     const auto via = behind(line, " via ");
     // Others use the word in prose: only lines of channels tell of a connection.
     if (via.empty() || line.find(" Channel ") == std::string_view::npos) continue;
@@ -82,9 +96,17 @@ std::string describe(const Connections& connections) {
   if (ways.empty()) return "unknown";
   std::string text = join(ways, ", ");
   if (!connections.network.empty())
-    text += fmt::format(" (network {}{})", connections.network,
-                        connections.provider.empty() ? "" : ", provider " + connections.provider);
+    text += fmt::format(" (network {}{}{})", connections.network,
+                        connections.provider.empty() ? "" : ", provider " + connections.provider,
+                        connections.plugin.empty() ? "" : ", plugin " + connections.plugin);
   return text;
+}
+
+bool misses_slingshot(const Connections& connections, const std::vector<std::string>& ports) {
+  const auto& ways = connections.ways;
+  return !connections.provider.empty() && !begins(connections.provider, "cxi") &&
+         std::any_of(ways.begin(), ways.end(), [](const auto& way) { return begins(way.first, "NET/"); }) &&
+         std::any_of(ports.begin(), ports.end(), [](const std::string& port) { return begins(port, "cxi"); });
 }
 
 bool is_socket(std::string_view way) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace muster {
 
@@ -23,13 +24,17 @@ struct Connections {
   std::map<std::string, int> ways;
   std::set<Connection> between;
   std::string network;   ///< of `Using network IB`; empty: not said
-  std::string provider;  ///< of libfabric, where that is the network: `cxi`, `efa`
+  std::string provider;  ///< of libfabric, where that is the network: `cxi`, `efa`, `tcp`
+  std::string plugin;    ///< of `Using aws-ofi-rccl 1.4.0`: name and version; empty: not said
   friend bool operator==(const Connections&, const Connections&) = default;
 };
 
 [[nodiscard]] Connections read_connections(std::string_view log);
 /// `2 P2P/CUMEM, 1 NET/IB/GDRDMA (network IB)`; `unknown`.
 [[nodiscard]] std::string describe(const Connections& connections);
+/// Data between nodes goes through libfabric by another provider than Slingshot's, though the node has a device of it
+/// among `ports` (`cxi0`).
+[[nodiscard]] bool misses_slingshot(const Connections& connections, const std::vector<std::string>& ports);
 /// `NET/Socket`: the kernel's sockets carry what a fabric could.
 [[nodiscard]] bool is_socket(std::string_view way);
 

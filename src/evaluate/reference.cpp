@@ -11,6 +11,7 @@ std::optional<std::string> fact_of_case(const CaseFacts& facts, const std::strin
   if (key == "ranks") return std::to_string(facts.ranks);
   if (key == "ranks_per_node" && facts.nodes > 0 && facts.ranks % facts.nodes == 0)
     return std::to_string(facts.ranks / facts.nodes);
+  if (key == "binding") return std::string(to_string(facts.item.shape.binding.kind));
   const auto& params = facts.item.params.values();
   const auto found = params.find(key);
   if (found == params.end()) return std::nullopt;

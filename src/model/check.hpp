@@ -100,7 +100,7 @@ struct Check {
 /// One reference of a profile: which check, when it applies, which metric.
 struct ProfileReference {
   std::string check;
-  Labels where;  ///< keys: labels and parameters of the probe, `nodes`, `ranks`, `ranks_per_node`
+  Labels where;  ///< keys: labels and parameters of the probe, `nodes`, `ranks`, `ranks_per_node`, `binding`
   std::string metric;
   Reference reference;
   friend bool operator==(const ProfileReference&, const ProfileReference&) = default;
@@ -109,8 +109,9 @@ struct ProfileReference {
 struct EnvironmentProfile {
   std::string name;
   std::vector<std::string> modules;
-  Argv wrapper;     ///< put in front of the agent; `{image}` and the like are filled by -J
-  Environment env;  ///< `{local_rank}` is filled by the agent
+  Argv wrapper;                 ///< put in front of the agent; `{image}` and the like are filled by -J
+  Environment env;              ///< `{local_rank}` is filled by the agent
+  Argv scheduler_options = {};  ///< of jobs that use it, beside the partition's
   friend bool operator==(const EnvironmentProfile&, const EnvironmentProfile&) = default;
 };
 
@@ -121,6 +122,7 @@ struct PartitionProfile {
   Argv scheduler_options;
   std::vector<std::string> scheduler_refuses;  ///< names of options that make the batch system refuse a job
   Argv launcher_options;
+  int ranks_per_node = 0;  ///< unless the user chooses another number, whatever checks ask for; 0: what they ask for
   ExpectedNode node;
   std::string machine;  ///< the description of its nodes, machines/<name>.toml; empty: none
   std::vector<ProfileReference> references;

@@ -29,7 +29,7 @@ struct Words<BindKind> {
 template <>
 struct Words<Must> {
   static constexpr std::string_view noun = "demand";
-  static constexpr Must last = Must::differ;
+  static constexpr Must last = Must::address;
 };
 template <>
 struct Words<ParamType> {
@@ -213,6 +213,7 @@ void fields(Io& io, Is<ExpectedNode> auto& node) {
   io.optional("nics", node.nics);
   io.optional("plugins", node.plugins);
   io.optional("plugins_from", node.plugins_from);
+  io.optional("plugins_in", node.plugins_in);
   io.optional("cpu", node.cpu);
   io.optional("variables", node.variables);
   io.optional("login", node.login);

@@ -105,6 +105,7 @@ std::vector<std::string> left_by_torchrun() {
 Result<Observation> run_program(RunContext& context, std::vector<std::string> argv) {
   auto master = program::agree_on_master(context);
   if (!master) return tl::unexpected(master.error());
+  master->emplace_back("MUSTER_MPI", context.comm.library());
   program::Output output(most_output);
   ChildOptions options;
   options.argv = std::move(argv);

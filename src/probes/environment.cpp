@@ -86,6 +86,8 @@ void read_container_into(const Variables& all, Observation& seen) {
   const std::string container = container_of(all);
   if (container.empty()) return;
   seen.facts.push_back({"container", container});
+  if (const auto base = all.find("PYTHONUSERBASE"); base != all.end() && !base->second.empty())
+    seen.facts.push_back({"container.user_base", printable_line(base->second, 300)});
   const auto interfaces = interfaces_up();
   const bool is_slingshot = std::any_of(interfaces.begin(), interfaces.end(),
                                         [](const Interface& one) { return one.name.substr(0, 3) == "hsn"; });
@@ -133,6 +135,8 @@ Result<Observation> run(RunContext& context) {
   for (Fact& fact : shared_paths(all)) seen.facts.push_back(std::move(fact));
   if (const auto tail = all.find(env_torchrun); tail != all.end())
     seen.facts.push_back({"torchrun", printable_line(tail->second, 300)});
+  if (this_machine().simulated.empty())
+    for (Fact& fact : absent_caches(all)) seen.facts.push_back(std::move(fact));
   read_limits_into(seen);
   read_container_into(all, seen);
   if (context.place.local_rank == 0) read_node_into(seen);
@@ -177,7 +181,8 @@ ProbeJudgement judge(const CaseView& view) {
     judgement.findings.push_back(
         note("torch.distributed's variables are those of all nodes together; --per-node does not judge them"));
   }
-  for (const auto& judge_one : {judge_differences, judge_variables, judge_traps, judge_paths, judge_limits})
+  for (const auto& judge_one :
+       {judge_differences, judge_variables, judge_traps, judge_containers, judge_paths, judge_limits})
     judge_one(seen, judgement);
   if (std::any_of(judgement.findings.begin(), judgement.findings.end(), is_fault)) judgement.evidence.clear();
   return judgement;

@@ -1,4 +1,4 @@
-// NICs, their ports, interfaces and addresses, and what variables and libraries make of them.
+// NICs, their ports, interfaces and addresses, and what variables make of them.
 // docs/methods/network_interfaces.md
 #include <algorithm>
 #include <chrono>
@@ -30,14 +30,6 @@ constexpr ParamSpec params[] = {
      "same|any",
      {},
      {}},
-    {"plugins",
-     ParamType::text_list,
-     "",
-     "Network plugins of NCCL that must be loadable, beside those of the profile: `ofi`.",
-     {},
-     {},
-     {}},
-    {"load_timeout", ParamType::duration, "5s", "How long loading the plugin may take.", {}, 0.1, 600},
 };
 
 constexpr MetricSpec metrics[] = {
@@ -51,16 +43,12 @@ constexpr LabelSpec labels[] = {
     {"port", "Name of the port: `mlx5_0/1`, `hsn0`.", {}},
 };
 
-/// Beside those of the selections: what decides about the plugin.
-constexpr std::string_view plugin_variables[] = {"NCCL_NET_PLUGIN", "NCCL_NET"};
-
 void read_settings(Observation& seen) {
-  const auto read = [&](std::string_view name) {
-    const char* value = std::getenv(std::string(name).c_str());
-    if (value != nullptr && *value != '\0') seen.facts.push_back({fmt::format("env.{}", name), printable_line(value)});
-  };
-  for (const Variable& variable : variables) read(variable.name);
-  for (const std::string_view name : plugin_variables) read(name);
+  for (const Variable& variable : variables) {
+    const char* value = std::getenv(std::string(variable.name).c_str());
+    if (value != nullptr && *value != '\0')
+      seen.facts.push_back({fmt::format("env.{}", variable.name), printable_line(value)});
+  }
 }
 
 void add_reading(Observation& seen, std::string metric, Labels where, double value) {
@@ -88,19 +76,6 @@ void add_counters(Observation& seen, const PortErrors& before, const PortErrors&
   }
 }
 
-void try_plugin(RunContext& context, Observation& seen) {
-  const char* chosen = std::getenv("NCCL_NET_PLUGIN");
-  LoadQuestion question;
-  question.names = plugin_names(chosen == nullptr ? "" : chosen);
-  question.wanted = plugin_symbols();
-  question.companion = "libfabric.so.1";
-  question.deadline_s = context.params.duration("load_timeout").value;
-  question.on_start = [&](int group) { context.recorder.child_group(group); };
-  if (question.names.empty()) return;
-  context.recorder.step("load plugin");
-  for (const TriedLibrary& one : try_load(question)) seen.facts.push_back({"plugin", to_text(one)});
-}
-
 /// One rank looks at its node.
 Result<void> read_node(RunContext& context, Observation& seen) {
   context.recorder.step("network");
@@ -117,7 +92,6 @@ Result<void> read_node(RunContext& context, Observation& seen) {
   for (Fact& fact : to_facts(*inventory)) seen.facts.push_back(std::move(fact));
   for (const Interface& one : read_interfaces(root)) seen.facts.push_back({"interface", to_text(one)});
   seen.facts.push_back({"machine", environment::machine_identity(root)});
-  try_plugin(context, seen);
   if (!before.empty()) {
     context.recorder.step("wait for counters");
     const double left = context.params.duration("interval").value - (monotonic_seconds() - begun);
@@ -204,7 +178,7 @@ ProbeJudgement judge(const CaseView& view) {
   for (const auto& judge_one : {judge_nics, judge_ports, judge_errors}) judge_one(judging);
   set_subject(said.findings, first, Subject::nics);
   const std::size_t before = said.findings.size();
-  for (const auto& judge_one : {judge_names, judge_addresses, judge_selections, judge_plugins}) judge_one(judging);
+  for (const auto& judge_one : {judge_names, judge_addresses, judge_selections}) judge_one(judging);
   set_subject(said.findings, before, Subject::interfaces);
   const bool is_fault = std::any_of(said.findings.begin(), said.findings.end(),
                                     [](const Finding& one) { return one.verdict != Verdict::pass; });
@@ -232,7 +206,7 @@ ProbeJudgement judge(const CaseView& view) {
 
 extern const ProbeSpec probe_network_interfaces{
     .name = "network_interfaces",
-    .summary = "NICs, ports, interfaces and addresses of each node; variables and plugins that choose among them.",
+    .summary = "NICs, ports, interfaces and addresses of each node; variables that choose among them.",
     .params = params,
     .metrics = metrics,
     .labels = labels,

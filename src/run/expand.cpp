@@ -137,7 +137,7 @@ Result<std::vector<Case>> expand_check(const Check& check, const ProbeSpec& prob
     item.node = partition.node;
     for (const auto& reference : partition.references)
       if (reference.check == check.name) item.references.push_back(reference);
-    shape_case(item, with.options, with.site);
+    shape_case(item, with.options, with.site, partition.ranks_per_node);
     for (const auto& params : combinations) {
       item.params = params;
       name_case(item, with.options, taken);

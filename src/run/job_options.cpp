@@ -86,16 +86,22 @@ const EnvironmentProfile* find_environment(const SystemProfile& system, const st
   return nullptr;
 }
 
-std::vector<Word> words_of(const SystemProfile& system) {
-  std::vector<Word> words;
-  for (const auto& partition : system.partitions) {
-    std::vector<std::string> places;
-    for (std::size_t i = 0; i < partition.scheduler_options.size(); ++i) {
-      const auto at = system.places.find(fmt::format("scheduler_options of {} {}", partition.name, i));
-      places.push_back(at == system.places.end() ? system.file : at->second);
-    }
-    for (auto& word : joined(partition.scheduler_options, places)) words.push_back(std::move(word));
+/// `owner`: as the profile's places name the array.
+void add_words(const SystemProfile& system, const Argv& options, const std::string& owner, std::vector<Word>& words) {
+  std::vector<std::string> places;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const auto at = system.places.find(fmt::format("scheduler_options of {} {}", owner, i));
+    places.push_back(at == system.places.end() ? system.file : at->second);
   }
+  for (auto& word : joined(options, places)) words.push_back(std::move(word));
+}
+
+/// Of the partition and of the environment that the job uses; nullptr: none.
+std::vector<Word> words_of(const SystemProfile& system, const EnvironmentProfile* environment) {
+  std::vector<Word> words;
+  for (const auto& partition : system.partitions) add_words(system, partition.scheduler_options, partition.name, words);
+  if (environment != nullptr)
+    add_words(system, environment->scheduler_options, "environment " + environment->name, words);
   return words;
 }
 
@@ -131,9 +137,9 @@ Result<std::vector<JobOption>> read_chosen(const SchedulerSpec& scheduler, const
 Result<JobChoice> choose_job_options(const SchedulerSpec& scheduler, const SystemProfile& system,
                                      const std::string& environment, const Argv& chosen) {
   std::vector<std::string> of_options, of_wrapper;
-  const auto profile = words_of(system);
-  for (const auto& word : profile) note_placeholders(word.text, of_options);
   const auto* around = find_environment(system, environment);
+  const auto profile = words_of(system, around);
+  for (const auto& word : profile) note_placeholders(word.text, of_options);
   if (around != nullptr)
     for (const auto& word : around->wrapper) note_placeholders(word, of_wrapper);
   auto placeholders = of_options;

@@ -160,7 +160,8 @@ AgentCommand Launch::agent_command() const {
                  {env_wire, wire},
                  {env_token, token_},
                  {env_proof, proof_},
-                 {env_world, order_.takes_any_world ? "" : std::to_string(order_.shape.ranks())}};
+                 {env_world, order_.takes_any_world ? "" : std::to_string(order_.shape.ranks())},
+                 {env_launcher, std::string(launcher_.name)}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
     command.env.emplace_back(env_bind, asked);
   if (options_.line != nullptr && !options_.line->left_out.empty())

@@ -34,6 +34,8 @@ inline constexpr const char* env_proof = "MUSTER_PROOF";        ///< word that p
 inline constexpr const char* env_path = "MUSTER_PATH";          ///< PATH of the driver, before a launcher changed it
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
 inline constexpr const char* env_world = "MUSTER_WORLD";        ///< ranks asked for
+inline constexpr const char* env_launcher =
+    "MUSTER_LAUNCHER";  ///< its name, for programs that start others beside them
 
 struct JobItem {
   int index = 0;

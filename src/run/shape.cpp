@@ -89,12 +89,13 @@ void bind_case(Case& item, const Site& site) {
 
 }  // namespace
 
-void shape_case(Case& item, const SelectOptions& options, const Site& site) {
+void shape_case(Case& item, const SelectOptions& options, const Site& site, int usual_ranks) {
   auto& shape = item.shape;
   shape.nodes = site.nodes;
   shape.partition = item.partition;
   shape.environment = item.environment;
-  shape.ranks_per_node = options.ranks_per_node.value_or(ranks_per_node(item.ranks, site));
+  const int wanted = usual_ranks > 0 ? usual_ranks : ranks_per_node(item.ranks, site);
+  shape.ranks_per_node = options.ranks_per_node.value_or(wanted);
   const bool is_asked = options.ranks_per_node.has_value() || item.ranks.kind == RanksSpec::Kind::per_node;
   const int most = site.launcher_most_ranks;
   // As many as there are cores, domains or devices is a wish, not a need: one node can do with fewer.

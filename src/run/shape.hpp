@@ -6,7 +6,7 @@
 namespace muster {
 
 /// Sets item.shape from item.ranks, the options and the site, and item.unable when the launcher or the number of nodes
-/// does not allow it.
-void shape_case(Case& item, const SelectOptions& options, const Site& site);
+/// does not allow it. `usual_ranks`: of a node on this partition, by its profile; 0: as many as the check asks for.
+void shape_case(Case& item, const SelectOptions& options, const Site& site, int usual_ranks = 0);
 
 }  // namespace muster

@@ -244,6 +244,31 @@ bind = { policy = "gpu", masks = ["0xff", "0xf0", "x", "0"] }
       R"(f.toml:7:43: the mask 0xf0 holds CPU 4-7, which another one has)",
       R"(f.toml:7:51: "x" is no mask of CPUs; write for example "0xfe00")",
       R"(f.toml:7:56: "0" is no mask of CPUs; write for example "0xfe00")"}},
+    {"variable_address",
+     R"([system]
+name = "s"
+[[variable]]
+name = "NCCL_X"
+must = "address"
+why = "w"
+source = "s"
+[[variable]]
+name = "MASTER_ADDR"
+must = "address"
+value = ["bond0", "ib0"]
+why = "w"
+source = "s"
+[[partition]]
+name = "p"
+ranks_per_node = 0
+[partition.node]
+plugins_in = ["e"]
+)",
+     {R"(f.toml:5:8: must = "address" is about MASTER_ADDR alone)",
+      R"(f.toml:5:8: must = "address" needs a value; write for example value = "bond0")",
+      R"(f.toml:11:9: must = "address" takes one interface, such as value = "bond0")",
+      R"(f.toml:16:18: "ranks_per_node" in [[partition]] must be a whole number from 1 to 65536, not 0)",
+      R"(f.toml:18:14: "plugins_in" needs "plugins")"}},
     {"environment_table",
      R"([system]
 name = "s"

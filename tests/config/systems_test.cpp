@@ -232,6 +232,7 @@ TEST(References, WhereThatNoCaseCanMatch) {
             Texts{"f.toml:7:29: no case matches \"32MiB\": sizes is 8B and 16MiB here"});
   EXPECT_EQ(errors("{ ranks_per_node = 0 }"),
             Texts{"f.toml:7:28: \"ranks_per_node\" must be a whole number from 1, not \"0\""});
+  EXPECT_EQ(errors("{ binding = \"mask\" }"), Texts{"f.toml:7:21: unknown binding \"mask\"; did you mean \"masks\"?"});
   EXPECT_EQ(errors("{ nodes = 1 }"), Texts{"f.toml:7:19: no case matches nodes = 1: check a needs at least 2 nodes"});
   EXPECT_EQ(errors("{ nodes = 2, ranks_per_node = 4 }"),
             Texts{"f.toml:7:39: no case matches ranks_per_node = 4: check a has 8 per node"});

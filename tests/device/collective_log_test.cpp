@@ -36,6 +36,32 @@ TEST(CollectiveLog, LibfabricNamesItsProvider) {
   EXPECT_EQ(describe(seen), "1 NET/AWS Libfabric/GDRDMA, 1 P2P/IPC (network AWS Libfabric, provider cxi)");
 }
 
+TEST(CollectiveLog, ThePluginAndItsVersion) {
+  const auto seen = read_connections(
+      "nid1:9:9 [3] NCCL INFO NET/OFI Using aws-ofi-rccl 1.4.0\n"
+      "nid1:9:9 [3] NCCL INFO Using network AWS Libfabric\n"
+      "nid1:9:9 [3] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [send] via NET/AWS Libfabric/0\n");
+  EXPECT_EQ(seen.plugin, "aws-ofi-rccl 1.4.0");
+  EXPECT_EQ(describe(seen), "1 NET/AWS Libfabric (network AWS Libfabric, plugin aws-ofi-rccl 1.4.0)");
+  EXPECT_EQ(read_connections("n:1:1 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.18.0\n").plugin,
+            "aws-ofi-nccl 1.18.0");
+}
+
+TEST(CollectiveLog, AnotherProviderThanSlingshots) {
+  Connections seen;
+  seen.ways = {{"NET/AWS Libfabric", 1}};
+  seen.provider = "tcp";
+  EXPECT_TRUE(misses_slingshot(seen, {"mlx5_0/1", "cxi0"}));
+  EXPECT_FALSE(misses_slingshot(seen, {"mlx5_0/1"})) << "there is none";
+  seen.provider = "cxi";
+  EXPECT_FALSE(misses_slingshot(seen, {"cxi0"}));
+  seen.provider = "";
+  EXPECT_FALSE(misses_slingshot(seen, {"cxi0"})) << "what is not said is not known";
+  seen.provider = "tcp";
+  seen.ways = {{"P2P/IPC", 4}};
+  EXPECT_FALSE(misses_slingshot(seen, {"cxi0"})) << "nothing goes between nodes";
+}
+
 TEST(CollectiveLog, SocketsAreTold) {
   const Connections seen =
       read_connections("a:1:2 [0] NCCL INFO Channel 00/0 : 1[1] -> 0[0] [send] via NET/Socket/1\n");

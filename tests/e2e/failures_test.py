@@ -11,7 +11,7 @@ RED = [
     ("F01", "lumi-g", "nested", "cpu_affinity", "rank 0", "share CPU 1"),
     ("F03", "lumi-g", "all_on_one", "gpu_mapping", "rank 0", "use the same GPU 0000:c1:00.0"),
     ("F08", "lumi-g", "interface", "network_interfaces", "NCCL_SOCKET_IFNAME", "no network interface that is up"),
-    ("F10", "lumi-g", "no_plugin", "network_interfaces", "LD_LIBRARY_PATH", "nor librccl-net.so"),
+    ("F10", "lumi-g", "no_plugin", "network_plugin", "LD_LIBRARY_PATH", "nor librccl-net.so"),
     ("F12", "lumi-g", "memhooks", "environment", "FI_MR_CACHE_MONITOR", "deadlock"),
     ("F13", "lumi-g", "alt_read", "environment", "FI_CXI_RDZV_PROTO", "disable_rdzv_get"),
     ("F17", "lumi-g", "both_variables", "gpu_mapping", "HIP_VISIBLE_DEVICES", "counts within the one GPU"),

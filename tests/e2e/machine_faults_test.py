@@ -1,10 +1,12 @@
 """Ranks that pretend to be on each described system, one thing of it at fault: the right thing is blamed."""
+import os
 import pathlib
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from on_machine import NODE, SYSTEMS, OnMachine, main  # noqa: E402
+from on_machine import MUSTER, NODE, SYSTEMS, OnMachine, main  # noqa: E402
 
 
 class Faults(OnMachine):
@@ -74,10 +76,30 @@ class Faults(OnMachine):
     def test_no_plugin(self):
         for system in ("lumi-g", "frontier", "perlmutter"):
             with self.subTest(system):
-                self.assertEqual(self.ill(system, "no_plugin"), ["network_interfaces"], self.output)
-                self.assertEqual(self.culprits("network_interfaces"), ["LD_LIBRARY_PATH"])
-                self.assertIn("cannot open shared object file", self.reasons("network_interfaces"))
-                self.assertEqual(self.cases["network_interfaces"]["remedy"], "load the module")
+                self.assertEqual(self.ill(system, "no_plugin"), ["network_plugin"], self.output)
+                self.assertEqual(self.culprits("network_plugin"), ["LD_LIBRARY_PATH"])
+                self.assertIn("cannot open shared object file", self.reasons("network_plugin"))
+                self.assertEqual(self.cases["network_plugin"]["remedy"], "load the module")
+
+    def test_no_plugin_outside_of_the_container_that_has_it(self):
+        self.write("lumi-g", "--fault", "no_plugin")
+        self.assertEqual(self.run_checks("lumi-g", None, ["-x", "hello"], "lumi:standard-g"), 0, self.output)
+        case = self.cases["network_plugin"]
+        self.assertEqual(case["verdict"], "skip", self.output)
+        self.assertIn("is in the container of the job", case["reason"])
+        self.assertIn("--environment laifs", case["remedy"])
+        inside = {"SINGULARITY_CONTAINER": "/images/a.sif"}
+        self.run_checks("lumi-g", inside, ["-n", "network_plugin"], "lumi:standard-g")
+        self.assertEqual(self.cases["network_plugin"]["verdict"], "fail", self.output)
+
+    def test_the_gate_excludes_no_node_for_a_plugin_of_the_container(self):
+        for fault, status in (("no_plugin", 0), ("nic_down", 125)):
+            with self.subTest(fault):
+                self.write("lumi-g", "--fault", fault)
+                done = subprocess.run([MUSTER, "gate", "--need", "1", "--system", "lumi:standard-g", "--launcher", "mpirun", "--output",
+                                       "gate", "--print", "json"], cwd=self.folder, capture_output=True, text=True, timeout=300,
+                                      env={**os.environ, "MUSTER_MACHINE": "machine", "MUSTER_STARTUP_TIMEOUT": "120s"})
+                self.assertEqual(done.returncode, status, done.stdout + done.stderr)
 
     def test_an_interface_that_nobody_has(self):
         self.write("zurada-gpu2h100")

@@ -1,9 +1,12 @@
 """Profiles as the driver takes them: which one is found, which partition of it, login nodes, cores that are reserved."""
+import getpass
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
+import tomllib
 import unittest
 
 MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
@@ -60,7 +63,8 @@ class Profiles(unittest.TestCase):
                                 ({"LMOD_SYSTEM_NAME": "frontier"}, "frontier:batch: "),
                                 ({"NERSC_HOST": "perlmutter"}, "perlmutter:gpu: "),
                                 ({"TACC_SYSTEM": "vista"}, "vista:gh: "),
-                                ({"SLURM_CLUSTER_NAME": "zurada", "SLURM_JOB_PARTITION": "gpu2h100"}, "zurada:gpu2h100: ")):
+                                ({"SLURM_CLUSTER_NAME": "zurada", "SLURM_JOB_PARTITION": "gpu2h100"}, "zurada:gpu2h100: "),
+                                ({"SLURM_CLUSTER_NAME": "zurada", "SLURM_JOB_PARTITION": "hgxh200"}, "zurada:hgxh200: ")):
             with self.subTest(variables):
                 self.assertIn(says, self.doctor(**variables)["says"])
 
@@ -74,6 +78,35 @@ class Profiles(unittest.TestCase):
     def test_a_partition_has_to_be_said_where_nobody_knows_it(self):
         said = self.muster("plan", "-n", "hello", "--system", "zurada", status=3)
         self.assertIn("choose one: --system zurada:gpu1h100", said)
+
+    def test_a_profile_may_say_how_many_ranks_a_node_gets(self):
+        shapes = lambda *words: {case["shape"]["ranks_per_node"] for case in
+                                 self.plan("--system", "vista:gh", "--launcher", "mpirun", *words)["cases"]}
+        self.assertEqual(shapes(), {1}, "not one for each of 72 cores")
+        self.assertEqual(shapes("--ranks-per-node", "2"), {2})
+
+    @unittest.skipUnless(shutil.which("sbatch"), "there is no sbatch")
+    def test_shifter_without_an_image_is_not_submitted(self):
+        words = ["run", "--submit", "--system", "perlmutter", "--environment", "shifter", "-n", "^hello$", "-J", "account=x"]
+        said = self.muster(*words, status=3)
+        self.assertIn('nothing fills {image} in "--image={image}"; write -J image=VALUE', " ".join(said.split()))
+
+    def test_what_a_container_of_lumi_gets(self):
+        with open(os.path.join(os.environ["MUSTER_SOURCE"], "checks", "systems", "lumi.toml"), "rb") as file:
+            wrappers = {one["name"]: one["wrapper"] for one in tomllib.load(file)["environment"] if "wrapper" in one}
+        for name, active in (("container", "yes"), ("laifs", "")):
+            with self.subTest(name):
+                at = wrappers[name].index("bash")
+                folder = f"/tmp/{getpass.getuser()}-miopen-cache-4711"
+                self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+                shown = 'echo "$MIOPEN_USER_DB_PATH|$MIOPEN_CUSTOM_CACHE_DIR|$ACTIVE|$1"'
+                done = subprocess.run([*wrappers[name][at:], "sh", "-c", shown, "x", "a  b"], capture_output=True, text=True,
+                                      env={**os.environ, "SLURM_NODEID": "4711", "WITH_CONDA": "export ACTIVE=yes"})
+                self.assertEqual(done.stdout, f"{folder}|{folder}|{active}|a  b\n", done.stderr)
+                self.assertTrue(os.path.isdir(folder))
+        binds = [wrappers["container"][i + 1] for i, word in enumerate(wrappers["container"]) if word == "-B"]
+        self.assertIn("/usr/lib64/libcxi.so.1", binds)
+        self.assertIn("/projappl", ",".join(binds).split(","))
 
     def test_reserved_cores_are_no_ranks(self):
         shapes = [case["shape"] for case in self.plan("--system", "mine:few", "--launcher", "mpirun")["cases"]]

@@ -153,6 +153,13 @@ TEST_F(ProfileReferences, TheShapeOfTheJobIsAKey) {
   expect_chosen("a:2");
 }
 
+TEST_F(ProfileReferences, TheBindingOfTheLaunchIsAKey) {
+  scene.profile({{"binding", "masks"}}, 100, "a:1");
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured) << "bound to cores";
+  scene.item.shape.binding.kind = BindKind::masks;
+  expect_chosen("a:1");
+}
+
 TEST_F(ProfileReferences, ParametersOfTheCaseAreKeys) {
   scene.item.params.set("type", {ParamType::text, {std::string("half")}});
   scene.item.params.set("window", {ParamType::bytes, {Bytes{1u << 20}}});

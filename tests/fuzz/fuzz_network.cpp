@@ -7,6 +7,7 @@
 #include "device/parse.hpp"
 #include "probes/network_interfaces/node_view.hpp"
 #include "probes/network_interfaces/selection.hpp"
+#include "probes/network_plugin/plugin.hpp"
 
 namespace {
 
@@ -26,8 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(!network_of(one.address).empty());
   for (const ToldAddress& one : parse_addresses6(text)) require(!one.interface.empty() && !one.address.text.empty());
   if (const auto one = parse_interface(text)) require(parse_interface(to_text(*one)).has_value());
-  if (const auto one = network::parse_library(text))
-    require(network::parse_library(network::to_text(*one)).has_value());
+  if (const auto one = network_plugin::parse_library(text))
+    require(network_plugin::parse_library(network_plugin::to_text(*one)).has_value());
   if (const auto one = network::parse_counted(text))
     require(network::parse_counted(network::to_text(*one)).has_value());
   require(parse_lanes(text) >= 0 && parse_lanes(text) < 100);
@@ -37,6 +38,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& name : selection.names) require(!name.empty());
     require(network::chosen(selection, names).size() <= names.size());
   }
-  (void)network::plugin_names(text);
+  (void)network_plugin::file_names(text);
   return 0;
 }

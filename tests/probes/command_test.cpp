@@ -63,6 +63,44 @@ TEST(CommandJudge, SaysByWhichPythonAlsoOfAFailure) {
   EXPECT_TRUE(skipped.judge().evidence.empty()) << "a skip with evidence would be asked for its metrics";
 }
 
+TEST(CommandJudge, WhatShouldBeTheSameNamesWhoDiffers) {
+  const auto with = [](const std::string& torch) { return std::vector<Fact>{{"status", "0"}, {"same.torch", torch}}; };
+  MadeCase good(command());
+  good.rank("a", with("2.7.1")).rank("b", with("2.7.1"));
+  EXPECT_TRUE(good.judge().findings.empty());
+  MadeCase node(command());
+  node.rank("a", with("2.7.1"))
+      .rank("a", with("2.7.1"))
+      .rank("b", with("2.7.1"))
+      .rank("c", with("2.4.0"))
+      .rank("c", with("2.4.0"));
+  const auto found = node.judge();
+  ASSERT_EQ(found.findings.size(), 1u);
+  EXPECT_EQ(found.findings[0].verdict, Verdict::fail);
+  EXPECT_EQ(found.findings[0].reason, "torch is \"2.7.1\" on 3 of 5 ranks, but \"2.4.0\" on c");
+  EXPECT_EQ(found.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::node, "c", "c", -1}}));
+  MadeCase tie(command());
+  tie.rank("a", with("2.7.1")).rank("b", with("2.4.0"));
+  EXPECT_EQ(tie.judge().findings.at(0).reason, "torch is \"2.7.1\" on a, but \"2.4.0\" on b");
+  EXPECT_EQ(tie.judge().findings.at(0).culprits.size(), 2u) << "without a majority both are named";
+  MadeCase rank(command());
+  rank.rank("a", with("1")).rank("a", with("1")).rank("a", with("2"));
+  EXPECT_EQ(rank.judge().findings.at(0).culprits.at(0), (Culprit{CulpritKind::rank, "rank 2", "a", 2}));
+  MadeCase silent(command());
+  silent.rank("a", with("1")).rank("b", {{"status", "0"}});
+  EXPECT_TRUE(silent.judge().findings.empty()) << "a rank that says nothing is not compared";
+}
+
+TEST(Command, WhatShouldBeTheSameIsRead) {
+  const auto seen = run_script(R"(echo '{"same": {"torch": "2.7.1", "file": "/x"}}'; echo '{"same": {"torch": 3}}')");
+  ASSERT_TRUE(seen[0]);
+  ASSERT_NE(seen[0]->fact("same.torch"), nullptr);
+  EXPECT_EQ(*seen[0]->fact("same.torch"), "2.7.1");
+  EXPECT_EQ(*seen[0]->fact("same.file"), "/x");
+  ASSERT_NE(seen[0]->fact("bad_same_line"), nullptr);
+  EXPECT_NE(seen[0]->fact("bad_same_line")->find("no text under a name"), std::string::npos);
+}
+
 TEST(Command, EveryRankGetsItsPlaceAndTheSameMaster) {
   const auto seen =
       run_script("echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE; echo $MASTER_ADDR:$MASTER_PORT", "20s", 3);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "probes/environment/paths.hpp"
 #include "probes/environment/profile.hpp"
 #include "probes/judging.hpp"
 
@@ -92,6 +93,81 @@ TEST(EnvironmentProfile, AValueThatHangsJobs) {
   EXPECT_EQ(
       reasons(judge(node, {{"wanted.X", "memhooks"}}), Verdict::fail),
       Sentences{"X is \"memhooks\" on all 4 ranks, the profile wants anything but \"memhooks\": jobs hang (a guide)"});
+}
+
+/// Rank 0's node a has bond0 and ib0; MASTER_ADDR leads to `address`.
+ProbeJudgement with_master(const ExpectedNode& node, const std::string& address) {
+  return judge(node, {{"interfaces", "bond0=10.0.0.1,bond0=fe80::1,ib0=10.1.0.1,lo=127.0.0.1"},
+                      {"env.MASTER_ADDR", "gpumd01"},
+                      {"wanted.MASTER_ADDR", "gpumd01"},
+                      {"master.addresses", address}});
+}
+
+std::vector<std::string> reasons_with(const ProbeJudgement& judgement, const std::string& part) {
+  std::vector<std::string> all;
+  for (const Finding& finding : judgement.findings)
+    if (finding.reason.find(part) != std::string::npos) all.push_back(finding.reason);
+  return all;
+}
+
+TEST(EnvironmentProfile, TheMasterOnAnotherInterface) {
+  auto node = wanting("MASTER_ADDR", Must::address, {"bond0"}, 2);
+  const auto judgement = with_master(node, "10.1.0.1");
+  ASSERT_EQ(
+      reasons_with(judgement, "bond0"),
+      Sentences{"MASTER_ADDR \"gpumd01\" on all 4 ranks is an address of ib0 on rank 0's node a, the profile wants the "
+                "IPv4 address of bond0: jobs hang (a guide)"});
+  const auto found = std::find_if(judgement.findings.begin(), judgement.findings.end(),
+                                  [](const Finding& one) { return one.reason.find("bond0") != std::string::npos; });
+  EXPECT_EQ(found->verdict, Verdict::fail);
+  EXPECT_EQ(found->remedy, "export MASTER_ADDR=10.0.0.1 in the job script, the address of bond0 on a");
+  EXPECT_EQ(found->culprits.at(0).name, "MASTER_ADDR");
+  EXPECT_TRUE(reasons_with(with_master(node, "127.0.0.1"), "bond0").empty()) << "judge_master reports loopback";
+  node.variables[0].values = {"bond1"};
+  const auto absent = with_master(node, "10.1.0.1");
+  EXPECT_NE(std::find_if(absent.findings.begin(), absent.findings.end(),
+                         [](const Finding& one) {
+                           return one.remedy.find("a has no bond1 with an IPv4 address") != std::string::npos;
+                         }),
+            absent.findings.end());
+}
+
+TEST(EnvironmentProfile, TheMasterOnTheInterfaceOfTheProfile) {
+  const auto node = wanting("MASTER_ADDR", Must::address, {"bond0"}, 2);
+  EXPECT_TRUE(reasons_with(with_master(node, "10.0.0.1"), "bond0").empty());
+  EXPECT_TRUE(reasons_with(with_master(node, "10.1.0.1,10.0.0.1"), "bond0").empty()) << "one of them will do";
+  EXPECT_TRUE(reasons_with(judge(node, {{"interfaces", "ib0=10.1.0.1"}}), "bond0").empty()) << "not set, not asked";
+  auto unverified = node;
+  unverified.unverified = {{"variable MASTER_ADDR", "the script is commented out"}};
+  const auto noted = with_master(unverified, "10.1.0.1");
+  const auto found = std::find_if(noted.findings.begin(), noted.findings.end(),
+                                  [](const Finding& one) { return one.reason.find("bond0") != std::string::npos; });
+  ASSERT_NE(found, noted.findings.end());
+  EXPECT_EQ(found->verdict, Verdict::pass);
+}
+
+TEST(EnvironmentProfile, ACacheThatIsNoFolder) {
+  const Facts seen = {{"absent.MIOPEN_USER_DB_PATH", "/tmp/u-miopen, which is no folder there"}};
+  const auto notes = reasons(judge({}, {}, seen), Verdict::pass);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].find("MIOPEN_USER_DB_PATH on all 2 ranks on b is /tmp/u-miopen, which is no folder there: MIOpen"),
+            0u)
+      << notes[0];
+  const auto facts = absent_caches({{"MIOPEN_USER_DB_PATH", "/proc/no/such"}, {"MIOPEN_CUSTOM_CACHE_DIR", "/tmp"}});
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_EQ(facts[0].key, "absent.MIOPEN_USER_DB_PATH");
+  EXPECT_EQ(facts[0].value, "/proc/no/such, which is no folder there");
+  EXPECT_TRUE(absent_caches({{"PATH", "/nonexistent"}}).empty());
+}
+
+TEST(EnvironmentProfile, PackagesOfTheHostInAContainer) {
+  const Facts inside = {{"container", "Shifter"}, {"container.user_base", "/u/.local/perlmutter/pytorch2.0.1"}};
+  const auto notes = reasons(judge({}, inside), Verdict::pass);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].find("PYTHONUSERBASE is \"/u/.local/perlmutter/pytorch2.0.1\" inside of Shifter on all 4 ranks: "),
+            0u)
+      << notes[0];
+  EXPECT_TRUE(reasons(judge({}, {{"container", "Shifter"}}), Verdict::pass).empty());
 }
 
 TEST(EnvironmentProfile, WhatMattersOnManyNodesIsNotAskedOfFew) {

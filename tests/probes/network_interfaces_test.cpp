@@ -60,11 +60,6 @@ class World {
     promised_.nics = NicExpectation{count, name, rate};
     return *this;
   }
-  World& ofi(const std::string& from = {}) {
-    promised_.plugins = {"ofi"};
-    promised_.plugins_from = from;
-    return *this;
-  }
   ProbeJudgement judge() { return made_.node(promised_).judge(); }
 
  private:
@@ -412,59 +407,6 @@ TEST(NetworkInterfaces, LoopbackThatAnExclusionLeaves) {
   const auto extra = setting("NCCL_SOCKET_IFNAME", "^docker");
   expect_note(World("nics 1 hsn").node("", {}, extra).node("", {}, extra).judge(),
               "NCCL_SOCKET_IFNAME=^docker leaves lo among what NCCL may start on: write ^lo,... as well");
-}
-
-Extra plugin(const std::string& text) {
-  return {{"plugin", text}};
-}
-const std::string absent =
-    "libnccl-net.so||libnccl-net.so: cannot open shared object file: No such file or directory|0|no";
-
-TEST(NetworkInterfaces, APluginThatTheProfileAsksFor) {
-  expect_only(
-      World().node("", {}, plugin(absent)).ofi("module load aws-ofi").judge(),
-      "NCCL's network plugin (OFI), which the profile asks for, can't be loaded on nid001: libnccl-net.so: cannot "
-      "open shared object file: No such file or directory",
-      "LD_LIBRARY_PATH", "module load aws-ofi");
-  Extra both = plugin(absent);
-  both.push_back({"plugin", "librccl-net.so||libfabric.so.1: cannot open shared object file|0|no"});
-  EXPECT_NE(World().node("", {}, both).ofi().judge().findings.at(0).reason.find(": libfabric.so.1: cannot open"),
-            std::string::npos)
-      << "what says more goes first";
-  EXPECT_EQ(
-      World().node("", {}, plugin("libnccl-net.so|/x/libnccl-net.so||0|no")).ofi().judge().findings.at(0).reason,
-      "NCCL's network plugin (OFI), which the profile asks for, can't be loaded on nid001: /x/libnccl-net.so has no "
-      "entry point of a network plugin");
-  EXPECT_EQ(World().node("", {}, setting("NCCL_NET_PLUGIN", "none")).ofi().judge().findings.at(0).culprits.at(0).name,
-            "NCCL_NET_PLUGIN");
-  World by_check("nics 1", {{"plugins", "ofi"}});
-  EXPECT_EQ(by_check.node("", {}, plugin(absent)).judge().findings.size(), 1u);
-}
-
-TEST(NetworkInterfaces, APluginThatNobodyAsksForIsNotMissed) {
-  expect_well(World().node("", {}, plugin(absent)).judge());
-  Extra named = plugin(absent);
-  named.push_back({"env.NCCL_NET_PLUGIN", "nothing"});
-  EXPECT_EQ(World().node("", {}, named).judge().findings.at(0).culprits.at(0).name, "NCCL_NET_PLUGIN");
-  Extra needed = plugin(absent);
-  needed.push_back({"env.NCCL_NET", "AWS Libfabric"});
-  EXPECT_EQ(World().node("", {}, needed).judge().findings.at(0).culprits.at(0).name, "NCCL_NET");
-}
-
-TEST(NetworkInterfaces, APluginThatLoadsIsEvidence) {
-  const auto judgement = World().node("", {}, plugin("libnccl-net.so|/opt/libnccl-net.so||3|yes")).ofi().judge();
-  expect_well(judgement);
-  EXPECT_EQ(judgement.evidence.at(0), "NCCL's network plugin /opt/libnccl-net.so can be loaded on 1 node");
-  expect_note(World().node("", {}, plugin("libnccl-net.so|/opt/libnccl-net.so||3|no")).ofi().judge(),
-              "NCCL's network plugin on nid001 brings no libfabric: it may be another than OFI's");
-}
-
-TEST(NetworkInterfaces, NamesOfPlugins) {
-  using network::plugin_names;
-  EXPECT_EQ(plugin_names("").front(), "libnccl-net.so");
-  EXPECT_EQ(plugin_names("ofi").front(), "libnccl-net-ofi.so");
-  EXPECT_EQ(plugin_names("/opt/x/librccl-net.so"), (std::vector<std::string>{"/opt/x/librccl-net.so"}));
-  EXPECT_TRUE(plugin_names("none").empty());
 }
 
 TEST(NetworkInterfaces, TheGrammarOfNccl) {

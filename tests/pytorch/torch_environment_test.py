@@ -85,6 +85,20 @@ class Environment(unittest.TestCase):
         self.assertEqual(reason, "this torch is built for CUDA 12.6, the node has 8 AMD GPUs")
         self.assertIn("rocm", remedy)
 
+    def test_a_wheel_for_another_rocm(self):
+        blind = dict(torch="2.4.1+rocm6.1", cuda=None, driver_cuda=None, hip=(6, 1), rocm=(7, 1), nvidia_gpus=0, amd_gpus=8,
+                     is_available=False, devices=[], architectures=[])
+        reason, remedy = self.only(machine(**blind, problem="No HIP GPUs are available"))
+        self.assertEqual(reason, "this wheel is built for ROCm 6.1, and ROCm 7.1 is here: torch uses none of 8 AMD GPUs: "
+                                 "No HIP GPUs are available")
+        self.assertIn("whl/rocm7.1", remedy)
+        seeing = machine(**{**blind, "is_available": True, "devices": [("AMD Instinct MI250X", "gfx90a")],
+                            "architectures": ["gfx90a"], "nccl": (2, 20, 5)})
+        self.assertEqual(judge(seeing), [], "wheels bring most of ROCm along")
+        self.assertIn("ROCm 7.1 is here, another than it is built for", describe(seeing))
+        reason, _ = self.only(machine(**{**blind, "rocm": (6, 1)}))
+        self.assertNotIn("is here", reason)
+
     def test_a_cpu_build_on_a_gpu_node(self):
         reason, remedy = self.only(machine(torch="2.7.1+cpu", cuda=None, is_available=False, devices=[],
                                            architectures=[], nvidia_gpus=1, backends=["gloo"]))

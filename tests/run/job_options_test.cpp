@@ -60,6 +60,23 @@ const ChoiceCase choice_cases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, JobOptions, testing::ValuesIn(choice_cases));
 
+TEST(JobOptionsOf, AnEnvironmentWithoutItsImageIsRefused) {
+  auto system = profile();
+  auto& shifter = system.environments.emplace_back();
+  shifter.name = "shifter";
+  shifter.wrapper = {"shifter"};
+  shifter.scheduler_options = {"--image={image}", "--module=gpu,nccl-2.18"};
+  system.places["scheduler_options of environment shifter 0"] = "s.toml:9:3";
+  EXPECT_EQ(texts(choose(system, "shifter", {"account=x"})),
+            "s.toml:9:3: nothing fills {image} in \"--image={image}\"; write -J image=VALUE");
+  const auto choice = choose(system, "shifter", {"account=x", "image=nersc/pytorch:ngc-23.07-v0"});
+  EXPECT_EQ(texts(choice),
+            "--partition=gpu --account=x --gpus-per-node=8 --image=nersc/pytorch:ngc-23.07-v0 --module=gpu,nccl-2.18");
+  ASSERT_TRUE(choice);
+  EXPECT_TRUE(choice->fills.empty()) << "its wrapper names no image";
+  EXPECT_EQ(texts(choose(system, "", {"account=x"})), "--partition=gpu --account=x --gpus-per-node=8");
+}
+
 TEST(JobOptionsOf, TheImageIsForTheRunInside) {
   const auto choice = choose(profile(), "container", {"account=x", "image=/a.sif"});
   ASSERT_TRUE(choice.has_value()) << to_string(choice.error());

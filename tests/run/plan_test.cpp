@@ -230,6 +230,17 @@ TEST(Shape, OptionReplacesTheRanksOfTheCheck) {
   EXPECT_EQ(shape.nodes, (Texts{"n1", "n2"}));
 }
 
+TEST(Shape, AProfileMaySayHowManyRanksANodeGets) {
+  for (const auto kind : {Kind::per_node, Kind::one_per_core, Kind::one_per_gpu}) {
+    auto choosing = one({kind, 2});
+    choosing.site.cores = 72;
+    choosing.system.partitions[0].ranks_per_node = 1;
+    EXPECT_EQ(choosing.only_case().shape.ranks_per_node, 1);
+    choosing.options.ranks_per_node = 4;
+    EXPECT_EQ(choosing.only_case().shape.ranks_per_node, 4) << "what the user chooses counts";
+  }
+}
+
 TEST(Shape, SaysWhenRanksShareCores) {
   auto choosing = one();
   EXPECT_FALSE(choosing.only_case().shape.oversubscribed) << "2 ranks, 2 cores";

@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "probes/command/same.hpp"
 #include "probes/command/told.hpp"
 
 namespace muster::program {
@@ -124,10 +125,11 @@ void take_end(const CaseView& view, const RankPlace& place, const Observation& s
 }
 
 void take_unreadable(const RankPlace& place, const Observation& seen, Findings& findings) {
-  constexpr std::array<std::array<const char*, 3>, 3> kinds{{
+  constexpr std::array<std::array<const char*, 3>, 4> kinds{{
       {"bad_metric_line", "a metric", R"(print one line {"metric":name,"value":number,"unit":"GB/s"} per metric)"},
       {"bad_finding_line", "a finding", R"(print one line {"finding":{"reason":text,"remedy":text}} per finding)"},
       {"bad_evidence_line", "evidence", R"(print one line {"evidence":text} per sentence)"},
+      {"bad_same_line", "what should be the same everywhere", R"(print one line {"same":{name:text}})"},
   }};
   for (const auto& [key, name, remedy] : kinds) {
     const std::string* line = seen.fact(key);
@@ -201,6 +203,10 @@ ProbeJudgement judge(const CaseView& view) {
         told.push_back(fact.value);
   }
   take_absent(view, findings);
+  for (Finding& finding : find_differences(view)) {
+    const std::string key = finding.reason;
+    findings.add(Order::told, key, std::move(finding), false);
+  }
   if (right > 0 && findings.is_empty()) {
     for (std::size_t i = 0; i < std::min(told.size(), most_evidence); ++i)
       judgement.evidence.push_back(printable_line(told[i]));

@@ -1,5 +1,5 @@
 /// What a program says to muster, line by line: {"metric":"bandwidth","value":12.5,"unit":"GB/s"}, {"finding":{...}},
-/// {"evidence":"..."}.
+/// {"evidence":"..."}, {"same":{...}}.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/observation.hpp"
+#include "probes/command/same.hpp"
 #include "probes/command/told.hpp"
 #include "stats/stats.hpp"
 
@@ -105,7 +106,7 @@ class Output {
   [[nodiscard]] const std::string& last_line() const { return last_line_; }
 
   std::vector<Reading> readings;
-  std::vector<Fact> told;  ///< `finding` and `evidence`, each as one line of JSON or of text
+  std::vector<Fact> told;  ///< `finding` and `evidence`, each as one line of JSON or of text; `same.NAME`
   std::vector<Fact> bad_lines;
 
  private:
@@ -123,6 +124,8 @@ class Output {
       take_told("finding", line);
     else if (starts(evidence_start))
       take_told("evidence", line);
+    else if (starts(same_start))
+      take_same(line);
     if (!line.empty()) last_line_ = printable_line(line);
     line_.clear();
     is_too_long_ = false;
@@ -136,6 +139,16 @@ class Output {
       readings.push_back(std::move(*reading));
     else if (bad_lines.size() < most_bad_lines)
       bad_lines.push_back({"bad_metric_line", fmt::format("{}: {}", reading.error().what, printable_line(line, 200))});
+  }
+
+  void take_same(std::string_view line) {
+    auto read = is_too_long_               ? fail(ErrorKind::protocol, "", "is longer than 1 MiB")
+                : told.size() >= most_told ? fail(ErrorKind::protocol, "", "is one too many")
+                                           : read_same(line);
+    if (read)
+      told.insert(told.end(), read->begin(), read->end());
+    else if (bad_lines.size() < most_bad_lines)
+      bad_lines.push_back({"bad_same_line", fmt::format("{}: {}", read.error().what, printable_line(line, 200))});
   }
 
   void take_told(const char* kind, std::string_view line) {

@@ -1,5 +1,4 @@
-// Folders on file systems that all nodes share, containers without the fabric's libraries, one task that was to be
-// bound.
+// Folders on file systems that all nodes share, or that a node lacks; one task that was to be bound.
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -39,19 +38,19 @@ void judge_shared(const SeenCase& seen, ProbeJudgement& judgement) {
   }
 }
 
-void judge_container(const SeenCase& seen, ProbeJudgement& judgement) {
-  RankList without;
-  for (const SeenRank* rank : seen.ranks())
-    if (rank->fact("container.lacks")) without.push_back(rank);
-  if (without.empty()) return;
-  const SeenRank& first = *without.front();
-  judgement.findings.push_back(seen.about(
-      first.fact("container").value_or("container"), without,
-      fmt::format("inside of {} on {} the fabric's libraries can't be loaded: {}",
-                  first.fact("container").value_or("the container"), seen.describe(without),
-                  *first.fact("container.lacks")),
-      "bind them into the container (-B /usr/lib64/libcxi.so.1 -B /usr/lib64/libjansson.so.4 -B /opt/cray -B "
-      "/var/spool/slurmd); without them NCCL and MPI fall back to sockets, or don't start"));
+/// Folders that MIOpen keeps its caches in: some scripts make them on each node, and another node than theirs has none.
+void judge_absent(const SeenCase& seen, ProbeJudgement& judgement) {
+  for (const std::string_view name : cache_variables) {
+    const std::string key = fmt::format("absent.{}", name);
+    RankList without;
+    for (const SeenRank* rank : seen.ranks())
+      if (rank->fact(key)) without.push_back(rank);
+    if (without.empty()) continue;
+    judgement.findings.push_back(note(
+        fmt::format("{} on {} is {}: MIOpen keeps nothing there, and compiles its kernels anew; make the folder on "
+                    "each node before the ranks start (mkdir -p, by the rank with SLURM_LOCALID 0)",
+                    name, seen.describe(without), *without.front()->fact(key))));
+  }
 }
 
 void judge_single_task(const SeenCase& seen, ProbeJudgement& judgement) {
@@ -67,8 +66,8 @@ void judge_single_task(const SeenCase& seen, ProbeJudgement& judgement) {
 }  // namespace
 
 void judge_paths(const SeenCase& seen, ProbeJudgement& judgement) {
-  judge_container(seen, judgement);
   judge_shared(seen, judgement);
+  judge_absent(seen, judgement);
   judge_single_task(seen, judgement);
 }
 

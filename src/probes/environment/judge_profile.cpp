@@ -88,6 +88,8 @@ std::string wish(const VariableExpectation& wanted) {
       return fmt::format("wants {}", join(values, " or "));
     case Must::differ:
       return fmt::format("wants anything but {}", join(values, " and "));
+    case Must::address:
+      return fmt::format("wants an IPv4 address of {} there", values.front());
   }
   return "";
 }
@@ -164,8 +166,10 @@ void judge_variables(const SeenCase& seen, ProbeJudgement& judgement) {
   std::size_t judged = 0;
   for (const VariableExpectation& wanted : seen.node().variables) {
     if (!applies(seen, wanted)) continue;
+    const bool is_address = wanted.must == Must::address;
+    if (is_address && seen.with_variable(wanted.name).empty()) continue;
     ++judged;
-    judge_variable(seen, wanted, judgement);
+    is_address ? judge_interface(seen, wanted, judgement) : judge_variable(seen, wanted, judgement);
   }
   if (judged > 0 && judgement.findings.size() == before)
     judgement.evidence.push_back(fmt::format("{} {} as the profile wants {}", judged,

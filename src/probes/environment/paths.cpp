@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -62,6 +63,21 @@ std::vector<Fact> shared_paths(const Variables& all) {
     if (found == all.end()) continue;
     if (std::string kind = shared_file_system(found->second); !kind.empty())
       facts.push_back({fmt::format("path.{}", name), fmt::format("{} {}", kind, printable_line(found->second, 200))});
+  }
+  return facts;
+}
+
+std::vector<Fact> absent_caches(const Variables& all) {
+  std::vector<Fact> facts;
+  for (const std::string_view name : cache_variables) {
+    const auto found = all.find(name);
+    if (found == all.end()) continue;
+    std::error_code ignored;
+    const bool is_folder = fs::is_directory(found->second, ignored);
+    if (is_folder && ::access(found->second.c_str(), W_OK) == 0) continue;
+    facts.push_back(
+        {fmt::format("absent.{}", name), fmt::format("{}, which {}", printable_line(found->second, 200),
+                                                     is_folder ? "can't be written" : "is no folder there")});
   }
   return facts;
 }

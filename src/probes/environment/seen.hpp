@@ -94,5 +94,8 @@ void judge_login(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_description(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_variables(const SeenCase& seen, ProbeJudgement& judgement);
 void judge_paths(const SeenCase& seen, ProbeJudgement& judgement);
+void judge_containers(const SeenCase& seen, ProbeJudgement& judgement);
+/// MASTER_ADDR, where it is set, against the interface that the profile names (Must::address).
+void judge_interface(const SeenCase& seen, const VariableExpectation& wanted, ProbeJudgement& judgement);
 
 }  // namespace muster::environment

@@ -17,13 +17,6 @@ bool read_count(std::string_view text, std::uint64_t& value) {
   return error == std::errc() && at == end;
 }
 
-/// Without the mark that separates fields.
-std::string field(std::string_view text) {
-  std::string line = printable_line(text, 500);
-  std::replace(line.begin(), line.end(), '|', '/');
-  return line;
-}
-
 void read_fact(const Fact& fact, NodeView& node, std::vector<std::string>& faults) {
   const auto take = [&](auto parsed, auto& list) {
     if (parsed)
@@ -33,7 +26,6 @@ void read_fact(const Fact& fact, NodeView& node, std::vector<std::string>& fault
   };
   if (fact.key == "interface") take(parse_interface(fact.value), node.interfaces);
   if (fact.key == "counter") take(parse_counted(fact.value), node.counted);
-  if (fact.key == "plugin") take(parse_library(fact.value), node.plugins);
   if (fact.key == "machine") node.machine = fact.value;
 }
 
@@ -169,20 +161,6 @@ const Interface* find_interface(const NodeView& node, std::string_view name) {
   const auto found = std::find_if(node.interfaces.begin(), node.interfaces.end(),
                                   [&](const Interface& one) { return one.name == name; });
   return found == node.interfaces.end() ? nullptr : &*found;
-}
-
-std::string to_text(const TriedLibrary& library) {
-  return fmt::format("{}|{}|{}|{}|{}", field(library.name), field(library.path), field(library.error),
-                     library.symbols.size(), library.has_companion ? "yes" : "no");
-}
-
-std::optional<TriedLibrary> parse_library(std::string_view text) {
-  const auto parts = split(text, '|');
-  std::uint64_t symbols = 0;
-  if (parts.size() != 5 || !read_count(parts[3], symbols) || symbols > 1000) return std::nullopt;
-  TriedLibrary library{parts[0], parts[1], parts[2], {}, parts[4] == "yes"};
-  library.symbols.resize(symbols);
-  return library;
 }
 
 std::string to_text(const Counted& counted) {

@@ -13,7 +13,6 @@
 #include "device/interfaces.hpp"
 #include "device/inventory.hpp"
 #include "muster/probe.hpp"
-#include "system/try_load.hpp"
 
 namespace muster::network {
 
@@ -32,7 +31,6 @@ struct NodeView {
   Inventory inventory;  ///< NICs alone
   std::vector<Interface> interfaces;
   std::vector<Counted> counted;
-  std::vector<TriedLibrary> plugins;
 };
 
 /// A variable of one rank.
@@ -84,14 +82,7 @@ void judge_errors(Judging& judging);
 void judge_names(Judging& judging);
 void judge_addresses(Judging& judging);
 void judge_selections(Judging& judging);
-void judge_plugins(Judging& judging);
 
-/// Names to try for NCCL's network plugin, by the value of NCCL_NET_PLUGIN.
-[[nodiscard]] std::vector<std::string> plugin_names(std::string_view chosen);
-/// Entry points of the plugin's known versions.
-[[nodiscard]] std::vector<std::string> plugin_symbols();
-[[nodiscard]] std::string to_text(const TriedLibrary& library);
-[[nodiscard]] std::optional<TriedLibrary> parse_library(std::string_view text);
 [[nodiscard]] std::string to_text(const Counted& counted);
 [[nodiscard]] std::optional<Counted> parse_counted(std::string_view text);
 

@@ -290,7 +290,9 @@ void GpuData::tell(Observation& seen) const {
   for (Fact& fact : links_.detours(connections)) seen.facts.push_back(std::move(fact));
   const bool has_sockets = std::any_of(connections.ways.begin(), connections.ways.end(),
                                        [](const auto& way) { return is_socket(way.first); });
-  if (has_sockets) add("data.sockets", join(fast_ports(root_of("/")), " "));
+  const auto ports = fast_ports(root_of("/"));
+  if (has_sockets) add("data.sockets", join(ports, " "));
+  if (misses_slingshot(connections, ports)) add("data.provider", connections.provider);
 }
 
 }  // namespace muster::p2p

@@ -88,6 +88,22 @@ void find_sockets(const CaseView& view, std::vector<Finding>& findings) {
   }
 }
 
+void find_provider(const CaseView& view, std::vector<Finding>& findings) {
+  for (const auto& [provider, ranks] : told_under(view, "data.provider")) {
+    Finding finding;
+    finding.reason = fmt::format(
+        "data between GPUs of different nodes goes through libfabric's provider {}, though the node has Slingshot's "
+        "cxi ({}, from the library's own log)",
+        printable_line(provider, 60), who(view, ranks));
+    add_culprits(view, ranks, finding);
+    finding.remedy =
+        "let libfabric load the cxi provider: in a container bind libcxi.so.1 and /opt/cray; unset FI_PROVIDER, or "
+        "export FI_PROVIDER=cxi; the log should say \"Selected Provider is cxi\" (NCCL_DEBUG=INFO)";
+    finding.subject = Subject::transport;
+    findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 bool judge_gpu_data(const CaseView& view, bool may_use_sockets, std::vector<Finding>& findings) {
@@ -96,6 +112,7 @@ bool judge_gpu_data(const CaseView& view, bool may_use_sockets, std::vector<Find
   if (is_refused) return true;
   find_detours(view, findings);
   if (!may_use_sockets) find_sockets(view, findings);
+  if (!may_use_sockets) find_provider(view, findings);
   return false;
 }
 
