@@ -36,7 +36,7 @@ class Acting {
 
   /// False: something could not be done.
   bool carry_out() {
-    if (const auto refusal = refuse_all(report_, wish()); !refusal.empty()) {
+    if (const auto refusal = refuse_all(report_); !refusal.empty()) {
       lines_.say("{}", refusal);
       return true;
     }
@@ -65,11 +65,7 @@ class Acting {
     }
   }
 
-  ActionWish wish() const {
-    const char* allowed = std::getenv("MUSTER_ACT_ON_SIMULATED");
-    return {!options_.on_fail.empty(), !options_.on_pass.empty(), most(),
-            allowed != nullptr && std::string_view(allowed) == "1"};
-  }
+  ActionWish wish() const { return {!options_.on_fail.empty(), !options_.on_pass.empty(), most()}; }
 
   int most() const { return options_.max_drain.value_or(most_drained); }
 

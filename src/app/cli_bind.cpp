@@ -27,6 +27,7 @@ void add_bind(CommandLine line) {
   app->add_flag("--smt", bind->smt, "All hardware threads of a core, not only the first");
   app->add_option("--reserve", bind->reserve, "CPUs to keep for the system, or none (default: the profile's)")
       ->type_name("0,8,16");
+  app->add_flag("--simulated", bind->is_simulated, "The node that MUSTER_MACHINE names (docs/machines.md)");
   auto* text = app->add_flag("--rankfile", bind->rankfile, "Only the rankfile for Open MPI");
   app->add_flag("--json", bind->json, "As JSON")->excludes(text);
   app->add_option("--color", bind->color, "Colours: auto, always, never (NO_COLOR is heeded)")->type_name("WHEN");

@@ -69,7 +69,7 @@ void add_machine(CommandLine line) {
       ->allow_extra_args(false);
   app->footer(
       "Examples:\n  muster machine lumi-g\n  muster machine lumi-g --write here --fault gpu_missing\n"
-      "  MUSTER_MACHINE=here muster run checks/devices --ranks-per-node 8\n"
+      "  MUSTER_MACHINE=here muster run --simulated checks/devices --ranks-per-node 8\n"
       "  muster machine lumi-g --write there --nodes 'nid[001-004]' --fault nic_down@nid003\n"
       "A simulated machine proves right and wrong, never speed; every report says that it was one.");
   app->callback([machine, &status = line.status] { status = machine_command(*machine); });

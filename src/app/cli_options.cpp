@@ -60,6 +60,8 @@ void add_site(CLI::App& app, SiteOptions& site) {
       ->type_name("OPTION")
       ->allow_extra_args(false);
   app.add_option("--agent", site.agent, "The agent to start (default: muster-rank beside muster)")->type_name("PATH");
+  app.add_flag("--simulated", site.is_simulated,
+               "On the machine that MUSTER_MACHINE names: tests muster and checks, nothing real (docs/machines.md)");
 }
 
 void add_run_like(CLI::App& app, RunOptions& run) {

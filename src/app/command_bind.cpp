@@ -9,6 +9,7 @@
 #include "app/options.hpp"
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
+#include "app/simulation.hpp"
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "model/json.hpp"
@@ -37,7 +38,8 @@ struct Wanted {
 };
 
 /// The node that this process is on, or takes itself to be on (MUSTER_MACHINE).
-Result<NodeParts> this_node(std::string& what) {
+Result<NodeParts> this_node(bool is_simulated, std::string& what) {
+  if (auto allowed = check_simulation(is_simulated); !allowed) return tl::unexpected(allowed.error());
   what = host_name();
   if (const fs::path folder = machine_folder(what); !folder.empty()) {
     if (auto taken = simulate(folder, RankPlace()); !taken) return tl::unexpected(taken.error());
@@ -71,7 +73,7 @@ Result<NodeParts> find_node(const Wanted& wanted, std::string& what) {
   // A profile that was found rather than named is that of this node.
   const std::string& machine =
       options.system.empty() || !options.machine.empty() ? options.machine : wanted.partition.machine;
-  if (machine.empty()) return this_node(what);
+  if (machine.empty()) return this_node(options.is_simulated, what);
   const auto described = load_machine(machine);
   if (!described) return tl::unexpected(described.error());
   what = fmt::format("{} (described, not measured)", printable_line(described->name, 60));

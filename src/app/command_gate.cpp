@@ -13,6 +13,7 @@
 #include "app/gate_words.hpp"
 #include "app/load.hpp"
 #include "app/outputs.hpp"
+#include "app/simulation.hpp"
 #include "base/clock.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
@@ -251,6 +252,7 @@ int gate_command(const GateOptions& options) {
   struct sigaction pipes {};
   const bool heeds_pipes = sigaction(SIGPIPE, nullptr, &pipes) == 0 && pipes.sa_handler == SIG_DFL;
   if (auto sound = check_options(options); !sound) return answer.refuse(sound.error());
+  if (auto allowed = check_simulation(options.site.is_simulated); !allowed) return answer.refuse(allowed.error());
   const auto deadline = deadline_of(options.deadline);
   if (!deadline) return answer.refuse(deadline.error());
   const bool starts = !options.command.empty();

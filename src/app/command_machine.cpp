@@ -113,7 +113,8 @@ int machine_command(const MachineOptions& options) {
     fmt::print("{}{}: {}\n", machine->name, one->ails.empty() ? "" : " with " + human_list(one->ails),
                printable_line(folder.string()));
   }
-  fmt::print("be there: {}={} muster run\n", env_machine, shell_quote(fs::absolute(options.folder).string()));
+  fmt::print("be there: {}={} muster run --simulated\n", env_machine,
+             shell_quote(fs::absolute(options.folder).string()));
   return 0;
 }
 

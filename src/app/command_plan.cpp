@@ -5,6 +5,7 @@
 #include "app/load.hpp"
 #include "app/options.hpp"
 #include "app/prepare.hpp"
+#include "app/simulation.hpp"
 #include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -124,6 +125,7 @@ int print_json(const Prepared& prepared) {
 }  // namespace
 
 int plan_command(const RunOptions& options) {
+  if (const int status = refuse_simulation(options.site.is_simulated); status != 0) return status;
   auto dry = options;
   dry.dry_run = true;
   const auto prepared = prepare(dry);

@@ -11,6 +11,7 @@
 #include "app/run_folder.hpp"
 #include "app/run_history.hpp"
 #include "app/session_setup.hpp"
+#include "app/simulation.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "run/session.hpp"
@@ -53,6 +54,7 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
   session.environment = prepared.found.environment;
   session.max_failures = options.max_failures;
   session.folder = report.folder;
+  session.is_simulated = options.site.is_simulated;
   session.lost_nodes = prepared.found.lost_nodes;
   if (const char* address = std::getenv("MUSTER_WIRE_ADDRESS")) session.wire_address = address;
   if (const auto startup = startup_timeout()) session.deadlines.startup_s = startup->value;
@@ -60,6 +62,7 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
 }
 
 int run_command(const RunOptions& options) {
+  if (const int status = refuse_simulation(options.site.is_simulated); status != 0) return status;
   if (auto able = check_night(options.night); !able) return usage_error(able.error());
   if (options.dry_run) {
     warn_of_actions(options.night);

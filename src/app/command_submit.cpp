@@ -14,6 +14,7 @@
 #include "app/prepare.hpp"
 #include "app/read_run.hpp"
 #include "app/run_folder.hpp"
+#include "app/simulation.hpp"
 #include "app/site_nodes.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
@@ -223,6 +224,7 @@ std::string announced(const Submission& submission, const RunReport& report) {
 }  // namespace
 
 int submit_command(const RunOptions& options) {
+  if (const int status = refuse_simulation(options.site.is_simulated); status != 0) return status;
   if (auto outside = refuse_inside_of_job(); !outside) return usage_error(outside.error());
   if (auto able = check_night(options.night); !able) return usage_error(able.error());
   auto chosen = choose(options);

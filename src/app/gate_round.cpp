@@ -129,6 +129,8 @@ class Gate {
     prepared_.found.lost_nodes.clear();
     outcome_.folders.push_back(report.folder);
     outcome_.interrupted = report.interrupted;
+    outcome_.simulated = report.simulated;
+    outcome_.variables = report.variables;
     reports_.push_back(std::move(report));
     return true;
   }

@@ -28,6 +28,8 @@ struct GateOutcome {
   std::vector<std::string> folders;     ///< of the runs
   std::string interrupted;              ///< SIGINT; empty: not
   std::optional<Error> error;           ///< nothing was measured, or not to the end
+  std::string simulated;                ///< machines that nodes were on; empty: all were real
+  std::vector<Fact> variables;          ///< MUSTER_* in the environment
   std::size_t kept_apart = 0;           ///< good nodes that the link to a chosen one rules out
 };
 

@@ -107,6 +107,11 @@ std::vector<std::string> to_exclude(const GateOutcome& outcome) {
 
 std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need) {
   std::vector<std::string> lines;
+  if (!outcome.simulated.empty())
+    lines.push_back(fmt::format("SIMULATED machine {}: nothing real was tested", printable_line(outcome.simulated)));
+  for (const Fact& variable : outcome.variables)
+    if (variable.key == "MUSTER_CHECKS")
+      lines.push_back(fmt::format("checks and profiles come from {} (MUSTER_CHECKS)", printable_line(variable.value)));
   const auto groups = groups_of(outcome);
   for (std::size_t i = 0; i < std::min(groups.size(), most_groups); ++i)
     lines.push_back(line_of(groups[i], outcome.nodes.size()));
@@ -132,7 +137,10 @@ std::string gate_json(const GateOutcome& outcome, std::size_t need, double secon
                       {"spare", texts(outcome.spare)},
                       {"not_good", nlohmann::json::array()},
                       {"runs", texts(outcome.folders)},
-                      {"seconds", seconds}};
+                      {"seconds", seconds},
+                      {"simulated", printable_line(outcome.simulated)},
+                      {"variables", nlohmann::json::object()}};
+  for (const Fact& variable : outcome.variables) json["variables"][variable.key] = variable.value;
   for (const NodeStanding& one : outcome.standings)
     if (!one.is_good)
       json["not_good"].push_back({{"node", printable_line(one.node)},

@@ -19,9 +19,9 @@ using Entries = std::vector<std::pair<std::string, std::string>>;
 const Entries& variables() {
   static const Entries all{
       {"MUSTER_AGENT", "The agent to start, as --agent."},
-      {"MUSTER_CHECKS", "Folder of check files and profiles instead of the installed ones."},
-      {"MUSTER_DRIVERS", "Folder of libraries that take the place of GPU vendors' ones, for tests."},
-      {"MUSTER_MACHINE", "Folder of a machine that ranks pretend to be on; see muster-machine(1)."},
+      {"MUSTER_CHECKS", "Folder of check files and profiles instead of the installed ones; every report names it."},
+      {"MUSTER_DRIVERS", "With --simulated: folder of libraries that take the place of GPU vendors' ones."},
+      {"MUSTER_MACHINE", "With --simulated: folder of the machine; see muster-machine(1)."},
       {"MUSTER_MACHINES", "Folder of machine descriptions instead of the installed ones."},
       {"MUSTER_PLUGINS", "Folders and files, separated by colons, in which plug-ins are looked for first."},
       {"MUSTER_RECORDER_FOLDER", "Folder on each node for the flight recorders of ranks; default: /dev/shm."},

@@ -32,6 +32,7 @@ struct SiteOptions {
   Argv launcher_options;  ///< --launcher-option, and -J without --submit
   Argv job_options;       ///< -J with --submit
   std::string agent;
+  bool is_simulated = false;  ///< --simulated: variables may name a machine to simulate
 };
 
 /// What keeps runs apart, and what a run may do to nodes when it is over: docs/night.md.
@@ -107,6 +108,7 @@ struct BindOptions {
   std::string policy;
   bool smt = false;
   std::string reserve;
+  bool is_simulated = false;
   bool rankfile = false;
   bool json = false;
   std::string color = "auto";

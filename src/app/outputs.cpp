@@ -49,6 +49,7 @@ RunReport header_of(const RunReport& report) {
   header.exit_status = report.exit_status;
   header.interrupted = report.interrupted;
   header.simulated = report.simulated;
+  header.variables = report.variables;
   header.notes = report.notes;
   header.nodes = report.nodes;
   header.launches = report.launches;

@@ -109,6 +109,7 @@ Argv rerun_prefix(const RunOptions& options) {
   add("--bind", options.site.bind);
   add("--environment", options.site.environment);
   add("--agent", options.site.agent);
+  if (options.site.is_simulated) argv.emplace_back("--simulated");
   for (const auto& option : options.site.job_options) argv.push_back("-J=" + option);
   for (const auto& option : options.site.launcher_options)
     argv.push_back((options.submit ? "--launcher-option=" : "-J=") + option);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "app/outputs.hpp"
+#include "app/simulation.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "system/system.hpp"
@@ -34,6 +35,7 @@ RunReport run_header(const RunOptions& options, const SystemProfile& system) {
   report.system_place = system.file;
   if (const fs::path machine = machine_folder(report.host); !machine.empty())
     report.simulated = simulated_name(machine).value_or("unknown");
+  report.variables = variables_in_force();
   report.folder =
       options.run_folder.empty()
           ? (fs::path(options.output) / fmt::format("{}-{}", compact_timestamp(now), report.run_id)).string()

@@ -180,6 +180,7 @@ Result<void> Selftest::carry_out(const SharedRun& run, std::size_t index, const 
   session.self = own_executable();
   session.environment = environment_of(example, fs::absolute(place / "machine"));
   session.folder = report.folder;
+  session.is_simulated = true;
   session.wire_address = "127.0.0.1";
   session.ended_by.assign(heeded.begin(), heeded.end());
   const auto console = "console=" + (place / "run" / "console.txt").string();

@@ -229,6 +229,7 @@ void fields(Io& io, Is<RunReport> auto& report) {
   io("exit_status", report.exit_status);
   io.optional("interrupted", report.interrupted);
   io.optional("simulated", report.simulated);
+  io.optional("variables", report.variables);
   io("notes", report.notes);
   io("nodes", report.nodes);
   io("launches", report.launches);

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "muster/reporter.hpp"
 #include "reporters/common/paragraph.hpp"
+#include "reporters/common/phrases.hpp"
 
 namespace muster {
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::string_view header =
     "run_id,case,check,system,partition,node,rank,peer,peer_node,device,metric,unit,labels,"
-    "n,min,median,p95,max,mad,verdict\r\n";
+    "n,min,median,p95,max,mad,verdict,simulated,variables\r\n";
 
 /// Spreadsheets take a text that begins so for a formula, also behind spaces, and in the wide forms of East Asia.
 bool looks_like_formula(std::string_view text) {
@@ -84,6 +85,7 @@ class Table {
   Table(const RunReport& report, const CaseResult& result, std::ostream& out) : result_(result), out_(out) {
     head_ = fmt::format("{},{},{},{},{}", field(report.run_id), field(result.id), field(result.check),
                         field(result.system), field(result.partition));
+    tail_ = fmt::format(",{},{}\r\n", field(report.simulated), field(variables_phrase(report)));
     for (const auto& row : result.rank_rows) {
       nodes_.push_back(field(row.node));
       devices_.push_back(field(device_of(row.facts)));
@@ -184,13 +186,14 @@ class Table {
         append_number(line_, value);
     else
       line_ += ",,,,,";
-    line_.append(",").append(to_string(verdict)).append("\r\n");
+    line_.append(",").append(to_string(verdict)).append(tail_);
     out_.write(line_.data(), static_cast<std::streamsize>(line_.size()));
   }
 
   const CaseResult& result_;
   std::ostream& out_;
   std::string head_;
+  std::string tail_;
   std::vector<std::string> nodes_;    ///< by rank
   std::vector<std::string> devices_;  ///< by rank
   std::unordered_map<std::string, Verdict> bad_;

@@ -137,6 +137,7 @@ void add_run_properties(pugi::xml_node suite, const RunReport& report) {
   if (!report.folder.empty()) add_property(properties, "folder", report.folder);
   if (!report.interrupted.empty()) add_property(properties, "interrupted", report.interrupted);
   if (!report.simulated.empty()) add_property(properties, "simulated", report.simulated);
+  for (const auto& variable : report.variables) add_property(properties, "variable." + variable.key, variable.value);
   std::set<std::string> launchers;
   for (const auto& launch : report.launches) launchers.insert(launch.launcher);
   for (const auto& launcher : launchers) add_property(properties, "launcher", launcher);

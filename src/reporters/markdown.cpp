@@ -46,6 +46,7 @@ std::string head(const RunReport& report) {
                                    time_phrase(report.seconds)));
   text += point("where", code(report.host, 100));
   text += point("muster", code(report.muster_version, 40));
+  text += point("variables", code(variables_phrase(report), most_command_bytes));
   text += point("command", code(shell_line(report.command_line), most_command_bytes));
   text += point("report", report.folder.empty() ? "" : code(report.folder + "/report.json"));
   return text;

@@ -115,6 +115,9 @@ class Series {
     to_.add("muster_run_duration_seconds", "How long the last run took.", base(), report_.seconds);
     to_.add("muster_run_info", "What ran, as labels.",
             with(with(base(), "version", report_.muster_version), "host", report_.host), 1);
+    for (const auto& variable : report_.variables)
+      to_.add("muster_run_variable", "1 for each variable MUSTER_* that the last run was started with.",
+              with(with(base(), "name", variable.key), "value", variable.value), 1);
     const auto counts = tally(report_.cases);
     for (const auto verdict : verdicts_by_urgency())
       to_.add("muster_cases", "Cases of the last run by verdict.", with(base(), "verdict", to_string(verdict)),

@@ -109,7 +109,8 @@ class Agent {
   void call_driver();
   Result<void> say_hello();
   Result<void> refuse(const std::string& why);
-  Result<void> give_up(const Error& error);
+  Result<void> give_up(const Error& error, std::string_view remedy);
+  Result<void> hold_simulation(bool is_simulated);
   Result<JobMessage> take_job(const World& world);
   Result<void> introduce_all(World& world);
   Result<void> make_node_side();
@@ -126,6 +127,8 @@ class Agent {
   Side launch_;
   std::vector<int> on_node_;  ///< ranks of our node
   std::string node_doubt_;
+  std::string simulated_on_;  ///< a node that is simulated; empty: none
+  std::string real_on_;       ///< one that is not
   std::unique_ptr<Comm> node_comm_;
   std::optional<NodeRecorder> node_recorder_;
   std::optional<Side> node_;        ///< where an item is done by each node for itself
@@ -154,13 +157,10 @@ Result<void> Agent::refuse(const std::string& why) {
   return fail(ErrorKind::launch, "", why);
 }
 
-/// A machine that can't be simulated is told to the driver, which shows that and not the launcher's output.
-Result<void> Agent::give_up(const Error& error) {
+/// What is wrong with a simulated machine is told to the driver, which shows that and not the launcher's output.
+Result<void> Agent::give_up(const Error& error, std::string_view remedy) {
   if (error.kind != ErrorKind::usage) return tl::unexpected(error);
-  const std::string why = to_string(error) +
-                          "\ngive MUSTER_MACHINE a folder that muster machine wrote, with masks for as many ranks as "
-                          "there are on a node, and at the same path on every node, and MUSTER_DRIVERS one that is "
-                          "there; or unset them";
+  const std::string why = fmt::format("{}\n{}", to_string(error), remedy);
   const auto* text = reinterpret_cast<const std::byte*>(why.data());
   if (wire_) (void)wire_->send(MessageType::refused, std::span(text, why.size()));
   return tl::unexpected(error);
@@ -303,7 +303,13 @@ Result<void> Agent::introduce_all(World& world) {
   Introduction mine = introduce_myself();
   if (hooks_.host != nullptr) mine.host = hooks_.host(comm_.rank());
   auto introduced = introduce(comm_, recorder_, mine);
-  if (!introduced) return give_up(introduced.error());
+  if (!introduced)
+    return give_up(
+        introduced.error(),
+        "give MUSTER_MACHINE a folder that muster machine wrote, with masks for as many ranks as there are on "
+        "a node, and at the same path on every node, and MUSTER_DRIVERS one that is there; or unset them");
+  simulated_on_ = std::move(introduced->simulated_on);
+  real_on_ = std::move(introduced->real_on);
   if (must_judge_speed()) {
     introduced->world.timing_doubt.clear();
     introduced->world.node_doubts.clear();
@@ -320,6 +326,17 @@ Result<void> Agent::introduce_all(World& world) {
       node.facts.push_back({"binding", fmt::format("{}, by the {}", asked->source, to_string(asked->binder))});
   if (!hooks_.start_note.empty())
     for (NodeProvenance& node : world.nodes) node.facts.push_back({"mpi_start", hooks_.start_note});
+  return {};
+}
+
+/// The driver alone decides whether machines are simulated, not the environment of a node. All ranks agree.
+Result<void> Agent::hold_simulation(bool is_simulated) {
+  if (!is_simulated && !simulated_on_.empty())
+    return give_up({ErrorKind::usage, simulated_on_, "MUSTER_MACHINE is set there, and this run is not --simulated"},
+                   "unset MUSTER_MACHINE in what starts ranks on that node: its shell, the launcher or a wrapper");
+  if (is_simulated && !real_on_.empty())
+    return give_up({ErrorKind::usage, real_on_, "MUSTER_MACHINE is not set there, and this run is --simulated"},
+                   "let the launcher or the wrapper pass on MUSTER_MACHINE");
   return {};
 }
 
@@ -351,6 +368,7 @@ Result<void> Agent::run() {
   if (launch_.place.local_rank == 0) forget_old_launches(old_launch_s);
   auto job = take_job(world);
   if (!job) return tl::unexpected(job.error());
+  if (auto meant = hold_simulation(job->is_simulated); !meant) return meant;
   if (wire_ && hooks_.ends_with_driver) wire_->end_with_peer();
   reach("connected");
 

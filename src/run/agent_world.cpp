@@ -199,9 +199,11 @@ Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder, const Introdu
   introduced.place = places[static_cast<std::size_t>(comm.rank())];
   for (const RankPlace& place : places)
     if (place.node_index == introduced.place.node_index) introduced.on_node.push_back(place.rank);
-  const bool is_simulated =
-      std::any_of(ranks.begin(), ranks.end(), [](const Introduction& rank) { return !rank.simulated.empty(); });
-  if (is_simulated)
+  for (const Introduction& rank : ranks) {
+    auto& node = rank.simulated.empty() ? introduced.real_on : introduced.simulated_on;
+    if (node.empty()) node = rank.host;
+  }
+  if (!introduced.simulated_on.empty())
     if (auto there = take_machine(comm, introduced.place); !there) return tl::unexpected(there.error());
   const bool speaks_for_node = introduced.place.local_rank == 0;
   auto facts = comm.gather(speaks_for_node ? encode_facts(node_provenance().facts) : ByteVector{}, 0);

@@ -40,6 +40,8 @@ struct Introduced {
   World world;  ///< on rank 0; elsewhere only its doubts
   RankPlace place;
   std::vector<int> on_node;  ///< the ranks of the caller's node, in order
+  std::string simulated_on;  ///< a node with a rank that is on a simulated machine; empty: none is
+  std::string real_on;       ///< one with a rank that is not
 };
 [[nodiscard]] Result<Introduced> introduce(Comm& comm, FlightRecorder& recorder,
                                            const Introduction& mine = introduce_myself());

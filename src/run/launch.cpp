@@ -149,7 +149,9 @@ AgentCommand Launch::agent_command() const {
   // A wrapper (a container) has a PATH of its own, and may have the folders of ours.
   if (const char* path = std::getenv("PATH"); path != nullptr && options_.wrapper.empty() && !sets_path(command.env))
     command.env.emplace_back(env_path, path);
-  for (const char* name : {"MUSTER_RECORDER_FOLDER", env_machine, env_drivers})
+  std::vector<const char*> names{"MUSTER_RECORDER_FOLDER"};
+  if (options_.is_simulated) names.insert(names.end(), {env_machine, env_drivers});
+  for (const char* name : names)
     if (const char* folder = std::getenv(name); folder != nullptr && *folder != '\0')
       command.env.emplace_back(name, fs::absolute(folder).string());
   if (const auto plugins = plugins_of(order_.items); !plugins.empty())
@@ -158,7 +160,8 @@ AgentCommand Launch::agent_command() const {
 }
 
 std::vector<std::byte> Launch::job_frame() const {
-  return encode_frame(static_cast<std::uint8_t>(MessageType::job), encode(JobMessage{order_.items, proof_}));
+  return encode_frame(static_cast<std::uint8_t>(MessageType::job),
+                      encode(JobMessage{order_.items, proof_, options_.is_simulated}));
 }
 
 Result<void> Launch::start() {

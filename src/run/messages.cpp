@@ -147,13 +147,14 @@ std::vector<std::byte> encode(const JobMessage& message) {
                      {"per_node", item.is_per_node},
                      {"not_on", item.not_on},
                      {"node", item.node}});
-  return to_bytes({{"proof", message.proof}, {"items", std::move(items)}});
+  return to_bytes({{"proof", message.proof}, {"simulated", message.is_simulated}, {"items", std::move(items)}});
 }
 
 Result<JobMessage> decode_job(std::span<const std::byte> payload) {
   return decode("job", payload, [](const json& value) -> Result<JobMessage> {
     JobMessage message;
     message.proof = value.at("proof").get<std::string>();
+    message.is_simulated = value.at("simulated").get<bool>();
     const json& items = value.at("items");
     if (!items.is_array()) return broken("job", "items is no array");
     for (const json& item : items)

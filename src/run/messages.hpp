@@ -49,7 +49,8 @@ struct JobItem {
 
 struct JobMessage {
   std::vector<JobItem> items;
-  std::string proof = {};  ///< what the driver put into MUSTER_PROOF: work from anybody else is refused
+  std::string proof = {};     ///< what the driver put into MUSTER_PROOF: work from anybody else is refused
+  bool is_simulated = false;  ///< ranks are to be on the machine of MUSTER_MACHINE; otherwise none may be
 };
 
 struct HelloMessage {

@@ -159,9 +159,9 @@ int drained_by_muster(std::span<const NodeService> nodes) {
   }));
 }
 
-std::string refuse_all(const RunReport& report, const ActionWish& wish) {
+std::string refuse_all(const RunReport& report) {
   const auto simulated = report.simulated.empty() ? simulated_by(report.nodes) : report.simulated;
-  if (!simulated.empty() && !wish.simulated_too)
+  if (!simulated.empty())
     return fmt::format("nothing is done: nodes only pretended to be {}", printable_line(simulated, 80));
   if (!report.interrupted.empty())
     return fmt::format("nothing is done: the run was ended by {}", printable_line(report.interrupted, 40));
@@ -170,7 +170,7 @@ std::string refuse_all(const RunReport& report, const ActionWish& wish) {
 
 ActionPlan plan_actions(const RunReport& report, std::span<const NodeService> nodes, const ActionWish& wish) {
   ActionPlan plan;
-  plan.refusal = refuse_all(report, wish);
+  plan.refusal = refuse_all(report);
   if (!plan.refusal.empty()) return plan;
   if (wish.drain_failed) plan_drains(report, nodes, wish, plan);
   if (wish.resume_passed) plan_resumes(report, nodes, plan);

@@ -22,7 +22,6 @@ struct ActionWish {
   bool drain_failed = false;
   bool resume_passed = false;
   int most_drained = 2;  ///< nodes that may be out of service by muster at any time, those of earlier runs included
-  bool simulated_too = false;  ///< for tests: also nodes that only pretended to be a machine
 };
 
 struct WantedAction {
@@ -60,7 +59,7 @@ struct Blame {
 [[nodiscard]] std::vector<Blame> nodes_to_blame(const RunReport& report, std::vector<LeftAlone>& others);
 
 /// Why nothing may be done after this run, whatever it found and whoever was at fault; empty: no such reason.
-[[nodiscard]] std::string refuse_all(const RunReport& report, const ActionWish& wish);
+[[nodiscard]] std::string refuse_all(const RunReport& report);
 
 /// `nodes`: all that the batch system has.
 [[nodiscard]] ActionPlan plan_actions(const RunReport& report, std::span<const NodeService> nodes,

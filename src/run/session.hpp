@@ -38,7 +38,9 @@ struct SessionOptions {
   bool forgives_once = true;  ///< a node is set aside when it is the culprit the second time, not the first
   double ends_at = 0;         ///< monotonic; what is not done by then is `unmeasured`; 0: no limit
   fs::path folder;            ///< run folder; exists
-  std::string wire_address;   ///< address that ranks call; empty: found; `none`: they write to standard output
+  bool is_simulated =
+      false;  ///< ranks are to be on a simulated machine; otherwise one that is makes the launch an error
+  std::string wire_address;  ///< address that ranks call; empty: found; `none`: they write to standard output
   std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< did not answer before the run: node, why
   std::vector<int> ended_by{SIGINT, SIGTERM, SIGHUP};           ///< signals that end the run
   const PastValues* past = nullptr;  ///< what earlier runs measured; nullptr: nothing is known

@@ -66,6 +66,8 @@ class SixNodes(support.EndToEnd):
     def new_gate(self, checks, *options, job=("salloc", "--quiet", "--nodes=6", "--ntasks-per-node=1"), env=None, **more):
         run = GateRun(checks, *options, wrapper=self.cluster.argv_on_login(job),
                       env={**self.cluster.environment(), **(env or {})}, **more)
+        if "MUSTER_MACHINE" in (env or {}):
+            run.argv.insert(run.argv.index("gate") + 1, "--simulated")
         # Nodes do not see that they share processors.
         run.argv.insert(run.argv.index("gate") + 1, "-J=--cpu-bind=none" if job else "-J=--oversubscribe")
         self.addCleanup(run.clean)

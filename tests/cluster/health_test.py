@@ -1,8 +1,7 @@
 """The example scripts for Slurm's HealthCheckProgram and Prolog, run by slurmd itself: the node that is broken is drained, no
 job starts there, and the others are left alone.
 
-A node is broken by description: it pretends to be a machine with a GPU missing, and muster is allowed to act on that, which it
-never is otherwise."""
+A node is broken by its profile, which promises a GPU that the node does not have: muster never acts on simulated machines."""
 import os
 import pathlib
 import shutil
@@ -21,17 +20,40 @@ from support import wait_until  # noqa: E402
 EXAMPLES = HERE.parents[1] / "examples" / "slurm"
 NODES = ("nid001", "nid002")
 # What slurmd starts: the shipped script in the environment of slurmd, which is next to none. `switch` turns it on, and says where
-# the slurm.conf lies that is in /etc elsewhere; a folder of the node's name is the machine that it pretends to be.
+# the slurm.conf lies that is in /etc elsewhere.
 WRAPPER = """#!/bin/sh
 test -e {folder}/{switch} || exit 0
 . {folder}/{switch}
-export MUSTER={driver} MUSTER_AGENT={agent} XDG_STATE_HOME={folder}/state MUSTER_LOG={folder}/log-$(hostname)
-test -d {folder}/$(hostname) && export MUSTER_MACHINE={folder}/$(hostname) MUSTER_ACT_ON_SIMULATED=1
+export MUSTER={folder}/muster MUSTER_AGENT={agent} XDG_STATE_HOME={folder}/state MUSTER_LOG={folder}/log-$(hostname)
 {script} >{folder}/{switch}.said 2>&1
 status=$?
 echo "$(hostname) $status" >> {folder}/{switch}.done
 exit $status
 """
+
+
+# In the place of muster; a profile of the node's name promises a GPU.
+MUSTER_OF_NODE = """#!/bin/sh
+profile={folder}/$(hostname).toml
+test -e "$profile" && exec {driver} "$@" "$profile" --system site
+exec {driver} "$@"
+"""
+PROFILE = """[system]
+name = "site"
+[[partition]]
+name = "gpu"
+[partition.node]
+gpus = { count = 1, vendor = "amd", name = "^AMD Instinct" }
+"""
+SIMULATED = """#!/bin/sh
+exec {driver} "$@" --simulated
+"""
+
+
+def script_at(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 def text_of(path):
@@ -46,7 +68,8 @@ class ByHand(support.EndToEnd):
         self.folder = support.new_folder()
         self.addCleanup(shutil.rmtree, self.folder, True)
         # No scontrol of Slurm's: an action would be an error, and is not asked for on a good node.
-        self.env = {"PATH": os.environ["PATH"], "MUSTER": str(support.DRIVER), "MUSTER_AGENT": str(support.AGENT),
+        simulated = script_at(self.folder / "muster", SIMULATED.format(driver=support.DRIVER))
+        self.env = {"PATH": os.environ["PATH"], "MUSTER": str(simulated), "MUSTER_AGENT": str(support.AGENT),
                     "XDG_STATE_HOME": str(self.folder / "state"), "MUSTER_LOG": str(self.folder / "log"),
                     "TMPDIR": str(self.folder)}
 
@@ -91,15 +114,12 @@ class ByTheirDaemon(support.EndToEnd):
         self.addCleanup(shutil.rmtree, self.folder, True)
 
     def wrapper(self, name):
-        path = self.folder / f"{name}.sh"
-        path.write_text(WRAPPER.format(folder=self.folder, driver=support.DRIVER, agent=support.AGENT, script=EXAMPLES / name,
-                                       switch=name))
-        path.chmod(0o755)
-        return path
+        script_at(self.folder / "muster", MUSTER_OF_NODE.format(folder=self.folder, driver=support.DRIVER))
+        return script_at(self.folder / f"{name}.sh",
+                         WRAPPER.format(folder=self.folder, agent=support.AGENT, script=EXAMPLES / name, switch=name))
 
-    def break_node(self, cluster, node):
-        subprocess.run([support.DRIVER, "machine", "lumi-g", "--write", self.folder / node, "--fault", "gpu_missing"],
-                       check=True, capture_output=True)
+    def break_node(self, node):
+        (self.folder / f"{node}.toml").write_text(PROFILE)
 
     def said(self, name, cluster):
         """For whoever has to find out what went wrong."""
@@ -113,7 +133,7 @@ class ByTheirDaemon(support.EndToEnd):
     def test_health_check(self):
         more = f"HealthCheckProgram={self.wrapper('health_check')}\nHealthCheckInterval=2\nHealthCheckNodeState=ANY,CYCLE\n"
         with vc.running(len(NODES), slurm=vc.Shape(more=more)) as cluster:
-            self.break_node(cluster, "nid002")
+            self.break_node("nid002")
             (self.folder / "health_check").write_text(f"export SLURM_CONF={cluster.slurm_conf}\n")
             drained = wait_until(lambda: self.reason(cluster, "nid002"), 40 * support.SLOWNESS)
             done = self.folder / "health_check.done"
@@ -131,7 +151,7 @@ class ByTheirDaemon(support.EndToEnd):
         more = f"HealthCheckProgram={self.wrapper('health_check')}\nHealthCheckInterval=2\nHealthCheckNodeState=ANY\n"
         with vc.running(5, slurm=vc.Shape(more=more)) as cluster:
             for node in cluster.names:
-                self.break_node(cluster, node)
+                self.break_node(node)
             switch, done = self.folder / "health_check", self.folder / "health_check.done"
             switch.write_text(f"export SLURM_CONF={cluster.slurm_conf} MUSTER_MAX_DRAIN=1\n")
 
@@ -152,7 +172,7 @@ class ByTheirDaemon(support.EndToEnd):
             (self.folder / "prolog").write_text(f"export SLURM_CONF={cluster.slurm_conf}\n")
             well = slurm_services.ask(cluster, "srun", "--nodelist=nid001", "hostname")
             self.assertEqual((well.returncode, well.stdout), (0, "nid001\n"), well.stderr)
-            self.break_node(cluster, "nid002")
+            self.break_node("nid002")
             job = slurm_services.ask(cluster, "sbatch", "--parsable", "--output=/dev/null", "--nodelist=nid002",
                                      f"--wrap=touch {self.folder}/started").stdout.strip()
             drained = wait_until(lambda: self.reason(cluster, "nid002"), 40 * support.SLOWNESS)

@@ -24,7 +24,7 @@ class TwoNodesOfLumi(OnSharedNodes):
 
     def run_with(self, *faults):
         folder = support.new_folder()
-        run = Run(CHECKS, "--nodes", ",".join(NODES), "--ranks-per-node", "8", "--launcher", "mpirun", folder=folder,
+        run = Run(CHECKS, "--simulated", "--nodes", ",".join(NODES), "--ranks-per-node", "8", "--launcher", "mpirun", folder=folder,
                   env={**self.cluster.environment(), "MUSTER_MACHINE": str(folder / "lumi"), "MUSTER_STARTUP_TIMEOUT": "120"},
                   wrapper=self.cluster.argv_on_login([]))
         self.addCleanup(run.clean)

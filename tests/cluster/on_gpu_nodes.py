@@ -19,7 +19,7 @@ class TwoNodesOfEight(OnSharedNodes):
     def check(self, checks, *options, wait=400, driver=(), **variables):
         """Runs check files' text with a rank for each GPU, to its end; `driver`: lines of how its libraries misbehave."""
         folder = support.new_folder()
-        run = Run(checks, "--nodes", ",".join(NODES), "--ranks-per-node", str(GPUS), "--launcher", "mpirun", *options,
+        run = Run(checks, "--simulated", "--nodes", ",".join(NODES), "--ranks-per-node", str(GPUS), "--launcher", "mpirun", *options,
                   folder=folder, wrapper=self.cluster.argv_on_login([]),
                   env={**self.cluster.environment(), "MUSTER_MACHINE": str(folder / "machine"),
                        "MUSTER_STARTUP_TIMEOUT": "120", "MUSTER_DRIVERS": str(support.BUILD.resolve() / "drivers"),

@@ -84,7 +84,7 @@ class Bind(unittest.TestCase):
             machine = os.path.join(folder, "lumi")
             subprocess.run([MUSTER, "machine", "lumi-g", "--write", machine, "--fault", "gpu_missing"], check=True,
                            capture_output=True, timeout=60)
-            printed = self.bind("--reserve", "0,8,16,24,32,40,48,56", environment={"MUSTER_MACHINE": machine})
+            printed = self.bind("--simulated", "--reserve", "0,8,16,24,32,40,48,56", environment={"MUSTER_MACHINE": machine})
         self.assertIn("(SIMULATED lumi-g with gpu_missing): 64 cores, 128 CPUs, 8 caches, 4 NUMA domains, 7 GPUs", printed)
         self.assertIn("--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00000000,0xfe0000000000 ",
                       printed)

@@ -38,7 +38,7 @@ class Nvml(OnMachine):
                "MUSTER_STARTUP_TIMEOUT": "120s", "MUSTER_DRIVERS": drivers}
         if not drivers:
             del env["MUSTER_DRIVERS"]
-        command = [MUSTER, "run", "checks.toml", "--timeout", timeout, "--report", "json=r.json"]
+        command = [MUSTER, "run", "--simulated", "checks.toml", "--timeout", timeout, "--report", "json=r.json"]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300, env=env)
         self.output = done.stdout + done.stderr
         self.report = json.loads((pathlib.Path(self.folder) / "r.json").read_text())

@@ -78,7 +78,7 @@ class OnGpus(on_machine.OnMachine):
         if drivers is None:
             del env["MUSTER_DRIVERS"]
         report = os.path.join(self.folder, "r.json")
-        command = [on_machine.MUSTER, "run", "gpu.toml", "--report", "json=r.json", *options]
+        command = [on_machine.MUSTER, "run", "--simulated", "gpu.toml", "--report", "json=r.json", *options]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=400, env=env)
         self.output = done.stdout + done.stderr
         self.said = " ".join(self.output.split())  # without the line breaks of a console

@@ -90,7 +90,7 @@ class OnMachine(unittest.TestCase):
         env = {**os.environ, "MUSTER_MACHINE": "machine", "OMPI_MCA_mpi_yield_when_idle": "1", "NO_COLOR": "1",
                "MUSTER_STARTUP_TIMEOUT": "120s", **(variables or {})}
         site = ["--system", shipped, "--launcher", "mpirun"] if shipped else ["site.toml", "--system", "site"]
-        command = [MUSTER, "run", "checks.toml", *site, "--timeout", self.timeout]
+        command = [MUSTER, "run", "--simulated", "checks.toml", *site, "--timeout", self.timeout]
         command += ["--report", "json=r.json", "--report", "junit=r.xml", *options]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=500, env=env)
         self.output = done.stdout + done.stderr

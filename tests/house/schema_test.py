@@ -22,7 +22,7 @@ golden = {path.name: json.loads(path.read_text()) for path in sorted((source / "
 validator = jsonschema.Draft202012Validator(schema)
 
 # Their keys are free: labels of a reading, parameters of a case, facts of a node.
-free_maps = {"where", "params", "facts"}
+free_maps = {"where", "params", "facts", "variables"}
 
 
 def objects(value, path=()):

@@ -100,6 +100,7 @@ inline RunReport sample_report() {
   report.exit_status = 130;
   report.interrupted = "SIGINT";
   report.simulated = "cirrus with nic_down";
+  report.variables = {{"MUSTER_MACHINE", "/srv/cirrus"}};
   report.notes = {"nid003 is set aside: it does not answer"};
   report.nodes = {{"nid001", {{"cores", "64"}, {"env.OMP_NUM_THREADS", "7"}, {"kernel", "5.14.21"}}}};
   report.launches = {{"mpirun (Open MPI 4.1.4)",
@@ -257,6 +258,7 @@ inline RunReport Chance::report() {
   made.command_line = texts();
   made.verdict = verdict();
   made.exit_status = integer(0, 143);
+  for (auto& [key, value] : labels()) made.variables.push_back({key, value});
   made.notes = texts();
   made.nodes = list([&] {
     NodeProvenance node{text(), {}};

@@ -10,8 +10,26 @@ namespace {
 
 using Record = std::vector<std::string>;
 
-constexpr std::size_t field_count = 20;
-enum Column { run_id, id, check, system, partition, node, rank, peer, peer_node, device, metric, unit, labels, n };
+constexpr std::size_t field_count = 22;
+enum Column {
+  run_id,
+  id,
+  check,
+  system,
+  partition,
+  node,
+  rank,
+  peer,
+  peer_node,
+  device,
+  metric,
+  unit,
+  labels,
+  n,
+  verdict = 19,
+  simulated,
+  variables
+};
 
 /// By the grammar of RFC 4180, section 2; stops at the first thing that it does not allow.
 std::vector<Record> parsed(const std::string& text) {
@@ -137,7 +155,19 @@ TEST(Csv, ManyReadingsAreRolledUpByNode) {
     EXPECT_EQ(records[i + 1].at(node), fmt::format("nid00{}", i + 1));
     EXPECT_EQ(records[i + 1].at(rank), "");
     EXPECT_EQ(records[i + 1].at(n), "8");
-    EXPECT_EQ(records[i + 1].back(), verdicts[i]) << "never a pass that is not known to be one";
+    EXPECT_EQ(records[i + 1].at(verdict), verdicts[i]) << "never a pass that is not known to be one";
+  }
+}
+
+TEST(Csv, EveryRowNamesTheSimulatedMachineAndTheVariables) {
+  auto run = sample::report();
+  run.simulated = "lumi-g, with a comma";
+  run.variables = {{"MUSTER_CHECKS", "/opt/checks"}, {"MUSTER_MACHINE", "/srv/lumi"}};
+  const auto records = parsed(told("csv", run));
+  ASSERT_GT(records.size(), 1u);
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    EXPECT_EQ(records[i].at(simulated), run.simulated);
+    EXPECT_EQ(records[i].at(variables), "MUSTER_CHECKS=/opt/checks MUSTER_MACHINE=/srv/lumi");
   }
 }
 
@@ -151,7 +181,7 @@ TEST(Csv, ACaseWithoutReadingsIsSeen) {
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[1].at(id), "lost%1");
   EXPECT_EQ(records[1].at(metric), "");
-  EXPECT_EQ(records[1].back(), "error");
+  EXPECT_EQ(records[1].at(verdict), "error");
 }
 
 }  // namespace

@@ -55,6 +55,12 @@ RunReport run_of(std::vector<CaseResult> cases) {
 
 TEST(Mail, NothingWhenAllIsWell) {
   EXPECT_EQ(mail_text(sample::good_report(), 80), "");
+  auto simulated = sample::good_report();
+  simulated.simulated = "lumi-g";
+  simulated.variables = {{"MUSTER_CHECKS", "/opt/checks"}, {"MUSTER_MACHINE", "/srv/lumi"}};
+  EXPECT_EQ(mail_text(simulated, 80),
+            "SIMULATED machine lumi-g: nothing real was tested\n"
+            "checks and profiles come from /opt/checks (MUSTER_CHECKS)\n");
   auto lost = sample::good_report();
   lost.exit_status = 2;
   lost.unwritten = {"junit: the disk is full"};
@@ -210,6 +216,7 @@ void any_report_fits() {
   run.simulated = *any_text();
   run.muster_version = *any_text();
   run.folder = *any_text();
+  run.variables = {{*any_text(), *any_text()}};
   run.command_line = {*any_text(), *any_text()};
   run.notes = *rc::gen::container<std::vector<std::string>>(any_text());
   run.unwritten = *rc::gen::container<std::vector<std::string>>(any_text());

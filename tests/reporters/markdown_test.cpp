@@ -19,6 +19,7 @@ RunReport hostile_run() {
   run.muster_version = evil;
   run.command_line = {"muster", evil};
   run.notes = {evil};
+  run.variables = {{evil, evil}};
   run.nodes = {{evil, {}}, {"b", {}}};
   for (auto& result : run.cases) {
     result.id = result.check = result.node = result.reason = result.remedy = result.follows = evil;

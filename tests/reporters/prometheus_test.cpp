@@ -50,6 +50,7 @@ RunReport hostile_run() {
   const std::string evil = sample::hostile + "\"},{\\\n# TYPE muster_forged counter\nmuster_forged 1\n";
   run.system = run.host = run.muster_version = run.simulated = evil;
   run.nodes = {{evil, {}}, {evil + "2", {}}};
+  run.variables = {{evil, evil}};
   for (auto& result : run.cases) {
     result.id = result.check = result.partition = result.system = result.node = evil;
     result.params = {{evil, evil}};

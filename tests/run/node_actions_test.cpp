@@ -188,7 +188,6 @@ TEST(Drain, NotForASimulatedMachineNorAnInterruptedRun) {
   report.simulated = "lumi-g";
   EXPECT_TRUE(plan_actions(report, all_idle(), drain).actions.empty());
   EXPECT_NE(plan_actions(report, all_idle(), drain).refusal.find("lumi-g"), std::string::npos);
-  EXPECT_EQ(plan_actions(report, all_idle(), {true, false, 2, true}).actions.size(), 1u);
   report.simulated.clear();
   report.nodes.push_back({"nid003", {{"simulated", "lumi-g"}}});
   EXPECT_TRUE(plan_actions(report, all_idle(), drain).actions.empty()) << "also where only a node says it";

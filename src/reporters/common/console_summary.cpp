@@ -146,6 +146,7 @@ std::string summary_text(const RunReport& report, const Page& page) {
   text += timing_notes(report, page);
   if (!report.notes.empty()) text += "\n";
   for (std::size_t i = 0; i < report.notes.size(); ++i) text += entry(i == 0 ? "notes" : "", report.notes[i], page);
+  if (!report.variables.empty()) text += "\n" + entry("variables", variables_phrase(report), page);
   text += "\n" + outcome_line(report, page);
   for (const auto& lost : report.unwritten) text += entry("lost", "report " + lost, page);
   if (!report.folder.empty() && report.unwritten.empty())

@@ -151,6 +151,7 @@ Lines head(const RunReport& report, std::size_t width) {
               fmt::format("{}, {} on {}, took {}", report.run_id, report.started, host, time_phrase(report.seconds)),
               width, 1));
   append(all, told("command", shell_line(report.command_line), width, 2));
+  append(all, told("variables", variables_phrase(report), width, 1));
   return all;
 }
 
@@ -190,6 +191,19 @@ std::string left_out_text(const std::vector<Cause>& causes, std::size_t shown) {
                      counted(cases, "case"));
 }
 
+/// What is reported even where all is well: that nothing real was tested, or by other checks than muster's own.
+std::string remarks(const RunReport& report) {
+  std::string text;
+  const auto say = [&](const std::string& line) {
+    text += cut(printable_line(line, most_bytes), most_mail_columns) + "\n";
+  };
+  if (!report.simulated.empty()) say(fmt::format("SIMULATED machine {}: nothing real was tested", report.simulated));
+  for (const auto& variable : report.variables)
+    if (variable.key == "MUSTER_CHECKS")
+      say(fmt::format("checks and profiles come from {} (MUSTER_CHECKS)", variable.value));
+  return text;
+}
+
 /// Whole as long as they fit, then a line each, then a count.
 Lines body(const std::vector<Cause>& causes, std::size_t width, std::size_t room) {
   Lines all;
@@ -215,7 +229,7 @@ Lines body(const std::vector<Cause>& causes, std::size_t width, std::size_t room
 }  // namespace
 
 std::string mail_text(const RunReport& report, std::size_t width, std::size_t beside) {
-  if (report.exit_status == 0 && report.unwritten.empty()) return {};
+  if (report.exit_status == 0 && report.unwritten.empty()) return remarks(report);
   width = std::clamp(width, least_columns, most_mail_columns);
   auto all = head(report, width);
   const auto end = foot(report, width);

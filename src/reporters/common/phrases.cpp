@@ -184,6 +184,14 @@ std::string shape_phrase(int nodes, int ranks) {
   return fmt::format("{} x {}", of_nodes, counted(static_cast<std::size_t>(ranks / nodes), "rank"));
 }
 
+std::string variables_phrase(const RunReport& report) {
+  std::string text;
+  for (const auto& variable : report.variables)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", printable_line(variable.key, uncut),
+                        printable_line(variable.value, uncut));
+  return text;
+}
+
 std::string time_phrase(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "?";
   return seconds < 99.95 ? fmt::format("{:.1f} s", seconds) : clock_phrase(seconds);

@@ -42,6 +42,8 @@ namespace muster {
 [[nodiscard]] std::string brief(const CaseResult& result);
 /// `2 nodes x 4 ranks`, `1 node x 1 rank`, `2 nodes, 7 ranks` where they don't divide.
 [[nodiscard]] std::string shape_phrase(int nodes, int ranks);
+/// `MUSTER_CHECKS=/opt/checks MUSTER_STARTUP_TIMEOUT=90s`: the variables MUSTER_* in force; empty: there are none.
+[[nodiscard]] std::string variables_phrase(const RunReport& report);
 /// `3.2 s`, `2:14`, `1:02:03`
 [[nodiscard]] std::string time_phrase(double seconds);
 /// `0:34`, `1:02:03`

@@ -48,7 +48,9 @@ void write_run(Draft& draft) {
   out.member("shape", largest_shape(report));
   const auto counts = tally(report.cases);
   out.list("tally", counts.counts, [&](int count) { out.number(count); });
-  out.list("notes", report.notes, [&](const std::string& note) { out.text(note); });
+  auto notes = report.notes;
+  if (!report.variables.empty()) notes.push_back("variables: " + variables_phrase(report));
+  out.list("notes", notes, [&](const std::string& note) { out.text(note); });
   out.end_object();
 }
 
