@@ -20,7 +20,6 @@ struct Score {
   double value = 0;
   double slowness = 0;  ///< of all its readings together, as it is: z ends at 6, where many are alike
   bool is_defined = false;
-  bool is_refused = false;
 };
 
 struct Sum {
@@ -55,23 +54,20 @@ Score score(const PairTable& table, int unit, Role role) {
     if (++partners == 1 || one.z > worst.z) worst = one;
   }
   if (partners < 2) return {};
-  return {(all.z - worst.z) / std::sqrt(all.n - worst.n), all.slowness / all.n, true, false};
+  return {(all.z - worst.z) / std::sqrt(all.n - worst.n), all.slowness / all.n, true};
 }
 
 /// The scores of all units in all roles, and how far a healthy one strays.
 class Scores {
  public:
-  explicit Scores(const PairTable& table) : all_(static_cast<std::size_t>(table.units)) {
+  explicit Scores(const PairTable& table)
+      : all_(static_cast<std::size_t>(table.units)), refused_(static_cast<std::size_t>(table.units)) {
     for (int unit = 0; unit < table.units; ++unit) update(table, unit);
   }
 
   void update(const PairTable& table, int unit) {
-    for (const Role role : {sends, receives, both}) {
-      Score& old = of(unit, role);
-      const bool was_refused = old.is_refused;
-      old = score(table, unit, role);
-      old.is_refused = was_refused;
-    }
+    for (const Role role : {sends, receives, both})
+      all_[static_cast<std::size_t>(unit)][role] = score(table, unit, role);
   }
 
   void find_null() {
@@ -92,11 +88,15 @@ class Scores {
     return one.is_defined ? (one.value - null_[role].middle) / null_[role].spread : 0;
   }
   [[nodiscard]] const ScoreNull& null_of(Role role) const { return null_[role]; }
-  Score& of(int unit, Role role) { return all_[static_cast<std::size_t>(unit)][role]; }
+  [[nodiscard]] const Score& of(int unit, Role role) const { return all_[static_cast<std::size_t>(unit)][role]; }
+  /// A unit that was examined and not slow enough in that role is not examined again.
+  void refuse(int unit, Role role) { refused_[static_cast<std::size_t>(unit)][role] = true; }
+  [[nodiscard]] bool is_refused(int unit, Role role) const { return refused_[static_cast<std::size_t>(unit)][role]; }
   [[nodiscard]] int units() const { return static_cast<int>(all_.size()); }
 
  private:
   std::vector<std::array<Score, roles>> all_;
+  std::vector<std::array<bool, roles>> refused_;
   std::array<ScoreNull, roles> null_;
 };
 
@@ -169,11 +169,11 @@ struct Best {
   }
 };
 
-Best clearest(Scores& scores) {
+Best clearest(const Scores& scores) {
   Best best;
   for (int unit = 0; unit < scores.units(); ++unit) {
     for (const Role role : {both, sends, receives}) {
-      if (scores.of(unit, role).is_refused) continue;
+      if (scores.is_refused(unit, role)) continue;
       const double value = scores.standard(unit, role);
       if (value > 0) best.take_if_clearer({unit, role, value, scores.of(unit, role).slowness});
     }
@@ -184,7 +184,7 @@ Best clearest(Scores& scores) {
     const double in = scores.standard(best.unit, receives);
     const Role stronger = out > in ? sends : receives;
     const bool is_known = scores.of(best.unit, sends).is_defined && scores.of(best.unit, receives).is_defined;
-    if (is_known && std::min(out, in) < least_other_way && !scores.of(best.unit, stronger).is_refused) {
+    if (is_known && std::min(out, in) < least_other_way && !scores.is_refused(best.unit, stronger)) {
       best.role = stronger;
       best.score = std::max(out, in);
     }
@@ -194,11 +194,11 @@ Best clearest(Scores& scores) {
 
 /// The unit with most partners that are each slow beyond doubt: a fault that is seldom there leaves its sum
 /// unremarkable, but two bad pairs that share an end are one bad end. At least two.
-Best most_slow_partners(const PairTable& table, Scores& scores, double least) {
+Best most_slow_partners(const PairTable& table, const Scores& scores, double least) {
   Best best;
   for (int unit = 0; unit < table.units; ++unit) {
     for (const Role role : {both, sends, receives}) {
-      if (scores.of(unit, role).is_refused) continue;
+      if (scores.is_refused(unit, role)) continue;
       int partners = 0;
       double sum = 0;
       for (const std::size_t i : table.pairs_of(unit)) {
@@ -252,7 +252,7 @@ std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& sett
     if (best.unit < 0) break;
     Candidate candidate = examine(table, settings, best.unit, best.role);
     if (!candidate.is_enough) {
-      scores.of(best.unit, best.role).is_refused = true;
+      scores.refuse(best.unit, best.role);
       continue;
     }
     candidate.part.score = best.score;

@@ -463,6 +463,36 @@ TEST(Culprits, WhatIsSlowerThanCouldBeSeenByItsOrderIsSeen) {
       << "of three units nobody is left to be compared with";
 }
 
+/// One slow link between healthy units: a unit must fall below it, and below it by as much as the readings differ
+/// anyway.
+TEST(Culprits, TheLeastFallInOrderCountsTheWidestGap) {
+  std::vector<LinkSample> samples;
+  for (int from = 0; from < 6; ++from) {
+    for (int to = 0; to < 6; ++to) {
+      if (from != to) samples.push_back({from, to, 0, from == 0 && to == 1 ? 10 * std::exp(-0.6) : 10});
+    }
+  }
+  DecodeSettings settings;
+  settings.seen_noise = 0.9;
+  EXPECT_NEAR(decode_culprits(samples, settings).seen_from, 1 - std::exp(-(0.6 + 0.6)), 1e-9);
+}
+
+/// Two of 24 units at 91 %: z is the same both ways with each of the 23 partners, the worst of which does not
+/// count. The healthy units' score with one of the two left over is what the first name is held against.
+TEST(Culprits, AScoreIsHeldAgainstThoseOfAllUnits) {
+  std::vector<LinkSample> samples;
+  const auto is_slow = [](int unit) { return unit == 3 || unit == 5; };
+  for (int from = 0; from < 24; ++from) {
+    for (int to = 0; to < 24; ++to) {
+      if (from != to) samples.push_back({from, to, 0, is_slow(from) || is_slow(to) ? 9.1 : 10});
+    }
+  }
+  const Culprits found = decode_culprits(samples);
+  ASSERT_EQ(names(found), "node 3; node 5");
+  const auto [second, first] = std::minmax(found.parts[0].score, found.parts[1].score, std::greater<>());
+  EXPECT_NEAR(second / first, std::sqrt(44.0 / 42.0), 1e-9);
+}
+
 TEST(Culprits, ASmallSlowdownIsNobodysFault) {
   Random random(6);
   const auto samples = simulated::all_rounds(machine_of(40, {fault_of(PartKind::node, 5, 0.1)}), random);
