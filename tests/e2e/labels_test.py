@@ -123,6 +123,14 @@ class HostMemory(on_gpus.OnGpus):
         self.assertEqual(self.check(), 2, self.output)
         self.refused("no data on GPUs: ", 1)
 
+    def test_gpus_that_no_library_shows(self):
+        for missing, drivers in (("libraries", None), ("cuda", self.drivers_without("libcuda.so.1"))):
+            with self.subTest(missing):
+                self.describe(count=3)
+                self.assertEqual(self.check("-n", "^allreduce", drivers=drivers), 2, self.output)
+                self.assertEqual(self.verdicts(), {"allreduce": "error"}, self.output)
+                self.assertIn("no library shows a GPU here (rank 0 on ", self.cases["allreduce"]["reason"])
+
     def test_training_says_where_it_computed(self):
         self.describe(count=2)
         quick = ("-n", "^training", "--ranks-per-node", "2", "-S", "training.epochs=2", "-S", "training.max_loss=3",

@@ -43,7 +43,7 @@ double host_link(const Device& device) {
   return std::strtod(found->second.c_str() + 5, nullptr);
 }
 
-/// A figure that is no measurement.
+/// A figure beside what was measured.
 void add_beside(Observation& seen, std::string metric, Labels where, double value, int peer_rank) {
   if (value <= 0) return;
   std::sort(where.begin(), where.end());

@@ -12,7 +12,7 @@ namespace muster::gpu_copy {
 /// The way of a GPU to its host, in one direction.
 struct HostWay {
   double rate = 0;   ///< as wide and fast as its narrowest link can be; less than this is judged
-  double most = 0;   ///< nobody can be faster; where sources disagree, the greater; 0: not known
+  double most = 0;   ///< nothing is faster; where sources disagree, the greater; 0: not known
   std::string kind;  ///< `PCIe`, `NVLink-C2C`, `xGMI`
 };
 [[nodiscard]] HostWay host_way(const SeenGpu& gpu, const Device* device);

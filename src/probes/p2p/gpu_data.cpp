@@ -34,6 +34,8 @@ Observation own_device(const RankPlace& place) {
   if (!inventory) return seen;
   const gpu_mapping::Asker asker{place.local_rank, CpuMask(), own_variables()};
   seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, {"auto", false});
+  for (const Device& device : inventory->devices)
+    if (device.kind == DeviceKind::gpu) seen.facts.push_back({"vendor", std::string(vendor_of(device))});
   return seen;
 }
 
@@ -108,15 +110,20 @@ void GpuData::look() {
 
 /// No runtime shows a GPU: the node has none, this job may not use those that it has, or something is wrong.
 void GpuData::explain_blindness() {
-  const bool has_gpus = mapped_.fact("gpu") != nullptr;
+  // Also those that fell off the bus or have no driver: a node must not pass on host memory for that.
+  const bool has_gpus = mapped_.fact("gpu") != nullptr || mapped_.fact("unusable") != nullptr;
   if (!has_gpus && !is_asked_) {
     if (mapped_.fact("closed") != nullptr) why_ = "the GPUs of the node are closed to this job";
     return;
   }
-  const auto broken = std::find_if(runtimes_.begin(), runtimes_.end(), [](const GpuRuntime& runtime) {
-    return runtime.library.state == LibraryState::broken;
+  const auto is_of_node = [&](std::string_view vendor) {
+    return std::find(mapped_.facts.begin(), mapped_.facts.end(), Fact{"vendor", std::string(vendor)}) !=
+           mapped_.facts.end();
+  };
+  const auto broken = std::find_if(runtimes_.begin(), runtimes_.end(), [&](const GpuRuntime& runtime) {
+    return runtime.library.state == LibraryState::broken && (!has_gpus || is_of_node(runtime.vendor));
   });
-  // A library without a GPU has nothing to work with: that it does not is no fault of it.
+  // What a driver's library says of the GPUs that the node has.
   if (broken != runtimes_.end()) return see(Sight::lacking, state_of(broken->library), broken->remedy);
   see(Sight::lacking, "no library shows a GPU here",
       "run it where GPUs are, with the driver's libraries (libcuda.so.1, libamdhip64.so) on the node; see "
