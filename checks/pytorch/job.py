@@ -25,8 +25,31 @@ class Job:
         self._deadline = None
         self.meeting = Meeting(torch, self.place, patience)
         self._store = self.meeting.store
+        self._agree_on_backend()
         threading.Thread(target=self._watch, daemon=True).start()
         self._join()
+
+    def _agree_on_backend(self):
+        """Ends the program where one rank would use gloo and another one nccl, or where nccl was demanded and can't be used."""
+        place, device = self.place, self.device
+        self._store.set(self.meeting.key(f"backend/{place.rank}"), f"{device.backend} {device.why}")
+        told = [self._store.get(self.meeting.key(f"backend/{rank}")).decode() for rank in range(place.world)]
+        lacking = [rank for rank, text in enumerate(told) if not text.startswith("nccl ")]
+        if not lacking or (len(lacking) == place.world and device.asked != "nccl"):
+            return
+        # The store goes with rank 0.
+        self._store.add(self.meeting.key("told"), 1)
+        deadline = time.monotonic() + 5
+        while place.rank == 0 and time.monotonic() < deadline and self._store.add(self.meeting.key("told"), 0) < place.world:
+            time.sleep(0.01)
+        remedy = ("see gpu_mapping and torch_environment: each rank needs a GPU that it sees, and torch a build with NCCL; "
+                  "backend = \"gloo\" tests the network between CPUs")
+        if place.rank in lacking:
+            demand = "which the check demands" if device.asked == "nccl" else "which other ranks use"
+            muster.stop(f"rank {place.rank} on {muster.HOST} can't use nccl, {demand}: {device.why}", remedy,
+                        [{"rank": place.rank}])
+        muster.stop(f"{muster.ranks_text(lacking)} can't use nccl", remedy, [{"rank": rank} for rank in lacking[:16]],
+                    consequence=True)
 
     def _join(self):
         distributed = self.torch.distributed

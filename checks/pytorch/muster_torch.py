@@ -179,6 +179,7 @@ class Device:
     """The device and backend of this rank, and why it is not the usual one."""
 
     def __init__(self, torch, place):
+        self.asked = os.environ.get("MUSTER_BACKEND", "auto")
         distributed = torch.distributed
         self.device = torch.device("cpu")
         self.backend = "gloo"
@@ -194,6 +195,8 @@ class Device:
             self.why = f"1 GPU is visible and {place.local_size} ranks run here"
         elif not has_nccl:
             self.why = "this build of torch has no nccl"
+        elif self.asked == "gloo":
+            self.why = "it was asked for"
         if self.why:
             return
         # A launcher that gives every rank one GPU of its own calls all of them 0.

@@ -91,9 +91,9 @@ def main():
                          "run allreduce of muster over the same nodes: if that is right, another version of "
                          f"{job.device.backend} or other settings of it are called for")
         algbw = [reduction.size / took / 1e9 for took in times]
-        muster.metric("time", [took * 1e6 for took in times], "us", size=text)
+        muster.metric("time", [took * 1e6 for took in times], "us", size=text, backend=job.device.backend)
         factor = 2 * (place.world - 1) / place.world
-        muster.metric("busbw", [one * factor for one in algbw], "GB/s", size=text)
+        muster.metric("busbw", [one * factor for one in algbw], "GB/s", size=text, backend=job.device.backend)
     if place.rank == 0:
         job.device.tell()
     if not any(job.gather(job.failed)) and place.rank == 0:

@@ -26,7 +26,8 @@ def run(job, asked):
         resume_from(job, asked.resume)
     began = time.perf_counter()
     shares = train(job, whole, path)
-    muster.metric("samples", len(whole.data) * EPOCHS / (time.perf_counter() - began), "samples/s")
+    muster.metric("samples", len(whole.data) * EPOCHS / (time.perf_counter() - began), "samples/s",
+                  backend=job.device.backend)
     check_shares(job, whole, shares)
     check_learning(job, whole)
     check_writers(job, folder)

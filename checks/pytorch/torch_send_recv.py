@@ -95,7 +95,7 @@ def main():
             # One after the other: a shared link would be measured otherwise.
             torch.distributed.barrier()
         if took:
-            muster.metric("bandwidth", [size / one / 1e9 for one in took], "GB/s", to=to)
+            muster.metric("bandwidth", [size / one / 1e9 for one in took], "GB/s", to=to, backend=job.device.backend)
     if place.rank == 0:
         job.device.tell()
     if not any(job.gather(job.failed)) and place.rank == 0:

@@ -42,7 +42,7 @@ class Sentences {
     const Chosen none =
         those([&](const Sample& sample, std::size_t) { return !std::isfinite(sample.value) && !is_foreign(sample); });
     if (!none.empty())
-      findings.push_back(about(none, Verdict::unmeasured, " has no value: the rank kept no finite sample",
+      findings.push_back(about(none, Verdict::unmeasured, " has no value: no sample of the rank counts",
                                "look at what that rank printed, and give it more time or repetitions"));
     const Chosen foreign = those([&](const Sample& sample, std::size_t) { return is_foreign(sample); });
     if (foreign.empty()) return;

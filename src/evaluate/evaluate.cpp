@@ -9,6 +9,7 @@
 #include "evaluate/expectations.hpp"
 #include "evaluate/past_items.hpp"
 #include "evaluate/places.hpp"
+#include "evaluate/possible.hpp"
 #include "evaluate/readings.hpp"
 #include "evaluate/rows.hpp"
 #include "evaluate/settle.hpp"
@@ -116,11 +117,13 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
                     const LikeItems* like, const PastValues* past) {
   CaseResult result = describe(item);
   const Places places(world);
-  const Attendance attendance = attend(record, places);
+  const Plausible kept = plausible(record, probe, world);
+  const Attendance attendance = attend(kept.of(record), places);
   const PastItems earlier(item, probe, world, attendance, past);
   const CaseInput input{item, probe, world, places, attendance, past == nullptr ? nullptr : &earlier};
   result.findings = record.findings;
   append(result.findings, attendance.findings);
+  append(result.findings, kept.findings);
   append(result.notes, attendance.notes);
   append_judgement(input, result);
 

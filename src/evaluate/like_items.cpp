@@ -1,10 +1,13 @@
 #include "evaluate/like_items.hpp"
 
+#include "evaluate/possible.hpp"
+
 namespace muster {
 
 void LikeItems::add(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world) {
   const Places places(world);
-  const Attendance attendance = attend(record, places);
+  const Plausible kept = plausible(record, probe, world);
+  const Attendance attendance = attend(kept.of(record), places);
   const Readings readings(item, probe, attendance, places);
   for (const ReadingGroup& group : readings.groups()) {
     auto& values = values_[{group.key->metric, group.key->where}];

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "evaluate/possible.hpp"
+#include "model/series.hpp"
 #include "stats/stats.hpp"
 
 namespace muster {
@@ -72,12 +74,13 @@ std::vector<Matrix> matrices_of(const CaseRecord& record, const ProbeSpec& probe
                        : static_cast<std::size_t>(rank);
   };
   const auto is_known = [&](int rank) { return rank >= 0 && static_cast<std::size_t>(rank) < world.ranks.size(); };
-  for (const Observation& seen : record.observations) {
+  const Plausible kept = plausible(record, probe, world);
+  for (const Observation& seen : kept.of(record).observations) {
     if (!is_known(seen.rank) || seen.state != ObservationState::measured) continue;
     for (const Reading& reading : seen.readings) {
       if (!is_known(reading.peer) || reading.summary.n == 0 || !std::isfinite(reading.summary.median)) continue;
       // What is possible stands beside what was measured; it is no measurement.
-      if (reading.metric.find(".capable") != std::string::npos) continue;
+      if (base_metric(reading.metric) != reading.metric) continue;
       const Labels where = common_labels(reading.where, probe);
       auto at = std::find_if(growing.begin(), growing.end(), [&](const Growing& one) {
         return one.matrix.metric == reading.metric && one.matrix.where == where;

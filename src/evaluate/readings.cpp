@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "evaluate/like_items.hpp"
+#include "model/series.hpp"
 
 namespace muster {
 
@@ -57,13 +58,10 @@ class Interned {
   std::size_t next_ = 0;
 };
 
-constexpr std::string_view capable_suffix = ".capable";
-
 MetricFacts facts_of(const Case& item, const ProbeSpec& probe, const Reading& first) {
   if (auto facts = metric_facts(item, probe, first.metric)) return *facts;
-  std::string_view name = first.metric;
-  if (name.size() > capable_suffix.size() && name.substr(name.size() - capable_suffix.size()) == capable_suffix)
-    if (auto facts = metric_facts(item, probe, name.substr(0, name.size() - capable_suffix.size()))) return *facts;
+  if (const auto name = base_metric(first.metric); name != first.metric)
+    if (auto facts = metric_facts(item, probe, name)) return *facts;
   return {printable_line(first.unit), Better::neither, false};
 }
 

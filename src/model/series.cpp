@@ -7,9 +7,15 @@
 
 namespace muster {
 
+std::string_view base_metric(std::string_view metric) {
+  for (const std::string_view suffix : {capable_suffix, possible_suffix})
+    if (metric.size() > suffix.size() && metric.ends_with(suffix))
+      return metric.substr(0, metric.size() - suffix.size());
+  return metric;
+}
+
 bool is_of_series(std::string_view metric, const Labels& where) {
-  constexpr std::string_view capable = ".capable";
-  if (metric.size() > capable.size() && metric.substr(metric.size() - capable.size()) == capable) return false;
+  if (base_metric(metric) != metric) return false;
   return std::none_of(where.begin(), where.end(), [](const auto& label) { return label.first == "step"; });
 }
 

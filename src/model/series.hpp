@@ -10,8 +10,15 @@
 
 namespace muster {
 
-/// False for figures of what the hardware could do (`.capable`) and for curves (label `step`): they are no values over
-/// time.
+/// What a probe says of a metric beside what it measured, under the metric's name with this at its end: what the
+/// hardware should reach, and the best that it could ever do.
+inline constexpr std::string_view capable_suffix = ".capable";
+inline constexpr std::string_view possible_suffix = ".possible";
+/// The name without either of these.
+[[nodiscard]] std::string_view base_metric(std::string_view metric);
+
+/// False for figures of what the hardware could do (`.capable`, `.possible`) and for curves (label `step`): they are no
+/// values over time.
 [[nodiscard]] bool is_of_series(std::string_view metric, const Labels& where);
 
 /// What of the job's shape a value depends on: of a link, a device under test and a node's memory the number of ranks

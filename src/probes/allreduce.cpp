@@ -10,6 +10,7 @@
 #include "probes/gpu_copy/capable.hpp"
 #include "probes/p2p/gpu_data.hpp"
 #include "probes/p2p/link_class.hpp"
+#include "probes/p2p/network_limit.hpp"
 
 namespace muster {
 
@@ -145,8 +146,9 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   return made;
 }
 
-void keep(const allreduce::Task& task, const allreduce::Measured& measured, int ranks, const p2p::GpuData& gpu,
-          Observation& seen) {
+/// `network`: GB/s at which a node's part of a sum can leave it, at most; 0: not known.
+void keep(const allreduce::Task& task, const allreduce::Measured& measured, int ranks, double network,
+          const p2p::GpuData& gpu, Observation& seen) {
   const std::string size = to_string(ParamScalar(Bytes{task.size}));
   Labels where{{"size", size}, {"type", std::string(allreduce::to_string(task.type))}};
   gpu.add_labels(where);
@@ -157,6 +159,11 @@ void keep(const allreduce::Task& task, const allreduce::Measured& measured, int 
   seen.readings.push_back({"algbw", where, allreduce::rate_of(time, algbw)});
   seen.readings.push_back({"busbw", where, allreduce::rate_of(time, algbw * 2 * (ranks - 1) / ranks)});
   gpu_copy::add_capable(seen, "busbw", where, gpu.links().together());
+  // Whatever the algorithm, what this rank brings has to leave its GPU, or its node, once, also where a switch adds up.
+  const double possible = gpu.is_on_device() ? gpu.possible_to_all() : network;
+  gpu_copy::add_possible(seen, "algbw", where, possible);
+  gpu_copy::add_possible(seen, "busbw", where, possible * 2 * (ranks - 1) / ranks);
+  if (possible > 0) gpu_copy::add_possible(seen, "time", where, algbw / possible);
   seen.readings.push_back({"own_time", where, measured.own});
   seen.readings.push_back({"skew", where, measured.skew});
   const std::string what = fmt::format("{} {}", where[1].second, size);
@@ -205,6 +212,8 @@ Result<Observation> run(RunContext& context) {
     for (const std::string& name : context.params.texts("types"))
       if (const auto type = allreduce::parse_sum_type(name); type && is_for_gpus(*type))
         seen.facts.push_back({"left_out", name});
+  const double network =
+      gpu.is_on_device() ? 0 : p2p::network_limit_of_all(*spots, static_cast<std::size_t>(context.comm.rank()));
   std::uint64_t looked = 0;
   int timed = 0;
   int precise = 0;
@@ -214,7 +223,7 @@ Result<Observation> run(RunContext& context) {
     looked += measured->looked;
     ++timed;
     precise += measured->time.end == SamplingEnd::precise;
-    keep(task, *measured, context.comm.size(), gpu, seen);
+    keep(task, *measured, context.comm.size(), network, gpu, seen);
   }
   gpu.tell(seen);
   seen.facts.push_back({"checked", std::to_string(looked)});

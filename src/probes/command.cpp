@@ -40,6 +40,15 @@ constexpr ParamSpec params[] = {
      {},
      {}},
     {"imports", ParamType::text_list, "", "Python modules that {python} must have.", {}, {}, {}},
+    {"backend",
+     ParamType::text,
+     "auto",
+     "Of torch.distributed, for programs that choose one: in their environment as MUSTER_BACKEND. The PyTorch checks "
+     "fail "
+     "where they can't use it.",
+     "auto|nccl|gloo",
+     {},
+     {}},
 };
 
 /// argv and arguments; the folder of the check file filled in, `{python}` left as it is.
@@ -82,8 +91,9 @@ Observation not_started(const program::Interpreter& mine) {
   return seen;
 }
 
-Environment environment_of(const RankPlace& place, Environment master) {
-  master.insert(master.end(), {{"RANK", std::to_string(place.rank)},
+Environment environment_of(const RankPlace& place, const Params& params, Environment master) {
+  master.insert(master.end(), {{"MUSTER_BACKEND", params.text("backend")},
+                               {"RANK", std::to_string(place.rank)},
                                {"WORLD_SIZE", std::to_string(place.world_size)},
                                {"LOCAL_RANK", std::to_string(place.local_rank)},
                                {"LOCAL_WORLD_SIZE", std::to_string(place.local_size)}});
@@ -109,7 +119,7 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   program::Output output(most_output);
   ChildOptions options;
   options.argv = std::move(argv);
-  options.env = environment_of(context.place, std::move(*master));
+  options.env = environment_of(context.place, context.params, std::move(*master));
   // The token would let the program speak for us to the driver.
   options.without = {"MUSTER_TOKEN", "MUSTER_WIRE"};
   for (std::string& name : left_by_torchrun()) options.without.push_back(std::move(name));

@@ -34,13 +34,6 @@ constexpr ParamSpec params[] = {
      {},
      0,
      1},
-    {"most_of_link",
-     ParamType::real,
-     "1.05",
-     "Copies over a link that are faster than this share of what it can do are too good to be true.",
-     {},
-     1,
-     10},
     {"least_of_memory",
      ParamType::real,
      "0.5",
@@ -76,6 +69,7 @@ constexpr LabelSpec labels[] = {
     {"by", "engine: the copy engine; kernel: threads of the GPU that load and store."},
     {"device", "PCI address of the GPU, where a rank has several."},
     {"model", "Of the GPU: `H100 SXM` and the like where muster knows it, else as its runtime names it."},
+    {"pages", "The NUMA domain that the pinned memory lies in, where that is not the GPU's."},
     {"to", "PCI address of the other GPU, where a rank has several."},
     {"link",
      "Between two GPUs: nvlink, xgmi, switch (a PCIe switch above both), pcie, staged (by way of the host).",
@@ -129,19 +123,20 @@ class Part {
                                                  done.error().what)});
   }
 
+  /// -1: not known; NUMA domains of a machine that is made up are not here.
+  [[nodiscard]] int domain_of(const SeenGpu& gpu) const {
+    const Device* known = node_.known(gpu);
+    return known == nullptr || !this_machine().simulated.empty() ? -1 : known->numa_node;
+  }
+
   [[nodiscard]] Result<Bench*> bench(const SeenGpu& gpu) {
     auto& bench = benches_[gpu.key];
     if (bench) return bench.get();
-    const Device* known = node_.known(gpu);
-    // NUMA domains of a machine that is made up are not here.
-    const int domain = known == nullptr || !this_machine().simulated.empty() ? -1 : known->numa_node;
+    const int domain = domain_of(gpu);
     auto made = Bench::make(context_, gpu, bytes_, domain);
     if (!made) return tl::unexpected(made.error());
     bench = std::move(*made);
     bench->while_busy([this, gpu] { health_.during(gpu); });
-    if (!bench->pinned_at().empty() && domain >= 0)
-      seen_.facts.push_back(
-          {"pinned", fmt::format("{} in domain {}, the GPU is at {}", address_of(gpu), bench->pinned_at(), domain)});
     if (!bench->no_kernels().empty())
       seen_.facts.push_back({"no_kernels", fmt::format("{} {}", address_of(gpu), bench->no_kernels())});
     return bench.get();
@@ -154,24 +149,30 @@ class Part {
     Labels where;
     if (own_ > 1) where.emplace_back("device", address_of(gpu));
     gpu_copy::add_model(gpu, where);
+    gpu_copy::add_pages(domain_of(gpu), (*made)->pinned_at(), where);
     add_capable(gpu, where);
     return (*made)->alone(seen_, where);
   }
 
   void add_capable(const SeenGpu& gpu, const Labels& where) {
     const gpu_copy::HostWay way = gpu_copy::host_way(gpu, node_.known(gpu));
-    seen_.facts.push_back({"host_way", fmt::format("{} {:.6g} {}", address_of(gpu), way.most, way.kind)});
+    seen_.facts.push_back({"host_way", fmt::format("{} {}", address_of(gpu), way.kind)});
     const double memory = gpu_copy::memory_rate(gpu);
     for (const char* by : {"engine", "kernel"}) {
       Labels labels = where;
       labels.emplace_back("by", by);
-      for (const char* metric : {"host_to_device", "device_to_host"})
+      for (const char* metric : {"host_to_device", "device_to_host"}) {
         gpu_copy::add_capable(seen_, metric, labels, way.rate);
+        gpu_copy::add_possible(seen_, metric, labels, way.most);
+      }
       gpu_copy::add_capable(seen_, "local_copy", labels, memory);
+      gpu_copy::add_possible(seen_, "local_copy", labels,
+                             gpu_copy::possible_memory_rate(gpu, 2 * static_cast<double>(bytes_), 1));
     }
     Labels labels = where;
     labels.emplace_back("by", "engine");
     gpu_copy::add_capable(seen_, "both_ways", labels, 2 * way.rate);
+    gpu_copy::add_possible(seen_, "both_ways", labels, 2 * way.most);
   }
 
   [[nodiscard]] Result<void> pair(const SeenGpu& gpu, const SeenGpu& to) {
@@ -194,6 +195,9 @@ class Part {
       Labels labels = where;
       labels.emplace_back("by", by);
       gpu_copy::add_capable(seen_, "peer_copy", labels, rate, peer);
+      // What root complexes and switches do between two GPUs is not known, nor whether there is an NVLink that nothing
+      // reports. Over xGMI an engine may use more than the one link that it is held against.
+      if (link == "nvlink" || link == "xgmi") gpu_copy::add_possible(seen_, "peer_copy", labels, way.kernel, peer);
     }
     return (*made)->to_peer(to, seen_, where, peer);
   }

@@ -110,6 +110,9 @@ class Test {
       labels.emplace_back("pattern", pattern);
       std::sort(labels.begin(), labels.end());
       gpu_copy::add_capable(seen, "pattern_rate", labels, gpu_copy::memory_rate(gpu_));
+      // In place: a byte in a cache is neither read nor written.
+      gpu_copy::add_possible(seen, "pattern_rate", labels,
+                             gpu_copy::possible_memory_rate(gpu_, 2 * static_cast<double>(bytes_), 2));
       seen.readings.push_back({"pattern_rate", labels, summarize(values)});
     }
     return {};

@@ -9,18 +9,22 @@
 #include "muster/probe.hpp"
 #include "probes/memory_bandwidth/domains.hpp"
 #include "probes/memory_bandwidth/stream.hpp"
+#include "probes/memory_bandwidth/targets.hpp"
 #include "stats/headline.hpp"
 #include "stats/sampling.hpp"
 #include "system/contamination.hpp"
+#include "system/numa_policy.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
 
 namespace {
 
+using memory_bandwidth::Cover;
 using memory_bandwidth::Domain;
 using memory_bandwidth::Kernel;
 using memory_bandwidth::Stream;
+using memory_bandwidth::Target;
 
 constexpr ParamSpec params[] = {
     {"bytes",
@@ -39,12 +43,16 @@ constexpr MetricSpec metrics[] = {
 };
 
 constexpr LabelSpec labels[] = {
-    {"domain", "Number of the NUMA domain, or `node`: all of them at once."},
+    {"domain", "Number of the NUMA domain; `node`: all of them at once; `open`: of several, what the rank may use."},
+    {"threads", "How many there were, one on each core."},
+    {"cpus", "Those that the threads were on, where they are not all of the domain's cores."},
+    {"pages", "The domain that the memory lies in, where it is another one."},
 };
 
 /// What `run` gets from `prepare`.
 struct Arrays final : ProbeState {
   std::vector<Domain> domains;
+  CpuMask closed;  ///< of the node's cores
   std::vector<std::string> sizes;
   std::unique_ptr<Stream> stream;
 };
@@ -55,6 +63,7 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   if (!allowed) return tl::unexpected(allowed.error());
   auto state = std::make_unique<Arrays>();
   state->domains = memory_bandwidth::read_domains(*allowed);
+  state->closed = memory_bandwidth::closed_cores(*allowed);
   const auto shares = state->domains.size() * static_cast<std::size_t>(std::max(context.place.local_size, 1));
   const std::uint64_t available = memory_bandwidth::read_available_memory() / shares;
   // Of a machine that is made up neither speed nor memory is there: enough to see that data comes back.
@@ -74,25 +83,21 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   return state;
 }
 
-/// One domain, or all at once.
-struct Target {
-  int domain = Stream::everywhere;
-  CpuMask cpus;
-  std::vector<std::string> names;  ///< values of the label; one measurement serves both on a node with one domain
-};
-
-std::vector<Target> targets_of(const Arrays& arrays) {
-  std::vector<Target> targets;
-  CpuMask all;
-  for (std::size_t i = 0; i < arrays.domains.size(); ++i) {
-    targets.push_back({static_cast<int>(i), arrays.domains[i].cpus, {arrays.domains[i].name}});
-    all = all | arrays.domains[i].cpus;
+/// Where each domain's arrays lie; a machine that is made up has no domains.
+std::vector<std::string> pages_of(const Arrays& arrays) {
+  std::vector<std::string> pages;
+  for (std::size_t i = 0; this_machine().simulated.empty() && i < arrays.domains.size(); ++i) {
+    const auto array = std::as_writable_bytes(arrays.stream->array(static_cast<int>(i), 0));
+    pages.push_back(domains_of(array.data(), array.size()));
   }
-  if (targets.size() == 1)
-    targets[0].names.emplace_back("node");
-  else
-    targets.push_back({Stream::everywhere, all, {"node"}});
-  return targets;
+  return pages;
+}
+
+Cover cover_of(const RunContext& context, const Arrays& arrays) {
+  CpuMask reserved;
+  for (const int core : context.node.reserved_cores) reserved.add(core);
+  return memory_bandwidth::cover_of(arrays.domains,
+                                    {arrays.closed - reserved, context.place.local_size, pages_of(arrays)});
 }
 
 struct Measured {
@@ -125,31 +130,35 @@ Measured measure(RunContext& context, Stream& stream, Kernel kernel, const Targe
 }
 
 void note(Observation& seen, Kernel kernel, const Target& target, const Measured& measured) {
-  const std::string what = fmt::format("{} in {}", to_string(kernel), join(target.names, " = "));
+  const std::string what = fmt::format("{} in {}", to_string(kernel), target.name);
   seen.facts.push_back({"sampling", fmt::format("{}: {}", what, to_string(measured.sampled))});
   if (measured.sampled.is_disturbed)
     seen.facts.push_back({"disturbed", fmt::format("{}: {}, {} meanwhile", what, to_string(measured.disturbance),
                                                    format_value(measured.sampled.contaminated.median, "GB/s"))});
   if (measured.sampled.summary.n == 0) return;
-  for (const std::string& name : target.names)
-    seen.readings.push_back({std::string(to_string(kernel)), {{"domain", name}}, measured.sampled.summary});
+  for (const Labels& where : target.where)
+    seen.readings.push_back({std::string(to_string(kernel)), where, measured.sampled.summary});
 }
 
 Result<Observation> run(RunContext& context) {
   auto& arrays = static_cast<Arrays&>(*context.state);
   Observation seen;
   for (const std::string& size : arrays.sizes) seen.facts.push_back({"arrays", size});
+  const Cover cover = cover_of(context, arrays);
+  if (!cover.lacking.empty()) seen.facts.push_back({"not_node", cover.lacking});
   std::uint64_t passes = 0;
-  for (const Target& target : targets_of(arrays)) {
+  for (const Target& target : cover.targets) {
+    if (target.domain != Stream::everywhere)
+      seen.facts.push_back({"threads", fmt::format("{} on CPUs {}", target.name, target.cpus.list())});
     for (const Kernel kernel : {Kernel::copy, Kernel::triad}) {
-      context.recorder.step(fmt::format("{} {}", to_string(kernel), target.names[0]));
+      context.recorder.step(fmt::format("{} {}", to_string(kernel), target.name));
       const Measured measured = measure(context, *arrays.stream, kernel, target);
       note(seen, kernel, target, measured);
       passes += measured.passes;
       context.recorder.step("verify");
       spoil("memory", std::as_writable_bytes(arrays.stream->array(0, 0)));
       if (const auto fault = arrays.stream->verify())
-        seen.facts.push_back({"wrong", fmt::format("after {} in {}: {}", to_string(kernel), target.names[0], *fault)});
+        seen.facts.push_back({"wrong", fmt::format("after {} in {}: {}", to_string(kernel), target.name, *fault)});
     }
   }
   seen.facts.push_back({"verified_passes", std::to_string(passes)});
@@ -162,7 +171,7 @@ Finding about(const RankPlace& place, Verdict verdict, std::string reason, std::
   return finding;
 }
 
-void judge_rank(const RankPlace& place, const Observation& seen, ProbeJudgement& judgement) {
+void judge_rank(const RankPlace& place, const Observation& seen, bool is_timed, ProbeJudgement& judgement) {
   if (const std::string* wrong = seen.fact("wrong"))
     judgement.findings.push_back(about(
         place, Verdict::fail, fmt::format("memory of {} gave back wrong data {}", place.host, printable_line(*wrong)),
@@ -173,6 +182,12 @@ void judge_rank(const RankPlace& place, const Observation& seen, ProbeJudgement&
         about(place, Verdict::unmeasured,
               fmt::format("rank {} on {} did not say whether its data was right", place.rank, place.host),
               "report this: the observation is incomplete"));
+  if (const std::string* lacking = seen.fact("not_node"); lacking != nullptr && is_timed)
+    judgement.findings.push_back(
+        about(place, Verdict::unmeasured,
+              fmt::format("domain=node is not measured on {}: {}", place.host, printable_line(*lacking)),
+              "give one rank all cores of the node: run without taskset, ask the scheduler for the node alone "
+              "(--exclusive), and leave --bind out"));
   if (const std::string* disturbed = seen.fact("disturbed"))
     judgement.findings.push_back(
         about(place, Verdict::unmeasured,
@@ -187,7 +202,7 @@ ProbeJudgement judge(const CaseView& view) {
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    judge_rank(view.ranks[i], *seen, judgement);
+    judge_rank(view.ranks[i], *seen, view.timing_doubt.empty(), judgement);
     ++right;
     nodes.insert(view.ranks[i].host);
   }
@@ -199,6 +214,8 @@ ProbeJudgement judge(const CaseView& view) {
       fmt::format("all data of copy and triad was right on {} {}", nodes.size(), nodes.size() == 1 ? "node" : "nodes"));
   return judgement;
 }
+
+constexpr std::string_view told_facts[] = {"threads"};
 
 }  // namespace
 
@@ -212,6 +229,7 @@ extern const ProbeSpec probe_memory_bandwidth{
     .run = run,
     .judge = judge,
     .subject = Subject::memory,
+    .told_facts = told_facts,
 };
 
 }  // namespace muster

@@ -47,6 +47,23 @@ TEST(DeviceModels, HaveTheirPeaksByPrecision) {
   EXPECT_EQ(peak_products("Tesla T4", 40, "int8"), 0);
 }
 
+TEST(DeviceModels, NothingExceedsTheWholeAtItsHighestClock) {
+  const DeviceModel* h100 = find_whole_model("NVIDIA H100 80GB HBM3 MIG 1g.10gb");
+  ASSERT_NE(h100, nullptr) << "a share is not faster than the whole";
+  EXPECT_NEAR(most_products(*h100, "fp16"), 1.2 * 989.5, 1e-9);
+  EXPECT_NEAR(most_products(*h100, "int8"), 1.2 * 1979, 1e-9);
+  EXPECT_NEAR(most_of_links(*h100), 450 + 63, 0.1);
+  EXPECT_EQ(most_of_links(*find_whole_model("AMD Instinct MI210")), 0) << "its links are not in the table";
+  EXPECT_EQ(find_whole_model("A GPU of tomorrow"), nullptr);
+}
+
+TEST(DeviceModels, CachesBeatMemoryByNoMoreThanTheyHold) {
+  const DeviceModel* h100 = find_whole_model("NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(most_of_memory(*h100, 100, 0), 3352);
+  EXPECT_EQ(most_of_memory(*h100, 100, 50), 6704);
+  EXPECT_EQ(most_of_memory(*h100, 100, 51), 0) << "mostly a measurement of caches";
+}
+
 /// Every figure with its source, and no two models that can be taken for one another.
 TEST(DeviceModels, AreCompleteAndApart) {
   std::set<std::string_view> names;
@@ -61,6 +78,8 @@ TEST(DeviceModels, AreCompleteAndApart) {
     EXPECT_GE(model.fp32, model.fp64);
     EXPECT_EQ(model.links > 0, model.link > 0);
     EXPECT_EQ(model.host > 0, !model.host_way.empty());
+    EXPECT_GT(model.cache, 0);
+    EXPECT_EQ(model.int8 == 0 || model.int8 >= model.bf16, true) << "whole numbers are no slower";
   }
 }
 

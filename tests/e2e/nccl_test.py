@@ -93,13 +93,8 @@ class Healthy(OnGpus):
                           "(8 pairs: rank 0 -> rank 1 on ", reason)
             self.assertIn("NCCL_P2P_DISABLE", self.cases[check]["remedy"])
 
-    def test_half_without_nccl_is_left_out_and_said(self):
-        self.judge(drivers=self.drivers_without("libnccl.so.2"), options=["-x", "p2p"])
-        self.assertEqual(self.verdicts(), {"allreduce": "pass"}, self.output)
-        self.assertIn("half and bfloat16 are not summed: MPI has no such type", self.evidence("allreduce"))
-
     def test_host_memory_when_asked_for(self):
-        status = self.judge(options=["-S", "allreduce.on=host", "-S", "allreduce.types=float,int64", "-S", "p2p.transport=mpi"])
+        status = self.judge(options=["-S", "allreduce.on=host", "-S", "allreduce.types=float,int64", "-S", "p2p.on=host"])
         self.assertEqual((status, set(self.verdicts().values())), (0, {"pass"}), self.output)
         for check in ("allreduce", "p2p"):
             self.assertNotIn("memory of", self.evidence(check))
@@ -107,11 +102,16 @@ class Healthy(OnGpus):
 
 
 class Libraries(OnGpus):
-    def test_no_nccl_is_host_memory_and_is_said(self):
-        status = self.judge(drivers=self.drivers_without("libnccl.so.2"))
-        self.assertEqual((status, set(self.verdicts().values())), (0, {"pass"}), self.output)
-        for check in ("allreduce", "p2p"):
-            self.assertIn("on host memory: libnccl.so.2 is absent (all 8 ranks)", self.evidence(check))
+    def test_no_nccl_is_no_reason_to_measure_the_host(self):
+        for transport, why in (("auto", "libnccl.so.2 is absent (all 8 ranks)"), ("mpi", "messages from GPU memory")):
+            with self.subTest(transport):
+                status = self.judge(drivers=self.drivers_without("libnccl.so.2"),
+                                    options=["-S", f"*.transport={transport}", "-S", "allreduce.types=float"])
+                self.assertEqual((status, set(self.verdicts().values())), (2, {"error"}), self.output)
+                for check in ("allreduce", "p2p"):
+                    self.assertIn(why, self.reasons(check))
+                    self.assertIn("on=host measures host memory", self.cases[check]["remedy"])
+                    self.assertEqual(self.cases[check]["metrics"], [])
 
     def test_no_nccl_though_asked_for(self):
         status = self.judge(drivers=self.drivers_without("libnccl.so.2"), options=["-S", "allreduce.transport=nccl", "-x", "p2p"])

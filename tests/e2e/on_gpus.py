@@ -38,11 +38,11 @@ masks = [{masks}]
 """
 
 
-def description(name, count=8, vendor="nvidia", faults=None, more=""):
+def description(name, count=8, vendor="nvidia", faults=None, more="", ranks=None):
     """A machine file: GPUs on two domains, two cores for each rank, and `faults`, lines of `driver` by name."""
     model, id_, driver = VENDORS[vendor]
     devices = ", ".join(f'{{ address = "{address}", domain = {0 if i < 4 else 1} }}' for i, address in enumerate(GPUS[:count]))
-    masks = ", ".join(f'"{3 << 2 * i:x}"' for i in range(count))
+    masks = ", ".join(f'"{3 << 2 * i:x}"' for i in range(ranks or count))
     text = MACHINE.format(name=name, vendor=vendor, model=model, id=id_, driver=driver, devices=devices, masks=masks) + more
     for fault, lines in (faults or {}).items():
         lines = [lines] if isinstance(lines, str) else lines
@@ -54,6 +54,7 @@ class OnGpus(on_machine.OnMachine):
     CHECKS = ""  # the check file
     FAULTS = {}  # lines of `driver` by name
     MORE = ""    # further tables of the machine file
+    RANKS = None  # that the machine has places for; None: one for each GPU
 
     def describe(self, *faults, count=8, vendor="nvidia"):
         """Writes the machine with those faults."""
@@ -62,7 +63,7 @@ class OnGpus(on_machine.OnMachine):
         os.makedirs(machines, exist_ok=True)
         with open(os.path.join(machines, name + ".toml"), "w") as out:
             # Only those: others may be about GPUs that a smaller machine has not.
-            out.write(description(name, count, vendor, {fault: self.FAULTS[fault] for fault in faults}, self.MORE))
+            out.write(description(name, count, vendor, {fault: self.FAULTS[fault] for fault in faults}, self.MORE, self.RANKS))
         os.environ["MUSTER_MACHINES"] = machines
         try:
             self.write(name, *[word for fault in faults for word in ("--fault", fault)])

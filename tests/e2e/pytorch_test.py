@@ -50,7 +50,7 @@ distributed.{function} = replaced
 """
 
 
-def torch_check(script, *arguments, ranks=2, shell="", code="", deadline="60s", imports=("torch",), python=PYTHON):
+def torch_check(script, *arguments, ranks=2, shell="", code="", deadline="60s", imports=("torch",), python=PYTHON, **more):
     """A check of one of the shipped scripts. `shell` goes before the program on each rank, `code` before the script."""
     argv = ["{python}", str(FOLDER / script), *arguments]
     if code:
@@ -58,7 +58,7 @@ def torch_check(script, *arguments, ranks=2, shell="", code="", deadline="60s", 
     if shell:
         argv[:0] = ["sh", "-c", shell + '; exec "$0" "$@"']
     return support.check("torch", probe="command", ranks=ranks, timeout="90s", argv=argv, imports=list(imports),
-                         python=python, deadline=deadline)
+                         python=python, deadline=deadline, **more)
 
 
 class Torch(support.EndToEnd):
@@ -105,6 +105,9 @@ class Shipped(Torch):
                              {path.stem: "pass" if path.stem not in absent else "skip" for path in FOLDER.glob("*.toml")},
                              run.story())
             self.assertEqual([str(path) for path in FOLDER.rglob("__pycache__")], [])
+            for case in cases:
+                if case["check"] in ("torch_allreduce", "torch_send_recv"):
+                    self.assertEqual({metric["where"].get("backend") for metric in case["metrics"]}, {"gloo"}, run.story())
 
     def test_a_torch_that_differs_names_who_has_it(self):
         code = "if rank == 1: torch.__version__ = '9.9'"
@@ -115,6 +118,25 @@ class Shipped(Torch):
     def test_one_rank_has_nobody_to_talk_to(self):
         case, story = self.case(torch_check("torch_allreduce.py", ranks=1), "skip")
         self.assertEqual(case["reason"], "one rank has nobody to sum with", story)
+
+
+class Backend(Torch):
+    def test_nccl_that_is_demanded_and_can_not_be_used(self):
+        case, reasons = self.fails(torch_check("torch_allreduce.py", backend="nccl"), "can't use nccl, which the check demands: ",
+                                   "no GPU is visible")
+        self.assertNotIn("gloo in place of nccl", reasons)
+        self.assertFalse(any("sums of" in told for told in case.get("evidence", [])), case)
+
+    def test_one_rank_that_would_take_another_backend(self):
+        fake = "import muster_torch\nold = muster_torch.Device.__init__\n" \
+               "def init(self, torch, place):\n    old(self, torch, place)\n" \
+               "    if rank == 0: self.backend, self.why = 'nccl', ''\nmuster_torch.Device.__init__ = init\n"
+        self.fails(torch_check("torch_allreduce.py", code=fake), "rank 1 on", "can't use nccl, which other ranks use: no GPU is visible",
+                   rank=1)
+
+    def test_gloo_when_it_was_asked_for(self):
+        case, story = self.case(torch_check("torch_allreduce.py", backend="gloo"), "pass")
+        self.assertTrue(any("gloo in place of nccl: no GPU is visible" in told for told in case["evidence"]), story)
 
 
 class Interpreter(Torch):

@@ -14,8 +14,9 @@ TEST(GpuData, AllOrNone) {
   const auto lacking = Sight::lacking;
   EXPECT_EQ(decide({gpu, gpu}, false), Decision::device);
   EXPECT_EQ(decide({host, host}, false), Decision::host);
-  EXPECT_EQ(decide({gpu, host}, false), Decision::host);
-  EXPECT_EQ(decide({gpu, lacking}, false), Decision::host);
+  EXPECT_EQ(decide({gpu, host}, false), Decision::refused) << "one rank without a GPU is no reason to measure the host";
+  EXPECT_EQ(decide({gpu, lacking}, false), Decision::refused);
+  EXPECT_EQ(decide({lacking, lacking}, false), Decision::refused);
   EXPECT_EQ(decide({gpu, host}, true), Decision::refused);
   EXPECT_EQ(decide({host, host}, true), Decision::refused);
   EXPECT_EQ(decide({gpu, Sight::broken}, false), Decision::refused);
@@ -69,8 +70,9 @@ TEST(GpuData, EvidenceNamesMemoryCarrierAndVersion) {
 
 TEST(GpuData, HostMemoryInsteadIsSaid) {
   auto made = case_of("allreduce");
-  for (int rank = 0; rank < 2; ++rank) made.rank("n1", {{"checked", "8"}, {"data.host", "libnccl.so.2 is absent"}});
-  EXPECT_EQ(made.judge().evidence.back(), "on host memory: libnccl.so.2 is absent (all 2 ranks)");
+  for (int rank = 0; rank < 2; ++rank)
+    made.rank("n1", {{"checked", "8"}, {"data.host", "the GPUs of the node are closed to this job"}});
+  EXPECT_EQ(made.judge().evidence.back(), "on host memory: the GPUs of the node are closed to this job (all 2 ranks)");
 }
 
 TEST(GpuData, WithoutGpusNothingIsSaid) {

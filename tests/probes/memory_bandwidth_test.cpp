@@ -5,6 +5,7 @@
 #include "probes/judging.hpp"
 #include "probes/memory_bandwidth/domains.hpp"
 #include "probes/memory_bandwidth/stream.hpp"
+#include "probes/memory_bandwidth/targets.hpp"
 #include "run/thread_comm.hpp"
 
 namespace muster::memory_bandwidth {
@@ -67,6 +68,11 @@ TEST(Domains, OneCpuOfEachCoreAndEveryCacheOnce) {
   ASSERT_EQ(bound.size(), 1u);
   EXPECT_EQ(bound[0].name, "1") << "the kernel's number, though it is the only one that we may use";
   EXPECT_EQ(bound[0].cpus.list(), "6-7");
+  EXPECT_TRUE(bound[0].closed.empty()) << "a thread of each of its cores is open";
+  machine.file("sys/devices/system/cpu/online", "0-7\n");
+  EXPECT_EQ(closed_cores(mask("6-7"), machine.root()).list(), "0-1") << "the cores of the other domain";
+  EXPECT_EQ(read_domains(mask("2"), machine.root())[0].closed.list(), "3");
+  EXPECT_TRUE(closed_cores(mask("0-7"), machine.root()).empty());
 }
 
 TEST(Domains, AKernelThatKnowsNoneHasOne) {
@@ -76,6 +82,55 @@ TEST(Domains, AKernelThatKnowsNoneHasOne) {
   EXPECT_EQ(domains[0].name, "0");
   EXPECT_EQ(domains[0].cpus.list(), "0-1");
   EXPECT_EQ(domains[0].cache, 0u);
+}
+
+/// Two domains of two cores each.
+std::vector<Domain> two_domains() {
+  return {{"0", mask("0-1"), {}, 0}, {"1", mask("2-3"), {}, 0}};
+}
+
+TEST(Cover, AWholeNodeHasItsName) {
+  const Cover cover = cover_of(two_domains(), {});
+  EXPECT_EQ(cover.lacking, "");
+  ASSERT_EQ(cover.targets.size(), 3u);
+  EXPECT_EQ(cover.targets[1].where, (std::vector<Labels>{{{"domain", "1"}, {"threads", "2"}}}));
+  EXPECT_EQ(cover.targets[2].where, (std::vector<Labels>{{{"domain", "node"}, {"threads", "4"}}}));
+  EXPECT_EQ(cover.targets[2].cpus.list(), "0-3");
+  const Cover one = cover_of({{"0", mask("0-1"), {}, 0}}, {});
+  ASSERT_EQ(one.targets.size(), 1u);
+  EXPECT_EQ(one.targets[0].where,
+            (std::vector<Labels>{{{"domain", "0"}, {"threads", "2"}}, {{"domain", "node"}, {"threads", "2"}}}));
+}
+
+TEST(Cover, LessThanADomainSaysWhichCpus) {
+  const Cover cover = cover_of({{"0", mask("0"), mask("1"), 0}}, {mask("1")});
+  EXPECT_EQ(cover.lacking, "CPUs 0 of 0-1 are open to it");
+  ASSERT_EQ(cover.targets.size(), 1u);
+  EXPECT_EQ(cover.targets[0].where, (std::vector<Labels>{{{"cpus", "0"}, {"domain", "0"}, {"threads", "1"}}}));
+}
+
+TEST(Cover, ADomainThatIsClosedMakesNoNode) {
+  const Cover cover = cover_of(two_domains(), {mask("4-5")});
+  EXPECT_EQ(cover.lacking, "CPUs 0-3 of 0-5 are open to it");
+  EXPECT_EQ(cover.targets[0].where, (std::vector<Labels>{{{"domain", "0"}, {"threads", "2"}}}));
+  EXPECT_EQ(cover.targets[2].where, (std::vector<Labels>{{{"cpus", "0-3"}, {"domain", "open"}, {"threads", "4"}}}));
+}
+
+TEST(Cover, CoresThatTheProfileReservesAreNotMissed) {
+  EXPECT_EQ(cover_of({{"0", mask("1-3"), mask("0"), 0}}, {mask("")}).lacking, "");
+}
+
+TEST(Cover, RanksThatShareANodeMeasureNone) {
+  const Cover cover = cover_of({{"0", mask("0-1"), {}, 0}}, {{}, 2});
+  EXPECT_EQ(cover.lacking, "2 ranks share the node, and each measures its own CPUs (0-1)");
+  EXPECT_EQ(cover.targets[0].where, (std::vector<Labels>{{{"cpus", "0-1"}, {"domain", "0"}, {"threads", "2"}}}));
+}
+
+TEST(Cover, MemoryOfAnotherDomainIsSaid) {
+  const Cover cover = cover_of(two_domains(), {{}, 1, {"0", "0"}});
+  EXPECT_EQ(cover.lacking, "memory of domain 1 lies in domain 0");
+  EXPECT_EQ(cover.targets[0].where, (std::vector<Labels>{{{"domain", "0"}, {"threads", "2"}}}));
+  EXPECT_EQ(cover.targets[1].where, (std::vector<Labels>{{{"domain", "1"}, {"pages", "0"}, {"threads", "2"}}}));
 }
 
 TEST(AvailableMemory, IsWhatTheTightestLimitLeaves) {
@@ -205,6 +260,16 @@ TEST(MemoryBandwidth, ADisturbedNodeIsUnmeasured) {
                  "too few undisturbed samples on a: copy in 0: others used 59 % of the CPU time, 0 % was stolen");
 }
 
+TEST(MemoryBandwidth, LessThanTheNodeIsNotTheNode) {
+  const std::vector<Fact> facts{{"not_node", "CPUs 0 of 0-1 are open to it"}, {"verified_passes", "80"}};
+  MadeCase made(probe());
+  made.rank("a", facts);
+  expect_finding(made.judge(), Verdict::unmeasured, "domain=node is not measured on a: CPUs 0 of 0-1 are open to it");
+  MadeCase untimed(probe());
+  untimed.rank("a", facts).doubt("simulated machine x");
+  expect_evidence(untimed.judge(), "all data of copy and triad was right on 1 node");
+}
+
 TEST(MemoryBandwidth, SilenceIsNoEvidence) {
   MadeCase made(probe());
   made.rank("a", std::nullopt);
@@ -237,8 +302,9 @@ TEST(MemoryBandwidth, RunsHere) {
     EXPECT_NE(seen->fact("arrays")->find("1MiB each, as asked"), std::string::npos) << *seen->fact("arrays");
     EXPECT_GE(std::stoi(*seen->fact("verified_passes")), 2);
     ASSERT_NE(seen->fact("sampling"), nullptr);
-    ASSERT_GE(seen->readings.size(), 4u);
-    EXPECT_EQ(seen->readings.back().where, (Labels{{"domain", "node"}}));
+    ASSERT_GE(seen->readings.size(), 2u);
+    EXPECT_EQ(seen->readings[0].where[0].first, "cpus");
+    EXPECT_NE(seen->fact("not_node")->find("2 ranks share the node"), std::string::npos);
     for (const Reading& reading : seen->readings) {
       EXPECT_GT(reading.summary.median, 0.01) << reading.metric;
       EXPECT_LT(reading.summary.median, 10'000) << reading.metric;

@@ -226,6 +226,18 @@ TEST(Console, BlocksAndTableShowFailuresFirst) {
   EXPECT_FALSE(has(text, "\nPASS")) << "what is well has no block";
 }
 
+TEST(Console, WhatTheHardwareCouldDoStandsAfterWhatWasMeasured) {
+  auto report = sample::report();
+  for (CaseResult& result : report.cases) {
+    if (result.check != "allreduce") continue;
+    result.metrics = {sample::row("busbw.possible", "GB/s", {}, sample::summary(8, 400, 400, 400)),
+                      sample::row("busbw", "GB/s", {}, sample::summary(8, 40, 41, 42))};
+  }
+  const auto text = told("console", report);
+  EXPECT_LT(text.find("metrics    busbw: "), text.find("busbw.possible: "));
+  EXPECT_TRUE(has(text, "metrics    busbw: "));
+}
+
 TEST(Console, SentencesKeepToTheWidthAndCommandsStayWhole) {
   for (const int width : {60, 80, 100, 120}) {
     ReporterOptions options;

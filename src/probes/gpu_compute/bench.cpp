@@ -40,11 +40,17 @@ const char* own_kernel(NumberType type) {
   return type == NumberType::int8 ? "muster_product8" : nullptr;
 }
 
+constexpr std::string_view precisions[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "int8"};
+
 /// TFLOP/s of its model; 0: not known.
 double peak_of(const GpuDevice& device, NumberType type) {
-  constexpr std::string_view names[] = {"fp64", "fp32", "tf32", "fp16", "bf16"};
-  const auto index = static_cast<std::size_t>(type);
-  return index < std::size(names) ? peak_products(device.name, device.multiprocessors, names[index]) : 0;
+  return peak_products(device.name, device.multiprocessors, precisions[static_cast<std::size_t>(type)]);
+}
+
+/// TFLOP/s that nothing exceeds; 0: not known.
+double most_of(const GpuDevice& device, NumberType type) {
+  const DeviceModel* model = find_whole_model(device.name);
+  return model == nullptr ? 0 : most_products(*model, precisions[static_cast<std::size_t>(type)]);
 }
 
 }  // namespace
@@ -262,6 +268,7 @@ Result<void> Bench::time(NumberType type, Observation& seen, const Labels& where
     sampler.feed(values, Seconds{monotonic_seconds() - began});
   }
   if (blas_) gpu_copy::add_capable(seen, "rate", where, peak_of(gpu_.about(), type));
+  gpu_copy::add_possible(seen, "rate", where, most_of(gpu_.about(), type));
   const auto add = [&](const char* metric, const Summary& summary) {
     if (summary.n > 0) seen.readings.push_back({metric, where, summary});
   };

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "device/device_models.hpp"
+#include "model/series.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::gpu_copy {
@@ -40,6 +41,13 @@ double host_link(const Device& device) {
   const auto found = device.values.find("host_link");
   if (found == device.values.end() || found->second.rfind("xgmi ", 0) != 0) return 0;
   return std::strtod(found->second.c_str() + 5, nullptr);
+}
+
+/// A figure beside what was measured.
+void add_beside(Observation& seen, std::string metric, Labels where, double value, int peer_rank) {
+  if (value <= 0) return;
+  std::sort(where.begin(), where.end());
+  seen.readings.push_back({std::move(metric), std::move(where), summarize(std::span(&value, 1)), peer_rank});
 }
 
 const PeerLink* link_to(const Device& from, const PciAddress& to) {
@@ -80,12 +88,19 @@ HostWay host_way(const SeenGpu& gpu, const Device* device) {
   }
   if (model != nullptr && model->host > 0)
     way = {model->host, std::max(way.most, model->host), std::string(model->host_way)};
+  // An MI300A has no memory but its host's: copies go over no link.
+  if (model != nullptr && model->name == "MI300A") way.most = 0;
   return way;
 }
 
 double memory_rate(const SeenGpu& gpu) {
   const DeviceModel* model = model_of(gpu);
   return model != nullptr ? model->memory : gpu.about().memory_rate() * 1e-9;
+}
+
+double possible_memory_rate(const SeenGpu& gpu, double traffic, double saved) {
+  const DeviceModel* model = find_whole_model(gpu.about().name);
+  return model == nullptr ? 0 : most_of_memory(*model, traffic, saved * model->cache * (1U << 20));
 }
 
 std::string link_between(const Inventory& node, const Device* from, const Device* to, bool reaches) {
@@ -111,6 +126,12 @@ PeerWay peer_way(const Inventory& node, const Device* from, const Device* to, co
   return {rate, rate};
 }
 
+void add_pages(int near, const std::string& pages, Labels& where) {
+  if (near < 0 || pages.empty() || pages == std::to_string(near)) return;
+  where.emplace_back("pages", pages);
+  std::sort(where.begin(), where.end());
+}
+
 void add_model(const SeenGpu& gpu, Labels& where) {
   const std::string label = model_label(gpu.about().name, gpu.about().multiprocessors);
   if (label.empty()) return;
@@ -119,10 +140,11 @@ void add_model(const SeenGpu& gpu, Labels& where) {
 }
 
 void add_capable(Observation& seen, std::string_view metric, Labels where, double rate, int peer_rank) {
-  if (rate <= 0) return;
-  std::sort(where.begin(), where.end());
-  seen.readings.push_back(
-      {std::string(metric) + ".capable", std::move(where), summarize(std::span(&rate, 1)), peer_rank});
+  add_beside(seen, std::string(metric) + std::string(capable_suffix), std::move(where), rate, peer_rank);
+}
+
+void add_possible(Observation& seen, std::string_view metric, Labels where, double best, int peer_rank) {
+  add_beside(seen, std::string(metric) + std::string(possible_suffix), std::move(where), best, peer_rank);
 }
 
 }  // namespace muster::gpu_copy

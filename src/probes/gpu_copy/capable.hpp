@@ -12,7 +12,7 @@ namespace muster::gpu_copy {
 /// The way of a GPU to its host, in one direction.
 struct HostWay {
   double rate = 0;   ///< as wide and fast as its narrowest link can be; less than this is judged
-  double most = 0;   ///< nobody can be faster; where sources disagree, the greater
+  double most = 0;   ///< nothing is faster; where sources disagree, the greater; 0: not known
   std::string kind;  ///< `PCIe`, `NVLink-C2C`, `xGMI`
 };
 [[nodiscard]] HostWay host_way(const SeenGpu& gpu, const Device* device);
@@ -30,8 +30,18 @@ struct PeerWay {
 };
 [[nodiscard]] PeerWay peer_way(const Inventory& node, const Device* from, const Device* to, const std::string& link);
 
+/// The label `pages` where pinned memory lies in another NUMA domain than its GPU; -1 and empty: not known.
+void add_pages(int near, const std::string& pages, Labels& where);
+
 /// The label that every reading about this GPU has; none where its runtime tells no name.
 void add_model(const SeenGpu& gpu, Labels& where);
+
+/// GB/s that no pass over memory of this GPU exceeds: `traffic` bytes are read and written, each byte of its caches
+/// saves `saved` of them. 0: not known.
+[[nodiscard]] double possible_memory_rate(const SeenGpu& gpu, double traffic, double saved);
+
+/// Adds the reading `<metric>.possible`, as add_capable.
+void add_possible(Observation& seen, std::string_view metric, Labels where, double best, int peer_rank = -1);
 
 /// Adds the reading `<metric>.capable` in GB/s with the labels of what is measured; nothing where the rate is 0.
 void add_capable(Observation& seen, std::string_view metric, Labels where, double rate, int peer_rank = -1);

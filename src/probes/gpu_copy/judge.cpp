@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "model/series.hpp"
 #include "probes/gpu_copy/judge_health.hpp"
 #include "probes/gpu_copy/judge_limits.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
@@ -142,7 +143,7 @@ using Likes = std::map<std::string, std::vector<Like>>;
 
 void add_likes(const RankPlace& place, const Observation& seen, const TestedGpus& named, Likes& likes) {
   for (const Reading& reading : seen.readings) {
-    if (reading.summary.n == 0 || reading.metric.find(".capable") != std::string::npos) continue;
+    if (reading.summary.n == 0 || base_metric(reading.metric) != reading.metric) continue;
     const std::string told = label_of(reading, "device");
     const std::string address = told.empty() ? named.only : told;
     const auto model = named.models.find(address);

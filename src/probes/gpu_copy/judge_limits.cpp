@@ -1,11 +1,9 @@
 #include "probes/gpu_copy/judge_limits.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -14,27 +12,19 @@ namespace muster::gpu_copy {
 
 namespace {
 
-/// The way of a GPU to its host, of the fact `host_way`.
-struct Way {
-  double most = 0;
-  std::string kind = "PCIe";
-};
-
-Way way_of(const Observation& seen, const std::string& address) {
+/// Of the way of a GPU to its host, by the fact `host_way`.
+std::string way_of(const Observation& seen, const std::string& address) {
   for (const Fact& fact : seen.facts) {
     if (fact.key != "host_way") continue;
     std::string text = printable_line(fact.value, 100);
-    if (take_word(text) != address) continue;
-    const double most = std::strtod(take_word(text).c_str(), nullptr);
-    return {most, text};
+    if (take_word(text) == address) return text;
   }
-  return {};
+  return "PCIe";
 }
 
 /// What a reading is held against.
 struct Bounds {
   double least = 0;  ///< share of what is possible; 0: not judged
-  double most = 0;   ///< GB/s; 0: not judged
   std::string what;  ///< `its PCIe link`
   std::string remedy;
 };
@@ -44,29 +34,21 @@ bool is_to_host(const std::string& metric) {
 }
 
 std::optional<Bounds> bounds_of(const CaseView& view, const Observation& seen, const Reading& reading,
-                                const Reading& capable, const std::string& address) {
+                                const std::string& address) {
   const bool is_engine = label_of(reading, "by") == "engine";
-  const double rate = capable.summary.median;
   const std::string link = label_of(reading, "link");
   if (reading.metric == "local_copy" || reading.metric == "pattern_rate")
-    return Bounds{view.params.real("least_of_memory"), 0, "its memory",
+    return Bounds{view.params.real("least_of_memory"), "its memory",
                   "see its clocks, power limit and throttle reasons (nvidia-smi -q, rocm-smi), and whether others use "
                   "it; if it stays slow, have it replaced"};
   if (reading.metric != "peer_copy" && !(is_to_host(reading.metric) && is_engine)) return std::nullopt;
-  const double share = view.params.real("most_of_link");
-  if (is_to_host(reading.metric)) {
-    const Way way = way_of(seen, address);
+  if (is_to_host(reading.metric))
     return Bounds{
-        view.params.real("least_of_link"), share * std::max(rate, way.most), "its " + way.kind + " link",
+        view.params.real("least_of_link"), "its " + way_of(seen, address) + " link",
         "see whether the link is up in full width and speed under load (device_visibility, lspci -vv: LnkSta), "
         "whether an IOMMU or ACS is in the way, and in which slot the GPU sits"};
-  }
-  // What root complexes and switches do between two GPUs nobody knows, nor whether there is an NVLink that nobody told
-  // of.
   if (link != "nvlink" && link != "xgmi") return std::nullopt;
-  // Over xGMI an engine is held against one link, and may use more.
-  const double most = link == "xgmi" && is_engine ? 0 : share * rate;
-  return Bounds{view.params.real("least_of_peer"), most,
+  return Bounds{view.params.real("least_of_peer"),
                 std::string("the way over ") + (link == "nvlink" ? "NVLink" : "xGMI"),
                 "see whether all links between the two are up, and their error counters (nvidia-smi nvlink -s -e, "
                 "rocm-smi --shownodesbw)"};
@@ -88,29 +70,22 @@ struct Outside {
   [[nodiscard]] double share() const { return reading->summary.median / able; }
 };
 
-/// By address and metric; true: too slow.
-using Key = std::tuple<std::string, std::string, bool>;
+/// By address and metric.
+using Key = std::pair<std::string, std::string>;
 using Broken = std::map<Key, std::vector<Outside>>;
 
 /// One GPU, one kind of copy: the worst of it.
-Finding finding_of(const CaseView& view, const RankPlace& place, const TestedGpus& named, const Key& key,
-                   const std::vector<Outside>& list) {
-  const auto& [address, metric, is_low] = key;
+Finding finding_of(const RankPlace& place, const TestedGpus& named, const Key& key, const std::vector<Outside>& list) {
+  const auto& [address, metric] = key;
   const auto& [reading, able, bounds] = list.front();
-  const std::string who = fmt::format("{} of {} on {} run at {}", subject_of(*reading), named(address), place.host,
-                                      format_value(reading->summary.median, "GB/s"));
   const std::string more =
       list.size() == 1 ? "" : fmt::format("; {} more like it", counted(list.size() - 1, "reading"));
-  if (is_low)
-    return about_gpu(place, Verdict::fail, address,
-                     fmt::format("{}, below {:.3g} % of the {} that {} can do{}", who, bounds.least * 100,
-                                 format_value(able, "GB/s"), bounds.what, more),
-                     bounds.remedy);
-  return about_gpu(place, Verdict::fail, address,
-                   fmt::format("{}, which is too good to be true: {} can do {} at most{}", who, bounds.what,
-                               format_value(bounds.most / view.params.real("most_of_link"), "GB/s"), more),
-                   "trust no time of this GPU until it is known why: the link is not what the system tells of it (a "
-                   "virtual machine may make it up), or the GPU's clock runs wrong");
+  return about_gpu(
+      place, Verdict::fail, address,
+      fmt::format("{} of {} on {} run at {}, below {:.3g} % of the {} that {} can do{}", subject_of(*reading),
+                  named(address), place.host, format_value(reading->summary.median, "GB/s"), bounds.least * 100,
+                  format_value(able, "GB/s"), bounds.what, more),
+      bounds.remedy);
 }
 
 }  // namespace
@@ -144,18 +119,16 @@ void judge_limits(const CaseView& view, const RankPlace& place, const Observatio
     if (capable == nullptr) continue;
     const std::string told = label_of(reading, "device");
     const std::string address = told.empty() ? named.only : told;
-    const auto bounds = bounds_of(view, seen, reading, *capable, address);
+    const auto bounds = bounds_of(view, seen, reading, address);
     if (!bounds) continue;
-    const double rate = reading.summary.median;
     const double able = capable->summary.median;
-    const bool is_low = rate < bounds->least * able;
-    if (!is_low && (bounds->most <= 0 || rate <= bounds->most)) continue;
-    auto& list = broken[{address, reading.metric, is_low}];
+    if (reading.summary.median >= bounds->least * able) continue;
+    auto& list = broken[{address, reading.metric}];
     list.push_back({&reading, able, *bounds});
     // The worst goes first.
-    if (is_low ? rate / able < list[0].share() : rate / able > list[0].share()) std::swap(list.front(), list.back());
+    if (list.back().share() < list.front().share()) std::swap(list.front(), list.back());
   }
-  for (const auto& [key, list] : broken) findings.push_back(finding_of(view, place, named, key, list));
+  for (const auto& [key, list] : broken) findings.push_back(finding_of(place, named, key, list));
 }
 
 }  // namespace muster::gpu_copy

@@ -17,7 +17,7 @@ namespace muster::gpu_copy {
 /// The reading `<metric>.capable` with the same labels and peer; nullptr: none.
 [[nodiscard]] const Reading* capable_of(const Observation& seen, const Reading& reading);
 
-/// What one rank measured: too little of what the hardware can do, or more than it can.
+/// What one rank measured: too little of what the hardware can do.
 void judge_limits(const CaseView& view, const RankPlace& place, const Observation& seen, const TestedGpus& named,
                   std::vector<Finding>& findings);
 

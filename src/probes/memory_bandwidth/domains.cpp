@@ -49,6 +49,17 @@ CpuMask one_per_core(const CpuMask& cpus, const fs::path& root) {
   return chosen;
 }
 
+/// One CPU of each core that has none in `allowed`.
+CpuMask untouched(const CpuMask& cpus, const CpuMask& allowed, const fs::path& root) {
+  CpuMask cores;
+  for (const int cpu : one_per_core(cpus, root).cpus()) {
+    CpuMask siblings = mask_of(cpu_folder(root, cpu) / "topology/thread_siblings_list");
+    siblings.add(cpu);
+    if (!siblings.intersects(allowed)) cores.add(cpu);
+  }
+  return cores;
+}
+
 struct Cache {
   int level = 0;
   std::string shared_by;
@@ -111,13 +122,18 @@ std::uint64_t headroom_of_groups(const fs::path& root) {
 std::vector<Domain> read_domains(const CpuMask& allowed, const fs::path& root) {
   std::vector<Domain> domains;
   for (const int number : mask_of(root / "sys/devices/system/node/has_cpu").cpus()) {
-    const CpuMask near =
-        mask_of(root / "sys/devices/system/node" / fmt::format("node{}", number) / "cpulist") & allowed;
-    if (!near.empty()) domains.push_back({std::to_string(number), one_per_core(near, root), 0});
+    const CpuMask all = mask_of(root / "sys/devices/system/node" / fmt::format("node{}", number) / "cpulist");
+    const CpuMask near = all & allowed;
+    if (!near.empty())
+      domains.push_back({std::to_string(number), one_per_core(near, root), untouched(all, allowed, root), 0});
   }
-  if (domains.empty()) domains.push_back({"0", one_per_core(allowed, root), 0});
+  if (domains.empty()) domains.push_back({"0", one_per_core(allowed, root), closed_cores(allowed, root), 0});
   for (Domain& domain : domains) domain.cache = cache_of(domain.cpus, root);
   return domains;
+}
+
+CpuMask closed_cores(const CpuMask& allowed, const fs::path& root) {
+  return untouched(mask_of(root / "sys/devices/system/cpu/online"), allowed, root);
 }
 
 std::uint64_t parse_available(std::string_view meminfo) {

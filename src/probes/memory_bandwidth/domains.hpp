@@ -14,11 +14,15 @@ namespace muster::memory_bandwidth {
 struct Domain {
   std::string name;         ///< the kernel's number of it: `0`
   CpuMask cpus;             ///< one CPU of each core, of those that we may use
+  CpuMask closed;           ///< one CPU of each core of the domain that we may not use at all
   std::uint64_t cache = 0;  ///< last-level caches of these CPUs together; 0: the kernel does not say
 };
 
 /// The NUMA domains that hold a CPU of `allowed`, by number; a kernel that knows none has one, `0`, with all CPUs.
 [[nodiscard]] std::vector<Domain> read_domains(const CpuMask& allowed, const fs::path& root = "/");
+/// One CPU, the lowest, of each core of the node that `allowed` does not touch: also in domains that hold none of its
+/// CPUs.
+[[nodiscard]] CpuMask closed_cores(const CpuMask& allowed, const fs::path& root = "/");
 
 /// Bytes that we may take without pushing anyone out: MemAvailable, or what the memory limits of our control group and
 /// its parents leave if that is less. 0: the kernel does not say.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "device/device_models.hpp"
 #include "device/gpu_aware_mpi.hpp"
 #include "device/machine.hpp"
 #include "device/nvidia/nvml.hpp"
@@ -33,6 +34,8 @@ Observation own_device(const RankPlace& place) {
   if (!inventory) return seen;
   const gpu_mapping::Asker asker{place.local_rank, CpuMask(), own_variables()};
   seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, {"auto", false});
+  for (const Device& device : inventory->devices)
+    if (device.kind == DeviceKind::gpu) seen.facts.push_back({"vendor", std::string(vendor_of(device))});
   return seen;
 }
 
@@ -72,7 +75,8 @@ Decision decide(const std::vector<Sight>& sights, bool is_asked) {
   const auto count = [&](Sight one) { return std::count(sights.begin(), sights.end(), one); };
   if (count(Sight::broken) > 0) return Decision::refused;
   if (!sights.empty() && count(Sight::gpu) == static_cast<std::ptrdiff_t>(sights.size())) return Decision::device;
-  return is_asked ? Decision::refused : Decision::host;
+  const bool is_about_gpus = is_asked || count(Sight::gpu) + count(Sight::lacking) > 0;
+  return is_about_gpus ? Decision::refused : Decision::host;
 }
 
 GpuData::GpuData(RunContext& context, GpuUse use)
@@ -80,8 +84,7 @@ GpuData::GpuData(RunContext& context, GpuUse use)
   const std::string on = context.params.text("on");
   is_asked_ = on == "device" || (on == "auto" && transport_ == "nccl");
   watch_ = CallWatch(context.recorder);
-  if (on == "host" || (use_ == GpuUse::data && on == "auto" && transport_ == "mpi")) return;
-  look();
+  if (on != "host") look();
 }
 
 void GpuData::see(Sight sight, std::string why, std::string remedy) {
@@ -99,18 +102,32 @@ void GpuData::look() {
     watch_.device(fmt::format("GPU {}{}", *address, uuid == nullptr ? "" : " (" + *uuid + ")"));
   context_.recorder.step("open runtime");
   runtimes_ = open_gpu_runtimes(watch_);
-  const GpuRuntime* broken = nullptr;
-  for (GpuRuntime& runtime : runtimes_) {
+  for (GpuRuntime& runtime : runtimes_)
     if (runtime.gpus && !runtime.gpus->devices().empty() && runtime_ == nullptr) runtime_ = &runtime;
-    if (runtime.library.state == LibraryState::broken) broken = &runtime;
-  }
   if (runtime_ != nullptr) return choose_device();
-  // A library without a GPU has nothing to work with: that it does not is no news.
-  if (broken != nullptr && (is_asked_ || mapped_.fact("gpu") != nullptr))
-    return see(Sight::lacking, state_of(broken->library), broken->remedy);
-  if (is_asked_)
-    see(Sight::lacking, "no library shows a GPU here",
-        "run it where GPUs are, with the driver's libraries (libcuda.so.1, libamdhip64.so) on the node");
+  explain_blindness();
+}
+
+/// No runtime shows a GPU: the node has none, this job may not use those that it has, or something is wrong.
+void GpuData::explain_blindness() {
+  // Also those that fell off the bus or have no driver: a node must not pass on host memory for that.
+  const bool has_gpus = mapped_.fact("gpu") != nullptr || mapped_.fact("unusable") != nullptr;
+  if (!has_gpus && !is_asked_) {
+    if (mapped_.fact("closed") != nullptr) why_ = "the GPUs of the node are closed to this job";
+    return;
+  }
+  const auto is_of_node = [&](std::string_view vendor) {
+    return std::find(mapped_.facts.begin(), mapped_.facts.end(), Fact{"vendor", std::string(vendor)}) !=
+           mapped_.facts.end();
+  };
+  const auto broken = std::find_if(runtimes_.begin(), runtimes_.end(), [&](const GpuRuntime& runtime) {
+    return runtime.library.state == LibraryState::broken && (!has_gpus || is_of_node(runtime.vendor));
+  });
+  // What a driver's library says of the GPUs that the node has.
+  if (broken != runtimes_.end()) return see(Sight::lacking, state_of(broken->library), broken->remedy);
+  see(Sight::lacking, "no library shows a GPU here",
+      "run it where GPUs are, with the driver's libraries (libcuda.so.1, libamdhip64.so) on the node; see "
+      "device_visibility");
 }
 
 void GpuData::choose_device() {
@@ -154,7 +171,7 @@ void GpuData::look_for_carrier() {
     if (library_.table != nullptr) return;
     if (library_.report.state == LibraryState::broken)
       return see(Sight::broken, state_of(library_.report), library_.remedy);
-    if (transport_ == "nccl" || !is_asked_)
+    if (transport_ == "nccl")
       return see(Sight::lacking, state_of(library_.report),
                  fmt::format("install {} or load its module", runtime_->vendor == "amd" ? "RCCL" : "NCCL"));
   }
@@ -177,9 +194,8 @@ Result<void> GpuData::agree(Buffer& out, Buffer& in) {
 }
 
 Result<void> GpuData::agree(const std::function<Result<void>()>& make) {
-  // Where the check says host, all know that nobody looked.
-  const std::string on = context_.params.text("on");
-  if (on == "host" || (use_ == GpuUse::data && on == "auto" && transport_ == "mpi")) return {};
+  // Where the check says host, no rank has looked.
+  if (context_.params.text("on") == "host") return {};
   context_.recorder.step("agree on memory");
   Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr, carriage_ == Carriage::staged, {}};
   mine.gpu = own_place();
@@ -230,6 +246,22 @@ void GpuData::read_links(std::vector<GpuPlace> places) {
   links_ = GpuLinks(std::move(*inventory), std::move(places), context_.comm.rank());
 }
 
+double GpuData::possible_to(int rank) const {
+  if (!is_on_device() || !links_.is_other_gpu(rank)) return 0;
+  const DeviceModel* model = find_whole_model(runtime_->gpus->devices()[static_cast<std::size_t>(device_)].name);
+  return model == nullptr ? 0 : most_of_links(*model);
+}
+
+double GpuData::possible_to_all() const {
+  double least = 0;
+  for (int rank = 0; rank < context_.comm.size(); ++rank) {
+    if (rank == context_.comm.rank()) continue;
+    least = possible_to(rank);
+    if (least <= 0) return 0;
+  }
+  return least;
+}
+
 /// What failed here is told by the judge; what failed elsewhere is told there.
 Result<void> GpuData::settle(Result<void> mine) {
   if (!mine) see(Sight::broken, to_string(mine.error()), "see what the library says with NCCL_DEBUG=INFO");
@@ -262,6 +294,8 @@ void GpuData::add_labels(Labels& labels) const {
   if (!is_on_device()) return;
   labels.emplace_back("memory", "device");
   labels.emplace_back("transport", comm_ == nullptr ? "mpi" : runtime_->vendor == "amd" ? "rccl" : "nccl");
+  // What stands beside a reading is found by equal labels.
+  std::sort(labels.begin(), labels.end());
 }
 
 void GpuData::tell(Observation& seen) const {

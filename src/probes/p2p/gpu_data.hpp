@@ -18,20 +18,20 @@ namespace muster::p2p {
 inline constexpr ParamSpec on_param{"on",
                                     ParamType::text,
                                     "auto",
-                                    "Memory that the data lies in; auto: that of GPUs where every rank has one and "
-                                    "NCCL or RCCL works, else the host's.",
+                                    "Memory that the data lies in; auto: that of GPUs where any rank's node has them, "
+                                    "and nothing else will do there; else the host's.",
                                     "auto|host|device",
                                     {},
                                     {}};
-inline constexpr ParamSpec transport_param{
-    "transport",
-    ParamType::text,
-    "auto",
-    "What carries data between GPUs: NCCL (RCCL on AMD), or an MPI that takes messages from GPU memory. With mpi and "
-    "on=auto the data is the host's.",
-    "auto|mpi|nccl",
-    {},
-    {}};
+inline constexpr ParamSpec transport_param{"transport",
+                                           ParamType::text,
+                                           "auto",
+                                           "What carries data between GPUs: NCCL (RCCL on AMD), or an MPI that takes "
+                                           "messages from GPU memory; auto: the first "
+                                           "of these that is there.",
+                                           "auto|mpi|nccl",
+                                           {},
+                                           {}};
 inline constexpr ParamSpec deadline_param{"deadline",
                                           ParamType::duration,
                                           "300s",
@@ -62,13 +62,14 @@ inline constexpr LabelSpec carrier_label{"transport", "nccl, rccl or mpi, betwee
 enum class Sight : std::uint8_t {
   host,     ///< nothing speaks for a GPU
   gpu,      ///< all that is needed is there
-  lacking,  ///< something is not there: host memory, unless a GPU was asked for
+  lacking,  ///< GPUs are here, or were asked for, and something is not there
   broken,   ///< something is there that is of no use
 };
 
 /// What all ranks come to.
 enum class Decision : std::uint8_t { host, device, refused };
-/// `is_asked`: the check wants GPUs, and nothing else will do. Pure.
+/// Host memory only where no rank saw a GPU and none was asked for (`is_asked`): a rank that lacks one must not turn a
+/// case about GPUs into one about the host. Pure.
 [[nodiscard]] Decision decide(const std::vector<Sight>& sights, bool is_asked);
 
 /// What a probe wants GPUs for.
@@ -104,7 +105,12 @@ class GpuData {
   [[nodiscard]] const CallWatch& watch() const { return watch_; }
   /// On GPUs.
   [[nodiscard]] const GpuLinks& links() const { return links_; }
-  /// On GPUs: for all readings.
+  /// GB/s in one direction between this rank's GPU and that of `rank`, by all links that its model has, which nothing
+  /// exceeds; 0: not known, or not on GPUs.
+  [[nodiscard]] double possible_to(int rank) const;
+  /// As above, to the GPUs of all other ranks together.
+  [[nodiscard]] double possible_to_all() const;
+  /// On GPUs: for all readings. Leaves them sorted.
   void add_labels(Labels& labels) const;
   /// Facts for the judge, of keys that begin with `data.`.
   void tell(Observation& seen) const;
@@ -114,6 +120,7 @@ class GpuData {
   void look_for_carrier();
   void look_for_any_carrier();
   void choose_device();
+  void explain_blindness();
   void see(Sight sight, std::string why, std::string remedy = {});
   [[nodiscard]] GpuPlace own_place() const;
   void read_links(std::vector<GpuPlace> places);

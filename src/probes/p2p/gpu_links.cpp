@@ -97,6 +97,14 @@ std::optional<GpuLink> GpuLinks::to(int rank) const {
   return GpuLink{kind, gpu_copy::peer_way(inventory_, mine, other, kind).kernel};
 }
 
+bool GpuLinks::is_other_gpu(int rank) const {
+  const auto is_placed = [&](int one) { return one >= 0 && static_cast<std::size_t>(one) < places_.size(); };
+  if (!is_placed(self_) || !is_placed(rank)) return false;
+  const GpuPlace& mine = places_[static_cast<std::size_t>(self_)];
+  const GpuPlace& other = places_[static_cast<std::size_t>(rank)];
+  return mine.node != other.node || (mine.is_known && other.is_known && mine.address != other.address);
+}
+
 double GpuLinks::together() const {
   double direct = 0;
   double by_switch = 0;

@@ -35,6 +35,8 @@ class GpuLinks {
 
   /// To the GPU of another rank; nullopt: it is on another node, or nobody told of a link.
   [[nodiscard]] std::optional<GpuLink> to(int rank) const;
+  /// The rank's data lies on another GPU than this one's; false where that is not known.
+  [[nodiscard]] bool is_other_gpu(int rank) const;
   /// GB/s in one direction of all links to GPUs of the other ranks, where all ranks are on one node; 0: not so, or not
   /// known of one of them.
   [[nodiscard]] double together() const;

@@ -8,6 +8,7 @@
 #include "probes/gpu_copy/capable.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/measure.hpp"
+#include "probes/p2p/network_limit.hpp"
 #include "probes/p2p/settings.hpp"
 #include "probes/p2p/transport.hpp"
 
@@ -27,6 +28,7 @@ class Part {
         gpu_(gpu),
         spots_(std::move(spots)),
         self_(static_cast<std::size_t>(context.comm.rank())),
+        network_(gpu.is_on_device() ? 0 : own_network_rate(spots_, self_)),
         schedule_(schedule_of(context.params, nodes_of(spots_), !context.timing_doubt.empty())),
         own_(spots_, self_),
         watch_(spots_[self_].mask, own_.seconds().value_or(0)),
@@ -123,6 +125,10 @@ class Part {
     const int directions = task.kind == Kind::bandwidth ? 1 : 2;
     if (const auto link = gpu_.links().to(peer))
       gpu_copy::add_capable(seen_, to_string(task.kind), where, directions * link->rate, peer);
+    // Links between GPUs of different nodes are no ports of the network.
+    const bool is_by_network = !gpu_.is_on_device() && are_apart(spots_[self_], spots_[static_cast<std::size_t>(peer)]);
+    const double possible = is_by_network ? network_ : gpu_.possible_to(peer);
+    gpu_copy::add_possible(seen_, to_string(task.kind), where, directions * possible, peer);
   }
 
   /// Links that look bad, one at a time: is it the link, or the company?
@@ -175,6 +181,7 @@ class Part {
   const GpuData& gpu_;
   std::vector<Spot> spots_;
   std::size_t self_;
+  double network_;  ///< GB/s of its node to others, at most; 0: not known
   Schedule schedule_;
   OwnCpuTime own_;
   ContaminationWatch watch_;

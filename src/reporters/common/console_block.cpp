@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "model/series.hpp"
 #include "reporters/common/console_text.hpp"
 #include "reporters/common/paragraph.hpp"
 #include "reporters/common/phrases.hpp"
@@ -35,14 +36,16 @@ std::string other_findings(const CaseResult& result, const Page& page) {
   return text + more_line(reasons.size(), most_findings, page);
 }
 
-/// What broke a bound comes first; what passed is context.
+/// What broke a bound comes first; what passed is context, and what the hardware could do stands last.
 std::string metric_entries(const CaseResult& result, const Page& page) {
   std::vector<const MetricRow*> rows;
   for (const auto& row : result.metrics)
     if (row.node.empty()) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](const MetricRow* a, const MetricRow* b) {
-    return a->judged - a->passed > b->judged - b->passed;
-  });
+  const auto place = [](const MetricRow& row) {
+    return std::pair(row.passed - row.judged, base_metric(row.metric) != row.metric);
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const MetricRow* a, const MetricRow* b) { return place(*a) < place(*b); });
   std::string text;
   for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i)
     text += entry(i == 0 ? "metrics" : "", labelled(rows[i]->metric, rows[i]->where) + ": " + metric_phrase(*rows[i]),

@@ -1,0 +1,37 @@
+/// What is measured together, and under which labels: a name never covers more than the threads did. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "muster/observation.hpp"
+#include "probes/memory_bandwidth/domains.hpp"
+
+namespace muster::memory_bandwidth {
+
+/// One domain, or all at once.
+struct Target {
+  int domain = 0;  ///< index into the domains; Stream::everywhere: all
+  CpuMask cpus;    ///< one thread on each
+  std::vector<Labels> where;
+  std::string name;  ///< for sentences: `domain 0`, `node`
+};
+
+/// How much of its node a rank has.
+struct Extent {
+  CpuMask closed;   ///< one CPU of each core of the node that it may not use and that no profile reserves
+  int sharers = 1;  ///< ranks on the node: they measure at the same time
+  /// By domain: where its memory lies; empty: not known.
+  std::vector<std::string> pages = {};
+};
+
+struct Cover {
+  std::vector<Target> targets;
+  std::string lacking;  ///< why nothing bears the label `domain=node`; empty: it stands for the whole node
+};
+
+/// Labels: `domain` (its number, `node`, or `open`: all that the rank may use of several domains), `threads`, and only
+/// where less than the domain was measured `cpus`, and where its memory lies in another one `pages`.
+[[nodiscard]] Cover cover_of(const std::vector<Domain>& domains, const Extent& extent);
+
+}  // namespace muster::memory_bandwidth

@@ -1,0 +1,90 @@
+"""docs/measuring.md lists every metric and label that a probe or a check can report, and each row names a test that is there."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tomllib
+import unittest
+
+SOURCE = pathlib.Path(os.environ["MUSTER_SOURCE"])
+MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
+PAGE = SOURCE / "docs" / "measuring.md"
+ROW = re.compile(r"^\| `(\w+)` \| `(\w+=?)` \| (.+?) \| (\S+) (\w+)\.(\w+) \|$")
+# What checks of PyTorch print beside what their check files declare.
+METRIC = re.compile(r"muster\.metric\((.*?)\)\n", re.DOTALL)
+
+
+def rows():
+    lines = PAGE.read_text().split("## What each name claims", 1)[1].splitlines()
+    table = [line for line in lines if line.startswith("| `")]
+    found = [ROW.match(line) for line in table]
+    bad = [line for line, match in zip(table, found) if not match]
+    assert not bad, f"no row of the form PROBE, NAME, CLAIM, FILE SUITE.TEST: {bad}"
+    return [match.groups() for match in found]
+
+
+def listed(*arguments):
+    return json.loads(subprocess.run([MUSTER, "list", "--json", *arguments], capture_output=True, text=True, check=True).stdout)
+
+
+def names_of_probes():
+    """(probe, metric) and (probe, label=), as the probes describe themselves."""
+    names = set()
+    for probe in (row["name"] for row in listed("--probes")):
+        for row in listed("--metrics", probe):
+            if row["kind"] in ("metric", "label"):
+                names.add((probe, row["name"] + ("=" if row["kind"] == "label" else "")))
+    return names
+
+
+def names_of_checks():
+    """Of the checks whose programs report metrics of their own."""
+    names = set()
+    for path in sorted((SOURCE / "checks").glob("*/*.toml")):
+        if path.parent.name in ("systems", "selftest"):
+            continue
+        for name, check in tomllib.loads(path.read_text()).get("check", {}).items():
+            names |= {(name, metric) for metric in check.get("metrics", {})}
+            script = path.with_name(name + ".py")
+            for call in METRIC.findall(script.read_text()) if script.exists() else []:
+                names |= {(name, label + "=") for label in re.findall(r"\b(\w+)=", call)}
+    return names
+
+
+def emitted():
+    """(probe, metric) of readings whose metric stands in the probe's source."""
+    names = set()
+    for path in sorted((SOURCE / "src" / "probes").rglob("*.cpp")):
+        probe = path.relative_to(SOURCE / "src" / "probes").parts[0].removesuffix(".cpp")
+        for metric in re.findall(r'readings\.(?:push_back|emplace_back)\(\s*(?:Reading)?\{"(\w+)"', path.read_text()):
+            names.add((probe, metric))
+    return names
+
+
+class Labels(unittest.TestCase):
+    def test_every_name_is_on_the_page(self):
+        known = [(probe, name) for probe, name, *_ in rows()]
+        self.assertEqual(len(known), len(set(known)), "a row stands there twice")
+        wanted = names_of_probes() | names_of_checks()
+        self.assertGreater(len(wanted), 50)
+        self.assertEqual(sorted(wanted - set(known)), [], "reported, and not in docs/measuring.md")
+        self.assertEqual(sorted(set(known) - wanted), [], "in docs/measuring.md, and reported by nothing")
+
+    def test_every_reading_is_of_a_metric_that_its_probe_describes(self):
+        found = emitted()
+        self.assertGreater(len(found), 10)
+        self.assertEqual(sorted(found - names_of_probes()), [])
+
+    def test_every_row_names_a_test_that_is_there(self):
+        for probe, name, claim, path, suite, test in rows():
+            with self.subTest(f"{probe} {name}"):
+                self.assertGreater(len(claim), 5)
+                text = (SOURCE / "tests" / path).read_text()
+                pattern = (rf"^TEST(?:_F|_P)?\({suite}, {test}\)" if path.endswith(".cpp")
+                           else rf"^class {suite}\(.*?(?:^    def {test}\(self)")
+                self.assertTrue(re.search(pattern, text, re.MULTILINE | re.DOTALL), f"{path} has no {suite}.{test}")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
