@@ -348,6 +348,43 @@ TEST(GpuMapping, GcdsAreNotInTheOrderOfTheCores) {
               "8 ranks on 1 node use 8 GPUs, each its own");
 }
 
+/// Four GPUs, the first on the last NUMA domain, on a site whose own simple line leaves ranks far from them.
+ProbeJudgement far_noted(const std::vector<std::string>& masks) {
+  Layout layout = *read_layout("synthetic:pack:1 numa:4 core:16 pu:2(indexes=2*64:64*1)");
+  std::vector<std::string> addresses;
+  for (const char* bus : {"03", "41", "82", "c1"}) addresses.push_back(fmt::format("0000:{}:00.0", bus));
+  for (std::size_t i = 0; i < 4; ++i) layout.nearby[addresses[i]] = layout.domains.at(3 - static_cast<int>(i));
+  MadeCase made(probe());
+  for (std::size_t i = 0; i < 4; ++i) {
+    std::vector<Fact> facts{{"bus", "shown"},
+                            {"mask", masks[i]},
+                            {"device", addresses[i]},
+                            {"device.address", addresses[i]},
+                            {"device.cpus", layout.nearby[addresses[i]].list()}};
+    for (const std::string& address : addresses) facts.push_back({"gpu", address + "; numa 0; x"});
+    if (i == 0)
+      for (const Fact& fact : to_facts(layout, addresses)) facts.push_back(fact);
+    made.rank("nid001100", facts);
+  }
+  ExpectedNode node;
+  node.bind = BindExpectation{"gpu", true, "wrapper", {}, true};
+  made.node(node);
+  return made.judge();
+}
+
+TEST(GpuMapping, OnlyTheSitesSimpleLineMayLeaveRanksFarFromTheirGpus) {
+  const auto simple = far_noted({"0-15,64-79", "16-31,80-95", "32-47,96-111", "48-63,112-127"});
+  ASSERT_EQ(simple.findings.size(), 1u);
+  EXPECT_EQ(simple.findings[0].verdict, Verdict::pass);
+  EXPECT_NE(simple.findings[0].reason.find("local rank 0 may run on CPUs 0-15,64-79 (NUMA domain 0), its GPU "
+                                           "0000:03:00.0 is at CPUs 48-63,112-127 (NUMA domain 3)"),
+            std::string::npos)
+      << simple.findings[0].reason;
+  const auto other = far_noted({"16-31,80-95", "0-15,64-79", "48-63,112-127", "32-47,96-111"});
+  ASSERT_EQ(other.findings.size(), 1u);
+  EXPECT_EQ(other.findings[0].verdict, Verdict::fail);
+}
+
 TEST(GpuMapping, WithTheNodesLayoutTheLineIsThatOfBind) {
   Layout layout = *read_layout("synthetic:pack:1 numa:4 l3:2 core:8 pu:2(indexes=2*64:64*1)");
   const char* const buses[] = {"c1", "c6", "c9", "ce", "d1", "d6", "d9", "de"};
