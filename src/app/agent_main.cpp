@@ -16,6 +16,7 @@
 #include "run/plugins.hpp"
 #include "system/asked_binding.hpp"
 #include "system/rank_variables.hpp"
+#include "system/simulated_affinity.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -39,6 +40,15 @@ std::string json_text(std::string_view text) {
 int about() {
   return print(fmt::format("{{\"muster\":\"{}\",\"mpi\":\"{}\",\"library\":{}}}\n", MUSTER_VERSION, mpi_flavor(),
                            json_text(mpi_library())));
+}
+
+/// What a scheduler has set for its tasks in place of the environment of the launch is set again.
+void take_variables_by_rank() {
+  if (const char* given = std::getenv(env_by_rank); given != nullptr)
+    for (const std::string& line : split(given, '|'))
+      if (const std::size_t equals = line.find('='); equals != std::string::npos)
+        ::setenv(line.substr(0, equals).c_str(), line.substr(equals + 1).c_str(), 1);
+  ::unsetenv(env_by_rank);
 }
 
 /// Some launchers put folders of their own before the user's (Open MPI, when it is given by its absolute path): then
@@ -118,16 +128,18 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   const LaunchedBy launcher = launched_by();
   (*recorder)->place(launcher.rank, launcher.world_size);
   (*recorder)->stamp_signals();
+  take_variables_by_rank();
   fill_rank_variables(launcher.local_rank, asked_binding());
   restore_path();
-  // A simulated rank is bound to CPUs that are not here.
-  if (machine_folder(host_name()).empty())
+  // Without the library that answers for them, no rank can be bound to CPUs that are not here.
+  if (machine_folder(host_name()).empty() || has_simulated_affinity())
     if (const auto bound = bind_as_asked(launcher.local_rank); !bound)
       std::fputs(fmt::format("muster-rank: {}\n", to_string(bound.error())).c_str(), stderr);
   set_probe_source(take_plugins);
   if (hooks.at != nullptr) hooks.at("before_mpi", launcher.rank);
 
   auto started = mpi_start(argc, argv);
+  forget_simulated_topology();
   if (!started) return complain(started.error());
   (*recorder)->stamp_signals();
   (*recorder)->note_shared_memory();

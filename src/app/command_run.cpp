@@ -3,6 +3,7 @@
 
 #include "app/action_lines.hpp"
 #include "app/load.hpp"
+#include "app/machine_files.hpp"
 #include "app/night.hpp"
 #include "app/night_service.hpp"
 #include "app/options.hpp"
@@ -15,6 +16,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "run/session.hpp"
+#include "system/simulated_affinity.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -60,6 +62,7 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
   session.max_failures = options.max_failures;
   session.folder = report.folder;
   session.is_simulated = options.site.is_simulated;
+  if (!simulated_folder(prepared.found.site).empty()) session.affinity_library = shipped_stand_ins() / affinity_library;
   session.lost_nodes = prepared.found.lost_nodes;
   if (prepared.found.line) session.line = &*prepared.found.line;
   take_session_variables(session);

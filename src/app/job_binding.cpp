@@ -123,14 +123,16 @@ const PartitionProfile* with_binding(const SystemProfile& system) {
   return nullptr;
 }
 
-/// The devices of this node, as far as this job may use it; nullopt: no GPU.
-std::optional<NodeParts> own_parts() {
-  auto layout = read_layout("");
-  const auto inventory = read_inventory("/");
+/// The devices of a node, as far as this job may use it; nullopt: no GPU.
+std::optional<NodeParts> parts_of_node(const BindableNode& of) {
+  const bool is_real = of.simulated.empty();
+  const fs::path root = is_real ? fs::path("/") : of.simulated / "root";
+  auto layout = read_layout(is_real ? std::string() : (of.simulated / "topology.xml").string());
+  const auto inventory = read_inventory(root.string());
   if (!layout || !inventory) return std::nullopt;
   NodeParts node = parts_of(std::move(*layout), *inventory);
   if (node.gpus.empty()) return std::nullopt;
-  node.may = node_cpus();
+  node.may = node_cpus(root);
   return node;
 }
 
@@ -159,10 +161,10 @@ Ground of_profile(const SystemProfile& system, const PartitionProfile& partition
   return ground;
 }
 
-Ground of_this_node(const SystemProfile& system) {
+Ground of_node(const SystemProfile& system, const BindableNode& node) {
   Ground ground;
   ground.source = "auto";
-  ground.node = own_parts();
+  ground.node = parts_of_node(node);
   ground.has_core_numbers = true;
   if (ground.node)
     for (const PartitionProfile& partition : system.partitions) reserve(partition, *ground.node);
@@ -195,10 +197,13 @@ class Bindings {
     const PartitionProfile* partition = with_binding(system_);
     if (partition != nullptr && (wish.empty() || wish == "profile"))
       at->second = of_profile(system_, *partition);
-    else if (node_.is_here && (wish.empty() || wish == "auto"))
-      at->second = of_this_node(system_);
+    else if ((node_.is_here || !node_.simulated.empty()) && (wish.empty() || wish == "auto"))
+      at->second = of_node(system_, node_);
     at->second.granted = node_.granted;
-    if (node_.is_here) at->second.allowed = node_cpus();
+    if (!node_.simulated.empty())
+      at->second.allowed = node_cpus(node_.simulated / "root");
+    else if (node_.is_here)
+      at->second.allowed = node_cpus();
     return at->second;
   }
 

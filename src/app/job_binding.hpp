@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/files.hpp"
 #include "model/check.hpp"
 #include "muster/launcher.hpp"
 #include "muster/result.hpp"
@@ -19,6 +20,7 @@ using BindJob = std::function<Result<JobBinding>(const BindRequest&)>;
 struct BindableNode {
   bool is_here = false;        ///< this node is one of those that ranks run on; its devices are taken for those of all
   std::optional<int> granted;  ///< logical CPUs that the scheduler gave the job on each node
+  fs::path simulated;          ///< folder of the machine that they are pretended to be; empty: they are real
 };
 
 /// `wish` is that of the command line: `none`, `profile`, `auto`, `cores`, or empty: then the check's, else the profile

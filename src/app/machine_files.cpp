@@ -24,6 +24,14 @@ fs::path shipped_machines() {
   return shipped_folder("machines", MUSTER_SOURCE_MACHINES);
 }
 
+fs::path shipped_stand_ins() {
+  const auto prefix = own_executable().parent_path().parent_path();
+  std::error_code ignored;
+  for (const auto& candidate : {prefix / "lib" / "muster" / "selftest", fs::path(MUSTER_BUILT_STAND_INS)})
+    if (fs::is_directory(candidate, ignored)) return candidate;
+  return prefix / "lib" / "muster" / "selftest";
+}
+
 std::vector<std::string> known_machines() {
   std::vector<std::string> names;
   std::error_code ignored;

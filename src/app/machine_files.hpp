@@ -13,7 +13,9 @@ namespace muster {
 /// Folder of the descriptions that come with muster: $MUSTER_MACHINES, <prefix>/share/muster/machines, or the source
 /// tree.
 [[nodiscard]] fs::path shipped_machines();
-/// Names of those, sorted.
+/// Folder of the libraries that stand in for those of a node: <prefix>/lib/muster/selftest, or the build tree.
+[[nodiscard]] fs::path shipped_stand_ins();
+/// Names of those descriptions, sorted.
 [[nodiscard]] std::vector<std::string> known_machines();
 /// `lumi-g`: one that comes with muster; else the path of a file. Every mistake in the file is printed to standard
 /// error; the error that is returned is the first.

@@ -18,6 +18,8 @@ using Entries = std::vector<std::pair<std::string, std::string>>;
 /// What people may set. What driver and agent tell each other by variables is not for them.
 const Entries& variables() {
   static const Entries all{
+      {"MUSTER_AFFINITY_FOLDER",
+       "Where masks of simulated ranks are recorded, for daemons that run already; for tests."},
       {"MUSTER_AGENT", "The agent to start, as --agent."},
       {"MUSTER_CHECKS", "Folder of check files and profiles instead of the installed ones; every report names it."},
       {"MUSTER_DRIVERS", "With --simulated: folder of libraries that take the place of GPU vendors' ones."},

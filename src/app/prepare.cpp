@@ -180,7 +180,8 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   if (auto taken = take_line_world(*found, select); !taken) return refuse(taken.error());
   auto bind =
       choose_binding(options.site.bind, system,
-                     {has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt});
+                     {has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt,
+                      simulated_folder(found->site)});
   if (!bind) return refuse(bind.error());
   found->site.bind = found->line ? same_for_all(std::move(*bind)) : std::move(*bind);
   count_cpus(*found, system);

@@ -36,14 +36,6 @@ LaunchCommand command_here(const LauncherIdentity& identity, const JobShape& sha
   return real_launcher->command(identity, here, agent, options);
 }
 
-fs::path stand_ins() {
-  const auto prefix = own_executable().parent_path().parent_path();
-  std::error_code ignored;
-  for (const auto& candidate : {prefix / "lib" / "muster" / "selftest", fs::path(MUSTER_BUILT_STAND_INS)})
-    if (fs::is_directory(candidate, ignored)) return candidate;
-  return prefix / "lib" / "muster" / "selftest";
-}
-
 Result<void> write_machines(const Example& example, const MachineDescription& machine, const fs::path& folder) {
   const auto faults = faults_of(example.faults, example.hosts);
   if (!faults) return tl::unexpected(faults.error());
@@ -62,7 +54,7 @@ std::string orders_of(const Example& example) {
 }
 
 Environment environment_of(const Example& example, const fs::path& machine) {
-  Environment environment{{env_machine, machine.string()}, {env_drivers, stand_ins().string()}};
+  Environment environment{{env_machine, machine.string()}, {env_drivers, shipped_stand_ins().string()}};
   if (const auto orders = orders_of(example); !orders.empty()) environment.emplace_back(env_orders, orders);
   for (auto [name, value] : example.environment) {
     if (const auto at = value.find("{here}"); at != value.npos)

@@ -16,6 +16,7 @@
 #include "model/expected_node.hpp"
 #include "run/reach.hpp"
 #include "run/session.hpp"
+#include "system/layout.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -151,8 +152,14 @@ Error at_login(const SystemProfile& system, Error error) {
 }
 
 void take_simulated(Site& site) {
-  const auto folder = machine_folder(site.nodes.empty() ? host_name() : site.nodes.front());
-  if (!folder.empty()) site.simulated_ranks = simulated_ranks(folder);
+  const auto folder = simulated_folder(site);
+  if (folder.empty()) return;
+  site.simulated_ranks = simulated_ranks(folder);
+  if (const auto layout = read_layout((folder / "topology.xml").string())) {
+    site.cores = std::max(1, static_cast<int>(layout->cores.size()));
+    site.numa_domains = std::max(1, static_cast<int>(layout->domains.size()));
+  }
+  site.gpus = count_gpus(folder / "root");
 }
 
 bool is_here(const Site& site) {
@@ -161,12 +168,16 @@ bool is_here(const Site& site) {
 
 }  // namespace
 
+fs::path simulated_folder(const Site& site) {
+  return machine_folder(site.nodes.empty() ? host_name() : site.nodes.front());
+}
+
 bool has_this_node(const Site& site) {
   return site.nodes.empty() || std::any_of(site.nodes.begin(), site.nodes.end(), is_this_node);
 }
 
-int count_gpus() {
-  const auto inventory = read_inventory("/");
+int count_gpus(const fs::path& root) {
+  const auto inventory = read_inventory(root.string());
   if (!inventory) return 0;
   return static_cast<int>(std::count_if(inventory->devices.begin(), inventory->devices.end(),
                                         [](const Device& device) { return device.kind == DeviceKind::gpu; }));
@@ -253,8 +264,8 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   else if (!found.site.launcher_why.empty())
     found.identity.banner = found.site.launcher_why;
   if (is_here(found.site)) take_topology(found.site);
-  take_promises(system, found.site);
   take_simulated(found.site);
+  take_promises(system, found.site);
   return found;
 }
 
@@ -315,8 +326,8 @@ Result<void> take_line_world(SiteFound& found, SelectOptions& select) {
 Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system) {
   if (is_here(found.site) || found.no_launch || found.line) return {};
   if (auto taken = take_inventory(found); !taken) return taken;
-  take_promises(system, found.site);
   take_simulated(found.site);
+  take_promises(system, found.site);
   return {};
 }
 

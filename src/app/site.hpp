@@ -53,7 +53,9 @@ struct SiteFound {
 [[nodiscard]] bool has_this_node(const Site& site);
 
 /// GPUs that this node's kernel shows.
-[[nodiscard]] int count_gpus();
+[[nodiscard]] int count_gpus(const fs::path& root = "/");
+/// Folder of the machine that the nodes are pretended to be, by MUSTER_MACHINE; empty: they are real.
+[[nodiscard]] fs::path simulated_folder(const Site& site);
 
 /// The launcher as it describes itself; kind `launch` when it is missing or unknown.
 /// `program`: another than the launcher's own, by name or path.

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <optional>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/text.hpp"
 
@@ -78,12 +80,16 @@ Result<CpuMask> CpuMask::parse_hex(std::string_view text) {
   return mask;
 }
 
-Result<CpuMask> CpuMask::of_this_thread() {
+namespace {
+
+/// `get`: as sched_getaffinity of the calling thread; bytes that it leaves alone are 0.
+template <class Get>
+Result<CpuMask> mask_by(const Get& get) {
   for (int size = 1024; size <= most_cpus; size *= 2) {
     cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(size));
     const auto bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(size));
     CPU_ZERO_S(bytes, set);
-    const int error = sched_getaffinity(0, bytes, set) == 0 ? 0 : errno;
+    const int error = get(bytes, set) ? 0 : errno;
     CpuMask mask;
     for (int cpu = 0; error == 0 && cpu < size; ++cpu)
       if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) mask.add(cpu);
@@ -92,6 +98,18 @@ Result<CpuMask> CpuMask::of_this_thread() {
     if (error != EINVAL) return fail(ErrorKind::system, "sched_getaffinity", std::strerror(error));
   }
   return fail(ErrorKind::system, "sched_getaffinity", "this machine has more CPUs than muster can count");
+}
+
+}  // namespace
+
+Result<CpuMask> CpuMask::of_this_thread() {
+  return mask_by([](std::size_t bytes, cpu_set_t* set) { return sched_getaffinity(0, bytes, set) == 0; });
+}
+
+Result<CpuMask> CpuMask::processors_of_this_thread() {
+  // No library that is preloaded comes between.
+  return mask_by(
+      [](std::size_t bytes, cpu_set_t* set) { return ::syscall(SYS_sched_getaffinity, 0, bytes, set) >= 0; });
 }
 
 void CpuMask::add(int cpu) {

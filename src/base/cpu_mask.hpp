@@ -17,8 +17,10 @@ class CpuMask {
   [[nodiscard]] static Result<CpuMask> parse_list(std::string_view text);
   /// `0xff`, `ff`, `00000000,000000ff` (32-bit groups as in /proc/self/status).
   [[nodiscard]] static Result<CpuMask> parse_hex(std::string_view text);
-  /// The CPUs that the kernel lets the calling thread run on.
+  /// The CPUs that the calling thread may run on; on a simulated machine those that its launcher gave it there.
   [[nodiscard]] static Result<CpuMask> of_this_thread();
+  /// The processors that the calling thread may really run on, also on a simulated machine.
+  [[nodiscard]] static Result<CpuMask> processors_of_this_thread();
 
   void add(int cpu);
   void remove(int cpu);

@@ -59,7 +59,7 @@ struct Arrays final : ProbeState {
 
 Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   context.recorder.step("allocate");
-  const auto allowed = CpuMask::of_this_thread();
+  const auto allowed = CpuMask::processors_of_this_thread();
   if (!allowed) return tl::unexpected(allowed.error());
   auto state = std::make_unique<Arrays>();
   state->domains = memory_bandwidth::read_domains(*allowed);

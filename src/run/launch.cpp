@@ -17,6 +17,7 @@
 #include "run/plugins.hpp"
 #include "run/reach.hpp"
 #include "system/asked_binding.hpp"
+#include "system/system.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
@@ -24,6 +25,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kept_stderr = 256u << 10;
+constexpr const char* affinity_records = "affinity";  // gone when the launch is
 constexpr double drain_s = 1.0;
 constexpr double last_look_s = 0.2;
 constexpr std::size_t most_before_hello = 64u
@@ -92,6 +94,8 @@ Launch::~Launch() {
     caller->on_close = nullptr;
     caller->close();
   }
+  std::error_code ignored;
+  fs::remove_all(order_.folder / affinity_records, ignored);
 }
 
 /// Whether every rank will be on this machine, and reaches us by its loopback.
@@ -115,6 +119,23 @@ std::vector<std::string> plugins_of(const std::vector<JobItem>& items) {
   for (const auto& item : items)
     if (auto file = plugin_of(item.probe).string(); !file.empty()) files.insert(std::move(file));
   return {files.begin(), files.end()};
+}
+
+fs::path machine_of(const JobShape& shape) {
+  return machine_folder(shape.nodes.empty() ? host_name() : shape.nodes.front());
+}
+
+/// NAME=VALUE|... of those that differ between local ranks. A scheduler may set them for its tasks, whatever the
+/// environment of the launcher has (Slurm: the GPUs of the step, for all tasks alike): the agent sets them again.
+std::string by_rank(const Environment& environment) {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : environment)
+    for (const std::string_view placeholder : {"{local_rank}", "{gpu}", "{nic}"})
+      if (value.find(placeholder) != value.npos) {
+        lines.push_back(name + "=" + value);
+        break;
+      }
+  return join(lines, "|");
 }
 
 bool sets_path(const Environment& environment) {
@@ -167,6 +188,8 @@ AgentCommand Launch::agent_command() const {
   if (options_.line != nullptr && !options_.line->left_out.empty())
     command.env.emplace_back(env_torchrun, shell_line(options_.line->left_out));
   command.env.insert(command.env.end(), options_.environment.begin(), options_.environment.end());
+  if (const std::string lines = by_rank(options_.environment); !lines.empty())
+    command.env.emplace_back(env_by_rank, lines);
   // A wrapper (a container) has a PATH of its own, and may have the folders of ours.
   if (const char* path = std::getenv("PATH");
       path != nullptr && options_.wrapper.empty() && options_.line == nullptr && !sets_path(command.env))
@@ -176,6 +199,7 @@ AgentCommand Launch::agent_command() const {
   for (const char* name : names)
     if (const char* folder = std::getenv(name); folder != nullptr && *folder != '\0')
       command.env.emplace_back(name, fs::absolute(folder).string());
+  command.env.insert(command.env.end(), simulated_.ranks.begin(), simulated_.ranks.end());
   if (const auto plugins = plugins_of(order_.items); !plugins.empty())
     command.env.emplace_back(env_plugin_files, join(plugins, ":"));
   return command;
@@ -204,6 +228,9 @@ void Launch::place_files(LaunchCommand& command) {
 
 Result<void> Launch::start() {
   if (auto listening = listen(); !listening) return listening;
+  if (!options_.affinity_library.empty())
+    simulated_ =
+        simulated_launch(machine_of(order_.shape), options_.affinity_library, order_.folder / affinity_records);
   const auto agent = agent_command();
   auto command = command_for(agent);
   place_files(command);
@@ -222,6 +249,7 @@ Result<void> Launch::start() {
   process.argv = std::move(command.argv);
   process.env = agent.env;
   process.env.insert(process.env.end(), command.env.begin(), command.env.end());
+  process.env.insert(process.env.end(), simulated_.launcher.begin(), simulated_.launcher.end());
   // The user's own line sees what it would see without muster.
   if (options_.line == nullptr)
     process.unset.assign(launcher_.hidden_variables.begin(), launcher_.hidden_variables.end());

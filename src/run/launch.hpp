@@ -13,6 +13,7 @@
 #include "muster/launcher.hpp"
 #include "run/messages.hpp"
 #include "run/session.hpp"
+#include "system/simulated_affinity.hpp"
 
 namespace muster {
 
@@ -102,6 +103,7 @@ class Launch {
   std::string token_;  ///< proves ranks to us
   std::string proof_;  ///< proves us to ranks: a job without it is not ours
   Argv argv_;
+  SimulatedLaunch simulated_;
   std::unique_ptr<Listener> listener_;
   std::shared_ptr<Listener::Connection> wire_;  ///< rank 0, once it proved itself
   std::vector<std::shared_ptr<Listener::Connection>> callers_;

@@ -36,6 +36,8 @@ inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user
 inline constexpr const char* env_world = "MUSTER_WORLD";        ///< ranks asked for
 inline constexpr const char* env_launcher =
     "MUSTER_LAUNCHER";  ///< its name, for programs that start others beside them
+/// Variables with a value for each rank: `ROCR_VISIBLE_DEVICES={local_rank}|...`.
+inline constexpr const char* env_by_rank = "MUSTER_BY_RANK";
 
 struct JobItem {
   int index = 0;

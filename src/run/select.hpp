@@ -45,7 +45,7 @@ struct Site {
   int cores = 1;                   ///< per node: physical cores we may use
   int cpus_per_core = 1;           ///< as the scheduler counts CPUs
   bool is_part_of_node = false;    ///< the job has fewer CPUs of a node than `cores`
-  int simulated_ranks = 0;         ///< ranks of a node that a simulated machine has masks for; 0: the node is real
+  int simulated_ranks = 0;         ///< ranks of a node that a simulated machine is described with; 0: the node is real
   int numa_domains = 1;
   int gpus = 0;
   std::optional<int> tasks_per_node;  ///< that the allocation was made for

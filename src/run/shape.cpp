@@ -100,8 +100,7 @@ void shape_case(Case& item, const SelectOptions& options, const Site& site, int 
   const int most = site.launcher_most_ranks;
   // As many as there are cores, domains or devices is a wish, not a need: one node can do with fewer.
   if (most > 0 && !is_asked && shape.node_count() == 1) shape.ranks_per_node = std::min(shape.ranks_per_node, most);
-  // Simulated ranks are bound to cores that are not here: the launcher must not bind them to those that are.
-  shape.oversubscribed = site.simulated_ranks > 0 || shape.ranks_per_node > std::max(1, site.cores);
+  shape.oversubscribed = shape.ranks_per_node > std::max(1, site.cores);
   bind_case(item, site);
   if (options.per_node && item.min_nodes > 1)
     item.unable.push_back(needs_nodes_together(item));

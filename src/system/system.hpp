@@ -26,6 +26,7 @@ struct Topology {
   std::vector<CpuMask> numa_masks;   ///< logical CPUs of each domain that holds one of them
 };
 
+/// The real machine, also where a simulated one is pretended.
 [[nodiscard]] Result<Topology> read_topology();
 [[nodiscard]] std::string host_name();
 

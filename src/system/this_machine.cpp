@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "system/simulated_affinity.hpp"
 
 extern char** environ;
 
@@ -176,7 +177,8 @@ Result<void> simulate(const fs::path& folder, const RankPlace& place) {
   const auto card = read_card(folder);
   if (!card) return tl::unexpected(card.error());
   if (auto there = check_drivers(); !there) return there;
-  auto mask = mask_for(*card, place);
+  // The launcher has bound this rank.
+  auto mask = has_simulated_affinity() ? Result<std::optional<CpuMask>>() : mask_for(*card, place);
   if (!mask) return tl::unexpected(mask.error());
   ThisMachine found;
   found.simulated = name_in(*card);

@@ -50,7 +50,7 @@ std::string info(hwloc_topology_t topology, const char* name) {
 }  // namespace
 
 Result<Topology> read_topology() {
-  auto allowed = CpuMask::of_this_thread();
+  auto allowed = CpuMask::processors_of_this_thread();
   if (!allowed) return tl::unexpected(allowed.error());
   auto loaded = load();
   if (!loaded) return tl::unexpected(loaded.error());

@@ -106,7 +106,12 @@ class Cluster:
             "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": self.agent,
             # With the tree of Slurm 22.05, ranks leave MPI_Init while others are in it: docs/proving-ground.md.
             **({"SLURM_CONF": self.slurm_conf, "SLURM_PMIX_FENCE": "ring"} if self.has_slurm else {}),
+            **self.state.get("machine", {}).get("driver", {}),
         }
+
+    def of_daemons(self):
+        """Variables, as words for env, by which launchers' daemons on nodes take these for described ones."""
+        return [f"{name}={value}" for name, value in self.state.get("machine", {}).get("daemons", {}).items()]
 
     # Running things.
 

@@ -55,6 +55,7 @@ def main():
            "SSH_CONNECTION": f"virtual 0 {node['address']} 22"}
     if state.get("slurm"):  # elsewhere its configuration is where programs look for it
         env["SLURM_CONF"] = os.path.join(folder, "slurm", "slurm.conf")
+    env |= state.get("machine", {}).get("daemons", {})
     words = ["nsenter", "-t", str(node["holder"]), "-n", "-u", "-m", "-i", "sh", "-c", f'cd "$HOME"; {command}']
     os.execvpe("nsenter", words, env)
 

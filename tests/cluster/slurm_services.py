@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from cluster_state import LOGIN, TOKEN
-from slurm_files import Shape, gres_conf, slurm_conf
+from slurm_files import Shape, gpus_of, gres_conf, slurm_conf
 from this_machine import ClusterError, network_of
 
 PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client"}
@@ -52,7 +52,7 @@ def write_files(cluster, shape):
     (folder / "gres.conf").write_text(gres_conf(cluster, shape))
     (folder / "munge.key").write_bytes(os.urandom(128))
     (folder / "munge.key").chmod(0o400)
-    for number in range(shape.gpus):
+    for number in range(gpus_of(shape)):
         os.mknod(folder / f"gpu{number}", stat.S_IFCHR | 0o666, os.makedev(1, 3))  # /dev/null by another name
 
 
@@ -72,7 +72,7 @@ def on_login(cluster, words):
 
 
 def start_slurmd(cluster, name):
-    return spawn(cluster, cluster.argv_in(name, ["slurmd", "-D", "-N", name]))
+    return spawn(cluster, cluster.argv_in(name, ["env", *cluster.of_daemons(), "slurmd", "-D", "-N", name]))
 
 
 def ask(cluster, *words):

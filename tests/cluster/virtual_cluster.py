@@ -14,6 +14,7 @@ import sys
 import zlib
 
 # What callers know by this module's name is made in several.
+import described_nodes
 import slurm_services
 from cluster_state import LOGIN, TOKEN, Cluster, recorded, registry, state_root
 from slurm_files import Shape
@@ -24,9 +25,9 @@ __all__ = ["LOGIN", "TOKEN", "Cluster", "ClusterError", "Shape", "environment_of
            "registry", "run", "running", "state_root", "sweep", "up", "why_not"]
 
 
-def up(count, name="vc", owner=0, slurm=None):
+def up(count, name="vc", owner=0, slurm=None, machine=None):
     """Brings up `count` nodes. `owner`: pid without which the cluster has no right to exist. `slurm`: shape of the
-    nodes of a Slurm, where one is to run."""
+    nodes of a Slurm, where one is to run. `machine`: description that the nodes are of; else the one that `slurm` names."""
     reason = why_not()
     if reason:
         raise ClusterError(reason)
@@ -36,6 +37,8 @@ def up(count, name="vc", owner=0, slurm=None):
     cluster = reserve(count, name, owner)
     try:
         build(cluster)
+        if machine or (slurm and slurm.machine):
+            described_nodes.take(cluster, machine or slurm.machine)
         if slurm:
             slurm_services.start(cluster, slurm)
     except BaseException:
@@ -134,11 +137,11 @@ def expect(holder, word, name):
 
 
 @contextlib.contextmanager
-def running(count, name=None, slurm=None):
+def running(count, name=None, slurm=None, machine=None):
     """A cluster for the length of a `with` block. It goes down whatever happens, also when this process is killed:
     then by a guard that waits for the other end of its pipe to close."""
     name = name or f"vc{os.getpid()}"
-    cluster = up(count, name, owner=os.getpid(), slurm=slurm)
+    cluster = up(count, name, owner=os.getpid(), slurm=slurm, machine=machine)
     guard = subprocess.Popen([sys.executable, "-B", str(HERE / "cluster"), "guard", "--name", name],
                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
     try:

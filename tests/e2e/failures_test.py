@@ -25,12 +25,14 @@ RED = [
     ("F37", "lumi-g", "nic_down", "network_interfaces", "hsn2", "is down"),
     ("F37", "lumi-g", "nic_slow", "network_interfaces", "hsn2", "100"),
 ]
-# Fault; the check that passes, and what it says all the same; the shipped profile that has it so.
+# Rank i in NUMA domain i, as -c 32 --cpu-bind=cores gives it there.
+IN_ORDER = ("-J=--map-by", "-J=ppr:1:numa:PE=16", "-J=--bind-to", "-J=core")
+# Fault; the check that passes, and what it says all the same; the shipped profile that has it so; launcher options.
 NOTED = [
     ("F11", "lumi-g", "network_forced", "environment", "NCCL_NET=AWS Libfabric"),
     ("F14", "lumi-g", "gdr_level", "environment", "NCCL_NET_GDR_LEVEL=LOC"),
     ("F15", "lumi-g", None, "environment", "MPICH_GPU_SUPPORT_ENABLED=1"),
-    ("F19", "perlmutter", "masks_linear", "cpu_affinity", "far from its GPU", "perlmutter:gpu"),
+    ("F19", "perlmutter", None, "cpu_affinity", "far from its GPU", "perlmutter:gpu", IN_ORDER),
     ("F37", "vista", "nic_missing", "network_interfaces", "no NIC on", "vista:gh"),
     ("F37", "vista", "nic_slow", "network_interfaces", "at 200 Gbit/s", "vista:gh"),
     ("F37", "zurada-gpu1h100", "nic_slow", "network_interfaces", "at 100 Gbit/s", "zurada:gpu1h100"),
@@ -58,7 +60,7 @@ class Failures(OnMachine):
         for row, system, fault, check, said, *shipped in NOTED:
             with self.subTest(f"{row} {system} {fault}"):
                 self.write(system, *(["--fault", fault] if fault else []))
-                status = self.run_checks(system, None, ["-x", "hello"], *shipped)
+                status = self.run_checks(system, None, ["-x", "hello", *(shipped[1] if shipped[1:] else ())], *shipped[:1])
                 self.assertEqual((status, self.cases[check]["verdict"]), (0, "pass"), self.output)
                 self.assertIn(said, " ".join(self.cases[check]["notes"]), self.output)
 

@@ -54,6 +54,12 @@ launcher = "mpirun"
 reserved_cores = {reserved}
 gpus = {{ count = {gpus}, vendor = "{vendor}", name = "{name}" }}
 {nics}
+{bind}
+"""
+# What the launcher gives ranks: the masks of the description and its fault.
+BIND = """[partition.node.bind]
+policy = "gpu"
+masks  = {masks}
 """
 HSN = 'nics = { count = 4, name = "^hsn", rate = "200Gbit/s" }\nplugins = ["ofi"]\nplugins_from = "load the module"'
 HCA = 'nics = { count = 1, name = "^mlx5_", rate = "%sGbit/s" }'
@@ -86,10 +92,17 @@ class OnMachine(unittest.TestCase):
                               capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def bind(self):
+        try:
+            with open(os.path.join(self.folder, "machine", "machine.json")) as file:
+                return BIND.format(masks=json.dumps(json.load(file)["masks"]))
+        except OSError:  # a folder for each node
+            return ""
+
     def run_checks(self, system, variables=None, options=(), shipped=None):
         """By a profile made here, or by a `shipped` one (`lumi:standard-g`)."""
         gpus, vendor, name, reserved = SYSTEMS[system]
-        profile = PROFILE.format(gpus=gpus, vendor=vendor, name=name, reserved=reserved, nics=NICS.get(system, HSN))
+        profile = PROFILE.format(gpus=gpus, vendor=vendor, name=name, reserved=reserved, nics=NICS.get(system, HSN), bind=self.bind())
         for file, text in (("checks.toml", CHECKS), ("site.toml", profile)):
             with open(os.path.join(self.folder, file), "w") as out:
                 out.write(text)

@@ -248,12 +248,12 @@ TEST(Shape, SaysWhenRanksShareCores) {
   EXPECT_TRUE(choosing.only_case().shape.oversubscribed);
 }
 
-TEST(Shape, ASimulatedNodeHasAsManyRanksAsMasks) {
+TEST(Shape, ASimulatedNodeHasAsManyRanksAsItIsDescribedWith) {
   auto choosing = one({Kind::one_per_core, 1});
   choosing.site.cores = 64;
   choosing.site.simulated_ranks = 8;
   EXPECT_EQ(choosing.only_case().shape.ranks_per_node, 8);
-  EXPECT_TRUE(choosing.only_case().shape.oversubscribed) << "the launcher must not bind to cores that are not here";
+  EXPECT_FALSE(choosing.only_case().shape.oversubscribed) << "its cores are those of the description";
   EXPECT_EQ(ranks_per_node(Kind::one_per_gpu, choosing.site), 8);
   EXPECT_EQ(ranks_per_node(Kind::one_per_node, choosing.site), 1);
 }

@@ -1,0 +1,44 @@
+#include "system/simulated_affinity.hpp"
+
+#include <cstdlib>
+
+#include "base/cpu_mask.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+}  // namespace
+
+SimulatedLaunch simulated_launch(const fs::path& machine, const fs::path& library, const fs::path& records) {
+  std::error_code ignored;
+  const CpuMask cpus = node_cpus(machine / "root");
+  if (cpus.empty() || !fs::exists(library, ignored)) return {};
+  const std::string others = variable("LD_PRELOAD");
+  const std::string chosen = variable(env_affinity_folder);
+  SimulatedLaunch launch;
+  launch.ranks = {{env_affinity_cpus, cpus.list()},
+                  {env_affinity_folder, chosen.empty() ? fs::absolute(records).string() : chosen},
+                  {"LD_PRELOAD", library.string() + (others.empty() ? "" : ":" + others)},
+                  // Ranks have fewer processors than cores.
+                  {"OMPI_MCA_mpi_yield_when_idle", "1"}};
+  launch.launcher = {{"HWLOC_XMLFILE", fs::absolute(machine / "topology.xml").string()}, {"HWLOC_THISSYSTEM", "1"}};
+  return launch;
+}
+
+bool has_simulated_affinity() {
+  return !variable(env_affinity_cpus).empty();
+}
+
+void forget_simulated_topology() {
+  if (!has_simulated_affinity()) return;
+  for (const char* name : {"HWLOC_XMLFILE", "HWLOC_THISSYSTEM"}) ::unsetenv(name);
+}
+
+}  // namespace muster

@@ -1,0 +1,114 @@
+"""Jobs as the pages of docs/systems start them: the batch script of the page, below the real Slurm of two virtual nodes that
+are those of the system's machine description. Shared, not a test."""
+import contextlib
+import os
+import pathlib
+import re
+import shlex
+import typing
+
+import described_nodes
+import support
+import virtual_cluster as vc
+from support import Run
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGES = HERE.parent.parent / "docs" / "systems"
+MUSTER = support.BIN / "muster"
+
+
+class System(typing.NamedTuple):
+    """What a site has beside its nodes."""
+
+    page: str
+    machine: str
+    partitions: tuple
+    login: dict  # variables of every shell there
+    ranks: int = 1
+    site: str = ""
+    features: str = ""
+    nodes: int = 2
+
+
+# Below the login environment stands what the pages' scripts set; modules are stand-ins that do nothing.
+SYSTEMS = {
+    "lumi": System("lumi", "lumi-g", ("standard-g", "dev-g"), {"LUMI_STACK_NAME": "LUMI"}, 8),
+    "frontier": System("frontier", "frontier", ("batch",), {"LMOD_SYSTEM_NAME": "frontier"}, 8),
+    "perlmutter": System("perlmutter", "perlmutter", ("regular",), {"NERSC_HOST": "perlmutter"}, 4, features="gpu"),
+    "vista": System("vista", "vista", ("gh", "gh-dev"), {"TACC_SYSTEM": "vista"}, 1),
+    "zurada": System("zurada", "zurada-gpu2h100", ("gpu2h100", "gpu1h100"), {}, 2, site="zurada"),
+}
+
+
+def batch_script(page):
+    """The first on the page that is one."""
+    text = (PAGES / f"{page}.md").read_text()
+    return next(block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if block.startswith("#!/bin/bash"))
+
+
+IBRUN = """#!/bin/bash
+# Starts the mpirun of the loaded module on the first slots of the job, with all variables.
+while [[ $1 == -* ]]; do
+  case $1 in -n) ranks=$2 ;; esac
+  shift 2
+done
+hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$IBRUN_TASKS_PER_NODE/" | paste -sd,)
+names=$(compgen -e | grep -E '^(MUSTER|LD_|OMPI_|NCCL|FI_|CUDA|OMP|TACC)' | sed 's/^/-x /')
+exec mpirun --host "$hosts" -n "$ranks" $names "$@"
+"""
+CONTAINER = """#!/bin/sh
+# exec [-B PATH]... IMAGE PROGRAM...: the image is the node itself.
+shift
+while [ "$1" = -B ]; do shift 2; done
+shift
+exec "$@"
+"""
+
+
+class Site:
+    """Two nodes of one system, and the tools that its login shell has."""
+
+    def __init__(self, cluster, system):
+        self.cluster, self.system = cluster, system
+        self.tools = cluster.folder / "tools"
+        self.tools.mkdir()
+        self.tool("module", "#!/bin/sh\n:\n")
+        self.tool("ibrun", IBRUN)
+        self.tool("singularity", CONTAINER)
+
+    def tool(self, name, text):
+        path = self.tools / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def environment(self):
+        return {**self.cluster.environment(), **self.system.login, "PATH": f"{self.tools}:{os.environ['PATH']}",
+                "MUSTER_STARTUP_TIMEOUT": "120"}
+
+    def gpus(self):
+        """Addresses, as the runtime counts GPUs."""
+        return [device["address"] for device in described_nodes.read(self.system.machine)["gpus"]["devices"]]
+
+    def job(self, *options, command=None):
+        """The page's script, with `options` behind its `muster run`. `command`: instead of that line, below its own output folder."""
+        folder = support.new_folder()
+        said = folder / "job"
+        words = ["--output", str(folder / "runs"), *options]
+        self.tool("muster", f'#!/bin/sh\ncommand=$1; shift\nexec {MUSTER} $command {shlex.join(words)} "$@"\n')
+        text = batch_script(self.system.page)
+        if command:
+            text = re.sub(r"^muster run.*$", command, text, flags=re.M)
+        (folder / "batch").write_text(text)
+        run = Run("", folder=folder, env=self.environment())
+        run.argv = self.cluster.argv_on_login(["sbatch", "--wait", f"--nodes={self.system.nodes}", f"--output={said}", "--chdir", folder,
+                                               folder / "batch"])
+        run.said = said
+        return run
+
+
+@contextlib.contextmanager
+def site(name):
+    system = SYSTEMS[name]
+    shape = vc.Shape(machine=system.machine, partitions=system.partitions, site=system.site, features=system.features)
+    with vc.running(2, slurm=shape) as cluster:
+        yield Site(cluster, system)
