@@ -61,15 +61,29 @@ Result<void> Results::begin() {
   return {};
 }
 
+namespace {
+
+/// Only some launches bind ranks: the first that does tells how.
+void add_binding(const NodeProvenance& node, std::vector<Fact>& facts) {
+  const auto is_binding = [](const Fact& fact) { return fact.key == "binding"; };
+  const auto found = std::find_if(node.facts.begin(), node.facts.end(), is_binding);
+  if (found != node.facts.end() && std::none_of(facts.begin(), facts.end(), is_binding)) facts.push_back(*found);
+}
+
+}  // namespace
+
 void Results::world(int launch, const World& world) {
   worlds_[launch] = world;
   if (auto written = spool_->world(launch, world); !written) trouble(to_string(written.error()));
   for (const auto& node : world.nodes) {
     for (const Fact& fact : node.facts)
       if (fact.key == "mpi_start") notice_once(fact.value);
-    const auto known = std::any_of(report_.nodes.begin(), report_.nodes.end(),
-                                   [&](const NodeProvenance& seen) { return seen.node == node.node; });
-    if (!known) report_.nodes.push_back(node);
+    const auto known = std::find_if(report_.nodes.begin(), report_.nodes.end(),
+                                    [&](const NodeProvenance& seen) { return seen.node == node.node; });
+    if (known == report_.nodes.end())
+      report_.nodes.push_back(node);
+    else
+      add_binding(node, known->facts);
   }
   if (auto simulated = simulated_by(report_.nodes); !simulated.empty()) report_.simulated = std::move(simulated);
 }

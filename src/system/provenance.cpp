@@ -26,7 +26,8 @@ constexpr std::array suffixes = {"_VISIBLE_DEVICES"};
 constexpr std::array secrets = {"SECRET", "TOKEN", "KEY", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "JWT"};
 
 // Set by Open MPI's launcher for its own ranks; they differ with every launch, and one of them is a key.
-constexpr std::array internals = {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir"};
+constexpr std::array internals = {"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
+                                  "OMPI_MCA_routed"};
 
 /// The value of `NAME="value"` in a file of such lines.
 std::string assigned(const fs::path& file, std::string_view name) {

@@ -1,5 +1,6 @@
 """Two virtual nodes, each a LUMI-G node with eight ranks; one of them with a fault, which is blamed on it alone."""
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -21,10 +22,12 @@ CHECKS = "".join([check("device_visibility", probe="device_visibility", timeout=
 
 class TwoNodesOfLumi(OnSharedNodes):
     NODES = NODES
+    MACHINE = "lumi-g"
 
-    def run_with(self, *faults):
+    def run_with(self, *faults, options=()):
         folder = support.new_folder()
-        run = Run(CHECKS, "--simulated", "--nodes", ",".join(NODES), "--ranks-per-node", "8", "--launcher", "mpirun", folder=folder,
+        run = Run(CHECKS, "--simulated", "--nodes", ",".join(NODES), "--ranks-per-node", "8", "--launcher", "mpirun", *options,
+                  folder=folder,
                   env={**self.cluster.environment(), "MUSTER_MACHINE": str(folder / "lumi"), "MUSTER_STARTUP_TIMEOUT": "120"},
                   wrapper=self.cluster.argv_on_login([]))
         self.addCleanup(run.clean)
@@ -52,7 +55,13 @@ class TwoNodesOfLumi(OnSharedNodes):
         self.assertEqual(run.report()["simulated"], "lumi-g and lumi-g with gpu_missing")
 
     def test_masks_are_shifted_on_one_node(self):
-        run = self.run_with("masks_shifted@nid002")
+        """By the launcher's own file."""
+        cores = ("49-55", "57-63", "17-23", "25-31", "1-7", "9-15", "33-39", "41-47")
+        lines = [f"rank {i + 8 * node}={NODES[node]} slot={cores[(i + node) % 8]}" for node in (0, 1) for i in range(8)]
+        ranks = support.new_folder() / "ranks"
+        self.addCleanup(shutil.rmtree, ranks.parent)
+        ranks.write_text("\n".join(lines) + "\n")
+        run = self.run_with(options=("-J=--rankfile", f"-J={ranks}"))
         self.assertEqual(self.bad(run), ["cpu_affinity", "gpu_mapping"], run.story())
         self.assertEqual({culprit["node"] for culprit in run.case("cpu_affinity")["culprits"]}, {"nid002"}, run.story())
 

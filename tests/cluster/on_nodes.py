@@ -51,12 +51,13 @@ class OnNodes(support.EndToEnd):
 
 
 class OnSharedNodes(support.EndToEnd):
-    """One cluster for all tests of the class."""
+    """One cluster for all tests of the class. MACHINE: the description by which launchers bind there; empty: the real machine."""
     NODES = ()
+    MACHINE = ""
 
     @classmethod
     def setUpClass(cls):
-        cls.context = vc.running(len(cls.NODES))
+        cls.context = vc.running(len(cls.NODES), machine=cls.MACHINE)
         cls.cluster = cls.context.__enter__()
 
     @classmethod

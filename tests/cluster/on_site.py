@@ -36,12 +36,15 @@ SYSTEMS = {
     "frontier": System("frontier", "frontier", ("batch",), {"LMOD_SYSTEM_NAME": "frontier"}, 8),
     "perlmutter": System("perlmutter", "perlmutter", ("regular",), {"NERSC_HOST": "perlmutter"}, 4, features="gpu"),
     "vista": System("vista", "vista", ("gh", "gh-dev"), {"TACC_SYSTEM": "vista"}, 1),
+    "generic": System("", "dgx-h100", (), {}, 8),
     "zurada": System("zurada", "zurada-gpu2h100", ("gpu2h100", "gpu1h100"), {}, 2, site="zurada"),
 }
 
 
 def batch_script(page):
-    """The first on the page that is one."""
+    """The first on the page that is one; without a page what serves anywhere."""
+    if not page:
+        return "#!/bin/bash\n#SBATCH --exclusive --gpus-per-node=8 -t 00:30:00\nmuster run\n"
     text = (PAGES / f"{page}.md").read_text()
     return next(block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if block.startswith("#!/bin/bash"))
 
@@ -53,7 +56,7 @@ while [[ $1 == -* ]]; do
   shift 2
 done
 hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$IBRUN_TASKS_PER_NODE/" | paste -sd,)
-names=$(compgen -e | grep -E '^(MUSTER|LD_|OMPI_|NCCL|FI_|CUDA|OMP|TACC)' | sed 's/^/-x /')
+names=$(compgen -e | grep -Ev '^(OMPI_|PMIX_|SLURM_|BASH|_|PWD|OLDPWD|SHLVL|HOSTNAME)' | sed 's/^/-x /')
 exec mpirun --host "$hosts" -n "$ranks" $names "$@"
 """
 CONTAINER = """#!/bin/sh
@@ -98,10 +101,12 @@ class Site:
         text = batch_script(self.system.page)
         if command:
             text = re.sub(r"^muster run.*$", command, text, flags=re.M)
-        (folder / "batch").write_text(text)
+        (folder / "batch").write_text(f"{text}echo $? > {folder}/new && mv {folder}/new {folder}/status\n")
         run = Run("", folder=folder, env=self.environment())
-        run.argv = self.cluster.argv_on_login(["sbatch", "--wait", f"--nodes={self.system.nodes}", f"--output={said}", "--chdir", folder,
-                                               folder / "batch"])
+        # --wait of sbatch looks every half minute.
+        submit = shlex.join(["sbatch", f"--nodes={self.system.nodes}", f"--output={said}", f"--chdir={folder}", f"{folder}/batch"])
+        run.argv = self.cluster.argv_on_login(["sh", "-c", f"{submit} && until test -s {folder}/status; do sleep 0.2; done && "
+                                               f"exit $(cat {folder}/status)"])
         run.said = said
         return run
 

@@ -20,8 +20,20 @@ MASKS = {
     "perlmutter": ["48-63,112-127", "32-47,96-111", "16-31,80-95", "0-15,64-79"],
     "vista": ["0-71"],
     "zurada": ["0-15", "16-31"],
+    "generic": ["0-13", "14-27", "28-41", "42-55", "56-69", "70-83", "84-97", "98-111"],
 }
-GPUS = {"lumi": [0, 1, 2, 3, 4, 5, 6, 7], "frontier": [4, 5, 2, 3, 6, 7, 0, 1], "perlmutter": [0, 1, 2, 3], "vista": [0], "zurada": [0, 1]}
+GPUS = {"lumi": [0, 1, 2, 3, 4, 5, 6, 7], "frontier": [4, 5, 2, 3, 6, 7, 0, 1], "perlmutter": [0, 1, 2, 3], "vista": [0], "zurada": [0, 1],
+        "generic": [0, 1, 2, 3, 4, 5, 6, 7]}
+# Masks for srun on LUMI; what cpu_affinity says of them.
+BAD_MASKS = [
+    ("F01 all ranks on one core", ",".join(["0x2"] * 8), "share CPU 1"),
+    ("F18 in the order of the cores", "0xfe,0xfe00,0xfe0000,0xfe000000,0xfe00000000,0xfe0000000000,0xfe000000000000,0xfe00000000000000",
+     "far from its GPU"),
+    ("F20 with the first core of each L3", "0xff000000000000,0xff00000000000000,0xff0000,0xff000000,0xff,0xff00,0xff00000000,0xff0000000000",
+     "reserved for the system"),
+    ("F22 over two NUMA domains", "0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0x1e0000001e,0xfe00,0xe000000000,0xfe0000000000",
+     "spans NUMA domains 0,2"),
+]
 EVERYWHERE = {"allreduce", "cpu_affinity", "device_visibility", "environment", "gpu_copy", "gpu_mapping", "hello", "memory_bandwidth",
               "network_interfaces", "p2p", "training"}
 
@@ -55,7 +67,7 @@ class SiteJob(support.EndToEnd):
         self.assertLessEqual(EVERYWHERE, set(cases))
         self.assertEqual(run.report()["simulated"], self.site.system.machine)
         self.assertEqual(self.facts(cases["cpu_affinity"], "mask"), MASKS[self.SYSTEM] * 2, self.said)
-        self.assert_gpus(cases["cpu_affinity"])
+        self.assert_gpus(cases["gpu_mapping"])
         if os.environ.get("MUSTER_TEST_TIMES"):
             print(self.SYSTEM, round(run.seconds, 1), {name: round(case["seconds"], 1) for name, case in cases.items()})
         return run, cases
@@ -65,7 +77,7 @@ class SiteJob(support.EndToEnd):
 
     def assert_gpus(self, case):
         devices = self.site.gpus()
-        self.assertEqual(self.facts(case, "gpu"), [devices[gpu] for gpu in GPUS[self.SYSTEM]] * 2, self.said)
+        self.assertEqual(self.facts(case, "device.address"), [devices[gpu] for gpu in GPUS[self.SYSTEM]] * 2, self.said)
 
     def binding(self, run):
         return {node["facts"].get("binding") for node in run.report()["nodes"]}
@@ -87,13 +99,28 @@ class Lumi(SiteJob):
 
     def gate(self, *options):
         run = self.run_job(*options, command="muster gate --need 2 -- srun --nodes=2 --ntasks=2 hostname")
-        self.assertEqual((run.status, sorted(self.said.split())[-2:]), (0, ["nid001", "nid002"]), self.said)
+        self.assertEqual((run.status, sorted(self.said.splitlines()[-2:])), (0, ["nid001", "nid002"]), self.said)
+        self.assertIn("2 nodes good: nid[001-002]", self.said)
+        self.assertEqual(run.report()["simulated"], "lumi-g")
+        return run
+
+    def test_lines_of_known_failures(self):
+        """docs/failures.md, each by the line that has it so."""
+        for row, masks, said in BAD_MASKS:
+            with self.subTest(row):
+                run = self.run_job("-n", "^cpu_affinity$", f"-J=--cpu-bind=mask_cpu:{masks}")
+                case = run.case("cpu_affinity")
+                self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+                words = " ".join([case["reason"], *(finding["reason"] for finding in case["findings"])])
+                self.assertIn(said, words, self.said)
+                self.assertIn("srun --cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,", case["remedy"], self.said)
 
     def test_gate(self):
         self.gate()
 
     def test_gate_in_a_container(self):
-        self.gate("--environment", "container", "-J", "image=image.sif")
+        run = self.gate("--environment", "container", "-J", "image=image.sif")
+        self.assertIn("singularity", run.report()["launches"][0]["argv"])
 
 
 class Frontier(SiteJob):
@@ -118,6 +145,15 @@ class Perlmutter(SiteJob):
         self.assertEqual(self.binding(run), {"profile perlmutter, by the launcher"})
 
 
+    def test_the_sites_simple_line(self):
+        """F19, -c 32 --cpu-bind=cores: far from every GPU, and only noted."""
+        run = self.run_job("-n", "^cpu_affinity$", "-J=--cpus-per-task=32", "-J=--cpu-bind=cores")
+        case = run.case("cpu_affinity")
+        self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
+        self.assertEqual(self.facts(case, "mask")[:4], ["0-15,64-79", "16-31,80-95", "32-47,96-111", "48-63,112-127"], self.said)
+        self.assertIn("far from its GPU", " ".join(case["notes"]), self.said)
+
+
 class Vista(SiteJob):
     SYSTEM = "vista"
 
@@ -132,6 +168,15 @@ class Zurada(SiteJob):
     def test_healthy(self):
         run, _ = self.healthy()
         self.assertEqual(self.binding(run), {"profile zurada, by the launcher"})
+
+
+class Generic(SiteJob):
+    """A node with 8 GPUs and no profile: bound by `auto`."""
+    SYSTEM = "generic"
+
+    def test_healthy(self):
+        run, _ = self.healthy()
+        self.assertEqual(self.binding(run), {"auto, by the launcher"})
 
 
 if __name__ == "__main__":

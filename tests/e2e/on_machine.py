@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
+AGENT = os.path.join(os.environ.get("MUSTER_AGENT_BUILD", os.environ["MUSTER_BUILD"]), "bin", "muster-rank")
 CHECKS = """
 [check.device_visibility]
 probe   = "device_visibility"
@@ -56,7 +57,6 @@ gpus = {{ count = {gpus}, vendor = "{vendor}", name = "{name}" }}
 {nics}
 {bind}
 """
-# What the launcher gives ranks: the masks of the description and its fault.
 BIND = """[partition.node.bind]
 policy = "gpu"
 masks  = {masks}
@@ -64,6 +64,13 @@ masks  = {masks}
 HSN = 'nics = { count = 4, name = "^hsn", rate = "200Gbit/s" }\nplugins = ["ofi"]\nplugins_from = "load the module"'
 HCA = 'nics = { count = 1, name = "^mlx5_", rate = "%sGbit/s" }'
 NICS = {"vista": HCA % 400, "zurada-gpu1h100": HCA % 200, "zurada-gpu2h100": HCA % 200}
+WRAPPER = """#!/bin/sh
+test -n "$OMPI_COMM_WORLD_LOCAL_RANK" || exec {agent} "$@"
+rank=$OMPI_COMM_WORLD_LOCAL_RANK
+set -- {masks}
+shift "$rank"
+exec taskset "$1" {agent}
+"""
 TRENTO = [0, 8, 16, 24, 32, 40, 48, 56]
 SYSTEMS = {
     "lumi-g": (8, "amd", "^AMD Instinct MI250X", TRENTO),
@@ -93,16 +100,24 @@ class OnMachine(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def bind(self):
+        """The profile's masks, and options. A fault has a script below mpirun that binds ranks otherwise: no profile may have such masks."""
         try:
             with open(os.path.join(self.folder, "machine", "machine.json")) as file:
-                return BIND.format(masks=json.dumps(json.load(file)["masks"]))
+                card = json.load(file)
         except OSError:  # a folder for each node
-            return ""
+            return "", []
+        if not card["faults"]:
+            return BIND.format(masks=json.dumps(card["masks"])), []
+        with open(os.path.join(self.folder, "agent"), "w") as script:
+            script.write(WRAPPER.format(masks=" ".join(card["masks"]), agent=os.path.abspath(AGENT)))
+        os.chmod(script.name, 0o755)
+        return "", ["--bind", "none", "--agent", script.name]
 
     def run_checks(self, system, variables=None, options=(), shipped=None):
         """By a profile made here, or by a `shipped` one (`lumi:standard-g`)."""
         gpus, vendor, name, reserved = SYSTEMS[system]
-        profile = PROFILE.format(gpus=gpus, vendor=vendor, name=name, reserved=reserved, nics=NICS.get(system, HSN), bind=self.bind())
+        masks, binding = self.bind()
+        profile = PROFILE.format(gpus=gpus, vendor=vendor, name=name, reserved=reserved, nics=NICS.get(system, HSN), bind=masks)
         for file, text in (("checks.toml", CHECKS), ("site.toml", profile)):
             with open(os.path.join(self.folder, file), "w") as out:
                 out.write(text)
@@ -110,7 +125,7 @@ class OnMachine(unittest.TestCase):
                "MUSTER_STARTUP_TIMEOUT": "120s", **(variables or {})}
         site = ["--system", shipped, "--launcher", "mpirun"] if shipped else ["site.toml", "--system", "site"]
         command = [MUSTER, "run", "--simulated", "checks.toml", *site, "--timeout", self.timeout]
-        command += ["--report", "json=r.json", "--report", "junit=r.xml", *options]
+        command += ["--report", "json=r.json", "--report", "junit=r.xml", *([] if shipped else binding), *options]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=500, env=env)
         self.output = done.stdout + done.stderr
         self.said = " ".join(self.output.split())  # without the line breaks of a console

@@ -114,6 +114,9 @@ std::vector<Interface> interfaces_up() {
     for (const auto& [name, inet, is_up] : this_machine().interfaces)
       if (is_up) found.push_back({printable_line(name), printable_line(inet.substr(0, inet.find('/')))});
     found.push_back({"lo", "127.0.0.1"});
+    // Names of nodes resolve to addresses of the real network, over which ranks talk.
+    for (const ToldAddress& told : addresses_here())
+      if (told.is_up && !is_loopback(told.address.text)) found.push_back({told.interface, told.address.text});
     return found;
   }
   for (const ToldAddress& told : addresses_here())
