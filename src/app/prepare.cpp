@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include "app/job_binding.hpp"
+#include "app/machine_files.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/probe.hpp"
 #include "run/detect.hpp"
 #include "run/job_options.hpp"
 #include "run/select.hpp"
+#include "system/simulated_affinity.hpp"
 
 namespace muster {
 
@@ -96,6 +98,15 @@ BindJob same_for_all(BindJob bind) {
   };
 }
 
+/// Without that library ranks would have masks of this machine.
+Result<void> can_simulate(const Site& site) {
+  const fs::path library = shipped_stand_ins() / affinity_library;
+  std::error_code ignored;
+  if (simulated_folder(site).empty() || fs::exists(library, ignored)) return {};
+  return fail(ErrorKind::file, library.string(),
+              "is missing, and ranks of a simulated machine are bound by it; install all of muster");
+}
+
 /// Without a launcher or an agent nothing can be asked of the machine: every case says so.
 Finding refusal_of(const Plan& plan, const Error& error) {
   return {Verdict::error,
@@ -178,6 +189,7 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   auto found = find_site(options.site, system);
   if (!found) return refuse(found.error());
   if (auto taken = take_line_world(*found, select); !taken) return refuse(taken.error());
+  if (auto able = can_simulate(found->site); !able) return refuse(able.error());
   auto bind =
       choose_binding(options.site.bind, system,
                      {has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt,
