@@ -10,6 +10,7 @@
 #include "base/orders.hpp"
 #include "base/text.hpp"
 #include "run/messages.hpp"
+#include "system/simulated_affinity.hpp"
 #include "system/this_machine.hpp"
 
 extern char** environ;
@@ -35,7 +36,7 @@ Result<void> check_simulation(bool is_simulated) {
                 fmt::format("needs a machine: write one with muster machine NAME --write FOLDER, and set {}=FOLDER",
                             env_machine));
   if (is_simulated) return {};
-  for (const char* name : {env_machine, env_drivers, env_orders})
+  for (const char* name : {env_machine, env_drivers, env_affinity_cpus, env_orders})
     if (is_set(name))
       return fail(ErrorKind::usage, name,
                   fmt::format("is set to {}, which is for simulated machines; unset it to test this machine, or add "

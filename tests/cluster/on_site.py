@@ -97,7 +97,7 @@ class Site:
         folder = support.new_folder()
         said = folder / "job"
         words = ["--output", str(folder / "runs"), *options]
-        self.tool("muster", f'#!/bin/sh\ncommand=$1; shift\nexec {MUSTER} $command {shlex.join(words)} "$@"\n')
+        self.tool("muster", f'#!/bin/sh\ncommand=$1; shift\nexec {MUSTER} $command --simulated {shlex.join(words)} "$@"\n')
         text = batch_script(self.system.page)
         if command:
             text = re.sub(r"^muster run.*$", command, text, flags=re.M)

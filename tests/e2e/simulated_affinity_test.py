@@ -117,7 +117,7 @@ class Run(unittest.TestCase):
                 (folder / "bin" / "mpirun").write_text('#!/bin/sh\nexec mpirun.mpich "$@"\n')
                 (folder / "bin" / "mpirun").chmod(0o755)
                 env["PATH"] = f"{folder / 'bin'}:{env['PATH']}"
-            done = subprocess.run([BUILD / "bin" / "muster", "run", "checks.toml", "site.toml", "--system", "here", "--launcher", "mpirun",
+            done = subprocess.run([BUILD / "bin" / "muster", "run", "--simulated", "checks.toml", "site.toml", "--system", "here", "--launcher", "mpirun",
                                    "--output", "runs", *options], cwd=folder, env=env, capture_output=True, text=True,
                                   timeout=200 * support.SLOWNESS)
             self.output = done.stdout + done.stderr
