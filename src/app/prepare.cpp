@@ -89,11 +89,11 @@ Result<void> take_environment(const SystemProfile& system, const std::string& na
 /// The ranks of a given line are bound as they are, whatever a check asks for: all cases share one launch.
 BindJob same_for_all(BindJob bind) {
   if (!bind) return bind;
-  return [bind = std::move(bind)](const RanksSpec&, int ranks) {
-    RanksSpec each_gpu;
-    each_gpu.kind = RanksSpec::Kind::one_per_gpu;
-    JobBinding binding = bind(each_gpu, ranks);
-    if (binding.kind != BindKind::masks) binding = {BindKind::none, {}, {}, {}, false};
+  return [bind = std::move(bind)](const BindRequest& request) {
+    BindRequest each_gpu{{}, {}, request.ranks_per_node};
+    each_gpu.ranks.kind = RanksSpec::Kind::one_per_gpu;
+    Result<JobBinding> binding = bind(each_gpu);
+    if (binding && binding->kind != BindKind::masks) *binding = {BindKind::none, {}, {}, {}};
     return binding;
   };
 }
