@@ -99,7 +99,7 @@ void print_binding(const Prepared& prepared, const JobShape& shape) {
     return fmt::print("  bound by the launcher options given, not by {}\n", shape.binding.source);
   if (binder == Binder::line)
     return fmt::print("  bound by the line; muster bind ({}):\n    {}\n", shape.binding.source,
-                      printable_line(rank_list(shape.binding), 400));
+                      printable_line(asked ? rank_list(*asked) : "", 600));
   fmt::print("  bound by {} ({}):\n    {}\n", binder == Binder::agent ? "muster-rank" : prepared.found.launcher->name,
              shape.binding.source, printable_line(asked ? rank_list(*asked) : "", 600));
 }

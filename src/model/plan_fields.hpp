@@ -9,7 +9,6 @@
 namespace muster {
 
 [[nodiscard]] std::string_view to_string(RanksSpec::Kind kind);
-[[nodiscard]] std::string_view to_string(BindKind kind);
 
 template <>
 struct Words<Better> {

@@ -19,20 +19,6 @@ std::string_view to_string(RanksSpec::Kind kind) {
   return "";
 }
 
-std::string_view to_string(BindKind kind) {
-  switch (kind) {
-    case BindKind::cores:
-      return "cores";
-    case BindKind::node:
-      return "node";
-    case BindKind::none:
-      return "none";
-    case BindKind::masks:
-      return "masks";
-  }
-  return "";
-}
-
 TypedTexts to_texts(const Params& params) {
   TypedTexts texts;
   for (const auto& [name, value] : params.values()) {

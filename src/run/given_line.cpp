@@ -184,6 +184,12 @@ Finding explain_given_line(Finding finding, std::string_view stderr_text, const 
                        fmt::format("the agent {} needs a newer C library than there is where the line starts it: {}",
                                    agent.string(), said),
                        "build muster in that container, and name its agent with --agent");
+  for (const char* words : {"CPU binding outside of job step allocation", "Unable to satisfy cpu bind request"})
+    if (const auto said = line_with(stderr_text, words); !said.empty())
+      return by_the_line(
+          std::move(finding), fmt::format("Slurm refuses the masks of the line: {}", said),
+          "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), "
+          "and ask for whole nodes (--exclusive)");
   for (const std::string_view line : lines(stderr_text)) {
     if (line.find(agent.string()) == line.npos && line.find(agent.filename().string()) == line.npos) continue;
     const bool is_missing = line.find("No such file or directory") != line.npos ||

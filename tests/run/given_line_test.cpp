@@ -112,6 +112,12 @@ TEST(GivenLine, CausesThatStandardErrorNames) {
       "code 255\n");
   EXPECT_NE(missing.reason.find("is not there where the line starts it"), std::string::npos);
   EXPECT_NE(missing.remedy.find("--bind /opt/muster/bin"), std::string::npos);
+  const auto masks = with(
+      "slurmstepd: error: CPU binding outside of job step allocation, allocated CPUs are: 0x3\nsrun: error: task 0 "
+      "launch "
+      "failed: Unable to satisfy cpu bind request\n");
+  EXPECT_NE(masks.reason.find("allocated CPUs are: 0x3"), std::string::npos);
+  EXPECT_NE(masks.remedy.find("a mask list or -c, never both"), std::string::npos);
   const auto old = with(
       "/opt/muster/bin/muster-rank: /lib64/libc.so.6: version `GLIBC_2.36' not found (required by "
       "/opt/muster/bin/muster-rank)\n");
