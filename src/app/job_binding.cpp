@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "app/machine_files.hpp"
 #include "base/text.hpp"
@@ -65,11 +66,13 @@ RankBinding of_seat(const Ground& ground, const RankSeat& seat) {
   return rank;
 }
 
-/// Programs take the GPU of their local rank, unless a variable says otherwise.
+/// Programs take the GPU of their local rank, unless a variable says otherwise. None is set where ranks would share a
+/// GPU: then those without one of their own say so.
 std::string gpu_variable(const Ground& ground, const std::vector<RankBinding>& ranks) {
   bool is_in_order = true;
+  std::set<int> taken;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i].gpu < 0) return {};
+    if (ranks[i].gpu < 0 || !taken.insert(ranks[i].gpu).second) return {};
     is_in_order &= ranks[i].gpu == static_cast<int>(i);
   }
   return is_in_order || !ground.node ? std::string() : std::string(visible_variable(ground.node->vendor));

@@ -96,7 +96,7 @@ class Faults(OnMachine):
         for fault, status in (("no_plugin", 0), ("nic_down", 125)):
             with self.subTest(fault):
                 self.write("lumi-g", "--fault", fault)
-                done = subprocess.run([MUSTER, "gate", "--need", "1", "--system", "lumi:standard-g", "--launcher", "mpirun", "--output",
+                done = subprocess.run([MUSTER, "gate", "--simulated", "--need", "1", "--system", "lumi:standard-g", "--launcher", "mpirun", "--output",
                                        "gate", "--print", "json"], cwd=self.folder, capture_output=True, text=True, timeout=300,
                                       env={**os.environ, "MUSTER_MACHINE": "machine", "MUSTER_STARTUP_TIMEOUT": "120s"})
                 self.assertEqual(done.returncode, status, done.stdout + done.stderr)
