@@ -188,7 +188,7 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   auto& select = chosen->select;
   auto found = find_site(options.site, system);
   if (!found) return refuse(found.error());
-  if (auto taken = take_line_world(*found, select); !taken) return refuse(taken.error());
+  if (auto taken = take_line_world(options.site, *found, select); !taken) return refuse(taken.error());
   if (auto able = can_simulate(found->site); !able) return refuse(able.error());
   auto bind =
       choose_binding(options.site.bind, system,

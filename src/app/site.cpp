@@ -285,7 +285,7 @@ Result<std::shared_ptr<const fs::path>> make_private_folder() {
 
 }  // namespace
 
-Result<void> take_line_world(SiteFound& found, SelectOptions& select) {
+Result<void> take_line_world(const SiteOptions& options, SiteFound& found, SelectOptions& select) {
   if (!found.line || found.no_launch) return {};
   auto folder = make_private_folder();
   if (!folder) return tl::unexpected(folder.error());
@@ -294,6 +294,7 @@ Result<void> take_line_world(SiteFound& found, SelectOptions& select) {
   session.agent = found.agent;
   session.self = own_executable();
   session.line = &*found.line;
+  session.is_simulated = options.is_simulated;
   take_session_variables(session);
   GivenWorld given = start_given_line(*found.launcher, found.identity, session, *found.line_folder);
   if (!given.world) {

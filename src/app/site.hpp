@@ -47,7 +47,7 @@ struct SiteFound {
 
 /// Starts the line of --launch once, and takes nodes and ranks per node from what starts; otherwise does nothing. What
 /// went wrong is in `no_world`. Fails with kind `usage` when nodes have different numbers of ranks.
-[[nodiscard]] Result<void> take_line_world(SiteFound& found, SelectOptions& select);
+[[nodiscard]] Result<void> take_line_world(const SiteOptions& options, SiteFound& found, SelectOptions& select);
 
 /// Whether this node is one of those that ranks run on.
 [[nodiscard]] bool has_this_node(const Site& site);

@@ -2,6 +2,7 @@
 page through the real Slurm. Ranks have the masks that slurmstepd (for ibrun: mpirun and muster-rank) set for them."""
 import os
 import pathlib
+import shlex
 import sys
 
 sys.dont_write_bytecode = True
@@ -92,8 +93,45 @@ class SiteJob(support.EndToEnd):
         return {node["facts"].get("binding") for node in run.report()["nodes"]}
 
 
+    def run_line(self, line, check="cpu_affinity"):
+        """The user's own line below the page's batch script."""
+        run = self.run_job("-n", f"^{check}$", command=f"muster run --launch {shlex.quote(line)}")
+        case = run.case(check)
+        self.words = " ".join([case["reason"], *case["notes"], *(finding["reason"] for finding in case["findings"])])
+        return run, case
+
+
+# As LUMI's guide prints it, on two nodes.
+LUMI_MASKS = ["0xfe000000000000", "0xfe00000000000000", "0xfe0000", "0xfe000000", "0xfe", "0xfe00", "0xfe00000000", "0xfe0000000000"]
+LUMI_LINE = "srun --nodes=2 --ntasks-per-node=8 --cpu-bind=mask_cpu:"
+
+
 class Lumi(SiteJob):
     SYSTEM = "lumi"
+
+    def test_the_line_of_the_guide(self):
+        run, case = self.run_line(LUMI_LINE + ",".join(LUMI_MASKS))
+        self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
+        self.assertEqual(self.facts(case, "mask"), MASKS["lumi"] * 2, self.said)
+        self.assertEqual(self.binding(run), {"the user's launch line"})
+        self.assertNotIn("otherwise than muster bind", self.words)
+
+    def test_the_line_with_masks_shifted_by_one(self):
+        run, case = self.run_line(LUMI_LINE + ",".join(LUMI_MASKS[1:] + LUMI_MASKS[:1]))
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("far from its GPU", self.words, self.said)
+        self.assertIn("rank 0 on CPUs 57-63 (muster bind: 49-55)", self.words, self.said)
+
+    def test_the_line_with_masks_and_cores_per_task(self):
+        run, case = self.run_line(LUMI_LINE + ",".join(LUMI_MASKS) + " -c 7")
+        self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
+        self.assertIn("Slurm refuses the masks of the line", self.words, self.said)
+        self.assertIn("a mask list or -c, never both", self.said)
+
+    def test_torchrun_in_each_of_two_tasks(self):
+        run, case = self.run_line("srun --nodes=2 --ntasks-per-node=2 torchrun --nproc-per-node=8 train.py", check="environment")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("2 times on each node", self.words, self.said)
 
     def test_healthy(self):
         run, _ = self.healthy()
@@ -144,6 +182,12 @@ class Frontier(SiteJob):
         self.assertEqual(run.status, 1, self.said)
         self.assertEqual(run.case("cpu_affinity")["verdict"], "fail", self.said)
         self.assertIn("srun", run.case("cpu_affinity")["remedy"])
+
+
+    def test_the_line_without_cores_per_task(self):
+        """OLCF's line without -c7: each rank on one core, seven of eight idle."""
+        run, case = self.run_line("srun --nodes=2 --ntasks-per-node=8 --gpus-per-node=8 --gpu-bind=closest")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
 
 
 class Perlmutter(SiteJob):
