@@ -63,11 +63,20 @@ Result<void> Results::begin() {
 
 namespace {
 
-/// Only some launches bind ranks: the first that does tells how.
+const Fact* fact_of(const std::vector<Fact>& facts, std::string_view key) {
+  const auto found = std::find_if(facts.begin(), facts.end(), [&](const Fact& fact) { return fact.key == key; });
+  return found == facts.end() ? nullptr : &*found;
+}
+
+/// Launches differ in how they bind: the first one with masks is reported, without any the first one that says how.
 void add_binding(const NodeProvenance& node, std::vector<Fact>& facts) {
-  const auto is_binding = [](const Fact& fact) { return fact.key == "binding"; };
-  const auto found = std::find_if(node.facts.begin(), node.facts.end(), is_binding);
-  if (found != node.facts.end() && std::none_of(facts.begin(), facts.end(), is_binding)) facts.push_back(*found);
+  const Fact* binding = fact_of(node.facts, "binding");
+  const Fact* ranks = fact_of(node.facts, "bound_ranks");
+  if (binding == nullptr || fact_of(facts, "bound_ranks") != nullptr) return;
+  if (ranks == nullptr && fact_of(facts, "binding") != nullptr) return;
+  std::erase_if(facts, [](const Fact& fact) { return fact.key == "binding"; });
+  facts.push_back(*binding);
+  if (ranks != nullptr) facts.push_back(*ranks);
 }
 
 }  // namespace

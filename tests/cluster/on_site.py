@@ -30,7 +30,7 @@ class System(typing.NamedTuple):
     nodes: int = 2
 
 
-# Below the login environment stands what the pages' scripts set; modules are stand-ins that do nothing.
+# Below the login environment stands what the pages' scripts set; a module that is loaded is named in LOADEDMODULES and does nothing else.
 SYSTEMS = {
     "lumi": System("lumi", "lumi-g", ("standard-g", "dev-g"), {"LUMI_STACK_NAME": "LUMI"}, 8),
     "frontier": System("frontier", "frontier", ("batch",), {"LMOD_SYSTEM_NAME": "frontier"}, 8),
@@ -59,6 +59,13 @@ hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/$/:$IBRUN_TASKS_P
 names=$(compgen -e | grep -Ev '^(OMPI_|PMIX_|SLURM_|BASH|_|PWD|OLDPWD|SHLVL|HOSTNAME)' | sed 's/^/-x /')
 exec mpirun --host "$hosts" -n "$ranks" $names "$@"
 """
+MODULES = '''module() {
+  [ "$1" = load ] || return 0
+  shift
+  local name
+  for name; do export LOADEDMODULES="${LOADEDMODULES:+$LOADEDMODULES:}$name"; done
+}
+'''
 CONTAINER = """#!/bin/sh
 # exec [-B PATH]... IMAGE PROGRAM...: the image is the node itself.
 shift
@@ -75,7 +82,8 @@ class Site:
         self.cluster, self.system = cluster, system
         self.tools = cluster.folder / "tools"
         self.tools.mkdir()
-        self.tool("module", "#!/bin/sh\n:\n")
+        # Read by bash before each script, as a site's own start-up file is.
+        self.tool("modules", MODULES)
         self.tool("ibrun", IBRUN)
         self.tool("singularity", CONTAINER)
 
@@ -86,7 +94,7 @@ class Site:
 
     def environment(self):
         return {**self.cluster.environment(), **self.system.login, "PATH": f"{self.tools}:{os.environ['PATH']}",
-                "MUSTER_STARTUP_TIMEOUT": "120"}
+                "BASH_ENV": str(self.tools / "modules"), "MUSTER_STARTUP_TIMEOUT": "120"}
 
     def gpus(self):
         """Addresses, as the runtime counts GPUs."""

@@ -129,7 +129,7 @@ class Lumi(SiteJob):
         self.assertIn("a mask list or -c, never both", self.said)
 
     def test_torchrun_in_each_of_two_tasks(self):
-        run, case = self.run_line("srun --nodes=2 --ntasks-per-node=2 torchrun --nproc-per-node=8 train.py", check="environment")
+        run, case = self.run_line("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 torchrun --nproc-per-node=8 train.py", check="environment")
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
         self.assertIn("2 times on each node", self.words, self.said)
 
