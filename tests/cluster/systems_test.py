@@ -21,10 +21,10 @@ class Systems(OnSharedNodes):
     NODES = NODES
 
     def run_on(self, system, machine, ranks, *options, faults=(), edit=None):
-        """The default checks, as anybody would start them there, on two nodes that pretend."""
+        """Two nodes that pretend to be the machine; nothing binds ranks, for the nodes' own launcher daemons have another topology."""
         folder = support.new_folder()
         run = Run(ONLY_A_PROFILE, "--simulated", "--system", system, "--nodes", ",".join(NODES), "--ranks-per-node", str(ranks), "--launcher", "mpirun",
-                  *options, folder=folder, wrapper=self.cluster.argv_on_login([]),
+                  "--bind", "none", *options, folder=folder, wrapper=self.cluster.argv_on_login([]),
                   env={**self.cluster.environment(), "MUSTER_MACHINE": str(folder / "machine"), "MUSTER_STARTUP_TIMEOUT": "120",
                        "MUSTER_DRIVERS": str(support.BUILD.resolve() / "drivers")})
         self.addCleanup(run.clean)
