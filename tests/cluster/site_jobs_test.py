@@ -128,6 +128,12 @@ class Lumi(SiteJob):
         self.assertIn("Slurm refuses the masks of the line", self.words, self.said)
         self.assertIn("a mask list or -c, never both", self.said)
 
+    def test_the_line_with_a_gpu_for_each_task(self):
+        """F16: Slurm itself leaves each task one GPU."""
+        run, case = self.run_line(LUMI_LINE + ",".join(LUMI_MASKS) + " --gpus-per-task=1", check="gpu_mapping")
+        self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
+        self.assertEqual(len(set(self.facts(case, "device.address")[:8])), 8, self.said)
+
     def test_torchrun_in_each_of_two_tasks(self):
         run, case = self.run_line("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 torchrun --nproc-per-node=8 train.py", check="environment")
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)

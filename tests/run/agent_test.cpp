@@ -186,7 +186,7 @@ TEST(Agent, UnknownProbeAndBadParametersFailTheirItemAlone) {
 TEST(Agent, AProbeThatCanNotPrepareIsNotRunAnywhere) {
   FakeDriver driver(
       {{{0, "x", "command",
-         R"({"argv":"/no/such/program","arguments":"","deadline":"1s","expect_status":"0","python":"","imports":""})"},
+         R"({"argv":"/no/such/program","arguments":"","deadline":"1s","expect_status":"0","python":"","imports":"","backend":"auto"})"},
         hello(1)}});
   const Variable wire(env_wire, driver.address());
   EXPECT_EQ(run_agents(2), (std::vector<int>{0, 0}));
