@@ -113,7 +113,10 @@ JobBinding bind_job(const Ground& ground, const RanksSpec& spec, int ranks) {
   if (spec.kind != Kind::one_per_core) {
     if (!ground.masks.empty() && ground.masks.size() == static_cast<std::size_t>(ranks))
       return unless_refused(ground, of_masks(ground));
-    if (ground.node && !ground.node->gpus.empty()) return unless_refused(ground, of_placement(ground, ranks));
+    // One rank on a node of several GPUs is there for the node, as with --ranks-per-node 1.
+    const bool is_for_node = ranks == 1 && ground.node && ground.node->gpus.size() > 1;
+    if (ground.node && !ground.node->gpus.empty() && !is_for_node)
+      return unless_refused(ground, of_placement(ground, ranks));
   }
   // One rank on one core of many would measure that core.
   return ranks == 1 ? JobBinding{BindKind::node, {}, {}, {}} : JobBinding();
