@@ -9,7 +9,7 @@
 
 namespace muster {
 
-/// Exit status of run, plan and bind where the environment asks for a simulated machine and the command line does not.
+/// Exit status of run and plan where the environment asks for a simulated machine and the command line does not.
 inline constexpr int exit_not_simulated = 2;
 
 /// Fails with kind `usage`: without --simulated where a variable that is only for simulated machines is set, and with
