@@ -57,7 +57,8 @@ void add_site(CLI::App& app, SiteOptions& site) {
          "--bind", site.bind,
          "Where ranks run: as the profile has it, auto (near the GPUs of the node), cores, or none: left to the\n"
          "launcher (default: as the check has it, else profile, else auto)")
-      ->type_name("BINDING");
+      ->type_name("BINDING")
+      ->excludes(line);
   app.add_option("-J,--job-option", site.job_options,
                  "Option for the launcher, given as it is; repeatable: -J=--mca -J=btl -J=tcp,self.\n"
                  "With --submit for the job: -J account=project_1 -J qos=debug")

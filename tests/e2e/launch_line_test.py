@@ -158,8 +158,9 @@ class LaunchLine(unittest.TestCase):
         for line, words in (("foo -n 2", "is none of"), ("srun --export=NONE", "--export=ALL"), ("mpirun -n 2; ls", "no single command")):
             self.assertEqual(self.muster("run", line), 3, self.output)
             self.assertIn(words, self.output)
-        self.assertEqual(self.muster("run", "mpirun -n 2", "--nodes", "a"), 3, self.output)
-        self.assertIn("--launch", self.output)
+        for option, value in (("--nodes", "a"), ("--bind", "cores"), ("--ranks-per-node", "2")):
+            self.assertEqual(self.muster("run", "mpirun -n 2", option, value), 3, self.output)
+            self.assertIn("--launch", self.output)
 
 
 if __name__ == "__main__":
