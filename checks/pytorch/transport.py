@@ -68,7 +68,7 @@ def judge(seen, devices, several_nodes):
 
 
 def describe(seen):
-    """A sentence; empty: nothing was said."""
+    """A sentence; empty where the log names neither."""
     if not seen.network:
         return ""
     more = [f"provider {seen.provider}"] if seen.provider else []

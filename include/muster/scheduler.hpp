@@ -27,8 +27,8 @@ struct JobRequest {
   std::string name;
   int nodes = 1;
   std::vector<std::string> node_names;  ///< these and no others; empty: any
-  int tasks_per_node = 0;               ///< 0: nothing is said
-  int cpus_per_task = 0;                ///< as the batch system counts CPUs; 0: nothing is said
+  int tasks_per_node = 0;               ///< 0: not asked for
+  int cpus_per_task = 0;                ///< as the batch system counts CPUs; 0: not asked for
   Seconds time_limit{0};                ///< rounded up to what the batch system counts in
   std::vector<JobOption> options;       ///< go before what muster would ask for
   std::vector<std::string> modules;     ///< loaded before the command

@@ -188,7 +188,7 @@ Result<LauncherIdentity> identify(const LauncherSpec& launcher, const std::strin
   if (launcher.program.empty()) return LauncherIdentity{};
   const auto path = find_program(program.empty() ? std::string(launcher.program) : program);
   if (path.empty() && !program.empty())
-    return fail(ErrorKind::launch, name, fmt::format("{} is no program on PATH", printable_line(program, 80)));
+    return fail(ErrorKind::launch, name, fmt::format("{} is not a program on PATH", printable_line(program, 80)));
   if (path.empty())
     return fail(ErrorKind::launch, name,
                 fmt::format("there is no {} on PATH; load its module, or use --launcher local", launcher.program));

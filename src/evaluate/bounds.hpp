@@ -65,7 +65,7 @@ struct CaseFacts {
       : item(of), nodes(places.nodes()), ranks(places.ranks()), past(earlier) {}
 };
 
-/// What the case itself says about a key of `where` that is no label: `nodes`, `ranks`, `ranks_per_node`,
+/// What the case itself says about a key of `where` that is not a label: `nodes`, `ranks`, `ranks_per_node`,
 /// `binding` or a parameter; nullopt when it knows no such key.
 [[nodiscard]] std::optional<std::string> fact_of_case(const CaseFacts& facts, const std::string& key);
 

@@ -98,7 +98,8 @@ TEST(Command, WhatShouldBeTheSameIsRead) {
   EXPECT_EQ(*seen[0]->fact("same.torch"), "2.7.1");
   EXPECT_EQ(*seen[0]->fact("same.file"), "/x");
   ASSERT_NE(seen[0]->fact("bad_same_line"), nullptr);
-  EXPECT_NE(seen[0]->fact("bad_same_line")->find("no text under a name"), std::string::npos);
+  EXPECT_NE(seen[0]->fact("bad_same_line")->find("whose name is empty or whose value is not a text"),
+            std::string::npos);
 }
 
 TEST(Command, EveryRankGetsItsPlaceAndTheSameMaster) {

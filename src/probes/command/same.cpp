@@ -109,11 +109,12 @@ Result<std::vector<Fact>> read_same(std::string_view line) {
   if (!all.is_object()) return malformed("is not JSON");
   if (all.size() != 1) return malformed("has further keys beside its own");
   const auto& entries = all.begin().value();
-  if (!entries.is_object() || entries.empty()) return malformed("is no object of texts");
+  if (!entries.is_object() || entries.empty()) return malformed("is not an object of texts");
   if (entries.size() > most_entries) return malformed(fmt::format("has more than {} entries", most_entries));
   std::vector<Fact> facts;
   for (const auto& [name, value] : entries.items()) {
-    if (!value.is_string() || trim(name).empty()) return malformed("has an entry that is no text under a name");
+    if (!value.is_string() || trim(name).empty())
+      return malformed("has an entry whose name is empty or whose value is not a text");
     facts.push_back({fmt::format("{}{}", fact_start, printable_line(name, longest_name)),
                      printable_line(value.get<std::string>(), longest_value)});
   }

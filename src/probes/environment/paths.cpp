@@ -77,7 +77,7 @@ std::vector<Fact> absent_caches(const Variables& all) {
     if (is_folder && ::access(found->second.c_str(), W_OK) == 0) continue;
     facts.push_back(
         {fmt::format("absent.{}", name), fmt::format("{}, which {}", printable_line(found->second, 200),
-                                                     is_folder ? "can't be written" : "is no folder there")});
+                                                     is_folder ? "can't be written" : "is not a folder there")});
   }
   return facts;
 }

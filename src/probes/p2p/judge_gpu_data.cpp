@@ -72,36 +72,33 @@ void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
   }
 }
 
-void find_sockets(const CaseView& view, std::vector<Finding>& findings) {
-  for (const auto& [ports, ranks] : told_under(view, "data.sockets")) {
+/// By what the ranks report under `key`: data that leaves the network which the node has.
+void find_detour(const CaseView& view, std::string_view key, std::string_view reason, std::string_view remedy,
+                 std::vector<Finding>& findings) {
+  for (const auto& [value, ranks] : told_under(view, key)) {
     Finding finding;
-    finding.reason = fmt::format(
-        "data between GPUs of different nodes goes through sockets, though {} is there ({}, from the "
-        "library's own log)",
-        printable_line(ports, 200), who(view, ranks));
+    finding.reason =
+        fmt::format("data between GPUs of different nodes goes through {} ({}, from the library's own log)",
+                    fmt::format(fmt::runtime(reason), printable_line(value, 200)), who(view, ranks));
     add_culprits(view, ranks, finding);
-    finding.remedy =
-        "let NCCL or RCCL use the fabric: NCCL_NET, NCCL_IB_HCA, NCCL_IB_DISABLE; with libfabric its network plugin "
-        "(libnccl-net.so, aws-ofi-nccl) in LD_LIBRARY_PATH; network_interfaces looks at both";
+    finding.remedy = remedy;
     finding.subject = Subject::transport;
     findings.push_back(std::move(finding));
   }
 }
 
+void find_sockets(const CaseView& view, std::vector<Finding>& findings) {
+  find_detour(view, "data.sockets", "sockets, though {} is there",
+              "let NCCL or RCCL use the fabric: NCCL_NET, NCCL_IB_HCA, NCCL_IB_DISABLE; with libfabric its network "
+              "plugin (libnccl-net.so, aws-ofi-nccl) in LD_LIBRARY_PATH; network_interfaces looks at both",
+              findings);
+}
+
 void find_provider(const CaseView& view, std::vector<Finding>& findings) {
-  for (const auto& [provider, ranks] : told_under(view, "data.provider")) {
-    Finding finding;
-    finding.reason = fmt::format(
-        "data between GPUs of different nodes goes through libfabric's provider {}, though the node has Slingshot's "
-        "cxi ({}, from the library's own log)",
-        printable_line(provider, 60), who(view, ranks));
-    add_culprits(view, ranks, finding);
-    finding.remedy =
-        "let libfabric load the cxi provider: in a container bind libcxi.so.1 and /opt/cray; unset FI_PROVIDER, or "
-        "export FI_PROVIDER=cxi; the log should say \"Selected Provider is cxi\" (NCCL_DEBUG=INFO)";
-    finding.subject = Subject::transport;
-    findings.push_back(std::move(finding));
-  }
+  find_detour(view, "data.provider", "libfabric's provider {}, though the node has Slingshot's cxi",
+              "let libfabric load the cxi provider: in a container bind libcxi.so.1 and /opt/cray; unset FI_PROVIDER, "
+              "or export FI_PROVIDER=cxi; the log should say \"Selected Provider is cxi\" (NCCL_DEBUG=INFO)",
+              findings);
 }
 
 }  // namespace
