@@ -1,6 +1,7 @@
 """Builds and runs the tests: what `./dev test` calls, which installs packages first. tests/suites.toml has the table."""
 import argparse
 import contextlib
+import fcntl
 import os
 import resource
 import shutil
@@ -64,6 +65,22 @@ def was_started_in(folder, pid):
             return f"{ISOLATED}={folder}".encode() in file.read().split(b"\0")
     except OSError:
         return False
+
+
+def locked():
+    """The open lock of the checkout's builds and results, held until this program ends; None where another run holds it."""
+    running.FOLDER.mkdir(parents=True, exist_ok=True)
+    file = open(running.FOLDER / "lock", "a+", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        say(f"another ./dev test runs in this checkout (process {file.read().strip()}); wait for its end, or use another clone")
+        return None
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
 
 
 def end_children(number, _):
@@ -139,6 +156,9 @@ def main():
     isolate()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end_children)
+    lock = locked()
+    if lock is None:
+        return 2
     began = time.monotonic()
     try:
         selection, is_part = selection_of(arguments)
