@@ -122,6 +122,31 @@ else()
   add_library(muster_libuv ALIAS uv_a)
 endif()
 
+# What travels between driver and agents is encrypted (src/run/sealed_frames.cpp).
+if(PkgConfig_FOUND AND MUSTER_SYSTEM_LIBRARIES)
+  pkg_check_modules(libsodium QUIET IMPORTED_TARGET libsodium>=1.0.12)
+endif()
+if(TARGET PkgConfig::libsodium)
+  add_library(muster_sodium ALIAS PkgConfig::libsodium)
+else()
+  muster_archive(libsodium libsodium-1.0.18.tar.gz https://download.libsodium.org/libsodium/releases/libsodium-1.0.18.tar.gz
+                 6f504490b342a4f8a4c4a02fc9b866cbef8622d5df4e5452b46be121e46636c1)
+  muster_unpack(libsodium)
+  # Its own build is for make alone; without its configure step the portable implementations are compiled.
+  file(GLOB_RECURSE sodium_sources ${libsodium_SOURCE_DIR}/src/libsodium/*.c)
+  set(sodium_include ${libsodium_SOURCE_DIR}/src/libsodium/include)
+  set(VERSION 1.0.18)
+  set(SODIUM_LIBRARY_VERSION_MAJOR 10)
+  set(SODIUM_LIBRARY_VERSION_MINOR 3)
+  configure_file(${sodium_include}/sodium/version.h.in ${libsodium_BINARY_DIR}/include/sodium/version.h)
+  add_library(muster_sodium STATIC EXCLUDE_FROM_ALL ${sodium_sources})
+  target_compile_definitions(muster_sodium PUBLIC SODIUM_STATIC=1 PRIVATE CONFIGURED=1 _GNU_SOURCE=1 DEV_MODE=0)
+  target_include_directories(muster_sodium SYSTEM PUBLIC ${libsodium_BINARY_DIR}/include ${sodium_include}
+                             PRIVATE ${sodium_include}/sodium ${libsodium_BINARY_DIR}/include/sodium)
+  set_target_properties(muster_sodium PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+  target_compile_options(muster_sodium PRIVATE -w)
+endif()
+
 # hwloc is no small library to build along: it comes from the system or from the site's modules.
 if(PkgConfig_FOUND)
   pkg_check_modules(hwloc QUIET IMPORTED_TARGET hwloc>=2)

@@ -17,6 +17,10 @@ Result<AgentAbout> ask_agent(const fs::path& agent) {
   const auto about = nlohmann::json::parse(asked->out, nullptr, false);
   if (!about.is_object())
     return fail(ErrorKind::launch, agent.string(), "its --about could not be read; build it again");
+  if (const auto version = about.value("muster", std::string("?")); version != MUSTER_VERSION)
+    return fail(ErrorKind::launch, agent.string(),
+                fmt::format("is of muster {}, this is muster {}; name the agent of this installation with --agent",
+                            printable_line(version, 80), MUSTER_VERSION));
   AgentAbout told{about.value("mpi", std::string()), about.value("library", std::string("?"))};
   // Cray's is MPICH to whoever compiles with it, but is started in a way of its own.
   if (told.library.find("CRAY MPICH") != std::string::npos) told.flavor = "cray-mpich";

@@ -1,5 +1,6 @@
 #include "app/agent_main.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -116,6 +117,8 @@ Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_
 }  // namespace
 
 int agent_main(int argc, char** argv, const AgentHooks& hooks) {
+  // A file over the limit (ulimit -f) is an error of the call, which the agent reports, and not a signal.
+  std::signal(SIGXFSZ, SIG_IGN);
   if (argc > 1 && std::strcmp(argv[1], "--about") == 0) return about();
   if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return print(agent_help);
   if (argc > 1) {
@@ -123,6 +126,8 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
                stderr);
     return 3;
   }
+  auto key = LaunchKey::take_from_environment(env_key);
+  if (!key) return complain(key.error());
   auto recorder = FlightRecorder::create(recorder_folder(), tag_of_launch());
   if (!recorder) return complain(recorder.error());
   const LaunchedBy launcher = launched_by();
@@ -143,7 +148,9 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   if (!started) return complain(started.error());
   (*recorder)->stamp_signals();
   (*recorder)->note_shared_memory();
-  const auto status = serve(**recorder, hooks, std::move(*started));
+  AgentHooks keyed = hooks;
+  keyed.key = *key;
+  const auto status = serve(**recorder, keyed, std::move(*started));
   const auto finished = mpi_finish();
   if (!status) return complain(status.error());
   if (!finished) return complain(finished.error());

@@ -1,9 +1,11 @@
 // The command line: which command is meant, and what is wrong with it. CLI11 is included by cli*.cpp alone.
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "app/cli_options.hpp"
 #include "app/command_gate.hpp"
@@ -177,11 +179,31 @@ int command_line(int count, char** arguments) {
   return status;
 }
 
+/// The first limit below which libraries end the process by a signal instead of reporting an error; empty: none is.
+std::string too_small_limit() {
+  constexpr rlim_t least_files = 64;
+  constexpr rlim_t least_stack = 512u << 10;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < least_files)
+    return fmt::format("at most {} files may be open, and muster needs {}; raise the limit: ulimit -n {}",
+                       limit.rlim_cur, least_files, least_files);
+  if (::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < least_stack)
+    return fmt::format("the stack may have {} KiB, and muster needs {}; raise the limit: ulimit -s {}",
+                       limit.rlim_cur >> 10, least_stack >> 10, least_stack >> 10);
+  return "";
+}
+
 }  // namespace
 
 int driver_main(int count, char** arguments) {
   int status = 2;
+  // A file over the limit is then an error of write(), which is reported, and not a signal.
+  std::signal(SIGXFSZ, SIG_IGN);
   open_standard_streams();
+  if (const auto why = too_small_limit(); !why.empty()) {
+    std::fprintf(stderr, "muster: %s\n", why.c_str());
+    return misuse_of(count, arguments);
+  }
   set_probe_source(find_plugins);
   try {
     status = command_line(count, arguments);

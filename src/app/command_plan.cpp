@@ -47,8 +47,7 @@ LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
   agent.argv.push_back(prepared.found.agent.string());
   agent.env = {{env_tag, "<tag>"},
                {env_wire, "<host:port>"},
-               {env_token, "<token>"},
-               {env_proof, "<proof>"},
+               {env_key, "<key>"},
                {env_world, std::to_string(shape.ranks())},
                {env_launcher, std::string(prepared.found.launcher->name)}};
   if (has_asked(prepared, shape)) agent.env.emplace_back(env_bind, "<masks>");

@@ -25,7 +25,7 @@ bool is_set(const char* name) {
 }
 
 bool is_secret(std::string_view name) {
-  return name == env_token || name == env_proof;
+  return name == env_key;
 }
 
 }  // namespace

@@ -35,6 +35,13 @@ Result<Nodes> first_nodes(const std::string& text, const std::optional<Allocatio
   return Nodes(allocation->nodes.begin(), allocation->nodes.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
+/// What goes to launchers and remote shells.
+Result<void> check_name(const std::string& host) {
+  const auto why = why_no_host_name(host);
+  if (why.empty()) return {};
+  return fail(ErrorKind::usage, "--nodes", fmt::format("\"{}\" is not a host name: {}", printable_line(host, 80), why));
+}
+
 Result<Nodes> named_nodes(const std::string& text) {
   auto hosts = expand_hostlist(text);
   if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);
@@ -42,9 +49,7 @@ Result<Nodes> named_nodes(const std::string& text) {
   std::set<std::string> seen;
   std::string here;
   for (const auto& host : *hosts) {
-    // It would be taken for an option by what goes there.
-    if (host.front() == '-')
-      return fail(ErrorKind::usage, "--nodes", fmt::format("\"{}\" is no host name", printable_line(host)));
+    if (auto named = check_name(host); !named) return tl::unexpected(named.error());
     if (!seen.insert(host).second)
       return fail(ErrorKind::usage, "--nodes", fmt::format("{} is named twice", printable_line(host)));
     if (!is_this_node(host)) continue;
@@ -125,11 +130,11 @@ Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& sche
   auto hosts = expand_hostlist(option);
   if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);
   std::set<std::string> seen;
-  for (const auto& host : *hosts)
-    if (host.front() == '-' || !seen.insert(host).second)
-      return fail(
-          ErrorKind::usage, "--nodes",
-          fmt::format("{} {}", printable_line(host), host.front() == '-' ? "is no host name" : "is named twice"));
+  for (const auto& host : *hosts) {
+    if (auto named = check_name(host); !named) return tl::unexpected(named.error());
+    if (!seen.insert(host).second)
+      return fail(ErrorKind::usage, "--nodes", fmt::format("{} is named twice", printable_line(host)));
+  }
   if (hosts->empty()) return fail(ErrorKind::usage, "--nodes", "no node is named; write for example nid[001-004]");
   wish.names = std::move(*hosts);
   wish.count = static_cast<int>(wish.names.size());

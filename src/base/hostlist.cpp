@@ -1,6 +1,7 @@
 #include "base/hostlist.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
@@ -240,6 +241,23 @@ std::string compress_hostlist(std::span<const std::string> hosts) {
     i = j;
   }
   return join(tokens, ",");
+}
+
+std::string why_no_host_name(std::string_view text) {
+  constexpr std::size_t longest = 253;
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  constexpr std::string_view others = "-_.";
+  in6_addr address{};
+  if (::inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1) return "";
+  if (text.empty()) return "it is empty";
+  if (text.size() > longest)
+    return fmt::format("it has {} characters, and a name has at most {}", text.size(), longest);
+  if (letters.find(text.front()) == letters.npos)
+    return fmt::format("it begins with \"{}\", not with a letter or digit", printable_line(text.substr(0, 1)));
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (letters.find(text[i]) == letters.npos && others.find(text[i]) == others.npos)
+      return fmt::format("character {} is \"{}\"", i + 1, printable_line(text.substr(i, 1)));
+  return "";
 }
 
 }  // namespace muster

@@ -121,7 +121,7 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   options.argv = std::move(argv);
   options.env = environment_of(context.place, context.params, std::move(*master));
   // The token would let the program speak for us to the driver.
-  options.without = {"MUSTER_TOKEN", "MUSTER_WIRE"};
+  options.without = {"MUSTER_KEY", "MUSTER_WIRE"};
   for (std::string& name : left_by_torchrun()) options.without.push_back(std::move(name));
   options.deadline_s = context.params.duration("deadline").value;
   options.on_start = [&](int group) { context.recorder.child_group(group); };

@@ -5,6 +5,7 @@
 
 #include "muster/comm.hpp"
 #include "run/flight_recorder.hpp"
+#include "run/sealed_frames.hpp"
 
 namespace muster {
 
@@ -15,6 +16,7 @@ struct AgentHooks {
   /// While it works, rank 0 ends the process when the driver's connection closes: a driver that was killed can't end
   /// the launch, and nobody would look at what comes.
   bool ends_with_driver = false;
+  LaunchKey key = {};           ///< empty: frames travel as they are
   std::string refusal = {};     ///< why it must not work; told to the driver. Empty: it may
   std::string start_note = {};  ///< what the report is to tell of MPI's start; empty: nothing
 };

@@ -27,6 +27,13 @@ bool is_alive(const FlightRecord& record) {
   return state != ProcessState::gone && state != ProcessState::zombie;
 }
 
+/// A process of this node; a number alone may be another's by now.
+struct Named {
+  int pid = 0;
+  std::uint64_t start_ticks = 0;
+  friend bool operator==(const Named&, const Named&) = default;
+};
+
 // Every number in /proc that is a process which has not ended, with its status.
 void each_process(const std::function<void(int, const ProcessStatus&)>& act) {
   std::error_code problem;
@@ -41,15 +48,15 @@ void each_process(const std::function<void(int, const ProcessStatus&)>& act) {
 
 // Members of the groups that ranks noted. A number that a group had may be another group's after the rank has been
 // gone for long: only processes that are no older than the rank can be its children.
-std::vector<int> group_members(const Records& records) {
-  std::vector<int> members;
+std::vector<Named> group_members(const Records& records) {
+  std::vector<Named> members;
   if (std::none_of(records.begin(), records.end(), [](const auto& record) { return record.child_group > 1; }))
     return {};
   each_process([&](int pid, const ProcessStatus& status) {
     for (const FlightRecord& record : records)
       if (record.child_group > 1 && status.group == record.child_group && status.group != ::getpgrp() &&
-          status.start_ticks >= record.start_ticks) {
-        members.push_back(pid);
+          status.start_ticks >= record.start_ticks && is_own_process(pid)) {
+        members.push_back({pid, status.start_ticks});
         return;
       }
   });
@@ -62,14 +69,16 @@ bool has_variable(std::string_view environment, const std::string& variable) {
 }
 
 // Programs that ranks of this launch ran, and what those started, also in sessions of their own. Once the launcher has
-// ended: also ranks that it started while it was being ended, which have no recorder yet.
-std::vector<int> programs_of(const std::string& tag, bool launcher_has_ended) {
-  std::vector<int> programs;
-  each_process([&](int pid, const ProcessStatus&) {
+// ended: also ranks that it started while it was being ended, which have no recorder yet. Another user may put the
+// variable into the environment of any process of theirs: those are none of this launch.
+std::vector<Named> programs_of(const std::string& tag, bool launcher_has_ended) {
+  std::vector<Named> programs;
+  each_process([&](int pid, const ProcessStatus& status) {
+    if (!is_own_process(pid)) return;
     const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ", 4u << 20);
     if (pid != ::getpid() && environment && has_variable(*environment, std::string(env_tag) + "=" + tag) &&
         (launcher_has_ended || has_variable(*environment, std::string(program_mark))))
-      programs.push_back(pid);
+      programs.push_back({pid, status.start_ticks});
   });
   return programs;
 }
@@ -82,17 +91,17 @@ struct Remains {
 };
 
 // Ranks aside.
-std::vector<int> others_of(const Remains& remains) {
-  std::vector<int> others = group_members(remains.records);
-  for (const int pid : programs_of(remains.tag, remains.launcher_has_ended))
-    if (std::find(others.begin(), others.end(), pid) == others.end()) others.push_back(pid);
+std::vector<Named> others_of(const Remains& remains) {
+  std::vector<Named> others = group_members(remains.records);
+  for (const Named& one : programs_of(remains.tag, remains.launcher_has_ended))
+    if (std::find(others.begin(), others.end(), one) == others.end()) others.push_back(one);
   return others;
 }
 
 void signal_all(const Remains& remains, int signal) {
   for (const FlightRecord& record : remains.records)
-    if (is_alive(record)) ::kill(record.pid, signal);
-  for (const int pid : others_of(remains)) ::kill(pid, signal);
+    if (is_alive(record)) signal_process(record.pid, record.start_ticks, signal);
+  for (const Named& other : others_of(remains)) signal_process(other.pid, other.start_ticks, signal);
 }
 
 bool all_ended(const Remains& remains) {
@@ -163,7 +172,8 @@ std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool la
     // One that had only just started may have made its recorder in the meantime.
     remains.records = read_recorders(recorder_folder(), tag);
   }
-  std::vector<int> survivors = others_of(remains);
+  std::vector<int> survivors;
+  for (const Named& other : others_of(remains)) survivors.push_back(other.pid);
   for (const FlightRecord& record : records)
     if (is_alive(record))
       survivors.push_back(record.pid);

@@ -141,6 +141,7 @@ void Examiner::heed_silence(Wreck& wreck) const {
 }
 
 Damage Examiner::diagnose(const Launch& launch, const Scene& scene) const {
+  if (launch.wrong_names()) return {*launch.wrong_names(), false};
   if (!launch.refusal().empty())
     return {{Verdict::error, launch.refusal(), {launcher_culprit(program())}, launch.refusal_remedy()}, true};
   Wreck wreck = wreck_of(launch, scene);

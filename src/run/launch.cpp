@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
 #include "run/given_line.hpp"
+#include "run/node_names.hpp"
 #include "run/plugins.hpp"
 #include "run/reach.hpp"
 #include "system/asked_binding.hpp"
@@ -28,8 +29,10 @@ constexpr std::size_t kept_stderr = 256u << 10;
 constexpr const char* affinity_records = "affinity";  // gone when the launch is
 constexpr double drain_s = 1.0;
 constexpr double last_look_s = 0.2;
-constexpr std::size_t most_before_hello = 64u
-                                          << 10;  // a caller that has not shown the token gets no more of our memory
+// What a caller gets before it has said hello with the launch's key: memory, connections at a time, and time.
+constexpr std::size_t most_before_hello = 64u << 10;
+constexpr std::size_t most_strangers = 32;
+constexpr double stranger_patience_s = 10;
 
 /// IPv4 addresses that other nodes may reach us on. No loopback: there, somebody else would answer.
 std::vector<std::string> own_addresses() {
@@ -84,16 +87,16 @@ Launch::Launch(Loop& loop, const LauncherSpec& launcher, const LauncherIdentity&
       identity_(identity),
       options_(options),
       order_(std::move(order)),
-      events_(std::move(events)),
-      token_(random_hex(16)),
-      proof_(random_hex(16)) {}
+      events_(std::move(events)) {}
+
+void Launch::disconnect(const Caller& caller) {
+  caller.connection->on_bytes = nullptr;
+  caller.connection->on_close = nullptr;
+  caller.connection->close();
+}
 
 Launch::~Launch() {
-  for (const auto& caller : callers_) {
-    caller->on_bytes = nullptr;
-    caller->on_close = nullptr;
-    caller->close();
-  }
+  for (const Caller& caller : callers_) disconnect(caller);
   std::error_code ignored;
   fs::remove_all(order_.folder / affinity_records, ignored);
 }
@@ -108,6 +111,7 @@ Result<void> Launch::listen() {
                                  [this](std::shared_ptr<Listener::Connection> c) { accept(std::move(c)); });
   if (!listener) return tl::unexpected(listener.error());
   listener_ = std::move(*listener);
+  look_at_callers_ = loop_.every(1, [this] { drop_strangers(); });
   return {};
 }
 
@@ -179,8 +183,7 @@ AgentCommand Launch::agent_command() const {
   command.argv.push_back(options_.agent.string());
   command.env = {{env_tag, order_.tag},
                  {env_wire, wire},
-                 {env_token, token_},
-                 {env_proof, proof_},
+                 {env_key, key_.hex()},
                  {env_world, order_.takes_any_world ? "" : std::to_string(order_.shape.ranks())},
                  {env_launcher, std::string(launcher_.name)}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
@@ -206,8 +209,8 @@ AgentCommand Launch::agent_command() const {
 }
 
 std::vector<std::byte> Launch::job_frame() const {
-  return encode_frame(static_cast<std::uint8_t>(MessageType::job),
-                      encode(JobMessage{order_.items, proof_, options_.is_simulated}));
+  return FrameSealer(key_, FrameSender::driver)
+      .seal(static_cast<std::uint8_t>(MessageType::job), encode(JobMessage{order_.items, options_.is_simulated}));
 }
 
 LaunchCommand Launch::command_for(const AgentCommand& agent) const {
@@ -298,7 +301,7 @@ double Launch::stage_elapsed_s() const {
 }
 
 bool Launch::is_over() const {
-  if (past_deadline_ || !refusal_.empty()) return true;
+  if (past_deadline_ || !refusal_.empty() || wrong_names_) return true;
   return end_.has_value() && (finished_ || callers_.empty() || drained_);
 }
 
@@ -316,19 +319,52 @@ void Launch::accept(std::shared_ptr<Listener::Connection> connection) {
     *taken += bytes.size();
     if (from != wire_ && *taken > most_before_hello) return from->close();
     decoder->feed(bytes);
-    take_frames(*decoder, from);
-    (void)decoder->take_noise();  // nobody else writes here; what is no frame is of no interest
+    const bool all_opened = take_frames(*decoder, from);
+    const bool has_noise = !decoder->take_noise().empty();
+    if (from == wire_ && (!all_opened || has_noise)) note_tampering();
   };
   connection->on_close = [this, weak] {
     const auto gone = weak.lock();
-    std::erase(callers_, gone);
+    std::erase_if(callers_, [&](const Caller& caller) { return caller.connection == gone; });
     if (wire_ == gone) wire_.reset();
   };
-  callers_.push_back(std::move(connection));
+  callers_.push_back({std::move(connection), monotonic_seconds()});
+  drop_strangers();
 }
 
-void Launch::take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from) {
-  while (auto frame = decoder.next()) take(*frame, from);
+/// Any process may connect. Callers without a hello must not use up the descriptors that ranks need; the oldest are
+/// disconnected first. An agent says hello as soon as it is connected, and calls again where that was too late.
+void Launch::drop_strangers() {
+  const double now = monotonic_seconds();
+  std::size_t strangers = 0;
+  for (const Caller& caller : callers_) strangers += caller.is_known ? 0 : 1;
+  std::erase_if(callers_, [&](const Caller& caller) {
+    const bool is_dropped =
+        !caller.is_known && (strangers > most_strangers || now - caller.since > stranger_patience_s);
+    if (!is_dropped) return false;
+    --strangers;
+    disconnect(caller);
+    return true;
+  });
+}
+
+bool Launch::take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from) {
+  bool all_opened = true;
+  while (const auto outer = decoder.next()) {
+    const auto frame = opener_.open(*outer);
+    if (frame)
+      take(*frame, from);
+    else
+      all_opened = false;
+  }
+  return all_opened;
+}
+
+/// TCP delivers what rank 0 sent, in order and once; anything else was done to it on the way.
+void Launch::note_tampering() {
+  if (!refusal_.empty() || past_deadline_ || is_stopped_) return;
+  refusal_ = "data from rank 0 was altered, repeated or forged on its way to this node";
+  refusal_remedy_ = "check what else has access to the network between the nodes and this one";
 }
 
 void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
@@ -336,8 +372,8 @@ void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection
   if (past_deadline_ || is_stopped_) return;
   const auto type = static_cast<MessageType>(frame.type);
   if (type == MessageType::hello) return take_hello(frame, from);
-  // A stranger on the port has no say until it has shown the token; standard output is our child's own.
-  if (from != nullptr && from != wire_) return;
+  // One way alone, the one by which hello came: TCP, or standard output where rank 0 could not connect.
+  if (!is_greeted_ || from != wire_) return;
   switch (type) {
     case MessageType::refused:
       take_refusal({reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()});
@@ -375,24 +411,41 @@ void Launch::take_refusal(std::string_view text) {
 
 void Launch::take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
   const auto hello = decode_hello(frame.payload);
-  if (!hello || hello->token != token_) {
-    if (from) from->close();
-    return;
-  }
+  if (!hello || world_) return;
   // Of several worlds of size 1, each with a rank 0 of its own, each calls; the refusal that follows ends it.
-  if (from && !world_) wire_ = from;
+  wire_ = from;
+  is_greeted_ = true;
+  for (Caller& caller : callers_)
+    if (caller.connection == from) caller.is_known = true;
+  if (hello->muster_version == MUSTER_VERSION) return;
+  refusal_ = fmt::format("rank 0's agent is muster {}, this is muster {}", hello->muster_version, MUSTER_VERSION);
+  refusal_remedy_ = "install the same version of muster on all nodes, or name its agent with --agent";
 }
 
 void Launch::take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
   auto world = decode_world(frame.payload);
   if (!world || world_) return;
   world_ = std::move(*world);
+  const auto& nodes = order_.shape.nodes;
+  if (!order_.takes_any_world && !options_.is_simulated)
+    wrong_names_ = muster::wrong_names(nodes.empty() ? std::vector{host_name()} : nodes, *world_);
+  if (wrong_names_) return;
   refusal_ = order_.takes_any_world ? std::string() : misplaced();
   refusal_remedy_ = "leave out options that place ranks (-J), and name nodes that are different machines";
   if (!refusal_.empty()) return;
+  stop_listening();
   if (from) from->send(job_frame());
   enter(LaunchStage::gap, options_.deadlines.gap_s);
   if (events_.on_world) events_.on_world(*world_);
+}
+
+/// Rank 0 is known: nothing else needs the port.
+void Launch::stop_listening() {
+  look_at_callers_.reset();
+  listener_.reset();
+  for (const Caller& caller : callers_)
+    if (caller.connection != wire_) disconnect(caller);
+  std::erase_if(callers_, [&](const Caller& caller) { return caller.connection != wire_; });
 }
 
 std::string Launch::misplaced() const {

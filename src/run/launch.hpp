@@ -12,6 +12,7 @@
 #include "model/record.hpp"
 #include "muster/launcher.hpp"
 #include "run/messages.hpp"
+#include "run/sealed_frames.hpp"
 #include "run/session.hpp"
 #include "system/simulated_affinity.hpp"
 
@@ -53,6 +54,8 @@ class Launch {
   /// All work reported, launcher ended with 0.
   [[nodiscard]] bool is_clean() const;
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
+  /// Ranks have the names of other nodes than the asked ones; the launch is over.
+  [[nodiscard]] const std::optional<Finding>& wrong_names() const { return wrong_names_; }
   [[nodiscard]] const std::string& refusal_remedy() const { return refusal_remedy_; }
   [[nodiscard]] LaunchStage stage() const { return stage_; }
   [[nodiscard]] int item() const { return item_; }  ///< in flight; -1: none
@@ -73,6 +76,11 @@ class Launch {
 
  private:
   struct Log;
+  struct Caller {
+    std::shared_ptr<Listener::Connection> connection;
+    double since = 0;
+    bool is_known = false;  ///< said hello with the launch's key
+  };
   [[nodiscard]] Result<void> listen();
   [[nodiscard]] std::string asked_binding_of(const JobShape& shape) const;
   [[nodiscard]] bool is_all_here() const;
@@ -81,7 +89,12 @@ class Launch {
   [[nodiscard]] LaunchCommand command_for(const AgentCommand& agent) const;
   void enter(LaunchStage stage, double deadline_s);
   void accept(std::shared_ptr<Listener::Connection> connection);
-  void take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from);
+  static void disconnect(const Caller& caller);
+  void drop_strangers();
+  void stop_listening();
+  /// False where a frame was not sealed by an agent of this launch, or came out of order.
+  bool take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from);
+  void note_tampering();
   void take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
   void take_refusal(std::string_view text);
   void take_hello(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
@@ -100,13 +113,15 @@ class Launch {
   LaunchOrder order_;
   LaunchEvents events_;
 
-  std::string token_;  ///< proves ranks to us
-  std::string proof_;  ///< proves us to ranks: a job without it is not ours
+  LaunchKey key_ = LaunchKey::random();
+  FrameOpener opener_{key_, FrameSender::agent};
   Argv argv_;
   SimulatedLaunch simulated_;
   std::unique_ptr<Listener> listener_;
   std::shared_ptr<Listener::Connection> wire_;  ///< rank 0, once it proved itself
-  std::vector<std::shared_ptr<Listener::Connection>> callers_;
+  bool is_greeted_ = false;                     ///< hello came; over standard output where `wire_` is null
+  std::vector<Caller> callers_;
+  std::shared_ptr<Loop::Timer> look_at_callers_;
   FrameDecoder stdout_decoder_;
   std::shared_ptr<Process> process_;
   std::shared_ptr<Loop::Timer> deadline_;
@@ -129,6 +144,7 @@ class Launch {
   std::optional<World> world_;
   std::optional<ProcessEnd> end_;
   std::string refusal_;
+  std::optional<Finding> wrong_names_;
   std::string refusal_remedy_ =
       "build muster-rank with the MPI that the launcher belongs to, or start it with its own launcher";
   std::string trouble_;

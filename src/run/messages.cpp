@@ -147,13 +147,12 @@ std::vector<std::byte> encode(const JobMessage& message) {
                      {"per_node", item.is_per_node},
                      {"not_on", item.not_on},
                      {"node", item.node}});
-  return to_bytes({{"proof", message.proof}, {"simulated", message.is_simulated}, {"items", std::move(items)}});
+  return to_bytes({{"simulated", message.is_simulated}, {"items", std::move(items)}});
 }
 
 Result<JobMessage> decode_job(std::span<const std::byte> payload) {
   return decode("job", payload, [](const json& value) -> Result<JobMessage> {
     JobMessage message;
-    message.proof = value.at("proof").get<std::string>();
     message.is_simulated = value.at("simulated").get<bool>();
     const json& items = value.at("items");
     if (!items.is_array()) return broken("job", "items is no array");
@@ -167,13 +166,12 @@ Result<JobMessage> decode_job(std::span<const std::byte> payload) {
 }
 
 std::vector<std::byte> encode(const HelloMessage& message) {
-  return to_bytes({{"token", message.token}, {"version", message.muster_version}, {"world_size", message.world_size}});
+  return to_bytes({{"version", message.muster_version}, {"world_size", message.world_size}});
 }
 
 Result<HelloMessage> decode_hello(std::span<const std::byte> payload) {
   return decode("hello", payload, [](const json& value) -> Result<HelloMessage> {
     HelloMessage message;
-    message.token = value.at("token").get<std::string>();
     message.muster_version = printable_line(value.at("version").get<std::string>());
     message.world_size = whole_number(value.at("world_size"), "world_size");
     return message;

@@ -1,4 +1,5 @@
-/// What driver and agent say to each other. Each message is one frame; payloads are CBOR unless stated.
+/// Messages between driver and agent. Each is one frame, sealed with the key of the launch (run/sealed_frames.hpp);
+/// payloads are CBOR unless stated.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,7 @@ enum class MessageType : std::uint8_t {
 /// Environment of the agent.
 inline constexpr const char* env_tag = "MUSTER_TAG";            ///< names the launch; in recorder file names
 inline constexpr const char* env_wire = "MUSTER_WIRE";          ///< host:port of the driver
-inline constexpr const char* env_token = "MUSTER_TOKEN";        ///< one-time word that proves a caller is ours
-inline constexpr const char* env_proof = "MUSTER_PROOF";        ///< word that proves the driver to the agent
+inline constexpr const char* env_key = "MUSTER_KEY";            ///< LaunchKey; frames are sealed with it
 inline constexpr const char* env_path = "MUSTER_PATH";          ///< PATH of the driver, before a launcher changed it
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
 inline constexpr const char* env_world = "MUSTER_WORLD";        ///< ranks asked for
@@ -54,12 +54,10 @@ struct JobItem {
 
 struct JobMessage {
   std::vector<JobItem> items;
-  std::string proof = {};     ///< what the driver put into MUSTER_PROOF: work from anybody else is refused
   bool is_simulated = false;  ///< ranks are to be on the machine of MUSTER_MACHINE; otherwise none may be
 };
 
 struct HelloMessage {
-  std::string token;
   std::string muster_version;
   int world_size = 0;
 };

@@ -77,6 +77,14 @@ std::string too_many(std::size_t wanted, std::size_t blamed, int out_already, st
   return "";
 }
 
+/// What this run launched on, by the names that were asked for.
+bool was_asked_for(const RunReport& report, const NodeService& node) {
+  const auto is_here = [&](const std::string& name) { return is_of(name, node); };
+  return std::any_of(report.launches.begin(), report.launches.end(), [&](const LaunchRecord& launch) {
+    return std::any_of(launch.nodes.begin(), launch.nodes.end(), is_here);
+  });
+}
+
 void plan_drains(const RunReport& report, std::span<const NodeService> nodes, const ActionWish& wish,
                  ActionPlan& plan) {
   std::vector<WantedAction> drains;
@@ -85,6 +93,8 @@ void plan_drains(const RunReport& report, std::span<const NodeService> nodes, co
     const auto* node = find_node(nodes, blame.node);
     if (const auto why = hindrance(node); !why.empty())
       plan.left_alone.push_back({blame.node, why});
+    else if (!was_asked_for(report, *node))
+      plan.left_alone.push_back({blame.node, "this run launched nothing on a node of that name"});
     else
       drains.push_back(
           {ActionKind::drain, node->node, blame.check, write_tag({report.run_id, blame.check, blame.reason})});

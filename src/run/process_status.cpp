@@ -1,7 +1,11 @@
 #include "run/process_status.hpp"
 
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <string>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <vector>
 
 #include "base/files.hpp"
@@ -36,6 +40,35 @@ std::optional<ProcessStatus> parse_process_status(std::string_view text) {
 std::optional<ProcessStatus> process_status(int pid) {
   const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
   return text ? parse_process_status(*text) : std::nullopt;
+}
+
+bool is_own_process(int pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/status");
+  if (!text) return false;
+  for (const std::string_view line : lines(*text)) {
+    if (!line.starts_with("Uid:")) continue;
+    // Real, effective, saved, for files: those of a program that is set-uid differ.
+    const std::vector<std::string> users = split(trim(line.substr(4)), '\t');
+    return users.size() == 4 && users[0] == std::to_string(::getuid()) && users[1] == std::to_string(::geteuid());
+  }
+  return false;
+}
+
+bool signal_process(int pid, std::uint64_t start_ticks, int signal) {
+  const auto is_same = [&] {
+    const auto status = process_status(pid);
+    return status && status->start_ticks == start_ticks;
+  };
+#if defined(SYS_pidfd_open) && defined(SYS_pidfd_send_signal)
+  const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (descriptor >= 0) {
+    const bool is_sent = is_same() && ::syscall(SYS_pidfd_send_signal, descriptor, signal, nullptr, 0) == 0;
+    ::close(descriptor);
+    return is_sent;
+  }
+  if (errno == ESRCH) return false;
+#endif
+  return is_same() && ::kill(pid, signal) == 0;
 }
 
 }  // namespace muster

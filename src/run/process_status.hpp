@@ -19,4 +19,10 @@ struct ProcessStatus {
 /// nullopt: no such process.
 [[nodiscard]] std::optional<ProcessStatus> process_status(int pid);
 
+/// Whether its real and effective user are those of this process; false where it is gone.
+[[nodiscard]] bool is_own_process(int pid);
+/// Signals the process that had this number when it started at `start_ticks`, and no other: by pidfd, where the kernel
+/// has them (5.3), else by number right after a look at its start time. False where it is gone.
+bool signal_process(int pid, std::uint64_t start_ticks, int signal);
+
 }  // namespace muster

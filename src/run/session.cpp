@@ -307,7 +307,7 @@ Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const std:
   scene.case_id = launch.item() >= 0 ? results_.running() : "";
   scene.is_per_node = !case_of(planned.items.front()).host.empty();
   scene.folder = options_.folder / "launches" / std::to_string(report_.launches.size());
-  if (!must_stop() && launch.refusal().empty()) examiner_.look(launch, scene);
+  if (!must_stop() && launch.refusal().empty() && !launch.wrong_names()) examiner_.look(launch, scene);
   for (const auto& [node, why] : examiner_.clear_away(launch, scene)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
   auto damage = examiner_.diagnose(launch, scene);
@@ -373,7 +373,10 @@ void Session::settle(Task task, const std::vector<Bundle>& bundles, Launch& laun
   std::erase_if(task.launch.items, done);
   if (damage.finding.reason.empty() && task.launch.items.empty()) return;
   if (must_stop()) return give_up(task.launch.items, why_stopped());
-  if (damage.is_total) return give_up(task.launch.items, damage.finding);
+  if (damage.is_total) {
+    if (task.launch.items.empty()) results_.settle_launch(index, damage.finding);
+    return give_up(task.launch.items, damage.finding);
+  }
   if (in_flight < 0) results_.settle_launch(index, damage.finding);
   if (task.launch.items.empty()) return;
   task.fruitless = task.launch.items.size() < before ? 0 : task.fruitless + 1;

@@ -126,19 +126,21 @@ std::vector<WireAddress> parse_wire_addresses(std::string_view text) {
   return addresses;
 }
 
-WireClient WireClient::open(std::string_view addresses, double patience_s) {
+WireClient WireClient::open(std::string_view addresses, const LaunchKey& key, double patience_s) {
   for (const WireAddress& address : parse_wire_addresses(addresses)) {
     const int socket = call(address, patience_s);
-    if (socket >= 0) return {socket, socket, true};
+    if (socket >= 0) return {socket, socket, true, key};
   }
-  return {STDIN_FILENO, STDOUT_FILENO, false};
+  return {STDIN_FILENO, STDOUT_FILENO, false, key};
 }
 
 WireClient::WireClient(WireClient&& other) noexcept
     : in_(other.in_),
       out_(other.out_),
       is_owned_(std::exchange(other.is_owned_, false)),
-      decoder_(std::move(other.decoder_)) {}
+      decoder_(std::move(other.decoder_)),
+      sealer_(std::move(other.sealer_)),
+      opener_(std::move(other.opener_)) {}
 
 WireClient::~WireClient() {
   if (!is_owned_) return;
@@ -147,7 +149,7 @@ WireClient::~WireClient() {
 }
 
 Result<void> WireClient::send(MessageType type, std::span<const std::byte> payload) {
-  std::vector<std::byte> frame = encode_frame(static_cast<std::uint8_t>(type), payload);
+  std::vector<std::byte> frame = sealer_.seal(static_cast<std::uint8_t>(type), payload);
   // srun hands on whole lines: without an end of line the last frame would wait for the one after it.
   if (is_stdio()) frame.push_back(std::byte{'\n'});
   std::size_t sent = 0;
@@ -171,7 +173,10 @@ Result<void> WireClient::send(MessageType type, std::span<const std::byte> paylo
 Result<Frame> WireClient::receive() {
   std::byte chunk[1 << 16];
   for (;;) {
-    if (auto frame = decoder_.next()) return std::move(*frame);
+    while (const auto outer = decoder_.next()) {
+      if (auto frame = opener_.open(*outer)) return std::move(*frame);
+      has_dropped_ = true;
+    }
     const ssize_t count = ::read(in_, chunk, sizeof chunk);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) {
@@ -181,7 +186,9 @@ Result<Frame> WireClient::receive() {
     }
     if (count < 0) return fail(ErrorKind::system, "wire", std::string("reading failed: ") + std::strerror(errno));
     if (count == 0)
-      return fail(ErrorKind::protocol, is_stdio() ? "standard input" : "wire", "ended before the driver sent work");
+      return fail(ErrorKind::protocol, is_stdio() ? "standard input" : "wire",
+                  has_dropped_ ? "ended; what came was not sealed with the key of this launch"
+                               : "ended before the driver sent work");
     decoder_.feed(std::span(chunk, static_cast<std::size_t>(count)));
   }
 }

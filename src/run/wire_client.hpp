@@ -9,6 +9,7 @@
 #include "base/frame.hpp"
 #include "muster/result.hpp"
 #include "run/messages.hpp"
+#include "run/sealed_frames.hpp"
 
 namespace muster {
 
@@ -26,9 +27,10 @@ class WireClient {
  public:
   /// Calls the addresses in order, `patience_s` each; the first that answers is it. When none does, or there are
   /// none, the frames go through standard input and output: a launcher forwards those of rank 0.
-  [[nodiscard]] static WireClient open(std::string_view addresses, double patience_s = 3.0);
+  [[nodiscard]] static WireClient open(std::string_view addresses, const LaunchKey& key, double patience_s = 3.0);
   /// Over descriptors that are already open; `owned` ones are closed at the end.
-  WireClient(int in, int out, bool owned) : in_(in), out_(out), is_owned_(owned) {}
+  WireClient(int in, int out, bool owned, const LaunchKey& key)
+      : in_(in), out_(out), is_owned_(owned), sealer_(key, FrameSender::agent), opener_(key, FrameSender::driver) {}
   WireClient(WireClient&& other) noexcept;
   WireClient& operator=(WireClient&&) = delete;
   ~WireClient();
@@ -42,7 +44,8 @@ class WireClient {
   [[nodiscard]] bool is_stdio() const { return !is_owned_; }
   /// One frame, handed over to the kernel in whole. May wait as long as the driver does not read.
   [[nodiscard]] Result<void> send(MessageType type, std::span<const std::byte> payload);
-  /// Waits for the next frame. Fails when the stream ends before one is complete.
+  /// Waits for the next frame that the driver sealed; others are dropped. Fails when the stream ends before one is
+  /// complete.
   [[nodiscard]] Result<Frame> receive();
 
  private:
@@ -50,6 +53,9 @@ class WireClient {
   int out_;
   bool is_owned_;
   FrameDecoder decoder_;
+  FrameSealer sealer_;
+  FrameOpener opener_;
+  bool has_dropped_ = false;  ///< a frame that the driver did not seal
 };
 
 }  // namespace muster

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <string_view>
 #include <sys/resource.h>
@@ -137,6 +138,8 @@ NodeProvenance node_provenance() {
     add_environment(facts);
     return provenance;
   }
+  if (const char* name = std::getenv("SLURMD_NODENAME"); name != nullptr && provenance.node != name)
+    add(facts, "slurm_node", name);
   utsname kernel{};
   if (::uname(&kernel) == 0) {
     add(facts, "kernel", fmt::format("{} {}", kernel.sysname, kernel.release));

@@ -48,7 +48,7 @@ def frames(stream):
         at += 16 + length
 
 
-JOB = frame(1, cbor({"proof": "", "simulated": False, "items": [HELLO, AFFINITY]}))
+JOB = frame(1, cbor({"simulated": False, "items": [HELLO, AFFINITY]}))
 LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"],
     "mpich": ["mpirun.mpich"],
@@ -143,7 +143,7 @@ class Agent(unittest.TestCase):
             with self.subTest(mpi=mpi), socket.create_server(("127.0.0.1", 0)) as listener:
                 listener.settimeout(30)
                 env = self.environment(MUSTER_WIRE=f"127.0.0.1:{listener.getsockname()[1]}")
-                many = frame(1, cbor({"proof": "", "simulated": False, "items": [HELLO] * 5000}))
+                many = frame(1, cbor({"simulated": False, "items": [HELLO] * 5000}))
                 with subprocess.Popen([*launcher, "-n", "2", agent], env=env, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
                     wire, _ = listener.accept()

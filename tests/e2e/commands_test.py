@@ -82,7 +82,7 @@ class Commands(unittest.TestCase):
     def test_a_node_name_is_no_option(self):
         done = self.muster("run", "-n", "hello", "--nodes=-oProxyCommand=true")
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn('"-oProxyCommand=true" is no host name', done.stderr)
+        self.assertIn('"-oProxyCommand=true" is not a host name: it begins with', done.stderr)
 
     def test_shown_reports_have_standard_output_to_themselves(self):
         self.assertEqual(self.muster("run", "--launcher", "local", "-n", "hello", "--ranks-per-node", "1").returncode, 0)

@@ -1,9 +1,11 @@
 """What another user on the machine can do to a run of root: each test makes the attack, with another user id."""
 import fcntl
+import json
 import os
 import pathlib
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -98,6 +100,44 @@ class OtherUser(unittest.TestCase):
         done = self.locked_run()
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+
+    # Processes of others are none of a launch.
+
+    def test_a_process_with_the_tag_of_the_launch(self):
+        """The names of recorders show the tag to everybody. A program hangs, is ended, and the clean-up leaves the process alone."""
+        (self.folder / "task.toml").write_text(
+            '[check.task]\nprobe = "command"\nsummary = "A program runs."\nranks = { per_node = 1 }\ntimeout = "2s"\n'
+            '[check.task.params]\nargv = ["sleep", "100"]\n')
+        recorders = self.folder / "recorders"
+        recorders.mkdir()
+        attack = subprocess.Popen(
+            ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "sh", "-c",
+             f"until set -- {recorders}/muster-* && [ -e $1 ]; do sleep 0.01; done; "
+             'name=${1##*/muster-}; MUSTER_TAG=${name%-*} MUSTER_PROGRAM=1 exec sleep 300'])
+        self.addCleanup(attack.wait)
+        self.addCleanup(attack.kill)
+        done = self.muster("run", "task.toml", "--launcher", "local", "--output", "runs", MUSTER_RECORDER_FOLDER=str(recorders))
+        environment = pathlib.Path(f"/proc/{attack.pid}/environ").read_text()
+        self.assertRegex(environment, "MUSTER_TAG=[0-9a-f]+", "the attack was made")
+        self.assertIsNone(attack.poll(), "ended by the clean-up")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertNotIn("can't be ended", done.stdout)
+
+    # Names: nodes are judged by the names that were asked for.
+
+    def test_an_agent_that_reports_the_name_of_another_node(self):
+        agent = self.folder / "agent"
+        agent.write_text('#!/bin/sh\n[ "$1" = --about ] && exec "$REAL" --about\n'
+                         'exec unshare --uts sh -c \'hostname n2; exec "$REAL"\'\n')
+        agent.chmod(0o755)
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--output", "runs", "--agent", str(agent),
+                           REAL=str(support.BIN / "muster-rank"))
+        report = json.loads((self.folder / "runs" / "latest" / "report.json").read_text())
+        case, here = report["cases"][0], socket.gethostname()
+        self.assertEqual((done.returncode, case["verdict"]), (1, "fail"), done.stdout)
+        self.assertIn(f"ranks on {here} report the host name n2", case["reason"])
+        self.assertEqual([culprit["node"] for culprit in case["culprits"]], [here])
+        self.assertNotIn("n2", [culprit["name"] for culprit in case["culprits"]])
 
     # Plug-ins that others could have written are not run.
 

@@ -33,6 +33,7 @@ ONLY_IN = {
     "uv.h": "src/base/",
     "pugixml.hpp": "src/reporters/",
     "SQLiteCpp/SQLiteCpp.h": "src/history/",
+    "sodium.h": "src/run/",
     "sqlite3.h": "src/history/",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

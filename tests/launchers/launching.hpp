@@ -10,7 +10,7 @@
 
 namespace muster {
 
-inline const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TAG", "t1"}, {"MUSTER_TOKEN", "sesame"}}};
+inline const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TAG", "t1"}, {"MUSTER_KEY", "sesame"}}};
 
 inline JobShape shape(std::vector<std::string> nodes, int per_node, int cores = 0, bool oversubscribed = false) {
   JobShape made;

@@ -37,44 +37,44 @@ const CommandCase command_cases[] = {
      shape({}, 2),
      {},
      "/usr/bin/mpirun --host localhost:2 --noprefix -n 2 --map-by ppr:2:node --bind-to core -x MUSTER_TAG -x "
-     "MUSTER_TOKEN "
+     "MUSTER_KEY "
      "/opt/muster-rank"},
     {"openmpi on nodes",
      openmpi(),
      shape({"n1", "n2"}, 2),
      {},
-     "/usr/bin/mpirun --host n1:2,n2:2 -n 4 --map-by ppr:2:node --bind-to core -x MUSTER_TAG -x MUSTER_TOKEN "
+     "/usr/bin/mpirun --host n1:2,n2:2 -n 4 --map-by ppr:2:node --bind-to core -x MUSTER_TAG -x MUSTER_KEY "
      "/opt/muster-rank"},
     {"openmpi with cores",
      openmpi(),
      shape({"n1"}, 2, 4),
      {},
-     "/usr/bin/mpirun --host n1:2 -n 2 --map-by ppr:2:node:PE=4 --bind-to core -x MUSTER_TAG -x MUSTER_TOKEN "
+     "/usr/bin/mpirun --host n1:2 -n 2 --map-by ppr:2:node:PE=4 --bind-to core -x MUSTER_TAG -x MUSTER_KEY "
      "/opt/muster-rank"},
     {"openmpi with too many",
      openmpi(),
      shape({}, 4, 1, true),
      {},
      "/usr/bin/mpirun --host localhost:4 --noprefix -n 4 --map-by ppr:4:node --oversubscribe --bind-to none --mca "
-     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_TOKEN /opt/muster-rank"},
+     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_KEY /opt/muster-rank"},
     {"openmpi 5 with too many",
      openmpi("5.0.3"),
      shape({}, 4, 1, true),
      {},
      "/usr/bin/mpirun --host localhost:4 --noprefix -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
-     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_TOKEN /opt/muster-rank"},
+     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_KEY /opt/muster-rank"},
     {"openmpi told otherwise",
      openmpi(),
      shape({"n1"}, 2),
      {"--bind-to", "none", "--mca", "btl", "tcp,self"},
      "/usr/bin/mpirun --bind-to none --mca btl tcp,self --host n1:2 -n 2 --map-by ppr:2:node -x MUSTER_TAG -x "
-     "MUSTER_TOKEN /opt/muster-rank"},
+     "MUSTER_KEY /opt/muster-rank"},
     {"openmpi with a prefix",
      openmpi(),
      shape({}, 2),
      {"--prefix", "/opt/mpi"},
      "/usr/bin/mpirun --prefix /opt/mpi --host localhost:2 -n 2 --map-by ppr:2:node --bind-to core -x MUSTER_TAG -x "
-     "MUSTER_TOKEN /opt/muster-rank"},
+     "MUSTER_KEY /opt/muster-rank"},
     {"mpich here",
      mpich(),
      shape({}, 2),

@@ -112,14 +112,14 @@ const CommandCase command_cases[] = {
      {"--export=PATH,HOME=/h"},
      "/usr/bin/srun --export=PATH,HOME=/h --overlap --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist=n1 "
      "--distribution=block --cpu-bind=cores --mpi=pmix --input=0 --kill-on-bad-exit=1 "
-     "--export=PATH,HOME=/h,MUSTER_TAG,MUSTER_TOKEN /opt/muster-rank"},
+     "--export=PATH,HOME=/h,MUSTER_TAG,MUSTER_KEY /opt/muster-rank"},
     {"no environment but what the agent needs",
      slurm(),
      shape({"n1"}, 1),
      {"--export", "NONE"},
      "/usr/bin/srun --export NONE --overlap --nodes=1 --ntasks=1 --ntasks-per-node=1 --nodelist=n1 "
      "--distribution=block "
-     "--cpu-bind=cores --mpi=pmix --input=0 --kill-on-bad-exit=1 --export=MUSTER_TAG,MUSTER_TOKEN /opt/muster-rank"},
+     "--cpu-bind=cores --mpi=pmix --input=0 --kill-on-bad-exit=1 --export=MUSTER_TAG,MUSTER_KEY /opt/muster-rank"},
 };
 INSTANTIATE_TEST_SUITE_P(Srun, SrunCommands, testing::ValuesIn(command_cases));
 

@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TAG", "t1"}, {"MUSTER_TOKEN", "sesame"}}};
+const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TAG", "t1"}, {"MUSTER_KEY", "sesame"}}};
 
 struct CommandCase {
   const char* launcher;
@@ -110,7 +110,7 @@ const CommandCase cases[] = {
      true,
      {},
      "/usr/bin/mpiexec --host localhost:4 --noprefix -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
-     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_TOKEN /opt/muster-rank",
+     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_KEY /opt/muster-rank",
      {}},
 };
 INSTANTIATE_TEST_SUITE_P(Launchers, Wrappers, testing::ValuesIn(cases));

@@ -121,9 +121,9 @@ TEST(Command, EveryRankGetsItsPlaceAndTheSameMaster) {
 }
 
 TEST(Command, TheTokenIsNotForPrograms) {
-  ::setenv("MUSTER_TOKEN", "sesame", 1);
-  const auto seen = run_script("echo [$MUSTER_TOKEN]");
-  ::unsetenv("MUSTER_TOKEN");
+  ::setenv("MUSTER_KEY", "sesame", 1);
+  const auto seen = run_script("echo [$MUSTER_KEY]");
+  ::unsetenv("MUSTER_KEY");
   EXPECT_EQ(*seen[0]->fact("last_line"), "[]");
 }
 

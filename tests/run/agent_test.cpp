@@ -74,16 +74,16 @@ std::vector<int> types(const FakeDriver& driver) {
 }
 
 TEST(Agent, RunsEveryCaseAndTellsAllRanksObservations) {
-  FakeDriver driver({{hello(0), hello(7)}});
+  AgentHooks hooks;
+  hooks.key = LaunchKey::random();
+  FakeDriver driver({{hello(0), hello(7)}}, 1, hooks.key);
   const Variable wire(env_wire, driver.address());
-  const Variable token(env_token, "sesame");
   const Variable world(env_world, "3");
-  EXPECT_EQ(run_agents(3), (std::vector<int>{0, 0, 0}));
+  EXPECT_EQ(run_agents(3, hooks), (std::vector<int>{0, 0, 0}));
   driver.stop();
   EXPECT_EQ(types(driver), (std::vector<int>{2, 4, 5, 6, 7, 5, 6, 7, 8}));
   const auto said = decode_hello(driver.frames.at(0).payload);
   ASSERT_TRUE(said);
-  EXPECT_EQ(said->token, "sesame");
   EXPECT_EQ(said->world_size, 3);
   EXPECT_EQ(said->muster_version, MUSTER_VERSION);
   for (const int item : {0, 7}) {
@@ -98,13 +98,36 @@ TEST(Agent, RunsEveryCaseAndTellsAllRanksObservations) {
   }
 }
 
-TEST(Agent, WorkFromSomebodyElseIsRefused) {
-  FakeDriver driver({{hello(0)}});  // knows nothing of the proof
+/// A driver with another key, or with none, that answers whatever comes with work.
+void expect_work_is_refused(const LaunchKey& key_of_driver) {
+  AgentHooks hooks;
+  hooks.key = LaunchKey::random();
+  const auto job = FrameSealer(key_of_driver, FrameSender::driver).seal(1, encode(JobMessage{{hello(0)}}));
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  ASSERT_EQ(::write(ends[1], job.data(), job.size()), static_cast<ssize_t>(job.size()));
+  ::shutdown(ends[1], SHUT_WR);
+  WireClient wire(ends[0], ends[0], true, hooks.key);
+  const auto received = wire.receive();
+  ASSERT_FALSE(received);
+  EXPECT_EQ(received.error().what, "ended; what came was not sealed with the key of this launch");
+  ::close(ends[1]);
+}
+
+TEST(Agent, WorkFromAnotherSenderIsRefused) {
+  expect_work_is_refused(LaunchKey::random());
+  expect_work_is_refused(LaunchKey());
+}
+
+TEST(Agent, CallsAgainWhereTheDriverClosedItsConnection) {
+  AgentHooks hooks;
+  hooks.key = LaunchKey::random();
+  FakeDriver driver({{hello(0)}}, 2, hooks.key);
+  driver.closes_first = true;
   const Variable wire(env_wire, driver.address());
-  const Variable proof(env_proof, "what only the driver knows");
-  EXPECT_EQ(run_agents(2), (std::vector<int>{1, 1}));
+  EXPECT_EQ(run_agents(2, hooks), (std::vector<int>{0, 0}));
   driver.stop();
-  EXPECT_TRUE(driver.of(MessageType::case_begin).empty());
+  EXPECT_EQ(types(driver), (std::vector<int>{2, 4, 5, 6, 7, 8}));
 }
 
 TEST(Agent, IntroducesTheWorld) {
@@ -343,13 +366,13 @@ TEST(WireClientTest, AddressesAreRead) {
 TEST(WireClientTest, TheFirstAddressThatAnswersIsTaken) {
   FakeDriver driver({});
   // Port 1 on loopback refuses at once.
-  const WireClient wire = WireClient::open("127.0.0.1:1," + driver.address());
+  const WireClient wire = WireClient::open("127.0.0.1:1," + driver.address(), {});
   EXPECT_FALSE(wire.is_stdio());
 }
 
 TEST(WireClientTest, WithoutAnAnswerItIsStandardOutput) {
-  EXPECT_TRUE(WireClient::open("127.0.0.1:1").is_stdio());
-  EXPECT_TRUE(WireClient::open("").is_stdio());
+  EXPECT_TRUE(WireClient::open("127.0.0.1:1", {}).is_stdio());
+  EXPECT_TRUE(WireClient::open("", {}).is_stdio());
 }
 
 TEST(WireClientTest, AStreamThatEndsEarlyIsAnError) {
@@ -358,7 +381,7 @@ TEST(WireClientTest, AStreamThatEndsEarlyIsAnError) {
   const auto frame = encode_frame(1, std::vector<std::byte>(10));
   ASSERT_EQ(::write(ends[1], frame.data(), frame.size() - 1), static_cast<ssize_t>(frame.size()) - 1);
   ::close(ends[1]);
-  WireClient wire(ends[0], ends[0], true);
+  WireClient wire(ends[0], ends[0], true, {});
   const auto got = wire.receive();
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().kind, ErrorKind::protocol);
@@ -368,7 +391,7 @@ TEST(WireClientTest, ADriverThatIsGoneIsAnErrorAndNotASignal) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   ::close(ends[1]);
-  WireClient wire(ends[0], ends[0], true);
+  WireClient wire(ends[0], ends[0], true, {});
   EXPECT_FALSE(wire.send(MessageType::finish, {}));
 }
 

@@ -10,13 +10,16 @@
 #include <vector>
 
 #include "run/messages.hpp"
+#include "run/sealed_frames.hpp"
 
 namespace muster {
 
 class FakeDriver {
  public:
   /// Answers every world with `job`. `most_callers` connections are served one after the other.
-  explicit FakeDriver(JobMessage job, int most_callers = 1) : job_(std::move(job)), most_callers_(most_callers) {
+  /// With a key it opens and seals frames as the driver does.
+  explicit FakeDriver(JobMessage job, int most_callers = 1, LaunchKey key = {})
+      : job_(std::move(job)), most_callers_(most_callers), key_(key) {
     listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -42,6 +45,7 @@ class FakeDriver {
   void give_up() { ::shutdown(listener_, SHUT_RDWR); }
 
   bool hangs_up_after_hello = false;
+  bool closes_first = false;  ///< the first connection, unread
   std::vector<Frame> frames;
 
   [[nodiscard]] std::vector<Frame> of(MessageType type) const {
@@ -56,7 +60,9 @@ class FakeDriver {
     for (int i = 0; i < most_callers_; ++i) {
       const int caller = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
       if (caller < 0) return;
-      talk(caller);
+      if (!closes_first || i > 0) talk(caller);
+      // As the driver's port is closed once rank 0 is known: later calls are refused.
+      if (i + 1 == most_callers_) give_up();
       ::close(caller);
     }
   }
@@ -65,11 +71,14 @@ class FakeDriver {
     std::byte chunk[4096];
     for (ssize_t count = 0; (count = ::read(caller, chunk, sizeof chunk)) > 0;) {
       decoder.feed(std::span(chunk, static_cast<std::size_t>(count)));
-      while (auto frame = decoder.next()) {
+      while (const auto outer = decoder.next()) {
+        const auto frame = opener_.open(*outer);
+        if (!frame) continue;
         frames.push_back(*frame);
         if (hangs_up_after_hello) return;
         if (frame->type != static_cast<std::uint8_t>(MessageType::world)) continue;
-        const auto job = encode_frame(static_cast<std::uint8_t>(MessageType::job), encode(job_));
+        const auto job =
+            FrameSealer(key_, FrameSender::driver).seal(static_cast<std::uint8_t>(MessageType::job), encode(job_));
         if (::send(caller, job.data(), job.size(), MSG_NOSIGNAL) < 0) return;
       }
     }
@@ -77,6 +86,8 @@ class FakeDriver {
 
   JobMessage job_;
   int most_callers_;
+  LaunchKey key_;
+  FrameOpener opener_{key_, FrameSender::agent};
   int listener_ = -1;
   int port_ = 0;
   std::thread thread_;

@@ -82,11 +82,11 @@ TEST(GivenLine, ItsLauncherIsFoundByTheProgramsName) {
 TEST(GivenLine, TheAgentFollowsTheLineAndValuesStayOutOfIt) {
   const auto* mpirun = find_launcher("mpirun");
   const auto line = parse_given_line("A=b mpirun -n 4 singularity exec a.sif");
-  const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_TOKEN", "secret"}}};
+  const AgentCommand agent{{"/opt/muster-rank"}, {{"MUSTER_KEY", "secret"}}};
   LauncherIdentity openmpi{"/usr/bin/mpirun", "openmpi", "4.1.4", "Open MPI 4.1.4"};
   const auto command = put_behind(*line, *mpirun, openmpi, agent);
   EXPECT_EQ(command.argv,
-            (Argv{"mpirun", "-x", "MUSTER_TOKEN", "-n", "4", "singularity", "exec", "a.sif", "/opt/muster-rank"}));
+            (Argv{"mpirun", "-x", "MUSTER_KEY", "-n", "4", "singularity", "exec", "a.sif", "/opt/muster-rank"}));
   EXPECT_EQ(command.env, (Environment{{"A", "b"}}));
   LauncherIdentity mpich{"/usr/bin/mpirun", "mpich", "4.0.2", "MPICH"};
   EXPECT_EQ(put_behind(*line, *mpirun, mpich, agent).argv,

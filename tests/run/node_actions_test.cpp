@@ -2,6 +2,8 @@
 #include "run/node_actions.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <set>
 
 #include "run/owner_tag.hpp"
 
@@ -260,6 +262,75 @@ TEST(OwnerTag, IsOneLineOfPlainCharacters) {
   EXPECT_TRUE(read_tag(text).has_value()) << text;
   EXPECT_LT(text.size(), 400u);
   for (const char letter : text) EXPECT_TRUE(letter >= ' ' && letter <= '~' && letter != '"') << text;
+}
+
+TEST(Drain, NoNodeThatThisRunDidNotAskFor) {
+  auto report = run_with({fails({node("nid003")})});
+  std::erase(report.launches.front().nodes, "nid003");
+  const auto plan = plan_actions(report, all_idle(), drain);
+  EXPECT_TRUE(plan.actions.empty());
+  ASSERT_EQ(plan.left_alone.size(), 1u);
+  EXPECT_EQ(plan.left_alone[0], (LeftAlone{"nid003", "this run launched nothing on a node of that name"}));
+}
+
+rc::Gen<std::string> any_name() {
+  return rc::gen::element<std::string>("nid001", "nid002", "nid003", "nid004", "nid005", "nid006", "nid007", "nid008",
+                                       "nid003.alps.example", "elsewhere", "ALL", "nid[001-004]", "");
+}
+
+Finding any_finding() {
+  Finding finding = fails({});
+  finding.verdict = *rc::gen::element(Verdict::fail, Verdict::error, Verdict::unmeasured);
+  finding.subject = *rc::gen::element(Subject::gpus, Subject::node, Subject::masks, Subject::none);
+  if (*rc::gen::arbitrary<bool>()) finding.follows = "other%1";
+  for (int left = *rc::gen::inRange(0, 4); left > 0; --left) {
+    const auto name = *any_name();
+    const std::vector<Culprit> culprits{node(name),
+                                        {CulpritKind::device, "GPU 1", name, -1},
+                                        {CulpritKind::rank, "rank 2", name, 2},
+                                        {CulpritKind::launcher, "srun", "", -1},
+                                        {CulpritKind::link, "a - b", name, -1}};
+    finding.culprits.push_back(culprits[*rc::gen::inRange<std::size_t>(0, culprits.size())]);
+  }
+  return finding;
+}
+
+std::vector<NodeService> any_services() {
+  auto nodes = all_idle();
+  for (auto& one : nodes) {
+    one.is_drained = *rc::gen::weightedElement<bool>({{3, false}, {1, true}});
+    one.is_down = *rc::gen::weightedElement<bool>({{5, false}, {1, true}});
+    if (one.is_drained) one.reason = *rc::gen::element(std::string(own), std::string("broken fan"), std::string());
+  }
+  return nodes;
+}
+
+/// Whatever the report says: drained are asked nodes in service alone, no more than the cap with what is drained
+/// already, and none on simulated evidence.
+RC_GTEST_PROP(Drain, NeverBeyondWhatWasAskedFor, ()) {
+  std::vector<Finding> findings;
+  for (int left = *rc::gen::inRange(0, 6); left > 0; --left) findings.push_back(any_finding());
+  auto report = run_with(std::move(findings));
+  report.cases.front().verdict = *rc::gen::element(Verdict::fail, Verdict::pass, Verdict::error);
+  auto& asked = report.launches.front().nodes;
+  asked.resize(*rc::gen::inRange<std::size_t>(0, asked.size() + 1));
+  if (*rc::gen::weightedElement<bool>({{4, false}, {1, true}})) report.simulated = "frontier";
+  const auto nodes = any_services();
+  const ActionWish wish{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(), *rc::gen::inRange(0, 9)};
+
+  const auto plan = plan_actions(report, nodes, wish);
+  std::set<std::string> drained;
+  for (const auto& action : plan.actions) {
+    if (action.kind != ActionKind::drain) continue;
+    RC_ASSERT(drained.insert(action.node).second);
+    RC_ASSERT(std::find(asked.begin(), asked.end(), action.node) != asked.end());
+    const auto found =
+        std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.node == action.node; });
+    RC_ASSERT(found != nodes.end() && !found->is_drained && !found->is_down && found->reason.empty());
+  }
+  RC_ASSERT(drained.empty() || wish.drain_failed);
+  RC_ASSERT(drained.empty() || static_cast<int>(drained.size()) + drained_by_muster(nodes) <= wish.most_drained);
+  RC_ASSERT(plan.actions.empty() || report.simulated.empty());
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST(Provenance, OnlyVariablesThatMatterAndNeverSecrets) {
                                      "UCX_KEY=abc",
                                      "FI_password=abc",
                                      "OMPI_MCA_orte_precondition_transports=abc",
-                                     "MUSTER_TOKEN=abc",
+                                     "MUSTER_KEY=abc",
                                      "ROCR_VISIBLE_DEVICES=0,1",
                                      "NCCL_DEBUG=a\x1b[31mb",
                                      "=x",

@@ -38,7 +38,7 @@ Answer ask(const std::string& python, const std::vector<std::string>& modules) {
   ChildOptions options;
   options.argv = {python, "-c", question};
   options.argv.insert(options.argv.end(), modules.begin(), modules.end());
-  options.without = {"MUSTER_TOKEN", "MUSTER_WIRE"};
+  options.without = {"MUSTER_KEY", "MUSTER_WIRE"};
   options.deadline_s = patience_s;
   std::string said;
   options.on_output = [&](std::string_view chunk) {

@@ -1,0 +1,230 @@
+"""What others can do to the connection between driver and agent: strangers on the port, a forged, altered or repeated frame, a
+program of a check that writes frames of its own, an agent of another version."""
+import ctypes
+import ctypes.util
+import json
+import os
+import pathlib
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import support  # noqa: E402
+from agent_test import EVERYWHERE, cbor, frame, frames  # noqa: E402
+
+RANK = str(support.BIN / "muster-rank")
+FAILING = '[check.task]\nprobe = "command"\nsummary = "A program runs."\nranks = { per_node = 1 }\ntimeout = "20s"\n[check.task.params]\nargv = ["sh", "SCRIPT"]\n'
+HELLO = '[check.hello]\nprobe = "hello"\nsummary = "Ranks meet."\nranks = { per_node = 1 }\ntimeout = "20s"\n'
+
+# Starts the agent behind a relay that does something to its frames: alter, repeat, forge or keep.
+RELAY = '''#!/usr/bin/python3
+import os, socket, struct, sys, threading, zlib
+mode, agent = {mode!r}, {agent!r}
+host, port = os.environ["MUSTER_WIRE"].split(",")[0].rsplit(":", 1)
+listener = socket.create_server(("127.0.0.1", 0))
+os.environ["MUSTER_WIRE"] = "127.0.0.1:%d" % listener.getsockname()[1]
+if os.fork() != 0:
+    os.execv(agent, [agent])
+os.close(0), os.close(1)
+near, far = listener.accept()[0], socket.create_connection((host, int(port)))
+
+def back():
+    while data := far.recv(65536):
+        near.sendall(data)
+    near.close()
+
+threading.Thread(target=back, daemon=True).start()
+kept, count = b"", 0
+log = open({log!r}, "wb")
+while data := near.recv(65536):
+    log.write(data)
+    log.flush()
+    kept += data
+    while len(kept) >= 16 and len(kept) >= 16 + struct.unpack("<I", kept[8:12])[0]:
+        size = 16 + struct.unpack("<I", kept[8:12])[0]
+        one, kept = bytearray(kept[:size]), kept[size:]
+        count += 1
+        if count == 3 and mode == "alter":
+            one[40] ^= 1
+            one[12:16] = struct.pack("<I", zlib.crc32(bytes(one[4:5]) + bytes(one[16:])))
+        if count == 3 and mode == "damage":
+            one[40] ^= 1
+        far.sendall(one)
+        if count == 3 and mode == "repeat":
+            far.sendall(one)
+        if count == 3 and mode == "forge":
+            end = struct.pack("<Id", 0, 0.1)
+            far.sendall(b"\\xffMU1" + struct.pack("<B3xII", 7, len(end), zlib.crc32(b"\\x07" + end)) + end)
+'''
+
+# Connects from another user to the first port that is opened, the driver's, and says nothing.
+IDLE = '''
+import os, socket, sys, time
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+kept = []
+print("ready", flush=True)
+while True:
+    for line in open("/proc/net/tcp").read().splitlines()[1:]:
+        words = line.split()
+        port = int(words[1].split(":")[1], 16)
+        if words[3] == "0A" and not kept:
+            for _ in range(3000):
+                try:
+                    one = socket.socket(); one.setblocking(False)
+                    one.connect_ex(("127.0.0.1", port))
+                    kept.append(one)
+                except OSError:
+                    break
+            print(len(kept), flush=True)
+    time.sleep(0.001)
+'''
+
+
+def executable(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+class Sodium:
+    """An agent's end of the wire, with libsodium."""
+
+    def __init__(self, key):
+        self.library = ctypes.CDLL(ctypes.util.find_library("sodium"))
+        self.key, self.name, self.count = key, os.urandom(16), 0
+
+    def seal(self, kind, payload):
+        nonce = self.name + struct.pack("<Q", self.count)
+        self.count += 1
+        plain = bytes([kind]) + payload
+        out, length = ctypes.create_string_buffer(len(plain) + 16), ctypes.c_ulonglong()
+        self.library.crypto_aead_xchacha20poly1305_ietf_encrypt(
+            out, ctypes.byref(length), plain, ctypes.c_ulonglong(len(plain)), b"A", ctypes.c_ulonglong(1), None, nonce, self.key)
+        return frame(0x53, nonce + out.raw)
+
+
+class Wire(support.EndToEnd):
+    def run_with(self, checks, *options, agent=RANK, limit=30, **more):
+        run = support.Run(checks, "--launcher", "local", *options, agent=agent, **more)
+        self.addCleanup(run.clean)
+        run.start()
+        run.wait(limit)
+        return run
+
+    def relayed(self, mode):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="mt-"))
+        log = folder / "log"
+        agent = executable(folder / "agent", RELAY.format(mode=mode, agent=RANK, log=str(log)))
+        run = self.run_with(HELLO, agent=agent)
+        return run, log.read_bytes()
+
+    def test_frames_that_are_altered_or_repeated_or_forged_are_an_error(self):
+        for mode in ("alter", "damage", "repeat", "forge"):
+            with self.subTest(mode=mode):
+                run, _ = self.relayed(mode)
+                self.assert_status(run, 2)
+                reasons = [case["reason"] for case in run.report()["cases"] if case["verdict"] == "error"]
+                self.assertIn("altered, repeated or forged", " ".join(reasons), run.story())
+
+    def test_what_passes_by_can_not_be_read(self):
+        run, seen = self.relayed("keep")
+        self.assert_status(run, 0)
+        self.assertGreater(len(seen), 500)
+        for word in (b"hello", b"world_size", b"version", b"Open MPI", b"loopback"):
+            self.assertNotIn(word, seen)
+
+    def test_frames_of_a_program_are_no_evidence(self):
+        """What a passing program would have made the agent say, written by a failing one where the agent's frames go."""
+        def item(argv):
+            params = json.dumps({"argv": argv, "arguments": [], "deadline": "30", "expect_status": "0", "python": "", "imports": [],
+                                 "backend": "auto"})
+            return {**EVERYWHERE, "index": 0, "case": "task", "probe": "command", "params": params}
+        job = frame(1, cbor({"simulated": False, "items": [item(["true"])]}))
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
+        said = subprocess.run([RANK], input=job, capture_output=True, env=env, timeout=30).stdout
+        forged = b"".join(frame(kind, payload) + b"\n" for kind, payload in frames(said) if kind in (6, 7))
+        self.assertNotIn(b"missing", forged)
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="mt-"))
+        (folder / "forged").write_bytes(forged)
+        (folder / "script").write_text(f"cat {folder}/forged > /proc/$PPID/fd/1\nsleep 0.5\nexit 1\n")
+        for wire in (None, "none"):
+            with self.subTest(wire=wire):
+                run = self.run_with(FAILING.replace("SCRIPT", str(folder / "script")),
+                                    env={"MUSTER_WIRE_ADDRESS": wire} if wire else {})
+                self.assert_status(run, 1)
+                self.assertEqual(run.case("task")["verdict"], "fail", run.story())
+
+    def test_the_key_is_not_to_be_seen(self):
+        """In no argument, in no child, and not in what the kernel shows of the agent's environment."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="mt-"))
+        script = folder / "script"
+        script.write_text(f"tr '\\0' '\\n' < /proc/$PPID/environ > {folder}/agent\nenv > {folder}/child\n"
+                          f"cat /proc/[0-9]*/cmdline > {folder}/arguments\n")
+        agent = executable(folder / "agent.sh", f"#!/bin/sh\necho $MUSTER_KEY > {folder}/key\nexec {RANK}\n")
+        for launcher in ("local", "mpirun"):
+            with self.subTest(launcher=launcher):
+                run = support.Run(FAILING.replace("SCRIPT", str(script)), "--launcher", launcher, agent=agent)
+                self.addCleanup(run.clean)
+                run.start()
+                run.wait(30)
+                self.assert_status(run, 0)
+                key = (folder / "key").read_text().strip()
+                self.assertRegex(key, "^[0-9a-f]{64}$")
+                self.assertIn("MUSTER_TAG=", (folder / "agent").read_text(errors="replace"))
+                for name in ("agent", "child", "arguments"):
+                    self.assertNotIn(key, (folder / name).read_text(errors="replace"), name)
+
+    def test_an_agent_of_another_version_is_an_error_that_says_so(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="mt-"))
+        agent = executable(folder / "agent", f'''#!/usr/bin/python3
+import os, socket, sys, time
+if sys.argv[1:] == ["--about"]:
+    os.execv({RANK!r}, [{RANK!r}, "--about"])
+sys.path[:0] = {[str(pathlib.Path(__file__).parent)]!r}
+import wire_test
+host, port = os.environ["MUSTER_WIRE"].split(",")[0].rsplit(":", 1)
+wire = socket.create_connection((host, int(port)))
+sealed = wire_test.Sodium(bytes.fromhex(os.environ["MUSTER_KEY"]))
+wire.sendall(sealed.seal(2, wire_test.cbor({{"version": "0.0.9", "world_size": 1}})))
+time.sleep(60)
+''')
+        run = self.run_with(HELLO, agent=agent)
+        self.assert_status(run, 2)
+        case = run.case("hello")
+        self.assertEqual(case["verdict"], "error")
+        self.assertRegex(case["reason"], r"rank 0's agent is muster 0\.0\.9, this is muster \d")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
+    def test_thousands_of_idle_connections_cost_no_rank(self):
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < 8192:
+            self.skipTest(f"no more than {hard} files may be open here")
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="mt-"))
+        late = executable(folder / "agent", f"#!/bin/sh\n[ $# = 0 ] && sleep 1.5\nexec {RANK} \"$@\"\n")
+        (folder / "attack.py").write_text(IDLE)
+        # In a network of its own: the connections must reach no other test.
+        start = executable(folder / "start", f'''#!/bin/sh
+ip link set lo up
+(ulimit -n {hard}; exec {sys.executable} {folder}/attack.py > {folder}/attack) &
+echo $! > {folder}/pid
+until grep -q ready {folder}/attack; do sleep 0.05; done
+ulimit -n 1024
+exec "$@"
+''')
+        run = support.Run(HELLO, "--launcher", "local", agent=late, wrapper=["unshare", "--net", start])
+        self.addCleanup(run.clean)
+        run.start()
+        run.wait(30)
+        os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
+        self.assertGreater(int((folder / "attack").read_text().split()[-1]), 2000)
+        self.assert_status(run, 0)
+
+
+if __name__ == "__main__":
+    support.main(needs=("mpirun",))
