@@ -27,7 +27,8 @@ namespace {
 
 /// A part of a case is sent when it has grown to this size, so that the driver need not hold back one huge frame.
 constexpr std::size_t part_bytes = 4u << 20;
-constexpr int most_calls = 5;
+constexpr int most_calls = 3;
+constexpr double most_silence_s = 3;  // where it calls again, something else may have taken the driver's port
 /// No launch lasts that long; younger files may be about to be looked at by a driver.
 constexpr double old_launch_s = 86400;
 
@@ -186,7 +187,9 @@ Result<ByteVector> Agent::ask_for_job(const World& world) {
     // The driver that was there is gone.
     if (wire_->is_stdio()) break;
     if (auto sent = say_hello(); !sent) continue;
+    wire_->limit_silence(most_silence_s);
     payload = exchange(world);
+    wire_->limit_silence(0);
   }
   return payload;
 }

@@ -177,6 +177,11 @@ Result<Frame> WireClient::receive() {
       if (auto frame = opener_.open(*outer)) return std::move(*frame);
       has_dropped_ = true;
     }
+    if (longest_silence_s_ > 0) {
+      pollfd waiting{in_, POLLIN, 0};
+      if (::poll(&waiting, 1, static_cast<int>(longest_silence_s_ * 1000)) == 0)
+        return fail(ErrorKind::protocol, "wire", "the driver sent nothing");
+    }
     const ssize_t count = ::read(in_, chunk, sizeof chunk);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) {

@@ -39,6 +39,8 @@ class WireClient {
   /// all that a rank can do for a driver that was killed. Takes SIGIO, which no MPI library uses. Does nothing over
   /// standard input.
   void end_with_peer() const;
+  /// From now on receive() fails when nothing comes for so long; 0: it waits.
+  void limit_silence(double seconds) { longest_silence_s_ = seconds; }
   void live_without_peer() const;  ///< takes it back, before the other end may rightly close
 
   [[nodiscard]] bool is_stdio() const { return !is_owned_; }
@@ -55,6 +57,7 @@ class WireClient {
   FrameDecoder decoder_;
   FrameSealer sealer_;
   FrameOpener opener_;
+  double longest_silence_s_ = 0;
   bool has_dropped_ = false;  ///< a frame that the driver did not seal
 };
 
