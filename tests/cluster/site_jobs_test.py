@@ -178,6 +178,7 @@ class Lumi(SiteJob):
         case = run.case("cpu_affinity")
         self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
         self.assertIn("ask for whole nodes (--exclusive)", case["remedy"])
+        self.assertNotIn("--bind cores", case["remedy"], "where ranks would be far from their GPUs")
         run = self.run_job("-n", "^cpu_affinity$", asks=[*part, "--exclusive"])
         self.assertEqual((run.status, run.case("cpu_affinity")["verdict"]), (0, "pass"), self.said)
 
