@@ -38,12 +38,14 @@ enum class BindKind : std::uint8_t {
 /// Where the ranks of each node run. docs/bind.md
 struct JobBinding {
   BindKind kind = BindKind::cores;
-  std::string source;                  ///< `--bind cores`, `profile lumi`, `auto`; empty: the default
+  std::string source;                  ///< `--bind none`, `profile lumi`, `auto`; empty: the default
   std::vector<RankBinding> ranks;      ///< kind masks: by local rank
   std::string openmpi_mapping;         ///< `--map-by ppr:2:numa:PE=8 --bind-to core` where that gives the same masks
   bool launcher_selects_gpus = false;  ///< ranks get their GPUs by the launcher's own option, not by a wrapper
   /// `ROCR_VISIBLE_DEVICES`, which the agent sets to each rank's GPU: local rank i has not GPU i; empty: not needed
   std::string gpu_variable = {};
+  /// Kind cores: why ranks do not have the masks that were asked for; empty: none were.
+  std::string why_cores = {};
   friend bool operator==(const JobBinding&, const JobBinding&) = default;
 };
 
@@ -59,9 +61,10 @@ enum class Binder : std::uint8_t {
 struct JobShape {
   std::vector<std::string> nodes;  ///< host names in order; empty: this machine alone
   int ranks_per_node = 1;
-  int cores_per_rank = 0;       ///< physical ones; 0: whatever is fair
-  int cpus_per_core = 1;        ///< as the scheduler counts CPUs
-  bool oversubscribed = false;  ///< more ranks on a node than it has cores
+  int cores_per_rank = 0;            ///< physical ones; 0: whatever is fair
+  int cpus_per_core = 1;             ///< as the scheduler counts CPUs
+  bool one_thread_per_core = false;  ///< the site's pages leave the other hardware threads alone
+  bool oversubscribed = false;       ///< more ranks on a node than it has cores
   std::string partition;
   std::string environment;
   JobBinding binding = {};
@@ -119,6 +122,17 @@ struct LauncherNotice {
   bool is_first_cause = false;     ///< the sentence is why every rank ended, whatever ranks left behind (job cancelled)
 };
 
+/// How a person writes a binding into a line of this launcher, for remedies. Empty: it has no such option.
+struct BindWords {
+  std::string_view cores = {};        ///< binds each rank to cores of its own: `srun --cpu-bind=cores`
+  std::string_view whole_cores = {};  ///< likewise, no two ranks on hardware threads of one core
+  std::string_view width = {};        ///< likewise, `{}` cores for each rank
+  std::string_view unbound = {};      ///< binds no rank
+  std::string_view local_rank = {};   ///< variable with a rank's number on its node: `SLURM_LOCALID`
+  /// Binds the ranks `numbers` of node `host` to the masks of `binding`: `srun --cpu-bind=mask_cpu:0xfe,0xfe00`.
+  std::string (*masks)(const JobBinding& binding, std::span<const int> numbers, std::string_view host) = nullptr;
+};
+
 struct LauncherSpec {
   std::string_view name;
   std::string_view summary;
@@ -137,9 +151,18 @@ struct LauncherSpec {
   /// Options that give variables of these names to all ranks, for a line that muster did not make; nullptr: it passes
   /// on its whole environment.
   Argv (*pass_on)(const LauncherIdentity&, const Environment& variables) = nullptr;
-  /// Which part binds ranks as `shape` asks; nullptr: always the agent. Only asked for the kinds masks and node.
+  /// Which part binds ranks as `shape` asks; nullptr: always the agent. For the kinds cores and none only whether
+  /// `options` do.
   Binder (*binder)(const LauncherIdentity&, const JobShape&, const Argv& options) = nullptr;
+  /// How `options` have it give each rank its GPU (`closest` of srun's --gpu-bind); empty: they don't. nullptr: it has
+  /// no such option.
+  std::string (*gpu_choice)(const Argv& options) = nullptr;
+  /// nullptr: it has no line that a person could change. `mpirun` has those of Open MPI, `mpiexec` those of Hydra.
+  const BindWords* words = nullptr;
   LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view stderr_text, int status) = nullptr;
+  /// Why a launch of `argv` ended with an error before any rank was there and without a message: what is known to end
+  /// so. Sentence and remedy; both empty: nothing in `argv` is. nullptr: likewise.
+  LauncherNotice (*explain_silence)(const Argv& argv) = nullptr;
   /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.
   Argv (*reach)(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv& options) = nullptr;
   /// The same on all of `nodes` at once, where each by itself would be a burden; nullptr: there is no such way. A node

@@ -55,8 +55,8 @@ void add_site(CLI::App& app, SiteOptions& site) {
       ->check(CLI::Range(1, 65536));
   app.add_option(
          "--bind", site.bind,
-         "Where ranks run: as the profile has it, auto (near the GPUs of the node), cores, or none: left to the\n"
-         "launcher (default: as the check has it, else profile, else auto)")
+         "Where ranks run: profile (on its masks), auto (near the GPUs of the node), cores (a share each), or none\n"
+         "(no binding option); default: the check's bind, else profile where it has a binding, else auto")
       ->type_name("BINDING")
       ->excludes(line);
   app.add_option("-J,--job-option", site.job_options,

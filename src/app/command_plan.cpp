@@ -12,6 +12,7 @@
 #include "model/json.hpp"
 #include "run/messages.hpp"
 #include "system/asked_binding.hpp"
+#include "system/rank_launcher.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -25,9 +26,8 @@ Binder binder_in(const Prepared& prepared, const JobShape& shape) {
 }
 
 bool has_asked(const Prepared& prepared, const JobShape& shape) {
-  const BindKind kind = shape.binding.kind;
-  const bool is_by_agent = kind == BindKind::node && binder_in(prepared, shape) == Binder::agent;
-  return !shape.oversubscribed && (kind == BindKind::masks || is_by_agent);
+  const bool is_asked = !prepared.found.line || shape.binding.kind == BindKind::masks;
+  return !shape.oversubscribed && is_asked && concerns_ranks(shape.binding, binder_in(prepared, shape));
 }
 
 /// Files of a launch lie in its folder, which there is none of yet.
@@ -84,14 +84,30 @@ void print_case(const Case& item, const std::vector<std::string>& hosts) {
   fmt::print("{}  timeout {}  {}\n", line, format_duration(item.timeout), printable_line(item.summary));
 }
 
+/// How ranks without masks are bound.
+std::string unmasked_words(const Prepared& prepared, const JobShape& shape) {
+  const Binder binder = binder_in(prepared, shape);
+  const JobBinding& binding = shape.binding;
+  if (binder == Binder::line) return "bound by the line";
+  if (binder == Binder::options) return "bound by the launcher options given";
+  const std::string source = binding.source.empty() ? std::string() : fmt::format(" ({})", binding.source);
+  if (binding.kind == BindKind::none) return "no binding option" + source;
+  if (binding.kind == BindKind::node && prepared.found.launcher->program.empty()) return "the CPUs that muster may use";
+  if (binding.kind == BindKind::node)
+    return fmt::format("the whole node for each rank, by {}",
+                       binder == Binder::agent ? "muster-rank" : prepared.found.launcher->name);
+  const std::string share =
+      shape.cores_per_rank > 0 ? fmt::format("{} cores for each rank", shape.cores_per_rank) : std::string("cores");
+  if (binding.why_cores.empty())
+    return fmt::format("bound to {}, by {}{}", share, prepared.found.launcher->name, source);
+  return fmt::format("bound to {}: {}", share, binding.why_cores);
+}
+
 /// Masks by local rank, and which part of the launch sets them.
 void print_binding(const Prepared& prepared, const JobShape& shape) {
-  if (shape.oversubscribed) return;
-  if (shape.binding.kind == BindKind::node && binder_in(prepared, shape) == Binder::agent)
-    return fmt::print("  the whole node for each rank, by muster-rank\n");
-  if (shape.binding.kind == BindKind::cores && !shape.binding.source.empty())
-    return fmt::print("  bound to cores: {}\n", printable_line(shape.binding.source, 300));
-  if (shape.binding.kind != BindKind::masks) return;
+  if (shape.oversubscribed) return fmt::print("  not bound: more ranks than cores\n");
+  if (shape.binding.kind != BindKind::masks)
+    return fmt::print("  {}\n", printable_line(unmasked_words(prepared, shape), 300));
   const Binder binder = binder_in(prepared, shape);
   const auto asked = parse_asked_binding(to_text(shape.binding, binder));
   if (binder == Binder::options)
@@ -129,7 +145,14 @@ int status_of(const Plan& plan) {
 int print_json(const Prepared& prepared) {
   auto json = to_json(prepared.plan);
   json["commands"] = nlohmann::json::array();
-  for (const auto& launch : prepared.plan.launches) json["commands"].push_back(command_of(prepared, launch.shape).argv);
+  json["files"] = nlohmann::json::array();
+  for (const auto& launch : prepared.plan.launches) {
+    const LaunchCommand command = command_of(prepared, launch.shape);
+    json["commands"].push_back(command.argv);
+    auto files = nlohmann::json::object();
+    for (const LaunchFile& file : command.files) files[file.name] = file.text;
+    json["files"].push_back(std::move(files));
+  }
   fmt::print("{}\n", dump(json, 1));
   return status_of(prepared.plan);
 }

@@ -29,6 +29,8 @@ struct Ground {
   bool has_core_numbers = false;  ///< hwloc counts the cores of `node` as a launcher there does
   CpuMask allowed;                ///< of the job on this node; empty: not known
   std::optional<int> granted;     ///< as in BindableNode
+  bool is_asked_by_name = false;  ///< `profile` or `auto`: where it can't be had, that is said
+  bool is_cores = false;          ///< `cores`
 };
 
 /// Why a job on part of a node can't have these masks; empty: nothing speaks against them.
@@ -43,10 +45,16 @@ std::string obstacle(const Ground& ground, const JobBinding& binding) {
   return {};
 }
 
+/// `why` masks are not to be had; empty: nothing was asked for that cores do not give.
+JobBinding to_cores(std::string why) {
+  JobBinding binding;
+  binding.why_cores = std::move(why);
+  return binding;
+}
+
 JobBinding unless_refused(const Ground& ground, JobBinding binding) {
   std::string why = obstacle(ground, binding);
-  if (why.empty()) return binding;
-  return {BindKind::cores, std::move(why), {}, {}};
+  return why.empty() ? binding : to_cores(std::move(why));
 }
 
 /// Published masks name no GPUs: rank i takes GPU i by policy `gpu`, the nearest one by `cores`; -1: none.
@@ -57,12 +65,9 @@ int gpu_of(const Ground& ground, std::size_t rank) {
 }
 
 RankBinding of_seat(const Ground& ground, const RankSeat& seat) {
-  RankBinding rank{seat.cpus.list(), seat.cpus.hex(), seat.gpu};
-  if (!ground.node) return rank;
-  if (seat.nic >= 0) rank.nic = ground.node->nics[static_cast<std::size_t>(seat.nic)].name;
-  const Layout& layout = ground.node->layout;
-  if (ground.has_core_numbers && layout.whole_cores(seat.cpus) == seat.cpus)
-    rank.cores = core_numbers(layout, seat.cpus).list();
+  if (!ground.node) return {seat.cpus.list(), seat.cpus.hex(), seat.gpu};
+  RankBinding rank = rank_binding(*ground.node, seat);
+  if (!ground.has_core_numbers || ground.node->layout.whole_cores(seat.cpus) != seat.cpus) rank.cores.clear();
   return rank;
 }
 
@@ -101,10 +106,20 @@ bool has_whole_cores(const NodeParts& node, const Placement& placement) {
 
 JobBinding of_placement(const Ground& ground, int ranks) {
   const auto placement = place_ranks(*ground.node, {ranks, ground.policy, 0, ground.smt, {}});
-  if (!placement) return {};
+  if (!placement) return to_cores(fmt::format("{}: {}", ground.source, placement.error().what));
   JobBinding binding = of_seats(ground, *placement);
   if (has_whole_cores(*ground.node, *placement)) binding.openmpi_mapping = mpirun_mapping(*ground.node, *placement);
   return binding;
+}
+
+/// Why there are no masks for these ranks; empty: none were asked for by name.
+std::string why_no_masks(const Ground& ground, const RanksSpec& spec, int ranks) {
+  if (!ground.is_asked_by_name) return {};
+  if (spec.kind == RanksSpec::Kind::one_per_core)
+    return fmt::format("{} binds ranks of GPUs, and these are one per core", ground.source);
+  if (!ground.masks.empty())
+    return fmt::format("{} has masks for {} ranks of a node, not {}", ground.source, ground.masks.size(), ranks);
+  return fmt::format("{} finds no GPU that ranks could be near to", ground.source);
 }
 
 JobBinding bind_job(const Ground& ground, const RanksSpec& spec, int ranks) {
@@ -119,7 +134,9 @@ JobBinding bind_job(const Ground& ground, const RanksSpec& spec, int ranks) {
       return unless_refused(ground, of_placement(ground, ranks));
   }
   // One rank on one core of many would measure that core.
-  return ranks == 1 ? JobBinding{BindKind::node, {}, {}, {}} : JobBinding();
+  if (ranks == 1) return {BindKind::node, {}, {}, {}};
+  return ground.is_cores ? JobBinding{BindKind::cores, ground.source, {}, {}}
+                         : to_cores(why_no_masks(ground, spec, ranks));
 }
 
 const PartitionProfile* with_binding(const SystemProfile& system) {
@@ -205,6 +222,9 @@ class Bindings {
       at->second = of_profile(system_, *partition);
     else if ((node_.is_here || !node_.simulated.empty()) && (wish.empty() || wish == "auto"))
       at->second = of_node(system_, node_);
+    at->second.is_asked_by_name = wish == "profile" || wish == "auto";
+    at->second.is_cores = wish == "cores";
+    if (at->second.source.empty()) at->second.source = wish_ == "cores" ? "--bind cores" : wish_;
     at->second.granted = node_.granted;
     if (!node_.simulated.empty())
       at->second.allowed = node_cpus(node_.simulated / "root");
@@ -225,8 +245,7 @@ Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& sys
   static const std::vector<std::string> known{"none", "profile", "auto", "cores"};
   if (!wish.empty() && std::find(known.begin(), known.end(), wish) == known.end())
     return fail(ErrorKind::usage, "--bind",
-                fmt::format("unknown binding \"{}\"{}; write none, profile, auto or cores", printable_line(wish, 40),
-                            suggestion(wish, known)));
+                fmt::format("unknown binding \"{}\"{}", printable_line(wish, 40), suggestion(wish, known)));
   if (wish == "profile" && with_binding(system) == nullptr)
     return fail(ErrorKind::usage, "--bind",
                 fmt::format("the profile {} has no [partition.node.bind]; write auto or cores", system.name));

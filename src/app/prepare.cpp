@@ -121,13 +121,14 @@ void forbid_launches(Plan& plan, const Finding& finding) {
   plan.launches.clear();
 }
 
-/// What the scheduler takes for a CPU: a hardware thread, unless the site's pages count cores.
+/// What the scheduler takes for a CPU: a hardware thread, unless the site's pages use one thread of each core.
 void count_cpus(SiteFound& found, const SystemProfile& system) {
+  for (const PartitionProfile& partition : system.partitions)
+    found.site.one_thread_per_core |= partition.node.bind && !partition.node.bind->smt;
   const auto granted = found.allocation ? found.allocation->cpus_per_node : std::nullopt;
   if (!granted) return;
   found.site.is_part_of_node = *granted < found.site.cores;
-  for (const PartitionProfile& partition : system.partitions)
-    if (partition.node.bind && !partition.node.bind->smt) return;
+  if (found.site.one_thread_per_core) return;
   found.site.cpus_per_core = std::max(1, *granted / std::max(1, found.site.cores));
 }
 

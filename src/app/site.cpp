@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/agent_about.hpp"
+#include "app/machine_files.hpp"
 #include "app/site_nodes.hpp"
 #include "base/install_prefix.hpp"
 #include "base/loop.hpp"
@@ -17,6 +18,7 @@
 #include "run/reach.hpp"
 #include "run/session.hpp"
 #include "system/layout.hpp"
+#include "system/simulated_affinity.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -295,6 +297,8 @@ Result<void> take_line_world(const SiteOptions& options, SiteFound& found, Selec
   session.self = own_executable();
   session.line = &*found.line;
   session.is_simulated = options.is_simulated;
+  // The line may start other ranks than the simulated machine has masks for.
+  if (options.is_simulated) session.affinity_library = shipped_stand_ins() / affinity_library;
   take_session_variables(session);
   GivenWorld given = start_given_line(*found.launcher, found.identity, session, *found.line_folder);
   if (!given.world) {

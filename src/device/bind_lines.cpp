@@ -96,12 +96,11 @@ std::string mpirun_mapping(const NodeParts& node, const Placement& placement) {
                      width);
 }
 
-std::string launch_line(std::string_view launcher, const NodeParts& node, const Placement& placement,
-                        const std::vector<int>& ranks, std::string_view host) {
-  if (launcher != "mpirun") return "srun " + srun_masks(placement);
-  if (const std::string mapping = mpirun_mapping(node, placement); !mapping.empty()) return "mpirun " + mapping;
-  return "mpirun --rankfile FILE with the lines \"" + join(rankfile(node.layout, placement, ranks, host), "\", \"") +
-         "\"";
+RankBinding rank_binding(const NodeParts& node, const RankSeat& seat) {
+  RankBinding rank{seat.cpus.list(), seat.cpus.hex(), seat.gpu};
+  if (seat.nic >= 0) rank.nic = node.nics[static_cast<std::size_t>(seat.nic)].name;
+  rank.cores = core_numbers(node.layout, seat.cpus).list();
+  return rank;
 }
 
 std::string omp_places(const Layout& layout, const CpuMask& cpus) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/placement.hpp"
+#include "muster/launcher.hpp"
 
 namespace muster {
 
@@ -29,10 +30,8 @@ namespace muster {
 /// needed.
 [[nodiscard]] std::string mpirun_mapping(const NodeParts& node, const Placement& placement);
 
-/// One line for a sentence: `srun --cpu-bind=mask_cpu:...`; for `mpirun` a mapping where one says it all, else what
-/// stands in the rankfile. `ranks` are their numbers in the job.
-[[nodiscard]] std::string launch_line(std::string_view launcher, const NodeParts& node, const Placement& placement,
-                                      const std::vector<int>& ranks, std::string_view host);
+/// What a launcher is asked for one rank. `cores` are those that its CPUs touch, as hwloc counts them.
+[[nodiscard]] RankBinding rank_binding(const NodeParts& node, const RankSeat& seat);
 
 /// A place for each core: `{1}:7`, `{48,112}:16`, `{8}:10:4`, `{1},{9},{73}`.
 [[nodiscard]] std::string omp_places(const Layout& layout, const CpuMask& cpus);

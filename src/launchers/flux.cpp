@@ -50,13 +50,27 @@ Binder binder(const LauncherIdentity&, const JobShape&, const Argv& options) {
 }
 
 /// `map:1-7;9-15`: CPUs of each local rank by the numbers of the operating system. Known since 0.47, before `flux run`.
-std::string affinity(const JobShape& shape) {
-  if (shape.oversubscribed || shape.binding.kind == BindKind::node) return "off";
-  if (shape.binding.kind != BindKind::masks) return "per-task";
+std::string map_of(const JobBinding& binding) {
   std::vector<std::string> ranks;
-  for (const RankBinding& rank : shape.binding.ranks) ranks.push_back(rank.cpus);
+  for (const RankBinding& rank : binding.ranks) ranks.push_back(rank.cpus);
   return "map:" + join(ranks, ";");
 }
+
+std::string affinity(const JobShape& shape) {
+  if (shape.oversubscribed || shape.binding.kind == BindKind::node) return "off";
+  return shape.binding.kind == BindKind::masks ? map_of(shape.binding) : "per-task";
+}
+
+std::string masks_in_words(const JobBinding& binding, std::span<const int>, std::string_view) {
+  return fmt::format("flux run --setopt='cpu-affinity={}'", map_of(binding));
+}
+
+constexpr BindWords words{.cores = "flux run --setopt=cpu-affinity=per-task",
+                          .whole_cores = "flux run --setopt=cpu-affinity=per-task",
+                          .width = "flux run --cores-per-task={} --setopt=cpu-affinity=per-task",
+                          .unbound = "flux run --setopt=cpu-affinity=off",
+                          .local_rank = "FLUX_TASK_LOCAL_ID",
+                          .masks = masks_in_words};
 
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                       const Argv& options) {
@@ -105,6 +119,7 @@ extern const LauncherSpec launcher_flux{
     .identify = identify,
     .command = command,
     .binder = binder,
+    .words = &words,
     .read_notice = read_notice,
     .reach = mpirun::reach,  // by ssh: flux exec knows brokers, not host names
 };

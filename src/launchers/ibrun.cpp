@@ -34,6 +34,23 @@ Binder binder(const LauncherIdentity&, const JobShape&, const Argv& options) {
   return binds_by_script(options) ? Binder::options : Binder::agent;
 }
 
+/// It has no option for masks: each rank is started on its own by a script in front of the program.
+std::string masks_in_words(const JobBinding& binding, std::span<const int>, std::string_view) {
+  std::vector<std::string> masks;
+  for (const RankBinding& rank : binding.ranks) masks.push_back(rank.mask);
+  return fmt::format(
+      "ibrun bash -c 'masks=({}); exec taskset "
+      "${{masks[${{OMPI_COMM_WORLD_LOCAL_RANK:-${{MPI_LOCALRANKID:-$MV2_COMM_WORLD_LOCAL_RANK}}}}]}} \"$0\" \"$@\"'",
+      join(masks, " "));
+}
+
+constexpr BindWords words{.cores = "ibrun task_affinity",
+                          .whole_cores = "ibrun task_affinity",
+                          .width = "ibrun task_affinity",
+                          .unbound = "ibrun without task_affinity",
+                          .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+                          .masks = masks_in_words};
+
 LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                       const Argv& options) {
   LaunchCommand made{{identity.path}, agent.env};
@@ -74,6 +91,7 @@ extern const LauncherSpec launcher_ibrun{
     .identify = identify,
     .command = command,
     .binder = binder,
+    .words = &words,
     .read_notice = read_notice,
     .reach = reach,
 };

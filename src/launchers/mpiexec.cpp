@@ -2,7 +2,7 @@
 
 namespace muster {
 
-extern constexpr LauncherSpec launcher_mpiexec =
-    mpirun::member("mpiexec", "mpiexec of MPICH or Open MPI, where mpirun is missing or of another MPI.");
+extern constexpr LauncherSpec launcher_mpiexec = mpirun::member(
+    "mpiexec", "mpiexec of MPICH or Open MPI, where mpirun is missing or of another MPI.", mpirun::hydra_words);
 
 }  // namespace muster

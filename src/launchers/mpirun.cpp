@@ -2,7 +2,7 @@
 
 namespace muster {
 
-extern constexpr LauncherSpec launcher_mpirun =
-    mpirun::member("mpirun", "mpirun of Open MPI or MPICH, on this machine or on nodes reached by ssh.");
+extern constexpr LauncherSpec launcher_mpirun = mpirun::member(
+    "mpirun", "mpirun of Open MPI or MPICH, on this machine or on nodes reached by ssh.", mpirun::openmpi_words);
 
 }  // namespace muster

@@ -116,6 +116,17 @@ std::string mask_option(const JobBinding& binding) {
   return "--cpu-bind=mask_cpu:" + join(masks, ",");
 }
 
+std::string masks_in_words(const JobBinding& binding, std::span<const int>, std::string_view) {
+  return "srun " + mask_option(binding);
+}
+
+constexpr BindWords words{.cores = "srun --cpu-bind=cores",
+                          .whole_cores = "srun --hint=nomultithread",
+                          .width = "srun -c {} --threads-per-core=1",
+                          .unbound = "srun --cpu-bind=none",
+                          .local_rank = "SLURM_LOCALID",
+                          .masks = masks_in_words};
+
 void add_gpus(const JobBinding& binding, const Argv& options, Argv& argv) {
   if (!binding.launcher_selects_gpus || chooses(options, {"--gpu-bind", "--gpus-per-task"})) return;
   std::vector<std::string> gpus;
@@ -128,6 +139,12 @@ void add_gpus(const JobBinding& binding, const Argv& options, Argv& argv) {
   argv.push_back("--gpu-bind=map_gpu:" + join(gpus, ","));
 }
 
+/// Else Slurm counts the hardware threads of a core as CPUs: half of the cores, with both threads of each.
+bool uses_one_thread(const JobShape& shape, const Argv& options) {
+  return shape.one_thread_per_core && shape.binding.kind == BindKind::cores && !shape.oversubscribed &&
+         !chooses(options, {"--threads-per-core", "--hint", "--cpus-per-task", "-c"});
+}
+
 void add_binding(const JobShape& shape, const Argv& options, Argv& argv) {
   if (chooses(options, {"--cpu-bind", "--cpu_bind"})) return;
   const BindKind kind = shape.oversubscribed ? BindKind::node : shape.binding.kind;
@@ -136,7 +153,11 @@ void add_binding(const JobShape& shape, const Argv& options, Argv& argv) {
   else if (kind == BindKind::node)
     argv.emplace_back("--cpu-bind=none");
   else if (kind != BindKind::none)
-    argv.emplace_back("--cpu-bind=cores");
+    argv.emplace_back(uses_one_thread(shape, options) ? "--cpu-bind=threads" : "--cpu-bind=cores");
+}
+
+std::string gpu_choice(const Argv& options) {
+  return value_of(options, "--gpu-bind").value_or("");
 }
 
 Binder binder(const LauncherIdentity&, const JobShape&, const Argv& options) {
@@ -153,6 +174,7 @@ void add_placement(const JobShape& shape, const Argv& options, Argv& argv) {
   if (shape.oversubscribed) argv.emplace_back("--overcommit");
   if (shape.cores_per_rank > 0 && !shape.oversubscribed && !chooses(options, {"--cpus-per-task", "-c"}))
     argv.push_back(fmt::format("--cpus-per-task={}", shape.cores_per_rank * shape.cpus_per_core));
+  if (uses_one_thread(shape, options)) argv.emplace_back("--threads-per-core=1");
   add_binding(shape, options, argv);
   if (!shape.oversubscribed && shape.binding.kind == BindKind::masks) add_gpus(shape.binding, options, argv);
 }
@@ -230,6 +252,8 @@ extern const LauncherSpec launcher_srun{
     .command = command,
     .hidden_variables = hidden,
     .binder = binder,
+    .gpu_choice = gpu_choice,
+    .words = &words,
     .read_notice = read_notice,
     .reach = reach,
     .reach_all = reach_all,

@@ -133,6 +133,7 @@ void fields(Io& io, Is<JobBinding> auto& binding) {
   io.optional("openmpi_mapping", binding.openmpi_mapping);
   io.optional("launcher_selects_gpus", binding.launcher_selects_gpus);
   io.optional("gpu_variable", binding.gpu_variable);
+  io.optional("why_cores", binding.why_cores);
 }
 
 template <class Io>
@@ -141,6 +142,7 @@ void fields(Io& io, Is<JobShape> auto& shape) {
   io("ranks_per_node", shape.ranks_per_node);
   io("cores_per_rank", shape.cores_per_rank);
   io.optional("cpus_per_core", shape.cpus_per_core, 1);
+  io.optional("one_thread_per_core", shape.one_thread_per_core);
   io.optional("binding", shape.binding);
   io("oversubscribed", shape.oversubscribed);
   io.optional("partition", shape.partition);

@@ -15,6 +15,7 @@
 #include "system/asked_binding.hpp"
 #include "system/layout.hpp"
 #include "system/openmp_team.hpp"
+#include "system/rank_launcher.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -52,16 +53,6 @@ void add_reading(Observation& seen, std::string metric, double value) {
   seen.readings.push_back({std::move(metric), {}, summarize(std::span(&value, 1))});
 }
 
-/// Who started this rank. A launcher that runs below another one is told by what it alone sets.
-std::string launcher_name() {
-  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
-  const char* space = std::getenv("PMIX_NAMESPACE");
-  if (space != nullptr && std::string_view(space).rfind("slurm.", 0) == 0) return "srun";
-  if (is_set("OMPI_COMM_WORLD_RANK")) return "mpirun";
-  if (is_set("MPI_LOCALRANKID")) return "mpiexec";
-  return is_set("SLURM_STEP_ID") ? "srun" : "";
-}
-
 /// The whole node, told by its first rank, against which all masks are judged.
 void add_node(const RunContext& context, Observation& seen) {
   context.recorder.step("topology");
@@ -88,8 +79,10 @@ void add_node(const RunContext& context, Observation& seen) {
 void add_asked(const RunContext& context, Observation& seen) {
   const auto asked = asked_binding();
   const auto local_rank = static_cast<std::size_t>(context.place.local_rank);
-  if (!asked || local_rank >= asked->masks.size()) return;
+  if (!asked || asked->kind == BindKind::node) return;
+  if (asked->kind == BindKind::masks && local_rank >= asked->masks.size()) return;
   seen.facts.push_back({"binder", std::string(to_string(asked->binder))});
+  if (asked->kind != BindKind::masks) return seen.facts.push_back({"asked_for", asked->source});
   // Options of the user take precedence: then these masks are not asked for.
   if (asked->binder == Binder::options) return;
   seen.facts.push_back({"asked", asked->masks[local_rank].list()});
@@ -106,9 +99,10 @@ void add_masks(const RunContext& context, const CpuMask& mask, Observation& seen
     seen.facts.push_back({"node_cpus", cpus.list()});
     seen.facts.push_back({"node_cores", cores_of(cpus, root).list()});
   }
-  const std::string launcher = launcher_name();
+  const std::string launcher = launcher_of_rank();
   seen.facts.push_back({"launcher", launcher});
   if (launcher != "srun" && std::getenv("SLURM_STEP_ID") != nullptr) seen.facts.push_back({"inside", "srun"});
+  if (const char* policy = std::getenv("MPICH_OFI_NIC_POLICY")) seen.facts.push_back({"nic_policy", policy});
   add_asked(context, seen);
   if (context.place.local_rank == 0) add_node(context, seen);
 }
@@ -224,7 +218,7 @@ std::string evidence_of(const CaseView& view, const std::vector<NodeMasks>& node
   std::size_t masks = 0, with_gpu = 0;
   for (const NodeMasks& node : nodes) {
     masks += node.ranks.size();
-    for (const affinity::RankGpu& gpu : affinity::gpus_of_ranks(view, node))
+    for (const affinity::RankGpu& gpu : affinity::gpus_of_ranks(node))
       with_gpu += nearness_of(gpu.rank->mask, gpu.near) != Nearness::apart;
   }
   const std::string& sharing = view.params.text("sharing");

@@ -135,6 +135,9 @@ Result<Observation> run(RunContext& context) {
   for (Fact& fact : shared_paths(all)) seen.facts.push_back(std::move(fact));
   if (const auto tail = all.find(env_torchrun); tail != all.end())
     seen.facts.push_back({"torchrun", printable_line(tail->second, 300)});
+  for (const char* name : {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
+    if (const auto devices = all.find(name); devices != all.end())
+      seen.facts.push_back({"devices", printable_line(fmt::format("{}={}", name, devices->second), 300)});
   if (this_machine().simulated.empty())
     for (Fact& fact : absent_caches(all)) seen.facts.push_back(std::move(fact));
   read_limits_into(seen);

@@ -10,6 +10,7 @@
 #include "probes/gpu_mapping/observe.hpp"
 #include "stats/stats.hpp"
 #include "system/layout.hpp"
+#include "system/rank_launcher.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -73,8 +74,7 @@ void add_layout(const std::string& root, const Inventory& inventory, Observation
   if (addresses.empty()) return;
   for (Fact& fact : to_facts(*layout, addresses)) seen.facts.push_back(std::move(fact));
   seen.facts.push_back({"node_cpus", node_cpus(root).list()});
-  // Open MPI's mpirun is told apart by what it alone sets.
-  seen.facts.push_back({"launcher", std::getenv("OMPI_COMM_WORLD_RANK") != nullptr ? "mpirun" : "srun"});
+  seen.facts.push_back({"launcher", launcher_of_rank()});
 }
 
 Result<Observation> run(RunContext& context) {

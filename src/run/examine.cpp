@@ -107,6 +107,14 @@ Finding Examiner::refused_by_launcher(const Launch& launch, const Scene& scene) 
             {launcher_culprit(program())},
             "see what --agent and MUSTER_AGENT name, and whether an option given with -J makes the launcher do "
             "something else"};
+  const auto explain = reach_.launcher->explain_silence;
+  if (const auto notice = said.empty() && explain != nullptr ? explain(launch.argv()) : LauncherNotice();
+      !notice.sentence.empty())
+    return {Verdict::error,
+            fmt::format("{} ended with status {} before any rank was there, and without a message; {}", program(),
+                        launch.end()->shell_status(), notice.sentence),
+            {launcher_culprit(program())},
+            notice.remedy};
   return {Verdict::error,
           fmt::format("{} ended with status {} before any rank was there{}", program(), launch.end()->shell_status(),
                       said.empty() ? "" : ": " + said),

@@ -18,6 +18,7 @@
 #include "run/plugins.hpp"
 #include "run/reach.hpp"
 #include "system/asked_binding.hpp"
+#include "system/rank_launcher.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -148,17 +149,17 @@ bool sets_path(const Environment& environment) {
 
 }  // namespace
 
-/// MUSTER_BIND; empty: the launch asks for no masks, and the launcher leaves a whole node whole.
+/// MUSTER_BIND; empty: the launch asks for nothing that a rank has to know.
 std::string Launch::asked_binding_of(const JobShape& shape) const {
   const BindKind kind = shape.binding.kind;
-  if (shape.oversubscribed || (kind != BindKind::masks && kind != BindKind::node)) return {};
+  if (shape.oversubscribed) return {};
   if (options_.line != nullptr) {
     JobBinding binding = shape.binding;
     binding.gpu_variable.clear();
     return kind == BindKind::masks ? to_text(binding, Binder::line) : std::string();
   }
   const Binder binder = binder_of(launcher_, identity_, shape, options_.launcher_options);
-  if (kind == BindKind::node && binder != Binder::agent) return {};
+  if (!concerns_ranks(shape.binding, binder)) return {};
   JobBinding binding = shape.binding;
   const bool is_set = std::any_of(options_.environment.begin(), options_.environment.end(),
                                   [&](const auto& one) { return one.first == binding.gpu_variable; });
@@ -190,6 +191,10 @@ AgentCommand Launch::agent_command() const {
     command.env.emplace_back(env_bind, asked);
   if (options_.line != nullptr && !options_.line->left_out.empty())
     command.env.emplace_back(env_torchrun, shell_line(options_.line->left_out));
+  const Argv& given = options_.line != nullptr ? options_.line->argv : options_.launcher_options;
+  if (const std::string choice = launcher_.gpu_choice == nullptr ? std::string() : launcher_.gpu_choice(given);
+      !choice.empty())
+    command.env.emplace_back(env_gpu_bind, choice);
   command.env.insert(command.env.end(), options_.environment.begin(), options_.environment.end());
   if (const std::string lines = by_rank(options_.environment); !lines.empty())
     command.env.emplace_back(env_by_rank, lines);

@@ -34,8 +34,8 @@ inline constexpr const char* env_key = "MUSTER_KEY";            ///< LaunchKey; 
 inline constexpr const char* env_path = "MUSTER_PATH";          ///< PATH of the driver, before a launcher changed it
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
 inline constexpr const char* env_world = "MUSTER_WORLD";        ///< ranks asked for
-inline constexpr const char* env_launcher =
-    "MUSTER_LAUNCHER";  ///< its name, for programs that start others beside them
+/// How options of the launch line give each rank its GPU, which Slurm does not tell its tasks. Read by `environment`.
+inline constexpr const char* env_gpu_bind = "MUSTER_GPU_BIND";
 /// Variables with a value for each rank: `ROCR_VISIBLE_DEVICES={local_rank}|...`.
 inline constexpr const char* env_by_rank = "MUSTER_BY_RANK";
 

@@ -58,6 +58,9 @@ Result<void> Results::begin() {
     for (int repetition = 1; repetition <= plan_.repeat; ++repetition)
       keep(static_cast<int>(i), repetition, evaluate_unable(plan_.cases[i]));
   }
+  for (const PlannedLaunch& launch : plan_.launches)
+    if (const std::string& why = launch.shape.binding.why_cores; !why.empty())
+      for (const WorkItem& item : launch.items) note_case(item.case_index, "ranks are bound to cores: " + why);
   return {};
 }
 

@@ -37,15 +37,16 @@ struct BindRequest {
 
 /// What is known of where the launches will go.
 struct Site {
-  std::string launcher;            ///< name
-  std::string launcher_why;        ///< why it was taken although it can do less than others; empty: it was asked for
-  int launcher_most_ranks = 0;     ///< 0: any
-  std::vector<std::string> nodes;  ///< empty: this machine
-  std::string host;                ///< this machine's name, for cases of one node
-  int cores = 1;                   ///< per node: physical cores we may use
-  int cpus_per_core = 1;           ///< as the scheduler counts CPUs
-  bool is_part_of_node = false;    ///< the job has fewer CPUs of a node than `cores`
-  int simulated_ranks = 0;         ///< ranks of a node that a simulated machine is described with; 0: the node is real
+  std::string launcher;              ///< name
+  std::string launcher_why;          ///< why it was taken although it can do less than others; empty: it was asked for
+  int launcher_most_ranks = 0;       ///< 0: any
+  std::vector<std::string> nodes;    ///< empty: this machine
+  std::string host;                  ///< this machine's name, for cases of one node
+  int cores = 1;                     ///< per node: physical cores we may use
+  int cpus_per_core = 1;             ///< as the scheduler counts CPUs
+  bool one_thread_per_core = false;  ///< the site's pages leave the other hardware threads alone
+  bool is_part_of_node = false;      ///< the job has fewer CPUs of a node than `cores`
+  int simulated_ranks = 0;  ///< ranks of a node that a simulated machine is described with; 0: the node is real
   int numa_domains = 1;
   int gpus = 0;
   std::optional<int> tasks_per_node;  ///< that the allocation was made for

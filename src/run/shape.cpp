@@ -85,6 +85,7 @@ void bind_case(Case& item, const Site& site) {
                            "name a system whose profile has one with --system, or choose --bind auto or cores"});
   shape.cores_per_rank = cores_of_rank(item, site);
   if (shape.cores_per_rank > 0) shape.cpus_per_core = std::max(1, site.cpus_per_core);
+  shape.one_thread_per_core = site.one_thread_per_core && shape.binding.kind == BindKind::cores;
 }
 
 }  // namespace

@@ -55,9 +55,15 @@ std::string_view to_string(Binder binder) {
   return "?";
 }
 
+bool concerns_ranks(const JobBinding& binding, Binder binder) {
+  if (binding.kind == BindKind::masks) return true;
+  if (binding.kind == BindKind::node) return binder == Binder::agent;
+  return !binding.source.empty() || binder == Binder::options;
+}
+
 namespace {
 
-constexpr std::string_view whole_node = "all";
+constexpr BindKind without_masks[] = {BindKind::node, BindKind::cores, BindKind::none};
 
 /// One value for each rank, without the signs that the text is taken apart by.
 template <class Value>
@@ -102,9 +108,12 @@ std::optional<std::vector<int>> parse_gpus(const std::string& text) {
 }  // namespace
 
 std::string to_text(const JobBinding& binding, Binder binder) {
+  const bool is_left_to_launcher = binding.kind == BindKind::cores || binding.kind == BindKind::none;
+  if (is_left_to_launcher && binder == Binder::agent) binder = Binder::launcher;
   std::string source = printable_line(binding.source, 100);
   std::replace(source.begin(), source.end(), '|', ' ');
-  if (binding.kind == BindKind::node) return fmt::format("{}|{}|{}|||", to_string(binder), source, whole_node);
+  if (binding.kind != BindKind::masks)
+    return fmt::format("{}|{}|{}|||", to_string(binder), source, to_string(binding.kind));
   return fmt::format("{}|{}|{}|{}|{}|{}", to_string(binder), source,
                      by_rank(binding, [](const RankBinding& rank) { return rank.mask; }),
                      by_rank(binding, [](const RankBinding& rank) { return std::to_string(rank.gpu); }),
@@ -123,7 +132,11 @@ Result<AskedBinding> parse_asked_binding(std::string_view text) {
   AskedBinding asked;
   asked.binder = *binder;
   asked.source = printable_line(parts[1], 100);
-  if (parts[2] == whole_node) return asked;
+  for (const BindKind kind : without_masks)
+    if (parts[2] == to_string(kind)) {
+      asked.kind = kind;
+      return asked;
+    }
   auto masks = parse_masks(parts[2]);
   if (!masks) return refuse("has an empty or damaged mask");
   auto gpus = parse_gpus(parts[3]);
@@ -145,7 +158,11 @@ std::optional<AskedBinding> asked_binding() {
 }
 
 std::string described(const AskedBinding& asked) {
-  if (asked.masks.empty()) return fmt::format("the whole node, by the {}", to_string(asked.binder));
+  const std::string source = asked.source.empty() ? std::string() : fmt::format(" ({})", asked.source);
+  if (asked.kind == BindKind::node) return fmt::format("the whole node, by the {}", to_string(asked.binder));
+  if (asked.kind != BindKind::masks && asked.binder == Binder::options) return "options given to the launcher";
+  if (asked.kind == BindKind::none) return "none" + source;
+  if (asked.kind == BindKind::cores) return fmt::format("cores, by the launcher{}", source);
   if (asked.binder == Binder::line) return "the user's launch line";
   if (asked.binder == Binder::options) return fmt::format("options given to the launcher, not {}", asked.source);
   return fmt::format("{}, by the {}", asked.source, to_string(asked.binder));
@@ -168,7 +185,8 @@ Result<void> bind_as_asked(int local_rank) {
   const auto asked = parse_asked_binding(text);
   if (!asked) return tl::unexpected(asked.error());
   if (asked->binder != Binder::agent) return {};
-  if (asked->masks.empty()) return set_mask(all_cpus());
+  if (asked->kind == BindKind::node) return set_mask(all_cpus());
+  if (asked->kind != BindKind::masks) return {};
   if (local_rank < 0 || static_cast<std::size_t>(local_rank) >= asked->masks.size())
     return fail(ErrorKind::system, env_bind,
                 fmt::format("has {} masks, and none for local rank {}", asked->masks.size(), local_rank));

@@ -33,8 +33,10 @@ def slurm_node(machine):
     """What slurm.conf says of such a node."""
     cpu, memory = machine["cpu"], sum(size_of(domain["memory"]) for domain in machine["domain"] if "cpus" in domain)
     packages = cpu.get("packages", 1)
+    # Slurm numbers CPUs core by core; it keeps all threads of a core that one of them is of.
+    kept = ",".join(str(core * cpu.get("smt", 1)) for core in cpu.get("reserved", []))
     return (f"Sockets={packages} CoresPerSocket={cpu['cores'] // packages} ThreadsPerCore={cpu.get('smt', 1)} "
-            f"RealMemory={memory >> 20}")
+            f"RealMemory={memory >> 20}{f' CpuSpecList={kept}' if kept else ''}")
 
 
 def gpus_of(machine):

@@ -81,6 +81,20 @@ class Launches(support.EndToEnd):
                 seen, _ = self.said(launcher, "node")
                 self.assertEqual(seen, [(CPUS[0], len(CPUS))] * 2)
 
+    def test_a_rankfile_with_cpus_that_a_node_has_not(self):
+        """Debian's mpirun then ends with status 1 and without a message."""
+        profile = self.cluster.folder / "profile.toml"
+        profile.write_text(PROFILE.format(masks=f'"{hex(1 << CPUS[0])}", "{hex(1 << (CPUS[-1] + 5))}"'))
+        run = Run(checks("profile"), str(profile), "--system", "here", "--launcher", "mpirun", "-n", "^masks$", "--nodes", "nid001,nid002",
+                  wrapper=self.cluster.argv_on_login([]), env=self.cluster.environment())
+        self.addCleanup(run.clean)
+        run.finish(120)
+        case = run.case("masks")
+        self.assertEqual((run.status, case["verdict"]), (2, "error"), run.story())
+        self.assertIn("without a message; the masks of the ranks could not be set: the line binds them by the rankfile", case["reason"])
+        self.assertIn("/rankfile", case["reason"])
+        self.assertIn("compare the CPUs in the rankfile with those of each node", case["remedy"])
+
     def test_cores(self):
         for launcher in ("srun", "mpirun"):
             with self.subTest(launcher=launcher):

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import typing
 
 import described_nodes
@@ -66,6 +67,32 @@ MODULES = '''module() {
   for name; do export LOADEDMODULES="${LOADEDMODULES:+$LOADEDMODULES:}$name"; done
 }
 '''
+# What Shifter's plug-in takes out of the options of a job, for Slurm alone has none of them; shifter reads the variables.
+SBATCH = """#!/bin/bash
+options=() script=
+take() {
+  case $1 in
+    --image=*) export SHIFTER_IMAGE=${1#*=} ;;
+    --module=*) export SHIFTER_MODULE=${1#*=} ;;
+    *) return 1 ;;
+  esac
+}
+for word; do
+  if take "$word"; then continue; fi
+  if [ -z "$script" ] && [[ $word != -* ]]; then script=$word; fi
+  options+=("$word")
+done
+if [ -n "$script" ]; then
+  for word in $(sed -n 's/^#SBATCH //p' "$script"); do take "$word"; done
+  sed -i -E '/^#SBATCH/s/ --(image|module)=[^ ]*//g' "$script"
+fi
+exec SLURMS_OWN "${options[@]}"
+"""
+SHIFTER = """#!/bin/sh
+# PROGRAM...: the image that the job asked for is the node itself.
+[ -n "$SHIFTER_IMAGE" ] || { echo "shifter: no image was specified" >&2; exit 1; }
+exec "$@"
+"""
 CONTAINER = """#!/bin/sh
 # exec [-B PATH]... IMAGE PROGRAM...: the image is the node itself.
 shift
@@ -86,6 +113,9 @@ class Site:
         self.tool("modules", MODULES)
         self.tool("ibrun", IBRUN)
         self.tool("singularity", CONTAINER)
+        if system.page == "perlmutter":
+            self.tool("sbatch", SBATCH.replace("SLURMS_OWN", shutil.which("sbatch")))
+            self.tool("shifter", SHIFTER)
 
     def tool(self, name, text):
         path = self.tools / name
@@ -100,19 +130,39 @@ class Site:
         """Addresses, as the runtime counts GPUs."""
         return [device["address"] for device in described_nodes.read(self.system.machine)["gpus"]["devices"]]
 
-    def job(self, *options, command=None):
-        """The page's script, with `options` behind its `muster run`. `command`: instead of that line, below its own output folder."""
-        folder = support.new_folder()
-        said = folder / "job"
+    def use_muster(self, folder, *options):
         words = ["--output", str(folder / "runs"), *options]
         self.tool("muster", f'#!/bin/sh\ncommand=$1; shift\nexec {MUSTER} $command --simulated {shlex.join(words)} "$@"\n')
+
+    def page_line(self, begins, holds):
+        """A line of the page for a shell on the login node."""
+        lines = (PAGES / f"{self.system.page}.md").read_text().splitlines()
+        return next(line for line in lines if line.startswith(begins) and holds in line)
+
+    def on_login(self, line):
+        """A line that submits."""
+        folder = support.new_folder()
+        self.use_muster(folder)
+        run = Run("", folder=folder, env={**self.environment(), "MUSTER_SUBMIT_POLL": "0.3s"})
+        run.said = folder / "job"
+        run.argv = self.cluster.argv_on_login(["bash", "-c", f"{line} > {run.said} 2>&1"])
+        return run
+
+    def job(self, *options, command=None, directives=(), asks=()):
+        """The page's script, with `options` behind its `muster run`. `command`: instead of that line, below its own output folder.
+        `directives`: further lines #SBATCH. `asks`: options of sbatch, which go before those of the script."""
+        folder = support.new_folder()
+        said = folder / "job"
+        self.use_muster(folder, *options)
         text = batch_script(self.system.page)
         if command:
             text = re.sub(r"^muster run.*$", command, text, flags=re.M)
+        text = text.replace("\n", "".join(["\n", *(f"#SBATCH {line}\n" for line in directives)]), 1)
         (folder / "batch").write_text(f"{text}echo $? > {folder}/new && mv {folder}/new {folder}/status\n")
         run = Run("", folder=folder, env=self.environment())
         # --wait of sbatch looks every half minute.
-        submit = shlex.join(["sbatch", f"--nodes={self.system.nodes}", f"--output={said}", f"--chdir={folder}", f"{folder}/batch"])
+        submit = shlex.join(["sbatch", f"--nodes={self.system.nodes}", f"--output={said}", f"--chdir={folder}", *asks,
+                             f"{folder}/batch"])
         run.argv = self.cluster.argv_on_login(["sh", "-c", f"{submit} && until test -s {folder}/status; do sleep 0.2; done && "
                                                f"exit $(cat {folder}/status)"])
         run.said = said

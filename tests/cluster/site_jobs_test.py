@@ -29,15 +29,17 @@ GPUS = {"lumi": [0, 1, 2, 3, 4, 5, 6, 7], "frontier": [4, 5, 2, 3, 6, 7, 0, 1], 
 WITHOUT_PLUGIN = ("vista", "zurada", "generic")
 # Where each rank sees its GPU alone, by the wrapper of an environment or by --gpu-bind.
 SELECTED = ("lumi", "frontier", "perlmutter")
-# Masks for srun on LUMI; what cpu_affinity says of them.
+# In the order of the cores, one hardware thread of each, without those that are reserved.
+IN_ORDER = ["1-7", "9-15", "17-23", "25-31", "33-39", "41-47", "49-55", "57-63"]
+# Masks for srun on LUMI, with options of the job and a line before muster; what cpu_affinity says of them.
+WITH_RESERVED = "0xff000000000000,0xff00000000000000,0xff0000,0xff000000,0xff,0xff00,0xff00000000,0xff0000000000"
 BAD_MASKS = [
-    ("F01 all ranks on one core", ",".join(["0x2"] * 8), "share CPU 1"),
+    ("F01 all ranks on one core", ",".join(["0x2"] * 8), (), "", "share CPU 1"),
     ("F18 in the order of the cores", "0xfe,0xfe00,0xfe0000,0xfe000000,0xfe00000000,0xfe0000000000,0xfe000000000000,0xfe00000000000000",
-     "far from its GPU"),
-    ("F20 with the first core of each L3", "0xff000000000000,0xff00000000000000,0xff0000,0xff000000,0xff,0xff00,0xff00000000,0xff0000000000",
-     "reserved for the system"),
+     (), "", "far from its GPU"),
+    ("F20 with the first core of each L3", WITH_RESERVED, ["--core-spec=0 --cpus-per-task=16"], "", "reserved for the system"),
     ("F22 over two NUMA domains", "0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0x1e0000001e,0xfe00,0xe000000000,0xfe0000000000",
-     "spans NUMA domains 0,2"),
+     (), "export MPICH_OFI_NIC_POLICY=NUMA", "spans NUMA domains 0,2"),
 ]
 EVERYWHERE = {"allreduce", "cpu_affinity", "device_visibility", "environment", "gpu_copy", "gpu_mapping", "hello", "memory_bandwidth",
               "network_interfaces", "p2p", "training"}
@@ -56,7 +58,9 @@ class SiteJob(support.EndToEnd):
         cls.context.__exit__(None, None, None)
 
     def run_job(self, *options, **more):
-        run = self.site.job(*options, **more)
+        return self.finish(self.site.job(*options, **more))
+
+    def finish(self, run):
         self.addCleanup(run.clean)
         run.start()
         run.wait(PATIENCE_S)
@@ -92,13 +96,31 @@ class SiteJob(support.EndToEnd):
     def binding(self, run):
         return {node["facts"].get("binding") for node in run.report()["nodes"]}
 
-
     def run_line(self, line, check="cpu_affinity"):
         """The user's own line below the page's batch script."""
         run = self.run_job("-n", f"^{check}$", command=f"muster run --launch {shlex.quote(line)}")
         case = run.case(check)
-        self.words = " ".join([case["reason"], *case["notes"], *(finding["reason"] for finding in case["findings"])])
+        self.words = self.words_of(case)
         return run, case
+
+    def words_of(self, case):
+        return " ".join([case["reason"], *case["notes"], *(finding["reason"] for finding in case["findings"])])
+
+    def without_binding(self):
+        run = self.run_job("--bind", "none", "-n", "^cpu_affinity$")
+        case = run.case("cpu_affinity")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertTrue(case["remedy"].startswith("remove --bind none, or "), case["remedy"])
+        self.assertIn("srun --cpu-bind=mask_cpu:", case["remedy"])
+        self.assertEqual(self.binding(run), {"none (--bind none)"})
+
+    def bound_to_cores(self):
+        """GPUs are left out: --bind cores gives each rank its share in the order of the cores, wherever the GPUs are."""
+        run = self.run_job("--bind", "cores", "-n", "^cpu_affinity$", "-S", "cpu_affinity.devices=any")
+        case = run.case("cpu_affinity")
+        self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
+        self.assertEqual(self.facts(case, "mask"), IN_ORDER * 2, self.said)
+        self.assertEqual(self.binding(run), {"cores, by the launcher (--bind cores)"})
 
 
 # As LUMI's guide prints it, on two nodes.
@@ -144,11 +166,27 @@ class Lumi(SiteJob):
         self.assertEqual(self.binding(run), {"profile lumi, by the launcher"})
 
     def test_without_binding(self):
-        run = self.run_job("--bind", "none", "-n", "^cpu_affinity$")
-        self.assertEqual(run.status, 1, self.said)
+        self.without_binding()
+
+    def test_bound_to_cores(self):
+        self.bound_to_cores()
+
+    def test_a_job_on_a_part_of_the_node(self):
+        """Slurm refuses the masks; the remedy that is printed helps."""
+        part = ["--partition=standard", "--ntasks-per-node=8", "--cpus-per-task=8"]
+        run = self.run_job("-n", "^cpu_affinity$", asks=part)
         case = run.case("cpu_affinity")
-        self.assertEqual(case["verdict"], "fail", self.said)
-        self.assertIn("srun", case["remedy"])
+        self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
+        self.assertIn("ask for whole nodes (--exclusive)", case["remedy"])
+        self.assertNotIn("--bind cores", case["remedy"], "where ranks would be far from their GPUs")
+        run = self.run_job("-n", "^cpu_affinity$", asks=[*part, "--exclusive"])
+        self.assertEqual((run.status, run.case("cpu_affinity")["verdict"]), (0, "pass"), self.said)
+
+    def test_masks_with_reserved_cores(self):
+        """F20 where the job leaves these cores to the system: Slurm refuses them."""
+        run, case = self.run_line(LUMI_LINE + WITH_RESERVED)
+        self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
+        self.assertIn("Slurm refuses the masks of the line", self.words, self.said)
 
     def gate(self, *options):
         run = self.run_job(*options, command="muster gate --need 2 -- srun --nodes=2 --ntasks=2 hostname")
@@ -159,14 +197,29 @@ class Lumi(SiteJob):
 
     def test_lines_of_known_failures(self):
         """docs/failures.md, each by the line that has it so."""
-        for row, masks, said in BAD_MASKS:
+        for row, masks, directives, before, said in BAD_MASKS:
             with self.subTest(row):
-                run = self.run_job("-n", "^cpu_affinity$", "-S", "cpu_affinity.numa=one", f"-J=--cpu-bind=mask_cpu:{masks}")
+                run = self.run_job("-n", "^cpu_affinity$", f"-J=--cpu-bind=mask_cpu:{masks}", command=f"{before}\nmuster run",
+                                   directives=directives)
                 case = run.case("cpu_affinity")
                 self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
-                words = " ".join([case["reason"], *(finding["reason"] for finding in case["findings"])])
-                self.assertIn(said, words, self.said)
+                self.assertIn(said, self.words_of(case), self.said)
+                self.assertTrue(case["remedy"].startswith("change the options given to the launcher (-J"), case["remedy"])
                 self.assertIn("srun --cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,", case["remedy"], self.said)
+
+    def test_two_variables_that_select_gpus(self):
+        """F17: HIP counts within what ROCR leaves."""
+        both = "bash -c 'ROCR_VISIBLE_DEVICES=$SLURM_LOCALID HIP_VISIBLE_DEVICES=$SLURM_LOCALID exec \"$0\" \"$@\"'"
+        run, case = self.run_line(f"{LUMI_LINE}{','.join(LUMI_MASKS)} {both}", check="gpu_mapping")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("ROCR_VISIBLE_DEVICES", self.words, self.said)
+
+    def test_a_gpu_for_each_task_and_local_rank_for_its_number(self):
+        """F28."""
+        number = "bash -c 'LOCAL_RANK=$SLURM_LOCALID exec \"$0\" \"$@\"'"
+        run, case = self.run_line(f"{LUMI_LINE}{','.join(LUMI_MASKS)} --gpus-per-task=1 {number}", check="gpu_mapping")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("LOCAL_RANK", self.words, self.said)
 
     def test_gate(self):
         self.gate()
@@ -184,11 +237,17 @@ class Frontier(SiteJob):
         self.assertEqual(self.binding(run), {"profile frontier, by the launcher"})
 
     def test_without_binding(self):
-        run = self.run_job("--bind", "none", "-n", "^cpu_affinity$")
-        self.assertEqual(run.status, 1, self.said)
-        self.assertEqual(run.case("cpu_affinity")["verdict"], "fail", self.said)
-        self.assertIn("srun", run.case("cpu_affinity")["remedy"])
+        self.without_binding()
 
+    def test_bound_to_cores(self):
+        self.bound_to_cores()
+
+    def test_gpu_bind_of_a_step_of_one_task(self):
+        """F21: Slurm leaves that task all GPUs, whatever --gpu-bind asks for."""
+        run, case = self.run_line("srun --nodes=1 --ntasks=1 --gpus-per-node=8 --gpu-bind=map_gpu:4", check="environment")
+        self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
+        self.assertIn('--gpu-bind="map_gpu:4" has no effect on a step of one task: the task has ROCR_VISIBLE_DEVICES=0,1,2,3,4,5,6,7',
+                      self.words, self.said)
 
     def test_the_line_without_cores_per_task(self):
         """OLCF's line without -c7: each rank on one core, seven of eight idle."""
@@ -211,6 +270,30 @@ class Perlmutter(SiteJob):
         self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
         self.assertEqual(self.facts(case, "mask")[:4], ["0-15,64-79", "16-31,80-95", "32-47,96-111", "48-63,112-127"], self.said)
         self.assertIn("far from its GPU", " ".join(case["notes"]), self.said)
+        self.assertIn("far from its GPU", " ".join(self.said.split()), "on the console, too")
+
+    def test_in_a_container(self):
+        """--environment shifter, as the page has it for a job that asked for an image."""
+        image = ["--image=nersc/pytorch:ngc-23.07-v0", "--module=gpu,nccl-2.18"]
+        run = self.run_job(command="muster run --environment shifter", directives=image)
+        verdicts = {case["check"]: case["verdict"] for case in run.report()["cases"]}
+        self.assertEqual((run.status, set(verdicts.values())), (0, {"pass"}), self.said)
+        self.assertIn("shifter", run.report()["launches"][0]["argv"])
+        self.assertEqual(self.facts(run.case("cpu_affinity"), "mask"), MASKS["perlmutter"] * 2, self.said)
+        self.assertEqual(self.facts(run.case("cpu_affinity"), "gpu"), self.published_gpus(), self.said)
+
+    def test_submitted_into_a_container(self):
+        """The page's own line, for another check."""
+        line = self.site.page_line("muster run --submit", "--environment shifter")
+        run = self.finish(self.site.on_login(line.replace("-t pytorch", "-n '^cpu_affinity$'")))
+        self.assertEqual((run.status, run.case("cpu_affinity")["verdict"]), (0, "pass"), self.said)
+        self.assertEqual(self.facts(run.case("cpu_affinity"), "mask"), MASKS["perlmutter"] * 2, self.said)
+        self.assertIn("shifter", run.report()["launches"][0]["argv"])
+
+    def test_in_a_container_of_a_job_without_an_image(self):
+        run = self.run_job("-n", "^hello$", command="muster run --environment shifter")
+        self.assertEqual((run.status, run.case("hello")["verdict"]), (2, "error"), self.said)
+        self.assertIn("no image was specified", run.case("hello")["reason"])
 
 
 class Vista(SiteJob):
@@ -228,6 +311,12 @@ class Zurada(SiteJob):
         run, _ = self.healthy()
         self.assertEqual(self.binding(run), {"profile zurada, by the launcher"})
 
+    def test_two_ranks_for_each_gpu(self):
+        """F02, F03, F31: a line that starts twice the ranks, two for each GPU."""
+        run, case = self.run_line("srun --nodes=2 --ntasks=8 --ntasks-per-node=4 -c 8 --gpus-per-node=2", check="gpu_mapping")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("4 ranks", self.words, self.said)
+
 
 class Generic(SiteJob):
     """A node with 8 GPUs and no profile: bound by `auto`."""
@@ -236,6 +325,22 @@ class Generic(SiteJob):
     def test_healthy(self):
         run, _ = self.healthy()
         self.assertEqual(self.binding(run), {"auto, by the launcher"})
+
+    def test_ranks_far_from_their_gpus(self):
+        """Judged by what the node has: there is no profile."""
+        masks = [hex(sum(1 << cpu for cpu in range(14 * i, 14 * i + 14))) for i in reversed(range(8))]
+        line = f"srun --nodes=2 --ntasks-per-node=8 --cpu-bind=mask_cpu:{','.join(masks)}"
+        run, case = self.run_line(line)
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("rank 0 runs on CPUs 98-111, NUMA domain 1, far from its GPU", self.words, self.said)
+        self.assertTrue(case["remedy"].startswith("change the launch line (--launch): bind each rank next to its GPU"), case["remedy"])
+        run = self.run_job("-n", "^cpu_affinity$", f"-J=--cpu-bind=mask_cpu:{','.join(masks)}")
+        case = run.case("cpu_affinity")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("far from its GPU", self.words_of(case), self.said)
+
+    def test_without_binding(self):
+        self.without_binding()
 
 
 if __name__ == "__main__":

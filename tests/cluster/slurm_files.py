@@ -41,6 +41,7 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 MpiDefault=pmix
 SlurmdParameters=config_overrides
 ReturnToService=2
+AllowSpecResourcesUsage=1
 GresTypes=gpu
 NodeName={nodes} {node} Gres=gpu:{gpus}
 PartitionName=standard Nodes=ALL Default=YES MaxTime=60

@@ -51,18 +51,12 @@ TEST(BindLines, OpenMpiGetsAMappingWhereItSaysTheSame) {
   EXPECT_EQ(mapping({.ranks = 8, .policy = BindPolicy::spread}), "");
 }
 
-TEST(BindLines, ALineForASentence) {
-  NodeParts node = blade_with(0);
-  const auto placement = *place_ranks(node, {.ranks = 8, .policy = BindPolicy::spread});
-  EXPECT_EQ(launch_line("mpirun", node, placement, {0, 1, 2, 3, 4, 5, 6, 7}, "a"),
-            "mpirun --map-by ppr:2:numa:PE=8 --bind-to core");
-  EXPECT_EQ(launch_line("", node, placement, {}, "a"), "srun " + srun_masks(placement));
+TEST(BindLines, OneRankAsLaunchersAreAskedForIt) {
   // What mpirun would map by itself knows nothing of GPUs.
   const NodeParts reversed = blade_with(4);
   const auto by_cores = *place_ranks(reversed, {.ranks = 4, .policy = BindPolicy::cores});
   EXPECT_EQ(mpirun_mapping(reversed, by_cores), "");
-  EXPECT_EQ(launch_line("mpirun", reversed, by_cores, {0, 1, 2, 3}, "a").substr(0, 67),
-            "mpirun --rankfile FILE with the lines \"rank 0=a slot=0-15\", \"rank 1");
+  EXPECT_EQ(rank_binding(reversed, by_cores.ranks.at(1)), (RankBinding{"16-31", "0xffff0000", 2, "", "16-31"}));
 }
 
 TEST(BindLines, ARankfileCountsCores) {

@@ -172,11 +172,32 @@ class Binding(unittest.TestCase):
         self.assertEqual(self.muster("plan", "--bind", "none"), 0, self.output)
         self.assertNotIn("bind-to", self.output)
         self.assertNotIn("bound by", self.output)
+        self.assertIn("  no binding option (--bind none)\n", self.output)
 
     def test_cores_instead_of_the_profile(self):
         self.assertEqual(self.muster("plan", "-n", "witness", "--bind", "cores"), 0, self.output)
         self.assertIn("--bind-to core", self.output)
         self.assertNotIn("bound by", self.output)
+        self.assertIn("  bound to cores, by mpirun (--bind cores)\n", self.output)
+
+    def test_a_profile_that_is_not_for_these_ranks(self):
+        """--bind profile, and a check with one rank per core: that they are bound to cores is said."""
+        checks = (self.folder / "checks.toml").read_text()
+        (self.folder / "checks.toml").write_text(checks.replace("[check.witness]\nprobe   = \"command\"\nsummary = \"What the kernel says.\"\n"
+                                                                "ranks   = { per_node = 2 }",
+                                                                "[check.witness]\nprobe   = \"command\"\nranks   = \"one-per-core\""))
+        why = "profile here binds ranks of GPUs, and these are one per core"
+        self.assertEqual(self.muster("plan", "-n", "witness", "--bind", "profile"), 0, self.output)
+        self.assertIn(f"  bound to cores: {why}\n", self.output)
+        self.assertEqual(self.run_it("-n", "witness", "--bind", "profile"), 0, self.output)
+        self.assertIn(f"ranks are bound to cores: {why}", self.case("witness")["notes"])
+        self.assertIn(why, self.output, "on the console, too")
+        self.assertEqual(self.muster("plan", "-n", "witness"), 0, self.output)
+        self.assertIn("  bound to cores, by mpirun\n", self.output)
+
+    def test_masks_for_another_number_of_ranks(self):
+        self.assertEqual(self.muster("plan", "-n", "witness", "--bind", "profile", "--ranks-per-node", "3"), 0, self.output)
+        self.assertIn("not bound: more ranks than cores" if len(CPUS) < 3 else "profile here has masks for 2 ranks of a node, not 3", self.output)
 
     def test_plan_shows_masks_and_who_sets_them(self):
         self.assertEqual(self.muster("plan", "-n", "witness"), 0, self.output)
@@ -207,6 +228,8 @@ class Binding(unittest.TestCase):
     def test_a_misspelt_binding(self):
         self.assertEqual(self.muster("run", "--bind", "profil"), 3, self.output)
         self.assertIn('unknown binding "profil"; did you mean "profile"?', self.output)
+        self.assertEqual(self.muster("run", "--bind", "xyzzy"), 3, self.output)
+        self.assertIn('unknown binding "xyzzy"; known: none, profile, auto, cores\n', self.output)
 
     def test_a_profile_without_a_binding(self):
         (self.folder / "profile.toml").write_text('[system]\nname = "here"\n[[partition]]\nname = "p"\n')

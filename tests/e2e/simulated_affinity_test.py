@@ -147,6 +147,13 @@ class Run(unittest.TestCase):
     def test_bound_to_nothing(self):
         self.assertEqual(self.run_it("--bind", "none", "-J=--bind-to", "-J=none"), ["0-127"] * 4, self.output)
         self.assertEqual(self.case["verdict"], "fail")
+        self.assertTrue(self.case["remedy"].startswith("change the options given to the launcher"), self.case["remedy"])
+
+    def test_bound_as_open_mpi_does_by_default(self):
+        """Two ranks on each NUMA domain."""
+        self.assertEqual(sorted(self.run_it("--bind", "none", masks=[hex(1 << cpu) for cpu in range(8)]))[:2], ["0-15,64-79"] * 2, self.output)
+        self.assertEqual(self.case["verdict"], "fail")
+        self.assertTrue(self.case["remedy"].startswith("remove --bind none, or bind ranks to cores of their own: "), self.case["remedy"])
 
 
 if __name__ == "__main__":

@@ -43,6 +43,15 @@ class Failures(unittest.TestCase):
             for probe in row["probe"].split(", "):
                 self.assertTrue(probe in probes | checks | {"runner", "checks/pytorch"}, f"{name}: no probe {probe}")
 
+    def test_rows_about_binding_have_a_test_through_the_launchers_line(self):
+        lines = set(re.findall(r"^\s+def (test_\w+)\(", (SOURCE / "tests/cluster/site_jobs_test.py").read_text(), re.M))
+        for name, row in ROWS.items():
+            probes = set(row["probe"].split(", "))
+            is_about_binding = probes & {"cpu_affinity", "gpu_mapping"} and "device_visibility" not in probes or "--gpu-bind" in row["what"]
+            if is_about_binding:
+                self.assertTrue(row.get("line"), f"{name} has none")
+            self.assertLessEqual(set(row.get("line", [])), lines & set(row.get("red", [])), name)
+
     def test_the_page_is_up_to_date(self):
         done = subprocess.run([sys.executable, SOURCE / "docs/make_failures", "--check"])
         self.assertEqual(done.returncode, 0, "run docs/make_failures")

@@ -50,8 +50,9 @@ struct BindingCase {
   Binder binder = Binder::launcher;
   bool oversubscribed = false;
   std::string version = "4.1.4";
-  int cores = 0;          ///< for each rank
-  int cpus_per_core = 1;  ///< as the scheduler counts
+  int cores = 0;            ///< for each rank
+  int cpus_per_core = 1;    ///< as the scheduler counts
+  bool one_thread = false;  ///< of each core
 };
 
 std::ostream& operator<<(std::ostream& out, const BindingCase& one) {
@@ -66,6 +67,7 @@ TEST_P(Binding, IsAskedInTheLaunchersOwnWords) {
   LauncherIdentity identity{"/bin/x", item.flavor, item.version, "", {}, {}};
   JobShape job = shape({"n1"}, 2, item.cores, item.oversubscribed);
   job.cpus_per_core = item.cpus_per_core;
+  job.one_thread_per_core = item.one_thread;
   job.binding = item.binding;
   const std::string line = " " + join(launcher.command(identity, job, agent, item.options).argv, " ") + " ";
   EXPECT_NE(line.find(item.wanted), line.npos) << line;
@@ -127,6 +129,32 @@ const BindingCase cases[] = {
      "",
      16,
      2},
+    {"share of the cores, one hardware thread of each",
+     "srun",
+     "cray-mpich",
+     of_kind(BindKind::cores),
+     {},
+     " --cpus-per-task=7 --threads-per-core=1 --cpu-bind=threads ",
+     "--cpu-bind=cores",
+     Binder::launcher,
+     false,
+     "",
+     7,
+     1,
+     true},
+    {"one hardware thread of each core, and threads of the user",
+     "srun",
+     "cray-mpich",
+     of_kind(BindKind::cores),
+     {"--threads-per-core=2"},
+     " --cpus-per-task=7 --cpu-bind=cores ",
+     "--threads-per-core=1",
+     Binder::launcher,
+     false,
+     "",
+     7,
+     1,
+     true},
     {"share of the cores, and -c of the user",
      "srun",
      "cray-mpich",
@@ -280,6 +308,47 @@ TEST(NodeBinding, IsLeftToTheAgentWhereTheLauncherHasNoWordForIt) {
   };
   EXPECT_EQ(by("ibrun"), Binder::agent);
   for (const char* name : {"srun", "mpirun", "flux", "local"}) EXPECT_EQ(by(name), Binder::launcher) << name;
+}
+
+TEST(EnvironmentOfALaunch, IsTheAgentsWhereTheLauncherHasOptionsForTheBinding) {
+  for (const char* name : {"srun", "mpirun", "mpiexec", "flux", "local"})
+    for (const JobBinding& binding :
+         {masks(), whole_cores(), of_kind(BindKind::node), of_kind(BindKind::cores), of_kind(BindKind::none)}) {
+      JobShape job = shape({"n1"}, 2);
+      job.binding = binding;
+      const LauncherIdentity identity{name, std::string(name) == "mpiexec" ? "mpich" : "openmpi", "4.1.4", "", {}, {}};
+      EXPECT_EQ(find_launcher(name)->command(identity, job, agent, {}).env, agent.env) << name;
+    }
+}
+
+TEST(WordsOfABinding, EveryLauncherOfSeveralRanksHasThem) {
+  for (const LauncherSpec* launcher : all_launchers()) {
+    if (launcher->most_ranks == 1) continue;
+    ASSERT_NE(launcher->words, nullptr) << launcher->name;
+    const std::vector<int> numbers{0, 1};
+    EXPECT_NE(launcher->words->masks, nullptr) << launcher->name;
+    EXPECT_FALSE(launcher->words->masks(whole_cores(), numbers, "n1").empty()) << launcher->name;
+    for (const std::string_view words : {launcher->words->cores, launcher->words->whole_cores, launcher->words->width,
+                                         launcher->words->unbound, launcher->words->local_rank})
+      EXPECT_FALSE(words.empty()) << launcher->name;
+  }
+}
+
+TEST(SilentEnd, OfOpenMpiIsExplainedByItsRankfile) {
+  const LauncherSpec& mpirun = *find_launcher("mpirun");
+  const auto four = mpirun.explain_silence({"mpirun", "-n", "2", "--rankfile", "/runs/1/rankfile", "muster-rank"});
+  EXPECT_NE(four.sentence.find("by the rankfile /runs/1/rankfile"), std::string::npos) << four.sentence;
+  EXPECT_NE(four.remedy.find("lscpu"), std::string::npos) << four.remedy;
+  const auto five = mpirun.explain_silence({"mpirun", "--map-by", "rankfile:file=/runs/1/rankfile", "muster-rank"});
+  EXPECT_EQ(five.sentence, four.sentence);
+  EXPECT_TRUE(mpirun.explain_silence({"mpirun", "--map-by", "ppr:2:node", "muster-rank"}).sentence.empty());
+}
+
+TEST(GpuChoice, IsThatOfSrunsOption) {
+  const LauncherSpec& srun = *find_launcher("srun");
+  EXPECT_EQ(srun.gpu_choice({"srun", "--gpu-bind=closest"}), "closest");
+  EXPECT_EQ(srun.gpu_choice({"--gpu-bind", "map_gpu:0"}), "map_gpu:0");
+  EXPECT_EQ(srun.gpu_choice({"--gpus-per-node=8"}), "");
 }
 
 TEST(SrunBinding, VariablesOfTheScriptAroundDoNotReachTheStep) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "device/bind_lines.hpp"
+#include "probes/cpu_affinity/bind_words.hpp"
 #include "probes/judging.hpp"
 #include "system/layout.hpp"
 
@@ -198,18 +199,86 @@ TEST(CpuAffinityPlaces, ACapturedBladeGivesThePublishedLine) {
   EXPECT_NE(judgement.findings[0].remedy.find("srun " + published), std::string::npos);
 }
 
-TEST(CpuAffinityPlaces, GpusInTheirOrderCountOnlyWhereTheProfilePromisesOneForEach) {
-  Layout layout = trento();
-  auto made = on(layout, linear, {},
-                 {{"gpus",
-                   "0000:c1:00.0,0000:c6:00.0,0000:c9:00.0,0000:ce:00.0,0000:d1:00.0,"
-                   "0000:d6:00.0,0000:d9:00.0,0000:de:00.0"}});
-  EXPECT_TRUE(made.judge().findings.empty());
-  ExpectedNode node = low_noise;
-  node.gpus = GpuExpectation{8, "amd", ""};
-  made.node(node);
-  ASSERT_EQ(made.judge().findings.size(), 1u);
-  EXPECT_NE(made.judge().findings[0].reason.find("one per rank, in their order"), std::string::npos);
+/// Those of trento(), as the first rank tells them.
+Fact all_gpus() {
+  std::string list;
+  for (const std::string& address : gpus_of(trento())) list += (list.empty() ? "" : ",") + address;
+  return {"gpus", list};
+}
+
+TEST(CpuAffinityPlaces, WithAsManyGpusAsRanksGpuIIsThatOfRankIWithAProfileOrWithout) {
+  auto made = on(trento(), linear, {}, {all_gpus(), {"launcher", "srun"}});
+  for (const bool has_profile : {false, true}) {
+    ExpectedNode node = low_noise;
+    if (has_profile) node.gpus = GpuExpectation{8, "amd", ""};
+    made.node(has_profile ? node : ExpectedNode());
+    const auto judgement = made.judge();
+    ASSERT_EQ(judgement.findings.size(), 1u) << has_profile;
+    EXPECT_EQ(judgement.findings[0].verdict, Verdict::fail);
+    EXPECT_NE(judgement.findings[0].reason.find("far from its GPU 0000:c1:00.0 (one per rank, in their order"),
+              std::string::npos)
+        << judgement.findings[0].reason;
+    EXPECT_EQ(judgement.findings[0].culprits.size(), 6u);
+  }
+  made.node(ExpectedNode());
+  EXPECT_NE(made.judge().findings[0].remedy.find("srun --cpu-bind=mask_cpu:0xff000000000000,0xff00000000000000,"),
+            std::string::npos)
+      << made.judge().findings[0].remedy;
+  EXPECT_TRUE(on(trento(), by_gpu, {}, {all_gpus()}).judge().findings.empty());
+}
+
+TEST(CpuAffinityPlaces, WithMoreGpusThanRanksTheDistanceIsNoted) {
+  const auto judgement = on(trento(), {"1-7", "57-63"}, {}, {all_gpus(), {"binder", "options"}}).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass);
+  EXPECT_EQ(judgement.findings[0].reason,
+            "on a rank 0 runs on CPUs 1-7, NUMA domain 0, far from its GPU 0000:c1:00.0 (the GPU of its local rank: "
+            "CPUs 48-55,112-119, NUMA domain 3)");
+  EXPECT_EQ(judgement.evidence.size(), 1u);
+  EXPECT_TRUE(on(trento(), {"1-7"}, {}, {all_gpus()}).judge().findings.empty()) << "a rank for the whole node";
+}
+
+TEST(CpuAffinityPlaces, TheRemedyBeginsWithWhatTheUserChose) {
+  const auto remedy = [](const std::vector<Fact>& facts) {
+    std::vector<Fact> all{all_gpus(), {"launcher", "srun"}};
+    all.insert(all.end(), facts.begin(), facts.end());
+    return on(trento(), linear, {}, all).judge().findings.at(0).remedy;
+  };
+  const std::string near =
+      "bind each rank next to its GPU, or give it the GPU that is near; right on a: srun --cpu-bind";
+  EXPECT_EQ(remedy({}).find(near), 0u);
+  EXPECT_EQ(remedy({{"binder", "launcher"}, {"asked_for", "--bind none"}}).find("remove --bind none, or " + near), 0u);
+  EXPECT_EQ(remedy({{"binder", "options"}, {"asked_for", "--bind none"}})
+                .find("change the options given to the launcher (-J, or launcher_options of the profile): " + near),
+            0u);
+  EXPECT_EQ(remedy({{"binder", "line"}}).find("change the launch line (--launch): " + near), 0u);
+}
+
+TEST(CpuAffinityPlaces, TheRemedyHasTheLaunchersOwnWords) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"srun", "right on a: srun --cpu-bind=mask_cpu:0xff000000000000,0xff00000000000000"},
+      {"mpirun", "right on a: mpirun --rankfile FILE with the lines \"rank 0=a slot=48-55\", \"rank 1=a slot=56-63\""},
+      {"mpiexec", "right on a: mpiexec -bind-to user:48+49+50+51+52+53+54+55,56+57+58+59+60+61+62+63"},
+      {"flux", "right on a: flux run --setopt='cpu-affinity=map:48-55;56-63'"},
+      {"ibrun",
+       "right on a: ibrun bash -c 'masks=(0xff000000000000 0xff00000000000000); exec taskset "
+       "${masks[${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$MV2_COMM_WORLD_LOCAL_RANK}}]} \"$0\" "
+       "\"$@\"'"}};
+  for (const auto& [launcher, line] : lines) {
+    const auto judgement = on(trento(), {"0-7", "8-15"}, {}, {{"launcher", launcher}}, true).judge();
+    ASSERT_EQ(judgement.findings.size(), 1u) << launcher;
+    const std::string& remedy = judgement.findings[0].remedy;
+    EXPECT_NE(remedy.find(line), std::string::npos) << remedy;
+  }
+  const std::pair<const char*, const char*> unbound[] = {{"mpiexec", "own: mpiexec -bind-to core;"},
+                                                         {"flux", "own: flux run --setopt=cpu-affinity=per-task;"},
+                                                         {"ibrun", "own: ibrun task_affinity;"},
+                                                         {"", "own: srun --cpu-bind=cores, mpirun --bind-to core;"}};
+  for (const auto& [launcher, words] : unbound) {
+    const auto judgement = on(trento(), {"0-127", "0-127"}, {}, {{"launcher", launcher}}).judge();
+    ASSERT_EQ(judgement.findings.size(), 1u) << launcher;
+    EXPECT_NE(judgement.findings[0].remedy.find(words), std::string::npos) << judgement.findings[0].remedy;
+  }
 }
 
 TEST(CpuAffinityPlaces, AGpuOfTwoRanksIsNobodysOwn) {
@@ -256,6 +325,15 @@ TEST(CpuAffinityPlaces, SpanningDomains) {
   const auto made = on(*read_layout(blade), {"12-19", "32-39"}, {{"numa", "one"}});
   expect_finding(made.judge(), Verdict::fail, "on a rank 0 (CPUs 12-19) spans NUMA domains 0-1");
   EXPECT_TRUE(on(*read_layout(blade), {"12-19"}).judge().findings.empty());
+}
+
+TEST(CpuAffinityPlaces, SpanningDomainsUnderAPolicyThatRefusesIt) {
+  const auto with = [](const char* policy) {
+    return on(*read_layout(blade), {"12-19", "32-39"}, {}, {{"nic_policy", policy}}).judge();
+  };
+  expect_finding(with("NUMA"), Verdict::fail,
+                 "on a rank 0 (CPUs 12-19) spans NUMA domains 0-1 under MPICH_OFI_NIC_POLICY=NUMA");
+  EXPECT_TRUE(with("GPU").findings.empty());
 }
 
 TEST(CpuAffinityPlaces, WithoutATopologyDomainsAreUnmeasured) {

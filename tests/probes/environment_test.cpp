@@ -460,6 +460,18 @@ TEST(Environment, GpuBindOfASingleTask) {
   EXPECT_TRUE(World().everywhere({"SLURM_GPU_BIND=closest"}).judge().findings.empty());
 }
 
+TEST(Environment, GpuBindOfALineIsHeldAgainstTheDevicesThatTheTaskHas) {
+  const auto judged = [](const std::string& devices) {
+    World alone({}, {"a"});
+    alone.on(0, {"MUSTER_GPU_BIND=map_gpu:0", "devices:ROCR_VISIBLE_DEVICES=" + devices});
+    return alone.judge();
+  };
+  EXPECT_TRUE(has_note(judged("0,1,2,3"),
+                       "--gpu-bind=\"map_gpu:0\" has no effect on a step of one task: "
+                       "the task has ROCR_VISIBLE_DEVICES=0,1,2,3"));
+  EXPECT_TRUE(judged("0").findings.empty());
+}
+
 TEST(Environment, LimitsThatAreTooLow) {
   World files;
   files.everywhere({"limit.open_files:256"});

@@ -275,6 +275,45 @@ TEST(Console, ThatTimingIsNotJudgedIsSaidAlsoOfWhatPassed) {
   EXPECT_NE(text.find("16 ranks", at), std::string::npos);
 }
 
+TEST(Console, NotesOfPassingCasesAreInTheSummaryEachOnceAndInFewLines) {
+  auto report = sample::good_report();
+  const std::string distance = "on nid001 rank 0 runs on CPUs 0-15, far from its GPU; " + std::string(600, 'x');
+  for (auto& result : report.cases) result.notes = {distance};
+  report.cases[0].notes.emplace_back("the launch line binds 1 of 2 ranks otherwise than muster bind would");
+  for (int i = 0; i < 9; ++i) report.cases[0].notes.push_back("note " + std::to_string(i));
+  ReporterOptions wide;
+  wide.width = 1000;
+  const auto text = told("console", report, wide);
+  const auto at = text.find("  notes      ");
+  ASSERT_NE(at, std::string::npos) << text;
+  const auto first = text.find("on nid001 rank 0 runs", at);
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("on nid001 rank 0 runs", first + 1), std::string::npos) << "the same note once";
+  EXPECT_EQ(text.find(std::string(500, 'x')), std::string::npos);
+  EXPECT_NE(text.find("otherwise than muster bind", at), std::string::npos);
+  EXPECT_NE(text.find("and 3 more, see the report", at), std::string::npos) << text;
+  ReporterOptions quiet;
+  quiet.quiet = true;
+  EXPECT_EQ(told("console", report, quiet), "");
+}
+
+TEST(Console, NotesOfOneCaseOnManyNodesAreOne) {
+  auto report = sample::good_report();
+  auto of = report.cases[0];
+  report.cases.clear();
+  for (const char* node : {"nid001", "nid002"}) {
+    of.node = node;
+    of.notes = {std::string("on ") + node + " rank 0 starts 2 OpenMP threads on 1 CPU"};
+    report.cases.push_back(of);
+  }
+  ReporterOptions wide;
+  wide.width = 1000;
+  const auto text = told("console", report, wide);
+  const auto at = text.find("starts 2 OpenMP threads");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_EQ(text.find("starts 2 OpenMP threads", at + 1), std::string::npos) << text;
+}
+
 TEST(Console, QuietSaysNothingWhenAllIsWell) {
   ReporterOptions options;
   options.quiet = true;

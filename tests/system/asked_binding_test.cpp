@@ -53,6 +53,33 @@ TEST_F(Asked, TheWholeNodeHasNoMasks) {
   EXPECT_EQ(described(*asked), "the whole node, by the agent");
 }
 
+TEST_F(Asked, WhatAPersonChoseInsteadOfMasksIsKnownToRanks) {
+  const JobBinding none{BindKind::none, "--bind none", {}, {}, false};
+  const JobBinding cores{BindKind::cores, "--bind cores", {}, {}, false};
+  EXPECT_EQ(to_text(none, Binder::agent), "launcher|--bind none|none|||");
+  const CpuMask all = now();
+  for (const auto& [binding, words] :
+       {std::pair{none, "none (--bind none)"}, std::pair{cores, "cores, by the launcher (--bind cores)"}}) {
+    const auto asked = parse_asked_binding(to_text(binding, Binder::launcher));
+    ASSERT_TRUE(asked.has_value());
+    EXPECT_EQ(asked->kind, binding.kind);
+    EXPECT_EQ(described(*asked), words);
+    EXPECT_EQ(described(*parse_asked_binding(to_text(binding, Binder::options))), "options given to the launcher");
+    ::setenv(env_bind, to_text(binding, Binder::agent).c_str(), 1);
+    ASSERT_TRUE(bind_as_asked(0).has_value());
+    EXPECT_EQ(now(), all);
+  }
+}
+
+TEST_F(Asked, RanksKnowWhatTheyAreJudgedBy) {
+  EXPECT_TRUE(concerns_ranks(two("0x1", "0x2"), Binder::launcher));
+  EXPECT_TRUE(concerns_ranks({BindKind::node, {}, {}, {}, false}, Binder::agent));
+  EXPECT_FALSE(concerns_ranks({BindKind::node, {}, {}, {}, false}, Binder::launcher));
+  EXPECT_FALSE(concerns_ranks({BindKind::cores, {}, {}, {}, false}, Binder::launcher));
+  EXPECT_TRUE(concerns_ranks({BindKind::cores, {}, {}, {}, false}, Binder::options));
+  EXPECT_TRUE(concerns_ranks({BindKind::none, "--bind none", {}, {}, false}, Binder::launcher));
+}
+
 TEST_F(Asked, TheAgentFreesItselfOfWhatALauncherSetByDefault) {
   const CpuMask all = now();
   ::setenv(env_bind, to_text({BindKind::node, {}, {}, {}, false}, Binder::agent).c_str(), 1);

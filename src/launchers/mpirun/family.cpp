@@ -212,6 +212,19 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
                               : mpich_command(identity, shape, agent, options);
 }
 
+std::string openmpi_masks_in_words(const JobBinding& binding, std::span<const int> numbers, std::string_view host) {
+  if (!binding.openmpi_mapping.empty()) return "mpirun " + binding.openmpi_mapping;
+  std::vector<std::string> ranks;
+  for (std::size_t i = 0; i < binding.ranks.size() && i < numbers.size(); ++i)
+    ranks.push_back(fmt::format("\"rank {}={} slot={}\"", numbers[i], host,
+                                binding.ranks[i].cores.empty() ? binding.ranks[i].cpus : binding.ranks[i].cores));
+  return "mpirun --rankfile FILE with the lines " + join(ranks, ", ");
+}
+
+std::string hydra_masks_in_words(const JobBinding& binding, std::span<const int>, std::string_view) {
+  return "mpiexec -bind-to " + user_masks(binding);
+}
+
 /// Names alone, as in openmpi_command; Hydra passes on everything.
 Argv pass_on(const LauncherIdentity& identity, const Environment& variables) {
   Argv names;
@@ -233,6 +246,27 @@ LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view te
   if (status == 0) return notice;
   const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(text, notice) : find_mpich_rank(text, notice);
   if (!is_rank) explain_launch(text, notice);
+  return notice;
+}
+
+/// Open MPI 4.1.4 ends with status 1 and prints nothing where it can't bind to a CPU of the rankfile.
+LauncherNotice explain_silence(const Argv& argv) {
+  LauncherNotice notice;
+  for (std::size_t at = 0; at < argv.size(); ++at) {
+    constexpr std::string_view mark = "rankfile:file=";
+    std::string file;
+    if (argv[at].rfind(mark, 0) == 0) file = argv[at].substr(mark.size());
+    if ((argv[at] == "--rankfile" || argv[at] == "-rf") && at + 1 < argv.size()) file = argv[at + 1];
+    if (file.empty()) continue;
+    notice.sentence = fmt::format(
+        "the masks of the ranks could not be set: the line binds them by the rankfile {}, and Open MPI ends so where a "
+        "node does not have the CPUs that it names",
+        printable_line(file, 300));
+    notice.remedy =
+        "compare the CPUs in the rankfile with those of each node (lscpu), and correct the masks of the profile, or "
+        "run with --bind cores";
+    break;
+  }
   return notice;
 }
 

@@ -18,10 +18,29 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
 Argv pass_on(const LauncherIdentity& identity, const Environment& variables);
 Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Argv& options);
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status);
+LauncherNotice explain_silence(const Argv& argv);
 Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv& options);
 
+/// As BindWords::masks. Open MPI's: a mapping where one says the same, else the lines of a rankfile, in hwloc's numbers
+/// of cores; Hydra's: the operating system's numbers of CPUs.
+std::string openmpi_masks_in_words(const JobBinding& binding, std::span<const int> numbers, std::string_view host);
+std::string hydra_masks_in_words(const JobBinding& binding, std::span<const int> numbers, std::string_view host);
+
+inline constexpr BindWords openmpi_words{.cores = "mpirun --bind-to core",
+                                         .whole_cores = "mpirun --bind-to core",
+                                         .width = "mpirun --map-by ppr:N:node:PE={} --bind-to core",
+                                         .unbound = "mpirun --bind-to none",
+                                         .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+                                         .masks = openmpi_masks_in_words};
+inline constexpr BindWords hydra_words{.cores = "mpiexec -bind-to core",
+                                       .whole_cores = "mpiexec -bind-to core",
+                                       .width = "mpiexec -bind-to core:{}",
+                                       .unbound = "mpiexec -bind-to none",
+                                       .local_rank = "MPI_LOCALRANKID",
+                                       .masks = hydra_masks_in_words};
+
 /// A member of the family by the name of its program.
-constexpr LauncherSpec member(std::string_view name, std::string_view summary) {
+constexpr LauncherSpec member(std::string_view name, std::string_view summary, const BindWords& words) {
   LauncherSpec spec;
   spec.name = name;
   spec.summary = summary;
@@ -31,7 +50,9 @@ constexpr LauncherSpec member(std::string_view name, std::string_view summary) {
   spec.command = command;
   spec.pass_on = pass_on;
   spec.binder = binder;
+  spec.words = &words;
   spec.read_notice = read_notice;
+  spec.explain_silence = explain_silence;
   spec.reach = reach;
   return spec;
 }

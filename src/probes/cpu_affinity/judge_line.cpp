@@ -14,9 +14,9 @@ bool is_by_line(const RankMask& rank) {
   return rank.binder == "line" && !rank.asked.empty();
 }
 
-std::vector<std::string> far_ranks(const CaseView& view, const NodeMasks& node) {
+std::vector<std::string> far_ranks(const NodeMasks& node) {
   std::vector<std::string> ranks;
-  for (const RankGpu& gpu : gpus_of_ranks(view, node))
+  for (const RankGpu& gpu : gpus_of_ranks(node))
     if (nearness_of(gpu.rank->mask, gpu.near) == Nearness::apart) ranks.push_back(std::to_string(gpu.rank->rank));
   return ranks;
 }
@@ -33,14 +33,14 @@ int ranks_that_share(const NodeMasks& node) {
 }
 
 /// What the difference costs; empty: nothing that could be counted.
-std::string cost_of(const CaseView& view, const NodeMasks& node) {
+std::string cost_of(const NodeMasks& node) {
   CpuMask used, offered;
   for (const RankMask& rank : node.ranks) {
     used = used | rank.cores;
     offered = offered | (rank.asked & node.cores);
   }
   std::vector<std::string> costs;
-  if (const auto far = far_ranks(view, node); !far.empty())
+  if (const auto far = far_ranks(node); !far.empty())
     costs.push_back(fmt::format("{} far from {} GPU: {}",
                                 far.size() == 1 ? "1 rank" : fmt::format("{} ranks", far.size()),
                                 far.size() == 1 ? "its" : "their", human_list(far, 8)));
@@ -53,14 +53,14 @@ std::string cost_of(const CaseView& view, const NodeMasks& node) {
 
 }  // namespace
 
-void judge_line(const CaseView& view, const NodeMasks& node, Findings& findings) {
+void judge_line(const CaseView&, const NodeMasks& node, Findings& findings) {
   std::vector<std::string> differences;
   for (const RankMask& rank : node.ranks)
     if (is_by_line(rank) && rank.asked != rank.mask)
       differences.push_back(
           fmt::format("rank {} on {} (muster bind: {})", rank.rank, named("CPU", rank.mask), rank.asked.list()));
   if (differences.empty()) return;
-  const std::string cost = cost_of(view, node);
+  const std::string cost = cost_of(node);
   Finding note;
   note.verdict = Verdict::pass;
   note.reason = fmt::format("on {} the launch line binds {} of {} ranks otherwise than muster bind would: {}{}",

@@ -1,8 +1,10 @@
 // What each mask is to the machine: reserved cores, width, NUMA domains, the rank's GPU.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
 #include "device/placement.hpp"
+#include "probes/cpu_affinity/bind_words.hpp"
 #include "probes/cpu_affinity/node_masks.hpp"
 
 namespace muster::affinity {
@@ -24,6 +26,21 @@ void report(const CaseView& view, const NodeMasks& node, const Offenders& offend
   if (offenders.ranks.empty()) return;
   findings.push_back(about(node, offenders.ranks, fmt::format("on {} {}", node.host, human_list(offenders.words)),
                            with_line(view, node, std::move(remedy))));
+}
+
+/// Those with no CPU near to their GPU.
+Offenders far_from(const NodeMasks& node, const std::vector<RankGpu>& gpus) {
+  Offenders offenders;
+  for (const RankGpu& gpu : gpus) {
+    if (nearness_of(gpu.rank->mask, gpu.near) != Nearness::apart) continue;
+    const CpuMask domain = node.layout.domains_of(gpu.near);
+    offenders.add(gpu.rank->rank, fmt::format("rank {} runs on {}, {}, far from its GPU {} ({}: {}, {})",
+                                              gpu.rank->rank, named("CPU", gpu.rank->mask),
+                                              named("NUMA domain", node.layout.domains_of(gpu.rank->mask)),
+                                              printable_line(gpu.address, 20), printable_line(gpu.because, 120),
+                                              named("CPU", gpu.near), named("NUMA domain", domain)));
+  }
+  return offenders;
 }
 
 /// The site's own simple line, which leaves ranks far from their GPUs.
@@ -48,12 +65,10 @@ void judge_asked(const CaseView& view, const NodeMasks& node, Findings& findings
                                          rank.asked_by, named("CPU", rank.mask)));
   }
   std::string remedy = fmt::format(
-      "the line of {} has the masks (file command in the launch's folder): see which variable, default or wrapper of "
-      "the "
-      "site replaces them",
+      "see which variable, default or wrapper of the site replaces the masks in the line of {} (file command in the "
+      "launch's folder)",
       node.launcher.empty() ? "the launcher" : node.launcher);
-  if (binder == "agent")
-    remedy = "the job may not use these CPUs: ask the scheduler for whole nodes (--exclusive), or run with --bind none";
+  if (binder == "agent") remedy = "ask the scheduler for whole nodes (--exclusive): the job may not use these CPUs";
   report(view, node, offenders, std::move(remedy), findings);
 }
 
@@ -77,13 +92,13 @@ void judge_width(const CaseView& view, const NodeMasks& node, Findings& findings
       offenders.add(rank.rank, fmt::format("rank {} has {} ({}) instead of {}", rank.rank, rank.cores.count(),
                                            named("core", rank.cores), wanted));
   report(view, node, offenders,
-         fmt::format("ask for {} cores per rank: srun -c (counts hardware threads), mpirun --map-by ...:PE={}", wanted,
-                     wanted),
-         findings);
+         fmt::format("ask for {} cores per rank: {}", wanted, width_in_words(node.launcher, wanted)), findings);
 }
 
 void judge_domains(const CaseView& view, const NodeMasks& node, Findings& findings) {
-  if (view.params.text("numa") != "one") return;
+  const bool is_wanted = view.params.text("numa") == "one";
+  const auto must_fit = [&](const RankMask& rank) { return is_wanted || rank.nic_policy == "NUMA"; };
+  if (std::none_of(node.ranks.begin(), node.ranks.end(), must_fit)) return;
   if (node.layout.domains.empty()) {
     Finding finding = about(node, {}, fmt::format("{} told no NUMA domains", node.host),
                             "see the fact layout_error of its first rank, or set numa = \"any\"");
@@ -92,26 +107,30 @@ void judge_domains(const CaseView& view, const NodeMasks& node, Findings& findin
     return findings.push_back(std::move(finding));
   }
   Offenders offenders;
-  for (const RankMask& rank : node.ranks)
-    if (const CpuMask domains = node.layout.domains_of(rank.mask); domains.count() > 1)
-      offenders.add(rank.rank, fmt::format("rank {} (CPUs {}) spans {}", rank.rank, rank.mask.list(),
-                                           named("NUMA domain", domains)));
+  bool is_refused = false;
+  for (const RankMask& rank : node.ranks) {
+    const CpuMask domains = node.layout.domains_of(rank.mask);
+    if (domains.count() < 2 || !must_fit(rank)) continue;
+    is_refused |= rank.nic_policy == "NUMA";
+    offenders.add(rank.rank, fmt::format("rank {} (CPUs {}) spans {}{}", rank.rank, rank.mask.list(),
+                                         named("NUMA domain", domains),
+                                         rank.nic_policy == "NUMA" ? " under MPICH_OFI_NIC_POLICY=NUMA" : ""));
+  }
   report(view, node, offenders,
-         "keep each rank inside one domain (MPICH_OFI_NIC_POLICY=NUMA refuses to start otherwise)", findings);
+         is_refused ? "keep each rank inside one NUMA domain: Cray MPICH refuses to start it otherwise"
+                    : "keep each rank inside one NUMA domain",
+         findings);
 }
 
 void judge_devices(const CaseView& view, const NodeMasks& node, Findings& findings) {
   if (view.params.text("devices") != "near") return;
-  Offenders offenders;
-  for (const RankGpu& gpu : gpus_of_ranks(view, node)) {
-    if (nearness_of(gpu.rank->mask, gpu.near) != Nearness::apart) continue;
-    const CpuMask domain = node.layout.domains_of(gpu.near);
-    offenders.add(gpu.rank->rank, fmt::format("rank {} runs on {}, {}, far from its GPU {} ({}: {}, {})",
-                                              gpu.rank->rank, named("CPU", gpu.rank->mask),
-                                              named("NUMA domain", node.layout.domains_of(gpu.rank->mask)),
-                                              printable_line(gpu.address, 20), printable_line(gpu.because, 120),
-                                              named("CPU", gpu.near), named("NUMA domain", domain)));
+  if (const Offenders maybe = far_from(node, first_gpus(node)); !maybe.ranks.empty()) {
+    Finding note;
+    note.verdict = Verdict::pass;
+    note.reason = fmt::format("on {} {}", node.host, human_list(maybe.words, 8));
+    findings.push_back(std::move(note));
   }
+  const Offenders offenders = far_from(node, gpus_of_ranks(node));
   const std::size_t before = findings.size();
   report(view, node, offenders, "bind each rank next to its GPU, or give it the GPU that is near", findings);
   if (findings.size() == before || !view.node.bind || !view.node.bind->is_far_noted) return;

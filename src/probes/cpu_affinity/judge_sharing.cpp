@@ -4,13 +4,16 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "probes/cpu_affinity/bind_words.hpp"
 #include "probes/cpu_affinity/node_masks.hpp"
 
 namespace muster::affinity {
 
 namespace {
 
-constexpr const char* remedy_bind = "bind ranks to cores: mpirun --bind-to core, srun --cpu-bind=cores";
+std::string remedy_bind(const NodeMasks& node) {
+  return "bind ranks to cores of their own: " + option_in_words(node.launcher, &BindWords::cores);
+}
 
 bool all_equal(const NodeMasks& node) {
   return std::all_of(node.ranks.begin(), node.ranks.end(),
@@ -79,11 +82,11 @@ void judge_disjoint(const CaseView& view, const NodeMasks& node, Findings& findi
         about(node, all_ranks(node),
               fmt::format("{} ranks on {} are not bound: each may run on all CPUs of the node ({})", node.ranks.size(),
                           node.host, node.cpus.list()),
-              with_line(view, node, remedy_bind)));
+              with_line(view, node, remedy_bind(node))));
   if (overlaps.has_same_single_core) return findings.push_back(nested(view, node, overlaps));
   is_last = false;
   findings.push_back(about(node, overlaps.ranks, fmt::format("on {} {}", node.host, human_list(overlaps.pairs)),
-                           with_line(view, node, remedy_bind)));
+                           with_line(view, node, remedy_bind(node))));
 }
 
 void judge_exact(const NodeMasks& node, Findings& findings) {
@@ -99,10 +102,11 @@ void judge_exact(const NodeMasks& node, Findings& findings) {
     for (const int rank : members) odd.push_back(fmt::format("rank {} has {}", rank, mask));
     ranks.insert(ranks.end(), members.begin(), members.end());
   }
-  findings.push_back(about(node, ranks,
-                           fmt::format("masks on {} differ: {} {} have {}, but {}", node.host, largest->second.size(),
-                                       largest->second.size() == 1 ? "rank" : "ranks", largest->first, human_list(odd)),
-                           "give all ranks of a node the same CPUs: mpirun --bind-to none, srun --cpu-bind=none"));
+  findings.push_back(
+      about(node, ranks,
+            fmt::format("masks on {} differ: {} {} have {}, but {}", node.host, largest->second.size(),
+                        largest->second.size() == 1 ? "rank" : "ranks", largest->first, human_list(odd)),
+            "give all ranks of a node the same CPUs: " + option_in_words(node.launcher, &BindWords::unbound)));
 }
 
 }  // namespace
@@ -134,9 +138,9 @@ void judge_siblings(const CaseView& view, const NodeMasks& node, Findings& findi
   }
   if (shared.empty()) return;
   if (is_crowded(node)) return findings.push_back(too_many(node, "they can't have a core each"));
-  findings.push_back(
-      about(node, ranks, fmt::format("on {} {}", node.host, human_list(shared)),
-            with_line(view, node, "give each rank whole cores: srun --hint=nomultithread, mpirun --bind-to core")));
+  findings.push_back(about(
+      node, ranks, fmt::format("on {} {}", node.host, human_list(shared)),
+      with_line(view, node, "give each rank whole cores: " + option_in_words(node.launcher, &BindWords::whole_cores))));
 }
 
 }  // namespace muster::affinity

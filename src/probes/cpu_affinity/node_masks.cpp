@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "device/placement.hpp"
+#include "probes/cpu_affinity/bind_words.hpp"
 
 namespace muster::affinity {
 
@@ -32,6 +33,8 @@ RankMask rank_of(const Observation& seen, int number) {
   rank.asked = mask_fact(seen, "asked");
   rank.asked_by = printable_line(text_fact(seen, "asked_by"), 100);
   rank.binder = text_fact(seen, "binder");
+  rank.asked_for = printable_line(text_fact(seen, "asked_for"), 100);
+  rank.nic_policy = text_fact(seen, "nic_policy");
   for (const std::string& list : split(text_fact(seen, "threads"), ';'))
     if (const auto mask = CpuMask::parse_list(list)) rank.threads.push_back(*mask);
   rank.gpu = text_fact(seen, "gpu");
@@ -91,7 +94,7 @@ BindWish wish_for(const CaseView& view, const NodeMasks& node, const NodeParts& 
   }
   wish.gpu_of_rank.assign(node.ranks.size(), -1);
   if (is_any) return wish;
-  for (const RankGpu& gpu : gpus_of_ranks(view, node))
+  for (const RankGpu& gpu : gpus_of_ranks(node))
     for (std::size_t i = 0; i < parts.gpus.size(); ++i)
       if (parts.gpus[i].address == gpu.address)
         wish.gpu_of_rank[static_cast<std::size_t>(gpu.rank - node.ranks.data())] = static_cast<int>(i);
@@ -104,10 +107,9 @@ std::string gpus_in_line(const CaseView& view, const NodeMasks& node, const Node
   bool in_order = !wish.gpu_of_rank.empty();
   for (std::size_t i = 0; i < placement.ranks.size() && !in_order; ++i)
     if (placement.ranks[i].gpu != static_cast<int>(i)) {
-      const bool by_srun = node.launcher != "mpirun";
-      if (by_srun && view.node.bind->select == "map_gpu") return srun_gpus(placement);
-      return gpu_wrapper(placement, visible_variable(parts.vendor),
-                         by_srun ? "SLURM_LOCALID" : "OMPI_COMM_WORLD_LOCAL_RANK");
+      const BindWords& words = bind_words(node.launcher);
+      if (words.local_rank == "SLURM_LOCALID" && view.node.bind->select == "map_gpu") return srun_gpus(placement);
+      return gpu_wrapper(placement, visible_variable(parts.vendor), words.local_rank);
     }
   return {};
 }
@@ -166,24 +168,33 @@ std::vector<int> all_ranks(const NodeMasks& node) {
   return ranks;
 }
 
-std::vector<RankGpu> gpus_of_ranks(const CaseView& view, const NodeMasks& node) {
-  // A profile that promises as many GPUs as there are ranks means one for each, in their order, unless variables say
-  // otherwise.
-  const bool in_order =
-      view.node.gpus && static_cast<std::size_t>(view.node.gpus->count) == node.ranks.size() &&
-      node.gpus.size() == node.ranks.size() &&
+namespace {
+
+/// Rank i with GPU i, as programs take them, where no variable says otherwise; empty: there are fewer GPUs than ranks.
+std::vector<std::string> gpus_in_order(const NodeMasks& node) {
+  const bool is_open =
       std::all_of(node.ranks.begin(), node.ranks.end(), [](const RankMask& rank) { return rank.gpu.empty(); });
+  if (!is_open || node.gpus.size() < node.ranks.size()) return {};
+  return {node.gpus.begin(), node.gpus.begin() + static_cast<std::ptrdiff_t>(node.ranks.size())};
+}
+
+RankGpu gpu_at(const NodeMasks& node, std::size_t rank, std::string address, std::string because) {
+  const auto near = node.layout.nearby.find(address);
+  return {&node.ranks[rank], std::move(address), std::move(because),
+          near == node.layout.nearby.end() ? CpuMask() : near->second};
+}
+
+}  // namespace
+
+std::vector<RankGpu> gpus_of_ranks(const NodeMasks& node) {
+  const std::vector<std::string> in_order =
+      node.gpus.size() == node.ranks.size() ? gpus_in_order(node) : std::vector<std::string>();
   std::vector<RankGpu> found;
   std::map<std::string, int> users;
   for (std::size_t i = 0; i < node.ranks.size(); ++i) {
-    RankGpu one{&node.ranks[i], node.ranks[i].gpu, node.ranks[i].gpu_because, {}};
-    if (in_order) {
-      one.address = node.gpus[i];
-      one.because = "one per rank, in their order";
-    }
-    const auto near = node.layout.nearby.find(one.address);
-    if (near == node.layout.nearby.end()) continue;
-    one.near = near->second;
+    RankGpu one = in_order.empty() ? gpu_at(node, i, node.ranks[i].gpu, node.ranks[i].gpu_because)
+                                   : gpu_at(node, i, in_order[i], "one per rank, in their order");
+    if (one.near.empty()) continue;
     ++users[one.address];
     found.push_back(std::move(one));
   }
@@ -191,20 +202,50 @@ std::vector<RankGpu> gpus_of_ranks(const CaseView& view, const NodeMasks& node) 
   return found;
 }
 
-std::string with_line(const CaseView& view, const NodeMasks& node, std::string text) {
-  if (std::any_of(node.ranks.begin(), node.ranks.end(), [](const RankMask& rank) { return rank.binder == "options"; }))
-    text = "these ranks are bound by options given to the launcher (-J, or launcher_options of the profile): " + text;
+std::vector<RankGpu> first_gpus(const NodeMasks& node) {
+  std::vector<RankGpu> found;
+  if (node.ranks.size() < 2 || node.gpus.size() <= node.ranks.size()) return found;
+  const std::vector<std::string> in_order = gpus_in_order(node);
+  for (std::size_t i = 0; i < in_order.size(); ++i)
+    if (RankGpu one = gpu_at(node, i, in_order[i], "the GPU of its local rank"); !one.near.empty())
+      found.push_back(std::move(one));
+  return found;
+}
+
+namespace {
+
+/// What the person who chose this binding has to change, up to the next imperative; empty: muster chose it.
+std::string first_step(const NodeMasks& node) {
+  for (const RankMask& rank : node.ranks) {
+    if (rank.binder == "options")
+      return "change the options given to the launcher (-J, or launcher_options of the profile): ";
+    if (rank.binder == "line") return "change the launch line (--launch): ";
+    if (!rank.asked_for.empty()) return fmt::format("remove {}, or ", rank.asked_for);
+  }
+  return {};
+}
+
+/// The options that would bind the ranks of this node right; empty: they can't be told.
+std::string right_line(const CaseView& view, const NodeMasks& node) {
   // Ranks that stayed silent need masks, too: without them no line is right.
   std::size_t ranks_here = 0;
   for (const RankPlace& place : view.ranks) ranks_here += place.host == node.host;
-  if (node.layout.empty() || ranks_here != node.ranks.size()) return text;
+  if (node.layout.empty() || ranks_here != node.ranks.size()) return {};
   const NodeParts parts = parts_of(view, node);
   const BindWish wish = wish_for(view, node, parts);
   const auto placement = place_ranks(parts, wish);
-  if (!placement) return text;
+  if (!placement) return {};
   std::string line = launch_line(node.launcher, parts, *placement, all_ranks(node), printable_line(node.host, 60));
   if (const std::string gpus = gpus_in_line(view, node, parts, *placement, wish); !gpus.empty()) line += " " + gpus;
-  return fmt::format("{}; right on {}: {}", text, node.host, line);
+  return line;
+}
+
+}  // namespace
+
+std::string with_line(const CaseView& view, const NodeMasks& node, std::string text) {
+  text = first_step(node) + text;
+  const std::string line = right_line(view, node);
+  return line.empty() ? text : fmt::format("{}; right on {}: {}", text, node.host, line);
 }
 
 }  // namespace muster::affinity

@@ -19,6 +19,8 @@ struct RankMask {
   CpuMask asked;                 ///< by the launch; empty: it asked for no mask
   std::string asked_by;          ///< `profile lumi`, `--bind auto`
   std::string binder;            ///< `launcher`, `options`, `agent`, `line`
+  std::string asked_for;         ///< instead of masks: `--bind none`, `--bind cores`; empty: masks, or the default
+  std::string nic_policy;        ///< MPICH_OFI_NIC_POLICY; empty: not set
   std::vector<CpuMask> threads;  ///< of the OpenMP team; empty: not measured
   std::string gpu;               ///< PCI address; empty: nobody can tell
   std::string gpu_because;
@@ -31,7 +33,7 @@ struct RankMask {
 /// The ranks of one node.
 struct NodeMasks {
   std::string host;
-  std::string launcher;         ///< that started them: `srun`, `mpirun`, `mpiexec`; empty: not known
+  std::string launcher;         ///< that started them, as launcher_of_rank() names it; empty: not known
   bool is_inside_step = false;  ///< below a task that srun started
   CpuMask cpus;                 ///< of the node, as far as we may use it
   CpuMask cores;                ///< likewise, each by its lowest CPU
@@ -51,7 +53,8 @@ using Findings = std::vector<Finding>;
 [[nodiscard]] std::string named(std::string_view word, const CpuMask& set);
 [[nodiscard]] Finding about(const NodeMasks& node, std::vector<int> ranks, std::string reason, std::string remedy);
 [[nodiscard]] std::vector<int> all_ranks(const NodeMasks& node);
-/// `text`, and the options that would bind the ranks of this node right, where they can be told.
+/// `text`, an imperative, behind what the user has to change where it is the user's own choice (`remove --bind none`),
+/// and before the options that would bind the ranks of this node right, where they can be told.
 [[nodiscard]] std::string with_line(const CaseView& view, const NodeMasks& node, std::string text);
 
 /// What the masks of a node are to each other. `is_last` is set when nothing further can be judged before this is
@@ -70,13 +73,17 @@ void judge_threads(const CaseView& view, const NodeMasks& node, Findings& findin
 void judge_quota(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_memory(const CaseView& view, const NodeMasks& node, Findings& findings);
 
-/// Ranks whose GPU is known and is nobody else's here, with the CPUs near to it.
 struct RankGpu {
   const RankMask* rank = nullptr;
   std::string address;
   std::string because;
-  CpuMask near;
+  CpuMask near;  ///< CPUs near to it; not empty
 };
-[[nodiscard]] std::vector<RankGpu> gpus_of_ranks(const CaseView& view, const NodeMasks& node);
+/// Ranks whose GPU is known and is that of no other rank here: by the variables of the environment; without any, and
+/// with as many usable GPUs on the node as ranks, GPU i of rank i.
+[[nodiscard]] std::vector<RankGpu> gpus_of_ranks(const NodeMasks& node);
+/// The GPU that rank i has if it takes GPU i, on a node with more GPUs than ranks (at least 2) and no variable that
+/// chooses among them. A rank may as well use several.
+[[nodiscard]] std::vector<RankGpu> first_gpus(const NodeMasks& node);
 
 }  // namespace muster::affinity

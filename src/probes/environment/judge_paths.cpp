@@ -56,11 +56,17 @@ void judge_absent(const SeenCase& seen, ProbeJudgement& judgement) {
 void judge_single_task(const SeenCase& seen, ProbeJudgement& judgement) {
   const SeenRank* first = seen.first();
   if (first == nullptr || first->place->world_size != 1) return;
-  const auto bound = seen.variable(*first, "SLURM_GPU_BIND");
-  if (!bound) return;
+  // Slurm 22.05 has its own variable in the tasks of a batch script's steps alone.
+  auto bound = seen.variable(*first, "MUSTER_GPU_BIND");
+  if (!bound) bound = seen.variable(*first, "SLURM_GPU_BIND");
+  if (!bound || *bound == "none") return;
+  std::string effect = "it gets the first GPUs, whatever its cores";
+  if (const auto devices = first->fact("devices")) {
+    if (devices->find(',') == devices->npos) return;
+    effect = "the task has " + *devices;
+  }
   judgement.findings.push_back(
-      note(fmt::format("--gpu-bind={} has no effect on a step of one task: it gets the first GPUs, whatever its cores",
-                       in_quotes(*bound))));
+      note(fmt::format("--gpu-bind={} has no effect on a step of one task: {}", in_quotes(*bound), effect)));
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ constexpr LauncherVariables launchers[] = {
     {"Slurm", Weight::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""},
 };
 
-constexpr std::array<std::string_view, 6> also_own = {"SLURM_JOB_ID",        "SLURM_NETWORK", "SLURM_EXPORT_ENV",
-                                                      "TORCHELASTIC_RUN_ID", "SLURM_STEP_ID", "SLURM_GPU_BIND"};
+constexpr std::array<std::string_view, 7> also_own = {"SLURM_JOB_ID",        "SLURM_NETWORK", "SLURM_EXPORT_ENV",
+                                                      "TORCHELASTIC_RUN_ID", "SLURM_STEP_ID", "SLURM_GPU_BIND",
+                                                      "MUSTER_GPU_BIND"};
 
 // Beyond those that every report has of a node: what decides which libraries a program loads, and PyTorch's own.
 constexpr std::array<std::string_view, 5> shared_names = {"LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV",

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "device/bind_lines.hpp"
 #include "device/placement.hpp"
+#include "probes/cpu_affinity/bind_words.hpp"
 #include "probes/gpu_mapping/node_ranks.hpp"
 
 namespace muster::gpu_mapping {
@@ -79,19 +79,20 @@ std::string line_for_far(const CaseView& view, const NodeRanks& node) {
 std::string remedy_for_far(const CaseView& view, const NodeRanks& node) {
   if (std::string line = line_for_far(view, node); !line.empty()) return line;
   std::vector<std::string> lists;
-  std::vector<std::string> masks;
+  JobBinding binding;
   bool is_shared = false;
+  std::vector<int> numbers;
   for (const RankView& rank : node.ranks) {
     const CpuMask domain = rank.cpus("device.cpus");
     if (domain.empty()) return "bind each rank to CPUs of the NUMA domain of its GPU";
-    is_shared |= std::find(masks.begin(), masks.end(), domain.hex()) != masks.end();
+    is_shared |= std::find(lists.begin(), lists.end(), domain.list()) != lists.end();
     lists.push_back(domain.list());
-    masks.push_back(domain.hex());
+    binding.ranks.push_back({domain.list(), domain.hex()});
+    numbers.push_back(rank.place->rank);
   }
-  return fmt::format(
-      "bind the ranks to CPUs {}, in this order{}: srun --cpu-bind=mask_cpu:{}; or give each rank the GPU "
-      "that is near",
-      human_list(lists), is_shared ? ", those with the same ones to a part of them each" : "", join(masks, ","));
+  return fmt::format("bind the ranks to CPUs {}, in this order{}: {}; or give each rank the GPU that is near",
+                     human_list(lists), is_shared ? ", those with the same ones to a part of them each" : "",
+                     bind_words(node.ranks[0].fact("launcher")).masks(binding, numbers, printable_line(node.host, 60)));
 }
 
 /// The addresses by local rank.

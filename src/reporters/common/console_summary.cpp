@@ -14,6 +14,8 @@ namespace muster {
 namespace {
 
 constexpr std::size_t most_named = 6;  // cases of one verdict, nodes
+constexpr std::size_t most_notes = 8;
+constexpr std::size_t most_note_columns = 400;
 constexpr std::size_t seconds_columns = 7;
 constexpr std::size_t least_brief = 16;  // columns below which a few words beside a case are not worth it
 
@@ -73,17 +75,38 @@ std::string node_rows(const RunReport& report, const Page& page) {
   return text;
 }
 
-/// That timing was not judged, of cases that have no block to say it; once, with those cases.
-std::string timing_notes(const RunReport& report, const Page& page) {
-  std::map<std::string, std::vector<const CaseResult*>> cases;
-  for (const auto& result : report.cases)
-    for (const auto& note : result.notes)
-      if (!needs_attention(result.verdict) && note.rfind("timing is not judged", 0) == 0)
-        cases[printable_line(note, uncut)].push_back(&result);
+/// A note and the cases that have it.
+struct SharedNote {
   std::string text;
-  for (const auto& [note, results] : cases)
-    text += entry(text.empty() ? "notes" : "",
-                  fmt::format("{}: {}", human_list(folded_titles(results), most_named), note), page);
+  std::vector<const CaseResult*> cases;
+};
+
+/// Of cases that have no block to show them, in the order of the report; the same note once.
+std::vector<SharedNote> notes_of_passing(const RunReport& report) {
+  std::vector<SharedNote> notes;
+  std::map<std::string, std::size_t> places;
+  for (const auto& result : report.cases) {
+    if (needs_attention(result.verdict)) continue;
+    for (const auto& note : result.notes) {
+      const auto [at, is_new] = places.try_emplace(without_node(result, note), notes.size());
+      if (is_new) notes.push_back({printable_line(note, uncut), {}});
+      auto& cases = notes[at->second].cases;
+      if (cases.empty() || cases.back() != &result) cases.push_back(&result);
+    }
+  }
+  return notes;
+}
+
+std::string passing_notes(const RunReport& report, const Page& page) {
+  const auto notes = notes_of_passing(report);
+  const auto shown = std::min(notes.size(), most_notes);
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i)
+    text += entry(i == 0 ? "notes" : "",
+                  fmt::format("{}: {}", human_list(folded_titles(notes[i].cases), most_named),
+                              cut(notes[i].text, most_note_columns)),
+                  page);
+  if (notes.size() > shown) text += entry("", fmt::format("and {} more, see the report", notes.size() - shown), page);
   return text.empty() ? text : "\n" + text;
 }
 
@@ -143,7 +166,7 @@ std::string summary_text(const RunReport& report, const Page& page) {
   for (const auto verdict : verdicts_by_urgency()) text += verdict_row(report, verdict, page);
   if (report.cases.empty()) text += "  no case was run\n";
   text += node_rows(report, page);
-  text += timing_notes(report, page);
+  text += passing_notes(report, page);
   if (!report.notes.empty()) text += "\n";
   for (std::size_t i = 0; i < report.notes.size(); ++i) text += entry(i == 0 ? "notes" : "", report.notes[i], page);
   if (!report.variables.empty()) text += "\n" + entry("variables", variables_phrase(report), page);

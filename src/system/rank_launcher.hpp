@@ -1,0 +1,15 @@
+/// Which launcher's line a rank was started by, from the variables that launchers set.
+#pragma once
+
+#include <string>
+
+namespace muster {
+
+/// Name of the launcher, for programs that start others beside them.
+inline constexpr const char* env_launcher = "MUSTER_LAUNCHER";
+
+/// `srun`, `mpirun` (Open MPI's), `mpiexec` (Hydra), `flux`, `ibrun`; empty: not known. Of launchers one inside
+/// another it is the inner one, but for ibrun, which wraps an mpirun of its own choice.
+[[nodiscard]] std::string launcher_of_rank();
+
+}  // namespace muster

@@ -1,0 +1,102 @@
+"""The lines of e2e.bound_lines_test, started: srun of a real Slurm, mpirun, mpiexec of MPICH, on a virtual node that has the shape's CPUs. In the
+place of muster-rank stands a script that tells which CPUs the launcher's daemon set for it, and which GPUs Slurm left to it."""
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import slurm_services  # noqa: E402
+import support  # noqa: E402
+import virtual_cluster as vc  # noqa: E402
+from bound_shapes import SHAPES, Planner, Shape  # noqa: E402
+
+NODE = "nid001"
+# What was recorded for this process: its start time, and the mask's bytes, the lowest first.
+TELL = """#!/bin/sh
+rank=${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-$SLURM_PROCID}}}}
+read started mask < "{records}/$(uname -n).$$"
+echo "${{mask:-none}} $ROCR_VISIBLE_DEVICES" > "{folder}/$(basename "$0").$rank"
+"""
+
+
+def programs():
+    """By the name of a launcher in bound_shapes: what starts it here."""
+    found = {"srun": "srun", "openmpi 4": shutil.which("mpirun"), "mpich": shutil.which("mpiexec.mpich")}
+    return {name: path for name, path in found.items() if path}
+
+
+def mask_of(recorded):
+    return "none" if recorded == "none" else hex(int.from_bytes(bytes.fromhex(recorded), "little"))
+
+
+class StartedShapes(unittest.TestCase):
+    def lines(self, planner, launcher, shapes):
+        """A command for each shape, as `muster plan` prints it, with a script of its own in the place of the agent."""
+        for number, shape in shapes:
+            key = f"{launcher.split()[0]}.{number}"
+            agent = planner.folder / "agents" / key
+            agent.parent.mkdir(exist_ok=True)
+            agent.symlink_to(planner.folder / "tell")
+            done = planner.plan(launcher, shape, "-n", "^ranks$", "--json")
+            self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+            plan = json.loads(done.stdout)
+            (command,), (files,) = plan["commands"], plan["files"]
+            command = [str(agent) if word == str(support.AGENT) else word for word in command]
+            for name, text in files.items():
+                path = planner.folder / f"{key}.{name}"
+                path.write_text(text)
+                command = [word.replace(f"<{name}>", str(path)) for word in command]
+            yield shlex.join([programs()[launcher], *command[1:]])
+
+    def start(self, cluster, launcher, lines):
+        """All of them in one job, one after the other."""
+        script = cluster.folder / f"lines.{launcher.split()[0]}"
+        script.write_text("".join(f"{line} || echo status $?\n" for line in lines))
+        variables = [word for line in lines for word in shlex.split(line)]
+        env = {name: "x" for before, name in zip(variables, variables[1:]) if before == "-x"}
+        if launcher == "srun":
+            words = ["salloc", "--quiet", "--nodes=1", "--exclusive", "--gpus-per-node=8", "sh", script]
+        else:
+            words = ["env", *cluster.of_daemons(), "sh", script]
+        return cluster.execute("vclogin", words, env=env, capture_output=True, text=True, timeout=200 * support.SLOWNESS)
+
+    def start_shapes(self, smt):
+        shapes = [(number, shape) for number, shape in enumerate(SHAPES) if shape.smt == smt]
+        planner = Planner([NODE])
+        self.addCleanup(planner.clean)
+        (planner.folder / "node.toml").write_text(Shape(8, smt, [], vendor="amd").machine())
+        machine = str(planner.folder / "node.toml")
+        with vc.running(1, slurm=vc.Shape(machine=machine)) as cluster:
+            (planner.folder / "told").mkdir()
+            (planner.folder / "tell").write_text(TELL.format(records=cluster.folder / "affinity", folder=planner.folder / "told"))
+            (planner.folder / "tell").chmod(0o755)
+            for launcher in programs():
+                done = self.start(cluster, launcher, list(self.lines(planner, launcher, shapes)))
+                self.assertEqual((done.returncode, done.stdout), (0, ""), f"{launcher}: {done.stderr[-3000:]}")
+                for number, shape in shapes:
+                    with self.subTest(launcher=launcher, shape=str(shape)):
+                        told = [(planner.folder / "told" / f"{launcher.split()[0]}.{number}.{rank}").read_text().split()
+                                for rank in range(shape.gpus)]
+                        self.assertEqual([mask_of(words[0]) for words in told], shape.masks())
+                        if launcher == "srun" and shape.select == "map_gpu":
+                            self.assertEqual([words[1] for words in told], [str(gpu) for _, gpu in shape.seats()])
+
+    def test_one_thread_of_each_core(self):
+        self.start_shapes(1)
+
+    def test_two_threads_of_each_core(self):
+        self.start_shapes(2)
+
+
+if __name__ == "__main__":
+    reason = vc.why_not() or slurm_services.why_not()
+    if reason:
+        support.skip(reason)
+    os.environ.setdefault("MUSTER_SOURCE", str(HERE.parent.parent))
+    support.main(("mpirun", "srun"))
