@@ -185,7 +185,7 @@ AgentCommand Launch::agent_command() const {
                  {env_launcher, std::string(launcher_.name)}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
     command.env.emplace_back(env_bind, asked);
-  if (options_.line != nullptr && !options_.line->left_out.empty())
+  if (options_.line != nullptr && !options_.line->left_out.empty() && torchrun_begin(options_.line->left_out) == 0)
     command.env.emplace_back(env_torchrun, shell_line(options_.line->left_out));
   command.env.insert(command.env.end(), options_.environment.begin(), options_.environment.end());
   if (const std::string lines = by_rank(options_.environment); !lines.empty())
