@@ -32,6 +32,8 @@ inline constexpr const char* env_wire = "MUSTER_WIRE";          ///< host:port o
 inline constexpr const char* env_token = "MUSTER_TOKEN";        ///< one-time word that proves a caller is ours
 inline constexpr const char* env_proof = "MUSTER_PROOF";        ///< word that proves the driver to the agent
 inline constexpr const char* env_path = "MUSTER_PATH";          ///< PATH of the driver, before a launcher changed it
+inline constexpr const char* env_bundled_path =
+    "MUSTER_BUNDLED_LIBRARY_PATH";  ///< LD_LIBRARY_PATH as it was before that of a bundle
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
 inline constexpr const char* env_world = "MUSTER_WORLD";        ///< ranks asked for
 inline constexpr const char* env_launcher =
