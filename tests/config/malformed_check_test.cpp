@@ -100,7 +100,7 @@ launch = ""
 probe = "bandwidth"
 launch = 2
 )",
-     {R"(f.toml:3:10: "launch" of [check.a] must be a launch line, such as "srun -N 2 --ntasks-per-node=8", not ...)"}},
+     {R"(f.toml:3:10: "launch" in [check.a] must be a launch line, such as "srun -N 2 --ntasks-per-node=8", not ...)"}},
     {"launch_beside",
      R"([check.a]
 probe = "bandwidth"
@@ -164,7 +164,7 @@ rank = "one-per-node"
 probe = "bandwidth"
 qqqqqqqqq = 1
 )",
-     {R"(f.toml:3:1: unknown key "qqqqqqqqq" in [check.a]; known: probe, summary, tags, ranks, bind, nodes, timeout, params, sweep, metrics, expect)"}},
+     {R"(f.toml:3:1: unknown key "qqqqqqqqq" in [check.a]; known: probe, summary, tags, ranks, bind, launch, nodes, timeout, params, sweep, metrics, expect)"}},
     {"summary_array",
      R"([check.a]
 probe = "bandwidth"
