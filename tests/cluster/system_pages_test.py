@@ -33,10 +33,11 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
 
 class Page(support.EndToEnd):
     SYSTEM = ""
+    SITE = ""  # of on_site, where its name is another
 
     @classmethod
     def setUpClass(cls):
-        cls.context = site(cls.SYSTEM)
+        cls.context = site(cls.SITE or cls.SYSTEM)
         cls.site = cls.context.__enter__()
         answer_stand_ins(cls.site)
 
@@ -156,9 +157,14 @@ class Vista(Page):
 
 class Zurada(Page):
     SYSTEM = "zurada"
+    SITE = "zurada-gpu1h100"
 
     def test_from_login_to_report(self):
         self.from_login_to_report()
+        report = json.loads((self.folder / "muster-runs/latest/report.json").read_text())
+        # One for the GPU that a node of this partition has, and not one for each core.
+        case = next(case for case in report["cases"] if case["check"] == "cpu_affinity")
+        self.assertEqual(len(case["rank_rows"]), 2, self.said)
 
     def test_the_address_of_bond0(self):
         command = page_commands.block("zurada", "export MASTER_ADDR").commands()[0]
