@@ -68,6 +68,7 @@ struct JobShape {
   std::string partition;
   std::string environment;
   JobBinding binding = {};
+  std::string line = {};  ///< the user's own launch line, which starts the ranks; empty: a command of the launcher does
 
   [[nodiscard]] int node_count() const { return nodes.empty() ? 1 : static_cast<int>(nodes.size()); }
   [[nodiscard]] int ranks() const { return node_count() * ranks_per_node; }

@@ -63,6 +63,20 @@ void restore_path() {
   ::unsetenv(env_path);
 }
 
+/// A bundle (cmake/package/bundled-agent.sh) has its own libraries and plug-ins for this program alone: what it starts
+/// has those of the container.
+void leave_bundle() {
+  const char* given = std::getenv(env_bundled_path);
+  if (given == nullptr) return;
+  if (*given == '\0')
+    ::unsetenv("LD_LIBRARY_PATH");
+  else
+    ::setenv("LD_LIBRARY_PATH", std::string(given).c_str(), 1);
+  for (const char* name :
+       {"OMPI_MCA_mca_base_component_path", "OPAL_PKGDATADIR", "PMIX_MCA_mca_base_component_path", env_bundled_path})
+    ::unsetenv(name);
+}
+
 int complain(const Error& error) {
   std::fputs(fmt::format("muster-rank: {}\n", to_string(error)).c_str(), stderr);
   return 1;
@@ -145,6 +159,7 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
 
   auto started = mpi_start(argc, argv);
   forget_simulated_topology();
+  leave_bundle();
   if (!started) return complain(started.error());
   (*recorder)->stamp_signals();
   (*recorder)->note_shared_memory();

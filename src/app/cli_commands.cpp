@@ -46,6 +46,8 @@ void add_show(CommandLine line) {
 void add_doctor(CommandLine line) {
   const auto doctor = std::make_shared<DoctorOptions>();
   auto* app = line.root.add_subcommand("doctor", "Say what can be measured on this node and why the rest can't");
+  app->add_option("--system", doctor->site.system, "Profile, and optionally partition (default: found)")
+      ->type_name("NAME[:PARTITION]");
   app->add_option("--agent", doctor->site.agent, "The agent to look at")->type_name("PATH");
   app->add_flag("--json", doctor->json, "As JSON");
   app->footer("Exit status: 0, or 2 when something is broken.\nExample:\n  muster doctor");

@@ -43,8 +43,9 @@ void add_site(CLI::App& app, SiteOptions& site) {
       ->type_name("NAME");
   auto* line = app.add_option("--launch", site.launch,
                               "Your own launch line, such as 'srun -N 2 --ntasks-per-node=8': muster's agent is put\n"
-                              "behind it, and all checks run on the ranks that it starts (docs/launch-line.md)")
-                   ->type_name("LINE");
+                              "behind it, and all checks run on the ranks that it starts; @FILE takes the line of a\n"
+                              "batch script (docs/launch-line.md)")
+                   ->type_name("LINE|@FILE");
   app.add_option("--nodes", site.nodes,
                  "Nodes to run on: a host list; in a job or with --submit also a count, all, or idle")
       ->type_name("nid[001-004]")
@@ -63,10 +64,12 @@ void add_site(CLI::App& app, SiteOptions& site) {
                  "Option for the launcher, given as it is; repeatable: -J=--mca -J=btl -J=tcp,self.\n"
                  "With --submit for the job: -J account=project_1 -J qos=debug")
       ->type_name("OPTION")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(line);
   app.add_option("--launcher-option", site.launcher_options, "Option for the launcher, also with --submit; repeatable")
       ->type_name("OPTION")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->excludes(line);
   line->excludes(environment);
   app.add_option("--agent", site.agent, "The agent to start (default: muster-rank beside muster)")->type_name("PATH");
   app.add_flag("--simulated", site.is_simulated,

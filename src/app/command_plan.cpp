@@ -21,7 +21,7 @@ namespace {
 
 Binder binder_in(const Prepared& prepared, const JobShape& shape) {
   const auto& found = prepared.found;
-  if (found.line) return Binder::line;
+  if (!shape.line.empty()) return Binder::line;
   return binder_of(*found.launcher, found.identity, shape, found.launcher_options);
 }
 
@@ -42,21 +42,22 @@ void name_files(LaunchCommand& command) {
 
 /// The command that would be run; what is chosen at the start of a launch stands as <word>.
 LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
+  const auto line = prepared.found.lines.find(shape.line);
+  const bool is_line = line != prepared.found.lines.end();
+  const LauncherSpec& launcher = is_line ? *line->second.launcher : *prepared.found.launcher;
   AgentCommand agent;
   agent.argv = prepared.found.wrapper;
-  agent.argv.push_back(prepared.found.agent.string());
+  agent.argv.push_back((is_line ? line->second.agent : prepared.found.agent).string());
   agent.env = {{env_tag, "<tag>"},
                {env_wire, "<host:port>"},
                {env_key, "<key>"},
                {env_world, std::to_string(shape.ranks())},
-               {env_launcher, std::string(prepared.found.launcher->name)}};
+               {env_launcher, std::string(launcher.name)}};
   if (has_asked(prepared, shape)) agent.env.emplace_back(env_bind, "<masks>");
-  if (prepared.found.wrapper.empty() && !prepared.found.line) agent.env.emplace_back(env_path, "<PATH>");
+  if (prepared.found.wrapper.empty() && !is_line) agent.env.emplace_back(env_path, "<PATH>");
   agent.env.insert(agent.env.end(), prepared.found.environment.begin(), prepared.found.environment.end());
-  if (const auto& line = prepared.found.line)
-    return put_behind(*line, *prepared.found.launcher, prepared.found.identity, agent);
-  auto command =
-      prepared.found.launcher->command(prepared.found.identity, shape, agent, prepared.found.launcher_options);
+  if (is_line) return put_behind(line->second.line, launcher, line->second.identity, agent);
+  auto command = launcher.command(prepared.found.identity, shape, agent, prepared.found.launcher_options);
   name_files(command);
   return command;
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/action_lines.hpp"
+#include "app/lines.hpp"
 #include "app/load.hpp"
 #include "app/machine_files.hpp"
 #include "app/night.hpp"
@@ -25,9 +26,11 @@ std::vector<LaunchRecord> planned_launches(const Prepared& prepared) {
   std::vector<LaunchRecord> planned;
   for (const auto& launch : prepared.plan.launches) {
     LaunchRecord record;
-    record.launcher = prepared.found.identity.banner.empty()
-                          ? prepared.plan.launcher
-                          : fmt::format("{} ({})", prepared.plan.launcher, prepared.found.identity.banner);
+    const auto line = prepared.found.lines.find(launch.shape.line);
+    const bool is_line = line != prepared.found.lines.end();
+    const std::string name = is_line ? std::string(line->second.launcher->name) : prepared.plan.launcher;
+    const std::string& banner = is_line ? line->second.identity.banner : prepared.found.identity.banner;
+    record.launcher = banner.empty() ? name : fmt::format("{} ({})", name, banner);
     record.nodes = launch.shape.nodes.empty() ? std::vector<std::string>{host_name()} : launch.shape.nodes;
     record.ranks = launch.shape.ranks();
     record.outcome = "planned";
@@ -64,20 +67,10 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
   session.is_simulated = options.site.is_simulated;
   if (!simulated_folder(prepared.found.site).empty()) session.affinity_library = shipped_stand_ins() / affinity_library;
   session.lost_nodes = prepared.found.lost_nodes;
-  if (prepared.found.line) session.line = &*prepared.found.line;
+  session.lines = &prepared.found.lines;
   take_session_variables(session);
   return session;
 }
-
-namespace {
-
-/// The first start of the line of --launch came before the run had a folder.
-void keep_line_folder(const SiteFound& found, const fs::path& launches) {
-  std::error_code ignored;
-  if (found.line_folder) fs::copy(*found.line_folder, launches / "line", fs::copy_options::recursive, ignored);
-}
-
-}  // namespace
 
 int run_command(const RunOptions& options) {
   if (const int status = refuse_simulation(options.site.is_simulated); status != 0) return status;
@@ -110,7 +103,7 @@ int run_command(const RunOptions& options) {
     return usage_error(made ? outputs.error() : made.error());
   }
 
-  keep_line_folder(prepared->found, folder->path() / "launches");
+  keep_line_folders(prepared->found, folder->path() / "launches");
   report.launches = planned_launches(*prepared);
   folder->link();
   const SignalsHeld held;

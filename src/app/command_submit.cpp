@@ -6,6 +6,7 @@
 
 #include "app/action_lines.hpp"
 #include "app/job_progress.hpp"
+#include "app/lines.hpp"
 #include "app/load.hpp"
 #include "app/night.hpp"
 #include "app/night_service.hpp"
@@ -139,6 +140,8 @@ Result<Submission> decide(const RunOptions& options, Chosen chosen) {
                         imagined_site(submission.system, submission.nodes), all_probes());
   if (!plan) return tl::unexpected(plan.error());
   submission.plan = std::move(*plan);
+  if (auto alone = refuse_beside_lines(options, chosen.loaded.checks, submission.plan); !alone)
+    return tl::unexpected(alone.error());
 
   auto& request = submission.request;
   request.nodes = submission.nodes.count;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/gate_connections.hpp"
+#include "app/lines.hpp"
 #include "app/outputs.hpp"
 #include "app/session_setup.hpp"
 #include "base/clock.hpp"
@@ -89,7 +90,7 @@ class Gate {
       if (set_aside(nodes))
         for (std::string& id : connection_cases(reports_)) open.push_back(std::move(id));
       // The user's own line starts ranks on all of its nodes again.
-      if (prepared_.found.line) break;
+      if (has_line(plan)) break;
       const bool helps = nodes.size() < before && nodes.size() >= need_ && !open.empty();
       if (!outcome_.chosen.empty() || !outcome_.interrupted.empty() || !helps || time_.left_s() < least_round_s) break;
       plan = narrowed(prepared_.plan, nodes, open);
@@ -116,6 +117,7 @@ class Gate {
       folder->give_back();
       return fails(made ? outputs.error() : made.error());
     }
+    keep_line_folders(prepared_.found, folder->path() / "launches");
     report.launches = planned_launches(prepared_);
     folder->link();
     auto session = session_options(options_, prepared_, report);

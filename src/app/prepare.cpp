@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "app/job_binding.hpp"
+#include "app/lines.hpp"
 #include "app/machine_files.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -34,6 +35,7 @@ Result<SelectOptions> select_options(const RunOptions& options, const Loaded& lo
   select.repeat = options.choose.repeat;
   select.per_node = options.choose.per_node;
   select.rerun_prefix = rerun_prefix(options);
+  select.launch = options.site.launch;
   if (!options.choose.timeout.empty()) {
     const auto timeout = parse_duration(options.choose.timeout);
     if (!timeout) return fail(ErrorKind::usage, "--timeout", timeout.error().what);
@@ -86,18 +88,6 @@ Result<void> take_environment(const SystemProfile& system, const std::string& na
   return {};
 }
 
-/// The ranks of a given line are bound as they are, whatever a check asks for: all cases share one launch.
-BindJob same_for_all(BindJob bind) {
-  if (!bind) return bind;
-  return [bind = std::move(bind)](const BindRequest& request) {
-    BindRequest each_gpu{{}, {}, request.ranks_per_node};
-    each_gpu.ranks.kind = RanksSpec::Kind::one_per_gpu;
-    Result<JobBinding> binding = bind(each_gpu);
-    if (binding && binding->kind != BindKind::masks) *binding = {BindKind::none, {}, {}, {}};
-    return binding;
-  };
-}
-
 /// Without that library ranks would have masks of this machine.
 Result<void> can_simulate(const Site& site) {
   const fs::path library = shipped_stand_ins() / affinity_library;
@@ -107,7 +97,8 @@ Result<void> can_simulate(const Site& site) {
               "is missing, and ranks of a simulated machine are bound by it; install all of muster");
 }
 
-/// Without a launcher or an agent nothing can be asked of the machine: every case says so.
+/// Without a launcher or an agent nothing can be asked of the machine: every case says so, apart from those with a line
+/// of their own.
 Finding refusal_of(const Plan& plan, const Error& error) {
   return {Verdict::error,
           to_string(error),
@@ -115,10 +106,11 @@ Finding refusal_of(const Plan& plan, const Error& error) {
           "muster doctor tells what this node can launch"};
 }
 
-void forbid_launches(Plan& plan, const Finding& finding) {
+void forbid_launches(Plan& plan, const Finding& finding, bool is_line_the_launcher) {
+  const auto is_barred = [&](const JobShape& shape) { return shape.line.empty() || is_line_the_launcher; };
   for (auto& item : plan.cases)
-    if (item.unable.empty()) item.unable.push_back(finding);
-  plan.launches.clear();
+    if (item.unable.empty() && is_barred(item.shape)) item.unable.push_back(finding);
+  std::erase_if(plan.launches, [&](const PlannedLaunch& launch) { return is_barred(launch.shape); });
 }
 
 /// What the scheduler takes for a CPU: a hardware thread, unless the site's pages use one thread of each core.
@@ -189,29 +181,36 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   auto& select = chosen->select;
   auto found = find_site(options.site, system);
   if (!found) return refuse(found.error());
-  if (auto taken = take_line_world(options.site, *found, select); !taken) return refuse(taken.error());
+  if (auto taken = take_line_world(options.site, *found); !taken) return refuse(taken.error());
   if (auto able = can_simulate(found->site); !able) return refuse(able.error());
   auto bind =
       choose_binding(options.site.bind, system,
                      {has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt,
                       simulated_folder(found->site)});
   if (!bind) return refuse(bind.error());
-  found->site.bind = found->line ? same_for_all(std::move(*bind)) : std::move(*bind);
+  found->site.bind = std::move(*bind);
   count_cpus(*found, system);
   auto plan = make_plan(loaded.checks, system, select, found->site, all_probes());
   if (!plan) return refuse(plan.error());
+  if (auto alone = refuse_beside_lines(options, loaded.checks, *plan); !alone) return refuse(alone.error());
   if (may_begin && !may_begin(system, found->site.nodes)) return std::nullopt;
+  bool is_settled = true;
   // The nodes are asked only now: a misspelt option should not have to wait for them.
   if (!found->site.nodes.empty() && !found->no_launch) {
     if (auto asked = ask_the_nodes(*found, system); !asked) return refuse(asked.error());
     count_cpus(*found, system);
-    plan = make_plan(loaded.checks, system, select, found->site, all_probes());
-    if (!plan) return refuse(plan.error());
+    is_settled = false;
   }
+  if (has_line(*plan) && !found->line) {
+    if (auto started = start_check_lines(options.site, loaded.checks, *plan, *found); !started)
+      return refuse(started.error());
+    is_settled = false;
+  }
+  if (!is_settled) plan = make_plan(loaded.checks, system, select, found->site, all_probes());
+  if (!plan) return refuse(plan.error());
   plan->launcher = found->launcher->name;
   if (auto taken = take_environment(system, options.site.environment, *found); !taken) return refuse(taken.error());
-  if (found->no_launch) forbid_launches(*plan, refusal_of(*plan, *found->no_launch));
-  if (found->no_world) forbid_launches(*plan, *found->no_world);
+  if (found->no_launch) forbid_launches(*plan, refusal_of(*plan, *found->no_launch), found->line.has_value());
   return Prepared{std::move(system), std::move(*found), std::move(*plan)};
 }
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/agent_about.hpp"
-#include "app/machine_files.hpp"
+#include "app/lines.hpp"
 #include "app/site_nodes.hpp"
 #include "base/install_prefix.hpp"
 #include "base/loop.hpp"
@@ -18,7 +18,6 @@
 #include "run/reach.hpp"
 #include "run/session.hpp"
 #include "system/layout.hpp"
-#include "system/simulated_affinity.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -28,19 +27,6 @@ namespace {
 
 constexpr double ask_s = 10;
 constexpr double inventory_s = 8;
-
-/// Of the line of --launch; --launcher says which one a site's own program behaves like.
-Result<const LauncherSpec*> line_launcher(const GivenLine& line, const std::string& option) {
-  if (!option.empty())
-    if (const auto* like = find_launcher(option)) return like;
-  if (const auto* launcher = launcher_of(line)) return launcher;
-  std::vector<std::string> known;
-  for (const auto* launcher : all_launchers())
-    if (!launcher->program.empty()) known.emplace_back(launcher->name);
-  return fail(ErrorKind::usage, "--launch",
-              fmt::format("\"{}\" is none of {}; say with --launcher which of them it behaves like",
-                          printable_line(line.argv.front(), 60), human_list(known)));
-}
 
 Result<const LauncherSpec*> choose_launcher(const std::string& option, const SystemProfile& system,
                                             const std::optional<Allocation>& allocation) {
@@ -68,14 +54,6 @@ Result<const LauncherSpec*> choose_launcher(const std::string& option, const Sys
 bool is_promised(const SystemProfile& system) {
   return std::any_of(system.partitions.begin(), system.partitions.end(),
                      [](const PartitionProfile& partition) { return !partition.launcher.empty(); });
-}
-
-void take_topology(Site& site) {
-  const auto topology = read_topology();
-  if (!topology) return;
-  site.cores = std::max(1, topology->cores);
-  site.numa_domains = std::max(1, topology->numa_domains);
-  site.gpus = count_gpus();
 }
 
 /// The smallest figures of all nodes that answer: what every node can give.
@@ -120,29 +98,6 @@ void take_promises(const SystemProfile& system, Site& site) {
   }
 }
 
-/// The launcher's identity and the agent that fits it.
-Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
-  if (found.launcher->needs_allocation && !found.allocation && !found.line)
-    return fail(ErrorKind::launch, std::string(found.launcher->name),
-                "needs an allocation; start muster in one (salloc, sbatch)");
-  auto identity = identify(*found.launcher, found.line ? found.line->argv.front() : "");
-  if (!identity) return tl::unexpected(identity.error());
-  found.identity = std::move(*identity);
-  // In the container of a line there may be paths that are not here.
-  if (found.line && !chosen_agent.empty() && chosen_agent.front() == '/') {
-    found.agent = chosen_agent;
-    return {};
-  }
-  auto agent = find_agent(chosen_agent, found.identity.flavor);
-  if (!agent) return tl::unexpected(agent.error());
-  found.agent = *agent;
-  if (found.identity.mpi_types.empty()) return {};
-  auto about = ask_agent(found.agent);
-  if (!about) return tl::unexpected(about.error());
-  found.identity.flavor = about->flavor;
-  return {};
-}
-
 /// Where somebody starts muster on a login node, that is what has to be said.
 Error at_login(const SystemProfile& system, Error error) {
   for (const auto& partition : system.partitions) {
@@ -151,6 +106,14 @@ Error at_login(const SystemProfile& system, Error error) {
     break;
   }
   return error;
+}
+
+void take_topology(Site& site) {
+  const auto topology = read_topology();
+  if (!topology) return;
+  site.cores = std::max(1, topology->cores);
+  site.numa_domains = std::max(1, topology->numa_domains);
+  site.gpus = count_gpus();
 }
 
 void take_simulated(Site& site) {
@@ -234,16 +197,43 @@ Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor
               fmt::format("the agent is not beside muster in {}; build it, or name it with --agent", folder.string()));
 }
 
+Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
+  if (found.launcher->needs_allocation && !found.allocation && !found.line)
+    return fail(ErrorKind::launch, std::string(found.launcher->name),
+                "needs an allocation; start muster in one (salloc, sbatch)");
+  auto identity = identify(*found.launcher, found.line ? found.line->argv.front() : "");
+  if (!identity) return tl::unexpected(identity.error());
+  found.identity = std::move(*identity);
+  // In the container of a line there may be paths that are not here.
+  if (found.line && !chosen_agent.empty() && chosen_agent.front() == '/') {
+    found.agent = chosen_agent;
+    return {};
+  }
+  auto agent = find_agent(chosen_agent, found.identity.flavor);
+  if (!agent) return tl::unexpected(agent.error());
+  found.agent = *agent;
+  if (found.identity.mpi_types.empty()) return {};
+  auto about = ask_agent(found.agent);
+  if (!about) return tl::unexpected(about.error());
+  found.identity.flavor = about->flavor;
+  return {};
+}
+
+void look_here(Site& site) {
+  if (is_here(site)) take_topology(site);
+  take_simulated(site);
+}
+
 Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& system) {
   SiteFound found;
   auto allocation = find_allocation();
   if (!allocation) return tl::unexpected(allocation.error());
   if (!options.launch.empty()) {
-    auto line = parse_given_line(options.launch);
+    auto line = read_launch_option(options.launch);
     if (!line) return tl::unexpected(line.error());
     found.line = std::move(*line);
   }
-  auto launcher = found.line ? line_launcher(*found.line, options.launcher)
+  auto launcher = found.line ? line_launcher(*found.line, options.launcher, "--launch")
                              : choose_launcher(options.launcher, system, *allocation);
   if (!launcher) return tl::unexpected(launcher.error());
   auto nodes = found.line ? std::vector<std::string>() : choose_nodes(options.nodes, **launcher, *allocation);
@@ -265,67 +255,9 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
     found.no_launch = found.allocation ? taken.error() : at_login(system, taken.error());
   else if (!found.site.launcher_why.empty())
     found.identity.banner = found.site.launcher_why;
-  if (is_here(found.site)) take_topology(found.site);
-  take_simulated(found.site);
+  look_here(found.site);
   take_promises(system, found.site);
   return found;
-}
-
-namespace {
-
-/// A folder of our own for the files of a launch that comes before the run has one.
-Result<std::shared_ptr<const fs::path>> make_private_folder() {
-  std::string path = (fs::temp_directory_path() / "muster-line-XXXXXX").string();
-  if (::mkdtemp(path.data()) != nullptr)
-    return std::shared_ptr<const fs::path>(new fs::path(path), [](const fs::path* made) {
-      std::error_code ignored;
-      fs::remove_all(*made, ignored);
-      delete made;
-    });
-  return fail(ErrorKind::system, path, "no folder can be made there for the output of the line of --launch");
-}
-
-}  // namespace
-
-Result<void> take_line_world(const SiteOptions& options, SiteFound& found, SelectOptions& select) {
-  if (!found.line || found.no_launch) return {};
-  auto folder = make_private_folder();
-  if (!folder) return tl::unexpected(folder.error());
-  found.line_folder = std::move(*folder);
-  SessionOptions session;
-  session.agent = found.agent;
-  session.self = own_executable();
-  session.line = &*found.line;
-  session.is_simulated = options.is_simulated;
-  // The line may start other ranks than the simulated machine has masks for.
-  if (options.is_simulated) session.affinity_library = shipped_stand_ins() / affinity_library;
-  take_session_variables(session);
-  GivenWorld given = start_given_line(*found.launcher, found.identity, session, *found.line_folder);
-  if (!given.world) {
-    found.no_world = std::move(given.finding);
-    return {};
-  }
-  std::map<std::string, int> ranks_on;
-  for (const RankPlace& place : given.world->ranks) {
-    if (++ranks_on[place.host] == 1) found.site.nodes.push_back(place.host);
-  }
-  const int ranks = ranks_on.begin()->second;
-  std::vector<std::string> counts;
-  bool is_even = true;
-  for (const auto& [host, count] : ranks_on) {
-    is_even = is_even && count == ranks;
-    counts.push_back(fmt::format("{} on {}", count, printable_line(host, 60)));
-  }
-  if (!is_even)
-    return fail(ErrorKind::usage, "--launch",
-                fmt::format("the line starts different numbers of ranks: {}; checks need the same on each node",
-                            human_list(counts, 6)));
-  select.ranks_per_node = ranks;
-  select.is_by_line = true;
-  if (is_here(found.site)) take_topology(found.site);
-  found.site.cores = std::max(found.site.cores, ranks);
-  take_simulated(found.site);
-  return {};
 }
 
 Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system) {

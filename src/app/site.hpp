@@ -1,6 +1,7 @@
 /// Finds out where checks will run: launcher, agent, nodes and what the nodes have.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,14 +26,15 @@ void take_session_variables(SessionOptions& session);
 struct SiteFound {
   const LauncherSpec* launcher = nullptr;
   LauncherIdentity identity;
-  std::optional<Error> no_launch;   ///< why nothing can be launched: launcher missing, agent missing
-  std::optional<Finding> no_world;  ///< why the line of --launch started no ranks
+  std::optional<Error> no_launch;  ///< why nothing can be launched: launcher missing, agent missing
   fs::path agent;
   Argv launcher_options;
-  std::optional<GivenLine> line;                ///< --launch
-  std::shared_ptr<const fs::path> line_folder;  ///< of its first start: command, stdout, stderr; removed with this
-  Argv wrapper;                                 ///< of the environment: in front of the agent
-  Environment environment;                      ///< of the environment: for every rank
+  std::optional<GivenLine> line;           ///< --launch
+  std::map<std::string, LineStart> lines;  ///< by JobShape::line: that of --launch, or those of checks
+  /// Of the first start of each: command, stdout, stderr; removed with this. By its name in the run's folder.
+  std::map<std::string, std::shared_ptr<const fs::path>> line_folders;
+  Argv wrapper;             ///< of the environment: in front of the agent
+  Environment environment;  ///< of the environment: for every rank
   Site site;
   std::optional<Allocation> allocation;                         ///< the scheduler's job around muster
   std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< node, why
@@ -45,9 +47,11 @@ struct SiteFound {
 /// with kind `usage` when two names are one machine.
 [[nodiscard]] Result<void> ask_the_nodes(SiteFound& found, const SystemProfile& system);
 
-/// Starts the line of --launch once, and takes nodes and ranks per node from what starts; otherwise does nothing. What
-/// went wrong is in `no_world`. Fails with kind `usage` when nodes have different numbers of ranks.
-[[nodiscard]] Result<void> take_line_world(const SiteOptions& options, SiteFound& found, SelectOptions& select);
+/// The identity of found.launcher, asked of the program of found.line where there is one, and the agent that fits it.
+[[nodiscard]] Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent);
+
+/// Cores, domains and GPUs of this machine, where all ranks run here, or of the one that the nodes are pretended to be.
+void look_here(Site& site);
 
 /// Whether this node is one of those that ranks run on.
 [[nodiscard]] bool has_this_node(const Site& site);

@@ -6,6 +6,7 @@
 #include "base/units.hpp"
 #include "config/config.hpp"
 #include "config/expectations.hpp"
+#include "config/given_line.hpp"
 #include "config/param_values.hpp"
 
 namespace muster {
@@ -36,6 +37,7 @@ class CheckReader {
     read_tags();
     read_ranks();
     read_bind();
+    read_launch();
     check_.min_nodes = fields_.integer("nodes", {1, most_nodes}).value_or(1);
     read_timeout();
     if (probe != nullptr) {
@@ -122,6 +124,23 @@ class CheckReader {
       check_.bind = entry->value.text;
     else
       fields_.refuse(*entry, entry->value, "\"none\", \"profile\", \"auto\" or \"cores\"");
+  }
+
+  /// Variables have their values where the line is started, not where a file is only read.
+  void read_launch() {
+    const auto* entry = fields_.find("launch");
+    if (entry == nullptr) return;
+    if (entry->value.kind != NodeKind::text)
+      return fields_.refuse(*entry, entry->value, "a launch line, such as \"srun -N 2 --ntasks-per-node=8\"");
+    check_.launch = entry->value.text;
+    check_.launch_place = fields_.complaints().text(entry->value.at);
+    if (const auto line = parse_given_line(check_.launch, {"launch", false}); !line)
+      fields_.complain(entry->value.at, to_string(line.error()));
+    for (const auto* key : {"ranks", "nodes", "bind"})
+      if (const auto* other = fields_.find(key))
+        fields_.complain(
+            other->at, fmt::format("\"{}\" has no effect beside \"launch\"{}: the line starts the ranks; leave one out",
+                                   key, fields_.in_parent()));
   }
 
   void read_timeout() {

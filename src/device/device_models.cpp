@@ -19,6 +19,14 @@ constexpr std::string_view frontier =
     "AMD Instinct MI250X, data sheet (of one of two dies); links: OLCF, Frontier User Guide";
 constexpr std::string_view mi300 = "AMD Instinct MI300 series, data sheets";
 
+// Figures per second are those of the data sheets, of dense products; whole numbers of 8 bits are twice as fast as
+// halves from Turing and CDNA 3 on, and as fast as these on CDNA 1 and 2 (test DeviceModels.WholeNumbersAndHalves).
+// Caches: NVIDIA's tuning guides for Volta (6 MB), Turing (4), Ampere (40), Hopper (50 of an H100) and Ada (96). Hopper
+// with six stacks of memory: all of the die, 60 MB (NVIDIA H100 Tensor Core GPU Architecture, white paper), more than
+// what is published of them. AMD: "AMD GPU specifications" of the ROCm documentation, L2 of all dies and, of the MI300
+// series, the Infinity Cache (256 MiB and 4 for each XCD). docs/methods/gpu_copy.md says what of it was not held
+// against its source.
+
 /// Where a name holds that of another one, the longer stands first.
 constexpr std::array models = {
     DeviceModel{.name = "V100 SXM2",
@@ -137,7 +145,7 @@ constexpr std::array models = {
                 .part = "H100 NVL",
                 .processors = 132,
                 .memory = 3938,
-                .cache = 50,
+                .cache = 60,
                 .fp64 = 60,
                 .fp32 = 60,
                 .tf32 = 417.5,
@@ -186,7 +194,7 @@ constexpr std::array models = {
                 .part = "H200 NVL",
                 .processors = 132,
                 .memory = 4800,
-                .cache = 50,
+                .cache = 60,
                 .fp64 = 60,
                 .fp32 = 60,
                 .tf32 = 417.5,
@@ -201,7 +209,7 @@ constexpr std::array models = {
                 .part = "NVIDIA H200",
                 .processors = 132,
                 .memory = 4800,
-                .cache = 50,
+                .cache = 60,
                 .fp64 = 67,
                 .fp32 = 67,
                 .tf32 = 494.5,
@@ -280,7 +288,7 @@ constexpr std::array models = {
                 .part = "MI300A",
                 .processors = 228,
                 .memory = 5325,
-                .cache = 256,
+                .cache = 280,
                 .fp64 = 122.6,
                 .fp32 = 122.6,
                 .tf32 = 490.3,
@@ -293,7 +301,7 @@ constexpr std::array models = {
                 .part = "MI300X",
                 .processors = 304,
                 .memory = 5325,
-                .cache = 256,
+                .cache = 288,
                 .fp64 = 163.4,
                 .fp32 = 163.4,
                 .tf32 = 653.7,
@@ -308,7 +316,7 @@ constexpr std::array models = {
                 .part = "MI325X",
                 .processors = 304,
                 .memory = 6000,
-                .cache = 256,
+                .cache = 288,
                 .fp64 = 163.4,
                 .fp32 = 163.4,
                 .tf32 = 653.7,

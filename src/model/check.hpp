@@ -85,8 +85,10 @@ struct Check {
   std::string summary;
   std::vector<std::string> tags;
   RanksSpec ranks;
-  std::string bind;   ///< `none`, `profile`, `auto`, `cores`; empty: as --bind and the profile have it
-  int min_nodes = 1;  ///< skipped, saying so, on fewer
+  std::string bind;          ///< `none`, `profile`, `auto`, `cores`; empty: as --bind and the profile have it
+  std::string launch;        ///< the user's own launch line of its cases; empty: as `ranks` and `bind` have it
+  std::string launch_place;  ///< file:line:column
+  int min_nodes = 1;         ///< skipped, saying so, on fewer
   Seconds timeout{60};
   std::map<std::string, ParamValue> params;              ///< given in the file; the rest are the probe's defaults
   std::map<std::string, std::vector<ParamValue>> sweep;  ///< one case per combination

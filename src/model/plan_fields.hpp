@@ -147,6 +147,7 @@ void fields(Io& io, Is<JobShape> auto& shape) {
   io("oversubscribed", shape.oversubscribed);
   io.optional("partition", shape.partition);
   io.optional("environment", shape.environment);
+  io.optional("line", shape.line);
 }
 
 template <class Io>

@@ -78,6 +78,7 @@ Case common_part(const Check& check, const Expansion& with) {
   item.environment = with.options.environment;
   item.ranks = check.ranks;
   item.bind = check.bind;
+  item.shape.line = with.options.launch.empty() ? check.launch : with.options.launch;
   item.min_nodes = check.min_nodes;
   return item;
 }
@@ -88,7 +89,7 @@ Argv rerun_command(const Case& item, const SelectOptions& options) {
   argv.insert(argv.end(), {"-n", item.id});
   for (const auto& setting : options.settings) argv.insert(argv.end(), {"-S", setting});
   if (options.repeat > 1) argv.insert(argv.end(), {"--repeat", std::to_string(options.repeat)});
-  if (options.ranks_per_node && !options.is_by_line)
+  if (options.ranks_per_node && item.shape.line.empty())
     argv.insert(argv.end(), {"--ranks-per-node", std::to_string(*options.ranks_per_node)});
   if (!options.system.empty()) argv.insert(argv.end(), {"--system", options.system});
   if (options.per_node) argv.emplace_back("--per-node");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
-#include <wordexp.h>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
@@ -12,98 +11,6 @@
 #include "system/system.hpp"
 
 namespace muster {
-
-namespace {
-
-/// A backslash at the end of a line joins it with the next, and other ends of lines are spaces, as in a batch script.
-std::string one_line(std::string_view text) {
-  std::string line;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text.substr(at, 2) == "\\\n") ++at;
-    line += text[at] == '\n' || text[at] == '\r' ? ' ' : text[at];
-  }
-  return line;
-}
-
-Result<Argv> words_of(std::string_view text) {
-  const auto refuse = [&](std::string_view why) {
-    return fail(ErrorKind::usage, "--launch", fmt::format("\"{}\" {}", printable_line(trim(text), 120), why));
-  };
-  if (text.find('\0') != text.npos) return refuse("has a zero byte");
-  wordexp_t expanded = {};
-  const int status = ::wordexp(one_line(text).c_str(), &expanded, WRDE_NOCMD | WRDE_UNDEF);
-  const std::unique_ptr<wordexp_t, void (*)(wordexp_t*)> owner(status == 0 ? &expanded : nullptr, ::wordfree);
-  switch (status) {
-    case 0:
-      return Argv(expanded.we_wordv, expanded.we_wordv + expanded.we_wordc);
-    case WRDE_BADCHAR:
-      return refuse("is no single command: write it without ; | & < > ( ) { }, or quote these");
-    case WRDE_BADVAL:
-      return refuse("names a variable that is not set; export it, or quote the dollar sign");
-    case WRDE_CMDSUB:
-      return refuse("has a command substitution; write its result");
-    default:
-      return refuse("has a quote that is not closed");
-  }
-}
-
-bool is_assignment(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  if (equals == word.npos || equals == 0 || (word[0] >= '0' && word[0] <= '9')) return false;
-  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char letter) {
-    return letter == '_' || (letter < 0x80 && std::isalnum(letter) != 0);
-  });
-}
-
-std::string base_name(std::string_view path) {
-  return std::string(path.substr(path.rfind('/') + 1));
-}
-
-/// Where a launcher of PyTorch begins: `torchrun`, or `python3 -m torch.distributed.run`.
-Argv::iterator find_torchrun(Argv& words) {
-  for (auto word = words.begin(); word != words.end(); ++word) {
-    if (base_name(*word) == "torchrun") return word;
-    if (base_name(*word).rfind("python", 0) != 0 || words.end() - word < 3 || *(word + 1) != "-m") continue;
-    if (*(word + 2) == "torch.distributed.run" || *(word + 2) == "torch.distributed.launch") return word;
-  }
-  return words.end();
-}
-
-/// srun passes on only what `--export` names; of muster's variables one is a secret with a new value for each launch.
-Result<void> check_export(const Argv& words) {
-  for (const std::string& word : words) {
-    if (word.rfind("--export=", 0) != 0) continue;
-    const Argv names = split(std::string_view(word).substr(9), ',');
-    if (std::find(names.begin(), names.end(), "ALL") != names.end()) continue;
-    return fail(ErrorKind::usage, "--launch",
-                fmt::format("{} keeps muster's own variables from the ranks; write --export=ALL,... instead",
-                            printable_line(word, 80)));
-  }
-  return {};
-}
-
-}  // namespace
-
-Result<GivenLine> parse_given_line(std::string_view text) {
-  auto words = words_of(text);
-  if (!words) return tl::unexpected(words.error());
-  GivenLine line;
-  auto word = words->begin();
-  for (; word != words->end() && is_assignment(*word); ++word) {
-    const std::size_t equals = word->find('=');
-    line.env.emplace_back(word->substr(0, equals), word->substr(equals + 1));
-  }
-  words->erase(words->begin(), word);
-  const auto torchrun = find_torchrun(*words);
-  line.left_out.assign(torchrun, words->end());
-  words->erase(torchrun, words->end());
-  if (words->empty())
-    return fail(ErrorKind::usage, "--launch",
-                "names no launcher; write for example --launch 'srun -N 2 --ntasks-per-node=8'");
-  if (auto checked = check_export(*words); !checked) return tl::unexpected(checked.error());
-  line.argv = std::move(*words);
-  return line;
-}
 
 const LauncherSpec* launcher_of(const GivenLine& line) {
   std::string name = base_name(line.argv.front());
@@ -141,7 +48,7 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
             {Verdict::error,
              to_string(started.error()),
              {{CulpritKind::launcher, std::string(launcher.name), "", -1}},
-             "see that the line of --launch works with another program, such as hostname"}};
+             "see that the launch line works with another program, such as hostname"}};
   loop.run_until([&] { return launch.is_over(); });
   if (launch.is_clean()) return {launch.world(), {}};
   Examiner examiner(loop, {&launcher, identity, {}, options.self}, options);
@@ -158,7 +65,7 @@ Finding by_the_line(Finding finding, std::string reason, std::string remedy) {
   finding.verdict = Verdict::error;
   finding.reason = std::move(reason);
   finding.remedy = std::move(remedy);
-  finding.culprits = {{CulpritKind::launcher, "--launch", "", -1}};
+  finding.culprits = {{CulpritKind::launcher, "the launch line", "", -1}};
   return finding;
 }
 
@@ -174,10 +81,11 @@ std::string line_with(std::string_view text, std::string_view words) {
 
 Finding explain_given_line(Finding finding, std::string_view stderr_text, const fs::path& agent) {
   if (const auto said = line_with(stderr_text, "error while loading shared libraries: "); !said.empty())
-    return by_the_line(std::move(finding),
-                       fmt::format("the agent {} can't be loaded where the line starts it: {}", agent.string(), said),
-                       "bind the MPI of this node into the container, or name with --agent one that was built there "
-                       "(docs/launch-line.md, \"Containers\")");
+    return by_the_line(
+        std::move(finding),
+        fmt::format("the agent {} can't be loaded where the line starts it: {}", agent.string(), said),
+        "bind a folder with the agent and its libraries into the container and name that agent with --agent "
+        "(cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md), or name one that was built there");
   // A C library that is too old for the agent: `version `GLIBC_2.36' not found`.
   if (const auto said = line_with(stderr_text, "' not found (required by "); !said.empty())
     return by_the_line(std::move(finding),
@@ -206,6 +114,10 @@ Finding explain_given_line(Finding finding, std::string_view stderr_text, const 
   if (finding.reason.find("nothing that it started is muster's agent") != std::string::npos)
     finding.remedy =
         "end the line before the program, where muster's agent takes its place; a container's wrapper stays";
+  // A program of the user's that took the agent for an argument of its own.
+  if (finding.reason.find("before any rank was there") != std::string::npos)
+    finding.remedy =
+        "see that the line ends before the program, where muster's agent takes its place; " + finding.remedy;
   return finding;
 }
 

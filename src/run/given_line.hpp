@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/files.hpp"
+#include "config/given_line.hpp"
 #include "model/record.hpp"
 #include "muster/launcher.hpp"
 #include "muster/verdict.hpp"
@@ -15,16 +16,13 @@ namespace muster {
 
 struct SessionOptions;
 
-struct GivenLine {
-  Environment env;  ///< assignments in front of the program
-  Argv argv;        ///< the launcher first; the agent follows the last word
-  Argv left_out;    ///< torchrun and what follows it; empty: the line has none
-  friend bool operator==(const GivenLine&, const GivenLine&) = default;
+/// A line, and what starts its ranks.
+struct LineStart {
+  GivenLine line;
+  const LauncherSpec* launcher = nullptr;
+  LauncherIdentity identity;
+  fs::path agent;  ///< muster-rank
 };
-
-/// Splits `text` into words as a shell does, with quotes and variables; no command substitution. Fails with kind
-/// `usage` for what is no single command: `;`, `|`, `&`, redirections, quotes that are not closed.
-[[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text);
 
 /// The launcher whose program the line starts; orterun and prterun are mpirun, mpiexec.hydra is mpiexec. nullptr: none
 /// that muster knows.

@@ -66,6 +66,7 @@ class Launch {
   [[nodiscard]] int pid() const;  ///< of the launcher; 0: it was not started
   [[nodiscard]] std::vector<Observation>& partial() { return parts_; }
   [[nodiscard]] const Argv& argv() const { return argv_; }
+  [[nodiscard]] const std::string& tag() const { return order_.tag; }
   [[nodiscard]] LauncherNotice notice() const;
   [[nodiscard]] std::string stderr_tail() const;
 

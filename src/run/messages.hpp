@@ -32,6 +32,8 @@ inline constexpr const char* env_tag = "MUSTER_TAG";            ///< names the l
 inline constexpr const char* env_wire = "MUSTER_WIRE";          ///< host:port of the driver
 inline constexpr const char* env_key = "MUSTER_KEY";            ///< LaunchKey; frames are sealed with it
 inline constexpr const char* env_path = "MUSTER_PATH";          ///< PATH of the driver, before a launcher changed it
+inline constexpr const char* env_bundled_path =
+    "MUSTER_BUNDLED_LIBRARY_PATH";  ///< LD_LIBRARY_PATH as it was before that of a bundle
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
 inline constexpr const char* env_world = "MUSTER_WORLD";        ///< ranks asked for
 /// How options of the launch line give each rank its GPU, which Slurm does not tell its tasks. Read by `environment`.

@@ -20,7 +20,7 @@ struct SelectOptions {
   std::string system;         ///< NAME[:PARTITION]; empty: found
   std::string environment;
   std::optional<int> ranks_per_node;
-  bool is_by_line = false;  ///< ranks_per_node is what the line of --launch starts, which the rerun command has
+  std::string launch;  ///< line of --launch, in place of those of the checks; empty: theirs
   std::optional<Seconds> timeout;
   int repeat = 1;
   bool per_node = false;  ///< one case for each node, of that node alone; all of them in one launch
@@ -33,6 +33,13 @@ struct BindRequest {
   std::string wish;  ///< Check::bind
   RanksSpec ranks;
   int ranks_per_node = 1;
+};
+
+/// What a line of the user's own starts.
+struct LineWorld {
+  std::vector<std::string> nodes;
+  int ranks_per_node = 1;
+  std::optional<Finding> unable;  ///< why nothing started
 };
 
 /// What is known of where the launches will go.
@@ -53,6 +60,7 @@ struct Site {
   /// How the ranks of a launch are bound; empty: the default. Fails with kind `usage` where the check asks for what the
   /// profile does not have. docs/bind.md
   std::function<Result<JobBinding>(const BindRequest&)> bind;
+  std::map<std::string, LineWorld> lines = {};  ///< by JobShape::line; one that is missing was not started yet
 };
 
 /// The checks that names, tags and excludes leave, in file order; for `muster list`. An empty set is an error as in

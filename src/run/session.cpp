@@ -13,6 +13,7 @@
 #include "evaluate/evaluate.hpp"
 #include "model/json.hpp"
 #include "run/examine.hpp"
+#include "run/given_line.hpp"
 #include "run/launch.hpp"
 #include "run/per_node.hpp"
 #include "run/results.hpp"
@@ -34,6 +35,18 @@ std::string folder_of(const std::string& file) {
 /// What all ranks do at once: one case, or with --per-node that of each node.
 using Bundle = std::vector<WorkItem>;
 
+/// What starts the ranks of a launch: the launcher of the run, or the user's own line.
+struct Way {
+  const LauncherSpec& launcher;
+  const LauncherIdentity& identity;
+  SessionOptions options;
+
+  [[nodiscard]] std::string title() const {
+    return identity.banner.empty() ? std::string(launcher.name)
+                                   : fmt::format("{} ({})", launcher.name, identity.banner);
+  }
+};
+
 /// A launch still to be made.
 struct Task {
   PlannedLaunch launch;
@@ -49,7 +62,6 @@ class Session {
         identity_(identity),
         options_(options),
         report_(report),
-        examiner_(loop_, {&launcher, identity, options.launcher_options, options.self}, options),
         results_(plan, options, sinks, report) {}
 
   [[nodiscard]] Result<void> run();
@@ -66,7 +78,8 @@ class Session {
   [[nodiscard]] LaunchOrder order_of(const PlannedLaunch& planned, const std::vector<Bundle>& bundles, int index) const;
   [[nodiscard]] LaunchEvents events_of(const std::vector<Bundle>& bundles, int index);
   void supervise(Launch& launch);
-  [[nodiscard]] Damage examine(Launch& launch, const PlannedLaunch& planned, const std::string& tag);
+  [[nodiscard]] Way way_of(const JobShape& shape) const;
+  [[nodiscard]] Damage examine(Launch& launch, const PlannedLaunch& planned, const Way& way);
   void blame(const Finding& finding, const std::vector<NodeAutopsy>& nodes, const JobShape& shape);
   void set_aside(const std::string& node, const std::string& why);
   void settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const Damage& damage, int index);
@@ -85,7 +98,6 @@ class Session {
   const SessionOptions& options_;
   RunReport& report_;
   Loop loop_;
-  Examiner examiner_;
   Results results_;
   std::vector<std::shared_ptr<Loop::SignalWatch>> signals_;
   std::deque<Task> queue_;
@@ -161,8 +173,8 @@ Task Session::without_lost_nodes(Task task) {
     const bool is_of_one = !of.host.empty();
     const bool is_untouched = is_of_one && lost_.count(of.host) == 0;
     // The user's own line would start ranks on all of its nodes again.
-    const bool can_do_without =
-        options_.line == nullptr && !is_of_one && !nodes.empty() && of.min_nodes <= static_cast<int>(nodes.size());
+    const bool can_do_without = task.launch.shape.line.empty() && !is_of_one && !nodes.empty() &&
+                                of.min_nodes <= static_cast<int>(nodes.size());
     if (can_do_without)
       results_.note_case(item.case_index, fmt::format("without {}, set aside: {}", human_list(gone), lost_[gone[0]]));
     if (is_untouched || can_do_without) {
@@ -256,6 +268,17 @@ void Session::supervise(Launch& launch) {
   loop_.run_until([&] { return launch.is_over() || must_stop(); });
 }
 
+Way Session::way_of(const JobShape& shape) const {
+  if (shape.line.empty() || options_.lines == nullptr) return {launcher_, identity_, options_};
+  const LineStart& start = options_.lines->at(shape.line);
+  Way way{*start.launcher, start.identity, options_};
+  way.options.line = &start.line;
+  way.options.agent = start.agent;
+  // What reaches the nodes of a job by one launcher does not by another.
+  if (start.launcher != &launcher_) way.options.launcher_options.clear();
+  return way;
+}
+
 void Session::carry_out(Task task) {
   task = without_lost_nodes(without_barred_cases(std::move(task)));
   if (task.launch.items.empty()) return;
@@ -263,10 +286,9 @@ void Session::carry_out(Task task) {
   const int index = static_cast<int>(report_.launches.size());
   const auto bundles = bundles_of(task.launch);
   auto order = order_of(task.launch, bundles, index);
-  const auto tag = order.tag;
+  const Way way = way_of(task.launch.shape);
   LaunchRecord record;
-  record.launcher =
-      identity_.banner.empty() ? std::string(launcher_.name) : fmt::format("{} ({})", launcher_.name, identity_.banner);
+  record.launcher = way.title();
   record.nodes = nodes_of(task.launch.shape);
   record.ranks = task.launch.shape.ranks();
   std::set<int> listed;
@@ -276,18 +298,18 @@ void Session::carry_out(Task task) {
   if (auto made = make_folder(order.folder); !made) results_.trouble(to_string(made.error()));
 
   const double began = monotonic_seconds();
-  Launch launch(loop_, launcher_, identity_, options_, std::move(order), events_of(bundles, index));
+  Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));
   results_.watch(&launch);
   Damage damage;
   if (auto started = launch.start(); !started) {
     damage = {{Verdict::error,
                to_string(started.error()),
-               {{CulpritKind::launcher, std::string(launcher_.name), "", -1}},
+               {{CulpritKind::launcher, std::string(way.launcher.name), "", -1}},
                "see muster doctor for what this node can launch"},
               true};
   } else {
     supervise(launch);
-    if (!launch.is_clean()) damage = examine(launch, task.launch, tag);
+    if (!launch.is_clean()) damage = examine(launch, task.launch, way);
   }
   results_.watch(nullptr);
   auto& kept = report_.launches[static_cast<std::size_t>(index)];
@@ -298,19 +320,20 @@ void Session::carry_out(Task task) {
   settle(std::move(task), bundles, launch, damage, index);
 }
 
-Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const std::string& tag) {
+Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way) {
   const auto& shape = planned.shape;
+  Examiner examiner(loop_, {&way.launcher, way.identity, way.options.launcher_options, way.options.self}, way.options);
   Examiner::Scene scene;
   scene.nodes = nodes_of(shape);
-  scene.tag = tag;
+  scene.tag = launch.tag();
   scene.ranks = shape.ranks();
   scene.case_id = launch.item() >= 0 ? results_.running() : "";
   scene.is_per_node = !case_of(planned.items.front()).host.empty();
   scene.folder = options_.folder / "launches" / std::to_string(report_.launches.size());
-  if (!must_stop() && launch.refusal().empty() && !launch.wrong_names()) examiner_.look(launch, scene);
-  for (const auto& [node, why] : examiner_.clear_away(launch, scene)) set_aside(node, why);
+  if (!must_stop() && launch.refusal().empty() && !launch.wrong_names()) examiner.look(launch, scene);
+  for (const auto& [node, why] : examiner.clear_away(launch, scene)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
-  auto damage = examiner_.diagnose(launch, scene);
+  auto damage = examiner.diagnose(launch, scene);
   // Nodes can't be asked when the scheduler took them away, which is nobody's fault.
   const bool is_somebodys_fault = damage.finding.verdict != Verdict::unmeasured;
   if (!damage.is_total && is_somebodys_fault) blame(damage.finding, scene.seen, shape);

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -18,6 +19,7 @@
 namespace muster {
 
 struct GivenLine;
+struct LineStart;
 struct PastValues;
 
 struct Deadlines {
@@ -32,9 +34,11 @@ struct SessionOptions {
   fs::path agent;  ///< muster-rank
   fs::path self;   ///< muster, for autopsies on other nodes
   Argv launcher_options;
-  const GivenLine* line = nullptr;  ///< the user's own launch line; nullptr: the launcher's is made for each shape
-  Argv wrapper;                     ///< put in front of the agent: a container, say
-  Environment environment;          ///< for every rank
+  const GivenLine* line = nullptr;  ///< of one launch: the user's own launch line; nullptr: the launcher's is made
+  /// By JobShape::line; nullptr: no launch has one.
+  const std::map<std::string, LineStart>* lines = nullptr;
+  Argv wrapper;             ///< put in front of the agent: a container, say
+  Environment environment;  ///< for every rank
   Deadlines deadlines;
   int max_failures = 0;       ///< 0: no limit; cases after it are `unmeasured`
   bool forgives_once = true;  ///< a node is set aside when it is the culprit the second time, not the first

@@ -72,6 +72,29 @@ int cores_of_rank(const Case& item, const Site& site) {
   return share > 1 ? share : 0;
 }
 
+/// The ranks of a given line are bound as they are, whatever a check asks for: all cases share one launch. Masks are
+/// what `muster bind` would write.
+JobBinding binding_beside_line(const JobShape& shape, const Site& site) {
+  JobBinding none{BindKind::none, {}, {}, {}};
+  if (!site.bind) return none;
+  BindRequest each_gpu{{}, {}, shape.ranks_per_node};
+  each_gpu.ranks.kind = RanksSpec::Kind::one_per_gpu;
+  auto binding = site.bind(each_gpu);
+  return binding && binding->kind == BindKind::masks ? std::move(*binding) : none;
+}
+
+/// The world is what the line starts.
+void shape_by_line(Case& item, const Site& site) {
+  auto& shape = item.shape;
+  if (const auto found = site.lines.find(shape.line); found != site.lines.end()) {
+    const LineWorld& world = found->second;
+    shape.nodes = world.nodes;
+    shape.ranks_per_node = world.ranks_per_node;
+    if (world.unable) item.unable.push_back(*world.unable);
+  }
+  shape.binding = binding_beside_line(shape, site);
+}
+
 void bind_case(Case& item, const Site& site) {
   auto& shape = item.shape;
   if (!site.bind) return;
@@ -88,13 +111,8 @@ void bind_case(Case& item, const Site& site) {
   shape.one_thread_per_core = site.one_thread_per_core && shape.binding.kind == BindKind::cores;
 }
 
-}  // namespace
-
-void shape_case(Case& item, const SelectOptions& options, const Site& site, int usual_ranks) {
+void shape_by_launcher(Case& item, const SelectOptions& options, const Site& site, int usual_ranks) {
   auto& shape = item.shape;
-  shape.nodes = site.nodes;
-  shape.partition = item.partition;
-  shape.environment = item.environment;
   const int wanted = usual_ranks > 0 ? usual_ranks : ranks_per_node(item.ranks, site);
   shape.ranks_per_node = options.ranks_per_node.value_or(wanted);
   const bool is_asked = options.ranks_per_node.has_value() || item.ranks.kind == RanksSpec::Kind::per_node;
@@ -103,10 +121,25 @@ void shape_case(Case& item, const SelectOptions& options, const Site& site, int 
   if (most > 0 && !is_asked && shape.node_count() == 1) shape.ranks_per_node = std::min(shape.ranks_per_node, most);
   shape.oversubscribed = shape.ranks_per_node > std::max(1, site.cores);
   bind_case(item, site);
+}
+
+}  // namespace
+
+void shape_case(Case& item, const SelectOptions& options, const Site& site, int usual_ranks) {
+  auto& shape = item.shape;
+  shape.nodes = site.nodes;
+  shape.partition = item.partition;
+  shape.environment = item.environment;
+  if (shape.line.empty())
+    shape_by_launcher(item, options, site, usual_ranks);
+  else
+    shape_by_line(item, site);
+  if (!shape.line.empty() && !item.unable.empty()) return;
   if (options.per_node && item.min_nodes > 1)
     item.unable.push_back(needs_nodes_together(item));
   else if (shape.node_count() < item.min_nodes)
     item.unable.push_back(too_few_nodes(item));
+  const int most = shape.line.empty() ? site.launcher_most_ranks : 0;
   if (most > 0 && shape.ranks() > most) item.unable.push_back(too_many_ranks(item, site));
 }
 

@@ -38,6 +38,7 @@ SYSTEMS = {
     "perlmutter": System("perlmutter", "perlmutter", ("regular",), {"NERSC_HOST": "perlmutter"}, 4, features="gpu"),
     "vista": System("vista", "vista", ("gh", "gh-dev"), {"TACC_SYSTEM": "vista"}, 1),
     "generic": System("", "dgx-h100", (), {}, 8),
+    "zurada-gpu1h100": System("zurada", "zurada-gpu1h100", ("gpu1h100",), {}, 1, site="zurada"),
     "zurada": System("zurada", "zurada-gpu2h100", ("gpu2h100", "gpu1h100"), {}, 2, site="zurada"),
 }
 

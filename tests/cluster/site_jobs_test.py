@@ -161,6 +161,28 @@ class Lumi(SiteJob):
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
         self.assertIn("2 times on each node", self.words, self.said)
 
+    def test_torchrun_in_the_batch_script(self):
+        """F02: the line is that of a script, in a job of the same shape."""
+        script = self.site.cluster.folder / "train.sh"
+        script.write_text("#!/bin/bash\nmodule load pytorch\nsrun --nodes=2 --ntasks=4 --ntasks-per-node=2 \\\n"
+                          "  singularity exec $SIF_OF_MINE bash -c 'torchrun --nproc-per-node=8 train.py'\n")
+        run = self.run_job("-n", "^environment$", command=f"SIF_OF_MINE=image.sif muster run --launch @{script}")
+        case = run.case("environment")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("2 times on each node", " ".join(finding["reason"] for finding in case["findings"]), self.said)
+        self.assertIn(f"{script}:3: the launch line up to its program", self.said)
+
+    def test_the_line_starts_no_agent(self):
+        for program in ("true", "ls /no/such/folder"):
+            run, case = self.run_line(f"srun --nodes=2 --ntasks-per-node=8 {program}")
+            self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
+            self.assertRegex(case["remedy"], "end(s)? +(the line )?before the program", self.said)
+
+    def test_the_line_starts_ranks_unevenly(self):
+        run = self.run_job(command="muster run --launch 'srun --nodes=2 --ntasks=3'")
+        self.assertEqual(run.status, 3, self.said)
+        self.assertIn("the line starts different numbers of ranks: 2 on nid001 and 1 on nid002", self.said)
+
     def test_healthy(self):
         run, _ = self.healthy()
         self.assertEqual(self.binding(run), {"profile lumi, by the launcher"})

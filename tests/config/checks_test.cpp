@@ -54,6 +54,12 @@ TEST(Checks, TakePlainKeys) {
   EXPECT_EQ(check.min_nodes, 2);
 }
 
+TEST(Checks, TakeALaunchLine) {
+  const auto check = good_check("launch = \"srun -N 2 --cpu-bind=$MUSTER_TEST_UNSET_MASKS\"\n");
+  EXPECT_EQ(check.launch, "srun -N 2 --cpu-bind=$MUSTER_TEST_UNSET_MASKS");
+  EXPECT_EQ(check.launch_place, "dir/f.toml:3:10");
+}
+
 TEST(Checks, TakeEveryWayToSayRanks) {
   using Kind = RanksSpec::Kind;
   EXPECT_EQ(good_check("ranks = \"one-per-node\"\n").ranks.kind, Kind::one_per_node);

@@ -118,7 +118,7 @@ TEST(Document, TextFromFilesIsHarmlessInMessages) {
       said,
       (Texts{
           R"(f.toml:2:9: unknown probe "\x1b[31mred"; known: bandwidth, program)",
-          R"(f.toml:3:1: unknown key "\x07" in [check.a]; known: probe, summary, tags, ranks, bind, nodes, timeout, params, sweep, metrics, expect)"}));
+          R"(f.toml:3:1: unknown key "\x07" in [check.a]; known: probe, summary, tags, ranks, bind, launch, nodes, timeout, params, sweep, metrics, expect)"}));
 }
 
 TEST(Document, ErrorsAreOfKindFile) {

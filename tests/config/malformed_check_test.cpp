@@ -77,6 +77,41 @@ a = 4
      R"([check]
 )",
      {"f.toml:1:2: there is no check in this file; write for example [check.hello]"}},
+    {"launch_two_commands",
+     R"([check.a]
+probe = "bandwidth"
+launch = "srun -N 2; ls"
+)",
+     {R"(f.toml:3:10: launch: "srun -N 2; ls" is no single command: ...)"}},
+    {"launch_export",
+     R"([check.a]
+probe = "bandwidth"
+launch = "srun --export=NONE"
+)",
+     {R"(f.toml:3:10: launch: --export=NONE keeps muster's own variables from the ranks; write --export=ALL,... instead)"}},
+    {"launch_empty",
+     R"([check.a]
+probe = "bandwidth"
+launch = ""
+)",
+     {R"(f.toml:3:10: launch: names no launcher; write for example ...)"}},
+    {"launch_number",
+     R"([check.a]
+probe = "bandwidth"
+launch = 2
+)",
+     {R"(f.toml:3:10: "launch" in [check.a] must be a launch line, such as "srun -N 2 --ntasks-per-node=8", not ...)"}},
+    {"launch_beside",
+     R"([check.a]
+probe = "bandwidth"
+launch = "srun -N 2"
+ranks = "one-per-node"
+bind = "cores"
+nodes = 2
+)",
+     {R"(f.toml:4:1: "ranks" has no effect beside "launch" in [check.a]: the line starts the ranks; leave one out)",
+      R"(f.toml:5:1: "bind" has no effect beside "launch" in [check.a]: the line starts the ranks; leave one out)",
+      R"(f.toml:6:1: "nodes" has no effect beside "launch" in [check.a]: the line starts the ranks; leave one out)"}},
     {"bad_name",
      R"([check."a b"]
 probe = "bandwidth"
@@ -129,7 +164,7 @@ rank = "one-per-node"
 probe = "bandwidth"
 qqqqqqqqq = 1
 )",
-     {R"(f.toml:3:1: unknown key "qqqqqqqqq" in [check.a]; known: probe, summary, tags, ranks, bind, nodes, timeout, params, sweep, metrics, expect)"}},
+     {R"(f.toml:3:1: unknown key "qqqqqqqqq" in [check.a]; known: probe, summary, tags, ranks, bind, launch, nodes, timeout, params, sweep, metrics, expect)"}},
     {"summary_array",
      R"([check.a]
 probe = "bandwidth"

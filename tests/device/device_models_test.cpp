@@ -1,6 +1,7 @@
 // The table of what GPUs can do at most, and who is found in it.
 #include "device/device_models.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <set>
@@ -87,7 +88,9 @@ TEST(DeviceModels, StandInTheDocumentation) {
   const auto page = read_file(fs::path(MUSTER_SOURCE_DIR) / "docs/methods/gpu_copy.md");
   ASSERT_TRUE(page);
   for (const DeviceModel& model : device_models())
-    EXPECT_NE(page->find(fmt::format("\n| {} | {:g} | ", model.name, model.memory)), std::string::npos) << model.name;
+    EXPECT_NE(page->find(fmt::format("\n| {} | {:g} | {:g} | ", model.name, model.memory, model.cache)),
+              std::string::npos)
+        << model.name;
 }
 
 TEST(DeviceModels, PcieByLanesAndGeneration) {
@@ -96,6 +99,37 @@ TEST(DeviceModels, PcieByLanesAndGeneration) {
   EXPECT_NEAR(pcie_rate(16, pcie_speed(1)), 4e9, 1);
   EXPECT_EQ(pcie_rate(0, 16), 0);
   EXPECT_EQ(pcie_speed(9), 0);
+}
+
+TEST(DeviceModels, WholeNumbersAndHalves) {
+  for (const DeviceModel& model : device_models()) {
+    if (model.int8 == 0) continue;
+    const bool is_equal = model.name == "MI100" || model.part.starts_with("MI2");
+    EXPECT_NEAR(model.int8 / model.fp16, is_equal ? 1 : 2, 0.03) << model.name;
+  }
+}
+
+// NVIDIA's white papers: halves that a multiprocessor multiplies and adds in a clock, and the clock of the data sheet.
+TEST(DeviceModels, PeaksAreProcessorsTimesClocks) {
+  struct Row {
+    std::string_view name;
+    int per_clock;
+    double gigahertz;
+  };
+  for (const Row& row : {Row{"V100 SXM2", 1024, 1.53}, Row{"T4", 1024, 1.59}, Row{"A100 SXM 80GB", 2048, 1.41},
+                         Row{"H100 SXM", 4096, 1.83}, Row{"H100 PCIe", 4096, 1.62}, Row{"H100 NVL", 4096, 1.545}}) {
+    const auto models = device_models();
+    const auto model =
+        std::find_if(models.begin(), models.end(), [&](const auto& one) { return one.name == row.name; });
+    ASSERT_NE(model, models.end()) << row.name;
+    EXPECT_NEAR(model->fp16, model->processors * row.per_clock * row.gigahertz / 1000, 0.005 * model->fp16) << row.name;
+  }
+}
+
+TEST(DeviceModels, CachesAreThoseOfAllDies) {
+  EXPECT_EQ(find_device_model("AMD Instinct MI300X")->cache, 256 + 8 * 4) << "Infinity Cache and the L2 of 8 XCDs";
+  EXPECT_EQ(find_device_model("AMD Instinct MI300A")->cache, 256 + 6 * 4);
+  EXPECT_EQ(find_device_model("NVIDIA H200")->cache, 60) << "no more is on the die";
 }
 
 }  // namespace

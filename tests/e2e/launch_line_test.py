@@ -10,6 +10,7 @@ import unittest
 import support
 
 BIN = (pathlib.Path(os.environ.get("MUSTER_BUILD", "build")) / "bin").resolve()
+HOST = os.uname().nodename
 CPUS = sorted(os.sched_getaffinity(0))
 CHECKS = """[check.affinity]
 probe   = "cpu_affinity"
@@ -121,6 +122,13 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual({case["verdict"] for case in self.report["cases"]}, {"error"})
         self.assertIn("end the line before the program", self.words("affinity"))
 
+    def test_a_line_whose_program_takes_the_agent_for_an_argument(self):
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ls /no/such/folder"), 2, self.output)
+        self.assertIn("see that the line ends before the program", self.words("affinity"))
+        self.assertIn("launches/line/stderr", self.words("affinity"))
+        self.assertNotIn(str(self.folder / "tmp"), self.words("affinity"), "a folder that is gone")
+        self.assertIn("/no/such/folder", (self.folder / "runs/latest/launches/line/stderr").read_text())
+
     def test_worlds_of_one_rank_each(self):
         """MPICH's launcher and Open MPI's agent."""
         if shutil.which("mpiexec.mpich") is None:
@@ -155,11 +163,102 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("is not there where the line starts it", self.words("affinity"))
         self.assertIn(f"--bind {BIN}", self.words("affinity"))
 
+    def own(self, checks, command, *options):
+        """`checks` as the only file, without --launch."""
+        (self.folder / "own.toml").write_text(checks)
+        env = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "OMPI_MCA_mpi_yield_when_idle": "1", "COLUMNS": "400",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1", "TMPDIR": str(self.folder / "tmp"), "OMPI_MCA_orte_tmpdir_base": "/tmp"}
+        paths = [] if command == "gate" else ["own.toml"]
+        output = ["--output", str(self.folder / "runs")] if command in ("run", "gate") else []
+        done = subprocess.run([str(BIN / "muster"), command, *paths, *output, *options], cwd=self.folder, env=env, capture_output=True,
+                              text=True, timeout=120 * support.SLOWNESS)
+        self.output = done.stdout + done.stderr
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [], "what the first start leaves")
+        latest = self.folder / "runs" / "latest"
+        self.report = json.loads((latest / "report.json").read_text()) if latest.exists() else {}
+        return done.returncode
+
+    def test_a_check_with_a_line_of_its_own(self):
+        """Beside checks without one, in a launch of its own."""
+        usual = CHECKS.split("[check.alone]")[0].replace('ranks   = { per_gpu = 1, otherwise = "one-per-core" }', "ranks = { per_node = 2 }")
+        own = "\n".join(f'[check.{name}]\nprobe = "cpu_affinity"\nlaunch = "mpirun -n 3"\nparams = {{ sharing = "any" }}'
+                        for name in ("first", "second"))
+        self.assertEqual(self.own(usual + own, "run"), 0, self.output)
+        self.assertEqual([(launch["ranks"], len(launch["cases"])) for launch in self.report["launches"]], [(2, 1), (3, 2)])
+        argv = self.report["launches"][1]["argv"]
+        self.assertEqual((argv[0], argv[-3:]), ("mpirun", ["-n", "3", str(BIN / "muster-rank")]))
+        self.assertTrue((self.folder / "runs" / "latest" / "launches" / "line-first" / "command").exists())
+        self.assertFalse((self.folder / "runs" / "latest" / "launches" / "line-second").exists(), "a line is tried once")
+        # The command line's replaces it.
+        self.assertEqual(self.own(usual + own, "run", "--launch", "mpirun -n 1"), 0, self.output)
+        self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [1])
+
+    def test_the_line_of_a_check_in_a_gate(self):
+        check = '[check.own]\nprobe = "hello"\nlaunch = "mpirun -n 2"\n'
+        self.assertEqual(self.own(check, "gate", "--need", "1", "--checks", "own.toml", "--print", "hosts"), 0, self.output)
+        self.assertIn(os.uname().nodename, self.output)
+        self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [2])
+        check = check.replace("mpirun -n 2", "mpirun -n 2 true")
+        self.assertEqual(self.own(check, "gate", "--need", "1", "--checks", "own.toml", "--print", "hosts"), 125, self.output)
+        self.assertTrue((self.folder / "runs/latest/launches/line-own/stderr").exists())
+
+    def test_the_line_of_a_check_that_starts_no_agent(self):
+        check = '[check.own]\nprobe = "hello"\nlaunch = "mpirun -n 2 true"\n[check.usual]\nprobe = "hello"\nranks = { per_node = 1 }\n'
+        self.assertEqual(self.own(check, "run"), 2, self.output)
+        self.assertEqual({case["check"]: case["verdict"] for case in self.report["cases"]}, {"own": "error", "usual": "pass"})
+        self.assertIn("end the line before the program", self.words("own"))
+
+    def test_the_line_of_a_check_beside_options_that_shape_launches(self):
+        check = '[check.own]\nprobe = "hello"\nlaunch = "mpirun -n 2"\n'
+        for options in (["--nodes", HOST], ["--ranks-per-node", "2"], ["--bind", "cores"], ["--per-node"]):
+            self.assertEqual(self.own(check, "run", *options), 3, self.output)
+            self.assertIn(f'own.toml:3:10: "launch" of check own does not go together with {options[0]}', self.output)
+        self.assertEqual(self.own(check.replace("mpirun", "foo"), "run"), 3, self.output)
+        self.assertIn('own.toml:3:10: "foo" is none of', self.output)
+        self.assertEqual(self.own(check.replace("-n 2", "-n 2; ls"), "lint"), 3, self.output)
+        self.assertIn("own.toml:3:10: launch: ", self.output)
+        self.assertEqual(self.own(check, "plan"), 0, self.output)
+        self.assertIn("mpirun", self.output)
+        self.assertIn("2 ranks on 1 node", self.output)
+
+    def test_the_line_of_a_batch_script(self):
+        """F02: the site's example of Zurada."""
+        job = self.script("job.sh", "#!/bin/bash\n#SBATCH --ntasks-per-node=2\nmodule load miniforge3\n"
+                          "mpirun --oversubscribe -n 2 python -m torch.distributed.run \\\n  --standalone --nproc-per-node=2 train.py $UNSET\n")
+        self.assertEqual(self.run_it(f"@{job}", "-n", "environment"), 1, self.output)
+        self.assertIn("2 times on each node", self.words("environment"))
+        self.assertIn(f"{job}:4: the launch line up to its program (python -m torch.distributed.run", self.output)
+        self.assertIn("the rest of the script is not executed", self.output)
+        job.write_text(job.read_text().replace("-n 2", "-n 1"))
+        self.assertEqual(self.run_it(f"@{job}", "-n", "environment"), 0, self.output)
+        # A program that is not torchrun is left out, too.
+        job.write_text("mpirun --oversubscribe -n 3 python train.py > log\n")
+        self.assertEqual(self.run_it(f"@{job}", "-n", "affinity"), 0, self.output)
+        self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [3])
+
+    def test_a_batch_script_that_does_not_say_which_line(self):
+        job = self.script("job.sh", "mpirun -n 1 ./first\nmpirun --oversubscribe -n 2 ./second\n")
+        self.assertEqual(self.muster("run", f"@{job}"), 3, self.output)
+        self.assertIn("2 lines start a launcher; choose one", self.output)
+        self.assertIn("line 1: mpirun -n 1 ./first; line 2: mpirun --oversubscribe -n 2 ./second", self.output)
+        self.assertEqual(self.run_it(f"@{job}:2", "-n", "affinity"), 0, self.output)
+        self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [2])
+        self.assertEqual(self.muster("run", f"@{job}:7"), 3, self.output)
+        self.assertIn("line 7 is not one that starts a launcher", self.output)
+        job.write_text("mpirun -n 2 hostname\n")
+        self.assertEqual(self.muster("run", f"@{job}"), 3, self.output)
+        self.assertIn("where its program begins can't be seen", self.output)
+        job.write_text("python train.py\n")
+        self.assertEqual(self.muster("run", f"@{job}"), 3, self.output)
+        self.assertIn("has no line that starts a launcher", self.output)
+        self.assertEqual(self.muster("run", "@/no/such/job.sh"), 3, self.output)
+        self.assertIn("/no/such/job.sh", self.output)
+
     def test_what_the_command_line_got_wrong(self):
         for line, words in (("foo -n 2", "is none of"), ("srun --export=NONE", "--export=ALL"), ("mpirun -n 2; ls", "no single command")):
             self.assertEqual(self.muster("run", line), 3, self.output)
             self.assertIn(words, self.output)
-        for option, value in (("--nodes", "a"), ("--bind", "cores"), ("--ranks-per-node", "2")):
+        for option, value in (("--nodes", "a"), ("--bind", "cores"), ("--ranks-per-node", "2"), ("-J", "x"), ("--launcher-option", "x")):
             self.assertEqual(self.muster("run", "mpirun -n 2", option, value), 3, self.output)
             self.assertIn("--launch", self.output)
 

@@ -1,68 +1,9 @@
 #include "run/given_line.hpp"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
 
 namespace muster {
 namespace {
-
-Argv argv_of(std::string_view text) {
-  const auto line = parse_given_line(text);
-  return line ? line->argv : Argv{line.error().what};
-}
-
-std::string refusal_of(std::string_view text) {
-  const auto line = parse_given_line(text);
-  return line ? "taken" : line.error().what;
-}
-
-TEST(GivenLine, IsSplitAsAShellDoes) {
-  ::setenv("MUSTER_TEST_IMAGE", "/images/a b.sif", 1);
-  EXPECT_EQ(argv_of("srun -N 2 --ntasks-per-node=8"), (Argv{"srun", "-N", "2", "--ntasks-per-node=8"}));
-  EXPECT_EQ(argv_of("srun \\\n  -N 2\n --comment='two words; no more' \"$MUSTER_TEST_IMAGE\""),
-            (Argv{"srun", "-N", "2", "--comment=two words; no more", "/images/a b.sif"}));
-  EXPECT_EQ(argv_of("mpirun -x 'A=$HOME' bash -c 'X=$OMPI_COMM_WORLD_RANK exec \"$0\" \"$@\"'"),
-            (Argv{"mpirun", "-x", "A=$HOME", "bash", "-c", "X=$OMPI_COMM_WORLD_RANK exec \"$0\" \"$@\""}));
-  ::unsetenv("MUSTER_TEST_IMAGE");
-}
-
-TEST(GivenLine, AssignmentsInFrontAreItsEnvironment) {
-  const auto line = parse_given_line("FI_PROVIDER=cxi NCCL_DEBUG='INFO WARN' srun -N 2");
-  ASSERT_TRUE(line);
-  EXPECT_EQ(line->env, (Environment{{"FI_PROVIDER", "cxi"}, {"NCCL_DEBUG", "INFO WARN"}}));
-  EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2"}));
-}
-
-TEST(GivenLine, IsCutBeforeTorchrun) {
-  for (const char* tail : {"torchrun --nproc-per-node=4 train.py", "/opt/bin/torchrun --nnodes=2 train.py",
-                           "python3 -m torch.distributed.run --nproc-per-node=4 train.py"}) {
-    const auto line = parse_given_line("srun -N 2 singularity exec a.sif " + std::string(tail));
-    ASSERT_TRUE(line);
-    EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "singularity", "exec", "a.sif"})) << tail;
-    EXPECT_GE(line->left_out.size(), 3u) << tail;
-  }
-  // Another module of Python is a program like any other.
-  EXPECT_TRUE(parse_given_line("srun python3 -m http.server")->left_out.empty());
-}
-
-TEST(GivenLine, WhatIsNoSingleCommandIsRefused) {
-  EXPECT_NE(refusal_of("srun -N 2; rm -rf /").find("no single command"), std::string::npos);
-  EXPECT_NE(refusal_of("srun -N 2 > out").find("no single command"), std::string::npos);
-  EXPECT_NE(refusal_of("srun $(nproc)").find("command substitution"), std::string::npos);
-  EXPECT_NE(refusal_of("srun `nproc`").find("command substitution"), std::string::npos);
-  EXPECT_NE(refusal_of("srun 'a b").find("not closed"), std::string::npos);
-  EXPECT_NE(refusal_of("srun -n $MUSTER_TEST_UNSET").find("not set"), std::string::npos);
-  EXPECT_NE(refusal_of("").find("names no launcher"), std::string::npos);
-  EXPECT_NE(refusal_of("A=b").find("names no launcher"), std::string::npos);
-  EXPECT_NE(refusal_of("torchrun train.py").find("names no launcher"), std::string::npos);
-  EXPECT_NE(refusal_of(std::string("srun\0-N", 7)).find("zero byte"), std::string::npos);
-}
-
-TEST(GivenLine, ExportWithoutAllIsRefused) {
-  EXPECT_NE(refusal_of("srun --export=PATH,HOME -N 2").find("--export=ALL"), std::string::npos);
-  EXPECT_NE(refusal_of("srun --export=NONE").find("--export=ALL"), std::string::npos);
-  EXPECT_EQ(refusal_of("srun --export=ALL,FI_PROVIDER=cxi -N 2"), "taken");
-}
 
 std::string launcher_name(std::string_view text) {
   const auto* launcher = launcher_of(*parse_given_line(text));

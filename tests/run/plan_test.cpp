@@ -423,4 +423,42 @@ TEST(Property, EveryRepetitionOfEveryAbleCaseIsLaunchedOnce) {
 
 #endif
 
+TEST(Plan, ChecksWithALineOfTheirOwnShareTheLaunchOfThatLine) {
+  Choosing choosing{{make_check("a"), make_check("b"), make_check("c"), make_check("d")}};
+  choosing.checks[1].launch = choosing.checks[3].launch = "srun -N 2";
+  choosing.site.lines["srun -N 2"] = {{"nid001", "nid002"}, 4, {}};
+  choosing.options.ranks_per_node = 1;
+  const Plan plan = choosing.plan();
+  ASSERT_EQ(plan.launches.size(), 2u);
+  const JobShape& shape = plan.launches[1].shape;
+  EXPECT_EQ(plan.launches[1].items.size(), 2u);
+  EXPECT_EQ(shape.line, "srun -N 2");
+  EXPECT_EQ(shape.nodes, (std::vector<std::string>{"nid001", "nid002"}));
+  EXPECT_EQ(shape.ranks(), 8);
+  EXPECT_EQ(shape.binding.kind, BindKind::none) << "the line binds as it does";
+  EXPECT_FALSE(shape.oversubscribed);
+  EXPECT_EQ(plan.launches[0].shape.line, "");
+}
+
+TEST(Plan, TheLineOfTheCommandLineReplacesThoseOfChecks) {
+  Choosing choosing{{make_check("a"), make_check("b")}};
+  choosing.checks[1].launch = "srun -N 2";
+  choosing.options.launch = "mpirun -n 3";
+  choosing.site.lines["mpirun -n 3"] = {{}, 3, {}};
+  const Plan plan = choosing.plan();
+  ASSERT_EQ(plan.launches.size(), 1u);
+  EXPECT_EQ(plan.launches[0].shape.ranks(), 3);
+}
+
+TEST(Plan, ALineThatStartsNothingIsTheErrorOfItsChecksAlone) {
+  Choosing choosing{{make_check("a"), make_check("b")}};
+  choosing.checks[1].launch = "srun -N 2";
+  choosing.site.lines["srun -N 2"] = {{}, 1, Finding{Verdict::error, "starts nothing", {}, "look"}};
+  const Plan plan = choosing.plan();
+  EXPECT_TRUE(plan.cases[0].unable.empty());
+  ASSERT_EQ(plan.cases[1].unable.size(), 1u);
+  EXPECT_EQ(plan.cases[1].unable[0].reason, "starts nothing");
+  EXPECT_EQ(plan.launches.size(), 1u);
+}
+
 }  // namespace muster::fake

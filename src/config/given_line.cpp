@@ -1,0 +1,149 @@
+#include "config/given_line.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <memory>
+#include <wordexp.h>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+/// A backslash at the end of a line joins it with the next, and other ends of lines are spaces, as in a batch script.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text.substr(at, 2) == "\\\n") ++at;
+    line += text[at] == '\n' || text[at] == '\r' ? ' ' : text[at];
+  }
+  return line;
+}
+
+/// Names behind a dollar sign, outside of single quotes, that have no value here.
+std::string unset_variables(std::string_view text) {
+  std::vector<std::string> names;
+  bool is_quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\\' && !is_quoted)
+      ++at;
+    else if (text[at] == '\'')
+      is_quoted = !is_quoted;
+    else if (text[at] == '$' && !is_quoted) {
+      const std::size_t begin = text.find_first_not_of('{', at + 1);
+      if (begin == text.npos) break;
+      std::size_t end = begin;
+      while (end < text.size() && (text[end] == '_' || std::isalnum(static_cast<unsigned char>(text[end])) != 0)) ++end;
+      std::string name(text.substr(begin, end - begin));
+      if (!name.empty() && std::getenv(name.c_str()) == nullptr) names.push_back(std::move(name));
+    }
+  }
+  return human_list(names);
+}
+
+Result<Argv> words_of(std::string_view text, const LineOrigin& origin) {
+  const auto refuse = [&](std::string_view why) {
+    return fail(ErrorKind::usage, origin.where, fmt::format("\"{}\" {}", printable_line(trim(text), 120), why));
+  };
+  if (text.find('\0') != text.npos) return refuse("has a zero byte");
+  wordexp_t expanded = {};
+  const int flags = WRDE_NOCMD | (origin.must_have_variables ? WRDE_UNDEF : 0);
+  const int status = ::wordexp(one_line(text).c_str(), &expanded, flags);
+  const std::unique_ptr<wordexp_t, void (*)(wordexp_t*)> owner(status == 0 ? &expanded : nullptr, ::wordfree);
+  switch (status) {
+    case 0:
+      return Argv(expanded.we_wordv, expanded.we_wordv + expanded.we_wordc);
+    case WRDE_BADCHAR:
+      return refuse("is no single command: write it without ; | & < > ( ) { }, or quote these");
+    case WRDE_BADVAL:
+      return refuse(fmt::format("names a variable that is not set ({}); export it, or quote the dollar sign",
+                                unset_variables(text)));
+    case WRDE_CMDSUB:
+      return refuse("has a command substitution; write its result");
+    default:
+      return refuse("has a quote that is not closed");
+  }
+}
+
+/// Whether the text that a shell is given starts torchrun.
+bool starts_torchrun(std::string_view text) {
+  constexpr std::string_view between = " \t\n;&|()";
+  for (std::size_t end = 0, begin = text.find_first_not_of(between); begin != text.npos;
+       begin = text.find_first_not_of(between, end)) {
+    end = std::min(text.find_first_of(between, begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (base_name(word) == "torchrun" || word == "torch.distributed.run" || word == "torch.distributed.launch")
+      return true;
+  }
+  return false;
+}
+
+/// srun passes on only what `--export` names; of muster's variables one is a secret with a new value for each launch.
+Result<void> check_export(const Argv& words, const LineOrigin& origin) {
+  for (const std::string& word : words) {
+    if (word.rfind("--export=", 0) != 0) continue;
+    const Argv names = split(std::string_view(word).substr(9), ',');
+    if (std::find(names.begin(), names.end(), "ALL") != names.end()) continue;
+    return fail(ErrorKind::usage, origin.where,
+                fmt::format("{} keeps muster's own variables from the ranks; write --export=ALL,... instead",
+                            printable_line(word, 80)));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string base_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+bool is_assignment(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  if (equals == word.npos || equals == 0 || (word[0] >= '0' && word[0] <= '9')) return false;
+  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char letter) {
+    return letter == '_' || (letter < 0x80 && std::isalnum(letter) != 0);
+  });
+}
+
+bool is_shell_name(std::string_view word) {
+  const std::string name = base_name(word);
+  return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
+}
+
+std::size_t torchrun_begin(const Argv& words) {
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    if (base_name(words[at]) == "torchrun") return at;
+    const std::size_t behind = words.size() - at;
+    if (is_shell_name(words[at]) && behind > 2 && words[at + 1].starts_with('-') && words[at + 1].ends_with('c') &&
+        starts_torchrun(words[at + 2]))
+      return at;
+    if (base_name(words[at]).rfind("python", 0) != 0 || behind < 3 || words[at + 1] != "-m") continue;
+    if (words[at + 2] == "torch.distributed.run" || words[at + 2] == "torch.distributed.launch") return at;
+  }
+  return words.size();
+}
+
+Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin) {
+  auto words = words_of(text, origin);
+  if (!words) return tl::unexpected(words.error());
+  GivenLine line;
+  auto word = words->begin();
+  for (; word != words->end() && is_assignment(*word); ++word) {
+    const std::size_t equals = word->find('=');
+    line.env.emplace_back(word->substr(0, equals), word->substr(equals + 1));
+  }
+  words->erase(words->begin(), word);
+  const auto torchrun = words->begin() + static_cast<std::ptrdiff_t>(torchrun_begin(*words));
+  line.left_out.assign(torchrun, words->end());
+  words->erase(torchrun, words->end());
+  if (words->empty())
+    return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
+  if (auto checked = check_export(*words, origin); !checked) return tl::unexpected(checked.error());
+  line.argv = std::move(*words);
+  return line;
+}
+
+}  // namespace muster

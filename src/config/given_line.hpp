@@ -1,0 +1,39 @@
+/// The user's own launch line, as `--launch` and the key `launch` of a check have it. docs/launch-line.md
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "muster/launcher.hpp"
+
+namespace muster {
+
+struct GivenLine {
+  Environment env;  ///< assignments in front of the program
+  Argv argv;        ///< the launcher first; the agent follows the last word
+  Argv left_out;    ///< the program and its arguments, which muster does not start: torchrun, or what a script starts
+  friend bool operator==(const GivenLine&, const GivenLine&) = default;
+};
+
+/// What messages call a line, and whether its variables have their values already.
+struct LineOrigin {
+  std::string where = "--launch";   ///< in front of a message; `file:line:column` of a check
+  bool must_have_variables = true;  ///< false: a variable that is not set is empty, as when files are only read
+};
+
+/// Splits `text` into words as a shell does, with quotes and variables; no command substitution. Fails with kind
+/// `usage` for what is no single command: `;`, `|`, `&`, redirections, quotes that are not closed.
+[[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin = {});
+
+/// Where the program of `words` begins, as far as a launcher of PyTorch shows it: the first word of `torchrun`, of
+/// `python3 -m torch.distributed.run`, or of `bash -c` with one of them in its text. words.size(): there is none.
+[[nodiscard]] std::size_t torchrun_begin(const Argv& words);
+
+/// The last part of a path.
+[[nodiscard]] std::string base_name(std::string_view path);
+/// `NAME=VALUE`, as in front of a command.
+[[nodiscard]] bool is_assignment(std::string_view word);
+/// By its name: bash, sh, dash, zsh, ksh; also as a path.
+[[nodiscard]] bool is_shell_name(std::string_view word);
+
+}  // namespace muster

@@ -1,0 +1,224 @@
+#include "config/launch_script.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+/// A word as it stands, and without its quotes.
+struct Word {
+  std::size_t begin = 0;
+  int number = 0;
+  std::string text;
+};
+
+struct Command {
+  std::vector<Word> words;
+  std::size_t end = 0;
+};
+
+bool is_one_of(char letter, std::string_view letters) {
+  return letters.find(letter) != letters.npos;
+}
+
+/// Splits a script into commands at `;`, `&`, `|`, parentheses and ends of lines, and these into words.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  std::vector<Command> commands() {
+    while (at_ < text_.size()) step();
+    end_command();
+    return std::move(commands_);
+  }
+
+ private:
+  void step() {
+    const char letter = text_[at_];
+    if (letter == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') {
+      end_word();
+      ++number_;
+      at_ += 2;
+    } else if (letter == '\n') {
+      end_command();
+      ++number_;
+      ++at_;
+      skip_document();
+    } else if (letter == '#' && !is_in_word_) {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    } else if (letter == '<' || letter == '>') {
+      redirect();
+    } else if (is_one_of(letter, ";&|()")) {
+      end_command();
+      ++at_;
+    } else if (is_one_of(letter, " \t\r")) {
+      end_word();
+      ++at_;
+    } else {
+      add_part();
+    }
+  }
+
+  void begin_word() {
+    if (is_in_word_) return;
+    is_in_word_ = true;
+    word_ = {at_, number_, {}};
+  }
+
+  /// One letter, or all that quotes or `$(` hold together.
+  void add_part() {
+    begin_word();
+    const char letter = text_[at_];
+    if (letter == '\'' || letter == '"' || letter == '`') return add_quoted(letter);
+    if (text_.substr(at_, 2) == "$(" || text_.substr(at_, 2) == "${") return add_nested();
+    if (letter == '\\') ++at_;
+    if (at_ < text_.size()) word_.text += text_[at_++];
+  }
+
+  void add_quoted(char quote) {
+    for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
+      if (text_[at_] == '\\' && quote != '\'' && at_ + 1 < text_.size()) ++at_;
+      add_letter();
+    }
+    ++at_;
+  }
+
+  void add_nested() {
+    const char open = text_[at_ + 1];
+    const char close = open == '(' ? ')' : '}';
+    int depth = 0;
+    for (; at_ < text_.size(); ++at_) {
+      add_letter();
+      if (text_[at_] == open) ++depth;
+      if (text_[at_] == close && --depth == 0) break;
+    }
+    ++at_;
+  }
+
+  void add_letter() {
+    if (text_[at_] == '\n') ++number_;
+    word_.text += text_[at_];
+  }
+
+  void end_word() {
+    if (is_in_word_ && !is_cut_) command_.words.push_back(std::move(word_));
+    if (is_in_word_ && is_document_) document_ = word_.text;
+    is_in_word_ = is_document_ = false;
+  }
+
+  void end_command() {
+    end_word();
+    if (!is_cut_) command_.end = at_;
+    if (!command_.words.empty()) commands_.push_back(std::move(command_));
+    command_ = {};
+    is_cut_ = false;
+  }
+
+  /// What follows a redirection is no part of the launch.
+  void redirect() {
+    const bool is_document = text_.substr(at_, 2) == "<<" && text_.substr(at_, 3) != "<<<";
+    end_word();
+    if (!is_cut_) command_.end = at_;
+    is_cut_ = true;
+    at_ = std::min(text_.find_first_not_of("<>&-|", at_), text_.size());
+    is_document_ = is_document;
+  }
+
+  void skip_document() {
+    if (document_.empty()) return;
+    while (at_ < text_.size()) {
+      const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+      const bool is_last = trim(text_.substr(at_, end - at_)) == document_;
+      at_ = std::min(end + 1, text_.size());
+      ++number_;
+      if (is_last) break;
+    }
+    document_.clear();
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int number_ = 1;
+  Word word_;
+  bool is_in_word_ = false;
+  bool is_cut_ = false;       ///< behind a redirection
+  bool is_document_ = false;  ///< the next word ends a here-document
+  std::string document_;
+  Command command_;
+  std::vector<Command> commands_;
+};
+
+/// Words in front of a command that leave it a command.
+bool is_in_front(std::string_view word) {
+  constexpr std::array<std::string_view, 11> known = {"exec", "time",  "if", "then", "else", "elif",
+                                                      "do",   "while", "!",  "{",    "until"};
+  return std::find(known.begin(), known.end(), word) != known.end();
+}
+
+bool is_python(std::string_view word) {
+  const std::string name = base_name(word);
+  return name.starts_with("python") && name.find_first_not_of("python0123456789.") == name.npos;
+}
+
+bool is_own_file(std::string_view word) {
+  return word.starts_with("./") || word.starts_with("../");
+}
+
+/// Words that may be the program of the line, by falling certainty: the first rule that finds one decides.
+std::vector<std::size_t> program_places(const Argv& words) {
+  if (const std::size_t at = torchrun_begin(words); at < words.size()) return {at};
+  for (const auto rule : {is_python, is_shell_name, is_own_file}) {
+    std::vector<std::size_t> found;
+    for (std::size_t at = 1; at < words.size(); ++at)
+      if (rule(words[at])) found.push_back(at);
+    if (found.empty()) continue;
+    // What python and shells are given may be named like them.
+    if (rule != is_own_file) found.resize(1);
+    return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<ScriptCommand> launch_commands(std::string_view script, const IsLauncher& is_launcher) {
+  std::vector<ScriptCommand> found;
+  for (const Command& command : Scanner(script).commands()) {
+    std::size_t first = 0;
+    while (first < command.words.size() && is_in_front(command.words[first].text)) ++first;
+    std::size_t program = first;
+    while (program < command.words.size() && is_assignment(command.words[program].text)) ++program;
+    if (program == command.words.size() || !is_launcher(base_name(command.words[program].text))) continue;
+    const Word& begin = command.words[first];
+    found.push_back({begin.number, std::string(trim(script.substr(begin.begin, command.end - begin.begin)))});
+  }
+  return found;
+}
+
+Result<GivenLine> line_of_command(const ScriptCommand& command, const LineOrigin& origin) {
+  const auto refuse = [&](std::string_view why) {
+    return fail(ErrorKind::usage, origin.where,
+                fmt::format("\"{}\": {}; write the line up to its program instead: --launch 'srun ...'",
+                            printable_line(command.text, 200), why));
+  };
+  const auto parts = Scanner(command.text).commands();
+  if (parts.size() != 1) return refuse("is not a single command");
+  Argv words;
+  for (const Word& word : parts.front().words) words.push_back(word.text);
+  const auto places = program_places(words);
+  if (places.empty()) return refuse("where its program begins can't be seen");
+  if (places.size() > 1)
+    return refuse(fmt::format("its program may be {} or {}", printable_line(words[places[0]], 60),
+                              printable_line(words[places[1]], 60)));
+  const std::size_t end = parts.front().words[places.front()].begin;
+  auto line = parse_given_line(std::string_view(command.text).substr(0, end), origin);
+  if (line) line->left_out.assign(words.begin() + static_cast<std::ptrdiff_t>(places.front()), words.end());
+  return line;
+}
+
+}  // namespace muster

@@ -1,0 +1,83 @@
+#include "config/launch_script.hpp"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+bool is_srun(std::string_view name) {
+  return name == "srun" || name == "mpirun";
+}
+
+std::vector<std::pair<int, std::string>> commands_of(std::string_view script) {
+  std::vector<std::pair<int, std::string>> all;
+  for (const auto& command : launch_commands(script, is_srun)) all.emplace_back(command.number, command.text);
+  return all;
+}
+
+using Commands = std::vector<std::pair<int, std::string>>;
+
+TEST(LaunchScript, TheLineOfABatchScript) {
+  EXPECT_EQ(commands_of("#!/bin/bash\n"
+                        "#SBATCH --ntasks-per-node=2\n"
+                        "# srun in a comment\n"
+                        "module load srun\n"
+                        "export A=$(srun hostname) B='srun x'\n"
+                        "FI_PROVIDER=cxi srun -N 2 \\\n"
+                        "  --cpu-bind=$MASKS python train.py > out 2>&1\n"
+                        "echo srun is over\n"),
+            (Commands{{6, "FI_PROVIDER=cxi srun -N 2 \\\n  --cpu-bind=$MASKS python train.py"}}));
+}
+
+TEST(LaunchScript, WhereverACommandMayBegin) {
+  EXPECT_EQ(commands_of("if true; then srun a; else /opt/bin/mpirun b | tee log; fi\n"
+                        "time srun c && exec srun d &\n"
+                        "(srun e)\n"
+                        "for i in 1 2; do srun f \"x; y\" >log; done"),
+            (Commands{{1, "srun a"},
+                      {1, "/opt/bin/mpirun b"},
+                      {2, "srun c"},
+                      {2, "srun d"},
+                      {3, "srun e"},
+                      {4, "srun f \"x; y\""}}));
+}
+
+TEST(LaunchScript, HereDocumentsHoldNone) {
+  EXPECT_EQ(commands_of("cat > wrapper <<'EOF'\nsrun inside\nEOF\nsrun outside\n"), (Commands{{4, "srun outside"}}));
+  EXPECT_EQ(commands_of("cat <<-END >x\n\tsrun inside\n\tEND\nwc <<< text\nsrun outside\n"),
+            (Commands{{5, "srun outside"}}));
+}
+
+TEST(LaunchScript, WhatIsNotClosedEndsWithTheScript) {
+  for (const char* script : {"srun 'a", "srun \"a", "srun $(a", "srun ${a", "srun a\\", "srun a <<", "srun a <<EOF"})
+    EXPECT_EQ(launch_commands(script, is_srun).size(), 1u) << script;
+}
+
+GivenLine line_of(const std::string& text) {
+  const auto line = line_of_command({1, text}, {});
+  return line ? *line : GivenLine{{}, {line.error().what}, {}};
+}
+
+TEST(LaunchScript, TheLineEndsBeforeTheProgram) {
+  const Argv srun{"srun", "-N", "2"};
+  EXPECT_EQ(line_of("srun -N 2 python3 -u train.py --port=$UNSET_1 $(hostname)").argv, srun);
+  EXPECT_EQ(line_of("srun -N 2 ./train --epochs 3").argv, srun);
+  EXPECT_EQ(line_of("srun -N 2 bash -c 'source env; python train.py'").argv, srun);
+  EXPECT_EQ(line_of("srun -N 2 torchrun --nproc-per-node=2 python.py").left_out.front(), "torchrun");
+  EXPECT_EQ(line_of("A=b srun -N 2 ./select_gpu python train.py").argv, (Argv{"srun", "-N", "2", "./select_gpu"}));
+  EXPECT_EQ(line_of("A=b srun -N 2 ./select_gpu python train.py").env, (Environment{{"A", "b"}}));
+  EXPECT_EQ(line_of("srun -N 2 singularity exec a.sif python train.py").argv,
+            (Argv{"srun", "-N", "2", "singularity", "exec", "a.sif"}));
+  EXPECT_EQ(line_of("srun -N 2 python -m torch.distributed.run --nproc-per-node=2 train.py").left_out.size(), 5u);
+}
+
+TEST(LaunchScript, AProgramThatCanNotBeToldIsRefused) {
+  EXPECT_NE(line_of("srun -n 2 hostname").argv.front().find("where its program begins can't be seen"),
+            std::string::npos);
+  EXPECT_NE(line_of("srun ./wrap ./train").argv.front().find("its program may be ./wrap or ./train"),
+            std::string::npos);
+  EXPECT_NE(line_of("srun -n $UNSET_2 ./train").argv.front().find("not set (UNSET_2)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace muster

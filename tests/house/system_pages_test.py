@@ -1,0 +1,88 @@
+"""Every command on the pages of docs/systems is run by a test, as it stands there, or listed here with the reason why not."""
+import os
+import re
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+SOURCE = Path(os.environ.get("MUSTER_SOURCE", Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(SOURCE / "tests/cluster"))
+import page_commands  # noqa: E402
+
+FOLLOWED = "cluster/system_pages_test.py test_from_login_to_report"
+IN_A_JOB = "cluster/site_jobs_test.py test_healthy"
+CONTAINER = "cluster/system_pages_test.py test_in_a_container"
+FIGURES = "cluster/system_pages_test.py test_checks_with_published_figures"
+BOND = "cluster/system_pages_test.py test_the_address_of_bond0"
+
+# Page, whether it is a batch script, command -> the test that runs it. The first line that fits counts.
+RUN = [
+    (r".*", True, r".*", IN_A_JOB),
+    (r".*", False, r"export (LD_LIBRARY_)?PATH=.*", FOLLOWED),
+    (r".*", False, r"muster (doctor|show)\b.*", FOLLOWED),
+    (r".*", False, r"(salloc|idev) .*", FOLLOWED),
+    (r".*", False, r"muster run( --environment (gpu|nccl|rccl))?", FOLLOWED),
+    (r".*", False, r"module load (?!lumi-aif).*", FOLLOWED),
+    ("lumi", False, r"module (use|load) .*", CONTAINER),
+    ("lumi", False, r"muster run --environment laifs -J image=\S+NAME.sif", CONTAINER),
+    ("lumi", False, r".*muster run .* -n p2p_site", FIGURES),
+    ("zurada", False, r"export MASTER_ADDR=.*", BOND),
+]
+# Command -> why no test runs it.
+NOT_RUN = {
+    r"ssh USER@.*": "the tests are on the login node already; accounts there are not ours",
+    r"module spider .*": "lists what a site has installed; there are no modules here",
+    r"CXX=CC cmake --preset release": "there is no Cray compiler; with other compilers the build under test was made so",
+    r"cmake --preset release": "the build under test was made so",
+    r"cmake --build --preset release": "the build under test was made so",
+    r"ls /appl/local/laifs/containers": "a folder of LUMI",
+    r"muster run --environment laifs .* -t pytorch": "needs the image's PyTorch; e2e.pytorch_test runs these checks without it",
+    r"muster run --environment laifs .* -n allreduce_site": "128 MiB between 16 GPUs that processors play take minutes; e2e.selftest_test "
+                                                           "runs that check on two",
+    r"shifterimg images .*": "there is no Shifter here",
+    r"muster run --submit .*--environment shifter .*": "there is no Shifter here; e2e.submit_script_test looks at the job that is written",
+}
+
+
+def test_of(block, command):
+    return next((test for page, is_script, pattern, test in RUN
+                 if re.fullmatch(page, block.page) and block.is_script == is_script and re.fullmatch(pattern, command)), None)
+
+
+class Pages(unittest.TestCase):
+    def commands(self):
+        return [(block, command) for block in page_commands.blocks() for command in block.commands()]
+
+    def test_every_command_is_run_or_listed(self):
+        self.assertGreater(len(self.commands()), 60)
+        for block, command in self.commands():
+            with self.subTest(page=block.page, command=command):
+                reasons = [pattern for pattern in NOT_RUN if re.fullmatch(pattern, command)]
+                if block.is_script:
+                    continue
+                self.assertEqual(len(reasons) + (test_of(block, command) is not None), 1,
+                                 "a command of a page is either run by a test or listed with a reason")
+
+    def test_nothing_is_listed_in_vain(self):
+        for pattern in NOT_RUN:
+            self.assertTrue(any(re.fullmatch(pattern, command) for _, command in self.commands()), pattern)
+        used = {test_of(block, command) for block, command in self.commands()}
+        self.assertEqual({test for *_, test in RUN} - used, set())
+
+    def test_tests_that_are_named_read_the_pages(self):
+        for test in {test for *_, test in RUN}:
+            file, name = test.split()
+            text = (SOURCE / "tests" / file).read_text()
+            self.assertRegex(text, rf"def {name}\(", test)
+            self.assertTrue("page_commands" in text or "on_site" in text, f"{file} does not take its commands from the pages")
+
+    def test_each_page_has_a_way_from_login_to_report_and_a_batch_script(self):
+        for page in page_commands.PAGES.glob("*.md"):
+            mine = [block for block in page_commands.blocks() if block.page == page.stem]
+            self.assertEqual(sum(block.is_script for block in mine), 1, page.name)
+            self.assertTrue(mine[0].commands()[0].startswith("ssh "), page.name)
+
+
+if __name__ == "__main__":
+    unittest.main()
