@@ -28,6 +28,7 @@ class Muster(CMakePackage):
     depends_on("tomlplusplus@3:")
     depends_on("nlohmann-json@3.9:")
     depends_on("libuv@1.40:")
+    depends_on("re2")
     # The installed headers include it.
     depends_on("tl-expected@1:", type=("build", "link", "run"))
     depends_on("pugixml@1.10:")
