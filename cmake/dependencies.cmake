@@ -108,6 +108,23 @@ endif()
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND AND MUSTER_SYSTEM_LIBRARIES)
+  pkg_check_modules(re2 QUIET IMPORTED_TARGET re2)
+endif()
+if(TARGET PkgConfig::re2)
+  # -pthread, which glibc no longer needs, would differ from the flags of the precompiled header.
+  set_property(TARGET PkgConfig::re2 PROPERTY INTERFACE_COMPILE_OPTIONS "")
+  add_library(muster_re2 ALIAS PkgConfig::re2)
+else()
+  # The last line of versions that does without Abseil.
+  muster_archive(re2 re2-2022-06-01.tar.gz https://github.com/google/re2/archive/2022-06-01.tar.gz
+                 f89c61410a072e5cbcf8c27e3a778da7d6fd2f2b5b1445cd4f4508bee946ab0f)
+  set(RE2_BUILD_TESTING OFF CACHE INTERNAL "")
+  muster_unpack(re2)
+  add_subdirectory(${re2_SOURCE_DIR} ${re2_BINARY_DIR} EXCLUDE_FROM_ALL)
+  add_library(muster_re2 ALIAS re2)
+endif()
+
+if(PkgConfig_FOUND AND MUSTER_SYSTEM_LIBRARIES)
   pkg_check_modules(libuv QUIET IMPORTED_TARGET libuv>=1.40)
 endif()
 if(TARGET PkgConfig::libuv)

@@ -29,7 +29,8 @@ struct MetricSpec {
   std::string_view unit;  ///< `GB/s` (10^9), `us`, `s`, `cores`, `1`; see docs/glossary.md
   Better better = Better::neither;
   std::string_view help;
-  bool is_timing = true;  ///< not judged where timing cannot mean anything (ranks sharing a core)
+  bool is_timing = true;   ///< not judged where timing cannot mean anything (ranks sharing a core)
+  bool has_limit = false;  ///< readings may have one `<name>.capable` beside them: what the hardware can do
 };
 
 /// A label that readings of this probe carry and `where` may name.

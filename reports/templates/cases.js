@@ -86,10 +86,17 @@ function title_parts(one) {
   return [h('span', {class: 'check t'}, found[1]), h('span', {class: 'hash t'}, found[2] || ''), found[3] ? h('span', {class: 'swept t'}, found[3].trim()) : null];
 }
 
+/// A sentence about many ranks, a row for each.
+function reason_of(text) {
+  const rows = text.split('; ');
+  if (text.length < 200 || rows.length < 4) return h('p', {class: 'reason t'}, text);
+  return h('div', {class: 'reason t'}, rows.map((row) => h('p', {}, row)));
+}
+
 function card(one) {
   return h('article', {class: `card v-${verdict_words[one.verdict]}`, id: `case-${one.index}`, 'aria-label': `${verdict_words[one.verdict]}: ${one.id.slice(0, 200)}`},
     h('header', {}, badge(one.verdict), h('h3', {}, title_parts(one)), h('span', {class: 'faint time'}, time_text(one.seconds))),
-    h('p', {class: 'summary faint t'}, one.summary || ''), h('p', {class: 'reason t'}, one.reason || one.brief),
+    h('p', {class: 'summary faint t'}, one.summary || ''), reason_of(one.reason || one.brief || ''),
     (one.culprits || []).length ? h('div', {class: 'culprits', 'aria-label': 'Culprits'}, first_few(one.culprits, 16, culprit_chip, 'culprits')) : null,
     case_body(one, true));
 }

@@ -19,7 +19,7 @@ function chart(one) {
     const is_log = !one.is_linear && low > 0 && high / low > 50;
     if (!is_log && low >= 0 && low < high * 0.6) low = 0;
     const pad = is_log ? 1.3 : (high - low) * 0.08 || 1;
-    const y = make_scale(is_log ? low / pad : low === 0 ? 0 : low - pad, is_log ? high * pad : high + pad, box.bottom, box.top, is_log);
+    const y = make_scale(is_log ? low / pad : low >= 0 ? Math.max(0, low - pad) : low - pad, is_log ? high * pad : high + pad, box.bottom, box.top, is_log);
     const x = make_scale(x_low, x_high, box.left + 10, box.right - 10, one.is_log_x && x_low > 0 && x_high > x_low);
     const path = (all) => all.map((point, i) => `${i ? 'L' : 'M'}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`).join('');
     const marks_x = one.x_ticks ? one.x_ticks.filter((tick, i, all) => i === all.length - 1 || i % Math.ceil(all.length / (width / 70)) === 0)
@@ -107,7 +107,9 @@ function size_charts() {
       for (const end of ends_of(row.bounds)) found.ends.set(`${size} ${end.value}`, {x: size, value: end.value, text: `${end.kind} ${number_text(end.value)}`});
     }
   }
-  return [...charts.values()].map((found) => {
+  // One size makes no curve; its figure stands with its case.
+  const has_sizes = (found) => new Set([...found.series.values()].flatMap((one) => one.points.map((point) => point.x))).size > 1;
+  return [...charts.values()].filter(has_sizes).map((found) => {
     const series = [...found.series.values()];
     for (const one of series) one.points.sort((a, b) => a.x - b.x);
     const x_ticks = [...new Map(series.flatMap((one) => one.points).map((point) => [point.x, point])).values()].sort((a, b) => a.x - b.x);

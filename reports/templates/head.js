@@ -60,6 +60,15 @@ function blame_entry(entry) {
   return h('li', {}, button);
 }
 
+/// What was not measured is nobody's fault.
+function is_at_fault(entry) {
+  return ['fail', 'error'].includes(verdict_words[worst(entry.verdicts)]);
+}
+
+function blames(title, entries) {
+  return entries.length ? h('div', {class: 'blames'}, h('h2', {}, title), h('ul', {}, first_few(entries, 8, blame_entry, 'culprits'))) : null;
+}
+
 function build_head() {
   const run = page.run;
   const word = verdict_words[run.verdict];
@@ -74,8 +83,7 @@ function build_head() {
                      h('span', {class: 'system t'}, run.system || '')),
         h('p', {class: 'sentence'}, verdict_sentence() + (run.interrupted ? `; interrupted by ${run.interrupted}` : ''))),
       h('span', {class: 'brand'}, 'muster ', run.version || '')),
-    blamed.length ? h('div', {class: 'blames'}, h('h2', {}, 'Who is at fault'),
-                      h('ul', {}, first_few(blamed, 8, blame_entry, 'culprits'))) : null,
+    blames('Who is at fault', blamed.filter(is_at_fault)), blames('Not measured', blamed.filter((entry) => !is_at_fault(entry))),
     ...(run.notes || []).map((note) => h('p', {class: 'note t'}, note)),
     h('dl', {class: 'facts'}, fact('Started', started), fact('Took', run.took), fact('Shape', run.shape),
       fact('From', [run.user, run.host].filter(Boolean).join('@')), fact('Run', run.id), fact('Exit status', String(run.exit))),

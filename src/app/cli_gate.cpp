@@ -54,6 +54,8 @@ void add_gate(CommandLine line) {
   app->add_option("--print", gate->print, "Instead of starting COMMAND: hosts, exclude (nodes not good) or json")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"hosts", "exclude", "json"}));
+  app->add_flag("--no-master", gate->keeps_master,
+                "Leave MASTER_ADDR as it is; otherwise it is a node that was chosen");
   add_site(*app, gate->site);
   app->add_option("--output", gate->output, "Where run folders are made")->type_name("FOLDER");
   app->footer(

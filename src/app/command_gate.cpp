@@ -9,6 +9,7 @@
 #include <map>
 #include <unistd.h>
 
+#include "app/gate_master.hpp"
 #include "app/gate_round.hpp"
 #include "app/gate_words.hpp"
 #include "app/load.hpp"
@@ -228,15 +229,30 @@ Result<void> try_aim(const Command& command, const SiteFound& found, std::size_t
   return {};
 }
 
+/// What the next job should do without, for a script that submits it: `exclude` in the last run's folder.
+void write_excluded(const GateOutcome& outcome) {
+  if (outcome.folders.empty()) return;
+  const auto text = join(to_exclude(outcome), ",") + "\n";
+  if (const auto written = write_file(fs::path(outcome.folders.back()) / "exclude", text); !written)
+    tell_user(to_string(written.error()));
+}
+
 /// Returns only when it could not be started, with the status for that.
-Result<int> start(const Command& command, const GateOutcome& outcome, const SiteFound& found, bool heeds_pipes) {
+Result<int> start(const Command& command, const GateOutcome& outcome, const SiteFound& found,
+                  const GateOptions& options, bool heeds_pipes) {
   const auto there = destination_of(outcome);
   if (!there) return tl::unexpected(there.error());
   auto argv = command.aim(*there);
   if (!argv) return tl::unexpected(argv.error());
   if (command.is_other() && found.allocation && outcome.chosen.size() < outcome.nodes.size())
     tell_user("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
-  return become(*argv, environment_for(*there, found), heeds_pipes);
+  const auto master =
+      choose_master({variable("MASTER_ADDR"), options.keeps_master}, outcome.nodes, outcome.chosen, resolved_addresses);
+  if (!master) return tl::unexpected(master.error());
+  if (!master->note.empty()) tell_user(master->note);
+  auto environment = environment_for(*there, found);
+  if (master->value) environment.emplace_back("MASTER_ADDR", *master->value);
+  return become(*argv, environment, heeds_pipes);
 }
 
 int status_after(const std::string& interrupted) {
@@ -280,8 +296,9 @@ int gate_command(const GateOptions& options) {
     return status_after(outcome.interrupted);
   }
   for (const std::string& line : gate_lines(outcome, need)) tell_user(line);
+  write_excluded(outcome);
   if (!starts || outcome.chosen.empty()) return answer.print(outcome);
-  const auto status = start(command, outcome, found, heeds_pipes);
+  const auto status = start(command, outcome, found, options, heeds_pipes);
   return status ? *status : answer.refuse(status.error());
 }
 

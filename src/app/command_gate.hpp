@@ -23,6 +23,7 @@ struct GateOptions {
   std::string deadline = "60s";
   std::string print;  ///< hosts, exclude, json: instead of starting anything; empty: start the command
   std::string output = "muster-runs";
+  bool keeps_master = false;  ///< MASTER_ADDR stays as it is
   Argv command;
   Argv command_line;
 };

@@ -73,11 +73,12 @@ Table reporters() {
 /// What can be set and what is measured: parameters, metrics and labels of one probe.
 Table metrics(const ProbeSpec& probe) {
   Table table{{"kind", "name", "of", "detail", "help"}, {}};
-  for (const auto& metric : probe.metrics)
+  for (const auto& metric : probe.metrics) {
+    const auto direction = metric.better == Better::neither ? std::string("no direction")
+                                                            : fmt::format("{} is better", to_string(metric.better));
     table.rows.push_back({"metric", std::string(metric.name), std::string(metric.unit),
-                          std::string(to_string(metric.better)) + " is better", std::string(metric.help)});
-  for (auto& row : table.rows)
-    if (row[3] == "neither is better") row[3] = "no direction";
+                          direction + (metric.has_limit ? ", takes a limit" : ""), std::string(metric.help)});
+  }
   for (const auto& label : probe.labels)
     table.rows.push_back({"label", std::string(label.name), "", "", std::string(label.help)});
   for (const auto& param : probe.params)

@@ -14,6 +14,7 @@
 #include "app/run_history.hpp"
 #include "app/session_setup.hpp"
 #include "app/simulation.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "run/session.hpp"
@@ -73,6 +74,7 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
 }
 
 int run_command(const RunOptions& options) {
+  const double began = monotonic_seconds();
   if (const int status = refuse_simulation(options.site.is_simulated); status != 0) return status;
   if (auto able = check_night(options.night); !able) return usage_error(able.error());
   if (options.dry_run) {
@@ -109,6 +111,7 @@ int run_command(const RunOptions& options) {
   const SignalsHeld held;
   auto session = session_options(options, *prepared, report);
   session.ended_by = held.ends();
+  session.began = began;
   const auto past = past_of(options, prepared->plan);
   session.past = past ? &*past : nullptr;
   const auto done = run_session(prepared->plan, *prepared->found.launcher, prepared->found.identity, session,

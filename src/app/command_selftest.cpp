@@ -160,6 +160,7 @@ int nothing_started(const Error& error) {
 }  // namespace
 
 int selftest_command(const SelftestOptions& options) {
+  const double began = monotonic_seconds();
   const auto material = read_material(options);
   if (!material) return exit_usage;
   auto rows = rows_of(options, material->loaded);
@@ -168,7 +169,6 @@ int selftest_command(const SelftestOptions& options) {
     fmt::print("{}", selftest_page(*rows, material->examples));
     return 0;
   }
-  const double began = monotonic_seconds();
   const auto place = Workplace::make(options.keep);
   if (!place) return nothing_started(place.error());
   auto selftest = Selftest::open(options.launcher, options.agent, place->path());

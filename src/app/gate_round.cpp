@@ -123,6 +123,7 @@ class Gate {
     auto session = session_options(options_, prepared_, report);
     hurry(session, time_);
     session.ended_by = held_.ends();
+    if (reports_.empty()) session.began = time_.began;
     const auto done =
         run_session(plan, *prepared_.found.launcher, prepared_.found.identity, session, outputs->sinks(), report);
     if (!done) {

@@ -8,6 +8,7 @@
 #include "config/expectations.hpp"
 #include "config/given_line.hpp"
 #include "config/param_values.hpp"
+#include "config/program_metrics.hpp"
 
 namespace muster {
 
@@ -42,7 +43,7 @@ class CheckReader {
     read_timeout();
     if (probe != nullptr) {
       read_params(fields_, *probe, check_);
-      read_metrics(*probe);
+      read_program_metrics(fields_, *probe, check_);
       read_expectations(fields_, *probe, check_);
     } else {
       // What they may hold depends on the probe, which is unknown.
@@ -155,43 +156,6 @@ class CheckReader {
       check_.timeout = Seconds{*seconds};
     else
       fields_.refuse(*entry, value, "a duration of 10ms to 168h, such as \"60s\"");
-  }
-
-  void read_metrics(const ProbeSpec& probe) {
-    const auto* entry = fields_.table("metrics");
-    if (entry == nullptr) return;
-    if (!probe.takes_declared_metrics)
-      return fields_.complain(
-          entry->at,
-          fmt::format("probe {} has metrics of its own; only programs declare them (probe command)", probe.name));
-    for (const auto& metric : entry->value.entries) read_declared(probe, metric);
-  }
-
-  void read_declared(const ProbeSpec& probe, const Entry& entry) {
-    if (!is_name(entry.key))
-      fields_.complain(entry.at, fmt::format("metric \"{}\" {}", printable_line(entry.key, 60), name_rule));
-    if (unit_of_metric({}, probe, entry.key))
-      fields_.complain(entry.at, fmt::format("probe {} already has a metric \"{}\"", probe.name, entry.key));
-    if (entry.value.kind != NodeKind::table)
-      return fields_.refuse(entry, entry.value, "a table such as { unit = \"GB/s\", better = \"higher\" }");
-    Fields fields(entry.value, entry.at, fmt::format("metric \"{}\"", printable_line(entry.key, 60)),
-                  fields_.complaints());
-    DeclaredMetric metric{entry.key, "", Better::neither};
-    if (const auto* unit_entry = fields.need("unit", "unit = \"GB/s\"")) {
-      metric.unit = fields.text("unit").value_or("");
-      if (!metric.unit.empty() && !is_known_unit(metric.unit))
-        fields.complain(unit_entry->value.at, fmt::format("unknown unit \"{}\"{}", printable_line(metric.unit, 60),
-                                                          suggestion(metric.unit, known_units())));
-    }
-    if (const auto* better_entry = fields.find("better")) {
-      const auto text = better_entry->value.kind == NodeKind::text ? better_entry->value.text : "";
-      if (text == "higher" || text == "lower")
-        metric.better = text == "higher" ? Better::higher : Better::lower;
-      else if (text != "neither")
-        fields.refuse(*better_entry, better_entry->value, "\"higher\", \"lower\" or \"neither\"");
-    }
-    fields.finish();
-    check_.metrics.push_back(std::move(metric));
   }
 
   const Entry& entry_;

@@ -1,5 +1,6 @@
 #include "config/expectations.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -127,12 +128,28 @@ class ExpectationReader {
     Fields fields(entry->value, entry->at, "\"limit\" of " + parent_, fields_.complaints());
     Limit limit{read_share(fields, *entry, "at_least"), read_share(fields, *entry, "at_most")};
     fields.finish();
+    refuse_without_maximum(*entry);
     if (entry->value.find("at_least") == nullptr && entry->value.find("at_most") == nullptr)
       fields.complain(entry->at, "\"limit\" needs \"at_least\" or \"at_most\"");
     if (limit.at_least && limit.at_most && *limit.at_least > *limit.at_most)
       fields.complain(entry->value.find("at_most")->value.at, "\"at_most\" is below \"at_least\"; nothing could pass");
     expectation_.limit = limit;
     return true;
+  }
+
+  /// A limit that no reading can be held against would never be judged.
+  void refuse_without_maximum(const Entry& entry) {
+    if (!unit_of_metric(check_, probe_, expectation_.metric)) return;
+    std::vector<std::string> limited;
+    for (const auto& spec : probe_.metrics)
+      if (spec.has_limit) limited.emplace_back(spec.name);
+    if (std::find(limited.begin(), limited.end(), expectation_.metric) != limited.end()) return;
+    const auto others = limited.empty() ? fmt::format("no metric of probe {} has one", probe_.name)
+                                        : fmt::format("of probe {}: {}", probe_.name, human_list(limited));
+    fields_.complain(entry.at,
+                     fmt::format("\"limit\" needs a metric with a hardware maximum, and \"{}\" has none ({}); "
+                                 "judge it by \"reference\", \"peers\" or \"history\"",
+                                 expectation_.metric, others));
   }
 
   bool read_peers() {

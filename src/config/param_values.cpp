@@ -19,7 +19,7 @@ class ParamReader {
   void read_given(const Entry& table, Check& check) {
     for (const auto& entry : table.value.entries) {
       const auto* spec = known(entry);
-      if (spec == nullptr) continue;
+      if (spec == nullptr || (probe_.takes_declared_metrics && entry.key == "metric")) continue;
       if (!is_list(spec->type) && entry.value.kind == NodeKind::array) {
         complain(entry.value.at, *spec,
                  fmt::format("takes one {}, not an array; [check.{}.sweep] makes one case per value",

@@ -2,26 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <regex>
 
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 namespace {
-
-// std::regex compiles by recursion: a longer one could end the program.
-constexpr std::size_t longest_regex = 500;
-
-std::string fault_of_regex(const std::string& text) {
-  if (text.size() > longest_regex) return fmt::format("longer than {} characters", longest_regex);
-  try {
-    (void)std::regex(text);
-    return "";
-  } catch (const std::regex_error& error) {
-    return error.what();
-  }
-}
 
 bool has_balanced_braces(std::string_view text) {
   int open = 0;
@@ -46,10 +33,10 @@ std::string read_regex(Fields& fields, std::string_view key) {
   const auto* entry = fields.find(key);
   const auto text = fields.text(key);
   if (!text) return "";
-  const auto fault = fault_of_regex(*text);
-  if (fault.empty()) return *text;
-  fields.complain(entry->value.at,
-                  fmt::format("\"{}\" is no regular expression: {}", printable_line(*text, 60), fault));
+  const auto pattern = Pattern::compile(*text);
+  if (pattern) return *text;
+  fields.complain(entry->value.at, fmt::format("\"{}\" is not a valid regular expression: {}",
+                                               printable_line(*text, 60), pattern.error().what));
   return "";
 }
 

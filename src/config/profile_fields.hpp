@@ -15,7 +15,7 @@ inline constexpr double most_cores = 65'536;
 
 /// The table's `name`, which it must have.
 [[nodiscard]] std::string read_name(Fields& fields, std::string_view example);
-/// Empty when the key is absent or (with a complaint) no regular expression.
+/// Empty when the key is absent or (with a complaint) not a valid regular expression (RE2).
 [[nodiscard]] std::string read_regex(Fields& fields, std::string_view key);
 /// Empty when the key is absent or (with a complaint) none of `known`.
 [[nodiscard]] std::string read_choice(Fields& fields, std::string_view key, const std::vector<std::string>& known);

@@ -15,8 +15,9 @@ namespace {
 /// Known of every case, whatever its probe.
 constexpr std::array<std::string_view, 4> case_keys{"nodes", "ranks", "ranks_per_node", "binding"};
 
-std::vector<std::string> known_keys(const ProbeSpec& probe) {
+std::vector<std::string> known_keys(const Check& check, const ProbeSpec& probe) {
   auto keys = names_of(probe.labels);
+  for (const auto& metric : check.metrics) keys.insert(keys.end(), metric.labels.begin(), metric.labels.end());
   for (const auto& name : names_of(probe.params)) keys.push_back(name);
   keys.insert(keys.end(), case_keys.begin(), case_keys.end());
   return keys;
@@ -104,8 +105,12 @@ std::optional<WhereFault> settle_where(const Check& check, const ProbeSpec& prob
   if (const auto* spec = find_param(probe, key)) return settle_whole(*spec, values_taken(check, *spec), text);
   if (key == "binding") return settle_binding(text);
   if (std::find(case_keys.begin(), case_keys.end(), key) != case_keys.end()) return settle_count(check, key, text);
-  return WhereFault{true, fmt::format("\"{}\" is no label or parameter of probe {}{}", printable_line(key, 60),
-                                      probe.name, suggestion(key, known_keys(probe)))};
+  const auto has_label = [&](const DeclaredMetric& metric) {
+    return std::find(metric.labels.begin(), metric.labels.end(), key) != metric.labels.end();
+  };
+  if (std::any_of(check.metrics.begin(), check.metrics.end(), has_label)) return std::nullopt;
+  return WhereFault{true, fmt::format("\"{}\" is not a label or parameter of probe {}{}", printable_line(key, 60),
+                                      probe.name, suggestion(key, known_keys(check, probe)))};
 }
 
 Labels read_where(const Entry& where, Complaints& complaints) {

@@ -18,26 +18,34 @@ std::string sentence_subject(const Expectation& asked) {
   return asked.metric + where_clause(asked.where);
 }
 
+const LabelSpec* find_label(const ProbeSpec& probe, std::string_view name) {
+  for (const LabelSpec& label : probe.labels)
+    if (label.name == name) return &label;
+  return nullptr;
+}
+
 /// The label `name` takes its values from this parameter; empty: from none.
 std::string_view param_behind(const ProbeSpec& probe, std::string_view name) {
-  for (const LabelSpec& label : probe.labels)
-    if (label.name == name) return label.param;
-  return {};
+  const LabelSpec* label = find_label(probe, name);
+  return label == nullptr ? std::string_view() : label->param;
+}
+
+bool has_item(const ParamValue& value, const std::string& wanted) {
+  return std::any_of(value.items.begin(), value.items.end(),
+                     [&](const ParamScalar& one) { return is_same_value(wanted, to_string(one)); });
 }
 
 /// A sweep makes one case per value, and an expectation about one value belongs to the case that has it.
 bool belongs_to_sibling(const CaseInput& input, const Expectation& asked) {
   for (const auto& [key, wanted] : asked.where) {
-    const std::string param{param_behind(input.probe, key)};
+    const LabelSpec* label = find_label(input.probe, key);
+    const std::string param{label == nullptr ? key : label->param};
     const auto& swept = input.item.swept;
     if (param.empty() || std::find(swept.begin(), swept.end(), param) == swept.end()) continue;
     const auto found = input.item.params.values().find(param);
     if (found == input.item.params.values().end()) continue;
-    const auto& items = found->second.items;
-    const std::string& value = wanted;
-    if (std::none_of(items.begin(), items.end(),
-                     [&](const ParamScalar& one) { return is_same_value(value, to_string(one)); }))
-      return true;
+    const bool is_whole = label == nullptr && is_same_value(wanted, to_string(found->second));
+    if (!is_whole && !(label != nullptr && has_item(found->second, wanted))) return true;
   }
   return false;
 }

@@ -76,6 +76,7 @@ struct DeclaredMetric {
   std::string name;
   std::string unit;
   Better better = Better::neither;
+  std::vector<std::string> labels = {};  ///< that its readings may have
   friend bool operator==(const DeclaredMetric&, const DeclaredMetric&) = default;
 };
 

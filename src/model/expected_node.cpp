@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <regex>
+
+#include "base/pattern.hpp"
 
 namespace muster {
-
-namespace {
-
-constexpr std::size_t longest_matched = 4096;  // std::regex recurses once for each letter
-
-}  // namespace
 
 std::string_view to_string(Must must) {
   switch (must) {
@@ -38,11 +33,8 @@ void soften(const ExpectedNode& node, std::string_view key, Finding& finding) {
 }
 
 bool matches_profile(const std::string& text, const std::string& pattern) {
-  try {
-    return pattern.empty() || std::regex_search(text.substr(0, longest_matched), std::regex(pattern));
-  } catch (const std::regex_error&) {
-    return true;  // the profile was read with a pattern that is sound; nothing to say about the text here
-  }
+  // The profile was read with a valid pattern; one that is not says nothing about the text.
+  return is_pattern_found(pattern, text).value_or(true);
 }
 
 bool is_login_node(const ExpectedNode& node, const std::string& host, bool is_in_job, int gpus) {

@@ -106,6 +106,7 @@ void fields(Io& io, Is<DeclaredMetric> auto& metric) {
   io("name", metric.name);
   io("unit", metric.unit);
   io("better", metric.better);
+  io.optional("labels", metric.labels);
 }
 
 template <class Io>

@@ -66,7 +66,7 @@ constexpr ParamSpec params[] = {
 constexpr MetricSpec metrics[] = {
     {"time", "us", Better::lower, "Of one operation: the slowest rank's, after a barrier."},
     {"algbw", "GB/s", Better::higher, "Bytes of one rank / time."},
-    {"busbw", "GB/s", Better::higher, "algbw x 2 (n-1) / n: what the links carry."},
+    {"busbw", "GB/s", Better::higher, "algbw x 2 (n-1) / n: what the links carry.", true, true},
     {"own_time", "us", Better::lower, "From this rank's call to its return."},
     {"skew", "us", Better::lower,
      "By how much this rank's time is shorter than the slowest one's: it came late, others waited."},

@@ -2,23 +2,26 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/files.hpp"
+#include "base/cpu_mask.hpp"
+#include "base/text.hpp"
 #include "muster/probe.hpp"
+#include "probes/command/hidden.hpp"
 #include "probes/command/interpreter.hpp"
 #include "probes/command/judge.hpp"
+#include "probes/command/lack.hpp"
 #include "probes/command/output.hpp"
+#include "probes/command/patterns.hpp"
 #include "probes/command/rendezvous.hpp"
+#include "probes/command/words.hpp"
 #include "system/child.hpp"
-
-extern char** environ;
 
 namespace muster {
 
 namespace {
 
 constexpr std::size_t most_output = 64u << 10;
-constexpr std::string_view python_word = "{python}";
-constexpr std::string_view folder_word = "{check}";
+
+using program::python_word;
 
 constexpr ParamSpec params[] = {
     {"argv",
@@ -49,30 +52,24 @@ constexpr ParamSpec params[] = {
      "auto|nccl|gloo",
      {},
      {}},
+    {"metric",
+     ParamType::text_list,
+     "",
+     "Numbers in the output or in files: tables [[check.NAME.params.metric]] with name, pattern and unit.",
+     {},
+     {},
+     {}},
+    {"must_print", ParamType::text_list, "", "Patterns; each must be found in a line of the output.", {}, {}, {}},
 };
 
-/// argv and arguments; the folder of the check file filled in, `{python}` left as it is.
-std::vector<std::string> words_of(const Params& params, std::string_view folder) {
-  std::vector<std::string> words = params.texts("argv");
-  for (std::string& argument : params.texts("arguments")) words.push_back(std::move(argument));
-  for (std::string& word : words)
-    if (word.substr(0, folder_word.size()) == folder_word) word = std::string(folder) + word.substr(folder_word.size());
-  return words;
+Result<program::PatternReadings> readings_of(const Params& params) {
+  return program::PatternReadings::make(params.texts("metric"), params.texts("must_print"));
 }
 
+/// Whether the program is there is for run(): ranks on other nodes may have it.
 Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
-  const std::vector<std::string> given = context.params.texts("argv");
-  if (given.empty()) return fail(ErrorKind::usage, "argv", "names no program");
-  const std::vector<std::string> words = words_of(context.params, context.check_folder);
-  if (words[0] != python_word && find_program(words[0]).empty())
-    return fail(ErrorKind::launch, words[0], fmt::format("no such program on {}", context.place.host));
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    std::error_code ignored;
-    if (given[i] == words[i] || fs::exists(words[i], ignored)) continue;
-    return fail(
-        ErrorKind::system, words[i],
-        fmt::format("no such file on {}; the folder of the check must be there on every node", context.place.host));
-  }
+  if (context.params.texts("argv").empty()) return fail(ErrorKind::usage, "argv", "names no program");
+  if (const auto readings = readings_of(context.params); !readings) return tl::unexpected(readings.error());
   return nullptr;
 }
 
@@ -81,13 +78,18 @@ bool wants_python(const Params& params) {
   return std::find(words.begin(), words.end(), python_word) != words.end();
 }
 
-/// What a rank says of a program that no rank has started, because some have no interpreter for it.
-Observation not_started(const program::Interpreter& mine) {
+/// Of a rank that could have started its program, while others could not.
+Observation not_started() {
   Observation seen;
-  if (mine.path.empty())
-    seen.facts.push_back({"absent", mine.lack});
-  else
-    seen.facts.push_back({"not_started", "other ranks have no interpreter"});
+  seen.facts.push_back({"not_started", "other ranks lack the program or its interpreter"});
+  return seen;
+}
+
+/// Where no rank starts a program, because some have no interpreter for it.
+Observation without_interpreter(const program::Interpreter& mine) {
+  if (!mine.path.empty()) return not_started();
+  Observation seen;
+  seen.facts.push_back({"absent", mine.lack});
   return seen;
 }
 
@@ -100,15 +102,17 @@ Environment environment_of(const RankPlace& place, const Params& params, Environ
   return master;
 }
 
-/// A shell that torchrun once set up, or muster started by it: its programs would look for a store that is not there.
-std::vector<std::string> left_by_torchrun() {
-  constexpr std::string_view start = "TORCHELASTIC_";
-  std::vector<std::string> names;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view variable(*entry);
-    if (variable.starts_with(start)) names.emplace_back(variable.substr(0, variable.find('=')));
+/// How it ended.
+void add_end(const ChildEnd& end, const std::vector<std::string>& argv, Observation& seen) {
+  if (end.timed_out) {
+    seen.facts.push_back({"deadline", fmt::format("{:.1f}", end.seconds)});
+    seen.facts.push_back({"command", printable_line(shell_line(argv), 200)});
   }
-  return names;
+  if (end.signal != 0)
+    seen.facts.push_back({"signal", std::to_string(end.signal)});
+  else
+    seen.facts.push_back({"status", std::to_string(end.status)});
+  if (const auto mask = CpuMask::of_this_thread()) seen.facts.push_back({"cpus", std::to_string(mask->count())});
 }
 
 /// Every rank runs its program; collective only before it starts.
@@ -116,29 +120,28 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   auto master = program::agree_on_master(context);
   if (!master) return tl::unexpected(master.error());
   master->emplace_back("MUSTER_MPI", context.comm.library());
-  program::Output output(most_output);
+  auto readings = readings_of(context.params);
+  if (!readings) return tl::unexpected(readings.error());
+  readings->note_files(context.check_folder);
+  program::Output output(most_output, [&](std::string_view line) { readings->take_line(line); });
   ChildOptions options;
   options.argv = std::move(argv);
   options.env = environment_of(context.place, context.params, std::move(*master));
-  // The token would let the program speak for us to the driver.
-  options.without = {"MUSTER_KEY", "MUSTER_WIRE"};
-  for (std::string& name : left_by_torchrun()) options.without.push_back(std::move(name));
+  options.without = program::hidden_from(options.argv[0]);
   options.deadline_s = context.params.duration("deadline").value;
   options.on_start = [&](int group) { context.recorder.child_group(group); };
   options.on_output = [&](std::string_view chunk) { output.feed(chunk); };
   context.recorder.step("program");
   const auto end = run_child(options);
   context.recorder.child_group(0);
-  if (!end) return tl::unexpected(end.error());
+  if (!end) return program::lacking({options.argv[0], to_string(end.error())});
   output.finish();
+  readings->read_files();
 
   Observation seen;
   seen.readings = std::move(output.readings);
-  if (end->timed_out) seen.facts.push_back({"deadline", "passed"});
-  if (end->signal != 0)
-    seen.facts.push_back({"signal", std::to_string(end->signal)});
-  else
-    seen.facts.push_back({"status", std::to_string(end->status)});
+  readings->deliver(seen);
+  add_end(*end, options.argv, seen);
   seen.facts.push_back({"last_line", output.last_line()});
   seen.facts.insert(seen.facts.end(), output.told.begin(), output.told.end());
   seen.facts.insert(seen.facts.end(), output.bad_lines.begin(), output.bad_lines.end());
@@ -147,14 +150,18 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
 }
 
 Result<Observation> run(RunContext& context) {
-  std::vector<std::string> argv = words_of(context.params, context.check_folder);
+  std::vector<std::string> argv = program::words_of(context.params, context.check_folder);
+  const auto lack = program::find_lack(argv, context.params.texts("argv"));
+  const auto is_there = context.comm.all_true(!lack);
+  if (!is_there) return tl::unexpected(is_there.error());
+  if (!*is_there) return lack ? program::lacking(*lack) : not_started();
   if (!wants_python(context.params)) return run_program(context, std::move(argv));
   const auto found = program::find_interpreters(context);
   if (!found) return tl::unexpected(found.error());
   const program::Interpreter& mine = (*found)[static_cast<std::size_t>(context.place.rank)];
   const bool all_have =
       std::all_of(found->begin(), found->end(), [](const auto& interpreter) { return !interpreter.path.empty(); });
-  if (!all_have) return not_started(mine);
+  if (!all_have) return without_interpreter(mine);
   std::replace(argv.begin(), argv.end(), std::string(python_word), mine.path);
   auto seen = run_program(context, std::move(argv));
   if (seen) seen->facts.push_back({"interpreter", fmt::format("{} (Python {})", mine.path, mine.version)});

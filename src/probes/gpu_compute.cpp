@@ -74,7 +74,7 @@ constexpr ParamSpec params[] = {
 
 constexpr MetricSpec metrics[] = {
     {"rate", "TFLOP/s", Better::higher,
-     "2 n^3 operations over the time of a product; of int8 they are no floating point."},
+     "2 n^3 operations over the time of a product; of int8 they are no floating point.", true, true},
     {"power", "W", Better::neither, "Of the GPU meanwhile, as its driver tells."},
     {"clock", "MHz", Better::neither, "Of its multiprocessors meanwhile."},
 };

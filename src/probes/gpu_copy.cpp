@@ -58,11 +58,11 @@ constexpr ParamSpec params[] = {
 };
 
 constexpr MetricSpec metrics[] = {
-    {"host_to_device", "GB/s", Better::higher, "From pinned memory near the GPU into its own."},
-    {"device_to_host", "GB/s", Better::higher, "Back."},
-    {"both_ways", "GB/s", Better::higher, "Both at once, added up."},
-    {"local_copy", "GB/s", Better::higher, "Within a GPU's memory, bytes read plus bytes written."},
-    {"peer_copy", "GB/s", Better::higher, "From a GPU's memory into that of another one of the node."},
+    {"host_to_device", "GB/s", Better::higher, "From pinned memory near the GPU into its own.", true, true},
+    {"device_to_host", "GB/s", Better::higher, "Back.", true, true},
+    {"both_ways", "GB/s", Better::higher, "Both at once, added up.", true, true},
+    {"local_copy", "GB/s", Better::higher, "Within a GPU's memory, bytes read plus bytes written.", true, true},
+    {"peer_copy", "GB/s", Better::higher, "From a GPU's memory into that of another one of the node.", true, true},
 };
 
 constexpr LabelSpec labels[] = {

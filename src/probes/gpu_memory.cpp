@@ -45,7 +45,7 @@ constexpr ParamSpec params[] = {
 };
 
 constexpr MetricSpec metrics[] = {
-    {"pattern_rate", "GB/s", Better::higher, "Checking and inverting a pattern, bytes read plus bytes written."},
+    {"pattern_rate", "GB/s", Better::higher, "Checking and inverting a pattern, bytes read plus bytes written.", true, true},
 };
 
 constexpr LabelSpec labels[] = {

@@ -102,8 +102,8 @@ constexpr ParamSpec params[] = {
 
 constexpr MetricSpec metrics[] = {
     {"latency", "us", Better::lower, "Half the time of a message there and one back."},
-    {"bandwidth", "GB/s", Better::higher, "One way, from the rank to its peer."},
-    {"bidirectional", "GB/s", Better::higher, "Both ways at once, added up."},
+    {"bandwidth", "GB/s", Better::higher, "One way, from the rank to its peer.", true, true},
+    {"bidirectional", "GB/s", Better::higher, "Both ways at once, added up.", true, true},
 };
 
 constexpr LabelSpec labels[] = {

@@ -23,6 +23,23 @@ std::string kernel_function(int pid) {
   return text && *text != "0" ? printable_line(*text, 80) : "";
 }
 
+/// `sleep 100`; empty: it has ended.
+std::string command_line(int pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+  if (!text) return "";
+  std::vector<std::string> words = split(*text, '\0');
+  if (!words.empty() && words.back().empty()) words.pop_back();
+  return printable_line(shell_line(words), 200);
+}
+
+void look_at_program(RankRemains& remains) {
+  if (remains.record.child_group <= 1) return;
+  const auto status = process_status(remains.record.child_group);
+  if (!status) return;
+  remains.program_state = to_state(status->state);
+  remains.program = command_line(remains.record.child_group);
+}
+
 }  // namespace
 
 std::string_view to_string(ProcessState state) {
@@ -59,6 +76,7 @@ NodeAutopsy look_at_this_node(const std::string& tag) {
     remains.state = state_of(record);
     if (remains.state == ProcessState::uninterruptible) remains.kernel_function = kernel_function(record.pid);
     remains.record = std::move(record);
+    look_at_program(remains);
     autopsy.ranks.push_back(std::move(remains));
   }
   return autopsy;
@@ -89,6 +107,8 @@ json rank_to_json(const RankRemains& rank) {
           {"signal_s", record.signal_s},
           {"child_group", record.child_group},
           {"state", to_string(rank.state)},
+          {"program", printable_line(rank.program)},
+          {"program_state", to_string(rank.program_state)},
           {"kernel_function", printable_line(rank.kernel_function)}};
 }
 
@@ -143,6 +163,8 @@ RankRemains rank_from_json(const json& object) {
   record.child_group = integer(object, "child_group", 0);
   rank.state = state_named(object.at("state"));
   rank.kernel_function = printable_line(object.at("kernel_function").get<std::string>());
+  rank.program = printable_line(object.at("program").get<std::string>());
+  rank.program_state = state_named(object.at("program_state"));
   return rank;
 }
 

@@ -25,6 +25,8 @@ struct RankRemains {
   FlightRecord record;
   ProcessState state = ProcessState::gone;
   std::string kernel_function;  ///< /proc/PID/wchan when uninterruptible
+  std::string program = {};     ///< command line of the program that it runs; empty: none
+  ProcessState program_state = ProcessState::gone;
 };
 
 struct NodeAutopsy {

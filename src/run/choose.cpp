@@ -9,9 +9,6 @@ namespace muster {
 
 namespace {
 
-// std::regex compiles and matches by recursion: a longer one could end the program.
-constexpr std::size_t longest_regex = 500;
-
 constexpr std::size_t hash_size = 8;
 
 /// `hello%3f2a9c1d`, or of one node `hello%3f2a9c1d@nid003`.
@@ -53,28 +50,26 @@ Error usage(std::string what) {
 
 }  // namespace
 
-Result<std::vector<Chooser::Pattern>> Chooser::compile(const std::vector<std::string>& texts, const char* option) {
-  std::vector<Pattern> patterns;
+Result<std::vector<Chooser::Wanted>> Chooser::compile(const std::vector<std::string>& texts, const char* option) {
+  std::vector<Wanted> all;
   for (const auto& text : texts) {
     const auto refuse = [&, option](const std::string& why) {
       return fail(ErrorKind::usage, option,
-                  fmt::format("\"{}\" is no regular expression: {}", printable_line(text, 60), why));
+                  fmt::format("\"{}\" is not a valid regular expression: {}", printable_line(text, 60), why));
     };
     if (text.empty()) return refuse("it is empty");
-    if (text.size() > longest_regex) return refuse(fmt::format("longer than {} characters", longest_regex));
-    const bool is_id = is_case_id(text);
-    try {
-      patterns.push_back({text, is_id ? std::regex() : std::regex(text), is_id, false});
-    } catch (const std::regex_error& error) {
-      return refuse(error.what());
-    }
+    all.push_back({text, std::nullopt, false});
+    if (is_case_id(text)) continue;
+    auto pattern = Pattern::compile(text);
+    if (!pattern) return refuse(pattern.error().what);
+    all.back().pattern = std::move(*pattern);
   }
-  return patterns;
+  return all;
 }
 
-bool Chooser::matches(const Pattern& pattern, const std::string& check, const std::string& id) {
-  if (pattern.is_id) return is_id_of(pattern.text, id);
-  return std::regex_search(check, pattern.regex) || (!id.empty() && std::regex_search(id, pattern.regex));
+bool Chooser::matches(const Wanted& wanted, const std::string& check, const std::string& id) {
+  if (!wanted.pattern) return is_id_of(wanted.text, id);
+  return wanted.pattern->is_found_in(check) || (!id.empty() && wanted.pattern->is_found_in(id));
 }
 
 Result<Chooser> Chooser::make(const SelectOptions& options) {
@@ -108,7 +103,7 @@ bool Chooser::is_named(const std::string& check, const std::string& id) {
 
 bool Chooser::is_excluded(const std::string& check, const std::string& id) const {
   return std::any_of(excludes_.begin(), excludes_.end(),
-                     [&](const Pattern& pattern) { return matches(pattern, check, id); });
+                     [&](const Wanted& wanted) { return matches(wanted, check, id); });
 }
 
 Result<void> Chooser::complain_unmatched(const std::vector<Check>& checks) const {
@@ -119,12 +114,12 @@ Result<void> Chooser::complain_unmatched(const std::vector<Check>& checks) const
           usage(fmt::format("no check has tag \"{}\"{}", printable_line(tag, 60), suggestion(tag, known_tags))));
   for (const auto& pattern : names_) {
     if (pattern.matched) continue;
-    if (pattern.is_id && pattern.text.find('@') != std::string::npos && !per_node_)
+    if (!pattern.pattern && pattern.text.find('@') != std::string::npos && !per_node_)
       return tl::unexpected(
           usage(fmt::format("-n \"{}\" is a case of one node: add --per-node", printable_line(pattern.text, 80))));
     const auto known = check_names(checks);
-    const auto name = pattern.is_id ? pattern.text.substr(0, pattern.text.find('%')) : pattern.text;
-    if (pattern.is_id && has(known, name))
+    const auto name = !pattern.pattern ? pattern.text.substr(0, pattern.text.find('%')) : pattern.text;
+    if (!pattern.pattern && has(known, name))
       return tl::unexpected(
           usage(fmt::format("no case is -n \"{}\": the file, the profile or a -S differs from when it was; muster plan "
                             "lists the cases of {}",

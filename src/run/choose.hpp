@@ -1,10 +1,11 @@
 /// Which checks and cases the options -n, -t and -x ask for. Part of select.
 #pragma once
 
-#include <regex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/pattern.hpp"
 #include "run/select.hpp"
 
 namespace muster {
@@ -28,17 +29,16 @@ class Chooser {
   [[nodiscard]] Error nothing_left(const std::vector<Check>& checks) const;
 
  private:
-  struct Pattern {
+  struct Wanted {
     std::string text;
-    std::regex regex;
-    bool is_id = false;  ///< `check%3f2a9c1d` given literally
+    std::optional<Pattern> pattern;  ///< nullopt: `check%3f2a9c1d` given literally
     bool matched = false;
   };
-  [[nodiscard]] static Result<std::vector<Pattern>> compile(const std::vector<std::string>& texts, const char* option);
-  [[nodiscard]] static bool matches(const Pattern& pattern, const std::string& check, const std::string& id);
+  [[nodiscard]] static Result<std::vector<Wanted>> compile(const std::vector<std::string>& texts, const char* option);
+  [[nodiscard]] static bool matches(const Wanted& wanted, const std::string& check, const std::string& id);
 
-  std::vector<Pattern> names_;
-  std::vector<Pattern> excludes_;
+  std::vector<Wanted> names_;
+  std::vector<Wanted> excludes_;
   std::vector<std::string> tags_;
   bool default_only_ = false;
   bool per_node_ = false;

@@ -3,27 +3,21 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <regex>
 
 #include "base/text.hpp"
+#include "model/expected_node.hpp"
 #include "system/system.hpp"
 
 namespace muster {
 
 namespace {
 
-constexpr std::size_t longest_matched = 4096;  // std::regex recurses once for each letter
-
-bool matches(const std::string& text, const std::string& pattern) {
-  return pattern.empty() || std::regex_search(text.substr(0, longest_matched), std::regex(pattern));
-}
-
 /// Why the clue holds; nullopt: it does not.
 std::optional<std::string> holds(const DetectClue& clue, const Surroundings& here) {
   std::vector<std::string> reasons;
   if (!clue.env.empty()) {
     const auto value = here.variable(clue.env);
-    if (!value || !matches(*value, clue.value)) return std::nullopt;
+    if (!value || !matches_profile(*value, clue.value)) return std::nullopt;
     reasons.push_back(fmt::format("{} is \"{}\"", clue.env, printable_line(*value, 60)));
   }
   if (!clue.file.empty()) {
@@ -33,7 +27,7 @@ std::optional<std::string> holds(const DetectClue& clue, const Surroundings& her
   }
   if (reasons.empty()) return std::nullopt;
   if (!clue.host.empty()) {
-    if (!matches(here.host, clue.host)) return std::nullopt;
+    if (!matches_profile(here.host, clue.host)) return std::nullopt;
     reasons.push_back(fmt::format("the host is called {}", printable_line(here.host, 60)));
   }
   return human_list(reasons);

@@ -94,6 +94,7 @@ Finding find_cause(const Scene& scene) {
                                              uninterruptible,
                                              told_to_end,
                                              gave_up,
+                                             program_still_runs,
                                              launcher_stopped_outside_of_cases,
                                              not_started,
                                              unfinished,

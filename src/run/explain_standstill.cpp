@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "run/name_lookup.hpp"
 #include "run/scene.hpp"
 
 namespace muster {
@@ -10,6 +11,13 @@ namespace {
 
 // A process in state D may just be reading a file; one whose last entry is this old hangs there.
 constexpr double stuck_s = 1;
+
+std::vector<std::string> names_not_resolved(const Scene& scene) {
+  std::vector<std::string> names;
+  for (const NodeAutopsy* node : scene.silent_nodes)
+    if (is_unresolved(node->error)) names.push_back(node->node);
+  return names;
+}
 
 }  // namespace
 
@@ -62,6 +70,7 @@ Explained uninterruptible(const Scene& scene) {
 
 Explained unreachable(const Scene& scene) {
   if (scene.silent_nodes.empty()) return std::nullopt;
+  if (const auto names = names_not_resolved(scene); names.size() == scene.silent_nodes.size()) return unresolved(names);
   Finding finding;
   std::vector<std::string> words;
   const bool is_one = scene.silent_nodes.size() == 1;

@@ -13,6 +13,7 @@
 #include "evaluate/training_blame.hpp"
 #include "muster/probe.hpp"
 #include "run/launch.hpp"
+#include "run/name_lookup.hpp"
 #include "run/per_node.hpp"
 #include "run/rerun.hpp"
 
@@ -42,7 +43,7 @@ Results::Results(const Plan& plan, const SessionOptions& options, std::vector<Re
       kept_(plan.cases.size()),
       case_notes_(plan.cases.size()),
       announced_(plan.cases.size(), false),
-      began_(monotonic_seconds()) {
+      began_(options.began.value_or(monotonic_seconds())) {
   for (auto& repetitions : kept_) repetitions.resize(static_cast<std::size_t>(plan.repeat));
   total_ = static_cast<int>(plan.cases.size()) * plan.repeat;
 }
@@ -200,11 +201,12 @@ void Results::settle_node(const std::string& node, const std::string& why) {
   head.check = "node";
   head.summary = "Every node that was asked for answers.";
   head.nodes = 1;
-  const Finding finding{Verdict::fail,
-                        fmt::format("{} {}", node, why),
-                        {{CulpritKind::node, node, node, -1}},
-                        "check the node's network and power; it is left out of this run",
-                        Subject::node};
+  Finding finding{Verdict::fail,
+                  fmt::format("{} {}", node, why),
+                  {{CulpritKind::node, node, node, -1}},
+                  "check the node's network and power; it is left out of this run",
+                  Subject::node};
+  if (is_unresolved(why)) finding = unresolved({node});
   head.repetitions = {{1, finding.verdict, finding.reason, 0, -1}};
   settle_extra(std::move(head), finding);
 }

@@ -57,6 +57,10 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained uninterruptible(const Scene& scene);
 [[nodiscard]] Explained unreachable(const Scene& scene);
 
+// Programs that ranks run (probe command): explain_program.cpp
+/// Past the deadline of the case: a node is at fault only where most nodes are through with theirs.
+[[nodiscard]] Explained program_still_runs(const Scene& scene);
+
 // Progress: explain_progress.cpp
 /// Nobody stands still: the time was too short for what was asked.
 [[nodiscard]] Explained out_of_time(const Scene& scene);

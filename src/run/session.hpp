@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ struct SessionOptions {
   Deadlines deadlines;
   int max_failures = 0;       ///< 0: no limit; cases after it are `unmeasured`
   bool forgives_once = true;  ///< a node is set aside when it is the culprit the second time, not the first
+  std::optional<double> began = std::nullopt;  ///< monotonic; when the run began to be prepared; nullopt: now
   double ends_at = 0;         ///< monotonic; what is not done by then is `unmeasured`; 0: no limit
   fs::path folder;            ///< run folder; exists
   bool is_simulated =

@@ -109,6 +109,16 @@ class OneSlowOneLacking(SixNodes):
                          {SLOW: "connections", LACKING: "device_visibility"})
         self.assertIn("refused: 4 of 6 nodes are good, 5 are needed; ask for 1 node more, without nid[003,005]", run.stderr)
 
+    def test_master_addr_never_names_a_rejected_node(self):
+        told = ["sh", "-c", "echo $MASTER_ADDR"]
+        for given, wanted in ((LACKING, GOOD[0]), (f"{LACKING}-hsn0", GOOD[0]), (GOOD[1], GOOD[1])):
+            run = self.gate("", need=4, env={**self.env, "MASTER_ADDR": given}, command=told)
+            self.assertEqual((run.status, run.stdout), (0, f"{wanted}\n"), run.story())
+        run = self.gate("", "--no-master", need=4, env={**self.env, "MASTER_ADDR": LACKING}, command=told)
+        self.assertEqual((run.status, run.stdout), (125, ""), run.story())
+        self.assertIn(f"MASTER_ADDR={LACKING} names {LACKING}, which the gate did not choose", run.stderr)
+        self.assertEqual((run.run_folder() / "exclude").read_text(), f"{SLOW},{LACKING}\n")
+
     def test_what_reads_the_environment(self):
         """mpirun of Open MPI, and a script, whose srun counts tasks as if the job had these nodes alone."""
         run = self.gate("", need=3, env=self.env, command=["mpirun", "hostname"])

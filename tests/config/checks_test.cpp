@@ -221,4 +221,22 @@ TEST(Checks, NameIsAsLongAsAllowed) {
   EXPECT_EQ(errors_of_checks("[check." + longest + "a]\nprobe = \"bandwidth\"\n").size(), 1u);
 }
 
+TEST(Checks, PatternsDeclareMetricsAndTheirLabels) {
+  const auto checks = good_checks(R"x([check.stream]
+probe  = "program"
+params.argv = ["stream"]
+expect = [{ metric = "triad", where = { size = "8" }, reference = { value = 3, lower = -0.1, unit = "MB/s" } }]
+[[check.stream.params.metric]]
+name    = "triad"
+pattern = '(?P<size>\d+) Triad: *(?P<value>[0-9.]+)'
+unit    = "MB/s"
+better  = "higher"
+)x");
+  ASSERT_EQ(checks.size(), 1u);
+  const std::vector<DeclaredMetric> metrics{{"triad", "MB/s", Better::higher, {"size"}}};
+  EXPECT_EQ(checks[0].metrics, metrics);
+  EXPECT_EQ(to_string(checks[0].params.at("metric").items.at(0)),
+            R"x({"name":"triad","pattern":"(?P<size>\\d+) Triad: *(?P<value>[0-9.]+)","unit":"MB/s"})x");
+}
+
 }  // namespace muster::fake

@@ -90,7 +90,7 @@ metric = "busbw"
 limit = { at_least = 0.5 }
 where = { sise = "8B" }
 )",
-     {R"(f.toml:6:11: "sise" is no label or parameter of probe bandwidth; did you mean "size"?)"}},
+     {R"(f.toml:6:11: "sise" is not a label or parameter of probe bandwidth; did you mean "size"?)"}},
     {"where_value",
      R"([check.a]
 probe = "bandwidth"
@@ -314,6 +314,24 @@ metric = "busbw"
 limit = {}
 )",
      {R"(f.toml:5:1: "limit" needs "at_least" or "at_most")"}},
+    {"limit_without_maximum",
+     R"([check.a]
+probe = "bandwidth"
+[[check.a.expect]]
+metric = "latency"
+limit = { at_most = 0.5 }
+)",
+     {R"(f.toml:5:1: "limit" needs a metric with a hardware maximum, and "latency" has none (of probe bandwidth: busbw); judge it by "reference", "peers" or "history")"}},
+    {"limit_of_a_program",
+     R"([check.a]
+probe = "program"
+params.argv = ["x"]
+metrics = { load = { unit = "1" } }
+[[check.a.expect]]
+metric = "load"
+limit = { at_most = 0.5 }
+)",
+     {R"(f.toml:7:1: "limit" needs a metric with a hardware maximum, and "load" has none (no metric of probe program has one); judge it by "reference", "peers" or "history")"}},
     {"limit_number",
      R"([check.a]
 probe = "bandwidth"

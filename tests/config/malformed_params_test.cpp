@@ -12,6 +12,60 @@ probe = "bandwidth"
 params = "x"
 )",
      {R"(f.toml:3:10: "params" in [check.a] must be a table, not "x")"}},
+    {"metric_lookahead",
+     R"x([check.a]
+probe = "program"
+params.argv = ["x"]
+[[check.a.params.metric]]
+name = "load"
+pattern = 'load: (?=x)([0-9]+)'
+unit = "1"
+)x",
+     {R"x(f.toml:6:11: pattern "load: (?=x)([0-9]+)" is not a valid regular expression: "(?=": RE2 has no lookahead)x"}},
+    {"metric_keys",
+     R"x([check.a]
+probe = "program"
+params.argv = ["x"]
+[[check.a.params.metric]]
+name = "load"
+patern = "([0-9]+)"
+unit = "MBs"
+better = "more"
+[[check.a.params.metric]]
+name = "seconds"
+pattern = "s"
+unit = "s"
+)x",
+     {R"x(f.toml:4:1: [[check.a.params.metric]] has no "pattern"; write for example pattern = 'Triad: *([0-9.]+)')x",
+      R"x(f.toml:6:1: unknown key "patern" in [[check.a.params.metric]]; did you mean "pattern"?)x",
+      R"x(f.toml:7:8: unknown unit "MBs"; did you mean ...)x",
+      R"x(f.toml:8:10: "better" in [[check.a.params.metric]] must be "higher", "lower" or "neither", not "more")x",
+      R"x(f.toml:10:8: probe program already has a metric "seconds")x",
+      R"x(f.toml:11:11: pattern "s" has no group for the number: write for example ([0-9.]+))x"}},
+    {"metric_as_text",
+     R"x([check.a]
+probe = "program"
+params = { argv = ["x"], metric = "load: ([0-9]+)" }
+)x",
+     {R"x(f.toml:3:26: "metric" is written as tables, [[check.a.params.metric]], each with name, pattern and unit)x"}},
+    {"must_print",
+     R"x([check.a]
+probe = "program"
+params = { argv = ["x"], must_print = ["fine", "("] }
+)x",
+     {R"x(f.toml:3:39: "(" in "must_print" is not a valid regular expression: missing ): ()x"}},
+    {"pipe",
+     R"x([check.a]
+probe = "program"
+params.argv = ["bash", "-c", "stream | awk '{print $2}'"]
+[check.b]
+probe = "program"
+params.argv = ["bash", "-c", "set -o pipefail; stream | awk '{print $2}'"]
+[check.c]
+probe = "program"
+params.argv = ["sh", "-c", "a || echo 'b | c'"]
+)x",
+     {R"x(f.toml:3:15: the exit status of a pipe is that of its last command, and a failure before it would be lost;...)x"}},
     {"unknown_param",
      R"([check.a]
 probe = "bandwidth"

@@ -83,7 +83,24 @@ detect = { env = "X", matches = "(" }
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:33: "(" is no regular expression: ...)"}},
+     {R"(f.toml:3:33: "(" is not a valid regular expression: ...)"}},
+    {"detect_lookahead",
+     R"x([system]
+name = "s"
+detect = { env = "X", matches = '^a(?!b)' }
+[[partition]]
+name = "p"
+)x",
+     {R"x(f.toml:3:33: "^a(?!b)" is not a valid regular expression: "(?!": RE2 has no lookahead)x"}},
+    {"gpus_back_reference",
+     R"x([system]
+name = "s"
+[[partition]]
+name = "p"
+[partition.node]
+gpus = { count = 8, name = '(H)\1' }
+)x",
+     {R"x(f.toml:6:28: "(H)\1" is not a valid regular expression: "\1": RE2 has no back-references)x"}},
     {"detect_key",
      R"([system]
 name = "s"
@@ -228,7 +245,7 @@ name = "p"
 cpu = { architecture = "arm", model = "(", smt = 0, numa = 4 }
 )",
      {R"(f.toml:6:24: unknown architecture "arm"; known: x86_64, aarch64, ppc64le)",
-      R"(f.toml:6:39: "(" is no regular expression: ...)",
+      R"(f.toml:6:39: "(" is not a valid regular expression: ...)",
       R"(f.toml:6:50: "smt" in "cpu" of [partition.node] must be a whole number from 1 to 8, not 0)",
       R"(f.toml:6:53: unknown key "numa" in "cpu" of [partition.node]; known: architecture, model, smt, domains)"}},
     {"masks",
@@ -562,7 +579,7 @@ name = "p"
 [partition.node]
 gpus = { count = 8, name = "[" }
 )",
-     {R"(f.toml:6:28: "[" is no regular expression: ...)"}},
+     {R"(f.toml:6:28: "[" is not a valid regular expression: ...)"}},
     {"gpus_key",
      R"([system]
 name = "s"

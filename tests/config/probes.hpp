@@ -16,7 +16,7 @@ inline constexpr ParamSpec bandwidth_params[] = {
     {"verify", ParamType::boolean, "true", "Look at the data.", {}, {}, {}},
 };
 inline constexpr MetricSpec bandwidth_metrics[] = {
-    {"busbw", "GB/s", Better::higher, "Bus bandwidth."},
+    {"busbw", "GB/s", Better::higher, "Bus bandwidth.", true, true},
     {"latency", "us", Better::lower, "Time of one message."},
 };
 inline constexpr LabelSpec bandwidth_labels[] = {
@@ -31,6 +31,8 @@ inline constexpr ProbeSpec bandwidth{.name = "bandwidth",
 
 inline constexpr ParamSpec program_params[] = {
     {"argv", ParamType::text_list, {}, "The program.", {}, {}, {}},
+    {"metric", ParamType::text_list, "", "Numbers in its output.", {}, {}, {}},
+    {"must_print", ParamType::text_list, "", "Patterns of its output.", {}, {}, {}},
 };
 inline constexpr MetricSpec program_metrics[] = {
     {"seconds", "s", Better::lower, "Time that the program took."},

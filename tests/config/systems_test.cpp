@@ -172,13 +172,13 @@ TEST(Systems, APartitionIsLikeAnother) {
   EXPECT_TRUE(fat.node.unverified.empty()) << "it says nothing of domains";
 }
 
-TEST(Systems, RegularExpressionsHaveAMostLength) {
-  const auto document = "[system]\nname = \"s\"\ndetect = { env = \"X\", matches = \"" + std::string(501, '(') +
+TEST(Systems, ARegularExpressionOfAnyLengthIsReadWithoutRecursion) {
+  const auto document = "[system]\nname = \"s\"\ndetect = { env = \"X\", matches = \"" + std::string(100'000, '(') +
                         "\" }\n" + "[[partition]]\nname = \"p\"\n";
   const auto said = errors_of_system(document);
   ASSERT_EQ(said.size(), 1u);
   EXPECT_EQ(said[0].substr(0, 13), "f.toml:3:33: ");
-  EXPECT_NE(said[0].find("is no regular expression: longer than 500 characters"), std::string::npos);
+  EXPECT_NE(said[0].find("is not a valid regular expression: "), std::string::npos);
 }
 
 TEST(Systems, AreToldFromCheckFiles) {
@@ -227,7 +227,7 @@ TEST(References, WhereThatNoCaseCanMatch) {
     return errors_of_references(head + "check = \"a\"\nwhere = " + where + "\nbusbw = " + figures);
   };
   EXPECT_EQ(errors("{ node = 2 }"),
-            Texts{"f.toml:7:11: \"node\" is no label or parameter of probe bandwidth; did you mean \"nodes\"?"});
+            Texts{"f.toml:7:11: \"node\" is not a label or parameter of probe bandwidth; did you mean \"nodes\"?"});
   EXPECT_EQ(errors("{ nodes = 2, size = \"32MiB\" }"),
             Texts{"f.toml:7:29: no case matches \"32MiB\": sizes is 8B and 16MiB here"});
   EXPECT_EQ(errors("{ ranks_per_node = 0 }"),

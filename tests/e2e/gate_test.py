@@ -80,6 +80,22 @@ class Started(Gate):
         self.assert_status(run, 0)
         self.assertEqual(run.stdout.split(), [support.HOST] * 2, run.story())
 
+    def test_master_addr_is_a_chosen_node(self):
+        told = ["sh", "-c", "echo $MASTER_ADDR"]
+        for given, options, wanted, note in ((None, (), support.HOST, False), ("nid999", (), support.HOST, True),
+                                             (support.HOST, (), support.HOST, False), ("localhost", (), "localhost", False),
+                                             ("127.0.0.1", (), "127.0.0.1", False), ("nid999", ("--no-master",), "nid999", False),
+                                             (None, ("--no-master",), "", False)):
+            with self.subTest(given=given, options=options):
+                run = GateRun(GOOD, *options, command=told)
+                self.addCleanup(run.clean)
+                run.env.pop("MASTER_ADDR", None)
+                if given is not None:
+                    run.env["MASTER_ADDR"] = given
+                run.finish(20)
+                self.assertEqual(run.stdout, f"{wanted}\n", run.story())
+                self.assertEqual(f"MASTER_ADDR is {support.HOST}, not {given}" in run.stderr, note, run.stderr)
+
     def test_the_shipped_checks(self):
         run = self.gate("", command=["true"], limit=60)
         self.assert_status(run, 0)

@@ -31,6 +31,7 @@ ONLY_IN = {
     "toml.hpp": "src/config/",
     "CLI/CLI.hpp": "src/app/",
     "uv.h": "src/base/",
+    "re2/re2.h": "src/base/",
     "pugixml.hpp": "src/reporters/",
     "SQLiteCpp/SQLiteCpp.h": "src/history/",
     "sodium.h": "src/run/",

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "model/program_metric.hpp"
 #include "probes/command/output.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
@@ -219,19 +220,19 @@ TEST(Command, TheHostNameIsTheMasterWhereItIsReached) {
 }
 
 TEST(Command, ArgumentsFollowAndTheFolderIsFilledIn) {
-  const auto seen = run_with(argv_of({"echo", "{check}/a", "b{check}"}, {{"arguments", "c,{check}/d"}}), 1, nullptr,
-                             "nid001", "/home/me/checks");
-  EXPECT_EQ(*seen[0]->fact("last_line"), "/home/me/checks/a b{check} c /home/me/checks/d");
+  const auto seen = run_with(argv_of({"echo", "{check}/passwd", "b{check}"}, {{"arguments", "c,{check}/d"}}), 1,
+                             nullptr, "nid001", "/etc");
+  EXPECT_EQ(*seen[0]->fact("last_line"), "/etc/passwd b{check} c /etc/d");
 }
 
 TEST(Command, AFileOfTheCheckMustBeThere) {
-  const Params params = argv_of({"sh", "{check}/no-such-script.sh"});
-  SilentRecorder recorder;
-  const RankPlace place{.host = "nid001"};
-  const auto prepared = command().prepare(PrepareContext{params, place, recorder, {}, "/tmp"});
-  ASSERT_FALSE(prepared);
-  EXPECT_EQ(to_string(prepared.error()),
-            "/tmp/no-such-script.sh: no such file on nid001; the folder of the check must be there on every node");
+  const auto seen = run_with(argv_of({"sh", "{check}/no-such-script.sh"}), 2, nullptr, "nid001", "/tmp");
+  for (const auto& one : seen) {
+    ASSERT_TRUE(one) << to_string(one.error());
+    ASSERT_NE(one->fact("lack_what"), nullptr);
+    EXPECT_EQ(*one->fact("lack_what"), "/tmp/no-such-script.sh does not exist");
+    EXPECT_EQ(one->fact("status"), nullptr) << "nothing was started";
+  }
 }
 
 TEST(Command, FindingsAndEvidenceAreTold) {
@@ -270,10 +271,17 @@ TEST(Command, CausesStandBeforeConsequences) {
       .rank("b", {{"signal", "9"}});
   auto judgement = killed.judge();
   ASSERT_EQ(judgement.findings.size(), 2u) << "the status of a program that said why it fails is nothing new";
-  EXPECT_EQ(judgement.findings[0].reason, "rank 1 on b was ended by signal 9 (SIGKILL); it printed nothing");
+  EXPECT_EQ(judgement.findings[0].reason, "rank 1 was ended by signal 9 (SIGKILL); it printed nothing");
   EXPECT_EQ(judgement.findings[1].reason, "rank 1 did not come");
   EXPECT_EQ(judgement.findings[1].culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 1", "b", 1}}));
   EXPECT_TRUE(judgement.evidence.empty());
+
+  MadeCase three(command());
+  three.rank("a", {{"status", "1"}, {"finding", not_seen}})
+      .rank("b", {{"signal", "9"}})
+      .rank("c", {{"status", "1"}, {"finding", not_seen}});
+  EXPECT_EQ(three.judge().findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 1", "b", 1}}))
+      << "the others only follow";
 
   MadeCase misled(command());
   misled.rank("a", {{"status", "1"}, {"finding", not_seen}})
@@ -322,9 +330,15 @@ TEST(Command, NoInterpreterAnywhereIsASkip) {
   expect_finding(nowhere.judge(), Verdict::skip, "no python3 on PATH has torch: /usr/bin/python3");
 }
 
-TEST(Command, AnInterpreterOnSomeNodesOnlyIsAFault) {
+TEST(Command, AnInterpreterOnMostNodesOnlyIsAFaultOfTheOthers) {
+  MadeCase half(command());
+  half.rank("a", {{"not_started", "x"}}).rank("b", {{"absent", "no python3 on PATH has torch: /usr/bin/python3"}});
+  EXPECT_EQ(half.judge().findings.at(0).verdict, Verdict::error) << "of two nodes neither is the usual one";
+  EXPECT_EQ(half.judge().findings.at(0).culprits.at(0).node, "");
   MadeCase made(command());
-  made.rank("a", {{"not_started", "x"}}).rank("b", {{"absent", "no python3 on PATH has torch: /usr/bin/python3"}});
+  made.rank("a", {{"not_started", "x"}})
+      .rank("b", {{"absent", "no python3 on PATH has torch: /usr/bin/python3"}})
+      .rank("c", {{"not_started", "x"}});
   const auto judgement = made.judge();
   expect_finding(judgement, Verdict::fail,
                  "b: no python3 on PATH has torch: /usr/bin/python3, though other nodes have one that does");
@@ -334,7 +348,7 @@ TEST(Command, AnInterpreterOnSomeNodesOnlyIsAFault) {
 TEST(Command, ANamedInterpreterMustDo) {
   MadeCase made(command(), {{"python", "/opt/python"}});
   made.rank("a", {{"absent", "there is no /opt/python"}});
-  expect_finding(made.judge(), Verdict::fail, "a: there is no /opt/python");
+  expect_finding(made.judge(), Verdict::error, "a: there is no /opt/python");
 }
 
 TEST(Command, TheInterpreterIsFilledIn) {
@@ -348,27 +362,105 @@ TEST(Command, TheInterpreterIsFilledIn) {
   }
 }
 
-TEST(Command, PrepareNamesAMissingProgram) {
-  Params params = MadeCase(command()).params();
-  params.set("argv", *parse_param(command().params[0], std::vector<std::string>{"no-such-program-here"}));
+std::string lack_of(const std::string& program) {
+  const auto seen = run_with(argv_of({program}));
+  const std::string* what = seen[0] ? seen[0]->fact("lack_what") : nullptr;
+  return what == nullptr ? "" : *what;
+}
+
+TEST(Command, WhatCanNotBeStartedIsNamed) {
+  EXPECT_EQ(lack_of("no-such-program-here"), "no-such-program-here is not on PATH");
+  EXPECT_EQ(lack_of("/no/such/program"), "/no/such/program does not exist");
+  EXPECT_EQ(lack_of("/etc/passwd"), "/etc/passwd is not executable");
+  EXPECT_EQ(lack_of("/usr/bin"), "/usr/bin is a directory");
+  EXPECT_EQ(lack_of("mychecks/x.sh").find("mychecks/x.sh does not exist below /"), 0u);
+}
+
+Fact lack(const std::string& key, const std::string& value) {
+  return {"lack" + key, value};
+}
+
+std::vector<Fact> lacking_program() {
+  return {lack("", "/opt/x"), lack("_what", "/opt/x does not exist")};
+}
+
+TEST(CommandBlame, WhatIsMissingOnMostNodesIsNoNodesFault) {
+  MadeCase alone(command());
+  alone.rank("a", lacking_program());
+  const auto one = alone.judge();
+  expect_finding(one, Verdict::error, "/opt/x does not exist");
+  EXPECT_EQ(one.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::file, "/opt/x", "", -1}}));
+  MadeCase half(command());
+  half.rank("a", {{"not_started", "x"}}).rank("b", lacking_program());
+  const auto tie = half.judge();
+  expect_finding(tie, Verdict::error, "/opt/x does not exist on b");
+  EXPECT_EQ(tie.findings[0].culprits.at(0).node, "");
+  MadeCase few(command());
+  few.rank("a", {{"not_started", "x"}}).rank("b", lacking_program()).rank("c", {{"not_started", "x"}});
+  const auto minority = few.judge();
+  expect_finding(minority, Verdict::fail, "/opt/x does not exist on b, most nodes have it");
+  EXPECT_EQ(minority.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::file, "/opt/x", "b", -1}}));
+}
+
+TEST(CommandBlame, AProgramThatWorksNowhereIsNoNodesFault) {
+  MadeCase everywhere(command());
+  for (const char* node : {"a", "b", "c", "c"})
+    everywhere.rank(node, {{"status", "127"}, {"last_line", "sh: x: not found"}});
+  const auto all = everywhere.judge();
+  ASSERT_EQ(all.findings.size(), 1u);
+  EXPECT_EQ(all.findings[0].reason,
+            "rank 0 exited with 127 (expected 0); its last line: sh: x: not found (and 3 more ranks likewise)");
+  EXPECT_EQ(all.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::program, "argv", "", -1}}));
+  EXPECT_NE(all.findings[0].remedy.find("127"), std::string::npos);
+  MadeCase minority(command());
+  minority.rank("a", {{"status", "0"}}).rank("b", {{"status", "1"}}).rank("c", {{"status", "0"}});
+  EXPECT_EQ(minority.judge().findings.at(0).culprits.at(0), (Culprit{CulpritKind::rank, "rank 1", "b", 1}));
+  MadeCase half(command());
+  half.rank("a", {{"status", "0"}}).rank("b", {{"status", "1"}});
+  EXPECT_EQ(half.judge().findings.at(0).culprits.at(0), (Culprit{CulpritKind::rank, "rank 1", "", 1}));
+}
+
+TEST(CommandBlame, WhatShouldBePrintedIsJudgedWhereTheProgramEndedWell) {
+  MadeCase made(command());
+  made.rank("a", {{"status", "0"}, {"unprinted", "^PASSED"}, {"last_line", "FAILED"}});
+  expect_finding(made.judge(), Verdict::fail, "the program printed no line with `^PASSED`; its last line: FAILED");
+}
+
+TEST(Command, PatternsFindNumbersAndLabels) {
+  Params params =
+      argv_of({"/bin/sh", "-c", "echo '8  1.5'; echo '16  2,000.5'; echo '8 2.5'; echo x 3 >&2; echo '4 -'"});
+  const ProgramMetric metric{"bandwidth", "MB/s", R"(^(?P<size>\d+) +(?P<value>[0-9.,-]+))", ""};
+  params.set("metric", ParamValue{ParamType::text_list, {to_text(metric)}});
+  const auto seen = run_with(params);
+  ASSERT_TRUE(seen[0]) << to_string(seen[0].error());
+  ASSERT_EQ(seen[0]->readings.size(), 2u);
+  EXPECT_EQ(seen[0]->readings[0].where, (Labels{{"size", "8"}}));
+  EXPECT_EQ(seen[0]->readings[0].summary.n, 2);
+  EXPECT_EQ(seen[0]->readings[0].summary.median, 2.0);
+  EXPECT_EQ(seen[0]->readings[1].summary.median, 2000.5);
+  EXPECT_EQ(seen[0]->readings[1].unit, "MB/s");
+  ASSERT_NE(seen[0]->fact("bad_metric_value"), nullptr);
+  EXPECT_EQ(*seen[0]->fact("bad_metric_value"), "\"-\" is not a number, in: 4 -");
+}
+
+TEST(Command, APatternThatIsNoneIsTheChecksFault) {
+  Params params = argv_of({"true"});
+  params.set("metric", ParamValue{ParamType::text_list, {std::string("triad")}});
   SilentRecorder recorder;
   const RankPlace place{.host = "nid001"};
   const auto prepared = command().prepare(PrepareContext{params, place, recorder});
   ASSERT_FALSE(prepared);
-  EXPECT_EQ(to_string(prepared.error()), "no-such-program-here: no such program on nid001");
+  EXPECT_EQ(prepared.error().kind, ErrorKind::usage);
+  EXPECT_EQ(prepared.error().where, "metric");
 }
 
-TEST(Command, WhatCanNotBeExecutedIsAnError) {
-  Params params = MadeCase(command()).params();
-  params.set("argv", *parse_param(command().params[0], std::vector<std::string>{"/proc/self/status"}));
-  run_ranks(1, [&](ThreadComm& comm) {
-    SilentRecorder recorder;
-    const RankPlace place{.host = "nid001"};
-    RunContext context{params, place, recorder, comm, nullptr};
-    const auto seen = command().run(context);
-    ASSERT_FALSE(seen);
-    EXPECT_EQ(seen.error().kind, ErrorKind::launch);
-  });
+TEST(CommandJudge, SaysHowManyCpusProgramsHad) {
+  MadeCase same(command());
+  same.rank("a", {{"status", "0"}, {"cpus", "56"}}).rank("b", {{"status", "0"}, {"cpus", "56"}});
+  EXPECT_EQ(same.judge().evidence.back(), "each program had 56 CPUs");
+  MadeCase other(command());
+  other.rank("a", {{"status", "0"}, {"cpus", "1"}}).rank("b", {{"status", "0"}, {"cpus", "56"}});
+  EXPECT_EQ(other.judge().evidence.back(), "programs had 1 to 56 CPUs");
 }
 
 TEST(Command, JudgesTheEndOfEveryProgram) {
@@ -377,20 +469,23 @@ TEST(Command, JudgesTheEndOfEveryProgram) {
   expect_evidence(good.judge(), "2 of 2 programs exited with 0");
 
   MadeCase status(command());
-  status.rank("a", {{"status", "0"}}).rank("a", {{"status", "3"}, {"last_line", "no licence"}});
-  expect_finding(status.judge(), Verdict::fail, "rank 1 on a exited with 3 (expected 0); its last line: no licence");
+  status.rank("a", {{"status", "0"}})
+      .rank("b", {{"status", "3"}, {"last_line", "no licence"}})
+      .rank("c", {{"status", "0"}});
+  expect_finding(status.judge(), Verdict::fail, "rank 1 on b exited with 3 (expected 0); its last line: no licence");
 
   MadeCase signal(command());
   signal.rank("a", {{"signal", "11"}});
-  expect_finding(signal.judge(), Verdict::fail, "rank 0 on a was ended by signal 11 (SIGSEGV); it printed nothing");
+  expect_finding(signal.judge(), Verdict::fail, "the program was ended by signal 11 (SIGSEGV); it printed nothing");
 
   MadeCase late(command(), {{"deadline", "5s"}});
-  late.rank("a", {{"deadline", "passed"}, {"signal", "15"}, {"last_line", "x"}})
-      .rank("b", {{"deadline", "passed"}, {"signal", "9"}})
+  late.rank("a", {{"deadline", "5.1"}, {"command", "sleep 9"}, {"signal", "15"}, {"last_line", "x"}})
+      .rank("b", {{"deadline", "5.2"}, {"command", "sleep 9"}, {"signal", "9"}})
       .rank("b", {{"status", "0"}});
   const auto judgement = late.judge();
   expect_finding(judgement, Verdict::fail,
-                 "rank 0 on a did not end within 5s; its last line: x (and 1 more rank likewise)");
+                 "rank 0 timed out after 5.1 s (limit 5s), still running `sleep 9`; its last line: x (and 1 more rank "
+                 "likewise)");
   EXPECT_EQ(judgement.findings[0].culprits.size(), 2u);
 }
 

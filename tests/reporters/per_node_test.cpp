@@ -53,9 +53,9 @@ TEST(NodeLines, FailuresComeFirstAndKeepTheirLines) {
   results[6] = on_node(7, Verdict::unmeasured, "reported nothing");
   const auto lines = lines_of(results);
   ASSERT_EQ(lines.size(), 4u);
-  EXPECT_EQ(lines[0], "FAIL       hello%3f2a9c1d@nid030   3.0 s  nid030: bad memory");
-  EXPECT_EQ(lines[1], "FAIL       hello%3f2a9c1d@nid060   6.0 s  nid060: bad memory");
-  EXPECT_EQ(lines[2], "UNMEASURED hello%3f2a9c1d@nid007   0.7 s  nid007: reported nothing");
+  EXPECT_EQ(lines[0], "FAIL       hello%3f2a9c1d@nid030   3.0 s  bad memory (nid030)");
+  EXPECT_EQ(lines[1], "FAIL       hello%3f2a9c1d@nid060   6.0 s  bad memory (nid060)");
+  EXPECT_EQ(lines[2], "UNMEASURED hello%3f2a9c1d@nid007   0.7 s  reported nothing (nid007)");
   EXPECT_NE(lines[3].find("61 nodes: nid[001-006,008-029,031-059,061-064]"), std::string::npos) << lines[3];
 }
 

@@ -61,8 +61,13 @@ TEST(Phrases, CulpritsByWhatAPersonWouldLookFor) {
   EXPECT_EQ(culprit_phrase({CulpritKind::link, "link 3", "", -1}), "link 3");
 }
 
-TEST(Phrases, BriefNamesWhereFirstAndKeepsNumbersForAPass) {
-  EXPECT_EQ(brief(sample::allreduce()).rfind("rank 5 on nid002: busbw", 0), 0u);
+TEST(Phrases, BriefHasTheValueAndItsBoundFirstAndTheCulpritOnce) {
+  const auto text = brief(sample::allreduce());
+  EXPECT_EQ(text.rfind("busbw", 0), 0u) << text;
+  EXPECT_NE(text.find("bound"), std::string::npos) << text;
+  const auto who = text.find("rank 5 on nid002");
+  EXPECT_NE(who, std::string::npos) << text;
+  EXPECT_EQ(text.find("rank 5 on nid002", who + 1), std::string::npos) << text;
   EXPECT_EQ(brief(sample::training()).rfind("rank 5 on nid002 is stopped", 0), 0u) << "not said twice";
   EXPECT_EQ(brief(sample::pytorch()).rfind("program \"python3", 0), 0u);
   EXPECT_EQ(brief(sample::allreduce_small()), "busbw 8.44 GB/s");

@@ -19,6 +19,8 @@ struct RankRow {
   double idle_s = 12;
   int peer = -1;
   std::string kernel_function;
+  std::string program;
+  ProcessState program_state = ProcessState::running;
   double signal_age_s = 1;
   std::uint32_t steps = 1;
   int item = 2;
@@ -63,6 +65,8 @@ RankRemains remains(const RankRow& row, double clock) {
   result.record.signal_s = row.signal == 0 ? 0 : clock - row.signal_age_s;
   result.state = row.state;
   result.kernel_function = row.kernel_function;
+  result.program = row.program;
+  result.program_state = row.program.empty() ? ProcessState::gone : row.program_state;
   return result;
 }
 
@@ -610,6 +614,42 @@ TEST(ExplainTest, ASlowNodeByItselfIsNamed) {
   EXPECT_EQ(finding.reason.find("not finished in time: ranks 2 and 3 on nid002 were still at work"), 0u)
       << finding.reason;
   EXPECT_EQ(culprits(finding), (Names{"timeout", "nid002"}));
+}
+
+RankRow with_program(int number, const std::string& command, double idle) {
+  RankRow row = in_phase(number, Phase::running, "program");
+  row.program = command;
+  row.idle_s = idle;
+  return row;
+}
+
+TEST(ExplainTest, AProgramThatStillRunsOnAllNodesIsNoNodesFault) {
+  Wreck one = wreck({node("nid001", {with_program(0, "sleep 100", 5.2)})}, 1);
+  one.deadline_s = 5;
+  expect(one, "the program timed out after 5.2 s (limit 5.0 s), still running `sleep 100`", {"sleep"},
+         "raise the timeout");
+  Wreck two = wreck({node("nid001", {with_program(0, "./x", 61)}), node("nid002", {with_program(1, "./x", 60)})}, 2);
+  expect(two, "all 2 programs timed out after 61 s (limit 60 s), still running `./x`", {"./x"}, "raise the timeout");
+}
+
+TEST(ExplainTest, AProgramThatStillRunsOnFewNodesIsTheirs) {
+  const auto done = [](int number) { return in_phase(number, Phase::gathering); };
+  expect(wreck({node("nid001", {done(0)}), node("nid002", {with_program(1, "./x", 60)}), node("nid003", {done(2)})}, 3),
+         "the program of rank 1 on nid002 timed out after 60 s (limit 60 s), still running `./x`; 2 others ended",
+         {"rank 1@nid002"}, "look at what the program does on nid002");
+  RankRow stuck = with_program(0, "ls /scratch", 60);
+  stuck.program_state = ProcessState::uninterruptible;
+  expect(wreck({node("nid001", {stuck})}, 1),
+         "the program timed out after 60 s (limit 60 s), still running `ls /scratch`, which is stuck in the kernel",
+         {"rank 0@nid001"}, "look at what the program does on nid001");
+}
+
+TEST(ExplainTest, ANameThatDoesNotResolveIsNoNodesFault) {
+  const auto finding =
+      explain(wreck({lost_node("nid066", "ssh: Could not resolve hostname nid066: Name or service not known")}, 1));
+  EXPECT_EQ(finding.verdict, Verdict::error);
+  EXPECT_EQ(finding.reason, "nid066 does not resolve");
+  EXPECT_EQ(finding.culprits, (std::vector<Culprit>{{CulpritKind::setting, "--nodes", "", -1}}));
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 #include "probes/command/judge.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
-#include <map>
 #include <optional>
-#include <string.h>  // sigabbrev_np is not in <cstring> everywhere
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "probes/command/ends.hpp"
+#include "probes/command/lack.hpp"
 #include "probes/command/same.hpp"
 #include "probes/command/told.hpp"
 
@@ -17,90 +16,10 @@ namespace muster::program {
 namespace {
 
 constexpr std::size_t most_evidence = 20;
-constexpr const char* look_at_output = "look at the output of the program; run it by hand on that node";
-
-/// Causes before consequences.
-enum class Order { crash, told, told_consequence, late, unreadable };
-
-std::optional<int> number_fact(const Observation& seen, std::string_view key) {
-  const std::string* text = seen.fact(key);
-  int number = 0;
-  if (text == nullptr || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc{})
-    return std::nullopt;
-  return number;
-}
-
-/// What is wrong with the end of one rank's program; empty: nothing.
-std::string find_fault(const Observation& seen, const Params& params) {
-  const int expected = static_cast<int>(params.integer("expect_status"));
-  if (seen.fact("deadline") != nullptr)
-    return fmt::format("did not end within {}", format_duration(params.duration("deadline")));
-  if (const auto signal = number_fact(seen, "signal")) {
-    const char* name = ::sigabbrev_np(*signal);
-    return fmt::format("was ended by signal {}{}", *signal, name == nullptr ? "" : fmt::format(" (SIG{})", name));
-  }
-  const auto status = number_fact(seen, "status");
-  if (!status) return "told no exit status";
-  if (*status != expected) return fmt::format("exited with {} (expected {})", *status, expected);
-  return {};
-}
 
 Culprit culprit_of(const RankPlace& place) {
   return {CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank};
 }
-
-std::string describe(const RankPlace& place, const Observation& seen, std::string_view fault) {
-  const std::string* last = seen.fact("last_line");
-  std::string text = fmt::format("rank {} on {} {}", place.rank, place.host, fault);
-  if (last == nullptr || last->empty()) return text + "; it printed nothing";
-  return text + "; its last line: " + printable_line(*last, 200);
-}
-
-/// A file or a setting that two ranks name is one culprit.
-bool is_same(const Culprit& a, const Culprit& b) {
-  return a.kind == b.kind && a.name == b.name && a.node == b.node;
-}
-
-/// Findings in their order; those with one key share one, with the words of the first rank.
-class Findings {
- public:
-  void add(Order order, const std::string& key, Finding finding, bool counts_ranks) {
-    auto& known = all_[{order, key}];
-    if (known.ranks++ == 0) {
-      known.finding = std::move(finding);
-      known.counts_ranks = counts_ranks;
-      return;
-    }
-    auto& culprits = known.finding.culprits;
-    for (Culprit& culprit : finding.culprits)
-      if (std::none_of(culprits.begin(), culprits.end(), [&](const Culprit& one) { return is_same(one, culprit); }))
-        culprits.push_back(std::move(culprit));
-  }
-
-  void deliver(ProbeJudgement& judgement) {
-    for (auto& entry : all_) {
-      Known& known = entry.second;
-      const int others = known.ranks - 1;
-      if (others > 0 && known.counts_ranks)
-        known.finding.reason += fmt::format(" (and {} more {} likewise)", others, others == 1 ? "rank" : "ranks");
-      judgement.findings.push_back(std::move(known.finding));
-    }
-  }
-  [[nodiscard]] bool is_empty() const { return all_.empty(); }
-  /// More than that it does not apply here.
-  [[nodiscard]] bool has_trouble() const {
-    return std::any_of(all_.begin(), all_.end(),
-                       [](const auto& entry) { return entry.second.finding.verdict != Verdict::skip; });
-  }
-
- private:
-  struct Known {
-    Finding finding;
-    int ranks = 0;
-    bool counts_ranks = false;
-  };
-  std::map<std::pair<Order, std::string>, Known> all_;
-};
 
 /// True when what the program told is a failure: then its exit status is nothing new.
 bool take_told(const CaseView& view, const RankPlace& place, const Observation& seen, Findings& findings) {
@@ -115,32 +34,33 @@ bool take_told(const CaseView& view, const RankPlace& place, const Observation& 
   return has_failed;
 }
 
-void take_end(const CaseView& view, const RankPlace& place, const Observation& seen, bool has_told_why,
-              Findings& findings) {
-  const std::string what = find_fault(seen, view.params);
-  const bool is_exit = seen.fact("deadline") == nullptr && seen.fact("signal") == nullptr;
-  if (what.empty() || (is_exit && has_told_why)) return;
-  Finding finding{Verdict::fail, describe(place, seen, what), {culprit_of(place)}, look_at_output};
-  findings.add(seen.fact("deadline") != nullptr ? Order::late : Order::crash, what, std::move(finding), true);
-}
-
 void take_unreadable(const RankPlace& place, const Observation& seen, Findings& findings) {
-  constexpr std::array<std::array<const char*, 3>, 4> kinds{{
-      {"bad_metric_line", "a metric", R"(print one line {"metric":name,"value":number,"unit":"GB/s"} per metric)"},
-      {"bad_finding_line", "a finding", R"(print one line {"finding":{"reason":text,"remedy":text}} per finding)"},
-      {"bad_evidence_line", "evidence", R"(print one line {"evidence":text} per sentence)"},
-      {"bad_same_line", "what should be the same everywhere", R"(print one line {"same":{name:text}})"},
+  constexpr std::array<std::array<const char*, 3>, 6> kinds{{
+      {"bad_metric_line", "printed a metric that can't be read",
+       R"(print one line {"metric":name,"value":number,"unit":"GB/s"} per metric)"},
+      {"bad_finding_line", "printed a finding that can't be read",
+       R"(print one line {"finding":{"reason":text,"remedy":text}} per finding)"},
+      {"bad_evidence_line", "printed evidence that can't be read", R"(print one line {"evidence":text} per sentence)"},
+      {"bad_same_line", "printed what should be the same everywhere, and it can't be read",
+       R"(print one line {"same":{name:text}})"},
+      {"bad_metric_value", "printed a value that can't be read",
+       "let the group of the metric's pattern match the number alone"},
+      {"unwritten", "has no values in a file", "correct the metric's file, or let the program write it in each run"},
   }};
   for (const auto& [key, name, remedy] : kinds) {
     const std::string* line = seen.fact(key);
     if (line == nullptr) continue;
     Finding finding{Verdict::unmeasured,
-                    fmt::format("rank {} on {} printed {} that can't be read: {}", place.rank, place.host, name,
-                                printable_line(*line)),
+                    fmt::format("rank {} on {} {}: {}", place.rank, place.host, name, printable_line(*line)),
                     {culprit_of(place)},
                     remedy};
     findings.add(Order::unreadable, key, std::move(finding), false);
   }
+}
+
+/// A program that says itself why it fails may only follow from another's end.
+bool is_explained(const Observation& seen) {
+  return seen.fact("finding") != nullptr;
 }
 
 /// Where no rank could run it, it does not apply; where only some could, they differ, and that is a fault.
@@ -153,21 +73,38 @@ void take_absent(const CaseView& view, Findings& findings) {
     absent += seen != nullptr && seen->fact("absent") != nullptr ? 1 : 0;
   }
   const bool is_everywhere = absent == measured && !is_named;
+  const Blame blame = blame_for(view, [](const Observation& seen) { return seen.fact("absent") != nullptr; });
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
     const Observation* seen = view.observed[rank];
     const std::string* lack = seen == nullptr ? nullptr : seen->fact("absent");
     if (lack == nullptr) continue;
     const RankPlace& place = view.ranks[rank];
     Finding finding;
-    finding.verdict = is_everywhere ? Verdict::skip : Verdict::fail;
+    finding.verdict = is_everywhere ? Verdict::skip : blame.is_on_nodes() ? Verdict::fail : Verdict::error;
     finding.reason = is_everywhere ? printable_line(*lack)
                                    : fmt::format("{}: {}{}", place.host, printable_line(*lack),
                                                  is_named ? "" : ", though other nodes have one that does");
-    finding.culprits = {{CulpritKind::program, is_named ? view.params.text("python") : "python3", place.host, -1}};
+    finding.culprits = {{CulpritKind::program, is_named ? view.params.text("python") : "python3",
+                         blame.is_on_nodes() ? place.host : "", -1}};
     finding.remedy = "name the right one with -S CHECK.python=/path/to/python, or load its module before muster";
     const std::string key = finding.reason;
     findings.add(Order::told, key, std::move(finding), false);
   }
+}
+
+/// `each program had 56 CPUs`, `programs had 1 to 56 CPUs`; empty: no rank says.
+std::string cpus_of(const CaseView& view) {
+  int least = 0;
+  int most = 0;
+  for (const Observation* seen : view.observed) {
+    const auto cpus = seen == nullptr ? std::nullopt : number_fact(*seen, "cpus");
+    if (!cpus) continue;
+    least = least == 0 ? *cpus : std::min(least, *cpus);
+    most = std::max(most, *cpus);
+  }
+  if (most == 0) return "";
+  if (least != most) return fmt::format("programs had {} to {} CPUs", least, most);
+  return fmt::format("each program had {}", counted(static_cast<std::size_t>(most), "CPU"));
 }
 
 /// Whose Python was tried: it need not be the one that the user has in mind.
@@ -189,13 +126,17 @@ ProbeJudgement judge(const CaseView& view) {
   Findings findings;
   std::vector<std::string> told;
   std::size_t right = 0;
+  const Blame ends = blame_for(view, [&](const Observation& seen) {
+    return was_started(seen) && !is_explained(seen) && !find_fault(seen, view.params).empty();
+  });
+  const Blame unprinted = blame_for(view, [](const Observation& seen) { return seen.fact("unprinted") != nullptr; });
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
     const Observation* seen = view.observed[rank];
-    if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    if (seen->fact("absent") != nullptr || seen->fact("not_started") != nullptr) continue;
+    if (seen == nullptr || seen->state != ObservationState::measured || !was_started(*seen)) continue;
     const RankPlace& place = view.ranks[rank];
     const bool has_told_why = take_told(view, place, *seen, findings);
-    take_end(view, place, *seen, has_told_why, findings);
+    take_end(ends, view, place, has_told_why, findings);
+    take_unprinted(unprinted, view, place, findings);
     take_unreadable(place, *seen, findings);
     right += find_fault(*seen, view.params).empty() ? 1 : 0;
     for (const Fact& fact : seen->facts)
@@ -203,6 +144,10 @@ ProbeJudgement judge(const CaseView& view) {
         told.push_back(fact.value);
   }
   take_absent(view, findings);
+  for (Finding& finding : find_lacks(view)) {
+    const std::string key = finding.reason;
+    findings.add(Order::lack, key, std::move(finding), false);
+  }
   for (Finding& finding : find_differences(view)) {
     const std::string key = finding.reason;
     findings.add(Order::told, key, std::move(finding), false);
@@ -212,6 +157,7 @@ ProbeJudgement judge(const CaseView& view) {
       judgement.evidence.push_back(printable_line(told[i]));
     judgement.evidence.push_back(fmt::format("{} of {} programs exited with {}", right, view.ranks.size(),
                                              view.params.integer("expect_status")));
+    if (std::string cpus = cpus_of(view); !cpus.empty()) judgement.evidence.push_back(std::move(cpus));
   }
   const std::string interpreters = interpreters_of(view);
   if (!interpreters.empty() && (findings.is_empty() ? right > 0 : findings.has_trouble()))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -85,7 +86,9 @@ inline Result<Reading> parse_metric_line(std::string_view text) {
 /// Takes a program's output as it comes: keeps its tail and the readings of its metric lines.
 class Output {
  public:
-  explicit Output(std::size_t most_tail) : most_tail_(most_tail) {}
+  /// `on_line` gets each line, of at most `longest_line` bytes.
+  explicit Output(std::size_t most_tail, std::function<void(std::string_view)> on_line = nullptr)
+      : most_tail_(most_tail), on_line_(std::move(on_line)) {}
 
   void feed(std::string_view chunk) {
     tail_ += chunk;
@@ -127,6 +130,7 @@ class Output {
     else if (starts(same_start))
       take_same(line);
     if (!line.empty()) last_line_ = printable_line(line);
+    if (on_line_) on_line_(std::string_view(line_).substr(0, line_.find_last_not_of('\r') + 1));
     line_.clear();
     is_too_long_ = false;
   }
@@ -163,6 +167,7 @@ class Output {
   }
 
   std::size_t most_tail_;
+  std::function<void(std::string_view)> on_line_;
   std::string tail_;
   std::string line_;
   std::string last_line_;

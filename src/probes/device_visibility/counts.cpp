@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
-#include <regex>
 
 #include "base/text.hpp"
+#include "model/expected_node.hpp"
 #include "probes/device_visibility/node_view.hpp"
 
 namespace muster::visibility {
@@ -48,14 +48,6 @@ bool lacks_unexplained(const NodeView& node, const Wanted& wanted, int& found) {
   const bool are_sound = std::all_of(gpus.begin(), gpus.end(), [&](const Device* gpu) { return is_sound(node, *gpu); });
   const bool is_all_withheld = found == 0 && !gpus.empty();
   return found < wanted.count && are_sound && !is_all_withheld;
-}
-
-bool matches(const std::string& name, const std::string& pattern) {
-  try {
-    return std::regex_search(name, std::regex(pattern, std::regex::ECMAScript));
-  } catch (const std::regex_error&) {
-    return true;  // the profile was read with a pattern that is sound; nothing to say about a node here
-  }
 }
 
 /// What can't be understood is not taken for nothing.
@@ -111,7 +103,7 @@ void judge_models(const CaseView& view, const NodeView& node, Findings& findings
   for (const Device* gpu : devices_of(node, DeviceKind::gpu)) {
     if (!promised.vendor.empty() && vendor_of(*gpu) != promised.vendor)
       foreign.push_back(gpu);
-    else if (!promised.name.empty() && !matches(model_of(*gpu), promised.name))
+    else if (!promised.name.empty() && !matches_profile(model_of(*gpu), promised.name))
       other.push_back(gpu);
   }
   const auto report = [&](const std::vector<const Device*>& gpus, const std::string& sentence) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
-#include <regex>
 
 #include "base/text.hpp"
+#include "model/expected_node.hpp"
 
 namespace muster::network {
 
@@ -125,14 +125,9 @@ std::vector<std::string> names_of(const NodeView& node, const Device& nic) {
 bool is_promised(const CaseView& view, const NodeView& node, const Device& nic) {
   if (!view.node.nics) return false;
   if (view.node.nics->name.empty()) return true;
-  try {
-    const std::regex pattern(view.node.nics->name, std::regex::ECMAScript);
-    const auto names = names_of(node, nic);
-    return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& name) { return std::regex_search(name, pattern); });
-  } catch (const std::regex_error&) {
-    return true;  // the profile was read with a pattern that is sound; nothing to say about a node here
-  }
+  const auto names = names_of(node, nic);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return matches_profile(name, view.node.nics->name); });
 }
 
 bool is_active(const NetPort& port) {

@@ -23,6 +23,14 @@ std::string more_line(std::size_t all, std::size_t shown, const Page& page) {
   return entry("", fmt::format("and {} more, see the report", all - shown), page);
 }
 
+/// A sentence about many ranks, a row for each.
+std::string reason_entries(const CaseResult& result, const Page& page) {
+  const auto rows = rows_of(result.reason);
+  std::string text;
+  for (std::size_t i = 0; i < rows.size(); ++i) text += entry(i == 0 ? "reason" : "", rows[i], page);
+  return text;
+}
+
 std::string other_findings(const CaseResult& result, const Page& page) {
   std::vector<std::string> reasons;
   for (const auto& finding : result.findings) {
@@ -135,7 +143,7 @@ std::string case_block(const CaseResult& result, const std::vector<std::string>&
       fmt::format("{}  {}\n", page.ink.of(result.verdict, verdict_word(result.verdict)), page.ink.bold(title(result)));
   if (!alike.empty()) text += entry("likewise", human_list(alike, 12), page);
   if (!result.follows.empty()) text += entry("follows", "from what " + result.follows + " found", page);
-  text += entry("reason", result.reason, page);
+  text += reason_entries(result, page);
   text += entry("culprits", human_list(culprit_phrases(result.culprits)), page);
   text += other_findings(result, page);
   text += repetition_entry(result, page);

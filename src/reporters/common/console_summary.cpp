@@ -18,6 +18,7 @@ constexpr std::size_t most_notes = 8;
 constexpr std::size_t most_note_columns = 400;
 constexpr std::size_t seconds_columns = 7;
 constexpr std::size_t least_brief = 16;  // columns below which a few words beside a case are not worth it
+constexpr std::size_t most_brief = 240;  // columns of what is wrong; the block below has all of it
 
 std::string launcher_of(const RunReport& report) {
   return report.launches.empty() ? std::string() : report.launches.front().launcher;
@@ -122,13 +123,21 @@ std::string outcome_line(const RunReport& report, const Page& page) {
   return fmt::format("{}  {}\n", page.ink.of(report.verdict, word), wrap(text, page.width, word.size() + 2));
 }
 
+/// What is said of a case beside its line, which takes `used` columns; below it where there is no room.
+std::string words_beside(const std::string& words, std::size_t used, const Page& page) {
+  const auto margin = verdict_columns + 1;
+  if (words.empty()) return "";
+  if (used + 2 + columns(words) <= page.width) return "  " + words;
+  return "\n" + std::string(margin, ' ') + wrap(words, page.width, margin);
+}
+
 /// No block explains a skip, so its reason is told in full, on a line of its own where it needs one.
 std::string skip_line(const CaseResult& result, std::size_t title_columns, const Page& page) {
   const auto name = pad(title(result), title_columns);
   const auto words = brief(result);
   const auto margin = verdict_columns + 1;
   const bool fits = margin + columns(name) + 2 + columns(words) <= page.width;
-  const auto beside = fits ? "  " + words : "\n" + std::string(margin, ' ') + wrap(words, page.width, margin);
+  const auto beside = fits ? "  " + words : words_beside(words, page.width, page);
   return fmt::format("{} {}{}\n", page.ink.of(result.verdict, pad(verdict_word(result.verdict), verdict_columns)),
                      fits ? name : title(result), words.empty() ? std::string() : beside);
 }
@@ -153,11 +162,12 @@ std::string case_line(const CaseResult& result, std::size_t title_columns, const
   auto name = title(result);
   if (const auto passed = repetitions_passed(result); !passed.empty()) name += "  " + passed;
   name = pad(name, title_columns);
-  const auto used = verdict_columns + 1 + columns(name) + 1 + seconds_columns + 2;
+  const auto used = verdict_columns + 1 + columns(name) + 1 + seconds_columns;
   auto line = fmt::format("{} {} {}", page.ink.of(result.verdict, pad(verdict_word(result.verdict), verdict_columns)),
                           name, page.ink.faint(pad_left(time_phrase(result.seconds), seconds_columns)));
   const auto words = brief(result);
-  if (!words.empty() && used + least_brief <= page.width) line += "  " + cut(words, page.width - used);
+  if (needs_attention(result.verdict)) return line + words_beside(cut(words, most_brief), used, page) + "\n";
+  if (!words.empty() && used + 2 + least_brief <= page.width) line += "  " + cut(words, page.width - used - 2);
   return line + "\n";
 }
 

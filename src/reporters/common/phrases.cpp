@@ -40,6 +40,31 @@ std::string metrics_brief(const CaseResult& result, bool judged) {
   return join(phrases, ", ");
 }
 
+/// `at least 135 GB/s`, `at most 4`, `4 to 6 us`; empty: neither end is known.
+std::string range_phrase(const BoundOutcome& bound, std::string_view unit) {
+  if (bound.least && bound.most)
+    return fmt::format("{} to {}", trim(format_value(*bound.least, "")), format_value(*bound.most, unit));
+  if (bound.least) return "at least " + format_value(*bound.least, unit);
+  return bound.most ? "at most " + format_value(*bound.most, unit) : "";
+}
+
+/// Of a case in which readings are outside of a bound: the first of them and the bound that it breaks. Empty: its
+/// verdict does not come from a bound.
+std::string worst_value(const CaseResult& result) {
+  for (const auto& item : result.items) {
+    if (item.verdict != result.verdict || result.reason.rfind(item.metric, 0) != 0) continue;
+    for (const auto& bound : item.bounds) {
+      const auto range = bound.verdict == result.verdict ? range_phrase(bound, item.unit) : "";
+      if (range.empty()) continue;
+      const auto others = result.items.size() - 1;
+      return harmless(fmt::format("{} {}, bound {}{}", labelled(item.metric, item.where),
+                                  value_phrase(item.summary, item.unit), range,
+                                  others == 0 ? "" : fmt::format(", and {} more", others)));
+    }
+  }
+  return "";
+}
+
 std::string titled(const CaseResult& result, std::string_view id) {
   std::string text = harmless(id);
   for (const auto& [name, value] : result.params)
@@ -161,19 +186,33 @@ std::vector<std::string> culprit_phrases(const std::vector<Culprit>& culprits) {
 
 std::string brief(const CaseResult& result) {
   if (needs_attention(result.verdict)) {
-    // Where comes first: it is what remains when the line is cut.
     std::vector<Culprit> placed;
     for (const auto& culprit : result.culprits)
       if (!culprit.node.empty() || culprit.rank >= 0) placed.push_back(culprit);
     const auto who = human_list(culprit_phrases(placed), 2);
-    const auto why = harmless(result.reason);
-    return who.empty() || why.rfind(who, 0) == 0 ? why : who + ": " + why;
+    auto why = worst_value(result);
+    if (why.empty()) why = harmless(result.reason);
+    return who.empty() || why.find(who) != std::string::npos ? why : fmt::format("{} ({})", why, who);
   }
   if (result.verdict == Verdict::skip) return harmless(result.reason);
   if (auto judged = metrics_brief(result, true); !judged.empty()) return judged;
   if (!result.evidence.empty()) return harmless(join(result.evidence, "; "));
   if (auto reported = metrics_brief(result, false); !reported.empty()) return reported;
   return harmless(result.reason);
+}
+
+std::vector<std::string> rows_of(std::string_view reason) {
+  constexpr std::size_t long_enough = 200;
+  constexpr std::size_t several = 4;
+  constexpr std::string_view between = "; ";
+  std::vector<std::string> rows;
+  for (std::size_t from = 0; from <= reason.size();) {
+    const auto end = std::min(reason.find(between, from), reason.size());
+    rows.emplace_back(reason.substr(from, end - from));
+    from = end + between.size();
+  }
+  if (reason.size() < long_enough || rows.size() < several) return {std::string(reason)};
+  return rows;
 }
 
 std::string shape_phrase(int nodes, int ranks) {

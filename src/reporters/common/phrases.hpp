@@ -40,6 +40,8 @@ namespace muster {
 /// A case in few words: who is at fault and why it is no pass; for a pass its judged metrics, else its evidence, else
 /// any metrics.
 [[nodiscard]] std::string brief(const CaseResult& result);
+/// A reason in rows: its parts between semicolons where there are several and they are long, else one row.
+[[nodiscard]] std::vector<std::string> rows_of(std::string_view reason);
 /// `2 nodes x 4 ranks`, `1 node x 1 rank`, `2 nodes, 7 ranks` where they don't divide.
 [[nodiscard]] std::string shape_phrase(int nodes, int ranks);
 /// `MUSTER_CHECKS=/opt/checks MUSTER_STARTUP_TIMEOUT=90s`: the variables MUSTER_* in force; empty: there are none.

@@ -28,6 +28,7 @@ class Muster(CMakePackage):
     depends_on("tomlplusplus@3:")
     depends_on("nlohmann-json@3.9:")
     depends_on("libuv@1.40:")
+    depends_on("re2")
     depends_on("libsodium@1.0.12:")
     # The installed headers include it.
     depends_on("tl-expected@1:", type=("build", "link", "run"))

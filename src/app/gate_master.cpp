@@ -1,0 +1,96 @@
+#include "app/gate_master.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/text.hpp"
+#include "run/per_node.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+bool has(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+bool is_address(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789.") == text.npos;
+}
+
+/// The node that the value names; nullopt: none of them.
+std::optional<std::string> node_named(const std::string& value, const std::vector<std::string>& nodes,
+                                      std::vector<std::string> (*addresses_of)(const std::string&)) {
+  for (const auto& node : nodes)
+    if (is_same_node(node, value) || value.starts_with(node + "-")) return node;
+  if (!is_address(value)) return std::nullopt;
+  for (const auto& node : nodes)
+    if (has(addresses_of(node), value)) return node;
+  return std::nullopt;
+}
+
+bool is_this_machine(const std::string& value) {
+  return value == "localhost" || value.starts_with("127.");
+}
+
+}  // namespace
+
+Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std::string>& nodes,
+                                 const std::vector<std::string>& chosen,
+                                 std::vector<std::string> (*addresses_of)(const std::string& name)) {
+  if (!asked.set) return asked.stays ? GateMaster{} : GateMaster{chosen.front(), ""};
+  const auto node = node_named(*asked.set, nodes, addresses_of);
+  if (node && has(chosen, *node)) return GateMaster{};
+  if (nodes.size() == 1 && is_this_machine(*asked.set)) return GateMaster{};
+  const auto shown = printable_line(*asked.set, 100);
+  if (asked.stays) {
+    if (!node) return GateMaster{};
+    return fail(ErrorKind::usage, "--no-master",
+                fmt::format("MASTER_ADDR={} names {}, which the gate did not choose; leave --no-master out, so that it "
+                            "is set to {}",
+                            shown, *node, chosen.front()));
+  }
+  return GateMaster{chosen.front(), fmt::format("MASTER_ADDR is {}, not {}{}", chosen.front(), shown,
+                                                node ? ", which was not chosen" : ", which names no chosen node")};
+}
+
+namespace {
+
+std::string numeric(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> text{};
+  const bool is_known = ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
+  return is_known ? text.data() : "";
+}
+
+/// Of all interfaces: a name resolves to one of them only.
+void add_own_addresses(std::vector<std::string>& found) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next)
+    if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET)
+      found.push_back(numeric(one->ifa_addr, sizeof(sockaddr_in)));
+  ::freeifaddrs(list);
+}
+
+}  // namespace
+
+std::vector<std::string> resolved_addresses(const std::string& name) {
+  std::vector<std::string> found;
+  if (is_same_node(name, host_name())) add_own_addresses(found);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) return found;
+  for (const addrinfo* one = list; one != nullptr; one = one->ai_next)
+    found.push_back(numeric(one->ai_addr, one->ai_addrlen));
+  ::freeaddrinfo(list);
+  return found;
+}
+
+}  // namespace muster

@@ -1,0 +1,33 @@
+/// MASTER_ADDR of the command that `muster gate` starts: never a node that the gate rejected. docs/gate.md
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "muster/result.hpp"
+
+namespace muster {
+
+struct GateMaster {
+  std::optional<std::string> value;  ///< what MASTER_ADDR becomes; nullopt: it stays as it is
+  std::string note;                  ///< what people are told; empty: nothing
+};
+
+struct MasterAsked {
+  std::optional<std::string> set;  ///< MASTER_ADDR in the environment
+  bool stays = false;              ///< --no-master
+};
+
+/// `chosen`: not empty, the first one has rank 0. `nodes`: all that there were. A value that names a chosen node stays;
+/// any other becomes the first chosen node. With `stays` nothing changes, and a value that names a rejected node is
+/// refused with kind `usage`. Names are compared with and without domain and with what follows a `-` (`nid001-hsn0`);
+/// an address is that of the node to which `addresses_of` resolves it.
+[[nodiscard]] Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std::string>& nodes,
+                                               const std::vector<std::string>& chosen,
+                                               std::vector<std::string> (*addresses_of)(const std::string& name));
+
+/// Numeric addresses of a name, by the system's resolver, which may take seconds; empty: it does not resolve.
+[[nodiscard]] std::vector<std::string> resolved_addresses(const std::string& name);
+
+}  // namespace muster

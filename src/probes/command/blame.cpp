@@ -1,0 +1,41 @@
+#include "probes/command/blame.hpp"
+
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace muster::program {
+
+namespace {
+
+std::set<int> nodes_of(const CaseView& view, const std::vector<std::size_t>& ranks) {
+  std::set<int> nodes;
+  for (const std::size_t rank : ranks) nodes.insert(view.ranks[rank].node_index);
+  return nodes;
+}
+
+}  // namespace
+
+std::string program_name(const Params& params) {
+  const auto argv = params.has("argv") ? params.texts("argv") : std::vector<std::string>{};
+  return argv.empty() ? "argv" : printable_line(argv.front(), 200);
+}
+
+Blame::Blame(const CaseView& view, const std::vector<std::size_t>& ranks, const std::vector<std::size_t>& bad)
+    : is_on_nodes_(2 * nodes_of(view, bad).size() < nodes_of(view, ranks).size()),
+      is_everywhere_(bad.size() == ranks.size()),
+      ranks_(ranks.size()),
+      program_(program_name(view.params)) {}
+
+Culprit Blame::culprit(const RankPlace& place) const {
+  if (is_everywhere_) return {CulpritKind::program, program_, "", -1};
+  return {CulpritKind::rank, fmt::format("rank {}", place.rank), is_on_nodes_ ? place.host : "", place.rank};
+}
+
+std::string Blame::subject(const RankPlace& place) const {
+  if (is_everywhere_ && ranks_ == 1) return "the program";
+  return is_on_nodes_ ? fmt::format("rank {} on {}", place.rank, place.host) : fmt::format("rank {}", place.rank);
+}
+
+}  // namespace muster::program

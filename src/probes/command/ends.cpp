@@ -1,0 +1,95 @@
+#include "probes/command/ends.hpp"
+
+#include <charconv>
+#include <string.h>  // sigabbrev_np is not in <cstring> everywhere
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+namespace muster::program {
+
+namespace {
+
+/// `timed out after 5.0 s (limit 5s), still running sleep 100`.
+std::string describe_timeout(const Observation& seen, const Params& params) {
+  const std::string* command = seen.fact("command");
+  return fmt::format("timed out after {} s (limit {}){}", printable_line(*seen.fact("deadline"), 20),
+                     format_duration(params.duration("deadline")),
+                     command == nullptr ? "" : fmt::format(", still running `{}`", printable_line(*command, 200)));
+}
+
+std::string describe(const Blame& blame, const RankPlace& place, const Observation& seen, std::string_view fault) {
+  const std::string* last = seen.fact("last_line");
+  std::string text = fmt::format("{} {}", blame.subject(place), fault);
+  if (last == nullptr || last->empty()) return text + "; it printed nothing";
+  return text + "; its last line: " + printable_line(*last, 200);
+}
+
+/// What to look at: a shell's own statuses for what it can't start, a limit, a node that is unlike the others.
+std::string remedy_of(const Blame& blame, const Observation& seen) {
+  const auto status = number_fact(seen, "status");
+  if (seen.fact("deadline") != nullptr)
+    return "give the check a longer deadline and timeout, or the program less to do";
+  if (blame.is_on_nodes()) return "look at the output of the program; run it by hand on that node";
+  if (status && (*status == 127 || *status == 126))
+    return "correct the name or path of what the program starts: 127 is a shell's status for a command that is not "
+           "found, 126 for one that is not executable";
+  return "look at the output of the program: its name, paths and options in the check file, and what it needs; no node "
+         "is blamed, as it does not work on most of them";
+}
+
+/// The same fault, though each rank was ended at another time.
+std::string key_of(const Observation& seen, const std::string& what) {
+  return seen.fact("deadline") != nullptr ? "deadline" : what;
+}
+
+}  // namespace
+
+std::optional<int> number_fact(const Observation& seen, std::string_view key) {
+  const std::string* text = seen.fact(key);
+  int number = 0;
+  if (text == nullptr || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc{})
+    return std::nullopt;
+  return number;
+}
+
+bool was_started(const Observation& seen) {
+  return seen.fact("absent") == nullptr && seen.fact("not_started") == nullptr && seen.fact("lack") == nullptr;
+}
+
+std::string find_fault(const Observation& seen, const Params& params) {
+  const int expected = static_cast<int>(params.integer("expect_status"));
+  if (seen.fact("deadline") != nullptr) return describe_timeout(seen, params);
+  if (const auto signal = number_fact(seen, "signal")) {
+    const char* name = ::sigabbrev_np(*signal);
+    return fmt::format("was ended by signal {}{}", *signal, name == nullptr ? "" : fmt::format(" (SIG{})", name));
+  }
+  const auto status = number_fact(seen, "status");
+  if (!status) return "told no exit status";
+  if (*status != expected) return fmt::format("exited with {} (expected {})", *status, expected);
+  return {};
+}
+
+void take_end(const Blame& blame, const CaseView& view, const RankPlace& place, bool has_told_why, Findings& findings) {
+  const Observation& seen = *view.observed[static_cast<std::size_t>(place.rank)];
+  const std::string what = find_fault(seen, view.params);
+  const bool is_exit = seen.fact("deadline") == nullptr && seen.fact("signal") == nullptr;
+  if (what.empty() || (is_exit && has_told_why)) return;
+  Finding finding{Verdict::fail, describe(blame, place, seen, what), {blame.culprit(place)}, remedy_of(blame, seen)};
+  findings.add(seen.fact("deadline") != nullptr ? Order::late : Order::crash, key_of(seen, what), std::move(finding),
+               true);
+}
+
+void take_unprinted(const Blame& blame, const CaseView& view, const RankPlace& place, Findings& findings) {
+  const Observation& seen = *view.observed[static_cast<std::size_t>(place.rank)];
+  const std::string* pattern = seen.fact("unprinted");
+  if (pattern == nullptr || !find_fault(seen, view.params).empty()) return;
+  const std::string what = fmt::format("printed no line with `{}`", printable_line(*pattern, 200));
+  Finding finding{Verdict::fail,
+                  describe(blame, place, seen, what),
+                  {blame.culprit(place)},
+                  "look at the output of the program: its result is wrong, or must_print is not what it prints"};
+  findings.add(Order::unprinted, what, std::move(finding), true);
+}
+
+}  // namespace muster::program

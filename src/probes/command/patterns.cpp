@@ -1,0 +1,137 @@
+#include "probes/command/patterns.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <optional>
+#include <sys/stat.h>
+
+#include "base/text.hpp"
+#include "probes/command/words.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::program {
+
+namespace {
+
+/// More than these are a program gone wild, not a measurement.
+constexpr std::size_t most_samples = 100'000;
+constexpr std::size_t most_facts = 20;
+constexpr std::size_t most_in_a_line = 64;
+constexpr std::size_t most_file_bytes = 64u << 20;
+
+/// `12.5`, `1.4020e+01`, `+3`, `1,234.5`.
+std::optional<double> number_in(std::string_view text) {
+  std::string digits(trim(text));
+  std::erase(digits, ',');
+  const std::string_view rest = std::string_view(digits).substr(digits.starts_with('+') ? 1 : 0);
+  double value = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (error != std::errc{} || end != rest.data() + rest.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// What changes when a file is written; empty: there is none.
+std::string state_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return "";
+  return fmt::format("{} {} {} {}", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
+Error about(const char* parameter, const std::string& what) {
+  return {ErrorKind::usage, parameter, what};
+}
+
+}  // namespace
+
+Result<PatternReadings> PatternReadings::make(const std::vector<std::string>& metrics,
+                                              const std::vector<std::string>& wanted) {
+  PatternReadings made;
+  for (const std::string& text : metrics) {
+    auto asked = program_metric_from_text(text);
+    if (!asked) return tl::unexpected(asked.error());
+    auto pattern = Pattern::compile(asked->pattern);
+    if (!pattern) return tl::unexpected(about("metric", pattern.error().what));
+    auto groups = groups_of(*pattern);
+    if (!groups) return tl::unexpected(about("metric", groups.error().what));
+    made.metrics_.push_back({std::move(*asked), std::move(*pattern), std::move(*groups), {}, {}});
+  }
+  for (const std::string& text : wanted) {
+    auto pattern = Pattern::compile(text);
+    if (!pattern) return tl::unexpected(about("must_print", pattern.error().what));
+    made.wanted_.push_back(std::move(*pattern));
+    made.wanted_texts_.push_back(text);
+    made.is_found_.push_back(0);
+  }
+  return made;
+}
+
+void PatternReadings::take_line(std::string_view line) {
+  for (const Metric& metric : metrics_)
+    if (metric.asked.file.empty()) take(metric, line);
+  for (std::size_t i = 0; i < wanted_.size(); ++i)
+    if (is_found_[i] == 0 && wanted_[i].is_found_in(line)) is_found_[i] = 1;
+}
+
+void PatternReadings::take(const Metric& metric, std::string_view line) {
+  for (const auto& groups : metric.pattern.matches(line, most_in_a_line)) {
+    const auto value = number_in(groups[metric.groups.value]);
+    Labels where;
+    for (const auto& [group, name] : metric.groups.labels)
+      if (!trim(groups[group]).empty()) where.emplace_back(name, printable_line(trim(groups[group])));
+    std::sort(where.begin(), where.end());
+    if (value)
+      add(metric, std::move(where), *value);
+    else if (facts_.size() < most_facts)
+      facts_.push_back({"bad_metric_value",
+                        fmt::format("\"{}\" is not a number, in: {}", printable_line(groups[metric.groups.value], 60),
+                                    printable_line(line, 200))});
+  }
+}
+
+void PatternReadings::add(const Metric& metric, Labels where, double value) {
+  const auto [place, is_new] = index_.try_emplace({metric.asked.name, where}, found_.size());
+  if (is_new) found_.push_back({metric.asked.name, std::move(where), {}, metric.asked.unit});
+  auto& samples = found_[place->second].samples;
+  if (samples.size() < most_samples) samples.push_back(value);
+}
+
+void PatternReadings::note_files(std::string_view folder) {
+  for (Metric& metric : metrics_) {
+    if (metric.asked.file.empty()) continue;
+    metric.path = filled_in(metric.asked.file, folder);
+    metric.before = state_of(metric.path);
+  }
+}
+
+void PatternReadings::read_files() {
+  for (const Metric& metric : metrics_) {
+    if (metric.asked.file.empty()) continue;
+    const std::string now = state_of(metric.path);
+    const bool is_new = !now.empty() && now != metric.before;
+    const auto text = is_new ? read_file(metric.path, most_file_bytes) : fail(ErrorKind::system, metric.path, "");
+    if (text)
+      for (const std::string_view line : lines(*text)) take(metric, line);
+    else if (facts_.size() < most_facts)
+      facts_.push_back(
+          {"unwritten", fmt::format("{}, which {}", printable_line(metric.path),
+                                    now.empty() ? "is not there" : "the program did not write in this run")});
+  }
+}
+
+void PatternReadings::deliver(Observation& seen) const {
+  for (const Found& one : found_) {
+    Reading reading;
+    reading.metric = one.metric;
+    reading.where = one.where;
+    reading.unit = one.unit;
+    reading.summary = summarize(one.samples);
+    seen.readings.push_back(std::move(reading));
+  }
+  seen.facts.insert(seen.facts.end(), facts_.begin(), facts_.end());
+  for (std::size_t i = 0; i < wanted_.size(); ++i)
+    if (is_found_[i] == 0) seen.facts.push_back({"unprinted", printable_line(wanted_texts_[i], 200)});
+}
+
+}  // namespace muster::program

@@ -1,0 +1,62 @@
+// Programs of probe command that run for longer than their case may.
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.hpp"
+#include "run/scene.hpp"
+
+namespace muster {
+
+namespace {
+
+std::set<std::string> distinct_nodes(const SeenRanks& ranks) {
+  std::set<std::string> nodes;
+  for (const SeenRank& rank : ranks) nodes.insert(rank.node);
+  return nodes;
+}
+
+double longest_idle(const SeenRanks& ranks) {
+  double longest = 0;
+  for (const SeenRank& rank : ranks) longest = std::max(longest, rank.idle_s);
+  return longest;
+}
+
+/// A process in the kernel's care that no signal reaches: a file system or a driver keeps it.
+bool is_stuck(const SeenRanks& ranks) {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const SeenRank& rank) { return rank.remains.program_state == ProcessState::uninterruptible; });
+}
+
+}  // namespace
+
+Explained program_still_runs(const Scene& scene) {
+  const Wreck& wreck = scene.wreck;
+  if (wreck.cause != Wreck::Cause::deadline || wreck.stage != "case") return std::nullopt;
+  const auto who = scene.those([](const SeenRank& rank) { return rank.is_alive() && !rank.remains.program.empty(); });
+  if (who.empty()) return std::nullopt;
+  const SeenRanks living = scene.alive();
+  const std::size_t done = living.size() - who.size() + scene.done;
+  const bool is_of_nodes = 2 * distinct_nodes(who).size() < distinct_nodes(scene.ranks).size();
+  const std::string subject = done == 0 && who.size() == 1 ? std::string("the program")
+                              : done == 0                  ? fmt::format("all {} programs", who.size())
+                                                           : fmt::format("the program of {}", names(who));
+  Finding finding;
+  finding.verdict = Verdict::fail;
+  finding.reason =
+      fmt::format("{} timed out after {} (limit {}), still running `{}`{}{}", subject, seconds_words(longest_idle(who)),
+                  seconds_words(wreck.deadline_s), who.front().remains.program,
+                  is_stuck(who) ? ", which is stuck in the kernel" : "",
+                  done == 0 ? "" : fmt::format("; {} ended", done == 1 ? "1 other" : fmt::format("{} others", done)));
+  finding.remedy =
+      "raise the timeout of the check (timeout, --timeout), or correct its program or options so that it ends";
+  if (is_of_nodes || is_stuck(who)) {
+    finding.culprits = rank_culprits(who);
+    finding.remedy = fmt::format("look at what the program does on {}: load, file system, device", nodes_of(who));
+  } else {
+    const std::string& line = who.front().remains.program;
+    finding.culprits.push_back({CulpritKind::program, line.substr(0, line.find(' ')), "", -1});
+  }
+  return finding;
+}
+
+}  // namespace muster

@@ -1,0 +1,33 @@
+/// Host names that nothing resolves: an error of the name or of DNS, not of a node.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.hpp"
+#include "muster/verdict.hpp"
+
+namespace muster {
+
+/// Whether what ssh, srun or a launcher wrote says that the name was not found.
+[[nodiscard]] inline bool is_unresolved(std::string_view error) {
+  static constexpr std::array<std::string_view, 6> words{
+      "Could not resolve hostname", "Name or service not known", "Temporary failure in name resolution",
+      "No address associated",      "Unable to resolve",         "Unknown host"};
+  return std::any_of(words.begin(), words.end(), [&](std::string_view one) { return error.find(one) != error.npos; });
+}
+
+[[nodiscard]] inline Finding unresolved(const std::vector<std::string>& names) {
+  Finding finding;
+  finding.verdict = Verdict::error;
+  finding.reason = fmt::format("{} {} not resolve", human_list(names), names.size() == 1 ? "does" : "do");
+  finding.culprits.push_back({CulpritKind::setting, "--nodes", "", -1});
+  finding.remedy = "correct the name, or add it to DNS or /etc/hosts of this node";
+  return finding;
+}
+
+}  // namespace muster
