@@ -232,7 +232,9 @@ Result<void> try_aim(const Command& command, const SiteFound& found, std::size_t
 /// What the next job should do without, for a script that submits it: `exclude` in the last run's folder.
 void write_excluded(const GateOutcome& outcome) {
   if (outcome.folders.empty()) return;
-  const auto text = join(to_exclude(outcome), ",") + "\n";
+  // Empty where there are none: a script asks for that with [ -s FILE ].
+  const auto nodes = to_exclude(outcome);
+  const auto text = nodes.empty() ? std::string() : join(nodes, ",") + "\n";
   if (const auto written = write_file(fs::path(outcome.folders.back()) / "exclude", text); !written)
     tell_user(to_string(written.error()));
 }

@@ -45,7 +45,8 @@ constexpr ParamSpec params[] = {
 };
 
 constexpr MetricSpec metrics[] = {
-    {"pattern_rate", "GB/s", Better::higher, "Checking and inverting a pattern, bytes read plus bytes written.", true, true},
+    {"pattern_rate", "GB/s", Better::higher, "Checking and inverting a pattern, bytes read plus bytes written.", true,
+     true},
 };
 
 constexpr LabelSpec labels[] = {

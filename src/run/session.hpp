@@ -44,8 +44,8 @@ struct SessionOptions {
   int max_failures = 0;       ///< 0: no limit; cases after it are `unmeasured`
   bool forgives_once = true;  ///< a node is set aside when it is the culprit the second time, not the first
   std::optional<double> began = std::nullopt;  ///< monotonic; when the run began to be prepared; nullopt: now
-  double ends_at = 0;         ///< monotonic; what is not done by then is `unmeasured`; 0: no limit
-  fs::path folder;            ///< run folder; exists
+  double ends_at = 0;                          ///< monotonic; what is not done by then is `unmeasured`; 0: no limit
+  fs::path folder;                             ///< run folder; exists
   bool is_simulated =
       false;  ///< ranks are to be on a simulated machine; otherwise one that is makes the launch an error
   fs::path affinity_library;  ///< for ranks of a simulated machine: libmuster_affinity.so; empty: masks are described

@@ -1,6 +1,7 @@
 """`muster gate` on this machine: what it starts, with which status, and when it starts nothing."""
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import support  # noqa: E402
 from on_gate import GateRun  # noqa: E402
 from support import check, wait_until  # noqa: E402
 
+SOURCE = pathlib.Path(os.environ.get("MUSTER_SOURCE", pathlib.Path(__file__).parents[2]))
 GOOD = check("good", ranks=1, number=1)
 BAD = check("bad", ranks=1, how="fail_run", rank=0)
 MARK = ["sh", "-c", "echo started > MARKER"]
@@ -100,6 +102,33 @@ class Started(Gate):
         run = self.gate("", command=["true"], limit=60)
         self.assert_status(run, 0)
         self.assertEqual(len(run.report()["launches"]), 1, "one launch")
+
+
+class Pages(Gate):
+    def test_the_batch_script_of_the_page_leaves_bad_nodes_out(self):
+        """docs/gate.md, word for word, with a gate that refuses and an sbatch that writes down what it is given."""
+        page = (SOURCE / "docs/gate.md").read_text()
+        script = next(part for part in page.split("```sh\n") if "status=$?" in part).split("```")[0]
+        folder = support.new_folder()
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / "muster-runs/latest").mkdir(parents=True)
+        for name, text in (("muster", "exit 125"), ("sbatch", 'echo "$@" >> sbatch.log')):
+            (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+            (folder / name).chmod(0o755)
+        (folder / "job.sh").write_text(script)
+        env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+        for excluded, before in (("nid003,nid005\n", ""), ("nid007\n", "nid003,nid005"), ("", "")):
+            (folder / "muster-runs/latest/exclude").write_text(excluded)
+            done = subprocess.run(["bash", "job.sh"], cwd=folder, env={**env, "EXCLUDED": before}, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (125, ""))
+        self.assertEqual((folder / "sbatch.log").read_text(),
+                         "--exclude=nid003,nid005 job.sh\n--exclude=nid003,nid005,nid007 job.sh\n")
+
+    def test_what_is_to_be_left_out_is_in_the_run_folder(self):
+        run = self.gate(BAD, "--print", "exclude")
+        self.assertEqual((run.run_folder() / "exclude").read_text(), run.stdout)
+        run = self.gate(GOOD, command=["true"])
+        self.assertEqual((run.run_folder() / "exclude").read_text(), "", "a script asks for it with [ -s FILE ]")
 
 
 class Printed(Gate):
