@@ -143,7 +143,7 @@ class Wire(support.EndToEnd):
         """What a passing program would have made the agent say, written by a failing one where the agent's frames go."""
         def item(argv):
             params = json.dumps({"argv": argv, "arguments": [], "deadline": "30", "expect_status": "0", "python": "", "imports": [],
-                                 "backend": "auto"})
+                                 "backend": "auto", "metric": [], "must_print": []})
             return {**EVERYWHERE, "index": 0, "case": "task", "probe": "command", "params": params}
         job = frame(1, cbor({"simulated": False, "items": [item(["true"])]}))
         env = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
