@@ -220,7 +220,7 @@ Plan sample_plan() {
   item.environment = "container";
   item.ranks = {RanksSpec::Kind::per_node, 4};
   item.min_nodes = 2;
-  item.shape = {{"nid001", "nid002"}, 4, 7, 2, true, "standard-g", "container"};
+  item.shape = {{"nid001", "nid002"}, 4, 7, 2, true, true, "standard-g", "container"};
   item.rerun = {"muster", "run"};
   item.unable = {{Verdict::skip, "needs 3 nodes", {}, "ask for more"}};
   Plan plan;
