@@ -15,6 +15,7 @@
 #include "model/added_probes.hpp"
 #include "run/messages.hpp"
 #include "run/plugins.hpp"
+#include "run/start_complaint.hpp"
 #include "system/asked_binding.hpp"
 #include "system/rank_variables.hpp"
 #include "system/simulated_affinity.hpp"
@@ -131,8 +132,9 @@ Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_
 }  // namespace
 
 int agent_main(int argc, char** argv, const AgentHooks& hooks) {
-  // A file over the limit (ulimit -f) is an error of the call, which the agent reports, and not a signal.
-  std::signal(SIGXFSZ, SIG_IGN);
+  // A file over the limit (ulimit -f) is an error of the call, which the agent reports, and not a signal; children have
+  // it as it was.
+  std::signal(SIGXFSZ, [](int) {});
   if (argc > 1 && std::strcmp(argv[1], "--about") == 0) return about();
   if (argc > 1 && std::strcmp(argv[1], "--help") == 0) return print(agent_help);
   if (argc > 1) {
@@ -143,7 +145,10 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   auto key = LaunchKey::take_from_environment(env_key);
   if (!key) return complain(key.error());
   auto recorder = FlightRecorder::create(recorder_folder(), tag_of_launch());
-  if (!recorder) return complain(recorder.error());
+  if (!recorder) {
+    std::fputs(complaint_line(host_name(), recorder.error()).c_str(), stderr);
+    return 1;
+  }
   const LaunchedBy launcher = launched_by();
   (*recorder)->place(launcher.rank, launcher.world_size);
   (*recorder)->stamp_signals();

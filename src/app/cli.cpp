@@ -197,8 +197,9 @@ std::string too_small_limit() {
 
 int driver_main(int count, char** arguments) {
   int status = 2;
-  // A file over the limit is then an error of write(), which is reported, and not a signal.
-  std::signal(SIGXFSZ, SIG_IGN);
+  // A file over the limit is then an error of write(), which is reported. To ignore the signal would pass on to
+  // children.
+  std::signal(SIGXFSZ, [](int) {});
   open_standard_streams();
   if (const auto why = too_small_limit(); !why.empty()) {
     std::fprintf(stderr, "muster: %s\n", why.c_str());

@@ -9,6 +9,7 @@
 #include "app/load.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "history/store.hpp"
 
 namespace muster {
@@ -110,8 +111,11 @@ int history_prune_command(const PruneOptions& options) {
   }
   const auto gone = history->prune(before);
   if (!gone) return history_trouble(gone.error());
-  fmt::print("{} removed\n", counted(static_cast<std::size_t>(*gone), "run"));
-  return 0;
+  const auto freed = history->compact();
+  fmt::print(
+      "{} removed, {}\n", counted(static_cast<std::size_t>(*gone), "run"),
+      freed ? format_bytes(Bytes{static_cast<std::uint64_t>(*freed)}) + " freed" : std::string("no space freed yet"));
+  return freed ? 0 : history_trouble(freed.error());
 }
 
 }  // namespace muster

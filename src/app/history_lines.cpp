@@ -31,7 +31,17 @@ bool is_moment(const std::string& text) {
   const bool is_formed = text.size() > form.size() && text.back() == 'Z' &&
                          std::equal(form.begin(), form.end(), text.begin(),
                                     [&](char wanted, char letter) { return fits(letter, wanted); });
-  return is_formed && text.substr(5, 2) <= "12" && text.substr(8, 2) <= "31" && text.substr(11, 2) <= "24";
+  const auto is_within = [&](std::size_t at, std::string_view least, std::string_view most) {
+    const auto part = std::string_view(text).substr(at, 2);
+    return least <= part && part <= most;
+  };
+  return is_formed && is_within(5, "01", "12") && is_within(8, "01", "31") && is_within(11, "00", "24");
+}
+
+Result<void> check_moment(const char* field, const std::string& text) {
+  if (is_moment(text)) return {};
+  return fail(ErrorKind::file, field,
+              fmt::format("\"{}\" is no time; write for example 2026-01-31T02:00:00.000Z", printable_line(text)));
 }
 
 Result<void> take_line(const nlohmann::json& json, Imported& imported) {
@@ -43,16 +53,14 @@ Result<void> take_line(const nlohmann::json& json, Imported& imported) {
     if (const auto run = json.find("run"); run != json.end()) {
       auto read = past_run_from_json(*run);
       if (!read) return tl::unexpected(read.error());
-      if (!is_moment(read->started))
-        return fail(ErrorKind::file, "started",
-                    fmt::format("\"{}\" is no time; write for example 2026-01-31T02:00:00.000Z",
-                                printable_line(read->started)));
+      if (auto checked = check_moment("started", read->started); !checked) return checked;
       imported.runs.push_back(std::move(*read));
       return {};
     }
     if (const auto action = json.find("action"); action != json.end()) {
       auto read = node_action_from_json(*action);
       if (!read) return tl::unexpected(read.error());
+      if (auto checked = check_moment("time", read->time); !checked) return checked;
       imported.actions.push_back(std::move(*read));
       return {};
     }
@@ -67,6 +75,8 @@ Result<void> read_import(const std::string& from, Imported& imported) {
                        ? read_run(from)
                        : Result<RunReport>(fail(ErrorKind::usage, from, ""));
   if (run) {
+    if (auto checked = check_moment("started", run->started); !checked)
+      return fail(ErrorKind::file, from, to_string(checked.error()));
     imported.runs.push_back(remember(*run));
     return {};
   }

@@ -32,6 +32,13 @@ int write_all(int descriptor, const char* data, std::size_t size) {
   return 0;
 }
 
+/// A pipe or a device, to write to: a pipe without a reader fails with ENXIO instead of waiting for one.
+int open_in_place(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor >= 0) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+  return descriptor;
+}
+
 /// Where a symbolic link leads, also when nothing is there yet; anything else leads to itself.
 fs::path followed(fs::path path) {
   std::error_code error;
@@ -77,7 +84,7 @@ Result<AtomicFile> AtomicFile::open(const fs::path& path, unsigned mode) {
   if (!fs::status_known(status)) return cant("can't be written", path, error.value());
   if (fs::is_directory(status)) return cant("can't be written", path, EISDIR);
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    file.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    file.descriptor_ = open_in_place(path);
   } else {
     file.target_ = followed(path);
     const auto name = fmt::format(".{}.{}.tmp", file.target_.filename().string().substr(0, 200), random_hex(4));
@@ -88,6 +95,7 @@ Result<AtomicFile> AtomicFile::open(const fs::path& path, unsigned mode) {
   if (file.descriptor_ < 0) {
     const int cause = errno;
     file.temporary_.clear();
+    if (cause == ENXIO) return fail(ErrorKind::system, path.string(), "can't be written: nothing reads this pipe");
     return cant("can't be written", path, cause);
   }
   return file;

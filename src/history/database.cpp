@@ -161,8 +161,12 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
   std::error_code ignored;
   if (fs::is_directory(file, ignored))
     return fail(ErrorKind::file, file.string(), "is a folder; name a file with --history");
-  if (use != HistoryUse::write && !fs::exists(file, ignored))
+  const bool is_there = fs::exists(file, ignored);
+  if (use != HistoryUse::write && !is_there)
     return fail(ErrorKind::file, file.string(), "is not there: no run has been stored yet");
+  // SQLite would wait at a pipe for a writer.
+  if (is_there && !fs::is_regular_file(file, ignored))
+    return fail(ErrorKind::file, file.string(), "is a pipe or a device; name a regular file with --history");
   if (use == HistoryUse::read) {
     auto database = open_to_read(file);
     if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());

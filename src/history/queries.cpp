@@ -249,4 +249,20 @@ Result<std::int64_t> History::prune(const std::string& before) {
   });
 }
 
+Result<std::int64_t> History::compact() {
+  return guarded(path(), [&] {
+    const auto size = [&] {
+      std::error_code ignored;
+      const auto bytes = fs::file_size(path(), ignored);
+      return ignored ? std::int64_t{0} : static_cast<std::int64_t>(bytes);
+    };
+    const auto checkpoint = [&] { (void)inside_->database->execAndGet("PRAGMA wal_checkpoint(TRUNCATE)"); };
+    checkpoint();
+    const auto before = size();
+    inside_->database->exec("VACUUM");
+    checkpoint();
+    return std::max(before - size(), std::int64_t{0});
+  });
+}
+
 }  // namespace muster

@@ -119,6 +119,9 @@ class History {
   [[nodiscard]] Result<std::vector<ItemVerdict>> verdicts(std::size_t most_runs = 0);
   /// Removes runs, actions and all that only they need, that began before `before` (RFC 3339); how many runs.
   [[nodiscard]] Result<std::int64_t> prune(const std::string& before);
+  /// Gives the room of what was removed back to the file system: how many bytes. For a time it needs as much room as
+  /// the history has then; readers wait, and it fails where others use the history for more than 30 s.
+  [[nodiscard]] Result<std::int64_t> compact();
 
  private:
   struct Inside;

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/process_status.hpp"
+#include "run/start_complaint.hpp"
 #include "run/wreck_words.hpp"
 #include "system/system.hpp"
 
@@ -152,6 +153,11 @@ Damage Examiner::diagnose(const Launch& launch, const Scene& scene) const {
   if (launch.wrong_names()) return {*launch.wrong_names(), false};
   if (!launch.refusal().empty())
     return {{Verdict::error, launch.refusal(), {launcher_culprit(program())}, launch.refusal_remedy()}, true};
+  if (launch.stage() == LaunchStage::start_up)
+    if (auto complaint = explain_complaint(launch.stderr_tail(), scene.nodes)) {
+      const bool is_total = complaint->culprits.empty();
+      return {std::move(*complaint), is_total};
+    }
   Wreck wreck = wreck_of(launch, scene);
   if (wreck.cause == Wreck::Cause::deadline || !launch.end()) {
     heed_silence(wreck);

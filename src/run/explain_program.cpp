@@ -52,6 +52,10 @@ Explained program_still_runs(const Scene& scene) {
   if (is_of_nodes || is_stuck(who)) {
     finding.culprits = rank_culprits(who);
     finding.remedy = fmt::format("look at what the program does on {}: load, file system, device", nodes_of(who));
+  } else if (done > 0) {
+    // No node is to blame by comparison with so few others.
+    finding.culprits = rank_culprits(who);
+    for (Culprit& culprit : finding.culprits) culprit.node.clear();
   } else {
     const std::string& line = who.front().remains.program;
     finding.culprits.push_back({CulpritKind::program, line.substr(0, line.find(' ')), "", -1});

@@ -173,6 +173,15 @@ TEST(FilesTest, APipeIsWrittenInPlace) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
+TEST(FilesTest, APipeThatNothingReadsIsNotWaitedFor) {
+  const ScratchFolder folder;
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto written = write_file(pipe, "x");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().what, "can't be written: nothing reads this pipe");
+}
+
 TEST(FilesTest, ADeviceIsWrittenInPlace) {
   ASSERT_TRUE(write_file("/dev/null", "gone"));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));

@@ -147,6 +147,31 @@ class FullDisk(WholeReports):
         self.assertTrue(any("space" in note for note in said["notes"]), said["notes"])
 
 
+    def recorders_in(self, folder):
+        return self.new_run(check("a", ranks=2), env={"MUSTER_RECORDER_FOLDER": str(folder)}).finish(20)
+
+    def test_shared_memory_without_room_is_the_nodes_fault(self):
+        self.mount("4k")
+        self.fill()
+        run = self.recorders_in(self.disk)
+        self.assert_status(run, 1)
+        case = next(case for case in run.report()["cases"] if case["verdict"] == "fail")
+        self.assertIn(f"muster's agent can't start on {support.HOST}: {self.disk}/muster-", case["reason"], run.story())
+        self.assertIn("No space left on device", case["reason"])
+        self.assertEqual([(culprit["kind"], culprit["node"]) for culprit in case["culprits"]], [("node", support.HOST)])
+        self.assertIn("df /dev/shm", case["remedy"])
+
+    def test_a_folder_of_recorders_that_is_missing(self):
+        run = self.recorders_in("/no/such/folder")
+        self.assert_status(run, 2)
+        case, = run.report()["cases"]
+        self.assertEqual(case["verdict"], "error")
+        self.assertIn("/no/such/folder/muster-", case["reason"], run.story())
+        self.assertIn("No such file or directory", case["reason"])
+        self.assertEqual(case["culprits"], [])
+        self.assertIn("MUSTER_RECORDER_FOLDER", case["remedy"])
+
+
 class EveryCallFails(WholeReports):
     """Call 1, 2, 3, ... fails, until a run makes fewer calls than that."""
 

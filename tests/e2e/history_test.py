@@ -122,7 +122,11 @@ class Remembered(support.EndToEnd):
             file.write('{"run": {"run_id": 1}}\n')
         said = self.muster("history", "--history", other, "import", export, status=3)
         self.assertIn(f"{export}:4:1", said)
-        self.assertIn("1 run removed", self.muster("history", "--history", other, "prune", "--keep", "1"))
+        strange = self.folder / "strange.json"
+        strange.write_text(json.dumps({**first.report(), "started": "yesterday"}))
+        said = self.muster("history", "--history", other, "import", strange, status=3)
+        self.assertIn('"yesterday" is no time', said)
+        self.assertRegex(self.muster("history", "--history", other, "prune", "--keep", "1"), r"1 run removed, \d+\S* freed")
         self.assertEqual(len(self.muster("history", "--history", other).splitlines()), 1)
         self.muster("history", "--history", other, "prune", "--before", "yesterday", status=3)
         self.assertIn("--keep N or --before DAY", self.muster("history", "--history", other, "prune", status=3))

@@ -77,9 +77,9 @@ class Torch(support.EndToEnd):
         self.assertEqual(case["verdict"], verdict, story)
         return case, story
 
-    def fails(self, checks, *parts, rank=None, **more):
+    def fails(self, checks, *parts, rank=None, verdict="fail", **more):
         """The case fails; its reason has these parts, and its only rank at fault is that one. Returns all findings."""
-        case, story = self.case(checks, "fail", **more)
+        case, story = self.case(checks, verdict, **more)
         for part in parts:
             self.assertIn(part, case["reason"], story)
         self.assertTrue(case["remedy"], story)
@@ -168,8 +168,10 @@ class Interpreter(Torch):
                    "can't import it: SystemExit: 0")
 
     def test_what_is_no_python(self):
-        self.fails(torch_check("torch_ddp.py", python="/bin/true"), "/bin/true is no Python 3 that runs")
-        self.fails(torch_check("torch_ddp.py", python="/etc/passwd"), "/etc/passwd is no program that we may run")
+        for python, reason in (("/bin/true", "/bin/true is no Python 3 that runs"),
+                               ("/etc/passwd", "/etc/passwd is no program that we may run")):
+            case, _ = self.fails(torch_check("torch_ddp.py", python=python), reason, verdict="error")
+            self.assertEqual([(culprit["kind"], culprit.get("node")) for culprit in case["culprits"]], [("program", None)])
 
     def test_arguments_that_are_none(self):
         for script, words, reason in (
@@ -189,8 +191,8 @@ class Rendezvous(Torch):
         case, story = self.case(torch_check("torch_ddp.py", imports=["torch", "no_such_module"], python=""), "skip")
         self.assertIn("has torch and no_such_module", case["reason"], story)
 
-    def test_a_named_python_without_torch_is_a_failure(self):
-        self.fails(torch_check("torch_ddp.py", imports=["no_such_module"]), f"{PYTHON} has no no_such_module")
+    def test_a_named_python_without_torch_is_a_mistake_of_the_job(self):
+        self.fails(torch_check("torch_ddp.py", imports=["no_such_module"]), f"{PYTHON} has no no_such_module", verdict="error")
 
     def test_a_wrong_address_on_one_rank(self):
         _, all_findings = self.fails(

@@ -1,6 +1,8 @@
 #include "history/store.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/small_disk.hpp"
 #include "history/past_runs.hpp"
@@ -71,6 +73,39 @@ TEST(History, PruneRemovesWhatOnlyOldRunsNeed) {
   const auto back = history->run(lines->front().number);
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, kept);
+}
+
+TEST(History, CompactGivesTheRoomOfRemovedRunsBack) {
+  const ScratchFolder folder;
+  const auto file = folder / "history.db";
+  auto history = History::open(file, HistoryUse::write);
+  ASSERT_TRUE(history);
+  for (int day = 1; day <= 9; ++day) {
+    PastRun run = a_run(day, 100);
+    for (int node = 0; node < 200; ++node)
+      run.nodes.push_back(
+          {fmt::format("n{}-{}", day, node), {{"kernel", fmt::format("{:k>2000}-{}-{}", "", day, node)}}});
+    ASSERT_TRUE(history->record(run));
+  }
+  ASSERT_EQ(history->prune("2026-11-09T00:00:00.000Z"), Result<std::int64_t>(8));
+  const auto freed = history->compact();
+  ASSERT_TRUE(freed);
+  EXPECT_GT(*freed, 100'000);
+  EXPECT_GT(*freed, static_cast<std::int64_t>(fs::file_size(file)));
+  const auto lines = history->runs();
+  ASSERT_TRUE(lines && lines->size() == 1);
+  EXPECT_EQ(history->compact(), Result<std::int64_t>(0));
+}
+
+TEST(History, APipeIsRefusedAndNotWaitedFor) {
+  const ScratchFolder folder;
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const HistoryUse use : {HistoryUse::read, HistoryUse::write, HistoryUse::amend}) {
+    const auto opened = History::open(pipe, use);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().what, "is a pipe or a device; name a regular file with --history");
+  }
 }
 
 }  // namespace

@@ -271,7 +271,7 @@ TEST(Command, CausesStandBeforeConsequences) {
       .rank("b", {{"signal", "9"}});
   auto judgement = killed.judge();
   ASSERT_EQ(judgement.findings.size(), 2u) << "the status of a program that said why it fails is nothing new";
-  EXPECT_EQ(judgement.findings[0].reason, "rank 1 was ended by signal 9 (SIGKILL); it printed nothing");
+  EXPECT_EQ(judgement.findings[0].reason, "rank 1 on b was ended by signal 9 (SIGKILL); it printed nothing");
   EXPECT_EQ(judgement.findings[1].reason, "rank 1 did not come");
   EXPECT_EQ(judgement.findings[1].culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 1", "b", 1}}));
   EXPECT_TRUE(judgement.evidence.empty());
@@ -483,9 +483,10 @@ TEST(Command, JudgesTheEndOfEveryProgram) {
       .rank("b", {{"deadline", "5.2"}, {"command", "sleep 9"}, {"signal", "9"}})
       .rank("b", {{"status", "0"}});
   const auto judgement = late.judge();
-  expect_finding(judgement, Verdict::fail,
-                 "rank 0 timed out after 5.1 s (limit 5s), still running `sleep 9`; its last line: x (and 1 more rank "
-                 "likewise)");
+  expect_finding(
+      judgement, Verdict::fail,
+      "rank 0 on a timed out after 5.1 s (limit 5s), still running `sleep 9`; its last line: x (and 1 more rank "
+      "likewise)");
   EXPECT_EQ(judgement.findings[0].culprits.size(), 2u);
 }
 

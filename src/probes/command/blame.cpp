@@ -34,8 +34,8 @@ Culprit Blame::culprit(const RankPlace& place) const {
 }
 
 std::string Blame::subject(const RankPlace& place) const {
-  if (is_everywhere_ && ranks_ == 1) return "the program";
-  return is_on_nodes_ ? fmt::format("rank {} on {}", place.rank, place.host) : fmt::format("rank {}", place.rank);
+  if (is_everywhere_) return ranks_ == 1 ? "the program" : fmt::format("rank {}", place.rank);
+  return fmt::format("rank {} on {}", place.rank, place.host);
 }
 
 }  // namespace muster::program

@@ -19,7 +19,7 @@ class Blame {
   /// It works on no rank.
   [[nodiscard]] bool is_everywhere() const { return is_everywhere_; }
   [[nodiscard]] Culprit culprit(const RankPlace& place) const;
-  /// `rank 3 on nid001`; `rank 3` where the node is not to blame; `the program` where it works nowhere.
+  /// `rank 3 on nid001`, to blame or not; where it works nowhere, `rank 3`, or `the program` with a single rank.
   [[nodiscard]] std::string subject(const RankPlace& place) const;
 
  private:

@@ -1,0 +1,72 @@
+#include "run/start_complaint.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::string_view mark = "muster-rank on ";
+
+/// Names of one host, with or without its domain.
+bool is_same_host(std::string_view one, std::string_view other) {
+  return one.substr(0, one.find('.')) == other.substr(0, other.find('.'));
+}
+
+/// The name by which `host` was asked for; empty: it was not.
+std::string asked_name(std::string_view host, const std::vector<std::string>& nodes) {
+  if (nodes.empty()) return is_same_host(host, host_name()) ? host_name() : "";
+  const auto found =
+      std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) { return is_same_host(host, node); });
+  return found == nodes.end() ? "" : *found;
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+}  // namespace
+
+std::string complaint_line(const std::string& host, const Error& error) {
+  return fmt::format("{}{}: {}\n", mark, host, to_string(error));
+}
+
+std::optional<Finding> explain_complaint(std::string_view standard_error, const std::vector<std::string>& nodes) {
+  for (const std::string_view line : lines(standard_error)) {
+    // Launchers may write the rank's number in front of it.
+    const auto begin = line.find(mark);
+    if (begin == line.npos) continue;
+    const auto words = line.substr(begin + mark.size());
+    const auto colon = words.find(": ");
+    if (colon == words.npos) continue;
+    const std::string node = asked_name(words.substr(0, colon), nodes);
+    const auto what = words.substr(colon + 2);
+    const bool is_full = ends_with(trim(what), std::strerror(ENOSPC));
+    const std::string where = node.empty() ? "the node" : node;
+    Finding finding{
+        Verdict::error, fmt::format("muster's agent can't start on {}", printable_line(words, 400)), {}, ""};
+    if (is_full) {
+      finding.remedy =
+          fmt::format("free shared memory on {}: df /dev/shm, and the files there of jobs that have ended", where);
+      if (!node.empty()) {
+        finding.verdict = Verdict::fail;
+        finding.culprits = {{CulpritKind::node, node, node, -1}};
+      }
+    } else {
+      finding.remedy = fmt::format(
+          "look at that folder and at the limits of the job on {} (ulimit -a); MUSTER_RECORDER_FOLDER names another "
+          "one",
+          where);
+    }
+    return finding;
+  }
+  return std::nullopt;
+}
+
+}  // namespace muster

@@ -1,0 +1,46 @@
+// What the driver makes of an agent that can't even begin.
+#include "run/start_complaint.hpp"
+
+#include <gtest/gtest.h>
+
+#include "system/system.hpp"
+
+namespace muster {
+namespace {
+
+const Error full{ErrorKind::system, "/dev/shm/muster-1", "no space for it: No space left on device"};
+const Error missing{ErrorKind::system, "/shm/muster-1", "can't create it: No such file or directory"};
+
+TEST(StartComplaint, FullSharedMemoryIsTheNodesFault) {
+  const auto text = "srun: some words\n2: " + complaint_line("nid002", full) + complaint_line("nid001", full);
+  const auto finding = explain_complaint(text, {"nid001", "nid002.cluster"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::fail);
+  EXPECT_EQ(finding->reason,
+            "muster's agent can't start on nid002: /dev/shm/muster-1: no space for it: No space left on device");
+  EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002.cluster", "nid002.cluster", -1}}));
+  EXPECT_NE(finding->remedy.find("df /dev/shm"), std::string::npos);
+}
+
+TEST(StartComplaint, AnotherNodeIsNotBlamed) {
+  const auto finding = explain_complaint(complaint_line("other", full), {"nid001"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::error);
+  EXPECT_TRUE(finding->culprits.empty());
+}
+
+TEST(StartComplaint, AFolderThatIsMissingIsAnErrorOfTheSurroundings) {
+  const auto finding = explain_complaint(complaint_line(host_name(), missing), {});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::error);
+  EXPECT_TRUE(finding->culprits.empty());
+  EXPECT_NE(finding->remedy.find("MUSTER_RECORDER_FOLDER"), std::string::npos);
+}
+
+TEST(StartComplaint, OtherWordsAreNone) {
+  for (const char* text : {"", "muster-rank: something", "muster-rank on nid001", "mpirun ended"})
+    EXPECT_FALSE(explain_complaint(text, {"nid001"})) << text;
+}
+
+}  // namespace
+}  // namespace muster
