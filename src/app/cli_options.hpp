@@ -10,6 +10,8 @@
 
 namespace muster {
 
+/// --config
+void add_config(CLI::App& app, std::vector<std::string>& config);
 void add_choose(CLI::App& app, ChooseOptions& choose);
 void add_site(CLI::App& app, SiteOptions& site);
 /// What `run` and `plan` have in common.

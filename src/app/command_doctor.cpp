@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/agent_about.hpp"
+#include "app/config_homes.hpp"
 #include "app/load.hpp"
 #include "app/night_service.hpp"
 #include "app/options.hpp"
@@ -89,10 +90,27 @@ Line allocation_line() {
           ""};
 }
 
+/// What the site and the user add to the shipped files, and what is wrong with it: a run would refuse to start.
+void add_homes(const Loaded& loaded, std::vector<Line>& all) {
+  for (const auto& home : loaded.homes) {
+    std::vector<std::string> parts;
+    if (!home.systems.empty()) parts.push_back("profiles " + join(home.systems, ", "));
+    if (!home.checks.empty()) parts.push_back("checks " + join(home.checks, ", "));
+    all.push_back({"site's files", Health::good,
+                   fmt::format("{}: {}", home.folder.string(), parts.empty() ? "nothing" : join(parts, "; ")), ""});
+  }
+  if (loaded.homes.empty()) {
+    std::vector<std::string> places;
+    for (const auto& folder : usual_config_homes()) places.push_back(folder.string());
+    all.push_back({"site's files", Health::good, fmt::format("none in {}", human_list(places)), ""});
+  }
+  for (const auto& error : loaded.diagnostics.errors)
+    all.push_back({"site's files", Health::bad, to_string(error), "no run starts before this is corrected"});
+}
+
 /// The profile that a run would take, and its partition; nullopt: a run would refuse to start.
-Line system_line(const SiteOptions& options, std::optional<SystemProfile>& system) {
+Line system_line(const SiteOptions& options, const Loaded& loaded, std::optional<SystemProfile>& system) {
   const auto here = these_surroundings();
-  const auto loaded = load({});
   const auto match = choose_system(loaded.systems, options.system, here);
   if (!match) return {"system", Health::bad, match.error().what, ""};
   SystemProfile found = *match->system;
@@ -177,8 +195,10 @@ std::vector<Line> examine(const DoctorOptions& options) {
   all.push_back({"muster", Health::good, MUSTER_VERSION, ""});
   all.push_back(topology_line());
   all.push_back(allocation_line());
+  const auto loaded = load({}, options.config);
+  add_homes(loaded, all);
   std::optional<SystemProfile> system;
-  all.push_back(system_line(options.site, system));
+  all.push_back(system_line(options.site, loaded, system));
   all.push_back(choice_line(options.site, system.value_or(SystemProfile())));
   std::vector<Line> agents;
   std::vector<std::string> absent;

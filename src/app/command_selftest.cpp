@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "app/config_homes.hpp"
 #include "app/example_plan.hpp"
 #include "app/outputs.hpp"
 #include "app/run_folder.hpp"
@@ -25,7 +26,7 @@ struct Material {
 };
 
 std::optional<Material> read_material(const SelftestOptions& options) {
-  Material material{load(options.paths), {}};
+  Material material{load(options.paths, {no_usual_homes}), {}};
   material.examples = take_examples(options.paths, material.loaded);
   if (material.loaded.diagnostics.ok()) return material;
   print_errors(material.loaded.diagnostics.errors);

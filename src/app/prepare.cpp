@@ -22,6 +22,12 @@ namespace {
 constexpr double longest_timeout_s = 7 * 86'400;
 constexpr double shortest_timeout_s = 0.01;
 
+/// One shape, and so one launch, whatever these checks are like elsewhere.
+void take_gate(SelectOptions& select) {
+  select.tags = {"gate"};
+  if (!select.ranks_per_node) select.ranks_per_node = 1;
+}
+
 Result<SelectOptions> select_options(const RunOptions& options, const Loaded& loaded) {
   SelectOptions select;
   select.names = options.choose.names;
@@ -36,6 +42,7 @@ Result<SelectOptions> select_options(const RunOptions& options, const Loaded& lo
   select.per_node = options.choose.per_node;
   select.rerun_prefix = rerun_prefix(options);
   select.launch = options.site.launch;
+  if (options.choose.is_gate && loaded.is_shipped) take_gate(select);
   if (!options.choose.timeout.empty()) {
     const auto timeout = parse_duration(options.choose.timeout);
     if (!timeout) return fail(ErrorKind::usage, "--timeout", timeout.error().what);
@@ -132,6 +139,7 @@ Argv rerun_prefix(const RunOptions& options) {
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) argv.insert(argv.end(), {name, value});
   };
+  for (const auto& folder : options.choose.config) add("--config", folder);
   if (options.submit) argv.emplace_back("--submit");
   add("--nodes", options.site.nodes);
   add("--launcher", options.site.launcher);
@@ -153,7 +161,7 @@ std::optional<Chosen> choose(const RunOptions& options) {
     usage_error(error);
     return std::nullopt;
   };
-  auto loaded = load(options.choose.paths);
+  auto loaded = load(options.choose.paths, options.choose.config);
   if (!loaded.diagnostics.ok()) {
     print_errors(loaded.diagnostics.errors);
     fmt::print(stderr, "nothing was started\n");
