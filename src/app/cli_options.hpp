@@ -33,6 +33,7 @@ void add_show(CommandLine line);
 void add_doctor(CommandLine line);
 void add_machine(CommandLine line);
 void add_bind(CommandLine line);
+void add_init(CommandLine line);
 void add_gate(CommandLine line);
 void add_selftest(CommandLine line);
 void add_node(CommandLine line);

@@ -7,6 +7,7 @@
 #include "app/job_binding.hpp"
 #include "app/lines.hpp"
 #include "app/machine_files.hpp"
+#include "app/scheduler_gpus.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/probe.hpp"
@@ -120,6 +121,16 @@ void forbid_launches(Plan& plan, const Finding& finding, bool is_line_the_launch
   std::erase_if(plan.launches, [&](const PlannedLaunch& launch) { return is_barred(launch.shape); });
 }
 
+void forbid_gpu_cases(Plan& plan, const Finding& finding) {
+  for (auto& item : plan.cases)
+    if (item.unable.empty() && is_about_gpus(item)) item.unable.push_back(finding);
+  for (auto& launch : plan.launches)
+    std::erase_if(launch.items, [&](const WorkItem& item) {
+      return is_about_gpus(plan.cases[static_cast<std::size_t>(item.case_index)]);
+    });
+  std::erase_if(plan.launches, [](const PlannedLaunch& launch) { return launch.items.empty(); });
+}
+
 /// What the scheduler takes for a CPU: a hardware thread, unless the site's pages use one thread of each core.
 void count_cpus(SiteFound& found, const SystemProfile& system) {
   for (const PartitionProfile& partition : system.partitions)
@@ -218,6 +229,9 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   if (!plan) return refuse(plan.error());
   plan->launcher = found->launcher->name;
   if (auto taken = take_environment(system, options.site.environment, *found); !taken) return refuse(taken.error());
+  if (found->allocation && simulated_folder(found->site).empty())
+    if (const auto ungranted = find_ungranted_gpus(system, *found->allocation, *plan))
+      forbid_gpu_cases(*plan, *ungranted);
   if (found->no_launch) forbid_launches(*plan, refusal_of(*plan, *found->no_launch), found->line.has_value());
   return Prepared{std::move(system), std::move(*found), std::move(*plan)};
 }
