@@ -34,7 +34,7 @@ void add_lint(CommandLine line) {
 void add_show(CommandLine line) {
   const auto show = std::make_shared<ShowOptions>();
   auto* app = line.root.add_subcommand("show", "Show a finished (or broken off) run in any report format");
-  app->add_option("run", show->run, "Run folder, report.json, or run id")->type_name("RUN")->required();
+  app->add_option("run", show->run, "Run id, folder, report.json, latest, previous")->type_name("RUN")->required();
   app->add_option("--history", show->history, "Where to look for runs of other folders (default: as muster history)")
       ->type_name("FILE");
   add_reports(*app, show->reports, show->color, show->quiet);

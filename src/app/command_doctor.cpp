@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/agent_about.hpp"
+#include "app/checks_here.hpp"
 #include "app/config_homes.hpp"
 #include "app/load.hpp"
 #include "app/night_service.hpp"
@@ -127,8 +128,7 @@ Line system_line(const SiteOptions& options, const Loaded& loaded, std::optional
 }
 
 /// Which launcher a run would use, and why.
-Line choice_line(const SiteOptions& options, const SystemProfile& system) {
-  const auto found = find_site(options, system);
+Line choice_line(const Result<SiteFound>& found) {
   if (!found) return {"a run starts ranks by", Health::bad, to_string(found.error()), ""};
   if (found->launcher->needs_allocation && !found->allocation)
     return {"a run starts ranks by", Health::limited,
@@ -190,6 +190,18 @@ void add_plugins(std::vector<Line>& all) {
   for (const auto& error : refused_plugins()) all.push_back({"plug-in", Health::bad, to_string(error), ""});
 }
 
+/// The checks that a run here could start, and why the others could not.
+void add_checks(const Loaded& loaded, const SystemProfile& system, const SiteFound& site, std::vector<Line>& all) {
+  const auto here = checks_here(loaded, system, site);
+  if (!here) {
+    all.push_back({"checks", Health::bad, to_string(here.error()), ""});
+    return;
+  }
+  if (!here->able.empty()) all.push_back({"checks that can run", Health::good, join(here->able, ", "), ""});
+  for (const auto& [why, names] : here->unable)
+    all.push_back({"checks that can't", Health::limited, fmt::format("{}: {}", why, join(names, ", ")), ""});
+}
+
 std::vector<Line> examine(const DoctorOptions& options) {
   std::vector<Line> all;
   all.push_back({"muster", Health::good, MUSTER_VERSION, ""});
@@ -199,7 +211,8 @@ std::vector<Line> examine(const DoctorOptions& options) {
   add_homes(loaded, all);
   std::optional<SystemProfile> system;
   all.push_back(system_line(options.site, loaded, system));
-  all.push_back(choice_line(options.site, system.value_or(SystemProfile())));
+  const auto site = find_site(options.site, system.value_or(SystemProfile()));
+  all.push_back(choice_line(site));
   std::vector<Line> agents;
   std::vector<std::string> absent;
   for (const auto* launcher : all_launchers()) {
@@ -216,6 +229,7 @@ std::vector<Line> examine(const DoctorOptions& options) {
   all.insert(all.end(), agents.begin(), agents.end());
   all.push_back(service_line());
   add_plugins(all);
+  if (site && loaded.diagnostics.ok()) add_checks(loaded, system.value_or(SystemProfile()), *site, all);
   all.push_back(folder_line("flight recorders", recorder_folder()));
   all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,
                            "InfiniBand and GPU transports lock memory; ask for \"ulimit -l unlimited\""));

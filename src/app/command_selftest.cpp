@@ -12,6 +12,7 @@
 #include "app/selftest_table.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "run/select.hpp"
 
 namespace muster {
 
@@ -33,21 +34,18 @@ std::optional<Material> read_material(const SelftestOptions& options) {
   return std::nullopt;
 }
 
-/// A row for each check that is wanted; nullopt, after having said so, for a name that there is not.
+/// A row for each check that is wanted, as muster list -n chooses them; nullopt, after having said so, for a name that
+/// matches none.
 std::optional<std::vector<SelftestRow>> rows_of(const SelftestOptions& options, const Loaded& loaded) {
-  std::vector<SelftestRow> rows;
-  std::vector<std::string> known;
-  for (const Check& check : loaded.checks) {
-    known.push_back(check.name);
-    const auto& names = options.names;
-    if (names.empty() || std::find(names.begin(), names.end(), check.name) != names.end())
-      rows.push_back({&check, {}, {}, {}});
+  SelectOptions select;
+  select.names = options.names;
+  const auto chosen = select_checks(loaded.checks, select);
+  if (!chosen) {
+    usage_error(chosen.error());
+    return std::nullopt;
   }
-  for (const std::string& name : options.names)
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      usage_error({ErrorKind::usage, "-n", fmt::format("unknown check \"{}\"{}", name, suggestion(name, known))});
-      return std::nullopt;
-    }
+  std::vector<SelftestRow> rows;
+  for (const Check* check : *chosen) rows.push_back({check, {}, {}, {}});
   return rows;
 }
 

@@ -157,6 +157,20 @@ class Refused(Homes):
         self.assertIn("No such file", self.muster("list", "--config", self.folder / "gone", status=3).stderr)
 
 
+class Doctor(Homes):
+    def test_which_checks_can_run_and_why_the_others_cannot(self):
+        self.put("tools.toml", '[check.absent_tool]\nprobe = "command"\n[check.absent_tool.params]\nargv = ["no-such-tool"]\n'
+                               + CHECK.format("nightly", "[]"))
+        lines = json.loads(self.muster("doctor", "--json").stdout)
+        able = [line["says"] for line in lines if line["subject"] == "checks that can run"]
+        unable = [line["says"] for line in lines if line["subject"] == "checks that can't"]
+        self.assertIn("nightly", able[0].split(", "))
+        self.assertIn("no-such-tool is not on PATH: absent_tool", unable)
+        self.assertTrue(any(line.startswith("needs 2 nodes, 1 is given: clock_skew") for line in unable), unable)
+        told = able[0].split(", ") + [name for line in unable for name in line.rsplit(": ", 1)[1].split(", ")]
+        self.assertEqual(sorted(told), sorted(self.checks()), "each check once")
+
+
 class Gate(Homes):
     def test_a_profile_alone_keeps_the_checks_of_the_gate(self):
         profile = self.put("mine.toml", PROFILE, self.folder)
