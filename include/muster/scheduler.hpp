@@ -29,6 +29,7 @@ struct JobRequest {
   std::vector<std::string> node_names;  ///< these and no others; empty: any
   int tasks_per_node = 0;               ///< 0: not asked for
   int cpus_per_task = 0;                ///< as the batch system counts CPUs; 0: not asked for
+  int gpus_per_node = 0;                ///< 0: not asked for; gives way to any of `options` that asks for GPUs
   Seconds time_limit{0};                ///< rounded up to what the batch system counts in
   std::vector<JobOption> options;       ///< go before what muster would ask for
   std::vector<std::string> modules;     ///< loaded before the command
@@ -85,6 +86,25 @@ struct NodeState {
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 
+/// GPUs of a node, as the batch system counts them.
+struct CountedGpus {
+  std::string node;
+  int count = 0;
+  friend bool operator==(const CountedGpus&, const CountedGpus&) = default;
+};
+
+/// A node in a partition, as the batch system is configured. 0: not told.
+struct ConfiguredNode {
+  std::string node;
+  std::string partition;
+  bool is_default = false;  ///< the partition of jobs that name none
+  int cores = 0;            ///< physical ones
+  int smt = 0;              ///< CPUs of a core
+  int gpus = 0;
+  std::string gpu_type;  ///< `h100`; empty: not told, or several
+  friend bool operator==(const ConfiguredNode&, const ConfiguredNode&) = default;
+};
+
 /// A node as somebody has to know it who would take it out of service.
 struct NodeService {
   std::string node;  ///< as the batch system names it
@@ -131,6 +151,22 @@ struct SchedulerSpec {
   /// What runs in a job: nodes that are at work, apart from the one that its script occupies.
   Argv (*ask_steps)(std::string_view job) = nullptr;
   std::vector<std::string> (*read_busy)(std::string_view out) = nullptr;
+
+  /// All partitions with their nodes: a node is told once for each partition that it is in.
+  Argv (*ask_configured)() = nullptr;
+  std::vector<ConfiguredNode> (*read_configured)(std::string_view out) = nullptr;
+  /// The cluster's name, which jobs have in the variable `cluster_variable`; empty: not told.
+  Argv (*ask_cluster)() = nullptr;
+  std::string (*read_cluster)(std::string_view out) = nullptr;
+  std::string_view cluster_variable = {};
+  /// GPUs of the nodes of a partition (empty: the default one).
+  Argv (*ask_gpus)(std::string_view partition) = nullptr;
+  std::vector<CountedGpus> (*read_gpus)(std::string_view out, std::string_view partition) = nullptr;
+  /// The option of `options` by which the job asks for GPUs itself; empty: none.
+  std::string (*gpu_option)(std::span<const JobOption> options) = nullptr;
+  /// Whether the job that `ask` was answered about asked for GPUs: its launches get none otherwise, also where it has
+  /// whole nodes.
+  bool (*asks_for_gpus)(std::string_view out) = nullptr;
 
   /// How nodes are taken out of service and put back, and the program for it. Nodes are named as the batch system names
   /// them, one at a time. nullptr: that can't be done there. `ask_service` without a node asks for all.

@@ -162,7 +162,7 @@ int command_line(int count, char** arguments) {
   words[0] = "muster";
   count = own_words(count, arguments);
   for (const auto add : {add_run, add_gate, add_history, add_compare, add_show, add_plan, add_list, add_lint,
-                         add_doctor, add_machine, add_bind, add_selftest, add_node, add_manual, add_complete})
+                         add_doctor, add_machine, add_bind, add_init, add_selftest, add_node, add_manual, add_complete})
     add({root, status, words});
   if (const auto option = option_with_empty_value(count, arguments); !option.empty()) {
     fmt::print(stderr, "muster: {} has an empty value; leave it out, or give it one\n", printable_line(option));

@@ -8,6 +8,7 @@ void add_bind(CommandLine line) {
   const auto bind = std::make_shared<BindOptions>();
   auto* app = line.root.add_subcommand("bind", "Say which cores and which GPU each rank should have");
   app->add_option("paths", bind->paths, "Profiles beside the shipped ones")->type_name("FILE|FOLDER");
+  add_config(*app, bind->config);
   app->add_option("--system", bind->system, "The node of this profile instead of this one")
       ->type_name("NAME[:PARTITION]");
   app->add_option("--topology", bind->topology, "A node as hwloc saved it (lstopo FILE.xml), or synthetic:...")

@@ -26,6 +26,7 @@ void add_lint(CommandLine line) {
   const auto lint = std::make_shared<LintOptions>();
   auto* app = line.root.add_subcommand("lint", "Check that check files, their examples and profiles are well formed");
   app->add_option("paths", lint->paths, "Files or folders")->type_name("FILE|FOLDER")->required();
+  add_config(*app, lint->config);
   app->footer("Example:\n  muster lint checks/ my_checks.toml");
   app->callback([lint, &status = line.status] { status = lint_command(*lint); });
 }
@@ -33,7 +34,7 @@ void add_lint(CommandLine line) {
 void add_show(CommandLine line) {
   const auto show = std::make_shared<ShowOptions>();
   auto* app = line.root.add_subcommand("show", "Show a finished (or broken off) run in any report format");
-  app->add_option("run", show->run, "Run folder, report.json, or run id")->type_name("RUN")->required();
+  app->add_option("run", show->run, "Run id, folder, report.json, latest, previous")->type_name("RUN")->required();
   app->add_option("--history", show->history, "Where to look for runs of other folders (default: as muster history)")
       ->type_name("FILE");
   add_reports(*app, show->reports, show->color, show->quiet);
@@ -48,6 +49,7 @@ void add_doctor(CommandLine line) {
   auto* app = line.root.add_subcommand("doctor", "Say what can be measured on this node and why the rest can't");
   app->add_option("--system", doctor->site.system, "Profile, and optionally partition (default: found)")
       ->type_name("NAME[:PARTITION]");
+  add_config(*app, doctor->config);
   app->add_option("--agent", doctor->site.agent, "The agent to look at")->type_name("PATH");
   app->add_flag("--json", doctor->json, "As JSON");
   app->footer("Exit status: 0, or 2 when something is broken.\nExample:\n  muster doctor");

@@ -37,9 +37,12 @@ void add_gate(CommandLine line) {
       ->expected(-1)
       ->check([](const std::string& /*word*/) { return "stands behind --"; })
       ->group("");
-  app->add_option("--checks", gate->checks, "What a good node passes (default: the shipped checks tagged \"gate\")")
+  app->add_option(
+         "--checks", gate->checks,
+         "What a good node passes (default: the shipped checks and those of the site tagged \"gate\"); profiles, too")
       ->type_name("FILE|FOLDER")
       ->allow_extra_args(false);
+  add_config(*app, gate->config);
   app->add_option("-x,--exclude", gate->excludes, "Not the checks whose name or id matches this regular expression")
       ->type_name("REGEX")
       ->allow_extra_args(false);

@@ -18,6 +18,14 @@ std::string formats() {
 
 }  // namespace
 
+void add_config(CLI::App& app, std::vector<std::string>& config) {
+  app.add_option("--config", config,
+                 "Folder with profiles and checks to add to the shipped ones, beside /etc/muster and\n"
+                 "$XDG_CONFIG_HOME/muster (else ~/.config/muster); none: not these two; repeatable (docs/site.md)")
+      ->type_name("FOLDER")
+      ->allow_extra_args(false);
+}
+
 void add_choose(CLI::App& app, ChooseOptions& choose) {
   app.add_option("paths", choose.paths,
                  "Check files, profiles, or folders of them (default: the shipped checks tagged \"default\")")
@@ -31,6 +39,7 @@ void add_choose(CLI::App& app, ChooseOptions& choose) {
   app.add_option("-x,--exclude", choose.excludes, "Not those whose name or id matches this regular expression")
       ->type_name("REGEX")
       ->allow_extra_args(false);
+  add_config(app, choose.config);
 }
 
 void add_site(CLI::App& app, SiteOptions& site) {

@@ -10,6 +10,8 @@
 
 namespace muster {
 
+/// --config
+void add_config(CLI::App& app, std::vector<std::string>& config);
 void add_choose(CLI::App& app, ChooseOptions& choose);
 void add_site(CLI::App& app, SiteOptions& site);
 /// What `run` and `plan` have in common.
@@ -31,6 +33,7 @@ void add_show(CommandLine line);
 void add_doctor(CommandLine line);
 void add_machine(CommandLine line);
 void add_bind(CommandLine line);
+void add_init(CommandLine line);
 void add_gate(CommandLine line);
 void add_selftest(CommandLine line);
 void add_node(CommandLine line);

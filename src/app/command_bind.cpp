@@ -252,7 +252,7 @@ void print_json(const Question& question, const Placement& placement) {
 }
 
 Result<Question> ask(const BindOptions& options) {
-  const auto loaded = load(options.paths);
+  const auto loaded = load(options.paths, options.config);
   if (!loaded.diagnostics.ok()) {
     print_errors({loaded.diagnostics.errors.begin() + 1, loaded.diagnostics.errors.end()});
     return tl::unexpected(loaded.diagnostics.errors.front());

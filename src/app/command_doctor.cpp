@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "app/agent_about.hpp"
+#include "app/checks_here.hpp"
+#include "app/config_homes.hpp"
 #include "app/load.hpp"
 #include "app/night_service.hpp"
 #include "app/options.hpp"
@@ -89,10 +91,27 @@ Line allocation_line() {
           ""};
 }
 
+/// What the site and the user add to the shipped files, and what is wrong with it: a run would refuse to start.
+void add_homes(const Loaded& loaded, std::vector<Line>& all) {
+  for (const auto& home : loaded.homes) {
+    std::vector<std::string> parts;
+    if (!home.systems.empty()) parts.push_back("profiles " + join(home.systems, ", "));
+    if (!home.checks.empty()) parts.push_back("checks " + join(home.checks, ", "));
+    all.push_back({"site's files", Health::good,
+                   fmt::format("{}: {}", home.folder.string(), parts.empty() ? "nothing" : join(parts, "; ")), ""});
+  }
+  if (loaded.homes.empty()) {
+    std::vector<std::string> places;
+    for (const auto& folder : usual_config_homes()) places.push_back(folder.string());
+    all.push_back({"site's files", Health::good, fmt::format("none in {}", human_list(places)), ""});
+  }
+  for (const auto& error : loaded.diagnostics.errors)
+    all.push_back({"site's files", Health::bad, to_string(error), "no run starts before this is corrected"});
+}
+
 /// The profile that a run would take, and its partition; nullopt: a run would refuse to start.
-Line system_line(const SiteOptions& options, std::optional<SystemProfile>& system) {
+Line system_line(const SiteOptions& options, const Loaded& loaded, std::optional<SystemProfile>& system) {
   const auto here = these_surroundings();
-  const auto loaded = load({});
   const auto match = choose_system(loaded.systems, options.system, here);
   if (!match) return {"system", Health::bad, match.error().what, ""};
   SystemProfile found = *match->system;
@@ -109,8 +128,7 @@ Line system_line(const SiteOptions& options, std::optional<SystemProfile>& syste
 }
 
 /// Which launcher a run would use, and why.
-Line choice_line(const SiteOptions& options, const SystemProfile& system) {
-  const auto found = find_site(options, system);
+Line choice_line(const Result<SiteFound>& found) {
   if (!found) return {"a run starts ranks by", Health::bad, to_string(found.error()), ""};
   if (found->launcher->needs_allocation && !found->allocation)
     return {"a run starts ranks by", Health::limited,
@@ -172,14 +190,29 @@ void add_plugins(std::vector<Line>& all) {
   for (const auto& error : refused_plugins()) all.push_back({"plug-in", Health::bad, to_string(error), ""});
 }
 
+/// The checks that a run here could start, and why the others could not.
+void add_checks(const Loaded& loaded, const SystemProfile& system, const SiteFound& site, std::vector<Line>& all) {
+  const auto here = checks_here(loaded, system, site);
+  if (!here) {
+    all.push_back({"checks", Health::bad, to_string(here.error()), ""});
+    return;
+  }
+  if (!here->able.empty()) all.push_back({"checks that can run", Health::good, join(here->able, ", "), ""});
+  for (const auto& [why, names] : here->unable)
+    all.push_back({"checks that can't", Health::limited, fmt::format("{}: {}", why, join(names, ", ")), ""});
+}
+
 std::vector<Line> examine(const DoctorOptions& options) {
   std::vector<Line> all;
   all.push_back({"muster", Health::good, MUSTER_VERSION, ""});
   all.push_back(topology_line());
   all.push_back(allocation_line());
+  const auto loaded = load({}, options.config);
+  add_homes(loaded, all);
   std::optional<SystemProfile> system;
-  all.push_back(system_line(options.site, system));
-  all.push_back(choice_line(options.site, system.value_or(SystemProfile())));
+  all.push_back(system_line(options.site, loaded, system));
+  const auto site = find_site(options.site, system.value_or(SystemProfile()));
+  all.push_back(choice_line(site));
   std::vector<Line> agents;
   std::vector<std::string> absent;
   for (const auto* launcher : all_launchers()) {
@@ -196,6 +229,7 @@ std::vector<Line> examine(const DoctorOptions& options) {
   all.insert(all.end(), agents.begin(), agents.end());
   all.push_back(service_line());
   add_plugins(all);
+  if (site && loaded.diagnostics.ok()) add_checks(loaded, system.value_or(SystemProfile()), *site, all);
   all.push_back(folder_line("flight recorders", recorder_folder()));
   all.push_back(limit_line("locked memory", RLIMIT_MEMLOCK, 64u << 20, true,
                            "InfiniBand and GPU transports lock memory; ask for \"ulimit -l unlimited\""));

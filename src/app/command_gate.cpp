@@ -78,10 +78,8 @@ RunOptions run_options(const GateOptions& options) {
   run.site = options.site;
   run.output = options.output;
   run.command_line = options.command_line;
-  if (!options.checks.empty()) return run;
-  run.choose.tags = {"gate"};
-  // One shape, and so one launch, whatever these checks are like elsewhere.
-  if (!run.site.ranks_per_node) run.site.ranks_per_node = 1;
+  run.choose.config = options.config;
+  run.choose.is_gate = true;
   return run;
 }
 

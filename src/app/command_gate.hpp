@@ -16,6 +16,7 @@ inline constexpr int exit_gate_not_found = 127;
 struct GateOptions {
   int need = 0;
   std::vector<std::string> checks;    ///< files or folders; empty: the shipped checks tagged `gate`
+  std::vector<std::string> config;    ///< as ChooseOptions::config
   std::vector<std::string> excludes;  ///< of those, not what matches these regular expressions
   std::vector<std::string> settings;
   SiteOptions site;

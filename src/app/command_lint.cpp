@@ -7,7 +7,7 @@
 namespace muster {
 
 int lint_command(const LintOptions& options) {
-  auto loaded = load(options.paths);
+  auto loaded = load(options.paths, options.config);
   const auto profiles = loaded.systems.size();
   const auto examples = take_examples(options.paths, loaded);
   print_errors(loaded.diagnostics.errors);
@@ -17,8 +17,9 @@ int lint_command(const LintOptions& options) {
     return exit_usage;
   }
   const auto count = [](std::size_t n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
-  fmt::print("well formed: {}, {} (shipped ones included){}\n", count(loaded.checks.size(), "check"),
-             count(profiles, "profile"), examples.empty() ? "" : ", " + count(examples.size(), "example"));
+  fmt::print("well formed: {}, {} (shipped ones and those of the site included){}\n",
+             count(loaded.checks.size(), "check"), count(profiles, "profile"),
+             examples.empty() ? "" : ", " + count(examples.size(), "example"));
   return 0;
 }
 

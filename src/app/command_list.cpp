@@ -138,7 +138,7 @@ int list_command(const ListOptions& options) {
   if (options.launchers) return show(launchers(), options.json);
   if (options.reporters) return show(reporters(), options.json);
   if (!options.metrics.empty()) return list_metrics(options);
-  const auto loaded = load(options.choose.paths);
+  const auto loaded = load(options.choose.paths, options.choose.config);
   if (!loaded.diagnostics.ok()) {
     print_errors(loaded.diagnostics.errors);
     return exit_usage;

@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "app/config_homes.hpp"
 #include "app/example_plan.hpp"
 #include "app/outputs.hpp"
 #include "app/run_folder.hpp"
 #include "app/selftest_table.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "run/select.hpp"
 
 namespace muster {
 
@@ -25,28 +27,25 @@ struct Material {
 };
 
 std::optional<Material> read_material(const SelftestOptions& options) {
-  Material material{load(options.paths), {}};
+  Material material{load(options.paths, {no_usual_homes}), {}};
   material.examples = take_examples(options.paths, material.loaded);
   if (material.loaded.diagnostics.ok()) return material;
   print_errors(material.loaded.diagnostics.errors);
   return std::nullopt;
 }
 
-/// A row for each check that is wanted; nullopt, after having said so, for a name that there is not.
+/// A row for each check that is wanted, as muster list -n chooses them; nullopt, after having said so, for a name that
+/// matches none.
 std::optional<std::vector<SelftestRow>> rows_of(const SelftestOptions& options, const Loaded& loaded) {
-  std::vector<SelftestRow> rows;
-  std::vector<std::string> known;
-  for (const Check& check : loaded.checks) {
-    known.push_back(check.name);
-    const auto& names = options.names;
-    if (names.empty() || std::find(names.begin(), names.end(), check.name) != names.end())
-      rows.push_back({&check, {}, {}, {}});
+  SelectOptions select;
+  select.names = options.names;
+  const auto chosen = select_checks(loaded.checks, select);
+  if (!chosen) {
+    usage_error(chosen.error());
+    return std::nullopt;
   }
-  for (const std::string& name : options.names)
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      usage_error({ErrorKind::usage, "-n", fmt::format("unknown check \"{}\"{}", name, suggestion(name, known))});
-      return std::nullopt;
-    }
+  std::vector<SelftestRow> rows;
+  for (const Check* check : *chosen) rows.push_back({check, {}, {}, {}});
   return rows;
 }
 

@@ -15,6 +15,7 @@
 #include "app/prepare.hpp"
 #include "app/read_run.hpp"
 #include "app/run_folder.hpp"
+#include "app/scheduler_gpus.hpp"
 #include "app/simulation.hpp"
 #include "app/site_nodes.hpp"
 #include "base/loop.hpp"
@@ -89,6 +90,7 @@ bool has_cores(const SystemProfile& system) {
 /// One for each GPU, as the batch scripts of sites have it; else as many as a check wants.
 int tasks_of_node(const RunOptions& options, const Submission& submission) {
   if (options.site.ranks_per_node) return *options.site.ranks_per_node;
+  if (submission.request.gpus_per_node > 0) return submission.request.gpus_per_node;
   for (const PartitionProfile& partition : submission.system.partitions)
     if (partition.node.gpus && partition.node.gpus->count > 0) return partition.node.gpus->count;
   return tasks_per_node(submission.plan, has_cores(submission.system));
@@ -136,8 +138,12 @@ Result<Submission> decide(const RunOptions& options, Chosen chosen) {
   auto nodes = wish_nodes(options.site.nodes, **scheduler, submission.choice.options);
   if (!nodes) return tl::unexpected(nodes.error());
   submission.nodes = std::move(*nodes);
-  auto plan = make_plan(chosen.loaded.checks, submission.system, chosen.select,
-                        imagined_site(submission.system, submission.nodes), all_probes());
+  auto gpus = wish_gpus(**scheduler, submission.system, submission.choice.options, submission.nodes.names);
+  if (!gpus.note.empty()) submission.nodes.notes.push_back(std::move(gpus.note));
+  submission.request.gpus_per_node = gpus.per_node;
+  auto site = imagined_site(submission.system, submission.nodes);
+  if (gpus.per_node > 0) site.gpus = gpus.per_node;
+  auto plan = make_plan(chosen.loaded.checks, submission.system, chosen.select, site, all_probes());
   if (!plan) return tl::unexpected(plan.error());
   submission.plan = std::move(*plan);
   if (auto alone = refuse_beside_lines(options, chosen.loaded.checks, submission.plan); !alone)

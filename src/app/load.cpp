@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <set>
+#include <iterator>
+#include <map>
 
+#include "app/config_homes.hpp"
 #include "app/machine_files.hpp"
 #include "base/install_prefix.hpp"
 #include "base/text.hpp"
@@ -37,85 +39,142 @@ void take_system(std::string_view text, const std::string& file, Loaded& loaded)
   if (loaded.diagnostics.errors.size() == before) loaded.systems.push_back(std::move(system));
 }
 
-void take_file(const fs::path& path, Loaded& loaded) {
-  auto text = read_file(path, 16u << 20);
-  if (!text) {
-    loaded.diagnostics.errors.push_back(text.error());
-    return;
-  }
-  const auto name = path.string();
-  if (is_system_document(*text)) return take_system(*text, name, loaded);
-  auto checks = parse_checks(*text, name, all_probes(), loaded.diagnostics);
+void take_text(std::string_view text, const std::string& name, Loaded& loaded) {
+  if (is_system_document(text)) return take_system(text, name, loaded);
+  auto checks = parse_checks(text, name, all_probes(), loaded.diagnostics);
   for (auto& check : checks) loaded.checks.push_back(std::move(check));
 }
 
-void take_shipped_systems(Loaded& loaded) {
-  if (shipped_checks().empty()) return;
+void take_files(const std::vector<fs::path>& files, Loaded& loaded) {
+  for (const auto& file : files) {
+    if (const auto text = read_file(file, 16u << 20))
+      take_text(*text, file.string(), loaded);
+    else
+      loaded.diagnostics.errors.push_back(text.error());
+  }
+}
+
+std::vector<fs::path> files_among(const std::vector<std::string>& paths, Loaded& loaded) {
+  if (paths.empty()) return {};
+  auto files = find_check_files(paths);
+  if (files) return std::move(*files);
+  loaded.diagnostics.errors.push_back(files.error());
+  return {};
+}
+
+Loaded shipped_profiles() {
+  Loaded shipped;
+  if (shipped_checks().empty()) return shipped;
   std::vector<fs::path> files;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(shipped_checks() / "systems", ignored))
     if (entry.path().extension() == ".toml") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const auto& file : files)
-    if (auto text = read_file(file)) take_system(*text, file.string(), loaded);
+    if (auto text = read_file(file)) take_system(*text, file.string(), shipped);
+  for (auto& system : shipped.systems) system.is_shipped = true;
+  return shipped;
 }
 
-void take_files(const std::vector<std::string>& paths, Loaded& loaded) {
-  const auto files = find_check_files(paths);
-  if (!files)
-    loaded.diagnostics.errors.push_back(files.error());
+Loaded shipped_check_files() {
+  Loaded shipped;
+  if (const auto folder = shipped_checks(); !folder.empty())
+    take_files(files_among({folder.string()}, shipped), shipped);
   else
-    for (const auto& file : *files) take_file(file, loaded);
+    shipped.diagnostics.errors.push_back(
+        {ErrorKind::file, "muster",
+         "does not find its own checks, as /proc is not mounted here; mount it, or name check files"});
+  return shipped;
 }
 
-void reject_duplicates(Loaded& loaded) {
+std::string place_of(const Check& check) {
+  return check.place;
+}
+
+std::string place_of(const SystemProfile& system) {
+  const auto named = system.places.find("name");
+  return named == system.places.end() ? system.file : named->second;
+}
+
+template <class One>
+void reject_duplicates(const std::vector<One>& all, const char* what, Diagnostics& diagnostics) {
   std::map<std::string, std::string> seen;
-  for (const auto& check : loaded.checks) {
-    const auto [at, is_new] = seen.emplace(check.name, check.place);
+  for (const auto& one : all) {
+    const auto [at, is_new] = seen.emplace(one.name, place_of(one));
     if (!is_new)
-      loaded.diagnostics.errors.push_back(
-          {ErrorKind::file, check.place,
-           fmt::format("check {} is already defined at {}; give one of them another name", check.name, at->second)});
+      diagnostics.errors.push_back(
+          {ErrorKind::file, place_of(one),
+           fmt::format("{} {} is already defined at {}; give one of them another name", what, one.name, at->second)});
   }
 }
 
-/// A site's own profile stands for the shipped one of its name; two of its own can't both.
-void settle_systems(std::size_t shipped, Loaded& loaded) {
-  std::map<std::string, std::string> seen;
-  for (std::size_t i = shipped; i < loaded.systems.size(); ++i) {
-    const auto& system = loaded.systems[i];
-    const auto named = system.places.find("name");
-    const auto place = named == system.places.end() ? system.file : named->second;
-    const auto [at, is_new] = seen.emplace(system.name, place);
-    if (!is_new)
-      loaded.diagnostics.errors.push_back(
-          {ErrorKind::file, place,
-           fmt::format("profile {} is already defined at {}; give one of them another name", system.name, at->second)});
-  }
-  const auto end = loaded.systems.begin() + static_cast<std::ptrdiff_t>(shipped);
-  loaded.systems.erase(
-      std::remove_if(loaded.systems.begin(), end, [&](const auto& system) { return seen.count(system.name) > 0; }),
-      end);
+template <class One>
+void put_over(std::vector<One> above, std::vector<One>& below) {
+  const auto is_replaced = [&](const One& one) {
+    return std::any_of(above.begin(), above.end(), [&](const One& other) { return other.name == one.name; });
+  };
+  std::erase_if(below, is_replaced);
+  std::move(above.begin(), above.end(), std::back_inserter(below));
 }
 
-/// A reference is of a check that was given or of one that comes with muster; of any other it can match nothing.
-void hold_references(Loaded& loaded) {
-  const auto refers = [](const SystemProfile& system) {
+/// Files of one home, or those that were given. A profile or check of `above` replaces the one of its name; two of
+/// `above` with one name are an error.
+void put_over(Loaded above, Loaded& below) {
+  auto& errors = below.diagnostics.errors;
+  std::move(above.diagnostics.errors.begin(), above.diagnostics.errors.end(), std::back_inserter(errors));
+  reject_duplicates(above.systems, "profile", below.diagnostics);
+  reject_duplicates(above.checks, "check", below.diagnostics);
+  put_over(std::move(above.systems), below.systems);
+  put_over(std::move(above.checks), below.checks);
+}
+
+/// Of a home without what is given by name, which is read as that.
+Loaded read_layer(const ConfigHome& home, const std::vector<fs::path>& given) {
+  Loaded layer;
+  layer.diagnostics.errors = home.errors;
+  const auto is_given = [&](const fs::path& path) {
+    std::error_code ignored;
+    return std::any_of(given.begin(), given.end(),
+                       [&](const fs::path& other) { return fs::equivalent(path, other, ignored); });
+  };
+  for (const auto& file : home.files)
+    if (!is_given(file.path)) take_text(file.text, file.path.string(), layer);
+  return layer;
+}
+
+ConfigSummary summary_of(const ConfigHome& home, const Loaded& layer) {
+  ConfigSummary summary{home.folder, {}, {}};
+  for (const auto& system : layer.systems) summary.systems.push_back(system.name);
+  for (const auto& check : layer.checks) summary.checks.push_back(check.name);
+  return summary;
+}
+
+/// Profiles and checks of all homes.
+Loaded read_homes(const std::vector<std::string>& config, const std::vector<fs::path>& given) {
+  Loaded all;
+  for (const auto& home : read_config_homes(config)) {
+    auto layer = read_layer(home, given);
+    all.homes.push_back(summary_of(home, layer));
+    put_over(std::move(layer), all);
+  }
+  return all;
+}
+
+bool has_references(const Loaded& loaded) {
+  return std::any_of(loaded.systems.begin(), loaded.systems.end(), [](const SystemProfile& system) {
     return std::any_of(system.partitions.begin(), system.partitions.end(),
                        [](const PartitionProfile& partition) { return !partition.references.empty(); });
-  };
-  if (std::none_of(loaded.systems.begin(), loaded.systems.end(), refers)) return;
-  std::vector<Check> known = loaded.checks;
-  if (!loaded.is_shipped && !shipped_checks().empty()) {
-    Loaded shipped;
-    take_files({shipped_checks().string()}, shipped);
-    const auto is_given = [&](const Check& check) {
-      return std::any_of(loaded.checks.begin(), loaded.checks.end(),
-                         [&](const Check& given) { return given.name == check.name; });
-    };
-    for (auto& check : shipped.checks)
-      if (!is_given(check)) known.push_back(std::move(check));
-  }
+  });
+}
+
+/// A reference is of a check that was given, of the site's or of one that comes with muster; of any other it can match
+/// nothing.
+void hold_references(const std::vector<Check>& of_site, Loaded& loaded) {
+  if (!has_references(loaded)) return;
+  std::vector<Check> known;
+  if (!loaded.is_shipped && !shipped_checks().empty()) known = shipped_check_files().checks;
+  put_over(of_site, known);
+  put_over(loaded.checks, known);
   for (const auto& system : loaded.systems) check_references(system, known, all_probes(), loaded.diagnostics);
 }
 
@@ -135,24 +194,22 @@ fs::path shipped_checks() {
   return shipped_folder("checks", MUSTER_SOURCE_CHECKS);
 }
 
-Loaded load(const std::vector<std::string>& paths) {
-  Loaded loaded;
-  take_shipped_systems(loaded);
-  const auto shipped = loaded.systems.size();
-  if (!paths.empty()) take_files(paths, loaded);
-  for (std::size_t i = 0; i < shipped; ++i) loaded.systems[i].is_shipped = true;
-  settle_systems(shipped, loaded);
-  if (loaded.checks.empty() && loaded.diagnostics.ok()) {
-    loaded.is_shipped = true;
-    if (const auto folder = shipped_checks(); !folder.empty())
-      take_files({folder.string()}, loaded);
-    else
-      loaded.diagnostics.errors.push_back(
-          {ErrorKind::file, "muster",
-           "does not find its own checks, as /proc is not mounted here; mount it, or name check files"});
-  }
-  reject_duplicates(loaded);
-  hold_references(loaded);
+Loaded load(const std::vector<std::string>& paths, const std::vector<std::string>& config) {
+  Loaded given;
+  const auto files = files_among(paths, given);
+  take_files(files, given);
+  Loaded loaded = shipped_profiles();
+  auto site = read_homes(config, files);
+  loaded.homes = site.homes;
+  const auto of_site = site.checks;
+  loaded.is_shipped = given.checks.empty() && given.diagnostics.ok() && site.diagnostics.ok();
+  if (loaded.is_shipped)
+    put_over(shipped_check_files(), loaded);
+  else
+    site.checks.clear();
+  put_over(std::move(site), loaded);
+  put_over(std::move(given), loaded);
+  hold_references(of_site, loaded);
   return loaded;
 }
 

@@ -19,16 +19,26 @@ inline constexpr int exit_usage = 3;
 /// Folder of the checks that come with muster, or $MUSTER_CHECKS.
 [[nodiscard]] fs::path shipped_checks();
 
+/// What a home of site's files holds.
+struct ConfigSummary {
+  fs::path folder;
+  std::vector<std::string> systems;
+  std::vector<std::string> checks;
+};
+
 struct Loaded {
   std::vector<Check> checks;
-  std::vector<SystemProfile> systems;  ///< shipped ones and those among the paths
-  bool is_shipped = false;             ///< the checks are those that come with muster
+  std::vector<SystemProfile> systems;  ///< shipped ones, those of the site, and those among the paths
+  bool is_shipped = false;             ///< the checks are those that come with muster, and those of the site
+  std::vector<ConfigSummary> homes;    ///< of the site's files, in rising precedence
   Diagnostics diagnostics;
 };
 
-/// Without paths, or with profiles only: the shipped checks. Files that are profiles are taken as such; one with the
-/// name of a shipped profile stands in its place. Every problem is in diagnostics.
-[[nodiscard]] Loaded load(const std::vector<std::string>& paths);
+/// Without paths, or with profiles only: the shipped checks and those of the site's homes (config_homes.hpp; `config`
+/// is what --config names). Profiles of the site and among the paths are added to the shipped ones. A profile or check
+/// replaces one of its name: the site's that of muster, the user's that of the site, a given one all of them. Every
+/// problem is in diagnostics.
+[[nodiscard]] Loaded load(const std::vector<std::string>& paths, const std::vector<std::string>& config = {});
 
 /// Prints errors to standard error, one a line.
 void print_errors(const std::vector<Error>& errors);

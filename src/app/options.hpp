@@ -12,6 +12,8 @@ namespace muster {
 /// Which checks, and how they are varied.
 struct ChooseOptions {
   std::vector<std::string> paths;
+  std::vector<std::string> config;  ///< --config: folders beside the usual homes of a site's files; or `none`
+  bool is_gate = false;             ///< of the shipped checks those tagged `gate`, each with one rank per node
   std::vector<std::string> names;
   std::vector<std::string> tags;
   std::vector<std::string> excludes;
@@ -77,6 +79,7 @@ struct ListOptions {
 
 struct LintOptions {
   std::vector<std::string> paths;
+  std::vector<std::string> config;
 };
 
 struct ShowOptions {
@@ -89,6 +92,7 @@ struct ShowOptions {
 
 struct DoctorOptions {
   SiteOptions site;
+  std::vector<std::string> config;
   bool json = false;
 };
 
@@ -101,6 +105,7 @@ struct MachineOptions {
 
 struct BindOptions {
   std::vector<std::string> paths;  ///< profiles
+  std::vector<std::string> config;
   std::string system;
   std::string topology;
   std::string machine;

@@ -7,6 +7,7 @@
 #include "app/job_binding.hpp"
 #include "app/lines.hpp"
 #include "app/machine_files.hpp"
+#include "app/scheduler_gpus.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/probe.hpp"
@@ -22,6 +23,12 @@ namespace {
 constexpr double longest_timeout_s = 7 * 86'400;
 constexpr double shortest_timeout_s = 0.01;
 
+/// One shape, and so one launch, whatever these checks are like elsewhere.
+void take_gate(SelectOptions& select) {
+  select.tags = {"gate"};
+  if (!select.ranks_per_node) select.ranks_per_node = 1;
+}
+
 Result<SelectOptions> select_options(const RunOptions& options, const Loaded& loaded) {
   SelectOptions select;
   select.names = options.choose.names;
@@ -36,6 +43,7 @@ Result<SelectOptions> select_options(const RunOptions& options, const Loaded& lo
   select.per_node = options.choose.per_node;
   select.rerun_prefix = rerun_prefix(options);
   select.launch = options.site.launch;
+  if (options.choose.is_gate && loaded.is_shipped) take_gate(select);
   if (!options.choose.timeout.empty()) {
     const auto timeout = parse_duration(options.choose.timeout);
     if (!timeout) return fail(ErrorKind::usage, "--timeout", timeout.error().what);
@@ -113,6 +121,16 @@ void forbid_launches(Plan& plan, const Finding& finding, bool is_line_the_launch
   std::erase_if(plan.launches, [&](const PlannedLaunch& launch) { return is_barred(launch.shape); });
 }
 
+void forbid_gpu_cases(Plan& plan, const Finding& finding) {
+  for (auto& item : plan.cases)
+    if (item.unable.empty() && is_about_gpus(item)) item.unable.push_back(finding);
+  for (auto& launch : plan.launches)
+    std::erase_if(launch.items, [&](const WorkItem& item) {
+      return is_about_gpus(plan.cases[static_cast<std::size_t>(item.case_index)]);
+    });
+  std::erase_if(plan.launches, [](const PlannedLaunch& launch) { return launch.items.empty(); });
+}
+
 /// What the scheduler takes for a CPU: a hardware thread, unless the site's pages use one thread of each core.
 void count_cpus(SiteFound& found, const SystemProfile& system) {
   for (const PartitionProfile& partition : system.partitions)
@@ -132,6 +150,7 @@ Argv rerun_prefix(const RunOptions& options) {
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) argv.insert(argv.end(), {name, value});
   };
+  for (const auto& folder : options.choose.config) add("--config", folder);
   if (options.submit) argv.emplace_back("--submit");
   add("--nodes", options.site.nodes);
   add("--launcher", options.site.launcher);
@@ -153,7 +172,7 @@ std::optional<Chosen> choose(const RunOptions& options) {
     usage_error(error);
     return std::nullopt;
   };
-  auto loaded = load(options.choose.paths);
+  auto loaded = load(options.choose.paths, options.choose.config);
   if (!loaded.diagnostics.ok()) {
     print_errors(loaded.diagnostics.errors);
     fmt::print(stderr, "nothing was started\n");
@@ -210,6 +229,9 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   if (!plan) return refuse(plan.error());
   plan->launcher = found->launcher->name;
   if (auto taken = take_environment(system, options.site.environment, *found); !taken) return refuse(taken.error());
+  if (found->allocation && simulated_folder(found->site).empty())
+    if (const auto ungranted = find_ungranted_gpus(system, *found->allocation, *plan))
+      forbid_gpu_cases(*plan, *ungranted);
   if (found->no_launch) forbid_launches(*plan, refusal_of(*plan, *found->no_launch), found->line.has_value());
   return Prepared{std::move(system), std::move(*found), std::move(*plan)};
 }

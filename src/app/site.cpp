@@ -56,6 +56,13 @@ bool is_promised(const SystemProfile& system) {
                      [](const PartitionProfile& partition) { return !partition.launcher.empty(); });
 }
 
+/// GPUs that Slurm granted the job on each node: ranks count these, also where the kernel shows others, or none.
+void take_grant(Site& site) {
+  const char* granted = std::getenv("SLURM_GPUS_ON_NODE");
+  const int count = granted == nullptr ? 0 : std::atoi(granted);
+  if (count > 0) site.gpus = site.gpus > 0 ? std::min(site.gpus, count) : count;
+}
+
 /// The smallest figures of all nodes that answer: what every node can give.
 Result<void> take_inventory(SiteFound& found) {
   Loop loop;
@@ -85,6 +92,7 @@ Result<void> take_inventory(SiteFound& found) {
                   fmt::format("{} and {} are one machine, {}; name it once", at->second, answer.node,
                               printable_line(at->first.second)));
   }
+  take_grant(found.site);
   return {};
 }
 
@@ -114,6 +122,7 @@ void take_topology(Site& site) {
   site.cores = std::max(1, topology->cores);
   site.numa_domains = std::max(1, topology->numa_domains);
   site.gpus = count_gpus();
+  take_grant(site);
 }
 
 void take_simulated(Site& site) {

@@ -88,4 +88,26 @@ Result<OwnedDescriptor> open_trusted(const fs::path& path, const Trust& trust) {
   return at;
 }
 
+Result<std::string> read_trusted(const fs::path& path, std::size_t most, const Trust& trust) {
+  const auto opened = open_trusted(path, trust);
+  if (!opened) return tl::unexpected(opened.error());
+  struct stat about {};
+  if (::fstat(opened->number(), &about) != 0 || !S_ISREG(about.st_mode)) return refuse(path, "is not a regular file");
+  std::string text;
+  char buffer[1 << 16];
+  for (;;) {
+    const auto count = ::read(opened->number(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return refuse(path, fmt::format("can't be read: {}", std::strerror(errno)));
+    if (count == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(count));
+    if (text.size() > most) return refuse(path, fmt::format("is larger than {} bytes", most));
+  }
+}
+
+Trust with_installer() {
+  struct stat self {};
+  return ::stat(own_executable().c_str(), &self) == 0 ? Trust{self.st_uid} : Trust{};
+}
+
 }  // namespace muster

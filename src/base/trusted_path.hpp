@@ -36,4 +36,10 @@ struct Trust {
 /// checked. Fails with kind `file`: what is wrong, at which part, and what to do.
 [[nodiscard]] Result<OwnedDescriptor> open_trusted(const fs::path& path, const Trust& trust = {});
 
+/// What the file holds that open_trusted() opens. Fails with kind `file` as that does, for what is not a regular file,
+/// and for more than `most` bytes.
+[[nodiscard]] Result<std::string> read_trusted(const fs::path& path, std::size_t most, const Trust& trust = {});
+/// The owner of the running program is trusted, as the program is.
+[[nodiscard]] Trust with_installer();
+
 }  // namespace muster

@@ -35,5 +35,8 @@ void check_references(const SystemProfile& system, std::span<const Check> checks
 /// Check files among `paths`: files as they are, folders searched for *.toml (not below `systems/` and `selftest/`),
 /// sorted. A path that does not exist is an error (kind `usage`).
 [[nodiscard]] Result<std::vector<fs::path>> find_check_files(std::span<const std::string> paths);
+/// Every *.toml file below `folder`, checks and profiles, sorted; not below `selftest/`, and no hidden ones. Fails with
+/// kind `usage` when it can't be searched.
+[[nodiscard]] Result<std::vector<fs::path>> find_config_files(const fs::path& folder);
 
 }  // namespace muster

@@ -14,9 +14,8 @@ bool is_hidden(const fs::path& path) {
   return name.empty() || name.front() == '.';
 }
 
-/// Files of checks below `folder`, sorted. What lies in a folder `systems` are profiles, in
-/// `selftest` examples.
-Result<std::vector<fs::path>> search_folder(const fs::path& folder) {
+/// Files below `folder`, sorted, apart from those in folders named in `left_out`.
+Result<std::vector<fs::path>> search_folder(const fs::path& folder, const std::set<std::string>& left_out) {
   std::vector<fs::path> found;
   std::error_code error;
   fs::recursive_directory_iterator at(folder, error);
@@ -24,14 +23,12 @@ Result<std::vector<fs::path>> search_folder(const fs::path& folder) {
     const auto& path = at->path();
     std::error_code ignored;
     if (at->is_directory(ignored)) {
-      if (path.filename() == "systems" || path.filename() == "selftest" || is_hidden(path))
-        at.disable_recursion_pending();
+      if (left_out.count(path.filename().string()) > 0 || is_hidden(path)) at.disable_recursion_pending();
     } else if (path.extension() == ".toml" && !is_hidden(path)) {
       found.push_back(path);
     }
   }
   if (error) return fail(ErrorKind::usage, folder.string(), "can't be searched: " + error.message());
-  if (found.empty()) return fail(ErrorKind::usage, folder.string(), "there is no check file (*.toml) in this folder");
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -57,11 +54,17 @@ Result<std::vector<fs::path>> find_check_files(std::span<const std::string> path
       take(path);
       continue;
     }
-    const auto found = search_folder(path);
+    // What lies in a folder `systems` are profiles, in `selftest` examples.
+    const auto found = search_folder(path, {"systems", "selftest"});
     if (!found) return tl::unexpected(found.error());
+    if (found->empty()) return fail(ErrorKind::usage, path.string(), "there is no check file (*.toml) in this folder");
     for (const auto& file : *found) take(file);
   }
   return files;
+}
+
+Result<std::vector<fs::path>> find_config_files(const fs::path& folder) {
+  return search_folder(folder, {"selftest"});
 }
 
 }  // namespace muster

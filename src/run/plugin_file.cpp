@@ -21,12 +21,6 @@ tl::unexpected<Error> refuse(const fs::path& file, std::string what) {
   return fail(ErrorKind::file, file.string(), std::move(what));
 }
 
-/// Of the program that runs: whoever installed it is trusted already.
-Trust with_installer() {
-  struct stat self {};
-  return ::stat(own_executable().c_str(), &self) == 0 ? Trust{self.st_uid} : Trust{};
-}
-
 /// A file, seen through memory: one with kernels for GPUs may be large, and is about to be mapped anyway.
 class Mapped {
  public:

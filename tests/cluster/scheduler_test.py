@@ -29,7 +29,7 @@ class Jobs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         began = time.monotonic()
-        cls.context = vc.running(4, slurm=vc.Shape())
+        cls.context = vc.running(4, slurm=vc.Shape(gpus=4))
         cls.cluster = cls.context.__enter__()
         cls.seconds = time.monotonic() - began
 

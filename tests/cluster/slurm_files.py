@@ -9,7 +9,7 @@ class Shape(typing.NamedTuple):
     """What every node says that it has."""
 
     cpus: int = len(os.sched_getaffinity(0))  # more than the machine has: ranks must not be bound by Slurm then
-    gpus: int = 4
+    gpus: int = 0  # that Slurm grants: files of its own
     more: str = ""  # further lines of slurm.conf
     machine: str = ""  # the description that nodes are of; empty: they are this machine
     site: str = ""  # ClusterName; empty: the cluster's own
@@ -43,7 +43,7 @@ SlurmdParameters=config_overrides
 ReturnToService=2
 AllowSpecResourcesUsage=1
 GresTypes=gpu
-NodeName={nodes} {node} Gres=gpu:{gpus}
+NodeName={nodes} {node}
 PartitionName=standard Nodes=ALL Default=YES MaxTime=60
 PartitionName=debug Nodes=ALL MaxTime=5 PriorityTier=2
 """
@@ -54,11 +54,12 @@ def slurm_conf(cluster, shape, login):
     nodes = f"nid[{numbers[0]}-{numbers[-1]}]" if len(numbers) > 1 else cluster.names[0]
     described = described_nodes.read(shape.machine) if shape.machine else None
     node = described_nodes.slurm_node(described) if described else f"CPUs={shape.cpus} RealMemory=1000"
+    node += f" Gres=gpu:{gpus_of(shape)}" if gpus_of(shape) else ""
     node += f" Feature={shape.features}" if shape.features else ""
     more = "".join(f"PartitionName={name} Nodes=ALL OverSubscribe=EXCLUSIVE\n" for name in shape.partitions) + shape.more
     # PMIx does not expand %n, so every node sees a private folder under the same path.
     return SLURM_CONF.format(site=shape.site or cluster.name, login=login, address=cluster.login_address, folder=cluster.slurm,
-                             private=cluster.folder / "tmp", nodes=nodes, node=node, gpus=gpus_of(shape)) + more
+                             private=cluster.folder / "tmp", nodes=nodes, node=node) + more
 
 
 def gres_conf(cluster, shape):

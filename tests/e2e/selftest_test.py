@@ -163,6 +163,7 @@ class Selftest(unittest.TestCase):
         self.assertIn("| `hello` |", page)
         self.assertNotIn("| `p2p` |", page)
         self.assertEqual(self.go("-n", "helo", "--markdown").returncode, 3)
+        self.assertEqual(self.go("-n", "^hell", "--markdown").stdout, page, "a regular expression, as everywhere")
         self.assertEqual(self.go("--keep", "there", "--markdown").returncode, 3)
 
     def test_an_interrupt_ends_it(self):

@@ -31,6 +31,22 @@ void explain(JobStatus& status);
 [[nodiscard]] std::vector<std::string> read_busy(std::string_view out);
 [[nodiscard]] int read_position(std::string_view out, std::string_view job);
 
+// partitions.cpp
+[[nodiscard]] Argv ask_configured();
+[[nodiscard]] std::vector<ConfiguredNode> read_configured(std::string_view out);
+[[nodiscard]] Argv ask_cluster();
+[[nodiscard]] std::string read_cluster(std::string_view out);
+
+// gpus.cpp
+/// GPUs in a list of generic resources, `gpu:h100:8(S:0-1),nvme:1`.
+[[nodiscard]] int gpus_of(std::string_view gres);
+/// Their type; empty: not told, or several.
+[[nodiscard]] std::string gpu_type_of(std::string_view gres);
+[[nodiscard]] Argv ask_gpus(std::string_view partition);
+[[nodiscard]] std::vector<CountedGpus> read_gpus(std::string_view out, std::string_view partition);
+[[nodiscard]] std::string gpu_option(std::span<const JobOption> options);
+[[nodiscard]] bool asks_for_gpus(std::string_view out);
+
 // service.cpp
 [[nodiscard]] Argv greet_service();
 [[nodiscard]] bool is_greeted(std::string_view out, int status);

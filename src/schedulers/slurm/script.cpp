@@ -56,6 +56,8 @@ std::string script(const JobRequest& request) {
   if (request.tasks_per_node > 0) header.add("--ntasks-per-node", std::to_string(request.tasks_per_node));
   if (request.cpus_per_task > 0 && !chooses(request.options, "--cpus-per-gpu"))
     header.add("--cpus-per-task", std::to_string(request.cpus_per_task));
+  if (request.gpus_per_node > 0 && gpu_option(request.options).empty())
+    header.add("--gpus-per-node", std::to_string(request.gpus_per_node));
   header.add("--time", time_text(request.time_limit));
   // Others on the nodes would be measured along.
   if (!chooses(request.options, "--oversubscribe")) header.add("--exclusive", "");

@@ -1,0 +1,36 @@
+/// GPUs of a cluster that no profile describes, as its batch system counts them. docs/submit.md
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/plan.hpp"
+#include "muster/scheduler.hpp"
+#include "system/allocation.hpp"
+
+namespace muster {
+
+/// What a job on such a cluster asks for.
+struct GpuWish {
+  int per_node = 0;  ///< 0: nothing is asked for
+  std::string note;  ///< what is asked for and why, or why not; empty: there are no GPUs, or the profile counts them
+};
+
+/// GPUs that each node of a job with these options has: those of `nodes`, or where none is named, of the nodes of the
+/// partition that have any (the least). Asks the batch system, at most 20 s. Nothing where the profile of `system`,
+/// with one partition, counts the GPUs or says that jobs with such an option are refused.
+[[nodiscard]] GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system,
+                                std::span<const JobOption> options, const std::vector<std::string>& nodes);
+
+/// Whether the probe of the case measures GPUs and nothing else.
+[[nodiscard]] bool is_about_gpus(const Case& item);
+
+/// An error for each case about GPUs where the nodes of the job have some by the batch system, and the job asked for
+/// none: the launches of such a job see none. Nothing where the profile counts GPUs, and where there is no such case.
+/// Asks the batch system, at most 40 s.
+[[nodiscard]] std::optional<Finding> find_ungranted_gpus(const SystemProfile& system, const Allocation& job,
+                                                         const Plan& plan);
+
+}  // namespace muster

@@ -1,0 +1,125 @@
+"""A cluster with 8 GPUs per node that no profile describes, with a real Slurm: jobs ask for the GPUs, one rank for each, and a
+job that asked for none is told so."""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import slurm_services  # noqa: E402
+import support  # noqa: E402
+import virtual_cluster as vc  # noqa: E402
+from support import Run, wait_until  # noqa: E402
+
+GPUS = 8
+# The nodes are made up: what each rank of a job was granted is asked of Slurm's own variable.
+GRANTED = f"""[check.granted]
+probe = "command"
+ranks = "one-per-gpu"
+timeout = "30s"
+[check.granted.params]
+argv = ["sh", "-c", "echo gpus $SLURM_GPUS_ON_NODE; test $SLURM_GPUS_ON_NODE = {GPUS}"]
+"""
+
+
+class Undescribed(support.EndToEnd):
+    @classmethod
+    def setUpClass(cls):
+        cls.context = vc.running(2, slurm=vc.Shape(cpus=GPUS, gpus=GPUS))
+        cls.cluster = cls.context.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.__exit__(None, None, None)
+
+    def setUp(self):
+        self.folder = support.new_folder()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.addCleanup(self.end_jobs)
+
+    def end_jobs(self):
+        slurm_services.ask(self.cluster, "scancel", "--user=root")
+        self.assertTrue(wait_until(lambda: set(slurm_services.states(self.cluster).values()) <= {"idle"}, 40))
+
+    def muster(self, *words, job=()):
+        env = {**self.cluster.environment(), "MUSTER_SUBMIT_POLL": "0.3s"}
+        return subprocess.run(self.cluster.argv_on_login([*job, support.DRIVER, *map(str, words)]), cwd=self.folder, env=env,
+                              capture_output=True, text=True, timeout=120 * support.SLOWNESS)
+
+    def report(self):
+        return json.loads((self.folder / "muster-runs/latest/report.json").read_text())
+
+    def cases(self, **want):
+        return [case for case in self.report()["cases"] if all(case[key] == value for key, value in want.items())]
+
+
+class Submitted(Undescribed):
+    def script(self, *words):
+        done = self.muster("run", "--submit", "--dry-run", *words)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_the_script_asks_for_the_gpus_and_says_so(self):
+        said = self.script("--nodes", "2")
+        self.assertIn(f"#SBATCH --gpus-per-node={GPUS}\n", said)
+        self.assertIn(f"#SBATCH --ntasks-per-node={GPUS}\n", said)
+        self.assertIn(f"# no profile describes this cluster; by sinfo its nodes have {GPUS} GPUs: the job asks for them with "
+                      f"--gpus-per-node={GPUS}, and starts one rank for each\n", said)
+
+    def test_what_the_user_asks_for_stays(self):
+        said = self.script("-J", "gres=gpu:2", "--ranks-per-node", "2")
+        self.assertNotIn("--gpus-per-node", said)
+        self.assertIn("#SBATCH --gres=gpu:2\n", said)
+        self.assertIn(f"#SBATCH --gpus-per-node={GPUS}\n", self.script("-J", "partition=debug"))
+
+    def test_every_rank_gets_the_gpus(self):
+        (self.folder / "granted.toml").write_text(GRANTED)
+        run = self.muster("run", "granted.toml", "--submit", "--nodes", "2", "--launcher-option=--cpu-bind=none", "--agent", support.AGENT)
+        said = run.stdout + run.stderr
+        self.assertEqual(run.returncode, 0, said)
+        case, = self.cases(check="granted")
+        self.assertEqual([(row["node"], row["ranks"]) for row in case["node_rows"]], [("nid001", GPUS), ("nid002", GPUS)], said)
+        self.assertIn(f"its nodes have {GPUS} GPUs", run.stderr)
+        self.assertTrue(any(f"its nodes have {GPUS} GPUs" in note for note in self.report()["notes"]), self.report()["notes"])
+
+
+class InAJob(Undescribed):
+    JOB = ("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=1")
+    REASON = r"job \d+ asked for no GPUs, and nid\[001-002\] have 8 GPUs by sinfo"
+
+    def test_none_granted_is_an_error_and_no_skip(self):
+        for more in ((), ("--exclusive",)):
+            with self.subTest(more):
+                run = self.muster("run", "-n", "device_visibility", "-n", "clock_skew", "--agent", support.AGENT, job=(*self.JOB, *more))
+                said = run.stdout + run.stderr
+                self.assertEqual(run.returncode, 2, said)
+                case, = self.cases(check="device_visibility")
+                self.assertEqual(case["verdict"], "error", said)
+                self.assertRegex(case["reason"], self.REASON)
+                self.assertIn("--gpus-per-node=8", case["remedy"])
+                self.assertEqual([culprit["kind"] for culprit in case["findings"][0]["culprits"]], ["setting"])
+                clocks, = self.cases(check="clock_skew")
+                self.assertEqual(clocks["verdict"], "pass", said)
+
+    def test_the_gate_refuses_and_blames_no_node(self):
+        run = self.muster("gate", "--need", 2, "-x", "memory|p2p|network", "--print", "exclude", "--agent", support.AGENT, job=self.JOB)
+        said = run.stdout + run.stderr
+        self.assertEqual(run.returncode, 125, said)
+        self.assertRegex(run.stderr, self.REASON)
+        self.assertEqual(run.stdout.strip(), "", said)
+
+    def test_with_gpus_the_probe_looks(self):
+        run = self.muster("run", "-n", "device_visibility", "--agent", support.AGENT, job=(*self.JOB, f"--gpus-per-node={GPUS}"))
+        case, = self.cases(check="device_visibility")
+        self.assertFalse(re.search("asked for no GPUs", case["reason"]), run.stdout + run.stderr)
+
+
+if __name__ == "__main__":
+    reason = vc.why_not() or slurm_services.why_not()
+    if reason:
+        support.skip(reason)
+    support.main(("srun",))

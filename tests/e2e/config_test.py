@@ -1,0 +1,188 @@
+"""Homes of a site's own profiles and checks: added to the shipped ones, and refused where another user could change them."""
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import support  # noqa: E402
+
+MUSTER = str(support.BIN / "muster")
+FOREIGN = 65533
+PROFILE = '[system]\nname = "mine"\n[[partition]]\nname = "few"\nlauncher = "local"\n[partition.node]\ncores = 2\n'
+REFERENCE = '[[partition.reference]]\ncheck = "site_memory"\ntriad = { value = 10.0, lower = -0.2, unit = "GB/s" }\n'
+CHECK = '[check.{}]\nprobe = "hello"\nsummary = "Of the site."\nranks = "one-per-node"\ntags = {}\n'
+# Nothing of what surrounds the test may be found.
+CLEAN = {name: value for name, value in os.environ.items()
+         if not name.startswith(("MUSTER_", "SLURM_", "XDG_CONFIG", "LUMI_", "NERSC_", "TACC_"))}
+
+
+class Homes(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-config-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.home = self.folder / "config/muster"
+        (self.home / "systems").mkdir(parents=True, mode=0o755)
+
+    def put(self, name, text, home=None):
+        path = (home or self.home) / name
+        path.write_text(text)
+        path.chmod(0o644)
+        return path
+
+    def muster(self, *words, status=0, wrapper=(), config=None):
+        env = {**CLEAN, "HOME": str(self.folder), "XDG_CONFIG_HOME": str(config or self.folder / "config"), "NO_COLOR": "1",
+               "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        done = subprocess.run([*wrapper, MUSTER, *map(str, words)], cwd=self.folder, env=env, capture_output=True, text=True,
+                              timeout=120 * support.SLOWNESS)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def systems(self, *words, **more):
+        return {row["name"]: row["file"] for row in json.loads(self.muster("list", "--systems", "--json", *words, **more).stdout)}
+
+    def checks(self, *words, **more):
+        return {row["name"]: row["place"] for row in json.loads(self.muster("list", "--json", *words, **more).stdout)}
+
+    def doctor(self, *words, status=None, **more):
+        said = self.muster("doctor", "--json", *words, status=0 if status is None else status, **more).stdout
+        return [line for line in json.loads(said) if line["subject"] == "site's files"]
+
+
+class Added(Homes):
+    def test_beside_the_shipped_ones(self):
+        profile = self.put("systems/mine.toml", PROFILE)
+        check = self.put("nightly.toml", CHECK.format("nightly", '["default"]'))
+        self.assertEqual(self.systems()["mine"], str(profile))
+        self.assertIn("lumi", self.systems())
+        self.assertTrue(self.checks()["nightly"].startswith(f"{check}:"), self.checks())
+        self.assertIn("hello", self.checks())
+        planned = {case["check"] for case in json.loads(self.muster("plan", "--json", "--system", "mine").stdout)["cases"]}
+        self.assertLessEqual({"nightly", "clock_skew"}, planned)
+        self.assertEqual(self.doctor()[0]["says"], f"{self.home}: profiles mine; checks nightly")
+
+    def test_the_home_without_xdg_config_home(self):
+        (self.folder / ".config").mkdir()
+        (self.folder / "config/muster").rename(self.folder / ".config/muster")
+        self.put("mine.toml", PROFILE, self.folder / ".config/muster")
+        self.assertIn("mine", self.systems(config="relative"))
+
+    def test_given_checks_are_the_only_ones_and_profiles_stay_known(self):
+        self.put("mine.toml", PROFILE)
+        self.put("nightly.toml", CHECK.format("nightly", '["default"]'))
+        given = self.put("given.toml", CHECK.format("given", "[]"), self.folder)
+        plan = json.loads(self.muster("plan", "--json", given, "--system", "mine").stdout)
+        self.assertEqual([case["check"] for case in plan["cases"]], ["given"])
+
+    def test_the_user_s_file_replaces_the_shipped_one_and_a_named_folder_both(self):
+        mine = self.put("hello.toml", CHECK.format("hello", '["default"]'))
+        self.put("generic.toml", PROFILE.replace("mine", "generic"))
+        self.assertTrue(self.checks()["hello"].startswith(str(mine)))
+        self.assertEqual(self.systems()["generic"], str(self.home / "generic.toml"))
+        other = self.folder / "other"
+        other.mkdir()
+        named = self.put("hello.toml", CHECK.format("hello", '["default"]'), other)
+        self.assertTrue(self.checks("--config", other)["hello"].startswith(str(named)))
+        self.assertNotIn(str(self.folder), self.checks("--config", "none")["hello"])
+
+    def test_a_reference_to_a_check_of_the_site(self):
+        self.put("mine.toml", PROFILE + REFERENCE)
+        said = self.muster("list", "--systems", status=3).stderr
+        self.assertIn('check "site_memory" is neither among the given files nor', said)
+        self.put("memory.toml", '[check.site_memory]\nprobe = "memory_bandwidth"\n[[check.site_memory.expect]]\n'
+                                'metric = "triad"\nreference = "profile"\n')
+        self.assertIn("mine", self.systems())
+        given = self.put("given.toml", CHECK.format("given", "[]"), self.folder)
+        self.assertIn("1 check", self.muster("lint", given).stdout)
+
+    def test_two_of_one_name_in_one_home(self):
+        self.put("a.toml", CHECK.format("nightly", "[]"))
+        self.put("b.toml", CHECK.format("nightly", "[]"))
+        self.assertIn("check nightly is already defined at", self.muster("list", status=3).stderr)
+
+    def test_a_file_of_the_home_that_is_given_too(self):
+        check = self.put("nightly.toml", CHECK.format("nightly", "[]"))
+        self.assertIn("well formed", self.muster("lint", check).stdout)
+        self.assertIn("well formed", self.muster("lint", self.home).stdout)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may lay another /etc over that of the machine")
+    def test_etc_muster(self):
+        script = self.folder / "over_etc"
+        script.write_text('mount -t tmpfs none /mnt && mkdir -p /mnt/up/muster /mnt/work && chmod 755 /mnt/up /mnt/up/muster && '
+                          f'cp {shlex.quote(str(self.folder))}/mine.toml /mnt/up/muster/ && mount -t overlay overlay '
+                          '-o lowerdir=/etc,upperdir=/mnt/up,workdir=/mnt/work /etc || exit 99\nexec "$@"\n')
+        self.put("mine.toml", PROFILE, self.folder)
+        wrapper = ("unshare", "--mount", "--propagation", "private", "sh", str(script))
+        if subprocess.run([*wrapper, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no overlay can be mounted here")
+        self.assertEqual(self.systems(wrapper=wrapper)["mine"], "/etc/muster/mine.toml")
+        self.put("mine.toml", PROFILE.replace("few", "many"))
+        self.assertEqual(self.systems(wrapper=wrapper)["mine"], str(self.home / "mine.toml"), "the user's replaces the site's")
+
+
+class Refused(Homes):
+    def expect_refused(self, words):
+        for command in (["list", "--systems"], ["run", "-n", "hello"], ["plan"]):
+            said = self.muster(*command, status=3).stderr
+            self.assertIn(words, said)
+        self.assertIn(words, self.doctor(status=2)[-1]["says"])
+
+    def test_what_a_group_may_write(self):
+        path = self.put("mine.toml", PROFILE)
+        path.chmod(0o664)
+        self.expect_refused("may write it; chmod g-w")
+        path.chmod(0o644)
+        self.home.chmod(0o777)
+        self.expect_refused(f"every user may write it; chmod o-w {self.home}")
+        self.home.chmod(0o755)
+        self.assertIn("mine", self.systems())
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can give a file away")
+    def test_what_belongs_to_another_user(self):
+        path = self.put("mine.toml", PROFILE)
+        os.chown(path, FOREIGN, FOREIGN)
+        self.expect_refused(f"it belongs to user {FOREIGN}, who could change it")
+
+    def test_a_mistake_in_a_file_names_its_place(self):
+        path = self.put("nightly.toml", '[check.nightly]\nprobe = "helo"\n')
+        self.expect_refused(f"{path}:2:9: unknown probe")
+
+    def test_a_named_folder_that_is_missing(self):
+        self.assertIn("No such file", self.muster("list", "--config", self.folder / "gone", status=3).stderr)
+
+
+class Doctor(Homes):
+    def test_which_checks_can_run_and_why_the_others_cannot(self):
+        self.put("tools.toml", '[check.absent_tool]\nprobe = "command"\n[check.absent_tool.params]\nargv = ["no-such-tool"]\n'
+                               + CHECK.format("nightly", "[]"))
+        lines = json.loads(self.muster("doctor", "--json").stdout)
+        able = [line["says"] for line in lines if line["subject"] == "checks that can run"]
+        unable = [line["says"] for line in lines if line["subject"] == "checks that can't"]
+        self.assertIn("nightly", able[0].split(", "))
+        self.assertIn("no-such-tool is not on PATH: absent_tool", unable)
+        self.assertTrue(any(line.startswith("needs 2 nodes, 1 is given: clock_skew") for line in unable), unable)
+        told = able[0].split(", ") + [name for line in unable for name in line.rsplit(": ", 1)[1].split(", ")]
+        self.assertEqual(sorted(told), sorted(self.checks()), "each check once")
+
+
+class Gate(Homes):
+    def test_a_profile_alone_keeps_the_checks_of_the_gate(self):
+        profile = self.put("mine.toml", PROFILE, self.folder)
+        gated = set(self.checks("-t", "gate"))
+        # Only what takes no time; which cases there are is what matters.
+        self.muster("gate", "--need", 1, "--checks", profile, "--system", "mine", "-x", "memory|p2p", "--output", "runs",
+                    "--print", "hosts")
+        report = json.loads((self.folder / "runs/latest/report.json").read_text())
+        self.assertEqual({case["check"] for case in report["cases"]},
+                         {name for name in gated if "memory" not in name and "p2p" not in name})
+        self.assertEqual({row["ranks"] for case in report["cases"] for row in case.get("node_rows", [])}, {1})
+
+
+if __name__ == "__main__":
+    unittest.main()
