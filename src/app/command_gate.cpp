@@ -144,6 +144,7 @@ bool is_text(const fs::path& path) {
 int become(const Argv& argv, const Environment& environment, bool heeds_pipes) {
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
   if (heeds_pipes) std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);  // ignored by driver_main
   std::vector<char*> words;
   auto copy = argv;
   for (std::string& word : copy) words.push_back(word.data());
