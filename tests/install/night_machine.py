@@ -1,6 +1,7 @@
 """A Debian of its own for one night: the files of this machine with muster installed among them, in namespaces, with cron or
 systemd as process 1. Shared, not a test."""
 import contextlib
+import ctypes
 import os
 import pathlib
 import shutil
@@ -13,9 +14,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import installed  # noqa: E402
 
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup")
-# Until two o'clock, where process 1 is started.
-AHEAD_S = 4
 # Starts process 1: `work`, a folder; `added`, files that this machine does not have; `program`, Python and this file; then the words of
 # process 1.
 # The kernel's settings are this machine's, so that no service of the other one may write them.
@@ -32,25 +32,27 @@ mount --bind -o ro "$root/proc/sys" "$root/proc/sys"
 mount -t sysfs -o ro sysfs "$root/sys"
 mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
 for folder in run tmp dev; do mount -t tmpfs -o mode=755 tmpfs "$root/$folder"; done
-chmod 1777 "$root/tmp"
 for device in null zero full random urandom tty; do
   : >"$root/dev/$device"
   mount --bind "/dev/$device" "$root/dev/$device"
 done
-mkdir "$root/dev/shm" "$root/dev/pts" "$root/run/lock"
-mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
-rm -rf "$root/etc/systemd/system" "$root/etc/cron.d" "$root/var/log" "$root/var/mail" "$root/var/lib/muster" "$root/root"
-mkdir "$root/etc/systemd/system" "$root/etc/cron.d" "$root/var/log" "$root/var/mail" "$root/root"
-: >"$root/etc/machine-id"
-echo night >"$root/etc/hostname"
-hostname night
-ip link set lo up
-cp -R --no-preserve=ownership "$added/." "$root"
-rm -f "$root/etc/localtime"  # a link with an absolute path would lead to the file of this machine
-$program >"$root/etc/localtime"
+$program >"$work/localtime"
 mkdir "$root/old"
 cd "$root"
 pivot_root . old
+cd /
+# Only from here on are files written: a link with an absolute path would have led to the file of this machine.
+chmod 1777 /tmp
+mkdir /dev/shm /dev/pts /run/lock
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+rm -rf /etc/systemd/system /etc/cron.d /var/log /var/mail /var/lib/muster /root /etc/localtime /etc/machine-id
+mkdir /etc/systemd/system /etc/cron.d /var/log /var/mail /root
+cp "/old$work/localtime" /etc/localtime
+: >/etc/machine-id
+echo night >/etc/hostname
+hostname night
+ip link set lo up
+cp -R --no-preserve=ownership --remove-destination "/old$added/." /
 umount -l /old
 exec env -i container=muster PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" <&-
 """
@@ -75,10 +77,10 @@ def unified():
     return None
 
 
-def local_time():
-    """A time zone in which it is two o'clock in a moment, as the text of /etc/localtime."""
+def local_time(seconds_to_two):
+    """A time zone in which it is two o'clock in so many seconds, as the text of /etc/localtime."""
     now = int(time.time()) % 86400
-    offset = (2 * 3600 - AHEAD_S - now + 43200) % 86400 - 43200
+    offset = (2 * 3600 - seconds_to_two - now + 43200) % 86400 - 43200
     body = struct.pack(">lBB", offset, 0, 0) + b"NIG\0"
     head = b"TZif2" + bytes(15) + struct.pack(">6l", 0, 0, 0, 0, 1, 4)
     sign, rest = ("-" if offset >= 0 else "+"), abs(offset)
@@ -92,6 +94,8 @@ class NotUp(Exception):
 
 class Machine:
     """With `with`: it and all of its processes are gone afterwards."""
+
+    seconds_to_two = 5
 
     def __init__(self, muster, words, **files):
         """`muster`: folder with the package's files; `files`: text by path, in whose names `__` is a slash and `DOT` a dot."""
@@ -110,8 +114,11 @@ class Machine:
         target.chmod(mode)
 
     def enter_cgroup(self):
-        self.cgroup.mkdir()
-        (self.cgroup / "cgroup.procs").write_text(str(os.getpid()))
+        """In the child: it also ends with the test, however that ends."""
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if self.cgroup:
+            self.cgroup.mkdir()
+            (self.cgroup / "cgroup.procs").write_text(str(os.getpid()))
 
     def __enter__(self):
         place = unified()
@@ -120,8 +127,8 @@ class Machine:
         self.output = open(self.folder / "output", "wb")
         self.process = subprocess.Popen(
             ["unshare", *NAMESPACES, "--fork", "--kill-child", "sh", "-c", SET_UP, "sh", str(self.folder / "work"), str(self.added),
-             f"{sys.executable} -ESB {__file__}", *self.words], stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output,
-            preexec_fn=self.enter_cgroup if self.cgroup else None, start_new_session=True)
+             f"{sys.executable} -ESB {__file__} {self.seconds_to_two}", *self.words], stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output,
+            preexec_fn=self.enter_cgroup, start_new_session=True)
         self.first = self.find_first()
         return self
 
@@ -172,4 +179,4 @@ class Machine:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(local_time())
+    sys.stdout.buffer.write(local_time(int(sys.argv[1])))
