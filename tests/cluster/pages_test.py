@@ -41,7 +41,8 @@ class Pages(support.EndToEnd):
         (self.folder / "train").write_text("#!/bin/sh\necho trained on $(hostname)\n")
         (self.folder / "train").chmod(0o755)
         asked = {name: value for name, value in self.cluster.environment().items() if not name.startswith("OMPI_ALLOW_")}
-        self.env = {**asked, "HOME": str(self.folder), "NO_COLOR": "1", "PATH": f"{support.BIN}:{os.environ['PATH']}",
+        sanitizers = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
+        self.env = {**asked, **sanitizers, "HOME": str(self.folder), "NO_COLOR": "1", "PATH": f"{support.BIN}:{os.environ['PATH']}",
                     "MUSTER_CHECKS": str(self.folder / "checks"), "MUSTER_SUBMIT_POLL": "0.3s", "XDG_STATE_HOME": str(self.folder)}
 
     def types(self, command):

@@ -45,7 +45,7 @@ class Reader:
         for check in TIMED:
             path = next((self.folder / "quick").rglob(f"{check}.toml"))
             path.write_text(path.read_text().replace(', "default"', ""))
-        kept = ("LANG", "TMPDIR", "OMPI_MCA_mpi_yield_when_idle")
+        kept = ("LANG", "TMPDIR", "OMPI_MCA_mpi_yield_when_idle", "ASAN_OPTIONS", "LSAN_OPTIONS", "MUSTER_AGENT")
         self.env = {**{name: os.environ[name] for name in kept if name in os.environ}, "HOME": str(self.folder), "NO_COLOR": "1",
                     "PATH": f"{support.BIN}:/usr/sbin:/usr/bin:/sbin:/bin", "MUSTER_CHECKS": str(self.folder / "quick")}
 
