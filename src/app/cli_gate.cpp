@@ -60,6 +60,11 @@ void add_gate(CommandLine line) {
   app->add_flag("--no-master", gate->keeps_master,
                 "Leave MASTER_ADDR as it is; otherwise it is a node that was chosen");
   add_site(*app, gate->site);
+  // A gate is in the job that it checks, and is never submitted.
+  app->get_option("--nodes")->description("Nodes of the job to check: a host list, a count, all, or idle");
+  app->get_option("--job-option")
+      ->description("Option for the launcher, given as it is; repeatable: -J=--mca -J=btl -J=tcp,self");
+  app->get_option("--launcher-option")->description("Likewise; repeatable");
   app->add_option("--output", gate->output, "Where run folders are made")->type_name("FOLDER");
   app->footer(
       "Examples:\n"

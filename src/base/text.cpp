@@ -106,6 +106,14 @@ std::string visible(std::uint32_t point) {
   return point < 0x100 ? fmt::format("\\x{:02x}", point) : fmt::format("\\u{{{:x}}}", point);
 }
 
+/// Whether all characters of `name` are in `text` in their order: `MBs` in `MB/s`.
+bool is_abridged(std::string_view name, std::string_view text) {
+  std::size_t found = 0;
+  for (const char c : text)
+    if (found < name.size() && c == name[found]) ++found;
+  return found == name.size();
+}
+
 }  // namespace
 
 std::string closest(std::string_view name, std::span<const std::string> candidates) {
@@ -113,9 +121,12 @@ std::string closest(std::string_view name, std::span<const std::string> candidat
   std::size_t least = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const auto& candidate : candidates) {
     // A name far longer or shorter can't be near, and may be anything that was typed.
-    if (candidate.size() + least <= name.size() || name.size() + least <= candidate.size()) continue;
+    if (candidate.size() + least < name.size() || name.size() + least < candidate.size()) continue;
     const auto distance = edit_distance(name, candidate);
-    if (distance < least) least = distance, best = candidate;
+    // Of two at the same distance the one from which something was left out: that is how units are misspelt.
+    const bool is_nearer = distance < least || (distance == least && !best.empty() && is_abridged(name, candidate) &&
+                                                !is_abridged(name, best));
+    if (is_nearer) least = distance, best = candidate;
   }
   return best;
 }

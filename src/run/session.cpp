@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <deque>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/loop.hpp"
@@ -52,6 +54,20 @@ struct Task {
   PlannedLaunch launch;
   int fruitless = 0;
 };
+
+/// What a launcher of muster's own command line starts ranks for root with, where that was not set already; empty:
+/// nothing.
+std::string note_for_root(const Way& way, const JobShape& shape) {
+  if (way.options.line != nullptr || ::geteuid() != 0) return {};
+  std::vector<std::string> set;
+  for (const auto& [name, value] : way.launcher.command(way.identity, shape, {}, way.options.launcher_options).env) {
+    const char* now = std::getenv(name.c_str());
+    if (now == nullptr || now != value) set.push_back(name + "=" + value);
+  }
+  if (set.empty()) return {};
+  return fmt::format("run as root: muster sets {} for {}, which refuses root otherwise", human_list(set),
+                     way.identity.banner);
+}
 
 class Session {
  public:
@@ -297,6 +313,7 @@ void Session::carry_out(Task task) {
   report_.launches.push_back(record);
   if (auto made = make_folder(order.folder); !made) results_.trouble(to_string(made.error()));
 
+  if (const std::string note = note_for_root(way, task.launch.shape); !note.empty()) results_.notice_once(note);
   const double began = monotonic_seconds();
   Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));
   results_.watch(&launch);

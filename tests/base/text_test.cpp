@@ -52,6 +52,7 @@ TEST(TextTest, ClosestFindsMisspellingsAndNothingElse) {
 TEST(TextTest, ClosestPrefersTheNearer) {
   EXPECT_EQ(closest("size", Texts{"sizes", "size"}), "size");
   EXPECT_EQ(closest("siez", Texts{"sizes", "size"}), "size");
+  EXPECT_EQ(closest("MBs", Texts{"MB", "ms", "MB/s"}), "MB/s") << "rather left out than put in";
 }
 
 TEST(TextTest, SuggestionNamesTheNearestOrAllThatAreKnown) {

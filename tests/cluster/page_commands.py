@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import subprocess
 import typing
 
 SOURCE = pathlib.Path(os.environ.get("MUSTER_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
@@ -39,3 +40,62 @@ def blocks():
 def block(page, begin):
     """The one block of `page` in which some command begins so."""
     return next(one for one in blocks() if one.page == page and any(line.startswith(begin) for line in one.commands()))
+
+
+class Fence(typing.NamedTuple):
+    """A fenced block of any page that is typed into a shell: `sh`, or `console` with what is printed."""
+    page: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def is_script(self):
+        return self.text.startswith("#!")
+
+    def steps(self):
+        """(command, what the page prints below it, empty where it prints nothing), each command as it is typed, over as many lines
+        as it has."""
+        if self.is_script:
+            return [(self.text, "")]
+        if self.language == "console":
+            parts = re.split(r"^[$#] ", self.text, flags=re.M)[1:]
+            return [tuple(part.split("\n", 1)) for part in parts]
+        return [(command, "") for command in whole_commands(self.text)]
+
+
+def without_comment(command):
+    return re.sub(r"(^|\s+)#[^'\"]*$", "", command).strip() if "\n" not in command else command.strip()
+
+
+def whole_commands(text):
+    """Lines that bash takes for a command, joined where one goes on (quotes, here-documents, `if`)."""
+    found, pending = [], []
+    for line in text.splitlines():
+        pending.append(line)
+        typed = "\n".join(pending)
+        if line.endswith("\\"):
+            continue
+        tried = subprocess.run(["bash", "-n", "-c", typed + "\n"], capture_output=True, text=True)
+        if tried.returncode == 0 and not tried.stderr:
+            if without_comment(typed):
+                found.append(typed)
+            pending = []
+    return found + ["\n".join(pending)] * bool(pending)
+
+
+def fences():
+    """Of README and of every page below docs, but for those of the systems, which `blocks` gives."""
+    found = []
+    for path in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]:
+        if path.parent == PAGES:
+            continue
+        text = path.read_text()
+        for one in re.finditer(r"^```(sh|console)\n(.*?)^```", text, re.M | re.S):
+            page = str(path.relative_to(SOURCE)).removeprefix("docs/").removesuffix(".md")
+            found.append(Fence(page, text[:one.start()].count("\n") + 1, one[1], one[2]))
+    return found
+
+
+def fences_of(page):
+    return [one for one in fences() if one.page == page]

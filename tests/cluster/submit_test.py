@@ -1,8 +1,11 @@
 """`muster run --submit` from the login node of a virtual cluster with a real Slurm: the report comes back, and what ends a
 job otherwise is told as such."""
+import json
 import os
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -16,6 +19,7 @@ import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 from support import Run, check, ten_cases, wait_until  # noqa: E402
 
+SOURCE = pathlib.Path(os.environ.get("MUSTER_SOURCE", HERE.parents[1])).resolve()
 NODES = ("nid001", "nid002", "nid003", "nid004")
 # Two ranks per node and as many processors: the nodes do not see that they share them.
 BINDING = "--launcher-option=--cpu-bind=none"
@@ -70,6 +74,32 @@ class Submitted(support.EndToEnd):
         """Until the job of a run is there, and its number is told."""
         self.assertTrue(wait_until(lambda: re.search(r"job \d+", run.stderr), 20), run.story())
         return self.job_of(run)
+
+
+class AtNight(Submitted):
+    def test_idle_nodes_by_the_line_of_the_crontab(self):
+        """A node with a job and one that is drained are left alone. What is measured is cheap, which MUSTER_CHECKS says itself."""
+        table = (SOURCE / "examples/cron/muster").read_text()
+        (line,) = re.findall(r"^#0 2 \* \* \* root (.*)$", table, re.MULTILINE)
+        folder = support.new_folder()
+        self.addCleanup(shutil.rmtree, folder, True)
+        (folder / "checks").mkdir()
+        (folder / "checks/hello.toml").write_text((SOURCE / "checks/basic/hello.toml").read_text())
+        slurm_services.drain(self.cluster, "nid004", "fan is loud")
+        self.addCleanup(slurm_services.resume, self.cluster, "nid004")
+        job = self.ask("sbatch", "--parsable", "--nodelist=nid002", "--output=/dev/null", "--wrap=sleep 300").stdout.strip()
+        self.assertTrue(wait_until(lambda: slurm_services.states(self.cluster)["nid002"] in ("mixed", "allocated"), 20))
+        self.assertIn("/shared/muster", line, "a folder that nodes see, too")
+        done = subprocess.run(self.cluster.argv_on_login(["/bin/sh", "-c", line.replace("/shared/muster", str(folder / "out"))]),
+                              env={**self.cluster.environment(), "PATH": f"{support.BIN}:/usr/bin:/bin", "HOME": "/root",
+                                   "XDG_STATE_HOME": str(folder), "MUSTER_CHECKS": str(folder / "checks"), "MUSTER_SUBMIT_POLL": "0.3s"},
+                              capture_output=True, text=True, timeout=120 * support.SLOWNESS, cwd=folder)
+        said = done.stdout + done.stderr
+        self.assertEqual(done.returncode, 0, said)
+        self.assertEqual(said, f"checks and profiles come from {folder}/checks (MUSTER_CHECKS)\n")
+        report = json.loads((folder / "out/latest/report.json").read_text())
+        self.assertEqual([one["node"] for one in report["nodes"]], ["nid001", "nid003"], said)
+        self.assertEqual(self.ask("squeue", "--noheader", "--format=%i %T").stdout.split(), [job, "RUNNING"])
 
 
 class ReportBack(Submitted):

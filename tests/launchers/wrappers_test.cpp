@@ -111,7 +111,10 @@ const CommandCase cases[] = {
      {},
      "/usr/bin/mpiexec --host localhost:4 --noprefix -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
      "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_KEY /opt/muster-rank",
-     {}},
+     {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+      {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
+      {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}}},
 };
 INSTANTIATE_TEST_SUITE_P(Launchers, Wrappers, testing::ValuesIn(cases));
 

@@ -151,6 +151,14 @@ void add_openmpi_placement(const LauncherIdentity& identity, const JobShape& sha
   if (shape.oversubscribed) argv.insert(argv.end(), {"--mca", "mpi_yield_when_idle", "1"});
 }
 
+/// mpirun(1) of Open MPI 4, prterun(1) of Open MPI 5: both start nothing for root without their pair, and read it for
+/// root alone.
+void allow_root(const LauncherIdentity& identity, Environment& environment) {
+  environment.insert(environment.end(), {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
+  if (is_openmpi_5(identity))
+    environment.insert(environment.end(), {{"PRTE_ALLOW_RUN_AS_ROOT", "1"}, {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
+}
+
 LaunchCommand openmpi_command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                               const Argv& options) {
   LaunchCommand command{{identity.path}, agent.env};
@@ -167,6 +175,7 @@ LaunchCommand openmpi_command(const LauncherIdentity& identity, const JobShape& 
   // Names alone: a value would be seen by everybody who lists processes, and one of them is a secret.
   for (const auto& variable : agent.env) argv.insert(argv.end(), {"-x", variable.first});
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
+  allow_root(identity, command.env);
   return command;
 }
 

@@ -1,0 +1,59 @@
+"""Which test runs which command of README and docs, and why the rest is not run. Shared, not a test."""
+import re
+
+from page_commands import without_comment
+
+ONE_MACHINE = "e2e/pages_test.py"
+NODES = "cluster/pages_test.py"
+GATE = "e2e/gate_test.py"
+MACHINE = "install/night_test.py"
+
+# Page, command -> the test that takes it from the page. The first line that fits counts.
+RUN = [
+    (r"README", r"muster (run --nodes|run --submit|run --per-node|gate) .*", NODES),
+    (r"README", r"export PATH=.*|muster (?!selftest).*", ONE_MACHINE),
+    (r"bind", r"muster bind(?!.*( > |--topology)).*", ONE_MACHINE),
+    (r"check-files|machines", r"muster .*|MUSTER_MACHINE=.*", ONE_MACHINE),
+    (r"gate", r"(?s)(muster gate --need 64 -- srun|status=|if |exit ).*", GATE),
+    (r"history", r"muster (?!compare 3f2a9c|history --history other.db).*", ONE_MACHINE),
+    (r"night", r"export .*|muster history.*", ONE_MACHINE),
+    (r"night", r"muster run --quiet --lock", ONE_MACHINE),
+    (r"night", r"muster run .*", NODES),
+    (r"night", r"(useradd|install|chown) .*|systemctl .*|cp .*", MACHINE),
+    (r"report-format", r"(?s)jq .*|python3 .*", ONE_MACHINE),
+    (r"selftest", r"muster selftest -n gpu_memory", ONE_MACHINE),
+    (r"submit", r"muster run .*", NODES),
+    (r"tutorial-first-check", r"(?s).*", ONE_MACHINE),
+]
+# Page, command -> why no test takes it from the page.
+BUILDS = "builds muster, as the build under test was made"
+NOT_RUN = [
+    (r"README|testing", r"\./dev (run|test).*", "the tests themselves, and a build"),
+    (r"README|selftest", r"muster selftest( --json| --keep seen)?", "30 checks on described machines take minutes; e2e.selftest_test runs them"),
+    (r"selftest", r"muster selftest my_checks/", "a folder of the reader's; e2e.selftest_test has one"),
+    (r"bind", r"muster bind (--topology|.* > ).*", "needs lstopo, or four cores; e2e.bind_test has the files"),
+    (r"cray-mpich", r".*", "there is no Cray compiler"),
+    (r"gate", r"(?s)#!/bin/bash.*", "66 nodes of eight GPUs; cluster.gate_test has the same line in a job of six nodes"),
+    (r"gate", r"muster gate --need 64 -- \./job\.sh|srun .*", "a script of the reader's; cluster.gate_test has one"),
+    (r"history", r"muster (compare 3f2a9c|history --history other.db) .*", "run ids of the reader's; e2e.history_test"),
+    (r"installing|tutorial-(first|plugin)-probe", r"\./dev (build|run).*|cmake .*|export .*|\(cd build/package .*|build/release/bin/muster .*|cp .*|rm .*", BUILDS),
+    (r"installing", r"curl .*|tar .*|\./configure .*|make .*", "downloads hwloc and builds it"),
+    (r"installing", r"apt .*", "changes the machine; install.package_test unpacks the package, packaging/try_deb installs it"),
+    (r"installing", r"(spack|apptainer) .*|mpirun .*|muster run --launcher .*", "there is no Spack and no Apptainer here"),
+    (r"installing", r"muster run", "as in README"),
+    (r"launch-line", r".*", "lines of the reader's; e2e.launch_line_test, cluster.launches_test and install.bundle_test run such lines"),
+    (r"measurements/.*", r".*", "benchmarks: ./dev bench"),
+    (r"methods/pytorch|training-before-a-large-job", r"(?s).*", "PyTorch's checks take minutes; e2e.pytorch_test and cluster.torch_nodes_test run them"),
+    (r"proving-ground", r".*", "the cluster that the tests are made of; cluster.cluster_test"),
+    (r"submit", r"(?s)#!/bin/bash.*", "what --dry-run prints; e2e.submit_script_test looks at it"),
+    (r"tutorial-plugin-probe", r"muster .*", "install.plugin_test builds the plug-in and runs it"),
+]
+
+
+def matches(table, fence, command):
+    return [row for row in table if re.fullmatch(row[0], fence.page) and re.fullmatch(row[1], without_comment(command))]
+
+
+def test_of(fence, command):
+    """The file of the test that takes `command` from its page; empty: none does."""
+    return next((row[2] for row in matches(RUN, fence, command)), "")

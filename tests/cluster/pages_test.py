@@ -1,0 +1,93 @@
+"""The commands of README and docs that need several nodes, typed as they stand there on the login node of four virtual nodes with a real
+Slurm, by root without Open MPI's variables. tests/cluster/page_tests.py lists which test runs which command."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import page_commands  # noqa: E402
+import page_tests  # noqa: E402
+import slurm_services  # noqa: E402
+import support  # noqa: E402
+import virtual_cluster as vc  # noqa: E402
+
+# The shipped checks here, by MUSTER_CHECKS: the rest of them time something.
+QUICK = ("basic/hello.toml", "network/network_interfaces.toml")
+# What a page has of the reader's, and what it is here: how many of the four nodes a training needs.
+SUBSTITUTIONS = {"--need 64": "--need 3"}
+IN_A_JOB = "muster gate"
+
+
+class Pages(support.EndToEnd):
+    @classmethod
+    def setUpClass(cls):
+        cls.context = vc.running(4, slurm=vc.Shape())
+        cls.cluster = cls.context.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.context.__exit__(None, None, None)
+
+    def setUp(self):
+        self.folder = support.new_folder()
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        for check in QUICK:
+            (self.folder / "checks" / check).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(page_commands.SOURCE / "checks" / check, self.folder / "checks" / check)
+        (self.folder / "train").write_text("#!/bin/sh\necho trained on $(hostname)\n")
+        (self.folder / "train").chmod(0o755)
+        asked = {name: value for name, value in self.cluster.environment().items() if not name.startswith("OMPI_ALLOW_")}
+        sanitizers = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
+        self.env = {**asked, **sanitizers, "HOME": str(self.folder), "NO_COLOR": "1", "PATH": f"{support.BIN}:{os.environ['PATH']}",
+                    "MUSTER_CHECKS": str(self.folder / "checks"), "MUSTER_SUBMIT_POLL": "0.3s", "XDG_STATE_HOME": str(self.folder)}
+
+    def types(self, command):
+        for word, mine in SUBSTITUTIONS.items():
+            command = command.replace(word, mine)
+        shell = ["bash", "-c", command]
+        words = ["salloc", "--quiet", "--nodes=4", "--ntasks-per-node=1", *shell] if command.startswith(IN_A_JOB) else shell
+        return subprocess.run(self.cluster.argv_on_login(words), cwd=self.folder, env=self.env, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=120 * support.SLOWNESS)
+
+    def read(self, page):
+        printed = {}
+        for fence in page_commands.fences_of(page):
+            for command, _ in fence.steps():
+                typed = page_commands.without_comment(command)
+                if page_tests.test_of(fence, command) != page_tests.NODES:
+                    continue
+                done = self.types(command)
+                printed[typed] = done.stdout + done.stderr
+                self.assertEqual(done.returncode, 0, f"{page}.md:{fence.line}: {typed}\n{printed[typed]}")
+        print(f"  {page}: {len(printed)} commands", flush=True)
+        return printed
+
+    def test_readme(self):
+        printed = self.read("README")
+        gate = next(text for command, text in printed.items() if command.startswith("muster gate"))
+        self.assertEqual(gate.count("trained on nid"), 3, gate)
+        mpirun = next(text for command, text in printed.items() if "--ranks-per-node 8" in command)
+        self.assertIn("run as root: muster sets", mpirun)
+        self.assertIn("32 of 32 ranks on 4 nodes", mpirun)
+
+    def test_submit(self):
+        printed = self.read("submit")
+        self.assertIn("#SBATCH --account=project_1", next(text for command, text in printed.items() if "--dry-run" in command))
+        self.assertTrue((self.folder / "net.xml").exists())
+
+    def test_night(self):
+        printed = self.read("night")
+        for command, text in printed.items():
+            if "--quiet" in command:
+                self.assertEqual(text.count("\n"), 1, f"{command}: MUSTER_CHECKS alone is named\n{text}")
+
+
+if __name__ == "__main__":
+    reason = vc.why_not() or slurm_services.why_not()
+    if reason:
+        support.skip(reason)
+    support.main(("mpirun", "srun"))

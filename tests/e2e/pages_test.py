@@ -1,0 +1,176 @@
+"""The commands of README and docs that need one machine, typed as they stand there, in the order of each page, in a folder that looks
+like a checkout. tests/cluster/page_tests.py lists which test runs which command."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "cluster")]
+import page_commands  # noqa: E402
+import page_tests  # noqa: E402
+import support  # noqa: E402
+
+SOURCE = page_commands.SOURCE
+# Shipped checks that are no default ones here, by MUSTER_CHECKS: they time something, which tests beside this one disturb.
+TIMED = ("memory_bandwidth", "p2p", "allreduce", "training")
+# Words that a page has for something of the reader's, and what it is here.
+SUBSTITUTIONS = {"nid003": support.HOST, "--metric triad": "--metric barrier"}
+# Page, command -> exit status, where it is not 0: what the page itself says, or a check that finds something.
+STATUS = {
+    ("README", "muster doctor"): {0, 2},
+    ("README", "muster history --metric triad"): {0, 1, 3},
+    ("check-files", "muster lint"): {1, 3},
+    ("history", "muster history --metric"): {0, 1, 3},
+    ("machines", "MUSTER_MACHINE=lumi"): {1},
+    ("tutorial-first-check", "muster run"): {1},
+}
+
+
+class Reader:
+    """A shell in a checkout, as someone has it who reads a page."""
+
+    def __init__(self):
+        self.folder = support.new_folder()
+        self.checkout = self.folder / "checkout"
+        self.checkout.mkdir()
+        for name in ("checks", "examples", "machines", "reports", "tests"):
+            (self.checkout / name).symlink_to(SOURCE / name)
+        (self.checkout / "build").mkdir()
+        (self.checkout / "build/release").symlink_to(support.BUILD)
+        shutil.copytree(SOURCE / "checks", self.folder / "quick")
+        for check in TIMED:
+            path = next((self.folder / "quick").rglob(f"{check}.toml"))
+            path.write_text(path.read_text().replace(', "default"', ""))
+        kept = ("LANG", "TMPDIR", "OMPI_MCA_mpi_yield_when_idle", "ASAN_OPTIONS", "LSAN_OPTIONS", "MUSTER_AGENT")
+        self.env = {**{name: os.environ[name] for name in kept if name in os.environ}, "HOME": str(self.folder), "NO_COLOR": "1",
+                    "PATH": f"{support.BIN}:/usr/sbin:/usr/bin:/sbin:/bin", "MUSTER_CHECKS": str(self.folder / "quick")}
+
+    def types(self, command):
+        for word, mine in SUBSTITUTIONS.items():
+            command = command.replace(word, mine)
+        # What a command exports is there for the next.
+        wrapped = f"{command}\nstatus=$?\nexport -p >{self.folder}/exported\nexit $status\n"
+        before = self.folder / "exported"
+        start = f". {before}\n" if before.exists() else ""
+        return subprocess.run(["bash", "-c", start + wrapped], cwd=self.checkout, env=self.env, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=120 * support.SLOWNESS)
+
+
+def status_of(page, command):
+    return next((status for (where, begin), status in STATUS.items() if where == page and command.startswith(begin)), {0})
+
+
+def pattern_of(printed):
+    """What a page prints, where ... stands for anything, and folders of the reader's are other ones."""
+    words = re.split(r"(\.\.\.|/home/me\S*)", printed.strip())
+    return "".join(".*" if word == "..." else r"\S+" if word.startswith("/home/me") else re.escape(word) for word in words)
+
+
+class Pages(support.EndToEnd):
+    def setUp(self):
+        self.reader = Reader()
+        self.addCleanup(shutil.rmtree, self.reader.folder, True)
+
+    def read(self, page):
+        """Types what is listed for this test; returns what each command printed."""
+        printed = {}
+        for fence in page_commands.fences_of(page):
+            for command, below in fence.steps():
+                if page_tests.test_of(fence, command) != page_tests.ONE_MACHINE:
+                    continue
+                typed = page_commands.without_comment(command)
+                done = self.reader.types(command)
+                self.assertIn(done.returncode, status_of(page, typed), f"{page}.md:{fence.line}: {typed}\n{done.stdout}{done.stderr}")
+                if below.strip():
+                    self.assertRegex(done.stdout + done.stderr, "(?s)" + pattern_of(below), f"{page}.md:{fence.line}: {typed}")
+                printed[typed] = done.stdout + done.stderr
+        self.assertTrue(printed, page)
+        return printed
+
+    def assert_passes(self, command):
+        done = self.reader.types(command)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def run_twice(self):
+        for _ in range(2):
+            self.assert_passes("muster run")
+
+    def test_readme(self):
+        self.reader.types(self.mychecks())
+        self.run_twice()
+        printed = self.read("README")
+        self.assertTrue((self.reader.checkout / "after.html").exists())
+        self.assertIn("pass", printed["muster run -n hello --repeat 100"])
+
+    def mychecks(self):
+        """Which the first tutorial makes."""
+        (check,) = re.findall(r"^```toml\n(# mychecks/quiet.toml\n.*?)^```", (SOURCE / "docs/tutorial-first-check.md").read_text(), re.M | re.S)
+        folder = self.reader.checkout / "mychecks"
+        folder.mkdir(exist_ok=True)
+        (folder / "quiet.toml").write_text(check)
+        return "true"
+
+    def test_first_check(self):
+        fences = page_commands.fences_of("tutorial-first-check")
+        self.mychecks()
+        printed = self.read("tutorial-first-check")
+        self.assertEqual(len(fences), 4)
+        self.assertIn("well formed", printed["muster lint mychecks"])
+        # "The verdict is fail, with the value, the bound and where the bound stands in the file. Give it room":
+        text = (SOURCE / "docs/tutorial-first-check.md").read_text()
+        (room,) = re.findall(r"^```toml\n(reference = .*?)^```", text, re.M | re.S)
+        self.assertRegex(printed["muster run mychecks"], r"(?s)bound 0 .*quiet\.toml:\d+:\d+")
+        path = self.reader.checkout / "mychecks/quiet.toml"
+        path.write_text(re.sub(r"^reference = .*\n", room, path.read_text(), flags=re.M).replace("value = 1.0", "value = 1000.0"))
+        self.assert_passes("muster run mychecks")
+
+    def test_check_files(self):
+        (self.reader.checkout / "mychecks").mkdir()
+        (self.reader.checkout / "mychecks/first.toml").write_text('[check.hello]\nprobe = "hello"\nrank = 2\ntimeout = "20s"\nsummary = "x"\n')
+        self.read("check-files")
+
+    def test_bind(self):
+        """The picture of LUMI's node is what the command prints, to the last mask."""
+        printed = self.read("bind")
+        text = (SOURCE / "docs/bind.md").read_text()
+        ((command, below),) = re.findall(r"^```\n\$ (muster bind .*?)\n(.*?)^```", text, re.M | re.S)
+        self.assertIn(re.sub(r"\s+", " ", below.strip()), re.sub(r"\s+", " ", printed[command]))
+
+    def test_history_and_nights(self):
+        self.run_twice()
+        self.read("history")
+        self.reader = Reader()
+        self.addCleanup(shutil.rmtree, self.reader.folder, True)
+        (self.reader.folder / "exported").write_text(f"export XDG_STATE_HOME={self.reader.folder}\n")
+        self.assert_passes("muster run")
+        self.read_night()
+
+    def read_night(self):
+        """The state folder of root, /var/lib, is the reader's here."""
+        SUBSTITUTIONS["XDG_STATE_HOME=/var/lib"] = f"XDG_STATE_HOME={self.reader.folder}"
+        try:
+            printed = self.read("night")
+        finally:
+            del SUBSTITUTIONS["XDG_STATE_HOME=/var/lib"]
+        self.assertEqual(printed["muster run --quiet --lock"].count("\n"), 1, "MUSTER_CHECKS alone is named")
+
+    def test_machines_and_selftest(self):
+        self.read("machines")
+        self.assertRegex(self.read("selftest")["muster selftest -n gpu_memory"], r"1 of 1 checks? seen to pass and to fail")
+
+    def test_report_format(self):
+        if shutil.which("jq") is None:
+            self.skipTest("there is no jq")
+        self.assert_passes("muster run -n hello --report json=report.json")
+        printed = self.read("report-format")
+        (barrier,) = [text for command, text in printed.items() if "barrier" in command]
+        self.assertTrue(barrier.startswith(f"{support.HOST}\t"), barrier)
+        json.loads(printed["jq '[.nodes[].facts.kernel] | unique' report.json"])
+
+
+if __name__ == "__main__":
+    support.main(("mpirun",))

@@ -1,0 +1,47 @@
+"""Every fenced command of README and docs is run by a test as it stands there, or listed in
+tests/cluster/page_tests.py with the reason why not. The pages of
+docs/systems have a list of their own (house.system_pages_test)."""
+import os
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+SOURCE = Path(os.environ.get("MUSTER_SOURCE", Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(SOURCE / "tests/cluster"))
+import page_commands  # noqa: E402
+from page_tests import NOT_RUN, RUN, matches  # noqa: E402
+
+def commands():
+    return [(fence, command) for fence in page_commands.fences() for command, _ in fence.steps()]
+
+
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.commands = commands()
+
+    def test_every_command_is_run_or_listed(self):
+        self.assertGreater(len(self.commands), 140)
+        for fence, command in self.commands:
+            with self.subTest(page=fence.page, line=fence.line, command=command):
+                run, listed = (matches(table, fence, command) for table in (RUN, NOT_RUN))
+                self.assertEqual(bool(run) + bool(listed), 1, "a command of a page is either run by a test or listed with a reason")
+
+    def test_nothing_is_listed_in_vain(self):
+        for table in (RUN, NOT_RUN):
+            for row in table:
+                self.assertTrue(any(matches([row], *one) for one in self.commands), row)
+
+    def test_tests_that_are_named_read_the_pages(self):
+        for test in {row[2] for row in RUN}:
+            text = (SOURCE / "tests" / test).read_text()
+            self.assertTrue("page_commands" in text or "docs/" in text, f"{test} does not take its commands from the pages")
+
+    def test_most_are_run(self):
+        run = sum(bool(matches(RUN, *one)) for one in self.commands)
+        print(f"  {run} of {len(self.commands)} commands are run as they stand on the pages", flush=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
