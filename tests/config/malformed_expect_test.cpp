@@ -241,7 +241,7 @@ probe = "bandwidth"
 metric = "busbw"
 reference = { value = 4, lower = -0.1, unit = "GBs" }
 )",
-     {R"(f.toml:5:47: unknown unit "GBs"; did you mean "GB"?)"}},
+     {R"(f.toml:5:47: unknown unit "GBs"; did you mean "GB/s"?)"}},
     {"reference_unit_kind",
      R"([check.a]
 probe = "bandwidth"
