@@ -36,6 +36,11 @@ def family_of(library):
     return "", ""
 
 
+def library_line(text):
+    """The first line of what MPI_Get_library_version returns. Open MPI counts the final NUL, which mpi4py then keeps."""
+    return text.splitlines()[0].strip("\0 ")
+
+
 def import_mpi():
     """The module, before MPI_Init: a process below a rank can't be a rank. Ends with a finding where it can't be imported."""
     try:
@@ -172,7 +177,7 @@ def after_torch(seconds):
                           errors="replace", timeout=seconds)
     for line in done.stdout.splitlines():
         if line.startswith(MARK):
-            return line[len(MARK):], ""
+            return library_line(line[len(MARK):]), ""
     return "", ([line for line in done.stdout.splitlines() if line.strip()] or ["it said nothing"])[-1].strip()[:200]
 
 
@@ -193,7 +198,7 @@ def main():
         be_rank()
     place = muster.Place()
     mpi4py, mpi = import_mpi()
-    library = mpi.Get_library_version().splitlines()[0].strip("\0 ")
+    library = library_line(mpi.Get_library_version())
     launched = os.environ.get("MUSTER_MPI", "")
     muster.same({"mpi4py": mpi4py.__version__, "mpi4py.__file__": os.path.realpath(mpi4py.__file__), "mpi4py's MPI": library})
     findings = [other_library(library, launched)]

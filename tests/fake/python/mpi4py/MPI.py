@@ -15,7 +15,7 @@ def Get_library_version():
         return os.environ["MPI4PY_LIBRARY"]
     text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
     _mpi.MPI_Get_library_version(text, ctypes.byref(length))
-    return text.value.decode()
+    return text.raw[:length.value].decode()  # as mpi4py: Open MPI counts the final NUL
 
 
 class _World:
