@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -95,11 +96,18 @@ Decoded decode(std::string_view text) {
   return {point, length};
 }
 
-/// Characters that would act on a terminal or hide text instead of showing.
+/// Characters that would act on a terminal, turn the direction of text, or hide it instead of showing.
 bool is_unseen(std::uint32_t point) {
-  return (point < 0x20 && point != '\n' && point != '\t') || (point >= 0x7f && point < 0xa0) ||
-         (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) || point == 0x2028 ||
-         point == 0x2029 || point == 0xfeff || (point & 0xfffe) == 0xfffe;
+  struct Range {
+    std::uint32_t first, last;
+  };
+  static constexpr Range marks[] = {{0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},   {0x180e, 0x180e},
+                                    {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
+                                    {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+  if (point < 0x20) return point != '\n' && point != '\t';
+  return (point & 0xfffe) == 0xfffe || std::any_of(std::begin(marks), std::end(marks), [&](const Range& range) {
+           return point >= range.first && point <= range.last;
+         });
 }
 
 std::string visible(std::uint32_t point) {
