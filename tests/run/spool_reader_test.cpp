@@ -150,7 +150,13 @@ TEST(SpoolReaderTest, RefusesASpoolOfANewerMuster) {
 TEST(SalvageTest, SaysWhatCanNotBeRead) {
   EXPECT_EQ(salvage("/no/such/spool").error().kind, ErrorKind::file);
   EXPECT_EQ(salvage("/tmp").error().what, "is a folder, no spool");
-  const auto nothing = salvage("/dev/null");
+  const auto pipe = fs::temp_directory_path() / fmt::format("muster-pipe-{}", ::getpid());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(salvage(pipe).error().what, "can't be read: it is a pipe or a device, no spool");
+  fs::remove(pipe);
+  ASSERT_TRUE(write_file(pipe, ""));
+  const auto nothing = salvage(pipe);
+  fs::remove(pipe);
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().what, "holds neither a plan nor a verdict that can be read");
 }

@@ -1,0 +1,117 @@
+"""Bad input and poor surroundings: each gets a message that names it, at once, and no signal."""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import support  # noqa: E402
+
+MUSTER = str(support.BIN / "muster")
+HELLO = '[check.hello]\nprobe = "hello"\nsummary = "Ranks meet."\nranks = { per_node = 1 }\ntags = ["default", "gate"]\n'
+PROGRAM = '''[check.rx]
+probe = "command"
+summary = "A program runs."
+ranks = { per_node = 1 }
+[check.rx.params]
+argv = ["echo", "hellohellohellohellohellohellohellohellohellohellohellohellohellohello!"]
+must_print = ["(h*e*l*l*o*)*x"]
+'''
+NO_HOSTS = ["localhost:99", "n1;id", "../../etc", b"a\xffb", "a\x1b[31mb", "-oProxyCommand=id", "n1,n1;x", "a'b", "$(id)", "", ",",
+            "root@n1", "[::1]", "%h", "n1/2", ".", "..", "\N{LATIN SMALL LETTER O WITH DIAERESIS}"]
+
+
+class Surroundings(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-poor-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        (self.folder / "hello.toml").write_text(HELLO)
+
+    def muster(self, *words, seconds=30, limits=(), **more):
+        def narrow():
+            for which, value in limits:
+                resource.setrlimit(which, (value, value))
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
+        done = subprocess.run([MUSTER, *words], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=seconds * support.SLOWNESS, preexec_fn=narrow if limits else None,
+                              env={**env, "NO_COLOR": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                                   "XDG_STATE_HOME": str(self.folder / "state")}, **more)
+        done.said = (done.stdout + done.stderr).decode(errors="replace")
+        return done
+
+    def run_hello(self, *words, **more):
+        return self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs", *words, **more)
+
+    def test_a_regular_expression_that_a_backtracking_engine_never_ends(self):
+        (self.folder / "rx.toml").write_text(PROGRAM)
+        done = self.muster("run", "rx.toml", "--launcher", "local", "--output", "runs")
+        self.assertEqual(done.returncode, 1, done.said)
+        self.assertIn("printed no line with `(h*e*l*l*o*)*x`", " ".join(done.said.split()))
+        done = self.muster("list", "hello.toml", "-n", r"(a)\1")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("RE2 has no back-references", done.said)
+
+    def test_a_pipe_in_the_place_of_a_file(self):
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "run").mkdir()
+        os.mkfifo(self.folder / "run" / "spool")
+        for words, status in ((("show", "pipe"), 2), (("show", "run"), 3), (("compare", "pipe", "pipe"), 2), (("run", "pipe"), 3), (("lint", "pipe"), 3),
+                              (("history", "import", "pipe"), 3)):
+            with self.subTest(words=words):
+                done = self.muster(*words)
+                self.assertEqual(done.returncode, status, done.said)
+                self.assertIn("it is a pipe or a device", done.said)
+        for words, status in ((("--report", "json=pipe"), 3), (("--lock", "--lock-file", "pipe"), 3), (("--history", "pipe"), 0)):
+            with self.subTest(words=words):
+                done = self.run_hello(*words)
+                self.assertEqual(done.returncode, status, done.said)
+                self.assertIn("pipe", done.said)
+
+    def test_a_report_whose_start_is_no_time(self):
+        self.assertEqual(self.run_hello().returncode, 0)
+        report = json.loads((self.folder / "runs/latest/report.json").read_text())
+        report["started"] = "yesterday\n"
+        (self.folder / "bad.json").write_text(json.dumps(report))
+        done = self.muster("history", "--history", "new.db", "import", "bad.json")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn('started: "yesterday', done.said)
+
+    def test_limits(self):
+        for limit, word in (((resource.RLIMIT_NOFILE, 8), "ulimit -n 64"), ((resource.RLIMIT_STACK, 65536), "ulimit -s 512")):
+            for words, status in ((("list", "hello.toml"), 3), (("gate", "--need", "1", "--checks", "hello.toml", "--", "true"), 125)):
+                with self.subTest(limit=limit, words=words):
+                    done = self.muster(*words, limits=[limit])
+                    self.assertEqual(done.returncode, status, done.said)
+                    self.assertIn(word, done.said)
+            self.assertEqual(self.run_hello(limits=[limit]).returncode, 3)
+        done = self.run_hello(limits=[(resource.RLIMIT_FSIZE, 0)])
+        self.assertEqual(done.returncode, 2, done.said)
+        self.assertIn("File too large; nothing was started", done.said)
+
+    def test_names_of_nodes_that_are_none(self):
+        for name in NO_HOSTS:
+            with self.subTest(name=name):
+                done = self.muster("run", "hello.toml", "--launcher", "mpirun", "--output", "runs", "--nodes", name)
+                self.assertEqual(done.returncode, 3, done.said)
+                self.assertIn("--nodes", done.said)
+                self.assertNotIn("\x1b", done.said)
+        self.assertFalse((self.folder / "runs").exists(), "nothing was started")
+
+    def test_standard_output_on_a_full_disk(self):
+        """docs/gate.md has the exit status."""
+        with open("/dev/full", "wb") as full:
+            env = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            done = subprocess.run([MUSTER, "gate", "--need", "1", "--launcher", "local", "--checks", "hello.toml", "--print", "hosts"],
+                                  cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60 * support.SLOWNESS, env=env)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("standard output can't be written", done.stderr)
+
+
+if __name__ == "__main__":
+    support.main(needs=("mpirun",))
