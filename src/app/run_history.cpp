@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 #include "history/remember.hpp"
 #include "history/store.hpp"
 
@@ -39,6 +40,10 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
   const fs::path file = options.history.empty() ? default_history() : fs::path(options.history);
   std::error_code ignored;
   if (query.case_ids.empty() || file.empty() || !fs::exists(file, ignored)) return past;
+  if (const auto own = check_own_file(file); !own) {
+    complain("nothing is judged by earlier runs", own.error());
+    return std::nullopt;
+  }
   auto history = History::open(file, HistoryUse::read);
   auto found = history ? history->series(query) : tl::unexpected(history.error());
   if (!found) {

@@ -1,5 +1,6 @@
 #include "base/trusted_path.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace muster {
 
@@ -27,7 +29,7 @@ bool is_outside(uid_t owner) {
   return is_read && count < 4294967295UL;
 }
 
-/// `part` is `path` or a folder above it.
+/// `part` is `path` or a folder above it, or above the file that `path` is to be.
 Result<void> hold_part(const struct stat& about, const fs::path& part, const fs::path& path, const Trust& trust) {
   const auto name = part == path ? std::string("it") : part.string();
   if (about.st_uid != 0 && about.st_uid != ::geteuid() && about.st_uid != trust.also && !is_outside(about.st_uid))
@@ -41,6 +43,30 @@ Result<void> hold_part(const struct stat& about, const fs::path& part, const fs:
     return refuse(path,
                   fmt::format("is not used: group {} may write {}; chmod g-w {}", about.st_gid, name, part.string()));
   return {};
+}
+
+/// Opens `real`, which has no links in it, part by part. Messages call `named` "it" and are about `path`.
+Result<OwnedDescriptor> open_parts(const fs::path& real, const fs::path& named, const fs::path& path,
+                                   const Trust& trust) {
+  fs::path part;
+  OwnedDescriptor at;
+  for (const auto& name : real) {
+    part /= name;
+    // No link is followed any more: what is opened is what was resolved, or the attempt fails.
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    OwnedDescriptor next(at.number() < 0 ? ::open("/", flags) : ::openat(at.number(), name.c_str(), flags));
+    // A folder that may be passed, but not listed.
+    if (next.number() < 0 && errno == EACCES && part != named)
+      next = OwnedDescriptor(::openat(at.number(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (next.number() < 0)
+      return refuse(path, fmt::format("can't be read: {}: {}", part.string(), std::strerror(errno)));
+    struct stat about {};
+    if (::fstat(next.number(), &about) != 0)
+      return refuse(path, fmt::format("can't be read: {}: {}", part.string(), std::strerror(errno)));
+    if (auto held = hold_part(about, part, named, trust); !held) return refuse(path, held.error().what);
+    at = std::move(next);
+  }
+  return at;
 }
 
 }  // namespace
@@ -64,28 +90,7 @@ Result<OwnedDescriptor> open_trusted(const fs::path& path, const Trust& trust) {
   std::error_code error;
   const auto real = fs::canonical(path, error);
   if (error) return refuse(path, fmt::format("can't be read: {}", error.message()));
-  fs::path part;
-  OwnedDescriptor at;
-  for (const auto& name : real) {
-    part /= name;
-    // No link is followed any more: what is opened is what was resolved, or the attempt fails.
-    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    OwnedDescriptor next(at.number() < 0 ? ::open("/", flags) : ::openat(at.number(), name.c_str(), flags));
-    // A folder that may be passed, but not listed.
-    if (next.number() < 0 && errno == EACCES && part != real)
-      next = OwnedDescriptor(::openat(at.number(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    if (next.number() < 0)
-      return refuse(path, fmt::format("can't be read: {}: {}", part.string(), std::strerror(errno)));
-    struct stat about {};
-    if (::fstat(next.number(), &about) != 0)
-      return refuse(path, fmt::format("can't be read: {}: {}", part.string(), std::strerror(errno)));
-    if (auto held = hold_part(about, part, real, trust); !held) {
-      held.error().where = path.string();
-      return tl::unexpected(held.error());
-    }
-    at = std::move(next);
-  }
-  return at;
+  return open_parts(real, real, path, trust);
 }
 
 Result<std::string> read_trusted(const fs::path& path, std::size_t most, const Trust& trust) {
@@ -103,6 +108,40 @@ Result<std::string> read_trusted(const fs::path& path, std::size_t most, const T
     text.append(buffer, static_cast<std::size_t>(count));
     if (text.size() > most) return refuse(path, fmt::format("is larger than {} bytes", most));
   }
+}
+
+namespace {
+
+bool is_in_group(gid_t group) {
+  if (group == ::getegid()) return true;
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<std::size_t>(std::max(0, count)));
+  return std::find(groups.begin(), groups.end(), group) != groups.end();
+}
+
+bool is_shared_with_us(const struct stat& about) {
+  return S_ISREG(about.st_mode) && (about.st_mode & S_IWGRP) != 0 && is_in_group(about.st_gid);
+}
+
+}  // namespace
+
+Result<void> check_own_file(const fs::path& path) {
+  struct stat about {};
+  const bool is_there = ::lstat(path.c_str(), &about) == 0;
+  if (is_there && is_shared_with_us(about)) return {};
+  if (is_there && about.st_uid != 0 && about.st_uid != ::geteuid() && !is_outside(about.st_uid))
+    return refuse(path,
+                  fmt::format("is not used: it belongs to user {}, who could change it; remove it, or name a file "
+                              "in a folder of your own",
+                              about.st_uid));
+  std::error_code error;
+  const auto real = fs::weakly_canonical(path, error);
+  if (error) return refuse(path, fmt::format("can't be used: {}", error.message()));
+  Trust trust;
+  trust.has_groups = true;
+  if (auto opened = open_parts(real.parent_path(), real, path, trust); !opened) return tl::unexpected(opened.error());
+  return {};
 }
 
 Trust with_installer() {

@@ -39,6 +39,11 @@ struct Trust {
 /// What the file holds that open_trusted() opens. Fails with kind `file` as that does, for what is not a regular file,
 /// and for more than `most` bytes.
 [[nodiscard]] Result<std::string> read_trusted(const fs::path& path, std::size_t most, const Trust& trust = {});
+
+/// Whether other users could have put the file at `path`, or could put another one there: a lock file, a history. It
+/// belongs to root or the caller, and so does each folder above it, which others may write with the sticky bit alone.
+/// Or a group of the caller's shares it: it may write the file. Nothing needs to be there yet. Fails with kind `file`.
+[[nodiscard]] Result<void> check_own_file(const fs::path& path);
 /// The owner of the running program is trusted, as the program is.
 [[nodiscard]] Trust with_installer();
 

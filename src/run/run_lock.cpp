@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 
 namespace muster {
 
@@ -280,6 +281,7 @@ Result<std::optional<LockedRun>> RunLock::take(RunLock& lock, const fs::path& pa
   file.path = path;
   if (path.has_parent_path())
     if (auto made = make_folder(path.parent_path()); !made) return tl::unexpected(made.error());
+  if (auto own = check_own_file(path); !own) return tl::unexpected(own.error());
   if (auto entered = enter(file, patience_s); !entered) return tl::unexpected(entered.error());
   auto living = read_living(file);
   if (!living) return tl::unexpected(living.error());

@@ -68,6 +68,45 @@ TEST_F(TrustedPath, NoPartMayBelongToAnotherUser) {
   }
 }
 
+class OwnFile : public TrustedPath {
+ protected:
+  [[nodiscard]] static std::string why_not(const fs::path& path) {
+    const auto checked = check_own_file(path);
+    return checked ? "" : checked.error().what;
+  }
+};
+
+TEST_F(OwnFile, OursAndWhatIsYetToBeMadeIsTaken) {
+  EXPECT_EQ(why_not(file_), "");
+  EXPECT_EQ(why_not(inner_ / "new"), "");
+  fs::create_symlink(file_, inner_ / "link");
+  EXPECT_EQ(why_not(inner_ / "link"), "");
+  ::chmod(inner_.c_str(), 01777);
+  EXPECT_EQ(why_not(file_), "");
+}
+
+TEST_F(OwnFile, NotWhereOthersMayPutAnother) {
+  ::chmod(inner_.c_str(), 0777);
+  for (const char* name : {"file", "new"})
+    EXPECT_EQ(why_not(inner_ / name),
+              "is not used: every user may write " + inner_.string() + "; chmod o-w " + inner_.string());
+  ::chmod(inner_.c_str(), 0755);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chown(top_.c_str(), nobody, static_cast<gid_t>(-1)), 0);
+  EXPECT_NE(why_not(file_).find(top_.string() + " belongs to user 65534"), std::string::npos);
+}
+
+TEST_F(OwnFile, OfAnotherUserOnlyWhereAGroupOfOursSharesIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chown(file_.c_str(), nobody, ::getegid()), 0);
+  EXPECT_NE(why_not(file_).find("it belongs to user 65534"), std::string::npos);
+  ASSERT_EQ(::chmod(file_.c_str(), 0660), 0);
+  EXPECT_EQ(why_not(file_), "");
+  fs::create_symlink(file_, inner_ / "link");
+  ASSERT_EQ(::lchown((inner_ / "link").c_str(), nobody, static_cast<gid_t>(-1)), 0);
+  EXPECT_NE(why_not(inner_ / "link").find("it belongs to user 65534"), std::string::npos);
+}
+
 TEST_F(TrustedPath, ALinkIsFollowedAndWhereItLeadsIsChecked) {
   fs::create_symlink(file_, top_ / "link");
   EXPECT_EQ(why(top_ / "link"), "");

@@ -54,6 +54,12 @@ def hold_read_locks(path):
     return descriptor
 
 
+def hold_write_lock(path):
+    descriptor = os.open(path, os.O_RDWR)
+    fcntl.fcntl(descriptor, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    return descriptor
+
+
 @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
 class OtherUser(unittest.TestCase):
     def setUp(self):
@@ -100,6 +106,35 @@ class OtherUser(unittest.TestCase):
         done = self.locked_run()
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+
+    def test_a_lock_file_of_another_user(self):
+        """In a folder where everybody may make files: its owner could lock it, and keep every run from starting."""
+        (self.state / "muster").mkdir(parents=True)
+        (self.state / "muster").chmod(0o1777)
+        path = self.state / "muster" / "running"
+        path.write_text("muster lock 1\n")
+        os.chown(path, NOBODY, NOBODY)
+        path.chmod(0o666)
+        self.assertIsNotNone(self.attack(lambda: hold_write_lock(path)))
+        done = self.locked_run()
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn(f"{path}: is not used: it belongs to user {NOBODY}", done.stderr)
+
+    def test_a_history_in_a_folder_of_another_user(self):
+        """What they link there is not written, and what they write there is no past to judge by."""
+        target = self.folder / "elsewhere.db"
+        for owner, mode in ((NOBODY, 0o755), (0, 0o1777)):
+            with self.subTest(mode=mode):
+                shutil.rmtree(self.state, ignore_errors=True)
+                (self.state / "muster").mkdir(parents=True)
+                (self.state / "muster").chmod(mode)
+                link = self.state / "muster" / "history.db"
+                link.symlink_to(target)
+                os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+                os.chown(self.state / "muster", owner, -1)
+                done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs")
+                self.assertIn(f"belongs to user {NOBODY}", done.stderr)
+                self.assertFalse(target.exists())
 
     # Processes of others are none of a launch.
 
