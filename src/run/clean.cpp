@@ -141,6 +141,22 @@ void remove_shared_memory(const Records& records) {
   }
 }
 
+/// Of ranks that were killed before their recorder could be read.
+void remove_unfinished_recorders(const std::string& tag) {
+  const std::string prefix = "muster-" + tag + "-";
+  std::error_code problem;
+  for (fs::directory_iterator entry(recorder_folder(), problem), end; !problem && entry != end;
+       entry.increment(problem)) {
+    const std::string name = entry->path().filename().string();
+    const bool is_named_so = name.starts_with(prefix) && name.size() > prefix.size() &&
+                             name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+    struct stat status {};
+    if (!is_named_so || ::lstat(entry->path().c_str(), &status) != 0) continue;
+    const bool is_ours = S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
+    if (is_ours && !process_status(std::atoi(name.c_str() + prefix.size()))) ::unlink(entry->path().c_str());
+  }
+}
+
 bool is_older(const FlightRecord& record, double age_s) {
   struct stat status {};
   if (::lstat(record.file.c_str(), &status) != 0) return false;
@@ -179,6 +195,7 @@ std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool la
       survivors.push_back(record.pid);
     else
       ::unlink(record.file.c_str());
+  remove_unfinished_recorders(tag);
   remove_shared_memory(records);
   return survivors;
 }

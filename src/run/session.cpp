@@ -16,6 +16,7 @@
 #include "model/json.hpp"
 #include "run/examine.hpp"
 #include "run/given_line.hpp"
+#include "run/keeper.hpp"
 #include "run/launch.hpp"
 #include "run/per_node.hpp"
 #include "run/results.hpp"
@@ -113,6 +114,7 @@ class Session {
   const LauncherIdentity& identity_;
   const SessionOptions& options_;
   RunReport& report_;
+  Keeper keeper_;  // before anything that could start a thread
   Loop loop_;
   Results results_;
   std::vector<std::shared_ptr<Loop::SignalWatch>> signals_;
@@ -315,6 +317,7 @@ void Session::carry_out(Task task) {
 
   if (const std::string note = note_for_root(way, task.launch.shape); !note.empty()) results_.notice_once(note);
   const double began = monotonic_seconds();
+  const Keeper::InFlight in_flight(keeper_, order.tag);
   Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));
   results_.watch(&launch);
   Damage damage;

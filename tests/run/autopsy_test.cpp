@@ -291,6 +291,21 @@ TEST_F(AutopsyTest, CleanLeavesWhatIsNoPlainFileOfOurs) {
   fs::remove(file);
 }
 
+TEST_F(AutopsyTest, CleanRemovesARecorderThatARankHadNoTimeToBegin) {
+  const pid_t dead = fork();
+  if (dead == 0) _exit(0);
+  waitpid(dead, nullptr, 0);
+  const auto file = [&](const std::string& tag, pid_t pid) {
+    return folder_.path / ("muster-" + tag + "-" + std::to_string(pid));
+  };
+  for (const auto& one : {file("t", dead), file("t", getpid()), file("other", dead), folder_.path / "muster-t-12a"})
+    ASSERT_TRUE(write_file(one, ""));
+  EXPECT_TRUE(clean_this_node("t", 0.1).empty());
+  EXPECT_FALSE(fs::exists(file("t", dead)));
+  for (const auto& one : {file("t", getpid()), file("other", dead), folder_.path / "muster-t-12a"})
+    EXPECT_TRUE(fs::exists(one)) << one;
+}
+
 TEST_F(AutopsyTest, CleanOfNothingIsQuick) {
   EXPECT_TRUE(clean_this_node("t", 60).empty());
 }

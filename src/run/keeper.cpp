@@ -1,0 +1,109 @@
+#include "run/keeper.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <dirent.h>
+#include <fcntl.h>
+#include <set>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.hpp"
+#include "run/autopsy.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr double grace_s = 3;
+
+/// All but `kept`: nobody must wait for us at the end of a pipe, and no lock must live on.
+void close_others(int kept) {
+#ifdef SYS_close_range
+  const auto above = static_cast<unsigned>(kept) + 1;
+  if (::syscall(SYS_close_range, above, ~0U, 0U) == 0 &&
+      (kept == 0 || ::syscall(SYS_close_range, 0U, static_cast<unsigned>(kept) - 1, 0U) == 0))
+    return;
+#endif
+  std::set<int> open;
+  DIR* list = ::opendir("/proc/self/fd");
+  for (const dirent* entry = list == nullptr ? nullptr : ::readdir(list); entry != nullptr; entry = ::readdir(list))
+    open.insert(std::atoi(entry->d_name));
+  if (list != nullptr) ::closedir(list);
+  for (const int one : open)
+    if (one != kept) ::close(one);
+}
+
+void open_null_streams() {
+  for (int stream = ::open("/dev/null", O_RDWR); stream >= 0 && stream < STDERR_FILENO;) stream = ::dup(stream);
+}
+
+/// Tags that are in flight when the driver has gone; none where it ended in order. `+TAG`, `-TAG` and `.` are its
+/// lines.
+std::set<std::string> left_in_flight(int socket) {
+  std::string text;
+  char part[512];
+  for (;;) {
+    const ssize_t count = ::read(socket, part, sizeof part);
+    if (count > 0) text.append(part, static_cast<std::size_t>(count));
+    if (count == 0 || (count < 0 && errno != EINTR)) break;
+  }
+  std::set<std::string> tags;
+  for (const std::string_view line : lines(text)) {
+    if (line == ".") return {};
+    if (line.starts_with('+')) tags.emplace(line.substr(1));
+    if (line.starts_with('-')) tags.erase(std::string(line.substr(1)));
+  }
+  return tags;
+}
+
+[[noreturn]] void keep(int socket) {
+  // The driver is asked to end, not we; a session of its own is out of reach of a terminal.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
+  ::setsid();
+  close_others(socket);
+  open_null_streams();
+  for (const std::string& tag : left_in_flight(socket)) (void)clean_this_node(tag, grace_s, true);
+  ::_exit(0);
+}
+
+}  // namespace
+
+Keeper::Keeper() {
+  int ends[2] = {-1, -1};
+  // No pipe: one that has no reader any more would end the driver by a signal.
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  pid_ = ::fork();
+  if (pid_ == 0) keep(ends[0]);
+  ::close(ends[0]);
+  if (pid_ > 0)
+    socket_ = ends[1];
+  else
+    ::close(ends[1]);
+}
+
+Keeper::~Keeper() {
+  if (socket_ < 0) return;
+  tell('.', "");
+  ::close(socket_);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+void Keeper::tell(char what, const std::string& tag) const {
+  if (socket_ < 0) return;
+  const std::string line = what + tag + "\n";
+  while (::send(socket_, line.data(), line.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) continue;
+}
+
+Keeper::InFlight::InFlight(Keeper& keeper, std::string tag) : keeper_(keeper), tag_(std::move(tag)) {
+  keeper_.tell('+', tag_);
+}
+
+Keeper::InFlight::~InFlight() {
+  keeper_.tell('-', tag_);
+}
+
+}  // namespace muster
