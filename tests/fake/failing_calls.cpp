@@ -2,6 +2,7 @@
 ///
 ///   FAIL_KIND=file      opening for writing, writing, making, renaming, closing below FAIL_PATH
 ///   FAIL_KIND=process   starting processes: fork, vfork, posix_spawn, and exec in the child
+///   FAIL_KIND=read, write, open, fork, connect, mmap: every call of that name and its likes, whatever it is about
 ///   FAIL_CALL=N         which call fails, counted from 1; 0: none, they are only counted
 ///   FAIL_STAYS=1        all calls from that one on fail, as on a disk that is full
 ///   FAIL_ERRNO=28       with what
@@ -19,10 +20,13 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <string>
+#include <string_view>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utility>
 
 namespace {
 
@@ -33,7 +37,7 @@ Function* next(const char* name, Function*) {
 #define REAL(name) next(#name, &name)
 
 struct Plan {
-  enum class Kind { none, file, process } kind = Kind::none;
+  enum class Kind { none, file, process, read, write, open, fork, connect, mmap } kind = Kind::none;
   std::uint64_t call = 0;
   bool stays = false;
   int error = EIO;
@@ -59,10 +63,20 @@ std::atomic<std::uint64_t>* map_counter(const char* file) {
   const int descriptor = file == nullptr ? -1 : REAL(open)(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   const int flags = descriptor < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
   if (descriptor >= 0 && REAL(ftruncate)(descriptor, 8) != 0) std::abort();
-  void* memory = ::mmap(nullptr, 8, PROT_READ | PROT_WRITE, flags, descriptor, 0);
+  void* memory = REAL(mmap)(nullptr, 8, PROT_READ | PROT_WRITE, flags, descriptor, 0);
   if (descriptor >= 0) REAL(close)(descriptor);
   if (memory == MAP_FAILED) std::abort();
   return static_cast<std::atomic<std::uint64_t>*>(memory);
+}
+
+Plan::Kind kind_of(std::string_view name) {
+  using Kind = Plan::Kind;
+  constexpr std::pair<std::string_view, Kind> kinds[] = {
+      {"file", Kind::file}, {"process", Kind::process}, {"read", Kind::read},       {"write", Kind::write},
+      {"open", Kind::open}, {"fork", Kind::fork},       {"connect", Kind::connect}, {"mmap", Kind::mmap}};
+  for (const auto& [one, kind] : kinds)
+    if (one == name) return kind;
+  std::abort();
 }
 
 __attribute__((constructor)) void read_plan() {
@@ -76,7 +90,7 @@ __attribute__((constructor)) void read_plan() {
   if (const auto error = number_in("FAIL_ERRNO"); error != 0) one.error = static_cast<int>(error);
   one.path = path == nullptr ? "/" : path;
   one.count = map_counter(std::getenv("FAIL_COUNT_FILE"));
-  one.kind = kind == std::string_view("file") ? Plan::Kind::file : Plan::Kind::process;
+  one.kind = kind_of(kind);
 }
 
 /// Counts one call; true when it is to fail, with errno set.
@@ -111,6 +125,10 @@ bool descriptor_fails(int descriptor) {
   return is_watched(descriptor) && counted_to_fail(Plan::Kind::file);
 }
 
+bool write_fails(int descriptor) {
+  return descriptor_fails(descriptor) || counted_to_fail(Plan::Kind::write);
+}
+
 int watch(int descriptor, bool is_ours) {
   if (descriptor >= 0 && descriptor < most_descriptors) watched[static_cast<std::size_t>(descriptor)] = is_ours;
   return descriptor;
@@ -133,6 +151,7 @@ extern "C" {
     va_end(rest);                                                \
     const bool is_ours = writes(flags) && is_below(path);        \
     if (is_ours && counted_to_fail(Plan::Kind::file)) return -1; \
+    if (counted_to_fail(Plan::Kind::open)) return -1;            \
     return watch(REAL(name)(path, flags, mode), is_ours);        \
   }
 OPENING(open)
@@ -145,6 +164,7 @@ int openat(int folder, const char* path, int flags, ...) {
   va_end(rest);
   const bool is_ours = writes(flags) && (folder == AT_FDCWD || path[0] == '/') && is_below(path);
   if (is_ours && counted_to_fail(Plan::Kind::file)) return -1;
+  if (counted_to_fail(Plan::Kind::open)) return -1;
   return watch(REAL(openat)(folder, path, flags, mode), is_ours);
 }
 
@@ -152,6 +172,7 @@ int openat(int folder, const char* path, int flags, ...) {
   FILE* name(const char* path, const char* mode) {                           \
     const bool is_ours = std::string_view(mode)[0] != 'r' && is_below(path); \
     if (is_ours && counted_to_fail(Plan::Kind::file)) return nullptr;        \
+    if (counted_to_fail(Plan::Kind::open)) return nullptr;                   \
     FILE* stream = REAL(name)(path, mode);                                   \
     if (stream != nullptr) watch(fileno(stream), is_ours);                   \
     return stream;                                                           \
@@ -160,16 +181,16 @@ STREAM(fopen)
 STREAM(fopen64)
 
 ssize_t write(int descriptor, const void* bytes, size_t count) {
-  return descriptor_fails(descriptor) ? -1 : REAL(write)(descriptor, bytes, count);
+  return write_fails(descriptor) ? -1 : REAL(write)(descriptor, bytes, count);
 }
 ssize_t writev(int descriptor, const iovec* parts, int count) {
-  return descriptor_fails(descriptor) ? -1 : REAL(writev)(descriptor, parts, count);
+  return write_fails(descriptor) ? -1 : REAL(writev)(descriptor, parts, count);
 }
 ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t at) {
-  return descriptor_fails(descriptor) ? -1 : REAL(pwrite)(descriptor, bytes, count, at);
+  return write_fails(descriptor) ? -1 : REAL(pwrite)(descriptor, bytes, count, at);
 }
 ssize_t pwrite64(int descriptor, const void* bytes, size_t count, off64_t at) {
-  return descriptor_fails(descriptor) ? -1 : REAL(pwrite64)(descriptor, bytes, count, at);
+  return write_fails(descriptor) ? -1 : REAL(pwrite64)(descriptor, bytes, count, at);
 }
 int ftruncate(int descriptor, off_t size) noexcept {
   return descriptor_fails(descriptor) ? -1 : REAL(ftruncate)(descriptor, size);
@@ -216,8 +237,40 @@ int symlink(const char* target, const char* path) noexcept {
   return path_fails(path) ? -1 : REAL(symlink)(target, path);
 }
 
+ssize_t read(int descriptor, void* bytes, size_t count) {
+  return counted_to_fail(Plan::Kind::read) ? -1 : REAL(read)(descriptor, bytes, count);
+}
+ssize_t readv(int descriptor, const iovec* parts, int count) {
+  return counted_to_fail(Plan::Kind::read) ? -1 : REAL(readv)(descriptor, parts, count);
+}
+ssize_t pread(int descriptor, void* bytes, size_t count, off_t at) {
+  return counted_to_fail(Plan::Kind::read) ? -1 : REAL(pread)(descriptor, bytes, count, at);
+}
+ssize_t pread64(int descriptor, void* bytes, size_t count, off64_t at) {
+  return counted_to_fail(Plan::Kind::read) ? -1 : REAL(pread64)(descriptor, bytes, count, at);
+}
+ssize_t recv(int descriptor, void* bytes, size_t count, int flags) {
+  return counted_to_fail(Plan::Kind::read) ? -1 : REAL(recv)(descriptor, bytes, count, flags);
+}
+ssize_t send(int descriptor, const void* bytes, size_t count, int flags) {
+  return counted_to_fail(Plan::Kind::write) ? -1 : REAL(send)(descriptor, bytes, count, flags);
+}
+ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
+  return counted_to_fail(Plan::Kind::write) ? -1 : REAL(sendmsg)(descriptor, message, flags);
+}
+int connect(int descriptor, const sockaddr* to, socklen_t size) {
+  return counted_to_fail(Plan::Kind::connect) ? -1 : REAL(connect)(descriptor, to, size);
+}
+void* mmap(void* at, size_t size, int protection, int flags, int descriptor, off_t offset) noexcept {
+  return counted_to_fail(Plan::Kind::mmap) ? MAP_FAILED : REAL(mmap)(at, size, protection, flags, descriptor, offset);
+}
+void* mmap64(void* at, size_t size, int protection, int flags, int descriptor, off64_t offset) noexcept {
+  return counted_to_fail(Plan::Kind::mmap) ? MAP_FAILED : REAL(mmap64)(at, size, protection, flags, descriptor, offset);
+}
+
 pid_t fork() noexcept {
-  return counted_to_fail(Plan::Kind::process) ? -1 : REAL(fork)();
+  const bool fails = counted_to_fail(Plan::Kind::process) || counted_to_fail(Plan::Kind::fork);
+  return fails ? -1 : REAL(fork)();
 }
 /// A frame that returns twice can't be wrapped: a fork does what a vfork promises.
 pid_t vfork() noexcept {
@@ -231,12 +284,12 @@ int execvp(const char* file, char* const argv[]) noexcept {
 }
 int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
-  if (counted_to_fail(Plan::Kind::process)) return errno;
+  if (counted_to_fail(Plan::Kind::process) || counted_to_fail(Plan::Kind::fork)) return errno;
   return REAL(posix_spawn)(pid, path, actions, attributes, argv, env);
 }
 int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
                  const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
-  if (counted_to_fail(Plan::Kind::process)) return errno;
+  if (counted_to_fail(Plan::Kind::process) || counted_to_fail(Plan::Kind::fork)) return errno;
   return REAL(posix_spawnp)(pid, file, actions, attributes, argv, env);
 }
 

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Call 1, 2, 3, ... of read, write, open, fork, connect and mmap fails, in the driver or in the agent, until a small run makes
+no further one: it ends in time, leaves nothing running, what it wrote can be shown, and it is a pass only where every rank
+was measured all the same.
+
+By itself: every_call.py [--step 1] [--only read,open] [driver|agent ...], with MUSTER_BUILD naming a build; minutes to hours.
+Part of the tests is every_call_test.py, with few calls."""
+import argparse
+import errno
+import json
+import os
+import struct
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import support  # noqa: E402
+from support import Run, check  # noqa: E402
+
+CALLS = {"read": errno.EIO, "write": errno.ENOSPC, "open": errno.EMFILE, "fork": errno.EAGAIN, "connect": errno.ECONNREFUSED,
+         "mmap": errno.ENOMEM}
+VICTIMS = ("driver", "agent")
+CHECKS = check("a", ranks=1, probe="hello", timeout="20s") + check("b", ranks=1, probe="hello", timeout="20s")
+LIMIT = 60
+
+
+def preloaded(run, kind, call):
+    return {"LD_PRELOAD": str(support.FAILING_CALLS), "FAIL_KIND": kind, "FAIL_CALL": str(call), "FAIL_ERRNO": str(CALLS[kind]),
+            "FAIL_COUNT_FILE": str(run.folder / "count"), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+
+
+def started(victim, kind, call):
+    run = Run(CHECKS, "--launcher", "local")
+    variables = preloaded(run, kind, call)
+    if victim == "driver":
+        run.env.update(variables)
+        return run
+    agent = run.folder / "agent"
+    exports = "\n".join(f"export {name}='{value}'" for name, value in variables.items())
+    agent.write_text(f'#!/bin/sh\n[ "$1" = --about ] && exec {support.AGENT} --about\n{exports}\nexec {support.AGENT} "$@"\n')
+    agent.chmod(0o755)
+    run.argv[run.argv.index("--agent") + 1] = str(agent)
+    return run
+
+
+def counted(run):
+    file = run.folder / "count"
+    return struct.unpack("Q", file.read_bytes())[0] if file.exists() and file.stat().st_size == 8 else 0
+
+
+def shown(run):
+    """What is left of it, as JSON; nothing where it says why there is nothing."""
+    if not run.output.exists() or not any(run.output.glob("[0-9]*")):
+        return None
+    done = subprocess.run([support.DRIVER, "show", run.run_folder(), "--report", "json=-"], env={**os.environ, "NO_COLOR": "1"},
+                          capture_output=True, text=True, timeout=60)
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        empty = "holds neither" in done.stderr
+        return None if empty and run.status != 0 else f"show: {done.stderr}"
+
+
+def problem_with(run):
+    """A sentence; empty: all is as it shall be."""
+    left = run.leftovers()
+    if left:
+        return f"left running: {left}"
+    if run.status not in (0, 1, 2, 3):
+        return f"exit status {run.status}"
+    report = shown(run)
+    if isinstance(report, str):
+        return report
+    if run.status != 0:
+        said = run.stderr.strip() or "error" in run.stdout.lower() or "fail" in run.stdout.lower() or "unmeasured" in run.stdout
+        return "" if said else "says nothing about it"
+    cases = [] if report is None else report["cases"]
+    is_measured = len(cases) == 2 and all(case["verdict"] == "pass" and case["evidence"] for case in cases)
+    return "" if is_measured else "exit status 0, and not every case is measured"
+
+
+def one(victim, kind, call):
+    run = started(victim, kind, call)
+    try:
+        run.start()
+        run.wait(LIMIT)
+        problem = problem_with(run)
+        return run.status, counted(run), f"{victim}, {kind} {call}: {problem}\n{run.story()}" if problem else ""
+    except AssertionError as error:
+        return None, 0, f"{victim}, {kind} {call}: {error}"
+    finally:
+        run.clean()
+
+
+def loop(victim, kind, numbers, say=print):
+    """Statuses of the calls that were made to fail; what was wrong."""
+    statuses, problems = {}, []
+    status, calls, problem = one(victim, kind, 0)
+    if status != 0 or problem:
+        return {}, [problem or f"{victim}: a run without a failure ends with {status}"]
+    for call in numbers(calls):
+        status, _, problem = one(victim, kind, call)
+        statuses[call] = status
+        if problem:
+            problems.append(problem)
+            say(problem)
+    told = {status: list(statuses.values()).count(status) for status in sorted(set(statuses.values()), key=str)}
+    say(f"{victim}, {kind}: {calls} calls, {len(statuses)} made to fail, statuses {told}, {len(problems)} problems")
+    return statuses, problems
+
+
+def main():
+    support.isolate()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("victims", nargs="*", default=VICTIMS, metavar="VICTIM", help="driver, agent")
+    parser.add_argument("--only", default=",".join(CALLS))
+    parser.add_argument("--step", type=int, default=1, help="every such call alone")
+    options = parser.parse_args()
+    found = []
+    for victim in options.victims:
+        for kind in options.only.split(","):
+            found += loop(victim, kind, lambda calls: range(1, calls + 1, options.step), lambda line: print(line, flush=True))[1]
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
