@@ -26,7 +26,7 @@ def environment(preset):
     if shutil.which("ccache"):
         env.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
         # Precompiled headers and times of headers differ where the text does not.
-        env.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros,include_file_mtime,include_file_ctime")
+        env.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros")
     if preset in ("asan", "tsan") and shutil.which("ld.lld"):
         env.setdefault("LDFLAGS", "-fuse-ld=lld")
     return env
