@@ -152,13 +152,14 @@ struct SchedulerSpec {
   Argv (*ask_steps)(std::string_view job) = nullptr;
   std::vector<std::string> (*read_busy)(std::string_view out) = nullptr;
 
-  /// All partitions with their nodes: a node is told once for each partition that it is in.
+  /// All partitions with their nodes: a node is listed once for each partition that it is in.
   Argv (*ask_configured)() = nullptr;
   std::vector<ConfiguredNode> (*read_configured)(std::string_view out) = nullptr;
   /// The cluster's name, which jobs have in the variable `cluster_variable`; empty: not told.
   Argv (*ask_cluster)() = nullptr;
   std::string (*read_cluster)(std::string_view out) = nullptr;
   std::string_view cluster_variable = {};
+  std::string_view partition_variable = {};  ///< variable of a job with its partition; empty: there is none
   /// GPUs of the nodes of a partition (empty: the default one).
   Argv (*ask_gpus)(std::string_view partition) = nullptr;
   std::vector<CountedGpus> (*read_gpus)(std::string_view out, std::string_view partition) = nullptr;

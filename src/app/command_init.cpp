@@ -2,8 +2,10 @@
 #include "app/command_init.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <sys/utsname.h>
+#include <tuple>
 
 #include "app/load.hpp"
 #include "app/profile_draft.hpp"
@@ -44,12 +46,30 @@ void count_node(const ConfiguredNode& node, std::vector<DraftPartition>& all) {
   if (at->gpu_type != node.gpu_type) at->gpu_type.clear();
 }
 
+/// Partition of the job around this process; empty: there is none.
+std::string job_partition(const SchedulerSpec& scheduler) {
+  const std::string name(scheduler.partition_variable);
+  const char* partition = name.empty() ? nullptr : std::getenv(name.c_str());
+  return partition == nullptr ? "" : partition;
+}
+
+/// The partition of the job first, then the default one, then by name: sinfo has an order of its own each time, and a
+/// node may be in several partitions.
+void order_nodes(std::vector<ConfiguredNode>& nodes, const std::string& partition) {
+  const auto place = [&](const ConfiguredNode& node) {
+    return std::tuple(node.partition != partition, !node.is_default, node.partition, node.node);
+  };
+  std::sort(nodes.begin(), nodes.end(),
+            [&](const ConfiguredNode& one, const ConfiguredNode& other) { return place(one) < place(other); });
+}
+
 /// The first one that answers.
 void take_scheduler(ProfileDraft& draft, std::string& variable) {
   for (const auto* scheduler : all_schedulers()) {
     if (scheduler->ask_configured == nullptr || find_program(scheduler->program).empty()) continue;
-    const auto nodes = scheduler->read_configured(printed_by(scheduler->ask_configured()));
+    auto nodes = scheduler->read_configured(printed_by(scheduler->ask_configured()));
     if (nodes.empty()) continue;
+    order_nodes(nodes, job_partition(*scheduler));
     for (const auto& node : nodes) {
       count_node(node, draft.partitions);
       if (draft.node.partition.empty() && node.node == draft.node.host) draft.node.partition = node.partition;

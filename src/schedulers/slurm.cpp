@@ -73,6 +73,7 @@ extern const SchedulerSpec scheduler_slurm{
     .ask_cluster = slurm::ask_cluster,
     .read_cluster = slurm::read_cluster,
     .cluster_variable = "SLURM_CLUSTER_NAME",
+    .partition_variable = "SLURM_JOB_PARTITION",
     .ask_gpus = slurm::ask_gpus,
     .read_gpus = slurm::read_gpus,
     .gpu_option = slurm::gpu_option,

@@ -1,5 +1,6 @@
 """`muster init` on a real Slurm with four partitions: the profile lints clean at once, and runs and jobs take it."""
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -8,11 +9,15 @@ import tomllib
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import page_commands  # noqa: E402
 import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 
 PARTITIONS = ("standard", "debug", "gpu-long", "small")
+# As docs/site.md has them.
+INIT, LINT = (shlex.split(command)[1:] for fence in page_commands.fences() if fence.page == "site" for command, _ in fence.steps())
+PROFILE = INIT[-1]
 
 
 class Init(support.EndToEnd):
@@ -31,19 +36,22 @@ class Init(support.EndToEnd):
 
     def muster(self, *words, status=0, where=None):
         argv = [support.DRIVER, *map(str, words)]
-        argv = self.cluster.argv_in(where, argv) if where else self.cluster.argv_on_login(argv)
+        if where:  # a command on a node begins in another folder
+            argv = self.cluster.argv_in(where, ["env", "-C", self.folder, *argv])
+        else:
+            argv = self.cluster.argv_on_login(argv)
         done = subprocess.run(argv, cwd=self.folder, env=self.cluster.environment(), capture_output=True, text=True,
                               timeout=120 * support.SLOWNESS)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout + done.stderr
 
     def profile(self, **more):
-        self.muster("init", "mycluster", "--output", self.folder / "mine.toml", **more)
-        return tomllib.loads((self.folder / "mine.toml").read_text())
+        self.muster(*INIT, **more)
+        return tomllib.loads((self.folder / PROFILE).read_text())
 
     def test_four_partitions_lint_clean_and_are_used(self):
         profile = self.profile()
-        self.assertIn("well formed", self.muster("lint", "mine.toml"))
+        self.assertIn("well formed", self.muster(*LINT))
         self.assertEqual(sorted(one["name"] for one in profile["partition"]), sorted(PARTITIONS))
         self.assertEqual([one["name"] for one in profile["partition"] if one.get("default")], ["standard"])
         for one in profile["partition"]:
@@ -52,19 +60,27 @@ class Init(support.EndToEnd):
             self.assertEqual(one["launcher"], "srun")
         self.assertEqual(profile["system"]["detect"], {"env": "SLURM_CLUSTER_NAME", "matches": "^mycluster$"})
         self.assertEqual(profile["system"]["login"]["host"], "^vclogin\\d*")
-        script = self.muster("run", "mine.toml", "--system", "mycluster:gpu-long", "--submit", "--dry-run")
+        script = self.muster("run", PROFILE, "--system", "mycluster:gpu-long", "--submit", "--dry-run")
         self.assertIn("#SBATCH --partition=gpu-long\n#SBATCH --gpus-per-node=8\n", script)
         self.assertNotIn("no profile describes", script)
 
     def test_on_a_compute_node_its_partition_is_described(self):
         profile = self.profile(where="nid001")
-        self.assertIn("well formed", self.muster("lint", "mine.toml"))
+        self.assertIn("well formed", self.muster(*LINT))
         described = [one for one in profile["partition"] if "architecture" in one["node"].get("cpu", {})]
         self.assertEqual([one["name"] for one in described], ["standard"])
         self.assertNotIn("login", profile["system"])
 
+    def test_in_a_job_the_partition_of_the_job_is_described(self):
+        # Each node is in all four partitions.
+        argv = self.cluster.argv_on_login(["srun", "-p", "gpu-long", "-N1", "-n1", "-D", self.folder, support.DRIVER, *INIT])
+        subprocess.run(argv, env=self.cluster.environment(), check=True, capture_output=True, timeout=60 * support.SLOWNESS)
+        profile = tomllib.loads((self.folder / PROFILE).read_text())
+        self.assertEqual([one["name"] for one in profile["partition"] if "architecture" in one["node"].get("cpu", {})], ["gpu-long"])
+        self.assertEqual([one["name"] for one in profile["partition"]], ["gpu-long", "standard", "debug", "small"])
+
     def test_what_is_refused(self):
-        self.assertIn("is there already", self.profile() and self.muster("init", "mycluster", "--output", "mine.toml", status=3))
+        self.assertIn("is there already", self.profile() and self.muster(*INIT, status=3))
         self.assertIn("name", self.muster("init", "my cluster", status=3))
 
 

@@ -7,6 +7,7 @@ ONE_MACHINE = "e2e/pages_test.py"
 NODES = "cluster/pages_test.py"
 GATE = "e2e/gate_test.py"
 MACHINE = "install/night_test.py"
+INIT = "cluster/init_test.py"
 
 # Page, command -> the test that takes it from the page. The first line that fits counts.
 RUN = [
@@ -22,6 +23,7 @@ RUN = [
     (r"night", r"(useradd|install|chown) .*|systemctl .*|cp .*", MACHINE),
     (r"report-format", r"(?s)jq .*|python3 .*", ONE_MACHINE),
     (r"selftest", r"muster selftest -n gpu_memory", ONE_MACHINE),
+    (r"site", r"muster (init|lint) .*", INIT),
     (r"submit", r"muster run .*", NODES),
     (r"tutorial-first-check", r"(?s).*", ONE_MACHINE),
 ]
