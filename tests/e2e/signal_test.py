@@ -14,8 +14,8 @@ SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 class Signals(support.EndToEnd):
-    def interrupt(self, number, checks, hook=None):
-        """A run that hangs where `hook` (or its second case) says, and gets the signal there."""
+    def interrupt(self, number, checks, hook=None, passed=0):
+        """A run that hangs where `hook` (or its second case) says, and gets the signal there, once it has printed `passed` passes."""
         run = Run(checks)
         self.addCleanup(run.clean)
         junit, extra = run.folder / "results.xml", run.folder / "more.json"
@@ -23,6 +23,9 @@ class Signals(support.EndToEnd):
         if hook:
             run.env.update(MUSTER_TEST_HOOK=hook, MUSTER_TEST_ONCE=str(run.marker))
         run.until_marker()
+        # The rank that hangs may be ahead of what rank 0 reports.
+        self.assertTrue(support.wait_until(lambda: run.stdout_path.read_text().count("\npass ") >= passed, 10 * support.SLOWNESS),
+                        run.stdout_path.read_text())
         run.signal(number)
         run.wait(12)
         run.reports = (json.loads(extra.read_text()), xml.parse(junit).getroot())
@@ -104,7 +107,7 @@ class Signals(support.EndToEnd):
                              ("gap:0:hang:2", 1), ("finish:1:hang", 3)):
             for number in SIGNALS:
                 with self.subTest(hook=hook, signal=number.name):
-                    run = self.interrupt(number, self.three(), hook)
+                    run = self.interrupt(number, self.three(), hook, passed)
                     report = self.assert_interrupted(run, number)
                     verdicts = [case["verdict"] for case in report["cases"]]
                     self.assertGreaterEqual(verdicts.count("pass"), passed, run.story())
