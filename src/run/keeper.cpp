@@ -19,6 +19,8 @@ namespace muster {
 namespace {
 
 constexpr double grace_s = 3;
+/// A launcher that the driver had just started may not have the launch's tag in its environment yet.
+constexpr useconds_t pauses_us[] = {0, 200'000, 500'000, 1'000'000};
 
 /// All but `kept`: nobody must wait for us at the end of a pipe, and no lock must live on.
 void close_others(int kept) {
@@ -66,7 +68,12 @@ std::set<std::string> left_in_flight(int socket) {
   ::setsid();
   close_others(socket);
   open_null_streams();
-  for (const std::string& tag : left_in_flight(socket)) (void)clean_this_node(tag, grace_s, true);
+  const auto tags = left_in_flight(socket);
+  for (const auto pause : pauses_us) {
+    if (tags.empty()) break;
+    ::usleep(pause);
+    for (const std::string& tag : tags) (void)clean_this_node(tag, grace_s, true);
+  }
   ::_exit(0);
 }
 
