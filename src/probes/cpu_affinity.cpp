@@ -13,6 +13,7 @@
 #include "probes/cpu_affinity/own_limits.hpp"
 #include "stats/stats.hpp"
 #include "system/asked_binding.hpp"
+#include "system/cpu_quota.hpp"
 #include "system/layout.hpp"
 #include "system/openmp_team.hpp"
 #include "system/rank_launcher.hpp"
@@ -112,7 +113,7 @@ void add_limits(const RunContext& context, Observation& seen) {
   seen.facts.push_back(policy ? Fact{"memory_policy", *policy} : Fact{"memory_policy_error", policy.error().what});
   const std::string root = root_of(context.params.text("root"));
   seen.facts.push_back({"memory_allowed", affinity::read_allowed_memory(root).list()});
-  const auto quota = affinity::read_quota(root);
+  const auto quota = read_cpu_quota(root);
   if (!quota) return;
   add_reading(seen, "cpu_quota", quota->cpus);
   seen.facts.push_back({"cpu_quota", fmt::format("{}", quota->cpus)});

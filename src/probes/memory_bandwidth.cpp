@@ -13,6 +13,7 @@
 #include "stats/headline.hpp"
 #include "stats/sampling.hpp"
 #include "system/contamination.hpp"
+#include "system/cpu_quota.hpp"
 #include "system/numa_policy.hpp"
 #include "system/this_machine.hpp"
 
@@ -47,6 +48,7 @@ constexpr LabelSpec labels[] = {
     {"threads", "How many there were, one on each core."},
     {"cpus", "Those that the threads were on, where they are not all of the domain's cores."},
     {"pages", "The domain that the memory lies in, where it is another one."},
+    {"quota", "CPUs that control groups allow at a time, where these are fewer than the threads."},
 };
 
 /// What `run` gets from `prepare`.
@@ -96,8 +98,9 @@ std::vector<std::string> pages_of(const Arrays& arrays) {
 Cover cover_of(const RunContext& context, const Arrays& arrays) {
   CpuMask reserved;
   for (const int core : context.node.reserved_cores) reserved.add(core);
-  return memory_bandwidth::cover_of(arrays.domains,
-                                    {arrays.closed - reserved, context.place.local_size, pages_of(arrays)});
+  const auto quota = read_cpu_quota();
+  return memory_bandwidth::cover_of(
+      arrays.domains, {arrays.closed - reserved, context.place.local_size, pages_of(arrays), quota ? quota->cpus : 0});
 }
 
 struct Measured {
@@ -183,11 +186,11 @@ void judge_rank(const RankPlace& place, const Observation& seen, bool is_timed, 
               fmt::format("rank {} on {} did not say whether its data was right", place.rank, place.host),
               "report this: the observation is incomplete"));
   if (const std::string* lacking = seen.fact("not_node"); lacking != nullptr && is_timed)
-    judgement.findings.push_back(
-        about(place, Verdict::unmeasured,
-              fmt::format("domain=node is not measured on {}: {}", place.host, printable_line(*lacking)),
-              "give one rank all cores of the node: run without taskset, ask the scheduler for the node alone "
-              "(--exclusive), and leave --bind out"));
+    judgement.findings.push_back(about(
+        place, Verdict::unmeasured,
+        fmt::format("domain=node is not measured on {}: {}", place.host, printable_line(*lacking)),
+        "give one rank all cores of the node: run without taskset and CPU quota (docker --cpus, cpu.max), ask the "
+        "scheduler for the node alone (--exclusive), and leave --bind out"));
   if (const std::string* disturbed = seen.fact("disturbed"))
     judgement.findings.push_back(
         about(place, Verdict::unmeasured,

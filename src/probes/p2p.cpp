@@ -109,6 +109,10 @@ constexpr MetricSpec metrics[] = {
 constexpr LabelSpec labels[] = {
     {"size", "Bytes of a message."},
     {"link", "What lies between the two ranks: cache, numa, node or network.", {}, true},
+    {"cpu_link",
+     "Of data on GPUs of one node, in place of `link`: what the CPUs of the two ranks share, not the way between GPUs.",
+     {},
+     true},
     {"alone", "yes: measured again while no other pair was."},
     p2p::memory_label,
     p2p::carrier_label,

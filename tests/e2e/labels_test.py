@@ -94,6 +94,55 @@ class MemoryBandwidth(on_machine.OnMachine):
             self.assertEqual((where["cpus"], where["threads"]), (str(cpu), "1"), self.output)
 
 
+    def test_a_quota_of_cpu_time_is_no_whole_node(self):
+        """As of docker --cpus, which leaves all CPUs in the mask."""
+        cores, _ = cores_and_first_cpu()
+        group = QuotaGroup(0.7 * cores)
+        self.addCleanup(group.remove)
+        if not group.is_made:
+            self.skipTest("no control group can be made here")
+        case = self.measure("sh", "-c", f"echo $$ > {group.folder}/cgroup.procs && exec \"$@\"", "sh")
+        self.assertEqual(case["verdict"], "unmeasured", self.output)
+        self.assertEqual(len(self.reasons), 1, self.output)
+        self.assertIn(f"control groups allow {0.7 * cores:.3g} CPUs at a time, and {cores} threads share them", self.reasons[0])
+        for where in self.where:
+            self.assertNotEqual(where["domain"], "node", self.output)
+
+
+class QuotaGroup:
+    """A control group of either version that allows so many CPUs at a time."""
+
+    def __init__(self, cpus):
+        self.is_made = False
+        for top, write in (("/sys/fs/cgroup/cpu", self.first_version), ("/sys/fs/cgroup", self.second_version)):
+            self.folder = f"{top}/muster-test-{os.getpid()}"
+            try:
+                os.mkdir(self.folder)
+                write(int(cpus * 100000))
+                self.is_made = True
+                return
+            except OSError:
+                self.remove()
+
+    def first_version(self, quota):
+        self.put("cpu.cfs_quota_us", quota)
+
+    def second_version(self, quota):
+        self.put("cpu.max", f"{quota} 100000")
+
+    def put(self, name, value):
+        if not os.path.exists(f"{self.folder}/{name}"):
+            raise FileNotFoundError(name)
+        with open(f"{self.folder}/{name}", "w") as file:
+            file.write(str(value))
+
+    def remove(self):
+        try:
+            os.rmdir(self.folder)
+        except OSError:
+            pass
+
+
 def count(cpus):
     return sum(int(part.split("-")[-1]) - int(part.split("-")[0]) + 1 for part in cpus.split(","))
 

@@ -56,6 +56,9 @@ class Healthy(OnGpus):
             self.assertIn("P2P/CUMEM", self.evidence(check))
         with open(os.path.join(self.folder, "r.json")) as file:
             self.assertIn(f'"{label}"', file.read())
+        for metric in self.cases["p2p"]["metrics"]:
+            self.assertIn("cpu_link", metric["where"], "what CPUs share is no link of GPUs")
+            self.assertNotIn("link", metric["where"])
         self.assertEqual([name for name in os.listdir(os.path.join(self.folder, "machine")) if name.startswith("nccl-")], [])
 
     def test_nccl(self):

@@ -42,38 +42,6 @@ class Tree {
   std::filesystem::path root_;
 };
 
-TEST(OwnLimits, TheTightestQuotaOfVersionTwo) {
-  Tree tree;
-  EXPECT_FALSE(read_quota(tree.root()));
-  tree.put("proc/self/cgroup", "0::/job/step");
-  tree.put("sys/fs/cgroup/job/step/cpu.max", "max 100000").put("sys/fs/cgroup/job/cpu.max", "150000 100000");
-  tree.put("sys/fs/cgroup/cpu.max", "800000 100000");
-  const auto quota = read_quota(tree.root());
-  ASSERT_TRUE(quota);
-  EXPECT_DOUBLE_EQ(quota->cpus, 1.5);
-  EXPECT_EQ(quota->group, "/job");
-}
-
-TEST(OwnLimits, AQuotaOfVersionOne) {
-  Tree tree;
-  tree.put("proc/self/cgroup", "9:name=systemd:/x\n4:cpuacct,cpu:/docker/x\n3:cpuset:/");
-  tree.put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "-1")
-      .put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_period_us", "100000");
-  EXPECT_FALSE(read_quota(tree.root()));
-  tree.put("sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "250000");
-  ASSERT_TRUE(read_quota(tree.root()));
-  EXPECT_DOUBLE_EQ(read_quota(tree.root())->cpus, 2.5);
-}
-
-TEST(OwnLimits, DamagedFilesAreNoQuota) {
-  Tree tree;
-  tree.put("proc/self/cgroup", "0::/a\nnonsense\n:");
-  for (const char* text : {"", "5", "x y", "100000 0", "1 2 3", "-5 100000", "nan 100000"}) {
-    tree.put("sys/fs/cgroup/a/cpu.max", text);
-    EXPECT_FALSE(read_quota(tree.root())) << text;
-  }
-}
-
 TEST(OwnLimits, AllowedMemoryAndDomains) {
   Tree tree;
   tree.put("proc/self/status", "Name:\tx\nMems_allowed:\t3\nMems_allowed_list:\t0-1");

@@ -133,6 +133,17 @@ TEST(Cover, MemoryOfAnotherDomainIsSaid) {
   EXPECT_EQ(cover.targets[1].where, (std::vector<Labels>{{{"domain", "1"}, {"pages", "0"}, {"threads", "2"}}}));
 }
 
+TEST(Cover, ThreadsThatAQuotaHoldsBackAreNoWholeNode) {
+  const Cover cover = cover_of(two_domains(), {{}, 1, {}, 3});
+  EXPECT_EQ(cover.lacking, "control groups allow 3 CPUs at a time, and 4 threads share them");
+  EXPECT_EQ(cover.targets[0].where, (std::vector<Labels>{{{"domain", "0"}, {"threads", "2"}}}));
+  EXPECT_EQ(cover.targets[2].where,
+            (std::vector<Labels>{{{"cpus", "0-3"}, {"domain", "open"}, {"quota", "3"}, {"threads", "4"}}}));
+  const Cover one = cover_of({{"0", mask("0-1"), {}, 0}}, {{}, 1, {}, 1.5});
+  EXPECT_EQ(one.targets[0].where, (std::vector<Labels>{{{"domain", "0"}, {"quota", "1.5"}, {"threads", "2"}}}));
+  EXPECT_EQ(cover_of(two_domains(), {{}, 1, {}, 4}).lacking, "");
+}
+
 TEST(AvailableMemory, IsWhatTheTightestLimitLeaves) {
   EXPECT_EQ(parse_available("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), 2 * mib);
   EXPECT_EQ(parse_available("MemTotal: 9 kB\n"), 0u);

@@ -1,8 +1,7 @@
-/// What else than its mask tells a rank where to run: memory policy, control groups, the NUMA domains of the kernel.
+/// What else than its mask decides where a rank runs: memory policy, control groups, the NUMA domains of the kernel.
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,14 +17,6 @@ namespace muster::affinity {
 [[nodiscard]] CpuMask domains_in_policy(std::string_view policy);
 /// The domains from which the control group lets this process take memory (/proc/self/status).
 [[nodiscard]] CpuMask read_allowed_memory(const fs::path& root = "/");
-
-/// The tightest limit of CPU time among our control group and its parents.
-struct Quota {
-  double cpus = 0;    ///< CPU seconds per second
-  std::string group;  ///< whose it is; all processes below share it
-};
-/// cpu.max of version 2, cpu.cfs_quota_us of version 1; nullopt: none.
-[[nodiscard]] std::optional<Quota> read_quota(const fs::path& root = "/");
 
 /// The CPUs of each NUMA domain that has some, by number.
 [[nodiscard]] std::map<int, CpuMask> read_numa_domains(const fs::path& root = "/");

@@ -13,10 +13,15 @@ bool has_strange_pages(const Extent& extent, std::size_t domain, const std::stri
   return domain < extent.pages.size() && !extent.pages[domain].empty() && extent.pages[domain] != name;
 }
 
-Labels labels_of(const std::string& domain, const CpuMask& cpus, bool is_whole) {
+bool is_throttled(const Extent& extent, const CpuMask& cpus) {
+  return extent.quota > 0 && extent.quota + 1e-6 < cpus.count();
+}
+
+Labels labels_of(const std::string& domain, const CpuMask& cpus, bool is_whole, const Extent& extent) {
   Labels where;
   if (!is_whole) where.emplace_back("cpus", cpus.list());
   where.emplace_back("domain", domain);
+  if (is_throttled(extent, cpus)) where.emplace_back("quota", fmt::format("{:.3g}", extent.quota));
   where.emplace_back("threads", std::to_string(cpus.count()));
   return where;
 }
@@ -24,8 +29,9 @@ Labels labels_of(const std::string& domain, const CpuMask& cpus, bool is_whole) 
 Target target_of(const std::vector<Domain>& domains, std::size_t at, const Extent& extent) {
   const Domain& domain = domains[at];
   const bool is_whole = extent.sharers == 1 && !domain.closed.intersects(extent.closed);
-  Labels where = labels_of(domain.name, domain.cpus, is_whole);
-  if (has_strange_pages(extent, at, domain.name)) where.insert(where.end() - 1, {"pages", extent.pages[at]});
+  Labels where = labels_of(domain.name, domain.cpus, is_whole, extent);
+  const auto behind_domain = where.begin() + (is_whole ? 1 : 2);
+  if (has_strange_pages(extent, at, domain.name)) where.insert(behind_domain, {"pages", extent.pages[at]});
   return {static_cast<int>(at), domain.cpus, {std::move(where)}, "domain " + domain.name};
 }
 
@@ -37,6 +43,9 @@ std::string lack_of(const std::vector<Domain>& domains, const CpuMask& open, con
   for (std::size_t at = 0; at < domains.size(); ++at)
     if (has_strange_pages(extent, at, domains[at].name))
       return fmt::format("memory of domain {} lies in domain {}", domains[at].name, extent.pages[at]);
+  if (is_throttled(extent, open))
+    return fmt::format("control groups allow {:.3g} CPUs at a time, and {} threads share them", extent.quota,
+                       open.count());
   return {};
 }
 
@@ -54,10 +63,10 @@ Cover cover_of(const std::vector<Domain>& domains, const Extent& extent) {
   if (domains.size() > 1)
     cover.targets.push_back({Stream::everywhere,
                              open,
-                             {labels_of(is_whole ? "node" : "open", open, is_whole)},
+                             {labels_of(is_whole ? "node" : "open", open, is_whole, extent)},
                              is_whole ? "node" : "all open domains"});
   else if (is_whole)
-    cover.targets[0].where.push_back(labels_of("node", open, true));
+    cover.targets[0].where.push_back(labels_of("node", open, true, extent));
   return cover;
 }
 

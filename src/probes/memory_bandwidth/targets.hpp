@@ -23,6 +23,7 @@ struct Extent {
   int sharers = 1;  ///< ranks on the node: they measure at the same time
   /// By domain: where its memory lies; empty: not known.
   std::vector<std::string> pages = {};
+  double quota = 0;  ///< CPUs that control groups allow at a time; 0: as many as there are
 };
 
 struct Cover {
@@ -31,7 +32,8 @@ struct Cover {
 };
 
 /// Labels: `domain` (its number, `node`, or `open`: all that the rank may use of several domains), `threads`, and only
-/// where less than the domain was measured `cpus`, and where its memory lies in another one `pages`.
+/// where less than the domain was measured `cpus`, where its memory lies in another one `pages`, and where control
+/// groups allow fewer CPUs than there are threads `quota`.
 [[nodiscard]] Cover cover_of(const std::vector<Domain>& domains, const Extent& extent);
 
 }  // namespace muster::memory_bandwidth

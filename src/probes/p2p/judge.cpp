@@ -103,6 +103,7 @@ std::map<std::string, std::vector<RankLink>> links_by_size(const CaseView& view)
     for (const Reading& reading : seen->readings) {
       const std::string* size = label(reading, "size");
       const std::string* link = label(reading, "link");
+      if (link == nullptr) link = label(reading, "cpu_link");
       if (reading.metric != "bandwidth" || size == nullptr || link == nullptr) continue;
       const auto known = classes.find(*link);
       if (known == classes.end() || reading.peer < 0 || static_cast<std::size_t>(reading.peer) >= view.ranks.size())

@@ -101,8 +101,13 @@ class Part {
       seen_.facts.push_back(
           {"corrupt", fmt::format("{} {} {} {}", peer, size, to_string(task.kind), describe(*measured->corruption))});
     if (role == PairRole::first)
-      keep(peer, task, measured->sampled, {{"link", std::string(to_string(link))}, {"size", size}}, is_alone);
+      keep(peer, task, measured->sampled, {{link_label(link), std::string(to_string(link))}, {"size", size}}, is_alone);
     return {};
+  }
+
+  /// What CPUs share says nothing of the way between GPUs.
+  [[nodiscard]] std::string link_label(LinkClass link) const {
+    return gpu_.is_on_device() && link != LinkClass::network ? "cpu_link" : "link";
   }
 
   void keep(int peer, const Task& task, const Sampled& sampled, Labels where, bool is_alone) {

@@ -20,7 +20,7 @@ constexpr std::size_t most_rows[] = {1024, 512};  // a screen has hardly more pi
 constexpr std::size_t most_fine_rows = 192;       // up to here two bytes for a value
 
 bool is_of_pair(const std::string& label) {
-  return label == "link";
+  return label == "link" || label == "cpu_link";
 }
 
 Labels common_labels(const Labels& where) {
