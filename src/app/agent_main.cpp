@@ -83,6 +83,10 @@ int complain(const Error& error) {
   return 1;
 }
 
+bool is_started_by_muster() {
+  return std::getenv(env_tag) != nullptr || std::getenv(env_wire) != nullptr;
+}
+
 std::string tag_of_launch() {
   const char* tag = std::getenv(env_tag);
   // Started by hand: a name of our own, so that two such starts on a node stay apart.
@@ -144,6 +148,12 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   }
   auto key = LaunchKey::take_from_environment(env_key);
   if (!key) return complain(key.error());
+  // MPI would only add pages of its own: the launcher's variables are gone as well.
+  if (!is_started_by_muster()) {
+    std::fputs(complaint_line(host_name(), {ErrorKind::usage, env_tag, std::string(started_without_variables)}).c_str(),
+               stderr);
+    return 3;
+  }
   auto recorder = FlightRecorder::create(recorder_folder(), tag_of_launch());
   if (!recorder) {
     std::fputs(complaint_line(host_name(), recorder.error()).c_str(), stderr);

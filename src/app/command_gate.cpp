@@ -1,5 +1,6 @@
 #include "app/command_gate.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -205,10 +206,16 @@ GateOutcome unmeasured(const SiteFound& found) {
   return outcome;
 }
 
+/// Nothing is known of the nodes of a line that starts no agent; every case says why.
+bool has_started_line(const SiteFound& found) {
+  return std::none_of(found.site.lines.begin(), found.site.lines.end(),
+                      [](const auto& line) { return line.second.unable.has_value(); });
+}
+
 /// More than there are can't be good.
 Result<void> check_count(const SiteFound& found, std::size_t need) {
   const std::size_t there = nodes_of(found).size();
-  if (need <= there) return {};
+  if (need <= there || !has_started_line(found)) return {};
   const auto where = found.allocation ? fmt::format("{} job {}", found.allocation->scheduler, found.allocation->job)
                      : found.site.nodes.empty() ? std::string("this machine alone, without --nodes or a job around it")
                                                 : std::string("--nodes");
@@ -222,6 +229,7 @@ Result<void> check_count(const SiteFound& found, std::size_t need) {
 /// What aiming gets wrong, before anything is measured.
 Result<void> try_aim(const Command& command, const SiteFound& found, std::size_t need) {
   auto some = nodes_of(found);
+  if (need > some.size()) return {};
   some.resize(need);
   if (auto tried = command.aim({some, ""}); !tried) return tl::unexpected(tried.error());
   return {};

@@ -44,6 +44,15 @@ std::vector<std::string> ids_of(const Plan& plan) {
   return ids;
 }
 
+/// Cases that judge the line that starts their ranks.
+std::set<std::string> line_cases(const Plan& plan) {
+  std::set<std::string> ids;
+  for (const Case& item : plan.cases)
+    if (!item.shape.line.empty() && std::find(item.tags.begin(), item.tags.end(), "line") != item.tags.end())
+      ids.insert(item.id);
+  return ids;
+}
+
 /// The cases `open` of a plan, on these of its nodes.
 Plan narrowed(const Plan& plan, const std::vector<std::string>& nodes, const std::vector<std::string>& open) {
   Plan narrow = plan;
@@ -189,7 +198,7 @@ class Gate {
   }
 
   void choose(const std::vector<std::string>& ids) {
-    auto standings = stand(reports_, outcome_.nodes, ids);
+    auto standings = stand(reports_, outcome_.nodes, ids, line_cases(prepared_.plan));
     const auto connections = connections_of(reports_, outcome_.nodes);
     mark_slow(standings.nodes, connections);
     std::vector<std::size_t> good;

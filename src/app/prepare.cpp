@@ -23,9 +23,10 @@ namespace {
 constexpr double longest_timeout_s = 7 * 86'400;
 constexpr double shortest_timeout_s = 0.01;
 
-/// One shape, and so one launch, whatever these checks are like elsewhere.
+/// One shape, and so one launch, whatever these checks are like elsewhere. A line of the user's own is judged, too.
 void take_gate(SelectOptions& select) {
   select.tags = {"gate"};
+  if (!select.launch.empty()) select.or_tag = "line";
   if (!select.ranks_per_node) select.ranks_per_node = 1;
 }
 

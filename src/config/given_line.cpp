@@ -13,12 +13,33 @@ namespace muster {
 
 namespace {
 
+/// Without its comments: from an unquoted # at the beginning of a word to the end of the line.
+std::string without_comments(std::string_view text) {
+  std::string kept;
+  char quote = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char letter = text[at];
+    const bool begins_word = kept.empty() || std::isspace(static_cast<unsigned char>(kept.back())) != 0;
+    if (letter == '#' && quote == 0 && begins_word) {
+      at = text.find('\n', at);
+      if (at == text.npos) break;
+    } else if (letter == '\\' && quote != '\'' && at + 1 < text.size()) {
+      kept += text[at++];
+    } else if (letter == quote || (quote == 0 && (letter == '"' || letter == '\''))) {
+      quote = quote == 0 ? letter : '\0';
+    }
+    kept += text[at];
+  }
+  return kept;
+}
+
 /// A backslash at the end of a line joins it with the next, and other ends of lines are spaces, as in a batch script.
 std::string one_line(std::string_view text) {
   std::string line;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text.substr(at, 2) == "\\\n") ++at;
-    line += text[at] == '\n' || text[at] == '\r' ? ' ' : text[at];
+  const std::string kept = without_comments(text);
+  for (std::size_t at = 0; at < kept.size(); ++at) {
+    if (kept.compare(at, 2, "\\\n") == 0) ++at;
+    line += kept[at] == '\n' || kept[at] == '\r' ? ' ' : kept[at];
   }
   return line;
 }

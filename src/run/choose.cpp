@@ -81,6 +81,7 @@ Result<Chooser> Chooser::make(const SelectOptions& options) {
   chooser.names_ = std::move(*names);
   chooser.excludes_ = std::move(*excludes);
   chooser.tags_ = options.tags;
+  chooser.or_tag_ = options.or_tag;
   chooser.per_node_ = options.per_node;
   chooser.default_only_ = options.default_only && options.names.empty() && options.tags.empty();
   return chooser;
@@ -88,6 +89,7 @@ Result<Chooser> Chooser::make(const SelectOptions& options) {
 
 bool Chooser::has_tags(const std::vector<std::string>& tags) const {
   if (default_only_ && !has(tags, "default")) return false;
+  if (!or_tag_.empty() && has(tags, or_tag_)) return true;
   return std::all_of(tags_.begin(), tags_.end(), [&](const auto& tag) { return has(tags, tag); });
 }
 

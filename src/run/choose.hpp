@@ -40,6 +40,7 @@ class Chooser {
   std::vector<Wanted> names_;
   std::vector<Wanted> excludes_;
   std::vector<std::string> tags_;
+  std::string or_tag_;
   bool default_only_ = false;
   bool per_node_ = false;
 };

@@ -19,6 +19,18 @@ Culprit launcher_culprit(const std::string& name) {
   return {CulpritKind::launcher, name, "", -1};
 }
 
+/// The first line that is neither a rule nor a warning, or else the first warning.
+std::string first_complaint(std::string_view text) {
+  std::string warning;
+  for (const auto line : lines(text)) {
+    const auto one = trim(line);
+    if (one.size() <= 3 || one.find_first_not_of("-=*") == one.npos) continue;
+    if (one.find("arning: ") == one.npos) return printable_line(one, 160);
+    if (warning.empty()) warning = printable_line(one, 160);
+  }
+  return warning;
+}
+
 }  // namespace
 
 Examiner::Examiner(Loop& loop, Reach reach, const SessionOptions& options)
@@ -96,11 +108,7 @@ std::map<std::string, std::string> Examiner::clear_away(Launch& launch, const Sc
 
 /// The launcher ended before any rank was there: it did not like what it was asked.
 Finding Examiner::refused_by_launcher(const Launch& launch, const Scene& scene) const {
-  const auto text = launch.stderr_tail();
-  std::string said;
-  for (const auto line : lines(text))
-    if (const auto one = trim(line); said.empty() && one.size() > 3 && one.find_first_not_of("-=*") != one.npos)
-      said = printable_line(one, 160);
+  const auto said = first_complaint(launch.stderr_tail());
   if (launch.end()->shell_status() == 0)
     return {Verdict::error,
             fmt::format("{} ended with status 0, and nothing that it started is muster's agent{}", program(),

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
 #include "run/examine.hpp"
 #include "run/launch.hpp"
 #include "system/system.hpp"
@@ -56,69 +55,6 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
   (void)examiner.clear_away(launch, scene);
   auto damage = examiner.diagnose(launch, scene);
   return {std::nullopt, explain_given_line(std::move(damage.finding), launch.stderr_tail(), options.agent)};
-}
-
-namespace {
-
-/// Why no agent runs is the line's doing, whichever rank died of it first.
-Finding by_the_line(Finding finding, std::string reason, std::string remedy) {
-  finding.verdict = Verdict::error;
-  finding.reason = std::move(reason);
-  finding.remedy = std::move(remedy);
-  finding.culprits = {{CulpritKind::launcher, "the launch line", "", -1}};
-  return finding;
-}
-
-/// The line of `text` that holds `words`, without what a program writes before its message; empty: none.
-std::string line_with(std::string_view text, std::string_view words) {
-  const std::size_t at = text.find(words);
-  if (at == text.npos) return {};
-  const std::size_t begin = text.rfind('\n', at) + 1;
-  return printable_line(text.substr(begin, text.find('\n', at) - begin), 200);
-}
-
-}  // namespace
-
-Finding explain_given_line(Finding finding, std::string_view stderr_text, const fs::path& agent) {
-  if (const auto said = line_with(stderr_text, "error while loading shared libraries: "); !said.empty())
-    return by_the_line(
-        std::move(finding),
-        fmt::format("the agent {} can't be loaded where the line starts it: {}", agent.string(), said),
-        "bind a folder with the agent and its libraries into the container and name that agent with --agent "
-        "(cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md), or name one that was built there");
-  // A C library that is too old for the agent: `version `GLIBC_2.36' not found`.
-  if (const auto said = line_with(stderr_text, "' not found (required by "); !said.empty())
-    return by_the_line(std::move(finding),
-                       fmt::format("the agent {} needs a newer C library than there is where the line starts it: {}",
-                                   agent.string(), said),
-                       "build muster in that container, and name its agent with --agent");
-  for (const char* words : {"CPU binding outside of job step allocation", "Unable to satisfy cpu bind request"})
-    if (const auto said = line_with(stderr_text, words); !said.empty())
-      return by_the_line(
-          std::move(finding), fmt::format("Slurm refuses the masks of the line: {}", said),
-          "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), "
-          "and ask for whole nodes (--exclusive)");
-  for (const std::string_view line : lines(stderr_text)) {
-    if (line.find(agent.string()) == line.npos && line.find(agent.filename().string()) == line.npos) continue;
-    const bool is_missing = line.find("No such file or directory") != line.npos ||
-                            line.find("no such file or directory") != line.npos || line.find("not found") != line.npos;
-    if (!is_missing) continue;
-    return by_the_line(
-        std::move(finding),
-        fmt::format("the agent {} is not there where the line starts it: {}", agent.string(),
-                    printable_line(trim(line), 200)),
-        fmt::format("bind its folder into the container (singularity exec --bind {0}, apptainer exec --bind {0}), or "
-                    "name a path that is there with --agent",
-                    agent.parent_path().string()));
-  }
-  if (finding.reason.find("nothing that it started is muster's agent") != std::string::npos)
-    finding.remedy =
-        "end the line before the program, where muster's agent takes its place; a container's wrapper stays";
-  // A program of the user's that took the agent for an argument of its own.
-  if (finding.reason.find("before any rank was there") != std::string::npos)
-    finding.remedy =
-        "see that the line ends before the program, where muster's agent takes its place; " + finding.remedy;
-  return finding;
 }
 
 }  // namespace muster

@@ -14,6 +14,7 @@ namespace muster {
 struct SelectOptions {
   std::vector<std::string> names;  ///< -n: regular expressions; a case matches when any does (on check name or case id)
   std::vector<std::string> tags;   ///< -t: a case has all of them
+  std::string or_tag;              ///< cases with this tag are chosen, too; empty: none
   std::vector<std::string> excludes;  ///< -x: regular expressions on name, id
   std::vector<std::string> settings;  ///< -S check.param=value; check may be `*`
   bool default_only = false;  ///< no paths were given: only checks tagged `default`, unless -n or -t choose others

@@ -133,6 +133,7 @@ class Opinions {
 
 /// What all runs say, by case and node.
 struct Heard {
+  std::set<std::string> of_the_job;  ///< cases that blame no node
   std::map<std::string, std::vector<Opinion>> of_case;
   std::map<std::string, std::string> check_of;
   std::vector<std::pair<std::string, Opinion>> faults;  ///< by node: check and what it found
@@ -145,7 +146,8 @@ void hear(const CaseResult& result, const std::vector<std::string>& nodes, bool 
   known.resize(nodes.size());
   heard.check_of[result.id] = result.check;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const Opinion opinion = opinions.of(i);
+    Opinion opinion = opinions.of(i);
+    if (opinion.word == Claim::at_fault && heard.of_the_job.count(result.id) > 0) opinion.word = Claim::unknown;
     // A node or launch that went wrong as such is no case: whom it does not name it does not concern.
     const bool counts = is_asked_for || opinions.are_about(i);
     if (counts && opinion.word == Claim::at_fault && heard.faults[i].second.word != Claim::at_fault)
@@ -158,8 +160,9 @@ void hear(const CaseResult& result, const std::vector<std::string>& nodes, bool 
 }
 
 Heard hear_all(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
-               const std::vector<std::string>& cases) {
+               const std::vector<std::string>& cases, const std::set<std::string>& of_the_job = {}) {
   Heard heard;
+  heard.of_the_job = of_the_job;
   heard.faults.resize(nodes.size());
   const std::set<std::string> asked(cases.begin(), cases.end());
   for (const RunReport& report : reports)
@@ -170,8 +173,8 @@ Heard hear_all(std::span<const RunReport> reports, const std::vector<std::string
 }  // namespace
 
 Standings stand(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
-                const std::vector<std::string>& cases) {
-  const Heard heard = hear_all(reports, nodes, cases);
+                const std::vector<std::string>& cases, const std::set<std::string>& of_the_job) {
+  const Heard heard = hear_all(reports, nodes, cases, of_the_job);
   Standings standings;
   standings.apart = heard.apart;
   for (std::size_t i = 0; i < nodes.size(); ++i) {

@@ -1,6 +1,7 @@
 /// What one or several runs say of each node: is it good, is it at fault, or does nobody know? For `muster gate`. Pure.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +29,10 @@ struct Standings {
 /// `cases`: ids of all that a good node passes (or skips). `reports`: in the order of the runs; what a later one found
 /// where an earlier one could not tell counts, what any found wrong stays. A case that failed says nothing against
 /// nodes that it measured while each of its findings names others. Where findings name two nodes because data changed
-/// between them, the one that is in most of them is at fault, and both where none stands out.
+/// between them, the one that is in most of them is at fault, and both where none stands out. What a case of
+/// `of_the_job` (ids) finds is held against no node: the user's launch line is at fault.
 [[nodiscard]] Standings stand(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
-                              const std::vector<std::string>& cases);
+                              const std::vector<std::string>& cases, const std::set<std::string>& of_the_job = {});
 
 /// Ids of cases that some of these nodes have not passed and that no finding holds against them: worth another run
 /// without those at fault.

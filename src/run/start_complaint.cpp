@@ -58,6 +58,9 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
         finding.verdict = Verdict::fail;
         finding.culprits = {{CulpritKind::node, node, node, -1}};
       }
+    } else if (what.find(started_without_variables) != what.npos) {
+      finding.remedy =
+          "let the launcher and the wrapper pass on the environment: leave out singularity's --cleanenv and env -i";
     } else {
       finding.remedy = fmt::format(
           "look at that folder and at the limits of the job on {} (ulimit -a); MUSTER_RECORDER_FOLDER names another "

@@ -11,6 +11,9 @@
 
 namespace muster {
 
+/// What an agent complains of whose environment was cleared on the way to it.
+inline constexpr std::string_view started_without_variables = "muster's variables are not set";
+
 /// For the agent's standard error: `muster-rank on nid001: /dev/shm/muster-1: no space for it: No space left on
 /// device`.
 [[nodiscard]] std::string complaint_line(const std::string& host, const Error& error);

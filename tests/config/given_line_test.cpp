@@ -26,6 +26,12 @@ TEST(GivenLine, IsSplitAsAShellDoes) {
   ::unsetenv("MUSTER_TEST_IMAGE");
 }
 
+TEST(GivenLine, CommentsAreLeftOutAsByAShell) {
+  EXPECT_EQ(argv_of("srun -N 2 # on two nodes; see the guide's \"masks\""), (Argv{"srun", "-N", "2"}));
+  EXPECT_EQ(argv_of("srun -N 2 \\\n  --label  # names\n"), (Argv{"srun", "-N", "2", "--label"}));
+  EXPECT_EQ(argv_of("srun --comment=a#b '# no' \"# nor\" \\#"), (Argv{"srun", "--comment=a#b", "# no", "# nor", "#"}));
+}
+
 TEST(GivenLine, AssignmentsInFrontAreItsEnvironment) {
   const auto line = parse_given_line("FI_PROVIDER=cxi NCCL_DEBUG='INFO WARN' srun -N 2");
   ASSERT_TRUE(line);

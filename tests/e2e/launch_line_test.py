@@ -129,6 +129,22 @@ class LaunchLine(unittest.TestCase):
         self.assertNotIn(str(self.folder / "tmp"), self.words("affinity"), "a folder that is gone")
         self.assertIn("/no/such/folder", (self.folder / "runs/latest/launches/line/stderr").read_text())
 
+    def test_a_line_with_a_wrapper_that_is_not_there(self):
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 no_such_wrapper exec"), 2, self.output)
+        self.assertIn("the line starts no_such_wrapper, which is not a program on the nodes", self.words("affinity"))
+
+    def test_a_line_that_clears_the_environment(self):
+        """As singularity --cleanenv does."""
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 env -i"), 2, self.output)
+        self.assertIn("the line keeps muster's variables from the agent", self.words("affinity"))
+        self.assertIn("--cleanenv", self.words("affinity"))
+
+    def test_a_line_that_does_not_end(self):
+        os.environ["MUSTER_STARTUP_TIMEOUT"] = "3"
+        self.addCleanup(os.environ.pop, "MUSTER_STARTUP_TIMEOUT")
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 tail -f /dev/null"), 2, self.output)
+        self.assertIn("the line did not start muster's agent, and did not end", self.words("affinity"))
+
     def test_worlds_of_one_rank_each(self):
         """MPICH's launcher and Open MPI's agent."""
         if shutil.which("mpiexec.mpich") is None:
@@ -201,6 +217,32 @@ class LaunchLine(unittest.TestCase):
         check = check.replace("mpirun -n 2", "mpirun -n 2 true")
         self.assertEqual(self.own(check, "gate", "--need", "1", "--checks", "own.toml", "--print", "hosts"), 125, self.output)
         self.assertTrue((self.folder / "runs/latest/launches/line-own/stderr").exists())
+
+    def gate(self, line):
+        env = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "OMPI_MCA_mpi_yield_when_idle": "1", "COLUMNS": "400"}
+        done = subprocess.run([str(BIN / "muster"), "gate", "--need", "1", "--launch", line, "--print", "json", "--output", str(self.folder / "runs"),
+                               "-x", "^(p2p|gpu|device|network|memory)"], cwd=self.folder, env=env, capture_output=True, text=True,
+                              timeout=120 * support.SLOWNESS)
+        self.output = done.stdout + done.stderr
+        self.told = json.loads(done.stdout)
+        return done.returncode
+
+    def test_a_gate_judges_the_line(self):
+        """A line of which two ranks share a CPU is at fault, and no node."""
+        pin = self.script("pin", f"#!/bin/sh\nexec taskset -c {CPUS[0]} \"$@\"\n")
+        self.assertEqual(self.gate(f"mpirun --oversubscribe --bind-to none -n 2 {pin}"), 125, self.output)
+        (found,) = self.told["not_good"]
+        self.assertEqual((found["check"], found["at_fault"]), ("cpu_affinity", False), self.output)
+        self.assertIn(f"share CPU {CPUS[0]}", found["reason"])
+        self.assertIn("no node is at fault", self.told["reason"])
+        if len(CPUS) > 1:
+            self.assertEqual(self.gate("mpirun -n 1"), 0, self.output)
+
+    def test_a_gate_whose_line_starts_no_agent(self):
+        self.assertEqual(self.gate("mpirun -n 1 true"), 125, self.output)
+        self.assertIn("nothing that it started is muster's agent", self.told["not_good"][0]["reason"])
+        self.assertFalse(self.told["not_good"][0]["at_fault"])
+        self.assertTrue((self.folder / "runs/latest/launches/line/stderr").exists())
 
     def test_the_line_of_a_check_that_starts_no_agent(self):
         check = '[check.own]\nprobe = "hello"\nlaunch = "mpirun -n 2 true"\n[check.usual]\nprobe = "hello"\nranks = { per_node = 1 }\n'

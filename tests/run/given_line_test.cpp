@@ -53,6 +53,25 @@ TEST(GivenLine, CausesThatStandardErrorNames) {
       "code 255\n");
   EXPECT_NE(missing.reason.find("is not there where the line starts it"), std::string::npos);
   EXPECT_NE(missing.remedy.find("--bind /opt/muster/bin"), std::string::npos);
+  const auto wrapper = with(
+      "slurmstepd-nid001: error: execve(): singularty: No such file or directory\nsrun: error: nid001: task 0: Exited "
+      "with exit code 2\n");
+  EXPECT_EQ(wrapper.reason, "the line starts singularty, which is not a program on the nodes");
+  EXPECT_NE(wrapper.remedy.find("install singularty on all nodes"), std::string::npos);
+  EXPECT_EQ(with("access\nor execute an executable:\n\nExecutable: numactl\nNode: nid001\n").reason,
+            "the line starts numactl, which is not a program on the nodes");
+  EXPECT_EQ(with("[proxy:0:0@vm] HYDU_create_process (utils/launch/launch.c:74): execvp error on file numactl (No such "
+                 "file or directory)\n")
+                .reason,
+            "the line starts numactl, which is not a program on the nodes");
+  const auto cleared = with("0: muster-rank on nid001: MUSTER_TAG: muster's variables are not set\nlikely to abort\n");
+  EXPECT_NE(cleared.reason.find("the line keeps muster's variables from the agent: 0: muster-rank on nid001"),
+            std::string::npos);
+  EXPECT_NE(cleared.remedy.find("--cleanenv"), std::string::npos);
+  const auto other_way = with(
+      "The application appears to have been direct launched using \"srun\",\nbut OMPI was not built with SLURM's PMI "
+      "support\n");
+  EXPECT_NE(other_way.remedy.find("--mpi=TYPE"), std::string::npos);
   const auto masks = with(
       "slurmstepd: error: CPU binding outside of job step allocation, allocated CPUs are: 0x3\nsrun: error: task 0 "
       "launch "
@@ -63,6 +82,15 @@ TEST(GivenLine, CausesThatStandardErrorNames) {
       "/opt/muster/bin/muster-rank: /lib64/libc.so.6: version `GLIBC_2.36' not found (required by "
       "/opt/muster/bin/muster-rank)\n");
   EXPECT_NE(old.reason.find("newer C library"), std::string::npos);
+}
+
+TEST(GivenLine, OneThatHangsIsAnErrorOfTheLine) {
+  const Finding hung{
+      Verdict::fail, "no rank is left during start-up, and the launcher did not end within 60 s", {}, "look"};
+  const auto told = explain_given_line(hung, "", "/opt/muster/bin/muster-rank");
+  EXPECT_EQ(told.verdict, Verdict::error);
+  EXPECT_EQ(told.reason.find("the line did not start muster's agent, and did not end"), 0u);
+  EXPECT_NE(told.remedy.find("end the line before the program"), std::string::npos);
 }
 
 }  // namespace

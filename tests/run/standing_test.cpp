@@ -113,6 +113,14 @@ TEST(Standing, AFaultOfTheJobIsNoFaultOfNodes) {
   }
 }
 
+TEST(Standing, WhatALaunchLineGotWrongIsNoFaultOfNodes) {
+  const auto bad = found("cpu_affinity%1", {failure({rank(0, "nid001")}, "far")}, {fail, pass, pass, pass});
+  const auto nodes = stand(std::vector<RunReport>{report({bad})}, four, {"cpu_affinity%1"}, {"cpu_affinity%1"}).nodes;
+  EXPECT_FALSE(nodes[0].is_good);
+  EXPECT_FALSE(nodes[0].is_at_fault);
+  EXPECT_EQ(nodes[0].reason, "far");
+}
+
 TEST(Standing, ANodeThatDoesNotAnswerIsAtFault) {
   CaseResult lost = found("node%nid002", {failure({node("nid002")}, "nid002 does not answer")}, {});
   const auto reports = std::vector<RunReport>{report({lost, passed("a%1", {"nid001", "nid003", "nid004"})})};

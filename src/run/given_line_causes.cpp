@@ -1,0 +1,128 @@
+// Why a launch line started no agent, by what its launcher and the programs in it print.
+#include <fmt/format.h>
+#include <optional>
+
+#include "base/text.hpp"
+#include "run/given_line.hpp"
+#include "run/start_complaint.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::size_t longest_quote = 200;
+
+struct KnownCause {
+  std::string_view says;    ///< in a line of standard error
+  std::string_view reason;  ///< `{agent}`: the agent's path; the line of standard error follows it
+  std::string_view remedy;
+};
+
+// Causes before consequences.
+constexpr KnownCause known_causes[] = {
+    {started_without_variables, "the line keeps muster's variables from the agent",
+     "let the line pass on the environment: leave out singularity's --cleanenv, --contain and --containall, env -i, "
+     "and "
+     "what else clears variables; a training would lack those of the launcher, too"},
+    {"error while loading shared libraries: ", "the agent {agent} can't be loaded where the line starts it",
+     "bind a folder with the agent and its libraries into the container and name that agent with --agent "
+     "(cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md), or name one that was built there"},
+    // A C library that is too old for the agent: `version `GLIBC_2.36' not found`.
+    {"' not found (required by ", "the agent {agent} needs a newer C library than there is where the line starts it",
+     "build muster in that container, and name its agent with --agent"},
+    {"CPU binding outside of job step allocation", "Slurm refuses the masks of the line",
+     "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for "
+     "whole nodes (--exclusive)"},
+    {"Unable to satisfy cpu bind request", "Slurm refuses the masks of the line",
+     "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for "
+     "whole nodes (--exclusive)"},
+    {"have been direct launched using \"srun\"", "the agent's MPI does not support the way in which srun starts it",
+     "add --mpi=TYPE to the line (srun --mpi=list prints the types; Open MPI needs pmix), or name an agent that was "
+     "built with the MPI of the site with --agent"},
+};
+
+/// Why no agent runs is the line's doing, whichever rank died of it first.
+Finding by_the_line(Finding finding, std::string reason, std::string remedy) {
+  finding.verdict = Verdict::error;
+  finding.reason = std::move(reason);
+  finding.remedy = std::move(remedy);
+  finding.culprits = {{CulpritKind::launcher, "the launch line", "", -1}};
+  return finding;
+}
+
+/// The line of `text` that holds `words`; empty: none.
+std::string line_with(std::string_view text, std::string_view words) {
+  for (const std::string_view line : lines(text))
+    if (line.find(words) != line.npos) return printable_line(trim(line), longest_quote);
+  return {};
+}
+
+bool says_missing(std::string_view line) {
+  for (const char* words : {"No such file or directory", "no such file or directory", "not found"})
+    if (line.find(words) != line.npos) return true;
+  return false;
+}
+
+/// The program that a launcher could not start, from its own message; empty: none is named.
+std::string missing_program(std::string_view text) {
+  struct Form {
+    std::string_view before, after;
+  };
+  // slurmstepd, Open MPI's mpirun, Hydra.
+  for (const Form& form : {Form{"execve(): ", ": No such file"}, Form{"\nExecutable: ", "\n"},
+                           Form{"execvp error on file ", " (No such file"}}) {
+    const std::size_t at = text.find(form.before);
+    if (at == text.npos) continue;
+    const std::size_t begin = at + form.before.size();
+    const std::size_t end = text.find(form.after, begin);
+    if (end != text.npos && end - begin < longest_quote) return std::string(trim(text.substr(begin, end - begin)));
+  }
+  return {};
+}
+
+std::optional<Finding> explain_missing(const Finding& finding, std::string_view text, const fs::path& agent) {
+  for (const std::string_view line : lines(text)) {
+    const bool names_agent = line.find(agent.filename().string()) != line.npos;
+    if (!names_agent || !says_missing(line)) continue;
+    return by_the_line(
+        finding,
+        fmt::format("the agent {} is not there where the line starts it: {}", agent.string(),
+                    printable_line(trim(line), longest_quote)),
+        fmt::format("bind its folder into the container (singularity exec --bind {0}, apptainer exec --bind {0}), or "
+                    "name a path that is there with --agent",
+                    agent.parent_path().string()));
+  }
+  if (const std::string program = missing_program(text); !program.empty() && program != agent.string())
+    return by_the_line(finding,
+                       fmt::format("the line starts {}, which is not a program on the nodes", printable_line(program)),
+                       fmt::format("correct the line, or install {} on all nodes; end the line before its own program, "
+                                   "where muster's agent takes its place",
+                                   printable_line(program)));
+  return std::nullopt;
+}
+
+}  // namespace
+
+Finding explain_given_line(Finding finding, std::string_view stderr_text, const fs::path& agent) {
+  for (const KnownCause& cause : known_causes) {
+    const std::string said = line_with(stderr_text, cause.says);
+    if (said.empty()) continue;
+    const auto reason = fmt::format(fmt::runtime(cause.reason), fmt::arg("agent", agent.string()));
+    return by_the_line(std::move(finding), fmt::format("{}: {}", reason, said), std::string(cause.remedy));
+  }
+  if (auto missing = explain_missing(finding, stderr_text, agent)) return std::move(*missing);
+  if (finding.reason.find("nothing that it started is muster's agent") != std::string::npos)
+    finding.remedy =
+        "end the line before the program, where muster's agent takes its place; a container's wrapper stays";
+  if (finding.reason.find("the launcher did not end within") != std::string::npos)
+    return by_the_line(finding, "the line did not start muster's agent, and did not end: " + finding.reason,
+                       "end the line before the program, where muster's agent takes its place; where the nodes are "
+                       "slow to start programs, set MUSTER_STARTUP_TIMEOUT=300");
+  // A program of the user's that took the agent for an argument of its own.
+  if (finding.reason.find("before any rank was there") != std::string::npos)
+    finding.remedy =
+        "see that the line ends before the program, where muster's agent takes its place; " + finding.remedy;
+  return finding;
+}
+
+}  // namespace muster
