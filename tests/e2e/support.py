@@ -75,6 +75,14 @@ def isolate():
     os.execvpe("unshare", ["unshare", "--mount", "sh", "-c", script, "sh", sys.executable, "-B", *sys.argv], env)
 
 
+def python_with(module):
+    """The first python3 that imports it, as the probe `command` looks for one; else Debian's, which may not be the first. None: none."""
+    for python in (shutil.which("python3"), "/usr/bin/python3"):
+        if python and subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
 def wait_until(claim, seconds, interval=0.01):
     deadline = time.monotonic() + seconds
     while True:
