@@ -13,7 +13,7 @@ FORBIDDEN = {
     r"(?:is|are|was|were|as|be) said|said (?:so|beside|where|with)|says?(?: so)?|saying": "reports, notes, contains, or the message itself",
     r"nobody|everybody|somebody|whoever": "no user, all users, another user, users who",
     r"in so many words": "explicitly",
-    r"(?<!there )(?<!there's )(?:is|are|was|were) no (?!longer|more\b|less\b|older\b|later\b|newer\b|greater\b|larger\b)": "is not a, has no",
+    r"(?<!there )(?<!there's )(?:is|are|was|were) no(?! (?:longer|more|less|older|later|newer|greater|larger)\b)": "is not a, has no",
     r"asks? (?:for )?nothing": "has no effect, is ignored",
     r"of no use": "unusable",
     r"heed(?:s|ed|ing)?": "applies, has effect",
