@@ -28,6 +28,7 @@ CLEAN = [
     "docs/check-files.md",
     "docs/cray-mpich.md",
     "docs/gate.md",
+    "docs/glossary.md",
     "docs/history.md",
     "docs/installing.md",
     "docs/launch-line.md",
@@ -35,8 +36,14 @@ CLEAN = [
     "docs/programs.md",
     "docs/reports.md",
     "docs/runner.md",
+    "docs/selftest.md",
     "docs/site.md",
     "docs/submit.md",
+    "docs/testing.md",
+    "docs/training-before-a-large-job.md",
+    "docs/tutorial-first-check.md",
+    "docs/tutorial-first-probe.md",
+    "docs/tutorial-plugin-probe.md",
 ]
 
 
