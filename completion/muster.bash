@@ -1,5 +1,5 @@
 # Completion of muster for bash: source this file, or have it as muster in share/bash-completion/completions.
-# muster itself says what a word can become.
+# muster itself provides the candidates.
 
 # Bash takes words apart at = : and @, which values of ours have. MUSTER_WORDS: as they stand in the line, up to the
 # cursor.

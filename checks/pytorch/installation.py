@@ -47,14 +47,14 @@ def collectives(torch, is_rocm):
         return ""
     try:
         version = torch.cuda.nccl.version()
-    except Exception:  # of a build that is broken; torch_environment says so elsewhere
+    except Exception:  # of a broken build; torch_environment reports it
         return ""
     parts = version if isinstance(version, tuple) else (version,)
     return f"{'RCCL' if is_rocm else 'NCCL'} {'.'.join(str(one) for one in parts)}"
 
 
 def rocm_of(root="/", environment=None):
-    """Of the node or container: major and minor; None where there is none, or it is not told."""
+    """Of the node or container: major and minor; None where there is none, or it is unknown."""
     environment = os.environ if environment is None else environment
     for folder in (environment.get("ROCM_PATH", ""), os.path.join(root, "opt/rocm")):
         try:

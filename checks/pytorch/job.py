@@ -38,9 +38,9 @@ class Job:
         if not lacking or (len(lacking) == place.world and device.asked != "nccl"):
             return
         # The store goes with rank 0.
-        self._store.add(self.meeting.key("told"), 1)
+        self._store.add(self.meeting.key("backends read"), 1)
         deadline = time.monotonic() + 5
-        while place.rank == 0 and time.monotonic() < deadline and self._store.add(self.meeting.key("told"), 0) < place.world:
+        while place.rank == 0 and time.monotonic() < deadline and self._store.add(self.meeting.key("backends read"), 0) < place.world:
             time.sleep(0.01)
         remedy = ("see gpu_mapping and torch_environment: each rank needs a GPU that it sees, and torch a build with NCCL; "
                   "backend = \"gloo\" tests the network between CPUs")
@@ -57,7 +57,7 @@ class Job:
             self._enter("process group", 2 * self.patience)
             log = transport.ask() if self.device.backend == "nccl" else None
             muster.scratch.extend([os.path.dirname(log)] if log else [])
-            # Time is kept by _watch, which says more than the library does.
+            # _watch keeps the time; it reports more than the library does.
             distributed.init_process_group(
                 self.device.backend, store=distributed.PrefixStore(self.meeting.key("group"), self._store),
                 rank=self.place.rank, world_size=self.place.world, timeout=datetime.timedelta(hours=1))
@@ -110,7 +110,7 @@ class Job:
         self.failed = True
 
     def give_up(self, reason, remedy, culprits=()):
-        """A finding after which this rank can't go on; the others are told."""
+        """A finding after which this rank can't continue; the others are notified."""
         with contextlib.suppress(RuntimeError):
             self._store.add(self.meeting.key(f"trouble/{self.place.rank}"), 1)
         muster.finding(reason, remedy, culprits or [{"rank": self.place.rank}])

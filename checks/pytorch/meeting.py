@@ -1,5 +1,5 @@
 """How the ranks of a job meet: as torch.distributed does, through RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; but
-before a process group is made, every rank says that it is there, so that one that is missing is named."""
+every rank registers before a process group is created, so that a missing one is named."""
 import contextlib
 import datetime
 import errno
@@ -51,7 +51,7 @@ def is_own(address):
 
 
 class Meeting:
-    """The store that all ranks of a job share. Made when all are there; otherwise the program ends, saying who is not."""
+    """The store that all ranks of a job share. Made when all are present; otherwise the program ends and names the missing ones."""
 
     def __init__(self, torch, place, patience):
         self.torch, self.place, self.patience = torch, place, patience
@@ -78,7 +78,7 @@ class Meeting:
 
     def key(self, name):
         """Of the store: torchrun starts its workers anew, and keeps the store meanwhile."""
-        # With the word of this job: whoever else may answer at that address does not know it.
+        # With the word of this job: a foreign server at that address does not have it.
         return f"muster/{self.place.word}/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{name}"
 
     def connect(self, address, is_master=False):
@@ -98,7 +98,7 @@ class Meeting:
                     "choose another port, from 1024 to 65535", [{"setting": "MASTER_PORT"}])
 
     def _demand_own_address(self, store):
-        """On rank 0: MASTER_ADDR leads here. Not every such address is one of the node's own (NAT): then the way in tells."""
+        """On rank 0: MASTER_ADDR leads here. Not every such address is one of the node's own (NAT): then the incoming connection decides."""
         place = self.place
         if is_own(place.address):
             return
@@ -112,7 +112,7 @@ class Meeting:
         coming.start()
         coming.join(self.patience)
         if store.add(self.key("own"), 0) == 0:
-            muster.stop(f"rank 0 on {muster.HOST} has {place.where}, which does not lead to rank 0: it is no address of that "
+            muster.stop(f"rank 0 on {muster.HOST} has {place.where}, which does not lead to rank 0: it is not an address of that "
                         "node",
                         "MASTER_ADDR must be the same on all ranks: a name or an address of rank 0's node that every other "
                         "node reaches", [{"rank": 0}, {"setting": "MASTER_ADDR"}])
@@ -145,7 +145,7 @@ class Meeting:
                     [{"rank": place.rank}])
 
     def _meet(self):
-        """Every rank says that it is there; rank 0 waits for all and says who is not."""
+        """Every rank registers; rank 0 waits for all and reports missing ones."""
         place, store = self.place, self.store
         # Whatever listens there need not be a store, and then never answers.
         stranger = threading.Timer(self.patience + 10, self._explain_stranger, ["it does not answer"])
@@ -181,7 +181,7 @@ class Meeting:
             except RuntimeError as problem:
                 self._explain_left(problem)
             time.sleep(0.02)
-        # Whoever let us in has not heard of this job; or rank 0 was stopped after it had opened its store.
+        # The server that accepted is not of this job, or rank 0 was stopped after it had opened its store.
         self._explain_stranger("it does not call the ranks of this job together")
         return [0]
 
@@ -192,5 +192,5 @@ class Meeting:
                     consequence=True)
 
     def grace(self):
-        """Time for the others to read what rank 0's store has to say, before it goes."""
+        """Time for the others to read rank 0's store before it ends."""
         time.sleep(1.0 if self.place.world > 1 else 0)

@@ -28,7 +28,7 @@ TORCH_FIRST = ("import torch, mpi4py; mpi4py.rc.initialize = False; mpi4py.rc.fi
 
 
 def family_of(library):
-    """("Open MPI", "4.1.4") of what MPI_Get_library_version says; empty texts where muster does not know it."""
+    """("Open MPI", "4.1.4") from MPI_Get_library_version; empty texts for an unknown library."""
     for name, pattern in FAMILIES:
         found = re.search(pattern, library, re.IGNORECASE)
         if found:
@@ -67,7 +67,7 @@ def other_library(mine, launched):
 
 
 def wrong_ranks(told, world):
-    """(reason, remedy) where the processes that were started are not one job; `told`: [(rank, size, host)]."""
+    """(reason, remedy) where the started processes are not one job; the argument is a list of (rank, size, host)."""
     if len(told) != world:
         return (f"{len(told)} of {world} processes with mpi4py said which rank they are", BUILD)
     if all(size == 1 for _, size, _ in told) and world > 1:
@@ -95,7 +95,7 @@ def wrong_hosts(told, hosts):
 
 
 def hosts_of(place, seconds):
-    """On rank 0: the host of every rank, which each tells over MASTER_PORT. Elsewhere None, when rank 0 has heard."""
+    """On rank 0: the host of every rank, sent by each over MASTER_PORT. Elsewhere None, after rank 0 has received it."""
     if place.rank == 0:
         return listen(place, seconds)
     deadline = time.monotonic() + seconds

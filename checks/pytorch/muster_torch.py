@@ -58,7 +58,7 @@ def leave(status=1):
 
 
 def run(main):
-    """Runs it; what it throws is the last that is printed, whatever torch would say on its way out."""
+    """Runs it; an exception is printed last, after any output of torch at exit."""
     try:
         main()
     except Exception:
@@ -100,7 +100,7 @@ def sizes(text):
         except ValueError:
             is_size = False
         if not is_size:
-            raise argparse.ArgumentTypeError(f"{one!r} is no size such as 8B, 64KiB or 16MiB")
+            raise argparse.ArgumentTypeError(f"{one!r} is not a size such as 8B, 64KiB or 16MiB")
     return text.split(",")
 
 
@@ -133,14 +133,14 @@ def import_torch():
 
 
 def own_cpus():
-    """CPUs that this rank need not share with others of its node, as far as masks tell."""
+    """CPUs that this rank does not share with others of its node, according to the masks."""
     mask = os.sched_getaffinity(0)
     share = max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     return max(1, min(len(mask), share))
 
 
 class Place:
-    """Where this rank stands, as torch.distributed is told."""
+    """The place of this rank, from torch.distributed's variables."""
 
     def __init__(self, environment=None):
         environment = os.environ if environment is None else environment
@@ -155,7 +155,7 @@ class Place:
         self.local_size = int(environment.get("LOCAL_WORLD_SIZE", "1"))
         self.address = environment["MASTER_ADDR"]
         self.port = port_of(environment["MASTER_PORT"])
-        # What muster told: a word that all ranks of this job have, and where rank 0 is. Not there when started by hand.
+        # Set by muster: a word common to all ranks of this job, and the address of rank 0. Absent when started by hand.
         told = environment.get("MUSTER_MEETING", "").split()
         self.word, self.told = (told[0], tuple(told[1:])) if len(told) == 3 else ("", None)
         self.where = f"MASTER_ADDR={self.address} MASTER_PORT={self.port}"
@@ -164,13 +164,13 @@ class Place:
 
 
     def is_as_told(self):
-        """Whether MASTER_ADDR and MASTER_PORT are what muster gave; None where nobody told."""
+        """Whether MASTER_ADDR and MASTER_PORT are those that muster set; None without muster."""
         return None if self.told is None else self.told == (self.address, str(self.port))
 
 
 def port_of(text):
     if not text.isdigit() or not 0 < int(text) < 65536:
-        stop(f"MASTER_PORT={text} on {HOST} is no port", "give it a free port of rank 0's node, from 1024 to 65535",
+        stop(f"MASTER_PORT={text} on {HOST} is not a port", "give it a free port of rank 0's node, from 1024 to 65535",
              [{"setting": "MASTER_PORT"}])
     return int(text)
 

@@ -76,7 +76,7 @@ def refuse_damaged(content, digest):
     a bit of a tensor leaves a file that torch reads without a word."""
     written, now = content.get("checksums"), checksums(content, digest)
     if not isinstance(written, dict):
-        raise Foreign("it has no checksums: nobody can tell whether it is whole")
+        raise Foreign("it has no checksums, so its integrity cannot be verified")
     if written == now:
         return
     names = sorted(name for name in set(written) | set(now) if written.get(name) != now.get(name))

@@ -78,7 +78,7 @@ def main():
     job = Job(muster.import_torch(), asked.patience)
     place = job.place
     if place.world == 1:
-        muster.stop("one rank has nobody to sum with", "run it with --ranks-per-node 2", verdict="skip")
+        muster.stop("a single rank has no partner to sum with", "run it with --ranks-per-node 2", verdict="skip")
     for text in asked.sizes:
         with job.step(f"allreduce of {text}", job.patience + 10 * asked.seconds):
             reduction = Reduction(job, muster.size_of(text))

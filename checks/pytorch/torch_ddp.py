@@ -39,7 +39,7 @@ def run(job, asked):
 
 
 def refuse_arguments(job, asked):
-    """Of rank 0's files, told by all ranks alike: what is wrong with them is no rank's fault."""
+    """Of rank 0's files, reported by all ranks alike: errors in them are not the fault of a rank."""
     problem = job.gather(fault_of(job.torch, asked) if job.place.rank == 0 else None)[0]
     if problem:
         name, reason = problem
@@ -49,12 +49,12 @@ def refuse_arguments(job, asked):
 def fault_of(torch, asked):
     """Which argument can't be followed on this node, and why; None: all can."""
     if asked.folder and not (os.path.isdir(asked.folder) and os.access(asked.folder, os.W_OK)):
-        return "--folder", f"{asked.folder} is no folder that can be written to"
+        return "--folder", f"{asked.folder} is not a writable folder"
     beside = os.path.dirname(asked.keep) or "."
     if asked.keep and not (os.path.isdir(beside) and os.access(beside, os.W_OK)):
-        return "--keep", f"{asked.keep} can't be written: {beside} is no folder that can be written to"
+        return "--keep", f"{asked.keep} can't be written: {beside} is not a writable folder"
     if asked.keep and os.path.lexists(asked.keep) and not is_snapshot(torch, asked.keep):
-        return "--keep", f"{asked.keep} is there and is no snapshot; it stays as it is"
+        return "--keep", f"{asked.keep} exists and is not a snapshot; it is not overwritten"
     return None
 
 
@@ -107,7 +107,7 @@ def train(job, whole, path):
 
 
 def odd_ranks(prints):
-    """Those that differ from most; with two that differ nobody can say which, so both."""
+    """Those that differ from most; of two that differ, both, as the wrong one is unknown."""
     if len(set(prints)) == 1:
         return []
     most = max(set(prints), key=prints.count)
@@ -181,7 +181,7 @@ def check_resume(job, whole, path):
         job.give_up(f"the snapshot that was just written is refused: {problem}",
                     "look at the disk that the folder is on; --folder names another", [{"file": path}])
     if again.epochs_run != TURN:
-        job.complain(f"the snapshot says {again.epochs_run} epochs, {TURN} were run", "look at the disk of the folder")
+        job.complain(f"the snapshot contains {again.epochs_run} epochs, {TURN} were run", "look at the disk of the folder")
     while again.epochs_run < EPOCHS:
         again.epoch()
     apart = again.distance(whole)
@@ -195,7 +195,7 @@ def check_resume(job, whole, path):
 
 
 def check_foreign(job, folder):
-    """A snapshot of another model is refused, saying why, and the model stays as it was."""
+    """A snapshot of another model is refused with the reason, and the model is unchanged."""
     torch = job.torch
     path = os.path.join(folder, "foreign.pt")
     if job.place.rank == 0:
@@ -215,7 +215,7 @@ def check_foreign(job, folder):
 
 def main():
     options = muster.Arguments(description=__doc__)
-    options.add_argument("--folder", default="", help="where the snapshot goes; without it, where TMPDIR says")
+    options.add_argument("--folder", default="", help="folder of the snapshot; default: TMPDIR")
     options.add_argument("--resume", default="", help="a snapshot of an earlier run, which must load")
     options.add_argument("--keep", default="", help="where to leave the last snapshot")
     options.add_argument("--patience", type=float, default=30, help="seconds to wait for another rank")

@@ -21,7 +21,7 @@ INDEX = "pip install torch --index-url https://download.pytorch.org/whl/"
 
 
 class Facts:
-    """Of one node. Versions are pairs of numbers; None is what nobody tells."""
+    """Of one node. Versions are pairs of numbers; None is unknown."""
 
     def __init__(self, **known):
         self.torch = ""  # 2.7.1+cu126
@@ -33,7 +33,7 @@ class Facts:
         self.rocm = None  # of the node or container
         self.driver_cuda = None  # newest CUDA that the driver supports
         self.driver = ""  # of the kernel module
-        self.nvidia_gpus = 0  # in the machine, whatever torch says
+        self.nvidia_gpus = 0  # in the machine, independent of torch
         self.amd_gpus = 0
         self.is_available = False
         self.devices = []  # [(name, "sm_90")]: what torch sees
@@ -72,13 +72,13 @@ def ask_torch(torch, facts):
     asked = {"gloo": "is_gloo_available", "nccl": "is_nccl_available", "mpi": "is_mpi_available",
              "ucc": "is_ucc_available", "xccl": "is_xccl_available"}
     facts.backends = [name for name, function in asked.items() if getattr(distributed, function, lambda: False)()]
-    # 1.13 and older do not say whether they have gloo, and always do.
+    # 1.13 and older have no such function and always have gloo.
     if not hasattr(distributed, "is_gloo_available"):
         facts.backends.insert(0, "gloo")
     try:
         facts.is_available = torch.cuda.is_available()
         if not facts.is_available and (facts.cuda or facts.hip):
-            torch.cuda.init()  # says why
+            torch.cuda.init()  # raises the reason
         for index in range(torch.cuda.device_count() if facts.is_available else 0):
             properties = torch.cuda.get_device_properties(index)
             name = getattr(properties, "gcnArchName", "").split(":")[0] if facts.hip else ""

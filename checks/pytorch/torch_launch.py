@@ -18,8 +18,8 @@ sys.dont_write_bytecode = True
 import muster_torch as muster
 from job import Job
 
-MARK = "launched: "  # what a worker of torchrun tells the task that started it
-FACTOR, SLACK = 5, 20  # so many times slower, and so many seconds more, is no noise
+MARK = "launched: "  # prefix of the report of a torchrun worker to the task that started it
+FACTOR, SLACK = 5, 20  # slower by this factor and by more than these seconds is not noise
 STARTED = "MUSTER_TORCHRUN_STARTED"  # for its workers: the node's uptime when torchrun was started
 OURS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
         "MUSTER_MEETING")
@@ -53,7 +53,7 @@ def work(patience):
 
 
 def run_torchrun(workers, mask, patience):
-    """The same, by torchrun on this node: what its workers told, or why there is nothing."""
+    """The same, by torchrun on this node: the workers' reports, or the reason of their absence."""
     environment = {name: value for name, value in os.environ.items() if name not in OURS}
     environment[STARTED] = str(uptime())
     own = os.sched_getaffinity(0)
@@ -78,13 +78,13 @@ def run_torchrun(workers, mask, patience):
         shutil.rmtree(logs, ignore_errors=True)
     told = [json.loads(line.partition(MARK)[2]) for line in done.stdout.splitlines() if MARK in line]
     if done.returncode == 0 and len(told) == workers:
-        return {"told": told}
+        return {"reports": told}
     print(done.stdout, end="")
     return {"problem": f"it exited with {done.returncode}; {cause_in(done.stdout)}"}
 
 
 def cause_in(output):
-    """The first finding that a worker told, else the last line that is not torchrun's own summary."""
+    """The first finding of a worker, else the last line that is not torchrun's own summary."""
     for line in output.splitlines():
         if '{"finding"' in line:
             return json.loads(line[line.index("{"):])["finding"]["reason"]
@@ -115,7 +115,7 @@ def by_node(rows):
 
 
 def judge(launcher, tasks, torchrun):
-    """Findings: (reason, remedy, culprits). `tasks`: what each rank saw; `torchrun`: by node, told or problem."""
+    """Findings: (reason, remedy, culprits). `tasks`: the results of each rank; `torchrun`: by node, reports or problem."""
     findings = []
     for node, rows in by_node(tasks).items():
         together = crowded(rows)
@@ -136,7 +136,7 @@ def judge(launcher, tasks, torchrun):
                              f"training: {seen['problem']}",
                              f"start one task per rank with {launcher}, and no torchrun", culprits))
             continue
-        rows = seen["told"]
+        rows = seen["reports"]
         together = crowded(rows)
         if together:
             findings.append((
@@ -173,12 +173,12 @@ def describe(tasks, torchrun):
         return (f"{way}: {max(row['startup'] for row in rows):.1f} s to start, "
                 f"{max(row['training'] for row in rows):.1f} s for an epoch, {shared}")
 
-    workers = [row for seen in torchrun.values() for row in seen["told"]]
+    workers = [row for seen in torchrun.values() for row in seen["reports"]]
     return [line("one task per rank", tasks), line("torchrun", workers)]
 
 
 def be_worker(patience):
-    """A rank that torchrun started: tells the task that started it, in a line."""
+    """A rank started by torchrun: prints a line for the task that started it."""
     job, mine = work(patience)
     sys.stdout.write(MARK + json.dumps(mine) + "\n")
     job.finish()
@@ -201,7 +201,7 @@ def main():
     torchrun = {row["node"]: one for row, one in zip(tasks, job.gather(found, 2 * asked.patience)) if one}
     muster.metric("startup", mine["startup"], "s", way="tasks")
     muster.metric("training", mine["training"], "s", way="tasks")
-    for row in (found or {}).get("told", ()):
+    for row in (found or {}).get("reports", ()):
         muster.metric("startup", row["startup"], "s", way="torchrun")
         muster.metric("training", row["training"], "s", way="torchrun")
     if place.rank == 0:

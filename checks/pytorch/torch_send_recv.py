@@ -77,7 +77,7 @@ def main():
     job = Job(muster.import_torch(), asked.patience)
     place, torch = job.place, job.torch
     if place.world == 1:
-        muster.stop("one rank has nobody to send to", "run it with --ranks-per-node 2", verdict="skip")
+        muster.stop("a single rank has no partner to send to", "run it with --ranks-per-node 2", verdict="skip")
     size = 4 * asked.side * asked.side
     tensor = torch.empty(asked.side, asked.side, device=job.device.device)
     # 0.1 GB/s is slower than anything that is meant to work.

@@ -65,7 +65,7 @@ class Training:
         return list(self.sampler)
 
     def accuracy(self):
-        """Share of the test images, which nobody trained on, that are read rightly."""
+        """Fraction of the test images, not used in training, that are classified correctly."""
         torch = self.torch
         self.ddp.eval()
         with torch.no_grad():
@@ -155,5 +155,5 @@ def read(torch, data):
     except Exception as problem:  # what a broken file makes torch raise differs from release to release
         lines = str(problem).strip().splitlines() or [type(problem).__name__]
         # torch advises to read it all the same (weights_only=False), which would run what is in it.
-        why = "it holds more than tensors and numbers, or is no snapshot" if "weights_only" in str(problem) else lines[0][:200]
+        why = "it contains more than tensors and numbers, or is not a snapshot" if "weights_only" in str(problem) else lines[0][:200]
         raise snapshots.Foreign(f"it can't be read: {why}") from problem

@@ -64,7 +64,7 @@ def judge(seen, devices, several_nodes):
         return None
     return (f"data between nodes goes through {way}, though {devices[0]} is there (by the log of NCCL or RCCL)",
             "let the library load its OFI plugin and libfabric's cxi provider: load the plugin's module; in a container bind "
-            "libcxi.so.1 and /opt/cray; unset FI_PROVIDER. network_plugin says whether the plugin can be loaded")
+            "libcxi.so.1 and /opt/cray; unset FI_PROVIDER. network_plugin checks whether the plugin can be loaded")
 
 
 def describe(seen):

@@ -54,7 +54,7 @@ class MusterCheck(rfm.RunOnlyRegressionTest):
 
     @run_before("performance")
     def read_metrics(self):
-        """The median over all ranks, by metric and what tells its rows apart: `busbw_16MiB_float`."""
+        """The median over all ranks, by metric and distinguishing labels: `busbw_16MiB_float`."""
         for case in self.report()["cases"]:
             for row in case["metrics"]:
                 labels = [value for _, value in sorted(row["where"].items())]

@@ -117,7 +117,7 @@ class Shipped(Torch):
 
     def test_one_rank_has_nobody_to_talk_to(self):
         case, story = self.case(torch_check("torch_allreduce.py", ranks=1), "skip")
-        self.assertEqual(case["reason"], "one rank has nobody to sum with", story)
+        self.assertEqual(case["reason"], "a single rank has no partner to sum with", story)
 
 
 class Backend(Torch):
@@ -175,15 +175,15 @@ class Interpreter(Torch):
 
     def test_arguments_that_are_none(self):
         for script, words, reason in (
-                ("torch_allreduce.py", ["--sizes", "8parsec"], "'8parsec' is no size such as 8B, 64KiB or 16MiB"),
+                ("torch_allreduce.py", ["--sizes", "8parsec"], "'8parsec' is not a size such as 8B, 64KiB or 16MiB"),
                 ("torch_ddp.py", ["--keep", "/none/x.pt"], "--keep /none/x.pt can't be written: /none is no folder"),
-                ("torch_ddp.py", ["--keep", "/etc/passwd"], "--keep /etc/passwd is there and is no snapshot"),
-                ("torch_ddp.py", ["--folder", "/none"], "--folder /none is no folder that can be written to")):
+                ("torch_ddp.py", ["--keep", "/etc/passwd"], "--keep /etc/passwd exists and is not a snapshot"),
+                ("torch_ddp.py", ["--folder", "/none"], "--folder /none is not a writable folder")):
             case, _ = self.fails(torch_check(script, *words), reason)
             self.assertEqual({culprit["kind"] for culprit in case["culprits"]}, {"setting"})
 
     def test_a_port_that_is_none(self):
-        self.fails(torch_check("torch_allreduce.py", shell="export MASTER_PORT=abc"), "MASTER_PORT=abc on", "is no port")
+        self.fails(torch_check("torch_allreduce.py", shell="export MASTER_PORT=abc"), "MASTER_PORT=abc on", "is not a port")
 
 
 class Rendezvous(Torch):

@@ -25,8 +25,8 @@ class Launch(unittest.TestCase):
 
     def test_both_ways_are_well(self):
         # torchrun binds nobody: its workers share what their task has.
-        self.assertEqual(torch_launch.judge("srun", OWN, {"a": {"told": rows(range(32), range(32))}}), [])
-        self.assertEqual(torch_launch.describe(OWN, {"a": {"told": rows(range(4), range(4))}}),
+        self.assertEqual(torch_launch.judge("srun", OWN, {"a": {"reports": rows(range(32), range(32))}}), [])
+        self.assertEqual(torch_launch.describe(OWN, {"a": {"reports": rows(range(4), range(4))}}),
                          ["one task per rank: 3.0 s to start, 1.0 s for an epoch, each has CPUs of its own",
                           "torchrun: 3.0 s to start, 1.0 s for an epoch, sharing CPUs 0, 1, 2, 3"])
 
@@ -37,22 +37,22 @@ class Launch(unittest.TestCase):
         self.assertEqual(culprits[0], {"launcher": "srun", "node": "a"})
 
     def test_a_machine_of_one_cpu_has_no_choice(self):
-        self.assertEqual(torch_launch.judge("mpirun", rows([0], [0], cpus=1), {"a": {"told": rows([0], [0], cpus=1)}}), [])
+        self.assertEqual(torch_launch.judge("mpirun", rows([0], [0], cpus=1), {"a": {"reports": rows([0], [0], cpus=1)}}), [])
 
     def test_torchrun_inherits_one_core(self):
-        reason, remedy, culprits = self.only(OWN, {"told": rows([0], [0])})
+        reason, remedy, culprits = self.only(OWN, {"reports": rows([0], [0])})
         self.assertIn("torchrun inherits the CPUs of its one task of srun", reason)
         self.assertIn("--cpu-bind=none torchrun", remedy)
         self.assertEqual(culprits, [{"launcher": "torchrun in srun", "node": "a"}])
 
     def test_ten_seconds_become_ten_minutes(self):
         wide = range(32)
-        reason, _, _ = self.only(OWN, {"told": rows(wide, wide, startup=61)})
+        reason, _, _ = self.only(OWN, {"reports": rows(wide, wide, startup=61)})
         self.assertIn("needs 61.0 s to start, srun alone 3.0 s", reason)
-        reason, _, _ = self.only(OWN, {"told": rows(wide, wide, training=600)})
+        reason, _, _ = self.only(OWN, {"reports": rows(wide, wide, training=600)})
         self.assertIn("needs 600.0 s for the training, srun alone 1.0 s", reason)
         # Five times as long is no news as long as it is short.
-        self.assertEqual(torch_launch.judge("srun", OWN, {"a": {"told": rows(wide, wide, startup=16)}}), [])
+        self.assertEqual(torch_launch.judge("srun", OWN, {"a": {"reports": rows(wide, wide, startup=16)}}), [])
 
     def test_torchrun_that_fails(self):
         reason, _, _ = self.only(OWN, {"problem": "it exited with 1; RuntimeError: no"})
