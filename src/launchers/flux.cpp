@@ -61,8 +61,13 @@ std::string affinity(const JobShape& shape) {
   return shape.binding.kind == BindKind::masks ? map_of(shape.binding) : "per-task";
 }
 
+/// Ranks may run on any core of their node, not only on those that the number of tasks gives.
+bool needs_nodes(const JobBinding& binding) {
+  return binding.kind == BindKind::masks || binding.kind == BindKind::node;
+}
+
 std::string masks_in_words(const JobBinding& binding, std::span<const int>, std::string_view) {
-  return fmt::format("flux run --setopt='cpu-affinity={}'", map_of(binding));
+  return fmt::format("flux run --exclusive --setopt='cpu-affinity={}'", map_of(binding));
 }
 
 constexpr BindWords words{.cores = "flux run --setopt=cpu-affinity=per-task",
@@ -83,6 +88,10 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
     argv.push_back(fmt::format("--cores-per-task={}", shape.cores_per_rank));
   if (!shape.nodes.empty() && !chooses(options, "--requires"))
     argv.push_back(fmt::format("--requires=host:{}", join(shape.nodes, ",")));
+  // Else a task has one core, and masks that the job's cores do not include end it.
+  if (!shape.oversubscribed && needs_nodes(shape.binding) && !chooses(options, "--exclusive") &&
+      !chooses(options, "-x"))
+    argv.emplace_back("--exclusive");
   // Its own default leaves all ranks of a node on all cores of the job.
   if (!chooses_affinity(options) && (shape.oversubscribed || shape.binding.kind != BindKind::none))
     argv.push_back("--setopt=cpu-affinity=" + affinity(shape));

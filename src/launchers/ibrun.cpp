@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "launchers/mpirun/notice.hpp"
+#include "launchers/srun/surroundings.hpp"
 
 namespace muster {
 
@@ -90,6 +91,7 @@ extern const LauncherSpec launcher_ibrun{
     .program = "ibrun",
     .identify = identify,
     .command = command,
+    .hidden_variables = srun::of_steps,
     .binder = binder,
     .words = &words,
     .read_notice = read_notice,

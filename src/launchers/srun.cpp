@@ -7,16 +7,13 @@
 
 #include "base/hostlist.hpp"
 #include "launchers/srun/notice.hpp"
+#include "launchers/srun/surroundings.hpp"
 
 namespace muster {
 
 namespace {
 
 constexpr std::array<std::string_view, 1> ask{"--mpi=list"};
-/// What the batch script around muster asked for its own steps.
-constexpr std::array<std::string_view, 6> hidden{"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",
-                                                 "SLURM_CPU_BIND",      "SLURM_CPU_BIND_TYPE",
-                                                 "SLURM_CPU_BIND_LIST", "SLURM_CPU_BIND_VERBOSE"};
 
 bool is_type(std::string_view word) {
   return !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
@@ -85,10 +82,11 @@ std::optional<std::string> value_of(const Argv& options, std::string_view name) 
   return value;
 }
 
-/// Whether somebody asked for the thing that one of `names` sets; then theirs counts, not ours.
+/// Whether somebody asked for the thing that one of `names` sets; then theirs counts, not ours. `-c7` is `-c 7`.
 bool chooses(const Argv& options, std::initializer_list<std::string_view> names) {
   return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
-    option = option.substr(0, option.find('='));
+    const bool is_letter = option.size() > 1 && option[0] == '-' && option[1] != '-';
+    option = is_letter ? option.substr(0, 2) : option.substr(0, option.find('='));
     return std::find(names.begin(), names.end(), option) != names.end();
   });
 }
@@ -250,7 +248,7 @@ extern const LauncherSpec launcher_srun{
     .ask = ask,
     .identify = identify,
     .command = command,
-    .hidden_variables = hidden,
+    .hidden_variables = srun::of_srun,
     .binder = binder,
     .gpu_choice = gpu_choice,
     .words = &words,

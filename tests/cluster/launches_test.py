@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import sys
 import unittest
 
@@ -16,7 +17,8 @@ from support import Run  # noqa: E402
 CPUS = sorted(os.sched_getaffinity(0))
 SHOW = r'''m=$(sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status)
 echo "{\"metric\": \"lowest\", \"value\": ${m%%[-,]*}, \"unit\": \"1\"}"
-echo "{\"metric\": \"nproc\", \"value\": $(nproc), \"unit\": \"1\"}"'''
+echo "{\"metric\": \"nproc\", \"value\": $(nproc), \"unit\": \"1\"}"
+echo "{\"metric\": \"step\", \"value\": $SLURM_CPUS_ON_NODE, \"unit\": \"1\"}"'''
 PROFILE = """[system]
 name = "here"
 [[partition]]
@@ -36,8 +38,13 @@ def checks(bind):
     return text
 
 
-# What the script around muster asked for its own steps.
-AROUND = {"SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1", "SLURM_CPU_BIND": "map_cpu:0"}
+# What the script around muster asked for its own steps. The nodes have no GPU: srun would refuse those of a task.
+AROUND = {"SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1", "SLURM_CPU_BIND": "map_cpu:0", "SLURM_EXACT": "1", "SLURM_HINT": "nomultithread",
+          "SLURM_THREADS_PER_CORE": "1", "SLURM_GPUS_PER_TASK": "1", "SLURM_CPUS_PER_GPU": "1", "SLURM_GPU_BIND": "map_gpu:0"}
+# mpirun and mpiexec of MPICH start their daemons by srun, as they do on a cluster.
+DAEMONS = ["env", "-u", "HYDRA_LAUNCHER", "-u", "HYDRA_LAUNCHER_EXEC", "OMPI_MCA_plm=slurm"]
+MPICH_AGENT = support.BIN / "muster-rank-test-mpich"
+LAUNCHERS = ("srun", "mpirun", *(("mpiexec",) if shutil.which("mpiexec.mpich") and MPICH_AGENT.exists() else ()))
 
 
 @unittest.skipIf(len(CPUS) < 2, "this machine has one CPU")
@@ -46,40 +53,46 @@ class Launches(support.EndToEnd):
     def setUpClass(cls):
         cls.context = vc.running(2, slurm=vc.Shape())
         cls.cluster = cls.context.__enter__()
+        tools = cls.cluster.folder / "tools"
+        tools.mkdir()
+        for name, command in (("mpiexec", "exec mpiexec.mpich"), ("ssh", f"while [ $1 = -o ]; do shift 2; done; exec {cls.cluster.agent}")):
+            (tools / name).write_text(f'#!/bin/sh\n{command} "$@"\n')
+            (tools / name).chmod(0o755)
+        cls.path = f"{tools}:{os.environ['PATH']}"
 
     @classmethod
     def tearDownClass(cls):
         cls.context.__exit__(None, None, None)
 
     def said(self, launcher, check, *options, bind="profile"):
-        """Lowest CPU and number of CPUs of each rank, and the facts of the nodes."""
+        """Lowest CPU, number of CPUs of each rank, and of its step on the node; and the facts of the nodes."""
         asked = [CPUS[-1], CPUS[0]]
         profile = self.cluster.folder / "profile.toml"
         profile.write_text(PROFILE.format(masks=", ".join(f'"{hex(1 << cpu)}"' for cpu in asked)))
         run = Run(checks(bind), str(profile), "--system", "here", "--launcher", launcher, "-n", f"^{check}$", *options,
-                  wrapper=self.cluster.argv_on_login(["salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2"]),
-                  env={**self.cluster.environment(), **AROUND})
+                  wrapper=self.cluster.argv_on_login(["salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", *DAEMONS]),
+                  env={**self.cluster.environment(), **AROUND, "PATH": self.path}, agent=MPICH_AGENT if launcher == "mpiexec" else support.AGENT)
         self.addCleanup(run.clean)
         run.finish(120)
         self.assert_status(run, 0)
         seen = {metric["metric"]: [reading["median"] for reading in sorted(metric["readings"], key=lambda one: one["rank"])]
                 for metric in run.case(check)["metrics"]}
-        return list(zip(seen["lowest"], seen["nproc"])), [node["facts"] for node in run.report()["nodes"]]
+        return list(zip(seen["lowest"], seen["nproc"], seen["step"])), [node["facts"] for node in run.report()["nodes"]]
 
     def test_masks_of_a_profile(self):
         for launcher in ("srun", "mpirun"):
             with self.subTest(launcher=launcher):
                 seen, facts = self.said(launcher, "masks")
-                self.assertEqual(seen, [(CPUS[-1], 1), (CPUS[0], 1)] * 2)
+                self.assertEqual(seen, [(CPUS[-1], 1, len(CPUS)), (CPUS[0], 1, len(CPUS))] * 2)
                 self.assertEqual({fact["binding"] for fact in facts}, {"profile here, by the launcher"})
                 self.assertEqual({fact["bound_ranks"] for fact in facts}, {f"0: CPUs {CPUS[-1]}; 1: CPUs {CPUS[0]}"})
 
     def test_one_rank_per_node_has_all_cores_of_the_job(self):
-        """mpirun would bind it to one core, srun to what SLURM_CPU_BIND of the script around says."""
-        for launcher in ("srun", "mpirun"):
+        """mpirun would bind it to one core, srun (also of the daemon of mpiexec) to what SLURM_CPU_BIND of the script around says."""
+        for launcher in LAUNCHERS:
             with self.subTest(launcher=launcher):
                 seen, _ = self.said(launcher, "node")
-                self.assertEqual(seen, [(CPUS[0], len(CPUS))] * 2)
+                self.assertEqual(seen, [(CPUS[0], len(CPUS), len(CPUS))] * 2)
 
     def test_a_rankfile_with_cpus_that_a_node_has_not(self):
         """Debian's mpirun then ends with status 1 and without a message."""
@@ -99,8 +112,8 @@ class Launches(support.EndToEnd):
         for launcher in ("srun", "mpirun"):
             with self.subTest(launcher=launcher):
                 seen, _ = self.said(launcher, "masks", bind="cores")
-                self.assertEqual([nproc for _, nproc in seen], [1] * 4)
-                self.assertEqual(len({cpu for cpu, _ in seen[:2]}), 2, "each has its own")
+                self.assertEqual([nproc for _, nproc, _ in seen], [1] * 4)
+                self.assertEqual(len({cpu for cpu, *_ in seen[:2]}), 2, "each has its own")
 
 
 if __name__ == "__main__":

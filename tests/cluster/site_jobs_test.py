@@ -199,7 +199,7 @@ class Lumi(SiteJob):
         run = self.run_job("-n", "^cpu_affinity$", asks=part)
         case = run.case("cpu_affinity")
         self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
-        self.assertIn("ask for whole nodes (--exclusive)", case["remedy"])
+        self.assertIn("ask for whole nodes (sbatch or salloc --exclusive)", case["remedy"])
         self.assertNotIn("--bind cores", case["remedy"], "where ranks would be far from their GPUs")
         run = self.run_job("-n", "^cpu_affinity$", asks=[*part, "--exclusive"])
         self.assertEqual((run.status, run.case("cpu_affinity")["verdict"]), (0, "pass"), self.said)

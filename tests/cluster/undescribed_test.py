@@ -23,6 +23,12 @@ ranks = "one-per-gpu"
 timeout = "30s"
 [check.granted.params]
 argv = ["sh", "-c", "echo gpus $SLURM_GPUS_ON_NODE; test $SLURM_GPUS_ON_NODE = {GPUS}"]
+[check.open]
+probe = "command"
+ranks = "one-per-gpu"
+timeout = "30s"
+[check.open.params]
+argv = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; test $CUDA_VISIBLE_DEVICES = {','.join(map(str, range(GPUS)))}"]
 """
 
 
@@ -111,6 +117,16 @@ class InAJob(Undescribed):
         self.assertEqual(run.returncode, 125, said)
         self.assertRegex(run.stderr, self.REASON)
         self.assertEqual(run.stdout.strip(), "", said)
+
+    def test_gpus_for_each_task_of_the_script_are_not_those_of_the_ranks(self):
+        """SLURM_GPUS_PER_TASK, SLURM_NTASKS_PER_GPU of the job: each rank would see one GPU, or srun refuse to start."""
+        (self.folder / "open.toml").write_text(GRANTED)
+        for options in (("--gpus-per-task=1",), (f"--gpus-per-node={GPUS}", "/usr/bin/env", "SLURM_NTASKS_PER_GPU=1")):
+            with self.subTest(options):
+                run = self.muster("run", "open.toml", "-n", "open", "--launcher-option=--cpu-bind=none", "--ranks-per-node", GPUS,
+                                  "--agent", support.AGENT, job=("salloc", "--quiet", "--nodes=2", f"--ntasks-per-node={GPUS}", *options))
+                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+                self.assertEqual(self.cases(check="open")[0]["verdict"], "pass", run.stdout + run.stderr)
 
     def test_with_gpus_the_probe_looks(self):
         run = self.muster("run", "-n", "device_visibility", "--agent", support.AGENT, job=(*self.JOB, f"--gpus-per-node={GPUS}"))

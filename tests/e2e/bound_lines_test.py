@@ -58,7 +58,7 @@ class BoundLines(unittest.TestCase):
 
     def test_the_whole_node(self):
         words = {"srun": "--cpu-bind=none", "openmpi 4": "--bind-to none", "openmpi 5": "--bind-to none", "mpich": "-bind-to none",
-                 "flux": "--setopt=cpu-affinity=off", "ibrun": "ibrun -n 2"}
+                 "flux": "--exclusive --setopt=cpu-affinity=off", "ibrun": "ibrun -n 2"}
         for launcher, word in words.items():
             with self.subTest(launcher=launcher):
                 command, shape = self.line_of(self.plan_json(launcher, SHAPES[0], "-n", "^node$"), "node")

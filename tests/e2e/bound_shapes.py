@@ -159,7 +159,7 @@ def words_for(launcher, shape):
             words += [f"--gpus-per-node={shape.gpus}", "--gpu-bind=map_gpu:" + ",".join(str(gpu) for _, gpu in shape.seats())]
         return words, ["--cpus-per-task", "-c"] + ["--gpu-bind"] * (shape.select != "map_gpu")
     if launcher == "flux":
-        return ["--setopt=cpu-affinity=map:" + ";".join(lists)], []
+        return ["--exclusive", "--setopt=cpu-affinity=map:" + ";".join(lists)], []
     if launcher == "mpich":
         return ["-bind-to", "user:" + ",".join("+".join(str(cpu) for cpu in shape.cpus(cores)) for cores, _ in shape.seats())], []
     if launcher == "openmpi 4":

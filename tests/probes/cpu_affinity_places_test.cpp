@@ -259,7 +259,7 @@ TEST(CpuAffinityPlaces, TheRemedyHasTheLaunchersOwnWords) {
       {"srun", "right on a: srun --cpu-bind=mask_cpu:0xff000000000000,0xff00000000000000"},
       {"mpirun", "right on a: mpirun --rankfile FILE with the lines \"rank 0=a slot=48-55\", \"rank 1=a slot=56-63\""},
       {"mpiexec", "right on a: mpiexec -bind-to user:48+49+50+51+52+53+54+55,56+57+58+59+60+61+62+63"},
-      {"flux", "right on a: flux run --setopt='cpu-affinity=map:48-55;56-63'"},
+      {"flux", "right on a: flux run --exclusive --setopt='cpu-affinity=map:48-55;56-63'"},
       {"ibrun",
        "right on a: ibrun bash -c 'masks=(0xff000000000000 0xff00000000000000); exec taskset "
        "${masks[${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$MV2_COMM_WORLD_LOCAL_RANK}}]} \"$0\" "

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "launchers/srun/surroundings.hpp"
 #include "muster/launcher.hpp"
 
 namespace muster::mpirun {
@@ -48,6 +49,7 @@ constexpr LauncherSpec member(std::string_view name, std::string_view summary, c
   spec.ask = ask;
   spec.identify = identify;
   spec.command = command;
+  spec.hidden_variables = srun::of_steps;  // in a job of Slurm it starts its daemons by srun
   spec.pass_on = pass_on;
   spec.binder = binder;
   spec.words = &words;

@@ -26,7 +26,8 @@ inline constexpr KnownFailure known_failures[] = {
     {"execve(): ", "the agent can't be started on {}",
      "install muster, and the environment's wrapper, at the same path on all nodes, or on a shared file system"},
     {"Unable to satisfy cpu bind request", "Slurm can't bind ranks to CPUs on {} as it was asked to",
-     "ask for whole nodes (--exclusive): masks may only have CPUs of the job"},
+     "ask for whole nodes (sbatch or salloc --exclusive), and give srun neither -c nor --exact nor --exclusive (-J, "
+     "launcher_options): masks may only have CPUs of the step"},
     {"Task launch for ", "Slurm could not start ranks on {}",
      "see scontrol show node and whether slurmd runs there, or leave the node out with --nodes"},
     {"More processors requested than permitted", "the allocation has fewer CPUs on a node than ranks were asked for",
