@@ -1,5 +1,6 @@
 """The lines of e2e.bound_lines_test, started: srun of a real Slurm, mpirun, mpiexec of MPICH, on a virtual node that has the shape's CPUs. In the
-place of muster-rank stands a script that tells which CPUs the launcher's daemon set for it, and which GPUs Slurm left to it."""
+place of muster-rank stands a script that tells which CPUs the launcher's daemon set for it, and which GPUs Slurm left to it.
+MUSTER_TEST_MPIRUN_5 names an mpirun of Open MPI 5, where there is one."""
 import json
 import os
 import pathlib
@@ -14,21 +15,26 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
-from bound_shapes import SHAPES, Planner, Shape  # noqa: E402
+from bound_shapes import SHAPES, Planner, Shape, binder_of  # noqa: E402
 
 NODE = "nid001"
 # What was recorded for this process: its start time, and the mask's bytes, the lowest first.
 TELL = """#!/bin/sh
 rank=${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-$SLURM_PROCID}}}}
-read started mask < "{records}/$(uname -n).$$"
+[ ! -e "{records}/$(uname -n).$$" ] || read started mask < "{records}/$(uname -n).$$"
 echo "${{mask:-none}} $ROCR_VISIBLE_DEVICES" > "{folder}/$(basename "$0").$rank"
 """
 
 
 def programs():
     """By the name of a launcher in bound_shapes: what starts it here."""
-    found = {"srun": "srun", "openmpi 4": shutil.which("mpirun"), "mpich": shutil.which("mpiexec.mpich")}
+    found = {"srun": "srun", "openmpi 4": shutil.which("mpirun"), "openmpi 5": os.environ.get("MUSTER_TEST_MPIRUN_5"),
+             "mpich": shutil.which("mpiexec.mpich")}
     return {name: path for name, path in found.items() if path}
+
+
+def key_of(launcher, check, number):
+    return f"{launcher.replace(' ', '')}.{check}.{number}"
 
 
 def mask_of(recorded):
@@ -36,14 +42,14 @@ def mask_of(recorded):
 
 
 class StartedShapes(unittest.TestCase):
-    def lines(self, planner, launcher, shapes):
+    def lines(self, planner, launcher, check, shapes):
         """A command for each shape, as `muster plan` prints it, with a script of its own in the place of the agent."""
         for number, shape in shapes:
-            key = f"{launcher.split()[0]}.{number}"
+            key = key_of(launcher, check, number)
             agent = planner.folder / "agents" / key
             agent.parent.mkdir(exist_ok=True)
             agent.symlink_to(planner.folder / "tell")
-            done = planner.plan(launcher, shape, "-n", "^ranks$", "--json")
+            done = planner.plan(launcher, shape, "-n", f"^{check}$", "--json")
             self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
             plan = json.loads(done.stdout)
             (command,), (files,) = plan["commands"], plan["files"]
@@ -54,12 +60,18 @@ class StartedShapes(unittest.TestCase):
                 command = [word.replace(f"<{name}>", str(path)) for word in command]
             yield shlex.join([programs()[launcher], *command[1:]])
 
+    def told(self, planner, launcher, check, number, ranks):
+        """By rank: the words of the script."""
+        return [(planner.folder / "told" / f"{key_of(launcher, check, number)}.{rank}").read_text().split() for rank in range(ranks)]
+
     def start(self, cluster, launcher, lines):
         """All of them in one job, one after the other."""
-        script = cluster.folder / f"lines.{launcher.split()[0]}"
+        script = cluster.folder / key_of(launcher, "all", "lines")
         script.write_text("".join(f"{line} || echo status $?\n" for line in lines))
         variables = [word for line in lines for word in shlex.split(line)]
         env = {name: "x" for before, name in zip(variables, variables[1:]) if before == "-x"}
+        if launcher == "openmpi 5":
+            env |= {"PRTE_MCA_plm_ssh_agent": cluster.agent, "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if launcher == "srun":
             words = ["salloc", "--quiet", "--nodes=1", "--exclusive", "--gpus-per-node=8", "sh", script]
         else:
@@ -76,16 +88,25 @@ class StartedShapes(unittest.TestCase):
             (planner.folder / "told").mkdir()
             (planner.folder / "tell").write_text(TELL.format(records=cluster.folder / "affinity", folder=planner.folder / "told"))
             (planner.folder / "tell").chmod(0o755)
+            # One shape is enough for what depends on the number of cores alone.
+            node = [(number, shape) for number, shape in shapes if (shape.gpus, shape.reserved, shape.all_threads) == (4, [], smt == 2)][:1]
             for launcher in programs():
-                done = self.start(cluster, launcher, list(self.lines(planner, launcher, shapes)))
+                lines = [line for check, of in (("ranks", shapes), ("shares", node), ("node", node))
+                         for line in self.lines(planner, launcher, check, of)]
+                done = self.start(cluster, launcher, lines)
                 self.assertEqual((done.returncode, done.stdout), (0, ""), f"{launcher}: {done.stderr[-3000:]}")
                 for number, shape in shapes:
                     with self.subTest(launcher=launcher, shape=str(shape)):
-                        told = [(planner.folder / "told" / f"{launcher.split()[0]}.{number}.{rank}").read_text().split()
-                                for rank in range(shape.gpus)]
-                        self.assertEqual([mask_of(words[0]) for words in told], shape.masks())
+                        told = self.told(planner, launcher, "ranks", number, shape.gpus)
+                        is_agents = binder_of(launcher, shape) == "muster-rank"
+                        self.assertEqual([mask_of(words[0]) for words in told], ["none"] * shape.gpus if is_agents else shape.masks())
                         if launcher == "srun" and shape.select == "map_gpu":
                             self.assertEqual([words[1] for words in told], [str(gpu) for _, gpu in shape.seats()])
+                with self.subTest(launcher=launcher, check="shares and the whole node"):
+                    (number, shape), = node
+                    halves = [hex(sum(1 << cpu for cpu in shape.cpus(cores))) for cores in (range(32), range(32, 64))]
+                    self.assertEqual([mask_of(words[0]) for words in self.told(planner, launcher, "shares", number, 2)], halves)
+                    self.assertEqual([words[0] for words in self.told(planner, launcher, "node", number, 1)], ["none"])
 
     def test_one_thread_of_each_core(self):
         self.start_shapes(1)
