@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 #include <wordexp.h>
 
 #include "base/text.hpp"
@@ -102,17 +103,73 @@ bool starts_torchrun(std::string_view text) {
   return false;
 }
 
-/// srun passes on only what `--export` names; of muster's variables one is a secret with a new value for each launch.
-Result<void> check_export(const Argv& words, const LineOrigin& origin) {
-  for (const std::string& word : words) {
-    if (word.rfind("--export=", 0) != 0) continue;
-    const Argv names = split(std::string_view(word).substr(9), ',');
-    if (std::find(names.begin(), names.end(), "ALL") != names.end()) continue;
-    return fail(ErrorKind::usage, origin.where,
-                fmt::format("{} keeps muster's own variables from the ranks; write --export=ALL,... instead",
-                            printable_line(word, 80)));
+/// The value of `--export` in `words`, as `--export=VALUE` or in the next word.
+std::optional<std::string> export_option(const Argv& words) {
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    if (words[at].starts_with("--export=")) return words[at].substr(9);
+    if (words[at] == "--export" && at + 1 < words.size()) return words[at + 1];
   }
-  return {};
+  return std::nullopt;
+}
+
+/// SLURM_EXPORT_ENV as srun will find it; empty: not set.
+std::string export_variable(const GivenLine& line) {
+  for (const auto& [name, value] : line.env)
+    if (name == "SLURM_EXPORT_ENV") return value;
+  const char* value = std::getenv("SLURM_EXPORT_ENV");
+  return value == nullptr ? "" : value;
+}
+
+bool exports_all(const std::string& value) {
+  const Argv names = split(value, ',');
+  return std::find(names.begin(), names.end(), "ALL") != names.end();
+}
+
+/// srun passes on only what `--export` names; of muster's variables one is a secret with a new value for each launch.
+Result<void> check_export(const GivenLine& line, const LineOrigin& origin) {
+  const auto refuse = [&](std::string_view what, std::string_view instead) {
+    return fail(ErrorKind::usage, origin.where,
+                fmt::format("{} keeps muster's own variables from the ranks; {}", printable_line(what, 80), instead));
+  };
+  if (const auto option = export_option(line.argv)) {
+    if (exports_all(*option)) return {};
+    return refuse("--export=" + *option, "write --export=ALL,... instead");
+  }
+  if (base_name(line.argv.front()) != "srun" || !origin.must_have_variables) return {};
+  const std::string variable = export_variable(line);
+  if (variable.empty() || exports_all(variable)) return {};
+  return refuse(
+      "SLURM_EXPORT_ENV=" + variable,
+      "and a training's own: unset SLURM_EXPORT_ENV (sbatch --export sets it), or add --export=ALL to the line");
+}
+
+/// `mpirun -n 1 a : -n 1 b`: the agent could stand behind the last part alone. srun starts the last program in all
+/// parts.
+Result<void> check_single_program(const Argv& words, const LineOrigin& origin) {
+  if (base_name(words.front()) == "srun" || std::find(words.begin(), words.end(), ":") == words.end()) return {};
+  return fail(
+      ErrorKind::usage, origin.where,
+      "starts several programs (\":\"), and the agent can take the place of one alone; write a line that starts "
+      "all ranks alike");
+}
+
+/// Whether the words behind the one that names Python are a script, a module or a text that it is to run.
+bool runs_python_program(const Argv& words, std::size_t at) {
+  for (++at; at < words.size(); ++at) {
+    const std::string& word = words[at];
+    if (word == "-m" || word == "-c") return true;
+    if (!word.starts_with('-')) return word.ends_with(".py");
+    if (word == "-W" || word == "-X") ++at;
+  }
+  return false;
+}
+
+/// Where the program of a line begins, as far as it can be recognised.
+std::size_t program_begin(const Argv& words) {
+  const std::size_t torchrun = torchrun_begin(words);
+  for (std::size_t at = 1; at < torchrun; ++at)
+    if (is_python_name(words[at]) && runs_python_program(words, at)) return at;
+  return torchrun;
 }
 
 }  // namespace
@@ -127,6 +184,11 @@ bool is_assignment(std::string_view word) {
   return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char letter) {
     return letter == '_' || (letter < 0x80 && std::isalnum(letter) != 0);
   });
+}
+
+bool is_python_name(std::string_view word) {
+  const std::string name = base_name(word);
+  return name.starts_with("python") && name.find_first_not_of("python0123456789.") == name.npos;
 }
 
 bool is_shell_name(std::string_view word) {
@@ -157,13 +219,14 @@ Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& orig
     line.env.emplace_back(word->substr(0, equals), word->substr(equals + 1));
   }
   words->erase(words->begin(), word);
-  const auto torchrun = words->begin() + static_cast<std::ptrdiff_t>(torchrun_begin(*words));
-  line.left_out.assign(torchrun, words->end());
-  words->erase(torchrun, words->end());
+  const auto program = words->begin() + static_cast<std::ptrdiff_t>(program_begin(*words));
+  line.left_out.assign(program, words->end());
+  words->erase(program, words->end());
   if (words->empty())
     return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
-  if (auto checked = check_export(*words, origin); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_single_program(*words, origin); !checked) return tl::unexpected(checked.error());
   line.argv = std::move(*words);
+  if (auto checked = check_export(line, origin); !checked) return tl::unexpected(checked.error());
   return line;
 }
 

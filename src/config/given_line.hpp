@@ -11,7 +11,7 @@ namespace muster {
 struct GivenLine {
   Environment env;  ///< assignments in front of the program
   Argv argv;        ///< the launcher first; the agent follows the last word
-  Argv left_out;    ///< the program and its arguments, which muster does not start: torchrun, or what a script starts
+  Argv left_out;    ///< the program and its arguments, which muster does not start: torchrun, Python, or a script's
   friend bool operator==(const GivenLine&, const GivenLine&) = default;
 };
 
@@ -21,8 +21,9 @@ struct LineOrigin {
   bool must_have_variables = true;  ///< false: a variable that is not set is empty, as when files are only read
 };
 
-/// Splits `text` into words as a shell does, with quotes and variables; no command substitution. Fails with kind
-/// `usage` for what is no single command: `;`, `|`, `&`, redirections, quotes that are not closed.
+/// Splits `text` into words as a shell does, with quotes and variables; no command substitution. torchrun, and Python
+/// with a script, are cut off into `left_out`. Fails with kind `usage` for what is no single command (`;`, `|`, `&`,
+/// redirections, quotes that are not closed), for several programs (`:`), and where srun would not pass on variables.
 [[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin = {});
 
 /// Where the program of `words` begins, as far as a launcher of PyTorch shows it: the first word of `torchrun`, of
@@ -33,6 +34,8 @@ struct LineOrigin {
 [[nodiscard]] std::string base_name(std::string_view path);
 /// `NAME=VALUE`, as in front of a command.
 [[nodiscard]] bool is_assignment(std::string_view word);
+/// By its name: python, python3, python3.11; also as a path.
+[[nodiscard]] bool is_python_name(std::string_view word);
 /// By its name: bash, sh, dash, zsh, ksh; also as a path.
 [[nodiscard]] bool is_shell_name(std::string_view word);
 

@@ -160,11 +160,6 @@ bool is_in_front(std::string_view word) {
   return std::find(known.begin(), known.end(), word) != known.end();
 }
 
-bool is_python(std::string_view word) {
-  const std::string name = base_name(word);
-  return name.starts_with("python") && name.find_first_not_of("python0123456789.") == name.npos;
-}
-
 bool is_own_file(std::string_view word) {
   return word.starts_with("./") || word.starts_with("../");
 }
@@ -172,7 +167,7 @@ bool is_own_file(std::string_view word) {
 /// Words that may be the program of the line, by falling certainty: the first rule that finds one decides.
 std::vector<std::size_t> program_places(const Argv& words) {
   if (const std::size_t at = torchrun_begin(words); at < words.size()) return {at};
-  for (const auto rule : {is_python, is_shell_name, is_own_file}) {
+  for (const auto rule : {is_python_name, is_shell_name, is_own_file}) {
     std::vector<std::size_t> found;
     for (std::size_t at = 1; at < words.size(); ++at)
       if (rule(words[at])) found.push_back(at);

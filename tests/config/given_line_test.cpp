@@ -47,8 +47,26 @@ TEST(GivenLine, IsCutBeforeTorchrun) {
     EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "singularity", "exec", "a.sif"})) << tail;
     EXPECT_GE(line->left_out.size(), 3u) << tail;
   }
-  // Another module of Python is a program like any other.
-  EXPECT_TRUE(parse_given_line("srun python3 -m http.server")->left_out.empty());
+}
+
+TEST(GivenLine, IsCutBeforePython) {
+  for (const char* tail : {"python train.py", "/opt/venv/bin/python3.11 -W ignore -u train.py --epochs 4",
+                           "python3 -m http.server", "python3 -c 'import torch'"}) {
+    const auto line = parse_given_line("srun -N 2 singularity exec a.sif " + std::string(tail));
+    ASSERT_TRUE(line);
+    EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "singularity", "exec", "a.sif"})) << tail;
+    EXPECT_GE(line->left_out.size(), 2u) << tail;
+  }
+  for (const char* text :
+       {"srun singularity exec --bind /opt/python a.sif", "srun ./python3 wrapper", "srun python3 -u"})
+    EXPECT_TRUE(parse_given_line(text)->left_out.empty()) << text;
+}
+
+TEST(GivenLine, SeveralProgramsAreRefused) {
+  for (const char* text : {"mpirun -n 1 : -n 1", "mpirun -n 1 ./a : -n 1 ./b"})
+    EXPECT_NE(refusal_of(text).find("starts several programs"), std::string::npos) << text;
+  EXPECT_EQ(refusal_of("mpirun --host a:2"), "taken");
+  EXPECT_EQ(refusal_of("srun -n 1 : -n 2"), "taken");
 }
 
 TEST(GivenLine, WhatIsNoSingleCommandIsRefused) {
@@ -67,7 +85,22 @@ TEST(GivenLine, WhatIsNoSingleCommandIsRefused) {
 TEST(GivenLine, ExportWithoutAllIsRefused) {
   EXPECT_NE(refusal_of("srun --export=PATH,HOME -N 2").find("--export=ALL"), std::string::npos);
   EXPECT_NE(refusal_of("srun --export=NONE").find("--export=ALL"), std::string::npos);
+  EXPECT_NE(refusal_of("srun --export NONE -N 2").find("--export=ALL"), std::string::npos);
   EXPECT_EQ(refusal_of("srun --export=ALL,FI_PROVIDER=cxi -N 2"), "taken");
+  EXPECT_EQ(refusal_of("srun --export ALL -N 2"), "taken");
+}
+
+// F40: sbatch --export=NONE leaves it to every srun of the job.
+TEST(GivenLine, AVariableThatExportsNothingIsRefused) {
+  EXPECT_NE(refusal_of("SLURM_EXPORT_ENV=NONE srun -N 2").find("unset SLURM_EXPORT_ENV"), std::string::npos);
+  ::setenv("SLURM_EXPORT_ENV", "NONE", 1);
+  EXPECT_NE(refusal_of("srun -N 2").find("SLURM_EXPORT_ENV=NONE keeps muster's own variables"), std::string::npos);
+  EXPECT_EQ(refusal_of("srun --export=ALL -N 2"), "taken");
+  EXPECT_EQ(refusal_of("mpirun -n 2"), "taken");
+  EXPECT_TRUE(parse_given_line("srun -N 2", {"f.toml:3:10", false}));
+  ::setenv("SLURM_EXPORT_ENV", "ALL", 1);
+  EXPECT_EQ(refusal_of("srun -N 2"), "taken");
+  ::unsetenv("SLURM_EXPORT_ENV");
 }
 
 TEST(GivenLine, TorchrunInTheTextOfAShellIsCutWithTheShell) {
