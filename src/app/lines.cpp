@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <fmt/format.h>
 
@@ -28,6 +29,13 @@ Result<std::shared_ptr<const fs::path>> make_private_folder() {
       delete made;
     });
   return fail(ErrorKind::system, path, "no folder can be made there for the output of the launch line");
+}
+
+/// No run has begun yet: this process ends as if it had not watched for the signal.
+[[noreturn]] void end_by(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+  std::_Exit(128 + signal);
 }
 
 bool is_launcher_name(std::string_view name) {
@@ -119,6 +127,11 @@ Result<LineWorld> start_once(const LineStart& start, const SiteOptions& options,
   if (options.is_simulated) session.affinity_library = shipped_stand_ins() / affinity_library;
   take_session_variables(session);
   GivenWorld given = start_given_line(*start.launcher, start.identity, session, **folder);
+  if (given.interrupted_by != 0) {
+    found.line_folders.clear();
+    folder->reset();
+    end_by(given.interrupted_by);
+  }
   // By the end of the run its files are there.
   const std::string path = (*folder)->string();
   if (const std::size_t at = given.finding.remedy.find(path); at != std::string::npos)
@@ -152,7 +165,12 @@ Finding no_start(const Error& error) {
 }  // namespace
 
 Result<GivenLine> read_launch_option(const std::string& option) {
-  return option.starts_with('@') ? read_script(option.substr(1)) : parse_given_line(option);
+  if (option.starts_with('@')) return read_script(option.substr(1));
+  auto line = parse_given_line(option);
+  if (line && !line->left_out.empty())
+    fmt::print(stderr, "muster: --launch: the line up to its program ({}), which is not started\n",
+               printable_line(shell_line(line->left_out), 120));
+  return line;
 }
 
 Result<const LauncherSpec*> line_launcher(const GivenLine& line, const std::string& like, const std::string& where) {

@@ -39,6 +39,21 @@ constexpr KnownCause known_causes[] = {
     {"have been direct launched using \"srun\"", "the agent's MPI does not support the way in which srun starts it",
      "add --mpi=TYPE to the line (srun --mpi=list prints the types; Open MPI needs pmix), or name an agent that was "
      "built with the MPI of the site with --agent"},
+    {"More processors requested than permitted", "the line asks for more ranks or CPUs than the job has",
+     "lower the numbers in the line (-n, --ntasks-per-node, -c), or ask for a larger job"},
+    {"Only allocated ", "the line asks for more nodes than the job has",
+     "lower the number of nodes in the line (-N), or ask for a larger job"},
+    {"Requested node configuration is not available", "the job does not have the nodes or resources of the line",
+     "correct the line (scontrol show job prints what the job has), or ask for a larger job"},
+    {"not enough slots available", "the line asks for more ranks than there are slots",
+     "lower the number of ranks in the line (-n), or add --oversubscribe"},
+    {"processes than cpus on a resource", "the line binds more ranks than a node has cores",
+     "lower the number of ranks per node in the line, or add --bind-to none"},
+    {"Invalid MPI type", "srun does not know the MPI type of the line",
+     "choose one of those that srun --mpi=list prints"},
+    {"unrecognized option", "the line has an option that its program does not know", "correct the line"},
+    {"multi_prog config file", "the line takes its programs from a file (--multi-prog)",
+     "write a line that starts the same program on all ranks"},
 };
 
 /// Why no agent runs is the line's doing, whichever rank died of it first.

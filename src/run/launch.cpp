@@ -434,8 +434,10 @@ void Launch::take_world(const Frame& frame, const std::shared_ptr<Listener::Conn
   const auto& nodes = order_.shape.nodes;
   if (!order_.takes_any_world && !options_.is_simulated)
     wrong_names_ = muster::wrong_names(nodes.empty() ? std::vector{host_name()} : nodes, *world_);
+  if (wrong_names_ && options_.line != nullptr) return refuse_moved_line();
   if (wrong_names_) return;
   refusal_ = order_.takes_any_world ? std::string() : misplaced();
+  if (!refusal_.empty() && options_.line != nullptr) return refuse_moved_line();
   refusal_remedy_ = "leave out options that place ranks (-J), and name nodes that are different machines";
   if (!refusal_.empty()) return;
   stop_listening();
@@ -453,19 +455,37 @@ void Launch::stop_listening() {
   std::erase_if(callers_, [&](const Caller& caller) { return caller.connection != wire_; });
 }
 
+/// Outside of a job Slurm grants nodes to each start of the line anew: no node is at fault.
+void Launch::refuse_moved_line() {
+  wrong_names_.reset();
+  const auto& nodes = order_.shape.nodes;
+  std::vector<std::string> first;
+  for (const auto& node : nodes.empty() ? std::vector{host_name()} : nodes)
+    first.push_back(fmt::format("{} on {}", order_.shape.ranks_per_node, printable_line(node, 80)));
+  refusal_ = fmt::format("the launch line started ranks elsewhere than at its first start: {}, now {}",
+                         human_list(first, 6), human_list(ranks_by_host(), 6));
+  refusal_remedy_ =
+      "start muster inside of a job (salloc, sbatch), whose nodes stay the same, or name the nodes in the line";
+}
+
+std::vector<std::string> Launch::ranks_by_host() const {
+  std::map<std::string, int> ranks_on;
+  for (const auto& place : world_->ranks) ++ranks_on[place.host];
+  std::vector<std::string> seen;
+  for (const auto& [host, ranks] : ranks_on) seen.push_back(fmt::format("{} on {}", ranks, printable_line(host, 80)));
+  return seen;
+}
+
 std::string Launch::misplaced() const {
   std::map<std::string, int> ranks_on;
   for (const auto& place : world_->ranks) ++ranks_on[place.host];
   const int nodes = order_.shape.node_count();
-  bool is_right = static_cast<int>(ranks_on.size()) == nodes;
-  std::vector<std::string> seen;
-  for (const auto& [host, ranks] : ranks_on) {
-    is_right = is_right && ranks == order_.shape.ranks_per_node;
-    seen.push_back(fmt::format("{} on {}", ranks, printable_line(host, 80)));
-  }
+  const bool is_right = static_cast<int>(ranks_on.size()) == nodes &&
+                        std::all_of(ranks_on.begin(), ranks_on.end(),
+                                    [&](const auto& one) { return one.second == order_.shape.ranks_per_node; });
   if (is_right) return "";
   return fmt::format("the launcher put ranks elsewhere: {} per node on {} node{} were asked for, there are {}",
-                     order_.shape.ranks_per_node, nodes, nodes == 1 ? "" : "s", human_list(seen));
+                     order_.shape.ranks_per_node, nodes, nodes == 1 ? "" : "s", human_list(ranks_by_host()));
 }
 
 void Launch::take_part(const Frame& frame) {

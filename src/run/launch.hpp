@@ -102,6 +102,8 @@ class Launch {
   void take_world(const Frame& frame, const std::shared_ptr<Listener::Connection>& from);
   /// Why the ranks are not where they were asked for; empty: they are.
   [[nodiscard]] std::string misplaced() const;
+  void refuse_moved_line();
+  [[nodiscard]] std::vector<std::string> ranks_by_host() const;
   void take_part(const Frame& frame);
   void take_case_end(const Frame& frame);
   void note_trouble(const Error& error);

@@ -108,6 +108,56 @@ class Launches(support.EndToEnd):
         self.assertIn("/rankfile", case["reason"])
         self.assertIn("compare the CPUs in the rankfile with those of each node", case["remedy"])
 
+    def line(self, line, *options, before=(), path="", **variables):
+        """Its only case, of --launch on the login node."""
+        check = '[check.all]\nprobe = "hello"\ntimeout = "60s"\n'
+        env = {**self.cluster.environment(), **variables}
+        if path:
+            env["PATH"] = f"{path}:{os.environ['PATH']}"
+        run = Run(check, "--launch", line, *options, wrapper=self.cluster.argv_on_login(list(before)), env=env)
+        self.addCleanup(run.clean)
+        run.finish(120)
+        return run
+
+    def test_a_line_that_starts_on_another_node_the_second_time(self):
+        """As srun outside of a job, to which Slurm grants nodes for each start: no node is at fault."""
+        tools = self.cluster.folder / "moving"
+        tools.mkdir()
+        (tools / "srun").write_text(f"""#!/bin/sh
+case "$*" in *--mpi=list*) exec {shutil.which('srun')} "$@" ;; esac
+if mkdir {tools}/first 2>/dev/null; then node=nid001; else node=nid002; fi
+exec {shutil.which('srun')} --nodelist=$node "$@"
+""")
+        (tools / "srun").chmod(0o755)
+        run = self.line("srun --nodes=1 --ntasks=2", path=tools)
+        case = run.case("all")
+        self.assertEqual((run.status, case["verdict"]), (2, "error"), run.story())
+        self.assertIn("the launch line started ranks elsewhere than at its first start: 2 on nid001, now 2 on nid002", case["reason"])
+        self.assertIn("start muster inside of a job", case["remedy"])
+        self.assertEqual([culprit["kind"] for culprit in case["culprits"]], ["launcher"], run.story())
+
+    def test_what_a_line_asks_for_in_vain(self):
+        """In its own terms: options of muster would change nothing."""
+        job = ["salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2"]
+        for line, reason in (("srun --nodes=2 --ntasks=4000", "more ranks or CPUs than the job has"),
+                             ("srun --nodes=3", "more nodes than the job has"),
+                             ("srun --no-such-option", "an option that its program does not know"),
+                             ("srun --multi-prog no-such-file", "takes its programs from a file"),
+                             ("mpirun -n 4000", "more ranks than there are slots")):
+            with self.subTest(line):
+                run = self.line(line, before=job, OMPI_MCA_rmaps_base_oversubscribe="0")
+                case = run.case("all")
+                self.assertEqual((run.status, case["verdict"]), (2, "error"), run.story())
+                self.assertIn(reason, case["reason"], run.story())
+                self.assertNotIn("--ranks-per-node", case["remedy"])
+                self.assertEqual([culprit["name"] for culprit in case["culprits"]], ["the launch line"])
+
+    def test_a_job_that_exports_nothing(self):
+        """F40."""
+        run = self.line("srun", before=["salloc", "--quiet", "--nodes=2"], SLURM_EXPORT_ENV="NONE")
+        self.assertEqual(run.status, 3, run.story())
+        self.assertIn("SLURM_EXPORT_ENV=NONE keeps muster's own variables from the ranks", run.story())
+
     def test_cores(self):
         for launcher in ("srun", "mpirun"):
             with self.subTest(launcher=launcher):

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -144,6 +145,35 @@ class LaunchLine(unittest.TestCase):
         self.addCleanup(os.environ.pop, "MUSTER_STARTUP_TIMEOUT")
         self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 tail -f /dev/null"), 2, self.output)
         self.assertIn("the line did not start muster's agent, and did not end", self.words("affinity"))
+
+    def test_a_signal_while_the_line_starts(self):
+        """Its program would otherwise go on without muster: launchers run in a session of their own."""
+        pids = self.folder / "pids"
+        script = self.script("endless", f"#!/bin/sh\n: > {pids}/$$\nexec tail -f /dev/null\n")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number.name):
+                shutil.rmtree(pids, ignore_errors=True)
+                pids.mkdir()
+                env = {**os.environ, "TMPDIR": str(self.folder / "tmp"), "OMPI_MCA_orte_tmpdir_base": "/tmp",
+                       "XDG_STATE_HOME": str(self.folder / "state")}
+                run = subprocess.Popen([str(BIN / "muster"), "run", str(self.folder / "checks.toml"), "--launch",
+                                        f"mpirun --oversubscribe -n 2 {script}", "--output", str(self.folder / "runs")], cwd=self.folder,
+                                       env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=support.take_signals)
+                self.assertTrue(support.wait_until(lambda: len(list(pids.iterdir())) == 2, 60 * support.SLOWNESS))
+                run.send_signal(number)
+                self.assertEqual(run.wait(60 * support.SLOWNESS), -number)
+                gone = lambda: not any(os.path.exists(f"/proc/{pid.name}") for pid in pids.iterdir())  # noqa: E731
+                self.assertTrue(support.wait_until(gone, 60 * support.SLOWNESS), "the program of the line goes on")
+                if number != signal.SIGKILL:
+                    self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_python_with_a_script_is_the_program(self):
+        """It is not started: a training would begin."""
+        (self.folder / "train.py").write_text("open('began', 'w')\n")
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 python3 -u train.py --epochs 4", "-n", "affinity"), 0, self.output)
+        self.assertIn("the line up to its program (python3 -u train.py --epochs 4), which is not started", self.output)
+        self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [2])
+        self.assertFalse((self.folder / "began").exists())
 
     def test_worlds_of_one_rank_each(self):
         """MPICH's launcher and Open MPI's agent."""

@@ -84,6 +84,38 @@ TEST(GivenLine, CausesThatStandardErrorNames) {
   EXPECT_NE(old.reason.find("newer C library"), std::string::npos);
 }
 
+// The options are those of the line, not of muster.
+TEST(GivenLine, WhatTheLineAsksForInVain) {
+  struct Row {
+    std::string_view says, reason, remedy;
+  };
+  for (const Row& row : {
+           Row{"srun: error: Unable to create step for job 2: More processors requested than permitted\n",
+               "more ranks or CPUs", "--ntasks-per-node"},
+           Row{"srun: error: Only allocated 2 nodes asked for 3\n", "more nodes than the job has", "(-N)"},
+           Row{"srun: error: Unable to create step for job 2: Requested node configuration is not available\n",
+               "does not have the nodes or resources of the line", "scontrol show job"},
+           Row{"There are not enough slots available in the system to satisfy the 9\nslots",
+               "more ranks than there are slots", "--oversubscribe"},
+           Row{"A request was made to bind to that would result in binding more\nprocesses than cpus on a resource:\n",
+               "more ranks than a node has cores", "--bind-to none"},
+           Row{"srun: error: Invalid MPI type 'x', --mpi=list for acceptable types\n", "MPI type", "--mpi=list"},
+           Row{"srun: unrecognized option '--no-such-option'\n", "an option that its program does not know",
+               "correct the line"},
+           Row{"srun: error: Could not open multi_prog config file f\n", "--multi-prog",
+               "the same program on all ranks"},
+       }) {
+    const auto told =
+        explain_given_line({Verdict::error, "srun ended with status 1", {}, "correct the options (-J, profile)"},
+                           row.says, "/opt/muster/bin/muster-rank");
+    EXPECT_NE(told.reason.find(row.reason), std::string::npos) << told.reason;
+    EXPECT_NE(told.remedy.find(row.remedy), std::string::npos) << told.remedy;
+    EXPECT_EQ(told.remedy.find("-J"), std::string::npos) << told.remedy;
+    ASSERT_EQ(told.culprits.size(), 1u);
+    EXPECT_EQ(told.culprits[0].name, "the launch line");
+  }
+}
+
 TEST(GivenLine, OneThatHangsIsAnErrorOfTheLine) {
   const Finding hung{
       Verdict::fail, "no rank is left during start-up, and the launcher did not end within 60 s", {}, "look"};
