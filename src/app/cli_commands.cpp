@@ -96,6 +96,9 @@ void add_node(CommandLine line) {
   app->add_subcommand("inventory", "What this node has")->callback([node, &status = line.status] {
     status = node_inventory_command(*node);
   });
+  auto* parts = app->add_subcommand("parts", "The GPUs and cores that ranks are bound by");
+  parts->add_option("--machine", node->machine);
+  parts->callback([node, &status = line.status] { status = node_parts_command(*node); });
 }
 
 }  // namespace muster

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/node_parts.hpp"
 #include "app/options.hpp"
 #include "app/site.hpp"
 #include "base/files.hpp"
@@ -52,6 +53,10 @@ int node_inventory_command(const NodeOptions& options) {
                                {"gpus", count_gpus()},
                                {"muster", MUSTER_VERSION}};
   return answer(options, dump(json) + "\n");
+}
+
+int node_parts_command(const NodeOptions& options) {
+  return answer(options, parts_in_json(options.machine) + "\n");
 }
 
 }  // namespace muster

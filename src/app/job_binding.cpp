@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/machine_files.hpp"
+#include "app/node_parts.hpp"
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "device/placement.hpp"
@@ -146,19 +147,6 @@ const PartitionProfile* with_binding(const SystemProfile& system) {
   return nullptr;
 }
 
-/// The devices of a node, as far as this job may use it; nullopt: no GPU.
-std::optional<NodeParts> parts_of_node(const BindableNode& of) {
-  const bool is_real = of.simulated.empty();
-  const fs::path root = is_real ? fs::path("/") : of.simulated / "root";
-  auto layout = read_layout(is_real ? std::string() : (of.simulated / "topology.xml").string());
-  const auto inventory = read_inventory(root.string());
-  if (!layout || !inventory) return std::nullopt;
-  NodeParts node = parts_of(std::move(*layout), *inventory);
-  if (node.gpus.empty()) return std::nullopt;
-  node.may = node_cpus(root);
-  return node;
-}
-
 void reserve(const PartitionProfile& partition, NodeParts& node) {
   if (partition.node.reserved_cores.empty()) return;
   node.reserved = {};
@@ -184,10 +172,15 @@ Ground of_profile(const SystemProfile& system, const PartitionProfile& partition
   return ground;
 }
 
+/// Of a node elsewhere nothing can be read here, unless it may be asked.
+bool is_read_here(const BindableNode& node) {
+  return node.is_here || (!node.ask && !node.simulated.empty());
+}
+
 Ground of_node(const SystemProfile& system, const BindableNode& node) {
   Ground ground;
   ground.source = "auto";
-  ground.node = parts_of_node(node);
+  ground.node = is_read_here(node) ? parts_of_this_node(node.simulated) : node.ask();
   ground.has_core_numbers = true;
   if (ground.node)
     for (const PartitionProfile& partition : system.partitions) reserve(partition, *ground.node);
@@ -220,7 +213,7 @@ class Bindings {
     const PartitionProfile* partition = with_binding(system_);
     if (partition != nullptr && (wish.empty() || wish == "profile"))
       at->second = of_profile(system_, *partition);
-    else if ((node_.is_here || !node_.simulated.empty()) && (wish.empty() || wish == "auto"))
+    else if ((is_read_here(node_) || node_.ask) && (wish.empty() || wish == "auto"))
       at->second = of_node(system_, node_);
     at->second.is_asked_by_name = wish == "profile" || wish == "auto";
     at->second.is_cores = wish == "cores";
@@ -230,6 +223,8 @@ class Bindings {
       at->second.allowed = node_cpus(node_.simulated / "root");
     else if (node_.is_here)
       at->second.allowed = node_cpus();
+    else if (at->second.source == "auto" && at->second.node)
+      at->second.allowed = at->second.node->may;
     return at->second;
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/files.hpp"
+#include "device/placement.hpp"
 #include "model/check.hpp"
 #include "muster/launcher.hpp"
 #include "muster/result.hpp"
@@ -21,6 +22,9 @@ struct BindableNode {
   bool is_here = false;        ///< this node is one of those that ranks run on; its devices are taken for those of all
   std::optional<int> granted;  ///< logical CPUs that the scheduler gave the job on each node
   fs::path simulated;          ///< folder of the machine that they are pretended to be; empty: they are real
+  /// Asks one of the nodes, for `auto` where none of them is this one; nullopt: it has no GPU. Empty: they can't be
+  /// asked.
+  std::function<std::optional<NodeParts>()> ask = {};
 };
 
 /// `wish` is that of the command line: `none`, `profile`, `auto`, `cores`, or empty: then the check's, else the profile

@@ -125,6 +125,7 @@ struct NodeOptions {
   std::string tag;
   double grace_s = 3;
   bool launcher_has_ended = false;
+  std::string machine;  ///< folder of the machine that the node is pretended to be
 };
 
 // Each returns the exit status.
@@ -140,5 +141,6 @@ int machine_command(const MachineOptions& options);
 int node_autopsy_command(const NodeOptions& options);
 int node_clean_command(const NodeOptions& options);
 int node_inventory_command(const NodeOptions& options);
+int node_parts_command(const NodeOptions& options);
 
 }  // namespace muster

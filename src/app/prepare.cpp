@@ -7,6 +7,7 @@
 #include "app/job_binding.hpp"
 #include "app/lines.hpp"
 #include "app/machine_files.hpp"
+#include "app/node_parts.hpp"
 #include "app/scheduler_gpus.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -203,10 +204,9 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   if (!found) return refuse(found.error());
   if (auto taken = take_line_world(options.site, *found); !taken) return refuse(taken.error());
   if (auto able = can_simulate(found->site); !able) return refuse(able.error());
-  auto bind =
-      choose_binding(options.site.bind, system,
-                     {has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt,
-                      simulated_folder(found->site)});
+  BindableNode node{has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt,
+                    simulated_folder(found->site)};
+  auto bind = choose_binding(options.site.bind, system, node);
   if (!bind) return refuse(bind.error());
   found->site.bind = std::move(*bind);
   count_cpus(*found, system);
@@ -219,6 +219,11 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   if (!found->site.nodes.empty() && !found->no_launch) {
     if (auto asked = ask_the_nodes(*found, system); !asked) return refuse(asked.error());
     count_cpus(*found, system);
+    if (!node.is_here && found->site.gpus > 0 && !found->line) {
+      node.ask = [site = *found] { return ask_for_parts(site); };
+      if (bind = choose_binding(options.site.bind, system, node); !bind) return refuse(bind.error());
+      found->site.bind = std::move(*bind);
+    }
     is_settled = false;
   }
   if (has_line(*plan) && !found->line) {

@@ -3,6 +3,7 @@ page through the real Slurm. Ranks have the masks that slurmstepd (for ibrun: mp
 import os
 import pathlib
 import shlex
+import shutil
 import sys
 
 sys.dont_write_bytecode = True
@@ -347,6 +348,18 @@ class Generic(SiteJob):
     def test_healthy(self):
         run, _ = self.healthy()
         self.assertEqual(self.binding(run), {"auto, by the launcher"})
+
+    def test_from_the_login_node(self):
+        """salloc leaves the shell there, where no GPU is: a node of the job is asked for its own."""
+        log = self.site.cluster.folder / "sruns"
+        self.site.tool("srun", f'#!/bin/sh\necho "$*" >> {log}\nexec {shutil.which("srun")} "$@"\n')
+        self.addCleanup((self.site.tools / "srun").unlink)
+        run = self.finish(self.site.on_login("salloc --quiet --nodes=2 --exclusive --gpus-per-node=8 muster run -n '^cpu_affinity$'"))
+        case = run.case("cpu_affinity")
+        self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
+        self.assertEqual(self.facts(case, "mask"), MASKS["generic"] * 2, self.said)
+        self.assertEqual(self.binding(run), {"auto, by the launcher"})
+        self.assertEqual(len([line for line in log.read_text().splitlines() if " node parts --machine=" in line]), 1, log.read_text())
 
     def test_ranks_far_from_their_gpus(self):
         """Judged by what the node has: there is no profile."""

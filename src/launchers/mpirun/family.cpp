@@ -58,11 +58,13 @@ Result<LauncherIdentity> identify(std::string_view path, std::string_view printe
 
 namespace {
 
-/// Whether somebody asked for the thing that one of `names` sets; then theirs counts, not ours.
+/// Whether somebody asked for the thing that one of `names` sets; then theirs counts, not ours. Hydra takes
+/// `-name=value` as well, and each only once.
 bool chooses(const Argv& options, std::initializer_list<std::string_view> names) {
   return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
+    if (option.empty() || option[0] != '-') return false;
     option.remove_prefix(std::min(option.find_first_not_of('-'), option.size()));
-    return std::find(names.begin(), names.end(), option) != names.end();
+    return std::find(names.begin(), names.end(), option.substr(0, option.find('='))) != names.end();
   });
 }
 
