@@ -1,7 +1,8 @@
 # The agents once more, each with all libraries that it needs, in a folder for containers that have neither MPI nor hwloc:
 # docs/installing.md. Also without MUSTER_BUNDLE by `cmake --install FOLDER --component bundle`.
 option(MUSTER_BUNDLE "Also install the agents with their libraries, for containers without them" OFF)
-set(MUSTER_BUNDLE_FOLDER ${CMAKE_INSTALL_LIBDIR}/muster/bundle)
+# Not ${CMAKE_INSTALL_LIBDIR}: launch lines name the folder, and it holds programs, which have the same path on all systems.
+set(MUSTER_BUNDLE_FOLDER lib/muster/bundle)
 
 set(bundled COMPONENT bundle)
 if(NOT MUSTER_BUNDLE)

@@ -26,7 +26,7 @@ class Bundle(support.EndToEnd):
     def setUpClass(cls):
         cls.folder = installed.temporary("bundle")
         installed.run("cmake", "--install", installed.BUILD, "--prefix", cls.folder / "prefix", "--component", "bundle", "--strip")
-        cls.bundle = next(cls.folder.glob("prefix/**/muster/bundle"))
+        cls.bundle = cls.folder / "prefix/lib/muster/bundle"  # as docs/launch-line.md has it
         cls.root = small_root.make(cls.folder / "root")
         cls.context = vc.running(2, slurm=vc.Shape())
         cls.cluster = cls.context.__enter__()

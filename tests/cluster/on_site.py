@@ -144,7 +144,11 @@ class Site:
         """A line that submits."""
         folder = support.new_folder()
         self.use_muster(folder)
-        run = Run("", folder=folder, env={**self.environment(), "MUSTER_SUBMIT_POLL": "0.3s"})
+        # The page installs it before, by cmake.
+        bundle = folder / "muster/lib/muster/bundle"
+        bundle.mkdir(parents=True)
+        (bundle / "muster-rank").symlink_to(support.BIN / "muster-rank")
+        run = Run("", folder=folder, env={**self.environment(), "HOME": str(folder), "MUSTER_SUBMIT_POLL": "0.3s"})
         run.said = folder / "job"
         run.argv = self.cluster.argv_on_login(["bash", "-c", f"{line} > {run.said} 2>&1"])
         return run

@@ -57,7 +57,7 @@ class Page(support.EndToEnd):
         inside = [f"{commands[at]} bash {self.folder}/inside"] if at < len(commands) else []
         (self.folder / "login").write_text("\n".join(["set -e", *commands[:at], *inside]) + "\n")
         done = subprocess.run(self.site.cluster.argv_on_login(["bash", str(self.folder / "login")]), cwd=self.folder,
-                              env={**os.environ, **ENVIRONMENT, **self.site.environment()}, capture_output=True, text=True, timeout=PATIENCE_S)
+                              env={**os.environ, **ENVIRONMENT, **self.site.environment(), "HOME": str(self.folder)}, capture_output=True, text=True, timeout=PATIENCE_S)
         self.said = done.stdout + done.stderr
         return done.returncode
 
@@ -90,10 +90,18 @@ esac
 """
 
 
+CMAKE = """#!/bin/sh
+# Where `cmake --install` has the agent with its libraries, the agent of the build under test.
+[ "$1" = --install ] || {{ echo "cmake $*"; exit; }}
+while [ "$1" != --prefix ]; do shift; done
+mkdir -p "$2/lib/muster/bundle" && ln -s {agent} "$2/lib/muster/bundle/"
+"""
+
+
 def answer_stand_ins(one):
     """house.system_pages_test says why each is one."""
-    for name in ("ssh", "cmake"):
-        one.tool(name, "#!/bin/sh\necho \"$(basename $0) $*\"\n")
+    one.tool("ssh", "#!/bin/sh\necho \"$(basename $0) $*\"\n")
+    one.tool("cmake", CMAKE.format(agent=support.BIN / "muster-rank"))
     one.tool("idev", """#!/bin/bash
 # TACC's: a job of that shape, and a shell in it. The virtual cluster is asked by salloc.
 while [[ $1 == -* ]]; do
@@ -121,6 +129,7 @@ class Lumi(Page):
         self.assertEqual(self.in_a_job(commands), 0, self.said)
         report = json.loads((self.folder / "muster-runs/latest/report.json").read_text())
         self.assertIn("singularity", report["launches"][0]["argv"])
+        self.assertEqual(report["launches"][0]["argv"][-1], str(self.folder / "muster/lib/muster/bundle/muster-rank"))
         self.assertEqual({case["verdict"] for case in report["cases"]}, {"pass"}, self.said)
 
     def test_checks_with_published_figures(self):
