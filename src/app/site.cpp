@@ -14,6 +14,7 @@
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "device/inventory.hpp"
+#include "launchers/srun/surroundings.hpp"
 #include "model/expected_node.hpp"
 #include "run/reach.hpp"
 #include "run/session.hpp"
@@ -71,6 +72,10 @@ Result<void> take_inventory(SiteFound& found) {
   const Reach reach{found.launcher, found.identity, found.launcher_options, own_executable()};
   bool is_first = true;
   for (const auto& answer : ask_nodes(loop, reach, found.site.nodes, {"inventory"}, inventory_s)) {
+    if (!answer.answered && answer.error.rfind(srun::refusal, 0) == 0)
+      return fail(ErrorKind::launch, "srun",
+                  fmt::format("refuses to reach the nodes: {}; unset the variables that it names",
+                              std::string_view(answer.error).substr(srun::refusal.size())));
     auto json = nlohmann::json::parse(answer.answered ? last_object(answer.out) : "", nullptr, false);
     if (!json.is_object() || !json["cores"].is_number_integer() || !json["numa_domains"].is_number_integer()) {
       found.lost_nodes.emplace_back(answer.node,

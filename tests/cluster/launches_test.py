@@ -94,6 +94,16 @@ class Launches(support.EndToEnd):
                 seen, _ = self.said(launcher, "node")
                 self.assertEqual(seen, [(CPUS[0], len(CPUS), len(CPUS))] * 2)
 
+    def test_variables_that_srun_refuses(self):
+        """No node is at fault."""
+        env = {**self.cluster.environment(), "SLURM_MEM_PER_CPU": "10", "SLURM_MEM_PER_NODE": "100"}
+        run = Run(checks("none"), "--launcher", "srun", wrapper=self.cluster.argv_on_login(["salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2"]),
+                  env=env)
+        self.addCleanup(run.clean)
+        run.finish(60)
+        self.assertEqual(run.status, 3, run.story())
+        self.assertRegex(run.stderr, r"muster: srun: refuses to reach the nodes: .*SLURM_MEM_PER_CPU.*; unset the variables that it names")
+
     def test_a_rankfile_with_cpus_that_a_node_has_not(self):
         """Debian's mpirun then ends with status 1 and without a message."""
         profile = self.cluster.folder / "profile.toml"

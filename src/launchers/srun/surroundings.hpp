@@ -8,6 +8,9 @@
 
 namespace muster::srun {
 
+/// What srun's message begins with when it refuses options or variables, before it reaches any node.
+inline constexpr std::string_view refusal = "srun: fatal: ";
+
 /// For every launcher that starts a step.
 inline constexpr std::array<std::string_view, 14> of_steps{
     "SRUN_CPUS_PER_TASK",     "SLURM_CPU_BIND",      "SLURM_CPU_BIND_TYPE",  "SLURM_CPU_BIND_LIST",
