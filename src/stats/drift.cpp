@@ -13,7 +13,8 @@ namespace {
 constexpr double most_deviations = 4;   ///< of one value in a window of several
 constexpr double clip_at = 3;           ///< of the past, in scaled MADs
 constexpr std::size_t robust_from = 8;  ///< with fewer values a MAD says too little to clip by
-constexpr std::size_t trend_from = 10;  ///< with fewer values steps say too little
+constexpr std::size_t trend_from = 10;  ///< with fewer values a line says too little
+constexpr double most_autocorrelation = 0.9;
 constexpr std::size_t free_values = 20;
 
 double upper_tail(double z) {
@@ -31,13 +32,52 @@ struct Level {
   double centre = 0;
   double deviation = 0;
   std::size_t count = 0;
+  double correlation = 0;  ///< of a value with the one before
 };
 
-/// From one value to the next, so that a slow decline does not count as noise (von Neumann, 1941).
-double deviation_of_steps(const std::vector<double>& past) {
-  double squares = 0;
-  for (std::size_t at = 1; at < past.size(); ++at) squares += (past[at] - past[at - 1]) * (past[at] - past[at - 1]);
-  return std::sqrt(squares / (2 * static_cast<double>(past.size() - 1)));
+/// What is left of the past beside its straight line, so that a slow decline does not count as noise.
+std::vector<double> residuals_of(const std::vector<double>& past) {
+  const auto n = static_cast<double>(past.size());
+  const double x_mean = (n - 1) / 2;
+  const double y_mean = std::accumulate(past.begin(), past.end(), 0.0) / n;
+  double xx = 0;
+  double xy = 0;
+  for (std::size_t at = 0; at < past.size(); ++at) {
+    const double x = static_cast<double>(at) - x_mean;
+    xx += x * x;
+    xy += x * (past[at] - y_mean);
+  }
+  std::vector<double> residuals;
+  for (std::size_t at = 0; at < past.size(); ++at)
+    residuals.push_back(past[at] - y_mean - xy / xx * (static_cast<double>(at) - x_mean));
+  return residuals;
+}
+
+double sum_of_squares(const std::vector<double>& values) {
+  return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
+}
+
+/// Correlation of a value with the one before; 0 where chance explains it. Of few values it comes out too small
+/// (Kendall 1954), and by chance up to 1 / sqrt(n) either way.
+double autocorrelation_of(const std::vector<double>& residuals) {
+  const double squares = sum_of_squares(residuals);
+  if (squares <= 0) return 0;
+  double products = 0;
+  for (std::size_t at = 1; at < residuals.size(); ++at) products += residuals[at] * residuals[at - 1];
+  const double seen = products / squares;
+  const auto n = static_cast<double>(residuals.size());
+  return std::clamp(seen + (1 + 4 * seen) / n - 1 / std::sqrt(n), 0.0, most_autocorrelation);
+}
+
+/// Variance of a mean of `length` values, in variances of one, when each goes on from the one before (AR(1)).
+double variance_of_mean(double length, double correlation) {
+  double sum = 1;
+  double power = 1;
+  for (double lag = 1; lag < length; ++lag) {
+    power *= correlation;
+    sum += 2 * (1 - lag / length) * power;
+  }
+  return sum / length;
 }
 
 std::optional<Level> level_of(std::vector<double> past, const DriftOptions& options) {
@@ -55,7 +95,11 @@ std::optional<Level> level_of(std::vector<double> past, const DriftOptions& opti
   double squares = 0;
   for (const double value : past) squares += (value - level.centre) * (value - level.centre);
   double deviation = std::sqrt(squares / (count - 1));
-  if (past.size() >= trend_from) deviation = std::min(deviation, deviation_of_steps(past));
+  if (past.size() >= trend_from) {
+    const auto residuals = residuals_of(past);
+    deviation = std::min(deviation, std::sqrt(sum_of_squares(residuals) / (count - 2)));
+    level.correlation = autocorrelation_of(residuals);
+  }
   level.deviation = std::max(deviation, options.noise * std::fabs(level.centre));
   if (!std::isfinite(level.deviation) || level.deviation <= 0) return std::nullopt;
   return level;
@@ -100,8 +144,12 @@ std::optional<DriftChange> change_in(const Window& window, double value, DriftSi
     const double deviations = one / level.deviation;
     sum += off.size() == 1 ? deviations : std::clamp(deviations, -most_deviations, most_deviations);
   }
-  const double t = sum / std::sqrt(length) / std::sqrt(1 + length / static_cast<double>(level.count));
-  const double z = normal_of(t, static_cast<double>(level.count - 1));
+  const auto count = static_cast<double>(level.count);
+  const double variance = variance_of_mean(length, level.correlation) + variance_of_mean(count, level.correlation);
+  const double t = sum / length / std::sqrt(variance);
+  // So many independent values say as much.
+  const double independent = std::max(1 / variance_of_mean(count, level.correlation), 3.0);
+  const double z = normal_of(t, std::min(independent, count) - 1);
   const double shift = *median(off);
   const bool is_large = shift >= options.least * std::fabs(level.centre);
   if (!(z > options.max_z) || !is_large || off.back() < shift / 2) return std::nullopt;

@@ -67,6 +67,25 @@ TEST(Drift, FindsAStepOfTenPercentInNoiseOfThree) {
   EXPECT_LE(seen.before, 30);
 }
 
+/// Each value goes on from the one before with 0.7 of its distance, as temperature and neighbours make it.
+TEST(Drift, NoiseThatLastsIsNotTakenForAChange) {
+  int reported = 0;
+  constexpr int series = 400;
+  for (int one = 0; one < series; ++one) {
+    std::mt19937_64 engine(static_cast<std::uint64_t>(one) + 1);
+    std::normal_distribution<double> normal;
+    Watched watched;
+    double off = normal(engine);
+    for (int run = 0; run < 60; ++run) {
+      watched.past.push_back({100 * (1 + 0.05 * off), true});
+      off = 0.7 * off + std::sqrt(1 - 0.49) * normal(engine);
+    }
+    reported += drift_of(watched.past, 100 * (1 + 0.05 * off), DriftSide::lower, {}).has_value();
+  }
+  std::printf("of %d autocorrelated series: %d reported\n", series, reported);
+  EXPECT_LE(reported, 4);
+}
+
 TEST(Drift, LatencyThatRisesIsFoundAsWell) {
   const Seen seen = watch(200, 0.03, 0.10, -1);
   EXPECT_GE(seen.found, 190);
