@@ -159,7 +159,9 @@ std::string rank_table(const NodeParts& node, const Placement& placement, const 
   std::vector<Row> rows;
   for (std::size_t i = 0; i < placement.ranks.size(); ++i) {
     const RankSeat& seat = placement.ranks[i];
-    const std::string gpu = seat.gpu < 0 ? std::string() : std::to_string(seat.gpu);
+    std::vector<std::string> gpus;
+    for (const int gpu : gpus_of(seat)) gpus.push_back(std::to_string(gpu));
+    const std::string gpu = join(gpus, ",");
     const std::string nic = seat.nic < 0 ? std::string() : nic_word(node.nics[static_cast<std::size_t>(seat.nic)]);
     rows.push_back({std::to_string(i), cut(seat.cpus.list(), 30),
                     std::to_string(core_numbers(node.layout, seat.cpus).count()), gpu, nic,

@@ -25,6 +25,10 @@ void add_bind(CommandLine line) {
   app->add_option("--cores-per-rank", bind->cores_per_rank, "Cores of each rank (default: its fair share)")
       ->type_name("N")
       ->check(CLI::Range(1, 65536));
+  app->add_option("--gpus-per-rank", bind->gpus_per_rank,
+                  "GPUs of each rank, for programs that use several (default: 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
   app->add_flag("--smt", bind->smt, "All hardware threads of a core, not only the first");
   app->add_option("--reserve", bind->reserve, "CPUs to keep for the system, or none (default: the profile's)")
       ->type_name("0,8,16");

@@ -58,7 +58,11 @@ Result<NodeParts> node_in_file(const std::string& file) {
   if (!layout) return tl::unexpected(layout.error());
   const auto devices = read_topology_devices(file);
   if (!devices) return tl::unexpected(devices.error());
-  return parts_of(std::move(*layout), *devices);
+  const auto allowed = read_allowed_cpus(file);
+  if (!allowed) return tl::unexpected(allowed.error());
+  NodeParts node = parts_of(std::move(*layout), *devices);
+  node.may = *allowed;
+  return node;
 }
 
 /// The node that is spoken of, and what to call it.
@@ -130,7 +134,14 @@ Result<Question> understand(const Wanted& wanted) {
   if (!policy) return tl::unexpected(policy.error());
   const ExpectedNode& expected = wanted.partition.node;
   question.wish.policy = *policy;
-  question.wish.ranks = wanted.options.ranks_per_node.value_or(usual_ranks(question.node));
+  question.wish.gpus_per_rank = wanted.options.gpus_per_rank.value_or(1);
+  const bool gives_gpus = *policy == BindPolicy::gpu || *policy == BindPolicy::cores;
+  if (wanted.options.gpus_per_rank && !gives_gpus)
+    return fail(ErrorKind::usage, "--gpus-per-rank",
+                fmt::format("policy {} gives no GPUs out{}", to_string(*policy),
+                            question.node.gpus.empty() ? ", and none can be used here" : "; ask for gpu or cores"));
+  const int fewer = std::max(1, usual_ranks(question.node) / question.wish.gpus_per_rank);
+  question.wish.ranks = wanted.options.ranks_per_node.value_or(gives_gpus ? fewer : usual_ranks(question.node));
   question.wish.cores = wanted.options.cores_per_rank.value_or(0);
   question.wish.smt = wanted.options.smt || (expected.bind && expected.bind->smt);
   question.select = expected.bind && !expected.bind->select.empty() ? expected.bind->select : "wrapper";
@@ -233,6 +244,7 @@ void print_json(const Question& question, const Placement& placement) {
                  {"omp_places", omp_places(layout, seat.cpus)}};
     if (seat.gpu >= 0)
       rank["gpu"] = {{"index", seat.gpu}, {"address", question.node.gpus[static_cast<std::size_t>(seat.gpu)].address}};
+    if (!seat.more_gpus.empty()) rank["gpus"] = gpus_of(seat);
     if (seat.nic >= 0) {
       const NearDevice& nic = question.node.nics[static_cast<std::size_t>(seat.nic)];
       rank["nic"] = {{"name", nic.name}, {"address", nic.address}};

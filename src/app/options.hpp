@@ -111,6 +111,7 @@ struct BindOptions {
   std::string machine;
   std::optional<int> ranks_per_node;
   std::optional<int> cores_per_rank;
+  std::optional<int> gpus_per_rank;
   std::string policy;
   bool smt = false;
   std::string reserve;

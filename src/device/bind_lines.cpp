@@ -9,11 +9,14 @@ namespace muster {
 
 namespace {
 
-/// The GPU of each rank; empty where one has none.
+/// The GPU of each rank, or `0,1`; empty where one has none.
 std::vector<std::string> gpus_of(const Placement& placement) {
   std::vector<std::string> gpus;
-  for (const RankSeat& seat : placement.ranks)
-    if (seat.gpu >= 0) gpus.push_back(std::to_string(seat.gpu));
+  for (const RankSeat& seat : placement.ranks) {
+    std::vector<std::string> numbers;
+    for (const int gpu : gpus_of(seat)) numbers.push_back(std::to_string(gpu));
+    if (!numbers.empty()) gpus.push_back(join(numbers, ","));
+  }
   return gpus.size() == placement.ranks.size() ? gpus : std::vector<std::string>();
 }
 
@@ -50,7 +53,17 @@ std::string srun_masks(const Placement& placement) {
 
 std::string srun_gpus(const Placement& placement) {
   const auto gpus = gpus_of(placement);
-  return gpus.empty() ? std::string() : "--gpu-bind=map_gpu:" + join(gpus, ",");
+  if (gpus.empty()) return {};
+  const auto has_several = [](const RankSeat& seat) { return !seat.more_gpus.empty(); };
+  if (std::none_of(placement.ranks.begin(), placement.ranks.end(), has_several))
+    return "--gpu-bind=map_gpu:" + join(gpus, ",");
+  std::vector<std::string> masks;
+  for (const RankSeat& seat : placement.ranks) {
+    CpuMask mask;
+    for (const int gpu : gpus_of(seat)) mask.add(gpu);
+    masks.push_back(mask.hex());
+  }
+  return "--gpu-bind=mask_gpu:" + join(masks, ",");
 }
 
 std::string_view visible_variable(std::string_view vendor) {

@@ -12,7 +12,7 @@ namespace muster {
 
 /// `--cpu-bind=mask_cpu:0xfe,0xfe00`.
 [[nodiscard]] std::string srun_masks(const Placement& placement);
-/// `--gpu-bind=map_gpu:4,5`; empty where not every rank has a GPU.
+/// `--gpu-bind=map_gpu:4,5`, or `--gpu-bind=mask_gpu:0x3,0xc` for several each; empty where not every rank has a GPU.
 [[nodiscard]] std::string srun_gpus(const Placement& placement);
 
 /// `ROCR_VISIBLE_DEVICES` and the like, by the vendor whose name is `amd`, `intel`, `nvidia`; empty: not known.

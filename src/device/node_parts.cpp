@@ -33,6 +33,23 @@ Devices gpus_of(const Inventory& inventory) {
   return most;
 }
 
+/// Partitions of AMD's GPUs in the place of their wholes, as the runtime counts them: by KFD's nodes.
+Devices whole_or_parts(const Inventory& inventory, const Devices& gpus) {
+  Devices all;
+  for (const Device* gpu : gpus) {
+    Devices parts;
+    for (const Device& device : inventory.devices)
+      if (device.kind == DeviceKind::part && device.address == gpu->address && device.compute_order > 0)
+        parts.push_back(&device);
+    if (parts.empty()) parts.push_back(gpu);
+    all.insert(all.end(), parts.begin(), parts.end());
+  }
+  if (std::all_of(all.begin(), all.end(), [](const Device* gpu) { return gpu->compute_order > 0; }))
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Device* a, const Device* b) { return a->compute_order < b->compute_order; });
+  return all;
+}
+
 /// What hwloc knows of a device's place is finer than its NUMA domain.
 CpuMask near_to(const Layout& layout, const Device& device) {
   const auto found = layout.nearby.find(to_string(device.address));
@@ -56,8 +73,10 @@ NodeParts parts_of(Layout layout, const Inventory& inventory) {
   NodeParts node;
   const Devices gpus = gpus_of(inventory);
   if (!gpus.empty()) node.vendor = vendor_of(*gpus[0]);
-  for (const Device* gpu : gpus)
-    node.gpus.push_back({to_string(gpu->address), printable_line(model_of(*gpu), 60), near_to(layout, *gpu), 0});
+  for (const Device* one : whole_or_parts(inventory, gpus)) {
+    const Device& whole = *inventory.gpu_at(one->address);
+    node.gpus.push_back({to_string(whole.address), printable_line(model_of(whole), 60), near_to(layout, whole), 0});
+  }
   for (const Device& device : inventory.devices)
     if (device.kind == DeviceKind::nic && !device.is_lost) node.nics.push_back(network_card(layout, device));
   node.layout = std::move(layout);

@@ -45,28 +45,59 @@ std::vector<int> by_place(const std::vector<NearDevice>& gpus) {
   return order;
 }
 
-/// One for each rank; -1: none.
-std::vector<int> choose_gpus(const NodeParts& node, const BindWish& wish) {
-  if (!wish.gpu_of_rank.empty()) return wish.gpu_of_rank;
+bool gives_gpus(const NodeParts& node, const BindWish& wish) {
+  return (wish.policy == BindPolicy::gpu || wish.policy == BindPolicy::cores) && !node.gpus.empty();
+}
+
+/// `some` of them in their order: of GPUs that are cut in partitions, which share an address, first one partition of
+/// each, then the second ones.
+std::vector<int> spread_over_gpus(const std::vector<NearDevice>& gpus, const std::vector<int>& order,
+                                  std::size_t some) {
+  std::map<std::string, std::size_t> seen;
+  std::vector<std::pair<std::size_t, std::size_t>> rounds;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::string& address = gpus[static_cast<std::size_t>(order[i])].address;
+    rounds.emplace_back(address.empty() ? 0 : seen[address]++, i);
+  }
+  std::sort(rounds.begin(), rounds.end());
+  rounds.resize(std::min(some, rounds.size()));
+  std::sort(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<int> chosen;
+  for (const auto& [round, place] : rounds) chosen.push_back(order[place]);
+  return chosen;
+}
+
+/// Those of each rank; none: it has no GPU.
+std::vector<std::vector<int>> choose_gpus(const NodeParts& node, const BindWish& wish) {
   const auto ranks = static_cast<std::size_t>(wish.ranks);
-  std::vector<int> gpus(ranks, -1);
-  const bool takes_gpus = wish.policy == BindPolicy::gpu || wish.policy == BindPolicy::cores;
-  if (!takes_gpus || node.gpus.empty()) return gpus;
+  std::vector<std::vector<int>> gpus(ranks);
+  if (!wish.gpu_of_rank.empty()) {
+    for (std::size_t i = 0; i < ranks; ++i)
+      if (wish.gpu_of_rank[i] >= 0) gpus[i] = {wish.gpu_of_rank[i]};
+    return gpus;
+  }
+  if (!gives_gpus(node, wish)) return gpus;
   std::vector<int> order = by_place(node.gpus);
   if (wish.policy == BindPolicy::gpu) std::iota(order.begin(), order.end(), 0);
-  const std::size_t some = std::min(ranks, order.size());
-  for (std::size_t i = 0; i < ranks; ++i) gpus[i] = order[i * some / ranks];
+  if (wish.gpus_per_rank > 1) {
+    const auto each = static_cast<std::size_t>(wish.gpus_per_rank);
+    for (std::size_t i = 0; i < ranks * each; ++i) gpus[i / each].push_back(order[i]);
+    return gpus;
+  }
+  const std::vector<int> some = spread_over_gpus(node.gpus, order, ranks);
+  for (std::size_t i = 0; i < ranks; ++i) gpus[i] = {some[i * some.size() / ranks]};
   return gpus;
 }
 
 /// The CPUs that each rank should stay near to.
-std::vector<CpuMask> homes_of(const NodeParts& node, const BindWish& wish, const std::vector<int>& gpus) {
+std::vector<CpuMask> homes_of(const NodeParts& node, const BindWish& wish, const std::vector<std::vector<int>>& gpus) {
   const CpuMask usable = node.usable();
-  const bool none = std::all_of(gpus.begin(), gpus.end(), [](int gpu) { return gpu < 0; });
+  const bool none = std::all_of(gpus.begin(), gpus.end(), [](const auto& some) { return some.empty(); });
   if (none) return spread_homes(node.layout, usable, gpus.size(), wish.cores);
   std::vector<CpuMask> homes;
-  for (const int gpu : gpus) {
-    const CpuMask near = gpu < 0 ? CpuMask() : node.gpus[static_cast<std::size_t>(gpu)].near;
+  for (const std::vector<int>& some : gpus) {
+    CpuMask near;
+    for (const int gpu : some) near = near | node.gpus[static_cast<std::size_t>(gpu)].near;
     homes.push_back(near.empty() ? node.layout.cpus() : node.layout.whole_cores(near));
   }
   return homes;
@@ -86,6 +117,13 @@ Result<void> check_numbers(const NodeParts& node, const BindWish& wish) {
   if (ranks > left)
     return refuse(fmt::format("{} want a core each, but {}; ask for at most {} ranks per node", counted(ranks, "rank"),
                               few_cores(node, left), left));
+  const auto each = static_cast<std::size_t>(std::max(1, wish.gpus_per_rank));
+  if (each > 1 && gives_gpus(node, wish) && each * ranks > node.gpus.size())
+    return refuse(fmt::format(
+        "{} with {} GPUs each are {}, but this node has {}; ask for at most {} GPUs per rank{}", counted(ranks, "rank"),
+        each, each * ranks, node.gpus.size(), std::max<std::size_t>(1, node.gpus.size() / ranks),
+        each > node.gpus.size() ? std::string()
+                                : fmt::format(", or for {}", counted(node.gpus.size() / each, "rank"))));
   const auto wide = static_cast<std::size_t>(std::max(0, wish.cores));
   if (wide * ranks <= left) return {};
   const std::string instead = wide > left ? std::string() : fmt::format(", or for at most {} ranks", left / wide);
@@ -94,30 +132,32 @@ Result<void> check_numbers(const NodeParts& node, const BindWish& wish) {
                             counted(left / ranks, "core"), instead));
 }
 
-/// Why no seats could be found, told by the GPU that lacks cores most.
-tl::unexpected<Error> explain(const NodeParts& node, const BindWish& wish, const std::vector<int>& gpus,
+/// Why no seats could be found: ranks whose GPUs have, all together, fewer cores in their NUMA domains than there are
+/// ranks of them.
+tl::unexpected<Error> explain(const NodeParts& node, const BindWish& wish, const std::vector<std::vector<int>>& gpus,
                               const std::vector<CpuMask>& homes) {
-  std::size_t worst = 0;
-  double least = 1e9;
-  std::vector<std::size_t> users(homes.size(), 0);
-  for (std::size_t i = 0; i < homes.size(); ++i) {
-    const CpuMask around = domains_around(node.layout, homes[i]);
-    for (const CpuMask& other : homes) users[i] += other.is_subset_of(around);
-    const auto cores = static_cast<double>(free_cores(node.layout, around & node.usable()).size());
-    if (gpus[i] < 0 || cores / static_cast<double>(users[i]) >= least) continue;
-    least = cores / static_cast<double>(users[i]);
-    worst = i;
+  const std::vector<std::size_t> crowded = crowded_ranks({node.layout, node.usable(), homes});
+  CpuMask around;
+  CpuMask theirs;
+  for (const std::size_t rank : crowded) {
+    around = around | domains_around(node.layout, homes[rank]);
+    for (const int gpu : gpus[rank]) theirs.add(gpu);
   }
-  if (gpus[worst] < 0)
-    return refuse(
-        fmt::format("{} can't be placed on the cores that are left; ask for fewer", counted(homes.size(), "rank")));
-  const CpuMask around = domains_around(node.layout, homes[worst]);
+  const auto users = static_cast<std::size_t>(std::count_if(homes.begin(), homes.end(), [&](const CpuMask& home) {
+    return domains_around(node.layout, home).is_subset_of(around);
+  }));
+  if (theirs.empty())
+    return refuse(fmt::format("{}{} can't be placed on the cores that are left; ask for fewer",
+                              counted(homes.size(), "rank"),
+                              wish.cores > 0 ? fmt::format(" of {} cores", wish.cores) : ""));
   const std::size_t cores = free_cores(node.layout, around & node.usable()).size();
-  const std::string width = wish.cores > 0 ? fmt::format(" of {}", wish.cores) : std::string();
+  const bool is_one = theirs.count() == 1;
   return refuse(fmt::format(
-      "{} has no core left near to it: of {}, {} can be used, for {}{}; ask for fewer ranks per node, reserve less, or "
-      "give no GPUs out: --policy spread",
-      gpu_name(node, gpus[worst]), named("CPU", around), counted(cores, "core"), counted(users[worst], "rank"), width));
+      "{} {} left near to {}: of {}, {} can be used, for {}; ask for fewer ranks per node, reserve less, or give no "
+      "GPUs out: --policy spread",
+      is_one ? gpu_name(node, theirs.lowest()) + " has" : fmt::format("GPUs {} have", theirs.list()),
+      cores == 0 ? "no core" : "too few cores", is_one ? "it" : "them", named("CPU", around), counted(cores, "core"),
+      counted(users, "rank")));
 }
 
 /// The nearest of the fastest: a slow card is for administration.
@@ -143,9 +183,10 @@ int nearest_nic(const NodeParts& node, const CpuMask& at, std::size_t turn) {
 
 void remark_shared(const NodeParts& node, Placement& placement) {
   std::map<int, std::vector<std::string>> users;
-  for (std::size_t i = 0; i < placement.ranks.size(); ++i) users[placement.ranks[i].gpu].push_back(std::to_string(i));
+  for (std::size_t i = 0; i < placement.ranks.size(); ++i)
+    for (const int gpu : gpus_of(placement.ranks[i])) users[gpu].push_back(std::to_string(i));
   for (const auto& [gpu, ranks] : users)
-    if (gpu >= 0 && ranks.size() > 1)
+    if (ranks.size() > 1)
       placement.remarks.push_back(fmt::format("ranks {} share {}", human_list(ranks), gpu_name(node, gpu)));
 }
 
@@ -165,18 +206,36 @@ void remark_far(const NodeParts& node, const std::vector<CpuMask>& homes, Placem
   }
 }
 
+/// `, nor any core of NUMA domains 1-3`.
+std::string idle_domains(const NodeParts& node, const CpuMask& taken) {
+  CpuMask idle;
+  for (const auto& [number, cpus] : node.layout.domains)
+    if (cpus.intersects(node.usable()) && !cpus.intersects(taken)) idle.add(number);
+  return idle.empty() ? std::string() : fmt::format(", nor any core of {}", named("NUMA domain", idle));
+}
+
+std::string more_per_rank(const NodeParts& node, std::size_t ranks) {
+  const std::size_t each = node.gpus.size() / ranks;
+  return each > 1 ? fmt::format("; --gpus-per-rank {} gives all of them out", each) : std::string();
+}
+
 void remark_idle(const NodeParts& node, const BindWish& wish, Placement& placement) {
   if (node.gpus.empty()) return;
   CpuMask idle;
   for (std::size_t i = 0; i < node.gpus.size(); ++i) idle.add(static_cast<int>(i));
-  for (const RankSeat& seat : placement.ranks) idle.remove(seat.gpu);
+  CpuMask taken;
+  for (const RankSeat& seat : placement.ranks) {
+    for (const int gpu : gpus_of(seat)) idle.remove(gpu);
+    taken = taken | seat.cpus;
+  }
   const bool no_gpus = idle.count() == static_cast<int>(node.gpus.size());
   if (no_gpus)
     placement.remarks.push_back(fmt::format("policy {} gives no GPU to any rank, though there {} {}",
                                             to_string(wish.policy), node.gpus.size() == 1 ? "is" : "are",
                                             node.gpus.size()));
   else if (!idle.empty())
-    placement.remarks.push_back(fmt::format("no rank uses {}", named("GPU", idle)));
+    placement.remarks.push_back(fmt::format("no rank uses {}{}{}", named("GPU", idle), idle_domains(node, taken),
+                                            more_per_rank(node, placement.ranks.size())));
 }
 
 std::optional<std::vector<CpuMask>> seats_for(const NodeParts& node, const BindWish& wish,
@@ -217,16 +276,24 @@ int usual_ranks(const NodeParts& node) {
 
 Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish) {
   if (auto possible = check_numbers(node, wish); !possible) return tl::unexpected(possible.error());
-  const std::vector<int> gpus = choose_gpus(node, wish);
-  const std::vector<CpuMask> homes = homes_of(node, wish, gpus);
+  const std::vector<std::vector<int>> gpus = choose_gpus(node, wish);
+  std::vector<CpuMask> homes = homes_of(node, wish, gpus);
   const bool is_compact = wish.policy == BindPolicy::compact && wish.gpu_of_rank.empty();
-  const auto seats = seats_for(node, wish, homes, is_compact);
+  auto seats = seats_for(node, wish, homes, is_compact);
+  const bool none = std::all_of(gpus.begin(), gpus.end(), [](const auto& some) { return some.empty(); });
+  if (!seats && none) {
+    // Nothing ties a rank to a place.
+    homes.assign(homes.size(), node.layout.cpus());
+    seats = seats_for(node, wish, homes, is_compact);
+  }
   if (!seats) return explain(node, wish, gpus, homes);
   Placement placement;
   const CpuMask usable = node.usable();
   for (std::size_t i = 0; i < seats->size(); ++i) {
     const CpuMask& cores = (*seats)[i];
-    placement.ranks.push_back({wish.smt ? node.layout.whole_cores(cores) & usable : cores, gpus[i], -1});
+    RankSeat rank{wish.smt ? node.layout.whole_cores(cores) & usable : cores};
+    if (!gpus[i].empty()) rank.gpu = gpus[i][0], rank.more_gpus.assign(gpus[i].begin() + 1, gpus[i].end());
+    placement.ranks.push_back(std::move(rank));
   }
   give_nics(node, placement);
   remark_shared(node, placement);
@@ -257,6 +324,13 @@ bool are_shares_in_order(const NodeParts& node, const std::vector<CpuMask>& mask
     if (masks[rank] != wanted) return false;
   }
   return true;
+}
+
+std::vector<int> gpus_of(const RankSeat& seat) {
+  std::vector<int> gpus;
+  if (seat.gpu >= 0) gpus.push_back(seat.gpu);
+  gpus.insert(gpus.end(), seat.more_gpus.begin(), seat.more_gpus.end());
+  return gpus;
 }
 
 int nearest_gpu(const NodeParts& node, const CpuMask& cpus) {

@@ -61,15 +61,20 @@ struct BindWish {
   BindPolicy policy = BindPolicy::gpu;
   int cores = 0;                      ///< for each rank; 0: its fair share
   bool smt = false;                   ///< all hardware threads of a core, not only the first
+  int gpus_per_rank = 1;              ///< where the policy gives GPUs out
   std::vector<int> gpu_of_rank = {};  ///< settled already: index into `gpus`, -1: none; empty: the policy decides
 };
 
 struct RankSeat {
   CpuMask cpus;
-  int gpu = -1;  ///< index; -1: none
-  int nic = -1;  ///< index of the nearest; -1: none is known to be near
+  int gpu = -1;                     ///< index; -1: none
+  int nic = -1;                     ///< index of the nearest; -1: none is known to be near
+  std::vector<int> more_gpus = {};  ///< where a rank has several: those behind its first
   friend bool operator==(const RankSeat&, const RankSeat&) = default;
 };
+
+/// All GPUs of a rank.
+[[nodiscard]] std::vector<int> gpus_of(const RankSeat& seat);
 
 struct Placement {
   std::vector<RankSeat> ranks;

@@ -93,6 +93,68 @@ void fill(const Layout& layout, const CpuMask& region, std::size_t width, CpuMas
   }
 }
 
+/// Gives each rank `width` cores of those that it may have, moving those given before where that helps: if there is a
+/// way, it is found. Cores are numbered as in `open`.
+class Matching {
+ public:
+  Matching(const Seating& seating, const std::vector<int>& open) : owner_(open.size(), nobody) {
+    for (const CpuMask& home : seating.homes) {
+      const CpuMask around = domains_around(seating.layout, home);
+      auto& mine = may_.emplace_back();
+      for (std::size_t core = 0; core < open.size(); ++core)
+        if (around.has(open[core])) mine.push_back(core);
+    }
+  }
+
+  [[nodiscard]] std::size_t ranks() const { return may_.size(); }
+  [[nodiscard]] std::size_t owner_of(std::size_t core) const { return owner_[core]; }
+
+  /// False: there is no such core; `tried` are then the ranks that want what this one wants.
+  bool give(std::size_t rank, std::vector<bool>& tried) {
+    if (tried[rank]) return false;
+    tried[rank] = true;
+    for (const std::size_t core : may_[rank])
+      if (owner_[core] == nobody) return owner_[core] = rank, true;
+    for (const std::size_t core : may_[rank])
+      if (owner_[core] != rank && give(owner_[core], tried)) return owner_[core] = rank, true;
+    return false;
+  }
+
+  static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+
+ private:
+  std::vector<std::vector<std::size_t>> may_;
+  std::vector<std::size_t> owner_;
+};
+
+/// Any sharing with that width in the domains of the homes.
+std::optional<std::vector<CpuMask>> seat_somehow(const Seating& seating, std::size_t width) {
+  const std::vector<int> open = free_cores(seating.layout, seating.usable);
+  Matching matching(seating, open);
+  for (std::size_t round = 0; round < width; ++round)
+    for (std::size_t rank = 0; rank < matching.ranks(); ++rank)
+      if (std::vector<bool> tried(matching.ranks()); !matching.give(rank, tried)) return std::nullopt;
+  std::vector<CpuMask> seats(matching.ranks());
+  for (std::size_t core = 0; core < open.size(); ++core)
+    if (matching.owner_of(core) != Matching::nobody) seats[matching.owner_of(core)].add(open[core]);
+  return seats;
+}
+
+/// One core near for each, then what lacks from wherever cores are left.
+std::optional<std::vector<CpuMask>> seat_from_anywhere(const Seating& seating, std::size_t width) {
+  auto seats = seat_somehow(seating, 1);
+  if (!seats) return std::nullopt;
+  CpuMask open, taken = taken_of(*seats);
+  for (const int core : free_cores(seating.layout, seating.usable)) open.add(core);
+  for (const bool is_near : {true, false})
+    for (std::size_t i = 0; i < seats->size(); ++i)
+      fill(seating.layout, is_near ? open & domains_around(seating.layout, seating.homes[i]) : open, width, taken,
+           (*seats)[i]);
+  for (const CpuMask& one : *seats)
+    if (static_cast<std::size_t>(one.count()) < width) return std::nullopt;
+  return seats;
+}
+
 /// One try with a fixed width.
 std::optional<std::vector<CpuMask>> seat_wide(const Seating& seating, std::size_t width, SeatRange range) {
   std::vector<CpuMask> seats(seating.homes.size());
@@ -142,7 +204,11 @@ CpuMask domains_around(const Layout& layout, const CpuMask& home) {
 }
 
 std::optional<std::vector<CpuMask>> seat(const Seating& seating, int width, SeatRange range) {
-  if (width > 0) return seat_wide(seating, static_cast<std::size_t>(width), range);
+  if (width > 0) {
+    const auto wide = static_cast<std::size_t>(width);
+    if (auto seats = seat_wide(seating, wide, range)) return seats;
+    return range == SeatRange::node ? seat_from_anywhere(seating, wide) : seat_somehow(seating, wide);
+  }
   const auto groups = groups_of(seating);
   if (are_apart(groups)) {
     std::vector<CpuMask> seats(seating.homes.size());
@@ -155,7 +221,30 @@ std::optional<std::vector<CpuMask>> seat(const Seating& seating, int width, Seat
   for (const SeatRange reach : {SeatRange::home, SeatRange::domain})
     for (std::size_t fair = all / std::max<std::size_t>(1, seating.homes.size()); fair > 0 && reach <= range; --fair)
       if (auto seats = seat_wide(seating, fair, reach)) return seats;
-  return std::nullopt;
+  // In the domains of overlapping homes who is served first may take what only others can have.
+  std::optional<std::vector<CpuMask>> best;
+  for (std::size_t low = 1, high = all / std::max<std::size_t>(1, seating.homes.size()); low <= high;) {
+    const std::size_t middle = (low + high) / 2;
+    if (auto seats = seat_somehow(seating, middle))
+      best = std::move(seats), low = middle + 1;
+    else
+      high = middle - 1;
+  }
+  return best;
+}
+
+std::vector<std::size_t> crowded_ranks(const Seating& seating) {
+  const std::vector<int> open = free_cores(seating.layout, seating.usable);
+  Matching matching(seating, open);
+  for (std::size_t rank = 0; rank < matching.ranks(); ++rank) {
+    std::vector<bool> tried(matching.ranks());
+    if (matching.give(rank, tried)) continue;
+    std::vector<std::size_t> crowded;
+    for (std::size_t other = 0; other < tried.size(); ++other)
+      if (tried[other]) crowded.push_back(other);
+    return crowded;
+  }
+  return {};
 }
 
 std::optional<std::vector<CpuMask>> seat_compact(const Seating& seating, int width) {
@@ -164,8 +253,11 @@ std::optional<std::vector<CpuMask>> seat_compact(const Seating& seating, int wid
   const std::size_t wide = width > 0 ? static_cast<std::size_t>(width) : all.size() / std::max<std::size_t>(1, ranks);
   if (wide == 0) return std::nullopt;
   std::vector<std::vector<int>> domains;
-  for (const CpuMask& domain : domains_with_cores(seating.layout, seating.usable))
-    domains.push_back(free_cores(seating.layout, domain & seating.usable));
+  CpuMask seen;
+  for (const CpuMask& domain : domains_with_cores(seating.layout, seating.usable)) {
+    domains.push_back(free_cores(seating.layout, (domain - seen) & seating.usable));
+    seen = seen | seating.layout.whole_cores(domain);
+  }
   for (const auto& parts : {by_cache(seating.layout, all), domains, {all}}) {
     std::vector<CpuMask> seats;
     for (const auto& part : parts)

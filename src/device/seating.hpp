@@ -29,6 +29,10 @@ enum class SeatRange : std::uint8_t { home, domain, node };
 /// too few, or none in the domains of its home.
 [[nodiscard]] std::optional<std::vector<CpuMask>> seat(const Seating& seating, int width, SeatRange range);
 
+/// Ranks that no sharing of the cores in their domains can serve: together they are more than there are such cores.
+/// Empty: every rank can have one.
+[[nodiscard]] std::vector<std::size_t> crowded_ranks(const Seating& seating);
+
 /// One rank beside the other, filling caches, then domains, before the next is begun. nullopt: too few cores.
 [[nodiscard]] std::optional<std::vector<CpuMask>> seat_compact(const Seating& seating, int width);
 

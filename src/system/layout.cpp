@@ -174,6 +174,12 @@ Result<Layout> read_layout(const std::string& source) {
   return layout;
 }
 
+Result<CpuMask> read_allowed_cpus(const std::string& source) {
+  auto loaded = load(source);
+  if (!loaded) return tl::unexpected(loaded.error());
+  return to_mask(hwloc_topology_get_allowed_cpuset(loaded->get()));
+}
+
 Result<std::vector<TopologyDevice>> read_topology_devices(const std::string& source) {
   auto loaded = load(source);
   if (!loaded) return tl::unexpected(loaded.error());

@@ -31,6 +31,9 @@ struct Layout {
 /// (`synthetic:pack:2 numa:2 core:8 pu:2`), else the path of an hwloc XML file. Fails with kind `system`.
 [[nodiscard]] Result<Layout> read_layout(const std::string& source = {});
 
+/// The CPUs that the topology allows (a control group, a job's share); a source as for read_layout.
+[[nodiscard]] Result<CpuMask> read_allowed_cpus(const std::string& source);
+
 /// A PCI device as a topology tells it. Texts are as they stand there, untrusted.
 struct TopologyDevice {
   std::string address;     ///< `0000:c1:00.0`

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <set>
 
 #include "config/machines.hpp"
 #include "device/amd/libraries.hpp"
 #include "device/amd/numbers.hpp"
 #include "device/inventory.hpp"
 #include "device/machine_tree.hpp"
+#include "device/placement.hpp"
 #include "model/machine_description.hpp"
 #include "system/this_machine.hpp"
 
@@ -137,8 +139,11 @@ TEST_F(AmdTree, ProcessesThatHoldMemory) {
   EXPECT_EQ(text_of(gpu(inventory, "0000:c1:00.0"), "process.4242"), "");
 }
 
-/// CPX: each of eight parts is a node of KFD's.
-TEST_F(AmdTree, PartitionsAreDevicesWithAParent) {
+/// CPX: each of eight parts is a node of KFD's, with its number in bits 28 to 31 of `location_id` or in the lowest
+/// three.
+class AmdPartitions : public AmdTree, public testing::WithParamInterface<int> {};
+
+TEST_P(AmdPartitions, AreDevicesWithAParent) {
   write("tests/device/machines/mi300x.toml");
   const auto before = read();
   const auto is_part = [](const Device& device) { return device.kind == DeviceKind::part; };
@@ -149,7 +154,7 @@ TEST_F(AmdTree, PartitionsAreDevicesWithAParent) {
     put(node + "properties",
         fmt::format("cpu_cores_count 0\nsimd_count 152\nvendor_id 4098\ndevice_id 29857\nlocation_id {}\ndomain 0\n"
                     "drm_render_minor {}\nunique_id {}",
-                    (part << 28 | 0x2600) & 0xffffffffu, 140 + part, whole));
+                    (static_cast<std::uint32_t>(part) << GetParam() | 0x2600), 140 + part, whole));
     put(node + "mem_banks/0/properties", "size_in_bytes 25769803776");
   }
   const auto inventory = read();
@@ -159,13 +164,20 @@ TEST_F(AmdTree, PartitionsAreDevicesWithAParent) {
   EXPECT_EQ(gpu(inventory, "0000:26:00.0").partitions, 8);
   EXPECT_EQ(parts[3].part, 3);
   EXPECT_EQ(parts[3].parent, whole);
+  EXPECT_EQ(parts[3].uuid, "") << "that of its whole";
   EXPECT_EQ(to_string(parts[3].address), "0000:26:00.0");
   EXPECT_EQ(parts[3].files.at(0).path, "/dev/dri/renderD143");
   EXPECT_EQ(text_of(parts[3], "memory_total"), "24576");
   EXPECT_EQ(std::count_if(inventory.devices.begin(), inventory.devices.end(),
                           [](const Device& device) { return device.kind == DeviceKind::gpu; }),
             8);
+  // The runtime counts them as KFD's nodes.
+  const NodeParts node = parts_of(Layout(), inventory);
+  ASSERT_EQ(node.gpus.size(), 15u);
+  EXPECT_EQ(node.gpus[14].address, "0000:26:00.0");
 }
+
+INSTANTIATE_TEST_SUITE_P(BothEncodings, AmdPartitions, testing::Values(28, 0));
 
 TEST(AmdLibraries, AreLookedForOnlyWhereThereIsSuchAGpu) {
   Inventory inventory;
@@ -198,17 +210,44 @@ class CapturedAmd : public testing::Test {
   void SetUp() override {
     const char* folder = std::getenv("MUSTER_CAPTURES");
     if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
+    captures_ = folder;
+  }
+  void unpack(const std::string& archive) {
     const fs::path below = machine_.root() / "sys/class/kfd/kfd/topology";
     fs::create_directories(below);
-    const std::string command = "tar -xzf '" + (fs::path(folder) / "amd/kfd-mi210-xgmi-pcie.tar.gz").string() +
-                                "' --strip-components=1 -C '" + below.string() + "'";
+    const std::string command =
+        "tar -xzf '" + (captures_ / "amd" / archive).string() + "' --strip-components=1 -C '" + below.string() + "'";
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
   }
+  fs::path captures_;
   MadeMachine machine_{"kernel 6.1"};
 };
 
+/// Eight MI308 in four partitions each, whose numbers are in the lowest bits.
+TEST_F(CapturedAmd, PartitionsAreUnderTheirGpu) {
+  unpack("kfd-mi308-partitioned.tar.gz");
+  const auto inventory = *read_inventory(machine_.root().string());
+  std::set<std::string> uuids;
+  int gpus = 0, parts = 0;
+  for (const Device& device : inventory.devices) {
+    parts += device.kind == DeviceKind::part;
+    if (device.kind != DeviceKind::gpu) continue;
+    ++gpus;
+    EXPECT_EQ(device.partitions, 4) << to_string(device.address);
+    EXPECT_EQ(device.address.function, 0u);
+    EXPECT_TRUE(uuids.insert(device.uuid).second) << device.uuid;
+  }
+  EXPECT_EQ(gpus, 8);
+  EXPECT_EQ(parts, 32);
+  const NodeParts node = parts_of(Layout(), inventory);
+  ASSERT_EQ(node.gpus.size(), 32u);
+  EXPECT_EQ(node.gpus[3].address, "0000:0a:00.0");
+  EXPECT_EQ(node.gpus[4].address, "0000:80:00.0");
+}
+
 /// Two bridges of four MI210 each; between them PCIe.
 TEST_F(CapturedAmd, LinksOfTwoBridges) {
+  unpack("kfd-mi210-xgmi-pcie.tar.gz");
   const auto inventory = *read_inventory(machine_.root().string());
   std::vector<const Device*> gpus;
   for (const Device& device : inventory.devices)

@@ -104,7 +104,9 @@ TEST(Placement, SomeRanksOfABlade) {
   EXPECT_EQ(gpus_of(placed(trento(), {.ranks = 4, .policy = BindPolicy::cores})), (std::vector<int>{4, 5, 2, 3}));
   const auto four = placed(trento(), {.ranks = 4, .policy = BindPolicy::gpu});
   EXPECT_EQ(gpus_of(four), (std::vector<int>{0, 1, 2, 3}));
-  EXPECT_EQ(four.remarks, Strings{"no rank uses GPUs 4-7"});
+  EXPECT_EQ(
+      four.remarks,
+      Strings{"no rank uses GPUs 4-7, nor any core of NUMA domains 0,2; --gpus-per-rank 2 gives all of them out"});
   const auto sixteen = placed(trento(), {.ranks = 16, .policy = BindPolicy::gpu});
   EXPECT_EQ(sixteen.ranks[0].cpus, set("49-51"));
   EXPECT_EQ(sixteen.ranks[1].cpus, set("52-54"));
@@ -136,7 +138,9 @@ TEST(Placement, RanksOfOnePlaceShareItWithoutCrossingCaches) {
 TEST(Placement, MoreCoresThanAreNearAreTakenFromTheDomainFirst) {
   const auto inside = placed(trento(), {.ranks = 1, .policy = BindPolicy::gpu, .cores = 14});
   EXPECT_EQ(inside.ranks[0].cpus, set("49-55,57-63"));
-  EXPECT_EQ(inside.remarks, Strings{"no rank uses GPUs 1-7"});
+  EXPECT_EQ(
+      inside.remarks,
+      Strings{"no rank uses GPUs 1-7, nor any core of NUMA domains 0-2; --gpus-per-rank 8 gives all of them out"});
   const auto beyond = placed(trento(), {.ranks = 1, .policy = BindPolicy::gpu, .cores = 15});
   EXPECT_EQ(beyond.ranks[0].cpus, set("1,49-55,57-63"));
   ASSERT_EQ(beyond.remarks.size(), 2u);

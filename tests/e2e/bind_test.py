@@ -104,6 +104,32 @@ class Bind(unittest.TestCase):
         self.assertIn("needs GPUs", self.bind("--topology", BLADE, "--policy", "cores", status=3))
         self.assertIn('lumi-x: unknown machine; did you mean "lumi-g"?', self.bind("--machine", "lumi-x", status=3))
 
+    def test_cpus_that_a_topology_does_not_allow_are_never_assigned(self):
+        def thing(kind, cpus, inside="", more=""):
+            sets = " ".join(f'{name}="{value}"' for name, value in (("cpuset", hex(cpus)), ("complete_cpuset", hex(cpus)), ("nodeset", "0x1"),
+                                                                    ("complete_nodeset", "0x1")))
+            return f'<object type="{kind}" {sets} {more}>{inside}</object>'
+        cores = "".join(thing("Core", 1 << cpu, thing("PU", 1 << cpu, more=f'os_index="{cpu}" gp_index="{100 + cpu}"'),
+                              f'os_index="{cpu}" gp_index="{200 + cpu}"') for cpu in range(8))
+        memory = thing("NUMANode", 0xff, more='os_index="0" local_memory="1073741824" gp_index="300"')
+        machine = thing("Machine", 0xff, memory + cores, 'os_index="0" allowed_cpuset="0x3c" allowed_nodeset="0x1" gp_index="1"')
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "share.xml")
+            with open(path, "w") as out:
+                out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<topology version="2.0">{machine}</topology>\n')
+            self.assertEqual([rank["cpus"] for rank in self.json("--topology", path, "--ranks-per-node", "2")["ranks"]], ["2-3", "4-5"])
+            self.assertIn("--rankfile", self.bind("--topology", path, "--ranks-per-node", "2"))
+            self.assertIn("ask for at most 4 ranks", self.bind("--topology", path, "--ranks-per-node", "5", status=3))
+
+    def test_several_gpus_for_each_rank(self):
+        answer = self.json("--system", "lumi", "--gpus-per-rank", "2")
+        self.assertEqual([rank["gpus"] for rank in answer["ranks"]], [[0, 1], [2, 3], [4, 5], [6, 7]])
+        self.assertIn("ROCR_VISIBLE_DEVICES=${gpus[$SLURM_LOCALID]}", answer["srun"])
+        self.assertEqual(answer["remarks"], [])
+        self.assertIn("nor any core of NUMA domains", self.bind("--system", "lumi", "--ranks-per-node", "2"))
+        self.assertIn("or for 1 rank", self.bind("--system", "lumi", "--gpus-per-rank", "5", "--ranks-per-node", "2", status=3))
+        self.assertIn("gives no GPUs out", self.bind("--topology", BLADE, "--gpus-per-rank", "2", status=3))
+
     def test_who_shares_or_leaves_is_said(self):
         printed = self.bind("--system", "lumi", "--ranks-per-node", "16")
         self.assertIn("note: ranks 0 and 1 share GPU 0 (0000:c1:00.0)", printed)

@@ -42,6 +42,40 @@ std::vector<Node> read_nodes(const Machine& machine) {
   return nodes;
 }
 
+PciAddress first_function(PciAddress address) {
+  address.function = 0;
+  return address;
+}
+
+/// Partitions of one GPU share its slot and `unique_id`. By the kernel's version their number is in bits 28 to 31 of
+/// `location_id`, where the address does not reach, or in the lowest three, where it looks like a function that no
+/// device has. Functions that the bus has (virtual ones) stay what they are.
+void fold_partitions(const Inventory& inventory, std::vector<Node>& nodes) {
+  std::map<std::pair<PciAddress, std::string>, PciAddress> wholes;
+  const auto slot_of = [](const Node& node) {
+    return std::pair(first_function(*node.address), text_at(node.properties, "unique_id"));
+  };
+  const auto is_on_bus = [&](const PciAddress& address) {
+    const Device* device = inventory.gpu_at(address);
+    return device != nullptr && device->is_seen_by("pci");
+  };
+  for (const Node& node : nodes) {
+    if (!node.address) continue;
+    const auto [whole, is_first] = wholes.emplace(slot_of(node), *node.address);
+    if (!is_first && (is_on_bus(*node.address) || !is_on_bus(whole->second)))
+      whole->second = std::min(whole->second, *node.address);
+  }
+  for (Node& node : nodes) {
+    if (!node.address || is_on_bus(*node.address)) continue;
+    const auto [slot, unique] = slot_of(node);
+    const bool is_told = !unique.empty() && unique != "0";
+    if (is_told)
+      node.address = wholes.at({slot, unique});
+    else if (is_on_bus(slot))
+      node.address = slot;
+  }
+}
+
 std::string kind_of(std::uint64_t type) {
   return type == link_xgmi ? "xgmi" : type == link_pcie ? "pcie" : std::string();
 }
@@ -115,6 +149,12 @@ void add_node(const Machine& machine, const Node& node, int order, Device& devic
   device.files.push_back({path, machine.access(path)});
 }
 
+/// The place of a node among all that compute, from 1 on, as the runtime counts them.
+int order_of(const std::vector<Node>& nodes, const Node& node) {
+  return 1 +
+         static_cast<int>(std::count_if(nodes.data(), &node, [](const Node& one) { return one.address.has_value(); }));
+}
+
 /// The shares of GPUs that are cut in parts, as devices of their own.
 void add_parts(const Machine& machine, const std::vector<Node>& nodes, Inventory& inventory) {
   std::map<PciAddress, int> counts;
@@ -124,18 +164,21 @@ void add_parts(const Machine& machine, const std::vector<Node>& nodes, Inventory
     Device part;
     part.parent = whole->uuid;
     part.vendor_id = whole->vendor_id;
-    part.uuid = text_at(node.properties, "unique_id");
+    // Most drivers give all parts the number of their whole.
+    if (const std::string unique = text_at(node.properties, "unique_id"); unique != whole->uuid) part.uuid = unique;
     if (const auto bytes = memory_of(machine, node); bytes > 0)
       part.values["memory_total"] = std::to_string(bytes >> 20);
     if (const auto minor = number_at(node.properties, "drm_render_minor"); minor != 0) {
       const std::string path = fmt::format("/dev/dri/renderD{}", minor);
       part.files.push_back({path, machine.access(path)});
     }
+    part.compute_order = order_of(nodes, node);
     Device& seen = inventory.seen_part(*node.address, counts[*node.address]++, "kfd");
     seen.parent = part.parent;
     seen.vendor_id = part.vendor_id;
     seen.uuid = part.uuid;
     seen.values = part.values;
+    seen.compute_order = part.compute_order;
     seen.files = part.files;
   }
 }
@@ -164,7 +207,8 @@ void add_processes(const Machine& machine, const std::vector<Node>& nodes, Inven
 void add_kfd(const Machine& machine, Inventory& inventory) {
   if (!machine.has(topology)) return;
   inventory.add_source("kfd");
-  const std::vector<Node> nodes = read_nodes(machine);
+  std::vector<Node> nodes = read_nodes(machine);
+  fold_partitions(inventory, nodes);
   int order = 0;
   for (const Node& node : nodes) {
     if (!node.address) continue;
