@@ -57,7 +57,8 @@ constexpr std::string_view calls_of_both =
     "ncclCommInitRankConfig ncclGetUniqueId* ncclGetVersion* ncclRecv ncclSend ";
 constexpr std::string_view keys_of_values =
     "address clock_memory clock_memory_able clock_sm clock_sm_able compute_mode count dram_corrected "
-    "dram_uncorrected ecc ecc_corrected ecc_pending ecc_uncorrected fabric_code fabric_health fabric_state firmware "
+    "dram_uncorrected ecc ecc_corrected ecc_pending ecc_uncorrected fabric_code "
+    "fabric_health fabric_state firmware "
     "hidden links memory_reserved memory_total memory_used mig mig_instances mig_memory mig_most mig_pending "
     "mig_profiles mig_uuids name nccl_network nccl_notices nccl_version numa nvlink_crc_data nvlink_crc_flit "
     "nvlink_rate nvlink_recoveries nvlink_replays nvlink_to nvlink_version nvlinks nvlinks_down "
@@ -69,8 +70,12 @@ constexpr std::string_view kernels_of_training =
     "muster_train_product muster_train_bias muster_train_mask muster_train_sum_rows muster_train_classify "
     "muster_train_tally muster_train_update";
 
-/// A kind of line. Words: `gpu`, `gpus` (or `all`), `key`, `value` (one or more), `call`, `kernel`, `number`, `path`,
-/// `hex`. `options` may follow: `gpu`, or a word with a number behind it.
+constexpr std::string_view kernels_of_probes =
+    "muster_gate muster_copy muster_fill muster_check muster_numbers muster_typed_numbers muster_product "
+    "muster_product64 muster_product8 muster_fingerprint";
+
+/// A kind of line. Words: `gpu`, `gpus` (or `all`), `key`, `value` (one or more), `call`, `kernel`, `kernels` (or
+/// `all`), `number`, `path`, `hex`. `options` may follow: `gpu`, or a word with a number behind it.
 struct Shape {
   std::string_view verb;
   std::vector<std::string_view> words;
@@ -90,6 +95,7 @@ const std::vector<Shape>& shapes() {
       {"stall", {"call", "number"}, {}, "stall CALL RANK"},
       {"corrupt_copy", {"gpu"}, {"after"}, "corrupt_copy GPU [after N]"},
       {"wrong_kernel", {"gpu", "kernel"}, {"bit", "after"}, "wrong_kernel GPU NAME [bit B] [after N]"},
+      {"idle_kernels", {"kernels"}, {}, "idle_kernels all|NAME"},
       {"stuck_bit", {"gpu", "number", "number"}, {}, "stuck_bit GPU OFFSET BIT"},
       {"wrong_product", {"gpu"}, {"every"}, "wrong_product GPU [every N]"},
       {"corrupt_allreduce", {"number"}, {}, "corrupt_allreduce RANK"},
@@ -188,6 +194,7 @@ class Line {
     if (word == "number") return is_number(text) ? std::string() : fmt::format("\"{}\" is no number", shown);
     if (word == "key") return among("value", keys_of_values);
     if (word == "kernel") return among("kernel", kernels_of_training);
+    if (word == "kernels") return text == "all" ? std::string() : among("kernel", kernels_of_probes);
     if (word == "call") return check_call();
     if (word == "path")
       return text.front() == '/' || text.find("..") != text.npos

@@ -36,7 +36,14 @@ GpuRuntime open_runtime(const RuntimeKind& kind, const CallWatch& watch) {
     return runtime;
   }
   if (!all) {
-    broken(fmt::format("it lacks {}", human_list(report.missing)), kind.upgrade);
+    // Only a library that starts is asked for its version: an older driver's, or not the vendor's own.
+    report.version = report.missing.front() == kind.init ? std::string() : kind.version(library);
+    broken(fmt::format("it lacks {}; it is {}{}", human_list(report.missing), library.file(),
+                       report.version.empty() ? ", which gives no version" : " of version " + report.version),
+           "");
+    runtime.remedy = fmt::format(
+        "{}, or take {} out of the search path (LD_LIBRARY_PATH, /etc/ld.so.conf.d) where it is not {}'s own",
+        kind.upgrade, library.file(), kind.vendor);
     return runtime;
   }
   report.version = kind.version(library);

@@ -78,6 +78,8 @@ std::string bits_of(std::uint64_t wrong) {
 }
 
 constexpr std::size_t report_words = 64;
+/// Of the report: how many words were checked.
+constexpr std::size_t checked_word = 61;
 
 /// The memory of one GPU under test.
 class Test {
@@ -171,6 +173,8 @@ class Test {
   /// The pattern, its complement and the pattern again, each checked. GB/s of the pass in the middle.
   [[nodiscard]] Result<double> one(Pattern pattern, Observation& seen) {
     constexpr std::uint64_t complement = ~std::uint64_t{0};
+    constexpr std::uint64_t checks = 3;
+    std::memset(told_.get(), 0, report_words * 8);
     void* memory = memory_.get();
     std::uint64_t count = bytes_ / 8;
     Result<void> done = gpus_.set(gpu_.device, report_.get(), 0, report_words * 2, stream_.get());
@@ -186,11 +190,23 @@ class Test {
     also([&] { return gpus_.copy(gpu_.device, told_.get(), report_.get(), report_words * 8, stream_.get()); });
     if (done) health_.during(gpu_);
     also([&] { return gpus_.synchronize(gpu_.device, stream_.get()); });
+    also([&] { return have_checked(checks * count); });
     if (!done) return tl::unexpected(done.error());
     note(pattern, seen);
     auto seconds = gpus_.seconds_between(gpu_.device, start_.get(), stop_.get());
     if (!seconds) return tl::unexpected(seconds.error());
     return *seconds > 0 ? 2e-9 * static_cast<double>(bytes_) / *seconds : 0.0;
+  }
+
+  /// A kernel that does not run finds no wrong word either.
+  [[nodiscard]] Result<void> have_checked(std::uint64_t wanted) const {
+    std::uint64_t checked = 0;
+    std::memcpy(&checked, static_cast<const std::byte*>(told_.get()) + checked_word * 8, sizeof checked);
+    if (checked == wanted) return {};
+    return fail(ErrorKind::device, "muster_check",
+                fmt::format("the kernel checked {} of {} words: kernels are started without an error and do not run to "
+                            "their end",
+                            checked, wanted));
   }
 
   void note(const Pattern& pattern, Observation& seen) const {

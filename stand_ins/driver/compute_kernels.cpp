@@ -62,9 +62,14 @@ void product(void** arguments, Stream* stream) {
 void fingerprint(void** arguments, Stream* stream) {
   const auto* words = argument<const std::uint32_t*>(arguments, 0);
   const Word count = argument<Word>(arguments, 1);
-  auto* sum = argument<Word*>(arguments, 2);
+  const auto unwritten = argument<std::uint32_t>(arguments, 2);
+  auto* sum = argument<Word*>(arguments, 3);
   add(stream, [=] {
-    for (Word i = 0; i < count; ++i) *sum += value_of(2, Word{words[i]} << 32, i);
+    for (Word i = 0; i < count; ++i) {
+      sum[0] += value_of(2, Word{words[i]} << 32, i);
+      sum[2] += words[i] == unwritten;
+    }
+    sum[1] += count;
     took(stream, count * 4);
   });
 }

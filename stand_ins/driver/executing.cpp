@@ -153,6 +153,7 @@ void check(void** arguments, Stream* stream) {
       report[2 + 3 * before] = expected;
       report[3 + 3 * before] = found;
     }
+    report[61] += count;
     if (inverts != 0) spoil(memory, count * 8);
     took(stream, inverts != 0 ? count * 16 : count * 8);
   });
@@ -380,6 +381,8 @@ Kernel* find_kernel(const char* name) {
 
 bool launch(const Kernel* kernel, unsigned blocks, void** arguments, Stream* stream) {
   if (blocks == 0 || arguments == nullptr) return false;
+  for (const auto& [words] : Sheet::here().lines)
+    if (words.size() > 1 && words[0] == "idle_kernels" && (words[1] == "all" || words[1] == kernel->name)) return true;
   kernel->enqueue(arguments, stream);
   return true;
 }

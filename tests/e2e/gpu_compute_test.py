@@ -183,6 +183,16 @@ class Wrong(OnGpus):
         self.assertIn("on all 8 GPUs are not the known answer", self.reasons("gpu_compute"))
         self.assertIn("the library of matrix products", self.cases["gpu_compute"]["remedy"])
 
+    def test_kernels_that_do_nothing_agree_on_all_gpus_and_fail(self):
+        self.params("known_answer = false")
+        for lines, words in ((["idle_kernels all"], "the kernel read 0 of "), (["idle_kernels muster_fingerprint"], "the kernel read 0 of "),
+                             (["fail cublasCreate_v2 1", "idle_kernels muster_product64"], "words of a product of float64 were not written")):
+            with self.subTest(lines=lines):
+                self.FAULTS = {**self.FAULTS, "idle": lines}
+                self.describe("idle", count=2)
+                self.assertEqual(self.check(), 1, self.output)
+                self.assertIn(words, self.reasons("gpu_compute"))
+
     def test_memory_that_changes_the_matrices(self):
         self.describe("own_numbers")
         self.assertEqual(self.check(), 1, self.output)

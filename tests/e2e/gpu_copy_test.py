@@ -21,6 +21,8 @@ ranks   = "one-per-gpu"
 FAULTS = {
     "wrong_bytes": "corrupt_copy 5",
     "stuck_bit": "stuck_bit 2 0x4321 3",
+    "idle_kernels": "idle_kernels all",
+    "idle_check": "idle_kernels muster_check",
     "lost": "fail cuMemcpyAsync 719 3 after 9",
     "lost_peer": "fail cuMemcpyPeerAsync 719 6",
     "hangs": "hang cuMemcpyAsync after 5",
@@ -105,6 +107,16 @@ class Ill(OnGpus):
         self.assertEqual(self.check(), 1, self.output)
         self.blamed("gpu_memory", 2, "1 word wrong under pattern zeros", "wrong bit 11",
                     "0x0000000000000800 instead of 0x0000000000000000", "(0x4320 into the tested 1MiB)")
+
+    def test_kernels_that_do_nothing(self):
+        self.describe("idle_kernels", count=2)
+        self.assertEqual(self.check(), 1, self.output)
+        self.assertEqual(self.verdicts(), {"gpu_copy": "fail", "gpu_memory": "fail"}, self.output)
+        self.assertIn("the kernel checked 0 of ", self.reasons("gpu_memory"))
+        self.assertIn("by kernel", self.reasons("gpu_copy"))
+        self.describe("idle_check", count=2)
+        self.assertEqual(self.check(), 1, self.output)
+        self.assertEqual(self.verdicts(), {"gpu_copy": "pass", "gpu_memory": "fail"}, self.output)
 
     def test_a_device_is_lost_in_the_middle(self):
         self.describe("lost")
@@ -195,6 +207,8 @@ class Libraries(OnGpus):
         other = os.path.join(LIBRARIES, "liba_plugin.so")
         self.assertEqual(self.check(drivers=self.drivers_of(**{"libcuda.so.1": other})), 1, self.output)
         self.assertIn("it lacks cuInit", self.reasons("gpu_copy"))
+        self.assertIn(f"it is {os.path.realpath(other)}", self.reasons("gpu_copy"))
+        self.assertIn("out of the search path", self.cases["gpu_copy"]["remedy"])
 
     def test_without_stand_ins_a_simulated_machine_has_nothing_to_say(self):
         self.describe(count=2)

@@ -31,13 +31,21 @@ extern "C" __global__ void muster_typed_numbers(void* memory, Word count, Word s
 }
 
 // Adds to `sum` a hash of every word with its place. Additions modulo 2^64 may come in any order, so that the same
-// words give the same sum on every device. Blocks are of 256 threads.
-extern "C" __global__ void muster_fingerprint(const unsigned int* words, Word count, Word* sum) {
+// words give the same sum on every device. Blocks are of 256 threads. sum[1] counts the words, sum[2] those that are still
+// `unwritten`.
+extern "C" __global__ void muster_fingerprint(const unsigned int* words, Word count, unsigned int unwritten, Word* sum) {
   __shared__ Word sums[256];
   const Word stride = (Word)gridDim.x * blockDim.x;
   Word own = 0;
-  for (Word i = (Word)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride)
+  Word counted = 0;
+  Word left = 0;
+  for (Word i = (Word)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
     own += muster_value(2, (Word)words[i] << 32, i);
+    ++counted;
+    if (words[i] == unwritten) ++left;
+  }
+  if (counted > 0) atomicAdd(sum + 1, counted);
+  if (left > 0) atomicAdd(sum + 2, left);
   sums[threadIdx.x] = own;
   __syncthreads();
   for (unsigned int half = 128; half > 0; half /= 2) {

@@ -45,13 +45,16 @@ extern "C" __global__ void muster_fill(Word* memory, Word count, int kind, Word 
 
 // `flip` is 0, or all ones where the complement of the pattern is expected. With `inverts` each word is replaced by the
 // complement of what was expected. report[0] counts wrong words; of the first 20 it has index, expected and found.
+// report[61] counts the words checked: a kernel that did not run, or not to its end, leaves fewer than the host asked for.
 extern "C" __global__ void muster_check(Word* memory, Word count, int kind, Word seed, Word flip, int inverts,
                                         Word* report) {
   const Word stride = (Word)gridDim.x * blockDim.x;
+  Word checked = 0;
   for (Word i = (Word)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
     const Word expected = muster_value(kind, seed, i) ^ flip;
     const Word found = memory[i];
     if (inverts) memory[i] = ~expected;
+    ++checked;
     if (found == expected) continue;
     const Word before = atomicAdd(report, (Word)1);
     if (before >= 20) continue;
@@ -59,6 +62,7 @@ extern "C" __global__ void muster_check(Word* memory, Word count, int kind, Word
     report[2 + 3 * before] = expected;
     report[3 + 3 * before] = found;
   }
+  if (checked > 0) atomicAdd(report + 61, checked);
 }
 
 // Whole numbers from -8 to 7: sums of up to 2^17 of their products are exact in single precision, so that every GPU has

@@ -18,6 +18,10 @@ namespace muster::gpu_compute {
 namespace {
 
 constexpr std::uint32_t nothing = 0xa5a5a5a5U;
+/// As muster_fingerprint writes it.
+struct Print {
+  std::uint64_t sum = 0, words = 0, unwritten = 0;
+};
 /// A look over PCIe takes about a microsecond: some seconds, far more than enqueuing does.
 constexpr std::uint64_t gate_looks = 4'000'000;
 constexpr std::size_t told_bytes = std::size_t{16} << 20;
@@ -82,7 +86,7 @@ Result<void> Bench::take() {
     if (done) done = step();
   };
   for (GpuHandle* matrix : {&a_, &b_, &c_}) also([&] { return keep(gpus.allocate(device, most), *matrix); });
-  also([&] { return keep(gpus.allocate(device, 8), sum_); });
+  also([&] { return keep(gpus.allocate(device, sizeof(Print)), sum_); });
   // At least a row.
   const std::size_t told = std::max(std::min(told_bytes, most), static_cast<std::size_t>(work_.size) * 8);
   also([&] { return keep(gpus.pin(device, told), told_); });
@@ -155,20 +159,32 @@ Result<std::uint64_t> Bench::fingerprint(NumberType type) {
   void* sum = sum_.get();
   std::uint64_t words = result_bytes(type) / 4;
   const auto processors = static_cast<unsigned>(std::max(gpu_.about().multiprocessors, 1));
-  Result<void> done = gpus.set(gpu_.device, sum, 0, 2, stream_.get());
+  std::uint32_t unwritten = nothing;
+  std::memset(told_.get(), 0, sizeof(Print));
+  Result<void> done = gpus.set(gpu_.device, sum, 0, sizeof(Print) / 4, stream_.get());
   const auto also = [&](auto&& step) {
     if (done) done = step();
   };
   also([&] {
-    return gpus.launch(gpu_.device, "muster_fingerprint", {.blocks = processors * 4}, {&c, &words, &sum},
+    return gpus.launch(gpu_.device, "muster_fingerprint", {.blocks = processors * 4}, {&c, &words, &unwritten, &sum},
                        stream_.get());
   });
-  also([&] { return gpus.copy(gpu_.device, told_.get(), sum, 8, stream_.get()); });
+  also([&] { return gpus.copy(gpu_.device, told_.get(), sum, sizeof(Print), stream_.get()); });
   also([&] { return gpus.synchronize(gpu_.device, stream_.get()); });
   if (!done) return tl::unexpected(done.error());
-  std::uint64_t print = 0;
+  Print print;
   std::memcpy(&print, told_.get(), sizeof print);
-  return print;
+  // The same on all GPUs, and right on none: a kernel or a library that does not run.
+  if (print.words != words)
+    return fail(ErrorKind::device, "muster_fingerprint",
+                fmt::format("the kernel read {} of {} words: kernels are started without an error and do not run to "
+                            "their end",
+                            print.words, words));
+  if (print.unwritten > 0)
+    return fail(
+        ErrorKind::device, multiplier(),
+        fmt::format("{} of {} words of a product of {} were not written", print.unwritten, words, to_string(type)));
+  return print.sum;
 }
 
 Result<void> Bench::check(NumberType type, std::uint64_t print) {
