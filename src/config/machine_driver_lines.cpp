@@ -57,7 +57,7 @@ constexpr std::string_view calls_of_both =
     "ncclCommInitRankConfig ncclGetUniqueId* ncclGetVersion* ncclRecv ncclSend ";
 constexpr std::string_view keys_of_values =
     "address clock_memory clock_memory_able clock_sm clock_sm_able compute_mode count dram_corrected "
-    "dram_uncorrected ecc ecc_corrected ecc_pending ecc_uncorrected fabric_code "
+    "dram_uncorrected ecc ecc_corrected ecc_pending ecc_uncorrected fabric_clique fabric_cluster fabric_code "
     "fabric_health fabric_state firmware "
     "hidden links memory_reserved memory_total memory_used mig mig_instances mig_memory mig_most mig_pending "
     "mig_profiles mig_uuids name nccl_network nccl_notices nccl_version numa nvlink_crc_data nvlink_crc_flit "

@@ -101,9 +101,11 @@ bool read_file_line(std::string_view text, std::vector<DeviceFile>& files) {
 
 bool read_link(std::string_view text, std::vector<PciLink>& links) {
   const auto words = split(text, ' ');
-  const auto at = words.size() == 5 ? parse_pci_address(words[0]) : std::nullopt;
+  const bool is_one_ended = words.size() == 6 && words[5] == "one-ended";
+  const auto at = words.size() == 5 || is_one_ended ? parse_pci_address(words[0]) : std::nullopt;
   if (!at) return false;
   PciLink link;
+  link.is_one_ended = is_one_ended;
   link.at = *at;
   if (!read_number(words[1], link.width) || !read_number(words[2], link.width_able)) return false;
   if (!read_number(words[3], link.speed) || !read_number(words[4], link.speed_able)) return false;
@@ -152,8 +154,8 @@ std::string line_of(const Device& device) {
     if (!text.empty()) line += fmt::format("; {} {}", key, text);
   });
   for (const PciLink& link : device.links)
-    line += fmt::format("; link {} {} {} {} {}", to_string(link.at), link.width, link.width_able, link.speed,
-                        link.speed_able);
+    line += fmt::format("; link {} {} {} {} {}{}", to_string(link.at), link.width, link.width_able, link.speed,
+                        link.speed_able, link.is_one_ended ? " one-ended" : "");
   for (const DeviceFile& file : device.files) line += "; file " + line_of(file);
   for (const NetPort& port : device.ports) {
     line += fmt::format("; port {} {} {} {} {}", word(port.name), word(port.layer), word(port.state),
@@ -191,7 +193,8 @@ bool read_field(std::string_view field, Device& device) {
   return is_read;
 }
 
-std::optional<Device> read_device(std::string_view line, DeviceKind kind) {
+/// A field that can't be read costs itself alone: it is named, and the device is what the others say.
+std::optional<Device> read_device(std::string_view line, DeviceKind kind, std::vector<std::string>& unreadable) {
   const auto fields = split(line, ';');
   const auto address = fields.empty() ? std::nullopt : parse_pci_address(fields[0]);
   if (!address) return std::nullopt;
@@ -199,8 +202,8 @@ std::optional<Device> read_device(std::string_view line, DeviceKind kind) {
   device.kind = kind;
   device.address = *address;
   for (std::size_t i = 1; i < fields.size(); ++i)
-    if (!read_field(trim(fields[i]), device)) return std::nullopt;
-  return device;
+    if (!read_field(trim(fields[i]), device)) unreadable.emplace_back(trim(fields[i]));
+  return kind == DeviceKind::part && device.part < 0 ? std::nullopt : std::optional(std::move(device));
 }
 
 /// `broken libcuda.so.1; file /usr/lib/libcuda.so.1; code 803; error ...`
@@ -253,12 +256,16 @@ bool read_library(std::string_view line, std::vector<LibraryReport>& libraries) 
   return true;
 }
 
-bool read_fact(const Fact& fact, Inventory& inventory) {
+bool read_fact(const Fact& fact, Inventory& inventory, std::vector<std::string>& faults) {
   for (const DeviceKind kind : kinds) {
     if (fact.key != to_string(kind)) continue;
-    auto device = read_device(fact.value, kind);
-    if (device) inventory.devices.push_back(std::move(*device));
-    return device.has_value();
+    std::vector<std::string> unreadable;
+    auto device = read_device(fact.value, kind, unreadable);
+    if (!device) return false;
+    for (const std::string& field : unreadable)
+      faults.push_back(fmt::format("{} {}: {}", fact.key, to_string(device->address), printable_line(field, 80)));
+    inventory.devices.push_back(std::move(*device));
+    return true;
   }
   if (fact.key == "file") return read_file_line(fact.value, inventory.files);
   if (fact.key == "library") return read_library(fact.value, inventory.libraries);
@@ -283,7 +290,8 @@ std::vector<Fact> to_facts(const Inventory& inventory) {
 Inventory parse_inventory(const std::vector<Fact>& facts, std::vector<std::string>& faults) {
   Inventory inventory;
   for (const Fact& fact : facts)
-    if (!read_fact(fact, inventory)) faults.push_back(fmt::format("{} {}", fact.key, printable_line(fact.value, 80)));
+    if (!read_fact(fact, inventory, faults))
+      faults.push_back(fmt::format("{} {}", fact.key, printable_line(fact.value, 80)));
   return inventory;
 }
 

@@ -43,10 +43,11 @@ struct DeviceFile {
 /// A PCIe link on the way from a device to its host, named by its lower end. 0: not known.
 struct PciLink {
   PciAddress at;
-  int width = 0;          ///< lanes in use
-  int width_able = 0;     ///< lanes that both ends can use
-  double speed = 0;       ///< GT/s per lane in use; GPUs lower it when idle
-  double speed_able = 0;  ///< GT/s per lane that both ends can do
+  int width = 0;              ///< lanes in use
+  int width_able = 0;         ///< lanes that both ends can use
+  double speed = 0;           ///< GT/s per lane in use; GPUs lower it when idle
+  double speed_able = 0;      ///< GT/s per lane that both ends can do
+  bool is_one_ended = false;  ///< the other end is not visible, as in a virtual machine: what both can do is not known
   friend bool operator==(const PciLink&, const PciLink&) = default;
 };
 
@@ -60,6 +61,10 @@ struct NetPort {
   int lanes = 0;           ///< of an InfiniBand link; 0: not told
   friend bool operator==(const NetPort&, const NetPort&) = default;
 };
+
+/// The far end of links to switches that this node's bus does not have: those of a rack, or of the host of a virtual
+/// machine, which NVML gives as FFFFFFFF:FF:FF.0.
+inline constexpr PciAddress off_this_bus{0xffffffff, 0xff, 0x1f, 0};
 
 /// The links of a GPU to one other device: a GPU, or a switch between GPUs.
 struct PeerLink {

@@ -1,11 +1,13 @@
 #include "device/kernel_log.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <optional>
+#include <set>
 #include <unistd.h>
 
 #include "base/files.hpp"
@@ -30,43 +32,245 @@ std::optional<std::string_view> kernel_message(std::string_view line) {
   return priority < levels ? std::optional(line.substr(message + 1)) : std::nullopt;
 }
 
-/// `NVRM: Xid (PCI:0000:c1:00): 79, pid=...`; older drivers leave `PCI:` out, newer ones name a function.
-std::optional<KernelEvent> xid_in(std::string_view message) {
-  constexpr std::string_view begin = "NVRM: Xid (";
-  if (!message.starts_with(begin)) return std::nullopt;
-  std::string_view rest = message.substr(begin.size());
-  const auto end = rest.find("): ");
-  if (end == std::string_view::npos) return std::nullopt;
-  std::string address(rest.substr(0, end));
-  if (address.rfind("PCI:", 0) == 0) address.erase(0, 4);
+/// With its domain: longer than the name of a program, which some messages begin with, may be.
+constexpr std::size_t whole_address = 12;
+
+/// `PCI:0000:c1:00`, with or without `PCI:` and function.
+std::optional<PciAddress> driver_address(std::string_view text) {
+  constexpr std::string_view bus = "PCI:";
+  if (text.starts_with(bus)) text.remove_prefix(bus.size());
+  if (text.size() < std::string_view("0000:c1:00").size()) return std::nullopt;
+  std::string address(text);
   if (address.find('.') == std::string::npos) address += ".0";
-  const auto parsed = parse_pci_address(address);
-  const int code = std::atoi(std::string(rest.substr(end + 3, 8)).c_str());
-  if (!parsed || code <= 0) return std::nullopt;
-  return KernelEvent{*parsed, code, printable_line(message, 200)};
+  return parse_pci_address(address);
 }
 
-/// `amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!`
-std::optional<KernelEvent> amdgpu_in(std::string_view message) {
-  constexpr std::string_view begin = "amdgpu ";
-  constexpr std::array<std::string_view, 5> faults = {"GPU reset begin", "ring", "uncorrectable hardware error",
-                                                      "Fatal error", "GPU is lost"};
-  // With its domain: longer than the name of a program, which some messages begin with, may be.
-  constexpr std::size_t whole_address = 12;
+/// `, pid=...`: the number that `text` begins with; 0: none.
+int number_at(std::string_view text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// `Xid (PCI:0000:c1:00): 79, pid=...`, behind its driver; older drivers leave `PCI:` out, newer ones name a function.
+std::optional<KernelEvent> numbered(std::string_view begin, std::string_view message, std::string kind) {
   if (!message.starts_with(begin)) return std::nullopt;
   const std::string_view rest = message.substr(begin.size());
-  const auto colon = rest.find(": ");
-  if (colon == std::string_view::npos || colon < whole_address) return std::nullopt;
-  const auto parsed = parse_pci_address(rest.substr(0, colon));
-  if (!parsed) return std::nullopt;
-  const std::string_view words = rest.substr(colon + 2);
-  for (const std::string_view fault : faults) {
-    if (words.find(fault) == std::string_view::npos) continue;
-    if (fault == "ring" && words.find("timeout") == std::string_view::npos) continue;
-    return KernelEvent{*parsed, 0, printable_line(words, 200)};
+  const auto end = rest.find("): ");
+  if (end == std::string_view::npos) return std::nullopt;
+  const auto address = driver_address(rest.substr(0, end));
+  const int code = number_at(rest.substr(end + 3));
+  if (!address || code <= 0) return std::nullopt;
+  return KernelEvent{std::move(kind), address, {}, code, {}};
+}
+
+/// Who a message is about, and what it says.
+struct Heading {
+  std::string_view driver;  ///< empty: none that is known
+  std::optional<PciAddress> at = std::nullopt;
+  std::string_view part = {};
+  std::string_view text;
+};
+
+/// The names of programs that some messages begin with may be anything: `NAME[PID]: segfault`, `NAME invoked
+/// oom-killer`.
+bool is_about_a_program(std::string_view message) {
+  constexpr std::size_t longest_name = 15;
+  for (std::size_t i = 0; i <= std::min(longest_name, message.size()); ++i) {
+    const std::string_view rest = message.substr(i);
+    for (const std::string_view sign : {": page allocation", " invoked oom-killer"})
+      if (rest.starts_with(sign)) return true;
+    for (const auto& [open, close] : {std::pair("[", "]"), std::pair(" (", ")")}) {
+      if (!rest.starts_with(open)) continue;
+      const auto digits = rest.substr(std::strlen(open));
+      const auto end = digits.find_first_not_of("0123456789");
+      if (end != 0 && end != digits.npos && digits.substr(end).starts_with(close)) return true;
+    }
+  }
+  return false;
+}
+
+/// `NVRM: GPU 0000:c1:00.0: text`, `NVRM: GPU at PCI:0000:c1:00.0 text`, `NVRM: The NVIDIA GPU 0000:c1:00.0\x0atext`.
+Heading nvrm_heading(std::string_view text) {
+  for (const std::string_view begin : {"GPU at ", "GPU ", "The NVIDIA GPU "}) {
+    if (!text.starts_with(begin)) continue;
+    const std::string_view rest = text.substr(begin.size());
+    auto end = rest.find_first_of(" \\");
+    if (end == rest.npos) end = rest.size();
+    std::string_view address = rest.substr(0, end);
+    if (address.ends_with(':')) address.remove_suffix(1);
+    if (const auto at = driver_address(address)) return {"NVRM", at, {}, rest.substr(end)};
+  }
+  return {"NVRM", std::nullopt, {}, text};
+}
+
+/// `DRIVER 0000:c1:00.0 PORT: text`; PORT may be missing.
+std::optional<Heading> pci_heading(std::string_view message) {
+  const auto space = message.find(' ');
+  const auto colon = message.find(": ");
+  if (space == message.npos || colon == message.npos || colon < space + 1 + whole_address) return std::nullopt;
+  const std::string_view device = message.substr(space + 1, colon - space - 1);
+  const auto end = device.find(' ');
+  const std::string_view address = device.substr(0, end);
+  const auto at = address.size() < whole_address ? std::nullopt : parse_pci_address(address);
+  if (!at) return std::nullopt;
+  const std::string_view port = end == device.npos ? std::string_view() : device.substr(end + 1);
+  return Heading{message.substr(0, space), at, port, message.substr(colon + 2)};
+}
+
+/// `..., dev sda, sector 1`, `... on dev sda1, logical block 1`; not of drives that may be empty, and of none at all.
+std::optional<Heading> disk_heading(std::string_view message) {
+  for (const std::string_view words : {"I/O error", "critical medium error", "critical target error"}) {
+    const auto at = message.find(words);
+    const auto dev = message.find("dev ", at == message.npos ? 0 : at);
+    if (at == message.npos || dev == message.npos) continue;
+    if (at != 0 && message.substr(0, at) != "Buffer " && !message.substr(0, at).ends_with(": ")) continue;
+    const std::string_view name = message.substr(dev + 4, message.find_first_of(", ", dev + 4) - dev - 4);
+    for (const std::string_view other : {"fd", "sr", "loop", "ram", "zram", "nbd"})
+      if (name.starts_with(other)) return std::nullopt;
+    return Heading{"disk", std::nullopt, name, message.substr(at)};
   }
   return std::nullopt;
 }
+
+/// `XFS (sda1): text`, `EXT4-fs error (device sda1): text`.
+std::optional<Heading> file_system_heading(std::string_view message) {
+  for (const std::string_view driver : {"XFS", "EXT4-fs error"}) {
+    const auto end = message.find("): ");
+    if (!message.starts_with(driver) || !message.substr(driver.size()).starts_with(" (") || end == message.npos)
+      continue;
+    std::string_view name = message.substr(driver.size() + 2, end - driver.size() - 2);
+    if (name.starts_with("device ")) name.remove_prefix(std::string_view("device ").size());
+    return Heading{driver, std::nullopt, name, message.substr(end + 3)};
+  }
+  return std::nullopt;
+}
+
+/// `nvme nvme0: text`, `EDAC MC0: text`, `nvidia-nvswitch3: text`, `mce: text`, `{1}[Hardware Error]: text`.
+std::optional<Heading> named_heading(std::string_view message) {
+  const auto colon = message.find(": ");
+  if (colon == message.npos) return std::nullopt;
+  const std::string_view name = message.substr(0, colon);
+  const std::string_view text = message.substr(colon + 2);
+  for (const std::string_view driver : {"nvme nvme", "EDAC MC"})
+    if (name.starts_with(driver)) {
+      const auto space = name.find(' ');
+      return Heading{name.substr(0, space), std::nullopt, name.substr(space + 1), text};
+    }
+  constexpr std::string_view nv_switch = "nvidia-nvswitch";
+  if (name.starts_with(nv_switch)) return Heading{nv_switch, std::nullopt, name, text};
+  for (const std::string_view driver : {"nvidia-nvlink", "mce", "watchdog", "NMI watchdog"})
+    if (name == driver) return Heading{driver, std::nullopt, {}, text};
+  if (name.starts_with('{') && name.ends_with("}[Hardware Error]"))
+    return Heading{"apei", std::nullopt, {}, message.substr(message.find('['))};
+  return std::nullopt;
+}
+
+Heading heading_of(std::string_view message) {
+  constexpr std::string_view nvrm = "NVRM: ";
+  if (message.starts_with(nvrm)) return nvrm_heading(message.substr(nvrm.size()));
+  for (const auto parse : {pci_heading, file_system_heading, named_heading, disk_heading})
+    if (const auto heading = parse(message)) return *heading;
+  return {{}, std::nullopt, {}, message};
+}
+
+/// What amdgpu and the kernel's graphics layer put before their words.
+std::string_view without_prefixes(std::string_view text) {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (const std::string_view prefix : {"amdgpu: ", "[drm] ", "*ERROR* "})
+      if (text.starts_with(prefix)) text.remove_prefix(prefix.size()), goes_on = true;
+    if (text.starts_with("[drm:"))
+      if (const auto end = text.find("]] "); end != text.npos) text.remove_prefix(end + 3), goes_on = true;
+  }
+  return text;
+}
+
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+bool contains(std::string_view text, std::string_view words) {
+  return std::search(text.begin(), text.end(), words.begin(), words.end(),
+                     [](char a, char b) { return lower(a) == lower(b); }) != text.end();
+}
+
+bool is_matched(const KernelPattern& pattern, const Heading& heading, std::string_view text) {
+  const bool is_driver =
+      pattern.driver == "*" ? heading.at && heading.driver != "NVRM" : pattern.driver == heading.driver;
+  return is_driver && text.starts_with(pattern.begin) && contains(text, pattern.has) && contains(text, pattern.has_too);
+}
+
+/// A port tells of an error of the device behind it: `AER: Corrected error received: 0000:17:00.0`.
+std::optional<PciAddress> reported_device(std::string_view text) {
+  constexpr std::string_view before = ": ";
+  const auto at = text.rfind(before);
+  if (!text.starts_with("AER: ") || at == text.npos || text.size() - at - before.size() < whole_address)
+    return std::nullopt;
+  return parse_pci_address(text.substr(at + before.size(), whole_address));
+}
+
+/// Messages to events; keeps which links have been up, and of which GPU a message of several lines is.
+class LogReader {
+ public:
+  std::optional<KernelEvent> event_of(std::string_view message) {
+    auto event = numbered_event(message);
+    if (!event) event = pattern_event(message);
+    if (event) event->words = printable_line(message, longest);
+    return event;
+  }
+
+ private:
+  static constexpr std::size_t longest = 240;
+
+  static std::optional<KernelEvent> numbered_event(std::string_view message) {
+    if (auto xid = numbered("NVRM: Xid (", message, "xid")) return xid;
+    constexpr std::string_view nv_switch = "nvidia-nvswitch";
+    const auto colon = message.find(": ");
+    if (!message.starts_with(nv_switch) || colon == message.npos) return std::nullopt;
+    auto event = numbered("SXid (", message.substr(colon + 2), "sxid");
+    if (!event) return std::nullopt;
+    event->part = printable_line(message.substr(0, colon), 40);
+    if (message.find(", Fatal") != message.npos) event->kind = "sxid_fatal";
+    // Lines with details follow the first.
+    if (event->kind == "sxid" && message.find(", Non-fatal") == message.npos) return std::nullopt;
+    return event;
+  }
+
+  std::optional<KernelEvent> pattern_event(std::string_view message) {
+    if (is_about_a_program(message)) return std::nullopt;
+    Heading heading = heading_of(message);
+    if (heading.driver == "NVRM") keep_gpu(message, heading);
+    const std::string_view text = heading.driver == "amdgpu" ? without_prefixes(heading.text) : heading.text;
+    for (const KernelPattern& pattern : kernel_patterns()) {
+      if (!is_matched(pattern, heading, text)) continue;
+      KernelEvent event{std::string(pattern.kind), heading.at, printable_line(heading.part.substr(0, heading.part.find(' ')), 40), 0, {}};
+      if (const auto device = reported_device(text)) event.at = device;
+      if (!is_news(event)) return std::nullopt;
+      return event;
+    }
+    return std::nullopt;
+  }
+
+  /// `The NVIDIA GPU ADDRESS` may be a record of its own, and what is wrong with it one of the next two.
+  void keep_gpu(std::string_view message, Heading& heading) {
+    if (message.starts_with("NVRM: The NVIDIA GPU "))
+      last_gpu_ = heading.at;
+    else if (message.starts_with("NVRM: fallen off the bus"))
+      heading.at = last_gpu_;
+  }
+
+  /// Links that come up are the way of things; one that goes down has been up before.
+  bool is_news(const KernelEvent& event) {
+    const auto link = std::pair(event.at, event.part);
+    if (event.kind == "link_up") up_.insert(link);
+    if (event.kind == "link_flap") return up_.erase(link) > 0;
+    return event.kind != "link_up";
+  }
+
+  std::optional<PciAddress> last_gpu_;
+  std::set<std::pair<std::optional<PciAddress>, std::string>> up_;
+};
 
 /// All records, one for each read; an old one may have been overwritten meanwhile.
 std::optional<std::string> read_records(const fs::path& path) {
@@ -87,13 +291,10 @@ std::optional<std::string> read_records(const fs::path& path) {
 
 std::vector<KernelEvent> parse_kernel_log(std::string_view text) {
   std::vector<KernelEvent> events;
-  for (const std::string_view line : lines(text)) {
-    const auto message = kernel_message(line);
-    if (!message) continue;
-    auto event = xid_in(*message);
-    if (!event) event = amdgpu_in(*message);
-    if (event) events.push_back(std::move(*event));
-  }
+  LogReader reader;
+  for (const std::string_view line : lines(text))
+    if (const auto message = kernel_message(line))
+      if (auto event = reader.event_of(*message)) events.push_back(std::move(*event));
   return events;
 }
 

@@ -1,26 +1,54 @@
-/// What the kernel's log says of GPUs since this boot.
+/// What the kernel's log says of this node's hardware since this boot.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "device/pci_address.hpp"
+#include "muster/verdict.hpp"
 
 namespace muster {
 
-/// One error of a driver's.
+/// How one kind of message is judged. docs/kernel-log.md is the table for people.
+struct KernelKind {
+  std::string_view name;            ///< `gpu_lost`
+  Verdict verdict = Verdict::pass;  ///< pass: a note
+  std::string_view words;           ///< `it has fallen off the bus`
+  std::string_view remedy;          ///< a sentence without a full stop
+};
+
+/// What messages of a kind look like.
+struct KernelPattern {
+  std::string_view kind;
+  std::string_view driver;  ///< the message begins with it: `amdgpu`; `*`: any driver of a PCI device; empty: no driver
+  std::string_view begin;   ///< of what comes behind driver and device
+  std::string_view has;     ///< in it, in any case of letters; so is the next
+  std::string_view has_too;
+};
+
+/// All but Xids, which have a catalogue of their own.
+[[nodiscard]] std::span<const KernelKind> kernel_kinds();
+[[nodiscard]] std::span<const KernelPattern> kernel_patterns();
+/// nullptr: there is none of this name.
+[[nodiscard]] const KernelKind* find_kernel_kind(std::string_view name);
+
+/// One message about hardware.
 struct KernelEvent {
-  PciAddress at;
-  int xid = 0;        ///< of NVIDIA's driver; 0: amdgpu's
-  std::string words;  ///< the driver's message
+  std::string kind;              ///< `xid`, or one of those above
+  std::optional<PciAddress> at;  ///< the device, where the message names one by address
+  std::string part;              ///< `nvme0`, `MC0`, `sda`: what else the message names; may be empty
+  int code = 0;                  ///< of Xid and SXid
+  std::string words;             ///< the driver's message
   friend bool operator==(const KernelEvent&, const KernelEvent&) = default;
 };
 
 /// Of records as /dev/kmsg gives them (`PRIORITY,NUMBER,MICROSECONDS,FLAGS;MESSAGE`), in order:
-/// `NVRM: Xid (PCI:0000:c1:00): 79, ...`; of amdgpu resets, timeouts of rings, and uncorrectable errors. A record
-/// counts where it is of the kernel's facility and its message begins so: names of programs, which users choose, stand
-/// in messages too. All records are of this boot, as their clock began with it.
+/// `NVRM: Xid (PCI:0000:c1:00): 79, ...` and whatever a pattern is for. A record counts where it is of the kernel's
+/// facility and its message begins as the driver's do: names of programs, which users choose, stand in messages too.
+/// All records are of this boot, as their clock began with it.
 [[nodiscard]] std::vector<KernelEvent> parse_kernel_log(std::string_view text);
 
 struct KernelLog {

@@ -154,18 +154,24 @@ std::string told_of_withheld(const visibility::Nodes& nodes) {
 /// What only the vendor's library knows.
 std::string told_of_health(const visibility::Nodes& nodes) {
   std::size_t gpus = 0, parts = 0;
+  std::map<std::string, int> profiles;
   int links = 0;
   for (const visibility::NodeView& node : nodes)
     for (const Device& device : node.inventory.devices) {
       if (!device.is_seen_by("nvml")) continue;
       gpus += device.kind == DeviceKind::gpu;
       parts += device.kind == DeviceKind::part;
+      if (const auto profile = device.values.find("profile"); profile != device.values.end())
+        ++profiles[printable_line(profile->second, 20)];
       for (const PeerLink& peer : device.peers) links += peer.kind == "nvlink" ? peer.up : 0;
     }
   if (gpus == 0) return {};
   std::string text = fmt::format("NVML told of {}: memory, clocks and modes are well", counted(gpus, "GPU"));
   if (links > 0) text += fmt::format(", {} NVLinks are up", links);
   if (parts > 0) text += ", with " + counted(parts, "MIG instance");
+  std::vector<std::string> kinds;
+  for (const auto& [profile, count] : profiles) kinds.push_back(fmt::format("{}x {}", count, profile));
+  if (!kinds.empty()) text += " (" + human_list(kinds) + ")";
   return text;
 }
 

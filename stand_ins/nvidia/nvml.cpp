@@ -1,8 +1,9 @@
 // Stands in for NVIDIA's management library: tells of the devices on the sheet as a healthy driver would, but for what
 // its lines say. Keys of `set` are the names of values in docs/methods/device_visibility.md; further ones:
 //   count (of all), uuid, address, nvlinks, nvlinks_down "3 7", nvlink_rate (MB/s), nvlink_to "ADDRESS ADDRESS...",
-//   throttle_bits (number), fabric_state, fabric_code, fabric_health, processes "PID:MIB ...",
-//   mig_profiles "3g.40gb 1g.10gb" or "-", mig_uuids, mig_instances (numbers of GPU instances), mig_memory "TOTAL:USED
+//   throttle_bits (number), fabric_state, fabric_code, fabric_health, fabric_clique, fabric_cluster (32 digits),
+//   processes "PID:MIB ...", mig_profiles "3g.40gb 1g.10gb" or "-", mig_uuids, mig_instances (numbers of GPU
+//   instances), mig_memory "TOTAL:USED
 //   ..." (MiB), pcie_replays, nvlink_replays, nvlink_recoveries, nvlink_crc_flit, nvlink_crc_data (each of link 0)
 // `later GPU KEY VALUE after N` gives another value from the N+1st question on; `xid GPU CODE [after N]` an event at
 // the N+1st look for one. A value `none`: this GPU has no such thing. With OLD_DRIVER it has only what drivers of 2018
@@ -595,7 +596,12 @@ EXPORT int nvmlDeviceGetGpuFabricInfoV(Handle handle, void* to) {
   if (state == "none") return not_supported;
   told->state = static_cast<unsigned char>(std::atoi(state.c_str()));
   told->status = std::atoi(value(handle, "fabric_code", "0").c_str());
-  told->health = static_cast<U32>(std::atoi(value(handle, "fabric_health", "2").c_str()));
+  told->health = static_cast<U32>(std::strtoul(value(handle, "fabric_health", "2").c_str(), nullptr, 0));
+  told->clique = static_cast<U32>(std::atoi(value(handle, "fabric_clique", "0").c_str()));
+  const std::string cluster = value(handle, "fabric_cluster", "");
+  for (std::size_t i = 0; i < 16; ++i)
+    told->cluster[i] = static_cast<unsigned char>(
+        2 * i + 1 < cluster.size() ? std::strtoul(cluster.substr(2 * i, 2).c_str(), nullptr, 16) : 0);
   return 0;
 }
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(Handle handle, U32* count, void* to) {

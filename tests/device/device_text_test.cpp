@@ -100,8 +100,9 @@ TEST(DeviceText, DamageIsNamedAndTheRestIsKept) {
                                      {"part", "0000:c1:00.0; part x"},
                                      {"job.SLURM_GPUS", "8"}},
                                     faults);
-  EXPECT_EQ(read.devices.size(), 1u);
+  EXPECT_EQ(read.devices.size(), 7u) << "all but those without an address, or of a part without a number";
   EXPECT_EQ(faults.size(), 12u);
+  EXPECT_EQ(faults[1], "nic 0000:15:00.0: link 0000:15:00.0 8");
 }
 
 #ifdef MUSTER_HAVE_RAPIDCHECK

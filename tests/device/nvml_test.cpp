@@ -1,5 +1,8 @@
 // NVML through its stand-in: what is read of healthy machines and of sick ones, and what becomes of a library that is
 // absent, broken or old.
+#include <array>
+#include <fmt/format.h>
+
 #include "device/nvidia/nvml_api.hpp"
 #include "device/nvml_machine.hpp"
 
@@ -83,6 +86,17 @@ TEST(Nvml, OtherMachines) {
   EXPECT_EQ(gpu_of(nvl, 0).peers[0].up, 12);
 }
 
+/// In racks (NVL72), containers of B200 and virtual machines NVML gives no address of the switches.
+TEST(Nvml, SwitchesThatAreNotOnThisBus) {
+  const Asked told = asked(shipped_machine("dgx-h100", {"set all nvlink_to FFFFFFFF:FF:FF.0"}));
+  ASSERT_EQ(told.inventory.devices.empty(), false);
+  for (std::size_t i = 0; i < 8; ++i) {
+    ASSERT_EQ(gpu_of(told, i).peers.size(), 1u);
+    EXPECT_EQ(gpu_of(told, i).peers[0].to, off_this_bus);
+    EXPECT_EQ(gpu_of(told, i).peers[0].up, 18);
+  }
+}
+
 TEST(Nvml, MigInstancesAreDevicesWithAParent) {
   const Asked told = asked(shipped_machine("dgx-h100", {"set 2 mig on", "set 2 mig_profiles 3g.40gb 1g.10gb"}));
   const auto parts = parts_of(told);
@@ -96,6 +110,106 @@ TEST(Nvml, MigInstancesAreDevicesWithAParent) {
   EXPECT_EQ(value(parts[1], "profile"), "1g.10gb");
   EXPECT_EQ(value(parts[1], "memory_total"), "10240");
   EXPECT_EQ(value(parts[1], "gpu_instance"), "2");
+}
+
+TEST(Nvml, EveryFieldOfTheFabricsHealth) {
+  const std::pair<const char*, const char*> all[] = {{"0x1aa", ""},  // all told, all well
+                                                     {"0", ""},      // nothing told
+                                                     {"0x1a9", "bandwidth degraded; "},
+                                                     {"0x1a6", "recovery in_progress; "},
+                                                     {"0x19a", "route unhealthy; "},
+                                                     {"0x16a", "timeout in_recovery; "},
+                                                     {"0x4aa", "configuration no partition; "},
+                                                     {"0xfaa", "configuration code 15; "}};
+  std::vector<std::string> lines = {"set all fabric_cluster 0123456789abcdef0123456789abcdef",
+                                    "set all fabric_clique 32766"};
+  for (std::size_t i = 0; i < std::size(all); ++i)
+    lines.push_back(fmt::format("set {} fabric_health {}", i, all[i].first));
+  const Asked told = asked(shipped_machine("dgx-h100", lines));
+  for (std::size_t i = 0; i < std::size(all); ++i) {
+    std::string seen;
+    for (const auto& [key, text] : gpu_of(told, i).values)
+      if (key.rfind("fabric_", 0) == 0 && key != "fabric_status" && key != "fabric_domain")
+        seen += key.substr(7) + " " + text + "; ";
+    EXPECT_EQ(seen, all[i].second) << all[i].first;
+    EXPECT_EQ(value(gpu_of(told, i), "fabric_domain"), "0123456789abcdef0123456789abcdef/32766");
+  }
+}
+
+/// Of a library in which one function after the other fails; with every code that drivers use, in turn.
+TEST(Nvml, ACallThatFailsCostsNoGpu) {
+  constexpr std::array codes = {1, 2, 3, 4, 6, 7, 9, 13, 15, 17, 999};
+  const char* const calls[] = {"nvmlDeviceGetAttributes_v2",
+                               "nvmlDeviceGetClockInfo",
+                               "nvmlDeviceGetComputeMode",
+                               "nvmlDeviceGetComputeRunningProcesses_v3",
+                               "nvmlDeviceGetCurrPcieLinkGeneration",
+                               "nvmlDeviceGetCurrPcieLinkWidth",
+                               "nvmlDeviceGetCurrentClocksEventReasons",
+                               "nvmlDeviceGetEccMode",
+                               "nvmlDeviceGetEnforcedPowerLimit",
+                               "nvmlDeviceGetFieldValues",
+                               "nvmlDeviceGetGpuFabricInfoV",
+                               "nvmlDeviceGetHandleByIndex_v2",
+                               "nvmlDeviceGetMaxClockInfo",
+                               "nvmlDeviceGetMaxPcieLinkGeneration",
+                               "nvmlDeviceGetMaxPcieLinkWidth",
+                               "nvmlDeviceGetMemoryErrorCounter",
+                               "nvmlDeviceGetMemoryInfo_v2",
+                               "nvmlDeviceGetMigMode",
+                               "nvmlDeviceGetName",
+                               "nvmlDeviceGetNvLinkErrorCounter",
+                               "nvmlDeviceGetNvLinkRemotePciInfo_v2",
+                               "nvmlDeviceGetNvLinkState",
+                               "nvmlDeviceGetNvLinkVersion",
+                               "nvmlDeviceGetPciInfo_v3",
+                               "nvmlDeviceGetPcieReplayCounter",
+                               "nvmlDeviceGetPersistenceMode",
+                               "nvmlDeviceGetPowerUsage",
+                               "nvmlDeviceGetRemappedRows",
+                               "nvmlDeviceGetRetiredPages",
+                               "nvmlDeviceGetRetiredPagesPendingStatus",
+                               "nvmlDeviceGetSerial",
+                               "nvmlDeviceGetTemperature",
+                               "nvmlDeviceGetTemperatureThreshold",
+                               "nvmlDeviceGetTotalEccErrors",
+                               "nvmlDeviceGetUUID",
+                               "nvmlDeviceGetVbiosVersion",
+                               "nvmlSystemGetCudaDriverVersion_v2",
+                               "nvmlSystemGetDriverVersion",
+                               "nvmlSystemGetNVMLVersion",
+                               "nvmlDeviceGetCount_v2"};
+  // Eight in one process, each on another GPU; those about no GPU fail for all.
+  constexpr std::size_t gpus = 8;
+  for (std::size_t from = 0; from < std::size(calls); from += gpus) {
+    std::vector<std::string> lines;
+    std::string names;
+    for (std::size_t i = from; i < std::min(from + gpus, std::size(calls)); ++i) {
+      const std::string call = calls[i];
+      const bool is_of_no_gpu =
+          call.starts_with("nvmlInit") || call.starts_with("nvmlSystem") || call == "nvmlDeviceGetCount_v2";
+      lines.push_back(fmt::format("fail {} {}{}", call, codes[i % codes.size()],
+                                  is_of_no_gpu ? std::string() : fmt::format(" {}", i % gpus)));
+      names += call + " ";
+    }
+    const Asked told = asked(shipped_machine("dgx-h100", lines));
+    std::size_t seen = 0;
+    for (const Device& device : told.inventory.devices)
+      seen += device.kind == DeviceKind::gpu && device.is_seen_by("pci") && device.is_seen_by("nvidia");
+    EXPECT_EQ(seen, gpus) << names;
+    EXPECT_EQ(told.inventory.libraries.size(), 1u) << names;
+  }
+}
+
+/// An instance of an H200 has less memory than its name says.
+TEST(Nvml, ProfilesAreCalledAsNvmlCallsThem) {
+  const Asked told = asked(shipped_machine("dgx-h100", {"set 2 mig on", "set 2 mig_profiles 1g.18gb 2g.35gb 1g.18gb+me",
+                                                        "set 2 mig_memory 16384:10 33280:10 16384:10"}));
+  const auto parts = parts_of(told);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(value(parts[0], "profile"), "1g.18gb");
+  EXPECT_EQ(value(parts[1], "profile"), "2g.35gb");
+  EXPECT_EQ(value(parts[2], "profile"), "1g.18gb+me");
 }
 
 TEST(Nvml, WhatIsWrongIsRead) {

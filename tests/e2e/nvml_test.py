@@ -75,7 +75,7 @@ class Nvml(OnMachine):
 
     def test_healthy_with_mig(self):
         self.assertEqual(self.judge("dgx-h100", fault="mig"), 0, self.output)
-        self.assertIn("NVML told of 8 GPUs: memory, clocks and modes are well, with 32 MIG instances", self.case["evidence"])
+        self.assertIn("NVML told of 8 GPUs: memory, clocks and modes are well, with 32 MIG instances (16x 1g.10gb, 8x 2g.20gb and 8x 3g.40gb)", self.case["evidence"])
 
     # Each fault that this library can show.
 

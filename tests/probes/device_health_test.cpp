@@ -93,6 +93,10 @@ std::vector<Case> ills_of_one() {
       {"fabric", "in_progress", "has not joined the NVLink fabric (state in_progress)", "nvidia-fabricmanager"},
       {"fabric_status", "999", "joining the NVLink fabric failed with status 999", "nvidia-fabricmanager"},
       {"fabric_bandwidth", "degraded", "degraded bandwidth", "nvidia-fabricmanager"},
+      {"fabric_route", "unhealthy", "a route of the NVLink fabric is unhealthy", "nvidia-fabricmanager"},
+      {"fabric_recovery", "in_progress", "routes of the NVLink fabric are being recovered", "reset its GPUs"},
+      {"fabric_timeout", "in_recovery", "an access that timed out", "reset its GPUs"},
+      {"fabric_configuration", "no partition", "configured wrong: no partition", "nmx-c"},
       {"mig_pending", "on", "MIG is off and will be on after a reset", "--gpu-reset"},
       {"nvml_uuid", "GPU-x", "the kernel's driver gives it UUID GPU-2, NVML GPU-x", "reboot"},
   });
@@ -201,6 +205,16 @@ TEST(DeviceHealth, AHealthyNodePassesWithEvidence) {
   ASSERT_EQ(judgement.evidence.size(), 2u);
   EXPECT_EQ(judgement.evidence[0], "4 GPUs on 1 node (4x NVIDIA H100 80GB HBM3), seen by nvidia, nvml and pci");
   EXPECT_EQ(judgement.evidence[1], "NVML told of 4 GPUs: memory, clocks and modes are well, 72 NVLinks are up");
+}
+
+/// In a virtual machine no other end is visible; all alike may be what their slots have.
+TEST(DeviceHealth, AllGpusWithFewerLanesInAVirtualMachineAreANote) {
+  Inventory inventory = healthy();
+  for (std::size_t i = 0; i < 4; ++i) set(inventory, i, "pcie_width", "8");
+  const auto judgement = judged(inventory);
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass);
+  EXPECT_NE(judgement.findings[0].reason.find("the other end of the link is not visible"), std::string::npos);
 }
 
 TEST(DeviceHealth, EachCodeOfInitHasItsRemedy) {

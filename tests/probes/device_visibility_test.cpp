@@ -308,10 +308,42 @@ TEST(DeviceVisibility, EverythingAtOnceInOrderOfCauses) {
     EXPECT_NE(judgement.findings[i].reason.find(words[i]), std::string::npos) << judgement.findings[i].reason;
 }
 
+/// A10G in a virtual machine: the slot has eight lanes, and its end of the link is not visible.
+TEST(DeviceVisibility, ALinkWithOneVisibleEndIsANoteUnlessItsLikeIsWider) {
+  const std::string other_parts = "; vendor 10de; device 2237; class 030200; driver nvidia; seen pci; seen nvidia";
+  const auto verdict_with = [&](const std::vector<std::string>& widths) {
+    std::vector<Fact> facts = {{"source", "pci"}, {"source", "nvidia"}};
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::string address = fmt::format("0000:00:{:02x}.0", 30 - i);
+      facts.push_back(
+          {"gpu", fmt::format("{}; link {} {} 16 16 16 one-ended{}", address, address, widths[i], other_parts)});
+    }
+    MadeCase made(device_visibility());
+    made.rank("nid001", facts);
+    std::vector<Verdict> verdicts;
+    for (const Finding& finding : made.judge().findings)
+      if (finding.reason.find("PCIe x8 where the card can do x16") != std::string::npos)
+        verdicts.push_back(finding.verdict);
+    return verdicts;
+  };
+  EXPECT_EQ(verdict_with({"8"}), std::vector{Verdict::pass});
+  EXPECT_EQ(verdict_with({"8", "8"}), (std::vector{Verdict::pass, Verdict::pass}));
+  EXPECT_EQ(verdict_with({"8", "16"}), std::vector{Verdict::fail});
+}
+
 TEST(DeviceVisibility, DamageAndSilenceAreNoPass) {
   MadeCase damaged(device_visibility());
   damaged.rank("nid001", std::vector<Fact>{{"source", "pci"}, {"gpu", "nonsense"}});
   EXPECT_EQ(damaged.judge().findings.at(0).verdict, Verdict::unmeasured);
+  // One field of it: the GPU is there all the same.
+  MadeCase field(device_visibility());
+  field.rank("nid001", std::vector<Fact>{{"source", "pci"},
+                                         {"gpu",
+                                          "0000:c1:00.0; vendor 10de; class 030200; peer ffffffff:ff:ff.0 nvlink "
+                                          "18 0 900; seen pci; seen nvidia"}});
+  const auto one = field.judge();
+  EXPECT_NE(one.findings.at(0).reason.find("peer ffffffff:ff:ff.0"), std::string::npos);
+  for (const Finding& finding : one.findings) EXPECT_EQ(finding.reason.find("no GPU"), std::string::npos);
   MadeCase nothing(device_visibility());
   nothing.rank("nid001", std::vector<Fact>{});
   expect_finding(nothing.judge(), Verdict::unmeasured, "nid001 shows no PCI bus");

@@ -100,13 +100,44 @@ TEST(GpuHealth, OthersSpoilTimesAndNotData) {
   EXPECT_EQ(told({{"others", "17 nvidia-cuda-mps-server (30 MiB)"}}), "");
 }
 
+/// Of `count` GPUs, watched for two seconds each; the first has more.
+std::string with_corrected(int first, int others, int count) {
+  MadeCase made(copy_probe());
+  for (int i = 0; i < count; ++i) {
+    Observation seen = watched({{"grew", fmt::format("dram_corrected 100 {}", 100 + (i == 0 ? first : others))}});
+    for (Fact& fact : seen.facts)
+      if (fact.key == "watched") fact.value += " 2.000";
+    made.rank(fmt::format("n{}", i), seen);
+  }
+  for (const Finding& finding : made.judge().findings)
+    if (finding.verdict == Verdict::fail) return finding.reason;
+  return "";
+}
+
+TEST(GpuHealth, CorrectedErrorsByTheirRate) {
+  EXPECT_EQ(with_corrected(5, 0, 1), "");
+  EXPECT_EQ(with_corrected(1000, 0, 1), "") << "500 per second, and nothing to compare with";
+  EXPECT_EQ(with_corrected(4000, 0, 1),
+            "GPU 0000:c1:00.0 (GPU-1) on n0 had 4000 corrected errors of its memory more under load: 2000 per second, "
+            "1000 are the most (counter dram_corrected, 100 before)");
+  EXPECT_NE(with_corrected(400, 2, 5).find("200 per second, the median of 5 GPUs is 1.0"), std::string::npos);
+  EXPECT_EQ(with_corrected(400, 100, 5), "") << "all alike";
+  EXPECT_EQ(with_corrected(10, 0, 5), "") << "few";
+}
+
 TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {
   KernelLog log;
   log.file = "/dev/kmsg";
   log.events = parse_kernel_log(
-      "4,1,1,-;NVRM: Xid (PCI:0000:c1:00): 94, Contained\n4,2,2,-;NVRM: Xid (PCI:0000:c1:00): 94, Contained again\n"
+      "4,1,1,-;NVRM: Xid (PCI:0000:c1:00): 95, Uncontained\n4,2,2,-;NVRM: Xid (PCI:0000:c1:00): 95, once more\n"
       "4,3,3,-;NVRM: Xid (PCI:0000:c1:00): 31, a program\n4,4,4,-;amdgpu 0000:c6:00.0: amdgpu: GPU reset begin!\n"
-      "4,5,5,-;NVRM: Xid (PCI:0000:d1:00): 79, of a GPU that is not there\n");
+      "4,5,5,-;NVRM: Xid (PCI:0000:d1:00): 79, of a GPU that is not there\n"
+      "4,6,6,-;nvme nvme0: controller is down; will reset: CSTS=0xffffffff\n"
+      "4,7,7,-;NVRM: Xid (PCI:0000:c1:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset "
+      "Required)\n"
+      "4,8,8,-;NVRM: Xid (PCI:0000:c1:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 "
+      "(None)\n"
+      "4,9,9,-;NVRM: Xid (PCI:0000:c1:00): 2, nothing uses it\n");
   Observation seen;
   visibility::add_kernel_log(log, false, seen);
   visibility::NodeView node;
@@ -117,14 +148,36 @@ TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {
   visibility::parse_kernel_facts(seen, node);
   visibility::Findings findings;
   visibility::judge_kernel_log({node}, findings);
-  ASSERT_EQ(findings.size(), 3u);
+  ASSERT_EQ(findings.size(), 6u);
   EXPECT_EQ(findings[0].verdict, Verdict::fail);
   EXPECT_EQ(findings[0].reason,
-            "GPU 0000:c1:00.0 (GPU-1) on a: the kernel's log has Xid 94 (2 times): a contained memory error");
+            "GPU 0000:c1:00.0 (GPU-1) on a: the kernel's log has Xid 95 (2 times): an uncontained memory error");
   EXPECT_NE(findings[0].remedy.find("reset the GPU"), std::string::npos);
+  EXPECT_EQ(findings[0].culprits.at(0).name, "GPU 0000:c1:00.0 (GPU-1)");
   EXPECT_EQ(findings[1].verdict, Verdict::pass);
   EXPECT_EQ(findings[2].verdict, Verdict::pass);
   EXPECT_NE(findings[2].reason.find("GPU reset begin"), std::string::npos);
+  EXPECT_EQ(findings[3].verdict, Verdict::fail);
+  EXPECT_EQ(findings[3].culprits.at(0).name, "nvme0");
+  EXPECT_EQ(findings[3].reason.rfind("nvme0 on a: the kernel's log has \"nvme nvme0: controller is down", 0), 0u);
+  EXPECT_EQ(findings[4].verdict, Verdict::pass) << "its recovery is over: " << findings[4].reason;
+  EXPECT_EQ(findings[5].verdict, Verdict::unmeasured);
+}
+
+TEST(KernelLogJudge, AFloodOfNotesHidesNoFault) {
+  std::string text;
+  for (int i = 0; i < 100; ++i)
+    text += fmt::format("4,1,1,-;EDAC MC{}: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0\n", i);
+  KernelLog log{"/dev/kmsg",
+                parse_kernel_log(text + "4,2,2,-;EDAC MC7: 1 UE memory read error on CPU_SrcID#1_DIMM#1\n")};
+  Observation seen;
+  visibility::add_kernel_log(log, false, seen);
+  visibility::NodeView node;
+  visibility::parse_kernel_facts(seen, node);
+  visibility::Findings findings;
+  visibility::judge_kernel_log({node}, findings);
+  EXPECT_EQ(findings.size(), 33u);
+  EXPECT_EQ(findings.back().verdict, Verdict::fail);
 }
 
 TEST(KernelLogJudge, ALogThatNobodyMayReadIsSaidOnce) {

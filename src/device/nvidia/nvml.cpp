@@ -162,7 +162,9 @@ void add(Inventory& inventory, Depth depth, const CallWatch& watch) {
   report.state = library.is_absent() ? LibraryState::absent : LibraryState::broken;
   nvml::Functions functions;
   if (library.is_open()) functions = nvml::functions_of(library, report.missing);
-  if (library.is_open() && !nvml::can_be_asked(functions)) report.error = "it lacks functions that all drivers have";
+  if (library.is_open() && !nvml::can_be_asked(functions))
+    report.error = fmt::format("it lacks functions that all drivers have ({}); it is {}", human_list(report.missing),
+                               library.file());
   const Session session(functions, watch);
   if (report.error.empty() && library.is_open()) {
     report.code = session.call("nvmlInit_v2", functions.init);

@@ -1,4 +1,5 @@
 // What NVML tells of a GPU's state: memory, its errors, temperature, power, clocks, modes, fabric, processes.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -97,6 +98,28 @@ void read_modes(const Session& session, Handle handle, Device& gpu) {
   if (value != pending) gpu.values["mig_pending"] = pending != 0 ? "on" : "off";
 }
 
+/// Fields of two bits: 1 yes, 2 no, 0 not told; then one of four bits, whose 1 says that all is well.
+void read_fabric_health(std::uint32_t health, Device& gpu) {
+  constexpr std::array<std::pair<const char*, const char*>, 4> fields = {{{"fabric_bandwidth", "degraded"},
+                                                                          {"fabric_recovery", "in_progress"},
+                                                                          {"fabric_route", "unhealthy"},
+                                                                          {"fabric_timeout", "in_recovery"}}};
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if ((health >> 2 * i & 3) == 1) gpu.values[fields[i].first] = fields[i].second;
+  constexpr std::array configurations = {"",
+                                         "",
+                                         "wrong system GUID",
+                                         "wrong chassis serial number",
+                                         "no partition",
+                                         "too few NVLinks",
+                                         "firmware of the GPU that does not fit",
+                                         "wrong place in the rack"};
+  const std::uint32_t configuration = health >> 8 & 15;
+  if (configuration > 1)
+    gpu.values["fabric_configuration"] =
+        configuration < configurations.size() ? configurations[configuration] : fmt::format("code {}", configuration);
+}
+
 void read_fabric(const Session& session, Handle handle, Device& gpu) {
   FabricV2 told{};
   told.version = version_word<FabricV2>(2);
@@ -106,13 +129,19 @@ void read_fabric(const Session& session, Handle handle, Device& gpu) {
     told.state = old.state;
     told.status = old.status;
     told.health = 0;
+    told.clique = old.clique;
+    std::copy(std::begin(old.cluster), std::end(old.cluster), std::begin(told.cluster));
   }
   constexpr std::array states = {"", "not_started", "in_progress", "completed"};
   if (told.state == 0 || told.state >= states.size()) return;  // 0: this GPU has none
   gpu.values["fabric"] = states[told.state];
   if (told.state == 3) gpu.values["fabric_status"] = told.status == 0 ? "success" : std::to_string(told.status);
-  // The two lowest bits of the health: 1 degraded, 2 not, 0 and 3 not told.
-  if ((told.health & 3) == 1) gpu.values["fabric_bandwidth"] = "degraded";
+  read_fabric_health(told.health, gpu);
+  // A clique's number means something only inside of its cluster; no cluster: the links end in this node.
+  std::string cluster;
+  for (const unsigned char byte : told.cluster) cluster += fmt::format("{:02x}", byte);
+  if (told.state == 3 && cluster.find_first_not_of('0') != cluster.npos)
+    gpu.values["fabric_domain"] = fmt::format("{}/{}", cluster, told.clique);
 }
 
 }  // namespace

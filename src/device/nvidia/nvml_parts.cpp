@@ -37,6 +37,8 @@ double rate_of(const Session& session, Handle handle, Device& gpu, std::uint32_t
 PciAddress remote_of(const Session& session, Handle handle, Device& gpu, std::uint32_t link) {
   PciInfo pci{};
   if (!session.ask(gpu, "nvmlDeviceGetNvLinkRemotePciInfo_v2", session.at.link_remote, handle, link, &pci)) return {};
+  constexpr std::uint32_t most_bus = 0xff, most_device = 0x1f;
+  if (pci.domain == off_this_bus.domain || pci.bus > most_bus || pci.device > most_device) return off_this_bus;
   return {pci.domain, pci.bus, pci.device, 0};
 }
 
@@ -86,7 +88,15 @@ std::string command_of(std::uint32_t pid) {
   return printable_line(name, 40);
 }
 
-/// `1g.10gb`, `1c.3g.40gb`, as nvidia-smi writes it.
+/// `NVIDIA H200 MIG 1g.18gb`; the memory of an instance does not tell what its profile is called. Empty: an older
+/// driver.
+std::string named_profile(const std::string& name) {
+  constexpr std::string_view before = " MIG ";
+  const auto at = name.rfind(before);
+  return at == name.npos ? std::string() : name.substr(at + before.size());
+}
+
+/// `1g.10gb`, `1c.3g.40gb`, as older nvidia-smi write it.
 std::string profile_of(const MigAttributes& told) {
   const std::uint64_t gigabytes = (told.memory_mib + 1023) / 1024;
   const std::string part = told.compute_slices != 0 && told.compute_slices != told.instance_slices
@@ -111,6 +121,7 @@ void read_part(const Session& session, Handle handle, Device& part) {
   } room{};
   if (session.ask(part, "nvmlDeviceGetAttributes_v2", at.mig_attributes, handle, &room.told)) {
     part.values["profile"] = profile_of(room.told);
+    if (const std::string named = named_profile(part.name); !named.empty()) part.values["profile"] = named;
     part.values["multiprocessors"] = std::to_string(room.told.multiprocessors);
   }
   read_memory(session, handle, part);

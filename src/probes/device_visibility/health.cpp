@@ -124,14 +124,22 @@ void judge_processes(const NodeView& node, const Device& gpu, Symptoms& symptoms
 }
 
 /// Where /sys tells of the same link it has been judged.
-void judge_width(const Device& gpu, Symptoms& symptoms) {
+void judge_width(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
   const double width = number_told(gpu, "pcie_width");
   const double able = number_told(gpu, "pcie_width_able");
   if (width <= 0 || width >= able) return;
   if (std::any_of(gpu.links.begin(), gpu.links.end(), [](const PciLink& link) { return link.width < link.width_able; }))
     return;
-  symptoms.add(gpu, {fmt::format("NVML tells of a PCIe link x{:.0f} where x{:.0f} is possible", width, able),
-                     "power-cycle the node; if the link stays so, have the card or its riser reseated, then replaced"});
+  const bool is_open = gpu.links.empty() || gpu.links[0].is_one_ended;
+  const bool has_wider =
+      std::any_of(node.inventory.devices.begin(), node.inventory.devices.end(), [&](const Device& like) {
+        return like.kind == DeviceKind::gpu && like.device_id == gpu.device_id &&
+               number_told(like, "pcie_width") > width;
+      });
+  symptoms.add(gpu, {fmt::format("NVML tells of a PCIe link x{:.0f} where x{:.0f} is possible{}", width, able,
+                                 is_open && !has_wider ? "; the other end of the link is not visible" : ""),
+                     "power-cycle the node; if the link stays so, have the card or its riser reseated, then replaced",
+                     is_open && !has_wider});
 }
 
 }  // namespace
@@ -142,7 +150,7 @@ void judge_health(const NodeView& node, Findings& findings) {
     judge_counters(node, *gpu, symptoms);
     judge_repairs(node, *gpu, symptoms);
     judge_clocks(node, *gpu, symptoms);
-    judge_width(*gpu, symptoms);
+    judge_width(node, *gpu, symptoms);
     judge_processes(node, *gpu, symptoms);
     judge_modes(node, *gpu, symptoms);
   }

@@ -1,5 +1,7 @@
-// Errors of GPUs in the kernel's log: Xid of NVIDIA's driver, resets and memory errors of amdgpu.
+// Errors of hardware in the kernel's log: Xid and SXid of NVIDIA's driver, amdgpu's, and those of the host.
+// docs/kernel-log.md
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fmt/format.h>
 
@@ -12,53 +14,84 @@ namespace muster::visibility {
 
 namespace {
 
-/// More kinds than this on one node are a flood; which came first counts.
+/// More faults, and more notes, than this on one node are a flood; which came first counts.
 constexpr std::size_t most_kinds = 32;
+constexpr int recovery_changed = 154;
 
-bool is_same_kind(const LoggedEvent& kept, const KernelEvent& event) {
-  return kept.event.at == event.at && kept.event.xid == event.xid &&
-         (event.xid != 0 || kept.event.words == event.words);
+bool is_note(const KernelEvent& event) {
+  const KernelKind* kind = find_kernel_kind(event.kind);
+  return kind != nullptr ? kind->verdict == Verdict::pass
+                         : xid_meaning(event.code, event.words).verdict == Verdict::pass;
 }
 
-/// `GPU 0000:c1:00.0 (GPU-...) on nid001`
-std::string named(const NodeView& node, const KernelEvent& event) {
-  const Device* gpu = node.inventory.gpu_at(event.at);
-  return fmt::format("GPU {}{} on {}", to_string(event.at),
-                     gpu->uuid.empty() ? "" : fmt::format(" ({})", printable_line(gpu->uuid, 60)), node.host);
+/// Of one Xid each sub-code counts, which stands in the message.
+bool is_same_kind(const LoggedEvent& kept, const KernelEvent& event) {
+  constexpr int first_nvlink = 144, last_nvlink = 150;
+  const bool has_subcode = event.kind == "xid" && event.code >= first_nvlink && event.code <= last_nvlink;
+  return kept.event.kind == event.kind && kept.event.at == event.at && kept.event.part == event.part &&
+         kept.event.code == event.code && (!has_subcode || kept.event.words == event.words);
 }
 
 std::string times(int count) {
   return count == 1 ? "" : fmt::format(" ({} times)", count);
 }
 
-Finding fault(const NodeView& node, const KernelEvent& event, const std::string& what, std::string remedy) {
-  Finding finding{Verdict::fail, named(node, event) + what, {}, std::move(remedy)};
-  finding.culprits.push_back(culprit_of(node, *node.inventory.gpu_at(event.at)));
+/// The device that a message names, where this node has it.
+const Device* device_of(const NodeView& node, const KernelEvent& event) {
+  if (!event.at) return nullptr;
+  for (const Device& device : node.inventory.devices)
+    if (device.kind != DeviceKind::part && device.address == *event.at) return &device;
+  return nullptr;
+}
+
+/// `GPU 0000:c1:00.0 (GPU-...)`, `mlx5_0`, `nvme0`, `PCI device 0000:16:01.0`; empty: the node as a whole.
+std::string named(const NodeView& node, const KernelEvent& event) {
+  if (const Device* device = device_of(node, event)) return culprit_of(node, *device).name;
+  const std::string part = event.part.empty() ? "" : printable_line(event.part, 40);
+  if (!event.at) return part;
+  const std::string address = to_string(*event.at);
+  return part.empty() ? "PCI device " + address : fmt::format("{} ({})", part, address);
+}
+
+/// What only a GPU can have; of one that is not there the driver speaks of the past.
+bool is_of_gpu(const KernelEvent& event) {
+  return event.kind == "xid" || event.kind.starts_with("gpu_") || (event.kind.starts_with("amd_") && event.at);
+}
+
+Finding about_event(const NodeView& node, const LoggedEvent& logged, Verdict verdict, const std::string& what,
+                    std::string remedy) {
+  const std::string name = named(node, logged.event);
+  const std::string reason =
+      name.empty() ? fmt::format("{}: {}", node.host, what) : fmt::format("{} on {}: {}", name, node.host, what);
+  if (verdict == Verdict::pass) return note(reason);
+  Finding finding{verdict, reason, {}, std::move(remedy)};
+  finding.culprits.push_back(name.empty() ? culprit_of(node) : Culprit{CulpritKind::device, name, node.host, -1});
   return finding;
 }
 
-/// What may come of programs, or has been mended by a reset.
-bool is_fault_of_amd(const std::string& words) {
-  return words.find("uncorrectable") != std::string::npos || words.find("Fatal") != std::string::npos ||
-         words.find("is lost") != std::string::npos;
+/// Other Xids of the same GPU.
+std::vector<LoggedXid> others_of(const NodeView& node, const LoggedEvent& logged) {
+  std::vector<LoggedXid> others;
+  for (const LoggedEvent& other : node.kernel_events)
+    if (&other != &logged && other.event.kind == "xid" && other.event.at == logged.event.at)
+      others.push_back({other.event.code, other.event.words});
+  return others;
 }
 
-Finding about_event(const NodeView& node, const LoggedEvent& logged) {
+Finding judged(const NodeView& node, const LoggedEvent& logged) {
   const KernelEvent& event = logged.event;
-  if (event.xid == 0) {
-    const std::string what =
-        fmt::format(": the kernel's log has \"{}\"{}", printable_line(event.words, 120), times(logged.count));
-    if (!is_fault_of_amd(event.words)) return note(named(node, event) + what);
-    return fault(node, event, what,
-                 fmt::format("drain {} and reset the GPU or reboot; have it replaced if it comes "
-                             "again",
-                             node.host));
+  if (const KernelKind* kind = find_kernel_kind(event.kind)) {
+    const std::string code = event.code == 0 ? "" : fmt::format(" SXid {}{}:", event.code, times(logged.count));
+    const std::string what = code.empty()
+                                 ? fmt::format("the kernel's log has \"{}\"{}: {}", printable_line(event.words, 140),
+                                               times(logged.count), kind->words)
+                                 : fmt::format("the kernel's log has{} {}", code, kind->words);
+    return about_event(node, logged, kind->verdict, what, std::string(kind->remedy));
   }
-  const XidMeaning meaning = xid_meaning(event.xid);
-  const std::string what =
-      fmt::format(": the kernel's log has Xid {}{}: {}", event.xid, times(logged.count), meaning.words);
-  if (meaning.blame == XidBlame::program) return note(named(node, event) + what);
-  return fault(node, event, what, std::string(meaning.remedy));
+  const XidMeaning meaning = xid_meaning(event.code, event.words, others_of(node, logged));
+  return about_event(node, logged, meaning.verdict,
+                     fmt::format("the kernel's log has Xid {}{}: {}", event.code, times(logged.count), meaning.words),
+                     meaning.remedy);
 }
 
 }  // namespace
@@ -68,33 +101,49 @@ void add_kernel_log(const KernelLog& log, bool is_simulated, Observation& seen) 
   if (log.file.empty() && is_simulated) return;
   seen.facts.push_back({"kernel_log", log.file.empty() ? "-" : log.file});
   std::vector<LoggedEvent> kinds;
+  std::size_t notes = 0;
   for (const KernelEvent& event : log.events) {
     const auto kept =
         std::find_if(kinds.begin(), kinds.end(), [&](const LoggedEvent& one) { return is_same_kind(one, event); });
-    if (kept != kinds.end())
+    const bool is_minor = is_note(event);
+    if (kept != kinds.end()) {
       ++kept->count;
-    else if (kinds.size() < most_kinds)
+      // The latest recovery counts.
+      if (event.code == recovery_changed) kept->event.words = event.words;
+    } else if ((is_minor ? notes : kinds.size() - notes) < most_kinds) {
+      notes += is_minor;
       kinds.push_back({event, 1});
+    }
   }
-  for (const LoggedEvent& kind : kinds)
-    seen.facts.push_back({"kernel_event", fmt::format("{} {} {} {}", to_string(kind.event.at), kind.event.xid,
-                                                      kind.count, kind.event.words)});
+  for (const LoggedEvent& kind : kinds) {
+    const KernelEvent& event = kind.event;
+    seen.facts.push_back(
+        {"kernel_event", fmt::format("{} {} {} {} {} {}", event.kind, event.at ? to_string(*event.at) : "-",
+                                     event.part.empty() ? "-" : event.part, event.code, kind.count, event.words)});
+  }
 }
 
 void parse_kernel_facts(const Observation& seen, NodeView& node) {
   if (const std::string* file = seen.fact("kernel_log")) node.kernel_log = *file;
   for (const Fact& fact : seen.facts) {
     if (fact.key != "kernel_event") continue;
-    const auto words = split(fact.value, ' ');
-    const auto address = parse_pci_address(words[0]);
-    if (words.size() < 4 || !address) continue;
+    std::string rest = fact.value;
+    std::array<std::string, 5> words;
+    for (std::string& word : words) {
+      const auto end = rest.find(' ');
+      if (end == rest.npos) break;
+      word = rest.substr(0, end);
+      rest.erase(0, end + 1);
+    }
     LoggedEvent logged;
-    logged.event.at = *address;
-    std::from_chars(words[1].data(), words[1].data() + words[1].size(), logged.event.xid);
-    std::from_chars(words[2].data(), words[2].data() + words[2].size(), logged.count);
-    logged.event.words =
-        printable_line(fact.value.substr(words[0].size() + words[1].size() + words[2].size() + 3), 200);
-    node.kernel_events.push_back(std::move(logged));
+    logged.event.kind = words[0];
+    logged.event.at = parse_pci_address(words[1]);
+    if (words[2] != "-") logged.event.part = words[2];
+    std::from_chars(words[3].data(), words[3].data() + words[3].size(), logged.event.code);
+    std::from_chars(words[4].data(), words[4].data() + words[4].size(), logged.count);
+    logged.event.words = printable_line(rest, 240);
+    if (logged.event.kind == "xid" || find_kernel_kind(logged.event.kind) != nullptr)
+      node.kernel_events.push_back(std::move(logged));
   }
 }
 
@@ -102,7 +151,8 @@ void judge_kernel_log(const Nodes& nodes, Findings& findings) {
   std::vector<std::string> unread;
   for (const NodeView& node : nodes) {
     for (const LoggedEvent& logged : node.kernel_events)
-      if (node.inventory.gpu_at(logged.event.at) != nullptr) findings.push_back(about_event(node, logged));
+      if (!is_of_gpu(logged.event) || (logged.event.at && node.inventory.gpu_at(*logged.event.at) != nullptr))
+        findings.push_back(judged(node, logged));
     if (node.kernel_log == "-" && !devices_of(node, DeviceKind::gpu).empty()) unread.push_back(node.host);
   }
   if (unread.empty()) return;

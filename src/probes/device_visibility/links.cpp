@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "probes/device_visibility/node_view.hpp"
+#include "probes/device_visibility/told.hpp"
 
 namespace muster::visibility {
 
@@ -14,7 +15,8 @@ constexpr std::string_view remedy_link =
     "power-cycle the node; if the link stays so, have the card or its riser reseated, then replaced";
 
 std::string lanes(const PciLink& link) {
-  return fmt::format("PCIe x{} where both ends can do x{}", link.width, link.width_able);
+  return fmt::format("PCIe x{} where {} can do x{}", link.width, link.is_one_ended ? "the card" : "both ends",
+                     link.width_able);
 }
 
 /// Only NICs: a GPU lowers the speed of its link when it is idle.
@@ -70,6 +72,15 @@ std::string judge_gpu_links(const CaseView& view, const NodeView& node, Findings
                      node.host);
 }
 
+/// A link whose other end is not visible may be as wide as its slot; unless a device of its model has more lanes.
+bool is_width_open(const NodeView& node, const PciLink& link, const std::vector<const Device*>& devices) {
+  if (!link.is_one_ended) return false;
+  return std::none_of(node.inventory.devices.begin(), node.inventory.devices.end(), [&](const Device& like) {
+    return like.kind == devices[0]->kind && like.vendor_id == devices[0]->vendor_id &&
+           like.device_id == devices[0]->device_id && !like.links.empty() && like.links[0].width > link.width;
+  });
+}
+
 void judge_links(const NodeView& node, Findings& findings) {
   // A switch's link is on the way of several devices; it is told once, with all of them.
   std::map<PciAddress, std::pair<PciLink, std::vector<const Device*>>> narrow;
@@ -91,10 +102,12 @@ void judge_links(const NodeView& node, Findings& findings) {
     const auto& [link, devices] = one;
     const bool is_own = devices.size() == 1 && devices[0]->address == at;
     const std::string where = is_own ? "" : fmt::format(" at bridge {}", to_string(at));
-    findings.push_back(about(
-        node, devices,
-        fmt::format("{} {} {}{}", subject(node, devices), devices.size() == 1 ? "has" : "have", lanes(link), where),
-        std::string(remedy_link)));
+    const std::string what =
+        fmt::format("{} {} {}{}", subject(node, devices), devices.size() == 1 ? "has" : "have", lanes(link), where);
+    if (is_width_open(node, link, devices))
+      findings.push_back(note(what + "; the other end of the link is not visible (a virtual machine)"));
+    else
+      findings.push_back(about(node, devices, what, std::string(remedy_link)));
   }
 }
 

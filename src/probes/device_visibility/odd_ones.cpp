@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "probes/device_visibility/node_view.hpp"
+#include "probes/device_visibility/told.hpp"
 #include "stats/odd_one_out.hpp"
 
 namespace muster::visibility {
@@ -104,6 +105,51 @@ void judge_uuids(const Nodes& nodes, Findings& findings) {
   }
 }
 
+/// How nodes are compared whose GPUs are cut in partitions.
+std::string modes_of(const NodeView& node) {
+  std::set<std::string> modes;
+  for (const Device* gpu : devices_of(node, DeviceKind::gpu)) {
+    const auto mode = [&](const char* key) {
+      const auto found = gpu->values.find(key);
+      return found == gpu->values.end() ? std::string() : printable_line(found->second, 20);
+    };
+    const std::string compute = mode("compute_partition"), memory = mode("memory_partition");
+    if (!compute.empty() || !memory.empty())
+      modes.insert(compute + (compute.empty() || memory.empty() ? "" : " ") + memory);
+  }
+  const std::vector<std::string> all(modes.begin(), modes.end());
+  return human_list(all);
+}
+
+void judge_modes(const Nodes& nodes, Findings& findings) {
+  Question question{"partition mode of the GPUs",
+                    "other nodes",
+                    "set one mode on all nodes (amd-smi set --compute-partition, --memory-partition), or ask for nodes "
+                    "that are alike",
+                    {}};
+  for (const NodeView& node : nodes)
+    if (const std::string modes = modes_of(node); !modes.empty())
+      question.votes.push_back({"on " + node.host, modes, culprit_of(node)});
+  judge_question(question, findings);
+}
+
+/// Memory of another node is reached over NVLink only inside of one domain: cluster and clique together, as racks that
+/// have nothing to do with each other use the same numbers of cliques.
+void note_domains(const Nodes& nodes, Findings& findings) {
+  std::map<std::string, std::set<std::string>> hosts;
+  for (const NodeView& node : nodes)
+    for (const Device* gpu : devices_of(node, DeviceKind::gpu))
+      if (const auto found = gpu->values.find("fabric_domain"); found != gpu->values.end())
+        hosts[printable_line(found->second, 60)].insert(node.host);
+  if (hosts.size() < 2) return;
+  std::vector<std::string> texts;
+  for (const auto& [domain, some] : hosts)
+    texts.push_back(fmt::format("{} ({})", domain, human_list(std::vector<std::string>(some.begin(), some.end()))));
+  findings.push_back(
+      note(fmt::format("the nodes are in {} NVLink domains: {}; between domains data goes over the network",
+                       hosts.size(), human_list(texts))));
+}
+
 }  // namespace
 
 void judge_odd_ones(const Nodes& nodes, Findings& findings) {
@@ -115,6 +161,8 @@ void judge_odd_ones(const Nodes& nodes, Findings& findings) {
   judge_node_versions(nodes, findings);
   judge_firmware(nodes, findings);
   judge_uuids(nodes, findings);
+  judge_modes(nodes, findings);
+  note_domains(nodes, findings);
 }
 
 }  // namespace muster::visibility

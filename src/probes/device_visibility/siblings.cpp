@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "probes/device_visibility/told.hpp"
+#include "stats/odd_one_out.hpp"
 
 namespace muster::visibility {
 
@@ -55,6 +56,23 @@ void judge_nvlinks(const NodeView& node, const Gpus& siblings, Symptoms& symptom
   }
 }
 
+void judge_fabric_health(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
+  const std::string links =
+      fmt::format("drain {} and look for links down in the log of nvidia-fabricmanager", node.host);
+  const std::string reset =
+      fmt::format("drain {} and reset its GPUs; look at the log of nvidia-fabricmanager", node.host);
+  if (!told(gpu, "fabric_bandwidth").empty())
+    symptoms.add(gpu, {"the NVLink fabric tells of degraded bandwidth", links});
+  if (!told(gpu, "fabric_route").empty()) symptoms.add(gpu, {"a route of the NVLink fabric is unhealthy", links});
+  if (!told(gpu, "fabric_recovery").empty())
+    symptoms.add(gpu, {"routes of the NVLink fabric are being recovered: its NVLinks carry nothing", reset});
+  if (!told(gpu, "fabric_timeout").empty())
+    symptoms.add(gpu, {"the NVLink fabric recovers from an access that timed out", reset});
+  if (const std::string wrong = told(gpu, "fabric_configuration"); !wrong.empty())
+    symptoms.add(gpu, {fmt::format("the NVLink fabric is configured wrong: {}", printable_line(wrong, 60)),
+                       "correct the configuration of the rack (nvidia-fabricmanager, nmx-c), then reset the GPUs"});
+}
+
 void judge_fabric(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
   const std::string state = told(gpu, "fabric");
   if (state.empty()) return;
@@ -68,9 +86,21 @@ void judge_fabric(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
         {fmt::format("it has not joined the NVLink fabric (state {}): CUDA programs fail to start", state), remedy});
   else if (const std::string status = told(gpu, "fabric_status"); status != "success")
     symptoms.add(gpu, {fmt::format("joining the NVLink fabric failed with status {}", status), remedy});
-  else if (!told(gpu, "fabric_bandwidth").empty())
-    symptoms.add(gpu, {"the NVLink fabric tells of degraded bandwidth",
-                       fmt::format("drain {} and look for links down in the log of nvidia-fabricmanager", node.host)});
+  else
+    judge_fabric_health(node, gpu, symptoms);
+}
+
+/// All GPUs of a node are in one domain: the same clique of the same cluster.
+void judge_domain(const NodeView& node, const Gpus& siblings, Findings& findings) {
+  Question question{
+      "NVLink domain",
+      "others there",
+      fmt::format("drain {} and see the partitions of the fabric (nvidia-fabricmanager, nmx-c)", node.host),
+      {}};
+  for (const Device* gpu : siblings)
+    if (const std::string domain = told(*gpu, "fabric_domain"); !domain.empty())
+      question.votes.push_back({"of " + subject(node, {gpu}), printable_line(domain, 60), culprit_of(node, *gpu)});
+  if (auto finding = odd_one_out(question)) findings.push_back(std::move(*finding));
 }
 
 void judge_mig(const NodeView& node, const Gpus& siblings, Symptoms& symptoms) {
@@ -107,6 +137,7 @@ void judge_siblings(const NodeView& node, Findings& findings) {
     judge_nvlinks(node, siblings, symptoms);
     for (const Device* gpu : siblings) judge_fabric(node, *gpu, symptoms);
     judge_mig(node, siblings, symptoms);
+    judge_domain(node, siblings, findings);
   }
   symptoms.report(node, findings);
 }

@@ -29,7 +29,7 @@ int number_told(const Device& device, const char* key) {
 double narrowest(const Device& device) {
   double least = 0;
   for (const PciLink& link : device.links) {
-    const double rate = pcie_rate(link.width_able, link.speed_able);
+    const double rate = pcie_rate(link.is_one_ended ? link.width : link.width_able, link.speed_able);
     if (rate <= 0) return 0;
     least = least == 0 ? rate : std::min(least, rate);
   }

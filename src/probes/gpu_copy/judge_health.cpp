@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "device/nvidia/xid.hpp"
+#include "stats/stats.hpp"
 
 namespace muster::gpu_copy {
 
@@ -81,14 +82,76 @@ double replay_budget(const Observation& seen, const std::string& address) {
   return std::ceil(rate * 1e9 * 1e-12 * 60);
 }
 
+/// Seconds that a GPU was watched for; 0: not told.
+double seconds_watched(const Observation& seen, const std::string& address) {
+  for (const Fact& fact : seen.facts) {
+    std::string text = fact.value;
+    if (fact.key == "watched" && take_word(text) == address) return std::strtod(text.c_str(), nullptr);
+  }
+  return 0;
+}
+
+/// A healthy memory has a few in a day. At thousands a second the corrections themselves slow the GPU down.
+constexpr double most_corrected_per_second = 1000;
+/// Above this a GPU is held against its like, of which there have to be at least `least_peers`.
+constexpr double least_corrected_per_second = 10;
+constexpr double most_of_peers = 10;
+constexpr std::size_t least_peers = 5;
+
+bool is_of_corrected(std::string_view key) {
+  return key == "ecc_corrected" || key == "sram_corrected" || key == "dram_corrected" ||
+         (key.starts_with("ras_") && key.ends_with("_corrected"));
+}
+
+/// Corrected errors per second of every GPU that was watched: of the worst of its counters.
+std::vector<double> corrected_rates(const CaseView& view) {
+  std::vector<double> rates;
+  for (const Observation* seen : view.observed) {
+    if (seen == nullptr) continue;
+    std::map<std::string, double> of_gpu;
+    for (const Fact& fact : seen->facts) {
+      std::string text = fact.value;
+      const std::string address = take_word(text);
+      if (fact.key == "watched") of_gpu.emplace(address, 0);
+      if (fact.key != "grew" || !is_of_corrected(take_word(text))) continue;
+      const double before = std::strtod(take_word(text).c_str(), nullptr);
+      const double seconds = seconds_watched(*seen, address);
+      double& rate = of_gpu[address];
+      if (seconds > 0) rate = std::max(rate, (std::strtod(text.c_str(), nullptr) - before) / seconds);
+    }
+    for (const auto& [address, rate] : of_gpu) rates.push_back(rate);
+  }
+  return rates;
+}
+
+/// Why so many corrected errors are a fault; empty: they are none.
+std::string flood_of_corrected(double rate, const std::vector<double>& rates) {
+  if (rate >= most_corrected_per_second)
+    return fmt::format("{:.0f} per second, {:.0f} are the most", rate, most_corrected_per_second);
+  if (rate < least_corrected_per_second || rates.size() < least_peers) return {};
+  const double typical = summarize(rates).median;
+  if (rate <= most_of_peers * typical) return {};
+  return fmt::format("{:.0f} per second, the median of {} GPUs is {:.1f}", rate, rates.size(), typical);
+}
+
 /// `key before after`
-void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, std::vector<Finding>& findings) {
+void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, const std::vector<double>& rates,
+                  std::vector<Finding>& findings) {
   const std::string key = take_word(text);
   const double before = std::strtod(take_word(text).c_str(), nullptr);
   const double grown = std::strtod(text.c_str(), nullptr) - before;
   std::string words;
   const Counter counter = counter_of(key, words);
   const bool is_flood = key == "pcie_replays" && grown > replay_budget(seen, gpu.address);
+  const double seconds = seconds_watched(seen, gpu.address);
+  const std::string corrected =
+      is_of_corrected(key) && seconds > 0 ? flood_of_corrected(grown / seconds, rates) : std::string();
+  if (!corrected.empty())
+    return findings.push_back(
+        about(gpu, Verdict::fail,
+              fmt::format("had {:.0f} {} more under load: {} (counter {}, {:.0f} before)", grown, counter.what,
+                          corrected, key, before),
+              fmt::format("drain {} and have the GPU replaced if the rate stays after a reset", gpu.place.host)));
   const std::string what =
       fmt::format("had {:.0f} {} more under load (counter {}, {:.0f} before)", grown, counter.what, key, before);
   if (!counter.is_fault && !is_flood)
@@ -141,9 +204,8 @@ void judge_link_in_use(const Gpu& gpu, const std::string& text, std::vector<Find
 
 void judge_xid(const Gpu& gpu, int code, std::vector<Finding>& findings) {
   const XidMeaning meaning = xid_meaning(code);
-  findings.push_back(about(gpu, meaning.blame == XidBlame::program ? Verdict::pass : Verdict::fail,
-                           fmt::format("gave Xid {} under load: {}", code, meaning.words),
-                           std::string(meaning.remedy)));
+  findings.push_back(
+      about(gpu, meaning.verdict, fmt::format("gave Xid {} under load: {}", code, meaning.words), meaning.remedy));
 }
 
 /// Those that serve all programs of a node.
@@ -172,13 +234,14 @@ void judge_others(const CaseView& view, const Gpu& gpu, const std::string& list,
                   gpu.place.host)));
 }
 
-void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, std::vector<Finding>& findings) {
+void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, const std::vector<double>& rates,
+                std::vector<Finding>& findings) {
   const TestedGpus named = tested_by(seen);
   std::set<std::pair<std::string, int>> xids;
   for (const Fact& fact : seen.facts) {
     std::string text = printable_line(fact.value);
     const Gpu gpu{place, named, take_word(text)};
-    if (fact.key == "grew") judge_growth(seen, gpu, text, findings);
+    if (fact.key == "grew") judge_growth(seen, gpu, text, rates, findings);
     if (fact.key == "throttled") judge_throttling(gpu, text, findings);
     if (fact.key == "link_in_use") judge_link_in_use(gpu, text, findings);
     if (fact.key == "others") judge_others(view, gpu, text, findings);
@@ -211,9 +274,11 @@ bool is_well(const ProbeJudgement& judgement) {
 }
 
 void judge_health(const CaseView& view, std::vector<Finding>& findings) {
+  const std::vector<double> rates = corrected_rates(view);
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
-    if (seen != nullptr && seen->state == ObservationState::measured) judge_rank(view, view.ranks[i], *seen, findings);
+    if (seen != nullptr && seen->state == ObservationState::measured)
+      judge_rank(view, view.ranks[i], *seen, rates, findings);
   }
 }
 

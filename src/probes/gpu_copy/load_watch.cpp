@@ -59,7 +59,7 @@ LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
 void LoadWatch::begin(const SeenGpu& gpu) {
   const Device* device = node_.known(gpu);
   if (device == nullptr || watched_.count(gpu.key) != 0) return;
-  watched_[gpu.key] = {device, address_of(gpu), health_.look(*device), -1, {}};
+  watched_[gpu.key] = {device, address_of(gpu), health_.look(*device), -1, {}, monotonic_seconds()};
 }
 
 void LoadWatch::during(const SeenGpu& gpu) {
@@ -112,16 +112,19 @@ void LoadWatch::end(Observation& seen) {
     const auto after = health_.look(*gpu.device);
     const auto xids = health_.xids(*gpu.device);
     if (gpu.before.empty() || after.empty()) continue;
-    seen.facts.push_back({"watched", gpu.address});
+    seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, monotonic_seconds() - gpu.began)});
     add_changes(gpu, after, seen);
     for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
     if (const std::string reasons = told(gpu.during, "throttled_by"); !reasons.empty())
       seen.facts.push_back({"throttled", gpu.address + " " + reasons});
     const auto number = [&](const char* name) { return told(gpu.during, name); };
+    // Where the other end is not visible, a link may be as wide as its slot.
+    const auto& links = gpu.device->links;
+    const bool is_width_open = links.empty() || links[0].is_one_ended;
     if (!number("pcie_generation").empty())
       seen.facts.push_back({"link_in_use", fmt::format("{} {} {} {} {}", gpu.address, number("pcie_generation"),
                                                        number("pcie_generation_able"), number("pcie_width"),
-                                                       number("pcie_width_able"))});
+                                                       number(is_width_open ? "pcie_width" : "pcie_width_able"))});
     // Who was there before the load; of those that came since, some are ranks of this run.
     if (const std::string others = told(gpu.before, "processes"); !others.empty() && others != "none")
       seen.facts.push_back({"others", gpu.address + " " + others});

@@ -32,6 +32,7 @@ class LoadWatch {
     GpuHealth::Values before;
     double last_look = -1;     ///< monotonic seconds; -1: none
     GpuHealth::Values during;  ///< the worst of throttling, the best of the link
+    double began = 0;          ///< monotonic seconds
   };
   void add_changes(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const;
 
