@@ -302,6 +302,18 @@ TEST(CpuAffinityPlaces, ReservedCoresAreNamedWithTheirSiblings) {
             "--cpu-bind=mask_cpu:0xfefe,0xfefe00000000");
 }
 
+// A launch without a mask on a system that keeps cores: Slurm leaves all others open to each rank.
+TEST(CpuAffinityPlaces, NotBoundWhereCoresAreReserved) {
+  const std::string open =
+      "1-7,9-15,17-23,25-31,33-39,41-47,49-55,57-63,65-71,73-79,81-87,89-95,97-103,105-111,113-119,121-127";
+  auto made = on(*read_layout(blade), {open.c_str(), open.c_str()}, {}, {{"launcher", "srun"}});
+  made.node(low_noise);
+  const auto judgement = made.judge();
+  expect_finding(
+      judgement, Verdict::fail,
+      "2 ranks on a are not bound: each may run on all CPUs of the node that are not reserved (" + open + ")");
+}
+
 TEST(CpuAffinityPlaces, ReservedCoresThatNobodyHasVerifiedAreNoFault) {
   auto made = on(*read_layout(blade), {"0-6", "9-15"}, {}, {{"launcher", "srun"}});
   ExpectedNode node = low_noise;

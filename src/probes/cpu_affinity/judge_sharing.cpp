@@ -58,6 +58,20 @@ bool is_crowded(const NodeMasks& node) {
   return cores > 0 && static_cast<int>(node.ranks.size()) > cores;
 }
 
+/// All ranks of the node may run on each CPU that is not kept for the system.
+bool is_unbound(const NodeMasks& node) {
+  return all_equal(node) && (node.ranks.front().mask | node.reserved) == (node.cpus | node.reserved);
+}
+
+Finding unbound(const CaseView& view, const NodeMasks& node) {
+  const CpuMask& mask = node.ranks.front().mask;
+  return about(
+      node, all_ranks(node),
+      fmt::format("{} ranks on {} are not bound: each may run on all CPUs of the node{} ({})", node.ranks.size(),
+                  node.host, mask == node.cpus ? "" : " that are not reserved", mask.list()),
+      with_line(view, node, remedy_bind(node)));
+}
+
 /// A launcher inside another gives its ranks what the outer one gave it: one core, of several that are there.
 Finding nested(const CaseView& view, const NodeMasks& node, const Overlaps& overlaps) {
   return about(node, overlaps.ranks,
@@ -77,12 +91,7 @@ void judge_disjoint(const CaseView& view, const NodeMasks& node, Findings& findi
   const bool is_confined = overlaps.has_same_single_core && node.is_inside_step;
   if (is_crowded(node) && !is_confined) return findings.push_back(too_many(node, "masks can't be disjoint"));
   if (is_confined) return findings.push_back(nested(view, node, overlaps));
-  if (all_equal(node) && node.ranks.front().mask == node.cpus)
-    return findings.push_back(
-        about(node, all_ranks(node),
-              fmt::format("{} ranks on {} are not bound: each may run on all CPUs of the node ({})", node.ranks.size(),
-                          node.host, node.cpus.list()),
-              with_line(view, node, remedy_bind(node))));
+  if (is_unbound(node)) return findings.push_back(unbound(view, node));
   if (overlaps.has_same_single_core) return findings.push_back(nested(view, node, overlaps));
   is_last = false;
   findings.push_back(about(node, overlaps.ranks, fmt::format("on {} {}", node.host, human_list(overlaps.pairs)),
