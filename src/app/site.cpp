@@ -74,7 +74,7 @@ Result<void> take_inventory(SiteFound& found) {
   for (const auto& answer : ask_nodes(loop, reach, found.site.nodes, {"inventory"}, inventory_s)) {
     if (!answer.answered && answer.error.rfind(srun::refusal, 0) == 0)
       return fail(ErrorKind::launch, "srun",
-                  fmt::format("refuses to reach the nodes: {}; unset the variables that it names",
+                  fmt::format("refuses to reach the nodes: \"{}\"; unset the variables that it names",
                               std::string_view(answer.error).substr(srun::refusal.size())));
     auto json = nlohmann::json::parse(answer.answered ? last_object(answer.out) : "", nullptr, false);
     if (!json.is_object() || !json["cores"].is_number_integer() || !json["numa_domains"].is_number_integer()) {

@@ -43,8 +43,7 @@ AROUND = {"SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1", "SLURM_CPU_BIND
           "SLURM_THREADS_PER_CORE": "1", "SLURM_GPUS_PER_TASK": "1", "SLURM_CPUS_PER_GPU": "1", "SLURM_GPU_BIND": "map_gpu:0"}
 # mpirun and mpiexec of MPICH start their daemons by srun, as they do on a cluster.
 DAEMONS = ["env", "-u", "HYDRA_LAUNCHER", "-u", "HYDRA_LAUNCHER_EXEC", "OMPI_MCA_plm=slurm"]
-MPICH_AGENT = support.BIN / "muster-rank-test-mpich"
-LAUNCHERS = ("srun", "mpirun", *(("mpiexec",) if shutil.which("mpiexec.mpich") and MPICH_AGENT.exists() else ()))
+LAUNCHERS = ("srun", "mpirun", *(("mpiexec",) if shutil.which("mpiexec.mpich") and support.AGENT_MPICH.exists() else ()))
 
 
 @unittest.skipIf(len(CPUS) < 2, "this machine has one CPU")
@@ -71,7 +70,7 @@ class Launches(support.EndToEnd):
         profile.write_text(PROFILE.format(masks=", ".join(f'"{hex(1 << cpu)}"' for cpu in asked)))
         run = Run(checks(bind), str(profile), "--system", "here", "--launcher", launcher, "-n", f"^{check}$", *options,
                   wrapper=self.cluster.argv_on_login(["salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2", *DAEMONS]),
-                  env={**self.cluster.environment(), **AROUND, "PATH": self.path}, agent=MPICH_AGENT if launcher == "mpiexec" else support.AGENT)
+                  env={**self.cluster.environment(), **AROUND, "PATH": self.path}, agent=support.AGENT_MPICH if launcher == "mpiexec" else support.AGENT)
         self.addCleanup(run.clean)
         run.finish(120)
         self.assert_status(run, 0)
@@ -102,7 +101,7 @@ class Launches(support.EndToEnd):
         self.addCleanup(run.clean)
         run.finish(60)
         self.assertEqual(run.status, 3, run.story())
-        self.assertRegex(run.stderr, r"muster: srun: refuses to reach the nodes: .*SLURM_MEM_PER_CPU.*; unset the variables that it names")
+        self.assertRegex(run.stderr, r'muster: srun: refuses to reach the nodes: ".*SLURM_MEM_PER_CPU.*"; unset the variables that it names')
 
     def test_a_rankfile_with_cpus_that_a_node_has_not(self):
         """Debian's mpirun then ends with status 1 and without a message."""
