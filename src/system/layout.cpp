@@ -2,11 +2,12 @@
 
 #include <charconv>
 #include <fmt/format.h>
-#include <fstream>
 #include <hwloc.h>
 #include <memory>
 
+#include "base/files.hpp"
 #include "base/text.hpp"
+#include "system/harmless_child.hpp"
 
 namespace muster {
 
@@ -20,38 +21,45 @@ struct TopologyDeleter {
 };
 using TopologyHandle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter>;
 
-/// Why hwloc does not take a file that it opened. A file of a later hwloc is the usual reason.
-std::string refusal_of(const std::string& file) {
-  std::ifstream in(file);
-  std::string head(4096, '\0');
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(in.gcount()));
+/// Longer than hwloc takes for the largest machines.
+constexpr double most_seconds = 10;
+constexpr std::size_t most_bytes = 64u << 20;
+
+/// Where a topology comes from: a file was read, so that what was tried is what is used.
+struct Source {
+  std::string name;  ///< as read_layout() takes it
+  std::string xml;   ///< empty: this machine, or a made-up one
+};
+
+/// Why hwloc does not take a text. That of a later hwloc is the usual reason.
+std::string refusal_of(std::string_view xml) {
   constexpr std::string_view before = "<topology version=\"";
+  const auto head = xml.substr(0, 4096);
   const auto at = head.find(before);
   if (at == head.npos) return "is no topology that hwloc can read";
-  const std::string version = head.substr(at + before.size(), head.find('"', at + before.size()) - at - before.size());
+  const auto version = head.substr(at + before.size(), head.find('"', at + before.size()) - at - before.size());
   return fmt::format(
       "is a topology of form {}, which hwloc {}.{} can't read; write it anew with this hwloc's lstopo, or with "
       "lstopo --export-xml-flags v2 where it came from",
       printable_line(version, 16), hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 0xff);
 }
 
-Result<TopologyHandle> load(const std::string& source) {
+Result<TopologyHandle> load(const Source& source) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::system, "hwloc", "can't make a topology");
   TopologyHandle topology(raw);
   int chosen = 0;
-  if (source.rfind(synthetic, 0) == 0)
-    chosen = hwloc_topology_set_synthetic(raw, source.c_str() + synthetic.size());
-  else if (!source.empty())
-    chosen = hwloc_topology_set_xml(raw, source.c_str());
-  if (chosen != 0) return fail(ErrorKind::system, printable_line(source), "is no topology that hwloc can read");
+  if (source.name.rfind(synthetic, 0) == 0)
+    chosen = hwloc_topology_set_synthetic(raw, source.name.c_str() + synthetic.size());
+  else if (!source.name.empty())
+    chosen = hwloc_topology_set_xmlbuffer(raw, source.xml.c_str(), static_cast<int>(source.xml.size()) + 1);
+  if (chosen != 0) return fail(ErrorKind::system, printable_line(source.name), "is no topology that hwloc can read");
   (void)hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   // hwloc knows machines whose firmware tells less of a device's place than is true (the GPUs of EX235A blades).
   (void)hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(raw) == 0) return topology;
-  if (source.empty()) return fail(ErrorKind::system, "hwloc", "can't read this machine's topology");
-  return fail(ErrorKind::system, printable_line(source), refusal_of(source));
+  if (source.name.empty()) return fail(ErrorKind::system, "hwloc", "can't read this machine's topology");
+  return fail(ErrorKind::system, printable_line(source.name), refusal_of(source.xml));
 }
 
 CpuMask to_mask(hwloc_const_cpuset_t set) {
@@ -154,10 +162,9 @@ CpuMask Layout::domains_of(const CpuMask& mask) const {
   return numbers;
 }
 
-Result<Layout> read_layout(const std::string& source) {
-  auto loaded = load(source);
-  if (!loaded) return tl::unexpected(loaded.error());
-  const hwloc_topology_t machine = loaded->get();
+namespace {
+
+Layout layout_of(hwloc_topology_t machine) {
   Layout layout;
   layout.cores = masks_of(machine, HWLOC_OBJ_CORE);
   // Some virtual machines show no cores: then every CPU is one.
@@ -174,19 +181,52 @@ Result<Layout> read_layout(const std::string& source) {
   return layout;
 }
 
-Result<CpuMask> read_allowed_cpus(const std::string& source) {
+std::vector<TopologyDevice> devices_of(hwloc_topology_t machine) {
+  std::vector<TopologyDevice> devices;
+  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_pcidev(machine, object)) != nullptr;)
+    devices.push_back(device_at(object));
+  return devices;
+}
+
+CpuMask allowed_in(hwloc_topology_t machine) {
+  return to_mask(hwloc_topology_get_allowed_cpuset(machine));
+}
+
+/// What `take` makes of the topology. hwloc crashes on some damaged files: those a child reads first.
+template <class Taken>
+Result<Taken> read(const std::string& name, Taken (*take)(hwloc_topology_t)) {
+  Source source{name, {}};
+  if (!name.empty() && name.rfind(synthetic, 0) != 0) {
+    auto text = read_file(name, most_bytes);
+    if (!text)
+      return fail(ErrorKind::system, printable_line(name), "is no topology that hwloc can read: " + text.error().what);
+    source.xml = std::move(*text);
+    const auto tried = survives(
+        [&] {
+          if (const auto loaded = load(source)) (void)take(loaded->get());
+        },
+        most_seconds);
+    if (!tried)
+      return fail(ErrorKind::system, printable_line(name),
+                  fmt::format("is damaged: reading it {}; write it anew with lstopo", tried.error().what));
+  }
   auto loaded = load(source);
   if (!loaded) return tl::unexpected(loaded.error());
-  return to_mask(hwloc_topology_get_allowed_cpuset(loaded->get()));
+  return take(loaded->get());
+}
+
+}  // namespace
+
+Result<Layout> read_layout(const std::string& source) {
+  return read(source, layout_of);
+}
+
+Result<CpuMask> read_allowed_cpus(const std::string& source) {
+  return read(source, allowed_in);
 }
 
 Result<std::vector<TopologyDevice>> read_topology_devices(const std::string& source) {
-  auto loaded = load(source);
-  if (!loaded) return tl::unexpected(loaded.error());
-  std::vector<TopologyDevice> devices;
-  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_pcidev(loaded->get(), object)) != nullptr;)
-    devices.push_back(device_at(object));
-  return devices;
+  return read(source, devices_of);
 }
 
 std::vector<Fact> to_facts(const Layout& layout, const std::vector<std::string>& devices) {

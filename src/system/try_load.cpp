@@ -1,6 +1,5 @@
 #include "system/try_load.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
@@ -8,46 +7,21 @@
 #include <fmt/format.h>
 #include <link.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "system/harmless_child.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
 
 namespace {
 
-/// How long a killed process is waited for: one that hangs in a file system may not end at all.
-constexpr double reap_s = 1;
-
 void say(int out, std::string_view line) {
   const std::string whole = printable_line(line, 600) + "\n";
   (void)!::write(out, whole.data(), whole.size());
-}
-
-/// The rank's handlers would write into its flight recorder, and its MPI library owns its descriptors.
-void become_harmless(int& out, int kept, pid_t parent) {
-  ::setsid();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);
-  for (int number = 1; number < 32; ++number) ::signal(number, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  if (out < 3) out = ::fcntl(out, F_DUPFD, 3);
-  const int nothing = ::open("/dev/null", O_RDWR);
-  for (int standard = 0; standard < 3; ++standard) ::dup2(nothing, standard);
-  const int last = static_cast<int>(std::min<long>(::sysconf(_SC_OPEN_MAX), 65536));
-  for (int descriptor = 3; descriptor < last; ++descriptor)
-    if (descriptor != out && descriptor != kept) ::close(descriptor);
 }
 
 void load(const std::string& name, const LoadQuestion& question, int out, bool& is_loaded) {
@@ -68,7 +42,7 @@ void load(const std::string& name, const LoadQuestion& question, int out, bool& 
 }
 
 [[noreturn]] void load_all(const LoadQuestion& question, int out, pid_t parent) {
-  become_harmless(out, question.kept, parent);
+  become_harmless(parent, out, question.kept);
   bool is_loaded = false;
   for (const std::string& name : question.names)
     if (!is_loaded) load(name, question, out, is_loaded);
@@ -91,19 +65,6 @@ bool listen(int in, double deadline_s, std::string& said) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return true;
     if (said.size() < (1u << 20)) said.append(chunk, static_cast<std::size_t>(count));
-  }
-}
-
-/// Its exit status as wait gives it; -1: it did not end.
-int reap(pid_t child) {
-  const double until = monotonic_seconds() + reap_s;
-  int status = 0;
-  for (;;) {
-    const pid_t ended = ::waitpid(child, &status, WNOHANG);
-    if (ended == child) return status;
-    if ((ended < 0 && errno != EINTR) || monotonic_seconds() > until) return -1;
-    const timespec moment{0, 1000000};
-    ::nanosleep(&moment, nullptr);
   }
 }
 
@@ -169,9 +130,7 @@ std::vector<TriedLibrary> try_load(const LoadQuestion& question) {
   std::string said;
   const bool has_ended = listen(ends[0], question.deadline_s, said);
   ::close(ends[0]);
-  // Its group is its own from its first step on; before that it is one process.
-  if (::kill(-child, SIGKILL) != 0) ::kill(child, SIGKILL);
-  const int status = reap(child);
+  const int status = end_harmless(child);
   if (question.on_start) question.on_start(0);
   auto tried = understand(said);
   const bool is_told = said.size() >= 4 && said.compare(said.size() - 4, 4, "end\n") == 0;

@@ -62,6 +62,22 @@ TEST(Layout, WhatIsNoTopologyIsRefused) {
   EXPECT_NE(later.error().what.find("a topology of form 9.1, which hwloc 2."), std::string::npos) << later.error().what;
 }
 
+TEST(Layout, AFileOnWhichHwlocCrashesIsRefused) {
+  const auto file = fs::temp_directory_path() / ("layout-damaged-" + std::to_string(::getpid()));
+  std::ofstream(file)
+      << R"(<topology version="2.0"><object cpuset="0x0000000f" nodeset="0x00000003">)"
+      << R"(<object cpuset="0x00000003" nodeset="0x00000001"><object type="NUMANode" )"
+      << R"(cpuset="0x00000003" nodeset="0x00000001"><page_type/></object></object></object></topology>)";
+  const auto layout = read_layout(file.string());
+  ASSERT_FALSE(layout);
+  // Where hwloc has been mended it is a file like any other that is none.
+  const auto what = layout.error().what;
+  EXPECT_TRUE(what.find("is damaged: reading it crashes (signal") != what.npos || what.find("hwloc can") != what.npos)
+      << what;
+  EXPECT_FALSE(read_topology_devices(file.string()));
+  fs::remove(file);
+}
+
 TEST(Layout, ThisMachineHoldsAllThatWeMayUse) {
   const auto layout = read_layout();
   ASSERT_TRUE(layout);
