@@ -58,6 +58,8 @@ void add_night(CLI::App& app, NightOptions& night) {
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--dry-run-actions", night.dry_run_actions,
                "Show what --on-fail and --on-pass would do, and do nothing");
+  // Ranks of such a line say themselves on which node they are: one could name another node.
+  for (const char* option : {"--on-fail", "--on-pass"}) app.get_option(option)->excludes(app.get_option("--launch"));
 }
 
 }  // namespace

@@ -44,10 +44,15 @@ Result<OwnedDescriptor> open_parent(const fs::path& path) {
   struct stat about {};
   if (opened.number() < 0 || ::fstat(opened.number(), &about) != 0)
     return refuse(fmt::format("{}: {}", parent.string(), std::strerror(errno)));
-  if (about.st_uid == 0 || about.st_uid == ::geteuid()) return opened;
-  return refuse(
-      fmt::format("{} belongs to user {}, who could put other files in the place of yours; use a folder of your own",
-                  parent.string(), about.st_uid));
+  if (about.st_uid != 0 && about.st_uid != ::geteuid())
+    return refuse(
+        fmt::format("{} belongs to user {}, who could put other files in the place of yours; use a folder of your own",
+                    parent.string(), about.st_uid));
+  if ((about.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
+    return refuse(
+        fmt::format("every user may write {} and put other files in the place of yours; use a folder of your own",
+                    parent.string()));
+  return opened;
 }
 
 }  // namespace

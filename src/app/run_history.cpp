@@ -40,7 +40,7 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
   const fs::path file = options.history.empty() ? default_history() : fs::path(options.history);
   std::error_code ignored;
   if (query.case_ids.empty() || file.empty() || !fs::exists(file, ignored)) return past;
-  if (const auto own = check_own_file(file); !own) {
+  if (const auto own = check_own_database(file); !own) {
     complain("nothing is judged by earlier runs", own.error());
     return std::nullopt;
   }

@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 
 namespace muster {
 
@@ -39,11 +40,21 @@ int open_in_place(const fs::path& path) {
   return descriptor;
 }
 
-/// Where a symbolic link leads, also when nothing is there yet; anything else leads to itself.
-fs::path followed(fs::path path) {
+/// Where a symbolic link leads, also when nothing is there yet; anything else leads to itself. Links of other users are
+/// refused: in a folder that all may write they would choose which file of ours is replaced.
+Result<fs::path> followed(const fs::path& given) {
+  fs::path path = given;
+  struct stat about {};
   std::error_code error;
-  for (int hops = 0; hops < 40 && fs::is_symlink(fs::symlink_status(path, error)); ++hops)
+  for (int hops = 0; hops < 40 && ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode); ++hops) {
+    if (is_other_user(about.st_uid))
+      return fail(
+          ErrorKind::system, given.string(),
+          fmt::format("can't be written: {} is a link of user {}, who could lead it elsewhere; remove it, or name "
+                      "a file in a folder of your own",
+                      path == given ? "it" : path.string(), about.st_uid));
     path = path.parent_path() / fs::read_symlink(path, error);
+  }
   return path;
 }
 
@@ -83,10 +94,12 @@ Result<AtomicFile> AtomicFile::open(const fs::path& path, unsigned mode) {
   const auto status = fs::status(path, error);
   if (!fs::status_known(status)) return cant("can't be written", path, error.value());
   if (fs::is_directory(status)) return cant("can't be written", path, EISDIR);
+  auto target = followed(path);
+  if (!target) return tl::unexpected(target.error());
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     file.descriptor_ = open_in_place(path);
   } else {
-    file.target_ = followed(path);
+    file.target_ = std::move(*target);
     const auto name = fmt::format(".{}.{}.tmp", file.target_.filename().string().substr(0, 200), random_hex(4));
     file.temporary_ = file.target_.parent_path() / name;
     file.descriptor_ =

@@ -32,7 +32,7 @@ bool is_outside(uid_t owner) {
 /// `part` is `path` or a folder above it, or above the file that `path` is to be.
 Result<void> hold_part(const struct stat& about, const fs::path& part, const fs::path& path, const Trust& trust) {
   const auto name = part == path ? std::string("it") : part.string();
-  if (about.st_uid != 0 && about.st_uid != ::geteuid() && about.st_uid != trust.also && !is_outside(about.st_uid))
+  if (about.st_uid != trust.also && is_other_user(about.st_uid))
     return refuse(path, fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your own",
                                     name, about.st_uid));
   const bool is_sticky = S_ISDIR(about.st_mode) && (about.st_mode & S_ISVTX) != 0;
@@ -124,24 +124,59 @@ bool is_shared_with_us(const struct stat& about) {
   return S_ISREG(about.st_mode) && (about.st_mode & S_IWGRP) != 0 && is_in_group(about.st_gid);
 }
 
+tl::unexpected<Error> refuse_owner(const fs::path& path, uid_t owner) {
+  return refuse(path, fmt::format("is not used: it belongs to user {}, who could change it; remove it, or name a file "
+                                  "in a folder of your own",
+                                  owner));
+}
+
+/// The folder in which `real` is or will be.
+Result<OwnedDescriptor> open_folder_of(const fs::path& real, const fs::path& path) {
+  Trust trust;
+  trust.has_groups = true;
+  return open_parts(real.parent_path(), real, path, trust);
+}
+
 }  // namespace
 
-Result<void> check_own_file(const fs::path& path) {
+bool is_other_user(uid_t owner) {
+  return owner != 0 && owner != ::geteuid() && !is_outside(owner);
+}
+
+Result<void> check_own_database(const fs::path& path) {
   struct stat about {};
   const bool is_there = ::lstat(path.c_str(), &about) == 0;
   if (is_there && is_shared_with_us(about)) return {};
-  if (is_there && about.st_uid != 0 && about.st_uid != ::geteuid() && !is_outside(about.st_uid))
-    return refuse(path,
-                  fmt::format("is not used: it belongs to user {}, who could change it; remove it, or name a file "
-                              "in a folder of your own",
-                              about.st_uid));
+  if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
   std::error_code error;
   const auto real = fs::weakly_canonical(path, error);
   if (error) return refuse(path, fmt::format("can't be used: {}", error.message()));
-  Trust trust;
-  trust.has_groups = true;
-  if (auto opened = open_parts(real.parent_path(), real, path, trust); !opened) return tl::unexpected(opened.error());
+  const auto folder = open_folder_of(real, path);
+  if (!folder) return tl::unexpected(folder.error());
+  if (::fstat(folder->number(), &about) == 0 && (about.st_mode & S_IWOTH) != 0)
+    return refuse(path, fmt::format("is not used: every user may put files into {}, which would be taken for its "
+                                    "journal; use a folder of your own",
+                                    real.parent_path().string()));
   return {};
+}
+
+Result<OwnedDescriptor> open_own_file(const fs::path& path, int flags, unsigned mode) {
+  std::error_code error;
+  const auto folder_name = fs::canonical(path.has_parent_path() ? path.parent_path() : fs::path("."), error);
+  if (error) return refuse(path, fmt::format("can't be opened: {}", error.message()));
+  const int all_flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const auto folder = open_folder_of(folder_name / path.filename(), path);
+  OwnedDescriptor file(folder
+                           ? ::openat(folder->number(), path.filename().c_str(), all_flags, static_cast<mode_t>(mode))
+                           : ::open(path.c_str(), all_flags & ~O_CREAT));
+  const int cause = errno;
+  struct stat about {};
+  const bool is_open = file.number() >= 0 && ::fstat(file.number(), &about) == 0;
+  if (is_open && is_shared_with_us(about)) return file;
+  if (!folder) return tl::unexpected(folder.error());
+  if (!is_open) return refuse(path, fmt::format("can't be opened: {}", std::strerror(cause)));
+  if (is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
+  return file;
 }
 
 Trust with_installer() {

@@ -40,10 +40,19 @@ struct Trust {
 /// and for more than `most` bytes.
 [[nodiscard]] Result<std::string> read_trusted(const fs::path& path, std::size_t most, const Trust& trust = {});
 
-/// Whether other users could have put the file at `path`, or could put another one there: a lock file, a history. It
-/// belongs to root or the caller, and so does each folder above it, which others may write with the sticky bit alone.
-/// Or a group of the caller's shares it: it may write the file. Nothing needs to be there yet. Fails with kind `file`.
-[[nodiscard]] Result<void> check_own_file(const fs::path& path);
+/// Neither root nor the caller, nor, in a user namespace, somebody outside of it.
+[[nodiscard]] bool is_other_user(uid_t owner);
+
+/// Opens, or with O_CREAT makes, a file that no other user could have put there: it belongs to root or the caller, and
+/// so does each folder above it, which others may write with the sticky bit alone. Or a group of the caller's shares
+/// it: it may write the file. `flags` as for open; a link is not followed, and nothing waits. What is returned is what
+/// was checked. Fails with kind `file`.
+[[nodiscard]] Result<OwnedDescriptor> open_own_file(const fs::path& path, int flags, unsigned mode = 0600);
+
+/// The same of an SQLite database, which is opened by its name, with links followed: other users may not even put a
+/// file beside it, as one with the name of its journal would be written into it. Nothing needs to be there yet.
+[[nodiscard]] Result<void> check_own_database(const fs::path& path);
+
 /// The owner of the running program is trusted, as the program is.
 [[nodiscard]] Trust with_installer();
 

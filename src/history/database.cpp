@@ -177,7 +177,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
   if (file.has_parent_path())
     if (auto made = make_folder(file.parent_path()); !made)
       return fail(ErrorKind::system, file.string(), to_string(made.error()));
-  if (auto own = check_own_file(file); !own) return tl::unexpected(own.error());
+  if (auto own = check_own_database(file); !own) return tl::unexpected(own.error());
   make_private(file);
   auto database =
       std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);

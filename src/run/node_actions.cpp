@@ -145,11 +145,9 @@ std::string unproven(const RunReport& report, const NodeService& node, const Own
 }
 
 void plan_resumes(const RunReport& report, std::span<const NodeService> nodes, ActionPlan& plan) {
-  const auto took_part = nodes_that_took_part(report);
   for (const auto& node : nodes) {
     const auto tag = read_tag(node.reason);
-    const auto is_here = [&](const std::string& name) { return is_of(name, node); };
-    if (!tag || !node.is_drained || std::none_of(took_part.begin(), took_part.end(), is_here)) continue;
+    if (!tag || !node.is_drained || !was_asked_for(report, node)) continue;
     if (const auto why = unproven(report, node, *tag); !why.empty())
       plan.left_alone.push_back({node.node, "stays drained: " + why});
     else

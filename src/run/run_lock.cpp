@@ -129,6 +129,13 @@ Result<bool> is_exposed(const LockFile& file) {
   return about.st_uid == ::geteuid() && !is_chosen && (is_for_group || is_for_others);
 }
 
+Result<void> open_file(LockFile& file, int more_flags) {
+  auto opened = open_own_file(file.path, O_RDWR | more_flags);
+  if (!opened) return tl::unexpected(opened.error());
+  file.descriptor = opened->release();
+  return {};
+}
+
 /// A file that an earlier muster made readable for all gives way to a new one, unless a run is in it.
 Result<void> make_private(LockFile& file) {
   const auto exposed = is_exposed(file);
@@ -142,8 +149,7 @@ Result<void> make_private(LockFile& file) {
   if (!slots->empty()) return {};
   if (auto written = write_file(file.path, heading, 0600); !written) return written;
   ::close(std::exchange(file.descriptor, -1));
-  file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  return file.descriptor < 0 ? trouble(file.path, "can't be opened for locking", errno) : Result<void>();
+  return open_file(file, 0);
 }
 
 /// Opens it and locks byte 0.
@@ -151,11 +157,10 @@ Result<void> enter(LockFile& file, double patience_s) {
   const auto end = monotonic_seconds() + patience_s;
   for (;;) {
     const bool is_new = file.descriptor < 0;
-    if (is_new)
-      file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (file.descriptor < 0) return trouble(file.path, "can't be opened for locking", errno);
-    if (is_new)
+    if (is_new) {
+      if (auto opened = open_file(file, O_CREAT); !opened) return opened;
       if (auto made = make_private(file); !made) return made;
+    }
     auto locked = try_lock(file, 0);
     if (!locked) return tl::unexpected(locked.error());
     if (*locked && is_in_place(file)) return {};
@@ -281,7 +286,6 @@ Result<std::optional<LockedRun>> RunLock::take(RunLock& lock, const fs::path& pa
   file.path = path;
   if (path.has_parent_path())
     if (auto made = make_folder(path.parent_path()); !made) return tl::unexpected(made.error());
-  if (auto own = check_own_file(path); !own) return tl::unexpected(own.error());
   if (auto entered = enter(file, patience_s); !entered) return tl::unexpected(entered.error());
   auto living = read_living(file);
   if (!living) return tl::unexpected(living.error());

@@ -158,6 +158,28 @@ TEST(FilesTest, ASymbolicLinkStaysOne) {
   EXPECT_EQ(write_file(folder / "loop", "x").error().what, "can't be written: Too many levels of symbolic links");
 }
 
+TEST(FilesTest, ALinkOfAnotherUserIsNotFollowed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  const ScratchFolder folder;
+  ASSERT_EQ(::chmod(folder.path().c_str(), 01777), 0);
+  ASSERT_TRUE(write_file(folder / "ours", "kept"));
+  for (const char* target : {"ours", "not-yet", "/dev/null"}) {
+    const auto link = folder / "report.json";
+    fs::remove(link);
+    fs::create_symlink(target, link);
+    ASSERT_TRUE(write_file(link, "kept")) << "our own";
+    ASSERT_EQ(::lchown(link.c_str(), 65534, 65534), 0);
+    const auto written = write_file(link, "overwritten");
+    ASSERT_FALSE(written) << target;
+    EXPECT_NE(written.error().what.find("it is a link of user 65534"), std::string::npos) << written.error().what;
+    fs::create_symlink(link, folder / "to theirs");
+    EXPECT_FALSE(write_file(folder / "to theirs", "overwritten")) << target;
+    fs::remove(folder / "to theirs");
+  }
+  EXPECT_EQ(read_file(folder / "ours"), "kept");
+  EXPECT_EQ(read_file(folder / "not-yet"), "kept");
+}
+
 TEST(FilesTest, APipeIsWrittenInPlace) {
   const ScratchFolder folder;
   const auto pipe = folder / "pipe";

@@ -71,8 +71,12 @@ TEST_F(TrustedPath, NoPartMayBelongToAnotherUser) {
 class OwnFile : public TrustedPath {
  protected:
   [[nodiscard]] static std::string why_not(const fs::path& path) {
-    const auto checked = check_own_file(path);
+    const auto checked = check_own_database(path);
     return checked ? "" : checked.error().what;
+  }
+  [[nodiscard]] static std::string why_not_opened(const fs::path& path) {
+    const auto opened = open_own_file(path, O_RDWR | O_CREAT);
+    return opened ? "" : opened.error().what;
   }
 };
 
@@ -81,15 +85,23 @@ TEST_F(OwnFile, OursAndWhatIsYetToBeMadeIsTaken) {
   EXPECT_EQ(why_not(inner_ / "new"), "");
   fs::create_symlink(file_, inner_ / "link");
   EXPECT_EQ(why_not(inner_ / "link"), "");
-  ::chmod(inner_.c_str(), 01777);
-  EXPECT_EQ(why_not(file_), "");
+  EXPECT_EQ(why_not_opened(file_), "");
+  EXPECT_EQ(why_not_opened(inner_ / "made"), "");
+  EXPECT_EQ(fs::status(inner_ / "made").permissions(), fs::perms{0600});
+  EXPECT_NE(why_not_opened(inner_ / "link").find("can't be opened"), std::string::npos);
 }
 
 TEST_F(OwnFile, NotWhereOthersMayPutAnother) {
   ::chmod(inner_.c_str(), 0777);
   for (const char* name : {"file", "new"})
-    EXPECT_EQ(why_not(inner_ / name),
-              "is not used: every user may write " + inner_.string() + "; chmod o-w " + inner_.string());
+    for (const auto& why : {why_not(inner_ / name), why_not_opened(inner_ / name)})
+      EXPECT_EQ(why, "is not used: every user may write " + inner_.string() + "; chmod o-w " + inner_.string());
+  EXPECT_FALSE(fs::exists(inner_ / "new"));
+  // No user can replace a file there, but any can put another one beside it: a journal of a database.
+  ::chmod(inner_.c_str(), 01777);
+  EXPECT_EQ(why_not_opened(file_), "");
+  for (const char* name : {"file", "new"})
+    EXPECT_NE(why_not(inner_ / name).find("every user may put files into " + inner_.string()), std::string::npos);
   ::chmod(inner_.c_str(), 0755);
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   ASSERT_EQ(::chown(top_.c_str(), nobody, static_cast<gid_t>(-1)), 0);
@@ -99,9 +111,11 @@ TEST_F(OwnFile, NotWhereOthersMayPutAnother) {
 TEST_F(OwnFile, OfAnotherUserOnlyWhereAGroupOfOursSharesIt) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   ASSERT_EQ(::chown(file_.c_str(), nobody, ::getegid()), 0);
-  EXPECT_NE(why_not(file_).find("it belongs to user 65534"), std::string::npos);
+  for (const auto& why : {why_not(file_), why_not_opened(file_)})
+    EXPECT_NE(why.find("it belongs to user 65534"), std::string::npos) << why;
   ASSERT_EQ(::chmod(file_.c_str(), 0660), 0);
   EXPECT_EQ(why_not(file_), "");
+  EXPECT_EQ(why_not_opened(file_), "");
   fs::create_symlink(file_, inner_ / "link");
   ASSERT_EQ(::lchown((inner_ / "link").c_str(), nobody, static_cast<gid_t>(-1)), 0);
   EXPECT_NE(why_not(inner_ / "link").find("it belongs to user 65534"), std::string::npos);

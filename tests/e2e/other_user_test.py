@@ -136,6 +136,28 @@ class OtherUser(unittest.TestCase):
                 self.assertIn(f"belongs to user {NOBODY}", done.stderr)
                 self.assertFalse(target.exists())
 
+    def test_a_link_in_the_place_of_a_report(self):
+        """In a folder like /tmp: what the link leads to is not overwritten."""
+        shared, precious = self.folder / "shared", self.folder / "precious"
+        shared.mkdir()
+        shared.chmod(0o1777)
+        precious.write_text("precious")
+        link = shared / "report.json"
+        link.symlink_to(precious)
+        os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs", "--report", f"json={link}")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn(f"it is a link of user {NOBODY}", done.stderr)
+        self.assertEqual(precious.read_text(), "precious")
+
+    def test_a_history_beside_which_others_may_put_a_journal(self):
+        shared = self.folder / "shared"
+        shared.mkdir()
+        shared.chmod(0o1777)
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs", "--history", f"{shared}/history.db")
+        self.assertIn(f"every user may put files into {shared}", done.stderr)
+        self.assertFalse((shared / "history.db").exists())
+
     # Processes of others are none of a launch.
 
     def test_a_process_with_the_tag_of_the_launch(self):
@@ -173,6 +195,13 @@ class OtherUser(unittest.TestCase):
         self.assertIn(f"ranks on {here} report the host name n2", case["reason"])
         self.assertEqual([culprit["node"] for culprit in case["culprits"]], [here])
         self.assertNotIn("n2", [culprit["name"] for culprit in case["culprits"]])
+
+    def test_ranks_of_a_launch_line_are_followed_by_no_action(self):
+        """They name their nodes themselves."""
+        for option in (["--on-fail", "drain"], ["--on-pass", "resume"]):
+            done = self.muster("run", "hello.toml", "--launch", "mpirun -n 1", *option)
+            self.assertEqual(done.returncode, 3, done.stdout)
+            self.assertRegex(done.stderr, f"{option[0]}.*--launch|--launch.*{option[0]}")
 
     # Plug-ins that others could have written are not run.
 
@@ -238,10 +267,12 @@ class OtherUser(unittest.TestCase):
         runs = self.folder / "muster-runs"
         runs.mkdir(mode=0o777)
         runs.chmod(0o777)
-        os.chown(runs, NOBODY, -1)
-        done = self.muster("run", "hello.toml", "--launcher", "local", "--no-history",
-                           wrapper=("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"), HOME="/nonexistent")
-        self.refused_output(done, 3)
+        for owner, why in ((NOBODY, f"belongs to user {NOBODY}"), (0, f"every user may write {runs}")):
+            os.chown(runs, owner, -1)
+            done = self.muster("run", "hello.toml", "--launcher", "local", "--no-history",
+                               wrapper=("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"), HOME="/nonexistent")
+            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+            self.assertIn(why, done.stderr)
 
     # Without /proc.
 

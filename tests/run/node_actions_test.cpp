@@ -237,6 +237,12 @@ TEST(Resume, NotWithoutANewerPassOfTheSame) {
   EXPECT_TRUE(plan_actions(run_with({}), with_drained(3, own), drain).actions.empty()) << "nobody asked";
 }
 
+TEST(Resume, NoNodeThatThisRunDidNotAskFor) {
+  auto report = run_with({});
+  std::erase(report.launches.front().nodes, "nid003");
+  EXPECT_TRUE(plan_actions(report, with_drained(3, own), resume).actions.empty());
+}
+
 TEST(Resume, ANodeThatDidNotAnswerGoesBackWhenItDoes) {
   const auto lost = write_tag({"aaaaaa", "node", "nid003 did not answer"});
   EXPECT_EQ(plan_actions(run_with({}), with_drained(3, lost), resume).actions.size(), 1u);
@@ -305,8 +311,8 @@ std::vector<NodeService> any_services() {
   return nodes;
 }
 
-/// Whatever the report says: drained are asked nodes in service alone, no more than the cap with what is drained
-/// already, and none on simulated evidence.
+/// Whatever the report says: actions are on asked nodes alone; drained are those in service, no more than the cap with
+/// what is drained already; resumed are those that muster drained; and nothing is done on simulated evidence.
 RC_GTEST_PROP(Drain, NeverBeyondWhatWasAskedFor, ()) {
   std::vector<Finding> findings;
   for (int left = *rc::gen::inRange(0, 6); left > 0; --left) findings.push_back(any_finding());
@@ -314,23 +320,30 @@ RC_GTEST_PROP(Drain, NeverBeyondWhatWasAskedFor, ()) {
   report.cases.front().verdict = *rc::gen::element(Verdict::fail, Verdict::pass, Verdict::error);
   auto& asked = report.launches.front().nodes;
   asked.resize(*rc::gen::inRange<std::size_t>(0, asked.size() + 1));
-  if (*rc::gen::weightedElement<bool>({{4, false}, {1, true}})) report.simulated = "frontier";
+  const bool is_simulated = *rc::gen::weightedElement<bool>({{4, false}, {1, true}});
+  if (is_simulated && *rc::gen::arbitrary<bool>())
+    report.simulated = "frontier";
+  else if (is_simulated)
+    report.nodes.push_back({"nid001", {{"simulated", "frontier"}}});
   const auto nodes = any_services();
   const ActionWish wish{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(), *rc::gen::inRange(0, 9)};
 
   const auto plan = plan_actions(report, nodes, wish);
   std::set<std::string> drained;
   for (const auto& action : plan.actions) {
-    if (action.kind != ActionKind::drain) continue;
-    RC_ASSERT(drained.insert(action.node).second);
     RC_ASSERT(std::find(asked.begin(), asked.end(), action.node) != asked.end());
     const auto found =
         std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.node == action.node; });
+    if (action.kind == ActionKind::resume) {
+      RC_ASSERT(wish.resume_passed && found != nodes.end() && found->is_drained && read_tag(found->reason).has_value());
+      continue;
+    }
+    RC_ASSERT(drained.insert(action.node).second);
     RC_ASSERT(found != nodes.end() && !found->is_drained && !found->is_down && found->reason.empty());
   }
   RC_ASSERT(drained.empty() || wish.drain_failed);
   RC_ASSERT(drained.empty() || static_cast<int>(drained.size()) + drained_by_muster(nodes) <= wish.most_drained);
-  RC_ASSERT(plan.actions.empty() || report.simulated.empty());
+  RC_ASSERT(plan.actions.empty() || !is_simulated);
 }
 
 }  // namespace
