@@ -175,6 +175,22 @@ class Rocm(OnMachine):
             self.put(f"sys/bus/pci/devices/0000:{bus}:00.0/current_compute_partition", "CPX" if bus == "26" else "SPX")
         self.fails(f"compute partition mode is CPX of GPU 0000:26:00.0 ({self.unique(1)})", "0000:26:00.0", "one mode")
 
+    def test_partitions_by_either_encoding_of_their_number(self):
+        for shift in (0, 28):
+            with self.subTest(shift=shift):
+                self.describe(MI300X)
+                nodes = pathlib.Path(self.folder, "machine/root/sys/class/kfd/kfd/topology/nodes")
+                wholes = {number: (nodes / str(number) / "properties").read_text() for number in range(1, 9)}
+                following = 9
+                for text in wholes.values():
+                    location = int(re.search(r"location_id (\d+)", text)[1])
+                    for part in range(1, 4):
+                        self.put(nodes.relative_to(pathlib.Path(self.folder, "machine/root")) / str(following) / "properties",
+                                 re.sub(r"location_id \d+", f"location_id {location | part << shift}", text).strip())
+                        following += 1
+                self.assertEqual(self.look(), "pass", self.output)
+                self.assertIn("8 GPUs on 1 node", " ".join(self.cases["device_visibility"]["evidence"]))
+
     def test_links(self):
         """GPU 1 shows none to GPU 0; then both do not; then GPU 1 has too few."""
         nodes = pathlib.Path("sys/class/kfd/kfd/topology/nodes")
