@@ -118,6 +118,24 @@ class Ill(OnGpus):
         self.assertEqual(self.check(), 1, self.output)
         self.assertEqual(self.verdicts(), {"gpu_copy": "pass", "gpu_memory": "fail"}, self.output)
 
+    def test_each_call_that_does_work_fails_in_turn(self):
+        calls = ("cuCtxSetCurrent", "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuEventElapsedTime_v2", "cuEventRecord", "cuLaunchKernel",
+                 "cuMemAlloc_v2", "cuMemGetInfo_v2", "cuMemHostAlloc", "cuMemcpyAsync", "cuMemsetD32Async", "cuModuleGetFunction",
+                 "cuStreamCreate", "cuStreamSynchronize")
+        codes = (1, 2, 3, 46, 101, 201, 214, 400, 700, 709, 719, 801, 999)
+        self.CHECKS = "[check.gpu_memory]" + CHECKS.split("[check.gpu_memory]")[1]
+        for first in (0, 7):
+            # Seven GPUs, each with another call that fails; the last one is well.
+            self.FAULTS = {"calls": [f"fail {call} {codes[(first + index) % len(codes)]} {index}"
+                                     for index, call in enumerate(calls[first:first + 7])]}
+            self.describe("calls")
+            self.assertEqual(self.check(), 1, self.output)
+            self.assertEqual(self.verdicts(), {"gpu_memory": "fail"}, self.output)
+            self.assertEqual({culprit["name"] for finding in self.cases["gpu_memory"]["findings"] for culprit in finding["culprits"]},
+                             {f"GPU {gpu}" for gpu in GPUS[:7]}, self.output)
+            for call in calls[first:first + 7]:
+                self.assertIn(call, self.reasons("gpu_memory"))
+
     def test_a_device_is_lost_in_the_middle(self):
         self.describe("lost")
         self.assertEqual(self.check(), 1, self.output)
