@@ -30,7 +30,7 @@ RUN = [
 # Page, command -> why no test takes it from the page.
 BUILDS = "builds muster, as the build under test was made"
 NOT_RUN = [
-    (r"README|testing", r"\./dev (run|test).*", "the tests themselves, and a build"),
+    (r"README|testing", r"\./dev (run|test|fuzz).*", "the tests themselves, and a build"),
     (r"README|selftest", r"muster selftest( --json| --keep seen)?", "30 checks on described machines take minutes; e2e.selftest_test runs them"),
     (r"selftest", r"muster selftest my_checks/", "a folder of the reader's; e2e.selftest_test has one"),
     (r"bind", r"muster bind (--topology|.* > ).*", "needs lstopo, or four cores; e2e.bind_test has the files"),

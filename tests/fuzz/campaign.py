@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Fuzzes for a long time: 10 million executions of each subject, 1 million where each is a file, a process or a launch. One
+program at a time, at the lowest priority. What was reached is kept below build/fuzz and continued by the next call: the
+corpus, the number of executions, and what crashed. `./dev fuzz` builds the fuzzers and calls this."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parent
+SLOW = {"driver": 1_000_000, "history": 1_000_000, "topology": 1_000_000}
+USUAL = 10_000_000
+SIZES = {"history": 8192, "toml": 8192}
+
+
+def subjects():
+    return sorted(path.stem.removeprefix("fuzz_") for path in SOURCE.glob("fuzz_*.cpp"))
+
+
+def goal_of(subject, goal=0):
+    return goal or SLOW.get(subject, USUAL)
+
+
+class Subject:
+    def __init__(self, name, programs, kept):
+        self.name, self.program = name, programs / f"fuzz_{name}"
+        self.folder = kept / name
+        self.corpus, self.findings, self.count = (self.folder / part for part in ("corpus", "findings", "executions.json"))
+
+    def executions(self):
+        """Of this text of the fuzzer and before: a counter that survives."""
+        try:
+            return int(json.loads(self.count.read_text())["executions"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return 0
+
+    def found(self):
+        return sorted(path.name for path in self.findings.glob("*")) if self.findings.exists() else []
+
+    def run(self, executions, seconds):
+        """True: it ended without a finding."""
+        for folder in (self.corpus, self.findings):
+            folder.mkdir(parents=True, exist_ok=True)
+        words = [self.program, f"-runs={executions}", "-timeout=60", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0",
+                 f"-max_len={SIZES.get(self.name, 4096)}", f"-artifact_prefix={self.findings}/"]
+        if seconds:
+            words.append(f"-max_total_time={seconds}")
+        began = time.monotonic()
+        done = subprocess.run([*words, self.corpus, SOURCE / "corpus" / self.name], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", preexec_fn=lambda: os.nice(19))
+        stated = re.search(r"^stat::number_of_executed_units:\s*(\d+)", done.stderr, re.M)
+        made = int(stated.group(1)) if stated else 0
+        self.count.write_text(json.dumps({"executions": self.executions() + made}))
+        if done.returncode != 0:
+            (self.folder / "log").write_text(done.stderr)
+            print("\n".join(done.stderr.splitlines()[-30:]), file=sys.stderr)
+        rate = made / max(time.monotonic() - began, 0.001)
+        print(f"{self.name}: {made:,} executions, {rate:,.0f}/s", flush=True)
+        return done.returncode == 0 and made > 0
+
+
+def without_repetition(subject):
+    """The corpus is minimised, so that it stays small over many calls."""
+    merged = subject.folder / "merged"
+    shutil.rmtree(merged, ignore_errors=True)
+    merged.mkdir()
+    done = subprocess.run([subject.program, "-merge=1", "-rss_limit_mb=2048", "-timeout=60", merged, subject.corpus], capture_output=True,
+                          preexec_fn=lambda: os.nice(19))
+    if done.returncode == 0:
+        shutil.rmtree(subject.corpus)
+        merged.rename(subject.corpus)
+
+
+def table(chosen, goal):
+    lines = [f"{'subject':14} {'executions':>12} {'goal':>12}  findings"]
+    for one in chosen:
+        lines.append(f"{one.name:14} {one.executions():12,} {goal_of(one.name, goal):12,}  {', '.join(one.found()) or '0'}")
+    return "\n".join(lines)
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser(prog="./dev fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(subjects()))
+    parser.add_argument("--goal", type=int, default=0, help="executions of each subject, beside those of earlier calls")
+    parser.add_argument("--seconds", type=int, default=0, help="at most this long for each subject in this call")
+    parser.add_argument("--show", action="store_true", help="only what was reached so far")
+    parser.add_argument("--merge", action="store_true", help="minimise the kept corpora")
+    parser.add_argument("--programs", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--kept", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args(words)
+    unknown = sorted(set(options.subjects) - set(subjects()))
+    if unknown:
+        parser.exit(3, f"unknown subject \"{unknown[0]}\"; there are {', '.join(subjects())}\n")
+    chosen = [Subject(name, options.programs, options.kept) for name in options.subjects or subjects()]
+    for one in [] if options.show else chosen:
+        left = goal_of(one.name, options.goal) - one.executions()
+        if options.merge and one.corpus.exists():
+            without_repetition(one)
+        elif left > 0 and not one.run(left, options.seconds):
+            print(f"{one.name}: the input lies in {one.findings}; when it is mended, move it into tests/fuzz/corpus/{one.name}", file=sys.stderr)
+    print(table(chosen, options.goal))
+    return 1 if any(one.found() for one in chosen) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
