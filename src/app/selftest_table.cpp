@@ -1,7 +1,9 @@
 #include "app/selftest_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -110,6 +112,49 @@ std::string page_row(const Check& check, const std::vector<Example>& examples) {
                      cell(blame));
 }
 
+/// A tag that says when a check runs.
+struct Occasion {
+  std::string_view tag;
+  std::string_view command;
+  std::string_view why;
+};
+
+constexpr std::array occasions{
+    Occasion{"default", "muster run", "without `-n`, `-t` or files"},
+    Occasion{"gate", "muster gate", "seconds, before a job"},
+    Occasion{"line", "muster gate --launch 'LINE'", "judge a launch line"},
+    Occasion{"site", "muster run -t site", "rates that a profile has measured for its system"},
+    Occasion{"reference", "muster run -t reference", "rates that vendors publish for the model"},
+    Occasion{"long", "muster run -t long", "take minutes, nearly all memory of GPUs, or their full power"},
+    Occasion{"pytorch", "muster run -t pytorch", "need a Python with torch or mpi4py"},
+};
+
+bool has_tag(const Check& check, std::string_view tag) {
+  return std::find(check.tags.begin(), check.tags.end(), tag) != check.tags.end();
+}
+
+/// `hello`, `p2p`: those for which `claim` holds.
+std::string names_in_code(const std::vector<SelftestRow>& rows, const std::function<bool(const Check&)>& claim) {
+  std::vector<std::string> names;
+  for (const SelftestRow& row : rows)
+    if (claim(*row.check)) names.push_back("`" + row.check->name + "`");
+  return join(names, ", ");
+}
+
+/// When each check runs: a row for each tag that one of them has, and those that only their names choose.
+std::string occasions_table(const std::vector<SelftestRow>& rows) {
+  std::string text = "| tag | command | checks |\n|---|---|---|\n";
+  for (const Occasion& one : occasions) {
+    const std::string names = names_in_code(rows, [&](const Check& check) { return has_tag(check, one.tag); });
+    if (!names.empty()) text += fmt::format("| `{}`: {} | `{}` | {} |\n", one.tag, one.why, one.command, names);
+  }
+  const std::string rest = names_in_code(rows, [](const Check& check) {
+    return std::none_of(occasions.begin(), occasions.end(),
+                        [&](const Occasion& one) { return has_tag(check, one.tag); });
+  });
+  return rest.empty() ? text : text + fmt::format("| none of these | `muster run -n NAME` | {} |\n", rest);
+}
+
 }  // namespace
 
 bool SelftestRow::is_right() const {
@@ -159,8 +204,9 @@ std::string selftest_page(const std::vector<SelftestRow>& rows, const std::vecto
       "Every check that comes with muster, a machine on which it passes, and what turns it red; who is then blamed. "
       "Printed\n"
       "by `muster selftest --markdown`; `muster selftest` carries all of it out, on your own machine "
-      "([how](selftest.md)).\n\n"
-      "| check | what it asks | passes on | goes red when | blames |\n|---|---|---|---|---|\n";
+      "([how](selftest.md)).\n\n" +
+      occasions_table(rows) +
+      "\n| check | what it asks | passes on | goes red when | blames |\n|---|---|---|---|---|\n";
   for (const SelftestRow& row : rows) text += page_row(*row.check, examples);
   return text;
 }
