@@ -2,6 +2,7 @@
 page through the real Slurm. Ranks have the masks that slurmstepd (for ibrun: mpirun and muster-rank) set for them."""
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import sys
@@ -144,6 +145,7 @@ class Lumi(SiteJob):
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
         self.assertIn("far from its GPU", self.words, self.said)
         self.assertIn("rank 0 on CPUs 57-63 (muster bind: 49-55)", self.words, self.said)
+        self.assertRegex(self.words, r"; cost: \d ranks far from their GPU: ", self.said)
 
     def test_the_line_with_masks_and_cores_per_task(self):
         run, case = self.run_line(LUMI_LINE + ",".join(LUMI_MASKS) + " -c 7")
@@ -273,9 +275,12 @@ class Frontier(SiteJob):
                       self.words, self.said)
 
     def test_the_line_without_cores_per_task(self):
-        """OLCF's line without -c7: each rank on one core, seven of eight idle."""
-        run, case = self.run_line("srun --nodes=2 --ntasks-per-node=8 --gpus-per-node=8 --gpu-bind=closest")
+        """OLCF's line without -c7: each rank on one core, seven of eight idle. This Slurm has other defaults, so OLCF's stand in it."""
+        defaults = "--cpu-bind=threads --threads-per-core=1"
+        run, case = self.run_line(f"srun --nodes=2 --ntasks-per-node=8 {defaults} --gpus-per-node=8 --gpu-bind=closest")
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertEqual({len(re.split("[,-]", mask)) for mask in self.facts(case, "mask")}, {1}, self.said)
+        self.assertIn("48 of 56 cores idle", self.words, self.said)
 
 
 class Perlmutter(SiteJob):
