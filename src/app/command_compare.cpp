@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <set>
@@ -14,6 +15,19 @@ namespace muster {
 namespace {
 
 constexpr std::size_t enough_runs = 5;
+
+/// As a share of the median. Half of the values decide it where one run was odd; of few the deviation is the better
+/// one.
+double deviation_between_runs(const std::vector<double>& values) {
+  const double middle = *median(values);
+  const double robust = 1.4826 * *mad(values) * (1 + 3 / static_cast<double>(values.size()));
+  double squares = 0;
+  for (const double value : values) {
+    const double off = std::clamp(value - middle, -3 * robust, 3 * robust);
+    squares += off * off;
+  }
+  return std::max(robust, std::sqrt(squares / static_cast<double>(values.size() - 1))) / std::fabs(middle);
+}
 
 /// How far each value differs from run to run, by the passing runs up to the first of the two.
 RunNoise noise_of(const PastRun& before, const std::string& file) {
@@ -34,11 +48,10 @@ RunNoise noise_of(const PastRun& before, const std::string& file) {
     for (const SeriesPoint& point : one.points)
       if (point.use == ValueUse::basis && point.started <= before.started) values.push_back(point.value);
     if (values.size() < enough_runs || *median(values) == 0) continue;
-    const double correction = 1 + 3 / static_cast<double>(values.size());
     SeriesKey key = one.key;
     key.item.node.clear();
     key.item.peer_node.clear();
-    noise[std::move(key)] = 1.4826 * *mad(values) * correction / std::fabs(*median(values));
+    noise[std::move(key)] = {deviation_between_runs(values), static_cast<int>(values.size())};
   }
   return noise;
 }

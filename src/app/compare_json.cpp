@@ -30,7 +30,8 @@ nlohmann::json run_of(const PastRun& run) {
 nlohmann::json object_of(const VerdictChange& one) {
   return {{"case", printable_line(one.case_id)}, {"before", to_string(one.before)},
           {"after", to_string(one.after)},       {"reason", printable_line(one.reason, 4000)},
-          {"nodes", names_json(one.nodes)},      {"worse", one.is_worse}};
+          {"nodes", names_json(one.nodes)},      {"worse", one.is_worse},
+          {"less_known", one.is_less_known}};
 }
 
 nlohmann::json object_of(const MetricChange& one) {

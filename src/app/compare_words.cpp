@@ -30,7 +30,8 @@ std::string line_of(const VerdictChange& change) {
   auto text =
       fmt::format("{}: {} -> {}", printable_line(change.case_id), to_string(change.before), to_string(change.after));
   if (!change.nodes.empty()) text += " on " + printable_line(human_list(change.nodes));
-  if (change.is_worse && !change.reason.empty()) text += ": " + printable_line(change.reason, 300);
+  if ((change.is_worse || change.is_less_known) && !change.reason.empty())
+    text += ": " + printable_line(change.reason, 300);
   return text;
 }
 
@@ -78,6 +79,7 @@ std::vector<std::string> with_verdicts(const std::vector<std::string>& ids, cons
 
 struct Parts {
   std::vector<std::string> worse;
+  std::vector<std::string> less_known;
   std::vector<std::string> better;
   std::vector<std::string> changed;
   std::vector<std::string> one_sided;
@@ -95,7 +97,8 @@ void add_names(const char* what, const std::vector<std::string>& items, std::vec
 
 Parts parts_of(const PastRun& before, const PastRun& after, const Comparison& found) {
   Parts parts;
-  for (const VerdictChange& one : found.verdicts) (one.is_worse ? parts.worse : parts.better).push_back(line_of(one));
+  for (const VerdictChange& one : found.verdicts)
+    (one.is_worse ? parts.worse : one.is_less_known ? parts.less_known : parts.better).push_back(line_of(one));
   for (const MetricChange& one : found.metrics)
     (one.is_worse ? parts.worse : one.share == 0 ? parts.changed : parts.better).push_back(line_of(one));
   for (const OneSided& one : found.values_gone)
@@ -151,6 +154,7 @@ std::string comparison_text(const PastRun& before, const PastRun& after, const C
   auto text = fmt::format("before  {}\nafter   {}\n", name_of(before), name_of(after));
   const Parts parts = parts_of(before, after, found);
   add_part("worse", parts.worse, text);
+  add_part("less known", parts.less_known, text);
   add_part("better or otherwise", parts.better, text);
   add_part("changed", parts.changed, text);
   add_part("in one of the runs only", parts.one_sided, text);

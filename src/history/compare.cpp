@@ -30,11 +30,16 @@ bool is_change(Verdict before, Verdict after) {
   return before != after && badness(before) >= 0 && badness(after) >= 0;
 }
 
+/// A lack of evidence is not evidence of a fault.
+bool is_less_known(Verdict before, Verdict after) {
+  return before == Verdict::pass && after == Verdict::unmeasured;
+}
+
 /// What passed and is skipped now has gone; what was skipped and is wrong now is known to be wrong.
 bool is_worse_verdict(Verdict before, Verdict after) {
   if (after == Verdict::skip) return before == Verdict::pass;
   if (before == Verdict::skip) return badness(after) >= badness(Verdict::error);
-  return badness(after) > badness(before);
+  return badness(after) > badness(before) && !is_less_known(before, after);
 }
 
 void compare_verdicts(const PastRun& before, const PastRun& after, Comparison& comparison) {
@@ -51,7 +56,14 @@ void compare_verdicts(const PastRun& before, const PastRun& after, Comparison& c
       continue;
     }
     const Verdict was = found == earlier.end() ? Verdict::pass : found->second->verdict;
-    VerdictChange change{one.id, one.check, was, one.verdict, one.reason, {}, is_worse_verdict(was, one.verdict)};
+    VerdictChange change{one.id,
+                         one.check,
+                         was,
+                         one.verdict,
+                         one.reason,
+                         {},
+                         is_worse_verdict(was, one.verdict),
+                         is_less_known(was, one.verdict)};
     std::map<std::string, Verdict> on_nodes;
     if (found != earlier.end())
       for (const NodeVerdict& node : found->second->on_nodes) on_nodes[node.node] = node.verdict;

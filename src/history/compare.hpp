@@ -17,6 +17,7 @@ struct VerdictChange {
   std::string reason;              ///< of the later one
   std::vector<std::string> nodes;  ///< whose own verdict changed the same way; the worst first
   bool is_worse = false;
+  bool is_less_known = false;  ///< it passed and is unmeasured now: no evidence that it got worse
 };
 
 /// Values of one metric, in one check, that moved the same way.
@@ -84,14 +85,20 @@ struct Comparison {
   [[nodiscard]] bool is_empty() const;
 };
 
-/// Standard deviation from run to run, as a share of the value, where earlier runs tell it; without nodes in the keys.
-using RunNoise = std::map<SeriesKey, double>;
+/// How far a value scatters from run to run, by earlier passing runs.
+struct RunSpread {
+  double deviation = 0;  ///< standard deviation, as a share of the value
+  int runs = 0;          ///< that it was found from, two or more
+};
+/// Without nodes in the keys.
+using RunNoise = std::map<SeriesKey, RunSpread>;
 
-/// A value has moved when the logarithm of after / before is further from 0 than the normal deviate that chance passes
-/// once in a hundred comparisons of two runs, however many values they have (Bonferroni), times its uncertainty: the
-/// confidence intervals of both medians, by their samples and MADs, and what runs differ by anyway. That is known from
-/// `noise`; else it is how far like values (same metric and labels, six at least) scatter between the two runs; and
-/// never below 1 % where `noise` tells it, 3 % elsewhere. Changes below 5 % are left out.
+/// A value has moved when the logarithm of after / before is further from 0 than chance takes one value or more in a
+/// hundred comparisons of two runs (Bonferroni): the confidence intervals of both medians, by their samples and MADs,
+/// and what runs differ by anyway. That is known from `noise`, where each variance is shrunk to the median of all by
+/// 10 degrees of freedom and the bound is that of Student's t; else it is how far like values (same metric and labels,
+/// six at least) scatter between the two runs; and never below 1 % where `noise` tells it, 3 % elsewhere. Changes below
+/// 5 % are left out. Times count as 0.05 us at least: below that a clock read is what differs.
 [[nodiscard]] Comparison compare(const PastRun& before, const PastRun& after, const RunNoise& noise = {});
 
 }  // namespace muster

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -16,6 +17,8 @@ constexpr double least_unknown = 0.03;  ///< elsewhere
 constexpr double least_change = 0.05;
 constexpr double once_in_a_hundred = 2.576;  ///< normal deviate, both sides
 constexpr std::size_t enough_alike = 6;
+constexpr double prior_freedom = 10;  ///< of the median variance of all values, to which each one's is shrunk
+constexpr double least_time = 5e-8;   ///< seconds; what a clock read costs
 
 SeriesKey without_nodes(SeriesKey key) {
   key.item.node.clear();
@@ -30,9 +33,23 @@ struct Pair {
   double uncertainty = 0;  ///< of both medians together, as a share
 };
 
+/// Seconds of the unit; nullopt: it is none of time.
+std::optional<double> seconds_of(const std::string& unit) {
+  if (unit == "s") return 1;
+  if (unit == "ms") return 1e-3;
+  if (unit == "us") return 1e-6;
+  return unit == "ns" ? std::optional(1e-9) : std::nullopt;
+}
+
+/// Below the cost of a clock read times differ by chance, and have no shares.
+double comparable(const PastValue& value) {
+  const auto seconds = seconds_of(value.unit);
+  return seconds && value.value >= 0 ? std::max(value.value, least_time / *seconds) : value.value;
+}
+
 /// Of a median, as a share of it: that of n samples has 1.2533 sigma / sqrt(n), sigma being 1.4826 MAD.
 double share_of_error(const PastValue& value) {
-  const double size = std::fabs(value.value);
+  const double size = std::fabs(comparable(value));
   if (size == 0) return 0;
   const double readings = std::max(value.readings, 1);
   const double samples = std::max<double>(static_cast<double>(value.samples), 1);
@@ -58,13 +75,15 @@ Groups pairs_of(const PastRun& before, const PastRun& after, Comparison& compari
       continue;
     }
     // Of what is 0 or changes its sign there is no share.
-    if (!(then.value > 0) || !(value.value > 0)) {
+    const double was = comparable(then);
+    const double is = comparable(value);
+    if (!(was > 0) || !(is > 0)) {
       comparison.without_share += then.value == value.value ? 0 : 1;
       continue;
     }
     ++comparison.compared;
     groups[{value.key.case_id, value.key.shape, value.key.metric, value.key.where}].push_back(
-        {&then, &value, std::log(value.value / then.value), std::hypot(share_of_error(then), share_of_error(value))});
+        {&then, &value, std::log(is / was), std::hypot(share_of_error(then), share_of_error(value))});
   }
   return groups;
 }
@@ -87,11 +106,38 @@ double scatter_of(const std::vector<Pair>& pairs) {
   return std::max(correction * scale, std::sqrt(2.0) * least_unknown);
 }
 
-double deviation_of(const Pair& pair, double scatter, const RunNoise& noise) {
-  const auto known = noise.find(without_nodes(pair.after->key));
-  const double runs = known == noise.end() ? scatter : std::sqrt(2.0) * std::max(known->second, least_known);
-  return std::hypot(runs, pair.uncertainty);
-}
+/// What is known of the spread from run to run: each variance shrunk to the median of all (Smyth 2004, limma).
+class KnownSpread {
+ public:
+  explicit KnownSpread(const RunNoise& noise) : noise_(noise) {
+    std::vector<double> variances;
+    for (const auto& [key, spread] : noise)
+      if (spread.runs >= 2) variances.push_back(spread.deviation * spread.deviation);
+    typical_ = median(variances).value_or(0);
+  }
+
+  /// How many deviations of the difference of two runs it is off; `deviate` is the normal bound, of which the result is
+  /// the equal in unlikeliness. nullopt: no earlier run tells.
+  [[nodiscard]] std::optional<double> bound(const Pair& pair, double deviate) const {
+    const auto known = noise_.find(without_nodes(pair.after->key));
+    if (known == noise_.end() || known->second.runs < 2) return std::nullopt;
+    const double freedom = known->second.runs - 1;
+    const double own = known->second.deviation * known->second.deviation;
+    const double variance = (prior_freedom * typical_ + freedom * own) / (prior_freedom + freedom);
+    const double runs = std::sqrt(2.0) * std::max(std::sqrt(variance), least_known);
+    return student_of(deviate, prior_freedom + freedom) * std::hypot(runs, pair.uncertainty);
+  }
+
+ private:
+  /// Student's t that is as unlikely as the normal deviate (Wallace 1959, inverted).
+  static double student_of(double deviate, double freedom) {
+    const double scaled = deviate * (8 * freedom + 3) / (8 * freedom + 1);
+    return std::sqrt(freedom * std::expm1(scaled * scaled / freedom));
+  }
+
+  const RunNoise& noise_;
+  double typical_ = 0;
+};
 
 bool is_worse(const Pair& pair) {
   if (pair.after->better == 0) return false;
@@ -129,7 +175,9 @@ MetricChange told(std::vector<const Pair*> moved, const std::vector<Pair>& group
   }
   change.before = *median(before);
   change.after = *median(after);
-  change.share = change.after / change.before - 1;
+  std::vector<double> ratios;
+  for (const Pair* pair : moved) ratios.push_back(pair->ratio);
+  change.share = std::expm1(*median(ratios));
   change.subject = change.items.front();
   if (moved.size() < 2 || change.key.item.kind != ItemKind::link) return change;
   const std::string node = common_node(moved);
@@ -146,6 +194,7 @@ MetricChange told(std::vector<const Pair*> moved, const std::vector<Pair>& group
 void compare_values(const PastRun& before, const PastRun& after, const RunNoise& noise, Comparison& comparison) {
   const Groups groups = pairs_of(before, after, comparison);
   // drift_z leaves 20 values free: here each one counts.
+  const KnownSpread known(noise);
   const double deviate = drift_z(once_in_a_hundred, 20 * static_cast<std::size_t>(std::max(comparison.compared, 1)));
   for (const auto& [key, pairs] : groups) {
     const double scatter = scatter_of(pairs);
@@ -153,7 +202,8 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
     std::vector<const Pair*> other;
     for (const Pair& pair : pairs) {
       if (std::fabs(std::expm1(pair.ratio)) < least_change) continue;
-      if (std::fabs(pair.ratio) <= deviate * deviation_of(pair, scatter, noise)) continue;
+      const double unknown = deviate * std::hypot(scatter, pair.uncertainty);
+      if (std::fabs(pair.ratio) <= known.bound(pair, deviate).value_or(unknown)) continue;
       (is_worse(pair) ? worse : other).push_back(&pair);
     }
     if (!worse.empty()) comparison.metrics.push_back(told(std::move(worse), pairs));

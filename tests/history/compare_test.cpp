@@ -1,5 +1,6 @@
 #include "history/compare.hpp"
 
+#include <cmath>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -80,10 +81,83 @@ TEST(Compare, EarlierRunsTellWhatIsNoise) {
   EXPECT_TRUE(compare(before, after).metrics.empty()) << "10 % could be chance, for all that is known";
   SeriesKey key = before.values[0].key;
   key.item.node.clear();
-  const auto found = compare(before, after, {{key, 0.005}});
+  const auto found = compare(before, after, {{key, {0.005, 40}}});
   ASSERT_EQ(found.metrics.size(), 1U);
   EXPECT_EQ(found.metrics[0].subject, "nid001");
-  EXPECT_FALSE(compare(after, before, {{key, 0.005}}).is_worse()) << "more is better";
+  EXPECT_FALSE(compare(after, before, {{key, {0.005, 40}}}).is_worse()) << "more is better";
+}
+
+/// Each value scatters by 4 % from run to run, which five earlier runs tell. A hundred values, so that five runs alone
+/// make some of them look exact.
+TEST(Compare, FiveEarlierRunsAreNotTakenAsExact) {
+  std::mt19937 engine(7);
+  std::normal_distribution<double> normal(0, 1);
+  const auto run_of = [&](int day, double of_first) {
+    PastRun run = a_run(day, 100);
+    run.values.clear();
+    for (int i = 0; i < 100; ++i) {
+      PastValue value = test::a_value("triad", fmt::format("nid{:03}", i), 100 * std::exp(0.04 * normal(engine)));
+      if (i == 0) value.value *= of_first;
+      run.values.push_back(value);
+    }
+    return run;
+  };
+  int worse = 0;
+  int found = 0;
+  for (int day = 0; day < 100; ++day) {
+    const PastRun before = run_of(1, 1);
+    RunNoise noise;
+    for (const PastValue& value : before.values) {
+      double squares = 0;
+      double sum = 0;
+      for (int i = 0; i < 5; ++i) {
+        const double one = 0.04 * normal(engine);
+        sum += one;
+        squares += one * one;
+      }
+      SeriesKey key = value.key;
+      key.item.node.clear();
+      key.item.peer_node.clear();
+      noise[key] = {std::sqrt((squares - sum * sum / 5) / 4), 5};
+    }
+    worse += !compare(before, run_of(2, 1), noise).metrics.empty();
+    const auto moved = compare(before, run_of(2, 0.6), noise).metrics;
+    found += !moved.empty() && moved[0].is_worse && moved[0].items[0] == before.values[0].key.item.name;
+  }
+  EXPECT_LE(worse, 3) << "of 100 pairs of unchanged runs";
+  EXPECT_GE(found, 95) << "40 % are nine standard deviations of the difference of two runs";
+}
+
+TEST(Compare, TimesBelowAClockReadAreAlike) {
+  const auto run_of = [](int day, double skew) {
+    PastRun run = a_run(day, 100);
+    for (PastValue& value : run.values) {
+      value.unit = "us";
+      value.better = -1;
+      value.value = skew;
+      value.noise = value.spread = 0;
+    }
+    return run;
+  };
+  EXPECT_TRUE(compare(run_of(1, 2.3e-7), run_of(2, 0.005)).is_empty());
+  EXPECT_TRUE(compare(run_of(1, 0), run_of(2, 0.04)).is_empty());
+  const auto found = compare(run_of(1, 2.3e-7), run_of(2, 50));
+  ASSERT_EQ(found.metrics.size(), 1U);
+  EXPECT_TRUE(found.metrics[0].is_worse);
+  EXPECT_NEAR(found.metrics[0].share, 50 / 0.05 - 1, 1e-6);
+}
+
+TEST(Compare, WhatPassedAndIsUnmeasuredIsLessKnown) {
+  const PastRun before = a_run(1, 100);
+  PastRun after = a_run(2, 100);
+  after.cases[0].verdict = Verdict::unmeasured;
+  const auto found = compare(before, after);
+  ASSERT_EQ(found.verdicts.size(), 1U);
+  EXPECT_TRUE(found.verdicts[0].is_less_known);
+  EXPECT_FALSE(found.is_worse());
+  EXPECT_FALSE(compare(after, before).verdicts[0].is_less_known);
+  after.cases[0].verdict = Verdict::error;
+  EXPECT_TRUE(compare(before, after).is_worse());
 }
 
 TEST(Compare, VerdictsNodesAndCases) {
