@@ -68,17 +68,27 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
   settings.noise_floor = std::max(asked.noise_floor, asked.seen_noise);
   PairTable table = pair_table(samples, settings.is_lower_better);
   if (table.readings.empty()) return found;
+  const bool has_rates = table.present_units >= enough_for_rates;
+  if (has_rates) {
+    found.direction_loss = -std::expm1(remove_direction(table));
+    remove_trend(table);
+  }
   const int most = most_slow_units(table.present_units);
   found.parts = decode_units(table, settings, most, found.levels);
   // Most units slow: the level taken as healthy is a few fast pairs. Then the middle is the level.
-  if (static_cast<int>(found.parts.size()) > most) found.parts = decode_units(table, settings, 0, found.levels);
+  if (static_cast<int>(found.parts.size()) > std::max(most, table.present_units / 3))
+    found.parts = decode_units(table, settings, 0, found.levels);
+  if (has_rates) {
+    name_groups(table, settings, found);
+    leave_out_chance(table, settings, found);
+  }
   found.seen_from = seen_from(table, settings, found.levels);
   found.seen_from_if_quiet = seen_from_if_quiet(table, asked, found.levels);
   // For thousands of units noise is known well enough, and all pairs of each are too many to look at once more.
   constexpr int few_units = 64;
   if (found.parts.empty() && table.present_units <= few_units)
     found.seen_from = std::min(found.seen_from, seen_by_order(table, settings, found.levels));
-  if (found.parts.empty()) found.parts = name_by_order(table, settings, found.levels);
+  if (found.parts.empty() && found.groups.empty()) found.parts = name_by_order(table, settings, found.levels);
   join_roles(found.parts);
   name_links(table, settings, found);
   name_by_reference(table, settings, found);

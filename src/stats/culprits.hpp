@@ -54,12 +54,14 @@ enum class PartKind : std::uint8_t {
   receiver,  ///< slow when it receives
   link,      ///< one pair is slow, both of its ends are well with others
   either,    ///< one of `ends`, or what lies between them: the evidence can't tell
+  group,     ///< `ends` are slow with all others, or with `far_ends`, and well among each other: the way they share
 };
 
 struct SuspectPart {
   PartKind kind = PartKind::node;
   /// One unit; two for a link (from, to); for `either` those that no other reading clears.
   std::vector<int> ends;
+  std::vector<int> far_ends;  ///< of a group that is slow with these only
   /// Of a link or `either`: what was slow; both ways or from -> to alone.
   int from = -1;
   int to = -1;
@@ -88,10 +90,14 @@ struct ClassLevel {
   int class_id = 0;
   double expected = 0;
   double noise = 0;  ///< standard deviation of ln(value)
+  /// The same of the mean of both directions of a pair, times sqrt 2: smaller where one direction of each pair is
+  /// slower.
+  double pair_noise = 0;
   int readings = 0;
 };
 
 struct Culprits {
+  std::vector<SuspectPart> groups;        ///< what several units share
   std::vector<SuspectPart> parts;         ///< units first, then links, by number
   std::vector<LinkCell> worth_repeating;  ///< look bad, not measured alone yet; the worst first
   std::vector<LinkCell> cleared;          ///< measured again alone and well
@@ -99,6 +105,8 @@ struct Culprits {
   /// A unit slower by less than this share may have been missed; infinite: none was compared with two others or more.
   double seen_from = std::numeric_limits<double>::infinity();
   double seen_from_if_quiet = std::numeric_limits<double>::infinity();  ///< the same with a noise of `noise_floor`
+  /// Share by which sending to a higher number is slower than to a lower one, everywhere; negative: faster. 0: neither.
+  double direction_loss = 0;
 };
 
 [[nodiscard]] Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings = {});

@@ -11,10 +11,12 @@ namespace muster::culprits {
 namespace {
 
 constexpr int few_units = 8;
+constexpr std::size_t fewest_means = 66;  ///< with fewer pairs their means say too little about noise
 
 struct ClassReadings {
-  std::vector<double> speeds;       ///< sorted
-  std::vector<double> differences;  ///< between the two directions of a pair
+  std::vector<double> speeds;                 ///< sorted
+  std::vector<double> differences;            ///< between the two directions of a pair
+  std::vector<std::pair<double, int>> means;  ///< of pairs measured both ways, and of how many readings
   std::vector<int> units;
 };
 
@@ -53,6 +55,14 @@ double noise_above(const std::vector<double>& sorted, double level) {
   return (sorted[static_cast<std::size_t>(above + count / 2)] - level) * 1.4826;
 }
 
+/// As noise_above, of means over both directions: a reading's share of it.
+double noise_of_means(const std::vector<std::pair<double, int>>& means, double level) {
+  std::vector<double> above;
+  for (const auto& [mean, n] : means)
+    if (mean > level) above.push_back((mean - level) * std::sqrt(n));
+  return median(above).value_or(0) * 1.4826;
+}
+
 std::map<int, ClassReadings> by_class(const PairTable& table) {
   std::map<int, ClassReadings> classes;
   for (const Pair& pair : table.pairs) {
@@ -71,6 +81,7 @@ std::map<int, ClassReadings> by_class(const PairTable& table) {
     last->units.push_back(pair.low);
     last->units.push_back(pair.high);
     if (n[0] == 0 || n[1] == 0) continue;
+    last->means.emplace_back((sum[0] + sum[1]) / (n[0] + n[1]), n[0] + n[1]);
     const double difference = std::fabs(sum[0] / n[0] - sum[1] / n[1]);
     // More than a third is a fault of one direction, not noise.
     // Means of several readings differ less than two readings do.
@@ -124,6 +135,10 @@ std::vector<ClassLevel> find_levels(const PairTable& table, const DecodeSettings
     level.noise =
         widened(std::max(noise_above(one.speeds, level.expected), known), settings.noise_floor, one.speeds.size());
     level.readings = static_cast<int>(one.speeds.size());
+    level.pair_noise = level.noise;
+    if (one.means.size() >= fewest_means)
+      level.pair_noise = std::min(
+          level.noise, widened(noise_of_means(one.means, level.expected), settings.noise_floor, one.speeds.size()));
     levels.push_back(level);
   }
   return levels;
@@ -146,7 +161,9 @@ std::vector<ClassLevel> levels_of_the_rest(const PairTable& table, const DecodeS
     const double middle = (rest[(rest.size() - 1) / 2] + rest[rest.size() / 2]) / 2;
     // A single slow link of a small matrix is still in here; half of the rest is not.
     level.expected = nearest_level(rest, middle, 3 * level.noise);
+    const bool has_own = level.pair_noise < level.noise;
     level.noise = widened(noise_above(rest, level.expected), settings.noise_floor, rest.size());
+    level.pair_noise = has_own ? std::min(level.pair_noise, level.noise) : level.noise;
   }
   return levels;
 }

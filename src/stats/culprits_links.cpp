@@ -164,7 +164,9 @@ void name_links(const PairTable& table, const DecodeSettings& settings, Culprits
   std::stable_sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) { return a.score > b.score; });
   for (const Repeat& one : repeats) {
     if (static_cast<int>(found.worth_repeating.size()) >= settings.most_repeats) break;
-    found.worth_repeating.push_back(one.cell);
+    const auto is_same = [&](const LinkCell& cell) { return cell.from == one.cell.from && cell.to == one.cell.to; };
+    if (std::none_of(found.worth_repeating.begin(), found.worth_repeating.end(), is_same))
+      found.worth_repeating.push_back(one.cell);
   }
 }
 

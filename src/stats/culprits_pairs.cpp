@@ -78,10 +78,13 @@ void hold_against(PairTable& table, std::span<const ClassLevel> levels) {
                                       [&](const ClassLevel& one) { return one.class_id == reading.class_id; });
       if (level == levels.end()) continue;
       reading.slowness = level->expected - reading.speed;
-      reading.z = std::clamp(share_of(reading.slowness) / level->noise, -most_z, most_z);
+      const double share = share_of(reading.slowness);
+      reading.z = std::clamp(share / level->noise, -most_z, most_z);
+      reading.pair_z = std::clamp(share / level->pair_noise, -most_z, most_z);
       if (reading.is_alone) continue;
       Way& way = pair.ways[reading.is_upward ? 0 : 1];
       way.z += reading.z;
+      way.pair_z += reading.pair_z;
       way.slowness += reading.slowness;
       ++way.n;
     }

@@ -10,6 +10,9 @@
 
 namespace muster::culprits {
 
+/// With fewer units their readings say too little about what is usual: normal noise is assumed.
+constexpr int enough_for_rates = 12;
+
 struct LinkReading {
   int low = 0;  ///< the unit with the lower number
   int high = 0;
@@ -20,11 +23,13 @@ struct LinkReading {
   double speed = 0;     ///< logarithm, higher is better
   double slowness = 0;  ///< y
   double z = 0;
+  double pair_z = 0;  ///< by the noise of both directions together
 };
 
 /// One direction of a pair: what its readings in the rounds add up to.
 struct Way {
   double z = 0;
+  double pair_z = 0;
   double slowness = 0;
   int n = 0;
   bool is_explained = false;  ///< by a unit that was named
@@ -66,6 +71,12 @@ struct PairTable {
 /// Fills slowness and z of every reading and the sums of every way; nothing is explained afterwards.
 void hold_against(PairTable& table, std::span<const ClassLevel> levels);
 
+/// Takes out what one direction, to the higher numbers or to the lower ones, loses everywhere; returns it (a logarithm,
+/// negative: the direction to the higher numbers is slower).
+[[nodiscard]] double remove_direction(PairTable& table);
+/// Takes out a steady change of a whole class in the course of the rounds.
+void remove_trend(PairTable& table);
+
 /// Units that may be slow, at most, for the others still to be a measure: half of up to 8, then 4, then a tenth.
 [[nodiscard]] int most_slow_units(int units);
 /// Few readings leave the noise itself uncertain: a wider one keeps false names rare.
@@ -94,6 +105,17 @@ struct ScoreNull {
 };
 /// Of scores of both ways, of what nothing explains.
 [[nodiscard]] ScoreNull null_of_scores(const PairTable& table);
+/// Whether a reading of the pair in that direction is one of the unit as a part of that kind.
+[[nodiscard]] bool is_of(const Pair& pair, bool is_upward, int unit, PartKind kind);
+/// Marks what groups and units that were found explain in `table`, and nothing else.
+void explain_found(PairTable& table, const Culprits& found);
+/// Four named units or more that are well among each other become a group; what a group explains is no longer theirs.
+/// Where the named have hardly met, cells among them are proposed, which would tell.
+void name_groups(PairTable& table, const DecodeSettings& settings, Culprits& found);
+/// Takes units out of `parts` that are slow no more often than by chance: whose slow meetings don't exceed a binomial
+/// of the rate at which meetings of the others are as slow, and that were not slow again alone with two partners.
+/// Cells that would decide, were they measured alone, are added to `worth_repeating`.
+void leave_out_chance(PairTable& table, const DecodeSettings& settings, Culprits& found);
 /// Sorted by unit; one named as sender and as receiver is a node.
 void join_roles(std::vector<SuspectPart>& parts);
 /// The slowdown (a share) of a unit, both ways, with which its score most probably reaches the bound: of the unit with

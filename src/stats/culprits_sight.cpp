@@ -65,7 +65,7 @@ double largest_unseen(const PairTable& table, const DecodeSettings& settings, st
 
 double seen_from(const PairTable& table, const DecodeSettings& settings, std::span<const ClassLevel> levels) {
   std::vector<ClassNoise> noises;
-  for (const ClassLevel& level : levels) noises.push_back({level.class_id, level.noise});
+  for (const ClassLevel& level : levels) noises.push_back({level.class_id, level.pair_noise});
   return largest_unseen(table, settings, noises, null_of_scores(table));
 }
 

@@ -33,7 +33,7 @@ Sum sum_of(const Pair& pair, int unit, Role role) {
   for (const Way* way : {&pair.out(unit), &pair.in(unit)}) {
     const bool counts = role == both || (way == &pair.out(unit)) == (role == sends);
     if (!counts || way->left() == 0) continue;
-    sum.z += way->z;
+    sum.z += role == both ? way->pair_z : way->z;
     sum.slowness += way->slowness;
     sum.n += way->n;
   }
@@ -214,6 +214,29 @@ Best most_slow_partners(const PairTable& table, const Scores& scores, double lea
   return best;
 }
 
+double median_slowness(const PairTable& table, int unit, Role role) {
+  std::vector<double> slowness;
+  for (const std::size_t i : table.pairs_of(unit)) {
+    const Pair& pair = table.pairs[i];
+    for (std::size_t at = pair.begin; at < pair.end; ++at) {
+      const LinkReading& reading = table.readings[at];
+      if (!reading.is_alone && table.is_open(pair, reading) && is_of_role(pair, reading, unit, role))
+        slowness.push_back(reading.slowness);
+    }
+  }
+  return median(slowness).value_or(0);
+}
+
+/// Collisions slow both directions of a pair and lift both scores of a sender: the medians tell that one is healthy.
+Role narrowed(const PairTable& table, const Scores& scores, const Best& best, double least_slowness) {
+  if (best.role != both || table.present_units < enough_for_rates) return best.role;
+  const double out = median_slowness(table, best.unit, sends);
+  const double in = median_slowness(table, best.unit, receives);
+  const Role stronger = out > in ? sends : receives;
+  const bool is_one_way = std::max(out, in) >= least_slowness && std::min(out, in) < std::max(out, in) / 3;
+  return is_one_way && !scores.is_refused(best.unit, stronger) ? stronger : both;
+}
+
 }  // namespace
 
 void join_roles(std::vector<SuspectPart>& parts) {
@@ -250,6 +273,7 @@ std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& sett
     Best best = clearest(scores);
     if (best.unit < 0 || best.score < least) best = most_slow_partners(table, scores, least_of_pair);
     if (best.unit < 0) break;
+    best.role = narrowed(table, scores, best, slowness_of(settings.least_slowdown));
     Candidate candidate = examine(table, settings, best.unit, best.role);
     if (!candidate.is_enough) {
       scores.refuse(best.unit, best.role);

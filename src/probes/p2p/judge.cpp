@@ -184,6 +184,8 @@ void find_slow(const CaseView& view, ProbeJudgement& judgement) {
   number_rounds(links, schedule_of(view.params, node_of, false));
   for (const Decoded& decoded : decode_links(links, node_of, decode_settings(view.params))) {
     const std::size_t before = judgement.findings.size();
+    for (const SuspectPart& group : decoded.culprits.groups)
+      judgement.findings.push_back(name_part(view, group, decoded, size));
     for (const SuspectPart& part : decoded.culprits.parts) {
       // One pair that nobody looked at again may be chance.
       const bool is_pair = part.kind == PartKind::link || part.kind == PartKind::either;
@@ -191,6 +193,10 @@ void find_slow(const CaseView& view, ProbeJudgement& judgement) {
       judgement.findings.push_back(name_part(view, part, decoded, size));
     }
     if (judgement.findings.size() == before) say_none_slow(decoded, size, view.params, judgement);
+    if (const double loss = decoded.culprits.direction_loss; loss != 0)
+      judgement.evidence.push_back(fmt::format(
+          "{} {} nodes: sending to a higher number is {:.0f} % {} than to a lower one", size,
+          decoded.is_between_nodes ? "between" : "within", 100 * std::fabs(loss), loss > 0 ? "slower" : "faster"));
   }
 }
 

@@ -39,9 +39,22 @@ class Units {
   bool are_nodes_;
 };
 
+constexpr std::size_t most_of_group = 32;
+
+std::vector<std::string> names_of(const std::vector<int>& of, const Units& units) {
+  std::vector<std::string> names;
+  for (const int unit : of) names.push_back(units.name(unit));
+  return names;
+}
+
+std::vector<std::string> short_names_of(const std::vector<int>& of, const Units& units) {
+  std::vector<std::string> names;
+  for (const int unit : of) names.push_back(units.end(unit));
+  return names;
+}
+
 std::string claim(const SuspectPart& part, const Units& units) {
-  std::vector<std::string> ends;
-  for (const int end : part.ends) ends.push_back(units.name(end));
+  const std::vector<std::string> ends = names_of(part.ends, units);
   switch (part.kind) {
     case PartKind::node:
       return fmt::format("{} is slow both ways", ends.front());
@@ -56,6 +69,12 @@ std::string claim(const SuspectPart& part, const Units& units) {
       if (part.from < 0) return fmt::format("one of {} is slow", join(ends, ", "));
       return fmt::format("{}, or the link {} {} {} itself, is slow", join(ends, " or "), units.end(part.from),
                          part.is_both_ways ? "<->" : "->", units.end(part.to));
+    case PartKind::group:
+      return part.far_ends.empty()
+                 ? fmt::format("what {} share (rack, switch or uplink) is slow: they are fast among each other",
+                               human_list(ends, most_of_group))
+                 : fmt::format("the way between {} and {} is slow", human_list(ends, most_of_group),
+                               human_list(names_of(part.far_ends, units), most_of_group));
   }
   return {};
 }
@@ -76,6 +95,9 @@ std::string evidence(const SuspectPart& part, const Decoded& decoded, const std:
 
 std::string remedy(const SuspectPart& part, const Decoded& decoded) {
   if (part.kind == PartKind::either) return "run again with one more node of the same kind, which tells the two apart";
+  if (part.kind == PartKind::group)
+    return "look at the switch, uplink or cables that these nodes share: each of them is fast with the others of its "
+           "side";
   if (part.kind == PartKind::link && decoded.is_between_nodes)
     return "look at the switch ports and cables between the two: both are well with all others";
   if (decoded.is_between_nodes)
@@ -95,6 +117,13 @@ Finding name_part(const CaseView& view, const SuspectPart& part, const Decoded& 
     finding.culprits.push_back(
         {CulpritKind::link,
          fmt::format("{} {} {}", units.end(part.from), part.is_both_ways ? "<->" : "->", units.end(part.to)), "", -1});
+  else if (part.kind == PartKind::group)
+    // The way, and none of the nodes.
+    finding.culprits.push_back(
+        {CulpritKind::link,
+         fmt::format("{} <-> {}", human_list(short_names_of(part.ends, units), 4),
+                     part.far_ends.empty() ? "all others" : human_list(short_names_of(part.far_ends, units), 4)),
+         "", -1});
   else
     for (const int end : part.ends) finding.culprits.push_back(units.culprit(end));
   finding.remedy = remedy(part, decoded);

@@ -1,0 +1,175 @@
+/// How often rules that name slow parts are right, on matrices of a network with known faults:
+///   diagnosis [--seeds N] [--units N] [--rounds N] [--only TEXT] [--tuning] [--details]
+/// --only: shapes or faults whose name holds the text; --tuning: the part that rules may be tuned on, instead of the
+/// part that is held out; --details: each shape for itself. Tables of Markdown; docs/measurements/diagnosis.md holds
+/// what it printed.
+#include <chrono>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+#include "diagnosis/score.hpp"
+
+namespace {
+
+using namespace muster::diagnosis;
+
+struct Size {
+  int units = 0;
+  int rounds = 0;
+  int share_of_seeds = 1;  ///< large matrices: one seed in so many
+};
+
+struct Options {
+  int seeds = 20;
+  std::string only;
+  bool is_tuning = false;
+  bool has_details = false;
+  double noise = 0.03;
+  double slowdown = 0.15;
+  std::vector<Size> sizes{{16, 0, 1}, {16, 5, 1}, {64, 0, 2}, {64, 12, 1}, {256, 12, 4}, {1000, 5, 10}};
+};
+
+using Scores = std::array<Score, rules.size()>;
+
+bool is_wanted(const Options& options, Shape shape, FaultKind fault) {
+  return options.only.empty() || name_of(shape).find(options.only) != std::string_view::npos ||
+         name_of(fault) == options.only;
+}
+
+/// Racks and the path between them need racks; five nodes others that are well.
+bool is_possible(FaultKind fault, int units) {
+  return units >= 16 || (fault < FaultKind::rack || fault == FaultKind::receiver || fault == FaultKind::half_of_rounds);
+}
+
+Scores measure(const Options& options, Shape shape, FaultKind fault, const Size& size) {
+  Scores scores;
+  if (!is_possible(fault, size.units)) return scores;
+  Scenario scenario;
+  scenario.shape = shape;
+  scenario.fault = fault;
+  scenario.units = size.units;
+  scenario.rounds = size.rounds;
+  scenario.noise = options.noise;
+  scenario.slowdown = options.slowdown;
+  const int seeds = std::max(1, options.seeds / size.share_of_seeds);
+  for (int seed = 1; seed <= seeds; ++seed)
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      World world(scenario, static_cast<std::uint64_t>(seed));
+      scores[i].add(world, rules[i].ask(world));
+    }
+  return scores;
+}
+
+void add(Scores& to, const Scores& from) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i].add(from[i]);
+}
+
+void print_details(Shape shape, FaultKind fault, const Size& size, const Score& score) {
+  const std::string rounds = size.rounds > 0 ? fmt::format("{}", size.rounds) : "all";
+  fmt::print("| {} | {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {:.3f} | {:.3f} |\n", name_of(shape),
+             name_of(fault), size.units, rounds, score.precision(), score.recall(), score.share(score.false_runs),
+             score.share(score.names - score.right), score.share(score.unmeasured), score.share(score.ties));
+  std::fflush(stdout);
+}
+
+/// Everything that the options ask for; [fault][shape].
+std::vector<std::vector<Scores>> run(const Options& options) {
+  std::vector<std::vector<Scores>> all(fault_kinds, std::vector<Scores>(shapes));
+  if (options.has_details)
+    fmt::print(
+        "muster\n\n| noise | fault | nodes | rounds | precision | recall | runs with a false name | false names a run "
+        "| "
+        "unmeasured | ties |\n|---|---|---|---|---|---|---|---|---|---|\n");
+  for (int kind = 0; kind < fault_kinds; ++kind)
+    for (int at = 0; at < shapes; ++at) {
+      const auto shape = static_cast<Shape>(at);
+      const auto fault = static_cast<FaultKind>(kind);
+      // Held out is what no rule was tuned on: the shape, or the fault.
+      const bool is_new = is_held_out(shape) || is_held_out(fault);
+      if (is_new == options.is_tuning || !is_wanted(options, shape, fault)) continue;
+      for (const Size& size : options.sizes) {
+        const Scores scores = measure(options, shape, fault, size);
+        if (options.has_details && scores[0].runs > 0) print_details(shape, fault, size, scores[0]);
+        add(all[static_cast<std::size_t>(kind)][static_cast<std::size_t>(at)], scores);
+      }
+    }
+  return all;
+}
+
+std::string cell(const Score& score, FaultKind fault) {
+  if (score.runs == 0) return "";
+  if (fault == FaultKind::none)
+    return fmt::format("{:.3f} / {:.1f}", score.share(score.false_runs), score.share(score.names));
+  return fmt::format("{:.3f} / {:.3f}", score.precision(), score.recall());
+}
+
+void print_row(std::string_view name, const Scores& scores, FaultKind fault) {
+  if (scores[0].runs == 0) return;
+  fmt::print("| {} | {} | {:.3f} |", name, scores[0].runs, scores[0].share(scores[0].unmeasured));
+  for (const Score& score : scores) fmt::print(" {} |", cell(score, fault));
+  fmt::print("\n");
+}
+
+void print_head(std::string_view first) {
+  fmt::print("\n| {} | runs | muster: `unmeasured` |", first);
+  for (const Rule& rule : rules) fmt::print(" {} |", rule.name);
+  fmt::print("\n|---|---|---|");
+  for (std::size_t i = 0; i < rules.size(); ++i) fmt::print("---|");
+  fmt::print("\n");
+}
+
+void print_tables(const std::vector<std::vector<Scores>>& all) {
+  fmt::print("\nHealthy: share of runs with a false name / false names a run\n");
+  print_head("noise");
+  for (std::size_t at = 0; at < all[0].size(); ++at)
+    print_row(name_of(static_cast<Shape>(at)), all[0][at], FaultKind::none);
+  fmt::print("\nFaults, over all shapes of noise: precision / recall\n");
+  print_head("fault");
+  for (std::size_t kind = 1; kind < all.size(); ++kind) {
+    Scores sum;
+    for (const Scores& scores : all[kind]) add(sum, scores);
+    print_row(name_of(static_cast<FaultKind>(kind)), sum, static_cast<FaultKind>(kind));
+  }
+  fmt::print("\nFaults of all kinds, by noise: precision / recall\n");
+  print_head("noise");
+  for (std::size_t at = 0; at < all[0].size(); ++at) {
+    Scores sum;
+    for (std::size_t kind = 1; kind < all.size(); ++kind) add(sum, all[kind][at]);
+    print_row(name_of(static_cast<Shape>(at)), sum, FaultKind::node);
+  }
+}
+
+Options options_of(int argc, char** argv) {
+  Options options;
+  int units = 0;
+  int rounds = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--tuning") options.is_tuning = true;
+    if (option == "--details") options.has_details = true;
+    if (i + 1 >= argc) break;
+    const double value = std::atof(argv[i + 1]);
+    if (option == "--only") options.only = argv[++i];
+    if (option == "--seeds" && value >= 1) options.seeds = static_cast<int>(value);
+    if (option == "--units" && value >= 2) units = static_cast<int>(value);
+    if (option == "--rounds" && value >= 1) rounds = static_cast<int>(value);
+    if (option == "--noise" && value >= 0) options.noise = value / 100;
+    if (option == "--slowdown" && value > 0) options.slowdown = value / 100;
+  }
+  if (units > 0) options.sizes = {{units, rounds, 1}};
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = options_of(argc, argv);
+  const auto began = std::chrono::steady_clock::now();
+  fmt::print("{} part, {} seeds, noise {:g} %, faults of {:g} %\n", options.is_tuning ? "tuning" : "held-out",
+             options.seeds, 100 * options.noise, 100 * options.slowdown);
+  print_tables(run(options));
+  fmt::print("\n{:.0f} s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  return 0;
+}

@@ -1,0 +1,222 @@
+// Units that are slow with others and well among each other share what is slow: a rack, a switch, an uplink.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "stats/culprits_pairs.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::culprits {
+
+namespace {
+
+constexpr std::size_t fewest_members = 4;
+constexpr int fewest_inner = 3;         ///< meetings of two members
+constexpr double least_fitting = 0.85;  ///< of the meetings that a group should explain
+constexpr double nearly_all = 0.7;      ///< of the other units slow with it: it is slow with all of them
+constexpr std::size_t most_inner_cells = 12;
+
+/// One pair, all its rounds together; or alone.
+struct Meeting {
+  int low = 0;
+  int high = 0;
+  bool is_slow = false;
+};
+
+std::vector<Meeting> meetings_of(const PairTable& table, double bound) {
+  std::vector<Meeting> meetings;
+  for (const Pair& pair : table.pairs) {
+    double sum[2] = {0, 0};
+    int n[2] = {0, 0};
+    for (std::size_t i = pair.begin; i < pair.end; ++i) {
+      sum[table.readings[i].is_alone] += table.readings[i].slowness;
+      ++n[table.readings[i].is_alone];
+    }
+    // What was measured alone says more.
+    const int which = n[1] > 0 ? 1 : 0;
+    if (n[which] > 0) meetings.push_back({pair.low, pair.high, sum[which] / n[which] > bound});
+  }
+  return meetings;
+}
+
+/// Where each unit belongs: 0 elsewhere, 1 to the group, 2 to the other end of a path.
+class Sides {
+ public:
+  Sides(const PairTable& table, std::vector<Meeting> meetings)
+      : meetings_(std::move(meetings)), side_(static_cast<std::size_t>(table.units)) {}
+
+  int& of(int unit) { return side_[static_cast<std::size_t>(unit)]; }
+  [[nodiscard]] int of(int unit) const { return side_[static_cast<std::size_t>(unit)]; }
+  [[nodiscard]] const std::vector<Meeting>& meetings() const { return meetings_; }
+  [[nodiscard]] std::vector<int> members(int side) const {
+    std::vector<int> units;
+    for (std::size_t unit = 0; unit < side_.size(); ++unit)
+      if (side_[unit] == side) units.push_back(static_cast<int>(unit));
+    return units;
+  }
+  /// With a path only the two ends are slow with each other, else the group with everybody.
+  [[nodiscard]] static bool is_crossing(int a, int b, bool is_path) {
+    return is_path ? a + b == 3 : (a == 1) != (b == 1);
+  }
+
+ private:
+  std::vector<Meeting> meetings_;
+  std::vector<int> side_;
+};
+
+/// By unit: meetings that don't fit, were it on that side.
+std::vector<std::array<int, 3>> misfits(const PairTable& table, const Sides& sides, bool is_path) {
+  std::vector<std::array<int, 3>> all(static_cast<std::size_t>(table.units));
+  for (const Meeting& meeting : sides.meetings())
+    for (const auto& [unit, other] : {std::pair(meeting.low, meeting.high), std::pair(meeting.high, meeting.low)})
+      for (int side = 0; side < 3; ++side)
+        all[static_cast<std::size_t>(unit)][static_cast<std::size_t>(side)] +=
+            Sides::is_crossing(side, sides.of(other), is_path) != meeting.is_slow;
+  return all;
+}
+
+/// Moves units to the side that fits them best, until none moves.
+void refine(const PairTable& table, Sides& sides, bool is_path) {
+  for (int step = 0; step < 8; ++step) {
+    const auto all = misfits(table, sides, is_path);
+    bool has_moved = false;
+    for (int unit = 0; unit < table.units; ++unit) {
+      const auto& one = all[static_cast<std::size_t>(unit)];
+      int best = sides.of(unit);
+      for (int side = 0; side < (is_path ? 3 : 2); ++side)
+        if (one[static_cast<std::size_t>(side)] < one[static_cast<std::size_t>(best)]) best = side;
+      has_moved = has_moved || best != sides.of(unit);
+      sides.of(unit) = best;
+    }
+    if (!has_moved) break;
+  }
+}
+
+struct Fit {
+  int inner = 0;  ///< meetings of two of the same end
+  int inner_well = 0;
+  int crossing = 0;
+  int crossing_slow = 0;
+  [[nodiscard]] bool is_good() const {
+    return inner >= fewest_inner && inner_well >= least_fitting * inner && crossing >= fewest_inner &&
+           crossing_slow >= least_fitting * crossing;
+  }
+};
+
+Fit fit_of(const Sides& sides, bool is_path) {
+  Fit fit;
+  for (const Meeting& meeting : sides.meetings()) {
+    const int a = sides.of(meeting.low);
+    const int b = sides.of(meeting.high);
+    if (a == b && a > 0) {
+      ++fit.inner;
+      fit.inner_well += !meeting.is_slow;
+    }
+    if (!Sides::is_crossing(a, b, is_path)) continue;
+    ++fit.crossing;
+    fit.crossing_slow += meeting.is_slow;
+  }
+  return fit;
+}
+
+/// Units outside of the group most of whose meetings with it are slow go to the other end; true: those are not nearly
+/// all others, so it is a path.
+bool find_other_end(Sides& sides) {
+  std::map<int, std::pair<int, int>> met;
+  for (const Meeting& meeting : sides.meetings()) {
+    const int a = sides.of(meeting.low);
+    const int b = sides.of(meeting.high);
+    if ((a == 1) == (b == 1)) continue;
+    auto& [slow, all] = met[a == 1 ? meeting.high : meeting.low];
+    slow += meeting.is_slow;
+    ++all;
+  }
+  std::vector<int> ends;
+  for (const auto& [unit, counts] : met)
+    if (2 * counts.first > counts.second) ends.push_back(unit);
+  if (static_cast<double>(ends.size()) >= nearly_all * static_cast<double>(met.size())) return false;
+  for (const int unit : ends) sides.of(unit) = 2;
+  return true;
+}
+
+SuspectPart part_of(const PairTable& table, const Sides& sides, bool is_path, double bound) {
+  SuspectPart part;
+  part.kind = PartKind::group;
+  part.is_both_ways = true;
+  part.ends = sides.members(1);
+  if (is_path) part.far_ends = sides.members(2);
+  std::vector<SeenReading> seen;
+  for (const Pair& pair : table.pairs) {
+    if (!Sides::is_crossing(sides.of(pair.low), sides.of(pair.high), is_path)) continue;
+    for (std::size_t i = pair.begin; i < pair.end; ++i)
+      if (!table.readings[i].is_alone) seen.push_back({table.readings[i].round, table.readings[i].slowness});
+  }
+  count_readings(part, seen, bound);
+  return part;
+}
+
+/// A ring through the named: if they are slow with each other, too, each is slow for itself.
+void propose_inner(const std::vector<SuspectPart>& parts, std::vector<LinkCell>& cells) {
+  for (std::size_t i = 0; i < parts.size() && cells.size() < most_inner_cells; ++i) {
+    const int a = parts[i].ends.front();
+    const int b = parts[(i + 1) % parts.size()].ends.front();
+    cells.push_back({a, b, 0});
+    cells.push_back({b, a, 0});
+  }
+}
+
+/// The largest set of the named that are connected by meetings that went well.
+std::vector<int> largest_connected(const std::vector<Meeting>& meetings, const std::vector<SuspectPart>& parts,
+                                   int units) {
+  std::vector<int> root(static_cast<std::size_t>(units), -1);
+  for (const SuspectPart& part : parts) root[static_cast<std::size_t>(part.ends.front())] = part.ends.front();
+  const auto find = [&](int unit) {
+    while (root[static_cast<std::size_t>(unit)] != unit) unit = root[static_cast<std::size_t>(unit)];
+    return unit;
+  };
+  for (const Meeting& meeting : meetings)
+    if (!meeting.is_slow && root[static_cast<std::size_t>(meeting.low)] >= 0 &&
+        root[static_cast<std::size_t>(meeting.high)] >= 0)
+      root[static_cast<std::size_t>(find(meeting.low))] = find(meeting.high);
+  std::map<int, std::vector<int>> sets;
+  for (const SuspectPart& part : parts) sets[find(part.ends.front())].push_back(part.ends.front());
+  std::vector<int> largest;
+  for (const auto& [first, members] : sets)
+    if (members.size() > largest.size()) largest = members;
+  return largest;
+}
+
+bool has_inner(const std::vector<Meeting>& meetings, const std::vector<SuspectPart>& parts) {
+  int inner = 0;
+  const auto is_named = [&](int unit) {
+    return std::any_of(parts.begin(), parts.end(), [&](const SuspectPart& part) { return part.ends.front() == unit; });
+  };
+  for (const Meeting& meeting : meetings) inner += is_named(meeting.low) && is_named(meeting.high);
+  return inner >= fewest_inner;
+}
+
+}  // namespace
+
+void name_groups(PairTable& table, const DecodeSettings& settings, Culprits& found) {
+  std::vector<double> slowdowns;
+  for (const SuspectPart& part : found.parts) slowdowns.push_back(slowness_of(part.slowdown));
+  if (slowdowns.size() < fewest_members) return;
+  const double bound = std::max(slowness_of(settings.least_slowdown), *median(slowdowns)) / 2;
+  const auto meetings = meetings_of(table, bound);
+  if (!has_inner(meetings, found.parts)) return propose_inner(found.parts, found.worth_repeating);
+  const auto members = largest_connected(meetings, found.parts, table.units);
+  if (members.size() < fewest_members) return;
+  Sides sides(table, meetings);
+  for (const int unit : members) sides.of(unit) = 1;
+  const bool is_path = find_other_end(sides);
+  refine(table, sides, is_path);
+  const auto group = sides.members(1);
+  const auto others = static_cast<std::size_t>(table.present_units) - group.size();
+  if (group.size() < fewest_members || (!is_path && group.size() > others) || !fit_of(sides, is_path).is_good()) return;
+  std::erase_if(found.parts, [&](const SuspectPart& part) { return sides.of(part.ends.front()) != 0; });
+  found.groups.push_back(part_of(table, sides, is_path, bound));
+  explain_found(table, found);
+}
+
+}  // namespace muster::culprits
