@@ -42,6 +42,7 @@ struct Bound {
   /// readings.
   std::vector<double> values = {};
   std::vector<std::string> texts = {};  ///< one per reading, in the place of `text`
+  std::string note = {};                ///< what it found about all readings together, though none fails by it
 
   /// The bound says nothing about that reading, and that is no lack (history, of an item with too few runs).
   [[nodiscard]] bool passes_over(std::size_t sample) const {
@@ -80,7 +81,13 @@ struct CaseFacts {
 /// What the hardware can do is the reading `<metric>.capable` of the same rank and peer with the same labels.
 [[nodiscard]] Bound limit_bound(const Limit& limit, const ReadingGroup& group, const Readings& readings);
 
-/// Where the modified z-score stays within max_z, on the side that is bad.
+/// Two kinds of like items, such as two grades of silicon: the value between them; nullopt: one kind.
+/// Each kind is a fifth of the values and four or more; of fewer than 16 values it can't be told.
+[[nodiscard]] std::optional<double> between_bins(std::span<const double> values);
+/// max_z of so many readings: raised for more than 100.
+[[nodiscard]] double peers_z(const Peers& peers, std::size_t readings);
+/// Where the modified z-score stays within peers_z, on the side that is bad; and what is off by less than four times
+/// the floor is inside.
 [[nodiscard]] Range peers_range(const Peers& peers, Better better, std::span<const double> values);
 [[nodiscard]] Bound peers_bound(const Peers& peers, const ReadingGroup& group, const Readings& readings);
 

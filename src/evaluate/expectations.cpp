@@ -256,6 +256,8 @@ class Judge {
       for (const Bound& bound : application.bounds)
         if (!bound.missing.empty() && bound.is_optional)
           note(fmt::format("{} not judged: {}", to_string(bound.kind), bound.missing));
+        else if (!bound.note.empty())
+          note(bound.note);
       const Applied applied = apply(application, readings_);
       count += applied.judged;
       if (applied.all_pass) continue;

@@ -66,28 +66,80 @@ TEST(LimitRange, IsAFractionOfTheCapableValue) {
   EXPECT_FALSE(limit_range({0.25, 1.0}, -5).judges());
 }
 
+std::vector<double> evenly(double middle, double step, int n) {
+  std::vector<double> values;
+  for (int i = 0; i < n; ++i) values.push_back(middle + step * (i - (n - 1) / 2.0));
+  return values;
+}
+
+/// Normal values: quantiles at the middles of n equal shares.
+std::vector<double> normal_values(double middle, double deviation, int n) {
+  std::vector<double> values;
+  for (int i = 0; i < n; ++i) {
+    double low = -8;
+    double high = 8;
+    for (int step = 0; step < 60; ++step) {
+      const double z = (low + high) / 2;
+      (0.5 * std::erfc(-z / std::sqrt(2.0)) < (i + 0.5) / n ? low : high) = z;
+    }
+    values.push_back(middle + deviation * low);
+  }
+  return values;
+}
+
 TEST(PeersRange, OnlyTheBadSideIsBounded) {
   const std::vector<double> values{98, 99, 100, 101, 102};
   const Peers peers{3.5, 0.0, 5};
-  const double reach = 3.5 * 1 / 0.6745;
-  EXPECT_EQ(peers_range(peers, Better::higher, values), (Range{100 - reach, {}}));
-  EXPECT_EQ(peers_range(peers, Better::lower, values), (Range{{}, 100 + reach}));
-  EXPECT_EQ(peers_range(peers, Better::neither, values), (Range{100 - reach, 100 + reach}));
+  const double reach = 3.5 * (1 + 24.0 / 25) * 1 / 0.6745;
+  const auto range = peers_range(peers, Better::neither, values);
+  EXPECT_NEAR(*range.least, 100 - reach, 1e-9);
+  EXPECT_NEAR(*range.most, 100 + reach, 1e-9);
+  EXPECT_EQ(peers_range(peers, Better::higher, values), (Range{range.least, {}}));
+  EXPECT_EQ(peers_range(peers, Better::lower, values), (Range{{}, range.most}));
   EXPECT_FALSE(peers_range(peers, Better::higher, {}).judges());
 }
 
-TEST(PeersRange, IsWhereTheModifiedZScoreReachesItsMost) {
-  const std::vector<double> values{90, 95, 100, 110, 120};
+TEST(PeersRange, OfManyReadingsIsWhereTheModifiedZScoreReachesItsMost) {
+  const auto values = evenly(100, 0.5, 100);
   const Peers peers{5.0, 0.03, 5};
   const auto range = peers_range(peers, Better::neither, values);
-  EXPECT_NEAR(modified_z(*range.most, *median(values), *mad(values), 0.03), 5, 1e-12);
-  EXPECT_NEAR(modified_z(*range.least, *median(values), *mad(values), 0.03), -5, 1e-12);
+  EXPECT_NEAR(modified_z(*range.most, *median(values), *mad(values), 0), 5, 0.02);
+  EXPECT_NEAR(modified_z(*range.least, *median(values), *mad(values), 0), -5, 0.02);
 }
 
 TEST(PeersRange, TheFloorKeepsNearlyEqualItemsTogether) {
   const std::vector<double> values{100, 100, 100, 100, 100, 99};
   EXPECT_TRUE((peers_range({5.0, 0.03, 5}, Better::higher, values).holds(99)));
   EXPECT_FALSE((peers_range({5.0, 0.0, 5}, Better::higher, values).holds(99)));
+}
+
+TEST(PeersRange, ATwentyPercentSlowerItemOf64IsOutsideUpToThreePercentSpread) {
+  for (const double deviation : {0.1, 1.0, 3.0}) {
+    const auto range = peers_range(Peers{}, Better::higher, normal_values(100, deviation, 64));
+    EXPECT_FALSE(range.holds(80)) << deviation;
+    EXPECT_TRUE(range.holds(89)) << deviation;
+  }
+}
+
+TEST(PeersRange, MoreReadingsAskForALargerDistance) {
+  const Peers peers;
+  EXPECT_DOUBLE_EQ(peers_z(peers, 5), 5);
+  EXPECT_DOUBLE_EQ(peers_z(peers, 100), 5);
+  EXPECT_GT(peers_z(peers, 10000), 5.5);
+}
+
+TEST(PeersBins, TwoGradesAreToldFromOneAndFromAFewSlowItems) {
+  auto values = normal_values(100, 1, 48);
+  EXPECT_FALSE(between_bins(values));
+  EXPECT_FALSE(between_bins(normal_values(100, 5, 1000)));
+  for (const double slow : {80, 81, 82, 80}) values.push_back(slow);
+  EXPECT_FALSE(between_bins(values)) << "4 of 52 are outliers";
+  for (const double slow : normal_values(81, 1, 12)) values.push_back(slow);
+  const auto bound = between_bins(values);
+  ASSERT_TRUE(bound);
+  EXPECT_GT(*bound, 84);
+  EXPECT_LT(*bound, 97);
+  EXPECT_FALSE(between_bins(std::vector<double>{1, 1, 1, 1, 2, 2, 2, 2})) << "too few to tell";
 }
 
 TEST(SameValue, ComparesSizesAndTimesByValue) {

@@ -1,4 +1,5 @@
 // Expectations against readings: sentences, absence, items, rows.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -271,6 +272,27 @@ TEST(Expectations, PeersOfAMetricWithoutDirectionFailBothWays) {
   const auto result = scene.result();
   EXPECT_EQ(result.items.size(), 2u);
   EXPECT_EQ(result.metrics[0].worst_rank, -1);
+}
+
+TEST(Expectations, PeersOfTwoBinsAreJudgedWithinTheirs) {
+  std::vector<double> values;
+  for (int i = 0; i < 18; ++i) values.push_back(100 + 0.1 * i);
+  for (int i = 0; i < 6; ++i) values.push_back(80 + 0.1 * i);
+  Scene two_bins(24, 1);
+  two_bins.report("busbw", values).expect("busbw").peers = Peers{};
+  const auto well = two_bins.result();
+  EXPECT_EQ(well.verdict, Verdict::pass) << well.reason;
+  EXPECT_TRUE(std::any_of(well.notes.begin(), well.notes.end(), [](const std::string& note) {
+    return has(note, "two bins, 6 readings around ") && has(note, " and 18 around ");
+  })) << "the bins are named";
+  values.back() = 60;
+  Scene slow(24, 1);
+  slow.report("busbw", values).expect("busbw").peers = Peers{};
+  const auto result = slow.result();
+  EXPECT_EQ(result.verdict, Verdict::fail);
+  ASSERT_EQ(result.items.size(), 1u);
+  EXPECT_EQ(result.items[0].rank, 23);
+  EXPECT_TRUE(has(result.reason, "in one of two bins: 6 around ")) << result.reason;
 }
 
 TEST(Expectations, PeersAreJudgedPerSize) {
