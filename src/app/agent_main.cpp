@@ -1,5 +1,6 @@
 #include "app/agent_main.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "run/messages.hpp"
 #include "run/plugins.hpp"
 #include "run/start_complaint.hpp"
+#include "run/watchdog.hpp"
 #include "system/asked_binding.hpp"
 #include "system/rank_variables.hpp"
 #include "system/simulated_affinity.hpp"
@@ -93,6 +95,12 @@ std::string tag_of_launch() {
   return tag != nullptr && *tag != '\0' ? tag : "manual-" + random_hex(4);
 }
 
+/// 0: started by hand, and nobody waits.
+double startup_limit_s() {
+  const char* text = std::getenv(env_startup);
+  return text == nullptr ? 0 : std::max(0.0, std::strtod(text, nullptr));
+}
+
 std::vector<std::string>& ordered_hosts() {
   static std::vector<std::string> hosts;  // a name for each rank
   return hosts;
@@ -154,13 +162,17 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
                stderr);
     return 3;
   }
-  auto recorder = FlightRecorder::create(recorder_folder(), tag_of_launch());
+  const std::string tag = tag_of_launch();
+  auto recorder = FlightRecorder::create(recorder_folder(), tag);
   if (!recorder) {
     std::fputs(complaint_line(host_name(), recorder.error()).c_str(), stderr);
     return 1;
   }
   const LaunchedBy launcher = launched_by();
   (*recorder)->place(launcher.rank, launcher.world_size);
+  if (const double startup_s = startup_limit_s(); startup_s > 0) (*recorder)->deadline(monotonic_seconds() + startup_s);
+  (*recorder)->expect_shared_memory(shared_memory_of_open_mpi(host_name(), launcher.local_rank));
+  start_watchdog(tag);
   (*recorder)->stamp_signals();
   take_variables_by_rank();
   fill_rank_variables(launcher.local_rank, asked_binding());

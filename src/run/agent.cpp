@@ -138,6 +138,10 @@ class Agent {
   std::optional<Side> node_;        ///< where an item is done by each node for itself
   std::optional<WireClient> wire_;  ///< on rank 0
   bool is_in_step_ = true;
+  /// Monotonic. By then the driver has ended the launch, or seen the end of what this rank has begun: ranks that wait
+  /// for each other only within their node may be several items ahead of rank 0.
+  double driver_deadline_ = 0;
+  double gap_s_ = 0;
 };
 
 void Agent::call_driver() {
@@ -256,6 +260,8 @@ Result<Observation> Agent::observe(const JobItem& item, const Side& side) {
   const auto agreed = side.comm->all_true(prepared.has_value());
   if (!agreed) return tl::unexpected(agreed.error());
   recorder_.phase(Phase::running);
+  if (!item.is_per_node) driver_deadline_ = monotonic_seconds() + item.timeout_s;
+  recorder_.deadline(driver_deadline_);
   if (*agreed)
     run_probe(*prepared, item, side, observation);
   else if (prepared)
@@ -292,6 +298,8 @@ Result<void> Agent::send_observations(int index, const std::vector<ByteVector>& 
 Result<void> Agent::run_item(const JobItem& item) {
   recorder_.phase(Phase::gap);
   recorder_.item(item.index);
+  driver_deadline_ += gap_s_ + item.timeout_s;
+  recorder_.deadline(driver_deadline_);
   reach("gap");
   const double begun = monotonic_seconds();
   if (wire_) {
@@ -392,6 +400,8 @@ Result<void> Agent::run() {
   if (wire_ && hooks_.ends_with_driver) wire_->end_with_peer();
   reach("connected");
 
+  gap_s_ = job->gap_s;
+  driver_deadline_ = monotonic_seconds();
   is_in_step_ = false;
   if (std::any_of(job->items.begin(), job->items.end(), [](const JobItem& item) { return item.is_per_node; }))
     if (auto made = make_node_side(); !made) return made;
@@ -400,6 +410,7 @@ Result<void> Agent::run() {
   }
   is_in_step_ = true;
   recorder_.phase(Phase::finishing);
+  recorder_.deadline(driver_deadline_ + job->finish_s);
   if (wire_) {
     wire_->live_without_peer();
     if (auto sent = wire_->send(MessageType::finish, {}); !sent) return sent;

@@ -36,6 +36,10 @@ struct LaunchedBy {
 };
 [[nodiscard]] LaunchedBy launched_by();
 
+/// Files below /dev/shm that Open MPI 4 makes for a rank of this name in MPI_Init (transport vader), from the
+/// launcher's environment; none for other MPIs. A rank that is killed there leaves them.
+[[nodiscard]] std::vector<std::string> shared_memory_of_open_mpi(const std::string& host, int local_rank);
+
 /// Why this world is not the one that was asked for.
 /// `agent built for Open MPI, launched by MPICH: the world has 1 rank, 4 were asked for`
 [[nodiscard]] std::string wrong_world(const std::string& library, const std::string& launcher, int size, int asked);

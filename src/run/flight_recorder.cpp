@@ -129,6 +129,12 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::create(const fs::path& f
   layout->version.store(Layout::right_version, relaxed);
   layout->pid.store(::getpid(), relaxed);
   layout->start_ticks.store(self ? self->start_ticks : 0, relaxed);
+  // Process 1 takes in those whose parent has ended; 0 is outside of a container.
+  if (const int parent = ::getppid(); parent > 1)
+    if (const auto status = process_status(parent)) {
+      layout->parent.store(parent, relaxed);
+      layout->parent_start_ticks.store(status->start_ticks, relaxed);
+    }
   recorder->place(-1, 0);
   recorder->item(-1);
   layout->magic.store(Layout::right_magic, std::memory_order_release);
@@ -193,6 +199,10 @@ void FlightRecorder::error(std::string_view what) {
   enter([&](Layout& layout) { store_text(layout.error, cut(what, Layout::error_words * 8 - 1)); });
 }
 
+void FlightRecorder::deadline(double monotonic_s) {
+  note([&](Layout& layout) { layout.deadline_ns.store(static_cast<std::uint64_t>(monotonic_s * 1e9), relaxed); });
+}
+
 void FlightRecorder::item(int index) {
   enter([&](Layout& layout) {
     layout.item.store(index, relaxed);
@@ -251,6 +261,10 @@ void FlightRecorder::note_shared_memory() {
     // Longer paths lie in folders that something else looks after.
     if (!is_removed && !is_recorder && name.size() < Layout::shared_words * 8) names.emplace(name);
   }
+  expect_shared_memory({names.begin(), names.end()});
+}
+
+void FlightRecorder::expect_shared_memory(const std::vector<std::string>& names) {
   enter([&](Layout& layout) {
     std::uint32_t count = 0;
     for (const std::string& name : names)

@@ -30,7 +30,11 @@ enum class Phase : std::uint32_t {
 struct FlightRecord {
   int pid = 0;
   std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat: tells a pid from its reuse
-  int rank = -1;                  ///< from the launcher's environment until MPI_Init, then from MPI
+  int parent = 0;                 ///< process that started it; 0: not known
+  std::uint64_t parent_start_ticks = 0;
+  double deadline_s =
+      0;  ///< CLOCK_MONOTONIC of the node by which the driver has ended the launch or the rank has a later one; 0: none
+  int rank = -1;  ///< from the launcher's environment until MPI_Init, then from MPI
   int world_size = 0;
   Phase phase = Phase::starting;
   int item = -1;  ///< position in the launch's list of work; -1: none yet
@@ -69,6 +73,9 @@ class FlightRecorder final : public Recorder, public CallRecorder {
   void item(int index);
   /// The probe of this rank gave up, and waits for those that may still be at work. At most 159 characters are kept.
   void error(std::string_view what);
+  /// For the node's watchdog (run/watchdog.hpp), by CLOCK_MONOTONIC. No entry: what was entered last stays as old as it
+  /// is.
+  void deadline(double monotonic_s);
   void step(std::string_view name) override;
   void iteration(std::uint64_t index) override;
   void peer(int rank) override;
@@ -81,6 +88,8 @@ class FlightRecorder final : public Recorder, public CallRecorder {
   /// Notes up to 24 files below /dev/shm that this process has mapped now, so that they can be removed when it is
   /// killed. Call it when MPI is up.
   void note_shared_memory();
+  /// Names of files that MPI makes below /dev/shm before note_shared_memory() can see them.
+  void expect_shared_memory(const std::vector<std::string>& names);
 
   struct Layout;
 

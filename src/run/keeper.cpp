@@ -2,17 +2,14 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <dirent.h>
-#include <fcntl.h>
 #include <set>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/text.hpp"
 #include "run/autopsy.hpp"
+#include "run/detach.hpp"
 
 namespace muster {
 
@@ -21,27 +18,6 @@ namespace {
 constexpr double grace_s = 3;
 /// A launcher that the driver had just started may not have the launch's tag in its environment yet.
 constexpr useconds_t pauses_us[] = {0, 200'000, 500'000, 1'000'000};
-
-/// All but `kept`: nobody must wait for us at the end of a pipe, and no lock must live on.
-void close_others(int kept) {
-#ifdef SYS_close_range
-  const auto above = static_cast<unsigned>(kept) + 1;
-  if (::syscall(SYS_close_range, above, ~0U, 0U) == 0 &&
-      (kept == 0 || ::syscall(SYS_close_range, 0U, static_cast<unsigned>(kept) - 1, 0U) == 0))
-    return;
-#endif
-  std::set<int> open;
-  DIR* list = ::opendir("/proc/self/fd");
-  for (const dirent* entry = list == nullptr ? nullptr : ::readdir(list); entry != nullptr; entry = ::readdir(list))
-    open.insert(std::atoi(entry->d_name));
-  if (list != nullptr) ::closedir(list);
-  for (const int one : open)
-    if (one != kept) ::close(one);
-}
-
-void open_null_streams() {
-  for (int stream = ::open("/dev/null", O_RDWR); stream >= 0 && stream < STDERR_FILENO;) stream = ::dup(stream);
-}
 
 /// Tags that are in flight when the driver has gone; none where it ended in order. `+TAG`, `-TAG` and `.` are its
 /// lines.
@@ -65,9 +41,7 @@ std::set<std::string> left_in_flight(int socket) {
 [[noreturn]] void keep(int socket) {
   // The driver is asked to end, not we; a session of its own is out of reach of a terminal.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
-  ::setsid();
-  close_others(socket);
-  open_null_streams();
+  detach(socket);
   const auto tags = left_in_flight(socket);
   for (const auto pause : pauses_us) {
     if (tags.empty()) break;

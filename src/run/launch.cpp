@@ -186,7 +186,8 @@ AgentCommand Launch::agent_command() const {
                  {env_wire, wire},
                  {env_key, key_.hex()},
                  {env_world, order_.takes_any_world ? "" : std::to_string(order_.shape.ranks())},
-                 {env_launcher, std::string(launcher_.name)}};
+                 {env_launcher, std::string(launcher_.name)},
+                 {env_startup, fmt::format("{}", options_.deadlines.startup_s)}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
     command.env.emplace_back(env_bind, asked);
   if (options_.line != nullptr && !options_.line->left_out.empty() && torchrun_begin(options_.line->left_out) == 0)
@@ -215,7 +216,9 @@ AgentCommand Launch::agent_command() const {
 
 std::vector<std::byte> Launch::job_frame() const {
   return FrameSealer(key_, FrameSender::driver)
-      .seal(static_cast<std::uint8_t>(MessageType::job), encode(JobMessage{order_.items, options_.is_simulated}));
+      .seal(static_cast<std::uint8_t>(MessageType::job),
+            encode(JobMessage{order_.items, options_.is_simulated, options_.deadlines.gap_s,
+                              options_.deadlines.finish_s}));
 }
 
 LaunchCommand Launch::command_for(const AgentCommand& agent) const {

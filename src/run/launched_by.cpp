@@ -1,7 +1,9 @@
 #include <charconv>
 #include <cstdlib>
+#include <fmt/format.h>
 #include <optional>
 #include <string_view>
+#include <unistd.h>
 
 #include "run/agent.hpp"
 
@@ -9,13 +11,14 @@ namespace muster {
 
 namespace {
 
-std::optional<int> number_in(const char* variable) {
+template <class Number = int>
+std::optional<Number> number_in(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return std::nullopt;
   const std::string_view word(text);
-  int value = 0;
+  Number value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size() || value < 0) return std::nullopt;
+  if (error != std::errc{} || end != word.data() + word.size() || value < Number{}) return std::nullopt;
   return value;
 }
 
@@ -55,6 +58,16 @@ LaunchedBy launched_by() {
     return {*rank, *size, signature.who, number_in(signature.local_rank).value_or(-1)};
   }
   return {};
+}
+
+std::vector<std::string> shared_memory_of_open_mpi(const std::string& host, int local_rank) {
+  const auto job = number_in<std::int64_t>("OMPI_MCA_ess_base_jobid");
+  if (!job || local_rank < 0) return {};
+  std::vector<std::string> names;
+  const std::string short_name = host.substr(0, host.find('.'));
+  for (const std::string& name : short_name == host ? std::vector{host} : std::vector{host, short_name})
+    names.push_back(fmt::format("vader_segment.{}.{}.{:x}.{}", name, ::geteuid(), *job, local_rank));
+  return names;
 }
 
 }  // namespace muster

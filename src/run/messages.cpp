@@ -146,21 +146,28 @@ std::vector<std::byte> encode(const JobMessage& message) {
                      {"folder", item.folder},
                      {"per_node", item.is_per_node},
                      {"not_on", item.not_on},
-                     {"node", item.node}});
-  return to_bytes({{"simulated", message.is_simulated}, {"items", std::move(items)}});
+                     {"node", item.node},
+                     {"timeout", item.timeout_s}});
+  return to_bytes({{"simulated", message.is_simulated},
+                   {"gap", message.gap_s},
+                   {"finish", message.finish_s},
+                   {"items", std::move(items)}});
 }
 
 Result<JobMessage> decode_job(std::span<const std::byte> payload) {
   return decode("job", payload, [](const json& value) -> Result<JobMessage> {
     JobMessage message;
     message.is_simulated = value.at("simulated").get<bool>();
+    message.gap_s = value.value("gap", message.gap_s);
+    message.finish_s = value.value("finish", message.finish_s);
     const json& items = value.at("items");
     if (!items.is_array()) return broken("job", "items is no array");
     for (const json& item : items)
       message.items.push_back({whole_number(item.at("index"), "index"), item.at("case").get<std::string>(),
                                item.at("probe").get<std::string>(), item.at("params").get<std::string>(),
                                item.at("folder").get<std::string>(), item.at("per_node").get<bool>(),
-                               item.at("not_on").get<std::vector<std::string>>(), item.value("node", std::string())});
+                               item.at("not_on").get<std::vector<std::string>>(), item.value("node", std::string()),
+                               item.value("timeout", JobItem().timeout_s)});
     return message;
   });
 }

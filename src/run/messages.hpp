@@ -28,14 +28,15 @@ enum class MessageType : std::uint8_t {
 };
 
 /// Environment of the agent.
-inline constexpr const char* env_tag = "MUSTER_TAG";            ///< names the launch; in recorder file names
-inline constexpr const char* env_wire = "MUSTER_WIRE";          ///< host:port of the driver
-inline constexpr const char* env_key = "MUSTER_KEY";            ///< LaunchKey; frames are sealed with it
-inline constexpr const char* env_path = "MUSTER_PATH";          ///< PATH of the driver, before a launcher changed it
+inline constexpr const char* env_tag = "MUSTER_TAG";    ///< names the launch; in recorder file names
+inline constexpr const char* env_wire = "MUSTER_WIRE";  ///< host:port of the driver
+inline constexpr const char* env_key = "MUSTER_KEY";    ///< LaunchKey; frames are sealed with it
+inline constexpr const char* env_path = "MUSTER_PATH";  ///< PATH of the driver, before a launcher changed it
 inline constexpr const char* env_bundled_path =
-    "MUSTER_BUNDLED_LIBRARY_PATH";  ///< LD_LIBRARY_PATH as it was before that of a bundle
+    "MUSTER_BUNDLED_LIBRARY_PATH";                              ///< LD_LIBRARY_PATH as it was before that of a bundle
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
-inline constexpr const char* env_world = "MUSTER_WORLD";        ///< ranks asked for
+inline constexpr const char* env_startup = "MUSTER_STARTUP_TIMEOUT";  ///< seconds until all ranks are introduced
+inline constexpr const char* env_world = "MUSTER_WORLD";              ///< ranks asked for
 /// How options of the launch line give each rank its GPU, which Slurm does not tell its tasks. Read by `environment`.
 inline constexpr const char* env_gpu_bind = "MUSTER_GPU_BIND";
 /// Variables with a value for each rank: `ROCR_VISIBLE_DEVICES={local_rank}|...`.
@@ -52,11 +53,14 @@ struct JobItem {
   bool is_per_node = false;
   std::vector<std::string> not_on = {};
   std::string node = {};  ///< JSON text, as to_json(ExpectedNode); empty: the profile says nothing
+  double timeout_s = 60;  ///< the driver ends the launch when the case takes longer
 };
 
 struct JobMessage {
   std::vector<JobItem> items;
   bool is_simulated = false;  ///< ranks are to be on the machine of MUSTER_MACHINE; otherwise none may be
+  double gap_s = 10;          ///< the driver's deadline between two items
+  double finish_s = 10;       ///< and after the last
 };
 
 struct HelloMessage {

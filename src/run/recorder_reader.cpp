@@ -40,6 +40,9 @@ FlightRecord load(const Layout& layout) {
   FlightRecord record;
   record.pid = layout.pid.load(relaxed);
   record.start_ticks = layout.start_ticks.load(relaxed);
+  record.parent = layout.parent.load(relaxed);
+  record.parent_start_ticks = layout.parent_start_ticks.load(relaxed);
+  record.deadline_s = seconds(layout.deadline_ns);
   record.rank = layout.rank.load(relaxed);
   record.world_size = layout.world_size.load(relaxed);
   record.phase = static_cast<Phase>(layout.phase.load(relaxed));
@@ -65,7 +68,8 @@ FlightRecord load(const Layout& layout) {
 
 bool is_sound(const FlightRecord& record) {
   return record.pid > 1 && record.rank >= -1 && record.world_size >= 0 && record.phase <= Phase::finished &&
-         record.item >= -1 && record.peer >= -1 && record.signal >= 0 && record.signal <= 64 && record.child_group >= 0;
+         record.item >= -1 && record.peer >= -1 && record.signal >= 0 && record.signal <= 64 &&
+         record.child_group >= 0 && record.parent >= 0;
 }
 
 std::optional<FlightRecord> load_steady(const Layout& layout) {

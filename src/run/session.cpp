@@ -256,6 +256,7 @@ LaunchOrder Session::order_of(const PlannedLaunch& planned, const std::vector<Bu
     auto& item = order.items.emplace_back(
         JobItem{position, common_id(of), of.probe, dump(to_json(of.params)), folder_of(of.file)});
     if (!(of.node == no_expectations)) item.node = dump(to_json(of.node));
+    item.timeout_s = of.timeout.value;
     order.timeouts.push_back(of.timeout.value);
     item.is_per_node = !of.host.empty();
     if (!item.is_per_node) continue;

@@ -297,8 +297,10 @@ class AllNodesThere(BelowSlurm):
         for one in run.cases("c"):
             self.assertEqual(one["verdict"], "error", run.story())
             self.assertRegex(one["reason"], "the job around muster(: it)? has ended", run.story())
+        # Nodes of a job that is gone can't be reached: watchdogs wait half a minute for a driver, and where Slurm has ended
+        # them, too, flight recorders stay until a later run on the node drops them.
+        self.assertTrue(wait_until(lambda: not run.processes(), 120 * support.SLOWNESS), run.leftovers())
         self.assert_clean(run)
-        # Nodes of a job that is gone can't be reached: flight recorders stay until a later run on the node drops them.
         for node in NODES:
             self.cluster.execute(node, ["sh", "-c", "rm -f /dev/shm/muster-*"])
         self.assert_nodes_clean()

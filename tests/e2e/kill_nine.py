@@ -37,6 +37,9 @@ def require(claim, what, run):
 
 def name_of(pid):
     try:
+        # The watchdog of a node is a muster-rank by its file.
+        if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "muster-watchdog":
+            return "muster-watchdog"
         return pathlib.Path(f"/proc/{pid}/exe").resolve().name
     except OSError:
         return ""

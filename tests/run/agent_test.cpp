@@ -276,6 +276,17 @@ TEST(Agent, WrongWorldSaysWhoIsToBlame) {
             "agent built for Open MPI, launched by nothing that it knows: the world has 1 rank, 4 were asked for");
 }
 
+// As Open MPI 4.1.4 named it for a job whose id its launcher exported so.
+TEST(LaunchedByTest, SharedMemoryOfOpenMpi) {
+  ::unsetenv("OMPI_MCA_ess_base_jobid");
+  EXPECT_TRUE(shared_memory_of_open_mpi("nid001", 0).empty());
+  const Variable job("OMPI_MCA_ess_base_jobid", "1213136897");
+  const std::string user = std::to_string(::geteuid());
+  EXPECT_EQ(shared_memory_of_open_mpi("nid001", 1), std::vector{"vader_segment.nid001." + user + ".484f0001.1"});
+  EXPECT_EQ(shared_memory_of_open_mpi("nid001.cluster", 0).back(), "vader_segment.nid001." + user + ".484f0001.0");
+  EXPECT_TRUE(shared_memory_of_open_mpi("nid001", -1).empty());
+}
+
 TEST(LaunchedByTest, SlurmComesLast) {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"})
     ::unsetenv(name);

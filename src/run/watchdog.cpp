@@ -1,0 +1,144 @@
+#include "run/watchdog.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <poll.h>
+#include <string_view>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "run/autopsy.hpp"
+#include "run/detach.hpp"
+#include "run/process_status.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr double kill_grace_s = 3;
+constexpr double look_without_pidfd_s = 0.5;
+/// The driver that examines ranks which died removes their recorders in the end.
+constexpr double look_at_ruins_s = 0.2;
+
+/// Held by one process of the node at a time: an abstract name, which the kernel forgets with its holder. -1: taken.
+int take_name(const std::string& tag) {
+  const std::string name = "muster-watchdog-" + tag;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.size() + 1 > sizeof address.sun_path) return -1;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (socket < 0 || ::bind(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0) return socket;
+  ::close(socket);
+  return -1;
+}
+
+bool is_live(const FlightRecord& record) {
+  const ProcessState state = state_of(record);
+  return state != ProcessState::gone && state != ProcessState::zombie;
+}
+
+bool is_orphan(const FlightRecord& record) {
+  if (record.parent == 0) return false;
+  const auto status = process_status(record.parent);
+  return !status || status->start_ticks != record.parent_start_ticks || status->state == 'Z' || status->state == 'X';
+}
+
+/// Until all of them have ended, or it is time to look again.
+void wait_for(const std::vector<FlightRecord>& live, double look_s) {
+  std::vector<pollfd> open;
+#ifdef SYS_pidfd_open
+  for (const FlightRecord& record : live)
+    if (const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, record.pid, 0)); descriptor >= 0)
+      open.push_back({descriptor, POLLIN, 0});
+#endif
+  const bool has_all = open.size() == live.size();
+  const double until = monotonic_seconds() + (has_all ? look_s : std::min(look_s, look_without_pidfd_s));
+  for (std::size_t ended = 0; !has_all || live.empty() || ended < open.size();) {
+    const auto left_ms = static_cast<int>((until - monotonic_seconds()) * 1e3);
+    if (left_ms <= 0) break;
+    ::poll(open.data(), open.size(), left_ms);
+    for (pollfd& one : open)
+      if (one.fd >= 0 && one.revents != 0) {
+        ::close(one.fd);
+        one.fd = -1;
+        ++ended;
+      }
+  }
+  for (const pollfd& one : open)
+    if (one.fd >= 0) ::close(one.fd);
+}
+
+bool is_late(const FlightRecord& record, double grace_s) {
+  return record.deadline_s > 0 && monotonic_seconds() > record.deadline_s + grace_s;
+}
+
+/// Ends when ranks are gone with their recorders, or nobody will end them.
+void watch(const std::string& tag, const WatchdogTimes& times) {
+  std::optional<double> orphaned;
+  std::optional<double> ended;
+  for (;;) {
+    auto live = read_recorders(recorder_folder(), tag);
+    if (live.empty()) return;
+    std::erase_if(live, [](const FlightRecord& record) { return !is_live(record); });
+    const auto since = [now = monotonic_seconds()](bool holds, std::optional<double>& from) {
+      if (!holds) from.reset();
+      if (holds && !from) from = now;
+      return from ? now - *from : -1.0;
+    };
+    const double orphaned_s = since(std::any_of(live.begin(), live.end(), is_orphan), orphaned);
+    const double ended_s = since(live.empty(), ended);
+    const auto is_past = [&](const FlightRecord& record) { return is_late(record, times.grace_s); };
+    if (std::any_of(live.begin(), live.end(), is_past) || orphaned_s > times.orphan_s || ended_s > times.grace_s) {
+      (void)clean_this_node(tag, kill_grace_s, true);
+      return;
+    }
+    wait_for(live, live.empty() ? std::min(times.look_s, look_at_ruins_s) : times.look_s);
+  }
+}
+
+/// The process is no rank: neither by its name nor by its variables, which others read in /proc.
+void shed_rank() {
+  ::prctl(PR_SET_NAME, watchdog_name);
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    for (const std::string_view of_launcher : {"OMPI_", "PMIX_", "PMI_", "MPI_", "SLURM_", "FLUX_", "PALS_"})
+      if (std::string_view(*variable).starts_with(of_launcher)) std::memset(*variable, 'x', std::strlen(*variable));
+}
+
+[[noreturn]] void live(const std::string& tag, const WatchdogTimes& times, int name) {
+  // The rank stamps signals into its recorder.
+  for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  shed_rank();
+  detach(name);
+  watch(tag, times);
+  ::_exit(0);
+}
+
+}  // namespace
+
+void start_watchdog(const std::string& tag, const WatchdogTimes& times) {
+  const int name = take_name(tag);
+  if (name < 0) return;
+  const pid_t between = ::fork();
+  // A child of its own would be taken for a program that a probe started.
+  if (between == 0) {
+    if (::fork() == 0) live(tag, times, name);
+    ::_exit(0);
+  }
+  while (between > 0 && ::waitpid(between, nullptr, 0) < 0 && errno == EINTR) continue;
+  ::close(name);
+}
+
+}  // namespace muster

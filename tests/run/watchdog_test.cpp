@@ -1,0 +1,183 @@
+#include "run/watchdog.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/clock.hpp"
+#include "base/loop.hpp"
+#include "run/process_status.hpp"
+#include "run/rank_process.hpp"
+
+namespace muster {
+namespace {
+
+constexpr WatchdogTimes quick{.grace_s = 0.1, .orphan_s = 0.1, .look_s = 0.02};
+constexpr WatchdogTimes patient{.grace_s = 3600, .orphan_s = 3600, .look_s = 0.02};
+
+class WatchdogTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(setenv("MUSTER_RECORDER_FOLDER", folder_.path.c_str(), 1), 0); }
+  void TearDown() override { unsetenv("MUSTER_RECORDER_FOLDER"); }
+
+  Folder folder_;
+  /// Names of watchdogs belong to the node.
+  std::string tag_ = "watched-" + random_hex(6);
+};
+
+bool becomes_true(const std::function<bool()>& claim) {
+  Loop loop;
+  const auto look = loop.every(0.005, [] {});
+  const double until = monotonic_seconds() + 60;
+  bool is_true = false;
+  loop.run_until([&] { return (is_true = claim()) || monotonic_seconds() > until; });
+  return is_true;
+}
+
+/// Whether a watchdog of this launch lives: it holds a name.
+bool is_watched(const std::string& tag) {
+  const std::string name = "muster-watchdog-" + tag;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const bool is_taken = ::bind(socket, reinterpret_cast<const sockaddr*>(&address), length) != 0 && errno == EADDRINUSE;
+  ::close(socket);
+  return is_taken;
+}
+
+bool has_ended(int pid) {
+  const auto status = process_status(pid);
+  return !status || status->state == 'Z';
+}
+
+TEST_F(WatchdogTest, EndsRanksPastTheirDeadlineAndWhatTheyLeft) {
+  const auto late = [&](FlightRecorder& recorder) {
+    recorder.deadline(monotonic_seconds());
+    start_watchdog(tag_, quick);
+    RankProcess::hang();
+  };
+  RankProcess stopped(folder_.path, tag_, late);
+  kill(stopped.pid, SIGSTOP);
+  EXPECT_TRUE(becomes_true([&] { return has_ended(stopped.pid); }));
+  EXPECT_TRUE(WIFSIGNALED(stopped.wait()));
+  EXPECT_TRUE(becomes_true([&] { return read_recorders(folder_.path, tag_).empty() && !is_watched(tag_); }));
+}
+
+TEST_F(WatchdogTest, OneRankPastItsDeadlineEndsAllOfItsLaunchAndNoOther) {
+  RankProcess good(folder_.path, tag_, [&](FlightRecorder& recorder) {
+    recorder.deadline(monotonic_seconds() + 3600);
+    start_watchdog(tag_, quick);
+    RankProcess::hang();
+  });
+  RankProcess other(folder_.path, tag_ + "other", [](FlightRecorder& recorder) {
+    recorder.deadline(monotonic_seconds());
+    RankProcess::hang();
+  });
+  EXPECT_FALSE(has_ended(good.pid));
+  RankProcess late(folder_.path, tag_, [](FlightRecorder& recorder) {
+    recorder.deadline(monotonic_seconds());
+    RankProcess::hang();
+  });
+  EXPECT_TRUE(becomes_true([&] { return has_ended(good.pid) && has_ended(late.pid); }));
+  EXPECT_FALSE(has_ended(other.pid));
+}
+
+TEST_F(WatchdogTest, ARankWithoutADeadlineOrBeforeItIsLeftAlone) {
+  RankProcess unlimited(folder_.path, tag_, [&](FlightRecorder&) {
+    start_watchdog(tag_, quick);
+    RankProcess::hang();
+  });
+  RankProcess early(folder_.path, tag_, [](FlightRecorder& recorder) {
+    recorder.deadline(monotonic_seconds() + 3600);
+    RankProcess::hang();
+  });
+  // A later launch of the same node is looked at as often, and ends: so was this one.
+  const std::string later = tag_ + "later";
+  RankProcess late(folder_.path, later, [&](FlightRecorder& recorder) {
+    recorder.deadline(monotonic_seconds());
+    start_watchdog(later, quick);
+    RankProcess::hang();
+  });
+  EXPECT_TRUE(becomes_true([&] { return has_ended(late.pid); }));
+  EXPECT_FALSE(has_ended(unlimited.pid));
+  EXPECT_FALSE(has_ended(early.pid));
+  EXPECT_TRUE(is_watched(tag_));
+}
+
+TEST_F(WatchdogTest, EndsWithTheLastRecorder) {
+  const auto watched = [&](FlightRecorder&) {
+    start_watchdog(tag_, patient);
+    start_watchdog(tag_, patient);
+    RankProcess::hang();
+  };
+  RankProcess one(folder_.path, tag_, watched);
+  RankProcess two(folder_.path, tag_, watched);
+  EXPECT_TRUE(is_watched(tag_));
+  kill(one.pid, SIGKILL);
+  one.wait();
+  kill(two.pid, SIGKILL);
+  two.wait();
+  // The driver may still read what they recorded, and removes it in the end.
+  EXPECT_EQ(read_recorders(folder_.path, tag_).size(), 2u);
+  EXPECT_TRUE(is_watched(tag_));
+  for (const auto& record : read_recorders(folder_.path, tag_)) fs::remove(record.file);
+  EXPECT_TRUE(becomes_true([&] { return !is_watched(tag_); }));
+}
+
+TEST_F(WatchdogTest, RecordersThatNoDriverRemovesGo) {
+  RankProcess rank(folder_.path, tag_, [&](FlightRecorder&) {
+    start_watchdog(tag_, quick);
+    RankProcess::hang();
+  });
+  kill(rank.pid, SIGKILL);
+  rank.wait();
+  EXPECT_TRUE(becomes_true([&] { return read_recorders(folder_.path, tag_).empty() && !is_watched(tag_); }));
+}
+
+// A daemon of the launcher that was killed: nobody else would end its ranks.
+TEST_F(WatchdogTest, EndsRanksWhoseParentHasEnded) {
+  const fs::path told = folder_.path / "pid";
+  RankProcess daemon(folder_.path, tag_ + "daemon", [&](FlightRecorder&) {
+    if (fork() == 0) {
+      const auto recorder = FlightRecorder::create(folder_.path, tag_);
+      start_watchdog(tag_, quick);
+      std::ofstream(told) << getpid() << std::flush;
+      for (;;) pause();
+    }
+    RankProcess::hang();
+  });
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(told) && fs::file_size(told) > 0; }));
+  int rank = 0;
+  std::ifstream(told) >> rank;
+  ASSERT_GT(rank, 1);
+  EXPECT_FALSE(has_ended(rank));
+  kill(daemon.pid, SIGKILL);
+  daemon.wait();
+  EXPECT_TRUE(becomes_true([&] { return has_ended(rank); }));
+}
+
+TEST_F(WatchdogTest, AnotherHolderOfTheNameMeansNoWatchdogAndNoHarm) {
+  const std::string name = "muster-watchdog-" + tag_;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), length), 0);
+  RankProcess rank(folder_.path, tag_, [&](FlightRecorder& recorder) {
+    recorder.phase(Phase::finished);
+    start_watchdog(tag_, quick);
+    start_watchdog(std::string(200, 't'), quick);  // too long for a name
+    RankProcess::ready();
+  });
+  EXPECT_EQ(rank.wait(), 0);
+  ::close(socket);
+}
+
+}  // namespace
+}  // namespace muster
