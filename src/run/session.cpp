@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <deque>
 #include <fmt/format.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "run/given_line.hpp"
 #include "run/keeper.hpp"
 #include "run/launch.hpp"
+#include "run/name_lookup.hpp"
 #include "run/per_node.hpp"
 #include "run/results.hpp"
 #include "system/system.hpp"
@@ -167,6 +169,25 @@ Finding Session::why_stopped() const {
           "mend what failed, or raise --max-failures"};
 }
 
+namespace {
+
+/// Why a case can't be done without these nodes. A name that does not resolve is the job's fault, and no node's.
+Finding gone_finding(const std::vector<std::string>& missed, const std::map<std::string, std::string>& why) {
+  std::vector<std::string> lost;
+  std::copy_if(missed.begin(), missed.end(), std::back_inserter(lost),
+               [&](const std::string& node) { return !is_unresolved(why.at(node)); });
+  if (lost.empty()) return unresolved(missed);
+  Finding finding{Verdict::fail,
+                  fmt::format("node lost: {} ({})", human_list(lost), why.at(lost[0])),
+                  {},
+                  "bring the node back or leave it out with --nodes",
+                  Subject::node};
+  for (const auto& node : lost) finding.culprits.push_back({CulpritKind::node, node, node, -1});
+  return finding;
+}
+
+}  // namespace
+
 void Session::give_up(const std::vector<WorkItem>& items, const Finding& finding) {
   for (const auto& item : items) results_.settle_unlaunched(item, finding);
 }
@@ -200,13 +221,7 @@ Task Session::without_lost_nodes(Task task) {
       continue;
     }
     const auto missed = is_of_one ? std::vector<std::string>{of.host} : gone;
-    Finding finding{Verdict::fail,
-                    fmt::format("node lost: {} ({})", human_list(missed), lost_[missed[0]]),
-                    {},
-                    "bring the node back or leave it out with --nodes",
-                    Subject::node};
-    for (const auto& node : missed) finding.culprits.push_back({CulpritKind::node, node, node, -1});
-    results_.settle_unlaunched(item, finding);
+    results_.settle_unlaunched(item, gone_finding(missed, lost_));
   }
   task.launch.items = std::move(kept);
   return task;

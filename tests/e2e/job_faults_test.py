@@ -60,6 +60,20 @@ class JobFaults(support.EndToEnd):
         self.assertIn("nid066.invalid does not resolve", case["reason"], run.story())
         self.assertEqual(job_faults.nodes_blamed(run.report()), [], run.story())
 
+    def test_no_node_resolves(self):
+        """Nothing is left to run on: all cases are errors of --nodes, and the gate excludes nobody."""
+        run = support.Run("[check.hello]\nprobe = \"hello\"\n", "--nodes", "nid066.invalid")
+        self.addCleanup(run.clean)
+        run.finish(60)
+        self.assertEqual({case["verdict"] for case in run.report()["cases"]}, {"error"}, run.story())
+        self.assertEqual(job_faults.nodes_blamed(run.report()), [], run.story())
+        gate = GateRun("[check.hello]\nprobe = \"hello\"\n", "--print", "json", "--nodes", "nid066.invalid")
+        self.addCleanup(gate.clean)
+        gate.finish(60)
+        told = json.loads(gate.stdout)
+        self.assertEqual([one["at_fault"] for one in told["not_good"]], [False], gate.story())
+        self.assertIn("no node is at fault", told["reason"])
+
 
 if __name__ == "__main__":
     support.main()
