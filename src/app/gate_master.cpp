@@ -44,7 +44,7 @@ bool is_this_machine(const std::string& value) {
 Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std::string>& nodes,
                                  const std::vector<std::string>& chosen,
                                  std::vector<std::string> (*addresses_of)(const std::string& name)) {
-  if (!asked.set) return asked.stays ? GateMaster{} : GateMaster{chosen.front(), ""};
+  if (!asked.set || asked.set->empty()) return asked.stays ? GateMaster{} : GateMaster{chosen.front(), ""};
   const auto node = node_named(*asked.set, nodes, addresses_of);
   if (node && has(chosen, *node)) return GateMaster{};
   if (nodes.size() == 1 && is_this_machine(*asked.set)) return GateMaster{};

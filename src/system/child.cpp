@@ -5,9 +5,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
 #include <poll.h>
 #include <set>
 #include <signal.h>
+#include <string>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -225,7 +228,19 @@ class Child {
   ChildEnd end_;
 };
 
+/// The program in the first line of a script that is there but can't be started; empty: that line names none.
+std::string named_interpreter(const std::string& script) {
+  std::ifstream file(script);
+  std::string line;
+  if (!std::getline(file, line) || !line.starts_with("#!")) return {};
+  line.erase(0, line.find_first_not_of(" \t", 2));
+  return line.substr(0, line.find_first_of(" \t\r"));
+}
+
 Error not_started(const std::string& program, int error) {
+  if (error == ENOENT && ::access(program.c_str(), F_OK) == 0)
+    if (const std::string interpreter = named_interpreter(program); !interpreter.empty())
+      return {ErrorKind::launch, program, fmt::format("names {} in its first line, which does not exist", interpreter)};
   return {ErrorKind::launch, program, std::string("can't be started: ") + std::strerror(error)};
 }
 

@@ -85,6 +85,7 @@ class Started(Gate):
     def test_master_addr_is_a_chosen_node(self):
         told = ["sh", "-c", "echo $MASTER_ADDR"]
         for given, options, wanted, note in ((None, (), support.HOST, False), ("nid999", (), support.HOST, True),
+                                             ("", (), support.HOST, False),
                                              (support.HOST, (), support.HOST, False), ("localhost", (), "localhost", False),
                                              ("127.0.0.1", (), "127.0.0.1", False), ("nid999", ("--no-master",), "nid999", False),
                                              (None, ("--no-master",), "", False)):

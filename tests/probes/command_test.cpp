@@ -500,7 +500,24 @@ TEST(Command, AMetricThatCanNotBeReadIsUnmeasured) {
   MadeCase made(command());
   made.rank("a", {{"status", "0"}, {"bad_metric_line", "is not JSON: {\"metric\""}});
   expect_finding(made.judge(), Verdict::unmeasured,
-                 "rank 0 on a printed a metric that can't be read: is not JSON: {\"metric\"");
+                 "the program printed a metric that can't be read: is not JSON: {\"metric\"");
+}
+
+TEST(Command, WhatNoProgramPrintsRightIsNoRanksFault) {
+  MadeCase everywhere(command());
+  MadeCase one(command());
+  for (const char* host : {"a", "b", "c"}) {
+    const std::vector<Fact> unwritten{{"status", "0"}, {"unwritten", "out.txt"}};
+    everywhere.rank(host, unwritten);
+    one.rank(host, *host == 'b' ? unwritten : std::vector<Fact>{{"status", "0"}});
+  }
+  const auto all = everywhere.judge();
+  expect_finding(all, Verdict::unmeasured, "rank 0 has no values in a file: out.txt");
+  EXPECT_EQ(all.findings[0].culprits.size(), 1U);
+  EXPECT_EQ(all.findings[0].culprits[0].kind, CulpritKind::program);
+  const auto odd = one.judge();
+  expect_finding(odd, Verdict::unmeasured, "rank 1 on b has no values in a file: out.txt");
+  EXPECT_EQ(odd.findings[0].culprits[0].node, "b");
 }
 
 }  // namespace

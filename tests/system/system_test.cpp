@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <set>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/small_disk.hpp"
 #include "system/child.hpp"
 
 namespace muster {
@@ -119,6 +121,18 @@ TEST(ChildTest, AMissingProgramIsAnError) {
   EXPECT_FALSE(run_child(options));
   options.argv = {};
   EXPECT_FALSE(run_child(options));
+}
+
+TEST(ChildTest, AMissingInterpreterIsNamed) {
+  const ScratchFolder folder;
+  ChildOptions options;
+  options.argv = {(folder / "script").string()};
+  std::ofstream(folder / "script") << "#! /no/such/interpreter -x\n";
+  fs::permissions(folder / "script", fs::perms::owner_all);
+  const auto end = run_child(options);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(to_string(end.error()),
+            options.argv[0] + ": names /no/such/interpreter in its first line, which does not exist");
 }
 
 TEST(ChildTest, DoesNotOutliveItsParent) {

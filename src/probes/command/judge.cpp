@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::size_t most_evidence = 20;
 
-Culprit culprit_of(const RankPlace& place) {
-  return {CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank};
-}
-
 /// True when what the program told is a failure: then its exit status is nothing new.
 bool take_told(const CaseView& view, const RankPlace& place, const Observation& seen, Findings& findings) {
   bool has_failed = false;
@@ -34,7 +30,8 @@ bool take_told(const CaseView& view, const RankPlace& place, const Observation& 
   return has_failed;
 }
 
-void take_unreadable(const RankPlace& place, const Observation& seen, Findings& findings) {
+/// What programs printed, or should have written, that can't be read: the program's fault where all do it.
+void take_unreadable(const CaseView& view, Findings& findings) {
   constexpr std::array<std::array<const char*, 3>, 6> kinds{{
       {"bad_metric_line", "printed a metric that can't be read",
        R"(print one line {"metric":name,"value":number,"unit":"GB/s"} per metric)"},
@@ -48,13 +45,21 @@ void take_unreadable(const RankPlace& place, const Observation& seen, Findings& 
       {"unwritten", "has no values in a file", "correct the metric's file, or let the program write it in each run"},
   }};
   for (const auto& [key, name, remedy] : kinds) {
-    const std::string* line = seen.fact(key);
-    if (line == nullptr) continue;
-    Finding finding{Verdict::unmeasured,
-                    fmt::format("rank {} on {} {}: {}", place.rank, place.host, name, printable_line(*line)),
-                    {culprit_of(place)},
-                    remedy};
-    findings.add(Order::unreadable, key, std::move(finding), false);
+    const Blame blame =
+        blame_for(view, [&, fact = key](const Observation& seen) { return seen.fact(fact) != nullptr; });
+    for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
+      const Observation* seen = view.observed[rank];
+      if (seen == nullptr || seen->state != ObservationState::measured || !was_started(*seen)) continue;
+      const std::string* line = seen->fact(key);
+      if (line == nullptr) continue;
+      const RankPlace& place = view.ranks[rank];
+      findings.add(Order::unreadable, key,
+                   {Verdict::unmeasured,
+                    fmt::format("{} {}: {}", blame.subject(place), name, printable_line(*line)),
+                    {blame.culprit(place)},
+                    remedy},
+                   false);
+    }
   }
 }
 
@@ -137,12 +142,12 @@ ProbeJudgement judge(const CaseView& view) {
     const bool has_told_why = take_told(view, place, *seen, findings);
     take_end(ends, view, place, has_told_why, findings);
     take_unprinted(unprinted, view, place, findings);
-    take_unreadable(place, *seen, findings);
     right += find_fault(*seen, view.params).empty() ? 1 : 0;
     for (const Fact& fact : seen->facts)
       if (fact.key == "evidence" && std::find(told.begin(), told.end(), fact.value) == told.end())
         told.push_back(fact.value);
   }
+  take_unreadable(view, findings);
   take_absent(view, findings);
   for (Finding& finding : find_lacks(view)) {
     const std::string key = finding.reason;
