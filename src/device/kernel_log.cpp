@@ -244,7 +244,11 @@ class LogReader {
     const std::string_view text = heading.driver == "amdgpu" ? without_prefixes(heading.text) : heading.text;
     for (const KernelPattern& pattern : kernel_patterns()) {
       if (!is_matched(pattern, heading, text)) continue;
-      KernelEvent event{std::string(pattern.kind), heading.at, printable_line(heading.part.substr(0, heading.part.find(' ')), 40), 0, {}};
+      KernelEvent event{std::string(pattern.kind),
+                        heading.at,
+                        printable_line(heading.part.substr(0, heading.part.find(' ')), 40),
+                        0,
+                        {}};
       if (const auto device = reported_device(text)) event.at = device;
       if (!is_news(event)) return std::nullopt;
       return event;

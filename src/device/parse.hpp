@@ -26,8 +26,8 @@ namespace muster {
 [[nodiscard]] std::string parse_version(std::string_view text);
 /// `Model: \t NVIDIA H100` line by line, split at the first `separator`, both sides trimmed.
 [[nodiscard]] std::map<std::string, std::string, std::less<>> parse_table(std::string_view text, char separator);
-/// Of a KFD node: domain and location_id (bus, device and function; some kernels put a partition's number into bits 28 to
-/// 31, others into the function); nullopt: a CPU.
+/// Of a KFD node: domain and location_id (bus, device and function; some kernels put a partition's number into bits 28
+/// to 31, others into the function); nullopt: a CPU.
 [[nodiscard]] std::optional<PciAddress> kfd_address(const std::map<std::string, std::string, std::less<>>& properties);
 /// The number after `ue:`; 0 where there is none.
 [[nodiscard]] int parse_uncorrected(std::string_view text);

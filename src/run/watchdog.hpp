@@ -8,7 +8,8 @@ namespace muster {
 inline constexpr const char* watchdog_name = "muster-watchdog";  ///< as ps shows it
 
 struct WatchdogTimes {
-  /// After the deadline that a rank has recorded, and after the last rank: a driver that still lives examines the launch.
+  /// After the deadline that a rank has recorded, and after the last rank: a driver that still lives examines the
+  /// launch.
   double grace_s = 30;
   double orphan_s = 10;  ///< after the process that started a rank (a daemon of the launcher) has ended
   double look_s = 5;     ///< between two looks at the recorders

@@ -176,7 +176,7 @@ class Interpreter(Torch):
     def test_arguments_that_are_none(self):
         for script, words, reason in (
                 ("torch_allreduce.py", ["--sizes", "8parsec"], "'8parsec' is not a size such as 8B, 64KiB or 16MiB"),
-                ("torch_ddp.py", ["--keep", "/none/x.pt"], "--keep /none/x.pt can't be written: /none is no folder"),
+                ("torch_ddp.py", ["--keep", "/none/x.pt"], "--keep /none/x.pt can't be written: /none is not a writable folder"),
                 ("torch_ddp.py", ["--keep", "/etc/passwd"], "--keep /etc/passwd exists and is not a snapshot"),
                 ("torch_ddp.py", ["--folder", "/none"], "--folder /none is not a writable folder")):
             case, _ = self.fails(torch_check(script, *words), reason)

@@ -150,8 +150,9 @@ TEST(EnvironmentProfile, ACacheThatIsNoFolder) {
   const Facts seen = {{"absent.MIOPEN_USER_DB_PATH", "/tmp/u-miopen, which is not a folder there"}};
   const auto notes = reasons(judge({}, {}, seen), Verdict::pass);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_EQ(notes[0].find("MIOPEN_USER_DB_PATH on all 2 ranks on b is /tmp/u-miopen, which is not a folder there: MIOpen"),
-            0u)
+  EXPECT_EQ(
+      notes[0].find("MIOPEN_USER_DB_PATH on all 2 ranks on b is /tmp/u-miopen, which is not a folder there: MIOpen"),
+      0u)
       << notes[0];
   const auto facts = absent_caches({{"MIOPEN_USER_DB_PATH", "/proc/no/such"}, {"MIOPEN_CUSTOM_CACHE_DIR", "/tmp"}});
   ASSERT_EQ(facts.size(), 1u);
