@@ -100,13 +100,13 @@ TEST(GpuHealth, OthersSpoilTimesAndNotData) {
   EXPECT_EQ(told({{"others", "17 nvidia-cuda-mps-server (30 MiB)"}}), "");
 }
 
-/// Of `count` GPUs, watched for two seconds each; the first has more.
-std::string with_corrected(int first, int others, int count) {
+/// Of `count` GPUs, watched for so many seconds each; the first has more.
+std::string with_corrected(int first, int others, int count, const std::string& seconds = "2.000") {
   MadeCase made(copy_probe());
   for (int i = 0; i < count; ++i) {
     Observation seen = watched({{"grew", fmt::format("dram_corrected 100 {}", 100 + (i == 0 ? first : others))}});
     for (Fact& fact : seen.facts)
-      if (fact.key == "watched") fact.value += " 2.000";
+      if (fact.key == "watched") fact.value += " " + seconds;
     made.rank(fmt::format("n{}", i), seen);
   }
   for (const Finding& finding : made.judge().findings)
@@ -123,6 +123,8 @@ TEST(GpuHealth, CorrectedErrorsByTheirRate) {
   EXPECT_NE(with_corrected(400, 2, 5).find("200 per second, the median of 5 GPUs is 1.0"), std::string::npos);
   EXPECT_EQ(with_corrected(400, 100, 5), "") << "all alike";
   EXPECT_EQ(with_corrected(10, 0, 5), "") << "few";
+  EXPECT_EQ(with_corrected(9, 0, 5, "0.085"), "") << "few, within a moment";
+  EXPECT_NE(with_corrected(1200, 0, 1, "0.085").find("1200 per second"), std::string::npos);
 }
 
 TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {

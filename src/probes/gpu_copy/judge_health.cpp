@@ -96,6 +96,8 @@ constexpr double most_corrected_per_second = 1000;
 /// Above this a GPU is held against its like, of which there have to be at least `least_peers`.
 constexpr double least_corrected_per_second = 10;
 constexpr double most_of_peers = 10;
+/// A shorter time counts as this: a few errors within milliseconds are no rate.
+constexpr double least_watched_s = 1;
 constexpr std::size_t least_peers = 5;
 
 bool is_of_corrected(std::string_view key) {
@@ -117,7 +119,8 @@ std::vector<double> corrected_rates(const CaseView& view) {
       const double before = std::strtod(take_word(text).c_str(), nullptr);
       const double seconds = seconds_watched(*seen, address);
       double& rate = of_gpu[address];
-      if (seconds > 0) rate = std::max(rate, (std::strtod(text.c_str(), nullptr) - before) / seconds);
+      if (seconds <= 0) continue;
+      rate = std::max(rate, (std::strtod(text.c_str(), nullptr) - before) / std::max(seconds, least_watched_s));
     }
     for (const auto& [address, rate] : of_gpu) rates.push_back(rate);
   }
@@ -144,8 +147,9 @@ void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, con
   const Counter counter = counter_of(key, words);
   const bool is_flood = key == "pcie_replays" && grown > replay_budget(seen, gpu.address);
   const double seconds = seconds_watched(seen, gpu.address);
-  const std::string corrected =
-      is_of_corrected(key) && seconds > 0 ? flood_of_corrected(grown / seconds, rates) : std::string();
+  const std::string corrected = is_of_corrected(key) && seconds > 0
+                                    ? flood_of_corrected(grown / std::max(seconds, least_watched_s), rates)
+                                    : std::string();
   if (!corrected.empty())
     return findings.push_back(
         about(gpu, Verdict::fail,
