@@ -70,6 +70,8 @@ Keeper::~Keeper() {
   if (socket_ < 0) return;
   tell('.', "");
   ::close(socket_);
+  // It has nothing left to do, and may be stopped.
+  ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 

@@ -78,13 +78,31 @@ class Launchers(support.EndToEnd):
         self.assertNotEqual(run.case("hello")["verdict"], "pass", run.story())
         self.assertNotEqual(run.status, 0)
 
+    def launcher_of(self, run):
+        """The child of the driver that is not the driver's own program, as the one that outlives it is."""
+        children = [pid for pid in run.processes() if parent_of(pid) == run.process.pid]
+        own = os.path.realpath(f"/proc/{run.process.pid}/exe")
+        launchers = [pid for pid in children if os.path.realpath(f"/proc/{pid}/exe") != own]
+        self.assertEqual((len(launchers), len(children)), (1, 2), run.story())
+        return launchers[0]
+
+    def test_a_child_of_the_driver_that_is_stopped(self):
+        """It clears up after a driver that was killed, and keeps no other from its end."""
+        run = Run(ten_cases(how="slow", rank=1, seconds="0.5s", timeout="5s", marker="MARKER"), "--launcher", "mpirun")
+        self.addCleanup(run.clean)
+        run.until_marker()
+        launcher = self.launcher_of(run)
+        for pid in run.processes():
+            if parent_of(pid) == run.process.pid and pid != launcher:
+                os.kill(pid, signal.SIGSTOP)
+        self.assertEqual(run.wait(30), 0, run.story())
+        self.assert_clean(run)
+
     def test_killed_in_a_case(self):
         run = Run(ten_cases(how="hang", rank=1, timeout="30s", marker="MARKER"), "--launcher", "mpirun")
         self.addCleanup(run.clean)
         run.until_marker()
-        children = [pid for pid in run.processes() if parent_of(pid) == run.process.pid]
-        self.assertEqual(len(children), 1, "the driver's only child is the launcher")
-        os.kill(children[0], signal.SIGKILL)
+        os.kill(self.launcher_of(run), signal.SIGKILL)
         run.wait(20)
         self.assert_clean(run)
         case = run.case("bad")
@@ -97,7 +115,7 @@ class Launchers(support.EndToEnd):
         run = Run(ten_cases(how="hang", rank=1, timeout="2s", marker="MARKER"), "--launcher", "mpirun")
         self.addCleanup(run.clean)
         run.until_marker()
-        launcher = next(pid for pid in run.processes() if parent_of(pid) == run.process.pid)
+        launcher = self.launcher_of(run)
         os.kill(launcher, signal.SIGSTOP)
         run.wait(30)
         self.assert_clean(run)
@@ -109,7 +127,7 @@ class Launchers(support.EndToEnd):
         run = Run(ten_cases(how="slow", rank=1, seconds="1s", timeout="5s", marker="MARKER"), "--launcher", "mpirun")
         self.addCleanup(run.clean)
         run.until_marker()
-        launcher = next(pid for pid in run.processes() if parent_of(pid) == run.process.pid)
+        launcher = self.launcher_of(run)
         os.kill(launcher, signal.SIGSTOP)
         run.wait(30)
         self.assert_clean(run)
