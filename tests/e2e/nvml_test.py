@@ -107,7 +107,7 @@ class Nvml(OnMachine):
                    "nvmlDeviceGetTotalEccErrors returned 15: GPU is lost", "Xid 79")
 
     def test_a_narrow_link_is_told_once(self):
-        self.fails("dgx-h100", (), "PCIe x8 where both ends can do x16", "riser", fault="gpu_narrow")
+        self.fails("dgx-h100", (), "PCIe x8 where the card can do x16", "riser", fault="gpu_narrow")
         self.assertEqual(len(self.case["findings"]), 1, self.output)
 
     def test_no_fabric_manager(self):
