@@ -26,7 +26,7 @@ inline std::string on_small_disk(const std::string& folder, const std::function<
     }
     if (unshare(CLONE_FS | CLONE_NEWNS) != 0) return failed("unshare");
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("mount --make-rprivate");
-    if (mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m") != 0) return failed("mount tmpfs");
+    if (mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=1m,mode=0700") != 0) return failed("mount tmpfs");
     act();
     umount2(folder.c_str(), MNT_DETACH);
   }).join();
