@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(events.size() <= static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   for (const KernelEvent& event : events) {
     require(event.code >= 0 && !event.kind.empty() && !event.words.empty() &&
-            printable_line(event.words, 200) == event.words);
+            printable_line(event.words, 240) == event.words);
     require(text.find(';') != text.npos);
   }
   // What users write to /dev/kmsg has a facility of its own: 8 and more.
