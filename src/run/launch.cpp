@@ -390,7 +390,8 @@ void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection
       return take_world(frame, from);
     case MessageType::case_begin: {
       const auto item = decode_case_begin(frame.payload);
-      if (!item || *item < 0 || *item >= static_cast<int>(order_.items.size()) || item_ >= 0) return;
+      // A case is judged by the world that it ran in.
+      if (!world_ || !item || *item < 0 || *item >= static_cast<int>(order_.items.size()) || item_ >= 0) return;
       item_ = *item;
       parts_.clear();
       enter(LaunchStage::in_case, order_.timeouts[static_cast<std::size_t>(item_)]);
