@@ -75,9 +75,12 @@ struct Heading {
 /// The names of programs that some messages begin with may be anything: `NAME[PID]: segfault`, `NAME invoked
 /// oom-killer`.
 bool is_about_a_program(std::string_view message) {
-  constexpr std::size_t longest_name = 15;
-  for (std::size_t i = 0; i <= std::min(longest_name, message.size()); ++i) {
-    const std::string_view rest = message.substr(i);
+  constexpr int longest_name = 15;
+  std::size_t at = 0;
+  for (int letters = 0; letters <= longest_name && at <= message.size(); ++letters) {
+    const std::string_view rest = message.substr(at);
+    // What can't be printed is four characters in the log.
+    at += rest.starts_with("\\x") ? 4 : 1;
     for (const std::string_view sign : {": page allocation", " invoked oom-killer"})
       if (rest.starts_with(sign)) return true;
     for (const auto& [open, close] : {std::pair("[", "]"), std::pair(" (", ")")}) {

@@ -38,6 +38,8 @@ TEST(KernelLog, TextOfUsersInsideOfAMessageIsText) {
       "6,900,1,-;traps: amdgpu 0000:c1:00.0: GPU is lost[4242] trap invalid opcode",
       "6,900,1,-;process 4242 (a\\x0a4,1,1,-;NVRM: Xid (PCI:0000:c1:00): 79) used a deprecated system call",
       "6,900,1,-;nvme nvme0[4242]: segfault at 0 ip 0 sp 0 error 4 in controller is down[400000+1000]",
+      "6,900,1,-;NVRM: \\x88\\x88\\x88\\x88\\x88\\x88\\x88\\x88[4242]: segfault at 0 ip 0 sp 0 error 4 in GPU has "
+      "fallen off the bus[400000+1000]",
       "6,900,1,-;EDAC MC0: 1 UE[4242]: segfault at 0 ip 0 sp 0 error 4 in x UE y[400000+1000]",
       "6,900,1,-;XFS (sda1): a invoked oom-killer: gfp_mask=0x0, order=0, corruption",
       "6,900,1,-;I/O error, dev[4242]: segfault at 0 ip 0 sp 0 error 4 in I/O error, dev sda, sector[400000+1000]",
