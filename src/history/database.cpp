@@ -9,6 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/text.hpp"
 #include "base/trusted_path.hpp"
 #include "history/schema.hpp"
 
@@ -132,7 +133,7 @@ std::unique_ptr<SQLite::Database> open_to_read(const fs::path& file) {
 
 Error history_error(const fs::path& file, const SQLite::Exception& error) {
   const auto said = [&](ErrorKind kind, const char* what) {
-    return Error{kind, file.string(), fmt::format("{} ({})", what, error.what())};
+    return Error{kind, file.string(), fmt::format("{} ({})", what, printable_line(error.what(), 400))};
   };
   constexpr const char* full = "no space is left for the history; free some, or name another file with --history";
   if (error.getErrorCode() == SQLITE_IOERR && is_on_full_disk(file)) return said(ErrorKind::system, full);
