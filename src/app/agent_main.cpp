@@ -95,7 +95,7 @@ std::string tag_of_launch() {
   return tag != nullptr && *tag != '\0' ? tag : "manual-" + random_hex(4);
 }
 
-/// 0: started by hand, and nobody waits.
+/// 0: started by hand, without a driver.
 double startup_limit_s() {
   const char* text = std::getenv(env_startup);
   return text == nullptr ? 0 : std::max(0.0, std::strtod(text, nullptr));

@@ -40,7 +40,7 @@ struct Trust {
 /// and for more than `most` bytes.
 [[nodiscard]] Result<std::string> read_trusted(const fs::path& path, std::size_t most, const Trust& trust = {});
 
-/// Neither root nor the caller, nor, in a user namespace, somebody outside of it.
+/// Neither root nor the caller, nor, in a user namespace, a user outside of it.
 [[nodiscard]] bool is_other_user(uid_t owner);
 
 /// Opens, or with O_CREAT makes, a file that no other user could have put there: it belongs to root or the caller, and
