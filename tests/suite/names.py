@@ -153,7 +153,8 @@ def add_name(selection, name):
     elif plain == "gpu-offline.rocm_smi":
         selection.add("asan", ["device_tests"], r"^gpu-offline\.rocm_smi$")
     elif plain.startswith("fuzz.") and plain[5:] in fuzzers() and build in (None, "asan"):
-        selection.add("asan", [f"fuzz_{plain[5:]}"], f"^fuzz\\.{plain[5:]}$")
+        # A slow one replays its corpus only (tests/unit.cmake).
+        selection.add("asan", [f"fuzz_{plain[5:]}"], f"^fuzz(\\.{plain[5:]}|_{plain[5:]}_replay)$")
     elif plain.startswith("fuzz_") and build in (None, "asan") and plain[5:].removesuffix("_replay") in fuzzers():
         selection.add("asan", [plain.removesuffix("_replay")], f"^{plain.removesuffix('_replay')}_replay$")
     elif not add_gtest(selection, build, plain):
