@@ -1,4 +1,4 @@
-"""The default checks, many times in a row, on a machine that may be busy: no run may say `fail`.
+"""The default checks, many times in a row, on a machine that may be busy: no run may be `fail`.
 
 usage: many_runs.py MUSTER [RUNS]
 Timing may be `unmeasured` or not judged where others used the CPUs; what is wrong must be wrong with the machine.

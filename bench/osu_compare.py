@@ -2,7 +2,7 @@
 
 usage: osu_compare.py --osu FOLDER [--rounds N] [--sweeps N] [--repeats N] [--quiet SHARE] [--patience SECONDS] FOLDER-WITH-MUSTER
 
-FOLDER is searched for osu_latency, osu_bw and osu_allreduce. docs/measurements/osu.md says how to build them, what is
+FOLDER is searched for osu_latency, osu_bw and osu_allreduce. docs/measurements/osu.md describes how to build them, what is
 compared and what came out.
 """
 import argparse
@@ -191,7 +191,7 @@ def compare(osu, muster, options):
         cells = [spread(values) for values in (*columns, *ratios)]
         print(f"| {kind} {NAMES[size]} | {'GB/s' if kind == 'bandwidth' else 'us'} | {' | '.join(cells)} | {len(rounds)} |")
         is_good = is_good and middle(ratios[0])[2] >= 1
-    print(f"every reading is at least OSU's mean, or not to be told from it at 95 %: {'yes' if is_good else 'no'}")
+    print(f"every reading is at least OSU's mean, or not distinguishable from it at 95 %: {'yes' if is_good else 'no'}")
 
 
 def powers(least, most):
@@ -247,7 +247,7 @@ def known(osu, options):
 
 
 def endings(report):
-    """How many readings are known to 2 %, of how many: what p2p and allreduce say beside each of them."""
+    """How many readings are known to 2 %, of how many: according to p2p and allreduce."""
     said = [re.search(r"(\d+) of (\d+) timings known", text) for case in report["cases"] for text in case["evidence"]]
     counts = [(int(found[1]), int(found[2])) for found in said if found]
     return sum(reached for reached, _ in counts), sum(timed for _, timed in counts)

@@ -65,7 +65,7 @@ class Watch {
   double cpu_ = cpu_seconds();
 };
 
-/// As the driver tells it at the end of a run.
+/// As the driver passes it at the end of a run.
 void tell(Reporter& reporter, const RunReport& report, std::ostream& out) {
   reporter.run_started(RunReport{}, out);
   for (const auto& result : report.cases) {

@@ -8,7 +8,7 @@ set(bundled COMPONENT bundle)
 if(NOT MUSTER_BUNDLE)
   list(APPEND bundled EXCLUDE_FROM_ALL)
 endif()
-# Which of Open MPI's parts are plug-ins, and where they are, its own program says.
+# Open MPI's own program lists its plug-ins and their folder.
 get_filename_component(mpi_folder "${MPI_CXX_COMPILER}" DIRECTORY)
 find_program(MUSTER_OMPI_INFO ompi_info HINTS ${mpi_folder})
 set(agents)

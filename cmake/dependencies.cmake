@@ -164,7 +164,7 @@ else()
   target_compile_options(muster_sodium PRIVATE -w)
 endif()
 
-# hwloc is no small library to build along: it comes from the system or from the site's modules.
+# hwloc is too large to build along: it comes from the system or from the site's modules.
 if(PkgConfig_FOUND)
   pkg_check_modules(hwloc QUIET IMPORTED_TARGET hwloc>=2)
 endif()

@@ -21,7 +21,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/LICENSE)
 endif()
 
 # Manual pages are written by the program that was built, from its own help: they can't differ from it.
-# SOURCE_DATE_EPOCH is heeded.
+# SOURCE_DATE_EPOCH is respected.
 string(TIMESTAMP today "%Y-%m-%d" UTC)
 set(MUSTER_MAN_DATE ${today} CACHE STRING "Date of the manual pages")
 if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)

@@ -16,7 +16,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Without a launcher muster checks one rank. A CBLAS makes probe training faster.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openmpi-bin, man-db")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libopenblas0, python3, g++, cmake, libexpected-dev")
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "muster runs checks across the nodes of a GPU cluster and says, for each:
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "muster runs checks across the nodes of a GPU cluster and reports for each:
 passed, with evidence, or what is wrong, which node, device, link or setting
 is at fault, and what should be done about it.
 .

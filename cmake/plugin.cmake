@@ -1,4 +1,4 @@
-# libmuster-plugin.a: what the public headers declare and is no template, for probes outside of this tree. It is compiled
+# libmuster-plugin.a: the non-template declarations of the public headers, for probes outside of this tree. It is compiled
 # apart from the rest: a plug-in has its own copy, shows none of it, and needs no fmt.
 add_library(muster_plugin STATIC
             ${PROJECT_SOURCE_DIR}/src/base/text.cpp ${PROJECT_SOURCE_DIR}/src/base/units.cpp

@@ -49,7 +49,7 @@ def finding(reason, remedy, culprits=(), verdict="fail", consequence=False):
 
 
 def leave(status=1):
-    """Ends at once: threads and destructors of a process group that has lost a rank may wait for ever."""
+    """Ends at once: threads and destructors of a process group that has lost a rank may wait forever."""
     for folder in scratch:
         shutil.rmtree(folder, ignore_errors=True)
     sys.stdout.flush()

@@ -52,7 +52,7 @@ class PendingSum {
   [[nodiscard]] virtual Result<void> wait() = 0;
 };
 
-/// All functions are collective over all ranks of the communicator unless they say otherwise: every rank must
+/// All functions are collective over all ranks of the communicator unless documented otherwise: every rank must
 /// call them in the same order. None has a deadline of its own: the driver keeps time and ends a launch that
 /// hangs, so a call may never return. Failures of the MPI library come back with kind `system`.
 class Comm {

@@ -84,12 +84,12 @@ struct AgentCommand {
 /// Which launcher this is, learned by asking it once.
 struct LauncherIdentity {
   std::string path;  ///< program as found on PATH
-  /// `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>. Empty: it starts programs of any MPI; whoever
-  /// calls identify then sets it to the agent's.
+  /// `openmpi`, `mpich`, ...; chooses the agent muster-rank-<flavor>. Empty: it starts programs of any MPI; the
+  /// caller of identify then sets it to the agent's.
   std::string flavor;
   std::string version;  ///< `4.1.4`
   std::string banner;   ///< `Open MPI 4.1.4`, for people
-  /// Variables that choose its remote agent; the first that is set goes into `remote_agent` (by whoever calls
+  /// Variables that choose its remote agent; the first that is set goes into `remote_agent` (set by the caller of
   /// identify: a launcher does not look at the environment).
   std::vector<std::string> remote_agent_variables = {};
   std::string remote_agent = {};  ///< command line in front of a node's name that runs something there; empty: ssh
@@ -114,8 +114,8 @@ struct LaunchCommand {
 
 /// What a launcher said when it ended: parsed from its stderr and its exit status (128+N for signal N).
 struct LauncherNotice {
-  std::optional<int> rank;         ///< rank that died first, where the launcher says so
-  std::string node;                ///< its node, where the launcher says so
+  std::optional<int> rank;         ///< rank that died first, where the launcher reports it
+  std::string node;                ///< its node, where the launcher reports it
   std::optional<int> signal;       ///< that ended it
   std::optional<int> exit_status;  ///< that it exited with
   std::string sentence;            ///< why the launch failed as a whole, without a full stop; empty: unknown
@@ -141,7 +141,7 @@ struct LauncherSpec {
   bool needs_allocation = false;               ///< it starts ranks on nodes that its scheduler has granted
   bool selects_gpus = false;                   ///< it has an option that gives each rank its GPU
   std::string_view program;                    ///< looked up on PATH; empty: no launcher program is needed
-  std::span<const std::string_view> ask = {};  ///< arguments that make it tell its version; empty: nothing to ask
+  std::span<const std::string_view> ask = {};  ///< arguments that make it print its version; empty: none
   /// From what it printed when asked. Fails with kind `launch` when it is none that muster knows.
   Result<LauncherIdentity> (*identify)(std::string_view path, std::string_view printed) = nullptr;
   /// `options` come from -J and the profile and go to the launcher as they are.
@@ -170,7 +170,7 @@ struct LauncherSpec {
   /// that is not there may keep the others from answering: then they are reached one by one.
   Argv (*reach_all)(const LauncherIdentity&, std::span<const std::string> nodes, const Argv& command,
                     const Argv& options) = nullptr;
-  /// In which a command that reach_all started finds the node's name, as `nodes` says it.
+  /// In which a command that reach_all started finds the node's name, as given in `nodes`.
   std::string_view node_variable = {};
 };
 

@@ -42,7 +42,7 @@ struct Fact {
 
 enum class ObservationState : std::uint8_t {
   measured,      ///< `run` returned
-  not_prepared,  ///< this rank's `prepare` failed: `error` says why
+  not_prepared,  ///< this rank's `prepare` failed: `error` is the reason
   not_run,       ///< another rank's `prepare` failed, so this one did not run
   failed,        ///< this rank's `run` returned an error
   unable,        ///< the agent could not ask: it lacks the probe, or does not understand the parameters

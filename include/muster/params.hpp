@@ -32,7 +32,7 @@ enum class ParamType { boolean, integer, real, text, bytes, duration, integer_li
 }
 /// The type of one item: `integer_list` -> `integer`; a scalar type is its own item type.
 [[nodiscard]] ParamType item_type(ParamType type);
-/// `integer`, `list of bytes`, ... as help and error messages say it.
+/// `integer`, `list of bytes`, ... as in help and error messages.
 [[nodiscard]] std::string_view to_string(ParamType type);
 
 using ParamScalar = std::variant<bool, std::int64_t, double, std::string, Bytes, Seconds>;
@@ -56,12 +56,12 @@ struct ParamValue {
 
 /// Reads `text` as the type of `spec`; the items of a list are separated by commas, and a comma within a text of a
 /// list is written `\,` (a backslash `\\`).
-/// Fails with kind `usage` and a sentence that says what was expected.
+/// Fails with kind `usage` and a sentence with the expected form.
 [[nodiscard]] Result<ParamValue> parse_param(const ParamSpec& spec, std::string_view text);
 /// As above, from the items already separated (an array in a check file). A scalar type takes exactly one.
 [[nodiscard]] Result<ParamValue> parse_param(const ParamSpec& spec, const std::vector<std::string>& items);
 /// The text that `parse_param` reads back to the same value: `16MiB`, `8B,1MiB`, `60s`. (A list of one empty text reads
-/// as the empty list: text can't tell them apart.)
+/// as the empty list: text does not distinguish them.)
 [[nodiscard]] std::string to_string(const ParamValue& value);
 [[nodiscard]] std::string to_string(const ParamScalar& value);
 

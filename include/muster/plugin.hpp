@@ -1,5 +1,5 @@
-/// Probes that lie in a shared object of their own: what it tells whoever opens it. The CMake function muster_add_probe
-/// writes this part; docs/tutorial-plugin-probe.md walks through it.
+/// Probes in a shared object of their own: what it exports to the program that opens it. The CMake function
+/// muster_add_probe writes this part; docs/tutorial-plugin-probe.md walks through it.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Plugin {
 
 }  // namespace muster
 
-// What std::string and std::vector look like depends on the library and on how it is told to behave.
+// The layout of std::string and std::vector depends on the library and its configuration.
 #if defined(_LIBCPP_VERSION)
 #define MUSTER_LIBRARY "libc++"
 #elif defined(_GLIBCXX_DEBUG)

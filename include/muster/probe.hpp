@@ -39,10 +39,10 @@ struct LabelSpec {
   std::string_view help;
   std::string_view param =
       {};                   ///< the parameter its values come from, if any: a `where` outside of them matches nothing
-  bool is_of_pair = false;  ///< told by who the two ranks are (their link class): one matrix has all of its values
+  bool is_of_pair = false;  ///< determined by the pair of ranks (their link class): one matrix has all of its values
 };
 
-/// Where a rank stands in the job. With --per-node a case is about one node, and all of this says how its ranks count
+/// The place of a rank in the job. With --per-node a case is about one node, and these are the numbers of its ranks
 /// there; `launch_rank` and `launch_size` are what the launcher gave them.
 struct RankPlace {
   int rank = 0;
@@ -63,7 +63,7 @@ struct RankPlace {
 };
 
 /// The flight recorder as a probe sees it. Each call is a few stores into mapped memory; call it freely, before
-/// every step that could hang. What was written last is what a report says of a rank that hung or died.
+/// every step that could hang. A report of a rank that hung or died contains the last values written.
 class Recorder {
  public:
   virtual ~Recorder() = default;
@@ -71,7 +71,7 @@ class Recorder {
   virtual void step(std::string_view name) = 0;
   /// Progress within the step, counted from 0. A rank with a smaller one than its peers is behind.
   virtual void iteration(std::uint64_t index) = 0;
-  /// The rank this one is about to wait for; -1: everybody.
+  /// The rank this one is about to wait for; -1: all ranks.
   virtual void peer(int rank) = 0;
   /// A child's process group, so that it can be ended with the launch; 0: none.
   virtual void child_group(int process_group) = 0;
@@ -112,11 +112,11 @@ struct BindExpectation {
   bool smt = false;                ///< all hardware threads of a core, not only the first
   std::string select;              ///< who gives each rank its GPU: `wrapper`, `map_gpu`
   std::vector<std::string> masks;  ///< that the site publishes, by local rank, as it writes them; empty: none
-  bool is_far_noted = false;       ///< the site leaves ranks far from their GPUs: that is said, and no fault
+  bool is_far_noted = false;       ///< the site leaves ranks far from their GPUs: noted, not a fault
   friend bool operator==(const BindExpectation&, const BindExpectation&) = default;
 };
 
-/// What the profile says of the processors of a node. Empty and 0: not said.
+/// Processors of a node according to the profile. Empty and 0: not set.
 struct CpuExpectation {
   std::string architecture;  ///< `x86_64`, `aarch64`
   std::string model;         ///< regular expression
@@ -140,9 +140,9 @@ struct VariableExpectation {
   Must must = Must::set;
   std::vector<std::string> values;
   int nodes = 1;         ///< on fewer it does not matter
-  bool is_note = false;  ///< no fault, but worth saying
+  bool is_note = false;  ///< not a fault, but reported as a note
   std::string why;       ///< what goes wrong otherwise, a sentence without a full stop
-  std::string source;    ///< who says so
+  std::string source;    ///< origin of the rule
   friend bool operator==(const VariableExpectation&, const VariableExpectation&) = default;
 };
 
@@ -153,7 +153,7 @@ struct LoginExpectation {
   friend bool operator==(const LoginExpectation&, const LoginExpectation&) = default;
 };
 
-/// What the profile of the partition says of each of its nodes, and of what runs there. All empty on a system without a
+/// The partition's profile of each of its nodes, and of programs there. All empty on a system without a
 /// profile.
 struct ExpectedNode {
   int cores = 0;                    ///< physical cores; 0: not said
@@ -175,7 +175,7 @@ struct ExpectedNode {
 };
 inline const ExpectedNode no_expectations{};
 
-/// A finding that rests on the profile's `key` becomes a note where the profile says that this is not verified.
+/// A finding that rests on the profile's `key` becomes a note where the profile marks the key as unverified.
 void soften(const ExpectedNode& node, std::string_view key, Finding& finding);
 
 struct PrepareContext {
@@ -206,7 +206,7 @@ struct CaseView {
   std::string_view timing_doubt = {};            ///< why timing means nothing here (ranks share cores); empty: it does
 };
 
-/// What a probe's judge says. Without a finding and without evidence a case is `unmeasured`, never `pass`.
+/// The result of a probe's judge. Without a finding and without evidence a case is `unmeasured`, never `pass`.
 struct ProbeJudgement {
   std::vector<Finding> findings;
   std::vector<std::string> evidence;  ///< sentences that support a pass: "8 masks are disjoint"
@@ -234,7 +234,7 @@ struct ProbeSpec {
   JudgeFunction judge = nullptr;
   Subject subject = Subject::none;      ///< of findings of its metrics' bounds
   bool takes_declared_metrics = false;  ///< the check file declares further metrics (probe `command`)
-  /// Keys of facts that tell where a rank stood and on which device: a report keeps them for each rank.
+  /// Keys of facts for the placement and device of a rank: a report keeps them for each rank.
   std::span<const std::string_view> told_facts = {};
 };
 

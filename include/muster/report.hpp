@@ -90,7 +90,7 @@ struct RankRow {
 
 /// Beyond so many readings a case has them in its rows only, summed up by node and over all.
 inline constexpr std::size_t most_listed_readings = 10'000;
-/// Beyond so many ranks a case does not say where each of them stood.
+/// Beyond this number of ranks a case does not contain the placement of each.
 inline constexpr std::size_t most_listed_ranks = 10'000;
 
 /// The tail of what a rank's program printed; untrusted text, already printable.
@@ -129,7 +129,7 @@ struct CaseResult {
   std::string place;    ///< file:line:column of the check
   std::vector<std::string> tags;
   std::vector<std::pair<std::string, std::string>> params;
-  std::vector<std::string> swept;  ///< names of the params that tell this case from its siblings
+  std::vector<std::string> swept;  ///< names of the swept params, which distinguish this case from its siblings
   std::string system;
   std::string partition;
   std::string environment;
@@ -202,7 +202,7 @@ struct RunReport {
   friend bool operator==(const RunReport&, const RunReport&) = default;
 };
 
-/// What the nodes that took part say they pretended to be, joined; empty: all were real.
+/// The machines that the participating nodes simulated, joined; empty: all were real.
 [[nodiscard]] std::string simulated_by(const std::vector<NodeProvenance>& nodes);
 
 /// Cases per verdict, in the order of Verdict.

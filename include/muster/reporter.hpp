@@ -15,7 +15,7 @@ namespace muster {
 struct ReporterOptions {
   bool color = false;
   bool terminal = false;  ///< `out` is a terminal: a status line may be redrawn
-  bool quiet = false;     ///< say nothing when all is well
+  bool quiet = false;     ///< print nothing when all pass
   int width = 80;         ///< columns
   int lines_beside = 0;   ///< with `quiet`: of the one page, that the caller may print by himself
 };
@@ -31,7 +31,7 @@ struct RunProgress {
   double case_deadline_s = 0;  ///< 0: none
 };
 
-/// One run is told to a reporter in this order:
+/// A reporter receives a run in this order:
 ///   run_started once, then for every case case_started and case_finished once each (repetitions are combined
 ///   before case_finished; cases may interleave), tick a few times a second, run_finished once, also after an
 ///   interrupt. Everything is called from one thread.

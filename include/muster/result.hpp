@@ -7,7 +7,7 @@
 
 namespace muster {
 
-/// What went wrong, in the terms of whoever has to react to it.
+/// The kind of failure, in terms of the required reaction.
 enum class ErrorKind {
   usage,     ///< the command line: exit status 3
   file,      ///< a check, profile or run file: exit status 3, `where` is file:line:column

@@ -1,5 +1,5 @@
 /// What the author of a batch system implements: a job's description in, script and command lines out, answers read; no
-/// processes, no files, no environment. docs/submit.md tells what users see of it.
+/// processes, no files, no environment. docs/submit.md describes it for users.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace muster {
 struct JobOption {
   std::string name;   ///< long, with dashes: `--account`
   std::string text;   ///< `--account=project_1`
-  std::string place;  ///< who said so: file:line:column of the profile; empty: -J
+  std::string place;  ///< where it was set: file:line:column of the profile; empty: -J
   friend bool operator==(const JobOption&, const JobOption&) = default;
 };
 
@@ -60,11 +60,11 @@ enum class JobFault {
 struct JobStatus {
   JobPhase phase = JobPhase::unknown;
   JobFault fault = JobFault::none;
-  std::string state;               ///< as the batch system says it: `PENDING`
+  std::string state;               ///< in the batch system's spelling: `PENDING`
   std::string reason;              ///< likewise: `Priority`; empty: none
   std::string why;                 ///< that in words, behind "job 12": `waits for nodes to become free`
   std::string remedy;              ///< what to do about it; empty: wait
-  bool is_stuck = false;           ///< it waits, and will until somebody changes something
+  bool is_stuck = false;           ///< it waits until a user or operator makes a change
   std::vector<std::string> nodes;  ///< that it has or had
   int restarts = 0;                ///< how often it was requeued
   int exit_status = 0;
@@ -93,7 +93,7 @@ struct CountedGpus {
   friend bool operator==(const CountedGpus&, const CountedGpus&) = default;
 };
 
-/// A node in a partition, as the batch system is configured. 0: not told.
+/// A node in a partition, as the batch system is configured. 0: unknown.
 struct ConfiguredNode {
   std::string node;
   std::string partition;
@@ -101,16 +101,16 @@ struct ConfiguredNode {
   int cores = 0;            ///< physical ones
   int smt = 0;              ///< CPUs of a core
   int gpus = 0;
-  std::string gpu_type;  ///< `h100`; empty: not told, or several
+  std::string gpu_type;  ///< `h100`; empty: unknown, or several
   friend bool operator==(const ConfiguredNode&, const ConfiguredNode&) = default;
 };
 
-/// A node as somebody has to know it who would take it out of service.
+/// The state of a node that decides whether it may be drained.
 struct NodeService {
   std::string node;  ///< as the batch system names it
   std::string host;  ///< as it calls itself
   std::string state;
-  bool is_drained = false;  ///< gets no new jobs, because somebody said so
+  bool is_drained = false;  ///< gets no new jobs, by a user's or operator's request
   bool is_down = false;     ///< gets none, whatever anybody said
   std::string reason;       ///< as it was written, by an operator or the batch system itself; empty: none
   std::string by;           ///< user who wrote it
@@ -130,11 +130,11 @@ struct SchedulerSpec {
   std::vector<std::string> (*variables)(const JobRequest&) = nullptr;
   std::string (*script)(const JobRequest&) = nullptr;
   Argv (*submit)(std::string_view script_file) = nullptr;
-  /// The job's number. Fails with kind `launch`: what was said, and what to change.
+  /// The job's number. Fails with kind `launch`: the message, and the remedy.
   Result<std::string> (*read_submit)(std::string_view out, std::string_view err, int status) = nullptr;
 
   Argv (*ask)(std::string_view job) = nullptr;
-  /// Phase `unknown` for a job that is not known. Fails with kind `launch` when nobody answered.
+  /// Phase `unknown` for a job that is not known. Fails with kind `launch` without an answer.
   Result<JobStatus> (*read_status)(std::string_view out, std::string_view err, int status) = nullptr;
   /// Of jobs that are not known any more, and who cancelled one; may not work everywhere.
   Argv (*ask_past)(std::string_view job) = nullptr;
@@ -155,7 +155,7 @@ struct SchedulerSpec {
   /// All partitions with their nodes: a node is listed once for each partition that it is in.
   Argv (*ask_configured)() = nullptr;
   std::vector<ConfiguredNode> (*read_configured)(std::string_view out) = nullptr;
-  /// The cluster's name, which jobs have in the variable `cluster_variable`; empty: not told.
+  /// The cluster's name, which jobs have in the variable `cluster_variable`; empty: unknown.
   Argv (*ask_cluster)() = nullptr;
   std::string (*read_cluster)(std::string_view out) = nullptr;
   std::string_view cluster_variable = {};

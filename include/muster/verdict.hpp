@@ -74,7 +74,7 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// For a judge: the findings from index `first` on are about `subject`, unless they say already what they are about.
+/// For a judge: the findings from index `first` on are about `subject`, unless they already have a subject.
 void set_subject(std::vector<Finding>& findings, std::size_t first, Subject subject);
 
 }  // namespace muster

@@ -66,15 +66,15 @@ function jump(text, id) {
 
 /// All there is about a case, without its head.
 function case_body(one, is_bad) {
-  if (one.is_brief) return [h('p', {class: 't'}, one.brief), h('p', {class: 'faint'}, 'The page had no room for more; report.json has it all.')];
-  const by_itself = one.follows ? h('p', {class: 'follows'}, 'Follows from what ', h('a', {href: '#', onclick: (event) => { event.preventDefault(); go_to(one.follows); }}, one.follows), ' found.') : null;
+  if (one.is_brief) return [h('p', {class: 't'}, one.brief), h('p', {class: 'faint'}, 'Shortened; report.json has the full text.')];
+  const by_itself = one.follows ? h('p', {class: 'follows'}, 'Follows from ', h('a', {href: '#', onclick: (event) => { event.preventDefault(); go_to(one.follows); }}, one.follows), '.') : null;
   const judged = (one.metrics || []).filter((row) => row.judged && row.sum);
   return [by_itself, one.hosts ? h('p', {class: 'hosts t'}, `${counted(one.count, 'node')}: ${one.hosts}`) : null,
-    is_bad && one.remedy ? h('div', {class: 'remedy'}, h('h4', {}, 'What to do'), h('p', {class: 't'}, one.remedy)) : null,
+    is_bad && one.remedy ? h('div', {class: 'remedy'}, h('h4', {}, 'Remedy'), h('p', {class: 't'}, one.remedy)) : null,
     more_findings(one), repetitions(one),
     judged.length ? h('div', {class: 'evidence'}, h('h4', {}, 'Evidence'), first_few(strips(one), is_bad ? 3 : 2, (strip) => strip, 'metrics')) : null,
     (one.evidence || []).length ? h('ul', {class: 'sentences'}, one.evidence.map((text) => h('li', {class: 't'}, text))) : null,
-    (one.matrices || []).length ? jump('Show the pairs', 'pairs') : null, one.rank_facts && one.rank_facts.mask ? jump('Show where ranks stood', 'places') : null,
+    (one.matrices || []).length ? jump('Show the pairs', 'pairs') : null, one.rank_facts && one.rank_facts.mask ? jump('Show the placement of ranks', 'places') : null,
     outputs(one), (one.notes || []).map((note) => h('p', {class: 'note t'}, note)),
     (one.metrics || []).length ? folding(`All metrics (${one.metrics.length})`, () => metrics_table(one), false) : null,
     folding('About this case', () => about(one), false),
@@ -134,12 +134,12 @@ function build_cases() {
     const bad = found.filter((one) => needs_look(verdict_here(one)));
     const well = found.filter((one) => !needs_look(verdict_here(one)));
     const total = cases.filter((one) => needs_look(one.verdict)).length;
-    at_id('cases-title').textContent = total ? `What needs a look (${bad.length === total ? total : `${bad.length} of ${total}`})` : 'Nothing needs a look';
-    const none = total ? state.nodes.size && !state.words && !state.verdicts.size ? 'On what is chosen nothing needs a look.' : 'Nothing that needs a look fits what is asked for.' : page.run.verdict === 0 ? 'Every case that was judged passed.' : '';
+    at_id('cases-title').textContent = total ? `Problems (${bad.length === total ? total : `${bad.length} of ${total}`})` : 'No problems';
+    const none = total ? state.nodes.size && !state.words && !state.verdicts.size ? 'No problems in the selection.' : 'No problems match the filter.' : page.run.verdict === 0 ? 'All judged cases passed.' : '';
     body_of('cases').replaceChildren(...(bad.length ? first_few(bad, most_cards, card, 'cases') : none ? [h('p', {class: 'faint'}, none)] : []));
     at_id('well').hidden = !well.length;
-    at_id('well-title').textContent = `Everything else (${well.length})`;
+    at_id('well-title').textContent = `Other cases (${well.length})`;
     body_of('well').replaceChildren(...first_few(well, most_lines, line, 'cases'));
-    if (!is_first) say(`${counted(bad.length, 'case')} that need a look, ${well.length} others`);
+    if (!is_first) say(`${counted(bad.length, 'case')} with problems, ${well.length} others`);
   });
 }

@@ -37,7 +37,7 @@ function verdict_on_all(one, chosen) {
   return found.length ? worst(found) : one.verdict;
 }
 
-/// Whether a case says anything about one of these nodes: it ran there, or blames it. One that never ran is about all.
+/// Whether a case concerns one of these nodes: it ran there, or blames it. One that never ran concerns all.
 function is_about(one, chosen) {
   if (!one.row_of.size && !one.blamed.size) return true;
   for (const node of chosen) if (one.row_of.has(node) || one.blamed.has(node)) return true;

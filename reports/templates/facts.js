@@ -1,4 +1,4 @@
-// Provenance: what each node is and runs, one line for each fact, with the odd one out marked. And the run's own records.
+// Provenance: what each node is and runs, one line for each fact, with outliers marked. And the run's own records.
 
 /// Values of a fact with the nodes that have them, the most common first.
 function values_of(column) {
@@ -20,8 +20,8 @@ function kind_of(groups) {
 
 function value_line(group, is_odd, total) {
   const names = group.on.map((node) => nodes[node]);
-  return h('div', {class: is_odd ? 'value odd-one' : 'value'}, is_odd ? h('span', {class: 'mark'}, '\u25c6 odd one out') : null,
-    h('span', {class: 't'}, group.text === undefined ? '(not told)' : group.text),
+  return h('div', {class: is_odd ? 'value odd-one' : 'value'}, is_odd ? h('span', {class: 'mark'}, '\u25c6 outlier') : null,
+    h('span', {class: 't'}, group.text === undefined ? '(unknown)' : group.text),
     h('span', {class: 'faint t'}, names.length === total ? '' : ` ${names.length > 1 ? `${names.length} nodes: ` : ''}${folded(names).slice(0, 2000)}`));
 }
 

@@ -3,20 +3,21 @@ function fact(name, value, ...more) {
   return value ? h('div', {class: 'fact'}, h('dt', {}, name), h('dd', {}, value, ...more)) : null;
 }
 
-/// `2 of 8 cases failed, 1 could not be asked`
+/// `2 of 8 cases failed, 1 could not be run`
 function verdict_sentence() {
   const tally = page.run.tally;
   const total = tally.reduce((a, b) => a + b, 0);
   const asked = total - tally[4];
   const parts = [];
-  if (tally[1]) parts.push(`${tally[1]} failed`);
-  if (tally[3]) parts.push(`${tally[3]} could not be asked`);
-  if (tally[2]) parts.push(`${tally[2]} could not be measured`);
+  const name = (count, what) => { if (count) parts.push(`${count}${parts.length ? '' : ` of ${counted(total, 'case')}`} ${what}`); };
+  name(tally[1], 'failed');
+  name(tally[3], 'could not be run');
+  name(tally[2], 'could not be measured');
   if (!total) return 'No case was run';
-  if (!asked) return 'Every case was skipped';
+  if (!asked) return 'All cases were skipped';
   const skipped = tally[4] ? `, ${tally[4]} ${tally[4] === 1 ? 'was' : 'were'} skipped` : '';
   if (!parts.length) return skipped ? `${asked} of ${counted(total, 'case')} passed${skipped}` : `All ${counted(asked, 'case')} passed`;
-  return `Of ${counted(total, 'case')} ${parts.join(', ')}${skipped}`;
+  return `${parts.join(', ')}${skipped}`;
 }
 
 /// Whom a case blames for what follows from nothing else.
@@ -60,7 +61,7 @@ function blame_entry(entry) {
   return h('li', {}, button);
 }
 
-/// What was not measured is nobody's fault.
+/// Missing measurements have no culprit.
 function is_at_fault(entry) {
   return ['fail', 'error'].includes(verdict_words[worst(entry.verdicts)]);
 }
@@ -83,7 +84,7 @@ function build_head() {
                      h('span', {class: 'system t'}, run.system || '')),
         h('p', {class: 'sentence'}, verdict_sentence() + (run.interrupted ? `; interrupted by ${run.interrupted}` : ''))),
       h('span', {class: 'brand'}, 'muster ', run.version || '')),
-    blames('Who is at fault', blamed.filter(is_at_fault)), blames('Not measured', blamed.filter((entry) => !is_at_fault(entry))),
+    blames('Culprits', blamed.filter(is_at_fault)), blames('Not measured', blamed.filter((entry) => !is_at_fault(entry))),
     ...(run.notes || []).map((note) => h('p', {class: 'note t'}, note)),
     h('dl', {class: 'facts'}, fact('Started', started), fact('Took', run.took), fact('Shape', run.shape),
       fact('From', [run.user, run.host].filter(Boolean).join('@')), fact('Run', run.id), fact('Exit status', String(run.exit))),

@@ -41,7 +41,7 @@ function by_node(matrix) {
   return {...matrix, classes: undefined, rows: 'node', step: 1, nodes: names, values: Float64Array.from(cells, median_of)};
 }
 
-/// Class of each pair, from readings; pairs that have none are told apart by their nodes. '' where nothing was measured.
+/// Class of each pair, from readings; pairs that have none are distinguished by their nodes. '' where nothing was measured.
 function classes_of(one, matrix) {
   if (matrix.classes) return matrix.classes;
   const values = unpacked(matrix);

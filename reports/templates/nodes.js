@@ -73,7 +73,7 @@ function build_nodes() {
   for (const verdict of node_verdicts) counts[verdict] += 1;
   const legend = h('p', {class: 'legend'}, by_urgency.filter((verdict) => counts[verdict]).map((verdict) =>
     h('span', {}, badge(verdict), ` ${counted(counts[verdict], 'node')}`)),
-    h('span', {class: 'faint hint'}, 'A click chooses a node for everything below, with Ctrl or Shift several.'));
+    h('span', {class: 'faint hint'}, 'Click to select a node for all parts below, with Ctrl or Shift several.'));
   body_of('nodes').append(legend, grid);
-  if (left_out > 0) body_of('nodes').append(h('p', {class: 'faint'}, `Of ${counted(nodes.length, 'node')} only those in trouble have a tile.`));
+  if (left_out > 0) body_of('nodes').append(h('p', {class: 'faint'}, `${counted(nodes.length, 'node')}: only those with problems have a tile.`));
 }

@@ -29,7 +29,7 @@ function ranks_by_node(one) {
   return by_node_number;
 }
 
-/// Nodes in groups that look the same, the smallest group (the odd ones) first.
+/// Nodes in groups that look the same, the smallest group (the outliers) first.
 function layouts(one) {
   if (one.layouts) return one.layouts;
   const groups = new Map();
@@ -49,7 +49,7 @@ const node_fact = (node, key) => {
   return column && column.values ? text_of(column.values[node]) : undefined;
 };
 
-/// CPU numbers that are shown, in order: all of the node where it says how many, else those that somebody has.
+/// CPU numbers that are shown, in order: all of the node where their number is known, else those of its ranks.
 function shown_cpus(layout) {
   const used = layout.ranks.flatMap((each) => cpus_of(each.mask));
   const known = cpus_of(node_fact(layout.nodes[0], 'cpus'));

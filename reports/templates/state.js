@@ -24,7 +24,7 @@ function address() {
   return String(asked);
 }
 
-/// Takes over `changes`, writes the address, and tells everyone.
+/// Takes over `changes`, writes the address, and notifies listeners.
 function change(changes) {
   Object.assign(state, changes);
   const wanted = address();

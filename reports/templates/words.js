@@ -10,7 +10,7 @@ function worst(verdicts) {
   return 4;
 }
 
-/// A sign and a word: the colour says nothing that they don't.
+/// A sign and a word: the colour adds nothing.
 function badge(verdict, is_short) {
   const word = verdict_words[verdict];
   return h('span', {class: `badge v-${word}`, title: word},

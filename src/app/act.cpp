@@ -94,11 +94,11 @@ class Acting {
     if (!told) return tl::unexpected(told.error());
     auto nodes = scheduler_.read_service(*told);
     if (nodes.empty())
-      return fail(ErrorKind::launch, std::string(scheduler_.service_program), "told of no node that can be read");
+      return fail(ErrorKind::launch, std::string(scheduler_.service_program), "printed no readable node");
     return nodes;
   }
 
-  /// Between the plan and now somebody may have been there.
+  /// The node may have changed since the plan was made.
   Result<void> is_unchanged(const WantedAction& action, const std::vector<NodeService>& planned_on) const {
     const auto now = ask(action.node);
     if (!now) return tl::unexpected(now.error());
@@ -107,7 +107,7 @@ class Acting {
           now->front().reason == then.reason && now->front().is_drained == then.is_drained &&
           now->front().is_down == then.is_down)
         return {};
-    return fail(ErrorKind::launch, action.node, "somebody changed it meanwhile; it is left as it is");
+    return fail(ErrorKind::launch, action.node, "it was changed meanwhile; it is left as it is");
   }
 
   Result<void> is_done(const WantedAction& action) const {
@@ -150,7 +150,7 @@ class Acting {
   void keep_to_the_cap() {
     const auto nodes = ask({});
     if (!nodes) {
-      trouble("can't tell how many nodes are drained now", nodes.error());
+      trouble("can't count the nodes that are drained now", nodes.error());
       return;
     }
     if (drained_by_muster(*nodes) <= most()) return;

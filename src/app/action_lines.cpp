@@ -16,7 +16,7 @@ void print(const std::string& line) {
 }  // namespace
 
 int lines_beside_report(const RunOptions& options) {
-  // Of the history, that it can't be read and that it can't be written; of actions, that nobody would do them.
+  // Of the history, that it can't be read and that it can't be written; of actions, that the service does not answer.
   const int of_history = options.no_history ? 0 : 2;
   return of_history + (wants_actions(options.night) ? static_cast<int>(most_when_quiet) + 1 : 0);
 }
@@ -32,7 +32,7 @@ void ActionLines::add(const std::string& line) {
 
 ActionLines::~ActionLines() {
   if (held_ == 1) print(last_);
-  if (held_ > 1) print(fmt::format("and {} more lines; what was done to nodes: muster history --actions", held_));
+  if (held_ > 1) print(fmt::format("and {} more lines; actions on nodes: muster history --actions", held_));
 }
 
 }  // namespace muster

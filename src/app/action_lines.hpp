@@ -1,4 +1,4 @@
-/// What a run says about nodes that it drains, puts back or leaves alone: on standard error, and with --quiet within
+/// The lines about nodes that a run drains, resumes or leaves alone: on standard error, and with --quiet within
 /// the page that cron mails.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace muster {
 
-/// Lines of the page of --quiet that a run keeps for itself: for what it may have to say beside the report.
+/// Lines of the page of --quiet reserved for messages outside of the report.
 [[nodiscard]] int lines_beside_report(const RunOptions& options);
 
 class ActionLines {
@@ -19,7 +19,7 @@ class ActionLines {
   explicit ActionLines(bool is_quiet) : is_quiet_(is_quiet) {}
   ActionLines(const ActionLines&) = delete;
   ActionLines& operator=(const ActionLines&) = delete;
-  /// Says the last one, or how many there was no room for.
+  /// Prints the last one, or the number of omitted ones.
   ~ActionLines();
 
   template <class... Values>
@@ -27,7 +27,7 @@ class ActionLines {
     add(fmt::format(format, std::forward<Values>(values)...));
   }
 
-  /// Of nodes that are left alone, so many are told; a report has the others.
+  /// At most this number of nodes that are left alone is printed; a report has the others.
   [[nodiscard]] std::size_t most_left_alone() const { return is_quiet_ ? 3 : 12; }
 
  private:

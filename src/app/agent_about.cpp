@@ -22,7 +22,7 @@ Result<AgentAbout> ask_agent(const fs::path& agent) {
                 fmt::format("is of muster {}, this is muster {}; name the agent of this installation with --agent",
                             printable_line(version, 80), MUSTER_VERSION));
   AgentAbout told{about.value("mpi", std::string()), about.value("library", std::string("?"))};
-  // Cray's is MPICH to whoever compiles with it, but is started in a way of its own.
+  // Cray's has MPICH's API, but is started in a different way.
   if (told.library.find("CRAY MPICH") != std::string::npos) told.flavor = "cray-mpich";
   return told;
 }

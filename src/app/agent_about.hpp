@@ -1,4 +1,4 @@
-/// What an agent says of itself.
+/// The description that an agent prints of itself.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct AgentAbout {
   std::string library;  ///< `Open MPI v4.1.4, ...`
 };
 
-/// Starts the agent with --about. Fails with kind `launch` when it does not start or says something else.
+/// Starts the agent with --about. Fails with kind `launch` when it does not start or prints something else.
 [[nodiscard]] Result<AgentAbout> ask_agent(const fs::path& agent);
 
 }  // namespace muster

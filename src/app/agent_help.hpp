@@ -2,7 +2,7 @@
 
 namespace muster {
 
-/// What `muster-rank --help` prints, and its manual page says.
+/// The text of `muster-rank --help` and of its manual page.
 inline constexpr const char* agent_help = R"(Usage: muster-rank [--about | --help]
 
 The agent of muster: one rank of a job. `muster` starts it through a launcher; there is no need to do so by hand.

@@ -106,8 +106,8 @@ std::vector<std::string>& ordered_hosts() {
   return hosts;
 }
 
-/// What `muster selftest` has ranks do wrong. Nobody else's run may be spoilt: without a described machine, which every
-/// report tells of, the variable is refused.
+/// Faults that `muster selftest` injects into ranks. Real runs must not be affected: without a described machine, which
+/// every report mentions, the variable is refused.
 Result<void> take_orders_from_environment(const Comm& comm, AgentHooks& hooks) {
   const char* text = std::getenv(env_orders);
   if (text == nullptr || *text == '\0') return {};
@@ -135,7 +135,7 @@ Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_
   if (!comm) return tl::unexpected(comm.error());
   if (auto taken = take_orders_from_environment(**comm, hooks); !taken) hooks.refusal = to_string(taken.error());
   const int status = run_agent(**comm, recorder, hooks);
-  // Peers may wait for this rank in a case for ever; nobody else would tell them.
+  // Peers may wait for this rank in a case for ever; only this rank can notify them.
   if (status == 2) mpi_abort(status);
   recorder.phase(Phase::finishing);
   return status;

@@ -1,4 +1,4 @@
-/// Which checks could say something on this node, for `muster doctor`. Starts nothing.
+/// The checks that can run on this node, for `muster doctor`. Starts nothing.
 #pragma once
 
 #include <map>

@@ -73,9 +73,9 @@ std::string explain_words(const std::vector<const CLI::App*>& chain, int count, 
     for (auto& word : known_words(*chain[at], true)) options.push_back(std::move(word));
   const auto misplaced = misplaced_word(*chain.back());
   for (int i = 1; i < count; ++i) {
-    // What follows is no option of ours.
+    // The rest are not muster's options.
     if (!misplaced.empty() && misplaced == arguments[i])
-      return fmt::format("a command stands behind --: muster gate --need N -- {}", misplaced);
+      return fmt::format("needs a command after --: muster gate --need N -- {}", misplaced);
     const std::string word = std::string(arguments[i]).substr(0, std::string(arguments[i]).find('='));
     if (word.size() <= 2 || word.compare(0, 2, "--") != 0 || word == "--help") continue;
     if (std::find(options.begin(), options.end(), word) == options.end())
@@ -103,7 +103,7 @@ bool is_gate(int count, char** arguments) {
   return count > 1 && std::string_view(arguments[1]) == "gate";
 }
 
-/// What follows `--` belongs to the command that somebody wants started.
+/// Arguments after `--` belong to the user's command.
 int own_words(int count, char** arguments) {
   if (!is_gate(count, arguments)) return count;
   const auto is_end = [](const char* word) { return std::string_view(word) == "--"; };
@@ -152,7 +152,7 @@ int command_line(int count, char** arguments) {
     fmt::print("muster {}\n", MUSTER_VERSION);
     return 0;
   }
-  CLI::App root{"muster: can these nodes, right now, do the work they are for; and if not, what is at fault?"};
+  CLI::App root{"muster: checks whether the nodes of a GPU cluster are fit for work, and names what is at fault"};
   root.name("muster");
   root.require_subcommand(1);
   root.set_version_flag("--version", "muster " MUSTER_VERSION);
@@ -212,7 +212,7 @@ int driver_main(int count, char** arguments) {
     // What no command took care of: standard output that is gone (muster list | head), memory that is short.
     std::fprintf(stderr, "muster: %s\n", printable_line(error.what()).c_str());
   }
-  // A report that could not be printed is no success.
+  // A report that could not be printed is a failure.
   const bool is_lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
   if (is_lost) std::fprintf(stderr, "muster: standard output can't be written\n");
   if (is_lost && status == 0) status = 2;

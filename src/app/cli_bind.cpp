@@ -6,14 +6,14 @@ namespace muster {
 
 void add_bind(CommandLine line) {
   const auto bind = std::make_shared<BindOptions>();
-  auto* app = line.root.add_subcommand("bind", "Say which cores and which GPU each rank should have");
+  auto* app = line.root.add_subcommand("bind", "Print the cores and the GPU for each rank");
   app->add_option("paths", bind->paths, "Profiles beside the shipped ones")->type_name("FILE|FOLDER");
   add_config(*app, bind->config);
   app->add_option("--system", bind->system, "The node of this profile instead of this one")
       ->type_name("NAME[:PARTITION]");
   app->add_option("--topology", bind->topology, "A node as hwloc saved it (lstopo FILE.xml), or synthetic:...")
       ->type_name("FILE");
-  app->add_option("--machine", bind->machine, "A node as a machine description says it")->type_name("NAME|FILE");
+  app->add_option("--machine", bind->machine, "A node from a machine description")->type_name("NAME|FILE");
   app->add_option("--ranks-per-node", bind->ranks_per_node,
                   "Ranks (default: one per GPU; without GPUs per NUMA domain)")
       ->type_name("N")
@@ -35,7 +35,7 @@ void add_bind(CommandLine line) {
   app->add_flag("--simulated", bind->is_simulated, "The node that MUSTER_MACHINE names (docs/machines.md)");
   auto* text = app->add_flag("--rankfile", bind->rankfile, "Only the rankfile for Open MPI");
   app->add_flag("--json", bind->json, "As JSON")->excludes(text);
-  app->add_option("--color", bind->color, "Colours: auto, always, never (NO_COLOR is heeded)")->type_name("WHEN");
+  app->add_option("--color", bind->color, "Colours: auto, always, never (NO_COLOR is respected)")->type_name("WHEN");
   app->footer(
       "Examples:\n"
       "  muster bind                                   this node, one rank per GPU\n"

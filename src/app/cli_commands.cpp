@@ -46,7 +46,7 @@ void add_show(CommandLine line) {
 
 void add_doctor(CommandLine line) {
   const auto doctor = std::make_shared<DoctorOptions>();
-  auto* app = line.root.add_subcommand("doctor", "Say what can be measured on this node and why the rest can't");
+  auto* app = line.root.add_subcommand("doctor", "Show what can be measured on this node, and why the rest can't");
   app->add_option("--system", doctor->site.system, "Profile, and optionally partition (default: found)")
       ->type_name("NAME[:PARTITION]");
   add_config(*app, doctor->config);
@@ -75,7 +75,7 @@ void add_machine(CommandLine line) {
       "Examples:\n  muster machine lumi-g\n  muster machine lumi-g --write here --fault gpu_missing\n"
       "  MUSTER_MACHINE=here muster run --simulated checks/devices --ranks-per-node 8\n"
       "  muster machine lumi-g --write there --nodes 'nid[001-004]' --fault nic_down@nid003\n"
-      "A simulated machine proves right and wrong, never speed; every report says that it was one.");
+      "A simulated machine verifies correctness, never speed; every report is marked as simulated.");
   app->callback([machine, &status = line.status] { status = machine_command(*machine); });
 }
 
@@ -88,7 +88,7 @@ void add_node(CommandLine line) {
   auto* autopsy = app->add_subcommand("autopsy", "What is left of a launch on this node");
   autopsy->add_option("--tag", node->tag)->required();
   autopsy->callback([node, &status = line.status] { status = node_autopsy_command(*node); });
-  auto* clean = app->add_subcommand("clean", "End what is left of a launch on this node");
+  auto* clean = app->add_subcommand("clean", "End remaining processes of a launch on this node");
   clean->add_option("--tag", node->tag)->required();
   clean->add_option("--grace", node->grace_s);
   clean->add_flag("--launcher-has-ended", node->launcher_has_ended);

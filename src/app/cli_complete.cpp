@@ -29,7 +29,7 @@ int complete_command(const CLI::App& app, const std::vector<std::string>& marked
 /// For shells (completion/), which put an equals sign before each word: so none is empty, and none an option.
 void add_complete(CommandLine line) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  auto* app = line.root.add_subcommand("complete", "Say what the last word could become")->group("");
+  auto* app = line.root.add_subcommand("complete", "Print completions of the last word")->group("");
   app->add_option("words", *words, "The command line up to the cursor, = before each word")->type_name("=WORD");
   app->callback([words, &root = line.root, &status = line.status] { status = complete_command(root, *words); });
 }

@@ -32,7 +32,7 @@ void add_gate(CommandLine line) {
       ->required()
       ->check(CLI::Range(1, 262144));
   app->formatter(std::make_shared<Usage>());
-  // In front of `--`, or without one, there is no place for it; cli.cpp says so.
+  // In front of `--`, or without one, there is no place for it; cli.cpp reports it.
   app->add_option("COMMAND")
       ->expected(-1)
       ->check([](const std::string& /*word*/) { return "stands behind --"; })
@@ -50,9 +50,9 @@ void add_gate(CommandLine line) {
       ->type_name("CHECK.PARAM=VALUE")
       ->allow_extra_args(false);
   app->add_option("--timeout", gate->timeout,
-                  "Deadline of every case, whatever the checks say (default: theirs, a third of --deadline at most)")
+                  "Deadline of every case, overriding checks (default: theirs, at most a third of --deadline)")
       ->type_name("TIME");
-  app->add_option("--deadline", gate->deadline, "Time for all of it; what was not measured by then is not good")
+  app->add_option("--deadline", gate->deadline, "Time limit of the gate; nodes not measured by then are not good")
       ->type_name("TIME");
   app->add_option("--print", gate->print, "Instead of starting COMMAND: hosts, exclude (nodes not good) or json")
       ->type_name("WHAT")

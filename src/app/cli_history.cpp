@@ -22,7 +22,7 @@ void add_history_parts(CommandLine line, CLI::App& app, const std::shared_ptr<Hi
   in->callback([=, &status = line.status] { status = history_import_command(history->file, *from); });
 
   const auto accepted = std::make_shared<AcceptOptions>();
-  auto* accept = app.add_subcommand("accept", "What is now is as it shall be: earlier values are no measure any more");
+  auto* accept = app.add_subcommand("accept", "Accept the current state: earlier values no longer count");
   accept->add_option("--item", accepted->item, "Of this node, device or link alone")->type_name("NAME");
   accept->add_option("--metric", accepted->metric, "This metric alone")->type_name("NAME");
   accept->add_flag("--all", accepted->all, "Every metric of everything");
@@ -48,7 +48,7 @@ void add_history_parts(CommandLine line, CLI::App& app, const std::shared_ptr<Hi
 
 void add_history(CommandLine line) {
   const auto history = std::make_shared<HistoryOptions>();
-  auto* app = line.root.add_subcommand("history", "Earlier runs: list them, draw a metric, name what is unsteady");
+  auto* app = line.root.add_subcommand("history", "Earlier runs: list them, plot a metric, find flaky checks");
   app->require_subcommand(0, 1);
   app->add_option("--history", history->file, history_help)->type_name("FILE");
   app->add_option("--last", history->last, "So many runs, the latest (default 20)")
@@ -62,11 +62,11 @@ void add_history(CommandLine line) {
       ->type_name("LABEL=VALUE")
       ->allow_extra_args(false);
   auto* flaky = app->add_flag("--flaky", history->flaky, "What passes and fails by turns with nothing else changed");
-  auto* lemons = app->add_flag("--lemons", history->lemons, "Nodes and devices that fail more often than their like");
+  auto* lemons = app->add_flag("--lemons", history->lemons, "Nodes and devices that fail more often than their peers");
   auto* actions = app->add_flag("--actions", history->actions, "What was done to nodes");
   flaky->excludes(lemons)->excludes(actions);
   lemons->excludes(actions);
-  app->add_option("--color", history->color, "Colours: auto, always, never (NO_COLOR is heeded)")
+  app->add_option("--color", history->color, "Colours: auto, always, never (NO_COLOR is respected)")
       ->type_name("WHEN")
       ->group("");
   add_history_parts(line, *app, history);

@@ -59,7 +59,7 @@ void add_site(CLI::App& app, SiteOptions& site) {
                  "Nodes to run on: a host list; in a job or with --submit also a count, all, or idle")
       ->type_name("nid[001-004]")
       ->excludes(line);
-  app.add_option("--ranks-per-node", site.ranks_per_node, "Ranks per node, whatever the checks say")
+  app.add_option("--ranks-per-node", site.ranks_per_node, "Ranks per node, overriding checks")
       ->type_name("N")
       ->excludes(line)
       ->check(CLI::Range(1, 65536));
@@ -95,9 +95,9 @@ void add_run_like(CLI::App& app, RunOptions& run) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--per-node", run.choose.per_node,
-               "Every node by itself, all at once: a case for each, judged alone;\n"
+               "Each node separately, all at once: a case for each, judged alone;\n"
                "checks that need several nodes together are skipped");
-  app.add_option("--timeout", run.choose.timeout, "Deadline of every case, whatever the checks say")->type_name("TIME");
+  app.add_option("--timeout", run.choose.timeout, "Deadline of every case, overriding checks")->type_name("TIME");
 }
 
 void add_reports(CLI::App& app, std::vector<std::string>& reports, std::string& color, bool& quiet) {
@@ -105,8 +105,8 @@ void add_reports(CLI::App& app, std::vector<std::string>& reports, std::string& 
                  fmt::format("Write a report: {}; repeatable; FILE may be - for standard output", formats()))
       ->type_name("FORMAT[=FILE]")
       ->allow_extra_args(false);
-  app.add_option("--color", color, "Colours: auto, always, never (NO_COLOR is heeded)")->type_name("WHEN");
-  app.add_flag("--quiet", quiet, "Say nothing when all is well");
+  app.add_option("--color", color, "Colours: auto, always, never (NO_COLOR is respected)")->type_name("WHEN");
+  app.add_flag("--quiet", quiet, "Print nothing when all checks pass");
 }
 
 }  // namespace muster

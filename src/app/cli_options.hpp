@@ -42,7 +42,7 @@ void add_compare(CommandLine line);
 void add_manual(CommandLine line);
 void add_complete(CommandLine line);
 
-/// What a command has told about itself, without what is hidden. `above` are the commands that it is one of.
+/// The description of a command, without hidden parts. `above` are its parent commands.
 [[nodiscard]] CommandWords words_of(const CLI::App& app, const std::string& above = {});
 
 }  // namespace muster

@@ -49,7 +49,8 @@ void add_night(CLI::App& app, NightOptions& night) {
   app.add_option("--on-fail", night.on_fail, "drain: take nodes that are surely at fault out of service afterwards")
       ->type_name("ACTION")
       ->check(CLI::IsMember({"drain"}));
-  app.add_option("--on-pass", night.on_pass, "resume: put back nodes that muster drained and whose check passed now")
+  app.add_option("--on-pass", night.on_pass,
+                 "resume: return nodes to service that muster drained and whose check passes now")
       ->type_name("ACTION")
       ->check(CLI::IsMember({"resume"}));
   app.add_option("--max-drain", night.max_drain,
@@ -58,7 +59,7 @@ void add_night(CLI::App& app, NightOptions& night) {
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--dry-run-actions", night.dry_run_actions,
                "Show what --on-fail and --on-pass would do, and do nothing");
-  // Ranks of such a line say themselves on which node they are: one could name another node.
+  // Ranks of such a line report their node themselves: one could name another node.
   for (const char* option : {"--on-fail", "--on-pass"}) app.get_option(option)->excludes(app.get_option("--launch"));
 }
 

@@ -24,7 +24,7 @@ void add_selftest(CommandLine line) {
   app->add_flag("--json", selftest->json, "As JSON")->excludes(page);
   app->footer(
       "Examples:\n  muster selftest\n  muster selftest -n gpu_memory\n  muster selftest my_checks/\n"
-      "Exit status: 0 every check was seen to pass and to fail, 1 some check was not, 2 nothing can be started here,\n"
+      "Exit status: 0 all checks pass and fail as expected, 1 some do not, 2 ranks can't be started here,\n"
       "3 usage or file error");
   app->callback([selftest, &status = line.status] { status = selftest_command(*selftest); });
 }

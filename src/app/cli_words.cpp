@@ -7,7 +7,7 @@ namespace muster {
 
 namespace {
 
-/// `N:INT in [1 - 65536]` -> `N`: the parser says the range where it is left.
+/// `N:INT in [1 - 65536]` -> `N`: the parser leaves the range there.
 std::string value_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {};
   auto value = option.get_type_name();
@@ -16,7 +16,7 @@ std::string value_of(const CLI::Option& option) {
   return value.empty() ? "VALUE" : value;
 }
 
-/// `ACTION:{drain}`: the parser says what it would take.
+/// `ACTION:{drain}`: the parser appends the accepted values.
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const auto type = option.get_type_name();
   const auto open = type.find(":{"), close = type.rfind('}');
@@ -37,7 +37,7 @@ OptionWords words_of(const CLI::Option& option) {
   std::replace(help.begin(), help.end(), '\n', ' ');
   words.help = help;
   words.is_required = option.get_required();
-  // Those that take one value a time, and any number of them, say so.
+  // Options that take one value at a time, and may be repeated, are marked.
   words.is_list = option.get_items_expected_max() > 1 || help.find("epeatable") != std::string::npos ||
                   help.find("given again") != std::string::npos;
   return words;

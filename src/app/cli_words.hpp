@@ -1,4 +1,4 @@
-/// The command line as plain values, read from what the commands told the parser about themselves: manual pages and
+/// The command line as plain values, read from the commands' registration with the parser: manual pages and
 /// completion are drawn from it, and so know every command and option that there is.
 #pragma once
 
@@ -8,7 +8,7 @@
 namespace muster {
 
 struct OptionWords {
-  std::vector<std::string> names;    ///< `-n`, `--name`; empty: told by its place
+  std::vector<std::string> names;    ///< `-n`, `--name`; empty: positional
   std::string place;                 ///< `paths`, of one without names
   std::string value;                 ///< what it takes: `FILE|FOLDER`; empty: a switch
   std::vector<std::string> choices;  ///< of its values, all there are; empty: others than a few

@@ -218,7 +218,7 @@ void print(const Question& question, const Placement& placement, const std::stri
   const Lines lines = lines_of(question, placement);
   fmt::print("{}\n{}\n\n", ink.bold(head_of(question)), wish_of(question));
   fmt::print("{}", node_picture(question.node, placement, ink));
-  fmt::print("{}\n\n", ink.faint("a sign is a core: the rank that has it, - reserved, . nobody's"));
+  fmt::print("{}\n\n", ink.faint("each character is a core: its rank, - reserved, . free"));
   fmt::print("{}\n", rank_table(question.node, placement, ink));
   for (const std::string& remark : question.remarks) fmt::print("note: {}\n", remark);
   for (const std::string& remark : placement.remarks) fmt::print("note: {}\n", remark);

@@ -176,7 +176,7 @@ Line service_line() {
   if (const auto there = greet(*scheduler); !there)
     return {"drain, resume", Health::limited,
             fmt::format("{} does not answer: {}", scheduler->title, to_string(there.error())),
-            "nodes can't be drained or put back from here now"};
+            "nodes can't be drained or resumed from here now"};
   return {"drain, resume", Health::good, fmt::format("{} answers", scheduler->title), ""};
 }
 

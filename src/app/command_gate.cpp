@@ -34,7 +34,7 @@ void tell_user(const std::string& line) {
   fmt::print(stderr, "muster: {}\n", printable_line(line, 4000));
 }
 
-/// What comes of it when no command is started, for whoever reads standard output, too.
+/// The result when no command is started, also for readers of standard output.
 class Answer {
  public:
   explicit Answer(const GateOptions& options) : options_(options) {}
@@ -58,7 +58,7 @@ class Answer {
     return give_up(error, std::move(outcome));
   }
 
-  /// As refuse(), where people have been told.
+  /// As refuse(), after the reason was printed.
   [[nodiscard]] int give_up(const Error& error, GateOutcome outcome = {}) const {
     outcome.error = error;
     outcome.chosen.clear();
@@ -104,7 +104,7 @@ class Command {
     std::error_code ignored;
     const bool is_there = name.find('/') != std::string::npos && fs::exists(name, ignored);
     tell_user(fmt::format("{} {}; nothing was measured", printable_line(name, 200),
-                          is_there ? "can't be run: it is no program, or you may not run it" : "is not found"));
+                          is_there ? "can't be run: it is not a program, or not executable for you" : "is not found"));
     return is_there ? exit_gate_not_executable : exit_gate_not_found;
   }
 
@@ -131,7 +131,7 @@ class Command {
   std::string flavor_;
 };
 
-/// As bash tells scripts from programs: by the first line, which has no zeros.
+/// As bash distinguishes scripts from programs: by the first line, which has no zeros.
 bool is_text(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line;
@@ -151,13 +151,13 @@ int become(const Argv& argv, const Environment& environment, bool heeds_pipes) {
   const auto path = find_program(argv.front());
   ::execv(path.c_str(), words.data());
   int why = errno;
-  // A script without #! is the shell's, as everywhere; of what is no text that would make `not found`, 127.
+  // A script without #! is the shell's, as everywhere; for a file that is not text this would give `not found`, 127.
   if (why == ENOEXEC && is_text(path)) {
     ::execvp(words.front(), words.data());
     why = errno;
   }
   tell_user(fmt::format("{} can't be started: {}", argv.front(),
-                        why == ENOEXEC ? "it is no program for this machine" : std::strerror(why)));
+                        why == ENOEXEC ? "it is not a program for this machine" : std::strerror(why)));
   return why == ENOENT ? exit_gate_not_found : exit_gate_not_executable;
 }
 
@@ -206,7 +206,7 @@ GateOutcome unmeasured(const SiteFound& found) {
   return outcome;
 }
 
-/// Nothing is known of the nodes of a line that starts no agent; every case says why.
+/// Nothing is known of the nodes of a line that starts no agent; every case has the reason.
 bool has_started_line(const SiteFound& found) {
   return std::none_of(found.site.lines.begin(), found.site.lines.end(),
                       [](const auto& line) { return line.second.unable.has_value(); });
@@ -288,11 +288,11 @@ int gate_command(const GateOptions& options) {
   const auto run = run_options(options);
   auto prepared = prepare(run);
   if (!prepared)
-    return answer.give_up({ErrorKind::usage, "gate", "nothing was started; standard error says what is wrong"});
+    return answer.give_up({ErrorKind::usage, "gate", "nothing was started; see standard error for the reason"});
   const auto found = prepared->found;
   const auto need = static_cast<std::size_t>(options.need);
   if (auto enough = check_count(found, need); !enough) return answer.refuse(enough.error(), unmeasured(found));
-  // What it gets wrong is told now, not when all has been measured.
+  // Its errors are reported now, not after all measurements.
   if (starts)
     if (auto tried = try_aim(command, found, need); !tried) return answer.refuse(tried.error());
   const auto outcome = pass_gate(run, std::move(*prepared), need, {answer.began(), *deadline});

@@ -20,7 +20,7 @@ struct GateOptions {
   std::vector<std::string> excludes;  ///< of those, not what matches these regular expressions
   std::vector<std::string> settings;
   SiteOptions site;
-  std::string timeout;  ///< of every case; empty: what the checks say, and not too much of the deadline
+  std::string timeout;  ///< of every case; empty: the checks' own, limited by the deadline
   std::string deadline = "60s";
   std::string print;  ///< hosts, exclude, json: instead of starting anything; empty: start the command
   std::string output = "muster-runs";

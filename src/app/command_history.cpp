@@ -79,7 +79,7 @@ int list_flaky(const std::vector<ItemVerdict>& verdicts) {
 
 int list_lemons(const std::vector<ItemVerdict>& verdicts) {
   const auto found = lemons(verdicts);
-  if (found.empty()) fmt::print("nothing fails more often than its like\n");
+  if (found.empty()) fmt::print("no node or device fails more often than its peers\n");
   for (const Lemon& one : found)
     fmt::print("{} {}: failed in {} of {} runs, the others in {:.2g} %: {}\n", one.is_device ? "device" : "node",
                printable_line(one.item), one.failed, one.runs, one.others * 100,
@@ -92,7 +92,7 @@ Result<bool> fits(const Labels& labels, const std::vector<std::string>& wanted) 
   for (const std::string& one : wanted) {
     const auto equals = one.find('=');
     if (equals == std::string::npos || equals == 0)
-      return fail(ErrorKind::usage, "--where", fmt::format("\"{}\" is no LABEL=VALUE", printable_line(one)));
+      return fail(ErrorKind::usage, "--where", fmt::format("\"{}\" is not LABEL=VALUE", printable_line(one)));
     const auto found = std::find_if(labels.begin(), labels.end(),
                                     [&](const auto& label) { return label.first == one.substr(0, equals); });
     if (found == labels.end() || found->second != one.substr(equals + 1)) return false;

@@ -41,7 +41,7 @@ struct CompareOptions {
   bool json = false;
 };
 
-/// Says it on standard error; the exit status that it makes: 3 where what was asked for is wrong, 2 where it can't be
+/// Prints it on standard error; returns the exit status: 3 for a usage error, 2 where it can't be
 /// done. That the usual history is not there, or damaged, is nothing that was asked for.
 int history_trouble(const Error& error);
 

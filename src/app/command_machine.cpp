@@ -23,7 +23,7 @@ std::string size_text(std::uint64_t bytes) {
 
 /// `3` or, where only some of the CPUs are, `3: 48-55,112-119`.
 std::string place_text(const MachineDescription& machine, int domain, const CpuMask& near) {
-  if (domain < 0) return "domain not told";
+  if (domain < 0) return "domain unknown";
   const bool is_all = machine.domains[static_cast<std::size_t>(domain)].cpus == near;
   return fmt::format("domain {}{}", domain, is_all ? "" : ", CPUs " + near.list());
 }
@@ -68,7 +68,7 @@ void show_ranks(const MachineDescription& machine) {
 
 void show(const MachineDescription& machine) {
   say("machine", machine.name + (machine.summary.empty() ? "" : ": " + machine.summary));
-  say("", "synthetic: made up from what is published, not captured");
+  say("", "synthetic: made from published data, not captured");
   if (!machine.ails.empty()) say("faults", human_list(machine.ails));
   say("kernel", machine.kernel);
   show_cpus(machine);

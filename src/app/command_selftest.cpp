@@ -34,7 +34,7 @@ std::optional<Material> read_material(const SelftestOptions& options) {
   return std::nullopt;
 }
 
-/// A row for each check that is wanted, as muster list -n chooses them; nullopt, after having said so, for a name that
+/// A row for each check that is wanted, as muster list -n chooses them; nullopt, with a message, for a name that
 /// matches none.
 std::optional<std::vector<SelftestRow>> rows_of(const SelftestOptions& options, const Loaded& loaded) {
   SelectOptions select;
@@ -53,7 +53,7 @@ bool is_about(const Example& example, const Check& check) {
   return std::find(example.checks.begin(), example.checks.end(), check.name) != example.checks.end();
 }
 
-/// Silence is no proof: a check without an example of either kind is told.
+/// Silence is not evidence: a check without an example of either kind is reported.
 void find_missing(const std::vector<Example>& examples, std::vector<SelftestRow>& rows) {
   for (SelftestRow& row : rows)
     for (const bool is_bad : {false, true})
@@ -124,7 +124,7 @@ class Workplace {
   bool is_ours_ = false;
 };
 
-/// muster could not ask, not once: that says nothing of the checks.
+/// No example could be started, which does not concern the checks.
 bool is_dumb(const std::vector<SelftestRow>& rows) {
   return std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) {
     return !row.shown.empty() && std::all_of(row.shown.begin(), row.shown.end(),

@@ -66,7 +66,7 @@ Result<void> refuse_inside_of_job() {
                   (*allocation)->scheduler, (*allocation)->job));
 }
 
-/// Nobody knows the nodes yet: their number counts, and what the profile says of them.
+/// The nodes are not known yet: their number counts, and the profile's description of them.
 Site imagined_site(const SystemProfile& system, const NodeWish& nodes) {
   Site site;
   site.launcher = "in the job";
@@ -170,7 +170,7 @@ void place(JobRequest& request, const RunReport& report) {
   request.output = request.starts + "/output";
 }
 
-/// Variables that would stand over what the script says are not for our job.
+/// Variables that would override the script are hidden from our job.
 void forget_variables(const Submission& submission) {
   for (const auto& name : submission.scheduler->variables(submission.request)) unsetenv(name.c_str());
 }
@@ -192,7 +192,7 @@ WatchOptions watch_options(const JobRequest& request) {
   return watch;
 }
 
-/// Asked while the job's end is explained; empty: nobody answers.
+/// Queried while the job's end is explained; empty: no answer.
 std::vector<NodeState> nodes_of(const SchedulerSpec& scheduler, const JobStatus& status) {
   const auto asked = run_program(scheduler.ask_nodes({}), 20);
   if (!asked || asked->timed_out) return {};

@@ -142,7 +142,7 @@ std::string compared_line(const PastRun& before, const PastRun& after, const Com
 }
 
 std::string outcome_of(const PastRun& before, const Comparison& found) {
-  if (has_nothing_in_common(before, found)) return "nothing can be said: the runs have no case in common";
+  if (has_nothing_in_common(before, found)) return "not comparable: the runs have no case in common";
   return found.is_worse() ? "something got worse" : found.is_empty() ? "no difference" : "nothing got worse";
 }
 

@@ -7,7 +7,7 @@
 
 namespace muster {
 
-/// Runs without a case in common say nothing about each other.
+/// Runs without a case in common are not comparable.
 [[nodiscard]] bool has_nothing_in_common(const PastRun& before, const Comparison& found);
 
 /// `11 values compared; 5 not: times mean nothing there`: how many, and why not others.

@@ -69,7 +69,7 @@ Result<fs::path> find_run_anywhere(const std::string& name, const std::string& h
   return fail(ErrorKind::usage, name,
               fmt::format("its folder {} is not there any more; muster compare and muster history --metric NAME use "
                           "what the history keeps of it",
-                          folder.empty() ? "was never told, and" : folder.string()));
+                          folder.empty() ? "is unknown, and" : folder.string()));
 }
 
 Result<PastRun> find_past_run(const std::string& name, const std::string& history_file) {

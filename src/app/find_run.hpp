@@ -11,7 +11,7 @@ namespace muster {
 /// A path that is there, or the folder of muster-runs of that name or id; empty: none.
 [[nodiscard]] fs::path find_run(const std::string& name);
 
-/// As find_run(), and else where the history says that the run of that id, or `latest` or `previous`, was kept. Fails
+/// As find_run(), else in the folder that the history has for the run of that id, or `latest` or `previous`. Fails
 /// with kind `usage` when there is no such run, or when its folder is gone.
 [[nodiscard]] Result<fs::path> find_run_anywhere(const std::string& name, const std::string& history_file);
 

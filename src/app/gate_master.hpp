@@ -11,7 +11,7 @@ namespace muster {
 
 struct GateMaster {
   std::optional<std::string> value;  ///< what MASTER_ADDR becomes; nullopt: it stays as it is
-  std::string note;                  ///< what people are told; empty: nothing
+  std::string note;                  ///< printed for the user; empty: none
 };
 
 struct MasterAsked {

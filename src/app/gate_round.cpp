@@ -20,7 +20,7 @@ namespace muster {
 namespace {
 
 constexpr double least_round_s = 5;  // another launch is not worth starting with less
-/// Slower than that with everybody is slow, whatever shares a machine with whom: of the usual speed.
+/// A node slower than this with every partner is slow, however processors are shared: fraction of the typical speed.
 constexpr double least_share = 1.0 / 3;
 
 /// Nothing that hangs may take all of the time.
@@ -82,7 +82,7 @@ class Gate {
       : options_(options), prepared_(std::move(prepared)), need_(need), time_(time) {
     outcome_.nodes = prepared_.found.site.nodes;
     if (outcome_.nodes.empty()) outcome_.nodes = {host_name()};
-    // Whoever says how long a case may take has thought of what hangs.
+    // An explicit timeout of a case overrides the share of the deadline.
     if (options.choose.timeout.empty()) hurry(prepared_.plan, time);
   }
 
@@ -139,7 +139,7 @@ class Gate {
       folder->give_back();
       return fails(done.error());
     }
-    // Told once: later runs have these nodes no more.
+    // Printed once: later runs no longer have these nodes.
     prepared_.found.lost_nodes.clear();
     outcome_.folders.push_back(report.folder);
     outcome_.interrupted = report.interrupted;
@@ -154,7 +154,8 @@ class Gate {
     return false;
   }
 
-  /// What pairs of nodes reached says who is slow with all, also where ranks share cores and no probe judges speed.
+  /// The rates of pairs of nodes show nodes that are slow with all partners, also where ranks share cores and probes do
+  /// not judge speed.
   void mark_slow(std::vector<NodeStanding>& standings, const NodeConnections& connections) {
     const auto far = out_of_touch(connections, least_share);
     const auto mark = [&](std::size_t node, bool is_at_fault, std::string_view partners, std::string remedy) {
@@ -189,7 +190,7 @@ class Gate {
   }
 
   /// Who is it, of two that are slow with each other? The one that stays slow when it is tried with others. False when
-  /// nobody has to be set aside for that.
+  /// no node is excluded for that.
   bool set_aside(std::vector<std::string>& nodes) const {
     std::set<std::string> aside;
     for (const auto& [node, partners] : unclear_)

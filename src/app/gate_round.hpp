@@ -23,7 +23,7 @@ struct GateTime {
 struct GateOutcome {
   std::vector<std::string> nodes;       ///< all that could be had
   std::vector<NodeStanding> standings;  ///< of each
-  std::vector<std::string> chosen;      ///< as many as are needed, or nobody
+  std::vector<std::string> chosen;      ///< as many as are needed, or none
   std::vector<std::string> spare;       ///< good, and not chosen
   std::vector<std::string> folders;     ///< of the runs
   std::string interrupted;              ///< SIGINT; empty: not

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_groups = 20;  // a line each; the report has all
 
-/// Nodes of which the same is to be said.
+/// Nodes with the same message.
 struct Group {
   std::vector<std::string> nodes;
   const NodeStanding* one = nullptr;  ///< of the first
@@ -56,7 +56,7 @@ std::string line_of(const Group& group, std::size_t all) {
                      group.one->remedy.empty() ? "" : "; " + group.one->remedy);
 }
 
-/// No node is good, and it is no node's doing: others would be no better.
+/// No node is good, and none is at fault: other nodes would not help.
 bool is_nobodys_fault(const GateOutcome& outcome) {
   return std::none_of(outcome.standings.begin(), outcome.standings.end(),
                       [](const NodeStanding& one) { return one.is_good || one.is_at_fault; });
@@ -69,8 +69,8 @@ std::string missing(const GateOutcome& outcome, std::size_t need) {
   if (outcome.kept_apart > 0)
     text += fmt::format("; {} of them can't go together with the others, as links between them are bad",
                         outcome.kept_apart);
-  if (is_nobodys_fault(outcome)) return text + ", and no node is at fault: what is said of each tells why";
-  // Those of whom nobody knows may be good next time, without those at fault.
+  if (is_nobodys_fault(outcome)) return text + ", and no node is at fault: see the reason of each";
+  // Nodes of unknown state may be good next time, without those at fault.
   std::vector<std::string> bad;
   for (const NodeStanding& one : outcome.standings)
     if (one.is_at_fault) bad.push_back(one.node);
@@ -123,7 +123,7 @@ std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need
                                 outcome.spare.empty() ? "" : "; spare: " + list(outcome.spare)));
   std::vector<std::string> folders;
   for (const std::string& folder : outcome.folders) folders.push_back(printable_line(folder));
-  if (!folders.empty()) lines.push_back("muster show " + join(folders, "; muster show ") + " tells more");
+  if (!folders.empty()) lines.push_back("muster show " + join(folders, "; muster show ") + " for details");
   return lines;
 }
 

@@ -1,4 +1,4 @@
-/// What `muster gate` tells people and programs.
+/// The output of `muster gate` for users and programs.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace muster {
 [[nodiscard]] std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need);
 /// Nodes that are not good.
 [[nodiscard]] std::vector<std::string> not_good(const GateOutcome& outcome);
-/// Of those, what the next job should do without: nobody, where no node is good and none is at fault.
+/// Of those, the nodes to exclude from the next job: none, where no node is good and none is at fault.
 [[nodiscard]] std::vector<std::string> to_exclude(const GateOutcome& outcome);
 /// One object, described in docs/gate.md.
 [[nodiscard]] std::string gate_json(const GateOutcome& outcome, std::size_t need, double seconds);

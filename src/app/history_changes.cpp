@@ -41,7 +41,7 @@ Result<void> check_options(const AcceptOptions& options) {
     return fail(ErrorKind::usage, "--all", "is every metric of everything; leave it out, or --item and --metric");
   if (!names_something && !options.all)
     return fail(ErrorKind::usage, "muster history accept",
-                "what is as it shall be? Give --item NAME or --metric NAME, or --all for every metric of everything");
+                "needs --item NAME or --metric NAME, or --all for every metric of everything");
   return {};
 }
 
@@ -89,7 +89,7 @@ int history_accept_command(const AcceptOptions& options) {
                                      [&](const Series& one) { return accepted.covers(one.key, std::string()); });
   if (covered == 0) return usage_error(why_none(options, *all));
   if (auto stored = history->record_accepted(accepted); !stored) return history_trouble(stored.error());
-  fmt::print("{} of {} ({} series): earlier runs are no measure any more, {} passing ones from now on are\n",
+  fmt::print("{} of {} ({} series): earlier runs no longer count; {} passing runs are needed for a new baseline\n",
              options.metric.empty() ? "every metric" : printable_line(options.metric),
              options.item.empty() ? "everything" : printable_line(options.item), covered, least_passing);
   return 0;
@@ -99,8 +99,9 @@ int history_prune_command(const PruneOptions& options) {
   if (options.keep <= 0 && options.before.empty())
     return usage_error({ErrorKind::usage, "muster history prune", "which runs? Give --keep N or --before DAY"});
   if (!options.before.empty() && !is_day(options.before))
-    return usage_error({ErrorKind::usage, "--before",
-                        fmt::format("\"{}\" is no day; write for example 2026-01-31", printable_line(options.before))});
+    return usage_error(
+        {ErrorKind::usage, "--before",
+         fmt::format("\"{}\" is not a date; write for example 2026-01-31", printable_line(options.before))});
   auto history = History::open(options.file, HistoryUse::amend);
   if (!history) return history_trouble(history.error());
   std::string before = options.before;

@@ -41,7 +41,7 @@ bool is_moment(const std::string& text) {
 Result<void> check_moment(const char* field, const std::string& text) {
   if (is_moment(text)) return {};
   return fail(ErrorKind::file, field,
-              fmt::format("\"{}\" is no time; write for example 2026-01-31T02:00:00.000Z", printable_line(text)));
+              fmt::format("\"{}\" is not a time; write for example 2026-01-31T02:00:00.000Z", printable_line(text)));
 }
 
 Result<void> take_line(const nlohmann::json& json, Imported& imported) {
@@ -65,7 +65,7 @@ Result<void> take_line(const nlohmann::json& json, Imported& imported) {
       return {};
     }
   }
-  return fail(ErrorKind::file, "", "is no line of muster history export");
+  return fail(ErrorKind::file, "", "is not a line of muster history export");
 }
 
 /// An export, or a run: its folder or its report.json.
@@ -89,7 +89,7 @@ Result<void> read_import(const std::string& from, Imported& imported) {
     if (trim(line).empty()) continue;
     const auto json = nlohmann::json::parse(line, nullptr, false);
     const auto taken =
-        json.is_discarded() ? Result<void>(fail(ErrorKind::file, "", "is no JSON")) : take_line(json, imported);
+        json.is_discarded() ? Result<void>(fail(ErrorKind::file, "", "is not JSON")) : take_line(json, imported);
     if (!taken) return fail(ErrorKind::file, fmt::format("{}:{}:1", from, number), to_string(taken.error()));
   }
   return {};

@@ -30,7 +30,7 @@ struct Ground {
   bool has_core_numbers = false;  ///< hwloc counts the cores of `node` as a launcher there does
   CpuMask allowed;                ///< of the job on this node; empty: not known
   std::optional<int> granted;     ///< as in BindableNode
-  bool is_asked_by_name = false;  ///< `profile` or `auto`: where it can't be had, that is said
+  bool is_asked_by_name = false;  ///< `profile` or `auto`: reported where it is not available
   bool is_cores = false;          ///< `cores`
 };
 
@@ -72,8 +72,8 @@ RankBinding of_seat(const Ground& ground, const RankSeat& seat) {
   return rank;
 }
 
-/// Programs take the GPU of their local rank, unless a variable says otherwise. None is set where ranks would share a
-/// GPU: then those without one of their own say so.
+/// Programs take the GPU of their local rank, unless a variable selects another. None is set where ranks would share a
+/// GPU: then those without one of their own report it.
 std::string gpu_variable(const Ground& ground, const std::vector<RankBinding>& ranks) {
   bool is_in_order = true;
   std::set<int> taken;

@@ -181,7 +181,7 @@ Result<const LauncherSpec*> line_launcher(const GivenLine& line, const std::stri
   for (const auto* launcher : all_launchers())
     if (!launcher->program.empty()) known.emplace_back(launcher->name);
   return fail(ErrorKind::usage, where,
-              fmt::format("\"{}\" is none of {}; say with --launcher which of them it behaves like",
+              fmt::format("\"{}\" is none of {}; name the one that it behaves like with --launcher",
                           printable_line(line.argv.front(), 60), human_list(known)));
 }
 

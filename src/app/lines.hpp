@@ -16,8 +16,8 @@ namespace muster {
 /// is executed. Prints on standard error what is left out of a script. Fails with kind `usage`.
 [[nodiscard]] Result<GivenLine> read_launch_option(const std::string& option);
 
-/// The launcher that the line starts; `like` (--launcher) says which one a site's own program behaves like. Fails with
-/// kind `usage`; `where` stands in front of the message.
+/// The launcher that the line starts; `like` (--launcher) names the one that a site's own program behaves like. Fails
+/// with kind `usage`; `where` stands in front of the message.
 [[nodiscard]] Result<const LauncherSpec*> line_launcher(const GivenLine& line, const std::string& like,
                                                         const std::string& where);
 

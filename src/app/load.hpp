@@ -1,4 +1,4 @@
-/// Reads the checks and profiles that a command works on, and says what is wrong with them.
+/// Reads the checks and profiles of a command, and reports errors in them.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ namespace {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-/// What people may set. What driver and agent tell each other by variables is not for them.
+/// Variables for users. Those between driver and agent are not documented.
 const Entries& variables() {
   static const Entries all{
       {"MUSTER_AFFINITY_FOLDER",
@@ -132,7 +132,7 @@ std::string see_also(const CommandWords& root, const std::string& self) {
   return out;
 }
 
-/// The first word is no sentence's beginning there.
+/// The first word does not begin a sentence there.
 std::string one_line(std::string_view name, std::string_view summary) {
   return fmt::format("{} \\- {}\n", roff(name), roff(summary));
 }
@@ -144,7 +144,8 @@ std::string description(const CommandWords& command, const FooterParts& footer) 
 }
 
 constexpr const char* what_it_is =
-    "Runs checks across the nodes of a GPU cluster and says, for each: passed, with evidence, or what is wrong, who is "
+    "Runs checks across the nodes of a GPU cluster and reports for each: passed, with evidence, or what is wrong, who "
+    "is "
     "at "
     "fault, and what to do.";
 
@@ -198,7 +199,7 @@ std::string agent_page(const CommandWords& root, const std::string& date) {
       section("SYNOPSIS", roff_bold("muster-rank") + " [" + roff_bold("--about") + " | " + roff_bold("--help") + "]\n");
   // A paragraph right below a heading would be one too many.
   page += section("DESCRIPTION", says.substr(says.find(".PP\n") == 0 ? 4 : 0));
-  page += section("EXIT STATUS", roff("0: all work was done; others are told and explained by the driver.") + "\n");
+  page += section("EXIT STATUS", roff("0: all work was done; the driver reports other values.") + "\n");
   return page + section("SEE ALSO", see_also(root, "muster-rank"));
 }
 

@@ -1,4 +1,4 @@
-/// Manual pages, section 1, from what the command line says of itself.
+/// Manual pages, section 1, from the description of the command line.
 #pragma once
 
 #include <string>

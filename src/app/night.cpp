@@ -19,7 +19,7 @@ constexpr double most_run_s = 86'400;
 
 /// `run 3f2a9c (pid 4711 on login1, since 2026-11-22T02:00:00Z) has nid[001-003]`
 std::string who_is_in_the_way(const LockedRun& mine, const LockedRun& holder) {
-  if (holder.run.empty()) return "a run of which the lock file does not tell more is going on";
+  if (holder.run.empty()) return "a run without details in the lock file is going on";
   auto shared = mine.nodes.empty() ? holder.nodes : mine.nodes;
   if (!mine.nodes.empty() && !holder.nodes.empty())
     std::erase_if(shared, [&](const std::string& node) {

@@ -1,4 +1,4 @@
-/// What a run does before it begins and after it is over, when nobody watches: keeps out of the way of another one, and
+/// What an unattended run does before its start and after its end: keeps out of the way of another one, and
 /// drains or resumes nodes. docs/night.md.
 #pragma once
 
@@ -23,7 +23,7 @@ inline constexpr int exit_locked = 75;
 [[nodiscard]] std::optional<int> enter_night(RunLock& lock, const RunOptions& options, const RunReport& head,
                                              std::vector<std::string> nodes);
 
-/// Does what was asked for, and says all of it on standard error. Called when all reports are written. `status` is that
+/// Carries out the actions, and prints them on standard error. Called when all reports are written. `status` is that
 /// of the run; the exit status: 2 instead of 0 when something could not be done.
 [[nodiscard]] int act_on_nodes(const RunReport& report, const RunOptions& options, int status);
 

@@ -9,7 +9,7 @@ namespace muster {
 
 namespace {
 
-/// A run is not kept waiting for longer. Slurm's own limits are 9 s where nobody listens, 10 s where somebody hangs.
+/// A run does not wait longer. Slurm's own limits are 9 s without a listener, 10 s for a daemon that hangs.
 constexpr double patience_s = 1;
 
 std::string_view last_line(std::string_view text) {
@@ -35,7 +35,7 @@ const SchedulerSpec* find_service() {
 }
 
 std::string complaint_of(const Completed& done) {
-  // What ended it is said last, what it was to tell first.
+  // The cause of its end is printed last, its output first.
   const auto line = trim(done.err).empty() ? first_line(done.out) : last_line(done.err);
   return line.empty() ? fmt::format("ended with status {}", done.end.shell_status()) : printable_line(line, 300);
 }

@@ -14,14 +14,14 @@ namespace muster {
 /// A batch system whose program for that is on PATH; nullptr: there is none.
 [[nodiscard]] const SchedulerSpec* find_service();
 
-/// Whether anybody answers; takes a second at most, changes nothing, and is no word about who may do it. Fails with
-/// kind `launch`: what was said instead.
+/// Whether the service answers; takes a second at most, changes nothing, and does not check permissions. Fails with
+/// kind `launch`: the message instead.
 [[nodiscard]] Result<void> greet(const SchedulerSpec& scheduler);
 
-/// Of a program that did not do what it was asked: the one line that says most.
+/// Of a program that failed: the most informative line.
 [[nodiscard]] std::string complaint_of(const Completed& done);
 
-/// Says on standard error, before a run that has actions, that nobody answers who could do them. The run is worth
+/// Prints on standard error, before a run that has actions, that the service for them does not answer. The run is worth
 /// having all the same.
 void warn_of_actions(const NightOptions& options);
 

@@ -1,4 +1,4 @@
-/// What the command line says, as plain values; cli.cpp fills them, the commands read them.
+/// The command line as plain values; cli.cpp fills them, the commands read them.
 #pragma once
 
 #include <optional>

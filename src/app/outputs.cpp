@@ -21,7 +21,7 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-/// Of the terminal; where there is none COLUMNS may say it, for logs.
+/// Of the terminal; without one from COLUMNS, for logs.
 std::optional<int> screen_width() {
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) return size.ws_col;

@@ -48,7 +48,7 @@ class Outputs {
 /// Fails when standard output (a full disk, a closed pipe) did not take all that was printed.
 [[nodiscard]] Result<void> flush_standard_output();
 
-/// Tells a finished report to reporters from beginning to end. All are tried; the errors of files that could not be
+/// Passes a finished report to reporters from beginning to end. All are tried; the errors of files that could not be
 /// written.
 [[nodiscard]] std::vector<Error> replay(const RunReport& report, const std::vector<ReporterSink>& sinks);
 

@@ -91,7 +91,7 @@ Result<void> take_environment(const SystemProfile& system, const std::string& na
     if (found.site.nodes.empty() && !wrapper.empty() && find_program(wrapper[0]).empty())
       return fail(
           ErrorKind::usage, "--environment",
-          fmt::format("{}: its wrapper {} is no program that can be run here", name, printable_line(wrapper[0])));
+          fmt::format("{}: its wrapper {} is not a program that can be run here", name, printable_line(wrapper[0])));
     found.wrapper = std::move(wrapper);
     found.environment = environment.env;
   }
@@ -107,13 +107,13 @@ Result<void> can_simulate(const Site& site) {
               "is missing, and ranks of a simulated machine are bound by it; install all of muster");
 }
 
-/// Without a launcher or an agent nothing can be asked of the machine: every case says so, apart from those with a line
+/// Without a launcher or an agent nothing can be measured: every case is an error, apart from those with a line
 /// of their own.
 Finding refusal_of(const Plan& plan, const Error& error) {
   return {Verdict::error,
           to_string(error),
           {{CulpritKind::launcher, plan.launcher, "", -1}},
-          "muster doctor tells what this node can launch"};
+          "run muster doctor to see what this node can launch"};
 }
 
 void forbid_launches(Plan& plan, const Finding& finding, bool is_line_the_launcher) {

@@ -30,7 +30,8 @@ struct Chosen {
 [[nodiscard]] Argv rerun_prefix(const RunOptions& options);
 /// nullopt after having said on standard error what is wrong: exit status 3.
 [[nodiscard]] std::optional<Chosen> choose(const RunOptions& options);
-/// Whether a run on this system and these nodes (none: this machine) may begin; says on standard error why not.
+/// Whether a run on this system and these nodes (none: this machine) may begin; prints the reason on standard error if
+/// not.
 using MayBegin = std::function<bool(const SystemProfile&, const std::vector<std::string>& nodes)>;
 /// As choose(). `may_begin` is asked before anything is started on nodes.
 [[nodiscard]] std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_begin = {});

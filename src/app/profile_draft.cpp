@@ -49,7 +49,7 @@ std::string system_head_text(const ProfileDraft& draft, const std::string& varia
   return text;
 }
 
-/// What only the node itself tells.
+/// Data that only the node itself has.
 std::string cpu_line(const DraftNode& node) {
   auto text = fmt::format("cpu   = {{ architecture = {}", toml_text(node.architecture));
   if (!node.cpu_model.empty()) text += fmt::format(", model = {}", toml_text(exact_pattern(node.cpu_model)));

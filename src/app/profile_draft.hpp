@@ -1,4 +1,4 @@
-/// The text of a first profile: what the batch system and one node tell, and what is left to its author. Pure.
+/// The text of a first profile: data of the batch system and one node, and gaps for its author. Pure.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace muster {
 
-/// A partition, as the batch system counts its nodes: the least of each figure. 0: not told.
+/// A partition, as the batch system counts its nodes: the least of each figure. 0: unknown.
 struct DraftPartition {
   std::string name;
   bool is_default = false;
@@ -14,7 +14,7 @@ struct DraftPartition {
   int cores = 0;  ///< physical cores of a node
   int smt = 0;    ///< CPUs of a core
   int gpus = 0;
-  std::string gpu_type;   ///< as the batch system calls it: `h100`; empty: not told
+  std::string gpu_type;   ///< as the batch system calls it: `h100`; empty: unknown
   bool is_mixed = false;  ///< nodes differ in one of these
 };
 

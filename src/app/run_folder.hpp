@@ -55,7 +55,7 @@ class SignalsHeld {
   struct sigaction before_[std::size(signals)] = {};
 };
 
-/// Says what could not be written; the exit status.
+/// Reports what could not be written; returns the exit status.
 [[nodiscard]] int conclude(const RunReport& report);
 
 }  // namespace muster

@@ -11,10 +11,10 @@
 namespace muster {
 
 /// Earlier values of the cases that are judged by them; nullopt: nothing shall be read (--no-history), or nothing can,
-/// which is said on standard error.
+/// which is reported on standard error.
 [[nodiscard]] std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan);
 
-/// Stores the run unless --no-history. What goes wrong is said on standard error and changes nothing else.
+/// Stores the run unless --no-history. Errors are reported on standard error and change nothing else.
 void keep_in_history(const RunOptions& options, const RunReport& report);
 
 }  // namespace muster

@@ -20,7 +20,7 @@ struct GpuWish {
 
 /// GPUs that each node of a job with these options has: those of `nodes`, or where none is named, of the nodes of the
 /// partition that have any (the least). Asks the batch system, at most 20 s. Nothing where the profile of `system`,
-/// with one partition, counts the GPUs or says that jobs with such an option are refused.
+/// with one partition, counts the GPUs or declares that jobs with such an option are refused.
 [[nodiscard]] GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system,
                                 std::span<const JobOption> options, const std::vector<std::string>& nodes);
 

@@ -98,8 +98,8 @@ void compare(Shown& shown) {
     shown.wrong = fmt::format("{} instead of {}{}", to_string(shown.verdict), to_string(wanted), said);
   else if (example.is_bad && !are_named(shown.culprits, example.culprits))
     shown.wrong =
-        fmt::format("blames {} instead of {}{}", shown.culprits.empty() ? "nobody" : human_list(shown.culprits),
-                    example.culprits.empty() ? "nobody" : human_list(example.culprits), said);
+        fmt::format("blames {} instead of {}{}", shown.culprits.empty() ? "no culprit" : human_list(shown.culprits),
+                    example.culprits.empty() ? "no culprit" : human_list(example.culprits), said);
 }
 
 /// What shows it again.
@@ -126,7 +126,7 @@ bool can_share(const Example& one, const Example& other) {
 }
 
 Result<Selftest> Selftest::open(const std::string& launcher, const std::string& agent, fs::path folder) {
-  // A machine that this process was told of would go before those of the examples.
+  // A machine from this process's environment would take precedence over those of the examples.
   for (const char* name : {env_machine, env_drivers, env_orders}) ::unsetenv(name);
   SiteOptions options;
   options.launcher = launcher;

@@ -1,4 +1,4 @@
-/// Carries out examples: launches ranks that pretend to be on the machine of one, and compares what its report says.
+/// Carries out examples: launches ranks on the simulated machine of one, and compares the report with its expectation.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ struct Shown {
   std::string check;
   Verdict verdict = Verdict::unmeasured;
   std::vector<std::string> culprits;  ///< sorted
-  std::string reason;                 ///< of what is no pass
-  std::string wrong;                  ///< why it is not as the example says; empty: it is
+  std::string reason;                 ///< of a verdict other than pass
+  std::string wrong;                  ///< the difference from the example; empty: none
 };
 
 /// Examples of one run: on the same machine with the same faults, and about different checks.
@@ -38,7 +38,7 @@ class Selftest {
   [[nodiscard]] static Result<Selftest> open(const std::string& launcher, const std::string& agent, fs::path folder);
 
   /// Starts ranks for each of the runs, some runs at once, and leaves what came of run i in the folder i + 1. The
-  /// signal of `heeded` that ended it; 0: none.
+  /// signal in the list that ended it; 0: none.
   [[nodiscard]] int carry_out(const std::vector<SharedRun>& runs, const Loaded& loaded, std::span<const int> heeded);
   /// What came of the run with this index that was carried out. One that could not be is wrong; nothing fails.
   [[nodiscard]] std::vector<Shown> show(const SharedRun& run, std::size_t index) const;

@@ -71,9 +71,9 @@ std::string last_line(const std::vector<SelftestRow>& rows, double seconds) {
   };
   const auto absent = count([](const SelftestRow& row) { return !row.not_here.empty(); });
   const auto right = count([](const SelftestRow& row) { return row.not_here.empty() && row.is_right(); });
-  std::string text = fmt::format("{} of {} seen to pass and to fail", right, counted(rows.size(), "check"));
+  std::string text = fmt::format("{} of {} passed and failed as expected", right, counted(rows.size(), "check"));
   if (absent > 0) text += fmt::format(", {} not shown here", absent);
-  return text + fmt::format("; {:.0f} s. SIMULATED machines: no word about this one\n", seconds);
+  return text + fmt::format("; {:.0f} s. on SIMULATED machines, not on this one\n", seconds);
 }
 
 Json json_of(const Shown& shown) {
@@ -162,7 +162,7 @@ bool SelftestRow::is_right() const {
 }
 
 std::string selftest_table(const std::vector<SelftestRow>& rows, double seconds) {
-  std::vector<TableLine> lines{{"check", "passes on", "goes red when", "blames"}};
+  std::vector<TableLine> lines{{"check", "passes on", "fails when", "culprits"}};
   for (const SelftestRow& row : rows)
     for (TableLine& line : lines_of(row)) lines.push_back(std::move(line));
   std::size_t widths[3] = {};
@@ -201,12 +201,12 @@ std::string selftest_json(const std::vector<SelftestRow>& rows, double seconds, 
 std::string selftest_page(const std::vector<SelftestRow>& rows, const std::vector<Example>& examples) {
   std::string text =
       "# Checks\n\n"
-      "Every check that comes with muster, a machine on which it passes, and what turns it red; who is then blamed. "
+      "All shipped checks, each with a machine on which it passes, a fault on which it fails, and the culprits. "
       "Printed\n"
-      "by `muster selftest --markdown`; `muster selftest` carries all of it out, on your own machine "
-      "([how](selftest.md)).\n\n" +
+      "by `muster selftest --markdown`; `muster selftest` runs these examples on your own machine "
+      "([selftest](selftest.md)).\n\n" +
       occasions_table(rows) +
-      "\n| check | what it asks | passes on | goes red when | blames |\n|---|---|---|---|---|\n";
+      "\n| check | requirement | passes on | fails when | culprits |\n|---|---|---|---|---|\n";
   for (const SelftestRow& row : rows) text += page_row(*row.check, examples);
   return text;
 }

@@ -20,7 +20,7 @@ struct SelftestRow {
 
 [[nodiscard]] std::string selftest_table(const std::vector<SelftestRow>& rows, double seconds);
 [[nodiscard]] std::string selftest_json(const std::vector<SelftestRow>& rows, double seconds, int status);
-/// The page docs/checks.md: what the examples say, without running them.
+/// The page docs/checks.md: from the examples, without running them.
 [[nodiscard]] std::string selftest_page(const std::vector<SelftestRow>& rows, const std::vector<Example>& examples);
 
 }  // namespace muster

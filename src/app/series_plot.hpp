@@ -13,7 +13,7 @@ struct PlotForm {
   bool has_unicode = true;  ///< else ASCII alone
 };
 
-/// A line that says what it is, rows of points with their values at the left, and first and last day below. One column
+/// A title line, rows of points with their values at the left, and first and last day below. One column
 /// for each of the latest runs that fit: o passed, x did not, . was not timed. Pure.
 [[nodiscard]] std::string plot(const Series& series, const PlotForm& form);
 

@@ -12,7 +12,7 @@ namespace muster {
 
 /// What is planned, for the head of a report; replaced by what happened.
 [[nodiscard]] std::vector<LaunchRecord> planned_launches(const Prepared& prepared);
-/// Agent, launcher, deadlines and folder, with what MUSTER_STARTUP_TIMEOUT and MUSTER_WIRE_ADDRESS say.
+/// Agent, launcher, deadlines and folder, with MUSTER_STARTUP_TIMEOUT and MUSTER_WIRE_ADDRESS applied.
 [[nodiscard]] SessionOptions session_options(const RunOptions& options, const Prepared& prepared,
                                              const RunReport& report);
 

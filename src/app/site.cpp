@@ -101,7 +101,7 @@ Result<void> take_inventory(SiteFound& found) {
   return {};
 }
 
-/// What a profile says goes before what is found.
+/// The profile takes precedence over detection.
 void take_promises(const SystemProfile& system, Site& site) {
   for (const auto& partition : system.partitions) {
     // Ranks bound to cores that the system keeps for itself would never start.
@@ -111,7 +111,7 @@ void take_promises(const SystemProfile& system, Site& site) {
   }
 }
 
-/// Where somebody starts muster on a login node, that is what has to be said.
+/// On a login node, this is reported instead.
 Error at_login(const SystemProfile& system, Error error) {
   for (const auto& partition : system.partitions) {
     if (!is_login_node(partition.node, host_name(), false, count_gpus())) continue;
@@ -194,7 +194,7 @@ Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor
   if (const char* variable = std::getenv("MUSTER_AGENT"); named.empty() && variable != nullptr) named = variable;
   if (!named.empty()) {
     const auto path = find_program(named);
-    if (path.empty()) return fail(ErrorKind::launch, named, "is no program that can be run; see --agent");
+    if (path.empty()) return fail(ErrorKind::launch, named, "is not a program that can be run; see --agent");
     return fs::absolute(path);
   }
   const auto prefix = install_prefix();

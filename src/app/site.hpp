@@ -20,7 +20,7 @@ namespace muster {
 
 struct SessionOptions;
 
-/// What MUSTER_WIRE_ADDRESS and MUSTER_STARTUP_TIMEOUT say.
+/// The values of MUSTER_WIRE_ADDRESS and MUSTER_STARTUP_TIMEOUT.
 void take_session_variables(SessionOptions& session);
 
 struct SiteFound {

@@ -68,7 +68,7 @@ Result<std::string> asked(const Argv& argv) {
   if (!done) return tl::unexpected(done.error());
   if (done->timed_out || done->end.shell_status() != 0)
     return fail(ErrorKind::usage, "--nodes",
-                fmt::format("{} does not tell: {}", argv[0],
+                fmt::format("{} failed: {}", argv[0],
                             done->timed_out ? "it gave no answer" : printable_line(trim(done->err), 200)));
   return std::move(done->out);
 }
@@ -76,7 +76,7 @@ Result<std::string> asked(const Argv& argv) {
 /// Nodes of the job that no step runs on.
 Result<Nodes> idle_nodes(const std::optional<Allocation>& allocation) {
   if (!allocation)
-    return fail(ErrorKind::usage, "--nodes", "idle is for a batch system to say: in a job, or with --submit");
+    return fail(ErrorKind::usage, "--nodes", "idle needs a batch system: use it in a job, or with --submit");
   // The only one that muster finds an allocation of.
   const auto* scheduler = find_scheduler("slurm");
   const auto told = asked(scheduler->ask_steps(allocation->job));
@@ -115,7 +115,7 @@ Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& sche
   if (is_count(option)) {
     const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), wish.count);
     if (error == std::errc{} && wish.count >= 1) return wish;
-    return fail(ErrorKind::usage, "--nodes", fmt::format("{} is no number of nodes", printable_line(option, 20)));
+    return fail(ErrorKind::usage, "--nodes", fmt::format("{} is not a number of nodes", printable_line(option, 20)));
   }
   if (option == "all" || option == "idle") {
     const auto told = asked(scheduler.ask_nodes(options));
@@ -150,8 +150,9 @@ Result<Nodes> choose_nodes(const std::string& option, const LauncherSpec& launch
   if (option.empty() && (!allocation || launcher.most_ranks == 1)) return Nodes{};
   if (option.empty() || is_all) return allocation->nodes;
   if (option == "all")
-    return fail(ErrorKind::usage, "--nodes",
-                "all is for a batch system to say: in a job, or with --submit; else name them: --nodes 'nid[001-004]'");
+    return fail(
+        ErrorKind::usage, "--nodes",
+        "all needs a batch system: use it in a job, or with --submit; else name the nodes: --nodes 'nid[001-004]'");
   auto nodes = named_nodes(option);
   if (!nodes || !launcher.needs_allocation || !allocation) return nodes;
   for (const auto& node : *nodes)

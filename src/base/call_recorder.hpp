@@ -9,7 +9,7 @@ class CallRecorder {
  public:
   virtual ~CallRecorder() = default;
   /// The call that this rank is inside of; empty: it has come back. No step: however many calls there are, a rank is
-  /// where its step and iteration say. At most 31 characters are kept.
+  /// in its current step and iteration. At most 31 characters are kept.
   virtual void call(std::string_view name) = 0;
   /// The GPU that calls are about from now on: `GPU 0000:c1:00.0 (GPU-...)`. At most 95 characters are kept.
   virtual void device(std::string_view label) = 0;

@@ -38,7 +38,7 @@ Result<CpuMask> CpuMask::parse_list(std::string_view text) {
     const auto dash = item.find('-');
     const auto low = cpu_number(item.substr(0, dash));
     const auto high = dash == std::string::npos ? low : cpu_number(item.substr(dash + 1));
-    if (!low || !high) return bad(fmt::format("\"{}\" is no CPU number or range", printable_line(item, 20)), text);
+    if (!low || !high) return bad(fmt::format("\"{}\" is not a CPU number or range", printable_line(item, 20)), text);
     if (*low > *high) return bad(fmt::format("the range {} runs backwards", item), text);
     mask.add(*high);
     // Word by word: a long list of wide ranges may come from anywhere.
@@ -69,7 +69,7 @@ Result<CpuMask> CpuMask::parse_hex(std::string_view text) {
       int digit = 0;
       const char* at = group->data() + group->size() - 1 - i;
       if (std::from_chars(at, at + 1, digit, 16).ec != std::errc{})
-        return bad(fmt::format("'{}' is no hexadecimal digit", printable(std::string_view(at, 1))), text);
+        return bad(fmt::format("'{}' is not a hexadecimal digit", printable(std::string_view(at, 1))), text);
       const int lowest = base + static_cast<int>(i) * 4;
       if (digit != 0 && lowest >= most_cpus) return bad("a CPU above 65535", text);
       for (int bit = 0; bit < 4; ++bit)

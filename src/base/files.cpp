@@ -61,7 +61,7 @@ Result<fs::path> followed(const fs::path& given) {
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path, std::size_t most) {
-  // Without O_NONBLOCK a pipe that nobody writes to would keep us here for ever.
+  // Without O_NONBLOCK a pipe without a writer would block forever.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return cant("can't be read", path, errno);
   struct stat status {};
@@ -147,7 +147,7 @@ Result<void> AtomicFile::write(std::string_view text) {
 
 Result<void> AtomicFile::commit() {
   int error = error_;
-  // A pipe or a terminal can't be synchronised, which is no loss.
+  // A pipe or a terminal can't be synchronised, which is not a loss.
   if (error == 0 && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) error = errno;
   if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0 && error == 0) error = errno;
   if (error == 0 && !temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) error = errno;

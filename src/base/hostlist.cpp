@@ -103,7 +103,7 @@ class Reader {
     Range range;
     if (!number(low, range.low) || !number(high, range.high))
       return bad(text.empty() ? "nothing where a number is expected"
-                              : fmt::format("\"{}\", which is no number or range", printable_line(text, 30)),
+                              : fmt::format("\"{}\", which is not a number or range", printable_line(text, 30)),
                  at_);
     if (range.low > range.high) return bad(fmt::format("the range {}, which runs backwards", text), at_);
     if (range.count() > most_in_range)

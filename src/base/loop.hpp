@@ -48,7 +48,7 @@ class Loop {
 struct ProcessEnd {
   int status = 0;  ///< exit status; meaningless when signal != 0
   int signal = 0;
-  /// As a shell says it: 128 + signal, or the status.
+  /// As in a shell: 128 + signal, or the status.
   [[nodiscard]] int shell_status() const { return signal != 0 ? 128 + signal : status; }
 };
 

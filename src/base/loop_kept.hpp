@@ -1,4 +1,4 @@
-/// What loop.cpp, process.cpp and listener.cpp share about libuv. Nobody else includes it.
+/// What loop.cpp, process.cpp and listener.cpp share about libuv. Not included elsewhere.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace muster {
 
 /// Something of ours that libuv knows by one or more handles. It lives until libuv has let go of the last of them,
-/// so that whoever owns it may drop it at any time, also from the callback that is just running.
+/// so that its owner may drop it at any time, also from the callback that is just running.
 class Kept : public std::enable_shared_from_this<Kept> {
  public:
   explicit Kept(Loop::Implementation& loop) : loop_(&loop) {}

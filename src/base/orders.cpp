@@ -16,7 +16,7 @@ namespace muster {
 namespace {
 
 constexpr std::array<std::string_view, 4> flips{"gathered", "sum", "received", "memory"};
-/// Far from what clocks show, so that nobody takes one for the other.
+/// Far from real clocks, so that the two cannot be confused.
 constexpr std::int64_t made_up_start = 1'000'000'000'000;
 
 struct Own {
@@ -91,10 +91,11 @@ Result<Orders> parse_orders(std::string_view text) {
     for (const std::string& word : split(trim(order), ' '))
       if (!word.empty()) words.push_back(word);
     if (!words.empty() && !take(words, orders))
-      return fail(ErrorKind::usage, "",
-                  fmt::format("\"{}\" is no order; write for example \"flip 1 sum\" (gathered, sum, received, memory), "
-                              "\"clock 1ms\", \"slow 3 2\", \"ahead 2 5s\", \"speed\"",
-                              printable_line(trim(order), 60)));
+      return fail(
+          ErrorKind::usage, "",
+          fmt::format("\"{}\" is not an order; write for example \"flip 1 sum\" (gathered, sum, received, memory), "
+                      "\"clock 1ms\", \"slow 3 2\", \"ahead 2 5s\", \"speed\"",
+                      printable_line(trim(order), 60)));
   }
   return orders;
 }

@@ -13,7 +13,7 @@
 
 namespace muster {
 
-/// Orders for the ranks of a launch, separated by `;`. Heeded on a described machine alone.
+/// Orders for the ranks of a launch, separated by `;`. Only effective on simulated machines.
 inline constexpr const char* env_orders = "MUSTER_SELFTEST";
 
 struct Orders {
@@ -29,14 +29,14 @@ struct Orders {
 /// What can be flipped: `gathered`, `sum`, `received`, `memory`.
 [[nodiscard]] std::span<const std::string_view> flippable();
 
-/// Fails with kind `usage` for what is no order, with what to write.
+/// Fails with kind `usage` for what is not an order, with what to write.
 [[nodiscard]] Result<Orders> parse_orders(std::string_view text);
 
 /// Gives this process its orders; to be called once, before there are threads.
 void take_orders(const Orders& orders, int rank);
 [[nodiscard]] bool has_orders();
-/// By `speed` or `clock`: what is measured means nothing, and is judged as if it did. Nobody is to look for who
-/// disturbs it.
+/// By `speed` or `clock`: measurements are meaningless, and are judged as if they were real. Contamination by other
+/// processes is not checked then.
 [[nodiscard]] bool must_judge_speed();
 
 /// Orders are carried out while one of these lives.
@@ -48,7 +48,7 @@ class OrdersInForce {
   OrdersInForce& operator=(const OrdersInForce&) = delete;
 };
 
-/// Flips a bit in the middle of `bytes` where orders say so of `what`.
+/// Flips a bit in the middle of `bytes` where orders contain `what`.
 void spoil(std::string_view what, std::span<std::byte> bytes);
 
 namespace orders {

@@ -14,7 +14,7 @@ namespace muster {
 
 namespace {
 
-// How long a stream that a grandchild holds open may keep the end of a process from being told.
+// How long a stream that a grandchild holds open may delay the report of a process's end.
 constexpr std::uint64_t drain_milliseconds = 1000;
 
 class Descriptor {
@@ -232,7 +232,7 @@ void Process::Implementation::report() {
   close(out_);
   close(err_);
   close(drain_);
-  // Others of its group may still use up their grace; nobody left: no need to wait for it.
+  // Others of its group may still use up their grace; none left: no need to wait for it.
   if (ending_ && ::kill(-pid_, 0) != 0) close(grace_);
   const auto act = std::move(options_.on_end);
   if (act) act(end_);
@@ -309,7 +309,7 @@ void Process::end(double grace_s) {
 
 namespace {
 
-// More than any tool says about itself; a program gone wild shall not take our memory.
+// More than any tool prints about itself; a runaway program must not exhaust our memory.
 constexpr std::size_t most_output = 64u << 20;
 constexpr double grace_s = 1;
 // A process that KILL does not end within this time hangs in the kernel.
@@ -331,7 +331,7 @@ Result<Completed> run_on(Loop& loop, ProcessOptions options, double deadline_s) 
   auto process = Process::start(loop, std::move(options));
   if (!process) return tl::unexpected<Error>(process.error());
   const auto deadline = loop.after(deadline_s, [&] {
-    // It may have ended just now, with a grandchild holding its output: that is no timeout.
+    // It may have ended just now, with a grandchild holding its output: that is not a timeout.
     completed.timed_out = (*process)->is_running();
     (*process)->end(grace_s);
   });

@@ -170,7 +170,7 @@ std::string format_duration(Seconds seconds) {
   if (value == 0) return "0s";
   if (value < 1 && value * 1e3 >= 1) return fmt::format("{:g}ms", value * 1e3);
   if (value < 1) return fmt::format("{:g}us", value * 1e6);
-  if (value >= 1e5) value = std::round(value);  // {:g} would write an exponent, and nobody waits for the fraction
+  if (value >= 1e5) value = std::round(value);  // {:g} would write an exponent, and the fraction is irrelevant
   const auto whole = static_cast<std::int64_t>(value);
   if (value < 60 || value != static_cast<double>(whole)) return fmt::format("{:g}s", value);
   std::string text;

@@ -17,7 +17,7 @@ namespace {
 constexpr double most_ranks_per_node = 65'536;
 constexpr double most_nodes = 1'000'000;
 constexpr double longest_timeout_s = 7 * 86'400;
-constexpr double shortest_timeout_s = 0.01;  // less says nothing of a machine
+constexpr double shortest_timeout_s = 0.01;  // shorter times are not meaningful
 constexpr std::string_view ranks_wanted =
     "\"one-per-node\", \"one-per-core\", \"one-per-numa\", \"one-per-gpu\" or { per_node = 4 }";
 

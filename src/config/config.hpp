@@ -21,7 +21,7 @@ struct Diagnostics {
 /// `name` is the file name used in places.
 [[nodiscard]] std::vector<Check> parse_checks(std::string_view toml, const std::string& name,
                                               std::span<const ProbeSpec* const> probes, Diagnostics& diagnostics);
-/// The profile of one document. Whether its launchers exist is for whoever knows them to say.
+/// The profile of one document. The caller checks whether its launchers exist.
 [[nodiscard]] SystemProfile parse_system(std::string_view toml, const std::string& name, Diagnostics& diagnostics);
 /// References of `system` against the checks: unknown check, metric or label, unit that can't be converted, `where`
 /// that no case of that check can match, a metric that the check does not judge by the profile. `checks` are all that a

@@ -16,7 +16,7 @@ struct BrokenPromise : std::logic_error {
 };
 
 constexpr void insist(bool claim) {
-  if (!claim) throw BrokenPromise("the parser met what it can't read");
+  if (!claim) throw BrokenPromise("the parser found malformed text");
 }
 
 }  // namespace muster::toml_door
@@ -155,7 +155,7 @@ std::optional<Node> parse_document(std::string_view toml, Complaints& complaints
   } catch (const toml::parse_error& error) {
     complaints.add(place_of(error.source()), fmt::format("not TOML: {}", without_preamble(error.description())));
   } catch (const toml_door::BrokenPromise&) {
-    complaints.add(find_broken_promise(toml), "not TOML: this can't stand here");
+    complaints.add(find_broken_promise(toml), "not TOML: not allowed here");
   } catch (const std::exception& error) {
     complaints.add({}, fmt::format("not TOML: {}", error.what()));
   }

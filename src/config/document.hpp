@@ -13,7 +13,7 @@ namespace muster {
 
 enum class NodeKind { table, array, text, integer, real, boolean, time };
 
-/// `a table`, `text`, ... as an error message says it.
+/// `a table`, `text`, ... as in error messages.
 [[nodiscard]] std::string_view to_string(NodeKind kind);
 
 struct Entry;

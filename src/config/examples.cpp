@@ -81,7 +81,7 @@ class ExampleReader {
       fields_.complain(fields_.find("timeout")->value.at, "\"timeout\" must be a time, such as \"30s\"");
   }
 
-  /// A red example that names nobody would also be one when something else is at fault.
+  /// A failing example without culprits would also match a different fault.
   void read_blame() {
     if (!example_.is_bad) {
       example_.what = fields_.text("what").value_or("");

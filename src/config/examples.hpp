@@ -10,12 +10,12 @@
 namespace muster {
 
 /// The examples of one document; every mistake is an error in `diagnostics`. Whether checks, machines and faults exist
-/// is for whoever knows them to say.
+/// is checked by the caller.
 [[nodiscard]] std::vector<Example> parse_examples(std::string_view toml, const std::string& name,
                                                   Diagnostics& diagnostics);
 
 /// Files of examples and of profiles for them: *.toml in folders `selftest` below `paths`, or beside them where they
-/// are files; sorted. None is no error.
+/// are files; sorted. None is not an error.
 [[nodiscard]] std::vector<fs::path> find_example_files(std::span<const std::string> paths);
 
 }  // namespace muster

@@ -38,7 +38,7 @@ class Fields {
   /// The tables of an array of tables; `[[check.NAME.expect]]` is how a message would write it.
   [[nodiscard]] std::vector<const Node*> tables(std::string_view key, std::string_view written);
 
-  /// To be called last: every key that nobody asked for is unknown.
+  /// To be called last: every key that was not read is unknown.
   void finish();
 
   void complain(Place at, std::string what) { complaints_.add(at, std::move(what)); }

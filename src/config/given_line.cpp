@@ -79,7 +79,7 @@ Result<Argv> words_of(std::string_view text, const LineOrigin& origin) {
     case 0:
       return Argv(expanded.we_wordv, expanded.we_wordv + expanded.we_wordc);
     case WRDE_BADCHAR:
-      return refuse("is no single command: write it without ; | & < > ( ) { }, or quote these");
+      return refuse("is not a single command: write it without ; | & < > ( ) { }, or quote these");
     case WRDE_BADVAL:
       return refuse(fmt::format("names a variable that is not set ({}); export it, or quote the dollar sign",
                                 unset_variables(text)));

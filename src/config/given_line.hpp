@@ -22,7 +22,7 @@ struct LineOrigin {
 };
 
 /// Splits `text` into words as a shell does, with quotes and variables; no command substitution. torchrun, and Python
-/// with a script, are cut off into `left_out`. Fails with kind `usage` for what is no single command (`;`, `|`, `&`,
+/// with a script, are cut off into `left_out`. Fails with kind `usage` for more than a single command (`;`, `|`, `&`,
 /// redirections, quotes that are not closed), for several programs (`:`), and where srun would not pass on variables.
 [[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin = {});
 

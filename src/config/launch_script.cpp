@@ -119,7 +119,7 @@ class Scanner {
     is_cut_ = false;
   }
 
-  /// What follows a redirection is no part of the launch.
+  /// What follows a redirection is not a part of the launch.
   void redirect() {
     const bool is_document = text_.substr(at_, 2) == "<<" && text_.substr(at_, 3) != "<<<";
     end_word();

@@ -122,7 +122,7 @@ std::string unknown(std::string_view what, const std::string& word, const Words&
   return fmt::format("unknown {} \"{}\"{}", what, printable_line(word, 60), suggestion(word, known));
 }
 
-/// One line against its shape; each function says what is wrong, nothing where nothing is.
+/// One line against its shape; each function returns the error, or an empty text.
 class Line {
  public:
   Line(Words words, const DescribedGpus& gpus) : words_(std::move(words)), gpus_(gpus) {}
@@ -189,19 +189,19 @@ class Line {
     if (word == "gpus" && text == "all") return {};
     if (word == "gpu" || word == "gpus") {
       if (is_number(text) && std::strtoull(text.c_str(), nullptr, 0) < gpus_.devices.size()) return {};
-      return fmt::format("\"{}\" is no number of a GPU from 0 to {}", shown, gpus_.devices.size() - 1);
+      return fmt::format("\"{}\" is not a number of a GPU from 0 to {}", shown, gpus_.devices.size() - 1);
     }
-    if (word == "number") return is_number(text) ? std::string() : fmt::format("\"{}\" is no number", shown);
+    if (word == "number") return is_number(text) ? std::string() : fmt::format("\"{}\" is not a number", shown);
     if (word == "key") return among("value", keys_of_values);
     if (word == "kernel") return among("kernel", kernels_of_training);
     if (word == "kernels") return text == "all" ? std::string() : among("kernel", kernels_of_probes);
     if (word == "call") return check_call();
     if (word == "path")
       return text.front() == '/' || text.find("..") != text.npos
-                 ? fmt::format("\"{}\" is no path below the machine's root, such as sys/class/drm", shown)
+                 ? fmt::format("\"{}\" is not a path below the machine's root, such as sys/class/drm", shown)
                  : std::string();
     if (word == "hex" && (text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdefABCDEF") != text.npos))
-      return fmt::format("\"{}\" is no bytes in hexadecimal, two digits each", shown);
+      return fmt::format("\"{}\" is not bytes in hexadecimal, two digits each", shown);
     return {};
   }
 
@@ -211,7 +211,7 @@ class Line {
                                                                           : std::string();
   }
 
-  /// Whether one of `known` is the call; its mark is heeded.
+  /// Whether one of `known` is the call; its mark is interpreted.
   bool is_among(const Words& known) {
     for (const std::string& name : known) {
       const bool is_marked = name.back() == '*';

@@ -44,8 +44,9 @@ std::optional<CpuMask> read_cpus(Fields& fields, std::string_view key, const Mac
   auto mask = CpuMask::parse_list(*text);
   const std::string fault = fault_of(mask, machine);
   if (fault.empty()) return *mask;
-  fields.complain(entry->value.at, fmt::format("\"{}\" is no list of this machine's CPUs: {}; write for example \"{}\"",
-                                               printable_line(*text, 60), fault, machine.cpus().list()));
+  fields.complain(entry->value.at,
+                  fmt::format("\"{}\" is not a list of this machine's CPUs: {}; write for example \"{}\"",
+                              printable_line(*text, 60), fault, machine.cpus().list()));
   return std::nullopt;
 }
 
@@ -67,8 +68,8 @@ std::vector<CpuMask> read_masks(Fields& fields, std::string_view key, const Mach
     if (fault.empty())
       masks.push_back(std::move(*mask));
     else
-      fields.complain(
-          item.at, fmt::format("\"{}\" is no mask of this machine's CPUs: {}", printable_line(item.text, 60), fault));
+      fields.complain(item.at, fmt::format("\"{}\" is not a mask of this machine's CPUs: {}",
+                                           printable_line(item.text, 60), fault));
   }
   return masks;
 }
@@ -88,7 +89,7 @@ Environment read_environment(const Entry& entry, Complaints& complaints,
   Environment variables;
   for (const auto& [key, at, value] : entry.value.entries) {
     if (!is_variable(key))
-      complaints.add(at, fmt::format("\"{}\" is no name of an environment variable", printable_line(key, 60)));
+      complaints.add(at, fmt::format("\"{}\" is not a name of an environment variable", printable_line(key, 60)));
     const bool is_list = by_rank != nullptr && value.kind == NodeKind::array && !value.items.empty();
     const std::vector<Node> items = is_list ? value.items : std::vector<Node>{value};
     std::vector<std::string> texts;

@@ -81,9 +81,9 @@ class MachineReader {
     for (const std::string& name : machine_.libraries)
       if (name.empty() || name.front() == '.' || name.size() > 100 || name.find('/') != name.npos ||
           printable_line(name) != name)
-        complaints_.add(
-            fields.find("libraries")->value.at,
-            fmt::format("\"{}\" is no file name of a library, such as \"libnccl-net.so\"", printable_line(name, 60)));
+        complaints_.add(fields.find("libraries")->value.at,
+                        fmt::format("\"{}\" is not a file name of a library, such as \"libnccl-net.so\"",
+                                    printable_line(name, 60)));
   }
 
   /// There is no other kind: what is captured on hardware is a folder, not a description.

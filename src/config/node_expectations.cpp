@@ -170,7 +170,7 @@ class NodeReader {
       const auto shown = printable_line(item.text, 60);
       const auto mask = CpuMask::parse_hex(item.text);
       if (!mask || mask->empty()) {
-        fields_.complain(item.at, fmt::format("\"{}\" is no mask of CPUs; write for example \"0xfe00\"", shown));
+        fields_.complain(item.at, fmt::format("\"{}\" is not a mask of CPUs; write for example \"0xfe00\"", shown));
         continue;
       }
       if (const CpuMask both = *mask & reserved; !both.empty())

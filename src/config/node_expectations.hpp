@@ -12,7 +12,7 @@ namespace muster {
 /// Reads `entry` into `partition.node` and `partition.machine`.
 void read_node(const Entry& entry, PartitionProfile& partition, Complaints& complaints);
 
-/// The keys of what `node` says, as [[unverified]] names them: `gpus`, `cpu.domains`, `variable NCCL_NET`.
+/// The keys that `node` sets, as [[unverified]] names them: `gpus`, `cpu.domains`, `variable NCCL_NET`.
 [[nodiscard]] std::vector<std::string> expectation_keys(const ExpectedNode& node);
 
 }  // namespace muster

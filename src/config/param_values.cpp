@@ -97,7 +97,7 @@ class ParamReader {
       if (!fits(spec, value)) return std::nullopt;
       parsed = parse_param(spec, value.text);
     }
-    if (parsed && parsed->items.empty()) parsed = fail(ErrorKind::usage, "", "an empty list says nothing");
+    if (parsed && parsed->items.empty()) parsed = fail(ErrorKind::usage, "", "an empty list has no effect");
     if (parsed) return std::move(*parsed);
     complain(value.at, spec, "is wrong: " + parsed.error().what);
     return std::nullopt;

@@ -73,7 +73,7 @@ std::string read_variable_name(Fields& fields, std::string_view key, std::string
   const auto name = entry == nullptr ? std::nullopt : fields.text(key);
   if (!name || is_variable(*name)) return name.value_or("");
   fields.complain(entry->value.at,
-                  fmt::format("\"{}\" is no name of an environment variable", printable_line(*name, 60)));
+                  fmt::format("\"{}\" is not a name of an environment variable", printable_line(*name, 60)));
   return "";
 }
 

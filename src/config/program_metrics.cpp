@@ -134,7 +134,7 @@ void check_patterns(Fields& check_fields, const Check& check) {
   }
 }
 
-/// A `|` outside of quotes that is no part of `||`.
+/// A `|` outside of quotes that is not a part of `||`.
 bool has_pipe(std::string_view script) {
   char quote = 0;
   for (std::size_t i = 0; i < script.size(); ++i) {

@@ -40,7 +40,7 @@ bool has_only_characters(std::string_view text, Complaints& complaints) {
       return false;
     }
     if (text.front() == '\0') {
-      complaints.add(at, "NUL byte; this is no text file");
+      complaints.add(at, "NUL byte; this is not text file");
       return false;
     }
     at = text.front() == '\n' ? Place{at.line + 1, 1} : Place{at.line, at.column + 1};

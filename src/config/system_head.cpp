@@ -21,7 +21,7 @@ DetectClue read_clue(const Node& table, Place header, Complaints& complaints) {
   fields.finish();
   const auto* file = table.find("file");
   if (file != nullptr && !clue.file.empty() && clue.file.front() != '/')
-    complaints.add(file->value.at, fmt::format("\"{}\" is no absolute path", printable_line(clue.file, 60)));
+    complaints.add(file->value.at, fmt::format("\"{}\" is not an absolute path", printable_line(clue.file, 60)));
   if (table.find("env") == nullptr && table.find("file") == nullptr)
     complaints.add(header, table.find("host") != nullptr
                                ? "a host name alone detects no system, since others name their nodes alike; add env = "
@@ -129,13 +129,13 @@ std::vector<VariableExpectation> read_variables_wanted(Fields& top) {
   std::vector<VariableExpectation> all;
   for (const auto* table : top.tables("variable", "[[variable]]")) {
     auto variable = read_variable_wanted(*table, top.complaints());
-    // What must be so on two nodes and what must be so on one may both be said, and what must not be beside what must.
+    // Rules for two nodes and for one may coexist, as may positive and negative ones.
     const bool is_twin = std::any_of(all.begin(), all.end(), [&](const VariableExpectation& other) {
       return other.name == variable.name && other.must == variable.must && other.nodes == variable.nodes;
     });
     if (is_twin && !variable.name.empty())
       top.complain(table->find("name")->value.at,
-                   fmt::format("{} already must be {} here; say it once", printable_line(variable.name, 60),
+                   fmt::format("{} already must be {} here; write it once", printable_line(variable.name, 60),
                                to_string(variable.must)));
     all.push_back(std::move(variable));
   }
@@ -147,13 +147,13 @@ Unverified read_unverified(Fields& top) {
   for (const auto* table : top.tables("unverified", "[[unverified]]")) {
     Fields fields(*table, table->at, "[[unverified]]", top.complaints());
     const auto* key = fields.need("key", "key = \"cpu.domains\"");
-    (void)fields.need("why", "why = \"no page tells it\"");
+    (void)fields.need("why", "why = \"not documented\"");
     const auto name = fields.text("key");
     const auto why = fields.text("why");
     fields.finish();
     if (!name || !why) continue;
     if (!unverified.why.emplace(*name, *why).second)
-      top.complain(key->value.at, fmt::format("\"{}\" is told twice; say it once", printable_line(*name, 60)));
+      top.complain(key->value.at, fmt::format("\"{}\" occurs twice; write it once", printable_line(*name, 60)));
     unverified.places.emplace(*name, key->value.at);
   }
   return unverified;

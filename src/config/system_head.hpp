@@ -20,8 +20,8 @@ struct SystemHead {
 
 [[nodiscard]] std::vector<VariableExpectation> read_variables_wanted(Fields& top);
 
-/// Why what the profile says is not verified, by the key that says it, and where that is written. Whether the profile
-/// says it at all is to be checked when all of it was read.
+/// Why a value of the profile is not verified, by its key, and where that is written. Whether the profile
+/// sets the key is to be checked when all of it was read.
 struct Unverified {
   std::map<std::string, std::string> why;
   std::map<std::string, Place> places;

@@ -51,7 +51,7 @@ class SystemReader {
     return head;
   }
 
-  /// What nobody says can't be unverified.
+  /// A key that is not set can't be unverified.
   void take_unverified(const Unverified& unverified) {
     std::set<std::string> said;
     if (!system_.detect.empty()) said.insert("detect");
@@ -63,7 +63,7 @@ class SystemReader {
     }
     for (const auto& [key, at] : unverified.places)
       if (said.count(key) == 0)
-        complaints_.add(at, fmt::format("nothing in this profile says \"{}\"{}", printable_line(key, 60),
+        complaints_.add(at, fmt::format("this profile does not set \"{}\"{}", printable_line(key, 60),
                                         suggestion(key, std::vector<std::string>(said.begin(), said.end()))));
   }
 
@@ -104,7 +104,7 @@ class SystemReader {
     Environment variables;
     for (const auto& [key, at, value] : entry.value.entries) {
       if (!is_variable(key))
-        complaints_.add(at, fmt::format("\"{}\" is no name of an environment variable", printable_line(key, 60)));
+        complaints_.add(at, fmt::format("\"{}\" is not a name of an environment variable", printable_line(key, 60)));
       check_braces(value, complaints_);
       check_placeholders(value);
       if (value.kind == NodeKind::text)
@@ -123,7 +123,7 @@ class SystemReader {
         fmt::format("there already is {} \"{}\"; give one of them another name", what, printable_line(name, 60)));
   }
 
-  /// A partition begins as the one it is like; what it says itself replaces that, key by key.
+  /// A partition inherits from the one that it is like; its own keys override that.
   PartitionProfile begin_partition(Fields& fields) {
     const auto like = fields.text("like");
     if (!like) return {};

@@ -1,4 +1,4 @@
-// IP addresses: of this process's network, and as /proc/net tells them.
+// IP addresses: of this process's network, and from /proc/net.
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
@@ -40,7 +40,7 @@ std::string text_of(const Bits& bits) {
   return ::inet_ntop(bits.family, bits.bytes.data(), text, sizeof text) == nullptr ? std::string() : std::string(text);
 }
 
-/// An address of the kernel's; the family says how long it is.
+/// An address of the kernel's; its length follows from the family.
 Bits bits_of(const sockaddr* address) {
   Bits bits;
   if (address == nullptr) return bits;

@@ -18,7 +18,7 @@ namespace muster {
 /// `ROCR_VISIBLE_DEVICES` and the like, by the vendor whose name is `amd`, `intel`, `nvidia`; empty: not known.
 [[nodiscard]] std::string_view visible_variable(std::string_view vendor);
 /// What is put before the program so that each rank sees its GPU alone: `bash -c '...'`. `local_rank` is the variable
-/// in which the launcher tells a rank's number on its node. Empty where not every rank has a GPU.
+/// in which the launcher sets a rank's number on its node. Empty where not every rank has a GPU.
 [[nodiscard]] std::string gpu_wrapper(const Placement& placement, std::string_view variable,
                                       std::string_view local_rank);
 

@@ -11,8 +11,8 @@
 
 namespace muster {
 
-/// Told before every call, and after it that it has come back; may be empty. Calls that ask again and again whether
-/// something is done are not told: who asks is to be found in what he waits for.
+/// Called before every call, and after its return; may be empty. Polling calls are not
+/// reported: a rank that polls is to be found in the operation it waits for.
 class CallWatch {
  public:
   using Told = std::function<void(std::string_view)>;
@@ -21,7 +21,7 @@ class CallWatch {
   /// `call`: given the name before a call, an empty one after it. `device`: the GPU that calls are about from now on.
   template <std::invocable<std::string_view> Call>
   CallWatch(Call call, Told device = {}) : call_(std::move(call)), device_(std::move(device)) {}
-  /// A flight recorder, which must outlive it; one that takes no calls is told nothing.
+  /// A flight recorder, which must outlive it; one that takes no calls gets none.
   CallWatch(Recorder& recorder) {
     auto* calls = dynamic_cast<CallRecorder*>(&recorder);
     if (calls == nullptr) return;

@@ -1,5 +1,5 @@
 /// Collects what NCCL or RCCL writes of itself (NCCL_DEBUG=INFO). They read those variables once, at their first call
-/// in a process, and go on writing to one file; here it is a file that nobody else sees and that is gone with the
+/// in a process, and go on writing to one file; here it is a private file that disappears with the
 /// process.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace muster {
 
-/// While it lives NCCL_DEBUG and NCCL_DEBUG_FILE say where to write, unless the user set one of them: then what was
+/// While it lives NCCL_DEBUG and NCCL_DEBUG_FILE name this file, unless the user set one of them: then what was
 /// asked for happens, and nothing is known here. To be held around the library's first call.
 class CollectiveAsked {
  public:
@@ -25,7 +25,7 @@ class CollectiveAsked {
 class CollectiveCapture {
  public:
   [[nodiscard]] static CollectiveCapture from_here();
-  /// Empty where nothing was, or where nobody knows.
+  /// Empty where nothing was, or where it is unknown.
   [[nodiscard]] std::string text() const;
 
  private:

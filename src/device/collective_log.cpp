@@ -80,7 +80,7 @@ Connections read_connections(std::string_view log) {
     if (auto provider = provider_of(line); !provider.empty()) seen.provider = std::move(provider);
     if (auto plugin = plugin_of(line); !plugin.empty()) seen.plugin = std::move(plugin);
     const auto via = behind(line, " via ");
-    // Others use the word in prose: only lines of channels tell of a connection.
+    // Others use the word in prose: only lines of channels describe a connection.
     if (via.empty() || line.find(" Channel ") == std::string_view::npos) continue;
     const std::string way = way_of(via);
     if (way.empty()) continue;

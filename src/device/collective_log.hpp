@@ -1,4 +1,4 @@
-/// What NCCL and RCCL say of their connections: the lines that NCCL_DEBUG=INFO makes them write. Reading is pure; who
+/// NCCL's and RCCL's log of their connections: the lines that NCCL_DEBUG=INFO makes them write. Reading is pure; who
 /// collects is collectives.cpp.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Connection {
   friend auto operator<=>(const Connection&, const Connection&) = default;
 };
 
-/// Counted from one rank's lines. Empty where nothing was said: then nothing is known.
+/// Counted from one rank's lines. Empty without lines: then nothing is known.
 struct Connections {
   /// By way, without numbers of devices: `P2P/CUMEM`, `P2P/IPC`, `SHM`, `NET/IB/GDRDMA`, `NET/Socket`.
   std::map<std::string, int> ways;

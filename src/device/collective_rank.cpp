@@ -111,7 +111,7 @@ Result<void> CollectiveRank::finish(std::string_view name) {
   }
 }
 
-/// Not told to the watch: who asks again and again is to be found in what he waits for.
+/// Not passed to the watch: a rank that polls is to be found in the operation it waits for.
 Result<bool> CollectiveRank::is_through(std::string_view name) {
   if (is_aborted_) return tl::unexpected(aborted_by_);
   int state = 0;

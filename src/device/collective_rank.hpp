@@ -26,7 +26,7 @@ class CollectiveRank {
   [[nodiscard]] Seconds deadline() const { return deadline_; }
   /// `GPU 0000:c1:00.0 (GPU-...)`
   [[nodiscard]] std::string label() const;
-  /// One byte for each direction, for messages that only say that something is done.
+  /// One byte for each direction, for messages that only signal completion.
   [[nodiscard]] std::byte* token(int which) const { return static_cast<std::byte*>(tokens_.get()) + which * 256; }
 
   [[nodiscard]] Result<void> prepare();
@@ -55,7 +55,7 @@ class CollectiveRank {
   [[nodiscard]] Result<bool> look();
   /// Waits for all that is on the stream; `name` is what is waited for.
   [[nodiscard]] Result<void> finish(std::string_view name);
-  /// Gives up: this and all later calls fail with `error`, and nobody waits for the others.
+  /// Gives up: this and all later calls fail with `error`, and no rank waits for the others.
   tl::unexpected<Error> give_up(Error error);
 
  private:
@@ -85,7 +85,7 @@ class CollectiveRank {
   GpuHandle tokens_;
 };
 
-/// What the library says of a code: `ncclAllReduce returned 1: unhandled cuda error (...)`. `comm` may be nullptr.
+/// The library's text for a code: `ncclAllReduce returned 1: unhandled cuda error (...)`. `comm` may be nullptr.
 [[nodiscard]] std::string told_by(const CollectiveTable& table, std::string_view call, int code, void* comm);
 
 }  // namespace muster

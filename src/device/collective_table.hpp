@@ -17,7 +17,7 @@ struct CollectiveId {
 };
 
 /// What a communicator is made with; the form of 2.14, which later libraries take by its size and version, as RCCL
-/// does. The last number is no member there but its padding, where later forms have a member: not set.
+/// does. The last number is not a member there but its padding, where later forms have a member: not set.
 struct CollectiveConfig {
   std::size_t size = 24;
   unsigned magic = 0xcafebeef;

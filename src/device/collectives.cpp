@@ -37,7 +37,7 @@ Result<std::vector<Told>> exchange(Comm& base, Part part, std::string_view words
   if (!all) return tl::unexpected(all.error());
   std::vector<Told> told;
   for (const ByteVector& bytes : *all) {
-    if (bytes.empty()) return fail(ErrorKind::protocol, "all_gather", "a rank told nothing");
+    if (bytes.empty()) return fail(ErrorKind::protocol, "all_gather", "a rank sent nothing");
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     told.push_back({static_cast<Part>(text[0]), printable_line(text.substr(1), 400)});
   }
@@ -56,7 +56,7 @@ Error blame(const std::vector<Told>& all, const Result<bool>& mine, std::string_
   if (culprit >= 0)
     return {ErrorKind::protocol, "",
             fmt::format("{} failed on rank {}: {}", what, culprit, all[static_cast<std::size_t>(culprit)].words)};
-  // No rank knows better: what they all say is all that is known.
+  // All ranks report the same.
   if (!mine) return {ErrorKind::device, mine.error().where, mine.error().what};
   const int lost = first_with(all, Part::lost_a_peer);
   return {ErrorKind::protocol, "",
@@ -77,7 +77,7 @@ Result<void> together(Comm& base, const Result<void>& mine, std::string_view wha
   return tl::unexpected(blame(*all, state, what));
 }
 
-/// The id that rank 0 made. Where it could not, the others say that they wait for it.
+/// The id that rank 0 made. Where it could not, the others report that they wait for it.
 Result<CollectiveId> share_id(Comm& base, const CollectiveRank& rank) {
   CollectiveId id;
   const CollectiveTable& table = rank.table();
@@ -103,9 +103,9 @@ void wait_a_while(CollectiveRank& rank, Result<bool>& mine, double waited_s) {
   }
 }
 
-/// A communicator only to see that all come and can reach each other: it is made without blocking, so that ranks tell
-/// each other meanwhile how far they are, and all give up when one fails or time is up. It is not the one that works:
-/// since 2.24 or so NCCL starts a thread for each operation on such a one, which would be measured.
+/// A communicator only to see that all come and can reach each other: it is made without blocking, so that ranks
+/// exchange each other meanwhile how far they are, and all give up when one fails or time is up. It is not the one that
+/// works: since 2.24 or so NCCL starts a thread for each operation on such a one, which would be measured.
 Result<void> meet(Comm& base, CollectiveRank& rank) {
   auto id = share_id(base, rank);
   if (!id) return tl::unexpected(id.error());
@@ -144,7 +144,7 @@ Result<void> meet(Comm& base, CollectiveRank& rank) {
 Result<std::unique_ptr<DeviceComm>> make_device_comm(Comm& base, const Gpus& gpus, int device,
                                                      const CollectiveLibrary& library, CallWatch watch,
                                                      Seconds deadline) {
-  const CollectiveAsked asked;  // what it is told to write from its first call on
+  const CollectiveAsked asked;  // its logging, from its first call on
   Result<void> mine;
   if (library.table == nullptr) mine = fail(ErrorKind::device, library.report.name, "it is not there");
   std::shared_ptr<CollectiveRank> rank;

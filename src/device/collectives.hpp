@@ -26,7 +26,7 @@ struct CollectiveLibrary {
 
 /// Control functions (rank, size, barrier, broadcast, gather, all_gather, all_true, split) are those of the
 /// communicator below. all_reduce_sum, start_sum, send, receive, ping_pong and stream take memory of the device, and
-/// end within the deadline: when it is up, or when the library tells of an error, the communicator is aborted, and that
+/// end within the deadline: when it is up, or when the library reports an error, the communicator is aborted, and that
 /// call and all later ones fail with kind `device`, or `protocol` where it is another rank that failed or did not come.
 /// Messages have no tags: they arrive in the order in which they were sent.
 class DeviceComm : public Comm {

@@ -24,7 +24,7 @@ constexpr std::string_view mi300 = "AMD Instinct MI300 series, data sheets";
 // Caches: NVIDIA's tuning guides for Volta (6 MB), Turing (4), Ampere (40), Hopper (50 of an H100) and Ada (96). Hopper
 // with six stacks of memory: all of the die, 60 MB (NVIDIA H100 Tensor Core GPU Architecture, white paper), more than
 // what is published of them. AMD: "AMD GPU specifications" of the ROCm documentation, L2 of all dies and, of the MI300
-// series, the Infinity Cache (256 MiB and 4 for each XCD). docs/methods/gpu_copy.md says what of it was not held
+// series, the Infinity Cache (256 MiB and 4 for each XCD). docs/methods/gpu_copy.md lists the parts not held
 // against its source.
 
 /// Where a name holds that of another one, the longer stands first.

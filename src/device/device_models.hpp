@@ -1,4 +1,5 @@
-/// What GPUs of known models can do at most, as their vendors say. For limits, and for the label `model` of readings.
+/// What GPUs of known models can do at most, according to their vendors. For limits, and for the label `model` of
+/// readings.
 #pragma once
 
 #include <span>
@@ -7,7 +8,7 @@
 
 namespace muster {
 
-/// One model; of a GPU that is made of two, such as the MI250X, one half. 0: not told.
+/// One model; of a GPU that is made of two, such as the MI250X, one half. 0: unknown.
 struct DeviceModel {
   std::string_view name = {};      ///< the label: `H100 SXM`
   std::string_view part = {};      ///< of the name that a runtime gives it: `H100 80GB HBM3`
@@ -25,17 +26,17 @@ struct DeviceModel {
   int pcie = 0;                    ///< generation of its 16 lanes
   double host = 0;                 ///< GB/s and direction to its host by another way than PCIe
   std::string_view host_way = {};  ///< `NVLink-C2C`, `xGMI`
-  std::string_view source = {};    ///< who says so
+  std::string_view source = {};    ///< origin
 };
 
 [[nodiscard]] std::span<const DeviceModel> device_models();
 /// The model of a device that calls itself `name`; nullptr: none that is known. A MIG instance, and a device with far
-/// fewer processors than its model (0: not told) are shares of a GPU, which none of this is about.
+/// fewer processors than its model (0: unknown) are shares of a GPU, which none of this is about.
 [[nodiscard]] const DeviceModel* find_device_model(std::string_view name, int processors = 0);
 /// The value of the label `model`: the name in the table, else what the device calls itself, fit to print.
 [[nodiscard]] std::string model_label(std::string_view name, int processors = 0);
 /// TFLOP/s of dense matrix products in `fp64`, `fp32`, `tf32`, `fp16` or `bf16` (also `double`, `float`, `half`,
-/// `bfloat16`); 0: not told.
+/// `bfloat16`); 0: unknown.
 [[nodiscard]] double peak_products(const DeviceModel& model, std::string_view precision);
 /// As above, of a device that calls itself so.
 [[nodiscard]] double peak_products(std::string_view name, int processors, std::string_view precision);

@@ -167,7 +167,7 @@ std::string line_of(const Device& device) {
     if (peer.weight != 0) line += fmt::format(" {}", peer.weight);
   }
   for (const auto& [key, value] : device.values)
-    if (!trim(value).empty()) line += fmt::format("; told {} {}", word(key), clean(value));
+    if (!trim(value).empty()) line += fmt::format("; {} {} {}", "told", word(key), clean(value));
   for (const std::string& source : device.sources) line += "; seen " + word(source);
   return line;
 }
@@ -193,7 +193,7 @@ bool read_field(std::string_view field, Device& device) {
   return is_read;
 }
 
-/// A field that can't be read costs itself alone: it is named, and the device is what the others say.
+/// A field that can't be read costs itself alone: it is named, and the device consists of the others.
 std::optional<Device> read_device(std::string_view line, DeviceKind kind, std::vector<std::string>& unreadable) {
   const auto fields = split(line, ';');
   const auto address = fields.empty() ? std::nullopt : parse_pci_address(fields[0]);

@@ -65,7 +65,7 @@ class Execution {
   [[nodiscard]] virtual Result<std::unique_ptr<ExecutionMemory>> allocate(std::size_t count) = 0;
   /// `from` may change as soon as it returns.
   virtual void copy_in(std::span<const float> from, float* to) = 0;
-  /// Waits: what was asked for is there when it returns; zeros after a failure, which `finish` tells.
+  /// Waits: the data is complete when it returns; zeros after a failure, which `finish` reports.
   virtual void copy_out(const float* from, std::span<float> to) = 0;
   virtual void clear(float* memory, std::size_t count) = 0;
 
@@ -78,7 +78,7 @@ class Execution {
   virtual void sum_rows(const float* matrix, float* sums, int rows, int columns) = 0;
   /// Softmax and cross-entropy: the loss of a row is log(sum of exp(z)) - z[label], its gradient softmax(z) - onehot.
   virtual void classify(const Classified& output) = 0;
-  /// v = momentum v + g; p = p - rate v. The same bits on every machine that rounds as IEEE 754 says.
+  /// v = momentum v + g; p = p - rate v. The same bits on every machine that rounds according to IEEE 754.
   virtual void update(const Update& update) = 0;
   /// Waits for all of it. Fails with kind `device` when something went wrong; from then on nothing is done any more,
   /// and it fails each time.
@@ -88,8 +88,8 @@ class Execution {
 enum class Products : std::uint8_t { fastest, plain };
 
 /// The host. `fastest` takes the CBLAS that was found when this was built, or else a libopenblas of this node, and
-/// `plain`, loops of our own, when there is none; `name` says which. `threads` is set where the library lets itself be
-/// told; 0: left alone. A library is opened at the first call and never closed.
+/// `plain`, loops of our own, when there is none; see `name`. `threads` is set where the library
+/// permits it; 0: left alone. A library is opened at the first call and never closed.
 [[nodiscard]] std::unique_ptr<Execution> make_host_execution(Products products, int threads);
 
 /// What a block of floats looks like, in one pass.

@@ -125,7 +125,7 @@ std::string uuid_text(const std::array<unsigned char, 16>& bytes, std::string_vi
 
 Result<GpuDevice> Gpus::describe(int index) {
   GpuDevice device;
-  // Of the first one whoever asks may know; of the others nobody, until they say where they are.
+  // The first one may be queried; the others only after they reported their place.
   if (index > 0) watch_.device({});
   int& handle = opened_[static_cast<std::size_t>(index)].handle;
   if (auto got = ask(index, table_->device, &handle, index); !got) return tl::unexpected(got.error());

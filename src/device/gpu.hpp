@@ -21,7 +21,7 @@
 
 namespace muster {
 
-/// A device as its runtime tells of it. 0 and empty: it did not.
+/// A device from its runtime. 0 and empty: unknown.
 struct GpuDevice {
   std::optional<PciAddress> address;
   std::string uuid;  ///< `GPU-...`, `MIG-...` is written alike
@@ -39,7 +39,7 @@ struct GpuDevice {
   [[nodiscard]] std::string label() const;
   /// `GPU 0000:c1:00.0 (GPU-...)`: both, where it has them.
   [[nodiscard]] std::string full_label() const;
-  /// Bytes per second that its memory can move by width and clock, both edges used; 0: not told.
+  /// Bytes per second that its memory can move by width and clock, both edges used; 0: unknown.
   [[nodiscard]] double memory_rate() const;
 };
 
@@ -95,14 +95,14 @@ class Gpus {
   [[nodiscard]] Result<void> record(int device, void* event, void* stream) const;
   [[nodiscard]] Result<void> wait(int device, void* stream, void* event) const;
   /// A kernel of src/device/kernels/kernels.cu. Their code is loaded when it is first asked for; where none can be had,
-  /// the error says what was tried.
+  /// the error lists the attempts.
   [[nodiscard]] Result<void> launch(int device, const char* kernel, const GpuLaunch& launch,
                                     std::initializer_list<void*> arguments, void* stream) const;
   [[nodiscard]] Result<void> load_kernels(int device) const;
 
   /// Waits for all that is on the stream.
   [[nodiscard]] Result<void> synchronize(int device, void* stream) const;
-  /// Whether all that was enqueued on the stream is done. Not told to the watch: who asks again and again is to be
+  /// Whether all that was enqueued on the stream is done. Not passed to the watch: a rank that polls is to be
   /// found in what he waits for.
   [[nodiscard]] Result<bool> is_done(int device, void* stream) const;
   /// Makes the device the one of the calling thread, for libraries that take that one.

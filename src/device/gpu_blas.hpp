@@ -69,8 +69,8 @@ class GpuBlas {
   [[nodiscard]] bool has(NumberType type) const;
   /// Enqueues the product. Fails with kind `device`.
   [[nodiscard]] Result<void> multiply(const GpuProduct& product, void* stream);
-  /// The last failure of `multiply` was that library or device have no such product (they say `not supported` or
-  /// `architecture mismatch`), which is no fault.
+  /// The last failure of `multiply` was that library or device have no such product (they return `not supported` or
+  /// `architecture mismatch`), which is not a fault.
   [[nodiscard]] bool was_refused() const { return was_refused_; }
   /// `cuBLAS 13.0.2`.
   [[nodiscard]] const std::string& name() const;

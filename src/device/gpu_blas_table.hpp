@@ -22,7 +22,7 @@ struct GpuBlasTable {
   int as_is = 0, transposed = 1;
   int algorithm = -1;
   std::array<BlasTypes, 6> types;  ///< by NumberType
-  std::array<int, 2> refusals{};   ///< codes that say: no such product here
+  std::array<int, 2> refusals{};   ///< codes that mean: no such product here
   int math_mode = 0;
   std::function<std::string(int code)> words;
 

@@ -169,7 +169,7 @@ class GpuExecution final : public Execution {
     } else if (library.report.state == LibraryState::absent) {
       name_ += fmt::format(" ({} is absent)", library.report.name);
     } else {
-      name_ += fmt::format(" ({} is of no use: {})", library.report.name, blas.error().what);
+      name_ += fmt::format(" ({} is unusable: {})", library.report.name, blas.error().what);
     }
   }
 

@@ -18,13 +18,13 @@ class GpuHealth {
   /// Names and units as those of Device::values (docs/methods/device_visibility.md).
   using Values = std::map<std::string, std::string>;
 
-  /// `inventory` tells which GPUs there are. Calls of libraries go past `watch`. By one thread.
+  /// `inventory` lists the GPUs. Calls of libraries go past `watch`. By one thread.
   GpuHealth(const Inventory& inventory, CallWatch watch);
   ~GpuHealth();
   GpuHealth(const GpuHealth&) = delete;
   GpuHealth& operator=(const GpuHealth&) = delete;
 
-  /// All that is told of a GPU now. Empty: nobody tells anything of it. May take milliseconds.
+  /// All current values of a GPU. Empty: no source reports it. May take milliseconds.
   [[nodiscard]] Values look(const Device& gpu) const;
   /// What changes from one moment to the next: clocks, throttling, the PCIe link.
   [[nodiscard]] Values glance(const Device& gpu) const;

@@ -23,8 +23,8 @@ class GpuMeter {
   [[nodiscard]] virtual GpuReading read() = 0;
 };
 
-/// Of the GPU at `address`, `vendor` being `nvidia` or `amd`; a part of a GPU has that of the whole. nullptr: nobody
-/// can tell. NVIDIA: libnvidia-ml, whose power is the mean of the last second from Ampere on. AMD: the sensors that
+/// Of the GPU at `address`, `vendor` being `nvidia` or `amd`; a part of a GPU has that of the whole. nullptr: no
+/// source. NVIDIA: libnvidia-ml, whose power is the mean of the last second from Ampere on. AMD: the sensors that
 /// amdgpu shows below `root`; on a card of two GPUs only the first has power.
 [[nodiscard]] std::unique_ptr<GpuMeter> open_gpu_meter(std::string_view vendor, const PciAddress& address,
                                                        const std::string& root, CallWatch watch);

@@ -1,5 +1,5 @@
-/// How a vendor's runtime is opened: the same way for all, told in the vendor's terms. Filled in nvidia/cuda.cpp and
-/// amd/hip.cpp.
+/// How a vendor's runtime is opened: the same way for all, described in the vendor's terms. Filled in nvidia/cuda.cpp
+/// and amd/hip.cpp.
 #pragma once
 
 #include <initializer_list>
@@ -21,8 +21,8 @@ struct RuntimeKind {
   std::string (*version)(const Library&) = nullptr;
 };
 
-/// Absent, broken (with the library's error and what to do) or working. What fails to start is told before what lacks
-/// functions: a library that says why it is of no use knows best.
+/// Absent, broken (with the library's error and what to do) or working. A failure to start is reported before missing
+/// functions, as the library's own reason is the most precise.
 [[nodiscard]] GpuRuntime open_runtime(const RuntimeKind& kind, const CallWatch& watch);
 
 }  // namespace muster

@@ -37,9 +37,9 @@ struct GpuAttributes {
 struct GpuTable {
   std::string_view vendor;  ///< `nvidia`, `amd`
   GpuAttributes attributes;
-  unsigned pin_flags = 0;     ///< mapped, for all devices, placed as the caller's memory policy says
+  unsigned pin_flags = 0;     ///< mapped, for all devices, placed by the caller's memory policy
   unsigned stream_flags = 0;  ///< not ordered with the default stream
-  int peer_is_enabled = 704;  ///< the code that says so
+  int peer_is_enabled = 704;  ///< its error code
   std::function<std::string(int code)> words;
 
   VendorCall<int*> count;

@@ -49,7 +49,7 @@ void multiply_plainly(const Product& p, std::vector<float>& room_a, std::vector<
   }
 }
 
-/// Bytes of memory in this machine; the largest number there is when the system does not tell.
+/// Bytes of memory in this machine; the largest number if it is unknown.
 std::size_t total_memory() {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long size = ::sysconf(_SC_PAGESIZE);

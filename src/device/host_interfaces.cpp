@@ -19,7 +19,7 @@ constexpr const char* infiniband_errors[] = {
     "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors"};
 constexpr const char* interface_errors[] = {"statistics/rx_errors", "statistics/tx_errors", "statistics/rx_crc_errors",
                                             "statistics/tx_carrier_errors", "carrier_down_count"};
-/// Prefix of a description's addresses that say none.
+/// Prefix of a description's addresses without one.
 constexpr int described_prefix = 16;
 
 template <class Number>
@@ -59,7 +59,7 @@ std::vector<ToldAddress> addresses_of(const fs::path& root, const Machine& machi
   return found;
 }
 
-/// Of `unknown` (loopback, tunnels) only the flags say whether it carries anything.
+/// Of `unknown` (loopback, tunnels) only the flags show whether it carries anything.
 bool is_up_by(const std::string& state, const std::string& flags, bool otherwise) {
   if (state == "up") return true;
   if (!state.empty() && state != "unknown") return false;
@@ -72,7 +72,7 @@ void read_entry(const Machine& machine, Interface& one) {
   const std::string entry = "sys/class/net/" + one.name;
   if (!machine.has(entry)) return;
   const int index = number_of(machine.text(entry + "/ifindex"));
-  // A /sys that was mounted for another network tells of an interface that only has the same name.
+  // A /sys that was mounted for another network shows an interface that only has the same name.
   if (one.index != 0 && one.index != index) return;
   one.index = index;
   one.state = machine.text(entry + "/operstate");

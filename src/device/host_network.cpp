@@ -55,7 +55,7 @@ void add_interfaces(const Machine& machine, Inventory& inventory) {
     const std::string entry = folder + "/" + name;
     Device* device = find_behind(machine, inventory, entry, "net");
     if (device == nullptr) continue;
-    // IP over InfiniBand says less than the port beneath it, and may be down by choice.
+    // IP over InfiniBand has less data than the port beneath it, and may be down by choice.
     const bool is_infiniband = machine.text(entry + "/type") == "32";
     if (is_infiniband) continue;
     const double speed = leading_number(machine.text(entry + "/speed"));

@@ -55,7 +55,7 @@ int uncorrected_errors(const Machine& machine, const std::string& folder) {
   return sum;
 }
 
-/// Ports above a device are made up there. The flags of the first CPU tell.
+/// Ports above a device are synthetic there. The flags of the first CPU show it.
 bool is_virtual_machine(const Machine& machine) {
   constexpr std::size_t first_cpu = 8192;
   const std::string text = machine.head("proc/cpuinfo", first_cpu);
@@ -70,7 +70,7 @@ void fill(const Machine& machine, bool is_virtual, Device& device) {
   device.driver = machine.link_name(folder + "/driver");
   const std::string numa = machine.text(folder + "/numa_node");
   device.numa_node = numa.empty() || numa[0] == '-' ? -1 : static_cast<int>(leading_number(numa));
-  // The kernel remembers vendor and class of a device that is gone; only its configuration space tells.
+  // The kernel remembers vendor and class of a device that is gone; only its configuration space shows it.
   device.is_lost = machine.head(folder + "/config", 4) == "\xff\xff\xff\xff" || device.device_id == "ffff";
   if (!device.is_lost) add_links(machine, is_virtual, device);
   if (device.kind != DeviceKind::gpu) return;

@@ -15,7 +15,7 @@ namespace muster {
 
 struct IpAddress {
   std::string text;  ///< `10.0.0.5`, `2001:db8::5`
-  int prefix = 0;    ///< bits of the network; 0: not told
+  int prefix = 0;    ///< bits of the network; 0: unknown
   friend bool operator==(const IpAddress&, const IpAddress&) = default;
 };
 /// `10.0.0.0/24`; empty where address or prefix are none.
@@ -25,11 +25,11 @@ struct IpAddress {
 
 struct Interface {
   std::string name;
-  int index = 0;       ///< the kernel's number, in which order it names them; 0: not told
+  int index = 0;       ///< the kernel's number, in which order it names them; 0: unknown
   bool is_up = false;  ///< can carry traffic now
-  std::string state;   ///< of the link: `up`, `down`, `lowerlayerdown`, ...; empty: not told
-  int mtu = 0;         ///< 0: not told
-  int kind = 0;        ///< ARPHRD: 1 Ethernet, 32 InfiniBand, 772 loopback; 0: not told
+  std::string state;   ///< of the link: `up`, `down`, `lowerlayerdown`, ...; empty: unknown
+  int mtu = 0;         ///< 0: unknown
+  int kind = 0;        ///< ARPHRD: 1 Ethernet, 32 InfiniBand, 772 loopback; 0: unknown
   std::string behind;  ///< PCI address of its device; empty: none (a bond, a container's)
   std::vector<IpAddress> addresses;
   friend bool operator==(const Interface&, const Interface&) = default;
@@ -42,7 +42,7 @@ struct Interface {
 [[nodiscard]] std::string to_text(const Interface& interface);
 [[nodiscard]] std::optional<Interface> parse_interface(std::string_view text);
 
-/// An address as some source told it.
+/// An address from some source.
 struct ToldAddress {
   std::string interface;
   IpAddress address;   ///< empty text: an interface without one

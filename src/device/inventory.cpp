@@ -15,7 +15,7 @@ struct NamedId {
   std::string_view name;
 };
 
-// Names for where no driver tells one; from the PCI ID Repository, pci-ids.ucw.cz.
+// Names used where no driver has one; from the PCI ID Repository, pci-ids.ucw.cz.
 constexpr std::array known_models = {
     NamedId{"10de:15f8", "Tesla P100-PCIE-16GB"},
     NamedId{"10de:1db1", "Tesla V100-SXM2-16GB"},

@@ -1,4 +1,4 @@
-/// The devices of one node, as the sources told them. A plain value: each source adds what it knows, and whoever judges
+/// The devices of one node, from all sources. A plain value: each source adds its data, and the code that judges
 /// compares. Sources of the host are read here; a management library or a compute runtime adds itself by `seen`.
 #pragma once
 
@@ -28,8 +28,8 @@ enum class FileAccess : std::uint8_t {
   open,       ///< may be read and written
   missing,    ///< there is none
   denied,     ///< its mode refuses this user
-  root_only,  ///< we are root, and its mode refuses everybody else
-  withheld,   ///< the control group of this job refuses (EPERM): granted to nobody here
+  root_only,  ///< we are root, and its mode refuses all others
+  withheld,   ///< the control group of this job refuses (EPERM): not granted to this job
 };
 
 [[nodiscard]] std::string_view to_string(FileAccess access);
@@ -56,9 +56,9 @@ struct NetPort {
   std::string name;        ///< `mlx5_0/1` (InfiniBand device and port) or `hsn0` (interface)
   std::string layer;       ///< `InfiniBand`, `Ethernet`
   std::string state;       ///< `ACTIVE`, `DOWN`, `INIT`; of an interface `up`, `down`
-  std::string phys_state;  ///< `LinkUp`, `Polling`, `Disabled`; empty: not told
-  double rate = 0;         ///< Gbit/s; 0: not told
-  int lanes = 0;           ///< of an InfiniBand link; 0: not told
+  std::string phys_state;  ///< `LinkUp`, `Polling`, `Disabled`; empty: unknown
+  double rate = 0;         ///< Gbit/s; 0: unknown
+  int lanes = 0;           ///< of an InfiniBand link; 0: unknown
   friend bool operator==(const NetPort&, const NetPort&) = default;
 };
 
@@ -68,12 +68,12 @@ inline constexpr PciAddress off_this_bus{0xffffffff, 0xff, 0x1f, 0};
 
 /// The links of a GPU to one other device: a GPU, or a switch between GPUs.
 struct PeerLink {
-  PciAddress to;     ///< all zero: not told, as of links that are down
+  PciAddress to;     ///< all zero: unknown, as of links that are down
   std::string kind;  ///< `nvlink`, `xgmi`, `pcie`
   int up = 0;        ///< links in use
   int down = 0;      ///< links that should be
-  double rate = 0;   ///< GB/s in one direction of those that are up, together; 0: not told
-  int weight = 0;    ///< how far away the driver takes it to be; 0: not told
+  double rate = 0;   ///< GB/s in one direction of those that are up, together; 0: unknown
+  int weight = 0;    ///< how far away the driver takes it to be; 0: unknown
   friend bool operator==(const PeerLink&, const PeerLink&) = default;
 };
 
@@ -81,25 +81,25 @@ struct Device {
   DeviceKind kind = DeviceKind::gpu;
   PciAddress address;      ///< of a part that of the whole: several are at one
   int part = -1;           ///< number of a part among those of its whole, as its driver counts them; -1: it is none
-  std::string parent;      ///< UUID of the whole; empty: it is none, or not told
+  std::string parent;      ///< UUID of the whole; empty: it is none, or unknown
   std::string vendor_id;   ///< `10de`
   std::string device_id;   ///< `2330`
   std::string class_code;  ///< `030200`
   std::string driver;      ///< bound to it; empty: none
-  std::string name;        ///< model in words; empty: nobody told
+  std::string name;        ///< model in words; empty: unknown
   std::string uuid;
   std::string firmware;  ///< VBIOS of a GPU, firmware of a NIC
   int numa_node = -1;
-  int compute_order = 0;       ///< place among the GPUs of KFD's topology, from 1; 0: not told
-  int partitions = 0;          ///< shares that KFD offers one by one; 0: not told
+  int compute_order = 0;       ///< place among the GPUs of KFD's topology, from 1; 0: unknown
+  int partitions = 0;          ///< shares that KFD offers one by one; 0: unknown
   int uncorrected = 0;         ///< memory errors that the driver counted since it was loaded
   bool is_lost = false;        ///< answers on the bus with ones only
-  bool is_excluded = false;    ///< the driver was told to leave it alone
+  bool is_excluded = false;    ///< excluded by a setting of the driver
   std::vector<PciLink> links;  ///< its own first, then those of the switches above it
   std::vector<DeviceFile> files;
   std::vector<NetPort> ports;
   std::vector<PeerLink> peers;
-  /// What a management library or the driver told beside: `ecc_uncorrected` -> `2`. docs/methods/device_visibility.md
+  /// Further values of a management library or the driver: `ecc_uncorrected` -> `2`. docs/methods/device_visibility.md
   /// has the names and units.
   std::map<std::string, std::string> values;
   std::vector<std::string> sources;  ///< who saw it: `pci`, `nvidia`, `kfd`, `net`, `infiniband`, `cxi`, ...
@@ -117,7 +117,7 @@ struct Device {
 
 enum class LibraryState : std::uint8_t {
   absent,   ///< no such file
-  broken,   ///< it is there and is of no use: does not load, or its first call fails
+  broken,   ///< it is present and unusable: does not load, or its first call fails
   working,  ///< it answered
 };
 
@@ -128,7 +128,7 @@ struct LibraryReport {
   std::string name;  ///< `libnvidia-ml.so.1`
   LibraryState state = LibraryState::absent;
   std::string file;                  ///< it came from; empty: not loaded
-  std::string version;               ///< as it tells; empty: it did not
+  std::string version;               ///< its own version; empty: unknown
   int code = 0;                      ///< its own number for what failed; 0: the loader refused it, or nothing failed
   std::string error;                 ///< in its own words; empty unless broken
   std::vector<std::string> missing;  ///< symbols that it lacks and that were asked for

@@ -64,7 +64,7 @@ std::optional<KernelEvent> numbered(std::string_view begin, std::string_view mes
   return KernelEvent{std::move(kind), address, {}, code, {}};
 }
 
-/// Who a message is about, and what it says.
+/// The subject of a message, and its text.
 struct Heading {
   std::string_view driver;  ///< empty: none that is known
   std::optional<PciAddress> at = std::nullopt;
@@ -204,7 +204,7 @@ bool is_matched(const KernelPattern& pattern, const Heading& heading, std::strin
   return is_driver && text.starts_with(pattern.begin) && contains(text, pattern.has) && contains(text, pattern.has_too);
 }
 
-/// A port tells of an error of the device behind it: `AER: Corrected error received: 0000:17:00.0`.
+/// A port reports an error of the device behind it: `AER: Corrected error received: 0000:17:00.0`.
 std::optional<PciAddress> reported_device(std::string_view text) {
   constexpr std::string_view before = ": ";
   const auto at = text.rfind(before);

@@ -1,4 +1,4 @@
-/// What the kernel's log says of this node's hardware since this boot.
+/// This node's hardware in the kernel's log since this boot.
 #pragma once
 
 #include <optional>

@@ -20,7 +20,7 @@ std::vector<std::string> folders() {
   return {std::string(drivers) + "/"};
 }
 
-/// The loader says the same of a library that is missing and of one that lacks another: only the name differs.
+/// The loader's message for a missing library and for one that lacks another differ only in the name.
 bool is_missing(const std::string& path, const std::string& words) {
   return words.rfind(path + ": cannot open shared object file: No such file", 0) == 0;
 }

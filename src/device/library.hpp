@@ -1,5 +1,5 @@
-/// A vendor's library, opened at run time: absent, present but of no use, or open. Neither program links one, so that a
-/// node without it, or with a broken one, is still told of.
+/// A vendor's library, opened at run time: absent, present but unusable, or open. Neither program links one, so that a
+/// node without it, or with a broken one, is still reported.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@ class Library {
  public:
   /// Opens the first of `names` that loads, with its symbols kept to itself; never closed, as drivers do not survive
   /// that. Looked for where the loader looks, then in /opt/rocm/lib. On a simulated machine only in the folder that
-  /// MUSTER_DRIVERS names: the real machine's libraries would tell of the real machine.
+  /// MUSTER_DRIVERS names: the real machine's libraries would report the real machine.
   [[nodiscard]] static Library open(std::initializer_list<const char*> names);
 
   [[nodiscard]] bool is_open() const { return handle_ != nullptr; }

@@ -28,7 +28,7 @@ class Machine {
   [[nodiscard]] std::vector<PciAddress> pci_path(std::string_view path) const;
   /// Asks with access(2), which opens nothing: an open may wake a GPU for seconds.
   [[nodiscard]] FileAccess access(std::string_view path) const;
-  /// Whether `path` is a program that runs as root whoever starts it.
+  /// Whether `path` is a setuid-root program.
   [[nodiscard]] bool is_setuid(std::string_view path) const;
 
  private:

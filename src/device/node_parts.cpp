@@ -1,4 +1,4 @@
-// A node as far as binding goes, from what hwloc and the kernel's files tell of it.
+// A node as far as binding goes, from hwloc and the kernel's files.
 #include <algorithm>
 #include <map>
 
@@ -19,7 +19,7 @@ bool may_be_used(const Device& device) {
   return !device.is_lost && !device.is_excluded && !is_withheld;
 }
 
-/// Of the vendor that most are of, in the order in which its runtime counts: KFD's where it is told, else by address.
+/// Of the vendor that most are of, in the order in which its runtime counts: KFD's where it is known, else by address.
 Devices gpus_of(const Inventory& inventory) {
   std::map<std::string, Devices> by_vendor;
   for (const Device& device : inventory.devices)

@@ -1,5 +1,5 @@
 /// Which cores, GPU and network card each rank of a node should have. Pure. `muster bind` shows it, and the judges of
-/// cpu_affinity and gpu_mapping hold against it what they saw: one answer, whoever asks.
+/// cpu_affinity and gpu_mapping hold against it what they saw: the same answer for all.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ namespace muster {
 struct NearDevice {
   std::string address;  ///< `0000:c1:00.0`
   std::string name;     ///< for people: `MI250X`, `hsn0`; untrusted
-  CpuMask near;         ///< empty: nobody tells
-  double rate = 0;      ///< of a network card, Gbit/s; 0: not told
+  CpuMask near;         ///< empty: unknown
+  double rate = 0;      ///< of a network card, Gbit/s; 0: unknown
   friend bool operator==(const NearDevice&, const NearDevice&) = default;
 };
 
@@ -29,18 +29,18 @@ struct NodeParts {
   CpuMask reserved;              ///< kept for the system; the rest of a core that one of them is of counts too
   std::vector<NearDevice> gpus;  ///< in the order in which the runtime counts them
   std::vector<NearDevice> nics;
-  std::string vendor;  ///< of the GPUs: `amd`, `nvidia`, ...; empty: not told
+  std::string vendor;  ///< of the GPUs: `amd`, `nvidia`, ...; empty: unknown
 
   /// CPUs that ranks may have.
   [[nodiscard]] CpuMask usable() const;
 };
 
-/// What `layout` and `inventory` say together. GPUs that can't be used are left out.
+/// `layout` and `inventory` joined. GPUs that can't be used are left out.
 [[nodiscard]] NodeParts parts_of(Layout layout, const Inventory& inventory);
 
-/// What a topology file says of itself: the devices that are GPUs or network cards.
+/// The contents of a topology file: the devices that are GPUs or network cards.
 [[nodiscard]] NodeParts parts_of(Layout layout, const std::vector<TopologyDevice>& devices);
-/// What a machine description says.
+/// The contents of a machine description.
 [[nodiscard]] NodeParts parts_of(const MachineDescription& machine);
 
 enum class BindPolicy : std::uint8_t {
@@ -82,7 +82,7 @@ struct Placement {
 };
 
 /// Fails with kind `usage` where nothing can be right: more ranks than cores, a GPU that has no core left near to it.
-/// What to ask for instead is part of what it says.
+/// The error includes the remedy.
 [[nodiscard]] Result<Placement> place_ranks(const NodeParts& node, const BindWish& wish);
 
 /// Gives each seat, whose CPUs and GPU are settled, the network card nearest to its GPU, else to its CPUs; ranks of one

@@ -179,7 +179,7 @@ std::optional<std::vector<CpuMask>> seat_wide(const Seating& seating, std::size_
   return seats;
 }
 
-/// Cores of a domain; a machine that tells none is one.
+/// Cores of a domain; a machine without domains is one.
 std::vector<CpuMask> domains_with_cores(const Layout& layout, const CpuMask& usable) {
   std::vector<CpuMask> domains;
   for (const auto& [number, cpus] : layout.domains)
@@ -216,7 +216,7 @@ std::optional<std::vector<CpuMask>> seat(const Seating& seating, int width, Seat
       share_out(seating.layout, free_cores(seating.layout, seating.usable & group.home), group.ranks, 0, seats);
     if (std::none_of(seats.begin(), seats.end(), [](const CpuMask& one) { return one.empty(); })) return seats;
   }
-  // Homes that overlap, or too small ones: as many cores for everybody as the narrowest place can give.
+  // Homes that overlap, or too small ones: as many cores for each rank as the narrowest place has.
   const std::size_t all = free_cores(seating.layout, seating.usable).size();
   for (const SeatRange reach : {SeatRange::home, SeatRange::domain})
     for (std::size_t fair = all / std::max<std::size_t>(1, seating.homes.size()); fair > 0 && reach <= range; --fair)

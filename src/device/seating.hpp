@@ -10,7 +10,7 @@
 
 namespace muster {
 
-/// Cores, each told by the lowest of its CPUs that may be used, in the order in which they lie on the chip.
+/// Cores, each given by the lowest of its CPUs that may be used, in the order in which they lie on the chip.
 [[nodiscard]] std::vector<int> free_cores(const Layout& layout, const CpuMask& usable);
 /// The union of the NUMA domains that `home` touches; the home itself where no domain is known.
 [[nodiscard]] CpuMask domains_around(const Layout& layout, const CpuMask& home);
@@ -24,7 +24,7 @@ struct Seating {
 /// How far from home a rank may find its cores.
 enum class SeatRange : std::uint8_t { home, domain, node };
 
-/// The cores of each rank, told by one CPU each. Ranks of one home share it out evenly; one that finds too few there
+/// The cores of each rank, given by one CPU each. Ranks of one home share it out evenly; one that finds too few there
 /// looks around as far as it may. `width` is the cores of each rank, 0: as many as are fair. nullopt: some rank finds
 /// too few, or none in the domains of its home.
 [[nodiscard]] std::optional<std::vector<CpuMask>> seat(const Seating& seating, int width, SeatRange range);

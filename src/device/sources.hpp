@@ -1,5 +1,5 @@
 /// The sources of the host, each adding to the inventory what it knows. In the order of host.cpp: later ones
-/// add to what the PCI bus told.
+/// add to the data of the PCI bus.
 #pragma once
 
 #include "device/inventory.hpp"
@@ -10,9 +10,9 @@ namespace muster {
 void add_pci(const Machine& machine, Inventory& inventory);
 void add_nvidia(const Machine& machine, Inventory& inventory);
 void add_kfd(const Machine& machine, Inventory& inventory);
-/// Needs what the PCI bus told: which device is amdgpu's.
+/// Needs the data of the PCI bus: which device is amdgpu's.
 void add_amdgpu_files(const Machine& machine, Inventory& inventory);
-/// Needs what the PCI bus told: which device has which file.
+/// Needs the data of the PCI bus: which device has which file.
 void add_device_files(const Machine& machine, Inventory& inventory);
 void add_network(const Machine& machine, Inventory& inventory);
 

@@ -16,7 +16,7 @@ constexpr std::size_t most_errors = 16;
 constexpr const char* our_fault =
     "run it again; if it happens again, it is a fault of muster: report it with the run folder";
 
-/// Fills `observed` and says which observations can't be true.
+/// Fills `observed` and reports invalid observations.
 void sort_in(const CaseRecord& record, const Places& places, Attendance& attendance, std::vector<char>& twice) {
   std::vector<int> strangers;
   for (const Observation& one : record.observations) {
@@ -65,7 +65,7 @@ bool is_through_a_peer(const Observation& one) {
   return one.fact("peer_failed") != nullptr;
 }
 
-/// Who failed through another rank has nothing to tell where that one tells.
+/// A rank that failed because of another one is omitted where that one is reported.
 bool is_told_by_another(const Observation& one, const Attendance& attendance) {
   if (!is_through_a_peer(one)) return false;
   return std::any_of(attendance.observed.begin(), attendance.observed.end(), [](const Observation* other) {
@@ -102,7 +102,7 @@ void refusals(Attendance& attendance) {
     if (std::find(settings.begin(), settings.end(), setting) != settings.end()) continue;
     attendance.findings.push_back(
         {Verdict::error,
-         "what was asked can't be done: " + printable_line(one->error),
+         "the request is impossible: " + printable_line(one->error),
          {{CulpritKind::setting, setting, "", -1}},
          fmt::format("write another {0} into the check file, or give it with -S CHECK.{0}=VALUE", setting)});
     settings.push_back(std::move(setting));

@@ -1,4 +1,4 @@
-/// Who took part in a case, and what is to be said of those who did not.
+/// Participation of ranks in a case, and findings on those that did not report.
 #pragma once
 
 #include <vector>
@@ -21,11 +21,12 @@ struct Attendance {
 };
 
 /// What was asked can't be done on any node: neither this rank nor its node is at fault. Fact `refused` names the
-/// parameter, `error` says why.
+/// parameter, `error` is the reason.
 [[nodiscard]] bool is_refusal(const Observation& one);
 
 /// A rank that reported twice is not believed at all: which of the two would count must not depend on the order in
-/// which they arrived. Silence is no finding of its own where the frame has already said why (`record.findings`).
+/// which they arrived. Silence is not a finding of its own where the frame has already given the reason
+/// (`record.findings`).
 [[nodiscard]] Attendance attend(const CaseRecord& record, const Places& places);
 
 }  // namespace muster

@@ -29,7 +29,7 @@ struct Range {
 /// One kind of bound, ready to be held against the readings of one group.
 struct Bound {
   BoundKind kind = BoundKind::reference;
-  Range range;                ///< the same for all readings of the group, unless `ranges` says otherwise
+  Range range;                ///< the same for all readings of the group, unless `ranges` is set
   std::vector<Range> ranges;  ///< one per reading (limit); one that judges nothing: no capable value
   std::string text;           ///< what it is and where it comes from, for rows and sentences
   /// Why it can't be held against any reading of the group; then nothing above means anything.
@@ -44,7 +44,7 @@ struct Bound {
   std::vector<std::string> texts = {};  ///< one per reading, in the place of `text`
   std::string note = {};                ///< what it found about all readings together, though none fails by it
 
-  /// The bound says nothing about that reading, and that is no lack (history, of an item with too few runs).
+  /// The bound does not apply to that reading, which is not a gap (history, of an item with too few runs).
   [[nodiscard]] bool passes_over(std::size_t sample) const {
     return kind == BoundKind::history && (!missing.empty() || !range_of(sample).judges());
   }
@@ -66,7 +66,7 @@ struct CaseFacts {
       : item(of), nodes(places.nodes()), ranks(places.ranks()), past(earlier) {}
 };
 
-/// What the case itself says about a key of `where` that is not a label: `nodes`, `ranks`, `ranks_per_node`,
+/// The case's own value for a key of `where` that is not a label: `nodes`, `ranks`, `ranks_per_node`,
 /// `binding` or a parameter; nullopt when it knows no such key.
 [[nodiscard]] std::optional<std::string> fact_of_case(const CaseFacts& facts, const std::string& key);
 

@@ -109,7 +109,7 @@ class Causes {
     return nullptr;
   }
 
-  /// What is wrong with one GPU says nothing of its neighbours.
+  /// A fault of one GPU does not concern its neighbours.
   [[nodiscard]] const Cause* explain_devices(const std::string& node, std::size_t self, const Finding& finding) const {
     const Cause* first = nullptr;
     for (const std::string& device : devices_of(finding, node)) {
@@ -148,7 +148,7 @@ void mark_consequences(std::vector<CaseResult>& cases) {
       const Cause* cause = causes.explain(i, result, finding);
       if (cause == nullptr) continue;
       finding.follows = cases[cause->at].id;
-      finding.remedy = fmt::format("mend {} first ({}), then run this again", finding.follows, cause->reason);
+      finding.remedy = fmt::format("repair {} first ({}), then run this again", finding.follows, cause->reason);
       is_changed = true;
     }
     if (!is_changed) continue;

@@ -27,7 +27,7 @@ CaseResult describe(const Case& item) {
 CaseResult evaluate_unable(const Case& item) {
   CaseResult result = describe(item);
   result.findings = item.unable;
-  settle_verdict(result, "the case was not launched, and nothing says why");
+  settle_verdict(result, "the case was not launched, for an unknown reason");
   return result;
 }
 

@@ -9,7 +9,7 @@ namespace muster {
 
 namespace {
 
-/// The only device whose readings a rank told, by its fact `tested` (address, UUID, name); empty: none, or several.
+/// The only device whose readings a rank reported, by its fact `tested` (address, UUID, name); empty: none, or several.
 std::vector<std::string> device_of(const Observation* seen) {
   std::vector<std::string> found;
   for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) {

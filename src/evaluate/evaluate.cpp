@@ -33,7 +33,7 @@ Finding broken_judge(const ProbeSpec& probe, const std::string& thrown) {
   finding.verdict = Verdict::error;
   finding.reason = fmt::format("the judge of probe {} broke off: {}", probe.name, thrown);
   finding.culprits.push_back({CulpritKind::program, fmt::format("probe {}", probe.name), "", -1});
-  finding.remedy = "tell the author of the probe";
+  finding.remedy = "report this to the author of the probe";
   return finding;
 }
 
@@ -87,14 +87,14 @@ void keep_outputs(const CaseInput& input, CaseResult& result) {
   }
 }
 
-/// The probe says that this does not apply here, and measured nothing: nothing of it is missed.
+/// The probe reports that this does not apply here, and measured nothing: nothing is missing.
 bool does_not_apply(const CaseResult& result, const Readings& readings) {
   return !result.findings.empty() && result.evidence.empty() && readings.groups().empty() &&
          std::all_of(result.findings.begin(), result.findings.end(),
                      [](const Finding& finding) { return finding.verdict == Verdict::skip; });
 }
 
-/// Whoever reads a time shall know that nobody judged it.
+/// A reader of a time must see that it was not judged.
 void note_timing(const CaseInput& input, CaseResult& result) {
   const auto& metrics = input.probe.metrics;
   const bool has_timing =

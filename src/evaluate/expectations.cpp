@@ -102,8 +102,8 @@ std::vector<std::vector<std::size_t>> owed_together(const CaseInput& input, cons
   return all;
 }
 
-/// Readings carry the model of their device, which nobody knows before: an expectation about other models than those
-/// that are here asks nothing.
+/// Readings carry the model of their device, which is not known in advance: an expectation for models that are
+/// absent is ignored.
 bool is_about_another_model(const Readings& readings, const Expectation& asked, std::set<std::string>& here) {
   const std::string* wanted = label(asked.where, "model");
   if (wanted == nullptr) return false;
@@ -204,7 +204,7 @@ class Judge {
       expected_.findings.push_back(nowhere_reported(input_, asked));
       return;
     }
-    // A node may have devices of several models: nobody owes what is asked of one of them.
+    // A node may have devices of several models: a reading of one of them is not required from each rank.
     if (is_owed && label(asked.where, "model") == nullptr)
       for (const auto& groups : owed_together(input_, readings_, matching))
         find_lacking(input_, readings_, asked, groups, expected_.findings);
@@ -215,7 +215,7 @@ class Judge {
   void expect_declared(const DeclaredMetric& metric) {
     const auto& expects = input_.item.expects;
     const bool is_asked = std::any_of(expects.begin(), expects.end(), [&](const Expectation& asked) {
-      // The bound `history` alone asks for nothing: it is held where there is a value.
+      // The bound `history` alone does not require a reading: it is applied where there is a value.
       return asked.metric == metric.name && !asks_only_history(asked);
     });
     if (is_asked || input_.attendance.measured == 0 || !groups_matching(metric.name, {}, readings_).empty()) return;
@@ -224,7 +224,7 @@ class Judge {
     expected_.findings.push_back(nowhere_reported(input_, asked));
   }
 
-  /// A check that asks only about other numbers of nodes or ranks, or other models, asks nothing here.
+  /// A check whose expectations are all for other numbers of nodes or ranks, or other models, has none here.
   [[nodiscard]] Expected take() {
     if (of_other_models_ > 0 && of_other_models_ == input_.item.expects.size()) {
       const std::vector<std::string> models(models_.begin(), models_.end());

@@ -31,7 +31,7 @@ Bound limit_bound(const Limit& limit, const ReadingGroup& group, const Readings&
   bound.kind = BoundKind::limit;
   bound.text = describe(limit);
   bound.remedy_if_missing =
-      "judge it by a reference or by its peers: the probe could not tell what the hardware can do";
+      "judge it by a reference or by its peers: the probe could not determine the hardware's maximum";
   const ReadingGroup* capable = readings.find(group.key->metric + ".capable", group.key->where);
   if (capable == nullptr) {
     bound.missing = "nothing to compare with: no capable value was measured";

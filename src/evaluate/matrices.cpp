@@ -79,7 +79,7 @@ std::vector<Matrix> matrices_of(const CaseRecord& record, const ProbeSpec& probe
     if (!is_known(seen.rank) || seen.state != ObservationState::measured) continue;
     for (const Reading& reading : seen.readings) {
       if (!is_known(reading.peer) || reading.summary.n == 0 || !std::isfinite(reading.summary.median)) continue;
-      // What is possible stands beside what was measured; it is no measurement.
+      // What is possible stands beside what was measured; it is not a measurement.
       if (base_metric(reading.metric) != reading.metric) continue;
       const Labels where = common_labels(reading.where, probe);
       auto at = std::find_if(growing.begin(), growing.end(), [&](const Growing& one) {

@@ -12,7 +12,7 @@
 
 namespace muster {
 
-/// Plain data: whoever evaluates neither knows nor cares where it was kept.
+/// Plain data: the evaluation does not depend on its storage.
 struct PastValues {
   /// The nodes of an item are left out of the key: a device may have moved.
   std::map<SeriesKey, std::vector<DriftPoint>> series;

@@ -106,7 +106,7 @@ Finding finding_of(const CaseRecord& record, const MetricSpec& metric, const std
   finding.reason = "faster than possible: " + text;
   finding.remedy =
       "trust no time of that device or link until it is known why: a driver or library that does nothing, a clock that "
-      "runs wrong, arithmetic of less precision than its name says (NVIDIA_TF32_OVERRIDE), or a virtual machine that "
+      "runs wrong, arithmetic of less precision than its name (NVIDIA_TF32_OVERRIDE), or a virtual machine that "
       "makes "
       "up its links";
   return finding;

@@ -175,7 +175,7 @@ class Blame {
       const bool is_node = culprit.node.empty() && culprit.kind == CulpritKind::node;
       is_placed = put(is_node ? culprit.name : culprit.node, finding.verdict) || is_placed;
     }
-    // It may be any node: none of them can be said to be good.
+    // It may be any node: none of them is known to be good.
     has_named_all_ = has_named_all_ && is_placed && finding.culprits.size() < most_named;
     if (!is_placed && finding.verdict != Verdict::skip)
       for (Verdict& found : found_) found = worse(found, Verdict::unmeasured);

@@ -8,7 +8,7 @@
 namespace muster {
 
 /// Sets verdict, reason, culprits and remedy of `result` from its findings and evidence. Without either it is
-/// `unmeasured`, the reason being `nothing_reason`. A finding that says `pass` is no evidence: it becomes a note.
+/// `unmeasured`, the reason being `nothing_reason`. A finding with verdict `pass` is not evidence: it becomes a note.
 void settle_verdict(CaseResult& result, const std::string& nothing_reason);
 
 }  // namespace muster

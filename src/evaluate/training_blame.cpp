@@ -14,7 +14,7 @@ bool has_tag(const CaseResult& result, std::string_view tag) {
   return std::find(result.tags.begin(), result.tags.end(), tag) != result.tags.end();
 }
 
-/// A training with PyTorch; the others of its checks say nothing of one.
+/// A training with PyTorch; its other checks do not train.
 bool trains_with_torch(const CaseResult& result) {
   return has_tag(result, "pytorch") && (result.check == "torch_ddp" || result.check == "torch_launch");
 }
@@ -66,7 +66,7 @@ std::optional<std::string> blame_training(const std::vector<CaseResult>& cases) 
     if (has_tag(result, "pytorch")) torch.add(result);
   }
   if (!native.failed.empty() && (trained.passed > 0 || !trained.failed.empty()))
-    return fmt::format("training: {} natively: the machine or its fabric is at fault; mend that before PyTorch{}",
+    return fmt::format("training: {} natively: the machine or its fabric is at fault; repair that before PyTorch{}",
                        native.names(), torch.works() ? ", though it passes" : "");
   if (!native.works()) return std::nullopt;
   if (trained.works() && torch.works())

@@ -81,7 +81,7 @@ void compare_verdicts(const PastRun& before, const PastRun& after, Comparison& c
                    [](const VerdictChange& a, const VerdictChange& b) { return a.is_worse > b.is_worse; });
 }
 
-/// Differs with every job, or is told by chance.
+/// Differs with every job, or is reported by chance.
 bool is_of_the_job(const std::string& key) {
   for (const char* prefix : {"env.SLURM_", "env.PBS_", "env.HYDRA_", "env.OMPI_", "env.PRTE_", "env.PMI", "mpi_start"})
     if (key.compare(0, std::char_traits<char>::length(prefix), prefix) == 0) return true;
@@ -132,7 +132,7 @@ void compare_devices(const PastRun& before, const PastRun& after, Comparison& co
   };
   const auto earlier = devices(before);
   const auto later = devices(after);
-  // Without any on one side nobody looked.
+  // Without any on one side they were not read.
   if (earlier.empty() || later.empty()) return;
   for (const auto& [name, node] : earlier)
     if (later.count(name) == 0) comparison.devices_gone.push_back(name + " on " + node);

@@ -36,7 +36,7 @@ struct MetricChange {
 
 struct FactChange {
   std::string key;     ///< `driver.nvidia`
-  std::string before;  ///< empty: it was not told
+  std::string before;  ///< empty: unknown
   std::string after;
   std::vector<std::string> nodes;
 };
@@ -47,7 +47,7 @@ struct OneSided {
   std::string case_id;
   std::string metric;
   std::vector<std::string> items;
-  bool is_worse = false;  ///< it has gone though the case passed; where that did not, its verdict says more
+  bool is_worse = false;  ///< it has gone though the case passed; otherwise its verdict is more informative
 };
 
 /// A metric of the same things, measured as something else: `link=pcie` where it was `link=nvlink`.

@@ -45,7 +45,8 @@ const PastCase* case_of(const Side& side, const std::string& id, const MeasuredI
   return found == side.asked.end() ? nullptr : found->second;
 }
 
-/// Whether this side could have had a value of the item: its nodes were there, and nobody tells elsewhere that it went.
+/// Whether this side could have had a value of the item: its nodes were there, and its disappearance is not reported
+/// elsewhere.
 bool could_have(const Side& side, const MeasuredItem& item) {
   const bool has_nodes = (item.node.empty() || side.nodes.count(item.node) > 0) &&
                          (item.peer_node.empty() || side.nodes.count(item.peer_node) > 0);

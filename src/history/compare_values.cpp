@@ -12,7 +12,7 @@ namespace muster {
 
 namespace {
 
-constexpr double least_known = 0.01;    ///< least deviation from run to run where earlier runs tell it
+constexpr double least_known = 0.01;    ///< least deviation from run to run where earlier runs show it
 constexpr double least_unknown = 0.03;  ///< elsewhere
 constexpr double least_change = 0.05;
 constexpr double once_in_a_hundred = 2.576;  ///< normal deviate, both sides
@@ -89,7 +89,7 @@ Groups pairs_of(const PastRun& before, const PastRun& after, Comparison& compari
 }
 
 /// What one run differs from another by, as a share: of two such runs. Half of the values may have moved, as they do
-/// where one of four nodes has slow links: then the smaller ratios tell. All may have moved: then how far they are
+/// where one of four nodes has slow links: then the smaller ratios count. All may have moved: then how far they are
 /// apart does.
 double scatter_of(const std::vector<Pair>& pairs) {
   if (pairs.size() < enough_alike) return std::sqrt(2.0) * least_unknown;
@@ -156,7 +156,7 @@ std::string common_node(const std::vector<const Pair*>& moved) {
   return {};
 }
 
-/// One line for what moved the same way; links of one node are told as that.
+/// One line for items that moved the same way; links of one node are reported as the node.
 MetricChange told(std::vector<const Pair*> moved, const std::vector<Pair>& group) {
   std::sort(moved.begin(), moved.end(),
             [](const Pair* a, const Pair* b) { return std::fabs(a->ratio) > std::fabs(b->ratio); });

@@ -184,7 +184,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
       std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);
   if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());
   choose_journal(*database, file);
-  // What was said to be stored survives a power failure, too.
+  // Confirmed data survives a power failure, too.
   database->exec("PRAGMA synchronous=FULL");
   if (auto done = bring_up_to_date(*database, file); !done) return tl::unexpected(done.error());
   return database;

@@ -9,7 +9,7 @@
 
 namespace muster {
 
-/// Of what this muster writes; docs/history.md tells what changed.
+/// Of what this muster writes; docs/history.md lists the changes.
 inline constexpr int history_schema = 2;
 
 [[nodiscard]] Error history_error(const fs::path& file, const SQLite::Exception& error);

@@ -13,7 +13,7 @@ namespace {
 template <class T>
 T parsed(const std::string& text, Result<T> (*read)(const nlohmann::json&)) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  auto value = json.is_discarded() ? Result<T>(fail(ErrorKind::file, "", "is no JSON")) : read(json);
+  auto value = json.is_discarded() ? Result<T>(fail(ErrorKind::file, "", "is not JSON")) : read(json);
   if (!value) throw SQLite::Exception("a row can't be read: " + to_string(value.error()), SQLITE_CORRUPT);
   return std::move(*value);
 }

@@ -36,8 +36,8 @@ const MetricSpec* metric_of(const ProbeSpec* probe, std::string_view name) {
   return nullptr;
 }
 
-/// Of a metric that a check declares for a program, the report says only which rank was worst, and which end of a bound
-/// is kept: 1, -1, or 0 where that does not tell.
+/// Of a metric that a check declares for a program, the report has only the worst rank, and the side of a bound
+/// that holds: 1, -1, or 0 where that is not decisive.
 int direction_of(const MetricSpec* spec, const MetricRow& row) {
   if (spec != nullptr) return spec->better == Better::neither ? 0 : spec->better == Better::higher ? 1 : -1;
   for (const BoundOutcome& bound : row.bounds)

@@ -96,7 +96,7 @@ class Recording {
       add.exec();
       add.reset();
       for (const NodeVerdict& on : one.on_nodes) verdict(one, on.node, false, on.verdict);
-      // A device that was measured and is not blamed passed where its case says anything at all.
+      // A device that was measured and is not blamed passed where its case has any result.
       if (one.verdict == Verdict::pass || one.verdict == Verdict::fail)
         for (const std::string& device : measured[one.id]) verdict(one, device, true, Verdict::pass);
       for (const std::string& device : one.devices) verdict(one, device, true, Verdict::fail);
@@ -123,7 +123,7 @@ class Recording {
     SQLite::bind(find, of_case, item, key.metric, labels, key.shape, key.simulated);
     if (find.executeStep()) {
       const std::int64_t id = find.getColumn(0).getInt64();
-      // Not every run tells which way is better.
+      // Not every run has the metric's direction.
       if (value.better != 0 && find.getColumn(1).getInt() != value.better) {
         SQLite::Statement learn(database_, "UPDATE series SET better = ? WHERE id = ?");
         SQLite::bind(learn, value.better, id);

@@ -61,7 +61,7 @@ struct ItemVerdict {
   std::string configuration;  ///< as SeriesPoint; empty: not known
 };
 
-/// From that time on things are as they shall be: what was measured before is no past to compare with.
+/// The state from that time on is accepted: earlier values are excluded from the baseline.
 struct Accepted {
   std::string time;    ///< RFC 3339, UTC
   std::string item;    ///< node, device or link; empty: all
@@ -85,8 +85,8 @@ struct SeriesQuery {
   std::size_t most_points = 0;    ///< the latest; 0: all
 };
 
-/// All functions fail with kind `file` when the file is not there, can't be opened, is no history, or damaged, or of a
-/// newer muster; `system` when it can't be read or written; `where` is its path. What has returned without an error
+/// All functions fail with kind `file` when the file is not there, can't be opened, is not a history, or damaged, or of
+/// a newer muster; `system` when it can't be read or written; `where` is its path. What has returned without an error
 /// survives a crash of this process and of the machine. Not to be shared by threads.
 class History {
  public:

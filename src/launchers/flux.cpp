@@ -19,7 +19,7 @@ Result<LauncherIdentity> identify(std::string_view path, std::string_view printe
   const std::size_t at = printed.find(mark);
   if (at == printed.npos)
     return fail(ErrorKind::launch, std::string(path),
-                fmt::format("is not Flux's: it says \"{}\"; choose another one with PATH or --launcher",
+                fmt::format("is not Flux's: it prints \"{}\"; choose another one with PATH or --launcher",
                             printable_line(trim(printed), 120)));
   std::string_view version = printed.substr(at + mark.size());
   version = trim(version.substr(0, version.find('\n')));
@@ -105,14 +105,14 @@ LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int s
   if (status == 0) return notice;
   constexpr std::string_view unsatisfiable = "unsatisfiable request";
   if (text.find(unsatisfiable) != text.npos) {
-    notice.sentence = "Flux has not the nodes or cores that were asked for";
+    notice.sentence = "Flux lacks the requested nodes or cores";
     notice.remedy = "ask for fewer nodes or ranks; flux resource list shows what the instance has";
   } else if (text.find("Unable to connect to Flux") != text.npos ||
              text.find("Unable to resolve local URI") != text.npos) {
     notice.sentence = "there is no Flux instance to run in";
     notice.remedy = "start one (flux start, or srun --mpi=none -N NODES flux start), or use --launcher srun";
   } else if (text.find("no such command") != text.npos) {
-    notice.sentence = "this Flux does not know \"flux run\"";
+    notice.sentence = "this Flux has no \"flux run\"";
     notice.remedy = "use Flux 0.48 or newer";
   }
   return notice;

@@ -1,5 +1,5 @@
 // TACC's ibrun, inside of a Slurm job: it wraps the mpirun of the MPI module that is loaded. `-n` ranks from slot `-o`
-// of the job's host list; IBRUN_TASKS_PER_NODE says how many slots a node has. It takes no host names.
+// of the job's host list; IBRUN_TASKS_PER_NODE is the number of slots of a node. It takes no host names.
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Slurm's srun, inside an allocation. docs/runner.md says what is asked of a launcher; what srun says when a job ends
-// badly is in srun/notice.hpp. Every option is spelt out that a variable (SLURM_NTASKS_PER_NODE, SLURM_EXPORT_ENV,
+// Slurm's srun, inside an allocation. docs/runner.md describes the tasks of a launcher; messages of srun when a job
+// ends badly is in srun/notice.hpp. Every option is spelt out that a variable (SLURM_NTASKS_PER_NODE, SLURM_EXPORT_ENV,
 // SLURM_CPU_BIND) would set otherwise: options go before those.
 #include <algorithm>
 #include <array>
@@ -43,11 +43,10 @@ Result<LauncherIdentity> identify(std::string_view path, std::string_view printe
   identity.mpi_types = types_in(printed);
   identity.banner = fmt::format("Slurm, MPI types {}", human_list(identity.mpi_types));
   if (!identity.mpi_types.empty()) return identity;
-  return fail(
-      ErrorKind::launch, std::string(path),
-      fmt::format("does not tell which MPI types it knows, it says \"{}\"; see that srun --mpi=list works here, or "
-                  "choose another launcher with --launcher",
-                  printable_line(trim(printed), 160)));
+  return fail(ErrorKind::launch, std::string(path),
+              fmt::format("does not list its MPI types, it prints \"{}\"; check that srun --mpi=list works here, or "
+                          "choose another launcher with --launcher",
+                          printable_line(trim(printed), 160)));
 }
 
 /// How ranks of that MPI find each other; the first that srun offers. Empty: whatever the site has as its default.
@@ -82,7 +81,7 @@ std::optional<std::string> value_of(const Argv& options, std::string_view name) 
   return value;
 }
 
-/// Whether somebody asked for the thing that one of `names` sets; then theirs counts, not ours. `-c7` is `-c 7`.
+/// Whether the user or the profile set one of `names`; then that takes precedence. `-c7` is `-c 7`.
 bool chooses(const Argv& options, std::initializer_list<std::string_view> names) {
   return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
     const bool is_letter = option.size() > 1 && option[0] == '-' && option[1] != '-';
@@ -91,8 +90,8 @@ bool chooses(const Argv& options, std::initializer_list<std::string_view> names)
   });
 }
 
-/// Slurm passes the environment on unless SLURM_EXPORT_ENV=NONE, which sites do set. What somebody chose stands, with
-/// the names of what the agent must have: values would be seen by everybody who lists processes, and one of them is a
+/// Slurm passes the environment on unless SLURM_EXPORT_ENV=NONE, which sites do set. A user's choice is kept, with
+/// the names of what the agent must have: values are visible in process lists, and one of them is a
 /// secret.
 std::string exported(const AgentCommand& agent, const Argv& options) {
   const auto chosen = value_of(options, "--export");

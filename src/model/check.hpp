@@ -1,4 +1,4 @@
-/// Checks and system profiles as plain values: what the TOML files say, already validated.
+/// Checks and system profiles as plain values: the contents of the TOML files, already validated.
 #pragma once
 
 #include <map>
@@ -44,12 +44,12 @@ struct Limit {
 /// Like items of the same run. Modified z-score 0.6745 (x - median) / MAD (Iglewicz and Hoaglin 1993).
 struct Peers {
   double max_z = 5.0;
-  double mad_floor = 0.03;  ///< of the median, so that near-identical items are no outliers of each other
+  double mad_floor = 0.03;  ///< of the median, so that near-identical items are not outliers of each other
   int min_items = 5;
   friend bool operator==(const Peers&, const Peers&) = default;
 };
 
-/// Drift against earlier passing runs of the same node, device or link; src/stats/drift.hpp tells how it is found.
+/// Drift against earlier passing runs of the same node, device or link; src/stats/drift.hpp describes the method.
 struct Drift {
   int min_runs = 5;
   double max_z = 3.5;
@@ -89,7 +89,7 @@ struct Check {
   std::string bind;          ///< `none`, `profile`, `auto`, `cores`; empty: as --bind and the profile have it
   std::string launch;        ///< the user's own launch line of its cases; empty: as `ranks` and `bind` have it
   std::string launch_place;  ///< file:line:column
-  int min_nodes = 1;         ///< skipped, saying so, on fewer
+  int min_nodes = 1;         ///< skipped, with this reason, on fewer
   Seconds timeout{60};
   std::map<std::string, ParamValue> params;              ///< given in the file; the rest are the probe's defaults
   std::map<std::string, std::vector<ParamValue>> sweep;  ///< one case per combination
@@ -120,7 +120,7 @@ struct EnvironmentProfile {
 
 struct PartitionProfile {
   std::string name;
-  bool is_default = false;  ///< taken where nobody says which
+  bool is_default = false;  ///< used where none is named
   std::string launcher;     ///< empty: the one that is found
   Argv scheduler_options;
   std::vector<std::string> scheduler_refuses;  ///< names of options that make the batch system refuse a job

@@ -27,13 +27,13 @@ void soften(const ExpectedNode& node, std::string_view key, Finding& finding) {
   const auto why = node.unverified.find(std::string(key));
   if (why == node.unverified.end()) return;
   finding.verdict = Verdict::pass;
-  finding.reason += fmt::format("; no fault, as what the profile says is not verified: {}", why->second);
+  finding.reason += fmt::format("; not a fault, as the profile's value is not verified: {}", why->second);
   finding.culprits.clear();
   finding.remedy.clear();
 }
 
 bool matches_profile(const std::string& text, const std::string& pattern) {
-  // The profile was read with a valid pattern; one that is not says nothing about the text.
+  // The profile was read with a valid pattern; an invalid one does not match any text.
   return is_pattern_found(pattern, text).value_or(true);
 }
 
@@ -53,7 +53,7 @@ bool is_fulfilled(const VariableExpectation& wanted, const std::optional<std::st
     case Must::differ:
       return !is_one;
     case Must::address:
-      return true;  // told by addresses of nodes, not by the value
+      return true;  // decided by addresses of nodes, not by the value
   }
   return true;
 }

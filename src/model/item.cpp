@@ -16,7 +16,7 @@ std::vector<std::string> parts_of(std::string_view text) {
   return parts;
 }
 
-/// `GPU 0000:c1:00.0 (GPU-1234)` -> GPU-1234; empty: it says none.
+/// `GPU 0000:c1:00.0 (GPU-1234)` -> GPU-1234; empty: none.
 std::string in_brackets(std::string_view label) {
   const auto open = label.rfind('(');
   const auto close = label.rfind(')');

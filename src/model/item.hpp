@@ -36,7 +36,7 @@ class ItemNames {
   /// For every reading towards a peer, before any is named: a metric that no pair has in both directions is one of
   /// the pair, whichever of the two reports it.
   void add_link(const std::string& metric, int rank, int peer);
-  /// `labels`: those of the reading; what tells devices apart by their place is taken out.
+  /// `labels`: those of the reading; labels that identify devices by their place are removed.
   [[nodiscard]] MeasuredItem item(const std::string& metric, int rank, int peer, Labels& labels) const;
 
  private:

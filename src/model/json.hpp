@@ -26,7 +26,7 @@ void write_json(const RunReport& report, std::ostream& out);
 /// is newer than ours.
 [[nodiscard]] Result<RunReport> run_report_from_json(const nlohmann::json& json);
 /// The same from text, which is never a document as a whole: of a large run that would take many times the memory of
-/// the report. Text that is no JSON fails with kind `file`, too.
+/// the report. Text that is not JSON fails with kind `file`, too.
 [[nodiscard]] Result<RunReport> read_run_report(std::string_view text);
 
 [[nodiscard]] nlohmann::json to_json(const Plan& plan);
@@ -45,7 +45,7 @@ void write_json(const RunReport& report, std::ostream& out);
 /// Binary form, for the wire and the spool.
 [[nodiscard]] std::vector<std::byte> to_cbor(const nlohmann::json& json);
 /// Fails with kind `protocol` on anything but exactly one document, nested at most 64 deep (the library's own reader
-/// recurses as deep as the bytes tell it to).
+/// recurses as deep as the bytes require).
 [[nodiscard]] Result<nlohmann::json> from_cbor(std::span<const std::byte> bytes);
 
 /// Serialises without ever throwing on bad UTF-8; `indent` < 0: one line.

@@ -1,5 +1,5 @@
 /// One list of fields per type, used to write it and to read it back. For the .cpp files of this folder that know
-/// nlohmann; nobody else includes it.
+/// nlohmann; not included elsewhere.
 ///
 ///   template <class Io> void fields(Io& io, Is<Culprit> auto& culprit) {
 ///     io("kind", culprit.kind);              // always there
@@ -215,7 +215,8 @@ class JsonReader {
       if (to_string(static_cast<E>(i)) == text) return void(value = static_cast<E>(i));
     std::vector<std::string> known;
     for (int i = 0; i < count; ++i) known.emplace_back(to_string(static_cast<E>(i)));
-    set_error(place, fmt::format("\"{}\" is no {}{}", printable_line(text), Words<E>::noun, suggestion(text, known)));
+    set_error(place,
+              fmt::format("\"{}\" is not a {}{}", printable_line(text), Words<E>::noun, suggestion(text, known)));
   }
 
   const Json& object_;

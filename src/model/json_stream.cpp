@@ -38,7 +38,7 @@ void JsonText::number(double value) {
   if (!std::isfinite(value)) return word("null");
   const auto before = text_.size();
   fmt::format_to(std::back_inserter(text_), "{}", value);
-  // A number that need not be whole shows it, for readers that tell the two apart.
+  // A number that need not be whole shows it, for readers that distinguish the two.
   if (text_.find_first_of(".e", before) == std::string::npos) text_ += ".0";
 }
 

@@ -1,5 +1,5 @@
 /// The same lists of fields as json_io.hpp, written to a stream as they come: the report of a large run is larger as a
-/// document in memory than all that it was drawn from. For the .cpp files of this folder; nobody else includes it.
+/// document in memory than all that it was drawn from. For the .cpp files of this folder; not included elsewhere.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,7 @@ struct DescribedDomain {
 
 struct DescribedGpu {
   std::string address;  ///< `0000:c1:00.0`
-  int domain = -1;      ///< NUMA domain as the kernel tells it; -1: it does not
+  int domain = -1;      ///< NUMA domain as reported by the kernel; -1: unknown
   CpuMask near;         ///< the nearest CPUs
   std::vector<std::string> files;
   std::string file_mode = "0666";  ///< `none`: the files are missing
@@ -103,10 +103,10 @@ struct MachineDescription {
   std::string name;
   std::string summary;
   std::vector<std::string> sources;     ///< where its facts are from
-  std::vector<std::string> unverified;  ///< what nobody has seen
+  std::vector<std::string> unverified;  ///< facts not confirmed on hardware
   std::string architecture;             ///< `x86_64`, `aarch64`
   std::string kernel;
-  std::string board;  ///< as the firmware names it; empty: not told
+  std::string board;  ///< as the firmware names it; empty: unknown
   std::string cpu_model;
   int packages = 1;
   int cores = 0;                ///< of all packages, numbered from 0

@@ -48,14 +48,14 @@ std::string to_file(const Matrix& matrix) {
 
 Result<Matrix> matrix_from_file(std::string_view bytes) {
   const auto end = bytes.substr(0, most_head_bytes).find('\n');
-  if (end == std::string_view::npos) return fail(ErrorKind::file, "", "has no head line; it is no matrix of muster");
+  if (end == std::string_view::npos) return fail(ErrorKind::file, "", "has no head line; it is not a matrix of muster");
   const auto head = nlohmann::json::parse(bytes.substr(0, end), nullptr, false);
   if (!head.is_object() || head.value("muster_matrix", nlohmann::json()) != 1)
     return fail(ErrorKind::file, "", "does not begin as a matrix of muster does");
   Matrix matrix{text_of(head, "metric"), text_of(head, "unit"), {}, text_of(head, "rows") == "node", {}, {}};
   const auto names = head.find("names");
   if (names == head.end() || !names->is_array() || names->size() > most_rows || text_of(head, "type") != "float32")
-    return fail(ErrorKind::file, "", "has a head line that does not say what its rows are");
+    return fail(ErrorKind::file, "", "has a head line without the kind of its rows");
   for (const auto& name : *names)
     matrix.names.push_back(name.is_string() ? printable_line(name.get<std::string>()) : "");
   if (const auto where = head.find("where"); where != head.end() && where->is_object())

@@ -13,7 +13,7 @@ namespace muster {
 struct Matrix {
   std::string metric;
   std::string unit;
-  Labels where;                    ///< of all its readings; labels that tell pairs apart are left out
+  Labels where;                    ///< of all its readings; labels that distinguish pairs are left out
   bool is_of_nodes = false;        ///< rows and columns are nodes: the median over the pairs of ranks
   std::vector<std::string> names;  ///< of rows: host names of ranks (rank = row), or of nodes
   std::vector<float> values;       ///< row-major medians; not a number: not measured

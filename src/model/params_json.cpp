@@ -33,7 +33,7 @@ Error unknown_param(const ProbeSpec& probe, const std::string& name) {
   std::vector<std::string> known;
   for (const auto& spec : probe.params) known.emplace_back(spec.name);
   const auto shown = printable_line(name, 80);
-  return {ErrorKind::file, shown, fmt::format("is no parameter of probe {}{}", probe.name, suggestion(name, known))};
+  return {ErrorKind::file, shown, fmt::format("is not a parameter of probe {}{}", probe.name, suggestion(name, known))};
 }
 
 }  // namespace

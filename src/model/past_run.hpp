@@ -27,7 +27,7 @@ struct SeriesKey {
   std::string shape;    ///< `4 ranks per node`; of what all ranks do together `8 ranks on 2 nodes`
   std::string simulated;
   std::string metric;
-  Labels where;  ///< without those that tell devices apart
+  Labels where;  ///< without those that distinguish devices
   MeasuredItem item;
   friend auto operator<=>(const SeriesKey&, const SeriesKey&) = default;
 };
@@ -36,7 +36,7 @@ struct SeriesKey {
 struct PastValue {
   SeriesKey key;
   std::string unit;
-  int better = 0;            ///< 1: higher is, -1: lower is, 0: neither, or nobody knows
+  int better = 0;            ///< 1: higher is, -1: lower is, 0: neither, or unknown
   double value = 0;          ///< median over the readings' medians
   double spread = 0;         ///< their MAD, unscaled; 0 of a single one
   int readings = 1;          ///< ranks, or pairs of ranks

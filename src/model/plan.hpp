@@ -18,7 +18,7 @@ struct Case {
   std::string file;
   std::string place;
   Params params;                   ///< complete
-  std::vector<std::string> swept;  ///< names of the parameters that tell this case from its siblings
+  std::vector<std::string> swept;  ///< names of the swept parameters, which distinguish this case from its siblings
   Seconds timeout;
   std::vector<Expectation> expects;
   std::vector<DeclaredMetric> metrics;

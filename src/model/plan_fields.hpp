@@ -1,4 +1,4 @@
-/// The fields of plans and worlds, one list per type: what muster tells itself over the wire and in the spool, and what
+/// The fields of plans and worlds, one list per type: the internal form on the wire and in the spool, and the form that
 /// `muster plan --json` shows. Texts are kept byte for byte.
 #pragma once
 

@@ -59,7 +59,7 @@ Result<RunReport> read_run_report(std::string_view text) {
       text, [&](int depth, Json::parse_event_t event, Json& parsed) { return rows.keeps(depth, event, parsed); },
       false);
   if (json.is_discarded()) return fail(ErrorKind::file, "", "is not valid JSON");
-  // A newer document is said to be one, whatever is in its rows.
+  // A newer document is reported as such, independent of its rows.
   auto report = run_report_from_json(json);
   if (!report) return report;
   if (rows.error()) return tl::unexpected(*rows.error());

@@ -41,7 +41,7 @@ class Encoder {
   std::vector<std::byte> bytes_;
 };
 
-/// After the first thing that is wrong everything reads as zero, and `good` says so at the end.
+/// After the first error everything reads as zero, and `good` is false at the end.
 class Decoder {
  public:
   explicit Decoder(std::span<const std::byte> bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}

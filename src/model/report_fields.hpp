@@ -1,5 +1,5 @@
-/// The fields of a run report, one list per type, in the order of muster/report.hpp. reports/schema/report-1.json says
-/// the same to the outside. Rule: lists and objects are always there, texts and ranks are left out when they say
+/// The fields of a run report, one list per type, in the order of muster/report.hpp. reports/schema/report-1.json is
+/// the public description. Rule: lists and objects are always there, texts and ranks are left out when they contain
 /// nothing; units stand in the same object or in the key (`seconds`).
 #pragma once
 
@@ -211,7 +211,7 @@ inline nlohmann::json tally_json(const std::vector<CaseResult>& cases) {
   return object;
 }
 
-/// Beside `schema_version` and `tally`, which are no members.
+/// Beside `schema_version` and `tally`, which are not members.
 template <class Io>
 void fields(Io& io, Is<RunReport> auto& report) {
   io.derived("schema_version", RunReport::schema_version);

@@ -11,7 +11,7 @@ Result<void> check_version(const nlohmann::json& json) {
   if (!json.is_object())
     return fail(ErrorKind::file, "", fmt::format("expected an object, found {}", json.type_name()));
   const auto found = json.find("schema_version");
-  if (found == json.end()) return fail(ErrorKind::file, "schema_version", "is missing: this is no muster report");
+  if (found == json.end()) return fail(ErrorKind::file, "schema_version", "is missing: this is not a muster report");
   if (!found->is_number_integer())
     return fail(ErrorKind::file, "schema_version", fmt::format("expected an integer, found {}", found->type_name()));
   if (*found > RunReport::schema_version)

@@ -10,14 +10,14 @@
 
 namespace muster {
 
-/// What a probe says of a metric beside what it measured, under the metric's name with this at its end: what the
+/// Additional readings of a metric, under the metric's name with this at its end: the maximum that the
 /// hardware should reach, and the best that it could ever do.
 inline constexpr std::string_view capable_suffix = ".capable";
 inline constexpr std::string_view possible_suffix = ".possible";
 /// The name without either of these.
 [[nodiscard]] std::string_view base_metric(std::string_view metric);
 
-/// False for figures of what the hardware could do (`.capable`, `.possible`) and for curves (label `step`): they are no
+/// False for the hardware's maxima (`.capable`, `.possible`) and for curves (label `step`), which are not
 /// values over time.
 [[nodiscard]] bool is_of_series(std::string_view metric, const Labels& where);
 

@@ -121,12 +121,12 @@ std::optional<Finding> judge_distance(double away, double uncertainty, double mo
   const std::string told = fmt::format("{} (+-{}), limit {}", sentence, say_time(uncertainty), say_time(most));
   if (std::fabs(away) - uncertainty > most) return about(Verdict::fail, told, remedy_sync, nodes);
   if (std::fabs(away) + uncertainty > most)
-    return about(Verdict::unmeasured, told + ": too uncertain to say",
+    return about(Verdict::unmeasured, told + ": too uncertain",
                  "run again when the network is quiet, or with more round_trips", nodes);
   return std::nullopt;
 }
 
-/// Of two clocks nobody can say which one is wrong.
+/// Of two clocks the wrong one is unknown.
 void judge_two(const std::vector<NodeClock>& clocks, double most, ProbeJudgement& judgement) {
   const double apart = *clocks[1].offset - *clocks[0].offset;
   const double uncertainty = clocks[0].uncertainty + clocks[1].uncertainty;
@@ -164,7 +164,7 @@ std::string hosts_of(const std::vector<NodeClock>& clocks) {
   return human_list(hosts, 4);
 }
 
-/// As many clocks that agree on one time as on another: the median lies between them, and says nothing.
+/// As many clocks that agree on one time as on another: the median lies between them and is meaningless.
 std::optional<Finding> judge_halves(std::vector<NodeClock> clocks, double most) {
   if (clocks.size() % 2 != 0) return std::nullopt;
   std::stable_sort(clocks.begin(), clocks.end(),
@@ -177,7 +177,7 @@ std::optional<Finding> judge_halves(std::vector<NodeClock> clocks, double most) 
   const double uncertainty = high.front().uncertainty + low.back().uncertainty;
   if (apart - uncertainty <= most || spread(low) > most || spread(high) > most) return std::nullopt;
   return about(Verdict::fail,
-               fmt::format("clocks of {} are {} behind those of {} (+-{}), limit {}: half against half, nobody can say "
+               fmt::format("clocks of {} are {} behind those of {} (+-{}), limit {}: half against half, it is unknown "
                            "which are right",
                            hosts_of(low), say_time(apart), hosts_of(high), say_time(uncertainty), say_time(most)),
                "compare both with a time source (chronyc tracking, date), and synchronise those that are wrong",

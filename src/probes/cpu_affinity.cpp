@@ -32,11 +32,11 @@ constexpr ParamSpec choice(std::string_view name, std::string_view normal, std::
 }
 
 constexpr ParamSpec params[] = {
-    choice("sharing", "disjoint", "What the masks of one node shall be to each other.", "disjoint|exact|any"),
-    {"cores", ParamType::integer, "0", "Physical cores that each mask shall have; 0: any number.", {}, 0, 65536},
+    choice("sharing", "disjoint", "Relation between the masks of one node.", "disjoint|exact|any"),
+    {"cores", ParamType::integer, "0", "Physical cores of each mask; 0: any number.", {}, 0, 65536},
     choice("smt", "any", "Whether two ranks may run on hardware threads of one core.", "apart|any"),
     choice("numa", "any", "NUMA domains that a mask may span.", "one|any"),
-    choice("devices", "near", "Where a mask shall be, seen from the rank's own GPU.", "near|any"),
+    choice("devices", "near", "Place of a mask relative to the rank's own GPU.", "near|any"),
     choice("threads", "any", "The rank's OpenMP team: no larger than its mask, or each thread on CPUs of its own.",
            "bound|fit|any"),
     {"topology", ParamType::text, "", "A made-up machine: an hwloc XML file, or `synthetic:...`.", {}, {}, {}},
@@ -54,7 +54,7 @@ void add_reading(Observation& seen, std::string metric, double value) {
   seen.readings.push_back({std::move(metric), {}, summarize(std::span(&value, 1))});
 }
 
-/// The whole node, told by its first rank, against which all masks are judged.
+/// The whole node, reported by its first rank, against which all masks are judged.
 void add_node(const RunContext& context, Observation& seen) {
   context.recorder.step("topology");
   const std::string& source = context.params.text("topology");
@@ -68,7 +68,7 @@ void add_node(const RunContext& context, Observation& seen) {
   }
   const auto inventory = read_inventory(root_of(context.params.text("root")));
   const auto gpus = inventory ? affinity::usable_gpus(*inventory) : std::vector<std::string>();
-  // What hwloc does not say of a device, the kernel's number of its domain does.
+  // If hwloc has no place of a device, the kernel's number of its domain is used.
   for (const Device& device : inventory ? inventory->devices : std::vector<Device>())
     if (const auto domain = layout->domains.find(device.numa_node); domain != layout->domains.end())
       layout->nearby.try_emplace(to_string(device.address), domain->second);
@@ -197,7 +197,7 @@ void judge_node(const CaseView& view, const NodeMasks& node, std::vector<NodeFin
   }
 }
 
-/// One finding for all nodes that have the same thing wrong: the first one's words, everybody's culprits.
+/// One finding for all nodes that have the same thing wrong: the first one's text, the culprits of all.
 void tell_once(std::vector<NodeFinding> all, std::vector<Finding>& findings) {
   std::map<std::pair<std::pair<int, std::size_t>, Verdict>, std::vector<NodeFinding>> groups;
   for (NodeFinding& one : all) groups[{one.respect, one.finding.verdict}].push_back(std::move(one));

@@ -17,17 +17,11 @@ namespace {
 
 constexpr ParamSpec params[] = {
     {"root", ParamType::text, "/", "Folder below which /sys, /proc, /dev and /usr are read.", {}, {}, {}},
-    {"expected",
-     ParamType::text,
-     "auto",
-     "GPUs on each node: a number, or `auto`: what profile and job say.",
-     {},
-     {},
-     {}},
+    {"expected", ParamType::text, "auto", "GPUs on each node: a number, or `auto`: from profile and job.", {}, {}, {}},
 };
 
 constexpr MetricSpec metrics[] = {
-    {"gpus", "1", Better::neither, "GPUs that any source knows.", false},
+    {"gpus", "1", Better::neither, "GPUs reported by any source.", false},
     {"pcie_width", "1", Better::higher, "Lanes in use on the narrowest link between a GPU and its host.", false},
 };
 
@@ -56,7 +50,7 @@ Result<Observation> run(RunContext& context) {
   auto inventory = read_inventory(root_of(context.params.text("root")));
   Observation seen;
   if (!inventory) {
-    // Of this machine that is a fault; of another root, whoever named it is wrong.
+    // On this machine that is a fault; with another root, an error of the parameter.
     if (context.params.text("root") == "/") return tl::unexpected(inventory.error());
     seen.facts.push_back({"no_root", to_string(inventory.error())});
     return seen;
@@ -110,7 +104,7 @@ visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings)
     for (const Fact& fact : seen->facts)
       if (fact.key.rfind("job.", 0) == 0) node.job[fact.key.substr(4)] = fact.value;
     if (!faults.empty())
-      findings.push_back(unmeasured(node, fmt::format("{} told what can't be understood: {}", node.host, faults[0]),
+      findings.push_back(unmeasured(node, fmt::format("{} reported malformed data: {}", node.host, faults[0]),
                                     "report this: the observation is damaged"));
     else if (!node.inventory.has_source("pci"))
       findings.push_back(unmeasured(node, fmt::format("{} shows no PCI bus", node.host),
@@ -143,7 +137,7 @@ std::string told_of(const visibility::Nodes& nodes, DeviceKind kind) {
                      nodes_word(nodes.size()), human_list(list), printable_line(human_list(names)));
 }
 
-/// GPUs that belong to other jobs; a pass says nothing of them.
+/// GPUs that belong to other jobs; a pass does not cover them.
 std::string told_of_withheld(const visibility::Nodes& nodes) {
   std::size_t count = 0;
   for (const visibility::NodeView& node : nodes)
@@ -166,7 +160,7 @@ std::string told_of_health(const visibility::Nodes& nodes) {
       for (const PeerLink& peer : device.peers) links += peer.kind == "nvlink" ? peer.up : 0;
     }
   if (gpus == 0) return {};
-  std::string text = fmt::format("NVML told of {}: memory, clocks and modes are well", counted(gpus, "GPU"));
+  std::string text = fmt::format("NVML reports {}: memory, clocks and modes are healthy", counted(gpus, "GPU"));
   if (links > 0) text += fmt::format(", {} NVLinks are up", links);
   if (parts > 0) text += ", with " + counted(parts, "MIG instance");
   std::vector<std::string> kinds;
@@ -175,7 +169,7 @@ std::string told_of_health(const visibility::Nodes& nodes) {
   return text;
 }
 
-/// Nobody has a GPU and nobody should: there is nothing to judge.
+/// No node has or should have a GPU: there is nothing to judge.
 void skip_without_gpus(const CaseView& view, const visibility::Nodes& nodes, std::vector<Finding>& findings) {
   for (const visibility::NodeView& node : nodes)
     if (!node.inventory.has_source("pci") || !visibility::devices_of(node, DeviceKind::gpu).empty()) return;
@@ -189,7 +183,7 @@ void skip_without_gpus(const CaseView& view, const visibility::Nodes& nodes, std
   finding.verdict = Verdict::skip;
   finding.reason = nodes.size() == 1 ? "no GPU on this node and none expected"
                                      : fmt::format("no GPU on these {} nodes and none expected", nodes.size());
-  finding.remedy = "if there should be some, say so: expected = N in the check, or gpus in the profile";
+  finding.remedy = "if there should be some, set expected = N in the check, or gpus in the profile";
   findings.push_back(std::move(finding));
 }
 
@@ -250,7 +244,7 @@ ProbeJudgement judge(const CaseView& view) {
 
 extern const ProbeSpec probe_device_visibility{
     .name = "device_visibility",
-    .summary = "The GPUs of each node, and whether all who know them agree; PCIe links and firmware, also of NICs.",
+    .summary = "The GPUs of each node, and whether all sources agree; PCIe links and firmware, also of NICs.",
     .params = params,
     .metrics = metrics,
     .labels = labels,

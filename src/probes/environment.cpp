@@ -96,7 +96,7 @@ void read_container_into(const Variables& all, Observation& seen) {
     seen.facts.push_back({"container.lacks", join(missing, "; ")});
 }
 
-/// What is the same for all ranks of a node is told by one of them.
+/// Values common to all ranks of a node are reported by one of them.
 void read_node_into(Observation& seen) {
   seen.facts.push_back({"interfaces", to_text(interfaces_up())});
   if (const auto devices = rdma_devices(this_machine().root); !devices.empty())
@@ -169,7 +169,8 @@ ProbeJudgement judge(const CaseView& view) {
     if (rank->facts.count("machine") != 0) continue;
     Finding finding;
     finding.verdict = Verdict::unmeasured;
-    finding.reason = fmt::format("rank {} on {} told nothing of its environment", rank->place->rank, rank->place->host);
+    finding.reason =
+        fmt::format("rank {} on {} reported nothing on its environment", rank->place->rank, rank->place->host);
     finding.culprits.push_back(
         {CulpritKind::rank, fmt::format("rank {}", rank->place->rank), rank->place->host, rank->place->rank});
     finding.remedy = "report this: the observation is incomplete";

@@ -74,16 +74,16 @@ constexpr ParamSpec params[] = {
 
 constexpr MetricSpec metrics[] = {
     {"rate", "TFLOP/s", Better::higher,
-     "2 n^3 operations over the time of a product; of int8 they are no floating point.", true, true},
-    {"power", "W", Better::neither, "Of the GPU meanwhile, as its driver tells."},
+     "2 n^3 operations over the time of a product; of int8 they are not floating point.", true, true},
+    {"power", "W", Better::neither, "Of the GPU meanwhile, as reported by its driver."},
     {"clock", "MHz", Better::neither, "Of its multiprocessors meanwhile."},
 };
 
 constexpr LabelSpec labels[] = {
     {"type", "Of the numbers.", "types"},
-    {"by", "blas: the vendor's; own: our own kernels, whose rate says nothing of the GPU."},
+    {"by", "blas: the vendor's; own: our own kernels, whose rate does not characterise the GPU."},
     {"device", "PCI address of the GPU, where a rank has several."},
-    {"model", "Of the GPU: `H100 SXM` and the like where muster knows it, else as its runtime names it."},
+    {"model", "Of the GPU: `H100 SXM` for known models, else the runtime's name."},
 };
 
 /// One rank's part.
@@ -214,7 +214,7 @@ class Part {
 
 Result<Observation> run(RunContext& context) {
   NodeGpus node = gpu_copy::open_node_gpus(context);
-  // Before anybody is told to begin: whoever is on them now is not of this run.
+  // Before any rank begins: processes on them now are not of this run.
   gpu_copy::LoadWatch health(context, node);
   gpu_copy::begin_likely(context, node, health);
   auto sight = gpu_copy::exchange_sight(context, node);

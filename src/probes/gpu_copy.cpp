@@ -68,7 +68,7 @@ constexpr MetricSpec metrics[] = {
 constexpr LabelSpec labels[] = {
     {"by", "engine: the copy engine; kernel: threads of the GPU that load and store."},
     {"device", "PCI address of the GPU, where a rank has several."},
-    {"model", "Of the GPU: `H100 SXM` and the like where muster knows it, else as its runtime names it."},
+    {"model", "Of the GPU: `H100 SXM` for known models, else the runtime's name."},
     {"pages", "The NUMA domain that the pinned memory lies in, where that is not the GPU's."},
     {"to", "PCI address of the other GPU, where a rank has several."},
     {"link",
@@ -93,7 +93,7 @@ class Part {
   [[nodiscard]] Result<Observation> all_turns() {
     gpu_copy::add_facts(node_, seen_);
     for (std::size_t i = 0; i < schedule_.turns(); ++i) {
-      // Who waits says so: whoever has the turn makes many more steps.
+      // A waiting rank records it: the rank whose turn it is makes many more steps.
       context_.recorder.step("await turn");
       context_.recorder.iteration(i);
       if (auto met = context_.comm.barrier(); !met) return tl::unexpected(met.error());
@@ -109,7 +109,7 @@ class Part {
     return schedule_.nodes[static_cast<std::size_t>(context_.place.node_index)];
   }
 
-  /// What fails is noted, and everybody goes on: others wait for the next turn.
+  /// What fails is noted, and all continue: others wait for the next turn.
   void take(const Turn& turn) {
     const SeenGpu* gpu = node_.find(turn.gpu);
     const SeenGpu* to = turn.to.empty() ? nullptr : node_.find(turn.to);
@@ -236,7 +236,7 @@ class Part {
 
 Result<Observation> run(RunContext& context) {
   NodeGpus node = gpu_copy::open_node_gpus(context);
-  // Before anybody is told to begin: whoever is on them now is not of this run.
+  // Before any rank begins: processes on them now are not of this run.
   gpu_copy::LoadWatch health(context, node);
   gpu_copy::begin_likely(context, node, health);
   auto sight = gpu_copy::exchange_sight(context, node);

@@ -1,4 +1,4 @@
-// Which device each rank takes, told by its PCI address. docs/methods/gpu_mapping.md
+// The device that each rank uses, by PCI address. docs/methods/gpu_mapping.md
 #include <cstdlib>
 #include <fmt/format.h>
 #include <set>
@@ -39,7 +39,7 @@ constexpr ParamSpec params[] = {
     {"idle",
      ParamType::text,
      "auto",
-     "Whether devices may be left without a rank; auto: not where the profile says how many there are.",
+     "Whether devices may be left without a rank; auto: not where the profile sets their number.",
      "auto|refused|allowed",
      {},
      {}},
@@ -53,8 +53,7 @@ constexpr ParamSpec params[] = {
 };
 
 constexpr MetricSpec metrics[] = {
-    {"visible", "1", Better::neither, "GPUs that the rank's environment leaves visible, where that can be told.",
-     false},
+    {"visible", "1", Better::neither, "GPUs that the rank's environment leaves visible, where that is known.", false},
 };
 
 gpu_mapping::Variables read_variables() {
@@ -64,7 +63,7 @@ gpu_mapping::Variables read_variables() {
   return variables;
 }
 
-/// The node's cores, caches and domains, told by its first rank, so that a right mask can be named.
+/// The node's cores, caches and domains, reported by its first rank, so that a right mask can be named.
 void add_layout(const std::string& root, const Inventory& inventory, Observation& seen) {
   const auto layout = read_layout(this_machine().topology);
   if (!layout) return seen.facts.push_back({"layout_error", to_string(layout.error())});
@@ -127,7 +126,7 @@ void add_evidence(const CaseView& view, const gpu_mapping::Nodes& nodes, std::ve
     evidence.push_back(
         fmt::format("{} of {} run in the NUMA domain of their GPU", nearness.near, counted(ranks, "rank")));
   if (nearness.unknown > 0)
-    evidence.push_back(fmt::format("of {} the kernel does not tell which CPUs are near their GPU",
+    evidence.push_back(fmt::format("of {} the kernel does not report the CPUs near their GPU",
                                    counted(static_cast<std::size_t>(nearness.unknown), "rank")));
   add_assumptions(nodes, evidence);
 }

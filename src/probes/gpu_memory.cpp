@@ -52,7 +52,7 @@ constexpr MetricSpec metrics[] = {
 constexpr LabelSpec labels[] = {
     {"pattern", "zeros, stripes, bytes: moving inversions of one word; address: each word its own address; random."},
     {"device", "PCI address of the GPU, where a rank has several."},
-    {"model", "Of the GPU: `H100 SXM` and the like where muster knows it, else as its runtime names it."},
+    {"model", "Of the GPU: `H100 SXM` for known models, else the runtime's name."},
 };
 
 struct Pattern {
@@ -213,8 +213,8 @@ class Test {
     std::uint64_t told[report_words];
     std::memcpy(told, told_.get(), sizeof told);
     if (told[0] == 0) return;
-    // Threads report in no order, and a word once for each time that it was wrong: the lowest address is told, and all
-    // bits that were seen wrong.
+    // Threads report in no order, and a word once for each time that it was wrong: the lowest address is reported, and
+    // all bits that were seen wrong.
     std::size_t first = 0;
     std::uint64_t wrong = 0;
     std::set<std::uint64_t> words;
@@ -244,7 +244,7 @@ class Test {
 
 Result<Observation> run(RunContext& context) {
   const NodeGpus node = gpu_copy::open_node_gpus(context);
-  // Before anybody is told to begin: whoever is on them now is not of this run.
+  // Before any rank begins: processes on them now are not of this run.
   gpu_copy::LoadWatch health(context, node);
   gpu_copy::begin_likely(context, node, health);
   auto sight = gpu_copy::exchange_sight(context, node);

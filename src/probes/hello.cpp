@@ -28,7 +28,7 @@ constexpr MetricSpec metrics[] = {
     {"barrier", "us", Better::lower, "Time of one barrier over all ranks."},
 };
 
-/// What every rank tells all others about itself.
+/// The message of every rank to all others.
 struct Answer {
   int rank = -1;
   int world_size = 0;
@@ -40,7 +40,7 @@ ByteVector to_bytes(const Answer& answer) {
   return bytes;
 }
 
-/// Empty when `bytes` is what `rank` had to say; else what is wrong, in words for the report.
+/// Empty when `bytes` is the expected message of `rank`; else the error, as a text for the report.
 std::string find_fault(const ByteVector& bytes, int rank, int world_size) {
   Answer answer;
   if (bytes.size() != sizeof answer) return fmt::format("rank {} answered with {} bytes", rank, bytes.size());
@@ -56,7 +56,7 @@ Result<std::vector<double>> time_barriers(RunContext& context) {
   const auto repetitions = context.params.integer("repetitions");
   const auto warmups = context.params.integer("warmups");
   std::vector<double> samples;
-  // The recorder is told before every step that could hang: what was written last is what a report says of this rank.
+  // The recorder is updated before every step that could hang: a report contains the last entry of this rank.
   context.recorder.step("barrier");
   for (std::int64_t i = 0; i < warmups + repetitions; ++i) {
     context.recorder.iteration(static_cast<std::uint64_t>(i));

@@ -183,7 +183,7 @@ void judge_rank(const RankPlace& place, const Observation& seen, bool is_timed, 
   else if (seen.fact("verified_passes") == nullptr)
     judgement.findings.push_back(
         about(place, Verdict::unmeasured,
-              fmt::format("rank {} on {} did not say whether its data was right", place.rank, place.host),
+              fmt::format("rank {} on {} did not report whether its data was right", place.rank, place.host),
               "report this: the observation is incomplete"));
   if (const std::string* lacking = seen.fact("not_node"); lacking != nullptr && is_timed)
     judgement.findings.push_back(about(

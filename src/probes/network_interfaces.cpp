@@ -82,7 +82,7 @@ Result<void> read_node(RunContext& context, Observation& seen) {
   const std::string root = root_of(context.params.text("root"));
   auto inventory = read_nics(root);
   if (!inventory) {
-    // Of this machine that is a fault; of another root, whoever named it is wrong.
+    // On this machine that is a fault; with another root, an error of the parameter.
     if (context.params.text("root") == "/") return tl::unexpected(inventory.error());
     seen.facts.push_back({"no_root", to_string(inventory.error())});
     return {};
@@ -160,7 +160,7 @@ void tell_settings(Judging& judging) {
   }
 }
 
-/// Loopback alone, and nobody who misses more: there is nothing to judge.
+/// Only loopback, and no more expected: there is nothing to judge.
 bool is_without_network(const Judging& judging) {
   if (judging.view.node.nics && judging.view.node.nics->count > 0) return false;
   if (judging.view.ranks.empty() || judging.nodes.empty()) return false;
@@ -189,7 +189,7 @@ ProbeJudgement judge(const CaseView& view) {
     finding.verdict = Verdict::skip;
     finding.reason = fmt::format("no network interface beside loopback and containers' on {}, and none expected",
                                  counted(judging.nodes.size(), "node"));
-    finding.remedy = "if there should be NICs, say so in the profile: nics in [partition.node]";
+    finding.remedy = "if there should be NICs, set nics in [partition.node] of the profile";
     judging.find(std::move(finding));
   } else {
     tell_nics(judging);

@@ -50,7 +50,13 @@ constexpr ParamSpec params[] = {
      {},
      {}},
     {"max_loss", ParamType::real, "0.1", "The mean loss of the last epoch must be below.", {}, 0, {}},
-    {"min_accuracy", ParamType::real, "0.97", "Share of held-out samples that must be told right.", {}, 0, 1},
+    {"min_accuracy",
+     ParamType::real,
+     "0.97",
+     "Fraction of held-out samples that must be classified correctly.",
+     {},
+     0,
+     1},
     {"reference_steps", ParamType::integer, "100", "Steps that are compared with a single rank's.", {}, 1, 1e6},
     {"checkpoint", ParamType::text, "", "File; empty: a temporary one in rank 0's TMPDIR, removed at the end."},
     {"resume", ParamType::text, "", "Checkpoint to go on from, read by rank 0; empty: start anew."},
@@ -76,7 +82,7 @@ constexpr MetricSpec metrics[] = {
     {"loss", "1", Better::lower, "Mean over a batch, before its update.", false},
     {"initial_loss", "1", Better::neither, "Of the first step; about ln(classes).", false},
     {"final_loss", "1", Better::lower, "Mean over the last epoch.", false},
-    {"accuracy", "1", Better::higher, "Share of held-out samples told right at the end.", false},
+    {"accuracy", "1", Better::higher, "Fraction of held-out samples classified correctly at the end.", false},
     {"throughput", "samples/s", Better::higher, "Of all ranks together, epoch by epoch; the first warms up."},
     {"rank_throughput", "samples/s", Better::higher, "Of each rank."},
     {"step_time", "us", Better::lower, "One step: forward, backward, sums, update."},
@@ -151,7 +157,7 @@ Result<int> own_threads(RunContext& context, const Topology& topology) {
 training::Carrier carrier_of(const p2p::GpuData& gpu) {
   if (!gpu.is_on_device() || gpu.carriage() == p2p::Carriage::staged) return {};
   if (DeviceComm* comm = gpu.carrier()) return {comm, true, true, [comm] { comm->abandon(); }};
-  // No MPI promises that its sums that are waited for later take memory of GPUs; Open MPI says that they do not.
+  // No MPI guarantees non-blocking sums of GPU memory; Open MPI documents that they do not work.
   return {nullptr, true, false, {}};
 }
 

@@ -25,7 +25,7 @@ bool can_estimate(const RunProgress& progress) {
   return progress.done >= 2 && progress.done < progress.total && progress.elapsed_s >= 1;
 }
 
-/// In steps of 5 or 10 s, so that it stays readable; an estimate is no better than that.
+/// In steps of 5 or 10 s, so that it stays readable; an estimate is not more precise than that.
 std::string remaining_phrase(const RunProgress& progress) {
   const double left = progress.elapsed_s / progress.done * (progress.total - progress.done);
   const double step = left > 60 ? 10 : left > 10 ? 5 : 1;
@@ -122,7 +122,7 @@ class Console : public Reporter {
   ReporterOptions options_;
   Page page_;
   std::size_t title_columns_ = least_title;
-  std::vector<CaseResult> held_;  ///< of one case on some nodes, not told yet
+  std::vector<CaseResult> held_;  ///< of one case on some nodes, not printed yet
   std::string status_;            ///< what stands on the last line now
 };
 

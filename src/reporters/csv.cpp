@@ -66,7 +66,7 @@ const std::string* value_of(const std::vector<Fact>& facts, std::string_view key
   return nullptr;
 }
 
-/// The one that the readings of a rank are about: what a probe says it tested, used or was given.
+/// The one that the readings of a rank are about: the device that a probe reports as tested, used or assigned.
 std::string device_of(const std::vector<Fact>& facts) {
   for (const std::string_view key : {"tested", "data.device", "device.address", "device", "gpu"})
     if (const auto* value = value_of(facts, key)) return *value;
@@ -103,7 +103,7 @@ class Table {
   }
 
  private:
-  /// What a line says of a metric, the same for all of its readings.
+  /// The columns of a metric that are equal for all of its readings.
   struct Words {
     std::string device;  ///< that the labels name
     std::string text;    ///< metric, unit, labels

@@ -36,7 +36,7 @@ std::string title_text(const RunReport& report) {
                      report.system.empty() ? "muster" : report.system, report.started.substr(0, 16));
 }
 
-/// For readers without scripts, and for whoever searches files: verdict, and every case that needs a look.
+/// For readers without scripts, and for searching files: verdict, and every case that needs a look.
 std::string summary(const RunReport& report) {
   constexpr std::size_t most_cases = 100;
   std::string text = fmt::format("<p><b>{}</b>: {}</p>\n<ul>\n", verdict_word(report.verdict),

@@ -76,8 +76,8 @@ class Series {
     add_cases();
     add_nodes();
     add_metrics();
-    to_.add("muster_series_left_out", "Series that this file lacks: more than it may hold, or not to be told apart.",
-            base(), static_cast<double>(to_.left_out() + left_out_));
+    to_.add("muster_series_left_out", "Series that this file lacks: above the limit, or with ambiguous labels.", base(),
+            static_cast<double>(to_.left_out() + left_out_));
   }
 
   void write(std::ostream& out) const { to_.write(out); }
@@ -104,7 +104,7 @@ class Series {
     for (const auto verdict : verdicts_by_urgency())
       to_.add("muster_run_verdict", "1 for the verdict of the last run, 0 for the others.",
               with(base(), "verdict", to_string(verdict)), report_.verdict == verdict ? 1 : 0);
-    to_.add("muster_run_exit_status", "Exit status of the last run: 0 is the only one that says all is well.", base(),
+    to_.add("muster_run_exit_status", "Exit status of the last run: 0 means that all checks passed.", base(),
             report_.exit_status);
     to_.add("muster_run_interrupted", "Whether a signal ended the last run.", base(),
             report_.interrupted.empty() ? 0 : 1);

@@ -45,7 +45,7 @@ struct Prepared {
   std::unique_ptr<ProbeState> state;
 };
 
-/// What an exception of a probe says; probes return errors, libraries below them may throw.
+/// The text of a probe's exception; probes return errors, libraries below them may throw.
 template <class Act>
 auto contained(const char* where, Act act) -> decltype(act()) {
   try {
@@ -69,14 +69,14 @@ Result<Prepared> find_work(const JobItem& item) {
   prepared.params = std::move(*params);
   if (item.node.empty()) return prepared;
   const nlohmann::json said = nlohmann::json::parse(item.node, nullptr, false);
-  if (said.is_discarded()) return fail(ErrorKind::protocol, item.probe, "what the profile says is not JSON");
+  if (said.is_discarded()) return fail(ErrorKind::protocol, item.probe, "the profile's part is not JSON");
   auto node = expected_node_from_json(said);
   if (!node) return tl::unexpected(node.error());
   prepared.node = std::move(*node);
   return prepared;
 }
 
-/// What the parameters ask for and no node could do (kind `usage`) is no trouble of this rank: the fact names the
+/// Parameters that no node could satisfy (kind `usage`) are not a failure of this rank: the fact names the
 /// parameter.
 void note(const Error& error, ObservationState state, Observation& observation) {
   const bool is_refused = error.kind == ErrorKind::usage && !error.where.empty();
@@ -153,7 +153,7 @@ Result<void> Agent::say_hello() {
   return wire_->send(MessageType::hello, muster::encode(HelloMessage{MUSTER_VERSION, comm_.size()}));
 }
 
-/// Every process that believes it is rank 0 says so: with the wrong launcher there are many.
+/// Every process that is rank 0 of its world connects: with the wrong launcher there are many.
 Result<void> Agent::refuse(const std::string& why) {
   call_driver();
   if (wire_) {
@@ -164,7 +164,7 @@ Result<void> Agent::refuse(const std::string& why) {
   return fail(ErrorKind::launch, "", why);
 }
 
-/// What is wrong with a simulated machine is told to the driver, which shows that and not the launcher's output.
+/// Errors of a simulated machine are sent to the driver, which shows them instead of the launcher's output.
 Result<void> Agent::give_up(const Error& error, std::string_view remedy) {
   if (error.kind != ErrorKind::usage) return tl::unexpected(error);
   const std::string why = fmt::format("{}\n{}", to_string(error), remedy);
@@ -201,7 +201,7 @@ Result<ByteVector> Agent::ask_for_job(const World& world) {
 Result<JobMessage> Agent::take_job(const World& world) {
   Result<ByteVector> payload;
   if (wire_) payload = ask_for_job(world);
-  // An empty job tells the others that rank 0 got none; a real one is never empty.
+  // An empty job means that rank 0 got none; a real one is never empty.
   auto job = comm_.broadcast(payload ? *payload : ByteVector{}, 0);
   if (!payload) return tl::unexpected(payload.error());
   if (!job) return tl::unexpected(job.error());
@@ -435,7 +435,7 @@ std::string wrong_world(const std::string& library, const std::string& launcher,
                                         asked, asked == 1 ? "was" : "were");
   // The right launcher with the wrong number: its arguments are to blame, not the match.
   if (launcher == name) return fmt::format("{}: {}", name, world);
-  if (launcher.empty()) return fmt::format("agent built for {}, launched by nothing that it knows: {}", name, world);
+  if (launcher.empty()) return fmt::format("agent built for {}, launched by an unknown launcher: {}", name, world);
   return fmt::format("agent built for {}, launched by {}: {}", name, launcher, world);
 }
 

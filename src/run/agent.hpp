@@ -14,11 +14,11 @@ struct AgentHooks {
   void (*at)(std::string_view point, int rank) = nullptr;  ///< `before_mpi`, `startup`, `connected`, `gap`, `finish`
   std::string (*host)(int rank) = nullptr;                 ///< a name for the node of a rank, in a test
   /// While it works, rank 0 ends the process when the driver's connection closes: a driver that was killed can't end
-  /// the launch, and nobody would look at what comes.
+  /// the launch, and later frames would not be read.
   bool ends_with_driver = false;
   LaunchKey key = {};           ///< empty: frames travel as they are
-  std::string refusal = {};     ///< why it must not work; told to the driver. Empty: it may
-  std::string start_note = {};  ///< what the report is to tell of MPI's start; empty: nothing
+  std::string refusal = {};     ///< why it must not work; sent to the driver. Empty: it may
+  std::string start_note = {};  ///< note for the report on MPI's start; empty: none
 };
 
 /// Takes the job, runs every case, sends what was seen. Collective over all ranks of `comm`.
@@ -26,7 +26,7 @@ struct AgentHooks {
 /// reached; 2 on this rank alone when it can't go on with the others, who may be waiting for it: the job must be ended.
 [[nodiscard]] int run_agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks);
 
-/// Rank and world size as the launcher's environment says, before MPI is up; -1 and 0 when it says nothing.
+/// Rank and world size from the launcher's environment, before MPI is up; -1 and 0 when it does not contain them.
 /// `who` is a launcher's name for messages: `Open MPI`, `MPICH`, `Slurm`.
 struct LaunchedBy {
   int rank = -1;

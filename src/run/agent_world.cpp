@@ -53,7 +53,7 @@ struct Machine {
 
 std::string doubt_about(const Machine& machine) {
   const int cores = machine.cores.count();
-  // No rank could tell its cores: nothing is known, so nothing is doubted.
+  // No rank reported its cores: nothing is known, so nothing is doubted.
   if (cores == 0 || machine.ranks <= cores) return {};
   const std::string core_text = fmt::format("{} {}", cores, cores == 1 ? "core" : "cores");
   if (machine.hosts.size() == 1)

@@ -11,7 +11,7 @@
 
 namespace muster {
 
-/// What a rank tells all others of itself.
+/// The description of a rank that is sent to all others.
 struct Introduction {
   int pid = 0;
   std::string host;
@@ -34,7 +34,7 @@ struct Introduction {
 /// doubt. Empty where there is none of any.
 [[nodiscard]] std::vector<std::string> find_node_doubts(const std::vector<Introduction>& ranks);
 
-/// Collective. The world, complete on rank 0; `place` is the caller's own on every rank. Where MUSTER_MACHINE says so,
+/// Collective. The world, complete on rank 0; `place` is the caller's own on every rank. With MUSTER_MACHINE set,
 /// the caller is on a simulated machine from then on; where that can't be had, all ranks fail.
 struct Introduced {
   World world;  ///< on rank 0; elsewhere only its doubts

@@ -187,7 +187,7 @@ Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
     autopsy.answered = object.at("answered").get<bool>();
     autopsy.error = printable_line(object.at("error").get<std::string>());
     autopsy.now_s = object.at("now_s").get<double>();
-    if (!object.at("ranks").is_array()) throw std::invalid_argument("ranks is no array");
+    if (!object.at("ranks").is_array()) throw std::invalid_argument("ranks is not an array");
     for (const json& rank : object.at("ranks")) autopsy.ranks.push_back(rank_from_json(rank));
     return autopsy;
   } catch (const std::exception& problem) {

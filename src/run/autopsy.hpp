@@ -31,7 +31,7 @@ struct RankRemains {
 
 struct NodeAutopsy {
   std::string node;       ///< as the driver names it
-  bool answered = false;  ///< false: unreachable, `error` says how it failed
+  bool answered = false;  ///< false: unreachable, `error` is the reason
   std::string error;
   double now_s = 0;  ///< CLOCK_MONOTONIC of that node when it looked
   std::vector<RankRemains> ranks;

@@ -55,10 +55,10 @@ std::vector<std::string> nodes_of(const Finding& finding) {
   return nodes;
 }
 
-/// Why nobody is drained for it; empty: the one node that it names is at fault.
+/// Why no node is drained for it; empty: the one node that it names is at fault.
 std::string doubt(const CaseResult& result, const Finding& finding, std::size_t nodes) {
   if (!finding.follows.empty()) return "it follows from another failure";
-  if (result.probe == "command") return "a program says so, not a measurement of muster's";
+  if (result.probe == "command") return "it comes from a program, not from a measurement of muster";
   if (is_setting(finding.subject)) return "it is about a setting";
   for (const auto& culprit : finding.culprits) {
     if (culprit.kind == CulpritKind::node || culprit.kind == CulpritKind::device) continue;

@@ -16,14 +16,14 @@ class Chooser {
   /// Fails with kind `usage` for a bad regular expression.
   [[nodiscard]] static Result<Chooser> make(const SelectOptions& options);
 
-  /// What tags and the tag `default` say.
+  /// The choice by tags and the tag `default`.
   [[nodiscard]] bool has_tags(const std::vector<std::string>& tags) const;
-  /// What -n says; `id` may be empty. Remembers which patterns matched anything.
+  /// The choice by -n; `id` may be empty. Remembers which patterns matched anything.
   [[nodiscard]] bool is_named(const std::string& check, const std::string& id);
-  /// What -x says.
+  /// The choice by -x.
   [[nodiscard]] bool is_excluded(const std::string& check, const std::string& id) const;
 
-  /// After all were asked: what to say about tags that no check has and names that matched nothing.
+  /// After all were considered: messages about tags that no check has and names without a match.
   [[nodiscard]] Result<void> complain_unmatched(const std::vector<Check>& checks) const;
   /// Why nothing is left.
   [[nodiscard]] Error nothing_left(const std::vector<Check>& checks) const;

@@ -43,7 +43,7 @@ Error ambiguous(const std::vector<SystemMatch>& found) {
   std::vector<std::string> words;
   for (const auto& match : found) words.push_back(fmt::format("{} ({})", match.system->name, match.because));
   return {ErrorKind::usage, "--system",
-          fmt::format("the profiles {} all match here; say which with --system {}", human_list(words),
+          fmt::format("the profiles {} all match here; choose one with --system {}", human_list(words),
                       found.front().system->name)};
 }
 
@@ -85,7 +85,7 @@ Result<SystemMatch> choose_system(std::span<const SystemProfile> systems, const 
   if (!wanted.empty())
     return fail(ErrorKind::usage, "--system",
                 fmt::format("unknown system \"{}\"{}", printable_line(wanted, 60), suggestion(wanted, known)));
-  // Without any profile: a machine nobody described.
+  // Without a matching profile: a machine without a description.
   static const SystemProfile plain = [] {
     SystemProfile one;
     one.name = "generic";

@@ -111,7 +111,7 @@ Finding Examiner::refused_by_launcher(const Launch& launch, const Scene& scene) 
   const auto said = first_complaint(launch.stderr_tail());
   if (launch.end()->shell_status() == 0)
     return {Verdict::error,
-            fmt::format("{} ended with status 0, and nothing that it started is muster's agent{}", program(),
+            fmt::format("{} ended with status 0 without starting muster-rank{}", program(),
                         said.empty() ? "" : ": " + said),
             {launcher_culprit(program())},
             "see what --agent and MUSTER_AGENT name, and whether an option given with -J makes the launcher do "

@@ -1,4 +1,4 @@
-/// After a launch went wrong: looks at its nodes, ends what is left of it, and says what happened.
+/// After a failed launch: inspects its nodes, ends remaining processes, and determines the cause.
 #pragma once
 
 #include <map>

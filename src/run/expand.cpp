@@ -102,7 +102,7 @@ void name_case(Case& item, const SelectOptions& options, std::set<std::string>& 
   item.rerun = rerun_command(item, options);
 }
 
-/// The same case of every node. What can't be launched at all is said once.
+/// The same case of every node. Cases that can't be launched are reported once.
 std::vector<Case> on_every_node(const Case& item, const Expansion& with) {
   if (!item.unable.empty()) return {item};
   const auto& nodes = with.site.nodes;

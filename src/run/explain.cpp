@@ -1,4 +1,4 @@
-// Who was where: pure. Each cause is a function that finds it or not; the first that does explains the wreck.
+// Positions of ranks: pure. Each cause is a function that finds it or not; the first that does explains the failure.
 #include <algorithm>
 #include <fmt/format.h>
 #include <span>
@@ -47,8 +47,8 @@ Finding no_rank_left(const Scene& scene) {
   if (!wreck.notice.sentence.empty()) {
     finding.reason = wreck.notice.sentence;
   } else if (wreck.launcher_status == 0) {
-    finding.reason = fmt::format("the launcher ended with status 0 {}, and nothing that it started is muster's agent",
-                                 death_place(wreck, nullptr));
+    finding.reason =
+        fmt::format("the launcher ended with status 0 {} without starting muster-rank", death_place(wreck, nullptr));
     finding.remedy =
         "see what --agent and MUSTER_AGENT name, and whether an option given with -J makes the launcher do something "
         "else";

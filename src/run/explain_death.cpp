@@ -1,4 +1,4 @@
-// Ranks that died: of a signal, by themselves, or told to.
+// Ranks that died: of a signal, by themselves, or by request.
 #include <algorithm>
 #include <csignal>
 #include <fmt/format.h>
@@ -85,7 +85,7 @@ SeenRanks named_by_launcher(const Scene& scene) {
 Explained killed_says_launcher(const Scene& scene) {
   const LauncherNotice& notice = scene.wreck.notice;
   if (!notice.signal) return std::nullopt;
-  // Told to end: someone else's death, that a recorder tells of, may be why.
+  // Ended by request: another rank's death, found in a recorder, may be the cause.
   const bool is_second =
       is_told_to_end(*notice.signal) && std::any_of(scene.ranks.begin(), scene.ranks.end(), [](const SeenRank& rank) {
         return !rank.is_alive() && !is_told_to_end(rank.record().signal) && rank.record().rank != -1;
@@ -151,7 +151,7 @@ Explained told_to_end(const Scene& scene) {
   if (!scene.wreck.notice.sentence.empty()) return std::nullopt;  // the launcher knows better
   return Finding{
       Verdict::fail,
-      fmt::format("{} told to end by {} {}",
+      fmt::format("{} ended by {} {}",
                   who.size() == 1 ? rank_words(who.front()) + " was" : "all " + counted(who.size(), "rank") + " were",
                   signal_words(who.front().record().signal), death_place(scene.wreck, &who.front().record())),
       {},

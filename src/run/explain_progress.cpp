@@ -98,7 +98,7 @@ Explained gave_up(const Scene& scene) {
                  fmt::format("{} gave up: {}{}", names(who), who.front().record().error,
                              waiting_words(scene.waiting(who), who.size())),
                  rank_culprits(who),
-                 fmt::format("mend what {} says; the others wait in a step that {} never entered",
+                 fmt::format("repair the cause that {} reports; the others wait in a step that {} never entered",
                              who.size() == 1 ? "it" : "the first of them", who.size() == 1 ? "it" : "they")};
 }
 
@@ -165,7 +165,7 @@ Explained unfinished(const Scene& scene) {
 
 namespace {
 
-/// Nobody to compare it with, and nobody else to blame.
+/// No other rank to compare it with, and no other culprit.
 Finding the_only_one(const Scene& scene, const SeenRanks& who) {
   const SeenRank& rank = who.front();
   const std::string where =

@@ -58,7 +58,7 @@ Explained uninterruptible(const Scene& scene) {
   });
   if (who.empty()) return std::nullopt;
   const std::string& known = who.front().remains.kernel_function;
-  const std::string function = known.empty() ? "a function it does not tell" : known;
+  const std::string function = known.empty() ? "an unknown function" : known;
   return Finding{Verdict::fail,
                  fmt::format("{} {} stuck in the kernel ({}){}{}", names(who), is_or_are(who), function,
                              common_place(who), waiting_words(scene.waiting(who), who.size())),

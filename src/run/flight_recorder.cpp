@@ -84,7 +84,7 @@ Error system_error(const fs::path& file, const char* doing) {
   return {ErrorKind::system, file.string(), std::string(doing) + ": " + std::strerror(errno)};
 }
 
-// A file of that name can only be of an earlier process with our pid: nobody needs it any more.
+// A file of that name can only be of an earlier process with our pid: it is obsolete.
 int open_new(const fs::path& file) {
   constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   const int descriptor = ::open(file.c_str(), flags, 0600);
@@ -118,7 +118,7 @@ FlightRecorder::FlightRecorder(Layout* layout, fs::path file)
 
 Result<std::unique_ptr<FlightRecorder>> FlightRecorder::create(const fs::path& folder, const std::string& tag) {
   if (tag.empty() || tag.find('/') != std::string::npos)
-    return fail(ErrorKind::usage, tag, "is no tag for a recorder file");
+    return fail(ErrorKind::usage, tag, "is not a tag for a recorder file");
   count_forks();
   const fs::path file = folder / ("muster-" + tag + "-" + std::to_string(::getpid()));
   const auto memory = map_new(file);

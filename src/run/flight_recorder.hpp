@@ -26,10 +26,10 @@ enum class Phase : std::uint32_t {
 };
 [[nodiscard]] std::string_view to_string(Phase phase);
 
-/// What a recorder file says; a plain value, safe to print (text already printable).
+/// The content of a recorder file; a plain value, safe to print (text already printable).
 struct FlightRecord {
   int pid = 0;
-  std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat: tells a pid from its reuse
+  std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat: distinguishes a pid from its reuse
   int parent = 0;                 ///< process that started it; 0: not known
   std::uint64_t parent_start_ticks = 0;
   double deadline_s =
@@ -60,7 +60,7 @@ struct FlightRecord {
 
 /// Owned by one rank. Entries are relaxed atomic stores with a sequence counter; nothing allocates, nothing locks.
 /// A new phase or item begins without a step, a new item without a device; a new step begins at iteration 0, waiting
-/// for everybody. A call is no entry: what was entered last stays as old as it is.
+/// for all. A call does not count as an entry: the age of the last entry is unchanged.
 /// A child made by fork() can't write to it.
 class FlightRecorder final : public Recorder, public CallRecorder {
  public:

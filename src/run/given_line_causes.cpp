@@ -126,7 +126,7 @@ Finding explain_given_line(Finding finding, std::string_view stderr_text, const 
     return by_the_line(std::move(finding), fmt::format("{}: {}", reason, said), std::string(cause.remedy));
   }
   if (auto missing = explain_missing(finding, stderr_text, agent)) return std::move(*missing);
-  if (finding.reason.find("nothing that it started is muster's agent") != std::string::npos)
+  if (finding.reason.find("without starting muster-rank") != std::string::npos)
     finding.remedy =
         "end the line before the program, where muster's agent takes its place; a container's wrapper stays";
   if (finding.reason.find("the launcher did not end within") != std::string::npos)

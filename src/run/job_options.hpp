@@ -16,7 +16,7 @@ struct JobChoice {
 
 /// `system` has one partition; `environment` may be empty. A `-J name=value` fills `{name}` in the profile's
 /// scheduler_options and in the environment's wrapper, and is the option `--name=value` where no such word is. Fails
-/// with kind `usage` for a placeholder that nothing fills, an option that can't be one, and one that the profile says
+/// with kind `usage` for a placeholder that nothing fills, an invalid option, and one that the profile declares
 /// the partition refuses: at the profile's file:line:column where it is to blame.
 [[nodiscard]] Result<JobChoice> choose_job_options(const SchedulerSpec& scheduler, const SystemProfile& system,
                                                    const std::string& environment, const Argv& chosen);
@@ -27,7 +27,7 @@ void fill_wrapper(Argv& wrapper, Argv& options);
 
 /// What the plan can take at most when every case runs into its deadline, in whole minutes.
 [[nodiscard]] Seconds time_needed(const Plan& plan);
-/// The most ranks that a case wants on a node; 0: that depends on nodes that nobody knows yet.
+/// The most ranks that a case wants on a node; 0: that depends on nodes that are not known yet.
 [[nodiscard]] int tasks_per_node(const Plan& plan, bool is_node_known);
 
 }  // namespace muster

@@ -40,7 +40,7 @@ CaseResult result_of_job(const SchedulerSpec& scheduler, const RunReport& header
     finding.remedy = is_gone ? "run it again" : "it may not be gone yet: see the queue, and cancel it there";
   }
   if (back.interrupted.empty() && back.news.status.state == "CANCELLED" && back.news.status.ended_by.empty())
-    finding.reason += fmt::format(", by whom {} does not say here", scheduler.title);
+    finding.reason += fmt::format("; {} does not report by whom", scheduler.title);
   if (!back.told)
     finding.reason += fmt::format("; nothing came back{}", back.output.empty() ? ", and it has printed nothing" : "");
   if (!back.told && back.output.empty() && back.interrupted.empty())
@@ -90,7 +90,7 @@ int status_of(const RunReport& report, const JobReturn& back) {
   if (back.interrupted == "SIGHUP") return 129;
   const int judged = exit_status(report.cases);
   if (!back.is_finished) return judged == 0 ? 2 : judged;
-  // What it could not record or print is no success either.
+  // A failure to record or print is a failure, too.
   return judged == 0 ? std::max(report.exit_status, back.inside_status) : judged;
 }
 
@@ -108,7 +108,7 @@ RunReport report_of_job(const SchedulerSpec& scheduler, RunReport header, const 
     report.cases.clear();
     for (const auto& item : plan.cases) report.cases.push_back(never_told(item, back));
   }
-  // Cases that nobody told of have the command of this plan, which is one for outside.
+  // Cases without a report have the command of this plan, which is one for outside.
   if (back.told)
     for (auto& result : report.cases) turn_rerun(result, back);
   const bool is_whole = back.is_finished && back.told;

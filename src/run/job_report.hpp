@@ -27,7 +27,7 @@ struct JobReturn {
 };
 
 /// `header` is that of the run that submitted: its id, start, command line and folder stay. A job that did not come to
-/// its end becomes a result of its own, `job%12`; cases that it says nothing about are `unmeasured`.
+/// its end becomes a result of its own, `job%12`; cases without a result are `unmeasured`.
 [[nodiscard]] RunReport report_of_job(const SchedulerSpec& scheduler, RunReport header, const Plan& plan,
                                       JobReturn back);
 

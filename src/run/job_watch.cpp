@@ -41,7 +41,7 @@ int last_number(const fs::path& starts, std::string_view ending) {
 
 class Watch {
  public:
-  /// Signals are heeded from here on: one that comes while the job is submitted cancels it.
+  /// Signals have effect from here on: one that comes while the job is submitted cancels it.
   Watch(const SchedulerSpec& scheduler, const WatchOptions& options)
       : scheduler_(scheduler), options_(options), pause_s_(options.first_pause_s) {
     for (const int signal : options.ended_by)
@@ -194,7 +194,7 @@ void Watch::tell() {
   if (options_.on_news) options_.on_news(end_.news);
 }
 
-/// Ends early when a signal comes, or the run inside has told its end.
+/// Ends early when a signal comes, or the run inside has finished.
 void Watch::wait(double seconds) {
   const double until = monotonic_seconds() + seconds;
   const int told = told_;
@@ -231,9 +231,9 @@ Result<void> Watch::submit(const fs::path& script) {
   auto done = run_program(argv, submit_s);
   if (!done) return tl::unexpected(done.error());
   if (done->timed_out)
-    return fail(
-        ErrorKind::launch, argv[0],
-        fmt::format("gave no answer within {} s; see whether the job was taken all the same, and end it", submit_s));
+    return fail(ErrorKind::launch, argv[0],
+                fmt::format("gave no answer within {} s; check whether the job was accepted nevertheless, and end it",
+                            submit_s));
   auto job = scheduler_.read_submit(done->out, done->err, done->end.shell_status());
   if (!job) return tl::unexpected(job.error());
   end_.news.job = std::move(*job);

@@ -1,5 +1,5 @@
 /// Follows a submitted job to its end: asks the batch system now and then, looks at what the job leaves on disk,
-/// cancels it when this process is told to end.
+/// cancels it when this process gets a signal to end.
 #pragma once
 
 #include <csignal>
@@ -26,14 +26,14 @@ struct WatchOptions {
 
 struct JobEnd {
   JobNews news;
-  std::string interrupted;         ///< `SIGINT`; empty: nobody interrupted
-  bool is_finished = false;        ///< the run inside told its exit status, and was not interrupted
+  std::string interrupted;         ///< `SIGINT`; empty: not interrupted
+  bool is_finished = false;        ///< the run inside wrote its exit status, and was not interrupted
   int inside_status = 0;           ///< of it
   std::vector<std::string> notes;  ///< requeues and the like, in words
 };
 
-/// Submits the script, and returns when the run inside has told its exit status or the job is gone. Fails, with what to
-/// change, when the batch system does not take it; nothing has been started then.
+/// Submits the script, and returns when the run inside has written its exit status or the job is gone. Fails, with what
+/// to change, when the batch system does not take it; nothing has been started then.
 [[nodiscard]] Result<JobEnd> run_job(const SchedulerSpec& scheduler, const fs::path& script,
                                      const WatchOptions& options);
 

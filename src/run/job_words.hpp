@@ -1,4 +1,4 @@
-/// What is said of a job while it is waited for, and how its end is told. Pure.
+/// Messages on a job while it is waited for, and on its end. Pure.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct JobNews {
 [[nodiscard]] std::string tell(const SchedulerSpec& scheduler, const JobNews& news, bool is_live);
 
 /// `Slurm job 12 was cancelled by 1000 (CANCELLED, exit status 0, signal 15)`, with the node that failed where it is
-/// known. Verdict: `fail` for a node, `unmeasured` where nobody is at fault, else `error`.
+/// known. Verdict: `fail` for a node, `unmeasured` without a culprit, else `error`.
 [[nodiscard]] Finding explain_end(const SchedulerSpec& scheduler, const JobNews& news,
                                   const std::vector<NodeState>& nodes);
 

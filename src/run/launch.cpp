@@ -35,7 +35,7 @@ constexpr std::size_t most_before_hello = 64u << 10;
 constexpr std::size_t most_strangers = 32;
 constexpr double stranger_patience_s = 10;
 
-/// IPv4 addresses that other nodes may reach us on. No loopback: there, somebody else would answer.
+/// IPv4 addresses that other nodes may reach us on. No loopback: there, another machine's own port would answer.
 std::vector<std::string> own_addresses() {
   std::vector<std::string> addresses;
   ifaddrs* list = nullptr;
@@ -149,7 +149,7 @@ bool sets_path(const Environment& environment) {
 
 }  // namespace
 
-/// MUSTER_BIND; empty: the launch asks for nothing that a rank has to know.
+/// MUSTER_BIND; empty: the launch needs no binding by ranks.
 std::string Launch::asked_binding_of(const JobShape& shape) const {
   const BindKind kind = shape.binding.kind;
   if (shape.oversubscribed) return {};
@@ -226,7 +226,7 @@ LaunchCommand Launch::command_for(const AgentCommand& agent) const {
   return launcher_.command(identity_, order_.shape, agent, options_.launcher_options);
 }
 
-/// Where one can't be written, the launcher says that it is not there.
+/// If one can't be written, the launcher reports that it is missing.
 void Launch::place_files(LaunchCommand& command) {
   for (const LaunchFile& file : command.files) {
     const fs::path path = fs::absolute(order_.folder / file.name);
@@ -341,7 +341,8 @@ void Launch::accept(std::shared_ptr<Listener::Connection> connection) {
 }
 
 /// Any process may connect. Callers without a hello must not use up the descriptors that ranks need; the oldest are
-/// disconnected first. An agent says hello as soon as it is connected, and calls again where that was too late.
+/// disconnected first. An agent sends its greeting as soon as it is connected, and connects again where that was too
+/// late.
 void Launch::drop_strangers() {
   const double now = monotonic_seconds();
   std::size_t strangers = 0;
@@ -376,7 +377,8 @@ void Launch::note_tampering() {
 }
 
 void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
-  // Past its deadline a launch has no more say: ending it makes stopped ranks go on, and late work is no pass.
+  // After its deadline results of a launch are ignored: ending it makes stopped ranks continue, and late work must not
+  // pass.
   if (past_deadline_ || is_stopped_) return;
   const auto type = static_cast<MessageType>(frame.type);
   if (type == MessageType::hello) return take_hello(frame, from);

@@ -28,7 +28,7 @@ struct LaunchOrder {
   fs::path folder;               ///< for command, stdout, stderr; exists
 };
 
-/// What it tells while it runs. Called from the loop.
+/// Notifications while it runs. Called from the loop.
 struct LaunchEvents {
   std::function<void(const World&)> on_world;
   std::function<void(int item)> on_case_begin;

@@ -161,7 +161,7 @@ Result<JobMessage> decode_job(std::span<const std::byte> payload) {
     message.gap_s = value.value("gap", message.gap_s);
     message.finish_s = value.value("finish", message.finish_s);
     const json& items = value.at("items");
-    if (!items.is_array()) return broken("job", "items is no array");
+    if (!items.is_array()) return broken("job", "items is not an array");
     for (const json& item : items)
       message.items.push_back({whole_number(item.at("index"), "index"), item.at("case").get<std::string>(),
                                item.at("probe").get<std::string>(), item.at("params").get<std::string>(),
@@ -251,7 +251,7 @@ Result<CaseEnd> decode_case_end(std::span<const std::byte> payload) {
   if (!reader.take_item(end.item) || !reader.take_u64(bits) || !reader.is_empty())
     return broken("case end", "is not an item index and a time");
   std::memcpy(&end.seconds, &bits, sizeof(bits));
-  if (!std::isfinite(end.seconds) || end.seconds < 0) return broken("case end", "its time is no time");
+  if (!std::isfinite(end.seconds) || end.seconds < 0) return broken("case end", "its time is not a valid time");
   return end;
 }
 

@@ -37,7 +37,8 @@ inline constexpr const char* env_bundled_path =
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
 inline constexpr const char* env_startup = "MUSTER_STARTUP_TIMEOUT";  ///< seconds until all ranks are introduced
 inline constexpr const char* env_world = "MUSTER_WORLD";              ///< ranks asked for
-/// How options of the launch line give each rank its GPU, which Slurm does not tell its tasks. Read by `environment`.
+/// How options of the launch line give each rank its GPU, which Slurm does not pass to its tasks. Read by
+/// `environment`.
 inline constexpr const char* env_gpu_bind = "MUSTER_GPU_BIND";
 /// Variables with a value for each rank: `ROCR_VISIBLE_DEVICES={local_rank}|...`.
 inline constexpr const char* env_by_rank = "MUSTER_BY_RANK";
@@ -52,7 +53,7 @@ struct JobItem {
   /// nothing.
   bool is_per_node = false;
   std::vector<std::string> not_on = {};
-  std::string node = {};  ///< JSON text, as to_json(ExpectedNode); empty: the profile says nothing
+  std::string node = {};  ///< JSON text, as to_json(ExpectedNode); empty: not in the profile
   double timeout_s = 60;  ///< the driver ends the launch when the case takes longer
 };
 

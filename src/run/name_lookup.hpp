@@ -13,7 +13,7 @@
 
 namespace muster {
 
-/// Whether what ssh, srun or a launcher wrote says that the name was not found.
+/// Whether the output of ssh, srun or a launcher reports that the name was not found.
 [[nodiscard]] inline bool is_unresolved(std::string_view error) {
   static constexpr std::array<std::string_view, 6> words{
       "Could not resolve hostname", "Name or service not known", "Temporary failure in name resolution",

@@ -55,14 +55,14 @@ std::string hindrance(const NodeService* node) {
   const auto tag = read_tag(node->reason);
   if (node->is_drained && tag) return fmt::format("it is drained already, by muster's run {}", tag->run);
   if (!node->reason.empty())
-    return fmt::format("it has a reason that somebody else{} wrote: {}", node->by.empty() ? "" : " (" + node->by + ")",
+    return fmt::format("it has a reason that another user{} wrote: {}", node->by.empty() ? "" : " (" + node->by + ")",
                        printable_line(node->reason, 120));
-  if (node->is_drained) return "somebody else drained it";
+  if (node->is_drained) return "it was drained by another user";
   if (node->is_down) return fmt::format("it is {}: no job gets it", printable_line(node->state, 60));
   return "";
 }
 
-/// `blamed`: all that were, also those that somebody else has drained already.
+/// `blamed`: all that were, also those that are already drained by others.
 std::string too_many(std::size_t wanted, std::size_t blamed, int out_already, std::size_t took_part, int most) {
   if (static_cast<int>(wanted) + out_already > most)
     return fmt::format(
@@ -120,7 +120,7 @@ bool passes(const RunReport& report, const NodeService& node, const std::string&
   return has_passed;
 }
 
-/// By whatever is no pass, however doubtful.
+/// By any result other than pass, however doubtful.
 bool is_blamed(const RunReport& report, const NodeService& node) {
   for (const auto& result : report.cases) {
     if (result.verdict == Verdict::pass || result.verdict == Verdict::skip) continue;

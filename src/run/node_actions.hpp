@@ -1,5 +1,5 @@
 /// What to do about nodes after a run: which are taken out of service, and which of those that an earlier run took out
-/// go back. Pure: the report and what the batch system says of its nodes in, actions out. docs/night.md.
+/// go back. Pure: the report and the batch system's state of its nodes in, actions out. docs/night.md.
 #pragma once
 
 #include <cstdint>
@@ -58,14 +58,14 @@ struct Blame {
 /// somehow go to `others`, with the reason.
 [[nodiscard]] std::vector<Blame> nodes_to_blame(const RunReport& report, std::vector<LeftAlone>& others);
 
-/// Why nothing may be done after this run, whatever it found and whoever was at fault; empty: no such reason.
+/// Why no action may follow this run, independent of its findings; empty: no such reason.
 [[nodiscard]] std::string refuse_all(const RunReport& report);
 
 /// `nodes`: all that the batch system has.
 [[nodiscard]] ActionPlan plan_actions(const RunReport& report, std::span<const NodeService> nodes,
                                       const ActionWish& wish);
 
-/// Nodes that muster has drained, whoever's run it was, also where somebody has changed the reason since.
+/// Nodes that muster has drained, in any user's run, also where the reason was changed since.
 [[nodiscard]] int drained_by_muster(std::span<const NodeService> nodes);
 
 }  // namespace muster

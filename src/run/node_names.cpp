@@ -71,9 +71,9 @@ std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const 
   finding.reason = fmt::format("ranks on {} report the host name{} {}", human_list(missing),
                                foreign.size() == 1 ? "" : "s", human_list(foreign));
   for (const auto& name : missing) finding.culprits.push_back({CulpritKind::node, name, name, -1});
-  finding.remedy = fmt::format(
-      "set the host name of {} (hostnamectl) to the name that was asked for, or ask for the node by the name it has",
-      human_list(missing));
+  finding.remedy =
+      fmt::format("set the host name of {} (hostnamectl) to the requested name, or name the node by its own host name",
+                  human_list(missing));
   return finding;
 }
 

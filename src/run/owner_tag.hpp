@@ -2,7 +2,7 @@
 ///
 ///   muster[3f2a9c-1b7e]: clock_skew: clock of nid002 is 10 s behind the median
 ///
-/// the run, a sum over all of the text, the check, and what it found. Whoever changes a character of it has made it a
+/// the run, a sum over all of the text, the check, and what it found. A changed character makes it a
 /// reason of his own.
 #pragma once
 

@@ -16,7 +16,7 @@ bool is_same_node(const std::string& name, const std::string& host) {
   if (name == host) return true;
   const auto dot = name.find('.');
   const auto host_dot = host.find('.');
-  // Two domains are two answers; an address is no name with a domain.
+  // Two domains are two answers; an address is not a name with a domain.
   if ((dot == std::string::npos) == (host_dot == std::string::npos)) return false;
   return !name.empty() && name.substr(0, dot) == host.substr(0, host_dot);
 }

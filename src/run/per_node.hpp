@@ -15,7 +15,7 @@ namespace muster {
 /// domain that only one of them has.
 [[nodiscard]] bool is_same_node(const std::string& name, const std::string& host);
 
-/// Index into World::nodes of the node that the driver calls `name`; none: no rank says that it is there.
+/// Index into World::nodes of the node that the driver calls `name`; none: no rank reports it.
 [[nodiscard]] std::optional<int> node_named(const World& world, const std::string& name);
 
 /// As the ranks of its node count: from 0, in a world of their own.

@@ -84,12 +84,12 @@ std::string difference(std::string_view stamp) {
 
 Result<void> hold_fitting(std::string_view bytes, const std::string& file) {
   const unsigned machine = machine_of(bytes);
-  if (machine == 0) return refuse(file, "is no shared object; name the .so that was built, or take it away");
+  if (machine == 0) return refuse(file, "is not a shared object; name the .so that was built, or remove the file");
   if (own_machine != 0 && machine != own_machine)
     return refuse(file, fmt::format("was built for another processor than {}; build it here", own_machine_name));
   const auto at = bytes.find(mark);
   if (at == bytes.npos)
-    return refuse(file, "is no plug-in of muster; build it with muster_add_probe (docs/tutorial-plugin-probe.md)");
+    return refuse(file, "is not a plug-in of muster; build it with muster_add_probe (docs/tutorial-plugin-probe.md)");
   const auto rest = bytes.substr(at + mark.size(), 200);
   const auto stamp = rest.substr(0, rest.find('\0'));
   if (stamp == own_stamp) return {};
@@ -100,7 +100,7 @@ Result<OwnedDescriptor> hold_plugin(const fs::path& file) {
   auto opened = open_trusted(file, with_installer());
   if (!opened) return opened;
   struct stat about {};
-  if (::fstat(opened->number(), &about) != 0 || !S_ISREG(about.st_mode)) return refuse(file, "is no file");
+  if (::fstat(opened->number(), &about) != 0 || !S_ISREG(about.st_mode)) return refuse(file, "is not a file");
   const Mapped mapped(opened->number());
   if (mapped.bytes().empty()) return refuse(file, "can't be read, or is empty");
   if (auto held = hold_fitting(mapped.bytes(), file.string()); !held) return tl::unexpected(held.error());

@@ -1,4 +1,4 @@
-/// What can be said of a plug-in's file without running any of it.
+/// Properties of a plug-in's file that can be read without executing it.
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ std::string loader_words() {
   return why == nullptr ? "unknown" : printable_line(why);
 }
 
-/// For dlopen. The loader tells libraries apart by their names: a descriptor must stay open as long as its library.
+/// For dlopen. The loader distinguishes libraries by their names: a descriptor must stay open as long as its library.
 std::string loadable_name(const OwnedDescriptor& opened) {
   return fmt::format("/proc/self/fd/{}", opened.number());
 }
@@ -64,8 +64,8 @@ Result<void> hold_loadable(const fs::path& file, const OwnedDescriptor& opened) 
   question.wanted = {entry};
   for (const auto& tried : try_load(question)) {
     if (!tried.error.empty())
-      return refuse(
-          file, fmt::format("can't be opened: {}; mend it or take it away", with_own_name(tried.error, file, opened)));
+      return refuse(file,
+                    fmt::format("can't be opened: {}; repair or remove it", with_own_name(tried.error, file, opened)));
     if (tried.symbols.empty()) return refuse(file, fmt::format("has no function {}; build it again", entry));
   }
   return {};

@@ -1,4 +1,4 @@
-/// Probes that lie outside of muster: found and opened by the driver, which tells the agent which files it needs.
+/// Probes outside of muster: found and opened by the driver, which sends the agent the files that it needs.
 /// docs/tutorial-plugin-probe.md
 #pragma once
 
@@ -14,7 +14,7 @@ namespace muster {
 
 /// Folders and files to look at before others, separated by colons.
 inline constexpr const char* env_plugins = "MUSTER_PLUGINS";
-/// The driver tells the agent: files, separated by colons.
+/// From the driver to the agent: files, separated by colons.
 inline constexpr const char* env_plugin_files = "MUSTER_PLUGIN_FILES";
 
 /// Where plug-ins are looked for: MUSTER_PLUGINS, the folders of this installation, that of the user.

@@ -1,4 +1,4 @@
-/// What /proc says of a process.
+/// The status of a process from /proc.
 #pragma once
 
 #include <cstdint>

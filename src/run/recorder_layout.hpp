@@ -1,4 +1,4 @@
-/// How a recorder file is laid out. Shared by those who write and read it; nobody else includes it.
+/// How a recorder file is laid out. Shared by its writer and reader; not included elsewhere.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 namespace muster {
 
 /// Every field is an atomic that needs no lock, so that a reader in another process, and a signal handler in this
-/// one, may look or write at any time. A file of zeros is a record that says nothing.
+/// one, may look or write at any time. A file of zeros is an empty record.
 struct FlightRecorder::Layout {
   static constexpr std::uint64_t right_magic = 0x31464572'7473754dULL;  // "MustrEF1"
   static constexpr std::uint32_t right_version = 4;

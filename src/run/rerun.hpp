@@ -5,7 +5,7 @@
 
 namespace muster {
 
-/// `command_line` without what is for nobody who watches: --quiet, --lock, and what is done to nodes. Whoever repeats a
+/// `command_line` without options for unattended runs: --quiet, --lock, and actions on nodes. A user who repeats a
 /// night's command in the morning does not mean to drain by it.
 [[nodiscard]] Argv rerun_by_hand(const Argv& command_line);
 

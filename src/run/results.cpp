@@ -23,12 +23,12 @@ namespace {
 
 const World nowhere;
 
-/// Whoever names a node by an address asks for one that no rank knows.
+/// A node named by an address is not known to any rank.
 Finding nobody_there(const std::string& host, const World& world) {
   std::vector<std::string> hosts;
   for (const auto& node : world.nodes) hosts.push_back(printable_line(node.node, 80));
   return {Verdict::error,
-          fmt::format("no rank says that it is on {}; they are on {}", host, human_list(hosts, 6)),
+          fmt::format("no rank is on {}; they are on {}", host, human_list(hosts, 6)),
           {{CulpritKind::setting, "--nodes", "", -1}},
           "with --per-node, name nodes as they name themselves"};
 }
@@ -72,7 +72,7 @@ const Fact* fact_of(const std::vector<Fact>& facts, std::string_view key) {
   return found == facts.end() ? nullptr : &*found;
 }
 
-/// Launches differ in how they bind: the first one with masks is reported, without any the first one that says how.
+/// Launches differ in how they bind: the first one with masks is reported, without any the first one with a binding.
 void add_binding(const NodeProvenance& node, std::vector<Fact>& facts) {
   const Fact* binding = fact_of(node.facts, "binding");
   const Fact* ranks = fact_of(node.facts, "bound_ranks");
@@ -199,7 +199,7 @@ void Results::settle_node(const std::string& node, const std::string& why) {
   CaseResult head;
   head.id = "node%" + node;
   head.check = "node";
-  head.summary = "Every node that was asked for answers.";
+  head.summary = "All requested nodes answer.";
   head.nodes = 1;
   Finding finding{Verdict::fail,
                   fmt::format("{} {}", node, why),
@@ -338,7 +338,7 @@ void Results::end() {
   finish_sinks();
 }
 
-/// Files first: whoever reads the screen shall not be told of a report that is not there.
+/// Files first: the screen must not mention a report that does not exist yet.
 void Results::finish_sinks() {
   for (const auto& sink : sinks_) {
     if (!sink.keep) continue;

@@ -1,4 +1,4 @@
-/// Collects what a run finds: judges each repetition as it comes, writes it to the spool, then tells reporters.
+/// Collects what a run finds: judges each repetition as it comes, writes it to the spool, then passes it to reporters.
 #pragma once
 
 #include <map>

@@ -57,7 +57,7 @@ struct flock byte(off_t at, short type) {
   return range;
 }
 
-/// False: somebody else has it.
+/// False: another process has it.
 Result<bool> try_lock(const LockFile& file, off_t at) {
   auto range = byte(at, F_WRLCK);
   if (::fcntl(file.descriptor, F_OFD_SETLK, &range) == 0) return true;
@@ -74,20 +74,20 @@ void unlock(const LockFile& file, off_t at) {
 Result<std::vector<int>> living_slots(const LockFile& file) {
   std::vector<int> slots;
   for (int slot = 0; slot < most_runs; ++slot) {
-    // Asked as a reader: read locks, which those have who may not write the file, are no runs.
+    // Queried as a reader: read locks, possible without write permission, are not runs.
     auto range = byte(first_slot + slot, F_RDLCK);
     range.l_len = most_runs - slot;
     if (::fcntl(file.descriptor, F_OFD_GETLK, &range) != 0)
-      return trouble(file.path, "can't be asked for locks", errno);
+      return trouble(file.path, "can't be queried for locks", errno);
     if (range.l_type == F_UNLCK) return slots;
-    // Over NFS a range may be told by its beginning alone.
+    // Over NFS only the beginning of a range may be reported.
     slot = std::max(slot, static_cast<int>(range.l_start - first_slot));
     slots.push_back(slot);
   }
   return slots;
 }
 
-/// The file at `path` is the one that is open: nobody has put another in its place.
+/// The file at `path` is the open one: it was not replaced by another.
 bool is_in_place(const LockFile& file) {
   struct stat open = {}, there = {};
   return ::fstat(file.descriptor, &open) == 0 && ::stat(file.path.c_str(), &there) == 0 &&
@@ -103,7 +103,7 @@ Result<std::string> read_all(const LockFile& file) {
     if (got < 0) return trouble(file.path, "can't be read", errno);
     if (got == 0) return text;
     text.append(chunk, static_cast<std::size_t>(got));
-    if (text.size() > most_bytes) return fail(ErrorKind::system, file.path.string(), "is no lock file of muster's");
+    if (text.size() > most_bytes) return fail(ErrorKind::system, file.path.string(), "is not a lock file of muster");
   }
 }
 
@@ -114,7 +114,7 @@ bool is_ours(std::string_view text) {
 }
 
 tl::unexpected<Error> not_ours(const fs::path& path) {
-  return fail(ErrorKind::system, path.string(), "is no lock file of muster's; choose another with --lock-file");
+  return fail(ErrorKind::system, path.string(), "is not a lock file of muster; choose another with --lock-file");
 }
 
 /// Ours, and open to users who may read and not write it: their read locks would keep us from writing.
@@ -205,7 +205,7 @@ std::optional<Entry> from_line(std::string_view line) {
   }
 }
 
-/// Those that go on. One whose line was lost, with a run that died while it wrote, is in everybody's way.
+/// The active ones. A run without a line, lost by a run that died while writing, conflicts with all others.
 Result<std::vector<Entry>> read_living(const LockFile& file) {
   const auto text = read_all(file);
   if (!text) return tl::unexpected(text.error());

@@ -1,6 +1,6 @@
 /// Keeps runs from overlapping: two of one system that have a node in common do not measure at the same time.
 ///
-/// One file holds a line for each run that goes on. What says that a run goes on is no line, though, but a lock of the
+/// One file holds a line for each run that goes on. The sign of an active run is not the line, but a lock of the
 /// kernel on a byte of the file, which ends with the process that holds it, however that ends; a line without its lock
 /// is dropped by the next run. Only write locks count: a user who may not write the file has none. A new file is for
 /// its owner alone. Byte 0 is locked while lines are read and written. The locks are those that belong to an open file
@@ -43,7 +43,7 @@ class RunLock {
 
   /// Enters `run`, unless another one is in its way: then that one, counted as having turned one more away, and the
   /// lock is not held. Waits at most `patience_s` for others that look at the file at the same time. Fails with kind
-  /// `system`: the file can't be made, is no lock file, or its file system keeps no locks.
+  /// `system`: the file can't be created, is not a lock file, or its file system has no locks.
   [[nodiscard]] static Result<std::optional<LockedRun>> take(RunLock& lock, const fs::path& file, const LockedRun& run,
                                                              double patience_s = 10);
 

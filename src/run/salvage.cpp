@@ -11,10 +11,11 @@ namespace muster {
 
 Result<RunReport> salvage(const fs::path& spool_file) {
   std::error_code ignored;
-  if (fs::is_directory(spool_file, ignored)) return fail(ErrorKind::file, spool_file.string(), "is a folder, no spool");
+  if (fs::is_directory(spool_file, ignored))
+    return fail(ErrorKind::file, spool_file.string(), "is a directory, not a spool file");
   // Opening a pipe would wait for a writer.
   if (fs::exists(spool_file, ignored) && !fs::is_regular_file(spool_file, ignored))
-    return fail(ErrorKind::file, spool_file.string(), "can't be read: it is a pipe or a device, no spool");
+    return fail(ErrorKind::file, spool_file.string(), "can't be read: it is a pipe or a device, not a spool file");
   std::ifstream in(spool_file, std::ios::binary);
   if (!in) return fail(ErrorKind::file, spool_file.string(), fmt::format("can't be read: {}", std::strerror(errno)));
   SpoolReader reader;

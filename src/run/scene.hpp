@@ -62,7 +62,7 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained program_still_runs(const Scene& scene);
 
 // Progress: explain_progress.cpp
-/// Nobody stands still: the time was too short for what was asked.
+/// All ranks make progress: the time was too short for the request.
 [[nodiscard]] Explained out_of_time(const Scene& scene);
 [[nodiscard]] Explained gave_up(const Scene& scene);
 [[nodiscard]] Explained not_started(const Scene& scene);

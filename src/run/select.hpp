@@ -1,4 +1,4 @@
-/// From checks and options to a plan. Pure, apart from what `Site` was told.
+/// From checks and options to a plan. Pure, apart from the contents of `Site`.
 #pragma once
 
 #include <functional>

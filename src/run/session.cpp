@@ -166,7 +166,7 @@ Finding Session::why_stopped() const {
   return {Verdict::unmeasured,
           fmt::format("not finished: --max-failures {} is reached", options_.max_failures),
           {},
-          "mend what failed, or raise --max-failures"};
+          "repair what failed, or raise --max-failures"};
 }
 
 namespace {
@@ -370,14 +370,14 @@ Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const Way&
   for (const auto& [node, why] : examiner.clear_away(launch, scene)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
   auto damage = examiner.diagnose(launch, scene);
-  // Nodes can't be asked when the scheduler took them away, which is nobody's fault.
+  // Nodes can't be queried when the scheduler took them away, which is not a fault.
   const bool is_somebodys_fault = damage.finding.verdict != Verdict::unmeasured;
   if (!damage.is_total && is_somebodys_fault) blame(damage.finding, scene.seen, shape);
   return damage;
 }
 
 /// Counts culprits per node and sets nodes aside: those that don't answer at once, the others the second time,
-/// unless told to be strict.
+/// unless strict.
 void Session::blame(const Finding& finding, const std::vector<NodeAutopsy>& nodes, const JobShape& shape) {
   for (const auto& node : nodes)
     if (!node.answered) set_aside(node.node, "does not answer: " + node.error);

@@ -1,4 +1,4 @@
-/// Carries out a plan: launches, listens, keeps deadlines, examines wrecks, launches the rest again, judges as
+/// Carries out a plan: launches, listens, keeps deadlines, examines failed launches, launches the rest again, judges as
 /// results come in. The only part of the driver that has a clock and processes.
 #pragma once
 
@@ -38,7 +38,7 @@ struct SessionOptions {
   const GivenLine* line = nullptr;  ///< of one launch: the user's own launch line; nullptr: the launcher's is made
   /// By JobShape::line; nullptr: no launch has one.
   const std::map<std::string, LineStart>* lines = nullptr;
-  Argv wrapper;             ///< put in front of the agent: a container, say
+  Argv wrapper;             ///< put in front of the agent: a container, for example
   Environment environment;  ///< for every rank
   Deadlines deadlines;
   int max_failures = 0;       ///< 0: no limit; cases after it are `unmeasured`
@@ -60,7 +60,7 @@ struct ReporterSink {
   Reporter* reporter = nullptr;
   std::ostream* out = nullptr;
   /// Puts into its file what the reporter wrote; called once, after run_finished. Sinks with a file are finished before
-  /// those without, which can then tell what could not be written. Empty: nothing to keep.
+  /// those without, which can then report what could not be written. Empty: nothing to keep.
   std::function<Result<void>()> keep = {};
 };
 

@@ -58,7 +58,7 @@ class SettingReader {
       auto value = parse_param(*spec, setting.value);
       if (!value) return refuse(fmt::format("{}.{}: {}", check.name, setting.param, value.error().what));
       if (value->items.empty())
-        return refuse(fmt::format("{}.{}: an empty list says nothing", check.name, setting.param));
+        return refuse(fmt::format("{}.{}: an empty list has no effect", check.name, setting.param));
       settings_[check.name][setting.param] = std::move(*value);
     }
     if (!found_check && setting.check != "*") return unknown_check(setting);

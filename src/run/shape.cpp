@@ -25,7 +25,7 @@ int ranks_per_node(const RanksSpec& ranks, const Site& site) {
     case RanksSpec::Kind::one_per_numa:
       return std::max(1, site.numa_domains);
     case RanksSpec::Kind::one_per_gpu:
-      // No device: one rank can still say so, and a check of the host's way wants more.
+      // No device: one rank can still report it, and a check of the host's path wants more.
       if (site.gpus > 0) return site.gpus;
       return ranks.count > 0 ? ranks.count : ranks_per_core(site);
   }

@@ -24,7 +24,7 @@ constexpr std::size_t highest_signal = 64;
 constexpr int most_formers = 3;
 
 // Who handled a signal before us, each time that we stepped in front: first the disposition at the start, then the
-// handlers of libraries. A library that calls whoever was there before it calls us again: we go one further back.
+// handlers of libraries. A library that calls its predecessor's handler calls us again: we go one further back.
 struct Formers {
   std::array<struct sigaction, most_formers> actions{};
   std::atomic<int> count{0};
@@ -38,7 +38,7 @@ alignas(16) std::array<char, 64u << 10> spare_stack;
 
 void stamp(int signal) {
   FlightRecorder::Layout* layout = target.load();
-  // The pid tells a fork()ed child from its parent, whose recorder this is. getpid is a plain system call.
+  // The pid distinguishes a fork()ed child from its parent, whose recorder this is. getpid is a plain system call.
   if (layout == nullptr || layout->pid.load() != getpid() || layout->signal.load() != 0) return;
   layout->signal_ns.store(monotonic_nanoseconds());
   int none = 0;

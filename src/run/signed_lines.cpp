@@ -7,7 +7,7 @@ namespace muster {
 namespace {
 
 constexpr std::size_t longest_part = 700;        // with the longest name of a host, below what Slurm keeps whole
-constexpr std::size_t longest_line = 64u << 10;  // what goes on longer is no line of ours
+constexpr std::size_t longest_line = 64u << 10;  // longer lines are not ours
 constexpr std::size_t most_text = 16u << 20;     // of one node
 
 }  // namespace

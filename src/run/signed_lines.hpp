@@ -1,4 +1,4 @@
-/// Answers of many nodes through one pipe: lines that say who speaks, so that they may be mixed.
+/// Answers of many nodes through one pipe: lines that name their sender, so that they may be mixed.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace muster {
 /// all. Slurm hands on lines of up to 1,024 bytes whole, and divides longer ones.
 [[nodiscard]] std::string sign_lines(std::string_view node, std::string_view text);
 
-/// Puts them together again. What is not signed is nobody's and dropped.
+/// Puts them together again. Unsigned lines have no sender and are dropped.
 class SignedLines {
  public:
   /// The next bytes, in pieces of any size.

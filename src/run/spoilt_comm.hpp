@@ -1,4 +1,4 @@
-/// A communicator that spoils what this rank gets, as it was ordered to (base/orders.hpp).
+/// A communicator that corrupts data received by this rank, by order (base/orders.hpp).
 #pragma once
 
 #include "run/forwarding_comm.hpp"

@@ -18,7 +18,7 @@ class Spool {
   ~Spool() { file_.release_reserve(); }
 
   /// These three are bulk. The first that does not fit fails, with kind `system`, and makes the spool degraded: from
-  /// then on bulk is dropped and they say nothing more.
+  /// then on bulk is dropped without further messages.
   [[nodiscard]] Result<void> plan(const Plan& plan, const RunReport& header);
   [[nodiscard]] Result<void> world(int launch, const World& world);
   [[nodiscard]] Result<void> record(const CaseRecord& record);
@@ -39,7 +39,7 @@ class Spool {
 };
 
 /// A report from a spool: judged again where observations are there, verdicts as written otherwise, cases that
-/// never finished `unmeasured` saying that the driver ended before them. Damage is skipped and noted.
+/// never finished `unmeasured` with the reason that the driver ended before them. Damage is skipped and noted.
 /// Fails with kind `file` when neither the plan nor any verdict can be read.
 [[nodiscard]] Result<RunReport> salvage(const fs::path& spool_file);
 

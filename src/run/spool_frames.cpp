@@ -9,7 +9,7 @@ namespace muster {
 
 namespace {
 
-/// What a record says beside its observations.
+/// The fields of a record besides its observations.
 struct RecordHead {
   CaseRecord record;
   int total = 0;
@@ -23,7 +23,7 @@ std::optional<std::span<const std::byte>> take(std::span<const std::byte>& bytes
   return taken;
 }
 
-/// Takes a u32 and as many bytes as it says.
+/// Takes a u32 and that number of bytes.
 std::optional<std::span<const std::byte>> take_sized(std::span<const std::byte>& bytes) {
   const auto head = take(bytes, 4);
   if (!head) return std::nullopt;

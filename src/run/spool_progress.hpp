@@ -14,7 +14,7 @@ struct SpoolProgress {
   friend bool operator==(const SpoolProgress&, const SpoolProgress&) = default;
 };
 
-/// None: there is nothing yet that can be read, or more than would be read while somebody waits.
+/// None: there is nothing yet that can be read, or more than can be read without a delay for the user.
 [[nodiscard]] std::optional<SpoolProgress> read_progress(const fs::path& spool_file);
 
 }  // namespace muster

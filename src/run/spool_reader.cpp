@@ -116,7 +116,7 @@ void SpoolReader::take_record(const Frame& frame) {
   auto whole = std::exchange(partial_, CaseRecord{});
   partial_total_ = -1;
   if (whole.observations.size() != total)
-    return note_damage({ErrorKind::protocol, "record", "more observations than it says"});
+    return note_damage({ErrorKind::protocol, "record", "more observations than its count"});
   judge(std::move(whole));
 }
 

@@ -12,9 +12,9 @@ namespace muster {
 
 namespace {
 
-constexpr const char* lost_details = "run it again: what it was judged by is not in the spool";
+constexpr const char* lost_details = "run it again: the bounds are not in the spool";
 
-/// All that a verdict frame tells; `head` says of which case.
+/// The content of a verdict frame; `head` names the case.
 CaseResult from_verdict(CaseResult head, const Repetition& repetition) {
   head.verdict = repetition.verdict;
   head.reason = repetition.reason;
@@ -153,7 +153,7 @@ Result<RunReport> SpoolReader::finish() {
   report_.launches = launch_records();
   report_.cases = results_outside_plan();
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) report_.cases.push_back(case_of(static_cast<int>(i)));
-  // Cases that nobody remembers are no reason for a pass.
+  // Lost cases must not lead to a pass.
   if (!has_plan_) report_.cases.push_back(forgotten());
   std::vector<Verdict> verdicts;
   report_.seconds = 0;

@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-/// What a case says of a node, the worst last.
+/// The result of a case for a node, the worst last.
 enum class Claim { applies_not, passed, unknown, at_fault };
 
 struct Opinion {
@@ -22,7 +22,7 @@ struct Opinion {
 
 using Named = std::set<std::size_t>;
 
-/// What all findings of one case say.
+/// The content of all findings of one case.
 class Opinions {
  public:
   Opinions(const CaseResult& result, const std::vector<std::string>& nodes, std::vector<NodePair>& apart)
@@ -103,7 +103,7 @@ class Opinions {
     if (!of_[node] || of_[node]->word < word) of_[node] = {word, finding.reason, finding.remedy};
   }
 
-  /// One node that spoils what it sends is named with every partner.
+  /// A node that corrupts its messages is named with every partner.
   void blame_pairs() {
     while (!pairs_.empty()) {
       std::map<std::size_t, int> counts;
@@ -127,11 +127,11 @@ class Opinions {
   std::vector<std::optional<Opinion>> of_;
   std::vector<std::pair<NodePair, const Finding*>> pairs_;
   Named accused_;
-  bool has_placed_all_ = true;  ///< each finding says who is meant
+  bool has_placed_all_ = true;  ///< each finding names its culprits
   bool has_seen_links_ = false;
 };
 
-/// What all runs say, by case and node.
+/// The results of all runs, by case and node.
 struct Heard {
   std::set<std::string> of_the_job;  ///< cases that blame no node
   std::map<std::string, std::vector<Opinion>> of_case;
@@ -148,7 +148,7 @@ void hear(const CaseResult& result, const std::vector<std::string>& nodes, bool 
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Opinion opinion = opinions.of(i);
     if (opinion.word == Claim::at_fault && heard.of_the_job.count(result.id) > 0) opinion.word = Claim::unknown;
-    // A node or launch that went wrong as such is no case: whom it does not name it does not concern.
+    // A failed node or launch is not a case: it concerns only the nodes that it names.
     const bool counts = is_asked_for || opinions.are_about(i);
     if (counts && opinion.word == Claim::at_fault && heard.faults[i].second.word != Claim::at_fault)
       heard.faults[i] = {result.check, opinion};

@@ -1,4 +1,4 @@
-/// What one or several runs say of each node: is it good, is it at fault, or does nobody know? For `muster gate`. Pure.
+/// The state of each node after one or several runs: good, at fault, or unknown. For `muster gate`. Pure.
 #pragma once
 
 #include <set>
@@ -27,7 +27,7 @@ struct Standings {
 };
 
 /// `cases`: ids of all that a good node passes (or skips). `reports`: in the order of the runs; what a later one found
-/// where an earlier one could not tell counts, what any found wrong stays. A case that failed says nothing against
+/// counts where an earlier one was undecided; a fault found by any remains. A failed case does not count against
 /// nodes that it measured while each of its findings names others. Where findings name two nodes because data changed
 /// between them, the one that is in most of them is at fault, and both where none stands out. What a case of
 /// `of_the_job` (ids) finds is held against no node: the user's launch line is at fault.

@@ -83,7 +83,7 @@ void on_input(int) {
     constexpr std::string_view words = "muster-rank: the driver is gone; ending the launch\n";
     (void)!::write(STDERR_FILENO, words.data(), words.size());
     watched.store(-1);
-    // Whoever is about to talk to the driver notices and ends in order. Otherwise SIGALRM ends us without MPI_Finalize,
+    // The next write to the driver fails and ends the process in order. Otherwise SIGALRM ends us without MPI_Finalize,
     // and the launcher all other ranks.
     ::signal(SIGALRM, SIG_DFL);
     ::alarm(patience_without_driver_s);

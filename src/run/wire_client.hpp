@@ -20,7 +20,7 @@ struct WireAddress {
   friend bool operator==(const WireAddress&, const WireAddress&) = default;
 };
 
-/// The addresses of a comma-separated list in order; what is no address is left out.
+/// The addresses of a comma-separated list in order; invalid ones are left out.
 [[nodiscard]] std::vector<WireAddress> parse_wire_addresses(std::string_view text);
 
 class WireClient {

@@ -123,7 +123,7 @@ constexpr const char* amd_remedy =
     "{0} of AMD's driver did not come back: look for amdgpu and kfd in the kernel log of {1} (dmesg) and see whether "
     "rocm-smi answers there; reset the GPU (rocm-smi --gpureset) or reboot the node";
 constexpr const char* collective_remedy =
-    "{0} did not come back: run it with NCCL_DEBUG=INFO, whose last lines tell what it waits for, look for Xid or "
+    "{0} did not come back: run it with NCCL_DEBUG=INFO, whose last lines show what it waits for, look for Xid or "
     "amdgpu "
     "in the kernel log of {1} (dmesg), and see whether nvidia-smi or rocm-smi answers there";
 constexpr const char* library_remedy =

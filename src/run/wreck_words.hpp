@@ -1,4 +1,4 @@
-/// How a wreck is put into words. Used by explain() alone.
+/// Texts for failed launches. Used by explain() alone.
 #pragma once
 
 #include <string>
@@ -40,7 +40,7 @@ using SeenRanks = std::vector<SeenRank>;
 [[nodiscard]] std::string common_place(const SeenRanks& ranks);
 /// `in hello%1234, step barrier, iteration 12`, `during start-up`: where a rank was that is dead; nullptr: no record.
 [[nodiscard]] std::string death_place(const Wreck& wreck, const FlightRecord* record);
-/// `; 7 ranks wait for it`; empty when nobody waits.
+/// `; 7 ranks wait for it`; empty when no rank waits.
 [[nodiscard]] std::string waiting_words(std::size_t waiting, std::size_t culprits);
 [[nodiscard]] std::vector<Culprit> rank_culprits(const SeenRanks& ranks);
 [[nodiscard]] std::string nodes_of(const SeenRanks& ranks);  ///< `nid001 and nid003`

@@ -104,7 +104,7 @@ class Left {
     [[nodiscard]] double mean() const {
       return measured > 0 ? logarithms / measured : -std::numeric_limits<double>::infinity();
     }
-    /// Of few readings none may be left, which is nobody's fault.
+    /// Of few readings none may be left, which is not a fault.
     [[nodiscard]] double score() const { return measured > 0 ? mean() : with_all; }
   };
 

@@ -1,5 +1,5 @@
 /// How well nodes are connected with each other: who is out of touch with all, and which of them go together best.
-/// Pure; equal input, equal answer. docs/gate.md says what for.
+/// Pure; equal input, equal answer. docs/gate.md describes its use.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ struct OutOfTouch {
   /// Tried with one another or with slow ones alone: that may be their partners' doing.
   std::vector<std::size_t> unclear;
 };
-/// Nodes that reach less than `share` of that with every partner they had. One bad partner makes nobody slow, nor does
-/// a reading that something held up, where there was another one.
+/// Nodes that reach less than `share` of that with every partner they had. One bad partner does not make a node slow,
+/// nor does a reading that something held up, where there was another one.
 [[nodiscard]] OutOfTouch out_of_touch(const NodeConnections& connections, double share);
 
 using NodePair = std::pair<std::size_t, std::size_t>;

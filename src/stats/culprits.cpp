@@ -29,7 +29,7 @@ std::vector<SuspectPart> decode_units(PairTable& table, const DecodeSettings& se
   return again;
 }
 
-/// Two or three units are no measure of each other when all of their readings are slow: only a reference sees it.
+/// Two or three units are not measure of each other when all of their readings are slow: only a reference sees it.
 void name_by_reference(const PairTable& table, const DecodeSettings& settings, Culprits& found) {
   for (const ClassReference& reference : settings.references) {
     if (!std::isfinite(reference.value) || reference.value <= 0) continue;

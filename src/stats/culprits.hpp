@@ -1,5 +1,5 @@
 /// Who is slow, decoded from readings between pairs of units (nodes or ranks). Pure: no clock, no files.
-/// Method, formulas and what the evidence can't tell: docs/methods/culprits.md.
+/// Method, formulas and limits of the evidence: docs/methods/culprits.md.
 ///
 ///   y = ln(expected of the class / value)      how much slower than its class, as a logarithm (latency: inverted)
 ///   z = (1 - exp(-y)) / noise of the class, between -6 and 6; the share, because its tail is the thinner one
@@ -30,7 +30,7 @@ struct LinkSample {
   friend bool operator==(const LinkSample&, const LinkSample&) = default;
 };
 
-/// What a class should reach, where somebody knows; only used where two or three units can't be each other's measure.
+/// The expected rate of a class, if known; only used where two or three units can't be each other's measure.
 struct ClassReference {
   int class_id = 0;
   double value = 0;
@@ -44,7 +44,7 @@ struct DecodeSettings {
   double false_rate = 0.05;      ///< false names per decoded matrix, at most, when noise is normal
   double false_repeats = 1;      ///< healthy links that one matrix may send to be measured again, expected
   int most_repeats = 32;         ///< cells in `worth_repeating`, at most; the worst first
-  double least_share = 0.15;     ///< a unit slow with fewer of its partners is no culprit; its links may be
+  double least_share = 0.15;     ///< a unit slow with fewer of its partners is not a culprit; its links may be
   std::vector<ClassReference> references;
 };
 
@@ -53,8 +53,8 @@ enum class PartKind : std::uint8_t {
   sender,    ///< slow when it sends
   receiver,  ///< slow when it receives
   link,      ///< one pair is slow, both of its ends are well with others
-  either,    ///< one of `ends`, or what lies between them: the evidence can't tell
-  group,     ///< `ends` are slow with all others, or with `far_ends`, and well among each other: the way they share
+  either,    ///< one of `ends`, or the connection between them: undecided by the evidence
+  group,     ///< `ends` are slow with all others, or with `far_ends`, and well among each other: the path they share
 };
 
 struct SuspectPart {

@@ -1,4 +1,4 @@
-// Cells that are all slower than all others need no model of the noise to be told apart.
+// Cells that are all slower than all others can be distinguished without a model of the noise.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -142,7 +142,7 @@ std::vector<SuspectPart> name_by_order(PairTable& table, const DecodeSettings& s
     const auto roles = roles_that_explain(readings, where->bound);
     std::set<int> units;
     for (const UnitRole& role : roles) units.insert(role.first);
-    // Where more are slow, the others are no measure.
+    // Where more are slow, the others are not measure.
     if (roles.empty() || static_cast<int>(units.size()) > most_slow_units(table.present_units)) continue;
     // Were the order chance, any set of so many readings could be the slow one: how likely is one that roles explain?
     const double log_p = log_choose(2.0 * table.present_units, static_cast<double>(roles.size())) -

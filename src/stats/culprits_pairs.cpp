@@ -10,7 +10,7 @@ namespace muster::culprits {
 
 namespace {
 
-/// Beyond this a reading says no more about a unit: one dead link is one bad link, however dead.
+/// Beyond this a reading adds no evidence about a unit: one dead link is one bad link, however dead.
 constexpr double most_z = 6;
 
 void link_units(PairTable& table) {

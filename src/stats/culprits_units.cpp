@@ -160,7 +160,7 @@ struct Best {
   double score = 0;
   double slowness = 0;
 
-  /// Scores that are equal but for rounding are told apart by how slow the readings are, never by the number of the
+  /// Scores that are equal but for rounding are ordered by how slow the readings are, never by the number of the
   /// unit.
   void take_if_clearer(const Best& other) {
     const double margin = 1e-9 * std::max(std::fabs(score), std::fabs(other.score));

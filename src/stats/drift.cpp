@@ -12,8 +12,8 @@ namespace {
 
 constexpr double most_deviations = 4;   ///< of one value in a window of several
 constexpr double clip_at = 3;           ///< of the past, in scaled MADs
-constexpr std::size_t robust_from = 8;  ///< with fewer values a MAD says too little to clip by
-constexpr std::size_t trend_from = 10;  ///< with fewer values a line says too little
+constexpr std::size_t robust_from = 8;  ///< with fewer values a MAD is too uncertain to clip by
+constexpr std::size_t trend_from = 10;  ///< with fewer values a line is too uncertain
 constexpr double most_autocorrelation = 0.9;
 constexpr std::size_t free_values = 20;
 
@@ -147,7 +147,7 @@ std::optional<DriftChange> change_in(const Window& window, double value, DriftSi
   const auto count = static_cast<double>(level.count);
   const double variance = variance_of_mean(length, level.correlation) + variance_of_mean(count, level.correlation);
   const double t = sum / length / std::sqrt(variance);
-  // So many independent values say as much.
+  // This number of independent values is equivalent.
   const double independent = std::max(1 / variance_of_mean(count, level.correlation), 3.0);
   const double z = normal_of(t, std::min(independent, count) - 1);
   const double shift = *median(off);

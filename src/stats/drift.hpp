@@ -3,7 +3,7 @@
 /// The last 1, 2, ... `window` values are held against the passing ones before them. Both are robust: what lies further
 /// from the median of the past than three (corrected) MADs is moved there, and a value of the window counts as at most
 /// four deviations, so that one odd run neither hides a change nor makes one. The spread is that of what is left beside
-/// the past's straight line, so that a slow decline is no noise. Values that go on from the one before
+/// the past's straight line, so that a slow decline is not noise. Values that go on from the one before
 /// (autocorrelation, AR(1)) are worth fewer, in the window and in the past. The mean of the window's deviations is a t
 /// value with the degrees of freedom of the past; it is turned into the normal deviate that is as unlikely (Wallace,
 /// Annals of Mathematical Statistics 30, 1959), so that few earlier runs ask for a larger change. It must be beyond

@@ -24,7 +24,7 @@ std::pair<double, std::string> order_of(const std::string& text) {
   return {bytes ? static_cast<double>(bytes->count) : -1.0, text};
 }
 
-using Values = std::map<std::string, std::vector<double>>;  // by the label that is told apart
+using Values = std::map<std::string, std::vector<double>>;  // by the label that is kept apart
 
 }  // namespace
 

@@ -12,9 +12,9 @@ struct HeadlineSpec {
   std::string_view metric;
   std::string_view unit;  ///< of the metric
   std::string_view
-      by;  ///< the label that is taken at one end, such as `size`; values that are no sizes compare as text
+      by;  ///< the label that is taken at one end, such as `size`; values that are not sizes compare as text
   bool at_largest = true;
-  std::string_view apart = {};  ///< a label whose values are told one by one, such as `link`; empty: none
+  std::string_view apart = {};  ///< a label whose values are listed one by one, such as `link`; empty: none
 };
 
 /// `bandwidth 11.3 GB/s at 16MiB`, `triad 12 GB/s (domain node)`, or with `apart` and several values `bandwidth at

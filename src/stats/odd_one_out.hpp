@@ -1,4 +1,4 @@
-/// The odd one out: who of several that should be alike is not.
+/// Outliers: the items among several that differ although they should be alike.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Question {
 };
 
 /// nullopt: all are alike. Else those that differ from the largest group are the culprits; without a largest group
-/// nobody is the odd one, and all are.
+/// none is an outlier, and all are named.
 [[nodiscard]] std::optional<Finding> odd_one_out(const Question& question);
 /// Whether one value has more votes than each other.
 [[nodiscard]] bool has_majority(const Question& question);

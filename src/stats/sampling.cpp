@@ -13,8 +13,8 @@ namespace {
 
 constexpr int fewest_for_interval = 6;
 
-/// The largest k >= 1 with P(B <= k-1) <= 0.025, B binomial with n and 1/2; 0: none. By logarithms, as 2^-n is no
-/// double for n > 1074.
+/// The largest k >= 1 with P(B <= k-1) <= 0.025, B binomial with n and 1/2; 0: none. By logarithms, as 2^-n is not
+/// a double for n > 1074.
 std::size_t rank_of_low(std::size_t n) {
   double log_term = -static_cast<double>(n) * std::log(2.0);
   double tail = 0;

@@ -1,5 +1,5 @@
 /// How long to measure: warm up until steady, then until the median is known well enough or the time is up.
-/// Pure: no clock, no communication. The same input gives the same decisions, so one rank may decide and tell the
+/// Pure: no clock, no communication. The same input gives the same decisions, so one rank may decide and notify the
 /// others, or all ranks may feed the same numbers and decide alike.
 #pragma once
 
@@ -69,11 +69,11 @@ struct Sampled {
   SamplingEnd end = SamplingEnd::time_cap;
   bool is_steady = false;  ///< the warm-up ended because it was steady, not for want of time
   /// Samples were thrown away as contaminated and fewer than `least` clean ones could be had: there is no value to
-  /// judge, the case is `unmeasured`. `contaminated` says what the others looked like.
+  /// judge, the case is `unmeasured`. `contaminated` describes the others.
   bool is_disturbed = false;
   int warmups = 0;       ///< samples dropped as warm-up
   Summary contaminated;  ///< samples that were thrown away, and repeated as far as the caps allowed
-  int unwatched = 0;     ///< kept samples that nobody could judge: too short, or no counters on this node
+  int unwatched = 0;     ///< kept samples that could not be judged: too short, or no counters on this node
   Seconds taken;
 };
 
@@ -98,7 +98,7 @@ class Sampler {
 
   /// Samples to take now; 0: enough.
   [[nodiscard]] int next() const;
-  /// One batch and the time that it took, all told. Values that are not finite count as taken and are not kept.
+  /// One batch and the time that it took in total. Values that are not finite count as taken and are not kept.
   void feed(std::span<const double> values, Seconds taken, std::optional<bool> contaminated = std::nullopt);
   [[nodiscard]] bool is_warming() const { return is_warming_; }
   [[nodiscard]] Sampled result() const;

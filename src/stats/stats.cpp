@@ -28,7 +28,8 @@ double quantile_of_sorted(const std::vector<double>& sorted, double q) {
 
 /// `samples` is not empty and finite; it is used up.
 double mad_of(std::vector<double>& samples, double median) {
-  // The difference of two huge numbers of opposite sign overflows: the largest double says as much and stays a number.
+  // The difference of two huge numbers of opposite sign overflows: the largest double is equivalent and remains a
+  // number.
   for (double& x : samples) x = std::min(std::fabs(x - median), std::numeric_limits<double>::max());
   std::sort(samples.begin(), samples.end());
   return quantile_of_sorted(samples, 0.5);

@@ -20,7 +20,7 @@ std::optional<int> number_in(const std::optional<std::string>& text) {
   return number;
 }
 
-/// Without a wish of somebody SLURM_TASKS_PER_NODE says how many would fit, so it counts only with SLURM_NTASKS.
+/// Without a request SLURM_TASKS_PER_NODE is the number that would fit, so it counts only with SLURM_NTASKS.
 std::optional<int> tasks_per_node(const Variables& variable, std::size_t nodes) {
   if (const auto asked = number_in(variable("SLURM_NTASKS_PER_NODE"))) return asked;
   const auto tasks = number_in(variable("SLURM_NTASKS"));

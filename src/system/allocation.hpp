@@ -15,9 +15,9 @@ struct Allocation {
   std::string scheduler;  ///< `Slurm`
   std::string job;        ///< its number, as the scheduler writes it
   std::vector<std::string> nodes;
-  std::optional<int> tasks_per_node;  ///< that it was asked for; none: nobody said, or not the same on all nodes
+  std::optional<int> tasks_per_node;  ///< as requested; none: not requested, or not the same on all nodes
   std::optional<int> cpus_per_node =
-      std::nullopt;  ///< logical CPUs granted, of the node with the fewest; none: not told
+      std::nullopt;  ///< logical CPUs granted, of the node with the fewest; none: unknown
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 

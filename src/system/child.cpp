@@ -110,7 +110,7 @@ struct Start {
   ::_exit(127);
 }
 
-/// Children of our first thread, which is the one that gets orphans. Empty where the kernel does not tell
+/// Children of our first thread, which is the one that gets orphans. Empty where the kernel does not report them
 /// (CONFIG_PROC_CHILDREN).
 std::set<pid_t> children_of_ours() {
   std::set<pid_t> found;
@@ -193,7 +193,7 @@ class Child {
   [[nodiscard]] bool has_ended(double pause_s) const {
     if (pause_s > 0) ::poll(nullptr, 0, static_cast<int>(pause_s * 1000));
     siginfo_t info{};
-    // Not reaped yet: until then nobody else can get its number, and the group may still be signalled.
+    // Not reaped yet: until then its number cannot be reused, and the group may still be signalled.
     return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
   }
 

@@ -11,8 +11,8 @@
 
 namespace muster {
 
-/// In the environment of every program that a rank runs and of what that starts, so that it can be told from the ranks
-/// and their launcher.
+/// In the environment of every program that a rank runs and of what that starts, so that it can be distinguished from
+/// the ranks and their launcher.
 inline constexpr std::string_view program_mark = "MUSTER_PROGRAM=1";
 
 struct ChildOptions {

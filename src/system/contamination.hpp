@@ -39,11 +39,11 @@ struct Disturbance {
   double seconds = 0;        ///< length of the interval
   double foreign_share = 0;  ///< CPU time of others / (cpus x seconds), never below 0
   double steal_share = 0;
-  std::optional<bool> is_contaminated;  ///< nullopt: too short to say
+  std::optional<bool> is_contaminated;  ///< nullopt: too short
 };
 
 /// `own_seconds`: CPU time that all our processes on these CPUs used in between. Foreign time is busy time less that.
-/// /proc/stat moves in steps of a tick on each CPU, so up to a tick per CPU of it is nobody's fault: the interval is
+/// /proc/stat moves in steps of a tick on each CPU, so up to a tick per CPU is not attributed: the interval is
 /// contaminated when what is left beyond that exceeds the limit. In 0.1 s that needs 15 %, in 1 s 6 %.
 [[nodiscard]] Disturbance disturbance(const CpuUse& before, const CpuUse& after, double own_seconds,
                                       const ContaminationLimit& limit = {});
@@ -58,7 +58,7 @@ class ContaminationWatch {
   /// Starts watching. A node that shows no counters is never judged: every answer is nullopt.
   ContaminationWatch(CpuMask mask, double own, fs::path root = "/", const ContaminationLimit& limit = {});
 
-  /// Was the time since the last answer (true or false) contaminated? nullopt: too short to say, the next answer covers
+  /// Was the time since the last answer (true or false) contaminated? nullopt: too short, the next answer covers
   /// it as well.
   [[nodiscard]] std::optional<bool> ask(double own);
   /// From the start to the last question: what single windows are too short to show.

@@ -36,7 +36,7 @@ std::string refusal_of(std::string_view xml) {
   constexpr std::string_view before = "<topology version=\"";
   const auto head = xml.substr(0, 4096);
   const auto at = head.find(before);
-  if (at == head.npos) return "is no topology that hwloc can read";
+  if (at == head.npos) return "is not a topology that hwloc can read";
   const auto version = head.substr(at + before.size(), head.find('"', at + before.size()) - at - before.size());
   return fmt::format(
       "is a topology of form {}, which hwloc {}.{} can't read; write it anew with this hwloc's lstopo, or with "
@@ -53,9 +53,9 @@ Result<TopologyHandle> load(const Source& source) {
     chosen = hwloc_topology_set_synthetic(raw, source.name.c_str() + synthetic.size());
   else if (!source.name.empty())
     chosen = hwloc_topology_set_xmlbuffer(raw, source.xml.c_str(), static_cast<int>(source.xml.size()) + 1);
-  if (chosen != 0) return fail(ErrorKind::system, printable_line(source.name), "is no topology that hwloc can read");
+  if (chosen != 0) return fail(ErrorKind::system, printable_line(source.name), "is not a topology that hwloc can read");
   (void)hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-  // hwloc knows machines whose firmware tells less of a device's place than is true (the GPUs of EX235A blades).
+  // hwloc corrects machines whose firmware reports a device's place incompletely (the GPUs of EX235A blades).
   (void)hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(raw) == 0) return topology;
   if (source.name.empty()) return fail(ErrorKind::system, "hwloc", "can't read this machine's topology");
@@ -199,7 +199,7 @@ Result<Taken> read(const std::string& name, Taken (*take)(hwloc_topology_t)) {
   if (!name.empty() && name.rfind(synthetic, 0) != 0) {
     auto text = read_file(name, most_bytes);
     if (!text)
-      return fail(ErrorKind::system, printable_line(name), "is no topology that hwloc can read: " + text.error().what);
+      return fail(ErrorKind::system, printable_line(name), "is not a topology that hwloc can read: " + text.error().what);
     source.xml = std::move(*text);
     const auto tried = survives(
         [&] {

@@ -34,7 +34,7 @@ struct Layout {
 /// The CPUs that the topology allows (a control group, a job's share); a source as for read_layout.
 [[nodiscard]] Result<CpuMask> read_allowed_cpus(const std::string& source);
 
-/// A PCI device as a topology tells it. Texts are as they stand there, untrusted.
+/// A PCI device from a topology. Texts are verbatim, untrusted.
 struct TopologyDevice {
   std::string address;     ///< `0000:c1:00.0`
   std::string class_code;  ///< `0380`
@@ -42,7 +42,7 @@ struct TopologyDevice {
   std::string device_id;
   std::string name;   ///< of its interface (`hsn0`), else of its InfiniBand device; empty: neither
   std::string model;  ///< as a management library called it; empty: none did
-  double rate = 0;    ///< Gbit/s of its PCIe link; 0: not told
+  double rate = 0;    ///< Gbit/s of its PCIe link; 0: unknown
   friend bool operator==(const TopologyDevice&, const TopologyDevice&) = default;
 };
 

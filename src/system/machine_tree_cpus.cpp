@@ -78,7 +78,7 @@ void write_cpus(const MachineDescription& machine, TreeWriter& tree) {
   for (int cpu = 0; cpu < machine.cores * machine.smt; ++cpu) write_cpu(machine, cpu, tree);
   write_cpuinfo(machine, tree);
   write_domains(machine, tree);
-  // Where hwloc looks for what uname(2) tells of a real machine.
+  // hwloc reads this in place of uname(2) of a real machine.
   tree.put("proc/hwloc-nofile-info",
            fmt::format("OSName: Linux\nOSRelease: {}\nOSVersion: simulated\nHostName: simulated\nArchitecture: {}",
                        machine.kernel, machine.architecture));

@@ -7,7 +7,7 @@ namespace muster {
 
 namespace {
 
-/// Files of the control group's devices, or of everybody.
+/// Files of the control group's devices, or of all users.
 void write_files(const DescribedGpu& gpu, TreeWriter& tree) {
   if (gpu.file_mode == "none") return;
   for (const std::string& file : gpu.files)

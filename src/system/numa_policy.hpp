@@ -22,7 +22,7 @@ class PreferDomain {
   bool is_set_ = false;
 };
 
-/// The domain that the pages of `memory` are in, by a few of them: `0`, `0 and 1`; empty: the kernel does not say.
+/// The domain that the pages of `memory` are in, by a few of them: `0`, `0 and 1`; empty: unknown.
 [[nodiscard]] std::string domains_of(void* memory, std::size_t bytes);
 
 }  // namespace muster

@@ -27,7 +27,7 @@ struct SimulatedLaunch {
 /// Whether that library answers for this process.
 [[nodiscard]] bool has_simulated_affinity();
 
-/// The agent's part, after MPI has started: what the launcher needed would tell hwloc of CPUs that are not here.
+/// The agent's part, after MPI has started: the launcher's variables would show hwloc CPUs that are not here.
 void forget_simulated_topology();
 
 }  // namespace muster

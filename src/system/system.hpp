@@ -34,7 +34,7 @@ struct Topology {
 /// threads of one core give the same core. Cheap (a file of /sys per CPU); a CPU that /sys does not know is a core.
 [[nodiscard]] CpuMask cores_of(const CpuMask& mask, const fs::path& root = "/");
 /// The CPUs that any process of this job could be given on this node: online and in our control group's cpuset,
-/// whatever the caller itself is bound to. Empty when the kernel does not say.
+/// whatever the caller itself is bound to. Empty when the kernel does not report it.
 [[nodiscard]] CpuMask node_cpus(const fs::path& root = "/");
 
 /// Kernel, OS, CPU, cores, NUMA domains, memory, locked-memory and open-file limits, drivers found, and the variables

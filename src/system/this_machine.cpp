@@ -26,7 +26,7 @@ Result<nlohmann::json> read_card(const fs::path& folder) {
   const auto json = nlohmann::json::parse(text ? *text : "", nullptr, false);
   if (json.is_object() && json.contains("name") && json["name"].is_string()) return json;
   return fail(ErrorKind::file, printable_line(file.string()),
-              "is no machine; write one with muster machine NAME --write FOLDER");
+              "is not a machine; write one with muster machine NAME --write FOLDER");
 }
 
 /// A folder that is not there would look like a node without any library.
@@ -34,10 +34,11 @@ Result<void> check_drivers() {
   const char* drivers = std::getenv(env_drivers);
   std::error_code ignored;
   if (drivers == nullptr || *drivers == '\0' || fs::is_directory(drivers, ignored)) return {};
-  return fail(ErrorKind::usage, env_drivers,
-              fmt::format("{} is no folder; name one with stand-ins of the vendors' libraries that every node has, or "
-                          "unset it",
-                          printable_line(drivers, 200)));
+  return fail(
+      ErrorKind::usage, env_drivers,
+      fmt::format("{} is not a folder; name one with stand-ins of the vendors' libraries that every node has, or "
+                  "unset it",
+                  printable_line(drivers, 200)));
 }
 
 std::string text_of(const nlohmann::json& json, const char* key) {
@@ -78,7 +79,7 @@ std::map<std::string, std::string> pairs_of(const nlohmann::json& json, const ch
   return pairs;
 }
 
-/// What the launcher that is really at work tells its ranks, and one of another kind would not.
+/// Variables that the real launcher sets for its ranks, and one of another kind would not.
 void forget_launcher() {
   constexpr std::string_view prefixes[] = {"OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDRA_", "MPI_LOCAL", "MV2_COMM_WORLD_"};
   std::vector<std::string> names;
@@ -149,7 +150,7 @@ fs::path machine_folder(const std::string& host) {
   if (named == nullptr || *named == '\0') return {};
   const fs::path folder(named);
   std::error_code ignored;
-  // A host name is no path; whatever calls itself so has no folder of its own.
+  // A host name is not a path; a host with such a name has no folder of its own.
   const bool is_plain = !host.empty() && host.front() != '.' && host.find('/') == host.npos;
   return is_plain && fs::is_directory(folder / host, ignored) ? folder / host : folder;
 }

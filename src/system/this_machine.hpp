@@ -1,6 +1,6 @@
 /// The machine that this process takes itself to be on: the real one, or one that was written from a description
-/// (docs/machines.md). Whoever reads /sys, /proc, /dev, its own mask or its limits for a check asks here where they
-/// are, and need not know which it is.
+/// (docs/machines.md). Code that reads /sys, /proc, /dev, its own mask or its limits for a check queries here where
+/// they are, and need not know which it is.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ struct ThisMachine {
   std::optional<CpuMask> mask;
   std::map<std::string, std::string> limits;  ///< `nofile`, `memlock`, `core`, where they are not the real ones
   std::vector<SimulatedInterface> interfaces;
-  std::vector<Fact> facts;  ///< what provenance says instead of asking the kernel
+  std::vector<Fact> facts;  ///< provenance in place of the kernel's
 };
 
 [[nodiscard]] const ThisMachine& this_machine();

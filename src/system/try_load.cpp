@@ -50,7 +50,7 @@ void load(const std::string& name, const LoadQuestion& question, int out, bool& 
   ::_exit(0);
 }
 
-/// All it says until it ends or the deadline passes; true: it ended.
+/// All its output until it ends or the deadline passes; true: it ended.
 bool listen(int in, double deadline_s, std::string& said) {
   const double until = monotonic_seconds() + deadline_s;
   for (;;) {

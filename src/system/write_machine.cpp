@@ -65,7 +65,7 @@ nlohmann::json card_of(const MachineDescription& machine, const std::string& hos
           {"facts", facts}};
 }
 
-/// What stand-ins of the vendor's libraries tell. A lost GPU is on it: what its library says of it is theirs.
+/// Data for stand-ins of the vendor's libraries. A lost GPU is included: its library still reports it.
 nlohmann::json driver_sheet(const MachineDescription& machine, const std::string& host) {
   auto devices = nlohmann::json::array();
   for (std::size_t i = 0; i < machine.gpus.devices.size(); ++i) {
@@ -95,7 +95,8 @@ nlohmann::json driver_sheet(const MachineDescription& machine, const std::string
 Result<void> clear(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) return make_folder(folder, 0755);
-  if (!fs::is_directory(folder, error)) return fail(ErrorKind::usage, printable_line(folder.string()), "is no folder");
+  if (!fs::is_directory(folder, error))
+    return fail(ErrorKind::usage, printable_line(folder.string()), "is not a folder");
   if (!fs::is_empty(folder, error) && !fs::exists(folder / "machine.json", error))
     return fail(ErrorKind::usage, printable_line(folder.string()),
                 "is neither empty nor a machine that muster wrote; name another folder");

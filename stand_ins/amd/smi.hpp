@@ -1,4 +1,4 @@
-/// What stand-ins of both of AMD's management libraries tell of a device of the sheet. Keys of `set` lines:
+/// The data of a device of the sheet in stand-ins of both of AMD's management libraries. Keys of `set` lines:
 /// unique_id, numa, temperature, power, memory_used, uncorrected, links (numbers of GPUs, `1,2`, or `none`), address,
 /// hidden (1: not listed).
 #pragma once

@@ -1,5 +1,5 @@
 // Stands in for libcublas.so.12 and, with FAKE_HIPBLAS, for libhipblas.so.2: products on the host, down columns as the
-// real ones have it, done while somebody waits for the stream of the runtime's stand-in, which has to be loaded.
+// real ones have it, done while a thread waits for the stream of the runtime's stand-in, which has to be loaded.
 #include <cstdlib>
 #include <dlfcn.h>
 #include <string>

@@ -164,7 +164,7 @@ std::deque<Kernel>& kernels() {
   return all;
 }
 
-/// Numbers of a list such as `0,2`; what is no number ends it, as the runtimes have it.
+/// Numbers of a list such as `0,2`; what is not a number ends it, as the runtimes have it.
 std::vector<int> chosen(std::vector<int> all, const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return all;

@@ -1,5 +1,5 @@
 /// GPUs that execute on the host, for stand-ins of libcuda and libamdhip64: memory, streams, events and muster's own
-/// kernels. What is enqueued is done when somebody waits for it, in the order of the stream; time is made up (bytes
+/// kernels. What is enqueued is done when a thread waits for it, in the order of the stream; time is made up (bytes
 /// over the rates of a healthy device), so that the same calls always take the same time.
 ///
 /// Lines of the sheet beside those of sheet.hpp, GPU being the number in the sheet:
@@ -87,7 +87,7 @@ float between(const Event* start, const Event* stop);
 void copy(void* to, const void* from, std::size_t bytes, Stream* stream);
 void set32(void* memory, unsigned value, std::size_t count, Stream* stream);
 
-/// nullptr: nobody knows a kernel of that name.
+/// nullptr: no kernel has that name.
 Kernel* find_kernel(const char* name);
 /// False when the arguments are none of it.
 bool launch(const Kernel* kernel, unsigned blocks, void** arguments, Stream* stream);

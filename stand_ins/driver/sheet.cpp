@@ -45,7 +45,7 @@ void add_later(const std::vector<std::string>& words, Sheet& sheet) {
   sheet.later.push_back(later);
 }
 
-/// Written beside and renamed: somebody may be reading it.
+/// Written beside and renamed, for concurrent readers.
 void write_below_root(const std::string& path, const std::string& hex) {
   const char* file = std::getenv("MUSTER_DRIVER_SHEET");
   if (file == nullptr) return;

@@ -1,5 +1,5 @@
 /// What stand-ins of vendors' libraries know: the devices of a written machine, from the file that MUSTER_DRIVER_SHEET
-/// names, and the lines of its description (`driver` in [gpus] and in faults; docs/machines.md) that say how they
+/// names, and the lines of its description (`driver` in [gpus] and in faults; docs/machines.md) that define how they
 /// misbehave. Read once, when first asked.
 #pragma once
 
@@ -36,7 +36,7 @@ struct Line {
   std::vector<std::string> words;
 };
 
-/// `later GPU KEY VALUE... after N`: from the N+1st time that somebody asks for it.
+/// `later GPU KEY VALUE... after N`: from the N+1st query on.
 struct Later {
   int gpu = -1;  ///< -1: all
   std::string key;
@@ -65,7 +65,7 @@ class Sheet {
 [[nodiscard]] std::string later_value(int device, std::string_view key, std::string otherwise);
 
 /// To be called first by every function that stands in for `call`. Returns the code of a line `fail CALL CODE` (with a
-/// number of a GPU behind it, only when `device` is that one), 0 without one. Does not return where a line says
+/// number of a GPU behind it, only when `device` is that one), 0 without one. Does not return where a line demands
 /// `hang CALL [GPU]`; `write CALL PATH HEX` puts these bytes into a file below the machine's root; `crash CALL [GPU]`
 /// ends the process by SIGSEGV. A line that ends in `after N` counts from the N+1st call on.
 [[nodiscard]] int entered(std::string_view call, int device = -1);

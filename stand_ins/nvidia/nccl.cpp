@@ -1,6 +1,6 @@
 // Stands in for libnccl.so.2 and librccl.so.1: ranks are processes of one machine (also where it plays several hosts)
 // that meet in a file which all have mapped; memory of a device is memory of its process. What is enqueued is done
-// while somebody waits for the stream, as with the runtime's stand-in below, which has to be loaded.
+// while a thread waits for the stream, as with the runtime's stand-in below, which has to be loaded.
 //
 // Lines of the sheet beside those of sheet.hpp:
 //   corrupt_allreduce RANK          a bit in the middle of each of its sums is wrong
@@ -98,7 +98,7 @@ extern "C" __attribute__((visibility("default"))) const char* ncclGetLastError(v
 }
 #endif
 CALL(ncclGetUniqueId, Id* id) {
-  if (const int code = fake::entered("ncclGetUniqueId"); code != 0) return failed(code, "told to fail");
+  if (const int code = fake::entered("ncclGetUniqueId"); code != 0) return failed(code, "fails by order");
   const std::string path = new_path();
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return failed(system_error, "can't make " + path);
@@ -130,11 +130,11 @@ int come(const char* call, void** comm, int ranks, const Id& id, int number, boo
   Meeting& meeting = *rank->meeting;
   rank->is_blocking = is_blocking;
   *comm = rank;
-  // Whoever comes last needs the name no more; one that failed before must leave it to him.
+  // The last one no longer needs the name; one that failed before must leave it.
   if (++meeting.arrived == ranks) ::unlink(id.bytes);
   if (const int code = fake::entered(call, current()); code != 0) {
     meeting.failed = 1;
-    return failed(code, "told to fail");
+    return failed(code, "fails by order");
   }
   std::snprintf(meeting.hosts[number], sizeof meeting.hosts[number], "%s", fake::Sheet::here().host.c_str());
   meeting.devices[number] = current();
@@ -185,7 +185,7 @@ CALL(ncclCommInitRankConfig, void** comm, int ranks, Id id, int number, Config* 
   return code != 0 ? code : in_progress;
 }
 CALL(ncclCommFinalize, void* comm) {
-  if (const int code = fake::entered("ncclCommFinalize", current()); code != 0) return failed(code, "told to fail");
+  if (const int code = fake::entered("ncclCommFinalize", current()); code != 0) return failed(code, "fails by order");
   auto& rank = *static_cast<Rank*>(comm);
   if (rank.is_blocking) return 0;
   rank.asked = 3;
@@ -220,7 +220,7 @@ CALL(ncclCommDestroy, void* comm) {
   return 0;
 }
 CALL(ncclAllReduce, const void* in, void* out, std::size_t count, int type, int, void* comm, void* stream) {
-  if (const int code = fake::entered("ncclAllReduce", current()); code != 0) return failed(code, "told to fail");
+  if (const int code = fake::entered("ncclAllReduce", current()); code != 0) return failed(code, "fails by order");
   if (fake::size_of(type) == 0) return failed(invalid_argument, "no such type");
   auto* rank = static_cast<Rank*>(comm);
   return start_for(*rank, stream,
@@ -228,12 +228,12 @@ CALL(ncclAllReduce, const void* in, void* out, std::size_t count, int type, int,
                            count * fake::size_of(type), type});
 }
 CALL(ncclSend, const void* memory, std::size_t count, int type, int peer, void* comm, void* stream) {
-  if (const int code = fake::entered("ncclSend", current()); code != 0) return failed(code, "told to fail");
+  if (const int code = fake::entered("ncclSend", current()); code != 0) return failed(code, "fails by order");
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(memory));
   return add_message({static_cast<Rank*>(comm), peer, true, bytes, count * fake::size_of(type), stream});
 }
 CALL(ncclRecv, void* memory, std::size_t count, int type, int peer, void* comm, void* stream) {
-  if (const int code = fake::entered("ncclRecv", current()); code != 0) return failed(code, "told to fail");
+  if (const int code = fake::entered("ncclRecv", current()); code != 0) return failed(code, "fails by order");
   return add_message(
       {static_cast<Rank*>(comm), peer, false, static_cast<std::byte*>(memory), count * fake::size_of(type), stream});
 }

@@ -54,7 +54,7 @@ struct Rank {
   bool is_aborted = false;
   bool is_blocking = true;
   bool is_made = false;
-  int asked = 0;                   ///< times that it still says that it goes on
+  int asked = 0;                   ///< remaining answers of `in progress`
   std::function<int()> under_way;  ///< what a call that does not block has left to do
 };
 

@@ -1,4 +1,4 @@
-/// What the stand-in of NCCL puts on streams: sums and messages, done while somebody waits. Included by nccl.cpp alone.
+/// What the stand-in of NCCL puts on streams: sums and messages, done while a thread waits. Included by nccl.cpp alone.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// Stands in for NVIDIA's management library: tells of the devices on the sheet as a healthy driver would, but for what
-// its lines say. Keys of `set` are the names of values in docs/methods/device_visibility.md; further ones:
+// Stands in for NVIDIA's management library: reports the devices on the sheet as a healthy driver would, except for
+// its lines. Keys of `set` are the names of values in docs/methods/device_visibility.md; further ones:
 //   count (of all), uuid, address, nvlinks, nvlinks_down "3 7", nvlink_rate (MB/s), nvlink_to "ADDRESS ADDRESS...",
 //   throttle_bits (number), fabric_state, fabric_code, fabric_health, fabric_clique, fabric_cluster (32 digits),
 //   processes "PID:MIB ...", mig_profiles "3g.40gb 1g.10gb" or "-", mig_uuids, mig_instances (numbers of GPU

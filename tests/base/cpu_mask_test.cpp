@@ -46,7 +46,7 @@ TEST(CpuMaskTest, RefusesOtherLists) {
     EXPECT_EQ(parsed.error().kind, ErrorKind::usage);
   }
   EXPECT_EQ(CpuMask::parse_list("3-1").error().what, "the range 3-1 runs backwards in CPU set \"3-1\"");
-  EXPECT_EQ(CpuMask::parse_list("0,x").error().what, "\"x\" is no CPU number or range in CPU set \"0,x\"");
+  EXPECT_EQ(CpuMask::parse_list("0,x").error().what, "\"x\" is not a CPU number or range in CPU set \"0,x\"");
 }
 
 TEST(CpuMaskTest, LongListsOfWideRangesTakeLittleTime) {

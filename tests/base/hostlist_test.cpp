@@ -76,21 +76,21 @@ TEST(HostlistTest, RefusesNamingTheColumn) {
       {"nid[]", "column 5: nothing where a number is expected in host list \"nid[]\""},
       {"nid[1,]", "column 7: nothing where a number is expected"},
       {"nid[,1]", "column 5: nothing where a number is expected"},
-      {"nid[-1]", "column 5: \"-1\", which is no number or range"},
-      {"nid[1-]", "column 5: \"1-\", which is no number or range"},
+      {"nid[-1]", "column 5: \"-1\", which is not a number or range"},
+      {"nid[1-]", "column 5: \"1-\", which is not a number or range"},
       {"nid[3-1]", "column 5: the range 3-1, which runs backwards"},
-      {"nid[1--2]", "column 5: \"1--2\", which is no number or range"},
-      {"nid[a-c]", "column 5: \"a-c\", which is no number or range"},
-      {"nid[1 ,2]", "column 5: \"1 \", which is no number or range"},
-      {"nid[0x1-0x3]", "column 5: \"0x1-0x3\", which is no number or range"},
-      {"nid[[1,3]]", "column 5: \"[1\", which is no number or range"},
+      {"nid[1--2]", "column 5: \"1--2\", which is not a number or range"},
+      {"nid[a-c]", "column 5: \"a-c\", which is not a number or range"},
+      {"nid[1 ,2]", "column 5: \"1 \", which is not a number or range"},
+      {"nid[0x1-0x3]", "column 5: \"0x1-0x3\", which is not a number or range"},
+      {"nid[[1,3]]", "column 5: \"[1\", which is not a number or range"},
       {"nid[1", "column 4: a [ that is never closed"},
       {"nid1]", "column 5: a ] without its ["},
       {"nid[1-2]]", "column 9: a ] without its ["},
       {"ok,nid[5-6,8-7]", "column 12: the range 8-7, which runs backwards"},
       {"nid[0-65536]", "column 5: the range 0-65536, which has more than 65536 hosts"},
-      {"nid[0-18446744073709551615]", "column 5: \"0-18446744073709551615\", which is no number or range"},
-      {"foo[0-1,2--5]", "column 9: \"2--5\", which is no number or range"},
+      {"nid[0-18446744073709551615]", "column 5: \"0-18446744073709551615\", which is not a number or range"},
+      {"foo[0-1,2--5]", "column 9: \"2--5\", which is not a number or range"},
   };
   for (const auto& [text, sentence] : cases) {
     const auto hosts = expand_hostlist(text);
@@ -124,7 +124,7 @@ TEST(HostlistTest, RefusesWhatIsTooManyBeforeMakingIt) {
 }
 
 TEST(HostlistTest, ErrorsShowHostileTextHarmlessly) {
-  EXPECT_EQ(expanded("\x1b[2J]"), "error: column 3: \"2J\", which is no number or range in host list \"\\x1b[2J]\"");
+  EXPECT_EQ(expanded("\x1b[2J]"), "error: column 3: \"2J\", which is not a number or range in host list \"\\x1b[2J]\"");
 }
 
 TEST(HostlistTest, CompressesTheLastNumberOnly) {

@@ -212,7 +212,7 @@ class OnFourNodes(OnNodes, PerNode):
         self.assert_nodes_clean(NODES)
 
     def test_per_node_two_nodes_that_hang_in_the_same_place(self):
-        """All ranks of both wait for ever: as one world nobody would stand out."""
+        """All ranks of both wait forever: as one world nobody would stand out."""
         checks = (check("good", number=1) + check("bad", how="hang", node=BAD, timeout=f"{DEADLINE}s") +
                   check("worse", how="hang", node="nid002", timeout=f"{DEADLINE}s") + check("after", number=2))
         run = self.new_run(checks, "--per-node")

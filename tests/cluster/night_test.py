@@ -113,7 +113,7 @@ class Night(support.EndToEnd):
     def test_what_others_drained_is_theirs(self):
         slurm_services.drain(self.cluster, "nid002", "fan is loud")
         run = self.run_night("--on-fail", "drain", wrong="nid002")
-        self.assertIn("nid002 is left as it is: it has a reason that somebody else (root) wrote: fan is loud", run.stderr)
+        self.assertIn("nid002 is left as it is: it has a reason that another user (root) wrote: fan is loud", run.stderr)
         self.assertEqual((self.drained(), self.actions()), ({"nid002": "fan is loud"}, []))
         # Also what muster drained and somebody has added a word to.
         slurm_services.resume(self.cluster, "nid002")

@@ -50,7 +50,7 @@ def is_right(case, faults):
 
 def is_too_noisy(case):
     """It says itself that it can't tell, and accuses nobody."""
-    return case["verdict"] == "unmeasured" and not named(case) and str(case["reason"]).startswith("too noisy to tell")
+    return case["verdict"] == "unmeasured" and not named(case) and str(case["reason"]).startswith("too noisy to identify")
 
 
 def readings(run, case):

@@ -304,7 +304,7 @@ class OtherEnds(Submitted):
         self.assertEqual(case["verdict"], "unmeasured")
         self.assertIn("was cancelled on nid[001-002]", case["reason"])
         self.assertEqual([case["verdict"] for case in run.cases("a")], ["pass"] * 5, run.story())
-        self.assertIn("by whom Slurm does not say here", case["reason"])
+        self.assertIn("Slurm does not report by whom", case["reason"])
         self.assertFalse(run.report().get("interrupted"))
 
     def test_killed_without_a_word(self):

@@ -140,7 +140,7 @@ class Lumi(Page):
         (case,) = report["cases"]
         self.assertEqual(case["check"], command.split()[-1], self.said)
         self.assertEqual(case["verdict"], "error", self.said)
-        self.assertIn("does not tell whether it takes messages from GPU memory", case["reason"], self.said)
+        self.assertIn("does not report whether it takes messages from GPU memory", case["reason"], self.said)
 
 
 class Frontier(Page):

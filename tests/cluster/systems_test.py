@@ -50,7 +50,7 @@ class Systems(OnSharedNodes):
         run = self.run_on("lumi", "lumi-g", 8, "-n", "^environment$", faults=["memhooks"])
         case = run.case("environment")
         self.assertEqual(case["verdict"], "fail", run.story())
-        self.assertIn("the profile wants anything but \"memhooks\"", case["reason"])
+        self.assertIn("the profile requires anything but \"memhooks\"", case["reason"])
         self.assertEqual([culprit["name"] for culprit in case["culprits"]], ["FI_MR_CACHE_MONITOR"])
 
     def test_the_nodes_of_another_system(self):

@@ -45,8 +45,8 @@ TEST(Document, BytesThatAreNotUtf8AreNamedWithTheirPlace) {
 }
 
 TEST(Document, NulIsAnError) {
-  EXPECT_EQ(errors_of_checks("[check.a]\nprobe = \"x\0\"\n"s), Texts{"f.toml:2:11: NUL byte; this is no text file"});
-  EXPECT_EQ(errors_of_system("\0"s), Texts{"f.toml:1:1: NUL byte; this is no text file"});
+  EXPECT_EQ(errors_of_checks("[check.a]\nprobe = \"x\0\"\n"s), Texts{"f.toml:2:11: NUL byte; this is not text file"});
+  EXPECT_EQ(errors_of_system("\0"s), Texts{"f.toml:1:1: NUL byte; this is not text file"});
 }
 
 TEST(Document, NestingHasAnEnd) {
@@ -69,10 +69,10 @@ TEST(Document, LettersBeyondAsciiAreFineInTextsAndComments) {
 
 TEST(Document, PromisesOfTheParserThatAFileBreaksHaveAPlace) {
   EXPECT_EQ(errors_of_checks(check + "tags = [\"\xc3\xa4\", }\n# \xc3\xa4\n"),
-            Texts{"f.toml:3:14: not TOML: this can't stand here"});
-  EXPECT_EQ(errors_of_checks("a = [1,\n  }]"), Texts{"f.toml:2:3: not TOML: this can't stand here"});
-  EXPECT_EQ(errors_of_checks(check + "[.a]"), Texts{"f.toml:3:2: not TOML: this can't stand here"});
-  EXPECT_EQ(errors_of_checks(check + "[[ #"), Texts{"f.toml:3:4: not TOML: this can't stand here"});
+            Texts{"f.toml:3:14: not TOML: not allowed here"});
+  EXPECT_EQ(errors_of_checks("a = [1,\n  }]"), Texts{"f.toml:2:3: not TOML: not allowed here"});
+  EXPECT_EQ(errors_of_checks(check + "[.a]"), Texts{"f.toml:3:2: not TOML: not allowed here"});
+  EXPECT_EQ(errors_of_checks(check + "[[ #"), Texts{"f.toml:3:4: not TOML: not allowed here"});
   EXPECT_FALSE(is_system_document("system = [1, }"));
 }
 

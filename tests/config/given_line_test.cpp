@@ -70,8 +70,8 @@ TEST(GivenLine, SeveralProgramsAreRefused) {
 }
 
 TEST(GivenLine, WhatIsNoSingleCommandIsRefused) {
-  EXPECT_NE(refusal_of("srun -N 2; rm -rf /").find("no single command"), std::string::npos);
-  EXPECT_NE(refusal_of("srun -N 2 > out").find("no single command"), std::string::npos);
+  EXPECT_NE(refusal_of("srun -N 2; rm -rf /").find("not a single command"), std::string::npos);
+  EXPECT_NE(refusal_of("srun -N 2 > out").find("not a single command"), std::string::npos);
   EXPECT_NE(refusal_of("srun $(nproc)").find("command substitution"), std::string::npos);
   EXPECT_NE(refusal_of("srun `nproc`").find("command substitution"), std::string::npos);
   EXPECT_NE(refusal_of("srun 'a b").find("not closed"), std::string::npos);

@@ -82,7 +82,7 @@ a = 4
 probe = "bandwidth"
 launch = "srun -N 2; ls"
 )",
-     {R"(f.toml:3:10: launch: "srun -N 2; ls" is no single command: ...)"}},
+     {R"(f.toml:3:10: launch: "srun -N 2; ls" is not a single command: ...)"}},
     {"launch_export",
      R"([check.a]
 probe = "bandwidth"

@@ -149,7 +149,7 @@ params.sizes = ["8B", "8X"]
 probe = "bandwidth"
 params.sizes = []
 )",
-     {R"(f.toml:3:16: parameter "sizes" of probe bandwidth is wrong: an empty list says nothing)"}},
+     {R"(f.toml:3:16: parameter "sizes" of probe bandwidth is wrong: an empty list has no effect)"}},
     {"param_missing",
      R"([check.a]
 probe = "program"

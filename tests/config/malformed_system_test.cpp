@@ -75,7 +75,7 @@ detect = { env = "A B" }
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:18: "A B" is no name of an environment variable)"}},
+     {R"(f.toml:3:18: "A B" is not a name of an environment variable)"}},
     {"detect_regex",
      R"([system]
 name = "s"
@@ -124,7 +124,7 @@ detect = [{ file = "appl", matches = "x" }, 3]
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:20: "appl" is no absolute path)",
+     {R"(f.toml:3:20: "appl" is not an absolute path)",
       R"(f.toml:3:28: "matches" is about the value of "env", which is missing here)",
       R"(f.toml:3:45: "detect" in [system] must be a table, or an array of tables, not 3)"}},
     {"login",
@@ -178,13 +178,13 @@ values = ["1"]
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:4:8: "A B" is no name of an environment variable)",
+     {R"(f.toml:4:8: "A B" is not a name of an environment variable)",
       R"(f.toml:5:8: unknown must "equals"; did you mean "equal"?)",
       R"(f.toml:8:11: unknown verdict "warn"; known: fail, note)",
       R"(f.toml:9:9: "nodes" in [[variable]] must be a whole number from 1 to 1000000, not 0)",
       R"(f.toml:12:8: must = "equal" needs a value; write for example value = "hsn")",
       R"(f.toml:18:1: must = "set" has no value; write must = "equal" or "differ")",
-      R"(f.toml:22:8: A already must be set here; say it once)",
+      R"(f.toml:22:8: A already must be set here; write it once)",
       R"(f.toml:26:1: unknown key "values" in [[variable]]; did you mean "value"?)"}},
     {"unverified",
      R"([system]
@@ -205,9 +205,9 @@ name = "p"
 [partition.node]
 gpus = { count = 8 }
 )",
-     {R"(f.toml:4:7: nothing in this profile says "gpu"; did you mean "gpus"?)",
-      R"(f.toml:6:1: [[unverified]] has no "why"; write for example why = "no page tells it")",
-      R"(f.toml:12:7: "gpus" is told twice; say it once)"}},
+     {R"(f.toml:4:7: this profile does not set "gpu"; did you mean "gpus"?)",
+      R"(f.toml:6:1: [[unverified]] has no "why"; write for example why = "not documented")",
+      R"(f.toml:12:7: "gpus" occurs twice; write it once)"}},
     {"like",
      R"([system]
 name = "s"
@@ -259,8 +259,8 @@ bind = { policy = "gpu", masks = ["0xff", "0xf0", "x", "0"] }
 )",
      {R"(f.toml:7:35: the mask 0xff holds core 0, which is reserved)",
       R"(f.toml:7:43: the mask 0xf0 holds CPU 4-7, which another one has)",
-      R"(f.toml:7:51: "x" is no mask of CPUs; write for example "0xfe00")",
-      R"(f.toml:7:56: "0" is no mask of CPUs; write for example "0xfe00")"}},
+      R"(f.toml:7:51: "x" is not a mask of CPUs; write for example "0xfe00")",
+      R"(f.toml:7:56: "0" is not a mask of CPUs; write for example "0xfe00")"}},
     {"variable_address",
      R"([system]
 name = "s"
@@ -374,7 +374,7 @@ env = { "A=B" = "1" }
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:5:9: "A=B" is no name of an environment variable)"}},
+     {R"(f.toml:5:9: "A=B" is not a name of an environment variable)"}},
     {"env_brace",
      R"([system]
 name = "s"

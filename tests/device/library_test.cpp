@@ -1,4 +1,4 @@
-// Opening libraries that are there, that are not, and that are of no use.
+// Opening libraries that are there, that are not, and that are unusable.
 #include "device/library.hpp"
 
 #include <fstream>

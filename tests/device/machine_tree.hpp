@@ -5,7 +5,7 @@
 ///   kernel RELEASE            nvidia VERSION             amdgpu VERSION        library VERSION (of libnvidia-ml)
 ///   gpus N MODEL              MODEL: H100 (default), A100, MI250X
 ///   nics N MODEL              MODEL: ndr (default: InfiniBand), hsn (Slingshot), eth (25 Gbit/s Ethernet)
-///   vga                       the display of a management controller, which is no GPU
+///   vga                       the display of a management controller, which is not a GPU
 ///   gpu I WORDS               lost | gone (nothing knows it) | off-bus (the driver still does) | unknown (the driver
 ///                             does not) | excluded | no-file | driver=NAME (`none`: none) | width=N | slot=N (lanes of
 ///                             the port above) | speed=GT | mode=0600 (of its file) | uuid= | vbios= | device=ID |

@@ -38,7 +38,7 @@ ENDS_LAUNCH = {"stop", "hang", "spin", "orphan", "kill", "abort", "segv", "exit"
 
 
 def chosen(keys):
-    """All, or those that MUSTER_E2E_ONLY names: for whoever mends one of them."""
+    """All, or those that MUSTER_E2E_ONLY names: to debug one of them."""
     only = os.environ.get("MUSTER_E2E_ONLY", "")
     return [key for key in keys if not only or only in str(key)]
 

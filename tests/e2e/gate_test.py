@@ -44,7 +44,7 @@ class Started(Gate):
         self.assert_status(run, 7)
         self.assertEqual(run.stdout, "hi\n", "standard output is the command's")
         self.assertIn(f"1 node good: {support.HOST}", run.stderr)
-        self.assertIn(f"muster show {run.run_folder()} tells more", run.stderr)
+        self.assertIn(f"muster show {run.run_folder()} for details", run.stderr)
         self.assertEqual(run.report()["cases"][0]["verdict"], "pass")
         self.assertIn("good", (run.run_folder() / "report.txt").read_text())
 
@@ -157,7 +157,7 @@ class Printed(Gate):
     def test_json_comes_also_when_nothing_was_measured(self):
         for options, says, need, nodes in (((), "nothing was measured: ask for as many", 3, [support.HOST]),
                                            (("--deadline", "soon"), "--deadline", 1, []),
-                                           (("-S", "good.nosuch=1"), "standard error says", 1, [])):
+                                           (("-S", "good.nosuch=1"), "see standard error", 1, [])):
             with self.subTest(options=options):
                 run = self.gate(GOOD, "--print", "json", *options, need=need)
                 told = json.loads(run.stdout)
@@ -202,7 +202,7 @@ class Refused(Gate):
     def test_a_file_that_is_no_program(self):
         """As a shell has it: without a first line that says who reads it a script is the shell's, a binary is nobody's."""
         for content, status, says in ((b"#!/no/such/interpreter\n", 127, "can't be started"),
-                                      (b"\x7fELF\x02\x01\x01\0 no program at all\n", 126, "it is no program for this machine"),
+                                      (b"\x7fELF\x02\x01\x01\0 no program at all\n", 126, "it is not a program for this machine"),
                                       (b"exit 5\n", 5, "1 node good")):
             with self.subTest(content=content):
                 run = GateRun(GOOD)
@@ -222,7 +222,7 @@ class Refused(Gate):
                  (("--print", "all"), (), "--print"), (("--print", "hosts"), MARK, "prints instead of starting"),
                  ((), (), "there is no command"), ((), ("",), "is empty"), (("-S", "good.nosuch=1"), MARK, "nosuch"),
                  (("--checks", "/no/such.toml"), MARK, "/no/such.toml"), (("--timeout", "soon"), MARK, "--timeout"),
-                 (("srun", "-n", "2", "--ntasks=2", "./x"), (), "a command stands behind --: muster gate --need N -- srun"),
+                 (("srun", "-n", "2", "--ntasks=2", "./x"), (), "needs a command after --: muster gate --need N -- srun"),
                  (("--bogus", "2", "srun"), (), 'unknown option "--bogus"'))
         for options, command, says in cases:
             with self.subTest(options=options, command=command):

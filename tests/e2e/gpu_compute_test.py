@@ -116,7 +116,7 @@ class Healthy(OnGpus):
         self.describe("refused", count=2)
         self.assertEqual(self.check(), 2, self.output)
         self.assertEqual(self.verdicts(), {"gpu_compute": "unmeasured"}, self.output)
-        self.assertIn("told of no product", self.reasons("gpu_compute"))
+        self.assertIn("reported no product", self.reasons("gpu_compute"))
 
 
 class Wrong(OnGpus):
@@ -203,7 +203,7 @@ class Failing(OnGpus):
     def test_the_library_makes_no_handle(self):
         self.describe("no_handle", count=2)
         self.assertEqual(self.check(), 1, self.output)
-        self.assertIn("the library of matrix products is of no use to GPU", self.reasons("gpu_compute"))
+        self.assertIn("the library of matrix products is unusable to GPU", self.reasons("gpu_compute"))
         self.assertIn("cublasCreate_v2 returned 1: CUBLAS_STATUS_NOT_INITIALIZED, the library was not initialized",
                       self.reasons("gpu_compute"))
         # Products were verified all the same.
@@ -252,12 +252,12 @@ class Failing(OnGpus):
         drivers = self.drivers_without("libcublas.so.12")
         os.symlink(os.path.join(on_gpus.LIBRARIES, "liba_plugin.so"), os.path.join(drivers, "libcublas.so.12"))
         self.assertEqual(self.check(drivers=drivers), 1, self.output)
-        self.assertIn(f"libcublas.so.12 on {on_machine.NODE} is of no use: it lacks cublasCreate_v2", self.reasons("gpu_compute"))
+        self.assertIn(f"libcublas.so.12 on {on_machine.NODE} is unusable: it lacks cublasCreate_v2", self.reasons("gpu_compute"))
         self.assertEqual(self.culprits("gpu_compute"), [on_machine.NODE])
         os.unlink(os.path.join(drivers, "libcublas.so.12"))
         os.symlink(__file__, os.path.join(drivers, "libcublas.so.12"))
         self.assertEqual(self.check(drivers=drivers), 1, self.output)
-        self.assertIn(f"libcublas.so.12 on {on_machine.NODE} is of no use", self.reasons("gpu_compute"))
+        self.assertIn(f"libcublas.so.12 on {on_machine.NODE} is unusable", self.reasons("gpu_compute"))
 
     def test_the_real_library_without_a_driver_says_so_itself(self):
         real = sorted(glob.glob("/usr/local/cuda/lib64/libcublas.so.1[123]"))

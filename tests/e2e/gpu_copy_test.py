@@ -205,7 +205,7 @@ class Libraries(OnGpus):
                 self.describe(f"init_{code}", count=2)
                 self.assertEqual(self.check(), 1, self.output)
                 for check in ("gpu_copy", "gpu_memory"):
-                    self.assertIn(f"is of no use: cuInit returned {code}: CUDA_ERROR_{name}", self.reasons(check))
+                    self.assertIn(f"is unusable: cuInit returned {code}: CUDA_ERROR_{name}", self.reasons(check))
                     self.assertIn(self.REMEDIES.get(code, ""), self.cases[check]["remedy"])
                 self.assertEqual(self.culprits("gpu_copy"), [on_machine.NODE])
 
@@ -218,7 +218,7 @@ class Libraries(OnGpus):
         self.describe(count=2)
         self.assertEqual(self.check(drivers=self.drivers_of(**{"libcuda.so.1": __file__})), 1, self.output)
         self.assertIn("libcuda.so.1", self.reasons("gpu_copy"))
-        self.assertIn("is of no use", self.reasons("gpu_copy"))
+        self.assertIn("is unusable", self.reasons("gpu_copy"))
 
     def test_the_library_lacks_functions(self):
         self.describe(count=2)
@@ -237,7 +237,7 @@ class Libraries(OnGpus):
         self.describe(count=2)
         self.assertEqual(self.check(drivers="/no/folder"), 2, self.output)
         self.assertEqual(self.verdicts(), {"gpu_copy": "error", "gpu_memory": "error"}, self.output)
-        self.assertIn("MUSTER_DRIVERS: /no/folder is no folder", self.reasons("gpu_copy"))
+        self.assertIn("MUSTER_DRIVERS: /no/folder is not a folder", self.reasons("gpu_copy"))
 
     def test_a_rank_that_sees_nothing_beside_others(self):
         """Its node's library is well; the GPU that nobody tested is named."""
@@ -245,9 +245,9 @@ class Libraries(OnGpus):
         self.describe(count=3)
         self.assertEqual(self.check(), 1, self.output)
         for check in ("gpu_copy", "gpu_memory"):
-            self.assertIn(f"rank 1 on {on_machine.NODE} sees no GPU, where others see 2 GPUs: libcuda.so.1 is of no use to it: "
+            self.assertIn(f"rank 1 on {on_machine.NODE} sees no GPU, where others see 2 GPUs: libcuda.so.1 is unusable to it: "
                           "cuInit returned 100", self.reasons(check))
-            self.assertIn(f"nobody tested GPU {GPUS[1]} ({self.uuid(1)})", self.reasons(check))
+            self.assertIn(f"not tested: GPU {GPUS[1]} ({self.uuid(1)})", self.reasons(check))
             self.assertEqual(self.culprits(check), [f"GPU {GPUS[1]} ({self.uuid(1)})", "rank 1"])
             self.assertIn("CUDA_VISIBLE_DEVICES", self.cases[check]["remedy"])
 

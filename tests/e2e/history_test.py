@@ -117,7 +117,7 @@ class Remembered(support.EndToEnd):
         for moment in ("yesterday", "9999-99-99T99:99:99.999Z"):
             odd.write_text(re.sub(r'"started":"[^"]*"', f'"started":"{moment}"', export.read_text()))
             said = self.muster("history", "--history", other, "import", odd, status=3)
-            self.assertIn(f'"{moment}" is no time', said)
+            self.assertIn(f'"{moment}" is not a time', said)
         with open(export, "a") as file:
             file.write('{"run": {"run_id": 1}}\n')
         said = self.muster("history", "--history", other, "import", export, status=3)
@@ -125,7 +125,7 @@ class Remembered(support.EndToEnd):
         strange = self.folder / "strange.json"
         strange.write_text(json.dumps({**first.report(), "started": "yesterday"}))
         said = self.muster("history", "--history", other, "import", strange, status=3)
-        self.assertIn('"yesterday" is no time', said)
+        self.assertIn('"yesterday" is not a time', said)
         self.assertRegex(self.muster("history", "--history", other, "prune", "--keep", "1"), r"1 run removed, \d+\S* freed")
         self.assertEqual(len(self.muster("history", "--history", other).splitlines()), 1)
         self.muster("history", "--history", other, "prune", "--before", "yesterday", status=3)
@@ -136,7 +136,7 @@ class Remembered(support.EndToEnd):
         for day in ("2026-13-45", "2026-02-31", "2026-11-22x", "2026-11-2"):
             self.muster("history", "--history", other, "prune", "--before", day, status=3)
         self.assertIn("nothing passes and fails by turns", self.muster("history", "--history", other, "--flaky"))
-        self.assertIn("nothing fails more often", self.muster("history", "--history", other, "--lemons"))
+        self.assertIn("no node or device fails more often", self.muster("history", "--history", other, "--lemons"))
 
     def test_without_a_history_nothing_is_stored(self):
         run = Run(check("a", ranks=1, probe="hello"), *LOCAL, "--no-history")

@@ -270,7 +270,7 @@ class LaunchLine(unittest.TestCase):
 
     def test_a_gate_whose_line_starts_no_agent(self):
         self.assertEqual(self.gate("mpirun -n 1 true"), 125, self.output)
-        self.assertIn("nothing that it started is muster's agent", self.told["not_good"][0]["reason"])
+        self.assertIn("without starting muster-rank", self.told["not_good"][0]["reason"])
         self.assertFalse(self.told["not_good"][0]["at_fault"])
         self.assertTrue((self.folder / "runs/latest/launches/line/stderr").exists())
 
@@ -327,7 +327,7 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("/no/such/job.sh", self.output)
 
     def test_what_the_command_line_got_wrong(self):
-        for line, words in (("foo -n 2", "is none of"), ("srun --export=NONE", "--export=ALL"), ("mpirun -n 2; ls", "no single command")):
+        for line, words in (("foo -n 2", "is none of"), ("srun --export=NONE", "--export=ALL"), ("mpirun -n 2; ls", "not a single command")):
             self.assertEqual(self.muster("run", line), 3, self.output)
             self.assertIn(words, self.output)
         for option, value in (("--nodes", "a"), ("--bind", "cores"), ("--ranks-per-node", "2"), ("-J", "x"), ("--launcher-option", "x")):

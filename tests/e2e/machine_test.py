@@ -67,7 +67,7 @@ class Machines(OnMachine):
         os.mkdir(os.path.join(self.folder, "machine"))
         self.assertNotEqual(self.run_checks("vista", options=["-x", "hello"]), 0)
         self.assertEqual({case["verdict"] for case in self.report["cases"]} & {"pass"}, set(), self.output)
-        self.assertIn("machine.json: is no machine; write one with muster machine NAME --write FOLDER", self.said)
+        self.assertIn("machine.json: is not a machine; write one with muster machine NAME --write FOLDER", self.said)
 
 
 class Command(unittest.TestCase):

@@ -133,7 +133,7 @@ class Libraries(OnGpus):
             file.write("no library")
         self.judge(drivers=folder, options=["-x", "p2p"])
         self.assertEqual(self.verdicts(), {"allreduce": "error"}, self.output)
-        self.assertIn("libnccl.so.2 is of no use", self.reasons("allreduce"))
+        self.assertIn("libnccl.so.2 is unusable", self.reasons("allreduce"))
 
     def test_a_library_that_answers_nothing(self):
         self.judge("no_version", options=["-x", "p2p"])
@@ -169,7 +169,7 @@ class Ill(OnGpus):
         verdict, reason = self.one("meeting_fails")
         self.assertEqual(verdict, "error", self.output)
         self.assertIn("ncclCommInitRankConfig returned 2: unhandled system error", reason)
-        self.assertIn("told to fail", reason)
+        self.assertIn("fails by order", reason)
 
     def test_no_communicator_on_one_gpu(self):
         for fault, call in (("meeting_fails_on_one", "ncclCommInitRankConfig"), ("init_fails_on_one", "ncclCommInitRank")):

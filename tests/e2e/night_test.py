@@ -64,7 +64,7 @@ class Lock(Runs):
     def test_a_lock_that_can_not_be_had_is_said(self):
         (self.state / "precious").write_text("somebody's\n")
         run = self.finished(PASSES, "--lock-file", self.state / "precious", status=3)
-        self.assertIn("is no lock file of muster's; choose another with --lock-file", run.stderr)
+        self.assertIn("is not a lock file of muster; choose another with --lock-file", run.stderr)
         self.assertEqual((self.state / "precious").read_text(), "somebody's\n")
 
 

@@ -63,19 +63,19 @@ class Nvml(OnMachine):
     # Healthy.
 
     def test_healthy(self):
-        for machine, told in (("dgx-h100", "8 GPUs: memory, clocks and modes are well, 144 NVLinks are up"),
-                              ("perlmutter", "4 GPUs: memory, clocks and modes are well, 48 NVLinks are up"),
-                              ("vista", "1 GPU: memory, clocks and modes are well"),
-                              ("zurada-gpu2h100", "2 GPUs: memory, clocks and modes are well, 24 NVLinks are up"),
-                              ("zurada-gpu1h100", "1 GPU: memory, clocks and modes are well")):
+        for machine, told in (("dgx-h100", "8 GPUs: memory, clocks and modes are healthy, 144 NVLinks are up"),
+                              ("perlmutter", "4 GPUs: memory, clocks and modes are healthy, 48 NVLinks are up"),
+                              ("vista", "1 GPU: memory, clocks and modes are healthy"),
+                              ("zurada-gpu2h100", "2 GPUs: memory, clocks and modes are healthy, 24 NVLinks are up"),
+                              ("zurada-gpu1h100", "1 GPU: memory, clocks and modes are healthy")):
             with self.subTest(machine):
                 self.assertEqual(self.judge(machine), 0, self.output)
                 self.assertEqual(self.case["verdict"], "pass")
-                self.assertIn("NVML told of " + told, self.case["evidence"])
+                self.assertIn("NVML reports " + told, self.case["evidence"])
 
     def test_healthy_with_mig(self):
         self.assertEqual(self.judge("dgx-h100", fault="mig"), 0, self.output)
-        self.assertIn("NVML told of 8 GPUs: memory, clocks and modes are well, with 32 MIG instances (16x 1g.10gb, 8x 2g.20gb and 8x 3g.40gb)", self.case["evidence"])
+        self.assertIn("NVML reports 8 GPUs: memory, clocks and modes are healthy, with 32 MIG instances (16x 1g.10gb, 8x 2g.20gb and 8x 3g.40gb)", self.case["evidence"])
 
     # Each fault that this library can show.
 
@@ -93,7 +93,7 @@ class Nvml(OnMachine):
 
     def test_gpus_that_the_sources_do_not_agree_on(self):
         self.fails("dgx-h100", ["set 5 uuid GPU-other"], "NVML GPU-other", "reboot")
-        self.fails("dgx-h100", ["set all count 5"], "not to NVML, which tells of 5 GPUs", "nvidia-smi -L", address=None)
+        self.fails("dgx-h100", ["set all count 5"], "not to NVML, which reports 5 GPUs", "nvidia-smi -L", address=None)
         self.assertEqual([name.split()[1] for name in self.culprits("device_visibility")],
                          ["0000:c3:00.0", "0000:d1:00.0", "0000:df:00.0"])
 

@@ -142,7 +142,7 @@ class OnMachine(unittest.TestCase):
         self.assertEqual((status, {name: self.cases[name]["verdict"] for name in ALL}), (0, wanted), self.output)
 
     def ill(self, system, fault, variables=None):
-        """Verdicts that are no pass."""
+        """Verdicts that are not pass."""
         self.write(system, "--fault", fault)
         self.assertEqual(self.run_checks(system, variables, ["-x", "hello"]), 1, self.output)
         return sorted(name for name in ALL if self.cases[name]["verdict"] not in ("pass", "skip"))
@@ -153,7 +153,7 @@ class OnMachine(unittest.TestCase):
         for name in ALL:
             if name != cause and self.cases[name]["verdict"] not in ("pass", "skip"):
                 self.assertEqual(self.cases[name].get("follows"), self.cases[cause]["id"], self.output)
-                self.assertIn(f"mend {self.cases[cause]['id']} first", self.cases[name]["remedy"])
+                self.assertIn(f"repair {self.cases[cause]['id']} first", self.cases[name]["remedy"])
 
     def reasons(self, check):
         case = self.cases[check]

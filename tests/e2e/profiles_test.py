@@ -72,7 +72,7 @@ class Profiles(unittest.TestCase):
         both = {"LUMI_STACK_NAME": "LUMI", "NERSC_HOST": "perlmutter"}
         said = self.muster("run", "-n", "hello", status=3, **both)
         self.assertIn('the profiles lumi (LUMI_STACK_NAME is "LUMI") and perlmutter (NERSC_HOST is "perlmutter") all match', said)
-        self.assertIn("say which with --system lumi", said)
+        self.assertIn("choose one with --system lumi", said)
         self.assertEqual(self.doctor(**both)["health"], "bad")
 
     def test_a_partition_has_to_be_said_where_nobody_knows_it(self):

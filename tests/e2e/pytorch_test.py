@@ -168,8 +168,8 @@ class Interpreter(Torch):
                    "can't import it: SystemExit: 0")
 
     def test_what_is_no_python(self):
-        for python, reason in (("/bin/true", "/bin/true is no Python 3 that runs"),
-                               ("/etc/passwd", "/etc/passwd is no program that we may run")):
+        for python, reason in (("/bin/true", "/bin/true is not a Python 3 that runs"),
+                               ("/etc/passwd", "/etc/passwd is not a program that we may run")):
             case, _ = self.fails(torch_check("torch_ddp.py", python=python), reason, verdict="error")
             self.assertEqual([(culprit["kind"], culprit.get("node")) for culprit in case["culprits"]], [("program", None)])
 

@@ -91,10 +91,10 @@ class Rocm(OnMachine):
 
     def test_a_library_that_is_broken(self):
         self.describe(LUMI, ["fail rsmi_init 8"])
-        self.fails("librocm_smi64.so.5 is of no use: rsmi_init returned 8: An error occurred during initialization", NODE,
+        self.fails("librocm_smi64.so.5 is unusable: rsmi_init returned 8: An error occurred during initialization", NODE,
                    "compare the release of ROCm")
         self.describe(LUMI, ["fail amdsmi_init 34"])
-        self.fails("libamd_smi.so is of no use: amdsmi_init returned 34: Processor driver not loaded", NODE, "ROCm")
+        self.fails("libamd_smi.so is unusable: amdsmi_init returned 34: Processor driver not loaded", NODE, "ROCm")
 
     def test_a_library_that_does_not_load(self):
         broken = os.path.join(self.folder, "broken")
@@ -102,7 +102,7 @@ class Rocm(OnMachine):
         pathlib.Path(broken, "libamd_smi.so").write_text("no library, but as long as the header of one that is read first\n")
         self.describe(LUMI)
         self.assertEqual(self.look(broken), "fail", self.output)
-        self.assertIn("libamd_smi.so is of no use: ", self.reasons("device_visibility"))
+        self.assertIn("libamd_smi.so is unusable: ", self.reasons("device_visibility"))
 
     def test_a_gpu_that_the_library_misses(self):
         self.describe(LUMI, ["set 1 hidden 1"])

@@ -77,7 +77,7 @@ class Selftest(unittest.TestCase):
 
     def test_one_of_our_own(self):
         self.assertEqual(self.mine(GOOD + BAD % (FLIP, "rank 1")).returncode, 0, self.said)
-        self.assertIn("1 of 1 check seen to pass and to fail", self.said)
+        self.assertIn("1 of 1 check passed and failed as expected", self.said)
 
     def test_without_a_red_example(self):
         self.assertEqual(self.mine(GOOD).returncode, 1, self.said)
@@ -105,7 +105,7 @@ class Selftest(unittest.TestCase):
         self.assertIn("blames rank 1 instead of rank 0", self.said)
 
     def test_mistakes_in_examples(self):
-        for text, said in (('culprit = ["x"]', 'unknown key "culprit"'), ('orders = ["flip 1 coin"]', "is no order"),
+        for text, said in (('culprit = ["x"]', 'unknown key "culprit"'), ('orders = ["flip 1 coin"]', "is not an order"),
                            ('nodes = "nid[1"', '"nodes" must be a list of nodes')):
             with self.subTest(text):
                 self.assertEqual(self.mine(GOOD + text + "\n").returncode, 3, self.said)

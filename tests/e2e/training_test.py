@@ -87,7 +87,7 @@ class Training(support.EndToEnd):
         self.assert_fails(run, case, r"since step 1: rank 2 on \S+ got another sum of gradients$", 2)
         run, case = self.run_training(2, sums="flipped", rank=1, call=4, element=77)
         self.assert_fails(run, case, r"since step 1: rank 0 on \S+ or rank 1 on \S+ got another sum of gradients; of these "
-                          r"nobody can say which$", 0, 1)
+                          r"the one at fault is unknown$", 0, 1)
 
     def test_a_number_that_is_none(self):
         run, case = self.run_training(2, sums="not_a_number", rank=1, call=62, element=5)
@@ -106,11 +106,11 @@ class Training(support.EndToEnd):
                               # 52 TB.
                               ("samples=100000000 features=65536", "samples: with these sizes the 2 ranks of a node need"),
                               ("checkpoint=/none/x", "checkpoint: /none/x: there is no folder /none"),
-                              (f"checkpoint={mine}", f"checkpoint: {mine} is there and is no checkpoint of muster"),
-                              ("resume=/etc/passwd", "resume: /etc/passwd: this is no checkpoint of probe training")):
+                              (f"checkpoint={mine}", f"checkpoint: {mine} exists and is not a checkpoint of muster"),
+                              ("resume=/etc/passwd", "resume: /etc/passwd: this is not a checkpoint of probe training")):
             run, case = self.run_training(2, params=param.split())
             self.assertEqual(case["verdict"], "error", run.story())
-            self.assertTrue(case["reason"].startswith("what was asked can't be done: " + reason), case["reason"])
+            self.assertTrue(case["reason"].startswith("the request is impossible: " + reason), case["reason"])
             self.assertEqual([(culprit["kind"], culprit["name"]) for culprit in case["culprits"]],
                              [("setting", param.partition("=")[0])])
             self.assertEqual(len(case["findings"]), 1, run.story())
@@ -119,7 +119,7 @@ class Training(support.EndToEnd):
     def test_a_bound_that_was_tightened(self):
         run, case = self.run_training(2, params=["min_accuracy=0.99999"])
         self.assertEqual(case["verdict"], "fail", run.story())
-        self.assertIn("it trains as the reference does, and misses the bound that was asked for: accuracy", case["reason"])
+        self.assertIn("it trains like the reference, but misses the required bound: accuracy", case["reason"])
 
     def test_going_on_from_a_checkpoint_and_from_a_foreign_one(self):
         folder = pathlib.Path(support.tempfile.mkdtemp(prefix="muster-training-"))

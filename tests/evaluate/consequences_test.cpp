@@ -40,7 +40,7 @@ TEST(Consequences, AMissingGpuExplainsTheMappingOfItsNode) {
   mark_consequences(cases);
   EXPECT_EQ(cases[0].follows, "devices");
   EXPECT_EQ(cases[0].findings[0].follows, "devices");
-  EXPECT_EQ(cases[0].remedy, "mend devices first (a GPU is missing), then run this again");
+  EXPECT_EQ(cases[0].remedy, "repair devices first (a GPU is missing), then run this again");
   EXPECT_EQ(cases[0].reason, "beyond");
   EXPECT_EQ(cases[0].verdict, Verdict::fail);
   EXPECT_EQ(cases[1].follows, "");
@@ -145,7 +145,7 @@ TEST(Consequences, OfRepetitionsThatDisagreeTheReasonStays) {
   mark_consequences(cases);
   EXPECT_EQ(cases[1].reason, "intermittent 1/2: beyond");
   EXPECT_EQ(cases[1].follows, "devices");
-  EXPECT_EQ(cases[1].remedy, "mend devices first (a GPU is missing), then run this again");
+  EXPECT_EQ(cases[1].remedy, "repair devices first (a GPU is missing), then run this again");
 }
 
 }  // namespace

@@ -260,7 +260,7 @@ TEST(Expectations, PeersNameTheOddOne) {
   scene.report("latency", {2.0, 2.1, 2.0, 9.0, 1.9, 0.1}).expect("latency").peers = Peers{};
   const auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
-  ASSERT_EQ(result.items.size(), 1u) << "a latency that is too good is no failure";
+  ASSERT_EQ(result.items.size(), 1u) << "a latency that is too good is not a failure";
   EXPECT_EQ(result.items[0].rank, 3);
   EXPECT_TRUE(has(result.reason, "peers: median " + format_value(2, "us") + " of 6 readings, z at most 5"));
   EXPECT_EQ(result.metrics[0].worst_rank, 3);
@@ -425,7 +425,8 @@ TEST(Expectations, AProgramsOwnUnitIsConverted) {
   own.unit = "us";
   low = scene.result();
   EXPECT_EQ(low.verdict, Verdict::unmeasured);
-  EXPECT_TRUE(has(low.reason, "busbw of rank 3 on nid002 was printed in us, which is no GB/s")) << low.reason;
+  EXPECT_TRUE(has(low.reason, "busbw of rank 3 on nid002 was printed in us, which can't be converted to GB/s"))
+      << low.reason;
   EXPECT_TRUE(has(low.remedy, "correct the unit in [check.NAME.metrics]")) << low.remedy;
   ASSERT_EQ(low.items.size(), 1u);
   EXPECT_EQ(low.items[0].unit, "us") << "as it was printed";

@@ -139,7 +139,7 @@ TEST(Evaluate, WhatWasAskedAndCanNotBeDoneIsNobodysFault) {
   const auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::error);
   ASSERT_EQ(result.findings.size(), 1u);
-  EXPECT_EQ(result.reason, "what was asked can't be done: batch: 6000 is too many, says 0");
+  EXPECT_EQ(result.reason, "the request is impossible: batch: 6000 is too many, says 0");
   EXPECT_EQ(result.culprits, (std::vector<Culprit>{{CulpritKind::setting, "batch", "", -1}}));
   EXPECT_EQ(result.remedy, "write another batch into the check file, or give it with -S CHECK.batch=VALUE");
   for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);

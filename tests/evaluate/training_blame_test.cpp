@@ -89,10 +89,10 @@ TEST(TrainingBlame, TheEnvironmentWithWhatExplainsIt) {
 
 TEST(TrainingBlame, TheMachineWhateverPyTorchDoes) {
   EXPECT_EQ(blame_training({native(Verdict::fail), torch("torch_ddp", Verdict::fail)}),
-            "training: training fails natively: the machine or its fabric is at fault; mend that before PyTorch");
+            "training: training fails natively: the machine or its fabric is at fault; repair that before PyTorch");
   EXPECT_EQ(
       blame_training({native(Verdict::pass), native(Verdict::fail), torch("torch_ddp", Verdict::pass)}),
-      "training: training fails natively: the machine or its fabric is at fault; mend that before PyTorch, though "
+      "training: training fails natively: the machine or its fabric is at fault; repair that before PyTorch, though "
       "it passes");
 }
 

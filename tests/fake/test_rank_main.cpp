@@ -31,7 +31,7 @@ int number_of(const std::string& word) {
   int number = -1;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error == std::errc{} && end == word.data() + word.size()) return number;
-  std::fprintf(stderr, "MUSTER_TEST_HOOK: %s is no number\n", word.c_str());
+  std::fprintf(stderr, "MUSTER_TEST_HOOK: %s is not a number\n", word.c_str());
   std::_Exit(99);
 }
 

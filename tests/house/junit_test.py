@@ -16,7 +16,7 @@ FAULTS = {
     "control character": ("<system-out>", "<system-out>\x1b[2J"),
     "text after a verdict": ("<skipped ", "stray <skipped "),
     "unknown element": ("<skipped ", "<ignored /><skipped "),
-    "count that is no number": ('tests="8"', 'tests="many"'),
+    "count that is not a number": ('tests="8"', 'tests="many"'),
     "time with a unit": ('time="0.410"', 'time="0.4 s"'),
     "case without a name": (' name="hello%3f2a9c1d"', ""),
     "error without a type": (' type="unmeasured"', ""),

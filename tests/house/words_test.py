@@ -31,8 +31,11 @@ CLEAN = [
     "completion",
     "docs",
     "examples",
+    "include",
     "machines",
     "packaging",
+    "src",
+    "stand_ins",
 ]
 
 

@@ -125,11 +125,11 @@ class Plugin(unittest.TestCase):
 
     def test_no_plugin_at_all(self):
         (self.place / "text.so").write_text("GROUP ( libc.so.6 )" * 10)
-        self.assert_refused("text.so", "no shared object")
+        self.assert_refused("text.so", "not a shared object")
 
     def test_a_library_of_somebody_else(self):
         self.compiled("other", "int nothing;")
-        self.assert_refused("other.so", "no plug-in of muster")
+        self.assert_refused("other.so", "not a plug-in of muster")
 
     def test_a_folder_that_is_not_there(self):
         done = self.asked("list", "--probes", place=self.place / "nosuch")
@@ -141,7 +141,7 @@ class Plugin(unittest.TestCase):
 
     def test_it_can_not_be_opened(self):
         self.compiled("undefined", self.entry("void nowhere(); void* use = reinterpret_cast<void*>(&nowhere);"))
-        self.assert_refused("undefined.so", "undefined symbol", "take it away")
+        self.assert_refused("undefined.so", "undefined symbol", "remove")
 
     def test_names_that_there_are(self):
         shutil.copy(self.good, self.place / "a.so")

@@ -134,7 +134,7 @@ TEST(Flux, SaysWhyNothingWasStarted) {
   EXPECT_EQ(none.sentence, "there is no Flux instance to run in");
   EXPECT_FALSE(none.remedy.empty());
   EXPECT_EQ(flux.read_notice({}, "flux-job: exception: type=alloc note=unsatisfiable request", 1).sentence,
-            "Flux has not the nodes or cores that were asked for");
+            "Flux lacks the requested nodes or cores");
   EXPECT_EQ(flux.read_notice({}, "flux-job: task(s) Killed", 137).sentence, "");
   EXPECT_EQ(flux.read_notice({}, "unsatisfiable request", 0).sentence, "");
 }

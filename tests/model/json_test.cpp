@@ -93,7 +93,7 @@ TEST(ReportJson, MakesForeignTextHarmless) {
 
 TEST(ReportJson, NamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(error_after("/cases/1/verdict", "passs"),
-            "cases[1].verdict: \"passs\" is no verdict; did you mean \"pass\"?");
+            "cases[1].verdict: \"passs\" is not a verdict; did you mean \"pass\"?");
   EXPECT_EQ(error_after("/cases/0/items/0/n", "4"), "cases[0].items[0].n: expected an integer, found string");
   EXPECT_EQ(error_after("/cases/0/items/0/n", 4.5), "cases[0].items[0].n: expected an integer, found number");
   EXPECT_EQ(error_after("/cases/0/items/0/where", json::array()),
@@ -107,7 +107,7 @@ TEST(ReportJson, NamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(error_after("/nodes/0", nullptr), "nodes[0]: expected an object, found null");
   EXPECT_EQ(error_after("/nodes/0/facts/cores", 64), "nodes[0].facts.cores: expected text, found number");
   EXPECT_EQ(error_after("/cases/0/culprits/0/kind", "nodes"),
-            "cases[0].culprits[0].kind: \"nodes\" is no kind of culprit; did you mean \"node\"?");
+            "cases[0].culprits[0].kind: \"nodes\" is not a kind of culprit; did you mean \"node\"?");
 }
 
 TEST(ReportJson, KnowsEveryKey) {
@@ -184,7 +184,7 @@ TEST(ParamsJson, ReadsAListAlsoFromOneText) {
 }
 
 TEST(ParamsJson, NamesTheParameterThatIsWrong) {
-  EXPECT_EQ(params_error("counts", "7"), "counts: is no parameter of probe sample; did you mean \"count\"?");
+  EXPECT_EQ(params_error("counts", "7"), "counts: is not a parameter of probe sample; did you mean \"count\"?");
   EXPECT_EQ(params_error("count", 7), "count: expected text or an array of texts, found number");
   EXPECT_EQ(params_error("sizes", json{"8B", 9}), "sizes[1]: expected text, found number");
   EXPECT_EQ(params_error("count", "many").substr(0, 6), "count:");
@@ -255,7 +255,7 @@ TEST(PlanJson, NamesThePlaceOfWhatIsWrong) {
   document = to_json(sample_plan());
   document["cases"][1]["ranks"]["kind"] = "one-per-gpus";
   EXPECT_EQ(to_string(plan_from_json(document).error()),
-            "cases[1].ranks.kind: \"one-per-gpus\" is no number of ranks; did you mean \"one-per-gpu\"?");
+            "cases[1].ranks.kind: \"one-per-gpus\" is not a number of ranks; did you mean \"one-per-gpu\"?");
 }
 
 TEST(WorldJson, GivesBackTheWorld) {

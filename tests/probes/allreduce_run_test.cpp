@@ -313,7 +313,7 @@ TEST(AllreduceMeasure, ABroadcastOfAnotherLengthIsAnError) {
   bench.spoil = [](BadComm& comm) { comm.spoil_broadcast = [](ByteVector& bytes) { bytes.resize(3); }; };
   for (const auto& measured : measure_on(2, bench)) {
     ASSERT_FALSE(measured);
-    EXPECT_EQ(to_string(measured.error()), "broadcast: rank 0 told something of another length");
+    EXPECT_EQ(to_string(measured.error()), "broadcast: rank 0 sent data of another length");
   }
 }
 

@@ -173,7 +173,7 @@ TEST(Allreduce, NobodyThereIsNoEvidence) {
 TEST(Allreduce, OneRankIsSkipped) {
   MadeCase made(probe());
   made.rank("a", std::vector<Fact>{});
-  expect_finding(made.judge(), Verdict::skip, "one rank has nobody to add up with");
+  expect_finding(made.judge(), Verdict::skip, "a single rank has no partner to add up with");
 }
 
 TEST(AllreduceRate, SlowTimesAreLowRates) {

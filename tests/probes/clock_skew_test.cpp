@@ -117,7 +117,7 @@ TEST(ClockSkew, HalfAgainstHalfNamesBoth) {
   const auto judgement = made.judge();
   expect_finding(judgement, Verdict::fail,
                  "clocks of a and c are 300 ms behind those of b and d (+-16 us), limit 100 ms: half against half, "
-                 "nobody can say which are right");
+                 "it is unknown which are right");
   EXPECT_EQ(judgement.findings[0].culprits.size(), 4u);
 }
 
@@ -136,7 +136,7 @@ TEST(ClockSkew, WhatIsTooUncertainIsUnmeasured) {
   MadeCase made(probe());
   made.rank("a", clock_at(0, 0)).rank("b", clock_at(9e4, 2e4)).rank("c", clock_at(0, 8));
   expect_finding(made.judge(), Verdict::unmeasured,
-                 "clock of b is 90 ms ahead of the median of 3 nodes (+-20.01 ms), limit 100 ms: too uncertain to say");
+                 "clock of b is 90 ms ahead of the median of 3 nodes (+-20.01 ms), limit 100 ms: too uncertain");
   MadeCase beyond(probe());
   beyond.rank("a", clock_at(0, 0)).rank("b", clock_at(1.1e5, 2e4)).rank("c", clock_at(0, 8));
   EXPECT_EQ(beyond.judge().findings.at(0).verdict, Verdict::unmeasured) << "nor is it a fail";

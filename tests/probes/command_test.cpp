@@ -241,7 +241,7 @@ TEST(Command, FindingsAndEvidenceAreTold) {
 echo '{"evidence":"all is well"}'; echo '{"evidence":7}'; echo '{"finding":{"reason":"x"}}')");
   EXPECT_EQ(facts(*seen[0], "finding").size(), 1u);
   EXPECT_EQ(facts(*seen[0], "evidence"), std::vector<std::string>{"all is well"});
-  EXPECT_EQ(facts(*seen[0], "bad_evidence_line"), std::vector<std::string>{R"(is no text: {"evidence":7})"});
+  EXPECT_EQ(facts(*seen[0], "bad_evidence_line"), std::vector<std::string>{R"(is not text: {"evidence":7})"});
   EXPECT_EQ(facts(*seen[0], "bad_finding_line"),
             std::vector<std::string>{R"(has no remedy: {"finding":{"reason":"x"}})"});
 }

@@ -351,7 +351,7 @@ TEST(CpuAffinityPlaces, SpanningDomainsUnderAPolicyThatRefusesIt) {
 TEST(CpuAffinityPlaces, WithoutATopologyDomainsAreUnmeasured) {
   MadeCase made(*find_probe("cpu_affinity"), {{"numa", "one"}});
   made.rank("a", {{"mask", "0"}, {"cores", "0"}});
-  expect_finding(made.judge(), Verdict::unmeasured, "a told no NUMA domains");
+  expect_finding(made.judge(), Verdict::unmeasured, "a reported no NUMA domains");
 }
 
 TEST(CpuAffinityPlaces, TwoThreadsOfOneCore) {

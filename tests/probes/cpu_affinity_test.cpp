@@ -91,7 +91,7 @@ TEST(CpuAffinity, AnyMaskWillDo) {
 TEST(CpuAffinity, AMissingMaskIsUnmeasured) {
   MadeCase made(cpu_affinity());
   made.rank("a", {{"mask", "nonsense"}});
-  expect_finding(made.judge(), Verdict::unmeasured, "rank 0 on a told no mask");
+  expect_finding(made.judge(), Verdict::unmeasured, "rank 0 on a reported no mask");
 }
 
 TEST(CpuAffinity, SilenceIsNoEvidence) {

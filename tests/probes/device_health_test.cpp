@@ -89,7 +89,7 @@ std::vector<Case> ills_of_one() {
       {"throttled_by", "hw_slowdown, power_brake", "external power brake", "power supplies"},
       {"throttled_by", "hw_slowdown", "lowered by the hardware", "cooling, power supplies"},
       {"compute_mode", "prohibited", "its compute mode is prohibited", "nvidia-smi -c DEFAULT"},
-      {"pcie_width", "8", "NVML tells of a PCIe link x8 where x16 is possible", "riser"},
+      {"pcie_width", "8", "NVML reports a PCIe link x8 where x16 is possible", "riser"},
       {"fabric", "in_progress", "has not joined the NVLink fabric (state in_progress)", "nvidia-fabricmanager"},
       {"fabric_status", "999", "joining the NVLink fabric failed with status 999", "nvidia-fabricmanager"},
       {"fabric_bandwidth", "degraded", "degraded bandwidth", "nvidia-fabricmanager"},
@@ -147,7 +147,7 @@ std::vector<Case> ills() {
        [](Inventory& i) {
          i.devices[2].sources = {"pci", "nvidia"};
        },
-       "known to the kernel's driver, but not to NVML, which tells of 3 GPUs", gpu_2, "nvidia-smi -L"},
+       "known to the kernel's driver, but not to NVML, which reports 3 GPUs", gpu_2, "nvidia-smi -L"},
       {"absent",
        [](Inventory& i) {
          i.libraries = {{"libnvidia-ml.so.1", LibraryState::absent, "", "", 0, "", {}}};
@@ -160,7 +160,7 @@ std::vector<Case> ills() {
          i.libraries[0].state = LibraryState::broken;
          i.libraries[0].error = "invalid ELF header";
        },
-       "is of no use: invalid ELF header", library, "install the driver's libraries on nid001 again"},
+       "is unusable: invalid ELF header", library, "install the driver's libraries on nid001 again"},
       {"silent_refusal",
        [](Inventory& i) {
          i.libraries[0].error = "nvmlDeviceGetHandleByIndex_v2 returned 15: GPU is lost";
@@ -204,7 +204,7 @@ TEST(DeviceHealth, AHealthyNodePassesWithEvidence) {
   EXPECT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
   ASSERT_EQ(judgement.evidence.size(), 2u);
   EXPECT_EQ(judgement.evidence[0], "4 GPUs on 1 node (4x NVIDIA H100 80GB HBM3), seen by nvidia, nvml and pci");
-  EXPECT_EQ(judgement.evidence[1], "NVML told of 4 GPUs: memory, clocks and modes are well, 72 NVLinks are up");
+  EXPECT_EQ(judgement.evidence[1], "NVML reports 4 GPUs: memory, clocks and modes are healthy, 72 NVLinks are up");
 }
 
 /// In a virtual machine no other end is visible; all alike may be what their slots have.
@@ -229,7 +229,7 @@ TEST(DeviceHealth, EachCodeOfInitHasItsRemedy) {
     const auto judgement = judged(inventory);
     ASSERT_EQ(judgement.findings.size(), 1u);
     EXPECT_EQ(judgement.findings[0].reason,
-              fmt::format("libnvidia-ml.so.1 on nid001 is of no use: nvmlInit_v2 returned {}: words", code));
+              fmt::format("libnvidia-ml.so.1 on nid001 is unusable: nvmlInit_v2 returned {}: words", code));
     EXPECT_NE(judgement.findings[0].remedy.find(remedy), std::string::npos) << judgement.findings[0].remedy;
   }
 }

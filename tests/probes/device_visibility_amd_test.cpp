@@ -116,7 +116,7 @@ TEST(DeviceVisibilityAmd, ABrokenLibraryInItsOwnWords) {
         inventory.libraries[0].error = "rsmi_init returned 8: An error occurred during initialization";
         inventory.sources = {"pci", "kfd", "amd_smi"};
       },
-      "on nid001 the driver amdgpu works, but librocm_smi64.so.6 is of no use: rsmi_init returned 8: An error occurred "
+      "on nid001 the driver amdgpu works, but librocm_smi64.so.6 is unusable: rsmi_init returned 8: An error occurred "
       "during initialization",
       -1, "compare the release of ROCm in /opt/rocm/lib/a");
   expect_fault(
@@ -125,7 +125,7 @@ TEST(DeviceVisibilityAmd, ABrokenLibraryInItsOwnWords) {
             library("libamd_smi.so.24", LibraryState::broken, "", "libdrm.so.2: cannot open shared object file");
         inventory.sources = {"pci", "kfd", "rocm_smi"};
       },
-      "on nid001 the driver amdgpu works, but libamd_smi.so.24 is of no use: libdrm.so.2: cannot open shared object "
+      "on nid001 the driver amdgpu works, but libamd_smi.so.24 is unusable: libdrm.so.2: cannot open shared object "
       "file",
       -1, "install ROCm anew");
 }

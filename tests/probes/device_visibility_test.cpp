@@ -203,7 +203,7 @@ TEST(DeviceVisibility, MemoryErrors) {
 TEST(DeviceVisibility, TheProfilesModel) {
   expect_only(
       nodes({""}, "gpus 2 A100").node(promised(2, "nvidia", "H100")).judge(),
-      "GPUs 0000:1b:00.0 and 0000:2b:00.0 on nid001 are called \"NVIDIA A100-SXM4-80GB\", the profile promises a "
+      "GPUs 0000:1b:00.0 and 0000:2b:00.0 on nid001 are called \"NVIDIA A100-SXM4-80GB\", the profile expects a "
       "name like H100",
       "GPU 0000:1b:00.0", "profile");
   expect_only(nodes({""}, "gpus 1 A100").node(promised(1, "amd")).judge(),
@@ -218,7 +218,7 @@ TEST(DeviceVisibility, NothingFailsByWhatTheProfileHasNotVerified) {
   ASSERT_EQ(few.findings.size(), 1u);
   EXPECT_EQ(few.findings[0].verdict, Verdict::pass);
   EXPECT_EQ(few.findings[0].reason,
-            "7 GPUs on nid001, 8 expected by the profile; no fault, as what the profile says is not verified: from a "
+            "7 GPUs on nid001, 8 expected by the profile; not a fault, as the profile's value is not verified: from a "
             "data sheet");
   EXPECT_TRUE(few.findings[0].culprits.empty());
   ExpectedNode two = promised(2, "nvidia", "H100");
@@ -226,7 +226,7 @@ TEST(DeviceVisibility, NothingFailsByWhatTheProfileHasNotVerified) {
   const auto others = nodes({""}, "gpus 2 A100").node(two).judge();
   ASSERT_EQ(others.findings.size(), 1u);
   EXPECT_EQ(others.findings[0].verdict, Verdict::pass);
-  EXPECT_NE(others.findings[0].reason.find("the profile promises a name like H100; no fault"), std::string::npos);
+  EXPECT_NE(others.findings[0].reason.find("the profile expects a name like H100; not a fault"), std::string::npos);
 }
 
 /// Two GPUs of one node with `up` NVLinks from the first to the second, and `back` from the second to the first.
@@ -388,7 +388,7 @@ TEST(DeviceVisibility, AGrantThatIsNoNumberIsNotNothing) {
     ASSERT_EQ(judgement.findings.size(), 1u);
     EXPECT_EQ(judgement.findings[0].verdict, Verdict::unmeasured);
     EXPECT_EQ(judgement.findings[0].reason,
-              fmt::format("SLURM_GPUS_ON_NODE={} on nid001 is no number of GPUs: what the "
+              fmt::format("SLURM_GPUS_ON_NODE={} on nid001 is not a number of GPUs: what the "
                           "job was granted is not known",
                           value));
     EXPECT_EQ(judgement.findings[0].culprits[0].name, "SLURM_GPUS_ON_NODE");

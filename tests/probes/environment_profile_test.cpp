@@ -55,7 +55,7 @@ TEST(EnvironmentProfile, AVariableThatIsNotSet) {
   const auto node = wanting("NCCL_X", Must::set);
   const auto judgement = judge(node, {});
   EXPECT_EQ(reasons(judgement, Verdict::fail),
-            Sentences{"NCCL_X is not set on all 4 ranks, the profile wants it set: jobs hang (a guide)"});
+            Sentences{"NCCL_X is not set on all 4 ranks, the profile requires it set: jobs hang (a guide)"});
   EXPECT_EQ(judgement.findings[0].remedy, "export NCCL_X in the job script");
   ASSERT_FALSE(judgement.findings[0].culprits.empty());
   EXPECT_EQ(judgement.findings[0].culprits[0].kind, CulpritKind::setting);
@@ -63,14 +63,14 @@ TEST(EnvironmentProfile, AVariableThatIsNotSet) {
   EXPECT_TRUE(judgement.evidence.empty());
   const auto good = judge(node, {{"wanted.NCCL_X", ""}});
   EXPECT_TRUE(good.findings.empty()) << "set, if to nothing";
-  EXPECT_TRUE(has_evidence(good, "1 variable is as the profile wants it"));
+  EXPECT_TRUE(has_evidence(good, "1 variable is as the profile requires it"));
 }
 
 TEST(EnvironmentProfile, AVariableThatMustNotBeSet) {
   const auto node = wanting("X", Must::unset);
   const auto judgement = judge(node, {}, {{"wanted.X", "1"}});
   EXPECT_EQ(reasons(judgement, Verdict::fail),
-            Sentences{"X is \"1\" on all 2 ranks on b, the profile wants it unset: jobs hang (a guide)"});
+            Sentences{"X is \"1\" on all 2 ranks on b, the profile requires it unset: jobs hang (a guide)"});
   EXPECT_EQ(judgement.findings[0].culprits[0].node, "b");
   EXPECT_EQ(judgement.findings[0].remedy, "unset X in the job script");
   EXPECT_TRUE(judge(node, {}).findings.empty());
@@ -81,7 +81,7 @@ TEST(EnvironmentProfile, AVariableWithAValueOfItsOwn) {
   EXPECT_TRUE(judge(node, {{"wanted.X", "PHB"}}).findings.empty());
   const auto judgement = judge(node, {{"wanted.X", "LOC"}}, {{"wanted.X", "3"}});
   EXPECT_EQ(reasons(judgement, Verdict::fail),
-            Sentences{"X is \"LOC\" on all 2 ranks on a, the profile wants \"3\" or \"PHB\": jobs hang (a guide)"});
+            Sentences{"X is \"LOC\" on all 2 ranks on a, the profile requires \"3\" or \"PHB\": jobs hang (a guide)"});
   EXPECT_EQ(judgement.findings[0].remedy, "export X=3 in the job script");
   EXPECT_EQ(reasons(judge(node, {}), Verdict::fail).size(), 1u) << "not set is not equal";
 }
@@ -92,7 +92,8 @@ TEST(EnvironmentProfile, AValueThatHangsJobs) {
   EXPECT_TRUE(judge(node, {{"wanted.X", "kdreg2"}}).findings.empty());
   EXPECT_EQ(
       reasons(judge(node, {{"wanted.X", "memhooks"}}), Verdict::fail),
-      Sentences{"X is \"memhooks\" on all 4 ranks, the profile wants anything but \"memhooks\": jobs hang (a guide)"});
+      Sentences{
+          "X is \"memhooks\" on all 4 ranks, the profile requires anything but \"memhooks\": jobs hang (a guide)"});
 }
 
 /// Rank 0's node a has bond0 and ib0; MASTER_ADDR leads to `address`.
@@ -115,8 +116,9 @@ TEST(EnvironmentProfile, TheMasterOnAnotherInterface) {
   const auto judgement = with_master(node, "10.1.0.1");
   ASSERT_EQ(
       reasons_with(judgement, "bond0"),
-      Sentences{"MASTER_ADDR \"gpumd01\" on all 4 ranks is an address of ib0 on rank 0's node a, the profile wants the "
-                "IPv4 address of bond0: jobs hang (a guide)"});
+      Sentences{
+          "MASTER_ADDR \"gpumd01\" on all 4 ranks is an address of ib0 on rank 0's node a, the profile requires the "
+          "IPv4 address of bond0: jobs hang (a guide)"});
   const auto found = std::find_if(judgement.findings.begin(), judgement.findings.end(),
                                   [](const Finding& one) { return one.reason.find("bond0") != std::string::npos; });
   EXPECT_EQ(found->verdict, Verdict::fail);
@@ -182,9 +184,10 @@ TEST(EnvironmentProfile, AMilderVerdictIsANoteWithItsWayOut) {
   auto node = wanting("X", Must::set);
   node.variables[0].is_note = true;
   const auto judgement = judge(node, {});
-  EXPECT_EQ(reasons(judgement, Verdict::pass),
-            Sentences{"X is not set on all 4 ranks, the profile wants it set: jobs hang (a guide); export X in the job "
-                      "script"});
+  EXPECT_EQ(
+      reasons(judgement, Verdict::pass),
+      Sentences{"X is not set on all 4 ranks, the profile requires it set: jobs hang (a guide); export X in the job "
+                "script"});
   EXPECT_FALSE(judgement.evidence.empty()) << "a note takes nothing away";
 }
 
@@ -193,14 +196,15 @@ TEST(EnvironmentProfile, WhatIsNotVerifiedNeverFails) {
   node.cpu = CpuExpectation{"", "", 0, 2};
   const Facts seen = {{"wanted.X", "ib0"}, {"node.domains", "8"}};
   EXPECT_EQ(reasons(judge(node, seen), Verdict::fail).size(), 2u);
-  node.unverified = {{"variable X", "nobody tried it"}, {"cpu.domains", "no page tells it"}};
+  node.unverified = {{"variable X", "nobody tried it"}, {"cpu.domains", "not documented"}};
   const auto judgement = judge(node, seen);
   EXPECT_EQ(reasons(judgement, Verdict::fail), Sentences{});
-  EXPECT_EQ(reasons(judgement, Verdict::pass),
-            (Sentences{"8 NUMA domains with CPUs on a and b, the profile says 2 NUMA domains with CPUs; no fault, "
-                       "as what the profile says is not verified: no page tells it",
-                       "X is \"ib0\" on all 4 ranks, the profile wants \"bond0\": jobs hang (a guide); no fault, as "
-                       "what the profile says is not verified: nobody tried it"}));
+  EXPECT_EQ(
+      reasons(judgement, Verdict::pass),
+      (Sentences{"8 NUMA domains with CPUs on a and b, the profile has 2 NUMA domains with CPUs; not a fault, "
+                 "as the profile's value is not verified: not documented",
+                 "X is \"ib0\" on all 4 ranks, the profile requires \"bond0\": jobs hang (a guide); not a fault, as "
+                 "the profile's value is not verified: nobody tried it"}));
   EXPECT_FALSE(judgement.evidence.empty());
 }
 
@@ -216,7 +220,7 @@ TEST(EnvironmentProfile, NodesAsTheProfileSays) {
   const auto judgement = judge(node, good);
   EXPECT_TRUE(judgement.findings.empty());
   EXPECT_TRUE(has_evidence(judgement,
-                           "nodes are as the profile says: architecture x86_64, 64 cores, 2 CPUs a core and 4 NUMA "
+                           "nodes match the profile: architecture x86_64, 64 cores, 2 CPUs a core and 4 NUMA "
                            "domains with CPUs"));
   const auto told = [&](const char* key, const char* value) {
     const auto found = judge(node, good, {{key, value}});
@@ -225,14 +229,14 @@ TEST(EnvironmentProfile, NodesAsTheProfileSays) {
     EXPECT_FALSE(found.findings[0].remedy.empty());
     return found.findings[0].reason;
   };
-  EXPECT_EQ(told("node.architecture", "aarch64"), "architecture aarch64 on b, the profile says architecture x86_64");
+  EXPECT_EQ(told("node.architecture", "aarch64"), "architecture aarch64 on b, the profile has architecture x86_64");
   EXPECT_EQ(told("node.model", "Xeon"),
-            "processors called \"Xeon\" on b, the profile says processors called \"EPYC 7A53\"");
-  EXPECT_EQ(told("node.cores", "60"), "60 cores on b, the profile says 64 cores");
-  EXPECT_EQ(told("node.smt", "1"), "1 CPUs a core on b, the profile says 2 CPUs a core");
-  EXPECT_EQ(told("node.domains", "1"), "1 NUMA domains with CPUs on b, the profile says 4 NUMA domains with CPUs");
+            "processors called \"Xeon\" on b, the profile has processors called \"EPYC 7A53\"");
+  EXPECT_EQ(told("node.cores", "60"), "60 cores on b, the profile has 64 cores");
+  EXPECT_EQ(told("node.smt", "1"), "1 CPUs a core on b, the profile has 2 CPUs a core");
+  EXPECT_EQ(told("node.domains", "1"), "1 NUMA domains with CPUs on b, the profile has 4 NUMA domains with CPUs");
   EXPECT_TRUE(judge(node, {}).findings.empty()) << "what a node does not tell is not held against it";
-  EXPECT_FALSE(has_evidence(judge(node, {}), "nodes are as the profile says"));
+  EXPECT_FALSE(has_evidence(judge(node, {}), "nodes match the profile"));
 }
 
 TEST(EnvironmentProfile, ALoginNodeIsToldByNameJobAndGpusTogether) {

@@ -193,7 +193,7 @@ TEST(Environment, AWrongRankIsNamedWithWhatMpiSays) {
   const auto judgement = world.judge();
   expect_fail(
       judgement,
-      "RANK is \"1\" on rank 3 on b, where MPI says 3; RANK \"1\" is there 2 times: rank 1 on a and rank 3 on b");
+      "RANK is \"1\" on rank 3 on b, where MPI has 3; RANK \"1\" is there 2 times: rank 1 on a and rank 3 on b");
   EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "RANK", "b", 3}}));
 }
 
@@ -207,13 +207,13 @@ TEST(Environment, LocalRankOutsideOfTheNode) {
   World world = World().on(2, {"LOCAL_RANK=2"});
   world.torch();
   const auto judgement = world.judge();
-  expect_fail(judgement, "LOCAL_RANK is \"2\" on rank 2 on b, where MPI says 0");
+  expect_fail(judgement, "LOCAL_RANK is \"2\" on rank 2 on b, where MPI has 0");
 }
 
 TEST(Environment, NoNumber) {
   World world;
   world.on(1, {"RANK=one"}).torch();
-  expect_fail(world.judge(), "RANK is \"one\" on rank 1 on a, where MPI says 1, and no number");
+  expect_fail(world.judge(), "RANK is \"one\" on rank 1 on a, where MPI has 1, and no number");
 }
 
 TEST(Environment, AVariableThatSomeRanksLack) {
@@ -273,7 +273,7 @@ ProbeJudgement meeting(const std::string& address, const std::string& on_a, cons
 }
 
 TEST(Environment, WhereTheMasterAddressLeads) {
-  EXPECT_TRUE(meeting("a", "127.0.1.1", "10.0.0.1").findings.empty()) << "a's own /etc/hosts is no fault";
+  EXPECT_TRUE(meeting("a", "127.0.1.1", "10.0.0.1").findings.empty()) << "a's own /etc/hosts is not a fault";
   EXPECT_TRUE(meeting("a", "10.0.0.1", "192.168.9.9,10.0.0.1").findings.empty()) << "one of the addresses will do";
   expect_fail(
       meeting("localhost", "127.0.0.1", "127.0.0.1"),
@@ -328,7 +328,7 @@ TEST(Environment, ThePort) {
 TEST(Environment, LauncherVariablesThatDisagree) {
   World world;
   for (std::size_t rank = 0; rank < 4; ++rank) world.on(rank, {"PMI_RANK=" + std::to_string(rank == 2 ? 9 : rank)});
-  expect_fail(world.judge(), "PMI_RANK is \"9\" on rank 2 on b, where MPI says 2");
+  expect_fail(world.judge(), "PMI_RANK is \"9\" on rank 2 on b, where MPI has 2");
   World nested;
   nested.everywhere({"OMPI_COMM_WORLD_RANK=0"});
   expect_fail(nested.judge(),
@@ -515,7 +515,7 @@ TEST(Environment, SilenceIsNoEvidence) {
   EXPECT_TRUE(made.judge().evidence.empty());
   MadeCase empty(probe());
   empty.rank("a", std::vector<Fact>{});
-  expect_finding(empty.judge(), Verdict::unmeasured, "rank 0 on a told nothing of its environment");
+  expect_finding(empty.judge(), Verdict::unmeasured, "rank 0 on a reported nothing on its environment");
 }
 
 TEST(Environment, WithoutRankZeroNothingIsSaidOfWhatItCompares) {

@@ -278,7 +278,7 @@ TEST(GpuCompute, FarBelowWhatItsModelCanDoIsAFinding) {
 TEST(GpuCompute, SilenceIsNoPass) {
   MadeCase made(probe());
   made.rank("a", told("gpu0", {"int8 7 3 1 0"})).rank("a", told("gpu1", {}));
-  expect_finding(made.judge(), Verdict::unmeasured, "GPU gpu1 (GPU-1) on a told of no product");
+  expect_finding(made.judge(), Verdict::unmeasured, "GPU gpu1 (GPU-1) on a reported no product");
   MadeCase silent(probe());
   silent.rank("a", std::optional<Observation>());
   EXPECT_TRUE(silent.judge().evidence.empty());

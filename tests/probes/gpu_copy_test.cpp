@@ -185,7 +185,7 @@ TEST(GpuCopy, SilenceIsNoPass) {
   seen.facts.erase(seen.facts.begin() + 2);
   MadeCase made(probe());
   made.rank("a", seen);
-  expect_finding(made.judge(), Verdict::unmeasured, "rank 0 on a did not say what it verified");
+  expect_finding(made.judge(), Verdict::unmeasured, "rank 0 on a did not report what it verified");
   MadeCase silent(probe());
   silent.rank("a", std::optional<Observation>());
   EXPECT_TRUE(silent.judge().evidence.empty());
@@ -234,7 +234,7 @@ TEST(GpuCopy, ALibraryIsAbsentBrokenOrShowsNothing) {
   MadeCase broken(probe());
   broken.rank("a", blind(with_gpu(LibraryState::broken, 803), {{"remedy.nvidia", "reboot"}}));
   const auto judgement = broken.judge();
-  expect_finding(judgement, Verdict::fail, "libcuda.so.1 on a is of no use: cuInit returned 803: words");
+  expect_finding(judgement, Verdict::fail, "libcuda.so.1 on a is unusable: cuInit returned 803: words");
   EXPECT_EQ(judgement.findings[0].remedy, "reboot");
   MadeCase hidden(probe());
   hidden.rank("a", blind(with_gpu(LibraryState::working)));
@@ -260,7 +260,7 @@ TEST(GpuMemory, BadWordsAndWhatWasCovered) {
   silent.pop_back();
   MadeCase half(memory);
   half.rank("a", silent);
-  expect_finding(half.judge(), Verdict::unmeasured, "1 of 1 GPUs did not say what was tested");
+  expect_finding(half.judge(), Verdict::unmeasured, "1 of 1 GPUs did not report what was tested");
   facts.push_back({"wrong", "0000:c1:00.0 1 word wrong"});
   facts.push_back({"wrong", "0000:c1:00.0 1 word wrong again"});
   MadeCase bad(memory);

@@ -195,7 +195,7 @@ TEST(KernelLogJudge, ALogThatNobodyMayReadIsSaidOnce) {
   visibility::judge_kernel_log(nodes, findings);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].reason,
-            "the kernel's log can't be read on a and 1 more: errors that only it knows (Xid) are not seen");
+            "the kernel's log can't be read on a and 1 more: errors recorded only there (Xid) are not seen");
   EXPECT_EQ(findings[0].verdict, Verdict::pass);
 }
 

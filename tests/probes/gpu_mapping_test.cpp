@@ -174,12 +174,12 @@ TEST(GpuMapping, AListThatEndsEarly) {
 TEST(GpuMapping, AListThatHidesAllIsTheOnlyFinding) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "it is empty"},
-      {"NoDevFiles", "\"NoDevFiles\" is no GPU"},
+      {"NoDevFiles", "\"NoDevFiles\" is not a GPU"},
       {"-1", "\"-1\" is negative"},
       {"8", "\"8\" is beyond the 8 GPUs (0 to 7)"},
       {"3,3", "\"3\" names a GPU twice"},
       {"GPU-nobody", "\"GPU-nobody\" is the UUID of no GPU here"},
-      {"GPU-", "\"GPU-\" is no UUID"},
+      {"GPU-", "\"GPU-\" is not a UUID"},
       {"GPU-made", "\"GPU-made\" fits several GPUs"},
       {"MIG-GPU-nobody/1/0", "\"GPU-nobody\" is the UUID of no GPU here"},
   };
@@ -254,7 +254,7 @@ TEST(GpuMapping, OneGpuForEachRankAndLocalRankBeyondIt) {
 TEST(GpuMapping, IdleGpus) {
   const std::string three = "gpus 3; cpus 0-31 32-63";
   const auto two = ranks_with("LOCAL_RANK", {"0", "2"});
-  const std::string reason = "2 ranks use 2 of 3 GPUs on a: nobody uses 0000:2b:00.0";
+  const std::string reason = "2 ranks use 2 of 3 GPUs on a: unused: 0000:2b:00.0";
   expect_only(Job().node("a", three, two).promise(3).judge(), reason, "GPU 0000:2b:00.0", "one rank for each GPU");
   expect_only(Job("idle", "refused").node("a", three, two).judge(), reason, "GPU 0000:2b:00.0", "idle = allowed");
   const auto noted = Job().node("a", three, two).judge();
@@ -312,7 +312,7 @@ TEST(GpuMapping, RocrAndHipLists) {
               "of local rank 0 on a, ROCR_VISIBLE_DEVICES=\"\" hides every GPU: it is empty", "ROCR_VISIBLE_DEVICES",
               "unset");
   expect_only(judged("HIP_VISIBLE_DEVICES", "04"),
-              "of local rank 0 on a, HIP_VISIBLE_DEVICES=\"04\" hides every GPU: \"04\" is no GPU",
+              "of local rank 0 on a, HIP_VISIBLE_DEVICES=\"04\" hides every GPU: \"04\" is not a GPU",
               "HIP_VISIBLE_DEVICES", "unset");
   for (const char* good : {"4", "0x4", "GPU-000000000000000a", "GPU-000000000000000A"})
     expect_pass(judged("ROCR_VISIBLE_DEVICES", good), "1 rank on 1 node uses 1 GPU");
@@ -428,7 +428,7 @@ TEST(GpuMapping, NearnessCanBeReportedOnly) {
   EXPECT_EQ(Job().node("a", machine, unbound).judge().findings.at(0).verdict, Verdict::fail);
   const auto unknown = Job().node("a", "gpus 2; gpu 0 numa=-1; gpu 1 numa=-1", unbound).judge();
   ASSERT_GE(unknown.evidence.size(), 2u);
-  EXPECT_EQ(unknown.evidence[1], "of 2 ranks the kernel does not tell which CPUs are near their GPU");
+  EXPECT_EQ(unknown.evidence[1], "of 2 ranks the kernel does not report the CPUs near their GPU");
 }
 
 TEST(GpuMapping, TheOddNodeOut) {
@@ -491,17 +491,17 @@ TEST(GpuMapping, SilenceAndDamageAreNoPass) {
   EXPECT_TRUE(silent.judge().evidence.empty());
   MadeCase empty(probe());
   empty.rank("a", std::vector<Fact>{});
-  expect_finding(empty.judge(), Verdict::unmeasured, "local rank 0 told nothing of its GPUs on a");
+  expect_finding(empty.judge(), Verdict::unmeasured, "local rank 0 reported nothing on its GPUs on a");
   MadeCase damaged(probe());
   damaged.rank("a", std::vector<Fact>{{"bus", "shown"}, {"gpu", "non\nsense"}});
-  expect_finding(damaged.judge(), Verdict::unmeasured, "local rank 0 told what can't be understood on a: non sense");
+  expect_finding(damaged.judge(), Verdict::unmeasured, "local rank 0 reported malformed data on a: non sense");
   MadeCase bus(probe());
   bus.rank("a", std::vector<Fact>{{"bus", "hidden"}});
   expect_finding(bus.judge(), Verdict::unmeasured, "local rank 0 sees no PCI bus on a");
   MadeCase half(probe());
   half.rank("a",
             std::vector<Fact>{{"bus", "shown"}, {"gpu", "0000:1b:00.0; numa 0; H100"}, {"device", "0000:1b:00.0"}});
-  expect_finding(half.judge(), Verdict::unmeasured, "which GPU local rank 0 on a uses is unknown: it was not told");
+  expect_finding(half.judge(), Verdict::unmeasured, "which GPU local rank 0 on a uses is unknown: it was not reported");
 }
 
 TEST(GpuMapping, OneFaultOnManyNodesIsSaidOnce) {

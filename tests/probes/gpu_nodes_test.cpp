@@ -52,8 +52,8 @@ TEST(GpuNodes, ARankWhoseLibraryFailsIsNamedWithTheGpuThatNobodyTested) {
   const Finding& finding = judgement.findings[0];
   EXPECT_EQ(finding.verdict, Verdict::fail);
   EXPECT_EQ(finding.reason,
-            "rank 1 on a sees no GPU, where others see 1 GPU: libcuda.so.1 is of no use to it: cuInit returned 999: "
-            "words; nobody tested GPU 0000:c2:00.0 (GPU-c2)");
+            "rank 1 on a sees no GPU, where others see 1 GPU: libcuda.so.1 is unusable to it: cuInit returned 999: "
+            "words; not tested: GPU 0000:c2:00.0 (GPU-c2)");
   ASSERT_EQ(finding.culprits.size(), 2u);
   EXPECT_EQ(finding.culprits[0].name, "GPU 0000:c2:00.0 (GPU-c2)");
   EXPECT_EQ(finding.culprits[1].name, "rank 1");
@@ -67,7 +67,7 @@ TEST(GpuNodes, WhereNoLibrarySaysWhyItIsUnmeasured) {
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].verdict, Verdict::unmeasured);
   EXPECT_EQ(judgement.findings[0].reason,
-            "ranks 1 and 2 on a see no GPU, where others see 1 GPU; nobody tested GPU 0000:c2:00.0 (GPU-c2)");
+            "ranks 1 and 2 on a see no GPU, where others see 1 GPU; not tested: GPU 0000:c2:00.0 (GPU-c2)");
 }
 
 TEST(GpuNodes, OneThatNoRankSeesIsSaid) {

@@ -286,7 +286,7 @@ TEST(MemoryBandwidth, SilenceIsNoEvidence) {
   made.rank("a", std::nullopt);
   EXPECT_TRUE(made.judge().evidence.empty());
   made.rank("b", std::vector<Fact>{});
-  expect_finding(made.judge(), Verdict::unmeasured, "rank 1 on b did not say whether its data was right");
+  expect_finding(made.judge(), Verdict::unmeasured, "rank 1 on b did not report whether its data was right");
 }
 
 TEST(MemoryBandwidth, AsksForMoreThanThereIs) {

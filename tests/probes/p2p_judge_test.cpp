@@ -326,7 +326,8 @@ TEST(P2pJudge, NoiseHidesNobodyWhoIsWorseThanAllOthers) {
 TEST(P2pJudge, NoneSlowIsNotSaidWhereNobodyCouldHaveBeenSeen) {
   // The same readings without the slow ones: nobody is slow, but that could not have been seen.
   const auto judgement = judge_matrix(slow_sender, 0.9, 400);
-  expect_begun(judgement, Verdict::unmeasured, "too noisy to tell who is slow: in 24 readings of 16MiB between nodes");
+  expect_begun(judgement, Verdict::unmeasured,
+               "too noisy to identify slow ones: in 24 readings of 16MiB between nodes");
   ASSERT_EQ(judgement.evidence.size(), 2u) << "data is right all the same";
   EXPECT_NE(judgement.evidence[1].find("bit by bit: all right"), std::string::npos);
 }
@@ -425,7 +426,7 @@ TEST(P2pJudge, WhoNeverHadAPartnerOwesNothing) {
 TEST(P2pJudge, OneRankIsSkipped) {
   MadeCase made(p2p_probe());
   made.rank("a", std::vector<Fact>{});
-  expect_finding(made.judge(), Verdict::skip, "one rank has nobody to exchange messages with");
+  expect_finding(made.judge(), Verdict::skip, "a single rank has no partner to exchange messages with");
 }
 
 // --- transport ---

@@ -71,8 +71,8 @@ TEST(TrainingCheckpoint, OfAnotherTrainingItIsRefused) {
 
 TEST(TrainingCheckpoint, WhatIsNoneIsRefused) {
   const Setting setting;
-  EXPECT_EQ(refusal(setting, ""), "this is no checkpoint of probe training");
-  EXPECT_EQ(refusal(setting, "PK\x03\x04 something else"), "this is no checkpoint of probe training");
+  EXPECT_EQ(refusal(setting, ""), "this is not a checkpoint of probe training");
+  EXPECT_EQ(refusal(setting, "PK\x03\x04 something else"), "this is not a checkpoint of probe training");
   std::string bytes = encode(setting.identity(), sample(setting));
   bytes[8] = 9;
   EXPECT_EQ(refusal(setting, bytes), "it is of version 9, this program reads 2");

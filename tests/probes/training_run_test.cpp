@@ -165,7 +165,7 @@ TEST(TrainingFault, OneWrongUpdateOfTwoRanksIsOneOrTheOther) {
                                  };
                                })),
               "ranks have not had the same parameters since step 3: rank 0 on here or rank 1 on here made another "
-              "update of the same parameters and gradients; of these nobody can say which",
+              "update of the same parameters and gradients; the one at fault is unknown",
               {0, 1});
 }
 
@@ -186,7 +186,7 @@ TEST(TrainingFault, OneBitOfOneParameterNamesItsRankAndStep) {
   for (const int ranks : {2, 4})
     expect_fail(train_on(ranks, small_settings(), on_rank(1, flip_a_bit(51))),
                 "parameters changed in the memory of rank 1 on here: ranks have not had the same parameters since step "
-                "51, and nobody wrote to them then",
+                "51, while they were not written",
                 {1});
 }
 
@@ -205,7 +205,7 @@ TEST(TrainingFault, OneBitOfOneVelocityNamesItsRankAndStep) {
   };
   expect_fail(train_on(2, small_settings(), on_rank(1, flip)),
               "parameters changed in the memory of rank 1 on here: ranks have not had the same parameters since step "
-              "51, and nobody wrote to them then",
+              "51, while they were not written",
               {1});
 }
 
@@ -233,7 +233,7 @@ TEST(TrainingFault, ABitOfASum) {
   expect_fail(
       train_on(2, small_settings(), on_rank(0, flip)),
       "ranks have not had the same parameters since step 4: rank 0 on here or rank 1 on here got another sum of "
-      "gradients; of these nobody can say which",
+      "gradients; the one at fault is unknown",
       {0, 1});
 }
 
@@ -273,7 +273,7 @@ TEST(TrainingFault, ASampleThatNobodyTakes) {
                }));
   expect_fail(outcome,
               "the ranks' shares do not cover every sample exactly once in epoch 0: sample " +
-                  std::to_string(order_of(settings, 0)[40]) + " was taken by nobody",
+                  std::to_string(order_of(settings, 0)[40]) + " was taken by no rank",
               {});
 }
 
@@ -291,8 +291,8 @@ TEST(TrainingFault, ARankWithOtherData) {
   expect_fail(train_on(3, small_settings(), on_rank(1, change)),
               "ranks make different data from the same seed: rank 1 on here has others", {1});
   expect_fail(train_on(2, small_settings(), on_rank(1, change)),
-              "ranks make different data from the same seed: rank 0 on here or rank 1 on here have others; of these "
-              "nobody can say which",
+              "ranks make different data from the same seed: rank 0 on here or rank 1 on here have others; the one "
+              "at fault is unknown",
               {0, 1});
 }
 
@@ -306,7 +306,7 @@ TEST(TrainingFault, LabelsWithoutMeaning) {
       << outcome.judgement.findings[0].reason;
   EXPECT_TRUE(outcome.judgement.findings[0].reason.ends_with(", and should be below 0.2 (max_loss)"));
   EXPECT_TRUE(outcome.judgement.findings[1].reason.ends_with(
-      " % of samples that were not trained on are told right, and more than 80.00 % should be (min_accuracy)"))
+      " % of held-out samples are classified correctly, and more than 80.00 % should be (min_accuracy)"))
       << outcome.judgement.findings[1].reason;
 }
 

@@ -75,18 +75,16 @@ TEST(TrainingJudge, AnythingLeftOutIsUnmeasured) {
   for (const char* key : {"steps", "reference", "resumed"}) {
     Observation seen = good();
     std::erase_if(seen.facts, [&](const Fact& fact) { return fact.key == key; });
-    expect_finding(judged(seen), Verdict::unmeasured, "rank 0 did not tell all that a judgement needs");
+    expect_finding(judged(seen), Verdict::unmeasured, "rank 0 did not report all required data");
   }
   for (std::size_t reading = 0; reading < 3; ++reading) {
     Observation seen = good();
     seen.readings.erase(seen.readings.begin() + static_cast<std::ptrdiff_t>(reading));
-    expect_finding(judged(seen), Verdict::unmeasured, "rank 0 did not tell all that a judgement needs");
+    expect_finding(judged(seen), Verdict::unmeasured, "rank 0 did not report all required data");
   }
   for (const char* steps : {"167 of 168", "0 of 0", "", "168"})
-    expect_finding(judged(with({{"steps", steps}})), Verdict::unmeasured,
-                   "rank 0 did not tell all that a judgement needs");
-  expect_finding(judged(with({{"resumed", "0"}})), Verdict::unmeasured,
-                 "rank 0 did not tell all that a judgement needs");
+    expect_finding(judged(with({{"steps", steps}})), Verdict::unmeasured, "rank 0 did not report all required data");
+  expect_finding(judged(with({{"resumed", "0"}})), Verdict::unmeasured, "rank 0 did not report all required data");
   expect_finding(judged(Observation()), Verdict::fail, "no rank wrote the checkpoint");
 }
 
@@ -97,7 +95,7 @@ TEST(TrainingJudge, BoundsAreThoseOfTheParameters) {
   seen = good();
   seen.readings[2] = value("accuracy", 0.97);
   expect_finding(judged(seen), Verdict::fail,
-                 "97.00 % of samples that were not trained on are told right, and more than 97.00 % should be "
+                 "97.00 % of held-out samples are classified correctly, and more than 97.00 % should be "
                  "(min_accuracy)");
   EXPECT_TRUE(MadeCase(probe(), {{"min_accuracy", "0.9"}}).rank("a", seen).judge().findings.empty());
 }
@@ -106,11 +104,11 @@ TEST(TrainingJudge, NamesNodesOfThoseWhoCameApart) {
   const auto judgement = judged(with({{"diverged", "51 memory certain 1"}}));
   expect_finding(judgement, Verdict::fail,
                  "parameters changed in the memory of rank 1 on nid002: ranks have not had the same parameters since "
-                 "step 51, and nobody wrote to them then");
+                 "step 51, while they were not written");
   EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 1", "nid002", 1}}));
   expect_finding(judged(with({{"diverged", "0 start suspected 0,1"}})), Verdict::fail,
-                 "ranks start from different parameters: rank 0 on nid001 or rank 1 on nid002 have others; of these "
-                 "nobody can say which");
+                 "ranks start from different parameters: rank 0 on nid001 or rank 1 on nid002 have others; the one "
+                 "at fault is unknown");
 }
 
 TEST(TrainingJudge, WithoutAMajorityNobodyIsNamed) {
@@ -152,7 +150,7 @@ TEST(TrainingJudge, FactsThatAreNoFactsDoNoHarm) {
       const bool is_trouble =
           name != "slowest" && name != "checkpoint.writer" && name != "reference" && name != "resumed";
       if (is_trouble) {
-        EXPECT_FALSE(judgement.findings.empty()) << key << " " << text << " is no pass";
+        EXPECT_FALSE(judgement.findings.empty()) << key << " " << text << " is not a pass";
       }
     }
 }
@@ -208,8 +206,8 @@ TEST(TrainingPrepare, AFileThatIsNotOursIsNotOverwritten) {
   const std::string file = folder / "thesis.tex";
   ASSERT_TRUE(write_file(file, "ten years of work"));
   EXPECT_EQ(refusal({{"checkpoint", file}}),
-            "checkpoint: " + file + " is there and is no checkpoint of muster; it stays as it is");
-  EXPECT_EQ(refusal({{"checkpoint", folder}}), "checkpoint: " + folder.string() + " is there and is no file");
+            "checkpoint: " + file + " exists and is not a checkpoint of muster; it is not overwritten");
+  EXPECT_EQ(refusal({{"checkpoint", folder}}), "checkpoint: " + folder.string() + " exists and is not a file");
   EXPECT_EQ(refusal({{"checkpoint", folder / "no/x"}}),
             "checkpoint: " + (folder / "no/x").string() + ": there is no folder " + (folder / "no").string());
   EXPECT_EQ(refusal({{"checkpoint", folder / "new"}}), "");
@@ -223,8 +221,8 @@ TEST(TrainingJudge, ABoundThatTheUserTightenedIsNotTheMachine) {
   const auto judgement = made.rank("nid001", good()).judge();
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].reason,
-            "it trains as the reference does, and misses the bound that was asked for: accuracy 99.00 %, and more than "
-            "99.90 % was asked for (min_accuracy)");
+            "it trains like the reference, but misses the required bound: accuracy 99.00 %, and more than "
+            "99.90 % is required (min_accuracy)");
   EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "min_accuracy", "", -1}}));
 }
 

@@ -51,7 +51,7 @@ class Launch(unittest.TestCase):
         self.assertIn("needs 61.0 s to start, srun alone 3.0 s", reason)
         reason, _, _ = self.only(OWN, {"reports": rows(wide, wide, training=600)})
         self.assertIn("needs 600.0 s for the training, srun alone 1.0 s", reason)
-        # Five times as long is no news as long as it is short.
+        # Five times as long is not news as long as it is short.
         self.assertEqual(torch_launch.judge("srun", OWN, {"a": {"reports": rows(wide, wide, startup=16)}}), [])
 
     def test_torchrun_that_fails(self):

@@ -66,7 +66,7 @@ void expect_whole_xml(const std::string& out) {
   EXPECT_TRUE(parsed) << parsed.description();
 }
 
-/// Every field of RFC 4180 that is no number begins like none of a spreadsheet's formulas.
+/// Every field of RFC 4180 that is not a number begins like none of a spreadsheet's formulas.
 void expect_no_formula(const std::string& out) {
   for (std::size_t at = 0; at < out.size();) {
     const bool is_quoted = out[at] == '"';

@@ -118,7 +118,7 @@ TEST(Mail, WhyNothingWasTested) {
   const auto text = mail_text(report, 80);
   EXPECT_TRUE(has(text, "skip       2 cases: a and b\n  reason   no GPU here\n")) << text;
   EXPECT_TRUE(has(text, "  reason   one rank\n")) << text;
-  // Beside what passed or failed it is no news.
+  // Beside what passed or failed it is not news.
   report.cases.push_back(bad("d", Verdict::fail, "a GPU is missing"));
   EXPECT_FALSE(has(mail_text(report, 80), "no GPU here"));
 }

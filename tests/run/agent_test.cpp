@@ -273,7 +273,7 @@ TEST(Agent, WrongWorldSaysWhoIsToBlame) {
             "agent built for MPICH, launched by Open MPI: the world has 2 ranks, 1 was asked for");
   EXPECT_EQ(wrong_world("Open MPI v5.0", "Open MPI", 2, 4), "Open MPI: the world has 2 ranks, 4 were asked for");
   EXPECT_EQ(wrong_world("Open MPI v5.0", "", 1, 4),
-            "agent built for Open MPI, launched by nothing that it knows: the world has 1 rank, 4 were asked for");
+            "agent built for Open MPI, launched by an unknown launcher: the world has 1 rank, 4 were asked for");
 }
 
 // As Open MPI 4.1.4 named it for a job whose id its launcher exported so.

@@ -64,7 +64,7 @@ TEST(Detect, TwoThatMatchAreSaid) {
   EXPECT_EQ(
       chosen(place({{"LUMI_STACK_NAME", "LUMI"}, {"NERSC_HOST", "perlmutter"}}, "x")),
       "--system: the profiles lumi (LUMI_STACK_NAME is \"LUMI\") and perlmutter (NERSC_HOST is \"perlmutter\") all "
-      "match here; say which with --system lumi");
+      "match here; choose one with --system lumi");
   EXPECT_EQ(chosen(place({{"LUMI_STACK_NAME", "LUMI"}, {"NERSC_HOST", "perlmutter"}}, "x"), "perlmutter:gpu"),
             "perlmutter: it was asked for");
 }

@@ -237,7 +237,7 @@ TEST(ExplainTest, EverybodyGoneWithoutAWord) {
 
 TEST(ExplainTest, EverybodyToldToEnd) {
   expect(ended(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGTERM)})}, 2)),
-         "all 2 ranks were told to end by signal 15 (SIGTERM) in hello%1a2b, step barrier", {}, "scheduler");
+         "all 2 ranks were ended by signal 15 (SIGTERM) in hello%1a2b, step barrier", {}, "scheduler");
 }
 
 // Standstill -----------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ TEST(ExplainTest, ARankThatGaveUpIsToBlameNotThoseWhoWait) {
   auto seen = wreck({node("nid001", {in_phase(0, Phase::gathering), rank(1)}), node("nid002", {rank(2)})}, 3);
   seen.nodes[0].ranks[0].record.error = "run: exception: no such plane";
   expect(seen, "rank 0 on nid001 gave up: run: exception: no such plane; 2 ranks wait for it", {"rank 0@nid001"},
-         "mend what it says");
+         "repair the cause that it reports");
   // All of them gave up: whoever keeps them is another.
   for (auto& on : seen.nodes)
     for (auto& one : on.ranks) one.record.error = "x";
@@ -568,8 +568,7 @@ TEST(ExplainTest, NothingIsLeft) {
   expect(ended(wreck({node("nid001", {})}, 2), 7),
          "the launcher ended with status 7 in hello%1a2b, and no rank left a record", {"launcher"}, "standard error");
   expect(ended(wreck({node("nid001", {})}, 2), 0),
-         "the launcher ended with status 0 in hello%1a2b, and nothing that it started is muster's agent", {"launcher"},
-         "--agent");
+         "the launcher ended with status 0 in hello%1a2b without starting muster-rank", {"launcher"}, "--agent");
   expect(wreck({node("nid001", {})}, 2, "finish"),
          "no rank is left during finish, and the launcher did not end within 60 s", {"launcher"}, "launcher");
 }

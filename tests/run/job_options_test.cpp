@@ -56,7 +56,7 @@ const ChoiceCase choice_cases[] = {
     {{}, "s.toml:7:21: nothing fills {account} in \"--account={account}\"; write -J account=VALUE"},
     {{"acount=x"}, "s.toml:7:21: nothing fills {account} in \"--account={account}\"; write -J account=VALUE"},
     {{"account=x", "x"},
-     "-J x: is no option of sbatch; write for example -J account=project_1 or -J=--account=project_1"},
+     "-J x: is not an option of sbatch; write for example -J account=project_1 or -J=--account=project_1"},
 };
 INSTANTIATE_TEST_SUITE_P(Table, JobOptions, testing::ValuesIn(choice_cases));
 
@@ -108,7 +108,7 @@ TEST(JobOptionsOf, AnOptionOfTheProfileThatCanNotBeIsBlamedOnIt) {
   auto system = profile();
   system.partitions[0].scheduler_options[2] = "--nodes=4";
   EXPECT_EQ(texts(choose(system, "", {"account=x"})),
-            "s.toml:7:22: -J --nodes=4: --nodes is not to be chosen here: say it with muster's own --nodes");
+            "s.toml:7:22: -J --nodes=4: --nodes is not to be chosen here: use muster's own --nodes");
 }
 
 TEST(FillWrapper, TakesItsWordsOutOfTheOptions) {

@@ -139,7 +139,7 @@ TEST(Drain, NeverWhatSomebodyElseDrainedOrNoted) {
   for (const auto* reason : {"fan is loud", "muster[3f2a9c-0000]: devices: made up", "Not responding"}) {
     const auto plan = plan_actions(report, with_drained(3, reason), drain);
     EXPECT_TRUE(plan.actions.empty()) << reason;
-    EXPECT_NE(plan.left_alone.at(0).why.find("somebody else (root)"), std::string::npos) << plan.left_alone[0].why;
+    EXPECT_NE(plan.left_alone.at(0).why.find("another user (root)"), std::string::npos) << plan.left_alone[0].why;
   }
   auto noted = all_idle();
   noted[2].reason = "watch this one";

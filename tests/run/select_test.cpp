@@ -210,7 +210,7 @@ TEST(Settings, Mistakes) {
       {"hello.count=many", R"(-S: hello.count: expected a whole number, not "many")"},
       {"hello.count=0", "-S: hello.count: 0 is below the least allowed, 1"},
       {"cpu_affinity.mode=old", R"(-S: cpu_affinity.mode: "old" is not one of fresh, reused)"},
-      {"cpu_affinity.sizes=", "-S: cpu_affinity.sizes: an empty list says nothing"},
+      {"cpu_affinity.sizes=", "-S: cpu_affinity.sizes: an empty list has no effect"},
   };
   for (const auto& [setting, error] : table) {
     auto choosing = three();

@@ -149,10 +149,10 @@ TEST(SpoolReaderTest, RefusesASpoolOfANewerMuster) {
 
 TEST(SalvageTest, SaysWhatCanNotBeRead) {
   EXPECT_EQ(salvage("/no/such/spool").error().kind, ErrorKind::file);
-  EXPECT_EQ(salvage("/tmp").error().what, "is a folder, no spool");
+  EXPECT_EQ(salvage("/tmp").error().what, "is a directory, not a spool file");
   const auto pipe = fs::temp_directory_path() / fmt::format("muster-pipe-{}", ::getpid());
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(salvage(pipe).error().what, "can't be read: it is a pipe or a device, no spool");
+  EXPECT_EQ(salvage(pipe).error().what, "can't be read: it is a pipe or a device, not a spool file");
   fs::remove(pipe);
   ASSERT_TRUE(write_file(pipe, ""));
   const auto nothing = salvage(pipe);

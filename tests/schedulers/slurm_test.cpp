@@ -124,21 +124,21 @@ constexpr OptionCase option_cases[] = {
     {"--exclusive", "--exclusive", ""},
     {"-s", "--oversubscribe", ""},
     {"-t 1-0", "--time=1-0", ""},
-    {"account", "", "is no option of sbatch"},
-    {"", "", "is no option of sbatch"},
-    {"-", "", "is no option of sbatch"},
-    {"--", "", "is no option of sbatch"},
-    {"-Z", "", "is no option of sbatch"},
-    {"=x", "", "is no option of sbatch"},
-    {"a b=c", "", "is no option of sbatch"},
-    {"account=x\n#SBATCH --wrap=y", "", "can't stand in a batch script"},
+    {"account", "", "is not an option of sbatch"},
+    {"", "", "is not an option of sbatch"},
+    {"-", "", "is not an option of sbatch"},
+    {"--", "", "is not an option of sbatch"},
+    {"-Z", "", "is not an option of sbatch"},
+    {"=x", "", "is not an option of sbatch"},
+    {"a b=c", "", "is not an option of sbatch"},
+    {"account=x\n#SBATCH --wrap=y", "", "not allowed in a batch script"},
     {"-N 4", "", "muster's own --nodes"},
     {"nodes=4", "", "muster's own --nodes"},
     {"-w nid001", "", "muster's own --nodes"},
     {"--ntasks-per-node=4", "", "--ranks-per-node"},
     {"-o out", "", "muster reads the job's output"},
     {"--array=1-3", "", "follows one job"},
-    {"-W", "", "waits by itself"},
+    {"-W", "", "waits itself"},
 };
 INSTANTIATE_TEST_SUITE_P(Table, SlurmOptions, testing::ValuesIn(option_cases));
 
@@ -204,10 +204,10 @@ constexpr RefusalCase refusal_cases[] = {
      "Invalid account or account/partition combination specified; name an account that may use the partition: -J "
      "account=..."},
     {"--> Verifying valid submit host (login1)...OK\n--> Specified --gres is not allowed\n", 1,
-     "--> Verifying valid submit host (login1)...OK; --> Specified --gres is not allowed; see what it says, and sbatch "
+     "--> Verifying valid submit host (login1)...OK; --> Specified --gres is not allowed; see its message, and sbatch "
      "--help; muster run --submit --dry-run shows the script"},
-    {"", 7, "ended with status 7; see what it says, and sbatch --help; muster run --submit --dry-run shows the script"},
-    {"", 0, "did not tell the job's number, but \"\"; see squeue for the job, and end it with scancel"},
+    {"", 7, "ended with status 7; see its message, and sbatch --help; muster run --submit --dry-run shows the script"},
+    {"", 0, "did not print the job's number, but \"\"; see squeue for the job, and end it with scancel"},
 };
 INSTANTIATE_TEST_SUITE_P(Table, SlurmRefusals, testing::ValuesIn(refusal_cases));
 

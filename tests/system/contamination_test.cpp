@@ -39,7 +39,7 @@ TEST(CpuUse, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(to_string(parse_cpu_use("cpu0 1 2 x\n", mask("0"), 100, 0).error()),
             "/proc/stat: not the times of a CPU: cpu0 1 2 x");
   EXPECT_FALSE(parse_cpu_use("cpu0 1 2 3 4 5 6 7\n", mask("0"), 100, 0)) << "no steal";
-  EXPECT_FALSE(parse_cpu_use(two_cpus, mask("0"), 100, 0)) << "cpu_count is no CPU";
+  EXPECT_FALSE(parse_cpu_use(two_cpus, mask("0"), 100, 0)) << "cpu_count is not a CPU";
   EXPECT_FALSE(parse_cpu_use("", mask("0"), 100, 0));
 }
 

@@ -11,13 +11,13 @@ namespace muster {
 /// MPI_Init, which is the only one to read it; later readers (probes, programs of checks) find it as the user set it.
 class HiddenGpuSupport {
  public:
-  /// `library`: what MPI says of itself. Any other MPI than Cray's is left alone.
+  /// `library`: MPI's own version string. Any other MPI than Cray's is left alone.
   explicit HiddenGpuSupport(std::string_view library);
   ~HiddenGpuSupport();
   HiddenGpuSupport(const HiddenGpuSupport&) = delete;
   HiddenGpuSupport& operator=(const HiddenGpuSupport&) = delete;
 
-  /// What the report says of it; empty: nothing was hidden.
+  /// The note for the report; empty: nothing was hidden.
   [[nodiscard]] std::string told() const;
 
  private:

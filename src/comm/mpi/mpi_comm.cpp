@@ -64,7 +64,7 @@ std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "unknown MPI";
-  // MPICH adds its whole configure line by line; the first one says all that matters. Open MPI counts the final zero.
+  // MPICH adds its whole configure line by line; the first one is sufficient. Open MPI counts the final zero.
   const std::string_view all(text);
   return printable_line(trim(all.substr(0, all.find('\n'))), 200);
 }

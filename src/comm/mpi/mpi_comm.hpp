@@ -12,10 +12,10 @@ namespace muster {
 
 /// Which MPI this was compiled against: `openmpi`, `mpich` or `other`.
 [[nodiscard]] std::string_view mpi_flavor();
-/// What the library says of itself, on one line. May be called before mpi_start.
+/// The library's version string, on one line. May be called before mpi_start.
 [[nodiscard]] std::string mpi_library();
 
-/// MPI_Init. From here on the MPI library returns errors instead of ending the process. Gives what a report should tell
+/// MPI_Init. From here on the MPI library returns errors instead of ending the process. Returns a note for the report
 /// of it (comm/mpi/gpu_support.hpp); mostly nothing.
 [[nodiscard]] Result<std::string> mpi_start(int& argc, char**& argv);
 /// MPI_Finalize. Collective.

@@ -13,7 +13,7 @@ struct MpiComm::Handle {
   std::vector<MPI_Request> requests;  ///< of streams: kept, so that no timed part asks for memory
 };
 
-/// The error value of an MPI return code; `function` says where.
+/// The error value of an MPI return code; `function` is the place.
 [[nodiscard]] Result<void> checked(int code, const char* function);
 
 }  // namespace muster

@@ -140,11 +140,12 @@ std::string_view remedy_for_hip(int code) {
     case 35:
       return "load amdgpu on the node in the version that this ROCm needs (modinfo amdgpu), and see dmesg: amdgpu, kfd";
     case 100:
-    case 101:  // ROCm 5 says that where there is none at all
+    case 101:  // ROCm 5 returns that where there is none at all
       return "see what ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES leave visible, whether this job was given GPUs and "
              "may open /dev/kfd and /dev/dri/renderD*";
     default:
-      return "see the kernel log of the node (dmesg: amdgpu, kfd) and what rocminfo says there; drain the node if it "
+      return "see the kernel log of the node (dmesg: amdgpu, kfd) and the output of rocminfo there; drain the node if "
+             "it "
              "stays";
   }
 }

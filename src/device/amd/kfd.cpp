@@ -80,7 +80,7 @@ std::string kind_of(std::uint64_t type) {
   return type == link_xgmi ? "xgmi" : type == link_pcie ? "pcie" : std::string();
 }
 
-/// KFD tells of a link the bandwidth of one lane bundle and of all together; a way over other GPUs has neither.
+/// KFD reports for a link the bandwidth of one lane bundle and of all together; a path over other GPUs has neither.
 PeerLink link_of(const Table& properties, const PciAddress& to) {
   PeerLink link;
   link.to = to;
@@ -186,7 +186,7 @@ void add_parts(const Machine& machine, const std::vector<Node>& nodes, Inventory
 /// Memory below this is what a runtime takes that waits, or a monitor.
 constexpr std::uint64_t least_bytes = 16u << 20;
 
-/// Ranks of this program are no strangers. A number that /proc does not know is another container's.
+/// Ranks of this program are not strangers. A number that /proc does not know is another container's.
 void add_processes(const Machine& machine, const std::vector<Node>& nodes, Inventory& inventory) {
   for (const std::string& pid : machine.names(processes)) {
     const std::string name = machine.text(fmt::format("proc/{}/comm", pid));

@@ -85,7 +85,7 @@ std::string version_of(VendorCalls& calls) {
   return fmt::format("{}.{}.{}", room[0] & 0xffffffff, room[0] >> 32, room[1] & 0xffffffff);
 }
 
-/// Those whose place is told, by their number in the library. Bits 28 to 31 are a part's number.
+/// Those with a known place, by their number in the library. Bits 28 to 31 are a part's number.
 std::vector<std::pair<std::uint32_t, PciAddress>> places_of(VendorCalls& calls, std::uint32_t count) {
   std::vector<std::pair<std::uint32_t, PciAddress>> places;
   for (std::uint32_t index = 0; index < count; ++index) {

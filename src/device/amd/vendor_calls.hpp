@@ -38,7 +38,7 @@ class VendorCalls {
 
   /// `rsmi_init returned 8: An error occurred...`; `words` is the function that has a sentence for each status.
   [[nodiscard]] std::string failure(const char* name, int status, const char* words);
-  /// The library is of no use: its first calls fail.
+  /// The library is unusable: its first calls fail.
   void give_up(const char* name, int status, const char* words);
 
  private:
@@ -51,24 +51,24 @@ class VendorCalls {
 /// Room for a struct of which only the first numbers are known, in whatever release.
 using Room = std::array<std::uint64_t, 1024>;
 
-/// What opening alone tells.
+/// The data available after opening.
 [[nodiscard]] LibraryReport report_of(const Library& library);
 
-/// One GPU, as a library of AMD's tells of it.
+/// One GPU, from a library of AMD's.
 struct ToldGpu {
   PciAddress address;
-  std::string unique_id;           ///< `0x79ccd55167a2124a`; empty: not told
-  int numa_node = -1;              ///< -1: not told
-  std::int64_t temperatures[3]{};  ///< edge, junction, memory; degrees or thousandths of one; 0: not told
-  double power = 0;                ///< W; 0: not told
-  std::uint64_t memory_total = 0;  ///< bytes; 0: not told
+  std::string unique_id;           ///< `0x79ccd55167a2124a`; empty: unknown
+  int numa_node = -1;              ///< -1: unknown
+  std::int64_t temperatures[3]{};  ///< edge, junction, memory; degrees or thousandths of one; 0: unknown
+  double power = 0;                ///< W; 0: unknown
+  std::uint64_t memory_total = 0;  ///< bytes; 0: unknown
   std::uint64_t memory_used = 0;
   std::optional<std::uint64_t> uncorrected;
   std::vector<PciAddress> xgmi;  ///< to whom it has xGMI links, as `peers` of others
   std::string error;             ///< the first call that failed and should not
 };
 
-/// Joins what library `source` told: fills what the kernel did not tell, and keeps beside it what can be compared.
+/// Joins the data of library `source`: fills gaps of the kernel's data, and keeps comparable values beside it.
 void join(const std::vector<ToldGpu>& gpus, const std::string& source, Inventory& inventory);
 
 }  // namespace muster

@@ -3,7 +3,7 @@
 typedef unsigned long long Word;
 
 // A stream waits here until the host has enqueued all that is to be timed. `flags` is host memory; flags[0] opens,
-// flags[1] says that nobody did in so many looks.
+// flags[1]: it was not opened within that number of looks.
 extern "C" __global__ void muster_gate(volatile unsigned int* flags, Word looks) {
   for (; looks > 0; --looks)
     if (flags[0] != 0) return;

@@ -62,7 +62,7 @@ extern "C" __global__ void muster_train_sum_rows(const float* matrix, float* sum
   sums[column] = sum;
 }
 
-// A thread for each row; its loss, and whether it is told right, go to results[2 row] and results[2 row + 1].
+// A thread for each row; its loss, and whether it is classified correctly, go to results[2 row] and results[2 row + 1].
 extern "C" __global__ void muster_train_classify(const float* logits, const float* labels, float* gradient,
                                                  float* results, int rows, int classes, float scale) {
   const int row = blockIdx.x * blockDim.x + threadIdx.x;

@@ -14,7 +14,7 @@ constexpr int r_16f = 2;
 constexpr int r_8i = 3;
 constexpr int r_32i = 10;
 constexpr int r_16bf = 14;
-// cublasComputeType_t. `pedantic` takes no tensor core for single precision, whatever NVIDIA_TF32_OVERRIDE says.
+// cublasComputeType_t. `pedantic` takes no tensor core for single precision, independent of NVIDIA_TF32_OVERRIDE.
 constexpr int compute_32f = 68;
 constexpr int compute_32f_pedantic = 69;
 constexpr int compute_64f = 70;

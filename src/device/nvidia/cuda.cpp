@@ -146,7 +146,7 @@ std::string_view remedy_for_cuda(int code) {
   const Code* found = find(code);
   return found != nullptr
              ? found->remedy
-             : "see the kernel log of the node (dmesg: NVRM, Xid) and what nvidia-smi says there; drain the "
+             : "see the kernel log of the node (dmesg: NVRM, Xid) and the output of nvidia-smi there; drain the "
                "node if it stays";
 }
 

@@ -1,4 +1,4 @@
-// NCCL: what it is called, and what to do where it is of no use.
+// NCCL: what it is called, and what to do where it is unusable.
 #include "device/collective_table.hpp"
 
 namespace muster {

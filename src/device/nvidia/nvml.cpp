@@ -12,7 +12,7 @@ namespace muster {
 
 namespace nvml {
 
-// On a simulated machine only where somebody put stand-ins: else nobody is asked, and nothing is missed.
+// On a simulated machine only with stand-ins: otherwise NVML is not queried, and not missing.
 bool is_to_be_asked(const Inventory& inventory) {
   const bool has_gpu = std::any_of(inventory.devices.begin(), inventory.devices.end(), [](const Device& device) {
     return device.kind == DeviceKind::gpu && device.vendor_id == "10de";
@@ -66,7 +66,7 @@ void read_identity(const Session& session, Handle handle, const nvml::PciInfo& p
   if (gpu.firmware.empty()) gpu.firmware = vbios;
   if (gpu.uuid.empty()) gpu.uuid = uuid;
   if (!uuid.empty() && !is_same(gpu.uuid, uuid)) gpu.values["nvml_uuid"] = uuid;
-  // Boards without one tell zero.
+  // Boards without one report zero.
   if (serial.find_first_not_of('0') != std::string::npos) gpu.values["serial"] = serial;
 }
 
@@ -94,7 +94,7 @@ void read_gpu(const Session& session, Handle handle, std::uint32_t index, Depth 
   read_parts(session, handle, nvml::address_of(pci), inventory);
 }
 
-/// Of GPUs that have no handle the index alone is known; by their address the library tells why, one by one.
+/// Of GPUs that have no handle the index alone is known; by their address the library reports the reason, one by one.
 void ask_the_others(const Session& session, Inventory& inventory) {
   for (Device& gpu : inventory.devices) {
     if (gpu.kind != DeviceKind::gpu || gpu.vendor_id != "10de" || gpu.driver != "nvidia" || gpu.is_seen_by("nvml"))
@@ -139,7 +139,7 @@ void read_gpus(const Session& session, Depth depth, Inventory& inventory) {
     inventory.libraries.back().state = LibraryState::broken;
     return refuse("nvmlDeviceGetCount_v2", code);
   }
-  // A count that is damage, not devices: nobody has seen more than 16 on a node.
+  // A larger count is corrupt data: nodes have at most 16.
   for (std::uint32_t index = 0; index < std::min(count, 256u); ++index) {
     Handle handle = nullptr;
     const std::string call = "nvmlDeviceGetHandleByIndex_v2";

@@ -1,4 +1,4 @@
-/// What NVIDIA's management library tells of this node's GPUs, joined into an inventory that the kernel's sources
+/// The data of NVIDIA's management library on this node's GPUs, joined into an inventory that the kernel's sources
 /// filled. docs/methods/device_visibility.md has the names of the values.
 #pragma once
 
@@ -8,9 +8,9 @@
 namespace muster {
 
 /// Opens `libnvidia-ml.so.1` and asks it all; does nothing on a node where the kernel knows neither a GPU nor a driver
-/// of NVIDIA, nor on a simulated machine without stand-ins. What the library says of itself becomes a LibraryReport; a
-/// GPU that it refuses to tell of has the value `nvml_error`. May take seconds where no process keeps the GPUs awake,
-/// and for ever where the driver hangs: `watch` is told of every call before it is made.
+/// of NVIDIA, nor on a simulated machine without stand-ins. The library's own data becomes a LibraryReport; a
+/// GPU that it refuses to query has the value `nvml_error`. May take seconds where no process keeps the GPUs awake,
+/// and for ever where the driver hangs: `watch` is called before every call.
 void add_nvml(Inventory& inventory, const CallWatch& watch = {});
 /// As above, of the links of the GPUs alone: PCIe and NVLink.
 void add_nvml_links(Inventory& inventory, const CallWatch& watch = {});

@@ -75,7 +75,7 @@ struct Event {
 };
 inline constexpr unsigned long long xid_event = 0x8;
 
-/// Versioned structures say their size and version in their first word.
+/// Versioned structures have their size and version in their first word.
 template <class T>
 constexpr std::uint32_t version_word(std::uint32_t version) {
   return static_cast<std::uint32_t>(sizeof(T)) | version << 24;

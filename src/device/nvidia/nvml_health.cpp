@@ -1,4 +1,4 @@
-// What NVML tells of a GPU's state: memory, its errors, temperature, power, clocks, modes, fabric, processes.
+// A GPU's state from NVML: memory, its errors, temperature, power, clocks, modes, fabric, processes.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -98,7 +98,7 @@ void read_modes(const Session& session, Handle handle, Device& gpu) {
   if (value != pending) gpu.values["mig_pending"] = pending != 0 ? "on" : "off";
 }
 
-/// Fields of two bits: 1 yes, 2 no, 0 not told; then one of four bits, whose 1 says that all is well.
+/// Fields of two bits: 1 yes, 2 no, 0 unknown; then one of four bits, whose 1 means healthy.
 void read_fabric_health(std::uint32_t health, Device& gpu) {
   constexpr std::array<std::pair<const char*, const char*>, 4> fields = {{{"fabric_bandwidth", "degraded"},
                                                                           {"fabric_recovery", "in_progress"},

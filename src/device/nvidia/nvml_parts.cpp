@@ -21,7 +21,7 @@ double number_of(const Field& field) {
   return field.type == 1 ? field.value.number : static_cast<double>(field.value.longer);
 }
 
-/// GB/s in one direction; 0: not told.
+/// GB/s in one direction; 0: unknown.
 double rate_of(const Session& session, Handle handle, Device& gpu, std::uint32_t link) {
   for (const std::uint32_t id : {link_speed, link_speed_common}) {
     Field field{};
@@ -55,7 +55,7 @@ PeerLink& link_to(Device& gpu, const PciAddress& to) {
 constexpr std::size_t longest_list = 64;
 
 /// Processes as the library lays them out: number, memory, and of the newer forms the instance. One driver (535) had a
-/// longer form under the same name, so the length is told from what can be a list of processes at all.
+/// longer form under the same name, so the length follows from the entries that can be a list of processes.
 std::vector<std::pair<std::uint32_t, std::uint64_t>> parse_processes(const unsigned char* bytes, std::uint32_t count,
                                                                      std::size_t stride) {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> list;
@@ -88,7 +88,7 @@ std::string command_of(std::uint32_t pid) {
   return printable_line(name, 40);
 }
 
-/// `NVIDIA H200 MIG 1g.18gb`; the memory of an instance does not tell what its profile is called. Empty: an older
+/// `NVIDIA H200 MIG 1g.18gb`; the name of the profile does not follow from an instance's memory. Empty: an older
 /// driver.
 std::string named_profile(const std::string& name) {
   constexpr std::string_view before = " MIG ";
@@ -162,7 +162,7 @@ void read_processes(const Session& session, Handle handle, Device& gpu) {
   for (const auto& [pid, used] : list) {
     if (is_own(pid)) continue;
     const std::string command = command_of(pid);
-    const std::string memory = used > 1ull << 48 ? "memory not told" : fmt::format("{} MiB", used >> 20);
+    const std::string memory = used > 1ull << 48 ? "memory unknown" : fmt::format("{} MiB", used >> 20);
     texts.push_back(fmt::format("{}{} ({})", pid, command.empty() ? "" : " " + command, memory));
   }
   if (count > 0 && list.empty()) texts.push_back(fmt::format("{} that can't be read", count));

@@ -37,7 +37,7 @@ class Session {
     const std::string uuid = device.uuid.empty() ? "" : " (" + device.uuid + ")";
     watch_.device("GPU " + to_string(device.address) + uuid);
   }
-  /// Calls are about no GPU, or nobody knows yet about which: the last one is not to be blamed.
+  /// Calls concern no GPU, or an unknown one: the last one is not to be blamed.
   void turn_away() const { watch_.device({}); }
 
   /// `nvmlInit_v2 returned 18: Driver/library version mismatch`
@@ -62,7 +62,7 @@ class Session {
   const CallWatch& watch_;
 };
 
-// Each adds its part of what is told of the GPU at `handle`.
+// Each adds its part of the data of the GPU at `handle`.
 void read_health(const Session& session, Handle handle, Device& gpu);
 void read_nvlinks(const Session& session, Handle handle, Device& gpu);
 void read_processes(const Session& session, Handle handle, Device& gpu);
@@ -76,7 +76,7 @@ void read_heat_and_clocks(const Session& session, Handle handle, Device& gpu);
 void read_link_errors(const Session& session, Handle handle, Device& gpu);
 
 [[nodiscard]] PciAddress address_of(const PciInfo& pci);
-/// The kernel knows a GPU or a driver of NVIDIA here; on a simulated machine also somebody put stand-ins.
+/// The kernel knows a GPU or a driver of NVIDIA here; on a simulated machine also stand-ins are present.
 [[nodiscard]] bool is_to_be_asked(const Inventory& inventory);
 
 /// The text that one of the functions gives; empty: none.

@@ -67,7 +67,7 @@ struct NvmlWatch::Inside {
     }
   }
 
-  /// Some GPUs and users may not have events: then the kernel's log alone tells.
+  /// Some GPUs and users may not have events: then the kernel's log is the only source.
   void listen_to(const PciAddress& gpu, nvml::Handle handle) {
     if (!registered.insert(gpu).second) return;
     if (events == nullptr && session.call("nvmlEventSetCreate", functions.create_events, &events) != 0) return;

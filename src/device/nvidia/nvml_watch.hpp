@@ -11,7 +11,7 @@ namespace muster {
 
 class NvmlWatch {
  public:
-  /// nullptr where NVML is not to be asked (as in add_nvml) or is of no use. Every call goes past `watch`.
+  /// nullptr where NVML is not to be asked (as in add_nvml) or is unusable. Every call goes past `watch`.
   [[nodiscard]] static std::unique_ptr<NvmlWatch> open(const Inventory& inventory, CallWatch watch);
   ~NvmlWatch();
   NvmlWatch(const NvmlWatch&) = delete;

@@ -102,7 +102,7 @@ const NvlinkSubcode* find_subcode(int xid, std::uint32_t info, std::uint32_t sta
   return nullptr;
 }
 
-/// What the driver's recovery action says; without one the worst is assumed.
+/// The driver's recovery action; without one the worst is assumed.
 XidAction settled(XidAction action, std::span<const LoggedXid> others) {
   if (action != XidAction::workflow) return action;
   const LoggedXid* recovery = find(others, 154);
@@ -152,7 +152,7 @@ XidMeaning workflow_meaning(const XidEntry& entry, std::string_view message, std
     for (const LoggedXid& other : others)
       if (other.code != cleanup && other.code != coherent)
         return meaning_of(entry.code, XidAction::ignore, accompanied_by(words, other.code));
-    auto alone = meaning_of(entry.code, XidAction::reset_gpu, words + ", and no other Xid says which");
+    auto alone = meaning_of(entry.code, XidAction::reset_gpu, words + ", and no other Xid names it");
     if (entry.code == cleanup)
       alone.remedy =
           "restart the fabric manager (systemctl restart nvidia-fabricmanager) where there is one, else reset "

@@ -1,4 +1,4 @@
-/// NVIDIA's Xid catalogue as data: what the driver's maker says to do about each number
+/// NVIDIA's Xid catalogue as data: the vendor's remedy for each number
 /// (docs.nvidia.com/deploy/xid-errors, October 2025). The words are muster's own.
 #pragma once
 

@@ -51,15 +51,15 @@ Result<LauncherIdentity> identify(std::string_view path, std::string_view printe
     return identity;
   }
   return fail(ErrorKind::launch, std::string(path),
-              fmt::format("is neither Open MPI's mpirun nor MPICH's: it says \"{}\"; choose one that muster knows with "
+              fmt::format("is neither Open MPI's mpirun nor MPICH's: it prints \"{}\"; choose a supported one with "
                           "PATH or --launcher",
                           printable_line(trim(printed), 120)));
 }
 
 namespace {
 
-/// Whether somebody asked for the thing that one of `names` sets; then theirs counts, not ours. Hydra takes
-/// `-name=value` as well, and each only once.
+/// Whether the user or the profile set one of `names`; then that takes precedence. Hydra takes `-name=value` as well,
+/// and each only once.
 bool chooses(const Argv& options, std::initializer_list<std::string_view> names) {
   return std::any_of(options.begin(), options.end(), [&](std::string_view option) {
     if (option.empty() || option[0] != '-') return false;
@@ -99,8 +99,8 @@ bool is_openmpi_5(const LauncherIdentity& identity) {
   return !identity.version.empty() && identity.version[0] >= '5';
 }
 
-/// Open MPI 4 takes the operating system's numbers of hardware threads, so that any mask can be said. Open MPI 5 takes
-/// hwloc's numbers of cores alone, and binds to all threads of a core.
+/// Open MPI 4 takes the operating system's numbers of hardware threads, so that any mask can be expressed. Open MPI 5
+/// takes hwloc's numbers of cores alone, and binds to all threads of a core.
 bool has_rankfile(const LauncherIdentity& identity, const JobShape& shape, const Argv& options) {
   if (shape.binding.kind != BindKind::masks || shape.oversubscribed || binds_openmpi(options)) return false;
   const auto& ranks = shape.binding.ranks;
@@ -174,7 +174,7 @@ LaunchCommand openmpi_command(const LauncherIdentity& identity, const JobShape& 
     argv.emplace_back("--noprefix");
   argv.insert(argv.end(), {"-n", std::to_string(shape.ranks())});
   add_openmpi_placement(identity, shape, options, command);
-  // Names alone: a value would be seen by everybody who lists processes, and one of them is a secret.
+  // Names alone: values are visible in process lists, and one of them is a secret.
   for (const auto& variable : agent.env) argv.insert(argv.end(), {"-x", variable.first});
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
   allow_root(identity, command.env);
@@ -208,7 +208,7 @@ LaunchCommand mpich_command(const LauncherIdentity& identity, const JobShape& sh
     const bool has_masks = shape.binding.kind == BindKind::masks && !shape.oversubscribed;
     argv.insert(argv.end(), {"-bind-to", has_masks ? user_masks(shape.binding) : is_unbound(shape) ? "none" : cores});
   }
-  // Everything, as Hydra does unless HYDRA_ENV says otherwise: a list would keep all else (LD_LIBRARY_PATH,
+  // Everything, as Hydra does unless HYDRA_ENV is set: a list would keep all else (LD_LIBRARY_PATH,
   // MPICH_*) from ranks on other nodes. Values travel in its own messages, not in arguments.
   if (!chooses(options, {"genvlist", "genvnone", "genvall"})) argv.emplace_back("-genvall");
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
@@ -303,7 +303,7 @@ Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& 
   for (const std::string& word : split(trim(agent.substr(0, agent.find(" :"))), ' '))
     if (!word.empty()) argv.push_back(word);
   if (argv.empty()) argv = {"ssh"};
-  // Never a question that nobody would answer, and no longer than an autopsy may take.
+  // Without interactive questions, and no longer than an autopsy may take.
   if (argv == Argv{"ssh"}) argv.insert(argv.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=4"});
   argv.emplace_back(node);
   argv.push_back(shell_line(command));

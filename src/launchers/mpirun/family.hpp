@@ -1,5 +1,5 @@
-/// mpirun and mpiexec, of Open MPI (4 and 5) and of MPICH (Hydra): one family under two names, told apart by asking
-/// once. docs/runner.md says what is asked of a launcher; what each prints when a job ends badly is in notice.hpp.
+/// mpirun and mpiexec, of Open MPI (4 and 5) and of MPICH (Hydra): one family under two names, distinguished by one
+/// query. docs/runner.md describes the tasks of a launcher; what each prints when a job ends badly is in notice.hpp.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view te
 LauncherNotice explain_silence(const Argv& argv);
 Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv& options);
 
-/// As BindWords::masks. Open MPI's: a mapping where one says the same, else the lines of a rankfile, in hwloc's numbers
+/// As BindWords::masks. Open MPI's: an equivalent mapping, else the lines of a rankfile, in hwloc's numbers
 /// of cores; Hydra's: the operating system's numbers of CPUs.
 std::string openmpi_masks_in_words(const JobBinding& binding, std::span<const int> numbers, std::string_view host);
 std::string hydra_masks_in_words(const JobBinding& binding, std::span<const int> numbers, std::string_view host);

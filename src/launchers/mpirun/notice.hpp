@@ -1,4 +1,4 @@
-/// What mpirun and mpiexec say when a job ends badly, as they say it.
+/// The messages of mpirun and mpiexec when a job fails, verbatim.
 #pragma once
 
 #include <charconv>
@@ -20,7 +20,7 @@ struct KnownFailure {
   std::string_view remedy;
 };
 
-// Causes before consequences: the first that is found explains the launch. What the remote shell says comes first.
+// Causes before consequences: the first that is found explains the launch. Messages of the remote shell come first.
 inline constexpr KnownFailure known_failures[] = {
     {"Could not resolve hostname", "Could not resolve hostname ", "node {} has no address: its name can't be resolved",
      "check the name of the node, or take it out of --nodes"},
@@ -32,7 +32,7 @@ inline constexpr KnownFailure known_failures[] = {
      "check that the node is up and that sshd runs there, or take it out of --nodes"},
     {"detected an attempt to run as root", "", "mpirun refuses to start ranks as root",
      "run as an ordinary user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"},
-    {"not enough slots available", "", "mpirun has fewer slots than ranks were asked for",
+    {"not enough slots available", "", "mpirun has fewer slots than requested ranks",
      "ask for fewer --ranks-per-node, or run inside an allocation with enough tasks"},
     {"binding more\nprocesses than cpus on a resource",
      "Node:        ", "{} has fewer cores for this job than ranks to be bound, one core each",
@@ -45,7 +45,7 @@ inline constexpr KnownFailure known_failures[] = {
      "put the folder that mpirun is installed in first on PATH; a link to mpirun elsewhere does not do"},
     {"HYDU_create_process", "[proxy:0:", "the agent can't be started on {}",
      "install muster at the same path on all nodes, or on a shared file system"},
-    {"was set to a path\nthat could not be found", "", "the remote agent that mpirun was told to use does not exist",
+    {"was set to a path\nthat could not be found", "", "the remote agent configured for mpirun does not exist",
      "correct or unset plm_rsh_agent (OMPI_MCA_plm_rsh_agent in the environment)"},
     {"lost communication with a remote daemon", " on node ", "mpirun lost its daemon on {}",
      "check that the node is up and that its network carries TCP between all nodes"},

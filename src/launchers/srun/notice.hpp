@@ -1,4 +1,4 @@
-/// What srun says when a step ends badly, as it says it. For srun.cpp alone.
+/// The messages of srun when a step fails, verbatim. For srun.cpp alone.
 #pragma once
 
 #include <charconv>
@@ -30,14 +30,14 @@ inline constexpr KnownFailure known_failures[] = {
      "launcher_options): masks may only have CPUs of the step"},
     {"Task launch for ", "Slurm could not start ranks on {}",
      "see scontrol show node and whether slurmd runs there, or leave the node out with --nodes"},
-    {"More processors requested than permitted", "the allocation has fewer CPUs on a node than ranks were asked for",
+    {"More processors requested than permitted", "the allocation has fewer CPUs on a node than requested ranks",
      "ask for fewer --ranks-per-node, or for an allocation with more tasks (--ntasks-per-node, --exclusive)"},
     {"Invalid generic resource (gres) specification", "Slurm can't give the ranks the GPUs that the job's options name",
      "ask for GPUs per node (--gpus-per-node), not for a total (--gpus), which parts of the nodes can't have"},
     {"Requested node configuration is not available",
      "the allocation does not have the nodes or resources of this launch",
      "name nodes of the allocation with --nodes, and leave out options (-J) that it was not granted"},
-    {"Invalid MPI type", "srun does not know the MPI type that it was told to use",
+    {"Invalid MPI type", "srun does not support the requested MPI type",
      "leave out --mpi (-J), or choose one of srun --mpi=list"},
     {"Invalid job id specified", "Slurm does not know the job around muster: it has ended",
      "start muster again in a new allocation", true},
@@ -46,10 +46,10 @@ inline constexpr KnownFailure known_failures[] = {
     {"already completing or completed", "the job around muster has ended",
      "see why (scontrol show job, sacct), and start again in a new one", true},
     {"Unable to contact slurm controller", "Slurm's controller does not answer", "try again when squeue works"},
-    {"unrecognized option", "srun does not know an option that it was given", "correct the options (-J, profile)"},
+    {"unrecognized option", "srun does not support one of its options", "correct the options (-J, profile)"},
 };
 
-/// What tasks say when the library that they find each other with does not start.
+/// The messages of tasks when their PMI library does not start.
 inline constexpr KnownFailure known_starts[] = {
     {"_pmi_set_af_in_use:PMI ERROR", "Cray's PMI did not start on {}",
      "export PMI_SHARED_SECRET=\"\" before srun; where Fortran programs don't start on 512 nodes or more, also "
@@ -167,7 +167,7 @@ inline bool explain_launch(std::string_view text, LauncherNotice& notice) {
   return false;
 }
 
-/// Daemons of some nodes may say that a step was cancelled before others say why.
+/// Daemons of some nodes may report that a step was cancelled before others report the cause.
 inline void take_cancellation(std::string_view text, LauncherNotice& notice) {
   notice.is_first_cause = true;
   for (const KnownFailure& end : known_ends) {

@@ -213,7 +213,7 @@ ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement;
   if (view.ranks.size() == 1) {
     judgement.findings.push_back({Verdict::skip,
-                                  "one rank has nobody to add up with",
+                                  "a single rank has no partner to add up with",
                                   {},
                                   "ask for two ranks or more: --ranks-per-node 2, or more --nodes"});
     return judgement;

@@ -27,15 +27,15 @@ Result<std::vector<T>> told_by_first(Comm& comm, std::span<const T> values) {
   auto told = comm.broadcast(std::as_bytes(values), 0);
   if (!told) return tl::unexpected(told.error());
   if (told->size() != values.size_bytes())
-    return fail(ErrorKind::system, "broadcast", "rank 0 told something of another length");
+    return fail(ErrorKind::system, "broadcast", "rank 0 sent data of another length");
   return values_of<T>(*told);
 }
 
-/// What a rank tells of a batch: its durations in us, and last one of these.
+/// A rank's data on a batch: its durations in us, and last one of these.
 using Report = std::vector<double>;
 constexpr double clean = 0;
 constexpr double contaminated = 1;
-constexpr double unknown = 2;  // too short to say
+constexpr double unknown = 2;  // too short
 
 double flag_of(std::optional<bool> is_contaminated) {
   return !is_contaminated ? unknown : *is_contaminated ? contaminated : clean;
@@ -130,7 +130,7 @@ class Operations {
     return settle(mine, begun, sampler);
   }
 
-  /// Rank 0 finds the slowest of each operation and tells all, and what became of the batch.
+  /// Rank 0 finds the slowest of each operation and sends it to all, with the result of the batch.
   [[nodiscard]] Result<void> settle(const Report& mine, double begun, Sampler& sampler) {
     auto reports = with_.comm.gather(std::as_bytes(std::span(mine)), 0);
     if (!reports) return tl::unexpected(reports.error());
@@ -148,7 +148,7 @@ class Operations {
     return {};
   }
 
-  /// `word`: the slowest rank's durations, then whether this was warm-up, then what all ranks together say.
+  /// `word`: the slowest rank's durations, then whether this was warm-up, then the joint result of all ranks.
   void feed(const std::vector<ByteVector>& reports, Report& word, double begun, Sampler& sampler) {
     const std::span<double> slowest = std::span(word).first(word.size() - 2);
     std::vector<int> who(slowest.size(), 0);
@@ -164,7 +164,7 @@ class Operations {
       for (std::size_t i = 0; i < slowest.size(); ++i)
         if (report[i] > slowest[i]) slowest[i] = report[i], who[i] = static_cast<int>(rank);
     }
-    // A rank that tells nothing of its time may have been the slowest: then there are no samples.
+    // A rank without reported times may have been the slowest: then there are no samples.
     if (!is_whole) std::fill(slowest.begin(), slowest.end(), std::numeric_limits<double>::quiet_NaN());
     const double flag = is_any_bad ? contaminated : is_any_unknown ? unknown : clean;
     for (const int rank : who) ++times_slowest_[rank];

@@ -65,7 +65,7 @@ std::string find_fault(const Observation& seen, const Params& params) {
     return fmt::format("was ended by signal {}{}", *signal, name == nullptr ? "" : fmt::format(" (SIG{})", name));
   }
   const auto status = number_fact(seen, "status");
-  if (!status) return "told no exit status";
+  if (!status) return "reported no exit status";
   if (*status != expected) return fmt::format("exited with {} (expected {})", *status, expected);
   return {};
 }

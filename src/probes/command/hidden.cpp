@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 5> launchers{"mpirun", "mpiexec", "orterun", "prterun", "srun"};
 
-/// Beginnings of what Open MPI, PMIx, MPICH, Cray's PALS and Slurm tell a rank about itself. Open MPI's own settings
+/// Prefixes of variables that Open MPI, PMIx, MPICH, Cray's PALS and Slurm set for a rank. Open MPI's own settings
 /// (OMPI_MCA_btl) and Slurm's about the job stay.
 constexpr std::array<std::string_view, 33> of_ranks{"OMPI_MCA_rmaps_base_mapping",
                                                     "OMPI_MCA_rmaps_base_ranking",

@@ -14,11 +14,11 @@ namespace muster::program {
 
 namespace {
 
-/// A busy parallel file system takes its time, even to say what is there.
+/// A busy parallel file system is slow, even for a lookup.
 constexpr double patience_s = 60;
 constexpr std::size_t most_said = 64u << 10;
 
-/// Without the current folder, whose name could be that of a module; a folder without code (no loader) is no module.
+/// Without the current folder, whose name could be that of a module; a folder without code (no loader) is not a module.
 constexpr const char* question =
     "import importlib.util, platform, sys\n"
     "print('muster: this is Python', platform.python_version())\n"
@@ -30,7 +30,7 @@ constexpr const char* question =
 constexpr std::string_view greeting = "muster: this is Python ";
 
 struct Answer {
-  std::string version;  ///< empty: it is no Python
+  std::string version;  ///< empty: it is not a Python
   bool has_modules = false;
 };
 
@@ -80,10 +80,10 @@ Interpreter look_at(const std::string& named, const std::vector<std::string>& mo
   const std::string path = find_program(named).string();
   std::error_code ignored;
   if (path.empty() && fs::exists(named, ignored))
-    return {"", "", fmt::format("{} is no program that we may run", printable_line(named))};
+    return {"", "", fmt::format("{} is not a program that we may run", printable_line(named))};
   if (path.empty()) return {"", "", fmt::format("there is no {}", printable_line(named))};
   Answer answer = ask(path, modules);
-  if (answer.version.empty()) return {"", "", fmt::format("{} is no Python 3 that runs", printable_line(path))};
+  if (answer.version.empty()) return {"", "", fmt::format("{} is not a Python 3 that runs", printable_line(path))};
   if (answer.has_modules) return {path, std::move(answer.version), ""};
   return {"", "", fmt::format("{} has no {}", printable_line(path), human_list(modules))};
 }

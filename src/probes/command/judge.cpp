@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_evidence = 20;
 
-/// True when what the program told is a failure: then its exit status is nothing new.
+/// True when the program reported a failure: then its exit status adds nothing.
 bool take_told(const CaseView& view, const RankPlace& place, const Observation& seen, Findings& findings) {
   bool has_failed = false;
   for (const Fact& fact : seen.facts) {
@@ -63,7 +63,7 @@ void take_unreadable(const CaseView& view, Findings& findings) {
   }
 }
 
-/// A program that says itself why it fails may only follow from another's end.
+/// A program that reports its own failure may only follow from another's end.
 bool is_explained(const Observation& seen) {
   return seen.fact("finding") != nullptr;
 }
@@ -97,7 +97,7 @@ void take_absent(const CaseView& view, Findings& findings) {
   }
 }
 
-/// `each program had 56 CPUs`, `programs had 1 to 56 CPUs`; empty: no rank says.
+/// `each program had 56 CPUs`, `programs had 1 to 56 CPUs`; empty: unknown.
 std::string cpus_of(const CaseView& view) {
   int least = 0;
   int most = 0;

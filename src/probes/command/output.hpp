@@ -1,4 +1,5 @@
-/// What a program says to muster, line by line: {"metric":"bandwidth","value":12.5,"unit":"GB/s"}, {"finding":{...}},
+/// The output of a program for muster, line by line: {"metric":"bandwidth","value":12.5,"unit":"GB/s"},
+/// {"finding":{...}},
 /// {"evidence":"..."}, {"same":{...}}.
 #pragma once
 

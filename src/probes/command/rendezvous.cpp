@@ -62,13 +62,13 @@ struct Endpoint {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-/// A port on which anybody may knock while it lives. Nobody is let in: the kernel completes connections by itself.
+/// A port open for connections while it lives. None is accepted: the kernel completes connections by itself.
 class Door {
  public:
   explicit Door(int family) : socket_(family), any_address_(family == AF_INET6 ? "::" : "0.0.0.0") {
     const int off = 0;
     if (family == AF_INET6) (void)::setsockopt(socket_.number(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    // Below the range that outgoing connections take their ports from: nobody gets it by chance between now and the
+    // Below the range that outgoing connections take their ports from: no process gets it by chance between now and the
     // start of the program.
     const auto microseconds = static_cast<std::uint64_t>(monotonic_seconds() * 1e6);
     std::minstd_rand any(static_cast<unsigned>(microseconds) ^ static_cast<unsigned>(::getpid()));
@@ -105,7 +105,7 @@ bool reaches_address(const std::string& address, int port, double deadline) {
   return ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
 }
 
-/// Whether a program that is told `name` gets through to the port.
+/// Whether a program given `name` reaches the port.
 bool reaches(const std::string& name, int port) {
   const double deadline = monotonic_seconds() + patience_s;
   const environment::Resolved resolved = environment::resolve(name, patience_s);
@@ -125,7 +125,7 @@ std::vector<std::string> names_of(const RankPlace& place) {
   return names;
 }
 
-/// The lines that rank 0 says, on every rank.
+/// The lines of rank 0, on every rank.
 Result<std::vector<std::string>> share(RunContext& context, const std::string& mine) {
   const auto* bytes = reinterpret_cast<const std::byte*>(mine.data());
   const auto all = context.comm.broadcast(std::span(bytes, mine.size()), 0);

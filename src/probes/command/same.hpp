@@ -1,4 +1,4 @@
-/// What a program says that all ranks should have alike: {"same":{"torch":"2.7.1+cu126"}}. docs/check-files.md
+/// Values of a program that must be equal on all ranks: {"same":{"torch":"2.7.1+cu126"}}. docs/check-files.md
 #pragma once
 
 #include <string_view>

@@ -26,7 +26,7 @@ bool is_sentence(const json& value) {
 
 /// {"rank": 3}, {"node": "nid001"}, {"setting": "MASTER_ADDR", "node": "nid001"}; empty: it is one.
 std::string fault_of_culprit(const json& culprit) {
-  if (!culprit.is_object() || culprit.empty()) return "has a culprit that is no object such as {\"rank\": 3}";
+  if (!culprit.is_object() || culprit.empty()) return "has a culprit that is not an object such as {\"rank\": 3}";
   int named = 0;
   for (const auto& [key, value] : culprit.items()) {
     const bool is_rank = key == "rank";
@@ -39,14 +39,14 @@ std::string fault_of_culprit(const json& culprit) {
 }
 
 std::string fault_of_finding(const json& finding) {
-  if (!finding.is_object()) return "is no object";
+  if (!finding.is_object()) return "is not an object";
   for (const auto& [key, value] : finding.items()) {
     if (key == "reason" || key == "remedy" || key == "verdict") {
-      if (!is_sentence(value)) return fmt::format("has a {} that is no text", key);
+      if (!is_sentence(value)) return fmt::format("has a {} that is not text", key);
     } else if (key == "consequence") {
       if (!value.is_boolean()) return "has a consequence that is neither true nor false";
     } else if (key == "culprits") {
-      if (!value.is_array() || value.size() > most_named) return "has culprits that are no short list";
+      if (!value.is_array() || value.size() > most_named) return "has culprits that are not short list";
       for (const json& culprit : value)
         if (std::string fault = fault_of_culprit(culprit); !fault.empty()) return fault;
     } else {
@@ -97,7 +97,7 @@ Result<std::string> read_told(std::string_view kind, std::string_view line) {
   if (all.size() != 1) return wrong("has further keys beside its own");
   const json& content = all.begin().value();
   if (kind == "evidence") {
-    if (!is_sentence(content)) return wrong("is no text");
+    if (!is_sentence(content)) return wrong("is not text");
     return sentence(content);
   }
   if (std::string fault = fault_of_finding(content); !fault.empty()) return wrong(std::move(fault));
@@ -110,7 +110,7 @@ Told to_told(const std::string& text, const RankPlace& teller, std::span<const R
   if (!fault_of_finding(said).empty()) {
     // Facts come over the network: what this side of it has not checked is not believed.
     told.finding = {Verdict::unmeasured,
-                    fmt::format("rank {} on {} told a finding that can't be read", teller.rank, teller.host),
+                    fmt::format("rank {} on {} printed a malformed finding", teller.rank, teller.host),
                     {rank_culprit(teller)},
                     "run it again; if it happens again, it is a fault of muster: report it with the run folder"};
     return told;

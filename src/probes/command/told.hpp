@@ -1,4 +1,4 @@
-/// What a program tells of itself: a finding with reason, culprits and remedy, or a sentence that supports a pass.
+/// The report of a program: a finding with reason, culprits and remedy, or a sentence that supports a pass.
 #pragma once
 
 #include <span>
@@ -16,13 +16,13 @@ inline constexpr std::string_view evidence_start = R"({"evidence")";
 /// `protocol`, in words that follow the line's name: `has no reason`.
 [[nodiscard]] Result<std::string> read_told(std::string_view kind, std::string_view line);
 
-/// A finding that a rank's program told, and whether it says itself that another is its cause.
+/// A finding of a rank's program, and whether it is marked as the consequence of another.
 struct Told {
   Finding finding;
   bool is_consequence = false;
 };
-/// `text` is what read_told gave. Without culprits it is the rank that told it; ranks that the job does not have are
-/// left out.
+/// `text` is the result of read_told. Without culprits it is the rank that printed it; ranks that the job does not have
+/// are left out.
 [[nodiscard]] Told to_told(const std::string& text, const RankPlace& teller, std::span<const RankPlace> ranks);
 
 }  // namespace muster::program

@@ -1,5 +1,5 @@
 // The user's own launch line beside what `muster bind` would write: a note, for what is wrong with a mask the other
-// judges say.
+// judges report.
 #include <fmt/format.h>
 
 #include "base/text.hpp"

@@ -100,7 +100,7 @@ void judge_domains(const CaseView& view, const NodeMasks& node, Findings& findin
   const auto must_fit = [&](const RankMask& rank) { return is_wanted || rank.nic_policy == "NUMA"; };
   if (std::none_of(node.ranks.begin(), node.ranks.end(), must_fit)) return;
   if (node.layout.domains.empty()) {
-    Finding finding = about(node, {}, fmt::format("{} told no NUMA domains", node.host),
+    Finding finding = about(node, {}, fmt::format("{} reported no NUMA domains", node.host),
                             "see the fact layout_error of its first rank, or set numa = \"any\"");
     finding.culprits.push_back({CulpritKind::node, node.host, node.host});
     finding.verdict = Verdict::unmeasured;

@@ -85,7 +85,7 @@ Finding nested(const CaseView& view, const NodeMasks& node, const Overlaps& over
 void judge_disjoint(const CaseView& view, const NodeMasks& node, Findings& findings, bool& is_last) {
   const Overlaps overlaps = find_overlaps(node);
   if (overlaps.pairs.empty()) return;
-  // What these ranks sit on says little about the node: nothing further is judged.
+  // The CPUs of these ranks are not representative of the node: nothing further is judged.
   is_last = true;
   // Where Slurm confines a task to its core, that core is all that a launcher inside it sees of the node.
   const bool is_confined = overlaps.has_same_single_core && node.is_inside_step;

@@ -77,7 +77,7 @@ NodeParts parts_of(const CaseView& view, const NodeMasks& node) {
   return parts;
 }
 
-/// A GPU that the environment gives a rank stays its own. Where it gives none, the profile says how they are bound.
+/// A GPU that the environment gives a rank stays its own. Where it gives none, the profile determines the binding.
 BindWish wish_for(const CaseView& view, const NodeMasks& node, const NodeParts& parts) {
   BindWish wish;
   wish.ranks = static_cast<int>(node.ranks.size());
@@ -130,7 +130,7 @@ std::vector<NodeMasks> masks_by_node(const CaseView& view, Findings& findings) {
       node.ranks.push_back(std::move(rank));
       continue;
     }
-    Finding finding = about(node, {place.rank}, fmt::format("rank {} on {} told no mask", place.rank, node.host),
+    Finding finding = about(node, {place.rank}, fmt::format("rank {} on {} reported no mask", place.rank, node.host),
                             "report this: the observation is incomplete");
     finding.verdict = Verdict::unmeasured;
     findings.push_back(std::move(finding));
@@ -170,7 +170,7 @@ std::vector<int> all_ranks(const NodeMasks& node) {
 
 namespace {
 
-/// Rank i with GPU i, as programs take them, where no variable says otherwise; empty: there are fewer GPUs than ranks.
+/// Rank i with GPU i, as programs take them, where no variable selects another; empty: there are fewer GPUs than ranks.
 std::vector<std::string> gpus_in_order(const NodeMasks& node) {
   const bool is_open =
       std::all_of(node.ranks.begin(), node.ranks.end(), [](const RankMask& rank) { return rank.gpu.empty(); });
@@ -225,7 +225,7 @@ std::string first_step(const NodeMasks& node) {
   return {};
 }
 
-/// The options that would bind the ranks of this node right; empty: they can't be told.
+/// The options that would bind the ranks of this node right; empty: unknown.
 std::string right_line(const CaseView& view, const NodeMasks& node) {
   // Ranks that stayed silent need masks, too: without them no line is right.
   std::size_t ranks_here = 0;

@@ -1,4 +1,4 @@
-/// What the ranks of one node told, and the judgements on it. Pure.
+/// The reports of the ranks of one node, and the judgements on them. Pure.
 #pragma once
 
 #include <optional>
@@ -22,10 +22,10 @@ struct RankMask {
   std::string asked_for;         ///< instead of masks: `--bind none`, `--bind cores`; empty: masks, or the default
   std::string nic_policy;        ///< MPICH_OFI_NIC_POLICY; empty: not set
   std::vector<CpuMask> threads;  ///< of the OpenMP team; empty: not measured
-  std::string gpu;               ///< PCI address; empty: nobody can tell
+  std::string gpu;               ///< PCI address; empty: unknown
   std::string gpu_because;
-  std::string memory_policy;  ///< empty: not told
-  CpuMask memory;             ///< domains that the control group allows; empty: not told
+  std::string memory_policy;  ///< empty: unknown
+  CpuMask memory;             ///< domains that the control group allows; empty: unknown
   double quota = 0;           ///< CPUs; 0: none
   std::string quota_group;
 };
@@ -40,7 +40,7 @@ struct NodeMasks {
   CpuMask reserved;             ///< kept for the system by the profile, each with its siblings
   std::vector<RankMask> ranks;
   std::vector<std::string> gpus;  ///< addresses of those that may be used
-  Layout layout;                  ///< empty: nobody told
+  Layout layout;                  ///< empty: unknown
 };
 
 using Findings = std::vector<Finding>;
@@ -54,7 +54,7 @@ using Findings = std::vector<Finding>;
 [[nodiscard]] Finding about(const NodeMasks& node, std::vector<int> ranks, std::string reason, std::string remedy);
 [[nodiscard]] std::vector<int> all_ranks(const NodeMasks& node);
 /// `text`, an imperative, behind what the user has to change where it is the user's own choice (`remove --bind none`),
-/// and before the options that would bind the ranks of this node right, where they can be told.
+/// and before the options that would bind the ranks of this node right, where they are known.
 [[nodiscard]] std::string with_line(const CaseView& view, const NodeMasks& node, std::string text);
 
 /// What the masks of a node are to each other. `is_last` is set when nothing further can be judged before this is

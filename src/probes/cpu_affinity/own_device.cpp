@@ -35,7 +35,7 @@ std::optional<std::size_t> index_in(std::string_view word) {
   return index;
 }
 
-/// nullopt: it names what can't be told from here (a MIG instance), or nothing that is there.
+/// nullopt: it names a device that can't be determined here (a MIG instance), or one that is absent.
 std::optional<Gpus> choose(const Gpus& gpus, const std::string& text) {
   Gpus chosen;
   for (const std::string& item : split(text, ',')) {
@@ -88,7 +88,7 @@ OwnGpu own_gpu(const Inventory& inventory, const Visible& visible) {
     because.push_back(fmt::format("{}={}", name, printable_line(variable->second, 60)));
   }
   if (because.empty() && static_cast<std::size_t>(all) > gpus.size()) because.emplace_back("its control group");
-  // The only GPU of a node is nobody's own: all ranks see it.
+  // The only GPU of a node does not belong to one rank: all ranks see it.
   if (gpus.size() != 1 || because.empty()) return {};
   return {to_string(gpus[0]->address), join(because, " ")};
 }

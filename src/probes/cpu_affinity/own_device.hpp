@@ -1,4 +1,4 @@
-/// Which GPU is a rank's own, as far as its environment says so without doubt, and the network cards near to it.
+/// Which GPU is a rank's own, as far as its environment is unambiguous, and the network cards near to it.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ inline constexpr std::string_view visible_variables[] = {"CUDA_VISIBLE_DEVICES",
 
 /// A GPU, and why it is thought to be the rank's.
 struct OwnGpu {
-  std::string address;  ///< empty: nobody can tell
+  std::string address;  ///< empty: unknown
   std::string because;  ///< `ROCR_VISIBLE_DEVICES=4`
   friend bool operator==(const OwnGpu&, const OwnGpu&) = default;
 };

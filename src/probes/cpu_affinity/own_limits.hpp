@@ -11,7 +11,7 @@
 namespace muster::affinity {
 
 /// `default`, `bind 0-1`, `preferred 0`: mode and domains of the calling thread. Fails where the kernel, or the filter
-/// of a container, does not tell.
+/// of a container, is unknown.
 [[nodiscard]] Result<std::string> read_memory_policy();
 /// The domains of such a text; empty: the policy names none.
 [[nodiscard]] CpuMask domains_in_policy(std::string_view policy);

@@ -43,7 +43,7 @@ Finding ail_finding(const NodeView& node, Ail ail, const std::vector<const Devic
                       node.host));
     case Ail::no_driver:
       return about(node, gpus, fmt::format("{} {}", who, bound_to(gpus)),
-                   fmt::format("load the driver on {}{}; dmesg there says why it refused the device", node.host,
+                   fmt::format("load the driver on {}{}; see dmesg there for the reason", node.host,
                                driver.empty() ? std::string() : ": modprobe " + driver));
     case Ail::excluded:
       return about(node, gpus, fmt::format("{} {} excluded by the driver's settings", who, is(gpus)),
@@ -59,7 +59,7 @@ Finding ail_finding(const NodeView& node, Ail ail, const std::vector<const Devic
   }
 }
 
-/// What a container shows only in part is no fault while the job has what it was granted.
+/// What a container shows only in part is not a fault while the job has what it was granted.
 bool has_its_share(const CaseView& view, const NodeView& node) {
   const auto gpus = devices_of(node, DeviceKind::gpu);
   const auto usable = std::count_if(gpus.begin(), gpus.end(), [&](const Device* gpu) { return is_usable(node, *gpu); });
@@ -102,7 +102,7 @@ Finding file_finding(const NodeView& node, FileAccess access, const Files& files
   return finding;
 }
 
-/// All GPUs of the node are closed to this job: nobody asked for them.
+/// All GPUs of the node are closed to this job: they were not requested.
 bool are_all_withheld(const std::vector<const Device*>& gpus) {
   return !gpus.empty() && std::all_of(gpus.begin(), gpus.end(), [](const Device* gpu) { return is_withheld(*gpu); });
 }
@@ -163,7 +163,7 @@ void judge_versions(const NodeView& node, Findings& findings) {
   const auto library = versions.find("libnvidia-ml");
   const auto module = versions.find("nvidia");
   if (library == versions.end() || module == versions.end() || library->second == module->second) return;
-  // NVML itself has said so.
+  // NVML itself has reported it.
   for (const LibraryReport& report : node.inventory.libraries)
     if (report.state == LibraryState::broken && report.code == 18) return;
   Finding finding;

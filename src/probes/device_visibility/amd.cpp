@@ -1,4 +1,4 @@
-// What AMD's libraries, KFD and amdgpu tell of GPUs that are there: whether they agree, and what of it is no good.
+// Data of AMD's libraries, KFD and amdgpu on present GPUs: whether they agree, and which values are faults.
 #include "probes/device_visibility/amd.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void judge_broken(const NodeView& node, Findings& findings) {
       continue;
     const bool is_open = !report.file.empty();
     Finding finding;
-    finding.reason = fmt::format("on {} the driver amdgpu works, but {} is of no use: {}", node.host,
+    finding.reason = fmt::format("on {} the driver amdgpu works, but {} is unusable: {}", node.host,
                                  printable_line(report.name, 60), said(report.error));
     finding.culprits.push_back(culprit_of(node));
     finding.remedy =
@@ -50,7 +50,7 @@ void judge_broken(const NodeView& node, Findings& findings) {
   }
 }
 
-/// GPUs that are well as far as the kernel can tell.
+/// GPUs that are healthy according to the kernel.
 std::vector<const Device*> gpus_of(const NodeView& node) {
   std::vector<const Device*> gpus = devices_of(node, DeviceKind::gpu);
   std::erase_if(gpus, [&](const Device* gpu) { return vendor_of(*gpu) != "amd" || ail_of(node, *gpu) != Ail::none; });
@@ -71,7 +71,7 @@ void judge_count(const NodeView& node, const Told& library, Findings& findings) 
                         gpus.size() - unlisted.size(), counted(gpus.size(), "GPU"), node.host, names_of(unlisted)),
             fmt::format(
                 "see which GPUs rocm-smi lists on {} and who hides them there (a container, rights on /sys/class/drm); "
-                "reset the GPU where nobody does",
+                "reset the GPU when it is idle",
                 node.host)));
 }
 
@@ -117,7 +117,7 @@ void judge_pages(const NodeView& node, const Device& gpu, Findings& findings) {
     findings.push_back(about(node, {&gpu},
                              fmt::format("{} has {} of memory to be retired at its next reset", named(node, gpu),
                                          counted(static_cast<std::size_t>(pending), "page")),
-                             fmt::format("drain {} and reset the GPU, so that nobody gets this memory", node.host)));
+                             fmt::format("drain {} and reset the GPU, so that this memory is not used", node.host)));
   if (failed > 0)
     findings.push_back(about(node, {&gpu},
                              fmt::format("{} could not retire {} of bad memory", named(node, gpu),

@@ -40,7 +40,7 @@ bool is_sound(const NodeView& node, const Device& gpu) {
   return is_usable(node, gpu) || is_withheld(gpu);
 }
 
-/// Too few for the job, and nothing else says why.
+/// Too few for the job, without another reason.
 bool lacks_unexplained(const NodeView& node, const Wanted& wanted, int& found) {
   const auto gpus = devices_of(node, DeviceKind::gpu);
   found = static_cast<int>(
@@ -55,10 +55,11 @@ void judge_grants(const NodeView& node, Findings& findings) {
   for (const std::string_view name : senseless_grants(node)) {
     Finding finding;
     finding.verdict = Verdict::unmeasured;
-    finding.reason = fmt::format("{}={} on {} is no number of GPUs: what the job was granted is not known", name,
+    finding.reason = fmt::format("{}={} on {} is not a number of GPUs: what the job was granted is not known", name,
                                  printable_line(node.job.find(name)->second, 60), node.host);
     finding.culprits.push_back({CulpritKind::setting, std::string(name), node.host, -1});
-    finding.remedy = "see who sets it (job script, prolog), and unset it there; expected = N says the number instead";
+    finding.remedy =
+        "find where it is set (job script, prolog), and unset it there; expected = N sets the number instead";
     findings.push_back(std::move(finding));
   }
 }
@@ -117,7 +118,7 @@ void judge_models(const CaseView& view, const NodeView& node, Findings& findings
     report(foreign, fmt::format("of vendor {}, the profile promises {}", printable_line(vendor_of(*foreign[0]), 40),
                                 promised.vendor));
   if (!other.empty())
-    report(other, fmt::format("called \"{}\", the profile promises a name like {}",
+    report(other, fmt::format("called \"{}\", the profile expects a name like {}",
                               printable_line(model_of(*other[0]), 80), promised.name));
 }
 

@@ -98,7 +98,7 @@ void judge_modes(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
                        "", true});
 }
 
-/// Those that serve all programs of a node are no leftovers.
+/// Those that serve all programs of a node are not leftovers.
 bool is_service(const std::string& process) {
   return process.find("nvidia-cuda-mps") != std::string::npos || process.find("nv-hostengine") != std::string::npos ||
          process.find("nvidia-persiste") != std::string::npos;
@@ -123,7 +123,7 @@ void judge_processes(const NodeView& node, const Device& gpu, Symptoms& symptoms
             !is_in_job});
 }
 
-/// Where /sys tells of the same link it has been judged.
+/// Where /sys shows the same link it has been judged.
 void judge_width(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
   const double width = number_told(gpu, "pcie_width");
   const double able = number_told(gpu, "pcie_width_able");
@@ -136,7 +136,7 @@ void judge_width(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
         return like.kind == DeviceKind::gpu && like.device_id == gpu.device_id &&
                number_told(like, "pcie_width") > width;
       });
-  symptoms.add(gpu, {fmt::format("NVML tells of a PCIe link x{:.0f} where x{:.0f} is possible{}", width, able,
+  symptoms.add(gpu, {fmt::format("NVML reports a PCIe link x{:.0f} where x{:.0f} is possible{}", width, able,
                                  is_open && !has_wider ? "; the other end of the link is not visible" : ""),
                      "power-cycle the node; if the link stays so, have the card or its riser reseated, then replaced",
                      is_open && !has_wider});

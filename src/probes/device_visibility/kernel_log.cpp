@@ -97,7 +97,7 @@ Finding judged(const NodeView& node, const LoggedEvent& logged) {
 }  // namespace
 
 void add_kernel_log(const KernelLog& log, bool is_simulated, Observation& seen) {
-  // A machine that is made up has a log only where somebody put one.
+  // A simulated machine has a log only where one was written.
   if (log.file.empty() && is_simulated) return;
   seen.facts.push_back({"kernel_log", log.file.empty() ? "-" : log.file});
   std::vector<LoggedEvent> kinds;
@@ -157,7 +157,7 @@ void judge_kernel_log(const Nodes& nodes, Findings& findings) {
   }
   if (unread.empty()) return;
   findings.push_back(
-      note(fmt::format("the kernel's log can't be read on {}{}: errors that only it knows (Xid) are not seen",
+      note(fmt::format("the kernel's log can't be read on {}{}: errors recorded only there (Xid) are not seen",
                        unread[0], unread.size() == 1 ? "" : fmt::format(" and {} more", unread.size() - 1))));
 }
 

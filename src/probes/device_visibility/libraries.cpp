@@ -29,7 +29,7 @@ std::string remedy_for(int code, const std::string& host) {
     case 8:
       return fmt::format("drain {} and have the power cables of its GPUs checked", host);
     case 9:
-      return fmt::format("load the driver on {}: modprobe nvidia; dmesg there says why it refuses", host);
+      return fmt::format("load the driver on {}: modprobe nvidia; see dmesg there for the reason", host);
     case 10:
     case 999:
       return fmt::format(
@@ -40,7 +40,7 @@ std::string remedy_for(int code, const std::string& host) {
     case 17:
       return fmt::format(
           "see what {} withholds from this process (device files, container, SELinux): the kernel log "
-          "and strace tell",
+          "and strace",
           host);
     case 14:
       return fmt::format("drain {}: the GPU's infoROM is corrupted; have it flashed again, or the GPU replaced", host);
@@ -95,12 +95,12 @@ void judge_state(const NodeView& node, const LibraryReport& library, Findings& f
                                        "(NVIDIA_DRIVER_CAPABILITIES=compute,utility)"));
   } else if (library.state == LibraryState::broken && !is_explained(node, library)) {
     findings.push_back(about_library(
-        node, library, fmt::format("{} on {} is of no use: {}", name, node.host, printable_line(library.error)),
+        node, library, fmt::format("{} on {} is unusable: {}", name, node.host, printable_line(library.error)),
         remedy_for(library.code, node.host)));
   }
 }
 
-/// What the library says of single GPUs, and what it does not say of any.
+/// The library's data on single GPUs, and its gaps.
 void judge_refusals(const NodeView& node, const LibraryReport& library, Findings& findings) {
   bool is_told = library.error.empty();
   for (const Device* gpu : devices_of(node, DeviceKind::gpu)) {
@@ -124,7 +124,7 @@ void judge_agreement(const NodeView& node, Findings& findings) {
     if (vendor_of(*gpu) != "nvidia" || !is_usable(node, *gpu) || !told(*gpu, "nvml_error").empty()) continue;
     if (!gpu->is_seen_by("nvml"))
       symptoms.add(
-          *gpu, {fmt::format("known to the kernel's driver, but not to NVML, which tells of {}", counted(known, "GPU")),
+          *gpu, {fmt::format("known to the kernel's driver, but not to NVML, which reports {}", counted(known, "GPU")),
                  fmt::format("see whether nvidia-smi -L on {} misses it; if it does, look for NVRM and Xid in the "
                              "kernel log, reset the GPU or reboot the node",
                              node.host)});
@@ -149,7 +149,7 @@ void judge_libraries(const NodeView& node, Findings& findings) {
   judge_agreement(node, findings);
   if (!library->missing.empty())
     findings.push_back(
-        note(fmt::format("the driver on {} is old: its {} lacks {}, what they would tell is not judged", node.host,
+        note(fmt::format("the driver on {} is old: its {} lacks {}, their data is not judged", node.host,
                          printable_line(library->name, 60), printable_line(human_list(library->missing), 600))));
 }
 

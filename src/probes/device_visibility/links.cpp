@@ -24,7 +24,7 @@ bool is_slow(const Device& device, const PciLink& link) {
   return device.kind == DeviceKind::nic && link.speed > 0 && link.speed < link.speed_able;
 }
 
-/// In the order in which their runtime counts them; that of the bus where nobody tells.
+/// In the order in which their runtime counts them; that of the bus where it is unknown.
 std::vector<const Device*> in_compute_order(const NodeView& node) {
   std::vector<const Device*> gpus = devices_of(node, DeviceKind::gpu);
   if (std::all_of(gpus.begin(), gpus.end(), [](const Device* gpu) { return gpu->compute_order > 0; }))
@@ -44,12 +44,12 @@ int links_up(const Device& from, const Device& to) {
 
 std::string judge_gpu_links(const CaseView& view, const NodeView& node, Findings& findings) {
   const auto gpus = in_compute_order(node);
-  // Old drivers tell of neighbours, and not of how many links lead there.
+  // Old drivers report neighbours, and not the number of links to them.
   const bool is_told = std::any_of(gpus.begin(), gpus.end(), [](const Device* gpu) {
     return std::any_of(gpu->peers.begin(), gpu->peers.end(),
                        [](const PeerLink& peer) { return peer.kind != "pcie" && peer.up + peer.down > 0; });
   });
-  // With another number of GPUs than promised nobody can say which is which; judge_counts says that.
+  // With another number of GPUs than promised the GPUs can't be matched; judge_counts reports that.
   if (view.node.gpu_links.empty() || !is_told || !view.node.gpus ||
       gpus.size() != static_cast<std::size_t>(view.node.gpus->count))
     return {};
@@ -82,7 +82,7 @@ bool is_width_open(const NodeView& node, const PciLink& link, const std::vector<
 }
 
 void judge_links(const NodeView& node, Findings& findings) {
-  // A switch's link is on the way of several devices; it is told once, with all of them.
+  // A switch's link is on the way of several devices; it is reported once, with all of them.
   std::map<PciAddress, std::pair<PciLink, std::vector<const Device*>>> narrow;
   for (const Device& device : node.inventory.devices) {
     for (const PciLink& link : device.links)

@@ -1,4 +1,4 @@
-/// What one node told of its devices, and the words that all findings about it share.
+/// The devices reported by one node, and the texts that all findings about it share.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@
 
 namespace muster::visibility {
 
-/// The facts of one node that are no devices.
+/// The facts of one node that are not devices.
 inline constexpr std::string_view job_variables[] = {
     "SLURM_JOB_ID",        "SLURM_NNODES",       "SLURM_GPUS",          "SLURM_JOB_GPUS",       "SLURM_STEP_GPUS",
     "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET"};
-/// Those that say how many GPUs were granted, the most exact first.
+/// Variables with the number of granted GPUs, the most exact first.
 inline constexpr std::string_view grant_variables[] = {
     "SLURM_GPUS_ON_NODE",  "SLURM_STEP_GPUS",       "SLURM_JOB_GPUS", "SLURM_GPUS_PER_NODE",
     "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS"};
@@ -31,7 +31,7 @@ struct NodeView {
   std::string host;
   Inventory inventory;
   std::map<std::string, std::string, std::less<>> job;  ///< those of the variables above that are set
-  std::string kernel_log = {};                          ///< file; `-`: can't be read; empty: not told
+  std::string kernel_log = {};                          ///< file; `-`: can't be read; empty: unknown
   std::vector<LoggedEvent> kernel_events = {};
 };
 
@@ -39,7 +39,7 @@ struct NodeView {
 enum class Ail { none, lost, off_bus, no_driver, excluded, unknown_to_driver };
 
 [[nodiscard]] Ail ail_of(const NodeView& node, const Device& gpu);
-/// The job's control group gives it to somebody else, or to nobody.
+/// The job's control group excludes it.
 [[nodiscard]] bool is_withheld(const Device& gpu);
 /// Nothing that the host shows keeps this process from using it.
 [[nodiscard]] bool is_usable(const NodeView& node, const Device& gpu);
@@ -49,16 +49,16 @@ enum class Ail { none, lost, off_bus, no_driver, excluded, unknown_to_driver };
 
 inline constexpr std::string_view by_profile = "expected by the profile";
 
-/// How many GPUs a node shall have, and who says so.
+/// The expected number of GPUs of a node, and its origin.
 struct Wanted {
   int count = 0;
   bool is_least = false;  ///< a job's share: more may be there
   std::string by;         ///< `expected by the profile`
 };
 
-/// Variables of the job whose value is no number of GPUs.
+/// Variables of the job whose value is not a number of GPUs.
 [[nodiscard]] std::vector<std::string_view> senseless_grants(const NodeView& node);
-/// What the job was granted on this node, as far as the scheduler's variables say; nullopt: nothing.
+/// What the job was granted on this node, according to the scheduler's variables; nullopt: unknown.
 [[nodiscard]] std::optional<Wanted> granted_to(const NodeView& node);
 /// Of the check (`expected`), else of the profile; then what the job was granted. May be none.
 [[nodiscard]] std::vector<Wanted> wanted_of(const CaseView& view, const NodeView& node);
@@ -84,12 +84,12 @@ void judge_models(const CaseView& view, const NodeView& node, Findings& findings
 void judge_memory(const NodeView& node, Findings& findings);
 void judge_versions(const NodeView& node, Findings& findings);
 void judge_links(const NodeView& node, Findings& findings);
-/// Each GPU as that library tells of it; then GPUs of one model against each other.
+/// Each GPU according to that library; then GPUs of one model against each other.
 void judge_health(const NodeView& node, Findings& findings);
 void judge_siblings(const NodeView& node, Findings& findings);
 /// Links between GPUs against the profile; what they were found to be, when that is right.
 [[nodiscard]] std::string judge_gpu_links(const CaseView& view, const NodeView& node, Findings& findings);
-/// What AMD's libraries and its driver tell of each GPU.
+/// Data of AMD's libraries and its driver on each GPU.
 void judge_amd(const NodeView& node, Findings& findings);
 /// Links between AMD's GPUs, seen from both ends.
 void judge_xgmi(const NodeView& node, Findings& findings);

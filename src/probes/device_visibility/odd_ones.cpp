@@ -1,4 +1,4 @@
-// The odd one out: nodes against nodes, devices against those of their model.
+// Outliers: nodes against nodes, devices against those of their model.
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -17,7 +17,7 @@ void judge_question(const Question& question, Findings& findings) {
   if (auto finding = odd_one_out(question)) findings.push_back(std::move(*finding));
 }
 
-/// `8x NVIDIA H100 80GB HBM3`; by the ids of the bus, because names depend on who told them.
+/// `8x NVIDIA H100 80GB HBM3`; by the ids of the bus, because names depend on their source.
 std::string gpus_on(const NodeView& node) {
   std::map<std::string, int> models;
   for (const Device* device : devices_of(node, DeviceKind::gpu)) ++models[device->vendor_id + ":" + device->device_id];
@@ -39,10 +39,11 @@ void name_models(const Nodes& nodes, Question& question) {
 
 /// NICs are the business of network_interfaces.
 void judge_gpu_sets(const Nodes& nodes, const std::set<std::string>& explained, Findings& findings) {
-  Question question{"the set of GPUs",
-                    "other nodes",
-                    "run on nodes that are alike; where they should be, drain the odd one and find what it lost",
-                    {}};
+  Question question{
+      "the set of GPUs",
+      "other nodes",
+      "run on nodes that are alike; where they should be, drain the deviating one and find the missing part",
+      {}};
   for (const NodeView& node : nodes)
     if (node.inventory.has_source("pci") && explained.count(node.host) == 0)
       question.votes.push_back({"on " + node.host, gpus_on(node), culprit_of(node)});
@@ -58,7 +59,7 @@ void judge_node_versions(const Nodes& nodes, Findings& findings) {
     const bool is_kernel = name == "kernel";
     Question question{is_kernel ? "kernel" : fmt::format("version of {}", printable_line(name, 40)),
                       "other nodes",
-                      "bring all nodes to the same image; drain the odd one until it is",
+                      "bring all nodes to the same image; drain the deviating one until then",
                       {}};
     for (const NodeView& node : nodes) {
       const auto found = node.inventory.versions.find(name);

@@ -35,7 +35,7 @@ void judge_nvlinks(const NodeView& node, const Gpus& siblings, Symptoms& symptom
   int most = 0;
   for (const Device* gpu : siblings) most = std::max(most, links_of(*gpu, &PeerLink::up));
   for (const Device* gpu : siblings) {
-    if (told(*gpu, "mig") == "on") continue;  // then NVML tells of none
+    if (told(*gpu, "mig") == "on") continue;  // then NVML reports none
     const int up = links_of(*gpu, &PeerLink::up);
     const int down = links_of(*gpu, &PeerLink::down);
     const std::string remedy = fmt::format(
@@ -62,7 +62,7 @@ void judge_fabric_health(const NodeView& node, const Device& gpu, Symptoms& symp
   const std::string reset =
       fmt::format("drain {} and reset its GPUs; look at the log of nvidia-fabricmanager", node.host);
   if (!told(gpu, "fabric_bandwidth").empty())
-    symptoms.add(gpu, {"the NVLink fabric tells of degraded bandwidth", links});
+    symptoms.add(gpu, {"the NVLink fabric reports degraded bandwidth", links});
   if (!told(gpu, "fabric_route").empty()) symptoms.add(gpu, {"a route of the NVLink fabric is unhealthy", links});
   if (!told(gpu, "fabric_recovery").empty())
     symptoms.add(gpu, {"routes of the NVLink fabric are being recovered: its NVLinks carry nothing", reset});

@@ -1,4 +1,4 @@
-/// What is wrong with GPUs by what a library or a driver told of each, gathered so that eight with the same are one
+/// Faults of GPUs from the data of a library or a driver on each, gathered so that eight with the same are one
 /// sentence.
 #pragma once
 
@@ -26,13 +26,13 @@ class Symptoms {
   std::vector<std::pair<Symptom, std::vector<const Device*>>> seen_;
 };
 
-/// The value of that name; empty: not told.
+/// The value of that name; empty: unknown.
 [[nodiscard]] std::string told(const Device& device, std::string_view key);
-/// 0 where it was not told, or is no number.
+/// 0 where it is unknown, or is not a number.
 [[nodiscard]] double number_told(const Device& device, std::string_view key);
-/// GPUs that NVML told of and that nothing worse is said of.
+/// GPUs that NVML reported and that have no worse finding.
 [[nodiscard]] std::vector<const Device*> told_by_nvml(const NodeView& node);
-/// A finding that is no fault.
+/// A finding that is not a fault.
 [[nodiscard]] Finding note(std::string reason);
 
 }  // namespace muster::visibility

@@ -1,4 +1,4 @@
-// xGMI links between AMD's GPUs: each end tells of them, GPUs of one hive reach all others of it, and most have as
+// xGMI links between AMD's GPUs: each end reports them, GPUs of one hive reach all others of it, and most have as
 // many.
 #include <algorithm>
 #include <fmt/format.h>
@@ -121,7 +121,7 @@ void judge_siblings(const NodeView& node, const std::vector<const Device*>& gpus
   }
 }
 
-/// A library's word against the kernel's, of GPUs of which both tell.
+/// A library's data against the kernel's, for GPUs that both report.
 void judge_library(const NodeView& node, const std::vector<const Device*>& gpus, std::string_view source,
                    std::string_view name, Findings& findings) {
   if (!node.inventory.has_source(source)) return;
@@ -151,7 +151,7 @@ void judge_xgmi(const NodeView& node, Findings& findings) {
   for (std::size_t i = 0; i < gpus.size(); ++i)
     for (std::size_t k = i + 1; k < gpus.size(); ++k) judge_ends(node, *gpus[i], *gpus[k], findings);
   judge_hive(node, gpus, findings);
-  // A link that is told of already is not counted again.
+  // A link that is already reported is not counted again.
   if (findings.size() == before) judge_siblings(node, gpus, findings);
   judge_library(node, gpus, "rocm_smi", "ROCm SMI", findings);
   judge_library(node, gpus, "amd_smi", "AMD SMI", findings);

@@ -57,7 +57,7 @@ void judge_interface(const SeenCase& seen, const VariableExpectation& wanted, Pr
   for (const Group& group : seen.groups([&](const SeenRank& rank) { return other_interface(rank, all, interface); })) {
     if (!group.value) continue;
     std::string reason = fmt::format(
-        "{} {} on {} is an address of {} on rank 0's node {}, the profile wants the IPv4 address of {}: {} ({})",
+        "{} {} on {} is an address of {} on rank 0's node {}, the profile requires the IPv4 address of {}: {} ({})",
         wanted.name, in_quotes(seen.variable(*group.ranks.front(), wanted.name).value_or("")),
         seen.describe(group.ranks), *group.value, host, interface, printable_line(wanted.why, 300),
         printable_line(wanted.source, 200));

@@ -1,4 +1,4 @@
-// What launchers say in the environment, against what MPI says.
+// Variables of launchers, against MPI.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace muster::environment {
 
 namespace {
 
-/// What MPI says. Launchers know of the whole launch, also where the case is about one node of it.
+/// MPI's values. Launchers know of the whole launch, also where the case is about one node of it.
 using ValueOf = int (*)(const RankPlace&);
 
 int rank_of(const RankPlace& place) {
@@ -61,7 +61,7 @@ std::string disagreement(const SeenCase& seen, const Claim& claim) {
                        in_quotes(*seen.variable(*claim.set.front(), claim.name)), claim.set.size());
   std::vector<std::string> words;
   for (const SeenRank* rank : claim.wrong)
-    words.push_back(fmt::format("{} on rank {} on {}, where MPI says {}", in_quotes(*seen.variable(*rank, claim.name)),
+    words.push_back(fmt::format("{} on rank {} on {}, where MPI has {}", in_quotes(*seen.variable(*rank, claim.name)),
                                 rank->place->rank, rank->place->host, claim.value(*rank->place)));
   return fmt::format("{} is {}", claim.name, human_list(words, 4));
 }
@@ -75,7 +75,7 @@ Finding wrong_launcher(const SeenCase& seen, const LauncherVariables& launcher, 
       fmt::format("start the launcher outside of another one's ranks, or unset {} before it", claim.name));
 }
 
-/// A launcher that nobody here uses, or that started the process around us: worth knowing, no fault.
+/// A launcher that is not used here, or that started the surrounding process: a note, not a fault.
 std::string left_over(const SeenCase& seen, const LauncherVariables& launcher, const Claim& claim,
                       std::string_view speaks) {
   return fmt::format("{}, not MPI's: left over from {} around this launch; {} variables are the ones to read",
@@ -98,7 +98,7 @@ void judge_launchers(const SeenCase& seen, ProbeJudgement& judgement) {
       if (speaks.empty()) speaks = launcher.who;
       continue;
     }
-    // A single rank that nobody launched may well be inside one of Slurm's tasks.
+    // A single rank without a launcher may be inside one of Slurm's tasks.
     const bool is_alone = launcher.weight == Weight::slurm && seen.ranks().front()->place->size_of_launch() == 1;
     const bool is_excused = is_alone || (launcher.weight != Weight::own && !speaks.empty());
     if (is_excused) {

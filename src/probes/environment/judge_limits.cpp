@@ -112,7 +112,7 @@ void judge_limits(const SeenCase& seen, ProbeJudgement& judgement) {
   for (std::size_t i = 0; i < limits.size(); ++i) {
     const std::size_t before = judgement.findings.size();
     demands[i](seen, judgement);
-    // A limit that is too low on some ranks differs too, which need not be said again.
+    // A limit that is too low on some ranks differs too, which need not be reported again.
     if (judgement.findings.size() == before) judge_equal(seen, limits[i], judgement);
   }
   if (judgement.findings.size() != at_first) return;

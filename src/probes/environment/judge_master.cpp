@@ -24,7 +24,7 @@ struct Node {
 };
 using Nodes = std::map<int, Node>;
 
-/// By index; without those that told no address.
+/// By index; without those that reported no address.
 Nodes nodes_of(const SeenCase& seen) {
   Nodes nodes;
   for (const SeenRank* rank : seen.ranks()) {

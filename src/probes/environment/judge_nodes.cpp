@@ -70,7 +70,7 @@ void judge_machines(const SeenCase& seen, ProbeJudgement& judgement) {
     finding.reason = fmt::format("{} machines call themselves {}: {}", by_machine.size(), host, human_list(words));
     finding.culprits.push_back({CulpritKind::node, host, host, -1});
     finding.remedy =
-        "give each machine a name of its own: hostnamectl set-hostname NAME; until then nobody can tell "
+        "give each machine a name of its own: hostnamectl set-hostname NAME; until then it is unknown "
         "which ranks share a node";
     judgement.findings.push_back(std::move(finding));
   }

@@ -1,4 +1,4 @@
-// What the profile says of nodes and of variables, against what is there.
+// The profile's nodes and variables, against the actual ones.
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -11,10 +11,10 @@ namespace muster::environment {
 
 namespace {
 
-/// One thing that the profile says of every node.
+/// One property that the profile sets for every node.
 struct Trait {
   std::string key;   ///< as [[unverified]] names it
-  std::string fact;  ///< that a node tells of it
+  std::string fact;  ///< of a node's report
   std::string wanted;
   std::string thing;  ///< `{}` is the figure: `{} cores`
   std::string remedy;
@@ -68,7 +68,7 @@ void judge_trait(const SeenCase& seen, const Trait& trait, ProbeJudgement& judge
       hosts.push_back(rank->place->host);
       finding.culprits.push_back({CulpritKind::node, rank->place->host, rank->place->host, -1});
     }
-    finding.reason = fmt::format("{} on {}, the profile says {}", figure(trait, value), human_list(hosts),
+    finding.reason = fmt::format("{} on {}, the profile has {}", figure(trait, value), human_list(hosts),
                                  figure(trait, trait.wanted));
     finding.remedy = trait.remedy;
     soften(seen.node(), trait.key, finding);
@@ -81,15 +81,15 @@ std::string wish(const VariableExpectation& wanted) {
   for (const std::string& value : wanted.values) values.push_back(in_quotes(value));
   switch (wanted.must) {
     case Must::set:
-      return "wants it set";
+      return "requires it set";
     case Must::unset:
-      return "wants it unset";
+      return "requires it unset";
     case Must::equal:
-      return fmt::format("wants {}", join(values, " or "));
+      return fmt::format("requires {}", join(values, " or "));
     case Must::differ:
-      return fmt::format("wants anything but {}", join(values, " and "));
+      return fmt::format("requires anything but {}", join(values, " and "));
     case Must::address:
-      return fmt::format("wants an IPv4 address of {} there", values.front());
+      return fmt::format("requires an IPv4 address of {} there", values.front());
   }
   return "";
 }
@@ -143,7 +143,7 @@ void judge_login(const SeenCase& seen, ProbeJudgement& judgement) {
   }
   if (hosts.empty()) return;
   judgement.findings.push_back(
-      note(fmt::format("{} {} (by the profile: its name, and that no job is around): nothing measured here tells of "
+      note(fmt::format("{} {} (by the profile: its name, and that no job is around): measurements here do not apply to "
                        "the compute nodes; get some with salloc or sbatch and run there",
                        human_list(hosts), plural(hosts.size(), "is a login node", "are login nodes"))));
 }
@@ -158,7 +158,7 @@ void judge_description(const SeenCase& seen, ProbeJudgement& judgement) {
   for (const Trait& trait : traits)
     if (!trait.is_pattern) words.push_back(figure(trait, trait.wanted));
   judgement.evidence.push_back(
-      fmt::format("nodes are as the profile says{}{}", words.empty() ? "" : ": ", human_list(words)));
+      fmt::format("nodes match the profile{}{}", words.empty() ? "" : ": ", human_list(words)));
 }
 
 void judge_variables(const SeenCase& seen, ProbeJudgement& judgement) {
@@ -172,7 +172,7 @@ void judge_variables(const SeenCase& seen, ProbeJudgement& judgement) {
     is_address ? judge_interface(seen, wanted, judgement) : judge_variable(seen, wanted, judgement);
   }
   if (judged > 0 && judgement.findings.size() == before)
-    judgement.evidence.push_back(fmt::format("{} {} as the profile wants {}", judged,
+    judgement.evidence.push_back(fmt::format("{} {} as the profile requires {}", judged,
                                              plural(judged, "variable is", "variables are"),
                                              plural(judged, "it", "them")));
 }

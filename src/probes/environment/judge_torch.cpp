@@ -1,4 +1,4 @@
-// What torch.distributed would read, against what MPI says.
+// torch.distributed's variables, against MPI.
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ std::vector<std::string_view> needed_variables(const SeenCase& seen) {
   return {};
 }
 
-/// Variables that nobody has although others need them, and those that some ranks lack.
+/// Variables that no rank has although others need them, and those that some ranks lack.
 void judge_presence(const SeenCase& seen, ProbeJudgement& judgement) {
   const auto needed = needed_variables(seen);
   std::vector<std::string> nowhere;
@@ -126,7 +126,7 @@ void judge_value(const SeenCase& seen, const Expected& one, ProbeJudgement& judg
     is_same = is_same && (wrong.empty() || same == *value);
     same = *value;
     wrong.push_back(rank);
-    words.push_back(fmt::format("{} on rank {} on {}, where MPI says {}{}", in_quotes(*value), rank->place->rank,
+    words.push_back(fmt::format("{} on rank {} on {}, where MPI has {}{}", in_quotes(*value), rank->place->rank,
                                 rank->place->host, right, is_number(*value) ? "" : ", and no number"));
   }
   if (wrong.empty()) return;
@@ -134,7 +134,7 @@ void judge_value(const SeenCase& seen, const Expected& one, ProbeJudgement& judg
   std::string reason = fmt::format("{} is {}", one.name, human_list(words, 4));
   if (groups.size() == 1 && seen.ranks().size() > 1) {
     const int right_of_first = wrong.front()->place->*one.value;
-    wrong = seen.ranks();  // whoever is right is so by chance
+    wrong = seen.ranks();  // correct values are so by chance
     reason = fmt::format("{} is {} on all {} ranks", one.name, in_quotes(same), seen.ranks().size());
     const bool is_sizes = one.name == "WORLD_SIZE" || one.name == "LOCAL_WORLD_SIZE";
     reason +=
@@ -145,7 +145,7 @@ void judge_value(const SeenCase& seen, const Expected& one, ProbeJudgement& judg
   judgement.findings.push_back(seen.about(one.name, wrong, std::move(reason), std::string(remedy_unset)));
 }
 
-/// MASTER_ADDR and MASTER_PORT: the same for everybody. WORLD_SIZE was compared with MPI's.
+/// MASTER_ADDR and MASTER_PORT: the same for all ranks. WORLD_SIZE was compared with MPI's.
 void judge_equal(const SeenCase& seen, std::string_view name, ProbeJudgement& judgement) {
   RankList set = seen.with_variable(name);
   auto groups = seen.groups([&](const SeenRank& rank) { return seen.variable(rank, name); });

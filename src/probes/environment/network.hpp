@@ -35,7 +35,7 @@ struct Interface {
 
 /// A TCP port from 1 to 65535, nothing else around it.
 [[nodiscard]] std::optional<int> parse_port(std::string_view text);
-/// `free`, `in use`, `lingering` (only by connections that ended a moment ago), or why nobody can tell.
+/// `free`, `in use`, `lingering` (only by connections that ended a moment ago), or why it is unknown.
 [[nodiscard]] std::string port_state(int port);
 
 }  // namespace muster::environment

@@ -1,4 +1,4 @@
-/// What the kernel says of this node and of this process's limits. Readers take the root folder of the machine.
+/// The kernel's data on this node and on this process's limits. Readers take the root folder of the machine.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace muster::environment {
 
 /// The same for all processes under one kernel that was booted once, whatever its host name: `boot ...`, or, where the
-/// kernel does not tell, `machine ...` from /etc/machine-id; empty when neither can be read.
+/// kernel does not report it, `machine ...` from /etc/machine-id; empty when neither can be read.
 [[nodiscard]] std::string machine_identity(const fs::path& root = "/");
 /// InfiniBand, RoCE and the like, by /sys/class/infiniband, sorted.
 [[nodiscard]] std::vector<std::string> rdma_devices(const fs::path& root = "/");

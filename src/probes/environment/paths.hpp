@@ -19,7 +19,7 @@ namespace muster::environment {
 inline constexpr std::array<std::string_view, 4> path_variables = {"MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR",
                                                                    "VIRTUAL_ENV", "CONDA_PREFIX"};
 [[nodiscard]] std::vector<Fact> shared_paths(const Variables& all);
-/// Of those, the ones that a program writes its caches to: `absent.NAME` says of one that is no folder here, or that
+/// Of those, the ones that a program writes its caches to: `absent.NAME` marks one that is not a folder here, or that
 /// may not be written, which: `/tmp/x, which is not a folder there`.
 inline constexpr std::array<std::string_view, 2> cache_variables = {"MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR"};
 [[nodiscard]] std::vector<Fact> absent_caches(const Variables& all);

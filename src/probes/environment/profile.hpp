@@ -1,4 +1,4 @@
-/// What a rank tells of itself and its node because the profile speaks of it.
+/// A rank's data on itself and its node required by the profile.
 #pragma once
 
 #include "muster/probe.hpp"

@@ -33,13 +33,13 @@ class SeenCase {
   SeenCase& operator=(const SeenCase&) = delete;
 
   [[nodiscard]] const Params& params() const { return view_.params; }
-  /// What the profile says.
+  /// From the profile.
   [[nodiscard]] const ExpectedNode& node() const { return view_.node; }
   /// Those that measured, in order.
   [[nodiscard]] const RankList& ranks() const { return ranks_; }
   /// Rank 0, or nullptr: it stayed silent, and with it what others compared themselves with.
   [[nodiscard]] const SeenRank* first() const;
-  /// A rank that told this fact of its node, which one rank of each node does.
+  /// A rank that reported this fact of its node, which one rank of each node does.
   [[nodiscard]] const SeenRank* speaker(int node_index, std::string_view key) const;
   [[nodiscard]] int node_count() const { return static_cast<int>(on_node_.size()); }
   /// Of any rank, also where only rank 0 reported it because ours is the same.
@@ -51,10 +51,10 @@ class SeenCase {
       const std::function<std::optional<std::string>(const SeenRank&)>& value) const;
   /// `rank 3 on b`, `all 4 ranks on b and rank 0 on a`, `all 8 ranks`.
   [[nodiscard]] std::string describe(const RankList& some) const;
-  /// A finding about a setting: one culprit when it is everybody, one per node where it is the whole node.
+  /// A finding about a setting: one culprit when it is all ranks, one per node where it is the whole node.
   [[nodiscard]] Finding about(std::string_view setting, const RankList& some, std::string reason,
                               std::string remedy) const;
-  /// `NAME is "x" on 7 of 8 ranks, but "y" on rank 3 on b`; culprits are all but the first group, or everybody when no
+  /// `NAME is "x" on 7 of 8 ranks, but "y" on rank 3 on b`; culprits are all but the first group, or all when no
   /// group is the largest.
   [[nodiscard]] Finding differs(std::string_view name, const std::vector<Group>& groups, std::string remedy) const;
 
@@ -72,11 +72,11 @@ class SeenCase {
   std::map<int, std::size_t> on_node_;
 };
 
-/// Something worth knowing that is no fault.
+/// Something worth knowing that is not a fault.
 [[nodiscard]] Finding note(std::string sentence);
 /// `"x"`, shortened for a sentence; a long value from where it stops being like `other`.
 [[nodiscard]] std::string in_quotes(std::string_view value, std::string_view other = {});
-/// Whether the profile says of a variable what does not hold on some rank: then nobody else need speak of it.
+/// Whether the profile has a rule for a variable that is violated on some rank: then other judges skip it.
 [[nodiscard]] bool breaks_profile(const SeenCase& seen, std::string_view variable);
 /// `rank`, `ranks`.
 [[nodiscard]] std::string_view plural(std::size_t count, std::string_view one, std::string_view many);

@@ -18,7 +18,7 @@ namespace muster::environment {
 inline constexpr std::array<std::string_view, 6> torch_variables = {"RANK",       "LOCAL_RANK",  "LOCAL_WORLD_SIZE",
                                                                     "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
 
-/// How much a launcher's variables count. The launcher's own ones are nobody else's. PMI's may be left over from a
+/// How much a launcher's variables count. The launcher's own ones are unambiguous. PMI's may be left over from a
 /// launcher around this one, and Slurm's are, wherever mpirun runs below a batch script or in one task of srun.
 enum class Weight : std::uint8_t { own, pmi, slurm };
 

@@ -211,7 +211,7 @@ Result<void> Bench::check(NumberType type, std::uint64_t print) {
 }
 
 Result<void> Bench::look_at_one(NumberType type) {
-  // What a product did not write is no result.
+  // What a product did not write is not a result.
   if (auto set = gpu_.gpus->set(gpu_.device, c_.get(), nothing, result_bytes(type) / 4, stream_.get()); !set)
     return set;
   if (auto done = multiply(type); !done) return done;
@@ -220,7 +220,7 @@ Result<void> Bench::look_at_one(NumberType type) {
   return check(type, *print);
 }
 
-/// Seconds of `passes`; nan: nobody opened the gate in time, as where the library waits for the stream itself.
+/// Seconds of `passes`; nan: the gate was not opened in time, as where the library waits for the stream itself.
 Result<double> Bench::sample(NumberType type, int passes) {
   const Gpus& gpus = *gpu_.gpus;
   const int device = gpu_.device;
@@ -266,7 +266,7 @@ Result<void> Bench::time(NumberType type, Observation& seen, const Labels& where
   // Once more alone: the first one loads code and finds out which to take.
   auto one = sample(type, 1);
   if (!one) return tl::unexpected(one.error());
-  // Stand-ins compute as long as a host does, whatever their clock says.
+  // Stand-ins compute as long as a host does, independent of their clock.
   const bool is_long = is_judged && this_machine().simulated.empty() && *one > 0;
   const int passes = is_long ? std::clamp(static_cast<int>(sample_seconds / *one), 1, 256) : 1;
   Sampler sampler(goal);

@@ -30,8 +30,8 @@ struct Work {
 
 class Bench {
  public:
-  /// Fails with kind `device`. A BLAS that is of no use to this GPU is no failure: `no_blas` says why, and our own
-  /// kernels multiply.
+  /// Fails with kind `device`. A BLAS that is unusable to this GPU is not a failure: `no_blas` is the reason, and our
+  /// own kernels multiply.
   [[nodiscard]] static Result<std::unique_ptr<Bench>> make(const Work& work, const gpu_copy::SeenGpu& gpu);
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;

@@ -39,7 +39,7 @@ struct Scene {
 
 constexpr std::string_view wrong_remedy =
     "take the GPU out of service, as it computes wrong without an error; see its ECC counters (device_visibility), run "
-    "gpu_memory to tell its memory from its units, and have it replaced";
+    "gpu_memory to distinguish its memory from its units, and have it replaced";
 
 /// `row 17`, where the known answer found one.
 std::string first_wrong_row(const Observation& seen, const std::string& address, const std::string& type) {
@@ -130,7 +130,7 @@ void judge_undecided(const Scene& scene, std::vector<Finding>& findings) {
         "again with that library out of LD_LIBRARY_PATH"));
 }
 
-/// A host whose check says otherwise than those of others, of the same bits.
+/// A host whose check differs from those of others, for the same bits.
 void judge_checks(const Scene& scene, std::vector<Finding>& findings) {
   std::set<int> told;
   for (const auto& [type, ballots] : scene.ballots) {
@@ -163,10 +163,10 @@ void judge_failed(const Scene& scene, int rank, std::vector<Finding>& findings) 
       const std::string* remedy = scene.seen(rank).fact("blas_remedy");
       findings.push_back(about_gpu(
           place, Verdict::fail, address,
-          fmt::format("the library of matrix products is of no use to {} on {}: {}", named(address), place.host, text),
+          fmt::format("the library of matrix products is unusable to {} on {}: {}", named(address), place.host, text),
           remedy != nullptr ? *remedy
                             : "see that the library is of the driver's CUDA or ROCm and that the GPU has free memory; "
-                              "LD_LIBRARY_PATH and modules say which one is taken"));
+                              "see LD_LIBRARY_PATH and modules for the one in use"));
       continue;
     }
     const bool lacks_code = text.find("no code for kernels") == 0;
@@ -197,7 +197,7 @@ void judge_libraries(const Scene& scene, std::vector<Finding>& findings, std::se
       if (library.state != LibraryState::broken || !told.insert(place.node_index).second) continue;
       const std::string* remedy = scene.seen(rank).fact("blas_remedy");
       findings.push_back({Verdict::fail,
-                          fmt::format("{} on {} is of no use: {}", printable_line(library.name, 60), place.host,
+                          fmt::format("{} on {} is unusable: {}", printable_line(library.name, 60), place.host,
                                       printable_line(library.error, 300)),
                           {{CulpritKind::node, place.host, place.host, place.rank}},
                           remedy == nullptr ? std::string("install the library anew") : *remedy});
@@ -222,11 +222,11 @@ void judge_silence(const Scene& scene, std::vector<Finding>& findings) {
     for (const auto& [address, uuid] : named.uuids)
       if (!has_spoken(scene, {rank, address}))
         findings.push_back(about_gpu(scene.place(rank), Verdict::unmeasured, address,
-                                     fmt::format("{} told of no product", scene.who({rank, address})),
+                                     fmt::format("{} reported no product", scene.who({rank, address})),
                                      "name types of numbers that this GPU has, in the parameter types"));
 }
 
-/// Nothing to compare with is no evidence.
+/// Nothing to compare with is not evidence.
 void judge_lonely(const Scene& scene, std::vector<Finding>& findings) {
   for (const auto& [type, decision] : scene.decisions) {
     if (!decision.right || decision.is_answered || decision.votes > 1) continue;
@@ -261,8 +261,8 @@ void add_evidence(const Scene& scene, const std::set<std::string>& absent, Probe
                                            human_list(types), counted(scene.gpus, "GPU"),
                                            is_answered ? ", and the known answer" : ""));
   for (const std::string& library : absent)
-    judgement.evidence.push_back(
-        fmt::format("by our own kernels where there is no {}: right, but their rate says nothing of the GPU", library));
+    judgement.evidence.push_back(fmt::format(
+        "by our own kernels where there is no {}: correct, but their rate does not characterise the GPU", library));
 }
 
 }  // namespace

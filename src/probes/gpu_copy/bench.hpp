@@ -25,7 +25,7 @@ struct Cell {
 
 struct Timed {
   Sampled sampled;
-  int expired = 0;  ///< samples whose gate nobody opened in time
+  int expired = 0;  ///< samples whose gate was not opened in time
 };
 
 class Bench {

@@ -36,7 +36,7 @@ double narrowest(const Device& device) {
   return least;
 }
 
-/// GB/s of a way that is no PCIe, as KFD tells it: `xgmi 36 GB/s`.
+/// GB/s of a path other than PCIe, from KFD: `xgmi 36 GB/s`.
 double host_link(const Device& device) {
   const auto found = device.values.find("host_link");
   if (found == device.values.end() || found->second.rfind("xgmi ", 0) != 0) return 0;
@@ -56,7 +56,7 @@ const PeerLink* link_to(const Device& from, const PciAddress& to) {
   return nullptr;
 }
 
-/// An NVLink that leads to no GPU. A third GPU that two others are linked to is no way between them.
+/// An NVLink that leads to no GPU. A third GPU that two others are linked to is not a way between them.
 bool is_to_switch(const Inventory& node, const PeerLink& link) {
   return link.kind == "nvlink" && link.up > 0 &&
          std::none_of(node.devices.begin(), node.devices.end(), [&](const Device& device) {

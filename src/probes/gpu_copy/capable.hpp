@@ -17,7 +17,7 @@ struct HostWay {
 };
 [[nodiscard]] HostWay host_way(const SeenGpu& gpu, const Device* device);
 
-/// Of its memory, reads and writes together: its model's, else by width and clock as its runtime tells them.
+/// Of its memory, reads and writes together: its model's, else by width and clock from its runtime.
 [[nodiscard]] double memory_rate(const SeenGpu& gpu);
 
 /// What lies between two GPUs of a node: the values of the label `link`.
@@ -33,7 +33,7 @@ struct PeerWay {
 /// The label `pages` where pinned memory lies in another NUMA domain than its GPU; -1 and empty: not known.
 void add_pages(int near, const std::string& pages, Labels& where);
 
-/// The label that every reading about this GPU has; none where its runtime tells no name.
+/// The label that every reading about this GPU has; none where its runtime reports no name.
 void add_model(const SeenGpu& gpu, Labels& where);
 
 /// GB/s that no pass over memory of this GPU exceeds: `traffic` bytes are read and written, each byte of its caches

@@ -49,7 +49,7 @@ Bad bad_of(const RankPlace& place, const Fact& fact) {
 std::string remedy_of(const Bad& bad) {
   if (bad.is_data)
     return "take the GPU out of service and see its ECC, PCIe and link error counters (nvidia-smi -q, rocm-smi "
-           "--showrasinfo); run gpu_memory to tell its memory from the way to it";
+           "--showrasinfo); run gpu_memory to distinguish its memory from the link";
   return fmt::format(
       "see the kernel log of {} (Xid, amdgpu) for this address; drain the node, reset the GPU or power-cycle the node, "
       "and "
@@ -174,7 +174,7 @@ void judge_likes(const CaseView& view, const Likes& likes, std::vector<Finding>&
                       label_of(reading, "by"), way, like.who, like.place->host,
                       format_value(reading.summary.median, "GB/s"), list.size() - 1, format_value(median, "GB/s")),
           "see clocks, throttle reasons, ECC and link counters of this GPU against the others; exchange its place to "
-          "tell the card from the slot"));
+          "distinguish the card from the slot"));
     }
   }
 }
@@ -186,7 +186,7 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
   if (seen.fact("checked") == nullptr)
     judgement.findings.push_back(
         about_gpu(place, Verdict::unmeasured, named.only,
-                  fmt::format("rank {} on {} did not say what it verified", place.rank, place.host),
+                  fmt::format("rank {} on {} did not report what it verified", place.rank, place.host),
                   "report this: the observation is incomplete"));
   if (const std::string* unread = seen.fact("unread"); unread != nullptr && view.timing_doubt.empty())
     judgement.findings.push_back(about_gpu(

@@ -71,7 +71,7 @@ Counter counter_of(const std::string& key, std::string& words) {
 }
 
 /// As many as bit errors of a link within its specification make in a minute: 1e-12 x GT/s x lanes x 60 s, as in
-/// NVIDIA's DCGM; of a link that nobody told of, that of generation 3.
+/// NVIDIA's DCGM; of an unknown link, that of generation 3.
 double replay_budget(const Observation& seen, const std::string& address) {
   double rate = 8.0 * 16;
   for (const Fact& fact : seen.facts) {
@@ -82,7 +82,7 @@ double replay_budget(const Observation& seen, const std::string& address) {
   return std::ceil(rate * 1e9 * 1e-12 * 60);
 }
 
-/// Seconds that a GPU was watched for; 0: not told.
+/// Seconds that a GPU was watched for; 0: unknown.
 double seconds_watched(const Observation& seen, const std::string& address) {
   for (const Fact& fact : seen.facts) {
     std::string text = fact.value;

@@ -12,7 +12,7 @@ namespace muster::gpu_copy {
 
 namespace {
 
-/// What one rank told of its node.
+/// One rank's report on its node.
 struct RankView {
   const RankPlace* place = nullptr;
   const Observation* seen = nullptr;
@@ -28,7 +28,7 @@ struct RankView {
 Finding about_node(const RankView& rank, Verdict verdict, std::string reason, std::string remedy) {
   Finding finding{verdict, std::move(reason), {}, std::move(remedy)};
   finding.culprits.push_back({CulpritKind::node, rank.place->host, rank.place->host, rank.place->rank});
-  // Where GPUs are missing or closed, this is no news.
+  // Where GPUs are missing or closed, this is not news.
   finding.subject = Subject::mapping;
   return finding;
 }
@@ -41,13 +41,13 @@ std::string of_gpus(std::size_t count) {
   return counted(count, "GPU");
 }
 
-/// How runtimes say that there is nothing for them here, both vendors alike; a toolkit on a node without GPUs is no
+/// Codes of runtimes for the absence of devices, of both vendors; a toolkit on a node without GPUs is not
 /// fault. 3: not initialized, 34: a stub, 35: no driver, 100: no device, 101: no device 0 (ROCm 5).
 bool says_no_device(int code) {
   return code == 3 || code == 34 || code == 35 || code == 100 || code == 101;
 }
 
-/// Nothing for a library that works, or that nobody misses.
+/// Nothing for a library that works, or that is not needed.
 void judge_library(const RankView& rank, const LibraryReport& library, std::vector<Finding>& findings) {
   const std::string vendor(vendor_of_library(library));
   const std::size_t there = rank.gpus_of(vendor);
@@ -64,7 +64,7 @@ void judge_library(const RankView& rank, const LibraryReport& library, std::vect
   if (library.state != LibraryState::broken || (there == 0 && says_no_device(library.code))) return;
   const std::string* remedy = rank.seen->fact("remedy." + vendor);
   findings.push_back(about_node(rank, there > 0 ? Verdict::fail : Verdict::unmeasured,
-                                fmt::format("{} on {} is of no use: {}", printable_line(library.name, 60), host,
+                                fmt::format("{} on {} is unusable: {}", printable_line(library.name, 60), host,
                                             printable_line(library.error, 300)),
                                 remedy == nullptr ? std::string("see the kernel log of the node") : *remedy));
 }
@@ -100,7 +100,7 @@ struct NodeSight {
   std::string host;
   std::set<std::string> tested;  ///< addresses
   std::vector<RankView> blind;
-  std::vector<Device> gpus;  ///< that are well as far as the kernel can tell, and open to this job
+  std::vector<Device> gpus;  ///< healthy according to the kernel, and open to this job
 };
 
 bool is_usable_here(const Device& gpu) {
@@ -130,7 +130,7 @@ std::map<int, NodeSight> sights_of(const CaseView& view) {
   return nodes;
 }
 
-/// `GPU 0000:c1:00.0 (GPU-...)` of those that nobody tested. None where the kernel's addresses are not the runtime's.
+/// `GPU 0000:c1:00.0 (GPU-...)` of the untested ones. None where the kernel's addresses are not the runtime's.
 std::vector<std::string> untested_of(const NodeSight& node) {
   const auto is_known = [&](const std::string& address) {
     return std::any_of(node.gpus.begin(), node.gpus.end(),
@@ -151,7 +151,7 @@ std::vector<std::string> untested_of(const NodeSight& node) {
 std::string why_blind(const RankView& rank) {
   for (const LibraryReport& library : rank.inventory.libraries)
     if (library.state == LibraryState::broken && rank.gpus_of(vendor_of_library(library)) > 0)
-      return fmt::format(": {} is of no use to it: {}", printable_line(library.name, 60),
+      return fmt::format(": {} is unusable to it: {}", printable_line(library.name, 60),
                          printable_line(library.error, 300));
   return {};
 }
@@ -169,7 +169,7 @@ void judge_blind_among_others(const NodeSight& node, std::vector<Finding>& findi
     finding.reason = fmt::format("{} {} on {} {} no GPU, where others see {}{}", ranks.size() == 1 ? "rank" : "ranks",
                                  human_list(numbers, 8), node.host, ranks.size() == 1 ? "sees" : "see",
                                  of_gpus(node.tested.size()), why);
-    if (!untested.empty()) finding.reason += fmt::format("; nobody tested {}", human_list(untested, 8));
+    if (!untested.empty()) finding.reason += fmt::format("; not tested: {}", human_list(untested, 8));
     for (const std::string& gpu : untested)
       if (finding.culprits.size() < 8) finding.culprits.push_back({CulpritKind::device, gpu, node.host, -1});
     for (const RankView* rank : ranks)
@@ -217,7 +217,7 @@ std::size_t judge_nodes(const CaseView& view, ProbeJudgement& judgement) {
     finding.verdict = Verdict::skip;
     finding.reason = without.size() == 1 ? "no GPU on this node and none expected"
                                          : fmt::format("no GPU on these {} nodes and none expected", without.size());
-    finding.remedy = "if there should be some, say so: gpus in the profile";
+    finding.remedy = "if there should be some, set gpus in the profile";
     judgement.findings.push_back(std::move(finding));
   } else if (tested > 0 && !without.empty()) {
     judgement.evidence.push_back(counted(without.size(), "node") + " without a GPU");

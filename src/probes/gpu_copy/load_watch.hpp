@@ -43,7 +43,8 @@ class LoadWatch {
 };
 
 /// Begins with the GPU that this rank will test by the rule of `schedule_of`, or with all of them where that can't be
-/// told before ranks have talked: one alone, that whose number is the rank's, or all for the only rank of a node.
+/// known before ranks have communicated: one alone, that whose number is the rank's, or all for the only rank of a
+/// node.
 void begin_likely(const RunContext& context, const NodeGpus& node, LoadWatch& watch);
 
 }  // namespace muster::gpu_copy

@@ -28,7 +28,7 @@ NodeGpus open_node_gpus(RunContext& context) {
   context.recorder.step("inventory");
   const CallWatch watch(context.recorder);
   if (auto read = read_inventory(root_of("/"))) {
-    // What the library says of itself is the business of device_visibility.
+    // device_visibility judges the library itself.
     add_nvml_links(*read, watch);
     for (Device& device : read->devices)
       if (device.kind == DeviceKind::gpu) node.inventory.devices.push_back(std::move(device));

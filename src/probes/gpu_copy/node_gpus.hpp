@@ -64,7 +64,7 @@ struct Schedule {
 };
 [[nodiscard]] Schedule schedule_of(const std::vector<RankSight>& ranks, bool with_pairs);
 
-/// Collective: what everybody sees.
+/// Collective: the observations of all ranks.
 [[nodiscard]] Result<std::vector<RankSight>> exchange_sight(RunContext& context, const NodeGpus& node);
 
 /// The fact of a GPU that this rank tests; `tested_by` reads it.
@@ -88,7 +88,7 @@ struct TestedGpus {
 /// Takes the first word off.
 [[nodiscard]] std::string take_word(std::string& text);
 
-/// What all probes on GPUs say of nodes where they can't run: no GPU, no library, one that is of no use; of ranks
+/// Findings of all GPU probes on nodes where they can't run: no GPU, no library, one that is unusable; of ranks
 /// without a GPU beside others that have one; and of GPUs that no rank sees (judge_nodes.cpp). Returns the number of
 /// GPUs that ranks tested; 0 means that there is at least one finding.
 [[nodiscard]] std::size_t judge_nodes(const CaseView& view, ProbeJudgement& judgement);

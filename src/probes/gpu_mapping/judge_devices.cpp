@@ -29,7 +29,7 @@ void explain(NodeRanks& node) {
   for (RankView& rank : node.ranks) rank.is_explained = true;
 }
 
-/// Who says that there should be some; empty: nobody.
+/// The source that requires GPUs; empty: none.
 std::string wanted_by(const CaseView& view, const NodeRanks& node) {
   if (view.node.gpus && view.node.gpus->count > 0 && view.node.unverified.count("gpus") == 0)
     return fmt::format("{} expected by the profile", view.node.gpus->count);
@@ -64,7 +64,7 @@ void judge_empty_handed(NodeRanks& node, Tally& tally) {
     tally.add({fmt::format("no GPU {} can be used by {}: {} there, but lost, without a driver or refused", on_nodes,
                            subject(node, broken),
                            gpus_word(broken[0]->unusable.size()) + (broken[0]->unusable.size() == 1 ? " is" : " are")),
-               "run the check device_visibility: it tells what is wrong with them"},
+               "run the check device_visibility to find the fault"},
               node.host, culprits_of(broken));
 }
 
@@ -135,13 +135,13 @@ Tally::Sentence outside_sentence(const NodeRanks& node, const Reach& reach) {
     return {fmt::format("each rank {} sees one GPU of its own, so {} of {} {} nothing", on_nodes,
                         is_own ? "LOCAL_RANK" : "the local rank", subject(node, reach.outside),
                         reach.outside.size() == 1 ? "points to" : "point to"),
-            "programs that take device LOCAL_RANK end with an invalid device ordinal: let them take device 0 (and say "
+            "programs that take device LOCAL_RANK end with an invalid device ordinal: let them take device 0 (and set "
             "choice = first here), or give every rank all GPUs: --gpus-per-node instead of --gpus-per-task and "
             "--gpu-bind"};
   if (node.ranks.size() > reach.most_visible && !is_own)
     return {fmt::format("{} ranks {} see {}: none is left for {}", node.ranks.size(), on_nodes, sees,
                         subject(node, reach.outside)),
-            "start as many ranks on a node as it has GPUs; if they are meant to share, say share = allowed"};
+            "start as many ranks on a node as it has GPUs; if they are meant to share, set share = allowed"};
   std::vector<std::string> numbers;
   for (const RankView* rank : reach.outside) numbers.push_back(rank->fact("index"));
   return {fmt::format("{} {} {} outside of the {} that {} {}", first.fact("chosen_by"), human_list(numbers),
@@ -180,7 +180,7 @@ void judge_absence(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
   finding.reason = idle_hosts.size() == 1
                        ? "no GPU on this node and none expected"
                        : fmt::format("no GPU on these {} nodes and none expected", idle_hosts.size());
-  finding.remedy = "if there should be some, say so: gpus in the profile";
+  finding.remedy = "if there should be some, set gpus in the profile";
   findings.push_back(std::move(finding));
 }
 

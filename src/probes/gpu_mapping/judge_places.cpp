@@ -20,7 +20,7 @@ bool is_far(const RankView& rank) {
   return place == Nearness::touching || place == Nearness::apart;
 }
 
-/// ` (NUMA domain 3)`; empty where the node told none.
+/// ` (NUMA domain 3)`; empty where the node reported none.
 std::string domains_in(const Layout& layout, const CpuMask& mask) {
   const CpuMask domains = layout.domains_of(mask);
   return domains.empty() ? std::string()
@@ -35,7 +35,7 @@ std::string described(const Layout& layout, const RankView& rank) {
                      domains_in(layout, near));
 }
 
-/// The node as its first rank told it; without cores: it told no layout.
+/// The node from the report of its first rank; without cores: it reported no layout.
 NodeParts parts_of(const CaseView& view, const NodeRanks& node) {
   NodeParts parts;
   parts.layout = parse_layout(node.ranks[0].seen->facts);
@@ -74,7 +74,7 @@ std::string line_for_far(const CaseView& view, const NodeRanks& node) {
       launch_line(node.ranks[0].fact("launcher"), parts, *placement, numbers, printable_line(node.host, 60)));
 }
 
-/// A line to paste, where every rank's domain is told. Without a layout two ranks of one domain still have to share it
+/// A line to paste, where every rank's domain is known. Without a layout two ranks of one domain still have to share it
 /// out.
 std::string remedy_for_far(const CaseView& view, const NodeRanks& node) {
   if (std::string line = line_for_far(view, node); !line.empty()) return line;

@@ -1,4 +1,4 @@
-// Devices that two ranks use, that none uses, and that nobody can name.
+// Devices that two ranks use, that none uses, and that can't be determined.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ Tally::Sentence shared_sentence(const NodeRanks& node, const std::string& device
     return {fmt::format("{}: LOCAL_RANK is {} for each of them", reason, some[0]->fact("index")),
             "set LOCAL_RANK inside the launcher, not before it; with torchrun start one task per node, or no torchrun "
             "when the launcher starts one task per GPU"};
-  return {std::move(reason), "give each rank a GPU of its own; if they are meant to share, say share = allowed"};
+  return {std::move(reason), "give each rank a GPU of its own; if they are meant to share, set share = allowed"};
 }
 
 std::set<std::string> usable_on(const NodeRanks& node) {
@@ -51,7 +51,7 @@ std::set<std::string> usable_on(const NodeRanks& node) {
   return gpus;
 }
 
-/// GPUs of this job: of more than it was granted, nobody can say which are its own.
+/// GPUs of this job: of more than it was granted, its own ones are unknown.
 std::size_t due_on(const NodeRanks& node, std::size_t usable) {
   visibility::NodeView job;
   for (const Fact& fact : node.ranks[0].seen->facts)
@@ -68,11 +68,11 @@ Tally::Sentence idle_sentence(const NodeRanks& node, const std::set<std::string>
   std::string reason = fmt::format("{} {} of {} GPUs {}", ranks, used, due, on_nodes);
   if (usable == due) {
     const std::vector<std::string> names(idle.begin(), idle.end());
-    reason += fmt::format(": nobody uses {}", human_list(names));
+    reason += fmt::format(": unused: {}", human_list(names));
   }
   return {std::move(reason),
           "start one rank for each GPU, or let the ranks take different ones; if GPUs are meant to "
-          "be idle, say idle = allowed"};
+          "be idle, set idle = allowed"};
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ void judge_sharing(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
 void judge_idle(const CaseView& view, const Nodes& nodes, std::vector<Finding>& findings) {
   const std::string& idle_is = view.params.text("idle");
   if (idle_is == "allowed") return;
-  // Without a profile, or with a launcher of one rank, nobody could start one rank for each GPU.
+  // Without a profile, or with a launcher of one rank, it is impossible to start one rank for each GPU.
   const bool is_promised = view.node.gpus && view.node.unverified.count("gpus") == 0;
   const bool is_fault = idle_is == "refused" || (is_promised && view.ranks.size() > 1);
   Tally tally;
@@ -143,7 +143,7 @@ void judge_unknown(const Nodes& nodes, std::vector<Finding>& findings) {
       for (const RankView* rank : some) culprits.push_back(culprit_of(*rank));
       const char* uses = some.size() == 1 ? "uses" : "use";
       tally.add({fmt::format("which GPU {} {} {} is unknown: {}", subject(node, some), on_nodes, uses,
-                             why.empty() ? "it was not told" : why),
+                             why.empty() ? "it was not reported" : why),
                  why.find("CUDA_DEVICE_ORDER") != std::string::npos
                      ? "export CUDA_DEVICE_ORDER=PCI_BUS_ID for all ranks, or name GPUs by UUID"
                      : "name whole GPUs by UUID or ordinal (Intel: ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE)",

@@ -60,14 +60,14 @@ std::string in_quotes(std::string_view token) {
 }
 
 Pick by_ordinal(std::optional<long> ordinal, std::string_view token, const std::vector<Slot>& from) {
-  if (!ordinal) return {{}, in_quotes(token) + " is no GPU"};
+  if (!ordinal) return {{}, in_quotes(token) + " is not a GPU"};
   if (*ordinal < 0) return {{}, in_quotes(token) + " is negative"};
   if (static_cast<std::size_t>(*ordinal) >= from.size())
     return {{}, fmt::format("{} is beyond {}", in_quotes(token), range_of(from.size()))};
   return {from[static_cast<std::size_t>(*ordinal)]};
 }
 
-/// KFD tells the number that the runtime prints as 16 hexadecimal digits.
+/// KFD has the number that the runtime prints as 16 hexadecimal digits.
 std::string uuid_of(const Device& device) {
   if (starts_with(device.uuid, "GPU-")) return lower(device.uuid);
   std::uint64_t unique = 0;
@@ -78,7 +78,7 @@ std::string uuid_of(const Device& device) {
 
 Pick by_uuid(std::string_view token, const std::vector<Slot>& from) {
   const std::string wanted = lower(token);
-  if (wanted.size() < 5) return {{}, in_quotes(token) + " is no UUID"};
+  if (wanted.size() < 5) return {{}, in_quotes(token) + " is not a UUID"};
   const Slot* found = nullptr;
   bool is_told_of_all = true;
   for (const Slot& slot : from) {

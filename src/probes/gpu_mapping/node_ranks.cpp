@@ -33,10 +33,10 @@ std::string fill(RankView& rank) {
 
 std::string fault_of(RankView& rank) {
   const std::string damaged = fill(rank);
-  if (!damaged.empty()) return fmt::format("told what can't be understood {}: {}", on_nodes, damaged);
+  if (!damaged.empty()) return fmt::format("reported malformed data {}: {}", on_nodes, damaged);
   const std::string bus = rank.fact("bus");
   if (bus == "shown" || !rank.gpus.empty()) return {};
-  return fmt::format("{} {}", bus == "hidden" ? "sees no PCI bus" : "told nothing of its GPUs", on_nodes);
+  return fmt::format("{} {}", bus == "hidden" ? "sees no PCI bus" : "reported nothing on its GPUs", on_nodes);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ struct RankView {
   std::vector<std::string> gpus;                    ///< addresses of those that it could use if no variable hid any
   std::vector<std::string> closed;                  ///< by its control group
   std::vector<std::string> unusable;                ///< lost, without a driver, not to be opened
-  std::optional<std::vector<std::string>> visible;  ///< nullopt: how many is not told
-  bool is_explained = false;                        ///< a finding says already why it has no device of its own
+  std::optional<std::vector<std::string>> visible;  ///< nullopt: unknown
+  bool is_explained = false;                        ///< a finding already explains why it has no device of its own
 
   [[nodiscard]] std::string fact(std::string_view key) const;  ///< printable; empty: none
   [[nodiscard]] bool has(std::string_view key) const { return seen->fact(key) != nullptr; }
@@ -41,7 +41,7 @@ using Nodes = std::vector<NodeRanks>;
 /// Stands in a sentence for `on nid001, nid002 and 3 more`; no printable text holds it.
 inline constexpr char on_nodes = '\x01';
 
-/// The same sentence about several nodes is said once.
+/// The same sentence about several nodes is reported once.
 class Tally {
  public:
   struct Sentence {

@@ -1,4 +1,4 @@
-/// What one rank tells of its devices. Reads files, the environment and its CPU mask; judges nothing.
+/// One rank's report on its devices. Reads files, the environment and its CPU mask; judges nothing.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct Habit {
 struct Choice {
   std::string by;     ///< `LOCAL_RANK`, `local rank`, `first`, `only one`
   std::string value;  ///< what stands there; untrusted
-  int index = -1;     ///< -1: `value` is no index
+  int index = -1;     ///< -1: `value` is not an index
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 

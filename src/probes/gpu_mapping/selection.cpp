@@ -40,7 +40,7 @@ bool lacks_a_device(const std::vector<Slot>& slots) {
   return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.device == nullptr; });
 }
 
-/// A UUID is right whatever the order; what an ordinal means is not told where `by_order` has no devices.
+/// A UUID is right whatever the order; the device of an ordinal is unknown where `by_order` has no devices.
 std::vector<Slot> cuda_list_by(const std::vector<const Device*>& gpus, const std::vector<Slot>& by_order,
                                const std::string& value, std::vector<Fault>& faults) {
   const bool has_uuid = value.find("GPU-") != std::string::npos;
@@ -61,9 +61,10 @@ Selection select_cuda(const std::vector<const Device*>& gpus, const Variables& v
         "taken to be that of their PCI addresses";
   if (!lacks_a_device(selection.slots)) return selection;
   selection.unknown =
-      is_known ? "a MIG instance, or a GPU whose UUID the driver does not tell, was named: no file of the kernel tells "
-                 "which GPU that is"
-               : "the GPUs differ in model and CUDA_DEVICE_ORDER is not PCI_BUS_ID: CUDA counts the fastest first";
+      is_known
+          ? "a MIG instance, or a GPU whose UUID the driver does not report, was named: no file of the kernel shows "
+            "which GPU that is"
+          : "the GPUs differ in model and CUDA_DEVICE_ORDER is not PCI_BUS_ID: CUDA counts the fastest first";
   return selection;
 }
 
@@ -118,7 +119,7 @@ Selection select_hip(const std::vector<const Device*>& gpus, const Variables& va
     std::size_t count = 0;
     for (const Device* gpu : gpus) count += static_cast<std::size_t>(std::max(1, gpu->partitions));
     selection.slots = nameless("hip", count);
-    selection.unknown = "GPUs are divided into partitions, whose order no file of the kernel tells";
+    selection.unknown = "GPUs are divided into partitions, whose order no file of the kernel shows";
   } else {
     selection.slots = slots_of(in_compute_order(gpus));
     if (std::any_of(gpus.begin(), gpus.end(), [](const Device* gpu) { return gpu->compute_order == 0; }))
@@ -143,7 +144,7 @@ Selection select_level_zero(const std::vector<const Device*>& gpus, const Variab
     return selection;
   }
   selection.unknown =
-      "ZE_FLAT_DEVICE_HIERARCHY is not COMPOSITE: ordinals count tiles, and no file of the kernel tells how many a "
+      "ZE_FLAT_DEVICE_HIERARCHY is not COMPOSITE: ordinals count tiles, and no file of the kernel shows how many a "
       "card "
       "has";
   selection.is_count_known = !mask.empty();

@@ -13,7 +13,7 @@ namespace muster::gpu_mapping {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-/// Everything that selects devices, or tells what was granted.
+/// All variables that select devices, or name the granted ones.
 inline constexpr std::string_view selection_variables[] = {"CUDA_VISIBLE_DEVICES",
                                                            "CUDA_DEVICE_ORDER",
                                                            "NVIDIA_VISIBLE_DEVICES",
@@ -37,11 +37,11 @@ inline constexpr std::string_view selection_variables[] = {"CUDA_VISIBLE_DEVICES
 
 /// What a program would call a device. Two ranks with slots of one name use the same thing.
 struct Slot {
-  std::string name;                ///< `0000:1b:00.0`; where nobody can tell: `cuda:3`, `MIG-...`, `tile:2`
-  const Device* device = nullptr;  ///< nullptr: which one it is can't be told
+  std::string name;                ///< `0000:1b:00.0`; where it is unknown: `cuda:3`, `MIG-...`, `tile:2`
+  const Device* device = nullptr;  ///< nullptr: unknown
 };
 
-/// What a variable says and a runtime passes over in silence.
+/// Entries of a variable that a runtime silently ignores.
 struct Fault {
   std::string kind;  ///< `ends`, `hides`, `repeats`, `filters`, `differs`
   std::string text;  ///< begins with the variable's name and `=`
@@ -50,7 +50,7 @@ struct Fault {
 struct Selection {
   std::string runtime;         ///< `CUDA`, `HIP`, `Level Zero`
   std::vector<Slot> slots;     ///< visible, in the runtime's order
-  bool is_count_known = true;  ///< false: the runtime may show more than the kernel's files tell
+  bool is_count_known = true;  ///< false: the runtime may show more than the kernel's files
   std::vector<Fault> faults;
   std::string assumption;  ///< what the order rests on; empty: nothing
   std::string unknown;     ///< why slots lack a device; empty: none does

@@ -68,7 +68,7 @@ ProbeJudgement judge(const CaseView& view) {
   if (gpus == 0 || !gpu_copy::is_well(judgement)) return judgement;
   if (told != gpus) {
     Finding finding{
-        Verdict::unmeasured, fmt::format("{} of {} GPUs did not say what was tested", gpus - told, gpus), {}, {}};
+        Verdict::unmeasured, fmt::format("{} of {} GPUs did not report what was tested", gpus - told, gpus), {}, {}};
     finding.remedy = "report this: the observation is incomplete";
     judgement.findings.push_back(std::move(finding));
     return judgement;

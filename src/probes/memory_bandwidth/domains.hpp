@@ -15,7 +15,7 @@ struct Domain {
   std::string name;         ///< the kernel's number of it: `0`
   CpuMask cpus;             ///< one CPU of each core, of those that we may use
   CpuMask closed;           ///< one CPU of each core of the domain that we may not use at all
-  std::uint64_t cache = 0;  ///< last-level caches of these CPUs together; 0: the kernel does not say
+  std::uint64_t cache = 0;  ///< last-level caches of these CPUs together; 0: unknown
 };
 
 /// The NUMA domains that hold a CPU of `allowed`, by number; a kernel that knows none has one, `0`, with all CPUs.
@@ -25,12 +25,12 @@ struct Domain {
 [[nodiscard]] CpuMask closed_cores(const CpuMask& allowed, const fs::path& root = "/");
 
 /// Bytes that we may take without pushing anyone out: MemAvailable, or what the memory limits of our control group and
-/// its parents leave if that is less. 0: the kernel does not say.
+/// its parents leave if that is less. 0: unknown.
 [[nodiscard]] std::uint64_t read_available_memory(const fs::path& root = "/");
 /// `MemAvailable:   123 kB` of /proc/meminfo, in bytes; 0: not there.
 [[nodiscard]] std::uint64_t parse_available(std::string_view meminfo);
 
-/// Bytes of one of the three arrays of a domain, and a sentence that says why.
+/// Bytes of one of the three arrays of a domain, and a sentence with the reason.
 struct Size {
   std::uint64_t bytes = 0;
   std::string why;
@@ -38,7 +38,7 @@ struct Size {
 /// `threads` of them will work on this domain, and `available` is this domain's share of the free memory. `asked` = 0:
 /// at least 4 times the last-level caches (as STREAM asks), at most an eighth of the free memory for the three arrays
 /// and 256 MiB per thread, so that touching them takes less than about a second.
-/// Fails when what was asked for needs more than is free: the kernel would promise it and kill somebody later.
+/// Fails when what was asked for needs more than is free: the kernel would grant it and kill a process later.
 [[nodiscard]] Result<Size> choose_size(std::uint64_t asked, std::uint64_t cache, int threads, std::uint64_t available);
 
 }  // namespace muster::memory_bandwidth

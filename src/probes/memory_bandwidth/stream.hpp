@@ -29,7 +29,7 @@ enum class Kernel : std::uint8_t {
   return kernel == Kernel::copy ? 16 : 24;
 }
 
-/// Memory for doubles that nobody has touched yet: its pages come from the domain of the thread that writes first.
+/// Untouched memory for doubles: its pages come from the domain of the thread that writes first.
 class Pages {
  public:
   [[nodiscard]] static Result<Pages> map(std::size_t doubles);

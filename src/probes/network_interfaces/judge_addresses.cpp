@@ -42,7 +42,7 @@ Culprit interface_culprit(const NodeView& node, const std::string& name) {
   return {CulpritKind::device, "interface " + printable_line(name, 40), node.host, -1};
 }
 
-/// Of two nodes the one that has less is the odd one; nodes whose names have nothing in common are of two kinds.
+/// Of two nodes the one that has less is the outlier; nodes whose names have nothing in common are of two kinds.
 bool is_odd(const Judging& judging, const NodeView& node, const std::string& name) {
   const std::set<std::string> own = names_on(node);
   std::size_t have = 0;

@@ -27,7 +27,7 @@ void judge_broken(Judging& judging, const NodeView& node) {
                       node.host)));
     else if (is_idle(nic))
       judging.find(about(node, nic, fmt::format("{} has no driver bound", subject(node, nic)),
-                         fmt::format("load the driver on {}; dmesg there says why it refused the device", node.host)));
+                         fmt::format("load the driver on {}; see dmesg there for the reason", node.host)));
   }
 }
 
@@ -105,13 +105,13 @@ void judge_counts(Judging& judging) {
     for (const NodeView* node : nodes)
       for (const std::string& name : key.second) judging.explained.insert({node->host, name});
     Finding finding = shortfall(nodes, key.first, key.second, promised);
-    // Where another node has what the profile says, it is right.
+    // Where another node matches the profile, that node is right.
     if (short_nodes == judging.nodes.size()) soften(judging.view.node, "nics", finding);
     judging.find(std::move(finding));
   }
 }
 
-/// `4x ConnectX-7`, by ids: names depend on who told them.
+/// `4x ConnectX-7`, by ids: names depend on their source.
 std::string models_on(const NodeView& node) {
   std::map<std::string, std::pair<int, std::string>> models;
   for (const Device& nic : node.inventory.devices) {

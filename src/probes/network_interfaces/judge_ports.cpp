@@ -30,7 +30,7 @@ struct Place {
     const PciAddress& b = other.device->address;
     return node == other.node && std::tie(a.domain, a.bus, a.device) == std::tie(b.domain, b.bus, b.device);
   }
-  /// RoCE: the interface of the same function says it as well.
+  /// RoCE: the interface of the same function has it as well.
   [[nodiscard]] bool is_told_by_interface() const {
     return port->layer != "InfiniBand" && port->name.find('/') != std::string::npos &&
            std::any_of(device->ports.begin(), device->ports.end(), [&](const NetPort& other) {
@@ -47,15 +47,15 @@ std::vector<Place> places_of(const std::vector<NodeView>& nodes) {
   return places;
 }
 
-/// Whether somebody would miss this port.
+/// Whether this port is expected to work.
 bool is_missed(const Place& down, const std::vector<Place>& all) {
   const auto is_like_and_up = [&](const Place& one) { return one.like() == down.like() && is_active(*one.port); };
   const auto is_fabric_like = [&](const Place& one) { return is_like_and_up(one) && one.port->rate >= fabric_rate; };
   if (down.port->layer != "InfiniBand") return std::any_of(all.begin(), all.end(), is_fabric_like);
-  // Trained, but nobody made it active: never by choice.
+  // Trained, but not activated: never by choice.
   if (down.port->phys_state == "LinkUp") return true;
   if (std::any_of(all.begin(), all.end(), is_like_and_up)) return true;
-  // The second port of a card that nobody uses anywhere.
+  // The second port of a card that is unused everywhere.
   return std::none_of(all.begin(), all.end(),
                       [&](const Place& one) { return one.is_on_card_of(down) && is_active(*one.port); });
 }
@@ -106,7 +106,7 @@ void judge_rates(Judging& judging, const std::vector<Place>& places) {
         Finding finding = about(
             *place->node, *place->device,
             fmt::format("{} runs at {} Gbit/s, the profile promises {}", who, place->port->rate, promised), remedy);
-        // Where another one runs at what the profile says, it is right.
+        // Where another one runs at the profile's rate, that one is right.
         if (usual < promised * enough) soften(judging.view.node, "nics", finding);
         judging.find(std::move(finding));
       } else if (place->port->rate < usual)
@@ -120,7 +120,7 @@ void judge_rates(Judging& judging, const std::vector<Place>& places) {
   }
 }
 
-/// Bound to the driver that shows ports of others like it, but with none: nobody can use it.
+/// Bound to the driver that shows ports of others like it, but with none: it is unusable.
 void judge_portless(Judging& judging, const std::vector<Place>& places) {
   for (const NodeView& node : judging.nodes)
     for (const Device& nic : node.inventory.devices) {

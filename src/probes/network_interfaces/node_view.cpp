@@ -53,7 +53,7 @@ void read_node(const RankPlace& place, const Observation& seen, Judging& judging
   node.inventory = parse_inventory(seen.facts, faults);
   for (const Fact& fact : seen.facts) read_fact(fact, node, faults);
   if (!faults.empty())
-    return judging.find(unclear(place.host, fmt::format("{} told what can't be understood: {}", place.host, faults[0]),
+    return judging.find(unclear(place.host, fmt::format("{} reported malformed data: {}", place.host, faults[0]),
                                 "report this: the observation is damaged"));
   if (node.interfaces.empty())
     return judging.find(unclear(place.host, fmt::format("{} shows no network interface, not even lo", place.host),

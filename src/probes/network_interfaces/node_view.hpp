@@ -1,4 +1,4 @@
-/// What one node told of its network, and the words that all findings about it share.
+/// The network reported by one node, and the texts that all findings about it share.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct Judging {
   std::map<std::string, std::vector<Setting>, std::less<>> settings;  ///< by variable
   ProbeJudgement said;
   std::set<std::pair<std::string, std::string>> explained;  ///< (host, port or interface): its absence has a cause
-  std::set<std::string> short_of_nics;                      ///< hosts of which a finding says so
+  std::set<std::string> short_of_nics;                      ///< hosts with such a finding
 
   void find(Finding finding) { said.findings.push_back(std::move(finding)); }
   void note(std::string sentence);

@@ -1,4 +1,4 @@
-/// Variables that say which network devices a library shall use, in each library's own grammar. Pure.
+/// Variables that select the network devices of a library, in each library's own grammar. Pure.
 #pragma once
 
 #include <span>

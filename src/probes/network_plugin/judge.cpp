@@ -79,7 +79,7 @@ const TriedLibrary* loaded_on(const NodeView& node) {
   return found == node.tried.end() ? nullptr : &*found;
 }
 
-/// Of several the one that says most: a library that is there and lacks another before those that are not there.
+/// Of several the most informative: a library that is there and lacks another before those that are not there.
 std::string why_none(const NodeView& node) {
   std::string why;
   bool is_telling = false;
@@ -187,7 +187,7 @@ Finding skipped(std::string reason, std::string remedy) {
   return finding;
 }
 
-/// Nodes of which nothing can be said here, where all others say nothing either.
+/// Nodes without data, where all others have none either.
 void judge_absence(Judging& judging) {
   std::vector<std::string> outside;
   for (const NodeView& node : judging.nodes)

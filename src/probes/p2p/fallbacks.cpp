@@ -12,7 +12,7 @@ namespace muster::p2p {
 
 namespace {
 
-/// Bytes by link class and carrier, as one rank tells them: `CLASS CARRIER GIGABYTES GB`.
+/// Bytes by link class and carrier, as reported by one rank: `CLASS CARRIER GIGABYTES GB`.
 using Told = std::map<std::string, std::map<std::string, double>>;
 
 Told told_by(const Observation& seen) {

@@ -26,7 +26,7 @@ gpu_mapping::Variables own_variables() {
   return variables;
 }
 
-/// What gpu_mapping says that this rank uses.
+/// The GPU of this rank according to gpu_mapping.
 Observation own_device(const RankPlace& place) {
   Observation seen;
   const std::string root = root_of("/");
@@ -58,10 +58,10 @@ int find_device(const Gpus& gpus, const Observation& mapped) {
 
 std::string state_of(const LibraryReport& report) {
   return report.state == LibraryState::absent ? report.name + " is absent"
-                                              : fmt::format("{} is of no use: {}", report.name, report.error);
+                                              : fmt::format("{} is unusable: {}", report.name, report.error);
 }
 
-/// What a rank tells the others: its sight, and what would carry its data.
+/// A rank's message to the others: its sight, and the transport of its data.
 struct Word {
   std::uint8_t sight = 0;
   std::uint8_t is_nccl = 0;
@@ -96,7 +96,7 @@ void GpuData::see(Sight sight, std::string why, std::string remedy) {
 void GpuData::look() {
   context_.recorder.step("own GPU");
   mapped_ = own_device(context_.place);
-  // Until its runtime tells of it.
+  // Until its runtime reports it.
   const std::string* uuid = mapped_.fact("device.uuid");
   if (const std::string* address = mapped_.fact("device.address"))
     watch_.device(fmt::format("GPU {}{}", *address, uuid == nullptr ? "" : " (" + *uuid + ")"));
@@ -123,7 +123,7 @@ void GpuData::explain_blindness() {
   const auto broken = std::find_if(runtimes_.begin(), runtimes_.end(), [&](const GpuRuntime& runtime) {
     return runtime.library.state == LibraryState::broken && (!has_gpus || is_of_node(runtime.vendor));
   });
-  // What a driver's library says of the GPUs that the node has.
+  // A driver's library on the GPUs of the node.
   if (broken != runtimes_.end()) return see(Sight::lacking, state_of(broken->library), broken->remedy);
   see(Sight::lacking, "no library shows a GPU here",
       "run it where GPUs are, with the driver's libraries (libcuda.so.1, libamdhip64.so) on the node; see "
@@ -180,7 +180,7 @@ void GpuData::look_for_carrier() {
   see(Sight::lacking,
       fmt::format(
           "{} {}{}", context_.comm.library(),
-          is_aware ? "takes no messages from GPU memory" : "does not tell whether it takes messages from GPU memory",
+          is_aware ? "takes no messages from GPU memory" : "does not report whether it takes messages from GPU memory",
           transport_ == "mpi" ? "" : ", and " + state_of(library_.report)),
       "load an MPI that is built for GPUs (Open MPI with UCX and CUDA or ROCm; Cray MPICH with craype-accel-* and "
       "MPICH_GPU_SUPPORT_ENABLED=1), or install NCCL or RCCL and set transport=nccl");
@@ -194,7 +194,7 @@ Result<void> GpuData::agree(Buffer& out, Buffer& in) {
 }
 
 Result<void> GpuData::agree(const std::function<Result<void>()>& make) {
-  // Where the check says host, no rank has looked.
+  // With memory = host, no rank has looked.
   if (context_.params.text("on") == "host") return {};
   context_.recorder.step("agree on memory");
   Word mine{static_cast<std::uint8_t>(sight_), library_.table != nullptr, carriage_ == Carriage::staged, {}};
@@ -205,7 +205,7 @@ Result<void> GpuData::agree(const std::function<Result<void>()>& make) {
   std::vector<GpuPlace> places;
   bool is_alike = true;
   for (const ByteVector& bytes : *words) {
-    if (bytes.size() != sizeof(Word)) return fail(ErrorKind::protocol, "all_gather", "a rank told another length");
+    if (bytes.size() != sizeof(Word)) return fail(ErrorKind::protocol, "all_gather", "a rank sent another length");
     sights.push_back(static_cast<Sight>(bytes[0]));
     is_alike = is_alike && bytes[1] == (*words)[0][1];
     GpuPlace& place = places.emplace_back();
@@ -238,7 +238,7 @@ GpuPlace GpuData::own_place() const {
 void GpuData::read_links(std::vector<GpuPlace> places) {
   context_.recorder.step("links");
   auto inventory = read_inventory(root_of("/"));
-  // What can't be read is told by device_visibility; here nothing is known of links then.
+  // device_visibility reports unreadable data; here nothing is known of links then.
   if (!inventory) return;
   if (runtime_->vendor == "nvidia") add_nvml_links(*inventory, watch_);
   // Which asked about others in between.
@@ -262,9 +262,9 @@ double GpuData::possible_to_all() const {
   return least;
 }
 
-/// What failed here is told by the judge; what failed elsewhere is told there.
+/// The judge reports failures here; failures elsewhere are reported there.
 Result<void> GpuData::settle(Result<void> mine) {
-  if (!mine) see(Sight::broken, to_string(mine.error()), "see what the library says with NCCL_DEBUG=INFO");
+  if (!mine) see(Sight::broken, to_string(mine.error()), "see the library's output with NCCL_DEBUG=INFO");
   auto all = context_.comm.all_true(mine.has_value());
   if (!all) return tl::unexpected(all.error());
   if (!*all) decision_ = Decision::refused;
@@ -279,11 +279,11 @@ Result<void> GpuData::start(const std::function<Result<void>()>& make) {
       make_device_comm(context_.comm, *runtime_->gpus, device_, library_, watch_, context_.params.duration("deadline"));
   if (!made) {
     decision_ = Decision::refused;
-    // Who did what it should has nothing to tell.
+    // A rank without an error has nothing to report.
     if (made.error().kind != ErrorKind::protocol)
-      // Without the GPU's name, so that ranks that say the same are told of once.
+      // Without the GPU's name, so that equal messages of ranks are reported once.
       see(Sight::broken, made.error().what,
-          "see what the library says with NCCL_DEBUG=INFO, and that each rank has a GPU of its own (gpu_mapping)");
+          "see the library's output with NCCL_DEBUG=INFO, and that each rank has a GPU of its own (gpu_mapping)");
     return {};
   }
   comm_ = std::move(*made);

@@ -63,7 +63,7 @@ enum class Sight : std::uint8_t {
   host,     ///< nothing speaks for a GPU
   gpu,      ///< all that is needed is there
   lacking,  ///< GPUs are here, or were asked for, and something is not there
-  broken,   ///< something is there that is of no use
+  broken,   ///< something is present and unusable
 };
 
 /// What all ranks come to.
@@ -84,7 +84,7 @@ enum class Carriage : std::uint8_t { library, mpi, staged };
 /// One rank's. Must outlive the buffers that it moved.
 class GpuData {
  public:
-  /// Local: opens what there is; the recorder is told of every call of a vendor's library.
+  /// Local: opens what there is; the recorder gets every call of a vendor's library.
   explicit GpuData(RunContext& context, GpuUse use = GpuUse::data);
   GpuData(const GpuData&) = delete;
   GpuData& operator=(const GpuData&) = delete;
@@ -134,7 +134,7 @@ class GpuData {
   CallWatch watch_;
   std::vector<GpuRuntime> runtimes_;
   GpuRuntime* runtime_ = nullptr;
-  Observation mapped_;  ///< what gpu_mapping says that this rank uses
+  Observation mapped_;  ///< this rank's GPU according to gpu_mapping
   int device_ = -1;
   CollectiveLibrary library_;
   Carriage carriage_ = Carriage::mpi;
@@ -149,7 +149,7 @@ class GpuData {
 
 /// Findings on where the data lies and on its way. True: the case was refused, there is nothing else to judge.
 [[nodiscard]] bool judge_gpu_data(const CaseView& view, bool may_use_sockets, std::vector<Finding>& findings);
-/// What a pass was measured on; empty: on host memory, and nobody expects otherwise.
+/// What a pass was measured on; empty: on host memory, as expected.
 [[nodiscard]] std::string gpu_data_evidence(const CaseView& view);
 
 }  // namespace muster::p2p

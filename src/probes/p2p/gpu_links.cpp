@@ -79,7 +79,7 @@ const Device* GpuLinks::device_of(int rank) const {
   const Device* found = nullptr;
   for (const Device& device : inventory_.devices) {
     if (device.kind != DeviceKind::gpu || !place.is_known || device.address != place.address) continue;
-    // Parts of one GPU share its address: nobody knows which is meant.
+    // Parts of one GPU share its address: the intended one is unknown.
     if (found != nullptr || device.part >= 0) return nullptr;
     found = &device;
   }
@@ -129,7 +129,7 @@ std::vector<Fact> GpuLinks::detours(const Connections& connections) const {
   std::set<std::string> told;
   for (const Connection& one : connections.between) {
     if (one.from != self_ && one.to != self_) continue;
-    // Multicast and reduction in the switch is no detour.
+    // Multicast and reduction in the switch is not a detour.
     if (one.way != "SHM" && one.way.rfind("NET/", 0) != 0) continue;
     const int other = one.from == self_ ? one.to : one.from;
     if (const auto link = to(other)) told.insert(fmt::format("{} {} {}", other, one.way, link->kind));
@@ -175,7 +175,7 @@ void find_detours(const CaseView& view, std::vector<Finding>& findings) {
 void find_below_links(const CaseView& view, std::string_view metric, std::vector<Finding>& findings) {
   const double least = view.params.real("least_of_link");
   const std::size_t largest = largest_size(view.params);
-  // What a few bytes take says nothing of a link.
+  // The time of a few bytes does not characterise a link.
   if (least <= 0 || largest < (std::size_t{1} << 20)) return;
   const std::string size = muster::to_string(ParamScalar(Bytes{largest}));
   bool is_detour = false;

@@ -13,7 +13,7 @@
 
 namespace muster::p2p {
 
-/// A rank's GPU, as all others are told; trivially copied.
+/// A rank's GPU, as sent to all others; trivially copied.
 struct GpuPlace {
   int node = -1;
   bool is_known = false;  ///< it has an address
@@ -23,7 +23,7 @@ struct GpuPlace {
 /// NVLink or xGMI between two GPUs.
 struct GpuLink {
   std::string kind;  ///< `nvlink`, `xgmi`
-  double rate = 0;   ///< GB/s in one direction of all that are up; 0: not told
+  double rate = 0;   ///< GB/s in one direction of all that are up; 0: unknown
 };
 
 /// Of one rank's GPU.
@@ -33,7 +33,7 @@ class GpuLinks {
   /// `places`: index = rank. Pure.
   GpuLinks(Inventory inventory, std::vector<GpuPlace> places, int self);
 
-  /// To the GPU of another rank; nullopt: it is on another node, or nobody told of a link.
+  /// To the GPU of another rank; nullopt: it is on another node, or no link was reported.
   [[nodiscard]] std::optional<GpuLink> to(int rank) const;
   /// The rank's data lies on another GPU than this one's; false where that is not known.
   [[nodiscard]] bool is_other_gpu(int rank) const;
@@ -55,7 +55,7 @@ class GpuLinks {
 void find_detours(const CaseView& view, std::vector<Finding>& findings);
 
 /// Readings of a metric of the largest of `sizes`, if that is 1 MiB or more, below the share `least_of_link` of
-/// `<metric>.capable`. One finding for all. Nothing where data is known to go round links: that says more.
+/// `<metric>.capable`. One finding for all. Nothing where data is known to bypass links: that finding is more precise.
 void find_below_links(const CaseView& view, std::string_view metric, std::vector<Finding>& findings);
 
 }  // namespace muster::p2p

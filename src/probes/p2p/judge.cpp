@@ -40,7 +40,7 @@ std::optional<int> number_in(const std::string& text) {
   return number;
 }
 
-/// What a rank told of one peer's data: `PEER SIZE KIND DESCRIPTION`, and in how many readings.
+/// A rank's report on one peer's data: `PEER SIZE KIND DESCRIPTION`, and in how many readings.
 struct WrongData {
   std::string told;
   int readings = 0;
@@ -150,7 +150,7 @@ void say_none_slow(const Decoded& decoded, const std::string& size, const Params
   std::size_t compared = 0;
   for (const ClassLevel& level : culprits.levels)
     if (level.readings >= 5) compared += static_cast<std::size_t>(level.readings);
-  // Nobody was compared with two others: nothing can be said.
+  // No unit was compared with two others: there is no conclusion.
   if (compared == 0 || !std::isfinite(culprits.seen_from)) return;
   const std::string what =
       fmt::format("{} readings of {} {} nodes", compared, size, decoded.is_between_nodes ? "between" : "within");
@@ -167,12 +167,12 @@ void say_none_slow(const Decoded& decoded, const std::string& size, const Params
   const std::string unseen = culprits.seen_from < 1 ? fmt::format("a slowdown below {:.0f} % may have been missed",
                                                                   std::ceil(100 * culprits.seen_from))
                                                     : "no slowdown of one alone could have been seen";
-  judgement.findings.push_back(
-      {Verdict::unmeasured,
-       fmt::format("too noisy to tell who is slow: in {} {}", what, unseen),
-       {},
-       "run it while nobody else uses the nodes and the network between them, with longer readings (-S p2p.cap=1s) or "
-       "larger messages; the matrix in the report shows what differs"});
+  judgement.findings.push_back({Verdict::unmeasured,
+                                fmt::format("too noisy to identify slow ones: in {} {}", what, unseen),
+                                {},
+                                "run it while the nodes and the network between them are otherwise idle, with longer "
+                                "readings (-S p2p.cap=1s) or "
+                                "larger messages; the matrix in the report shows what differs"});
 }
 
 /// What is slow, from the largest size: smaller messages cost more than the link does.
@@ -187,7 +187,7 @@ void find_slow(const CaseView& view, ProbeJudgement& judgement) {
     for (const SuspectPart& group : decoded.culprits.groups)
       judgement.findings.push_back(name_part(view, group, decoded, size));
     for (const SuspectPart& part : decoded.culprits.parts) {
-      // One pair that nobody looked at again may be chance.
+      // A single pair that was not measured again may be chance.
       const bool is_pair = part.kind == PartKind::link || part.kind == PartKind::either;
       if (is_pair && !part.is_repeated) continue;
       judgement.findings.push_back(name_part(view, part, decoded, size));
@@ -278,7 +278,7 @@ ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement;
   if (view.ranks.size() == 1) {
     judgement.findings.push_back({Verdict::skip,
-                                  "one rank has nobody to exchange messages with",
+                                  "a single rank has no partner to exchange messages with",
                                   {},
                                   "ask for two ranks or more: --ranks-per-node 2, or more --nodes"});
     return judgement;
@@ -296,7 +296,7 @@ ProbeJudgement judge(const CaseView& view) {
   if (view.timing_doubt.empty()) find_below_links(view, "bandwidth", judgement.findings);
   set_subject(judgement.findings, before, Subject::links);
   const Coverage coverage = coverage_of(view);
-  // Right data is told also where timing says nothing.
+  // Correct data is reported also where timing is meaningless.
   const bool is_sound =
       before == 0 && std::all_of(judgement.findings.begin(), judgement.findings.end(),
                                  [](const Finding& one) { return one.verdict == Verdict::unmeasured; });

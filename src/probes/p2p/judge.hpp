@@ -7,7 +7,7 @@ namespace muster::p2p {
 
 [[nodiscard]] ProbeJudgement judge(const CaseView& view);
 
-/// Sockets where something faster is there, as the ranks' facts `transport` tell it: one finding for each way.
+/// Sockets where something faster is there, according to the ranks' facts `transport`: one finding for each way.
 [[nodiscard]] std::vector<Finding> find_fallbacks(const CaseView& view);
 
 }  // namespace muster::p2p

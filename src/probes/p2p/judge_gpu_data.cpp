@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_culprits = 8;
 
-/// Ranks by what they say under a key.
+/// Ranks by their value under a key.
 std::map<std::string, std::vector<int>> told_under(const CaseView& view, std::string_view key) {
   std::map<std::string, std::vector<int>> told;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
@@ -54,7 +54,7 @@ void add_culprits(const CaseView& view, const std::vector<int>& ranks, Finding& 
 void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
   const auto told = told_under(view, "data.refused");
   std::vector<std::pair<std::string, std::vector<int>>> groups(told.begin(), told.end());
-  // Lost peers last; then what few say, which makes them differ from the rest.
+  // Lost peers last; then the rarest texts, which distinguish ranks from the rest.
   const auto order = [](const auto& group) {
     return std::pair(group.first.find(" returned 6: ") != std::string::npos, group.second.size());
   };
@@ -97,7 +97,7 @@ void find_sockets(const CaseView& view, std::vector<Finding>& findings) {
 void find_provider(const CaseView& view, std::vector<Finding>& findings) {
   find_detour(view, "data.provider", "libfabric's provider {}, though the node has Slingshot's cxi",
               "let libfabric load the cxi provider: in a container bind libcxi.so.1 and /opt/cray; unset FI_PROVIDER, "
-              "or export FI_PROVIDER=cxi; the log should say \"Selected Provider is cxi\" (NCCL_DEBUG=INFO)",
+              "or export FI_PROVIDER=cxi; the log should contain \"Selected Provider is cxi\" (NCCL_DEBUG=INFO)",
               findings);
 }
 

@@ -97,7 +97,8 @@ Result<std::vector<Spot>> exchange_spots(Comm& comm, const Spot& mine) {
   std::vector<Spot> spots;
   for (const ByteVector& one : *texts) {
     auto spot = parse_spot({reinterpret_cast<const char*>(one.data()), one.size()});
-    if (!spot) return fail(ErrorKind::system, "placement", fmt::format("rank {} told no readable one", spots.size()));
+    if (!spot)
+      return fail(ErrorKind::system, "placement", fmt::format("rank {} reported no readable one", spots.size()));
     spots.push_back(std::move(*spot));
   }
   return spots;
@@ -107,7 +108,7 @@ OwnCpuTime::OwnCpuTime(const std::vector<Spot>& spots, std::size_t self) {
   for (const Spot& spot : spots) {
     if (!share_cpus(spot, spots[self])) continue;
     pids_.push_back(spot.pid);
-    // A number of another space would be somebody else here.
+    // A number of another space would name another process here.
     is_readable_ = is_readable_ && spot.pid_space == spots[self].pid_space;
   }
 }

@@ -22,7 +22,7 @@ enum class LinkClass : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(LinkClass link);
 
-/// Where a rank runs, as all others are told.
+/// Where a rank runs, as sent to all others.
 struct Spot {
   int node = 0;
   int pid = 0;
@@ -43,8 +43,8 @@ struct Spot {
 [[nodiscard]] Result<std::vector<Spot>> exchange_spots(Comm& comm, const Spot& mine);
 
 /// CPU time so far, in seconds, of all processes of the spots that share a CPU with spot `self`: what a
-/// ContaminationWatch of its mask must not take for others' work. nullopt when one of them can't be read: then nobody
-/// can say whose work it was.
+/// ContaminationWatch of its mask must not take for others' work. nullopt when one of them can't be read: then
+/// the owner of the work is unknown.
 class OwnCpuTime {
  public:
   OwnCpuTime(const std::vector<Spot>& spots, std::size_t self);

@@ -17,7 +17,7 @@ bool is_between_nodes(const RankLink& link) {
 }
 
 /// What the pairs of ranks of two nodes reached in one round, on average. They share adapters, and seldom fairly: their
-/// speeds are no independent readings, their sum is one.
+/// speeds are not independent readings, their sum is one.
 std::vector<RankLink> node_links(std::span<const RankLink> links, std::span<const int> node_of) {
   std::map<std::tuple<int, int, bool, int>, std::vector<const RankLink*>> meetings;
   for (const RankLink& link : links)

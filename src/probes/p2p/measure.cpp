@@ -36,7 +36,7 @@ Reply to_reply(std::optional<bool> contaminated) {
   return *contaminated ? Reply::contaminated : Reply::clean;
 }
 
-/// Of both ends: one bad end spoils the sample, and nobody vouches for the other alone.
+/// Of both ends: one bad end invalidates the sample for both.
 std::optional<bool> both(std::optional<bool> mine, Reply other) {
   if (other == Reply::contaminated || mine == std::optional(true)) return true;
   if (other == Reply::unknown || !mine) return std::nullopt;
@@ -113,7 +113,7 @@ class PairRun {
     return found;
   }
 
-  /// What arrives next must be told from what is there now.
+  /// The next data must be distinguishable from the present one.
   [[nodiscard]] Result<void> poison_slots() const {
     std::memset(with_.in.host().data(), poison, used_slots() * task_.stride());
     return with_.in.push(used_slots() * task_.stride());

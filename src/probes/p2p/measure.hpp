@@ -74,7 +74,7 @@ struct Equipment {
   const Buffer& out;                             ///< filled with the pattern of this rank
   const Buffer& in;                              ///< poisoned, as Buffer::make and measure() leave it
   std::uint64_t seed = 0;                        ///< of the case
-  ContaminationWatch* watch = nullptr;           ///< nullptr: nobody looks
+  ContaminationWatch* watch = nullptr;           ///< nullptr: not watched
   std::function<std::optional<double>()> own_s;  ///< CPU time of the ranks on the watched CPUs
   Comm* data = nullptr;                          ///< for buffers on a GPU; nullptr: `comm` takes them
 
@@ -94,7 +94,7 @@ struct Measured {
 /// message takes long.
 [[nodiscard]] int fitting_window(int most, double message_s, double cap_s);
 
-/// Both ranks of a pair, each with its role; nobody else. Only `first` decides how long; `goal` is its. Before the
+/// Both ranks of a pair, each with its role; no others. Only `first` decides how long; `goal` is its. Before the
 /// clock starts a few single messages go through, which wait for the peer to be ready and show how long one takes.
 [[nodiscard]] Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& task,
                                        const SamplingGoal& goal);

@@ -94,7 +94,8 @@ std::string evidence(const SuspectPart& part, const Decoded& decoded, const std:
 }
 
 std::string remedy(const SuspectPart& part, const Decoded& decoded) {
-  if (part.kind == PartKind::either) return "run again with one more node of the same kind, which tells the two apart";
+  if (part.kind == PartKind::either)
+    return "run again with one more node of the same kind, which distinguishes the two";
   if (part.kind == PartKind::group)
     return "look at the switch, uplink or cables that these nodes share: each of them is fast with the others of its "
            "side";

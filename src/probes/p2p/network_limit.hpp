@@ -8,8 +8,8 @@
 
 namespace muster::p2p {
 
-/// GB/s in one direction of all ports of network devices that are up, together; 0: there is none, or one does not tell
-/// its rate. Pure.
+/// GB/s in one direction of all ports of network devices that are up, together; 0: there is none, or one does not
+/// report its rate. Pure.
 [[nodiscard]] double network_rate(const Inventory& node);
 
 /// Surely on two machines: nodes may be containers of one, and their messages go through its memory. Pure.

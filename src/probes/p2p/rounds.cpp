@@ -91,7 +91,7 @@ class Part {
     auto measured = measure(with_, peer, role, task, goal_);
     if (!measured) return tl::unexpected(measured.error());
     const double moved = static_cast<double>(measured->received + measured->sent) * static_cast<double>(task.size);
-    // What no interface counts between GPUs, their library tells.
+    // Traffic between GPUs is not counted by interfaces, but reported by their library.
     if (task.kind != Kind::latency && !gpu_.is_on_device())
       carriers_.add(link, carrier_of(link, before, read_traffic(), moved), moved);
     ++checked_;
@@ -105,7 +105,7 @@ class Part {
     return {};
   }
 
-  /// What CPUs share says nothing of the way between GPUs.
+  /// Hardware shared by CPUs does not describe the path between GPUs.
   [[nodiscard]] std::string link_label(LinkClass link) const {
     return gpu_.is_on_device() && link != LinkClass::network ? "cpu_link" : "link";
   }
@@ -130,7 +130,7 @@ class Part {
     const int directions = task.kind == Kind::bandwidth ? 1 : 2;
     if (const auto link = gpu_.links().to(peer))
       gpu_copy::add_capable(seen_, to_string(task.kind), where, directions * link->rate, peer);
-    // Links between GPUs of different nodes are no ports of the network.
+    // Links between GPUs of different nodes are not ports of the network.
     const bool is_by_network = !gpu_.is_on_device() && are_apart(spots_[self_], spots_[static_cast<std::size_t>(peer)]);
     const double possible = is_by_network ? network_ : gpu_.possible_to(peer);
     gpu_copy::add_possible(seen_, to_string(task.kind), where, directions * possible, peer);

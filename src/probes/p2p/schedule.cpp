@@ -26,8 +26,8 @@ int ring_rounds(int ranks) {
   return ranks % 2 == 0 ? 2 : 3;
 }
 
-/// One seat (or nobody, when their number is odd) is in the middle, the others on a circle of odd length: those whose
-/// places add up to the round's number meet, and whoever would meet himself meets the one in the middle.
+/// One seat (or none, when their number is odd) is in the middle, the others on a circle of odd length: those whose
+/// places add up to the round's number meet, and one that would meet itself meets the one in the middle.
 int circle_partner(int seats, int seat, int round) {
   const int circle = circle_rounds(seats);
   const int middle = seats % 2 == 0 ? seats - 1 : -1;

@@ -7,7 +7,7 @@
 namespace muster::p2p {
 
 enum class Pairs : std::uint8_t {
-  all,   ///< everybody with everybody, by the circle method
+  all,   ///< all pairs, by the circle method
   ring,  ///< each rank with the next one and the first with the last: 2 rounds (3 if N is odd, 1 with two ranks)
 };
 

@@ -12,7 +12,7 @@
 namespace muster::training {
 
 /// Fingerprints of a rank in one step. `before` is taken just before the update, so that what changes during forward
-/// and backward, when nobody writes to parameters, is seen.
+/// and backward, when parameters are not written, is seen.
 struct StepRecord {
   std::uint64_t before = 0;  ///< of parameters and velocities
   std::uint64_t sum = 0;     ///< of the gradients as added up over ranks
@@ -23,7 +23,7 @@ struct StepRecord {
 enum class Cause : std::uint8_t {
   data,    ///< other samples from the same seed
   start,   ///< different before anything was added up
-  memory,  ///< parameters changed while nobody wrote to them
+  memory,  ///< parameters changed while they were not written
   sum,     ///< the ranks got different sums
   update,  ///< same parameters, same sums, another result
 };
@@ -51,12 +51,12 @@ struct Divergence {
 /// A sample that was not taken exactly once.
 struct Miscounted {
   std::uint32_t sample = 0;
-  std::vector<int> ranks;  ///< that took it; empty: nobody did
+  std::vector<int> ranks;  ///< that took it; empty: none did
   friend bool operator==(const Miscounted&, const Miscounted&) = default;
 };
 
-/// `taken` is by rank: the samples of an epoch of `samples` in the order taken. At most `most` are told. A number that
-/// is no sample counts as one that too many took.
+/// `taken` is by rank: the samples of an epoch of `samples` in the order taken. At most `most` are reported. A number
+/// that is not a sample counts as one that too many took.
 [[nodiscard]] std::vector<Miscounted> find_miscounted(std::span<const std::vector<std::uint32_t>> taken, int samples,
                                                       std::size_t most);
 

@@ -69,7 +69,7 @@ tl::unexpected<Error> refused(std::string why) {
   return fail(ErrorKind::file, "checkpoint", std::move(why));
 }
 
-/// Takes bytes from the front; afterwards `is_whole` says whether they were there.
+/// Takes bytes from the front; afterwards `is_whole` is false if they were missing.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
@@ -144,7 +144,7 @@ std::string encode(const Identity& identity, const Checkpoint& checkpoint, std::
 
 Result<Checkpoint> decode(const Identity& identity, std::string_view bytes) {
   Reader from(bytes);
-  if (from.text(magic.size()) != magic) return refused("this is no checkpoint of probe training");
+  if (from.text(magic.size()) != magic) return refused("this is not a checkpoint of probe training");
   const auto written = from.number<std::uint32_t>();
   if (!from.is_whole) return refused("it is cut short");
   if (written != version) return refused(fmt::format("it is of version {}, this program reads {}", written, version));

@@ -10,7 +10,7 @@
 
 namespace muster::training {
 
-/// All that a step changes, laid out as Layout says.
+/// All that a step changes, with the layout of Layout.
 struct State {
   std::vector<float> parameters;
   std::vector<float> velocity;

@@ -1,4 +1,4 @@
-/// What a training asks for, looked at before it begins: what no node could do is nobody's fault but the parameters'.
+/// What a training asks for, checked before it begins: impossible requests are the fault of the parameters.
 #pragma once
 
 #include <cstdint>

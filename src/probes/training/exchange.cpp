@@ -29,7 +29,7 @@ Result<EpochOfRank> decode(const ByteVector& bytes, std::size_t steps) {
   const std::size_t taken_at = records_at + steps * sizeof(StepRecord);
   const std::span all(bytes);
   if (bytes.size() < taken_at || values_of<std::uint64_t>(all.first(records_at))[1] != steps)
-    return fail(ErrorKind::system, "all_gather", "a rank told of another number of steps");
+    return fail(ErrorKind::system, "all_gather", "a rank reported another number of steps");
   return EpochOfRank{values_of<std::uint64_t>(all.first(records_at))[0] != 0,
                      values_of<StepRecord>(all.subspan(records_at, taken_at - records_at)),
                      values_of<std::uint32_t>(all.subspan(taken_at))};

@@ -1,4 +1,4 @@
-/// What ranks tell each other while they train, and the update that each does again when they differ.
+/// Messages between ranks while they train, and the update that each does again when they differ.
 #pragma once
 
 #include <cstring>

@@ -34,12 +34,12 @@ class Judge : private RankJudge {
 
   [[nodiscard]] ProbeJudgement run() {
     const Observation* first = measured_.empty() ? nullptr : measured_[0];
-    // The frame says what became of rank 0; where the data lies, p2p and allreduce judge, too.
+    // The frame reports the failure of rank 0; where the data lies, p2p and allreduce judge, too.
     if (first == nullptr || p2p::judge_gpu_data(view_, true, judgement_.findings) || judge_broken())
       return std::move(judgement_);
     const bool is_miscounted = judge_coverage(*first);
     const bool has_come_apart = judge_sums(is_miscounted) || judge_divergence(*first);
-    // That they are all 0 says more.
+    // The finding that they are all 0 is more precise.
     const bool is_blamed = !has_come_apart && all_told("zero.own").empty() && judge_gradients_alone(*first);
     const bool is_finite = is_blamed || judge_finite();
     if (!has_come_apart && !is_blamed && is_finite) judge_end(*first, is_miscounted);
@@ -128,13 +128,12 @@ class Judge : private RankJudge {
   void miss_bounds(const Reading* loss, const Reading* accuracy, const std::vector<std::string>& changed) {
     std::vector<std::string> missed;
     if (loss != nullptr)
-      missed.push_back(fmt::format("loss {:.4g}, and below {:.4g} was asked for (max_loss)", loss->summary.median,
+      missed.push_back(fmt::format("loss {:.4g}, and below {:.4g} is required (max_loss)", loss->summary.median,
                                    view_.params.real("max_loss")));
     if (accuracy != nullptr)
-      missed.push_back(fmt::format("accuracy {:.2f} %, and more than {:.2f} % was asked for (min_accuracy)",
+      missed.push_back(fmt::format("accuracy {:.2f} %, and more than {:.2f} % is required (min_accuracy)",
                                    accuracy->summary.median * 100, view_.params.real("min_accuracy") * 100));
-    add(fmt::format("it trains as the reference does, and misses the bound that was asked for: {}", join(missed, "; ")),
-        {},
+    add(fmt::format("it trains like the reference, but misses the required bound: {}", join(missed, "; ")), {},
         fmt::format("nothing is wrong with the machine where this is all: {} {} not as by default; more epochs, or a "
                     "bound that these settings can reach",
                     human_list(changed), changed.size() == 1 ? "is" : "are"));
@@ -166,7 +165,7 @@ class Judge : private RankJudge {
                       initial->summary.median, last->summary.median, max_loss),
           {}, remedy);
     if (is_low)
-      add(fmt::format("{:.2f} % of samples that were not trained on are told right, and more than {:.2f} % should be "
+      add(fmt::format("{:.2f} % of held-out samples are classified correctly, and more than {:.2f} % should be "
                       "(min_accuracy)",
                       accuracy->summary.median * 100, min_accuracy * 100),
           {}, remedy);
@@ -226,7 +225,7 @@ class Judge : private RankJudge {
     if (counts.size() != 3 || counts[0] != counts[2] || counts[0] == "0" || reference == nullptr ||
         resumed == nullptr || number_in(*resumed) <= 0 || is_troubled || initial == nullptr || last == nullptr ||
         accuracy == nullptr) {
-      add("rank 0 did not tell all that a judgement needs", {}, "report this: the observation is incomplete",
+      add("rank 0 did not report all required data", {}, "report this: the observation is incomplete",
           Verdict::unmeasured);
       return;
     }

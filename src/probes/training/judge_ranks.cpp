@@ -109,7 +109,7 @@ bool RankJudge::judge_broken() {
                     host(ranks[0])));
   }
   if (groups.empty() && !all_told("stopped").empty())
-    add("the training was stopped, and no rank says why", {}, "report this: the observation is incomplete",
+    add("the training was stopped, and no rank reported a reason", {}, "report this: the observation is incomplete",
         Verdict::unmeasured);
   return !judgement_.findings.empty();
 }
@@ -145,7 +145,7 @@ bool RankJudge::judge_coverage(const Observation& first) {
     for (const int rank : ranks)
       if (std::find(culprits.begin(), culprits.end(), rank) == culprits.end()) culprits.push_back(rank);
     samples.push_back(ranks.empty()
-                          ? fmt::format("sample {} was taken by nobody", words[1])
+                          ? fmt::format("sample {} was taken by no rank", words[1])
                           : fmt::format("sample {} was taken {} times, by {}", words[1], ranks.size(), name(ranks)));
   }
   if (samples.empty()) return false;
@@ -181,7 +181,7 @@ bool RankJudge::judge_divergence(const Observation& first) {
   const std::string who = is_all ? "no majority of the ranks agrees: each may have" : name(ranks, is_certain);
   const std::string since = fmt::format("ranks have not had the same parameters since step {}", words[0]);
   const std::vector<int> culprits = is_all ? std::vector<int>() : ranks;
-  const std::string tie = is_certain || is_all ? "" : "; of these nobody can say which";
+  const std::string tie = is_certain || is_all ? "" : "; the one at fault is unknown";
   if (*cause == Cause::data)
     add(fmt::format("ranks make different data from the same seed: {}{} others{}", who,
                     is_all              ? ""
@@ -190,7 +190,7 @@ bool RankJudge::judge_divergence(const Observation& first) {
                     tie),
         culprits, look_at_memory);
   if (*cause == Cause::memory)
-    add(fmt::format("parameters changed in the memory of {}: {}, and nobody wrote to them then", who, since), culprits,
+    add(fmt::format("parameters changed in the memory of {}: {}, while they were not written", who, since), culprits,
         look_at_memory);
   if (*cause == Cause::sum)
     add(fmt::format("{}: {} got another sum of gradients{}", since, who, tie), culprits,

@@ -1,4 +1,4 @@
-/// What ranks tell of a training, and who among them did wrong; the rest is in judge.cpp.
+/// The ranks' reports on a training, and the ranks at fault; the rest is in judge.cpp.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ class RankJudge {
  public:
   explicit RankJudge(const CaseView& view);
 
-  // Each adds at most one finding for a cause, and says whether there is one; judge_finite whether there is none.
+  // Each adds at most one finding for a cause, and returns whether there is one; judge_finite whether there is none.
   /// Devices that failed in the middle.
   [[nodiscard]] bool judge_broken();
   /// Ranks whose own gradients are not what the reference makes of the same samples and parameters.
@@ -46,7 +46,7 @@ class RankJudge {
   [[nodiscard]] const std::string* gpu_of(int rank) const;
   /// `rank 1 on nid001`, `rank 0 on a or rank 1 on b`; with the GPU where that is what computes.
   [[nodiscard]] std::string name(const std::vector<int>& ranks, bool is_certain = true) const;
-  /// What the ranks say under `key`.
+  /// The ranks' values under `key`.
   [[nodiscard]] std::vector<Told> all_told(std::string_view key) const;
   /// Those of the earliest step.
   [[nodiscard]] static std::vector<Told> earliest(std::vector<Told> told);

@@ -60,7 +60,7 @@ class Network {
   void backward(const DataSet& data, std::span<const std::uint32_t> which, int batch, const float* parameters,
                 float* gradient, const std::function<void(std::size_t bucket)>& on_bucket,
                 const std::function<void()>& between);
-  /// Of samples first, ..., first + count - 1, how many it tells right.
+  /// Of samples first, ..., first + count - 1, the number classified correctly.
   [[nodiscard]] double count_right(const DataSet& data, std::size_t first, std::size_t count, const float* parameters);
 
  private:

@@ -6,7 +6,7 @@
 
 namespace muster::training {
 
-/// What all ranks know alike, rank 0 alone tells.
+/// Values common to all ranks are reported by rank 0.
 [[nodiscard]] Observation observe(const Trained& trained, const Settings& settings, int rank);
 
 }  // namespace muster::training

@@ -123,7 +123,7 @@ Result<bool> Replica::all_fine(const Result<void>& trouble) {
   return false;
 }
 
-/// What fails after the ranks have told each other how they are is told in the next step.
+/// A failure after the ranks have exchanged their state is reported in the next step.
 Result<void> Replica::put_off(Result<void> trouble) {
   if (trouble || sums_with_.alarm == nullptr || trouble.error().kind != ErrorKind::device) return trouble;
   if (!trouble_) trouble_ = trouble.error();

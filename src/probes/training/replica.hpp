@@ -41,11 +41,11 @@ using UpdateFunction = std::function<void(Execution&, const Update&)>;
 
 /// What adds up a rank's gradients with the others'.
 struct Sums {
-  Comm* comm = nullptr;              ///< null: a single rank that adds up with nobody
+  Comm* comm = nullptr;              ///< null: a single rank without sums
   bool takes_device_memory = false;  ///< false: by way of host memory, where the execution's is another
   bool is_overlapped = true;         ///< false: when the last gradient is known, one after the other
   std::function<void()> abandon;     ///< ends sums that were begun and that others will not make; may be empty
-  Comm* alarm = nullptr;  ///< where a device may fail: ranks tell each other in every step. Null: they do not
+  Comm* alarm = nullptr;  ///< where a device may fail: ranks exchange their state in every step. Null: they do not
   std::function<void(bool is_waiting)> tell;  ///< called before this rank waits for the others, and after; may be empty
 };
 
@@ -85,7 +85,7 @@ class Replica {
   [[nodiscard]] Result<void> put_off(Result<void> trouble);
   [[nodiscard]] std::span<const float> host_copy(const ExecutionMemory& memory, std::vector<float>& room) const;
   void look(Step& step, int batch);
-  /// Of all buckets; `is_zero` says nothing of their tallies.
+  /// Of all buckets; `is_zero` does not include their tallies.
   [[nodiscard]] Scan scan_buckets(std::span<const float> values) const;
 
   Execution* execution_;

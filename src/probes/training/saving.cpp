@@ -26,7 +26,7 @@ Result<std::string> told_by_first(Comm& comm, std::string_view text) {
 }  // namespace
 
 Result<ReadCheckpoint> read_checkpoint(Comm& comm, const Identity& identity, const std::string& path) {
-  // The first character says whether the rest is the file or why there is none.
+  // The first character marks the rest as the file or as the reason of its absence.
   std::string mine;
   if (comm.rank() == 0) {
     auto bytes = read_file(path);
@@ -48,13 +48,13 @@ Result<void> may_write_checkpoint(const std::string& path) {
     return fail(ErrorKind::usage, "checkpoint", fmt::format("{}: there is no folder {}", path, folder.string()));
   if (!fs::exists(fs::symlink_status(path, trouble))) return {};
   if (!fs::is_regular_file(path, trouble))
-    return fail(ErrorKind::usage, "checkpoint", fmt::format("{} is there and is no file", path));
+    return fail(ErrorKind::usage, "checkpoint", fmt::format("{} exists and is not a file", path));
   std::ifstream file(path, std::ios::binary);
   std::string start(64, '\0');
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   if (is_checkpoint(start)) return {};
   return fail(ErrorKind::usage, "checkpoint",
-              fmt::format("{} is there and is no checkpoint of muster; it stays as it is", path));
+              fmt::format("{} exists and is not a checkpoint of muster; it is not overwritten", path));
 }
 
 Saving::Saving(const Parts& parts, const Identity& identity, std::string path)

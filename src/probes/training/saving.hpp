@@ -13,7 +13,7 @@ struct ReadCheckpoint {
   std::size_t bytes = 0;
 };
 
-/// Collective: rank 0 reads `path` and tells all. Fails on every rank alike, with the path and the reason.
+/// Collective: rank 0 reads `path` and sends it to all. Fails on every rank alike, with the path and the reason.
 [[nodiscard]] Result<ReadCheckpoint> read_checkpoint(Comm& comm, const Identity& identity, const std::string& path);
 
 /// Local, on the node of rank 0. Fails with kind `usage` where the folder is not there, or where there is something
@@ -30,7 +30,7 @@ class Saving {
 
   /// Collective. The ranks that are to write do, beside the file and renamed; that it fails is noted in `saved`.
   [[nodiscard]] Result<void> save(const Replica& replica, int epoch, SavedState& saved);
-  /// Collective. nullopt: it can't be read, or another run wrote it, as `saved` says.
+  /// Collective. nullopt: it can't be read, or another run wrote it, according to `saved`.
   [[nodiscard]] Result<std::optional<State>> read_back(SavedState& saved);
 
  private:

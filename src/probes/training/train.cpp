@@ -47,7 +47,7 @@ class Training {
   }
 
  private:
-  /// The same on every rank: what was asked for can't be had, and that is no fault of a rank's.
+  /// The same on every rank: what was asked for can't be had, and that is not a fault of a rank's.
   [[nodiscard]] static Result<void> refuse_resume(std::string why) {
     return fail(ErrorKind::usage, "resume", std::move(why));
   }
@@ -58,7 +58,7 @@ class Training {
     is_over_ = true;
   }
 
-  /// Collective: whether nobody's device has failed until now. Otherwise it is over.
+  /// Collective: whether all devices are healthy until now. Otherwise the training ends.
   [[nodiscard]] Result<bool> all_fine() {
     if (parts_.execution.is_host_memory()) return true;
     const auto mine = replica_.finish();
@@ -173,7 +173,7 @@ class Training {
     return replay();
   }
 
-  /// Where the update made the difference and no majority says whose: who does it wrong once more?
+  /// If the update made the difference and there is no majority: repeat it to find the rank at fault.
   [[nodiscard]] Result<void> replay() {
     if (done_.divergence->cause != Cause::update) return {};
     const std::byte mine[] = {std::byte{updates_rightly(parts_, settings_) ? std::uint8_t{1} : std::uint8_t{0}}};

@@ -86,7 +86,7 @@ struct Trained {
   std::vector<MiscountedIn> miscounted;
   int covered = 0;            ///< epochs in which every sample was taken exactly once
   int same_order = -1;        ///< the first epoch with the order of the one before it; -1: none
-  CurveDifference reference;  ///< rank 0's, told to all
+  CurveDifference reference;  ///< rank 0's, sent to all
   double reference_loss = 0;  ///< at the first step that differs
   std::optional<double> accuracy;
   SavedState saved;

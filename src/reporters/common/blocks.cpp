@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-/// The same in what they say, each of its own node where it is about one.
+/// Equal in content, each for its own node where it is about one.
 bool is_same_culprit(const CaseResult& of_a, const Culprit& a, const CaseResult& of_b, const Culprit& b) {
   return a.kind == b.kind && a.rank == b.rank && without_node(of_a, a.name) == without_node(of_b, b.name) &&
          without_node(of_a, a.node) == without_node(of_b, b.node);
@@ -24,7 +24,7 @@ bool is_same_finding(const CaseResult& of_a, const Finding& a, const CaseResult&
                     [&](const Culprit& x, const Culprit& y) { return is_same_culprit(of_a, x, of_b, y); });
 }
 
-/// What a block would say twice: a missing launcher fails every case in the same words.
+/// Parts that a block would repeat: a missing launcher fails every case with the same reason.
 bool is_alike(const CaseResult& a, const CaseResult& b) {
   return a.verdict == b.verdict && a.items.empty() && b.items.empty() && a.outputs.empty() && b.outputs.empty() &&
          is_same_finding(a, {a.verdict, a.reason, a.culprits, a.remedy}, b,

@@ -1,4 +1,4 @@
-/// What of a run needs a look, in the order in which it should be told, and told once.
+/// The cases of a run that need attention, in order, each once.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace muster {
 
-/// One case to tell about, and those that it speaks for too: they came to the same end in the same words.
+/// One case, and others that it represents: they have the same result with the same reason.
 struct Block {
   const CaseResult* first = nullptr;
   std::vector<const CaseResult*> alike;
@@ -15,7 +15,7 @@ struct Block {
 
 /// Every case that is neither pass nor skip: the worst first, causes before what follows from them.
 [[nodiscard]] std::vector<const CaseResult*> by_urgency(const RunReport& report);
-/// The same cases, those that say the same in one block.
+/// The same cases, equal ones in one block.
 [[nodiscard]] std::vector<Block> blocks_of(const RunReport& report);
 
 }  // namespace muster

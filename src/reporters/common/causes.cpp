@@ -19,7 +19,7 @@ std::string neutral(const CaseResult& result, std::string_view text) {
   bool is_number = false, is_status = false;
   for (const char byte : without_node(result, text.substr(0, 2000))) {
     const bool goes_on = is_digit(byte) || (is_number && byte == '.');
-    // Programs say what ails them by their status: 1 and 60 are not one cause.
+    // Exit statuses of programs identify causes: 1 and 60 are different.
     if (goes_on && !is_number) is_status = all.ends_with("exited with ") || all.ends_with(" status ");
     if (!goes_on || is_status) all += byte;
     if (goes_on && !is_number && !is_status) all += '#';

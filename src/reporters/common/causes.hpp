@@ -1,4 +1,4 @@
-/// Cases that are no pass, put together by what is wrong: many nodes that fail in the same words are one piece of news.
+/// Cases that are not pass, grouped by cause: many nodes that fail with the same reason are one cause.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace muster {
 
 /// What one thing that is wrong did. Two cases share a cause when verdict, reason and remedy are the same but for
-/// numbers and names of nodes that a case is about. The status with which a program ended is no such number.
+/// numbers and names of nodes that a case is about. The status with which a program ended is not such a number.
 struct Cause {
   std::vector<const CaseResult*> cases;      ///< in the order of the report, at least one; the first speaks for them
   std::vector<const CaseResult*> following;  ///< cases that one of them explains

@@ -70,7 +70,7 @@ std::string item_entries(const CaseResult& result, const Page& page) {
   return text + more_line(result.items.size(), most_rows, page);
 }
 
-/// The outputs of the ranks at fault; of the first rank that printed anything where nobody is named.
+/// The outputs of the ranks at fault; of the first rank that printed anything where there is no culprit.
 std::vector<const RankOutput*> telling_outputs(const CaseResult& result) {
   std::vector<const RankOutput*> chosen;
   for (const auto& culprit : result.culprits)
@@ -118,7 +118,7 @@ std::string where_entry(const CaseResult& result, const Page& page) {
   return entry("case", where, page);
 }
 
-/// The same in every repetition it would be noise; where they disagree it says which ones to look at.
+/// Omitted if it is the same in every repetition; where they differ it lists the relevant ones.
 std::string repetition_entry(const CaseResult& result, const Page& page) {
   const auto passed = repetitions_passed(result);
   if (passed.empty()) return {};

@@ -1,4 +1,4 @@
-// One case on many nodes, each judged by itself: what says the same of many is said once.
+// One case on many nodes, each judged by itself: equal results of many nodes are printed once.
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ std::string folded_line(std::span<const CaseResult* const> results, std::string_
 std::string lines_of(const Results& results, std::size_t title_columns, const Page& page) {
   std::string text;
   const bool is_well = !needs_attention(results.front()->verdict);
-  // One more line than allowed would take no more room than the one that says so.
+  // One more line than allowed takes no more space than a line about its omission.
   const std::size_t most = is_well ? 1 : most_node_lines + 1;
   const std::size_t shown = results.size() <= most ? results.size() : is_well ? 0 : most_node_lines;
   for (std::size_t i = 0; i < shown; ++i) text += case_line(*results[i], title_columns, page);

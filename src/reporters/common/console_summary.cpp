@@ -123,7 +123,7 @@ std::string outcome_line(const RunReport& report, const Page& page) {
   return fmt::format("{}  {}\n", page.ink.of(report.verdict, word), wrap(text, page.width, word.size() + 2));
 }
 
-/// What is said of a case beside its line, which takes `used` columns; below it where there is no room.
+/// Text about a case beside its line, which takes `used` columns; below it where there is no room.
 std::string words_beside(const std::string& words, std::size_t used, const Page& page) {
   const auto margin = verdict_columns + 1;
   if (words.empty()) return "";
@@ -131,7 +131,7 @@ std::string words_beside(const std::string& words, std::size_t used, const Page&
   return "\n" + std::string(margin, ' ') + wrap(words, page.width, margin);
 }
 
-/// No block explains a skip, so its reason is told in full, on a line of its own where it needs one.
+/// No block explains a skip, so its reason is printed in full, on a separate line if necessary.
 std::string skip_line(const CaseResult& result, std::size_t title_columns, const Page& page) {
   const auto name = pad(title(result), title_columns);
   const auto words = brief(result);

@@ -28,9 +28,9 @@ struct Page {
 /// for the nodes of all others, and one for those that are well.
 [[nodiscard]] std::string node_lines(const std::vector<CaseResult>& results, std::size_t title_columns,
                                      const Page& page);
-/// The text of a case of one node as it would be of any node, to see which say the same.
+/// The text of a case of one node as it would be of any node, to find equal ones.
 [[nodiscard]] std::string without_node(const CaseResult& result, std::string_view text);
-/// Why a case is no pass, who, with what evidence, what to do, and how to run it again. `alike` names the cases that
+/// Why a case is not a pass, who, with what evidence, what to do, and how to run it again. `alike` names the cases that
 /// came to the same end for the same reason; they have no block of their own.
 [[nodiscard]] std::string case_block(const CaseResult& result, const std::vector<std::string>& alike, const Page& page);
 /// Cases per verdict with names, nodes when they differ, notes, and where the report is.

@@ -18,7 +18,7 @@ using Lines = std::vector<std::string>;
 
 constexpr std::size_t margin = 11;           // of the words beside an entry
 constexpr std::size_t least_columns = 60;    // below, nothing that helps fits
-constexpr std::size_t most_title_lines = 2;  // of what one entry says
+constexpr std::size_t most_title_lines = 2;  // of one entry
 constexpr std::size_t most_reason_lines = 3;
 constexpr std::size_t most_culprit_lines = 2;
 constexpr std::size_t most_remedy_lines = 3;

@@ -15,7 +15,7 @@ inline constexpr std::size_t most_mail_columns = 100;
 /// none wider than `width` (taken between 60 and most_mail_columns): verdict, tally and exit status; what is wrong,
 /// failures first, the same cause once, each with culprit, remedy and the command to repeat it; how much had to be
 /// left out; where the report is. No colours, no escapes. So many lines of `beside` are left for others, and one for
-/// each report that was lost, which the driver tells, too.
+/// each report that was lost, which the driver reports, too.
 [[nodiscard]] std::string mail_text(const RunReport& report, std::size_t width, std::size_t beside = 0);
 
 }  // namespace muster

@@ -23,7 +23,7 @@ std::size_t longest_ticks(std::string_view text) {
 
 std::string span(const std::string& text) {
   const std::string ticks(longest_ticks(text) + 1, '`');
-  // A space at both ends is taken away again by whoever renders it.
+  // A space at both ends is removed again by the renderer.
   const bool needs_space = text.front() == '`' || text.back() == '`' || (text.front() == ' ' && text.back() == ' ');
   return needs_space ? fmt::format("{0} {1} {0}", ticks, text) : ticks + text + ticks;
 }

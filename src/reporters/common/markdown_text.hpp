@@ -1,4 +1,4 @@
-/// Text that nobody vouches for, as Markdown that shows it and does nothing else, whoever renders it: no HTML, no
+/// Untrusted text, as Markdown that only shows it in any renderer: no HTML, no
 /// links, no mentions, no references to other tickets.
 #pragma once
 

@@ -10,12 +10,12 @@ namespace muster {
 
 struct NodeTally {
   std::string_view name;  ///< within the report; untrusted text
-  Tally tally;            ///< of the cases that say something about the node
+  Tally tally;            ///< of the cases with a result for the node
   /// Neither pass nor skip.
   [[nodiscard]] int bad() const {
     return tally.of(Verdict::fail) + tally.of(Verdict::error) + tally.of(Verdict::unmeasured);
   }
-  /// The worst, as verdicts are combined; `unmeasured` where no case says anything.
+  /// The worst, as verdicts are combined; `unmeasured` without a case.
   [[nodiscard]] Verdict verdict() const;
 };
 

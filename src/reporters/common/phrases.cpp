@@ -24,7 +24,7 @@ std::string span_phrase(const MetricRow& row) {
                      format_value(row.over.max, ""));
 }
 
-/// Labels only where they are needed to tell rows apart: the number matters more, and the line is short.
+/// Labels only where they are needed to distinguish rows: the number matters more, and the line is short.
 std::string metric_brief(const CaseResult& result, const MetricRow& row) {
   const auto alike = std::count_if(result.metrics.begin(), result.metrics.end(), [&](const MetricRow& other) {
     return other.metric == row.metric && other.node.empty();

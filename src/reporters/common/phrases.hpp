@@ -18,7 +18,7 @@ namespace muster {
 /// `3 fail, 1 pass`: those that occur, by urgency.
 [[nodiscard]] std::string tally_phrase(const Tally& tally);
 
-/// The id with the parameters that tell the case from its siblings: `allreduce%77aa0b11 size=16MiB`.
+/// The id with the swept parameters of the case: `allreduce%77aa0b11 size=16MiB`.
 [[nodiscard]] std::string title(const CaseResult& result);
 /// As title, but without the node that a case is about with --per-node.
 [[nodiscard]] std::string common_title(const CaseResult& result);
@@ -37,8 +37,8 @@ namespace muster {
 /// `rank 5 on nid003`, `link nid001 - nid002`, `0000:c1:00.0 on nid003`
 [[nodiscard]] std::string culprit_phrase(const Culprit& culprit);
 [[nodiscard]] std::vector<std::string> culprit_phrases(const std::vector<Culprit>& culprits);
-/// A case in few words: who is at fault and why it is no pass; for a pass its judged metrics, else its evidence, else
-/// any metrics.
+/// A case in few words: who is at fault and why it is not a pass; for a pass its judged metrics, else its evidence,
+/// else any metrics.
 [[nodiscard]] std::string brief(const CaseResult& result);
 /// A reason in rows: its parts between semicolons where there are several and they are long, else one row.
 [[nodiscard]] std::vector<std::string> rows_of(std::string_view reason);

@@ -1,4 +1,4 @@
-// What is said of each case.
+// The text of each case.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ constexpr std::size_t most_items = 200;
 constexpr std::size_t most_outputs = 40;
 constexpr std::size_t most_output = 8'000;
 constexpr std::size_t most_repetitions = 1'000;
-/// Of a case that is said in few words.
+/// Of a case in short form.
 constexpr std::size_t brief_bytes = 400;
 
 void write_culprits(Draft& draft, const std::vector<Culprit>& culprits) {

@@ -1,4 +1,4 @@
-/// The parts of the data that a page holds. docs/reports.md says how it is laid out; reports/templates/ reads it.
+/// The parts of the data that a page holds. docs/reports.md describes its layout; reports/templates/ reads it.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace muster::html {
 
 /// How much of each kind a page holds, in bytes; together they keep it below 15 MB.
 struct Rooms {
-  Room cases{2'500'000};        ///< what is said of each case
+  Room cases{2'500'000};        ///< the text of each case
   Room node_values{3'500'000};  ///< metrics by node
   Room readings{1'000'000};     ///< of single ranks
   Room matrices{5'500'000};

@@ -1,4 +1,4 @@
-// What is drawn rather than told: pairs of ranks, and where ranks stood.
+// Pictures: pairs of ranks, and placement of ranks.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -30,7 +30,7 @@ Labels common_labels(const Labels& where) {
   return common;
 }
 
-/// Where the file beside the report is gone: all that readings with a peer tell.
+/// If the file beside the report is missing: only the readings with a peer.
 std::optional<Matrix> from_readings(const CaseResult& result, const MatrixFile& wanted) {
   const auto size = result.rank_rows.size();
   if (wanted.rows != "rank" || size < 2 || size > 1024) return {};
@@ -88,7 +88,7 @@ std::vector<float> thinned(const Matrix& matrix, std::size_t step) {
 struct Levels {
   float least = std::numeric_limits<float>::infinity();
   float most = 0;
-  unsigned count = 255;  ///< the highest one says: not measured
+  unsigned count = 255;  ///< the highest value means: not measured
 };
 
 Levels levels_of(const std::vector<float>& values, bool is_fine) {

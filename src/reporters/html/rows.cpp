@@ -25,7 +25,7 @@ std::size_t node_count(const Shown& shown) {
   return count;
 }
 
-/// Metrics with labels of which a reading is no pass. There may be as many items as ranks, those of one metric in a
+/// Metrics with labels of which a reading is not a pass. There may be as many items as ranks, those of one metric in a
 /// row.
 std::set<std::pair<std::string, Labels>> bad_metrics(const CaseResult& result) {
   std::set<std::pair<std::string, Labels>> bad;

@@ -9,7 +9,7 @@ namespace muster::html {
 
 namespace {
 
-/// Two cases with the same one say the same of their nodes. Empty: the case stands for itself.
+/// Two cases with the same value have equal results on their nodes. Empty: the case is separate.
 std::string likeness(const CaseResult& result) {
   if (result.node.empty() || !result.items.empty() || !result.outputs.empty()) return {};
   auto text = fmt::format("{}\n{}\n", common_title(result), static_cast<int>(result.verdict));

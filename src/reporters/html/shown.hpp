@@ -39,7 +39,7 @@ class Names {
 /// Every node that is named anywhere: those with facts, then those of launches, of rows, of culprits.
 [[nodiscard]] Names nodes_of(const RunReport& report);
 
-/// What a page has room for: whoever takes too much gets nothing, and the page says so.
+/// The size limit of a page's part: a part beyond it is omitted, with a note on the page.
 class Room {
  public:
   explicit Room(std::size_t bytes) : left_(bytes) {}

@@ -35,7 +35,7 @@ std::vector<NodeState> read_nodes(std::string_view out) {
     if (fields.size() < 4 || fields[0].empty()) continue;
     // What an operator writes may have any character.
     for (std::size_t i = 4; i < fields.size(); ++i) fields[3] += "|" + fields[i];
-    // A node is told once for every partition it is in.
+    // A node is listed once for every partition it is in.
     const auto is_known = [&](const NodeState& node) { return node.node == fields[0]; };
     if (std::none_of(nodes.begin(), nodes.end(), is_known)) nodes.push_back(node_of(fields));
   }
@@ -47,7 +47,7 @@ std::vector<std::string> read_busy(std::string_view out) {
   for (const std::string_view line : lines(out)) {
     const auto bar = line.find('|');
     if (bar == line.npos) continue;
-    // The script's own step, the shell of salloc and what Slurm keeps for logins are no work.
+    // The script's own step, the shell of salloc and what Slurm keeps for logins do not count as work.
     const auto step = trim(line.substr(0, bar));
     const auto kind = step.substr(std::min(step.size(), step.find('.') + 1));
     if (kind == "batch" || kind == "extern" || kind == "interactive") continue;

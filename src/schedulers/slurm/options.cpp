@@ -38,19 +38,19 @@ struct Reserved {
 
 // What muster needs to know, or to find again.
 constexpr Reserved reserved[] = {
-    {"--nodes", "say it with muster's own --nodes"},
+    {"--nodes", "use muster's own --nodes"},
     {"--nodelist", "name the nodes with muster's own --nodes"},
     {"--nodefile", "name the nodes with muster's own --nodes"},
-    {"--ntasks", "say --ranks-per-node"},
-    {"--ntasks-per-node", "say --ranks-per-node"},
+    {"--ntasks", "use --ranks-per-node"},
+    {"--ntasks-per-node", "use --ranks-per-node"},
     {"--output", "muster reads the job's output; --output of muster chooses where runs are kept"},
     {"--error", "muster reads the job's output; --output of muster chooses where runs are kept"},
     {"--open-mode", "muster reads the job's output"},
     {"--chdir", "the job starts in the folder where muster was started"},
     {"--array", "muster follows one job; start muster again for another"},
-    {"--wait", "muster waits by itself"},
+    {"--wait", "muster waits itself"},
     {"--wrap", "muster writes the script"},
-    {"--parsable", "muster says it by itself"},
+    {"--parsable", "muster sets it itself"},
     {"--test-only", "see --dry-run of muster"},
     {"--clusters", "submit from a login node of that cluster"},
 };
@@ -93,9 +93,9 @@ Result<JobOption> read_option(std::string_view word) {
   option.text = long_form(trim(word));
   option.name = option.text.substr(0, option.text.find('='));
   if (option.name.size() < 3 || !is_name(std::string_view(option.name).substr(2)))
-    return refuse("is no option of sbatch; write for example -J account=project_1 or -J=--account=project_1");
+    return refuse("is not an option of sbatch; write for example -J account=project_1 or -J=--account=project_1");
   if (printable(option.text) != option.text || option.text.find_first_of("\n\t") != std::string::npos)
-    return refuse("has characters that can't stand in a batch script");
+    return refuse("has characters that are not allowed in a batch script");
   for (const auto& one : reserved)
     if (option.name == one.name)
       return refuse(fmt::format("{} is not to be chosen here: {}", option.name, one.instead));

@@ -8,7 +8,7 @@ namespace muster::slurm {
 // options.cpp
 [[nodiscard]] Result<JobOption> read_option(std::string_view word);
 [[nodiscard]] std::vector<std::string> variables(const JobRequest& request);
-/// The value behind `name`; empty: nobody chose one.
+/// The value behind `name`; empty: not set.
 [[nodiscard]] std::string value_of(std::span<const JobOption> options, std::string_view name);
 [[nodiscard]] bool chooses(std::span<const JobOption> options, std::string_view name);
 
@@ -40,7 +40,7 @@ void explain(JobStatus& status);
 // gpus.cpp
 /// GPUs in a list of generic resources, `gpu:h100:8(S:0-1),nvme:1`.
 [[nodiscard]] int gpus_of(std::string_view gres);
-/// Their type; empty: not told, or several.
+/// Their type; empty: unknown, or several.
 [[nodiscard]] std::string gpu_type_of(std::string_view gres);
 [[nodiscard]] Argv ask_gpus(std::string_view partition);
 [[nodiscard]] std::vector<CountedGpus> read_gpus(std::string_view out, std::string_view partition);

@@ -1,4 +1,4 @@
-// What sbatch says when it takes no job, and what to change.
+// Messages of sbatch when it refuses a job, and remedies.
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -31,18 +31,18 @@ constexpr Refusal refusals[] = {
     {"violates accounting/QOS policy",
      "ask for fewer nodes or less time (-J time=...), or choose another QOS (-J qos=...)"},
     {"generic resource",
-     "correct the GPUs of scheduler_options or -J; scontrol show node tells what a node has (Gres)"},
+     "correct the GPUs of scheduler_options or -J; scontrol show node lists the GPUs of a node (Gres)"},
     {"Invalid license", "correct -J licenses=...; see scontrol show licenses"},
     {"Access/permission denied", "see that your account may submit here"},
     {"unrecognized option",
      "correct it, or leave it out; options for the launcher inside the job are given with --launcher-option"},
     {"option requires an argument", "give it its value: -J name=value"},
     {"Unable to contact slurm controller", "try again when squeue works"},
-    {"Socket timed out", "see with squeue whether the job was taken all the same; try again when squeue works"},
+    {"Socket timed out", "check with squeue whether the job was accepted nevertheless; try again when squeue works"},
     {"Zero Bytes were transmitted", "try again when squeue works"},
 };
 
-/// What is said, without who says it and `Try "sbatch --help"`; several lines become one sentence.
+/// The message without the program's name and `Try "sbatch --help"`; several lines become one sentence.
 std::string complaint(std::string_view err) {
   std::vector<std::string> said;
   for (std::string_view line : lines(err)) {
@@ -70,9 +70,9 @@ Result<std::string> read_submit(std::string_view out, std::string_view err, int 
   if (status == 0)
     return fail(
         ErrorKind::launch, "sbatch",
-        fmt::format("did not tell the job's number, but \"{}\"; see squeue for the job, and end it with scancel",
+        fmt::format("did not print the job's number, but \"{}\"; see squeue for the job, and end it with scancel",
                     printable_line(trim(out), 200)));
-  std::string_view remedy = "see what it says, and sbatch --help; muster run --submit --dry-run shows the script";
+  std::string_view remedy = "see its message, and sbatch --help; muster run --submit --dry-run shows the script";
   for (const auto& refusal : refusals)
     if (err.find(refusal.says) != err.npos) {
       remedy = refusal.remedy;

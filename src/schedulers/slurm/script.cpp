@@ -24,7 +24,7 @@ std::string literal(const std::string& path) {
   return text;
 }
 
-/// sbatch takes a line apart at blanks, and heeds quotes, backslashes and `#`; patterns and brackets are nothing to it.
+/// sbatch takes a line apart at blanks, and interprets quotes, backslashes and `#`, but not patterns and brackets.
 std::string in_quotes(const std::string& option) {
   const bool is_plain = option.find_first_of(" \t'\"\\#") == std::string::npos;
   return is_plain ? option : shell_quote(option);

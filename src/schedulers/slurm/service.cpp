@@ -48,7 +48,7 @@ void take_reason(std::string_view line, NodeService& node) {
   node.reason = std::string(trim(text));
 }
 
-/// `IDLE+DRAIN+NOT_RESPONDING`; older ones say `IDLE*+DRAIN`.
+/// `IDLE+DRAIN+NOT_RESPONDING`; older ones print `IDLE*+DRAIN`.
 void take_state(NodeService& node) {
   const auto is = [](const std::string& text, std::string_view flag) {
     return text.compare(0, flag.size(), flag) == 0;

@@ -1,4 +1,4 @@
-// `scontrol --oneliner show job`, and what sacct says of a job that is not known any more.
+// `scontrol --oneliner show job`, and sacct's record of a job that scontrol no longer knows.
 #include <charconv>
 #include <fmt/format.h>
 
