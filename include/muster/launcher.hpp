@@ -112,9 +112,10 @@ struct LaunchCommand {
   std::vector<LaunchFile> files = {};  ///< written before the start; arguments name them as `{files}/<name>`
 };
 
-/// What a launcher said when it ended: parsed from its stderr and its exit status (128+N for signal N).
+/// What a launcher said when it ended: parsed from its output and its exit status (128+N for signal N).
 struct LauncherNotice {
   std::optional<int> rank;         ///< rank that died first, where the launcher reports it
+  std::optional<int> pid;          ///< of that rank's process on its node, where the launcher reports it
   std::string node;                ///< its node, where the launcher reports it
   std::optional<int> signal;       ///< that ended it
   std::optional<int> exit_status;  ///< that it exited with
@@ -160,7 +161,8 @@ struct LauncherSpec {
   std::string (*gpu_choice)(const Argv& options) = nullptr;
   /// nullptr: it has no line that a person could change. `mpirun` has those of Open MPI, `mpiexec` those of Hydra.
   const BindWords* words = nullptr;
-  LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view stderr_text, int status) = nullptr;
+  /// `text`: its standard error, and behind it what it wrote to standard output (Hydra's notices are there).
+  LauncherNotice (*read_notice)(const LauncherIdentity&, std::string_view text, int status) = nullptr;
   /// Why a launch of `argv` ended with an error before any rank was there and without a message: what is known to end
   /// so. Sentence and remedy; both empty: nothing in `argv` is. nullptr: likewise.
   LauncherNotice (*explain_silence)(const Argv& argv) = nullptr;

@@ -211,6 +211,25 @@ Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor
               fmt::format("the agent is not beside muster in {}; build it, or name it with --agent", folder.string()));
 }
 
+namespace {
+
+/// Fails where the agent is of another MPI than the launcher starts: its ranks would not find each other. One that does
+/// not start here may start on the nodes, or in their container.
+Result<void> fits_the_launcher(const SiteFound& found) {
+  if (found.identity.flavor.empty()) return {};
+  const auto about = ask_agent(found.agent);
+  const auto is_known = [](std::string_view flavor) { return flavor == "openmpi" || flavor == "mpich"; };
+  if (!about || !is_known(about->flavor) || about->flavor == found.identity.flavor) return {};
+  return fail(
+      ErrorKind::launch, found.agent.string(),
+      fmt::format("agent built for {}, launched by {} ({}); build muster-rank-{} with that MPI, or load the module of "
+                  "the MPI that the agent was built for",
+                  about->flavor == "mpich" ? "MPICH" : "Open MPI", found.identity.banner, found.identity.path,
+                  found.identity.flavor));
+}
+
+}  // namespace
+
 Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
   if (found.launcher->needs_allocation && !found.allocation && !found.line)
     return fail(ErrorKind::launch, std::string(found.launcher->name),
@@ -226,7 +245,7 @@ Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
   auto agent = find_agent(chosen_agent, found.identity.flavor);
   if (!agent) return tl::unexpected(agent.error());
   found.agent = *agent;
-  if (found.identity.mpi_types.empty()) return {};
+  if (found.identity.mpi_types.empty()) return found.line ? Result<void>() : fits_the_launcher(found);
   auto about = ask_agent(found.agent);
   if (!about) return tl::unexpected(about.error());
   found.identity.flavor = about->flavor;

@@ -70,8 +70,9 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
 LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int status) {
   LauncherNotice notice;
   if (status == 0) return notice;
-  if (mpirun::find_openmpi_rank(text, notice) || mpirun::find_mpich_rank(text, notice)) return notice;
-  mpirun::explain_launch(text, notice);
+  const std::string said = mpirun::in_one_line(text);
+  if (mpirun::find_openmpi_rank(said, notice) || mpirun::find_mpich_rank(said, notice)) return notice;
+  mpirun::explain_launch(said, notice);
   return notice;
 }
 

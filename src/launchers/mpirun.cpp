@@ -2,7 +2,8 @@
 
 namespace muster {
 
-extern constexpr LauncherSpec launcher_mpirun = mpirun::member(
-    "mpirun", "mpirun of Open MPI or MPICH, on this machine or on nodes reached by ssh.", mpirun::openmpi_words);
+extern constexpr LauncherSpec launcher_mpirun =
+    mpirun::member("mpirun", "mpirun of Open MPI, MPICH or Intel MPI, on this machine or on nodes reached by ssh.",
+                   mpirun::openmpi_words);
 
 }  // namespace muster

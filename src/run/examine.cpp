@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/process_status.hpp"
+#include "run/rank_complaint.hpp"
 #include "run/start_complaint.hpp"
 #include "run/wreck_words.hpp"
 #include "system/system.hpp"
@@ -144,6 +145,8 @@ Wreck Examiner::wreck_of(const Launch& launch, const Scene& scene) const {
   wreck.launcher_node = host_name();
   wreck.launcher_pid = launch.pid();
   wreck.launcher_state = scene.launcher;
+  wreck.output = (scene.folder / "stderr").string();
+  wreck.complaint = rank_complaint(launch.stderr_tail());
   return wreck;
 }
 

@@ -14,7 +14,7 @@ bool is_told_to_end(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
-std::string signal_remedy(int signal, const std::string& node) {
+std::string signal_remedy(const Wreck& wreck, int signal, const std::string& node) {
   switch (signal) {
     case SIGKILL:
       return "look for the out-of-memory killer in the kernel log of " + node + " (dmesg)";
@@ -29,7 +29,7 @@ std::string signal_remedy(int signal, const std::string& node) {
     case SIGXCPU:
       return "raise the limit on CPU time (ulimit -t) on " + node;
     default:
-      return "look at the output of the rank and for a core file on " + node;
+      return fmt::format("look at {} and for a core file on {}", output_words(wreck), node);
   }
 }
 
@@ -61,21 +61,33 @@ Finding killed(const Scene& scene, const SeenRanks& who, const std::string& name
           fmt::format("{} was killed by {} {}{}{}", name, signal_words(signal), death_place(scene.wreck, record),
                       who.size() == 1 ? device_words(who) : "", others_words(scene, who)),
           rank_culprits(who),
-          (is_in_a_call ? crash_remedy(*record, node) : signal_remedy(signal, node)) +
+          (is_in_a_call ? crash_remedy(scene.wreck, *record, node) : signal_remedy(scene.wreck, signal, node)) +
               early_fence_remedy(scene, record, signal)};
 }
 
-// The rank that the launcher names, with its record where there is one.
+/// Launchers name nodes with or without their domain, and their own as localhost.
+bool is_on(const Scene& scene, const SeenRank& rank, const std::string& node) {
+  const auto host = [](std::string_view name) { return name.substr(0, name.find('.')); };
+  return host(rank.node) == host(node == "localhost" ? scene.wreck.launcher_node : node);
+}
+
+/// The rank that the launcher names, with its record where there is one: by number, by PID, or as the only one that
+/// can have ended so.
 SeenRanks named_by_launcher(const Scene& scene) {
   const LauncherNotice& notice = scene.wreck.notice;
+  const auto is_there = [&](const SeenRank& rank) { return notice.node.empty() || is_on(scene, rank, notice.node); };
   if (notice.rank) {
     auto who = scene.those([&](const SeenRank& rank) { return rank.record().rank == *notice.rank; });
     if (!who.empty()) return {who.front()};
     return {};
   }
+  if (notice.pid) {
+    auto who = scene.those(
+        [&](const SeenRank& rank) { return is_there(rank) && !rank.is_alive() && rank.record().pid == *notice.pid; });
+    if (who.size() == 1) return who;
+  }
   auto who = scene.those([&](const SeenRank& rank) {
-    const bool is_there = notice.node.empty() || rank.node == notice.node;
-    return is_there && !rank.is_alive() && (rank.record().signal == 0 || rank.record().signal == notice.signal);
+    return is_there(rank) && !rank.is_alive() && (rank.record().signal == 0 || rank.record().signal == notice.signal);
   });
   return who.size() == 1 ? who : SeenRanks{};
 }
@@ -118,31 +130,40 @@ Explained killed_says_recorder(const Scene& scene) {
 
 Explained exited_says_launcher(const Scene& scene) {
   const LauncherNotice& notice = scene.wreck.notice;
-  if (!notice.exit_status || !notice.rank) return std::nullopt;
+  if (!notice.exit_status || (!notice.rank && !notice.pid)) return std::nullopt;
   const SeenRanks who = named_by_launcher(scene);
+  if (who.empty() && !notice.rank) return std::nullopt;
+  const int rank = notice.rank ? *notice.rank : who.front().record().rank;
   const std::string node = who.empty() ? notice.node : who.front().node;
-  std::string name = fmt::format("rank {}", *notice.rank);
-  const Culprit culprit{CulpritKind::rank, name, node, *notice.rank};
+  std::string name = notice.rank ? fmt::format("rank {}", rank) : bare_name(who.front());
+  const Culprit culprit{CulpritKind::rank, name, node, rank};
   if (!node.empty()) name += " on " + node;
   const FlightRecord* record = who.empty() ? nullptr : &who.front().record();
   return Finding{Verdict::fail,
-                 fmt::format("{} exited with status {} {}{}", name, *notice.exit_status,
-                             death_place(scene.wreck, record), others_words(scene, who)),
+                 fmt::format("{} exited with status {} {}{}{}", name, *notice.exit_status,
+                             death_place(scene.wreck, record), others_words(scene, who), complaint_words(scene.wreck)),
                  {culprit},
-                 "look at what the rank wrote to its standard error before it ended"};
+                 fmt::format("look at what the rank wrote to its standard error before it ended{}",
+                             scene.wreck.output.empty() ? "" : ": " + scene.wreck.output)};
 }
 
 Explained ended_silently(const Scene& scene) {
   const auto who = scene.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
   if (who.empty()) return std::nullopt;
-  const bool is_everybody = who.size() > 1 && who.size() == scene.ranks.size();
+  const bool is_one = who.size() == 1;
+  const bool is_everybody = !is_one && who.size() == scene.ranks.size();
   const std::string subject = is_everybody ? fmt::format("all {}", counted(who.size(), "rank")) : names(who);
-  return Finding{
-      Verdict::fail,
-      fmt::format("{} ended without a word {}{}", subject, death_place(scene.wreck, &who.front().record()),
-                  others_words(scene, who)),
-      rank_culprits(who),
-      fmt::format("look at the output of the rank and, for a kill, in the kernel log of {} (dmesg)", nodes_of(who))};
+  std::string more = complaint_words(scene.wreck);
+  if (scene.wreck.notice.signal)
+    more += fmt::format("; the launcher reports {}", signal_words(*scene.wreck.notice.signal));
+  // The others were ended by the launcher, and leave nothing either.
+  if (!is_one) more += "; which one was first cannot be determined";
+  return Finding{Verdict::fail,
+                 fmt::format("{} ended without a message {}{}{}", subject,
+                             death_place(scene.wreck, &who.front().record()), others_words(scene, who), more),
+                 is_one ? rank_culprits(who) : std::vector<Culprit>{},
+                 fmt::format("look at {} and, for a kill, in the kernel log of {} (dmesg)", output_words(scene.wreck),
+                             nodes_of(who))};
 }
 
 Explained told_to_end(const Scene& scene) {

@@ -26,7 +26,7 @@ namespace muster {
 
 namespace {
 
-constexpr std::size_t kept_stderr = 256u << 10;
+constexpr std::size_t kept_output = 256u << 10;
 constexpr const char* affinity_records = "affinity";  // gone when the launch is
 constexpr double drain_s = 1.0;
 constexpr double last_look_s = 0.2;
@@ -53,6 +53,11 @@ std::vector<std::string> own_addresses() {
 
 bool is_local(const JobShape& shape) {
   return std::all_of(shape.nodes.begin(), shape.nodes.end(), is_this_node);
+}
+
+void keep(std::string& text, std::string_view chunk) {
+  text += chunk;
+  if (text.size() > 2 * kept_output) text.erase(0, text.size() - kept_output);
 }
 
 std::span<const std::byte> as_bytes(std::span<const char> chunk) {
@@ -272,12 +277,13 @@ Result<void> Launch::start() {
     take_frames(stdout_decoder_, nullptr);
     const auto noise = stdout_decoder_.take_noise();
     // Alone, an end of line is that of a frame.
-    if (!out_ || noise.find_first_not_of('\n') == noise.npos) return;
+    if (noise.find_first_not_of('\n') == noise.npos) return;
+    keep(stdout_text_, noise);
+    if (!out_) return;
     if (auto kept = out_->file.append(as_bytes(noise)); !kept) note_trouble(kept.error());
   };
   process.on_stderr = [this](std::span<const char> chunk) {
-    stderr_text_.append(chunk.data(), chunk.size());
-    if (stderr_text_.size() > 2 * kept_stderr) stderr_text_.erase(0, stderr_text_.size() - kept_stderr);
+    keep(stderr_text_, {chunk.data(), chunk.size()});
     if (!err_) return;
     if (auto kept = err_->file.append(as_bytes(chunk)); !kept) note_trouble(kept.error());
   };
@@ -515,7 +521,7 @@ int Launch::pid() const {
 
 LauncherNotice Launch::notice() const {
   if (launcher_.read_notice == nullptr || !end_) return {};
-  return launcher_.read_notice(identity_, stderr_text_, end_->shell_status());
+  return launcher_.read_notice(identity_, stderr_text_ + "\n" + stdout_text_, end_->shell_status());
 }
 
 std::string Launch::stderr_tail() const {

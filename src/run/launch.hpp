@@ -133,6 +133,7 @@ class Launch {
   std::unique_ptr<Log> out_;
   std::unique_ptr<Log> err_;
   std::string stderr_text_;
+  std::string stdout_text_;  ///< without frames: Hydra's notices are there
 
   LaunchStage stage_ = LaunchStage::start_up;
   double stage_began_ = 0;

@@ -35,13 +35,12 @@ std::string seconds_words(double seconds) {
   return seconds < 10 ? fmt::format("{:.1f} s", std::max(seconds, 0.0)) : fmt::format("{:.0f} s", seconds);
 }
 
-namespace {
-
-// A process that ended before it knew its rank is named by its number.
 std::string bare_name(const SeenRank& rank) {
   if (rank.record().rank < 0) return fmt::format("process {}", rank.record().pid);
   return fmt::format("rank {}", rank.record().rank);
 }
+
+namespace {
 
 std::string iteration_words(const FlightRecord& record) {
   return record.iteration == 0 ? "" : fmt::format(", iteration {}", record.iteration);
@@ -147,14 +146,22 @@ std::string call_remedy(const SeenRanks& ranks) {
   return {};
 }
 
-std::string crash_remedy(const FlightRecord& record, const std::string& node) {
+std::string output_words(const Wreck& wreck) {
+  return wreck.output.empty() ? "the output of the rank" : wreck.output;
+}
+
+std::string complaint_words(const Wreck& wreck) {
+  return wreck.complaint.empty() ? "" : fmt::format("; standard error: \"{}\"", wreck.complaint);
+}
+
+std::string crash_remedy(const Wreck& wreck, const FlightRecord& record, const std::string& node) {
   const auto is_of = [&](std::string_view prefix) { return record.call.rfind(prefix, 0) == 0; };
   const bool is_amd = is_of("hip") || is_of("rsmi_") || is_of("amdsmi_");
   const char* marks = is_amd ? "amdgpu" : is_of("cu") || is_of("nv") ? "NVRM, Xid" : "NVRM, Xid, amdgpu";
   return fmt::format(
       "see the kernel log of {} (dmesg: {}), whether the library and the kernel's driver are of one release "
-      "(device_visibility), and the output of the rank or a core file",
-      node, marks);
+      "(device_visibility), and {} or a core file",
+      node, marks, output_words(wreck));
 }
 
 std::string common_place(const SeenRanks& ranks) {

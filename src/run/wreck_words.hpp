@@ -22,15 +22,21 @@ struct SeenRank {
 };
 using SeenRanks = std::vector<SeenRank>;
 
-[[nodiscard]] std::string signal_words(int signal);          ///< `signal 9 (SIGKILL)`
-[[nodiscard]] std::string seconds_words(double seconds);     ///< `12 s`, `0.4 s`
+[[nodiscard]] std::string signal_words(int signal);       ///< `signal 9 (SIGKILL)`
+[[nodiscard]] std::string seconds_words(double seconds);  ///< `12 s`, `0.4 s`
+/// `rank 5`; one that ended before it knew its rank is named by its number: `process 4711`.
+[[nodiscard]] std::string bare_name(const SeenRank& rank);
 [[nodiscard]] std::string rank_words(const SeenRank& rank);  ///< `rank 5 on nid003`
 /// ` (GPU 0000:c1:00.0 (GPU-...))` of few ranks that are all inside of vendors' calls; else empty.
 [[nodiscard]] std::string device_words(const SeenRanks& ranks);
 /// What to do where all of them are inside of calls of one vendor's library; empty: they are not.
 [[nodiscard]] std::string call_remedy(const SeenRanks& ranks);
 /// What to do where a rank died inside of a vendor's call.
-[[nodiscard]] std::string crash_remedy(const FlightRecord& record, const std::string& node);
+[[nodiscard]] std::string crash_remedy(const Wreck& wreck, const FlightRecord& record, const std::string& node);
+/// Where the output of ranks is: a path, or `the output of the rank`.
+[[nodiscard]] std::string output_words(const Wreck& wreck);
+/// `; standard error: "..."` where a rank told of an error.
+[[nodiscard]] std::string complaint_words(const Wreck& wreck);
 /// `ranks 1 and 2 on nid001`, `rank 1 on nid001 and rank 5 on nid003`
 [[nodiscard]] std::string names(const SeenRanks& ranks);
 [[nodiscard]] const char* is_or_are(const SeenRanks& ranks);

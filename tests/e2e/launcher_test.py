@@ -181,11 +181,13 @@ class Launchers(support.EndToEnd):
         self.needs_both()
         run = self.run_with(f'#!/bin/sh\nexec {MPICH} "$@"\n')
         self.assert_error(run, "agent built for Open MPI, launched by MPICH")
+        self.assertEqual(run.report()["launches"], [], "nothing can have been launched")
 
     def test_open_mpi_with_the_agent_of_mpich(self):
         self.needs_both()
         run = self.run_with(f'#!/bin/sh\nexec {OPENMPI} "$@"\n', agent=support.AGENT_MPICH)
         self.assert_error(run, "agent built for MPICH, launched by Open MPI")
+        self.assertEqual(run.report()["launches"], [], "nothing can have been launched")
 
 
 def parent_of(pid):

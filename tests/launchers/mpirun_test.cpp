@@ -65,6 +65,18 @@ const CommandCase command_cases[] = {
      {},
      "/usr/bin/mpirun --host localhost:4 --noprefix -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
      "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_KEY /opt/muster-rank"},
+    {"openmpi 10 with too many",
+     openmpi("10.0.0"),
+     shape({}, 4, 1, true),
+     {},
+     "/usr/bin/mpirun --host localhost:4 --noprefix -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
+     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_KEY /opt/muster-rank"},
+    {"prrte with too many",
+     {"/usr/bin/mpirun", "openmpi", "3.0.13", "PRRTE 3.0.13", {}, {}},
+     shape({}, 4, 1, true),
+     {},
+     "/usr/bin/mpirun --host localhost:4 --noprefix -n 4 --map-by ppr:4:node:OVERSUBSCRIBE --bind-to none --mca "
+     "mpi_yield_when_idle 1 -x MUSTER_TAG -x MUSTER_KEY /opt/muster-rank"},
     {"openmpi told otherwise",
      openmpi(),
      shape({"n1"}, 2),
@@ -119,6 +131,13 @@ TEST(Mpirun, RanksStartForRootToo) {
   EXPECT_EQ(set_by(mpich()), Environment()) << "Hydra does not refuse root";
 }
 
+TEST(Mpirun, RanksOfMpichThatShareCoresYieldThem) {
+  const std::pair<std::string, std::string> yields{"MPIR_CVAR_ENABLE_HEAVY_YIELD", "1"};
+  const auto set = mpirun().command(mpich(), shape({}, 4, 1, true), {}, {}).env;
+  EXPECT_EQ(std::count(set.begin(), set.end(), yields), 1);
+  EXPECT_EQ(mpirun().command(mpich(), shape({}, 2), {}, {}).env, Environment());
+}
+
 TEST(Mpirun, ManyHostsStayOnTheCommandLine) {
   std::vector<std::string> nodes;
   for (int i = 0; i < 2000; ++i) nodes.push_back("nid" + std::to_string(100000 + i));
@@ -146,17 +165,33 @@ TEST(Mpirun, IsToldApartByWhatItSays) {
   ASSERT_TRUE(hydra);
   EXPECT_EQ(hydra->flavor, "mpich");
   EXPECT_EQ(hydra->version, "4.0.2");
+  const auto intel = mpirun().identify(
+      "/opt/mpirun", "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)\nCopyright\n");
+  ASSERT_TRUE(intel);
+  EXPECT_EQ(intel->flavor, "mpich");
+  EXPECT_EQ(intel->version, "2021.18.1");
+  EXPECT_EQ(intel->banner, "Intel MPI 2021.18.1");
+  const auto prrte = mpirun().identify("/usr/bin/prterun", "prterun (PRRTE) 3.0.13\n\nReport bugs to x\n");
+  ASSERT_TRUE(prrte);
+  EXPECT_EQ(prrte->flavor, "openmpi");
+  EXPECT_EQ(prrte->banner, "PRRTE 3.0.13");
   const auto orte = mpirun().identify("/usr/bin/orterun", "orterun (OpenRTE) 4.1.4\n");
   ASSERT_TRUE(orte);
   EXPECT_EQ(orte->flavor, "openmpi");
 }
 
+TEST(Mpirun, IntelsWithoutItsModuleNamesTheVariable) {
+  const auto identity = mpirun().identify("/x/mpirun", "/x/mpirun: 109: mpiexec.hydra: not found\n");
+  ASSERT_FALSE(identity);
+  EXPECT_NE(identity.error().what.find("set I_MPI_ROOT"), std::string::npos) << identity.error().what;
+}
+
 TEST(Mpirun, AnUnknownOneIsAnErrorThatQuotesIt) {
-  const auto identity = mpirun().identify("/x/mpirun", "Intel\x1b[31m thing 9\n");
+  const auto identity = mpirun().identify("/x/mpirun", "Some\x1b[31m thing 9\n");
   ASSERT_FALSE(identity);
   EXPECT_EQ(identity.error().kind, ErrorKind::launch);
   EXPECT_EQ(identity.error().where, "/x/mpirun");
-  EXPECT_NE(identity.error().what.find("Intel\\x1b[31m thing 9"), std::string::npos) << identity.error().what;
+  EXPECT_NE(identity.error().what.find("Some\\x1b[31m thing 9"), std::string::npos) << identity.error().what;
   EXPECT_FALSE(mpirun().identify("/x/mpirun", ""));
 }
 
@@ -168,6 +203,7 @@ struct NoticeCase {
   std::optional<int> signal;
   std::optional<int> exit_status;
   const char* sentence;
+  std::optional<int> pid = {};
 };
 std::ostream& operator<<(std::ostream& out, const NoticeCase& item) {
   return out << item.file;
@@ -180,9 +216,12 @@ TEST_P(Notices, SayWhoAndWhy) {
   const std::string file(item.file);
   const auto text = read_file(fs::path(MUSTER_SOURCE_DIR "/tests/launchers/notices") / (file + ".txt"));
   ASSERT_TRUE(text);
-  const LauncherIdentity identity = file.rfind("mpich", 0) == 0 ? mpich() : openmpi();
+  const bool is_openmpi = file.rfind("openmpi", 0) == 0;
+  const LauncherIdentity identity =
+      !is_openmpi ? mpich() : openmpi(file.rfind("openmpi5", 0) == 0 ? "5.0.11" : "4.1.4");
   const LauncherNotice notice = mpirun().read_notice(identity, *text, item.status);
   EXPECT_EQ(notice.rank, item.rank);
+  EXPECT_EQ(notice.pid, item.pid);
   EXPECT_EQ(notice.node, item.node);
   EXPECT_EQ(notice.signal, item.signal);
   EXPECT_EQ(notice.exit_status, item.exit_status);
@@ -192,10 +231,10 @@ TEST_P(Notices, SayWhoAndWhy) {
 
 constexpr auto none = std::nullopt;
 const NoticeCase notice_cases[] = {
-    {"openmpi-kill", 137, 1, "nid001", 9, none, ""},
-    {"openmpi-segv", 139, 1, "nid001", 11, none, ""},
+    {"openmpi-kill", 137, 1, "nid001", 9, none, "", 4711},
+    {"openmpi-segv", 139, 1, "nid001", 11, none, "", 4711},
     {"openmpi-exit3", 3, 1, "", none, 3, ""},
-    {"openmpi-exit0", 1, 1, "nid001", none, 0, ""},
+    {"openmpi-exit0", 1, 1, "nid001", none, 0, "", 4711},
     {"openmpi-abort", 42, 1, "", none, 42, ""},
     {"openmpi-missing", 132, none, "nid001", none, none, "the agent can't be started on nid001"},
     {"openmpi-slots", 1, none, "", none, none, "mpirun has fewer slots than requested ranks"},
@@ -207,12 +246,50 @@ const NoticeCase notice_cases[] = {
     {"openmpi-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
     {"openmpi-noagent", 243, none, "", none, none, "the remote agent configured for mpirun does not exist"},
     {"openmpi-lost", 205, none, "nid002", none, none, "mpirun lost its daemon on nid002"},
-    {"mpich-kill", 9, none, "nid001", 9, none, ""},
-    {"mpich-segv", 11, none, "nid001", 11, none, ""},
+    {"mpich-kill", 9, none, "nid001", 9, none, "", 12349},
+    {"mpich-segv", 11, none, "nid001", 11, none, "", 12366},
     {"mpich-abort", 42, 1, "", none, 42, ""},
     {"mpich-missing", 255, none, "nid001", none, none, "the agent can't be started on nid001"},
     {"mpich-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
 };
+// PRRTE's notices and Hydra's as Open MPI 5.0.11, MPICH 5.0.2 and Intel MPI 2021.18.1 print them where ranks or their
+// surroundings were really broken: rank 3 of 2 x 2.
+const NoticeCase newer_notice_cases[] = {
+    {"openmpi5-kill", 137, 3, "nid002", 9, none, "", 32569},
+    {"openmpi5-segv", 139, 3, "nid002", 11, none, "", 1034},
+    {"openmpi5-exit3", 3, 3, "", none, 3, ""},
+    {"openmpi5-abort", 42, 3, "", none, 42, ""},
+    {"openmpi5-kill-peer", 14, none, "", none, none, ""},
+    {"openmpi5-exit0", 14, none, "", none, none, ""},
+    {"openmpi5-missing", 183, none, "nid001", none, none, "the agent can't be started on nid001"},
+    {"openmpi5-ppr", 213, none, "", none, none, "mpirun has fewer slots than ranks were asked for"},
+    {"openmpi5-cores", 213, none, "", none, none,
+     "a node has fewer cores than its ranks, with the cores that each was to get, need"},
+    {"openmpi5-noagent", 250, none, "", none, none, "the remote agent that mpirun was told to use does not exist"},
+    {"openmpi5-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
+    {"openmpi5-nompi", 127, none, "nid002", none, none,
+     "the launcher's MPI is not installed on nid002: prted is missing there"},
+    {"openmpi5-root", 1, none, "", none, none, "mpirun refuses to start ranks as root"},
+    {"mpich5-kill", 255, none, "nid002", 9, none, "", 27352},
+    {"mpich5-segv", 255, none, "nid002", 11, none, "", 27415},
+    {"mpich5-abort", 42, 3, "", none, 42, ""},
+    {"mpich5-missing", 255, none, "nid001", none, none, "the agent can't be started on nid001"},
+    {"mpich5-unreachable", 255, none, "nid009", none, none, "node nid009 has no address: its name can't be resolved"},
+    {"mpich5-nompi", 255, none, "", none, none,
+     "the launcher's MPI is not installed on a node: hydra_pmi_proxy is missing there"},
+    {"mpich5-noagent", 255, none, "", none, none, "the remote agent that mpirun was told to use does not exist"},
+    {"intel-kill", 255, none, "", 9, none, ""},
+    {"intel-segv", 255, 3, "nid002", 11, none, "", 27442},
+    {"intel-start", 255, 1, "localhost", 9, none, "", 17854},
+    {"intel-abort", 42, 3, "", none, 42, ""},
+    {"intel-exit3", 255, none, "", 9, none, ""},
+    {"intel-missing", 255, none, "nid001", none, none, "the agent can't be started on nid001"},
+    {"intel-unreachable", 255, none, "nid009", none, none, "node nid009 has no address: its name can't be resolved"},
+    {"intel-nompi", 255, none, "nid009", none, none,
+     "the launcher's MPI is not installed on nid009: hydra_bstrap_proxy is missing there"},
+    {"intel-noagent", 255, none, "", none, none, "the remote agent that mpirun was told to use does not exist"},
+};
+INSTANTIATE_TEST_SUITE_P(Newer, Notices, testing::ValuesIn(newer_notice_cases));
 INSTANTIATE_TEST_SUITE_P(Mpirun, Notices, testing::ValuesIn(notice_cases));
 
 TEST(Mpirun, SilenceIsNoNotice) {

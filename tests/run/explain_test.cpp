@@ -217,22 +217,68 @@ TEST(ExplainTest, ExitStatusAsTheLauncherSays) {
 
 TEST(ExplainTest, GoneWithoutAStampDiedFirst) {
   expect(ended(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone), in_state(2, gone, SIGTERM)})}, 3)),
-         "rank 1 on nid001 ended without a word in hello%1a2b, step barrier; 2 ranks were ended after it",
+         "rank 1 on nid001 ended without a message in hello%1a2b, step barrier; 2 ranks were ended after it",
          {"rank 1@nid001"}, "kernel log of nid001");
 }
 
 TEST(ExplainTest, GoneWhileTheOthersStillWait) {
   expect(wreck({node("nid001", {rank(0), in_state(1, gone)}), node("nid002", {rank(2), rank(3)})}, 4),
-         "rank 1 on nid001 ended without a word in hello%1a2b, step barrier; 3 ranks wait for it", {"rank 1@nid001"},
+         "rank 1 on nid001 ended without a message in hello%1a2b, step barrier; 3 ranks wait for it", {"rank 1@nid001"},
          "output of the rank");
 }
 
-TEST(ExplainTest, EverybodyGoneWithoutAWord) {
+TEST(ExplainTest, EverybodyGoneWithoutAMessage) {
   RankRow zero = in_phase(0, Phase::starting);
   RankRow one = in_phase(1, Phase::starting);
   zero.state = one.state = gone;
-  expect(ended(wreck({node("nid001", {zero, one})}, 2, "start-up")), "all 2 ranks ended without a word during start-up",
-         {"rank 0@nid001", "rank 1@nid001"}, "output");
+  expect(ended(wreck({node("nid001", {zero, one})}, 2, "start-up")),
+         "all 2 ranks ended without a message during start-up; which one was first cannot be determined", {}, "output");
+}
+
+// Hydra ends the ranks of all nodes by SIGKILL, which leaves no stamp.
+TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
+  const auto all_gone = [] {
+    return wreck({node("nid001", {in_state(0, gone), in_state(1, gone)}),
+                  node("nid002", {in_state(2, gone), in_state(3, gone)})},
+                 4);
+  };
+  Wreck hydra = said(all_gone(), {}, "nid002", SIGKILL);
+  hydra.notice.pid = 103;
+  expect(hydra, "rank 3 on nid002 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 3@nid002"},
+         "out-of-memory killer");
+  hydra.notice.node = "localhost";
+  hydra.launcher_node = "nid002";
+  expect(hydra, "rank 3 on nid002 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 3@nid002"},
+         "out-of-memory killer");
+  hydra.notice.node = "nid002.cluster";
+  expect(hydra, "rank 3 on nid002 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 3@nid002"},
+         "out-of-memory killer");
+  Wreck left = said(all_gone(), {}, "nid002", {}, 3);
+  left.notice.pid = 102;
+  expect(left, "rank 2 on nid002 exited with status 3 in hello%1a2b, step barrier", {"rank 2@nid002"},
+         "standard error");
+  // Of another process, or of a rank on another node that has the same number.
+  hydra.notice.pid = 101;
+  hydra.notice.node = "nid002";
+  expect(
+      hydra,
+      "all 4 ranks ended without a message in hello%1a2b, step barrier; the launcher reports signal 9 (SIGKILL); which "
+      "one was first cannot be determined",
+      {}, "kernel log of nid001 and nid002");
+}
+
+TEST(ExplainTest, WhatARankWroteStandsInTheReasonAndItsFileInTheRemedy) {
+  Wreck left = said(wreck({node("nid001", {in_state(0, gone), in_state(1, gone)})}, 2), 1, "nid001", {}, 3);
+  left.output = "/run/launches/1/stderr";
+  left.complaint = "cannot allocate 3 GiB";
+  expect(left,
+         "rank 1 on nid001 exited with status 3 in hello%1a2b, step barrier; standard error: \"cannot allocate 3 GiB\"",
+         {"rank 1@nid001"}, "/run/launches/1/stderr");
+  left.notice = {};
+  expect(left,
+         "all 2 ranks ended without a message in hello%1a2b, step barrier; standard error: \"cannot allocate 3 GiB\"; "
+         "which one was first cannot be determined",
+         {}, "/run/launches/1/stderr");
 }
 
 TEST(ExplainTest, EverybodyToldToEnd) {

@@ -1,13 +1,19 @@
 #include "launchers/mpirun/family.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
 
 #include "base/cpu_mask.hpp"
+#include "base/text.hpp"
 #include "launchers/mpirun/notice.hpp"
 
 namespace muster::mpirun {
 
 namespace {
+
+/// Of the runtime by itself, without Open MPI: `PRRTE 3.0.13`.
+constexpr const char* prrte_banner = "PRRTE ";
 
 bool is_openmpi(const LauncherIdentity& identity) {
   return identity.flavor == "openmpi";
@@ -34,12 +40,25 @@ std::string_view line_with(std::string_view text, std::string_view mark) {
 Result<LauncherIdentity> identify(std::string_view path, std::string_view printed) {
   LauncherIdentity identity;
   identity.path = path;
+  if (const std::string_view intel = line_with(printed, "Intel(R) MPI Library"); !intel.empty()) {
+    identity.flavor = "mpich";
+    identity.version = version_in(intel);
+    identity.banner = "Intel MPI " + identity.version;
+    identity.remote_agent_variables = {"I_MPI_HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXEC"};
+    return identity;
+  }
+  if (printed.find("mpiexec.hydra: not found") != printed.npos)
+    return fail(
+        ErrorKind::launch, std::string(path),
+        "is Intel MPI's mpirun, which does not find its own mpiexec.hydra; load the module of Intel MPI, or set "
+        "I_MPI_ROOT and source $I_MPI_ROOT/env/vars.sh");
   const std::string_view openmpi = line_with(printed, "Open MPI)");
-  const std::string_view prrte = line_with(printed, "OpenRTE)");
-  if (!openmpi.empty() || !prrte.empty()) {
+  const std::string_view orte = line_with(printed, "OpenRTE)");
+  const std::string_view prrte = line_with(printed, "PRRTE)");
+  if (!openmpi.empty() || !orte.empty() || !prrte.empty()) {
     identity.flavor = "openmpi";
-    identity.version = version_in(openmpi.empty() ? prrte : openmpi);
-    identity.banner = "Open MPI " + identity.version;
+    identity.version = version_in(!openmpi.empty() ? openmpi : !orte.empty() ? orte : prrte);
+    identity.banner = (openmpi.empty() && orte.empty() ? prrte_banner : "Open MPI ") + identity.version;
     identity.remote_agent_variables = {"PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent"};
     return identity;
   }
@@ -51,7 +70,8 @@ Result<LauncherIdentity> identify(std::string_view path, std::string_view printe
     return identity;
   }
   return fail(ErrorKind::launch, std::string(path),
-              fmt::format("is neither Open MPI's mpirun nor MPICH's: it prints \"{}\"; choose a supported one with "
+              fmt::format("is the mpirun of neither Open MPI, PRRTE, MPICH nor Intel MPI: it prints \"{}\"; choose a "
+                          "supported one with "
                           "PATH or --launcher",
                           printable_line(trim(printed), 120)));
 }
@@ -95,8 +115,12 @@ bool is_unbound(const JobShape& shape) {
   return shape.oversubscribed || shape.binding.kind == BindKind::node || shape.binding.kind == BindKind::masks;
 }
 
-bool is_openmpi_5(const LauncherIdentity& identity) {
-  return !identity.version.empty() && identity.version[0] >= '5';
+/// Open MPI 5 and later, whose mpirun is PRRTE's prterun, or PRRTE by itself.
+bool is_prrte(const LauncherIdentity& identity) {
+  if (identity.banner.rfind(prrte_banner, 0) == 0) return true;
+  int major = 0;
+  std::from_chars(identity.version.data(), identity.version.data() + identity.version.size(), major);
+  return major >= 5;
 }
 
 /// Open MPI 4 takes the operating system's numbers of hardware threads, so that any mask can be expressed. Open MPI 5
@@ -104,7 +128,7 @@ bool is_openmpi_5(const LauncherIdentity& identity) {
 bool has_rankfile(const LauncherIdentity& identity, const JobShape& shape, const Argv& options) {
   if (shape.binding.kind != BindKind::masks || shape.oversubscribed || binds_openmpi(options)) return false;
   const auto& ranks = shape.binding.ranks;
-  return !is_openmpi_5(identity) ||
+  return !is_prrte(identity) ||
          std::all_of(ranks.begin(), ranks.end(), [](const RankBinding& rank) { return !rank.cores.empty(); });
 }
 
@@ -116,14 +140,14 @@ LaunchFile rankfile(const LauncherIdentity& identity, const JobShape& shape) {
     for (const RankBinding& binding : shape.binding.ranks)
       file.text += fmt::format("rank {}={} slot={}\n", rank++,
                                shape.nodes.empty() ? "localhost" : shape.nodes[static_cast<std::size_t>(node)],
-                               is_openmpi_5(identity) ? binding.cores : binding.cpus);
+                               is_prrte(identity) ? binding.cores : binding.cpus);
   return file;
 }
 
 void add_rankfile(const LauncherIdentity& identity, const JobShape& shape, LaunchCommand& command) {
   const std::string path = fmt::format("{}/rankfile", files_placeholder);
   command.files.push_back(rankfile(identity, shape));
-  if (is_openmpi_5(identity))
+  if (is_prrte(identity))
     command.argv.insert(command.argv.end(), {"--map-by", "rankfile:file=" + path});
   else
     command.argv.insert(command.argv.end(),
@@ -134,7 +158,7 @@ void add_openmpi_placement(const LauncherIdentity& identity, const JobShape& sha
                            LaunchCommand& command) {
   Argv& argv = command.argv;
   // The flag is gone from Open MPI 5's documentation and the modifier unknown to old 4.0: each gets its own.
-  const bool has_modifier = is_openmpi_5(identity);
+  const bool has_modifier = is_prrte(identity);
   if (has_mapping(shape, options)) {
     const Argv words = split(shape.binding.openmpi_mapping, ' ');
     argv.insert(argv.end(), words.begin(), words.end());
@@ -157,7 +181,7 @@ void add_openmpi_placement(const LauncherIdentity& identity, const JobShape& sha
 /// root alone.
 void allow_root(const LauncherIdentity& identity, Environment& environment) {
   environment.insert(environment.end(), {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
-  if (is_openmpi_5(identity))
+  if (is_prrte(identity))
     environment.insert(environment.end(), {{"PRTE_ALLOW_RUN_AS_ROOT", "1"}, {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}});
 }
 
@@ -211,6 +235,8 @@ LaunchCommand mpich_command(const LauncherIdentity& identity, const JobShape& sh
   // Everything, as Hydra does unless HYDRA_ENV is set: a list would keep all else (LD_LIBRARY_PATH,
   // MPICH_*) from ranks on other nodes. Values travel in its own messages, not in arguments.
   if (!chooses(options, {"genvlist", "genvnone", "genvall"})) argv.emplace_back("-genvall");
+  // A rank that waits would keep the others off its core. MPICH before 4.1 ignores it.
+  if (shape.oversubscribed) command.env.emplace_back("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1");
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
   return command;
 }
@@ -255,8 +281,11 @@ Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Arg
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status) {
   LauncherNotice notice;
   if (status == 0) return notice;
-  const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(text, notice) : find_mpich_rank(text, notice);
-  if (!is_rank) explain_launch(text, notice);
+  const std::string said = in_one_line(text);
+  const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(said, notice) : find_mpich_rank(said, notice);
+  if (!is_rank) explain_launch(said, notice);
+  // Where a rank called abort, prterun ends with its status and does not print it.
+  if (notice.rank && !notice.signal && !notice.exit_status) notice.exit_status = status;
   return notice;
 }
 
@@ -283,11 +312,12 @@ LauncherNotice explain_silence(const Argv& argv) {
 
 namespace {
 
-/// What follows `--mca plm_rsh_agent`, `--prtemca plm_ssh_agent` or `-launcher-exec` in the options.
+/// What follows `--mca plm_rsh_agent`, `--prtemca plm_ssh_agent`, `-launcher-exec` or Intel's `-bootstrap-exec`.
 std::string chosen_agent(const Argv& options) {
   for (std::size_t at = 0; at + 1 < options.size(); ++at) {
     const std::string& name = options[at];
-    if (name == "plm_rsh_agent" || name == "plm_ssh_agent" || name == "-launcher-exec" || name == "--launcher-exec")
+    if (name == "plm_rsh_agent" || name == "plm_ssh_agent" || name == "-launcher-exec" || name == "--launcher-exec" ||
+        name == "-bootstrap-exec")
       return options[at + 1];
   }
   return {};

@@ -1,5 +1,6 @@
-/// mpirun and mpiexec, of Open MPI (4 and 5) and of MPICH (Hydra): one family under two names, distinguished by one
-/// query. docs/runner.md describes the tasks of a launcher; what each prints when a job ends badly is in notice.hpp.
+/// mpirun and mpiexec, of Open MPI (4 and later), PRRTE, MPICH and Intel MPI (Hydra): one family under two names,
+/// distinguished by one query. docs/runner.md describes the tasks of a launcher; what each prints when a job ends badly is in
+/// notice.hpp.
 #pragma once
 
 #include <array>

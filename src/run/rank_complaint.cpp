@@ -1,0 +1,50 @@
+#include "run/rank_complaint.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+/// In lower case.
+constexpr std::string_view telling[] = {
+    "error",   "fatal",  "fail",    "cannot",        "can't",     "could not", "unsupported",      "no space",
+    "no such", "denied", "refused", "out of memory", "bad_alloc", "assertion", "terminate called", "unable to"};
+
+/// Begin or make up lines of launchers: notices, traces of Hydra, and what follows a peer's end.
+constexpr std::string_view of_launchers[] = {"[mpiexec@",         "[proxy:",         "[bstrap:",
+                                             "prterun ",          "mpirun ",         "srun: ",
+                                             "PMIX ERROR",        "Socket closed",   "MPI_ERRORS_ARE_FATAL",
+                                             "*** Unknown error", "BAD TERMINATION", "YOUR APPLICATION TERMINATED"};
+
+bool is_telling(std::string_view line) {
+  std::string lower(line);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return std::any_of(std::begin(telling), std::end(telling),
+                     [&](std::string_view word) { return lower.find(word) != lower.npos; });
+}
+
+bool is_of_launcher(std::string_view line) {
+  return std::any_of(std::begin(of_launchers), std::end(of_launchers),
+                     [&](std::string_view mark) { return line.find(mark) != line.npos; });
+}
+
+}  // namespace
+
+std::string rank_complaint(std::string_view standard_error) {
+  std::string last;
+  bool is_in_notice = false;  // Open MPI puts its notices between two rules
+  for (const std::string_view line : lines(standard_error)) {
+    const std::string_view words = trim(line);
+    if (words.size() > 20 && words.find_first_not_of('-') == words.npos)
+      is_in_notice = !is_in_notice;
+    else if (!is_in_notice && is_telling(words) && !is_of_launcher(words))
+      last = printable_line(words, 200);
+  }
+  return last;
+}
+
+}  // namespace muster

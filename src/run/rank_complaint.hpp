@@ -1,0 +1,13 @@
+/// What a rank wrote to standard error about its own end.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+/// The last line of `standard_error` that tells of an error and is not the launcher's, at most 200 characters; empty:
+/// there is none.
+[[nodiscard]] std::string rank_complaint(std::string_view standard_error);
+
+}  // namespace muster

@@ -1,0 +1,32 @@
+#include "run/rank_complaint.hpp"
+
+#include <gtest/gtest.h>
+
+namespace muster {
+namespace {
+
+TEST(RankComplaint, IsTheLastLineThatTellsOfAnError) {
+  EXPECT_EQ(rank_complaint(""), "");
+  EXPECT_EQ(rank_complaint("hello\nworld\n"), "");
+  EXPECT_EQ(
+      rank_complaint("first error: a\nprogress 3 of 4\n  terminate called after throwing 'std::bad_alloc'\nbye\n"),
+      "terminate called after throwing 'std::bad_alloc'");
+  EXPECT_EQ(rank_complaint("x: Cannot allocate\x1b[31m memory\n"), "x: Cannot allocate\\x1b[31m memory");
+  EXPECT_LE(rank_complaint("error " + std::string(4000, 'x')).size(), 210u);
+}
+
+TEST(RankComplaint, IsNotTheLaunchers) {
+  EXPECT_EQ(rank_complaint("muster-rank: unsupported PMI version PMIx\n"
+                           "[mpiexec@nid001] main (mpiexec.c:270): process manager error waiting for completion\n"),
+            "muster-rank: unsupported PMI version PMIx");
+  const std::string rule(74, '-');
+  EXPECT_EQ(rank_complaint(rule +
+                           "\nprterun detected that one or more processes exited with non-zero status,\n"
+                           "thus causing the job to be terminated: an error\n" +
+                           rule + "\n"),
+            "");
+  EXPECT_EQ(rank_complaint("[nid001:00000] *** An error occurred in Socket closed\n"), "");
+}
+
+}  // namespace
+}  // namespace muster
