@@ -37,10 +37,11 @@ void add_show(CommandLine line) {
   app->add_option("run", show->run, "Run id, folder, report.json, latest, previous")->type_name("RUN")->required();
   app->add_option("--history", show->history, "Where to look for runs of other folders (default: as muster history)")
       ->type_name("FILE");
+  add_names(*app, show->names);
   add_reports(*app, show->reports, show->color, show->quiet);
   app->footer(
-      "Examples:\n  muster show muster-runs/latest\n  muster show 3f2a9c --report junit=results.xml\n  muster show "
-      "latest --report json=-");
+      "Examples:\n  muster show muster-runs/latest\n  muster show latest -n hello\n"
+      "  muster show 3f2a9c --report junit=results.xml\n  muster show latest --report json=-");
   app->callback([show, &status = line.status] { status = show_command(*show); });
 }
 

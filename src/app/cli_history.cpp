@@ -33,7 +33,7 @@ void add_history_parts(CommandLine line, CLI::App& app, const std::shared_ptr<Hi
 
   const auto prune = std::make_shared<PruneOptions>();
   auto* old = app.add_subcommand("prune", "Remove old runs");
-  auto* before = old->add_option("--before", prune->before, "Runs that began before this day")->type_name("2026-01-31");
+  auto* before = old->add_option("--before", prune->before, "Runs that began before this time")->type_name("TIME");
   old->add_option("--keep", prune->keep, "All but the latest N runs")
       ->type_name("N")
       ->check(CLI::Range(1, 100000000))
@@ -57,7 +57,12 @@ void add_history(CommandLine line) {
   app->add_option("--metric", history->metric, "Draw this metric over time")->type_name("NAME");
   app->add_option("--item", history->item, "Of this node, device (UUID) or link (\"nid001 -> nid002\")")
       ->type_name("NAME");
-  app->add_option("--check", history->check, "Of this check")->type_name("NAME");
+  add_names(*app, history->names);
+  app->add_option(
+         "--since", history->since,
+         "Of runs that began at this time or later: 2026-01-31, '2026-01-31 02:00' (UTC), or 7d for seven\ndays ago")
+      ->type_name("TIME");
+  app->add_option("--before", history->before, "Of runs that began before this time")->type_name("TIME");
   app->add_option("--where", history->where, "With this label; repeatable")
       ->type_name("LABEL=VALUE")
       ->allow_extra_args(false);
@@ -65,6 +70,7 @@ void add_history(CommandLine line) {
   auto* lemons = app->add_flag("--lemons", history->lemons, "Nodes and devices that fail more often than their peers");
   auto* actions = app->add_flag("--actions", history->actions, "What was done to nodes");
   flaky->excludes(lemons)->excludes(actions);
+  actions->excludes("--name");
   lemons->excludes(actions);
   app->add_option("--color", history->color, "Colours: auto, always, never (NO_COLOR is respected)")
       ->type_name("WHEN")
@@ -75,7 +81,8 @@ void add_history(CommandLine line) {
       "  muster history                                       the latest runs\n"
       "  muster history --metric triad --item nid003          one node over time\n"
       "  muster history --metric bandwidth --item \"nid001 -> nid003\"\n"
-      "  muster history --lemons\n"
+      "  muster history --lemons --since 30d\n"
+      "  muster history -n hello --since 2026-01-31\n"
       "  muster history export history.jsonl; muster history --history other.db import history.jsonl\n"
       "  muster history prune --keep 1000\n"
       "  muster history accept --item nid003                  after its repair: judge it by what it does from now on\n"
@@ -93,12 +100,14 @@ void add_compare(CommandLine line) {
       ->type_name("RUN")
       ->required();
   app->add_option("after", compare->after, "Likewise")->type_name("RUN")->required();
+  add_names(*app, compare->names);
   app->add_option("--history", compare->file, history_help)->type_name("FILE");
   app->add_flag("--json", compare->json, "As JSON");
   app->footer(
       "Examples:\n"
       "  muster compare previous latest\n"
       "  muster compare muster-runs/20261121-080000-a1b2c3 latest\n"
+      "  muster compare -n hello previous latest\n"
       "Exit status: 0 nothing got worse, 1 something did, 2 the runs have nothing in common or no run is stored yet,\n"
       "3 usage or file error");
   app->callback([compare, &status = line.status] { status = compare_command(*compare); });

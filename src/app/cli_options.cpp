@@ -26,13 +26,17 @@ void add_config(CLI::App& app, std::vector<std::string>& config) {
       ->allow_extra_args(false);
 }
 
+void add_names(CLI::App& app, std::vector<std::string>& names) {
+  app.add_option("-n,--name", names, "Only cases whose name or id matches this regular expression; repeatable")
+      ->type_name("REGEX")
+      ->allow_extra_args(false);
+}
+
 void add_choose(CLI::App& app, ChooseOptions& choose) {
   app.add_option("paths", choose.paths,
                  "Check files, profiles, or folders of them (default: the shipped checks tagged \"default\")")
       ->type_name("FILE|FOLDER");
-  app.add_option("-n,--name", choose.names, "Only cases whose name or id matches this regular expression")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
+  add_names(app, choose.names);
   app.add_option("-t,--tag", choose.tags, "Only checks with this tag; given again: with all of them")
       ->type_name("TAG")
       ->allow_extra_args(false);

@@ -12,6 +12,8 @@ namespace muster {
 
 /// --config
 void add_config(CLI::App& app, std::vector<std::string>& config);
+/// -n, as every command has it.
+void add_names(CLI::App& app, std::vector<std::string>& names);
 void add_choose(CLI::App& app, ChooseOptions& choose);
 void add_site(CLI::App& app, SiteOptions& site);
 /// What `run` and `plan` have in common.

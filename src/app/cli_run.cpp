@@ -92,7 +92,7 @@ void add_run(CommandLine line) {
       "  muster run                                   this machine, the default checks\n"
       "  muster run -n hello --repeat 100             one check, many times, one launch\n"
       "  muster run checks/network --nodes 'nid[001-004]' --ranks-per-node 8\n"
-      "  muster run --per-node --nodes 'nid[001-064]'   each node by itself, in one launch\n"
+      "  muster run --per-node --nodes 'nid[001-004]'   each node by itself, in one launch\n"
       "  muster run -S cpu_affinity.sharing=any --report junit=results.xml --quiet\n"
       "  muster run --submit --nodes 4 -J account=project_1 -J time=0:20:00\n"
       "Exit status: 0 all pass, 1 some fail, 2 some error or unmeasured, 3 usage or file error,\n"

@@ -10,9 +10,7 @@ void add_selftest(CommandLine line) {
   auto* app = line.root.add_subcommand("selftest", "Show that every check can fail: on described machines, here");
   app->add_option("paths", selftest->paths, "Check files or folders (default: those that come with muster)")
       ->type_name("FILE|FOLDER");
-  app->add_option("-n,--name", selftest->names, "Only checks whose name matches this regular expression; repeatable")
-      ->type_name("REGEX")
-      ->allow_extra_args(false);
+  add_names(*app, selftest->names);
   auto* page = app->add_flag("--markdown", selftest->markdown, "What is shown of which check, as a page; runs nothing");
   app->add_option("--launcher", selftest->launcher, "mpirun, mpiexec, srun, ... (default: the first that is here)")
       ->type_name("NAME")

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "app/case_filter.hpp"
 #include "app/command_history.hpp"
 #include "app/compare_words.hpp"
 #include "app/find_run.hpp"
+#include "app/load.hpp"
 #include "history/compare.hpp"
 #include "history/store.hpp"
 #include "stats/stats.hpp"
@@ -59,10 +61,15 @@ RunNoise noise_of(const PastRun& before, const std::string& file) {
 }  // namespace
 
 int compare_command(const CompareOptions& options) {
-  const auto before = find_past_run(options.before, options.file);
+  auto filter = CaseFilter::make(options.names);
+  if (!filter) return usage_error(filter.error());
+  auto before = find_past_run(options.before, options.file);
   if (!before) return history_trouble(before.error());
-  const auto after = find_past_run(options.after, options.file);
+  auto after = find_past_run(options.after, options.file);
   if (!after) return history_trouble(after.error());
+  keep_named(*before, *filter);
+  keep_named(*after, *filter);
+  if (auto matched = filter->complain(); !matched) return usage_error(matched.error());
   const auto found = compare(*before, *after, noise_of(*before, options.file));
   if (options.json)
     fmt::print("{}\n", comparison_json(*before, *after, found));

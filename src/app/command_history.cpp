@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <set>
 
+#include "app/case_filter.hpp"
 #include "app/load.hpp"
 #include "app/outputs.hpp"
 #include "app/series_plot.hpp"
+#include "base/clock.hpp"
+#include "base/moment.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "history/lists.hpp"
@@ -33,11 +37,57 @@ std::string moment(const std::string& started) {
   return text.size() < 16 ? text : text.substr(0, 10) + " " + text.substr(11, 5);
 }
 
+/// What -n, --since and --before leave.
+struct View {
+  CaseFilter cases;
+  std::string since;   ///< RFC 3339; empty: any
+  std::string before;  ///< likewise
+
+  [[nodiscard]] bool has_time(const std::string& started) const {
+    return started >= since && (before.empty() || started < before);
+  }
+  [[nodiscard]] bool is_everything() const { return cases.is_everything() && since.empty() && before.empty(); }
+};
+
+Result<View> view_of(const HistoryOptions& options) {
+  auto cases = CaseFilter::make(options.names);
+  if (!cases) return tl::unexpected(cases.error());
+  View view{std::move(*cases), {}, {}};
+  for (const auto& [option, text, moment] :
+       {std::tuple{"--since", &options.since, &view.since}, std::tuple{"--before", &options.before, &view.before}}) {
+    if (text->empty()) continue;
+    auto parsed = parse_moment(*text, realtime_nanoseconds());
+    if (!parsed) return fail(ErrorKind::usage, option, parsed.error().what);
+    *moment = std::move(*parsed);
+  }
+  return view;
+}
+
+/// The latest `most` runs that the view leaves, the oldest first.
+Result<std::vector<RunLine>> runs_in(History& history, View& view, std::size_t most) {
+  auto runs = history.runs(view.is_everything() ? most : 0);
+  if (!runs || view.is_everything()) return runs;
+  std::set<std::int64_t> named;
+  if (!view.cases.is_everything()) {
+    const auto cases = history.cases();
+    if (!cases) return tl::unexpected(cases.error());
+    for (const RunCase& one : *cases)
+      if (view.cases.is_named(one.check, one.id)) named.insert(one.run);
+    if (auto matched = view.cases.complain(); !matched) return tl::unexpected(matched.error());
+  }
+  std::erase_if(*runs, [&](const RunLine& line) {
+    return !view.has_time(line.head.started) || (!view.cases.is_everything() && named.count(line.number) == 0);
+  });
+  if (runs->size() > most) runs->erase(runs->begin(), runs->end() - static_cast<std::ptrdiff_t>(most));
+  return runs;
+}
+
 /// `width` 0: lines are not cut.
-int list_runs(History& history, std::size_t most, int width) {
-  const auto runs = history.runs(most);
+int list_runs(History& history, View& view, std::size_t most, int width) {
+  const auto runs = runs_in(history, view, most);
   if (!runs) return history_trouble(runs.error());
-  if (runs->empty()) fmt::print("no run has been stored yet\n");
+  if (runs->empty())
+    fmt::print("{}\n", view.is_everything() ? "no run has been stored yet" : "no stored run is of that time");
   for (const RunLine& line : *runs) {
     const PastRun& run = line.head;
     const bool is_skipped = !run.skipped.empty();
@@ -53,9 +103,10 @@ int list_runs(History& history, std::size_t most, int width) {
   return 0;
 }
 
-int list_actions(History& history) {
-  const auto actions = history.actions();
+int list_actions(History& history, const View& view) {
+  auto actions = history.actions();
   if (!actions) return history_trouble(actions.error());
+  std::erase_if(*actions, [&](const NodeAction& one) { return !view.has_time(one.time); });
   if (actions->empty()) fmt::print("nothing has been done to any node\n");
   for (const NodeAction& one : *actions) {
     // A reason of muster's begins with the owner's tag.
@@ -108,20 +159,30 @@ int nothing_fits(History& history, const HistoryOptions& options) {
   for (const Series& one : *all)
     if (std::find(known.begin(), known.end(), one.key.metric) == known.end()) known.push_back(one.key.metric);
   const bool is_known = std::find(known.begin(), known.end(), options.metric) != known.end();
-  return usage_error(
-      {ErrorKind::usage, "--metric",
-       is_known ? fmt::format("{} is there, but not with that check, item or label", printable_line(options.metric))
-                : fmt::format("the history has no metric \"{}\"{}", printable_line(options.metric),
-                              suggestion(options.metric, known))});
+  return usage_error({ErrorKind::usage, "--metric",
+                      is_known ? fmt::format("{} is there, but not with that check, item, label or time",
+                                             printable_line(options.metric))
+                               : fmt::format("the history has no metric \"{}\"{}", printable_line(options.metric),
+                                             suggestion(options.metric, known))});
 }
 
-int show_metric(History& history, const HistoryOptions& options, int width) {
+/// Leaves the series and points that the view names.
+Result<void> narrow(std::vector<Series>& all, View& view) {
+  if (view.is_everything()) return {};
+  for (Series& one : all)
+    std::erase_if(one.points, [&](const SeriesPoint& point) { return !view.has_time(point.started); });
+  std::erase_if(
+      all, [&](const Series& one) { return !view.cases.is_named(one.check, one.key.case_id) || one.points.empty(); });
+  return view.cases.complain();
+}
+
+int show_metric(History& history, const HistoryOptions& options, View& view, int width) {
   SeriesQuery query;
-  query.check = options.check;
   query.metric = options.metric;
   query.item = options.item;
   auto found = history.series(query);
   if (!found) return history_trouble(found.error());
+  if (auto narrowed = narrow(*found, view); !narrowed) return usage_error(narrowed.error());
   std::vector<Series> kept;
   for (Series& one : *found) {
     const auto is_meant = fits(one.key.where, options.where);
@@ -133,9 +194,8 @@ int show_metric(History& history, const HistoryOptions& options, int width) {
     for (const Series& one : kept)
       fmt::print("{:>14}  {}\n", one.points.empty() ? "" : format_value(one.points.back().value, one.unit),
                  title_of(one.key));
-    fmt::print(
-        "{} series, the latest value of each; --item, --check and --where choose among them, up to {} are drawn\n",
-        kept.size(), most_plots);
+    fmt::print("{} series, the latest value of each; --item, -n and --where choose among them, up to {} are drawn\n",
+               kept.size(), most_plots);
     return 0;
   }
   const PlotForm form{width, 8, speaks_utf8()};
@@ -155,19 +215,25 @@ int history_trouble(const Error& error) {
 int history_command(const HistoryOptions& options) {
   const auto terminal = terminal_options(options.color, false);
   if (!terminal) return usage_error(terminal.error());
-  if (options.metric.empty() && (!options.item.empty() || !options.check.empty() || !options.where.empty()))
-    return usage_error({ErrorKind::usage, "muster history", "--item, --check and --where need a --metric NAME"});
+  if (options.metric.empty() && (!options.item.empty() || !options.where.empty()))
+    return usage_error({ErrorKind::usage, "muster history", "--item and --where need a --metric NAME"});
+  auto view = view_of(options);
+  if (!view) return usage_error(view.error());
   auto history = History::open(options.file, HistoryUse::read);
   if (!history) return history_trouble(history.error());
-  if (!options.metric.empty()) return show_metric(*history, options, terminal->width);
-  if (options.actions) return list_actions(*history);
+  if (!options.metric.empty()) return show_metric(*history, options, *view, terminal->width);
+  if (options.actions) return list_actions(*history, *view);
   if (!options.flaky && !options.lemons) {
     // A file or another program has room for whole lines.
     const bool has_width = terminal->terminal || std::getenv("COLUMNS") != nullptr;
-    return list_runs(*history, static_cast<std::size_t>(options.last), has_width ? terminal->width : 0);
+    return list_runs(*history, *view, static_cast<std::size_t>(options.last), has_width ? terminal->width : 0);
   }
-  const auto verdicts = history->verdicts();
+  auto verdicts = history->verdicts();
   if (!verdicts) return history_trouble(verdicts.error());
+  std::erase_if(*verdicts, [&](const ItemVerdict& one) {
+    return !view->cases.is_named(one.check, one.case_id) || !view->has_time(one.started);
+  });
+  if (auto matched = view->cases.complain(); !matched) return usage_error(matched.error());
   return options.flaky ? list_flaky(*verdicts) : list_lemons(*verdicts);
 }
 

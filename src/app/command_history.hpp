@@ -11,7 +11,9 @@ namespace muster {
 struct HistoryOptions {
   std::string file;  ///< empty: the default
   int last = 20;
-  std::string check;
+  std::vector<std::string> names;  ///< -n: regular expressions
+  std::string since;               ///< parse_moment(); empty: any
+  std::string before;
   std::string metric;
   std::string item;
   std::vector<std::string> where;  ///< LABEL=VALUE
@@ -23,7 +25,7 @@ struct HistoryOptions {
 
 struct PruneOptions {
   std::string file;
-  std::string before;  ///< a day, or RFC 3339
+  std::string before;  ///< parse_moment()
   int keep = 0;        ///< latest runs; 0: not said
 };
 
@@ -38,6 +40,7 @@ struct CompareOptions {
   std::string before;
   std::string after;
   std::string file;
+  std::vector<std::string> names;  ///< -n: regular expressions
   bool json = false;
 };
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "app/case_filter.hpp"
 #include "app/command_history.hpp"
 #include "app/find_run.hpp"
 #include "app/load.hpp"
@@ -25,7 +26,12 @@ Result<RunReport> read_named(const ShowOptions& options) {
   const auto path = find_run_anywhere(options.run, options.history);
   if (!path) return tl::unexpected(path.error());
   auto report = read_run(*path);
-  if (report) report->folder = folder_of(*report, *path);
+  if (!report) return report;
+  report->folder = folder_of(*report, *path);
+  auto filter = CaseFilter::make(options.names);
+  if (!filter) return tl::unexpected(filter.error());
+  keep_named(*report, *filter);
+  if (auto matched = filter->complain(); !matched) return tl::unexpected(matched.error());
   return report;
 }
 

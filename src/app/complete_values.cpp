@@ -143,7 +143,6 @@ Candidates of_kind(const AtCursor& at) {
   if (kind == "BINDING") return words({"none", "profile", "auto", "cores"});
   if (is_called(*at.option, "--launcher")) return described(all_launchers());
   if (is_called(*at.option, "--environment")) return environments();
-  if (is_called(*at.option, "--check")) return check_names(at);
   if (is_called(*at.option, "--metric")) return metrics();
   if (is_called(*at.option, "--fault")) return faults(at);
   return {};

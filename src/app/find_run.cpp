@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/read_run.hpp"
+#include "base/text.hpp"
 #include "history/remember.hpp"
 #include "history/store.hpp"
 
@@ -11,17 +12,36 @@ namespace muster {
 
 namespace {
 
+/// The id of the last run of this folder; empty: there is none.
+std::string latest_here() {
+  std::error_code ignored;
+  const auto folder = fs::canonical("muster-runs/latest", ignored).filename().string();
+  return folder.substr(folder.find_last_of('-') + 1);
+}
+
+/// The place of `latest` among the runs of the history: that of this folder, so that it is the same run for every
+/// command; else, with `file` and where the history does not have that run, the last one.
+std::size_t place_of_latest(const std::vector<RunLine>& lines, const std::string& file) {
+  const auto id = file.empty() ? latest_here() : "";
+  for (std::size_t i = lines.size(); i-- > 0 && !id.empty();)
+    if (lines[i].head.run_id == id) return i;
+  return lines.size() - 1;
+}
+
 /// The run of that id, `latest` or `previous`, as it is listed.
-Result<RunLine> line_of(History& history, const std::string& name) {
+Result<RunLine> line_of(History& history, const std::string& name, const std::string& file) {
   auto lines = history.runs();
   if (!lines) return tl::unexpected(lines.error());
   std::erase_if(*lines, [](const RunLine& line) { return !line.head.skipped.empty(); });
   const auto count = lines->size();
   if (name == "latest" || name == "previous") {
-    const std::size_t back = name == "latest" ? 1 : 2;
-    if (count < back)
-      return fail(ErrorKind::usage, name, fmt::format("there is no such run: the history has {}", count));
-    return std::move((*lines)[count - back]);
+    const std::size_t back = name == "latest" ? 0 : 1;
+    if (count == 0) return fail(ErrorKind::usage, name, "there is no such run: the history has none");
+    const auto place = place_of_latest(*lines, file);
+    if (place >= back) return std::move((*lines)[place - back]);
+    return fail(ErrorKind::usage, name,
+                fmt::format("there is no such run: the history has none before {}",
+                            printable_line((*lines)[place].head.run_id)));
   }
   const auto found =
       std::find_if(lines->rbegin(), lines->rend(), [&](const RunLine& line) { return line.head.run_id == name; });
@@ -32,7 +52,7 @@ Result<RunLine> line_of(History& history, const std::string& name) {
 Result<PastRun> from_history(const std::string& name, const std::string& file) {
   auto history = History::open(file, HistoryUse::read);
   if (!history) return tl::unexpected(history.error());
-  const auto line = line_of(*history, name);
+  const auto line = line_of(*history, name, file);
   if (!line) return tl::unexpected(line.error());
   return history->run(line->number);
 }
@@ -62,7 +82,7 @@ Result<fs::path> find_run_anywhere(const std::string& name, const std::string& h
   if (history_file.empty() && !fs::exists(default_history(), ignored)) return none;
   auto history = History::open(history_file, HistoryUse::read);
   if (!history) return tl::unexpected(history.error());
-  const auto line = line_of(*history, name);
+  const auto line = line_of(*history, name, history_file);
   if (!line) return none;
   const fs::path folder = line->head.folder;
   if (!folder.empty() && fs::exists(folder, ignored)) return folder;

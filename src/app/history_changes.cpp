@@ -1,13 +1,12 @@
 // What changes a history: old runs go, and what is now is as it shall be.
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <fmt/format.h>
 #include <set>
 
 #include "app/command_history.hpp"
 #include "app/load.hpp"
 #include "base/clock.hpp"
+#include "base/moment.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "history/store.hpp"
@@ -17,23 +16,6 @@ namespace muster {
 namespace {
 
 constexpr int least_passing = 5;  // stats/drift.hpp
-
-/// `2026-01-31`, and a day that there was.
-bool is_day(const std::string& text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  const auto number = [&](std::size_t from, std::size_t count) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data() + from, text.data() + from + count, value);
-    return error == std::errc() && end == text.data() + from + count ? value : -1;
-  };
-  const int year = number(0, 4);
-  const int month = number(5, 2);
-  const int day = number(8, 2);
-  if (year < 0 || month < 0 || day < 0) return false;
-  return std::chrono::year_month_day(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
-                                     std::chrono::day(static_cast<unsigned>(day)))
-      .ok();
-}
 
 Result<void> check_options(const AcceptOptions& options) {
   const bool names_something = !options.item.empty() || !options.metric.empty();
@@ -97,14 +79,15 @@ int history_accept_command(const AcceptOptions& options) {
 
 int history_prune_command(const PruneOptions& options) {
   if (options.keep <= 0 && options.before.empty())
-    return usage_error({ErrorKind::usage, "muster history prune", "which runs? Give --keep N or --before DAY"});
-  if (!options.before.empty() && !is_day(options.before))
-    return usage_error(
-        {ErrorKind::usage, "--before",
-         fmt::format("\"{}\" is not a date; write for example 2026-01-31", printable_line(options.before))});
+    return usage_error({ErrorKind::usage, "muster history prune", "which runs? Give --keep N or --before TIME"});
+  std::string before;
+  if (!options.before.empty()) {
+    auto moment = parse_moment(options.before, realtime_nanoseconds());
+    if (!moment) return usage_error({ErrorKind::usage, "--before", moment.error().what});
+    before = std::move(*moment);
+  }
   auto history = History::open(options.file, HistoryUse::amend);
   if (!history) return history_trouble(history.error());
-  std::string before = options.before;
   if (options.keep > 0) {
     const auto runs = history->runs(static_cast<std::size_t>(options.keep));
     if (!runs) return history_trouble(runs.error());

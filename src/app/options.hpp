@@ -84,7 +84,8 @@ struct LintOptions {
 
 struct ShowOptions {
   std::string run;
-  std::string history;  ///< file; empty: the default
+  std::string history;             ///< file; empty: the default
+  std::vector<std::string> names;  ///< -n: regular expressions
   std::vector<std::string> reports;
   std::string color = "auto";
   bool quiet = false;

@@ -65,7 +65,6 @@ struct Conditions {
 
 Conditions conditions_of(const SeriesQuery& query) {
   Conditions all;
-  all.add(" AND k.text = ?", query.check);
   all.add(" AND metric = ?", query.metric);
   all.add(" AND i.text = ?", query.item);
   if (!query.is_of_any_machine) {
@@ -161,6 +160,18 @@ Result<std::vector<RunLine>> History::runs(std::size_t most) {
           {rows.getColumn(0).getInt64(), parsed<PastRun>(rows.getColumn(1).getString(), past_run_from_json)});
     std::reverse(lines.begin(), lines.end());
     return lines;
+  });
+}
+
+Result<std::vector<RunCase>> History::cases() {
+  return guarded(path(), [&] {
+    std::vector<RunCase> all;
+    auto rows = inside_->ask("SELECT run, facts FROM case_result");
+    while (rows.executeStep()) {
+      auto one = parsed<PastCase>(rows.getColumn(1).getString(), past_case_from_json);
+      all.push_back({rows.getColumn(0).getInt64(), std::move(one.id), std::move(one.check)});
+    }
+    return all;
   });
 }
 

@@ -29,6 +29,13 @@ struct RunLine {
   PastRun head;             ///< without nodes, cases and values
 };
 
+/// That a run has this case.
+struct RunCase {
+  std::int64_t run = 0;  ///< RunLine::number
+  std::string id;
+  std::string check;
+};
+
 /// One value of a series, with the run that it is of.
 struct SeriesPoint {
   std::int64_t run = 0;
@@ -76,7 +83,6 @@ struct Accepted {
 
 /// Which series; empty texts: any.
 struct SeriesQuery {
-  std::string check;
   std::string metric;
   std::string item;  ///< name of a node, a device or a link
   std::vector<std::string> case_ids;
@@ -112,6 +118,8 @@ class History {
   [[nodiscard]] Result<std::vector<NodeAction>> actions();
   /// The latest `most` runs (0: all), skipped ones too, the oldest first.
   [[nodiscard]] Result<std::vector<RunLine>> runs(std::size_t most = 0);
+  /// Of all runs.
+  [[nodiscard]] Result<std::vector<RunCase>> cases();
   /// Everything that is kept of a run.
   [[nodiscard]] Result<PastRun> run(std::int64_t number);
   [[nodiscard]] Result<std::vector<Series>> series(const SeriesQuery& query);

@@ -84,6 +84,21 @@ def whole_commands(text):
     return found + ["\n".join(pending)] * bool(pending)
 
 
+def help_fences():
+    """The examples below the help of each command, as a page called `help run`. (man has the same: install.manual_test.)"""
+    muster = pathlib.Path(os.environ["MUSTER_BUILD"], "bin/muster")
+
+    def help_of(*words):
+        return subprocess.run([muster, *words, "--help"], capture_output=True, text=True, check=True).stdout
+    found = []
+    for words in [(), *((name,) for name in re.findall(r"^  ([a-z]+) ", help_of().split("Subcommands:")[1].split("Start with:")[0], re.M))]:
+        below = re.search(r"^(?:Examples?|Start with):\n((?:  .*\n?)+)", help_of(*words), re.M)
+        # A command ends where three spaces separate it from what it is for.
+        commands = [re.split(r" {3,}", line.strip())[0] for line in below[1].splitlines()] if below else []
+        found.append(Fence(" ".join(("help", *words)), 0, "sh", "".join(f"{one}\n" for one in commands)))
+    return found
+
+
 def fences():
     """Of README and of every page below docs, but for those of the systems, which `blocks` gives."""
     found = []
@@ -98,4 +113,4 @@ def fences():
 
 
 def fences_of(page):
-    return [one for one in fences() if one.page == page]
+    return [one for one in (help_fences() if page.startswith("help") else fences()) if one.page == page]

@@ -27,6 +27,17 @@ RUN = [
     (r"submit", r"muster run .*", NODES),
     (r"tutorial-first-check", r"(?s).*", ONE_MACHINE),
 ]
+# Examples of the helps.
+RUN += [
+    (r"help( muster)?|help (run|plan)", r"muster (run --submit|(run|plan) .*--nodes).*", NODES),
+    (r"help( run| plan| doctor| lint| list| machine| compare)?", r"muster (?!compare muster-runs/2).*|MUSTER_MACHINE=.*", ONE_MACHINE),
+    (r"help bind", r"muster bind(?!.* > ).*", ONE_MACHINE),
+    (r"help show", r"muster show (?!3f2a9c).*", ONE_MACHINE),
+    (r"help history", r"muster history.*", ONE_MACHINE),
+    (r"help init", r"muster init .*", NODES),
+    (r"help gate", r"muster gate --need 64 (-- srun .*|--print .*)", NODES),
+    (r"help selftest", r"muster selftest -n gpu_memory", ONE_MACHINE),
+]
 # Page, command -> why no test takes it from the page.
 BUILDS = "builds muster, as the build under test was made"
 NOT_RUN = [
@@ -47,6 +58,12 @@ NOT_RUN = [
     (r"measurements/.*", r".*", "benchmarks: ./dev bench"),
     (r"methods/pytorch|training-before-a-large-job", r"(?s).*", "PyTorch's checks take minutes; e2e.pytorch_test and cluster.torch_nodes_test run them"),
     (r"proving-ground", r".*", "the cluster that the tests are made of; cluster.cluster_test"),
+    (r"help bind", r"muster bind .* > .*", "needs four cores; e2e.bind_test has the file"),
+    (r"help compare", r"muster compare muster-runs/2.*", "a folder of the reader's; e2e.history_test"),
+    (r"help show", r"muster show 3f2a9c .*", "a run id of the reader's; e2e.history_test"),
+    (r"help gate", r"muster gate .*-- (mpirun .*|\./job\.sh)", "mpirun refuses root; cluster.gate_test has such lines"),
+    (r"help init", r"srun .*", "a partition of the reader's; cluster.init_test"),
+    (r"help selftest", r"muster selftest( my_checks/)?", "as on the page selftest"),
     (r"submit", r"(?s)#!/bin/bash.*", "what --dry-run prints; e2e.submit_script_test looks at it"),
     (r"tutorial-plugin-probe", r"muster .*", "install.plugin_test builds the plug-in and runs it"),
 ]

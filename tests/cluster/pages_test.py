@@ -74,6 +74,10 @@ class Pages(support.EndToEnd):
         self.assertIn("run as root: muster sets", mpirun)
         self.assertIn("32 of 32 ranks on 4 nodes", mpirun)
 
+    def test_helps(self):
+        for fence in page_commands.help_fences():
+            self.read(fence.page)
+
     def test_submit(self):
         printed = self.read("submit")
         self.assertIn("#SBATCH --account=project_1", next(text for command, text in printed.items() if "--dry-run" in command))

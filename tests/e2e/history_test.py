@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -129,7 +130,7 @@ class Remembered(support.EndToEnd):
         self.assertRegex(self.muster("history", "--history", other, "prune", "--keep", "1"), r"1 run removed, \d+\S* freed")
         self.assertEqual(len(self.muster("history", "--history", other).splitlines()), 1)
         self.muster("history", "--history", other, "prune", "--before", "yesterday", status=3)
-        self.assertIn("--keep N or --before DAY", self.muster("history", "--history", other, "prune", status=3))
+        self.assertIn("--keep N or --before TIME", self.muster("history", "--history", other, "prune", status=3))
         said = self.muster("history", "--history", other, "prune", "--keep", "1", "--before", "2026-01-01", status=3)
         self.assertIn("--before excludes --keep", said)
         self.assertIn('unknown command "exprt"; did you mean "export"?', self.muster("history", "exprt", status=3))
@@ -137,6 +138,58 @@ class Remembered(support.EndToEnd):
             self.muster("history", "--history", other, "prune", "--before", day, status=3)
         self.assertIn("nothing passes and fails by turns", self.muster("history", "--history", other, "--flaky"))
         self.assertIn("no node or device fails more often", self.muster("history", "--history", other, "--lemons"))
+
+    def test_runs_cases_and_times_are_named_alike(self):
+        """-n, RUN and TIME mean the same to history, compare and show."""
+        both = check("a", ranks=1, probe="hello") + check("b", ranks=1, probe="hello")
+        first = self.run_once(both)
+        self.run_once(check("b", ranks=1, probe="hello"))
+        self.run_once(both)
+        history, runs = ("history", "--history", self.file), ("previous", "latest", "--history", self.file)
+        listed = self.muster(*history)
+        self.assertEqual([len(self.muster(*history, *words).splitlines()) for words in
+                          ((), ("-n", "a"), ("-n", "^b$"), ("-n", "^(a|b)$"), ("-n", "a", "-n", "b"), ("-n", "a", "--last", "1"),
+                           ("--since", "1h"), ("--before", "1h"), ("--since", "2026-01-31"), ("--since", "1h", "-n", "a"))],
+                         [3, 2, 3, 3, 3, 1, 3, 1, 3, 2], listed)
+        self.assertIn("no stored run", self.muster(*history, "--before", "1h"))
+        moment = listed.splitlines()[0][:16]
+        self.assertEqual(self.muster(*history, "--since", moment), listed, "a time as it is printed")
+        drawn = self.muster(*history, "--metric", "barrier", "-n", "^a$")
+        self.assertIn("(a, ", drawn)
+        self.assertNotIn("(b, ", drawn)
+        case = first.case("a")["id"]
+        self.assertIn("1 case", self.muster("show", "latest", "--history", self.file, "-n", case, cwd=self.folder))
+        shown = self.muster("show", first.run_folder(), "-n", "^b$", "--report", "json=-")
+        self.assertEqual([one["check"] for one in json.loads(shown)["cases"]], ["b"])
+        self.assertIn("shows 1 of 2 cases by -n", shown)
+        said = self.muster("compare", *runs, "-n", "^b$")
+        self.assertNotIn(case, said)
+        self.assertIn(case, self.muster("compare", *runs))
+        self.muster("compare", *runs, "-n", "^a$", status=2)
+        for words in (history, ("compare", *runs), ("show", first.run_folder())):
+            self.assertIn('no check matches -n "x"', self.muster(*words, "-n", "x", status=3), words)
+            self.assertIn("is not a valid regular expression", self.muster(*words, "-n", "(", status=3), words)
+        for words in ((*history, "--since", "x"), (*history, "prune", "--before", "x")):
+            self.assertIn('"x" is not a time; write for example 2026-01-31', self.muster(*words, status=3))
+
+    def test_latest_is_the_run_of_this_folder(self):
+        """Also where somebody else's runs were stored since."""
+        first, second, third = (self.run_once(check("a", ranks=1, probe="hello")) for _ in range(3))
+        here = pathlib.Path(second.run_folder()).parent.parent
+        env = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}
+        usual = self.folder / "state/muster/history.db"
+        usual.parent.mkdir(parents=True)
+        shutil.copy(self.file, usual)
+
+        def named(folder, *words):
+            done = subprocess.run([DRIVER, "compare", "--json", *words], capture_output=True, text=True, cwd=folder, env=env)
+            told = json.loads(done.stdout)
+            return told["before"]["run_id"], told["after"]["run_id"]
+        ids = [run.report()["run_id"] for run in (first, second, third)]
+        self.assertEqual(named(here, "previous", "latest"), (ids[0], ids[1]))
+        self.assertEqual(named(self.folder, "previous", "latest"), (ids[1], ids[2]))
+        shown = subprocess.run([DRIVER, "show", "latest", "--report", "json=-"], capture_output=True, text=True, cwd=here, env=env)
+        self.assertEqual(json.loads(shown.stdout)["run_id"], ids[1])
 
     def test_without_a_history_nothing_is_stored(self):
         run = Run(check("a", ranks=1, probe="hello"), *LOCAL, "--no-history")

@@ -27,6 +27,11 @@ STATUS = {
     ("history", "muster history --metric"): {0, 1, 3},
     ("history", "muster compare"): {0, 1},  # two runs beside other tests may differ
     ("machines", "MUSTER_MACHINE=lumi"): {1},
+    ("help", "muster doctor"): {0, 2},
+    ("help doctor", "muster doctor"): {0, 2},
+    ("help machine", "MUSTER_MACHINE=here"): {1},
+    ("help history", "muster history --metric bandwidth"): {3},
+    ("help history", "muster history --metric"): {0, 1, 3},
     ("tutorial-first-check", "muster run"): {1},
 }
 
@@ -162,6 +167,16 @@ class Pages(support.EndToEnd):
     def test_machines_and_selftest(self):
         self.read("machines")
         self.assertRegex(self.read("selftest")["muster selftest -n gpu_memory"], r"1 of 1 checks? passed and failed as expected")
+
+    def test_helps(self):
+        """Examples of each command's help."""
+        (self.reader.checkout / "my_checks.toml").write_text('[check.first]\nprobe = "hello"\nsummary = "x"\n')
+        self.run_twice()
+        helps = [fence for fence in page_commands.help_fences()
+                 if any(page_tests.test_of(fence, command) == page_tests.ONE_MACHINE for command, _ in fence.steps())]
+        self.assertGreater(len(helps), 9)
+        for fence in sorted(helps, key=lambda one: one.page == "help history"):
+            self.read(fence.page)
 
     def test_report_format(self):
         if shutil.which("jq") is None:

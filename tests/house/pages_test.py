@@ -1,4 +1,4 @@
-"""Every fenced command of README and docs is run by a test as it stands there, or listed in
+"""Every fenced command of README and docs, and every example of a help, is run by a test as it stands there, or listed in
 tests/cluster/page_tests.py with the reason why not. The pages of
 docs/systems have a list of their own (house.system_pages_test)."""
 import os
@@ -13,7 +13,7 @@ import page_commands  # noqa: E402
 from page_tests import NOT_RUN, RUN, matches  # noqa: E402
 
 def commands():
-    return [(fence, command) for fence in page_commands.fences() for command, _ in fence.steps()]
+    return [(fence, command) for fence in page_commands.fences() + page_commands.help_fences() for command, _ in fence.steps()]
 
 
 class Pages(unittest.TestCase):
@@ -22,7 +22,8 @@ class Pages(unittest.TestCase):
         cls.commands = commands()
 
     def test_every_command_is_run_or_listed(self):
-        self.assertGreater(len(self.commands), 140)
+        self.assertGreater(len(self.commands), 180)
+        self.assertGreater(sum(fence.page.startswith("help") for fence, _ in self.commands), 30)
         for fence, command in self.commands:
             with self.subTest(page=fence.page, line=fence.line, command=command):
                 run, listed = (matches(table, fence, command) for table in (RUN, NOT_RUN))
