@@ -30,7 +30,7 @@ class CaseFilter {
 
 /// Leaves those cases of a run, with their values, that `filter` names.
 void keep_named(PastRun& run, CaseFilter& filter);
-/// Likewise; a note says how many are left.
+/// Likewise; a note has the number of the remaining ones.
 void keep_named(RunReport& report, CaseFilter& filter);
 
 }  // namespace muster

@@ -112,7 +112,7 @@ std::string page_row(const Check& check, const std::vector<Example>& examples) {
                      cell(blame));
 }
 
-/// A tag that says when a check runs.
+/// A tag that selects when a check runs.
 struct Occasion {
   std::string_view tag;
   std::string_view command;
@@ -205,8 +205,7 @@ std::string selftest_page(const std::vector<SelftestRow>& rows, const std::vecto
       "Printed\n"
       "by `muster selftest --markdown`; `muster selftest` runs these examples on your own machine "
       "([selftest](selftest.md)).\n\n" +
-      occasions_table(rows) +
-      "\n| check | requirement | passes on | fails when | culprits |\n|---|---|---|---|---|\n";
+      occasions_table(rows) + "\n| check | requirement | passes on | fails when | culprits |\n|---|---|---|---|---|\n";
   for (const SelftestRow& row : rows) text += page_row(*row.check, examples);
   return text;
 }

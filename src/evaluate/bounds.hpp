@@ -82,7 +82,7 @@ struct CaseFacts {
 [[nodiscard]] Bound limit_bound(const Limit& limit, const ReadingGroup& group, const Readings& readings);
 
 /// Two kinds of like items, such as two grades of silicon: the value between them; nullopt: one kind.
-/// Each kind is a fifth of the values and four or more; of fewer than 16 values it can't be told.
+/// Each kind is a fifth of the values and four or more; with fewer than 16 values it is undecided.
 [[nodiscard]] std::optional<double> between_bins(std::span<const double> values);
 /// max_z of so many readings: raised for more than 100.
 [[nodiscard]] double peers_z(const Peers& peers, std::size_t readings);

@@ -97,7 +97,7 @@ using RunNoise = std::map<SeriesKey, RunSpread>;
 /// hundred comparisons of two runs (Bonferroni): the confidence intervals of both medians, by their samples and MADs,
 /// and what runs differ by anyway. That is known from `noise`, where each variance is shrunk to the median of all by
 /// 10 degrees of freedom and the bound is that of Student's t; else it is how far like values (same metric and labels,
-/// six at least) scatter between the two runs; and never below 1 % where `noise` tells it, 3 % elsewhere. Changes below
+/// six at least) scatter between the two runs; and never below 1 % where `noise` has it, 3 % elsewhere. Changes below
 /// 5 % are left out. Times count as 0.05 us at least: below that a clock read is what differs.
 [[nodiscard]] Comparison compare(const PastRun& before, const PastRun& after, const RunNoise& noise = {});
 

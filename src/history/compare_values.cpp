@@ -117,7 +117,7 @@ class KnownSpread {
   }
 
   /// How many deviations of the difference of two runs it is off; `deviate` is the normal bound, of which the result is
-  /// the equal in unlikeliness. nullopt: no earlier run tells.
+  /// the equal in unlikeliness. nullopt: no earlier run has it.
   [[nodiscard]] std::optional<double> bound(const Pair& pair, double deviate) const {
     const auto known = noise_.find(without_nodes(pair.after->key));
     if (known == noise_.end() || known->second.runs < 2) return std::nullopt;

@@ -72,7 +72,7 @@ struct Wreck {
   int launcher_pid = 0;
   ProcessState launcher_state = ProcessState::running;
   std::string output;     ///< file with the standard error of ranks and launcher; empty: unknown
-  std::string complaint;  ///< its last line that tells of an error of a rank; empty: there is none
+  std::string complaint;  ///< its last line about an error of a rank; empty: none
 };
 
 /// Who was where: one finding with reason, culprits, remedy. Pure.

@@ -6,7 +6,7 @@
 
 namespace muster {
 
-/// The last line of `standard_error` that tells of an error and is not the launcher's, at most 200 characters; empty:
+/// The last line of `standard_error` about an error that is not the launcher's, at most 200 characters; empty:
 /// there is none.
 [[nodiscard]] std::string rank_complaint(std::string_view standard_error);
 

@@ -84,7 +84,7 @@ bool is_late(const FlightRecord& record, double grace_s) {
   return record.deadline_s > 0 && monotonic_seconds() > record.deadline_s + grace_s;
 }
 
-/// Ends when ranks are gone with their recorders, or nobody will end them.
+/// Returns when ranks and their recorders are gone, or after it has ended them.
 void watch(const std::string& tag, const WatchdogTimes& times) {
   std::optional<double> orphaned;
   std::optional<double> ended;
@@ -108,7 +108,7 @@ void watch(const std::string& tag, const WatchdogTimes& times) {
   }
 }
 
-/// The process is no rank: neither by its name nor by its variables, which others read in /proc.
+/// Removes name and variables of a rank, by which others find ranks in /proc.
 void shed_rank() {
   ::prctl(PR_SET_NAME, watchdog_name);
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)

@@ -35,7 +35,7 @@ using SeenRanks = std::vector<SeenRank>;
 [[nodiscard]] std::string crash_remedy(const Wreck& wreck, const FlightRecord& record, const std::string& node);
 /// Where the output of ranks is: a path, or `the output of the rank`.
 [[nodiscard]] std::string output_words(const Wreck& wreck);
-/// `; standard error: "..."` where a rank told of an error.
+/// `; standard error: "..."` where a rank reported an error.
 [[nodiscard]] std::string complaint_words(const Wreck& wreck);
 /// `ranks 1 and 2 on nid001`, `rank 1 on nid001 and rank 5 on nid003`
 [[nodiscard]] std::string names(const SeenRanks& ranks);

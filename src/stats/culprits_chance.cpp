@@ -30,7 +30,7 @@ bool has(const std::vector<int>& units, int unit) {
   return std::binary_search(units.begin(), units.end(), unit);
 }
 
-/// With everybody else, or with the other end of its path.
+/// With all others, or with the other end of its path.
 bool crosses(const SuspectPart& group, int a, int b) {
   if (group.far_ends.empty()) return has(group.ends, a) != has(group.ends, b);
   return (has(group.ends, a) && has(group.far_ends, b)) || (has(group.ends, b) && has(group.far_ends, a));
@@ -172,7 +172,7 @@ Again measured_again(const PairTable& table, const SuspectPart& part, double lea
   return again;
 }
 
-/// Cells of the unit that would tell: those that were slowest, of different partners.
+/// Cells of the unit that would decide: those that were slowest, of different partners.
 void propose(const PairTable& table, const SuspectPart& part, std::vector<LinkCell>& cells) {
   const int unit = part.ends.front();
   std::vector<std::pair<double, const Pair*>> slowest;

@@ -1,4 +1,4 @@
-// What all readings have in common is nobody's fault: one direction slower everywhere, a run that gets slower.
+// What all readings have in common is not the fault of a unit: one direction slower everywhere, a run that gets slower.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -33,7 +33,7 @@ std::vector<Meeting> meetings_of(const PairTable& table, double bound) {
       sum[table.readings[i].is_alone] += table.readings[i].slowness;
       ++n[table.readings[i].is_alone];
     }
-    // What was measured alone says more.
+    // What was measured alone has more weight.
     const int which = n[1] > 0 ? 1 : 0;
     if (n[which] > 0) meetings.push_back({pair.low, pair.high, sum[which] / n[which] > bound});
   }
@@ -55,7 +55,7 @@ class Sides {
       if (side_[unit] == side) units.push_back(static_cast<int>(unit));
     return units;
   }
-  /// With a path only the two ends are slow with each other, else the group with everybody.
+  /// With a path only the two ends are slow with each other, else the group with all others.
   [[nodiscard]] static bool is_crossing(int a, int b, bool is_path) {
     return is_path ? a + b == 3 : (a == 1) != (b == 1);
   }

@@ -11,7 +11,7 @@ namespace muster::culprits {
 namespace {
 
 constexpr int few_units = 8;
-constexpr std::size_t fewest_means = 66;  ///< with fewer pairs their means say too little about noise
+constexpr std::size_t fewest_means = 66;  ///< with fewer pairs their means hold too little about noise
 
 struct ClassReadings {
   std::vector<double> speeds;                 ///< sorted

@@ -10,7 +10,7 @@
 
 namespace muster::culprits {
 
-/// With fewer units their readings say too little about what is usual: normal noise is assumed.
+/// With fewer units their readings hold too little about the usual: normal noise is assumed.
 constexpr int enough_for_rates = 12;
 
 struct LinkReading {
@@ -110,7 +110,7 @@ struct ScoreNull {
 /// Marks what groups and units that were found explain in `table`, and nothing else.
 void explain_found(PairTable& table, const Culprits& found);
 /// Four named units or more that are well among each other become a group; what a group explains is no longer theirs.
-/// Where the named have hardly met, cells among them are proposed, which would tell.
+/// Where the named have hardly met, cells among them that would decide are proposed.
 void name_groups(PairTable& table, const DecodeSettings& settings, Culprits& found);
 /// Takes units out of `parts` that are slow no more often than by chance: whose slow meetings don't exceed a binomial
 /// of the rate at which meetings of the others are as slow, and that were not slow again alone with two partners.

@@ -227,7 +227,7 @@ double median_slowness(const PairTable& table, int unit, Role role) {
   return median(slowness).value_or(0);
 }
 
-/// Collisions slow both directions of a pair and lift both scores of a sender: the medians tell that one is healthy.
+/// Collisions slow both directions of a pair and lift both scores of a sender: the medians show that one is healthy.
 Role narrowed(const PairTable& table, const Scores& scores, const Best& best, double least_slowness) {
   if (best.role != both || table.present_units < enough_for_rates) return best.role;
   const double out = median_slowness(table, best.unit, sends);

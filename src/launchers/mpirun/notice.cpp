@@ -59,7 +59,7 @@ std::optional<int> pid_after(std::string_view text, std::string_view mark) {
 /// A text that explains a failed launch as a whole.
 struct KnownFailure {
   std::string_view says;
-  std::string_view node_after;  ///< a node's name follows this text, at `says` or later; empty: none is named
+  std::string_view node_after;  ///< a node's name follows this text, at the text itself or later; empty: none is named
   std::string_view sentence;    ///< `{}`: the node, or `a node`
   std::string_view remedy;
 };
