@@ -1,4 +1,4 @@
-// Where ranks stood: CPUs, GPU and network card of each, node by node. Nodes that look the same are drawn once.
+// Placement of ranks: CPUs, GPU and network card of each, node by node. Nodes that look the same are drawn once.
 const most_cpus = 1024;
 
 /// `0-3,8` -> [0, 1, 2, 3, 8]

@@ -15,7 +15,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
-from bound_shapes import SHAPES, Planner, Shape, binder_of  # noqa: E402
+from bound_shapes import SHAPES, Planner, Shape, agent_of, binder_of  # noqa: E402
 
 NODE = "nid001"
 # What was recorded for this process: its start time, and the mask's bytes, the lowest first.
@@ -53,7 +53,7 @@ class StartedShapes(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
             plan = json.loads(done.stdout)
             (command,), (files,) = plan["commands"], plan["files"]
-            command = [str(agent) if word == str(support.AGENT) else word for word in command]
+            command = [str(agent) if word == str(agent_of(launcher)) else word for word in command]
             for name, text in files.items():
                 path = planner.folder / f"{key}.{name}"
                 path.write_text(text)

@@ -123,9 +123,10 @@ void ask(History& history) {
     for (const RunLine& line : *runs) (void)hold(history.run(line.number));
   (void)hold(history.series({}));
   SeriesQuery query;
-  query.check = "memory_bandwidth";
   query.metric = "triad";
   query.item = "nid001";
+  (void)hold(history.series(query));
+  query.case_ids = {"memory_bandwidth"};
   (void)hold(history.series(query));
   (void)hold(history.verdicts());
   (void)hold(history.actions());
