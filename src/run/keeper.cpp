@@ -9,7 +9,7 @@
 
 #include "base/text.hpp"
 #include "run/autopsy.hpp"
-#include "run/detach.hpp"
+#include "system/inherited_descriptors.hpp"
 
 namespace muster {
 
@@ -41,7 +41,8 @@ std::set<std::string> left_in_flight(int socket) {
 [[noreturn]] void keep(int socket) {
   // The driver is asked to end, not we; a session of its own is out of reach of a terminal.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
-  detach(socket);
+  ::setsid();
+  close_inherited_descriptors(socket);
   const auto tags = left_in_flight(socket);
   for (const auto pause : pauses_us) {
     if (tags.empty()) break;

@@ -18,8 +18,8 @@
 
 #include "base/clock.hpp"
 #include "run/autopsy.hpp"
-#include "run/detach.hpp"
 #include "run/process_status.hpp"
+#include "system/inherited_descriptors.hpp"
 
 namespace muster {
 
@@ -121,7 +121,9 @@ void shed_rank() {
   for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
   for (const int signal : {SIGINT, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
   shed_rank();
-  detach(name);
+  // Out of reach of a terminal and of signals to the group.
+  ::setsid();
+  close_inherited_descriptors(name);
   watch(tag, times);
   ::_exit(0);
 }

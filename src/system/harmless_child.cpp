@@ -1,6 +1,5 @@
 #include "system/harmless_child.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "system/inherited_descriptors.hpp"
 
 namespace muster {
 
@@ -47,11 +47,7 @@ void become_harmless(pid_t parent, int& out, int kept) {
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   if (out < 3) out = ::fcntl(out, F_DUPFD, 3);
-  const int nothing = ::open("/dev/null", O_RDWR);
-  for (int standard = 0; standard < 3; ++standard) ::dup2(nothing, standard);
-  const int last = static_cast<int>(std::min<long>(::sysconf(_SC_OPEN_MAX), 65536));
-  for (int descriptor = 3; descriptor < last; ++descriptor)
-    if (descriptor != out && descriptor != kept) ::close(descriptor);
+  close_inherited_descriptors(out, kept);
 }
 
 int end_harmless(pid_t child) {
