@@ -86,7 +86,7 @@ class Training(support.EndToEnd):
         run, case = self.run_training(3, sums="flipped", rank=2, call=4, element=77)
         self.assert_fails(run, case, r"since step 1: rank 2 on \S+ got another sum of gradients$", 2)
         run, case = self.run_training(2, sums="flipped", rank=1, call=4, element=77)
-        self.assert_fails(run, case, r"since step 1: rank 0 on \S+ or rank 1 on \S+ got another sum of gradients; of these "
+        self.assert_fails(run, case, r"since step 1: rank 0 on \S+ or rank 1 on \S+ got another sum of gradients; "
                           r"the one at fault is unknown$", 0, 1)
 
     def test_a_number_that_is_none(self):

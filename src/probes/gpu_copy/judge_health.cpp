@@ -96,7 +96,7 @@ constexpr double most_corrected_per_second = 1000;
 /// Above this a GPU is held against its like, of which there have to be at least `least_peers`.
 constexpr double least_corrected_per_second = 10;
 constexpr double most_of_peers = 10;
-/// A shorter time counts as this: a few errors within milliseconds are no rate.
+/// A shorter time counts as this: a few errors within milliseconds give too high a rate.
 constexpr double least_watched_s = 1;
 constexpr std::size_t least_peers = 5;
 
