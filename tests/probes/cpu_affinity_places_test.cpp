@@ -321,7 +321,7 @@ TEST(CpuAffinityPlaces, ReservedCoresThatNobodyHasVerifiedAreNoFault) {
   const auto judgement = made.node(node).judge();
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass);
-  EXPECT_NE(judgement.findings[0].reason.find("rank 0 may run on CPU 0, reserved for the system; no fault"),
+  EXPECT_NE(judgement.findings[0].reason.find("rank 0 may run on CPU 0, reserved for the system; not a fault"),
             std::string::npos)
       << judgement.findings[0].reason;
   EXPECT_TRUE(judgement.findings[0].culprits.empty());
