@@ -262,10 +262,10 @@ const NoticeCase newer_notice_cases[] = {
     {"openmpi5-kill-peer", 14, none, "", none, none, ""},
     {"openmpi5-exit0", 14, none, "", none, none, ""},
     {"openmpi5-missing", 183, none, "nid001", none, none, "the agent can't be started on nid001"},
-    {"openmpi5-ppr", 213, none, "", none, none, "mpirun has fewer slots than ranks were asked for"},
+    {"openmpi5-ppr", 213, none, "", none, none, "mpirun has fewer slots than requested ranks"},
     {"openmpi5-cores", 213, none, "", none, none,
      "a node has fewer cores than its ranks, with the cores that each was to get, need"},
-    {"openmpi5-noagent", 250, none, "", none, none, "the remote agent that mpirun was told to use does not exist"},
+    {"openmpi5-noagent", 250, none, "", none, none, "the remote agent configured for mpirun does not exist"},
     {"openmpi5-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
     {"openmpi5-nompi", 127, none, "nid002", none, none,
      "the launcher's MPI is not installed on nid002: prted is missing there"},
@@ -277,7 +277,7 @@ const NoticeCase newer_notice_cases[] = {
     {"mpich5-unreachable", 255, none, "nid009", none, none, "node nid009 has no address: its name can't be resolved"},
     {"mpich5-nompi", 255, none, "", none, none,
      "the launcher's MPI is not installed on a node: hydra_pmi_proxy is missing there"},
-    {"mpich5-noagent", 255, none, "", none, none, "the remote agent that mpirun was told to use does not exist"},
+    {"mpich5-noagent", 255, none, "", none, none, "the remote agent configured for mpirun does not exist"},
     {"intel-kill", 255, none, "", 9, none, ""},
     {"intel-segv", 255, 3, "nid002", 11, none, "", 27442},
     {"intel-start", 255, 1, "localhost", 9, none, "", 17854},
@@ -287,7 +287,7 @@ const NoticeCase newer_notice_cases[] = {
     {"intel-unreachable", 255, none, "nid009", none, none, "node nid009 has no address: its name can't be resolved"},
     {"intel-nompi", 255, none, "nid009", none, none,
      "the launcher's MPI is not installed on nid009: hydra_bstrap_proxy is missing there"},
-    {"intel-noagent", 255, none, "", none, none, "the remote agent that mpirun was told to use does not exist"},
+    {"intel-noagent", 255, none, "", none, none, "the remote agent configured for mpirun does not exist"},
 };
 INSTANTIATE_TEST_SUITE_P(Newer, Notices, testing::ValuesIn(newer_notice_cases));
 INSTANTIATE_TEST_SUITE_P(Mpirun, Notices, testing::ValuesIn(notice_cases));
