@@ -10,13 +10,29 @@ import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 from pytorch_test import torch_check  # noqa: E402
 
-# Before the check's own program, on one node: what another installation would say.
+# Before the check's own program: what all nodes have, and what another installation would report on one of them.
 ANOTHER = """
+import site
+torch.version.cuda = "12.6"
+torch.distributed.is_nccl_available = lambda: True
+torch.cuda.nccl.version = lambda: (2, 20, 5)
+site.ENABLE_USER_SITE = False
 if os.uname().nodename == "nid002":
     torch.__version__ = "9.9"
     torch.version.cuda = "13.1"
     torch.__file__ = "/home/me/.local/lib/python3.11/site-packages/torch/__init__.py"
+    torch.cuda.nccl.version = lambda: (2, 26, 2)
+    site.ENABLE_USER_SITE = True
+    site.getusersitepackages = lambda: "/home/me/here"
 """
+# What is compared -> its value on that node.
+DIFFERENCES = {
+    "torch": "9.9",
+    "torch is built for": "CUDA 13.1",
+    "torch.__file__": "/home/me/.local/lib/python3.11/site-packages/torch/__init__.py",
+    "the collectives' library": "NCCL 2.26.2",
+    "the user's site-packages": "/home/me/here",
+}
 
 
 class TwoNodes(on_nodes.OnNodes):
@@ -36,9 +52,12 @@ class TwoNodes(on_nodes.OnNodes):
     def test_another_on_one_node(self):
         case, story = self.case(ANOTHER)
         self.assertEqual(case["verdict"], "fail", story)
-        reasons = [finding["reason"] for finding in case["findings"]]
-        for name, other in (("torch is", "9.9"), ("torch is built for", "CUDA 13.1"), ("torch.__file__ is", "/home/me/.local/")):
-            self.assertTrue(any(name in reason and other in reason and "nid002" in reason for reason in reasons), f"{name}: {reasons}")
+        for name, value in DIFFERENCES.items():
+            found = [one for one in case["findings"] if one["reason"].startswith(f'{name} is "')]
+            self.assertEqual(len(found), 1, f"{name}: {story}")
+            self.assertIn(f'"{value}" on nid002', found[0]["reason"])
+            self.assertIn("nid002", {culprit["name"] for culprit in found[0]["culprits"]})
+        self.assertEqual(len(case["findings"]), len(DIFFERENCES), story)
 
 
 if __name__ == "__main__":

@@ -110,10 +110,13 @@ class Shipped(Torch):
                     self.assertEqual({metric["where"].get("backend") for metric in case["metrics"]}, {"gloo"}, run.story())
 
     def test_a_torch_that_differs_names_who_has_it(self):
-        code = "if rank == 1: torch.__version__ = '9.9'"
+        code = ("torch.version.hip, version = ('7.1.0', (2, 21, 5)) if rank == 1 else ('6.2.1', (2, 20, 5))\n"
+                "torch.distributed.is_nccl_available = lambda: True\ntorch.cuda.nccl.version = lambda: version\n"
+                "if rank == 1: torch.__version__ = '9.9'")
         case, findings = self.fails(torch_check("torch_environment.py", code=code), rank=None)
-        self.assertIn(f'torch is "', findings)
-        self.assertIn(f'"9.9" on rank 1 on {support.HOST}', findings)
+        for name, value in (("torch", "9.9"), ("torch is built for", "ROCm 7.1.0"), ("the collectives' library", "RCCL 2.21.5")):
+            self.assertIn(f'{name} is "', findings)
+            self.assertIn(f'"{value}" on rank 1 on {support.HOST}', findings)
 
     def test_one_rank_has_nobody_to_talk_to(self):
         case, story = self.case(torch_check("torch_allreduce.py", ranks=1), "skip")
