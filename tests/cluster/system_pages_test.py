@@ -125,7 +125,7 @@ class Lumi(Page):
     def test_in_a_container(self):
         """In a stand-in for singularity: the image is the node itself."""
         commands = [line for line in page_commands.block("lumi", "module use").commands() if "-t pytorch" not in line]
-        commands = [line for line in commands if not line.startswith("ls ")]
+        commands = [line if not line.startswith("SIF=") else "SIF=/appl/local/laifs/containers/image.sif" for line in commands]
         self.assertEqual(self.in_a_job(commands), 0, self.said)
         report = json.loads((self.folder / "muster-runs/latest/report.json").read_text())
         self.assertIn("singularity", report["launches"][0]["argv"])

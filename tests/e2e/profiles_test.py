@@ -34,6 +34,11 @@ launcher = "local"
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "LUMI_", "NERSC_", "TACC_", "LMOD_"))}
 
 
+def shipped(name):
+    with open(os.path.join(os.environ["MUSTER_SOURCE"], "checks", "systems", f"{name}.toml"), "rb") as file:
+        return tomllib.load(file)
+
+
 class Profiles(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -91,9 +96,24 @@ class Profiles(unittest.TestCase):
         said = self.muster(*words, status=3)
         self.assertIn('nothing fills {image} in "--image={image}"; write -J image=VALUE', " ".join(said.split()))
 
+    def test_references_hold_where_their_sources_measured(self):
+        """lumi:gpu of osu_check.py (24,044 is of lumi:cpu), and RCCL's figures for ranks on the published masks."""
+        figures = {}
+        for name in ("frontier", "lumi", "perlmutter", "vista", "zurada"):
+            for partition in shipped(name)["partition"]:
+                for one in partition.get("reference", []):
+                    where = one["where"]
+                    value = one.get("bandwidth", one.get("busbw"))
+                    figures[(name, partition["name"], one["check"], where.get("nodes"))] = (
+                        value["value"], value["unit"], where["memory"], where["transport"], where.get("binding"))
+        self.assertEqual(figures, {
+            ("lumi", "standard-g", "p2p_site", None): (23820, "MB/s", "device", "mpi", None),
+            ("lumi", "standard-g", "allreduce_site", 1): (125.0, "GB/s", "device", "rccl", "masks"),
+            ("lumi", "standard-g", "allreduce_site", 2): (85.0, "GB/s", "device", "rccl", "masks"),
+        })
+
     def test_what_a_container_of_lumi_gets(self):
-        with open(os.path.join(os.environ["MUSTER_SOURCE"], "checks", "systems", "lumi.toml"), "rb") as file:
-            wrappers = {one["name"]: one["wrapper"] for one in tomllib.load(file)["environment"] if "wrapper" in one}
+        wrappers = {one["name"]: one["wrapper"] for one in shipped("lumi")["environment"] if "wrapper" in one}
         for name, active in (("container", "yes"), ("laifs", "")):
             with self.subTest(name):
                 at = wrappers[name].index("bash")

@@ -25,7 +25,7 @@ RUN = [
     (r".*", False, r"muster run( --environment (gpu|nccl|rccl))?", FOLLOWED),
     (r".*", False, r"module load (?!lumi-aif).*", FOLLOWED),
     ("lumi", False, r"module (use|load) .*", CONTAINER),
-    ("lumi", False, r"muster run --environment laifs -J image=\S+NAME.sif --agent \S+", CONTAINER),
+    ("lumi", False, r"muster run --environment laifs -J image=\$SIF --agent \S+", CONTAINER),
     ("lumi", False, r".*muster run .* -n p2p_site", FIGURES),
     ("zurada", False, r"export MASTER_ADDR=.*", BOND),
 ]
@@ -37,7 +37,7 @@ NOT_RUN = {
     r"cmake --preset release": "the build under test was made so",
     r"cmake --build --preset release": "the build under test was made so",
     r"cmake --install build/release --prefix \$HOME/muster --component bundle": "cluster.bundle_test installs the build under test so",
-    r"ls /appl/local/laifs/containers": "a folder of LUMI",
+    r"SIF=\$\(ls -t /appl/local/laifs/containers/.*": "a folder of LUMI; the test sets SIF to a path there",
     r"muster run --environment laifs .* -t pytorch": "needs the image's PyTorch; e2e.pytorch_test runs these checks without it",
     r"muster run --environment laifs .* -n allreduce_site": "128 MiB between 16 GPUs that processors play take minutes; e2e.selftest_test "
                                                            "runs that check on two",
