@@ -72,7 +72,8 @@ constexpr LabelSpec labels[] = {
     {"pages", "The NUMA domain that the pinned memory lies in, where that is not the GPU's."},
     {"to", "PCI address of the other GPU, where a rank has several."},
     {"link",
-     "Between two GPUs: nvlink, xgmi, switch (a PCIe switch above both), pcie, staged (by way of the host).",
+     "Between two GPUs: nvlink, xgmi, switch (a PCIe switch above both), pcie, staged (by way of the host), unknown "
+     "(neither NVML nor KFD shows the GPU's links).",
      {},
      true},
 };

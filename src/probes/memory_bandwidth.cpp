@@ -48,6 +48,7 @@ constexpr LabelSpec labels[] = {
     {"threads", "How many there were, one on each core."},
     {"cpus", "Those that the threads were on, where they are not all of the domain's cores."},
     {"pages", "The domain that the memory lies in, where it is another one."},
+    {"cached", "yes: an array is smaller than four times the last-level caches, which may serve a part of it."},
     {"quota", "CPUs that control groups allow at a time, where these are fewer than the threads."},
 };
 
@@ -56,6 +57,7 @@ struct Arrays final : ProbeState {
   std::vector<Domain> domains;
   CpuMask closed;  ///< of the node's cores
   std::vector<std::string> sizes;
+  std::vector<std::uint64_t> bytes;  ///< of each array, by domain; empty: of a machine that is made up
   std::unique_ptr<Stream> stream;
 };
 
@@ -76,6 +78,7 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
     const auto size = memory_bandwidth::choose_size(asked, domain.cache, domain.cpus.count(), available);
     if (!size) return tl::unexpected(size.error());
     places.push_back({domain.cpus, size->bytes});
+    if (this_machine().simulated.empty()) state->bytes.push_back(size->bytes);
     state->sizes.push_back(fmt::format("domain {}: {} each, {}; a thread on each of CPUs {}", domain.name,
                                        format_bytes({size->bytes}), size->why, domain.cpus.list()));
   }
@@ -99,8 +102,8 @@ Cover cover_of(const RunContext& context, const Arrays& arrays) {
   CpuMask reserved;
   for (const int core : context.node.reserved_cores) reserved.add(core);
   const auto quota = read_cpu_quota();
-  return memory_bandwidth::cover_of(
-      arrays.domains, {arrays.closed - reserved, context.place.local_size, pages_of(arrays), quota ? quota->cpus : 0});
+  return memory_bandwidth::cover_of(arrays.domains, {arrays.closed - reserved, context.place.local_size,
+                                                     pages_of(arrays), quota ? quota->cpus : 0, arrays.bytes});
 }
 
 struct Measured {

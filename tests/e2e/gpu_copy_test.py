@@ -84,6 +84,12 @@ class Healthy(OnGpus):
         self.assertEqual(self.check(), 0, self.output)
         self.assertIn("pairs by link: 2 staged", self.cases["gpu_copy"]["evidence"])
 
+    def test_links_that_no_source_shows_are_unknown(self):
+        """NVLinks of the machine, in a container without NVML: not called PCIe."""
+        self.describe(count=2)
+        self.assertEqual(self.check("-n", "^gpu_copy$", drivers=self.drivers_without("libnvidia-ml.so.1")), 0, self.output)
+        self.assertIn("pairs by link: 2 unknown", self.cases["gpu_copy"]["evidence"])
+
     def test_without_code_for_kernels_copies_are_still_verified(self):
         self.describe("no_kernels", count=2)
         self.assertEqual(self.check(), 2, self.output)

@@ -73,6 +73,11 @@ std::optional<double> by_switches(const Inventory& node, const Device& from, con
   return rate;
 }
 
+/// Whether the source that knows the links of its vendor (NVML, KFD) saw the GPU.
+bool are_links_known(const Device& gpu) {
+  return gpu.is_seen_by("nvml") || gpu.is_seen_by("kfd");
+}
+
 }  // namespace
 
 HostWay host_way(const SeenGpu& gpu, const Device* device) {
@@ -105,9 +110,10 @@ double possible_memory_rate(const SeenGpu& gpu, double traffic, double saved) {
 
 std::string link_between(const Inventory& node, const Device* from, const Device* to, bool reaches) {
   if (!reaches) return "staged";
-  if (from == nullptr || to == nullptr) return "pcie";
+  if (from == nullptr || to == nullptr) return "unknown";
   if (const PeerLink* link = link_to(*from, to->address)) return printable_line(link->kind, 20);
   if (by_switches(node, *from, *to)) return "nvlink";
+  if (!are_links_known(*from) || !are_links_known(*to)) return "unknown";
   for (std::size_t i = 1; i < from->links.size(); ++i)
     for (std::size_t k = 1; k < to->links.size(); ++k)
       if (from->links[i].at == to->links[k].at) return "switch";
@@ -115,7 +121,7 @@ std::string link_between(const Inventory& node, const Device* from, const Device
 }
 
 PeerWay peer_way(const Inventory& node, const Device* from, const Device* to, const std::string& link) {
-  if (from == nullptr || to == nullptr || link == "staged") return {};
+  if (from == nullptr || to == nullptr || link == "staged" || link == "unknown") return {};
   if (const PeerLink* direct = link_to(*from, to->address))
     return {direct->rate, direct->kind == "xgmi" ? direct->rate / direct->up : direct->rate};
   if (link == "nvlink") {

@@ -160,7 +160,7 @@ Result<Size> choose_size(std::uint64_t asked, std::uint64_t cache, int threads, 
                               static_cast<double>(available) / (1u << 30)));
     return Size{asked, "as asked"};
   }
-  const std::uint64_t wanted = cache > 0 ? 4 * cache : 128 * mebibyte;
+  const std::uint64_t wanted = cache > 0 ? times_of_cache * cache : 128 * mebibyte;
   const std::uint64_t by_time = static_cast<std::uint64_t>(std::max(threads, 1)) * 256 * mebibyte;
   const std::uint64_t by_memory = available > 0 ? available / 24 / mebibyte * mebibyte : unlimited;
   const std::string caches = cache > 0 ? fmt::format("last-level cache of {}", format_bytes({cache}))

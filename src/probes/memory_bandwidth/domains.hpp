@@ -30,6 +30,9 @@ struct Domain {
 /// `MemAvailable:   123 kB` of /proc/meminfo, in bytes; 0: not there.
 [[nodiscard]] std::uint64_t parse_available(std::string_view meminfo);
 
+/// Arrays of that many times the last-level caches are memory's (STREAM's rule).
+inline constexpr std::uint64_t times_of_cache = 4;
+
 /// Bytes of one of the three arrays of a domain, and a sentence with the reason.
 struct Size {
   std::uint64_t bytes = 0;

@@ -24,6 +24,8 @@ struct Extent {
   /// By domain: where its memory lies; empty: not known.
   std::vector<std::string> pages = {};
   double quota = 0;  ///< CPUs that control groups allow at a time; 0: as many as there are
+  /// By domain: bytes of each of its arrays; empty: not known.
+  std::vector<std::uint64_t> arrays = {};
 };
 
 struct Cover {
@@ -32,8 +34,8 @@ struct Cover {
 };
 
 /// Labels: `domain` (its number, `node`, or `open`: all that the rank may use of several domains), `threads`, and only
-/// where less than the domain was measured `cpus`, where its memory lies in another one `pages`, and where control
-/// groups allow fewer CPUs than there are threads `quota`.
+/// where less than the domain was measured `cpus`, where its memory lies in another one `pages`, where control groups
+/// allow fewer CPUs than there are threads `quota`, and where caches may hold a part of the arrays `cached`.
 [[nodiscard]] Cover cover_of(const std::vector<Domain>& domains, const Extent& extent);
 
 }  // namespace muster::memory_bandwidth
