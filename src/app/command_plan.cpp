@@ -134,6 +134,21 @@ void print_launch(const Prepared& prepared, const PlannedLaunch& launch, std::si
   }
 }
 
+/// Cases that will not run, and what to do about those that follow each other for one reason.
+void print_unable(const Plan& plan) {
+  std::string remedy;
+  const auto print_remedy = [&] {
+    if (!remedy.empty()) fmt::print("  remedy: {}\n", printable_line(remedy));
+  };
+  for (const auto& item : plan.cases)
+    for (const auto& finding : item.unable) {
+      if (finding.remedy != remedy) print_remedy();
+      remedy = finding.remedy;
+      fmt::print("{} {}: {}\n", to_string(finding.verdict), item.id, printable_line(finding.reason));
+    }
+  print_remedy();
+}
+
 /// 2 when a case could not be run at all; a skip is as planned.
 int status_of(const Plan& plan) {
   const auto is_error = [](const Finding& finding) { return finding.verdict == Verdict::error; };
@@ -176,9 +191,7 @@ int plan_command(const RunOptions& options) {
   if (const auto& job = prepared->found.allocation)
     fmt::print("{} job {}: {}\n", job->scheduler, job->job, printable_line(compress_hostlist(job->nodes), 200));
   for (std::size_t i = 0; i < plan.launches.size(); ++i) print_launch(*prepared, plan.launches[i], i + 1);
-  for (const auto& item : plan.cases)
-    for (const auto& finding : item.unable)
-      fmt::print("{} {}: {}\n", to_string(finding.verdict), item.id, printable_line(finding.reason));
+  print_unable(plan);
   return status_of(plan);
 }
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <optional>
 
 #include "app/machine_files.hpp"
 #include "base/text.hpp"
@@ -72,6 +73,46 @@ Result<ScriptCommand> the_command(const std::vector<ScriptCommand>& commands, co
                           file, commands.back().number, join(lines, "; ")));
 }
 
+/// A shell script that a line names.
+struct NamedScript {
+  std::size_t at = 0;  ///< of the word that starts it: the file, or the shell in front of it
+  std::string file;
+  std::string text;
+};
+
+/// The script that the word at `at` starts: `./run.sh`, or `bash run.sh`.
+std::optional<NamedScript> script_at(const Argv& words, std::size_t at) {
+  const bool is_shell = is_shell_name(words[at]);
+  const std::size_t file = at + (is_shell ? 1 : 0);
+  std::error_code ignored;
+  if (file >= words.size() || words[file].starts_with('-') || !fs::is_regular_file(words[file], ignored))
+    return std::nullopt;
+  auto text = read_file(words[file], most_of_script);
+  if (!text || text->find('\0') != text->npos) return std::nullopt;
+  const std::string_view first = std::string_view(*text).substr(0, text->find('\n'));
+  if (!is_shell && !(first.starts_with("#!") && first.find("sh") != first.npos)) return std::nullopt;
+  return NamedScript{at, words[file], std::move(*text)};
+}
+
+void note_torchrun_of(const NamedScript& script, GivenLine& line) {
+  const auto found = torchrun_command(script.text);
+  if (found && line.torchrun.empty())
+    line.torchrun =
+        fmt::format("{} ({}:{})", printable_line(found->text, 200), printable_line(script.file, 200), found->number);
+}
+
+/// A script behind the launcher that starts nothing that follows it is the program, not a wrapper.
+void leave_out_script(GivenLine& line) {
+  for (std::size_t at = 1; at < line.argv.size(); ++at) {
+    const auto script = script_at(line.argv, at);
+    if (!script || uses_arguments(script->text)) continue;
+    const auto begin = line.argv.begin() + static_cast<std::ptrdiff_t>(script->at);
+    line.left_out.assign(begin, line.argv.end());
+    line.argv.erase(begin, line.argv.end());
+    return note_torchrun_of(*script, line);
+  }
+}
+
 Result<GivenLine> read_script(const std::string& option) {
   std::error_code ignored;
   auto [file, number] = fs::exists(option, ignored) ? std::pair(option, 0) : file_and_line(option);
@@ -80,6 +121,8 @@ Result<GivenLine> read_script(const std::string& option) {
   const auto command = the_command(launch_commands(*text, is_launcher_name), file, number);
   if (!command) return tl::unexpected(command.error());
   auto line = line_of_command(*command, {fmt::format("{}:{}", file, command->number), true});
+  if (line && !line->left_out.empty())
+    if (const auto script = script_at(line->left_out, 0)) note_torchrun_of(*script, *line);
   if (line)
     fmt::print(
         stderr,
@@ -167,6 +210,7 @@ Finding no_start(const Error& error) {
 Result<GivenLine> read_launch_option(const std::string& option) {
   if (option.starts_with('@')) return read_script(option.substr(1));
   auto line = parse_given_line(option);
+  if (line && line->left_out.empty()) leave_out_script(*line);
   if (line && !line->left_out.empty())
     fmt::print(stderr, "muster: --launch: the line up to its program ({}), which is not started\n",
                printable_line(shell_line(line->left_out), 120));

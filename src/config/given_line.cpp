@@ -153,15 +153,29 @@ Result<void> check_single_program(const Argv& words, const LineOrigin& origin) {
       "all ranks alike");
 }
 
-/// Whether the words behind the one that names Python are a script, a module or a text that it is to run.
-bool runs_python_program(const Argv& words, std::size_t at) {
+/// Where, behind the word that names Python, what it is to run begins: `-m`, `-c` or the first word that is not an
+/// option.
+std::size_t python_program(const Argv& words, std::size_t at) {
   for (++at; at < words.size(); ++at) {
     const std::string& word = words[at];
-    if (word == "-m" || word == "-c") return true;
-    if (!word.starts_with('-')) return word.ends_with(".py");
+    if (word == "-m" || word == "-c" || !word.starts_with('-')) return at;
     if (word == "-W" || word == "-X") ++at;
   }
-  return false;
+  return words.size();
+}
+
+/// Whether that is a script, a module or a text.
+bool runs_python_program(const Argv& words, std::size_t at) {
+  const std::size_t program = python_program(words, at);
+  return program < words.size() && (words[program].starts_with('-') || words[program].ends_with(".py"));
+}
+
+/// Python with the module that torchrun is.
+bool is_torchrun_module(const Argv& words, std::size_t at) {
+  if (!base_name(words[at]).starts_with("python")) return false;
+  const std::size_t option = python_program(words, at);
+  if (option + 1 >= words.size() || words[option] != "-m") return false;
+  return words[option + 1] == "torch.distributed.run" || words[option + 1] == "torch.distributed.launch";
 }
 
 /// Where the program of a line begins, as far as it can be recognised.
@@ -203,10 +217,13 @@ std::size_t torchrun_begin(const Argv& words) {
     if (is_shell_name(words[at]) && behind > 2 && words[at + 1].starts_with('-') && words[at + 1].ends_with('c') &&
         starts_torchrun(words[at + 2]))
       return at;
-    if (base_name(words[at]).rfind("python", 0) != 0 || behind < 3 || words[at + 1] != "-m") continue;
-    if (words[at + 2] == "torch.distributed.run" || words[at + 2] == "torch.distributed.launch") return at;
+    if (is_torchrun_module(words, at)) return at;
   }
   return words.size();
+}
+
+std::string torchrun_in(const Argv& program) {
+  return !program.empty() && torchrun_begin(program) == 0 ? shell_line(program) : std::string();
 }
 
 Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin) {
@@ -222,6 +239,7 @@ Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& orig
   const auto program = words->begin() + static_cast<std::ptrdiff_t>(program_begin(*words));
   line.left_out.assign(program, words->end());
   words->erase(program, words->end());
+  line.torchrun = torchrun_in(line.left_out);
   if (words->empty())
     return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
   if (auto checked = check_single_program(*words, origin); !checked) return tl::unexpected(checked.error());

@@ -12,6 +12,8 @@ struct GivenLine {
   Environment env;  ///< assignments in front of the program
   Argv argv;        ///< the launcher first; the agent follows the last word
   Argv left_out;    ///< the program and its arguments, which muster does not start: torchrun, Python, or a script's
+  std::string torchrun =
+      {};  ///< the command of `left_out`, or of a script that it names, that starts torchrun; empty: none
   friend bool operator==(const GivenLine&, const GivenLine&) = default;
 };
 
@@ -27,8 +29,11 @@ struct LineOrigin {
 [[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin = {});
 
 /// Where the program of `words` begins, as far as a launcher of PyTorch shows it: the first word of `torchrun`, of
-/// `python3 -m torch.distributed.run`, or of `bash -c` with one of them in its text. words.size(): there is none.
+/// `python3 -u -m torch.distributed.run`, or of `bash -c` with one of them in its text. words.size(): there is none.
 [[nodiscard]] std::size_t torchrun_begin(const Argv& words);
+
+/// `program` as one would type it, where it starts torchrun; else empty.
+[[nodiscard]] std::string torchrun_in(const Argv& program);
 
 /// The last part of a path.
 [[nodiscard]] std::string base_name(std::string_view path);

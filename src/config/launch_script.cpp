@@ -164,6 +164,13 @@ bool is_own_file(std::string_view word) {
   return word.starts_with("./") || word.starts_with("../");
 }
 
+/// Commands that only print or look for what they are given.
+bool only_names(std::string_view program) {
+  constexpr std::array<std::string_view, 8> known = {"echo",    "printf", "which", "type",
+                                                     "command", "pip",    "pip3",  "test"};
+  return std::find(known.begin(), known.end(), program) != known.end();
+}
+
 /// Words that may be the program of the line, by falling certainty: the first rule that finds one decides.
 std::vector<std::size_t> program_places(const Argv& words) {
   if (const std::size_t at = torchrun_begin(words); at < words.size()) return {at};
@@ -212,8 +219,28 @@ Result<GivenLine> line_of_command(const ScriptCommand& command, const LineOrigin
                               printable_line(words[places[1]], 60)));
   const std::size_t end = parts.front().words[places.front()].begin;
   auto line = parse_given_line(std::string_view(command.text).substr(0, end), origin);
-  if (line) line->left_out.assign(words.begin() + static_cast<std::ptrdiff_t>(places.front()), words.end());
+  if (!line) return line;
+  line->left_out.assign(words.begin() + static_cast<std::ptrdiff_t>(places.front()), words.end());
+  line->torchrun = torchrun_in(line->left_out);
   return line;
+}
+
+std::optional<ScriptCommand> torchrun_command(std::string_view script) {
+  for (const Command& command : Scanner(script).commands()) {
+    Argv words;
+    for (const Word& word : command.words)
+      if (!words.empty() || (!is_in_front(word.text) && !is_assignment(word.text))) words.push_back(word.text);
+    if (words.empty() || only_names(base_name(words.front())) || torchrun_begin(words) == words.size()) continue;
+    const Word& begin = command.words.front();
+    return ScriptCommand{begin.number, std::string(trim(script.substr(begin.begin, command.end - begin.begin)))};
+  }
+  return std::nullopt;
+}
+
+bool uses_arguments(std::string_view script) {
+  for (const std::string_view use : {"$@", "${@", "$*", "${*", "$1", "${1", "shift"})
+    if (script.find(use) != script.npos) return true;
+  return false;
 }
 
 }  // namespace muster

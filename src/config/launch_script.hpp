@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +28,11 @@ using IsLauncher = std::function<bool(std::string_view name)>;
 /// a file below the current folder (`./train`). Fails with kind `usage` where none or several of them are there, and as
 /// parse_given_line.
 [[nodiscard]] Result<GivenLine> line_of_command(const ScriptCommand& command, const LineOrigin& origin);
+
+/// The first command of a shell script that starts torchrun; nullopt: none.
+[[nodiscard]] std::optional<ScriptCommand> torchrun_command(std::string_view script);
+
+/// Whether a shell script uses its arguments, as a wrapper does that starts what follows it.
+[[nodiscard]] bool uses_arguments(std::string_view script);
 
 }  // namespace muster

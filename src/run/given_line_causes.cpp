@@ -27,9 +27,19 @@ constexpr KnownCause known_causes[] = {
     {"error while loading shared libraries: ", "the agent {agent} can't be loaded where the line starts it",
      "bind a folder with the agent and its libraries into the container and name that agent with --agent "
      "(cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md), or name one that was built there"},
-    // A C library that is too old for the agent: `version `GLIBC_2.36' not found`.
-    {"' not found (required by ", "the agent {agent} needs a newer C library than there is where the line starts it",
+    {"Error loading shared library ", "the agent {agent} can't be loaded where the line starts it",
+     "build muster in that container (its C library is musl), and name its agent with --agent"},
+    {"version `GLIBC_", "the agent {agent} needs a newer C library than there is where the line starts it",
      "build muster in that container, and name its agent with --agent"},
+    // `libfabric.so.1: version `FABRIC_1.9' not found (required by libmpi.so.12)`.
+    {"' not found (required by ", "the agent {agent} finds libraries of other versions where the line starts it",
+     "bind a folder with the agent and its libraries into the container and name that agent with --agent "
+     "(cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md), or name one that was built there"},
+    // Libraries of two MPIs have the same names: libmpi.so.12, libmpi.so.40.
+    {"symbol lookup error: ", "the agent {agent} finds the library of another MPI where the line starts it",
+     "name an agent that was built with the MPI of the container with --agent, or bind a folder with the agent and its "
+     "libraries into it (cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md); leave LD_LIBRARY_PATH of "
+     "another MPI out of the line"},
     {"CPU binding outside of job step allocation", "Slurm refuses the masks of the line",
      "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for "
      "whole nodes (--exclusive)"},
@@ -65,10 +75,10 @@ Finding by_the_line(Finding finding, std::string reason, std::string remedy) {
   return finding;
 }
 
-/// The line of `text` that holds `words`; empty: none.
-std::string line_with(std::string_view text, std::string_view words) {
+/// The line of `text` that holds `words` and, where it is not empty, `name`; empty: none.
+std::string line_with(std::string_view text, std::string_view words, std::string_view name) {
   for (const std::string_view line : lines(text))
-    if (line.find(words) != line.npos) return printable_line(trim(line), longest_quote);
+    if (line.find(words) != line.npos && line.find(name) != line.npos) return printable_line(trim(line), longest_quote);
   return {};
 }
 
@@ -104,7 +114,8 @@ std::optional<Finding> explain_missing(const Finding& finding, std::string_view 
         fmt::format("the agent {} is not there where the line starts it: {}", agent.string(),
                     printable_line(trim(line), longest_quote)),
         fmt::format("bind its folder into the container (singularity exec --bind {0}, apptainer exec --bind {0}), or "
-                    "name a path that is there with --agent",
+                    "name a path that is there with --agent; where it is there, the container's C library is another "
+                    "(musl): build muster in it",
                     agent.parent_path().string()));
   }
   if (const std::string program = missing_program(text); !program.empty() && program != agent.string())
@@ -120,7 +131,9 @@ std::optional<Finding> explain_missing(const Finding& finding, std::string_view 
 
 Finding explain_given_line(Finding finding, std::string_view stderr_text, const fs::path& agent) {
   for (const KnownCause& cause : known_causes) {
-    const std::string said = line_with(stderr_text, cause.says);
+    // What a wrapper lacks does not concern the agent.
+    const bool is_of_agent = cause.reason.find("{agent}") != cause.reason.npos;
+    const std::string said = line_with(stderr_text, cause.says, is_of_agent ? agent.filename().string() : "");
     if (said.empty()) continue;
     const auto reason = fmt::format(fmt::runtime(cause.reason), fmt::arg("agent", agent.string()));
     return by_the_line(std::move(finding), fmt::format("{}: {}", reason, said), std::string(cause.remedy));

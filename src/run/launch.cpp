@@ -195,8 +195,8 @@ AgentCommand Launch::agent_command() const {
                  {env_startup, fmt::format("{}", options_.deadlines.startup_s)}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
     command.env.emplace_back(env_bind, asked);
-  if (options_.line != nullptr && !options_.line->left_out.empty() && torchrun_begin(options_.line->left_out) == 0)
-    command.env.emplace_back(env_torchrun, shell_line(options_.line->left_out));
+  if (options_.line != nullptr && !options_.line->torchrun.empty())
+    command.env.emplace_back(env_torchrun, options_.line->torchrun);
   const Argv& given = options_.line != nullptr ? options_.line->argv : options_.launcher_options;
   if (const std::string choice = launcher_.gpu_choice == nullptr ? std::string() : launcher_.gpu_choice(given);
       !choice.empty())

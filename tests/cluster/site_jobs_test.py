@@ -331,6 +331,15 @@ class Vista(SiteJob):
         run, _ = self.healthy()
         self.assertEqual(self.binding(run), {"profile vista, by the agent"})
 
+    def test_the_users_line(self):
+        """ibrun, alone and with a wrapper; what starts it decides on ranks and CPUs."""
+        for line in ("ibrun", "ibrun -n 2 -o 0 env COLOUR=blue", "ibrun python3 train.py"):
+            with self.subTest(line):
+                run, case = self.run_line(line, check="environment")
+                self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
+                self.assertEqual(self.binding(run), {"the user's launch line"})
+                self.assertEqual([(len(launch["nodes"]), launch["ranks"]) for launch in run.report()["launches"]], [(2, 2)], self.said)
+
 
 class Zurada(SiteJob):
     SYSTEM = "zurada"

@@ -41,11 +41,13 @@ TEST(GivenLine, AssignmentsInFrontAreItsEnvironment) {
 
 TEST(GivenLine, IsCutBeforeTorchrun) {
   for (const char* tail : {"torchrun --nproc-per-node=4 train.py", "/opt/bin/torchrun --nnodes=2 train.py",
-                           "python3 -m torch.distributed.run --nproc-per-node=4 train.py"}) {
+                           "python3 -m torch.distributed.run --nproc-per-node=4 train.py",
+                           "python3 -u -W ignore -m torch.distributed.run --nproc-per-node=4 train.py"}) {
     const auto line = parse_given_line("srun -N 2 singularity exec a.sif " + std::string(tail));
     ASSERT_TRUE(line);
     EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "singularity", "exec", "a.sif"})) << tail;
     EXPECT_GE(line->left_out.size(), 3u) << tail;
+    EXPECT_EQ(line->torchrun, tail);
   }
 }
 

@@ -79,5 +79,22 @@ TEST(LaunchScript, AProgramThatCanNotBeToldIsRefused) {
   EXPECT_NE(line_of("srun -n $UNSET_2 ./train").argv.front().find("not set (UNSET_2)"), std::string::npos);
 }
 
+TEST(LaunchScript, TorchrunOfAScriptThatTheLineStarts) {
+  const auto found = torchrun_command(
+      "#!/bin/bash\n# torchrun\necho torchrun\nsource env\nOMP_NUM_THREADS=7 exec numactl -l \\\n  torchrun "
+      "--standalone train.py >log\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->number, 5);
+  EXPECT_EQ(found->text, "OMP_NUM_THREADS=7 exec numactl -l \\\n  torchrun --standalone train.py");
+  EXPECT_TRUE(torchrun_command("if true; then python -u -m torch.distributed.run train.py; fi"));
+  EXPECT_FALSE(torchrun_command("which torchrun\npython train.py  # torchrun\n"));
+}
+
+TEST(LaunchScript, AWrapperUsesItsArguments) {
+  for (const char* wrapper : {"exec \"$@\"", "exec $*", "exec \"${@}\"", "$1", "shift 2"})
+    EXPECT_TRUE(uses_arguments(wrapper)) << wrapper;
+  EXPECT_FALSE(uses_arguments("#!/bin/bash\ntorchrun --nproc-per-node=2 train.py $SIZE\n"));
+}
+
 }  // namespace
 }  // namespace muster

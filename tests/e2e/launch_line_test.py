@@ -113,6 +113,11 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(self.run_it("mpiexec.mpich -n 2"), 0, self.output)
         self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [2])
 
+    def test_plan_names_the_remedy(self):
+        """As run does."""
+        self.assertEqual(self.muster("plan", "mpirun --oversubscribe -n 2 true"), 2, self.output)
+        self.assertIn("end the line before the program", self.output)
+
     def test_plan_shows_the_line(self):
         self.assertEqual(self.muster("plan", "mpirun --oversubscribe -n 2"), 0, self.output)
         self.assertIn("--oversubscribe -n 2 ", self.output)
@@ -149,7 +154,7 @@ class LaunchLine(unittest.TestCase):
     def test_a_signal_while_the_line_starts(self):
         """Its program would otherwise go on without muster: launchers run in a session of their own."""
         pids = self.folder / "pids"
-        script = self.script("endless", f"#!/bin/sh\n: > {pids}/$$\nexec tail -f /dev/null\n")
+        script = self.script("endless", f"#!/bin/sh\n# A wrapper that never starts \"$@\".\n: > {pids}/$$\nexec tail -f /dev/null\n")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             with self.subTest(number.name):
                 shutil.rmtree(pids, ignore_errors=True)
@@ -203,6 +208,13 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 {contained}"), 2, self.output)
         self.assertIn("can't be loaded where the line starts it", self.words("affinity"))
         self.assertIn("libmpi.so", self.words("affinity"))
+        # Another MPI under the same name, as libmpi.so.12 is of several.
+        other = pathlib.Path(library).parent / "libmpich.so.12"
+        if other.exists():
+            (self.folder / "other").mkdir()
+            (self.folder / "other" / pathlib.Path(library).name).symlink_to(other)
+            self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 env LD_LIBRARY_PATH={self.folder}/other"), 2, self.output)
+            self.assertIn("finds the library of another MPI where the line starts it", self.words("affinity"))
         hide = "#!/bin/sh\nexec unshare --mount sh -c 'mount -t tmpfs none \"$0\" && exec \"$@\"' {} \"$@\"\n"
         contained = self.script("contained", hide.format(BIN))
         self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 {contained}"), 2, self.output)
@@ -307,6 +319,20 @@ class LaunchLine(unittest.TestCase):
         job.write_text("mpirun --oversubscribe -n 3 python train.py > log\n")
         self.assertEqual(self.run_it(f"@{job}", "-n", "affinity"), 0, self.output)
         self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [3])
+
+    def test_torchrun_in_a_script_that_the_line_starts(self):
+        """F02, out of sight of the line: in the file that every task runs."""
+        self.script("run.sh", "#!/bin/bash\nsource env.sh\ntouch began\nexec torchrun --standalone --nproc-per-node=2 train.py\n")
+        job = self.script("job.sh", "#!/bin/bash\nmpirun --oversubscribe -n 2 bash run.sh\n")
+        for line in (f"@{job}", "mpirun --oversubscribe -n 2 ./run.sh"):
+            with self.subTest(line):
+                self.assertEqual(self.run_it(line, "-n", "environment"), 1, self.output)
+                self.assertRegex(self.words("environment"), r'starts "exec torchrun --standalone .* \((\./)?run\.sh:4\)" 2 times on each node')
+                self.assertIn("run.sh), which is not started" if line[0] != "@" else "(bash run.sh)", self.output)
+        self.assertFalse((self.folder / "began").exists(), "a training would begin")
+        # One that starts what follows it is a wrapper.
+        self.script("run.sh", '#!/bin/bash\nexport COLOUR=blue\nexec "$@"\n')
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ./run.sh", "-n", "environment"), 0, self.output)
 
     def test_a_batch_script_that_does_not_say_which_line(self):
         job = self.script("job.sh", "mpirun -n 1 ./first\nmpirun --oversubscribe -n 2 ./second\n")

@@ -84,6 +84,33 @@ TEST(GivenLine, CausesThatStandardErrorNames) {
   EXPECT_NE(old.reason.find("newer C library"), std::string::npos);
 }
 
+// As seen with MPICH 5 in place of Debian's, and with MPICH under the name of Open MPI's library.
+TEST(GivenLine, LibrariesOfAnotherMpiInTheContainer) {
+  const auto with = [](std::string_view text) {
+    return explain_given_line({Verdict::fail, "rank 1 exited with status 127 during start-up", {}, "look"}, text,
+                              "/opt/muster/bin/muster-rank-mpich");
+  };
+  const auto version = with(
+      "/opt/muster/bin/muster-rank-mpich: /lib/x86_64-linux-gnu/libfabric.so.1: version `FABRIC_1.9' not found "
+      "(required by /opt/mpich/libmpich.so.12)\n");
+  EXPECT_EQ(version.verdict, Verdict::error);
+  EXPECT_NE(version.reason.find("finds libraries of other versions where the line starts it"), std::string::npos);
+  EXPECT_NE(version.remedy.find("MUSTER_BUNDLE=ON"), std::string::npos);
+  const auto other = with(
+      "/opt/muster/bin/muster-rank-mpich: symbol lookup error: /opt/muster/bin/muster-rank-mpich: undefined symbol: "
+      "MPI_Session_init\n");
+  EXPECT_EQ(other.verdict, Verdict::error);
+  EXPECT_NE(other.reason.find("finds the library of another MPI where the line starts it"), std::string::npos);
+  EXPECT_EQ(other.culprits.at(0).kind, CulpritKind::launcher);
+  const auto musl = with(
+      "Error loading shared library libmpi.so.40: No such file or directory (needed by "
+      "/opt/muster/bin/muster-rank-mpich)\n");
+  EXPECT_NE(musl.remedy.find("build muster in that container"), std::string::npos);
+  // That of a wrapper says nothing about the agent.
+  EXPECT_EQ(with("singularity: symbol lookup error: singularity: undefined symbol: x\n").reason,
+            "rank 1 exited with status 127 during start-up");
+}
+
 // The options are those of the line, not of muster.
 TEST(GivenLine, WhatTheLineAsksForInVain) {
   struct Row {
