@@ -16,7 +16,7 @@ std::string launcher_of_rank() {
   if (value("PMIX_NAMESPACE").rfind("slurm.", 0) == 0) return "srun";
   if (value(env_launcher) == "flux" && is_set("FLUX_TASK_RANK")) return "flux";
   if (is_set("OMPI_COMM_WORLD_RANK")) return "mpirun";
-  if (is_set("MPI_LOCALRANKID")) return "mpiexec";
+  if (is_set("MPI_LOCALRANKID")) return is_set("I_MPI_HYDRA_UUID") ? intel_mpi : "mpiexec";
   if (is_set("FLUX_TASK_RANK")) return "flux";
   return is_set("SLURM_STEP_ID") ? "srun" : "";
 }

@@ -40,7 +40,7 @@ def checks(bind):
 
 # What the script around muster asked for its own steps. The nodes have no GPU: srun would refuse those of a task.
 AROUND = {"SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1", "SLURM_CPU_BIND": "map_cpu:0", "SLURM_EXACT": "1", "SLURM_HINT": "nomultithread",
-          "SLURM_THREADS_PER_CORE": "1", "SLURM_GPUS_PER_TASK": "1", "SLURM_CPUS_PER_GPU": "1", "SLURM_GPU_BIND": "map_gpu:0"}
+          "SLURM_THREADS_PER_CORE": "1", "SLURM_GPUS_PER_TASK": "1", "SLURM_CPUS_PER_GPU": "1", "SLURM_GPUS_PER_SOCKET": "1", "SLURM_GPU_BIND": "map_gpu:0"}
 # mpirun and mpiexec of MPICH start their daemons by srun, as they do on a cluster.
 DAEMONS = ["env", "-u", "HYDRA_LAUNCHER", "-u", "HYDRA_LAUNCHER_EXEC", "OMPI_MCA_plm=slurm"]
 LAUNCHERS = ("srun", "mpirun", *(("mpiexec",) if shutil.which("mpiexec.mpich") and support.AGENT_MPICH.exists() else ()))

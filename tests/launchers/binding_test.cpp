@@ -298,6 +298,33 @@ const BindingCase cases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, Binding, testing::ValuesIn(cases));
 
+TEST(IntelBinding, IsThatOfItsVariablesForItIgnoresBindTo) {
+  const LauncherIdentity identity{"/x/mpiexec", "mpich", "2021.18.1", "Intel MPI 2021.18.1", {}, {}};
+  const LauncherSpec& mpiexec = *find_launcher("mpiexec");
+  const auto line = [&](const JobBinding& binding, const Argv& options = {}, int cores = 0) {
+    JobShape job = shape({"n1"}, 2, cores);
+    job.binding = binding;
+    return " " + join(mpiexec.command(identity, job, agent, options).argv, " ") + " ";
+  };
+  const std::string pin = " -genv I_MPI_PIN 1 -genv I_MPI_PIN_DOMAIN ";
+  const std::pair<std::string, std::string> lines[] = {
+      {line(masks()), pin + "[0xfe000000000000,0xfe00000000000000] "},
+      {line(of_kind(BindKind::cores), {}, 7), pin + "auto:compact "},
+      {line(of_kind(BindKind::cores)), pin + "core "},
+      {line(of_kind(BindKind::node)), " -genv I_MPI_PIN 0 "},
+      {line(of_kind(BindKind::none)), " -ppn 2 -genvall "},
+      {line(masks(), {"-genv", "I_MPI_PIN_DOMAIN=socket"}), " -ppn 2 -genvall "}};
+  for (const auto& [made, wanted] : lines) {
+    EXPECT_NE(made.find(wanted), std::string::npos) << made;
+    EXPECT_EQ(made.find("-bind-to"), std::string::npos) << made;
+  }
+  JobShape job = shape({"n1"}, 2);
+  job.binding = masks();
+  EXPECT_EQ(binder_of(mpiexec, identity, job, {}), Binder::launcher);
+  EXPECT_EQ(binder_of(mpiexec, identity, job, {"-bind-to", "core"}), Binder::launcher);
+  EXPECT_EQ(binder_of(mpiexec, identity, job, {"-genv", "I_MPI_PIN_DOMAIN", "socket"}), Binder::options);
+}
+
 TEST(Rankfile, HasALineForEachRankOfTheJob) {
   JobShape job = shape({"n1", "n2"}, 2);
   job.binding = whole_cores();

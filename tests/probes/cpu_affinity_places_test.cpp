@@ -259,6 +259,7 @@ TEST(CpuAffinityPlaces, TheRemedyHasTheLaunchersOwnWords) {
       {"srun", "right on a: srun --cpu-bind=mask_cpu:0xff000000000000,0xff00000000000000"},
       {"mpirun", "right on a: mpirun --rankfile FILE with the lines \"rank 0=a slot=48-55\", \"rank 1=a slot=56-63\""},
       {"mpiexec", "right on a: mpiexec -bind-to user:48+49+50+51+52+53+54+55,56+57+58+59+60+61+62+63"},
+      {"Intel MPI", "right on a: mpiexec -genv I_MPI_PIN_DOMAIN '[0xff000000000000,0xff00000000000000]'"},
       {"flux", "right on a: flux run --exclusive --setopt='cpu-affinity=map:48-55;56-63'"},
       {"ibrun",
        "right on a: ibrun bash -c 'masks=(0xff000000000000 0xff00000000000000); exec taskset "
@@ -270,10 +271,12 @@ TEST(CpuAffinityPlaces, TheRemedyHasTheLaunchersOwnWords) {
     const std::string& remedy = judgement.findings[0].remedy;
     EXPECT_NE(remedy.find(line), std::string::npos) << remedy;
   }
-  const std::pair<const char*, const char*> unbound[] = {{"mpiexec", "own: mpiexec -bind-to core;"},
-                                                         {"flux", "own: flux run --setopt=cpu-affinity=per-task;"},
-                                                         {"ibrun", "own: ibrun task_affinity;"},
-                                                         {"", "own: srun --cpu-bind=cores, mpirun --bind-to core;"}};
+  const std::pair<const char*, const char*> unbound[] = {
+      {"mpiexec", "own: mpiexec -bind-to core;"},
+      {"Intel MPI", "own: mpiexec -genv I_MPI_PIN_DOMAIN auto:compact;"},
+      {"flux", "own: flux run --setopt=cpu-affinity=per-task;"},
+      {"ibrun", "own: ibrun task_affinity;"},
+      {"", "own: srun --cpu-bind=cores, mpirun --bind-to core;"}};
   for (const auto& [launcher, words] : unbound) {
     const auto judgement = on(trento(), {"0-127", "0-127"}, {}, {{"launcher", launcher}}).judge();
     ASSERT_EQ(judgement.findings.size(), 1u) << launcher;

@@ -14,9 +14,14 @@ namespace {
 
 /// Of the runtime by itself, without Open MPI: `PRRTE 3.0.13`.
 constexpr const char* prrte_banner = "PRRTE ";
+constexpr const char* intel_banner = "Intel MPI ";
 
 bool is_openmpi(const LauncherIdentity& identity) {
   return identity.flavor == "openmpi";
+}
+
+bool is_intel(const LauncherIdentity& identity) {
+  return identity.banner.rfind(intel_banner, 0) == 0;
 }
 
 /// `4.1.4` of the first word that begins with a digit.
@@ -43,7 +48,7 @@ Result<LauncherIdentity> identify(std::string_view path, std::string_view printe
   if (const std::string_view intel = line_with(printed, "Intel(R) MPI Library"); !intel.empty()) {
     identity.flavor = "mpich";
     identity.version = version_in(intel);
-    identity.banner = "Intel MPI " + identity.version;
+    identity.banner = intel_banner + identity.version;
     identity.remote_agent_variables = {"I_MPI_HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXEC"};
     return identity;
   }
@@ -103,6 +108,11 @@ bool binds_openmpi(const Argv& options) {
 
 bool binds_mpich(const Argv& options) {
   return chooses(options, {"bind-to", "binding", "map-by"});
+}
+
+bool binds_intel(const Argv& options) {
+  return std::any_of(options.begin(), options.end(),
+                     [](std::string_view option) { return option.rfind("I_MPI_PIN", 0) == 0; });
 }
 
 bool has_mapping(const JobShape& shape, const Argv& options) {
@@ -217,6 +227,36 @@ std::string user_masks(const JobBinding& binding) {
   return "user:" + join(ranks, ",");
 }
 
+/// `[0xfe,0xfe00]`: a domain for each local rank.
+std::string intel_domains(const JobBinding& binding) {
+  std::vector<std::string> masks;
+  for (const RankBinding& rank : binding.ranks) masks.push_back(rank.mask);
+  return "[" + join(masks, ",") + "]";
+}
+
+void add_mpich_binding(const JobShape& shape, const Argv& options, Argv& argv) {
+  // Hydra takes an option only once.
+  if (chooses(options, {"bind-to", "binding"})) return;
+  const std::string cores = shape.cores_per_rank > 0 ? fmt::format("core:{}", shape.cores_per_rank) : "core";
+  const bool has_masks = shape.binding.kind == BindKind::masks && !shape.oversubscribed;
+  argv.insert(argv.end(), {"-bind-to", has_masks ? user_masks(shape.binding) : is_unbound(shape) ? "none" : cores});
+}
+
+/// Intel MPI accepts -bind-to and ignores it: it binds by its own variables alone, to equal shares of the node where
+/// none is set. I_MPI_PIN_DOMAIN replaces I_MPI_PIN_PROCESSOR_LIST.
+void add_intel_binding(const JobShape& shape, const Argv& options, Argv& argv) {
+  if (binds_intel(options)) return;
+  const bool has_masks = shape.binding.kind == BindKind::masks && !shape.oversubscribed;
+  if (!has_masks && is_unbound(shape)) {
+    argv.insert(argv.end(), {"-genv", "I_MPI_PIN", "0"});
+    return;
+  }
+  const std::string domains = has_masks                  ? intel_domains(shape.binding)
+                              : shape.cores_per_rank > 0 ? "auto:compact"
+                                                         : "core";
+  argv.insert(argv.end(), {"-genv", "I_MPI_PIN", "1", "-genv", "I_MPI_PIN_DOMAIN", domains});
+}
+
 LaunchCommand mpich_command(const LauncherIdentity& identity, const JobShape& shape, const AgentCommand& agent,
                             const Argv& options) {
   LaunchCommand command{{identity.path}, agent.env};
@@ -226,12 +266,8 @@ LaunchCommand mpich_command(const LauncherIdentity& identity, const JobShape& sh
     argv.insert(argv.end(), {"-hosts", shape.nodes.empty() ? "localhost" : join(shape.nodes, ",")});
   argv.insert(argv.end(), {"-n", std::to_string(shape.ranks())});
   if (!chooses(options, {"ppn", "perhost"})) argv.insert(argv.end(), {"-ppn", std::to_string(shape.ranks_per_node)});
-  // Hydra takes an option only once.
-  if (!chooses(options, {"bind-to", "binding"}) && (shape.oversubscribed || shape.binding.kind != BindKind::none)) {
-    const std::string cores = shape.cores_per_rank > 0 ? fmt::format("core:{}", shape.cores_per_rank) : "core";
-    const bool has_masks = shape.binding.kind == BindKind::masks && !shape.oversubscribed;
-    argv.insert(argv.end(), {"-bind-to", has_masks ? user_masks(shape.binding) : is_unbound(shape) ? "none" : cores});
-  }
+  if (shape.oversubscribed || shape.binding.kind != BindKind::none)
+    (is_intel(identity) ? add_intel_binding : add_mpich_binding)(shape, options, argv);
   // Everything, as Hydra does unless HYDRA_ENV is set: a list would keep all else (LD_LIBRARY_PATH,
   // MPICH_*) from ranks on other nodes. Values travel in its own messages, not in arguments.
   if (!chooses(options, {"genvlist", "genvnone", "genvall"})) argv.emplace_back("-genvall");
@@ -271,6 +307,7 @@ Argv pass_on(const LauncherIdentity& identity, const Environment& variables) {
 }
 
 Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Argv& options) {
+  if (is_intel(identity)) return binds_intel(options) ? Binder::options : Binder::launcher;
   if (!is_openmpi(identity)) return binds_mpich(options) ? Binder::options : Binder::launcher;
   if (binds_openmpi(options)) return Binder::options;
   const bool is_said =

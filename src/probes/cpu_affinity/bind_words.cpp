@@ -1,13 +1,31 @@
 #include "probes/cpu_affinity/bind_words.hpp"
 
+#include <fmt/format.h>
+
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
+#include "system/rank_launcher.hpp"
 
 namespace muster {
 
 namespace {
 
+std::string intel_masks(const JobBinding& binding, std::span<const int>, std::string_view) {
+  std::vector<std::string> masks;
+  for (const RankBinding& rank : binding.ranks) masks.push_back(rank.mask);
+  return fmt::format("mpiexec -genv I_MPI_PIN_DOMAIN '[{}]'", join(masks, ","));
+}
+
+/// Started by the launchers mpirun and mpiexec, and bound by variables alone. `auto` is an equal share of the cores.
+constexpr BindWords intel_words{.cores = "mpiexec -genv I_MPI_PIN_DOMAIN auto:compact",
+                                .whole_cores = "mpiexec -genv I_MPI_PIN_DOMAIN auto:compact",
+                                .width = "mpiexec -genv I_MPI_PIN_DOMAIN auto:compact",
+                                .unbound = "mpiexec -genv I_MPI_PIN 0",
+                                .local_rank = "MPI_LOCALRANKID",
+                                .masks = intel_masks};
+
 const BindWords* words_of(std::string_view launcher) {
+  if (launcher == intel_mpi) return &intel_words;
   const LauncherSpec* spec = find_launcher(launcher);
   return spec == nullptr || spec->words == nullptr || spec->words->masks == nullptr ? nullptr : spec->words;
 }
