@@ -116,8 +116,9 @@ void print_binding(const Prepared& prepared, const JobShape& shape) {
   if (binder == Binder::line)
     return fmt::print("  bound by the line; muster bind ({}):\n    {}\n", shape.binding.source,
                       printable_line(asked ? rank_list(*asked) : "", 600));
-  fmt::print("  bound by {} ({}):\n    {}\n", binder == Binder::agent ? "muster-rank" : prepared.found.launcher->name,
-             shape.binding.source, printable_line(asked ? rank_list(*asked) : "", 600));
+  const std::string why = shape.binding.why_cores.empty() ? std::string() : "; " + shape.binding.why_cores;
+  fmt::print("  bound by {} ({}{}):\n    {}\n", binder == Binder::agent ? "muster-rank" : prepared.found.launcher->name,
+             shape.binding.source, printable_line(why, 200), printable_line(asked ? rank_list(*asked) : "", 600));
 }
 
 void print_launch(const Prepared& prepared, const PlannedLaunch& launch, std::size_t number) {

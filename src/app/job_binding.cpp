@@ -177,13 +177,58 @@ bool is_read_here(const BindableNode& node) {
   return node.is_here || (!node.ask && !node.simulated.empty());
 }
 
+/// Which CPUs of a node the job has, as far as that is known here.
+void take_limits(const BindableNode& node, Ground& ground) {
+  ground.granted = node.granted;
+  if (!node.simulated.empty())
+    ground.allowed = node_cpus(node.simulated / "root");
+  else if (node.is_here)
+    ground.allowed = node_cpus();
+}
+
+/// Those of the described node, else of this one.
+std::optional<NodeParts> parts_with_reserved(const PartitionProfile& partition, const BindableNode& node) {
+  std::optional<NodeParts> parts;
+  if (!partition.machine.empty()) {
+    if (const auto described = load_machine(partition.machine)) parts = parts_of(*described);
+  } else if (is_read_here(node)) {
+    parts = cores_of_this_node(node.simulated);
+  }
+  if (parts) reserve(partition, *parts);
+  return parts;
+}
+
+/// Shares of the cores by masks, for a launcher that would also count the cores that the profile reserves. `binding`
+/// as it is where it reserves none, or where the node's cores are not known.
+JobBinding around_reserved(const SystemProfile& system, const BindableNode& node, JobBinding binding, int ranks) {
+  for (const PartitionProfile& partition : system.partitions) {
+    if (partition.node.reserved_cores.empty()) continue;
+    Ground ground;
+    ground.node = parts_with_reserved(partition, node);
+    if (!ground.node) break;
+    ground.source = fmt::format("{} except those reserved by profile {}",
+                                binding.source.empty() ? "cores" : binding.source, system.name);
+    take_limits(node, ground);
+    const bool smt = !partition.node.bind || partition.node.bind->smt;
+    const auto placement = place_ranks(*ground.node, {ranks, BindPolicy::compact, 0, smt, {}});
+    if (!placement) break;
+    JobBinding masks = of_seats(ground, *placement);
+    if (!obstacle(ground, masks).empty()) break;
+    masks.why_cores = std::move(binding.why_cores);
+    return masks;
+  }
+  return binding;
+}
+
 Ground of_node(const SystemProfile& system, const BindableNode& node) {
   Ground ground;
   ground.source = "auto";
   ground.node = is_read_here(node) ? parts_of_this_node(node.simulated) : node.ask();
-  ground.has_core_numbers = true;
-  if (ground.node)
+  if (ground.node) {
     for (const PartitionProfile& partition : system.partitions) reserve(partition, *ground.node);
+    // A control group that takes cores from the job changes the numbers of the others.
+    ground.has_core_numbers = ground.node->usable() == ground.node->layout.cpus();
+  }
   return ground;
 }
 
@@ -203,7 +248,9 @@ class Bindings {
                   fmt::format("the check asks for the profile's binding, and the profile {} has no "
                               "[partition.node.bind]",
                               system_.name));
-    return bind_job(ground(wish), request.ranks, request.ranks_per_node);
+    JobBinding binding = bind_job(ground(wish), request.ranks, request.ranks_per_node);
+    const bool is_around = binding.kind == BindKind::cores && node_.counts_reserved_cores && !request.is_for_line;
+    return is_around ? around_reserved(system_, node_, std::move(binding), request.ranks_per_node) : binding;
   }
 
  private:
@@ -218,12 +265,8 @@ class Bindings {
     at->second.is_asked_by_name = wish == "profile" || wish == "auto";
     at->second.is_cores = wish == "cores";
     if (at->second.source.empty()) at->second.source = wish_ == "cores" ? "--bind cores" : wish_;
-    at->second.granted = node_.granted;
-    if (!node_.simulated.empty())
-      at->second.allowed = node_cpus(node_.simulated / "root");
-    else if (node_.is_here)
-      at->second.allowed = node_cpus();
-    else if (at->second.source == "auto" && at->second.node)
+    take_limits(node_, at->second);
+    if (at->second.allowed.empty() && at->second.source == "auto" && at->second.node)
       at->second.allowed = at->second.node->may;
     return at->second;
   }

@@ -25,12 +25,14 @@ struct BindableNode {
   /// Asks one of the nodes, for `auto` where none of them is this one; nullopt: it has no GPU. Empty: they can't be
   /// asked.
   std::function<std::optional<NodeParts>()> ask = {};
+  bool counts_reserved_cores = false;  ///< the launcher shares out reserved cores, too
 };
 
 /// `wish` is that of the command line: `none`, `profile`, `auto`, `cores`, or empty: then the check's, else the profile
 /// where it has a binding, else auto. Masks that a job on part of a node can't have give way to cores; the binding's
 /// `source` then has the reason. Fails with kind `usage` for another word, and for `profile` where the profile has
-/// none; what is returned fails so for a check that asks for `profile`.
+/// none; what is returned fails so for a check that asks for `profile`. Shares of the cores become masks where the
+/// launcher would also count reserved ones.
 [[nodiscard]] Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& system,
                                              const BindableNode& node);
 

@@ -45,6 +45,15 @@ std::optional<NodeParts> parts_of_this_node(const fs::path& machine) {
   return parts_with_gpus(std::move(*layout), *inventory, node_cpus(root_below(machine)));
 }
 
+std::optional<NodeParts> cores_of_this_node(const fs::path& machine) {
+  auto layout = layout_below(machine);
+  if (!layout) return std::nullopt;
+  NodeParts node;
+  node.layout = std::move(*layout);
+  node.may = node_cpus(root_below(machine));
+  return node;
+}
+
 std::string parts_in_json(const fs::path& machine) {
   nlohmann::json json = {{"facts", nlohmann::json::array()}, {"may", node_cpus(root_below(machine)).list()}};
   const auto add = [&](const std::vector<Fact>& facts) {

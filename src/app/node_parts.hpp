@@ -13,6 +13,8 @@ namespace muster {
 /// Of this node, with the CPUs that the job may use. `machine`: folder of the machine that it is pretended to be;
 /// empty: it is real. nullopt: it has no GPU.
 [[nodiscard]] std::optional<NodeParts> parts_of_this_node(const fs::path& machine);
+/// Its cores alone. nullopt: they can't be read.
+[[nodiscard]] std::optional<NodeParts> cores_of_this_node(const fs::path& machine);
 
 /// The same as one line of JSON: what `muster node parts` prints.
 [[nodiscard]] std::string parts_in_json(const fs::path& machine);

@@ -11,6 +11,7 @@
 #include "app/scheduler_gpus.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "launchers/mpirun/family.hpp"
 #include "muster/probe.hpp"
 #include "run/detect.hpp"
 #include "run/job_options.hpp"
@@ -206,6 +207,7 @@ std::optional<Prepared> prepare(const RunOptions& options, const MayBegin& may_b
   if (auto able = can_simulate(found->site); !able) return refuse(able.error());
   BindableNode node{has_this_node(found->site), found->allocation ? found->allocation->cpus_per_node : std::nullopt,
                     simulated_folder(found->site)};
+  node.counts_reserved_cores = mpirun::is_member(*found->launcher);
   auto bind = choose_binding(options.site.bind, system, node);
   if (!bind) return refuse(bind.error());
   found->site.bind = std::move(*bind);

@@ -34,6 +34,7 @@ struct BindRequest {
   std::string wish;  ///< Check::bind
   RanksSpec ranks;
   int ranks_per_node = 1;
+  bool is_for_line = false;  ///< what `muster bind` would write beside a line of the user's own
 };
 
 /// What a line of the user's own starts.

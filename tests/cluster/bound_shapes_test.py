@@ -1,6 +1,6 @@
 """The lines of e2e.bound_lines_test, started: srun of a real Slurm, mpirun, mpiexec of MPICH, on a virtual node that has the shape's CPUs. In the
 place of muster-rank stands a script that tells which CPUs the launcher's daemon set for it, and which GPUs Slurm left to it.
-MUSTER_TEST_MPIRUN_5 names an mpirun of Open MPI 5, where there is one."""
+MUSTER_TEST_MPIRUN_5 names an mpirun of Open MPI 5, MUSTER_TEST_MPIRUN_INTEL one of Intel MPI, where there is one."""
 import json
 import os
 import pathlib
@@ -29,15 +29,15 @@ echo "${{mask:-none}} $ROCR_VISIBLE_DEVICES" > "{folder}/$(basename "$0").$rank"
 def programs():
     """By the name of a launcher in bound_shapes: what starts it here."""
     found = {"srun": "srun", "openmpi 4": shutil.which("mpirun"), "openmpi 5": os.environ.get("MUSTER_TEST_MPIRUN_5"),
-             "mpich": shutil.which("mpiexec.mpich")}
-    return {name: path for name, path in found.items() if path}
+             "mpich": shutil.which("mpiexec.mpich"), "intel": os.environ.get("MUSTER_TEST_MPIRUN_INTEL")}
+    return {name: path for name, path in found.items() if path and agent_of(name).exists()}
 
 
 def key_of(launcher, check, number):
     return f"{launcher.replace(' ', '')}.{check}.{number}"
 
 
-def mask_of(recorded):
+def recorded_mask(recorded):
     return "none" if recorded == "none" else hex(int.from_bytes(bytes.fromhex(recorded), "little"))
 
 
@@ -72,6 +72,10 @@ class StartedShapes(unittest.TestCase):
         env = {name: "x" for before, name in zip(variables, variables[1:]) if before == "-x"}
         if launcher == "openmpi 5":
             env |= {"PRTE_MCA_plm_ssh_agent": cluster.agent, "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if launcher == "intel":
+            # mpirun is a script that starts the first mpiexec.hydra of PATH.
+            folder = pathlib.Path(programs()["intel"]).parent
+            env |= {"I_MPI_HYDRA_BOOTSTRAP_EXEC": cluster.agent, "I_MPI_ROOT": str(folder.parent), "PATH": f"{folder}:{os.environ['PATH']}"}
         if launcher == "srun":
             words = ["salloc", "--quiet", "--nodes=1", "--exclusive", "--gpus-per-node=8", "sh", script]
         else:
@@ -90,8 +94,11 @@ class StartedShapes(unittest.TestCase):
             (planner.folder / "tell").chmod(0o755)
             # One shape is enough for what depends on the number of cores alone.
             node = [(number, shape) for number, shape in shapes if (shape.gpus, shape.reserved, shape.all_threads) == (4, [], smt == 2)][:1]
+            reserving = [(number, shape) for number, shape in shapes if (shape.gpus, shape.reserved) == (4, [0, 32])]
             for launcher in programs():
-                lines = [line for check, of in (("ranks", shapes), ("shares", node), ("node", node))
+                # Slurm would keep these cores of every shape.
+                reserved = reserving if launcher != "srun" else []
+                lines = [line for check, of in (("ranks", shapes), ("shares", node + reserved), ("node", node))
                          for line in self.lines(planner, launcher, check, of)]
                 done = self.start(cluster, launcher, lines)
                 self.assertEqual((done.returncode, done.stdout), (0, ""), f"{launcher}: {done.stderr[-3000:]}")
@@ -99,14 +106,17 @@ class StartedShapes(unittest.TestCase):
                     with self.subTest(launcher=launcher, shape=str(shape)):
                         told = self.told(planner, launcher, "ranks", number, shape.gpus)
                         is_agents = binder_of(launcher, shape) == "muster-rank"
-                        self.assertEqual([mask_of(words[0]) for words in told], ["none"] * shape.gpus if is_agents else shape.masks())
+                        self.assertEqual([recorded_mask(words[0]) for words in told], ["none"] * shape.gpus if is_agents else shape.masks())
                         if launcher == "srun" and shape.select == "map_gpu":
                             self.assertEqual([words[1] for words in told], [str(gpu) for _, gpu in shape.seats()])
                 with self.subTest(launcher=launcher, check="shares and the whole node"):
                     (number, shape), = node
-                    halves = [hex(sum(1 << cpu for cpu in shape.cpus(cores))) for cores in (range(32), range(32, 64))]
-                    self.assertEqual([mask_of(words[0]) for words in self.told(planner, launcher, "shares", number, 2)], halves)
+                    self.assertEqual([recorded_mask(words[0]) for words in self.told(planner, launcher, "shares", number, 2)], shape.share_masks(2))
                     self.assertEqual([words[0] for words in self.told(planner, launcher, "node", number, 1)], ["none"])
+                for number, shape in reserved:
+                    with self.subTest(launcher=launcher, check="shares without reserved cores", shape=str(shape)):
+                        masks = [recorded_mask(words[0]) for words in self.told(planner, launcher, "shares", number, 2)]
+                        self.assertEqual(masks, ["none"] * 2 if binder_of(launcher, shape) == "muster-rank" else shape.share_masks(2))
 
     def test_one_thread_of_each_core(self):
         self.start_shapes(1)

@@ -5,7 +5,7 @@ import json
 import unittest
 
 import support
-from bound_shapes import SHAPES, Planner, Shape, binder_of, ranges, words_for
+from bound_shapes import MPIRUNS, SHAPES, Planner, Shape, binder_of, launchers, ranges, words_for
 
 
 class BoundLines(unittest.TestCase):
@@ -27,7 +27,7 @@ class BoundLines(unittest.TestCase):
         self.fail(f"no launch has {check}")
 
     def test_ranks_of_gpus(self):
-        for launcher in ("srun", "openmpi 4", "openmpi 5", "mpich", "flux", "ibrun"):
+        for launcher in launchers():
             for shape in SHAPES:
                 with self.subTest(launcher=launcher, shape=str(shape)):
                     command, planned = self.line_of(self.plan_json(launcher, shape, "-n", "^ranks$"), "ranks")
@@ -49,7 +49,7 @@ class BoundLines(unittest.TestCase):
         self.assertNotIn("gpu_variable", self.line_of(self.plan_json("srun", SHAPES[0], "-n", "^ranks$"), "ranks")[1]["binding"])
 
     def test_who_binds(self):
-        for launcher in ("srun", "openmpi 4", "openmpi 5", "mpich", "flux", "ibrun"):
+        for launcher in launchers():
             for shape in (SHAPES[-4], SHAPES[-5], Shape(8, 1, [])):
                 with self.subTest(launcher=launcher, shape=str(shape)):
                     done = self.plan(launcher, shape, "-n", "^ranks$")
@@ -58,28 +58,45 @@ class BoundLines(unittest.TestCase):
 
     def test_the_whole_node(self):
         words = {"srun": "--cpu-bind=none", "openmpi 4": "--bind-to none", "openmpi 5": "--bind-to none", "mpich": "-bind-to none",
-                 "flux": "--exclusive --setopt=cpu-affinity=off", "ibrun": "ibrun -n 2"}
-        for launcher, word in words.items():
+                 "intel": "-genv I_MPI_PIN 0", "flux": "--exclusive --setopt=cpu-affinity=off", "ibrun": "ibrun -n 2"}
+        for launcher in launchers():
             with self.subTest(launcher=launcher):
                 command, shape = self.line_of(self.plan_json(launcher, SHAPES[0], "-n", "^node$"), "node")
                 self.assertEqual(shape["binding"]["kind"], "node")
-                self.assertIn(word, " ".join(command))
+                self.assertIn(words[launcher], " ".join(command))
                 self.assertNotIn("mask", " ".join(command))
 
     def test_shares_of_the_cores(self):
         """32 cores for each of two ranks: in Slurm's CPUs, which are threads where the site's pages bind to all of them."""
         words = {"srun": "--cpus-per-task=64 --cpu-bind=cores", "openmpi 4": "--map-by ppr:2:node:PE=32 --bind-to core",
                  "openmpi 5": "--map-by ppr:2:node:PE=32 --bind-to core", "mpich": "-bind-to core:32",
-                 "flux": "--cores-per-task=32", "ibrun": "-n 4"}
-        for launcher, word in words.items():
+                 "intel": "I_MPI_PIN_DOMAIN auto:compact", "flux": "--cores-per-task=32", "ibrun": "-n 4"}
+        for launcher in launchers():
             with self.subTest(launcher=launcher):
-                self.assertIn(word, " ".join(self.line_of(self.plan_json(launcher, Shape(4, 2, [], True), "-n", "^shares$"), "shares")[0]))
+                self.assertIn(words[launcher], " ".join(self.line_of(self.plan_json(launcher, Shape(4, 2, [], True), "-n", "^shares$"), "shares")[0]))
         self.assertIn("--cpus-per-task=31 ", " ".join(self.line_of(self.plan_json("srun", Shape(4, 2, [0, 32]), "-n", "^shares$"), "shares")[0]))
+
+    def test_shares_without_reserved_cores(self):
+        """srun and flux leave them out; mpirun and mpiexec also count the cores that the profile reserves, so that they get masks."""
+        source = "cores except those reserved by profile shape"
+        for launcher in set(launchers()) & set(MPIRUNS):
+            for shape in (Shape(4, 1, [0, 32]), Shape(4, 2, [0, 32]), Shape(4, 2, [0, 32], True)):
+                with self.subTest(launcher=launcher, shape=str(shape)):
+                    command, planned = self.line_of(self.plan_json(launcher, shape, "-n", "^shares$"), "shares")
+                    self.assertEqual([rank["mask"] for rank in planned["binding"]["ranks"]], shape.share_masks(2))
+                    self.assertNotIn("core", command, "an option that counts all cores")
+                    done = self.plan(launcher, shape, "-n", "^shares$")
+                    self.assertIn(f"bound by {binder_of(launcher, shape)} ({source}):", done.stdout, done.stderr)
+                    done = self.plan(launcher, shape, "-n", "^shares$", "--bind", "cores")
+                    self.assertIn(f"(--bind {source}):", done.stdout, done.stderr)
 
     def test_options_of_the_profile_take_precedence(self):
         for launcher, options, unwanted in (("srun", '["--cpu-bind=cores", "-c", "7"]', "mask_cpu"), ("openmpi 4", '["--bind-to", "numa"]', "rankfile"),
-                                            ("mpich", '["-bind-to", "numa"]', "user:"), ("flux", '["-ocpu-affinity=on"]', "map:"),
+                                            ("mpich", '["-bind-to", "numa"]', "user:"),
+                                            ("intel", '["-genv", "I_MPI_PIN=0"]', "DOMAIN"), ("flux", '["-ocpu-affinity=on"]', "map:"),
                                             ("ibrun", '["task_affinity"]', "mask")):
+            if launcher not in launchers():
+                continue
             with self.subTest(launcher=launcher):
                 done = self.plan(launcher, SHAPES[-5], "-n", "^ranks$", launcher_options=f"launcher_options = {options}")
                 self.assertIn("bound by the launcher options given, not by profile shape", done.stdout, done.stderr)

@@ -80,7 +80,22 @@ STAND_INS = {
     "ssh": "exit 255",
 }
 MPIRUNS = {"openmpi 4": "mpirun (Open MPI) 4.1.4", "openmpi 5": "mpirun (Open MPI) 5.0.5",
-           "mpich": "HYDRA build details:\n    Version:     4.0.2"}
+           "mpich": "HYDRA build details:\n    Version:     4.0.2",
+           "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)"}
+
+
+def agent_of(launcher):
+    """An agent of another MPI is refused before anything is started."""
+    return support.AGENT_MPICH if launcher in ("mpich", "intel") else support.AGENT
+
+
+def launchers():
+    """Those that agents are here for."""
+    return [name for name in ("srun", *MPIRUNS, "flux", "ibrun") if agent_of(name).exists()]
+
+
+def mask_of(cpus):
+    return hex(sum(1 << cpu for cpu in cpus))
 
 
 def agent_of(launcher):
@@ -127,7 +142,13 @@ class Shape:
         return sorted(core + 64 * thread for core in cores for thread in threads)
 
     def masks(self):
-        return [hex(sum(1 << cpu for cpu in self.cpus(cores))) for cores, _ in self.seats()]
+        return [mask_of(self.cpus(cores)) for cores, _ in self.seats()]
+
+    def share_masks(self, ranks):
+        """Equal shares of all cores that are not reserved, in their order."""
+        free = [core for core in range(CORES) if core not in self.reserved]
+        width = len(free) // ranks
+        return [mask_of(self.cpus(free[rank * width:rank * width + width])) for rank in range(ranks)]
 
     def machine(self):
         buses = ["1b", "43", "52", "61", "9d", "c3", "d1", "df"]
@@ -172,6 +193,8 @@ def words_for(launcher, shape):
         return ["--exclusive", "--setopt=cpu-affinity=map:" + ";".join(lists)], []
     if launcher == "mpich":
         return ["-bind-to", "user:" + ",".join("+".join(str(cpu) for cpu in shape.cpus(cores)) for cores, _ in shape.seats())], []
+    if launcher == "intel":
+        return ["-genv", "I_MPI_PIN_DOMAIN", f"[{','.join(shape.masks())}]"], ["-bind-to"]
     if launcher == "openmpi 4":
         return ["--use-hwthread-cpus", "rmaps_rank_file_physical", "--rankfile"], ["--bind-to", "--map-by"]
     if launcher == "openmpi 5":
@@ -183,7 +206,7 @@ def words_for(launcher, shape):
 def binder_of(launcher, shape):
     if launcher == "ibrun" or (launcher == "openmpi 5" and "none" in words_for(launcher, shape)[0]):
         return "muster-rank"
-    return {"openmpi 4": "mpirun", "openmpi 5": "mpirun", "mpich": "mpirun"}.get(launcher, launcher)
+    return {"openmpi 4": "mpirun", "openmpi 5": "mpirun", "mpich": "mpirun", "intel": "mpirun"}.get(launcher, launcher)
 
 
 class Planner:

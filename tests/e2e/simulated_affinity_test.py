@@ -108,11 +108,11 @@ class Library(unittest.TestCase):
 class Run(unittest.TestCase):
     """`muster run` on a simulated machine whose description has other masks."""
 
-    def run_it(self, *options, launcher="mpirun", masks=ASKED):
+    def run_it(self, *options, launcher="mpirun", masks=ASKED, node="cores = 64"):
         with tempfile.TemporaryDirectory(prefix="muster-affinity-") as name:
             folder = pathlib.Path(name)
             subprocess.run([BUILD / "bin" / "muster", "machine", "lumi-g", "--write", folder / "lumi"], check=True, stdout=subprocess.DEVNULL)
-            (folder / "site.toml").write_text(PROFILE.format(masks=json.dumps(masks), node="cores = 64"))
+            (folder / "site.toml").write_text(PROFILE.format(masks=json.dumps(masks), node=node))
             (folder / "checks.toml").write_text(CHECKS.format(ranks=len(masks)))
             env = {**os.environ, "MUSTER_MACHINE": str(folder / "lumi"), "MUSTER_STARTUP_TIMEOUT": "120s",
                    "XDG_STATE_HOME": str(folder / "state")}
@@ -139,6 +139,17 @@ class Run(unittest.TestCase):
             self.skipTest("there is no MPICH beside Open MPI")
         self.assertEqual(self.run_it(launcher="mpich"), ["49-55", "4,60", "32-39", "1"], self.output)
         self.assertEqual(self.report["nodes"][0]["facts"]["binding"], "profile here, by the launcher")
+
+    def test_shares_without_the_cores_that_the_profile_reserves(self):
+        """mpirun and mpiexec would also bind to these."""
+        reserved = f"cores = 64\nreserved_cores = {list(range(0, 64, 8))}"
+        for launcher in ("mpirun", *["mpich"] * (shutil.which("mpirun.mpich") is not None and (BUILD / "bin" / "muster-rank-mpich").exists())):
+            with self.subTest(launcher):
+                self.assertEqual(self.run_it("--bind", "cores", launcher=launcher, node=reserved, masks=["0x2", "0x4", "0x8", "0x10"]),
+                                 ["1-7,9-15", "17-23,25-31", "33-39,41-47", "49-55,57-63"], self.output)
+                self.assertEqual(self.case["verdict"], "pass", self.output)
+                self.assertEqual(self.report["nodes"][0]["facts"]["binding"],
+                                 "--bind cores except those reserved by profile here, by the launcher")
 
     def test_by_the_users_own_line(self):
         self.assertEqual(self.run_it("-J=--map-by", "-J=ppr:4:node:PE=2", "-J=--bind-to", "-J=core"),

@@ -1,6 +1,6 @@
 /// mpirun and mpiexec, of Open MPI (4 and later), PRRTE, MPICH and Intel MPI (Hydra): one family under two names,
-/// distinguished by one query. docs/runner.md describes the tasks of a launcher; what each prints when a job ends badly is in
-/// notice.hpp.
+/// distinguished by one query. docs/runner.md describes the tasks of a launcher; what each prints when a job ends badly
+/// is in notice.hpp.
 #pragma once
 
 #include <array>
@@ -58,6 +58,12 @@ constexpr LauncherSpec member(std::string_view name, std::string_view summary, c
   spec.explain_silence = explain_silence;
   spec.reach = reach;
   return spec;
+}
+
+/// Whether it is of this family, which shares out all cores of a node: no scheduler keeps those that a profile
+/// reserves.
+constexpr bool is_member(const LauncherSpec& launcher) {
+  return launcher.command == command;
 }
 
 }  // namespace muster::mpirun
