@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
+#include <set>
 
 #include "base/units.hpp"
 #include "evaluate/expectations.hpp"
@@ -32,6 +33,7 @@ class Sentences {
  public:
   Sentences(const Application& application, const Readings& readings, const Places& places)
       : application_(application),
+        readings_(readings),
         group_(readings.groups()[application.group]),
         samples_(readings.of(group_)),
         places_(places) {}
@@ -58,7 +60,8 @@ class Sentences {
     findings.push_back({Verdict::unmeasured,
                         fmt::format("no bound is given for {}{}", group_.metric, where_clause(group_.where)),
                         {},
-                        "give the expectation a reference, a limit or peers"});
+                        group_.has_limit ? "give the expectation a reference, a limit or peers"
+                                               : "give the expectation a reference or peers"});
   }
 
   void outside(const Bound& bound, std::vector<Finding>& findings) const {
@@ -71,6 +74,7 @@ class Sentences {
     };
     std::stable_sort(bad.begin(), bad.end(), [&](std::size_t a, std::size_t b) { return excess(a) > excess(b); });
     findings.push_back(about(bad, Verdict::fail, ", " + broken_end(bound, bad.front()), remedy_for(bound.kind)));
+    if (is_unconfirmed(bound, group_, readings_)) doubt_reference(bound, findings.back());
   }
 
   /// The bound could not be held against any reading, or not against some.
@@ -129,13 +133,52 @@ class Sentences {
     return finding;
   }
 
+  /// Without comparison the number of a program proves nothing against a node.
+  void doubt_reference(const Bound& bound, Finding& finding) const {
+    const BoundUse use = use_of(bound, group_, readings_);
+    finding.culprits = {{CulpritKind::file, bound.place.empty() ? "the reference" : bound.place, "", -1}};
+    if (use.nodes > 1) {
+      finding.reason += fmt::format("; {} of {} nodes are outside", use.outside, use.nodes);
+      finding.remedy =
+          "correct the value or the unit of the reference, or what the program is given; no node is blamed, as most of "
+          "them are outside";
+    } else {
+      finding.remedy =
+          "correct the value or the unit of the reference, or look for what slows the node: run it on more nodes, as "
+          "one alone does not show which of the two is wrong";
+    }
+  }
+
   const Application& application_;
+  const Readings& readings_;
   const ReadingGroup& group_;
   std::span<const Sample> samples_;
   const Places& places_;
 };
 
 }  // namespace
+
+BoundUse use_of(const Bound& bound, const ReadingGroup& group, const Readings& readings) {
+  std::set<int> nodes;
+  std::set<int> outside;
+  const auto samples = readings.of(group);
+  for (std::size_t at = 0; at < samples.size(); ++at) {
+    if (!std::isfinite(samples[at].value)) continue;
+    nodes.insert(samples[at].node);
+    if (judge_value(bound, at, samples[at].value) == Verdict::fail) outside.insert(samples[at].node);
+  }
+  if (const auto like = readings.peers_of(group); nodes.size() == 1 && like.size() > samples.size()) {
+    const auto bad = std::count_if(like.begin(), like.end(), [&](double value) { return !bound.range.holds(value); });
+    return {like.size(), static_cast<std::size_t>(bad)};
+  }
+  return {nodes.size(), outside.size()};
+}
+
+bool is_unconfirmed(const Bound& bound, const ReadingGroup& group, const Readings& readings) {
+  if (bound.kind != BoundKind::reference || !bound.missing.empty() || !group.is_declared) return false;
+  const BoundUse use = use_of(bound, group, readings);
+  return use.outside > 0 && (use.nodes == 1 || 2 * use.outside > use.nodes);
+}
 
 std::vector<Finding> findings_of(const Application& application, const Readings& readings, const Places& places) {
   const Sentences sentences(application, readings, places);

@@ -143,7 +143,7 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
 
   // Evidence of ranks that did report never outweighs those that did not.
   settle_verdict(result, why_nothing(input, expected));
-  judge_nodes(result.node_rows, input, result);
+  judge_nodes(result.node_rows, input, expected, result);
   keep_outputs(input, result);
   result.seconds = record.seconds;
   result.repetitions = {{record.repetition, result.verdict, result.reason, record.seconds, record.launch}};

@@ -262,6 +262,8 @@ class Judge {
       count += applied.judged;
       if (applied.all_pass) continue;
       all_pass = false;
+      for (const Bound& bound : application.bounds)
+        if (is_unconfirmed(bound, group, readings_)) expected_.of_no_node.emplace(group.metric, group.where);
       auto findings = findings_of(application, readings_, input_.places);
       for (Finding& finding : findings) name_device(finding, input_.attendance);
       std::move(findings.begin(), findings.end(), std::back_inserter(expected_.findings));

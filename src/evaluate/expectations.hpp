@@ -1,7 +1,9 @@
 /// What the check asks of its metrics, held against all readings of a case.
 #pragma once
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evaluate/attendance.hpp"
@@ -22,6 +24,7 @@ struct Expected {
   std::vector<Finding> findings;
   std::vector<std::string> evidence;
   std::vector<std::string> notes;
+  std::set<std::pair<std::string, Labels>> of_no_node;  ///< metric and labels with an unconfirmed reference
 };
 
 /// What all of it is judged from.
@@ -44,6 +47,16 @@ struct CaseInput {
 /// All bounds of an application against one sample of its group (`at`: its index there), which notes it. `skip` where
 /// all of them pass it over: it is not judged.
 [[nodiscard]] Verdict judge_sample(const Application& application, std::size_t at, Sample& sample);
+/// How many nodes reported a value of a group, and how many of them are outside of the bound. A node that is judged by
+/// itself counts with its like on the others.
+struct BoundUse {
+  std::size_t nodes = 0;
+  std::size_t outside = 0;
+};
+[[nodiscard]] BoundUse use_of(const Bound& bound, const ReadingGroup& group, const Readings& readings);
+/// A reference for a number of a program that muster does not know, which fewer than half of the nodes meet, or the
+/// only one does not: the reference may be wrong, and no node is blamed (docs/adr/0016-unconfirmed-references.md).
+[[nodiscard]] bool is_unconfirmed(const Bound& bound, const ReadingGroup& group, const Readings& readings);
 /// The findings of one application whose samples are not all a pass: one per kind of bound, worst items first.
 [[nodiscard]] std::vector<Finding> findings_of(const Application& application, const Readings& readings,
                                                const Places& places);

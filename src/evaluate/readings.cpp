@@ -45,7 +45,7 @@ class Interned {
     if (next_ >= groups_.size()) next_ = 0;
     if (groups_.empty() || !KeyEqual{}(groups_[next_].key, &reading)) {
       const auto [found, is_new] = known_.try_emplace(&reading, groups_.size());
-      if (is_new) groups_.push_back({&reading, {}, {}, {}, 0, 0});
+      if (is_new) groups_.emplace_back().key = &reading;
       next_ = found->second;
     }
     ++groups_[next_].count;
@@ -65,6 +65,14 @@ MetricFacts facts_of(const Case& item, const ProbeSpec& probe, const Reading& fi
   return {printable_line(first.unit), Better::neither, false};
 }
 
+void note_origin(const Case& item, const ProbeSpec& probe, ReadingGroup& group) {
+  const auto name = base_metric(group.key->metric);
+  for (const MetricSpec& spec : probe.metrics)
+    if (spec.name == name) group.has_limit = spec.has_limit;
+  for (const DeclaredMetric& declared : item.metrics)
+    if (declared.name == group.key->metric) group.is_declared = true;
+}
+
 void describe_groups(const Case& item, const ProbeSpec& probe, std::vector<ReadingGroup>& groups) {
   std::size_t first = 0;
   for (ReadingGroup& group : groups) {
@@ -72,6 +80,7 @@ void describe_groups(const Case& item, const ProbeSpec& probe, std::vector<Readi
     for (const auto& [key, value] : group.key->where)
       group.where.emplace_back(printable_line(key), printable_line(value));
     group.facts = facts_of(item, probe, *group.key);
+    note_origin(item, probe, group);
     group.first = first;
     first += group.count;
   }

@@ -150,9 +150,11 @@ constexpr std::size_t most_named = 8;
 /// What was found on each node.
 class Blame {
  public:
-  Blame(const std::vector<NodeRow>& rows, const CaseResult& result) : found_(rows.size(), Verdict::skip) {
+  Blame(const std::vector<NodeRow>& rows, const Expected& expected, const CaseResult& result)
+      : found_(rows.size(), Verdict::skip) {
     for (std::size_t i = 0; i < rows.size(); ++i) rows_of_[rows[i].node].push_back(i);
-    for (const Item& item : result.items) put(item.node, item.verdict);
+    for (const Item& item : result.items)
+      if (expected.of_no_node.count({item.metric, item.where}) == 0) put(item.node, item.verdict);
     for (const Finding& finding : result.findings) put(finding);
   }
   /// Each finding names who is meant, so that the others are not.
@@ -270,8 +272,9 @@ std::vector<Item> items_of(const Readings& readings, const Expected& expected, c
   return items;
 }
 
-void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const CaseResult& result) {
-  Blame blame(rows, result);
+void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const Expected& expected,
+                 const CaseResult& result) {
+  Blame blame(rows, expected, result);
   // All that was measured was judged, and what is wrong is wrong elsewhere.
   const bool is_cleared = input.attendance.is_complete() && !result.findings.empty() && blame.has_named_all();
   std::vector<char> all_measured(rows.size(), 1);

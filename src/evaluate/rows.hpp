@@ -20,6 +20,7 @@ namespace muster {
 
 /// Gives `rows` their verdicts: the worst of what was found on the node; without a finding `pass` where every rank
 /// was measured and `has_evidence`, or all that was judged there passed.
-void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const CaseResult& result);
+void judge_nodes(std::vector<NodeRow>& rows, const CaseInput& input, const Expected& expected,
+                 const CaseResult& result);
 
 }  // namespace muster

@@ -92,9 +92,9 @@ visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings)
     if (const std::string* why = seen->fact("no_root")) {
       Finding finding =
           unmeasured(node, printable_line(fmt::format("on {}: {}", node.host, *why)),
-                     "give a folder with the /sys and /proc of a machine in it: -S device_visibility.root=");
+                     "give a folder with the /sys and /proc of a machine in it: -S CHECK.root=FOLDER");
       finding.verdict = Verdict::error;
-      finding.culprits = {{CulpritKind::setting, "root", node.host, -1}};
+      finding.culprits = {{CulpritKind::setting, "root", "", -1}};
       findings.push_back(std::move(finding));
       continue;
     }

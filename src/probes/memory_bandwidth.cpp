@@ -61,8 +61,19 @@ struct Arrays final : ProbeState {
   std::unique_ptr<Stream> stream;
 };
 
+/// What no state of the node could satisfy is a mistake in the check.
+Result<void> refuse_impossible(std::uint64_t asked) {
+  const std::uint64_t all = memory_bandwidth::read_all_memory();
+  if (all == 0 || asked <= all / 3) return {};
+  return fail(ErrorKind::usage, "bytes",
+              fmt::format("three arrays of {} are more than all memory of the node, {:.3g} GiB", format_bytes({asked}),
+                          static_cast<double>(all) / (1u << 30)));
+}
+
 Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   context.recorder.step("allocate");
+  if (const auto possible = refuse_impossible(context.params.bytes("bytes").count); !possible)
+    return tl::unexpected(possible.error());
   const auto allowed = CpuMask::processors_of_this_thread();
   if (!allowed) return tl::unexpected(allowed.error());
   auto state = std::make_unique<Arrays>();

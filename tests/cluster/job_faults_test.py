@@ -44,6 +44,8 @@ class JobFaults(support.EndToEnd):
         self.assertEqual([case["check"] for case in report["cases"] if case["verdict"] not in ("fail", "error")], [], run.story())
         self.assertEqual(job_faults.nodes_blamed(report), [], run.story())
         self.assertEqual(self.drained(), [], run.story())
+        (reason,) = [case["reason"] for case in report["cases"] if case["check"] == "reference_ten_times_too_high"]
+        self.assertTrue(reason.endswith("; 4 of 4 nodes are outside"), reason)
 
     def test_no_node_is_excluded(self):
         run = self.finished(GateRun, "--print", "json", "--deadline", "100s")

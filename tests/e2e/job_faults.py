@@ -1,7 +1,16 @@
 """Mistakes of a job: wrong paths, names and options in checks of a user's own. Shared, not a test."""
 import json
 
-# What is wrong -> the lines of [check.NAME.params], and further lines of [check.NAME]
+def printed(number, unit):
+    """A program that prints a number, and the pattern that reads it."""
+    return f'argv = ["echo", "size: {number}"]\nmetric = [{{ name = "size", pattern = "size: ([0-9.]+)", unit = "{unit}" }}]'
+
+
+def bound(value, unit):
+    return f'expect = [{{ metric = "size", reference = {{ value = {value}, lower = -0.1, unit = "{unit}" }} }}]'
+
+
+# What is wrong -> the lines of [check.NAME.params], further lines of [check.NAME], and the probe where it is not `command`
 MISTAKES = {
     "path_from_another_folder": ('argv = ["mychecks/loadavg.sh"]', ""),
     "name_misspelt": ('argv = ["no-such-program-here"]', ""),
@@ -18,6 +27,11 @@ MISTAKES = {
     "timeout": ('argv = ["sleep", "60"]', 'timeout = "2s"'),
     "expected_status": ('argv = ["true"]\nexpect_status = 3', ""),
     "pattern_of_the_output": ('argv = ["echo", "done"]\nmust_print = ["^finished"]', ""),
+    "reference_ten_times_too_high": (printed(12.5, "1"), bound(125, "1")),
+    "reference_in_another_unit": (printed(12.5, "MiB"), bound(12.5, "GiB")),
+    "size_in_another_unit": ('bytes = "900TiB"', "", "memory_bandwidth"),
+    "checkpoint_in_no_folder": ('checkpoint = "/no/such/folder/checkpoint"', "", "training"),
+    "root_that_is_not_there": ('root = "/no/such/root"', "", "network_interfaces"),
 }
 
 
@@ -28,8 +42,8 @@ def checks_with(folder, names=tuple(MISTAKES)):
     script.chmod(0o755)
     text = ""
     for name in names:
-        params, more = MISTAKES[name]
-        text += f'[check.{name}]\nprobe = "command"\nranks = "one-per-node"\ntags = ["gate"]\n{more}\n[check.{name}.params]\n{params}\n'
+        params, more, probe = (*MISTAKES[name], "command")[:3]
+        text += f'[check.{name}]\nprobe = "{probe}"\nranks = "one-per-node"\ntags = ["gate"]\n{more}\n[check.{name}.params]\n{params}\n'
     return text
 
 

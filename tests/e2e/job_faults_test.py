@@ -34,6 +34,10 @@ class JobFaults(support.EndToEnd):
         self.assertEqual(reasons["name_misspelt"][0], "no-such-program-here is not on PATH")
         self.assertIn("is not executable", reasons["not_executable"][0])
         self.assertIn("127", reasons["command_of_a_script"][0])
+        reason, remedy = reasons["reference_in_another_unit"]
+        self.assertRegex(reason, r"^size of rank 0 on \S+ is 12\.5 MiB, bound 11520 MiB \(reference 12800 MiB -10 %, .*checks\.toml:\d+:\d+\)$")
+        self.assertIn("correct the value or the unit of the reference", remedy)
+        self.assertIn("900TiB are more than all memory of the node", reasons["size_in_another_unit"][0])
 
     def test_gate_blames_no_node(self):
         run = self.finished(GateRun("[check.x]\n", "--print", "json"))

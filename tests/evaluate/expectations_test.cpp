@@ -308,6 +308,7 @@ TEST(Expectations, TooFewPeersAloneAreUnmeasured) {
   const auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "busbw has 4 values, its peers judge from 5");
+  EXPECT_EQ(result.remedy, "use more ranks, or judge it by a reference") << "it has no hardware maximum";
 }
 
 TEST(Expectations, TooFewPeersBesideAnotherBoundAreANote) {
@@ -442,6 +443,46 @@ TEST(Expectations, ADeclaredMetricIsJudgedInItsUnit) {
   const auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.metrics[0].unit, "samples/s");
+}
+
+/// `values` of a program on as many nodes, of a metric that the check declares, with a reference of 10.
+Scene program_scene(const std::vector<double>& values) {
+  Scene scene(static_cast<int>(values.size()), 1);
+  scene.item.metrics = {{"samples", "samples/s", Better::higher}};
+  scene.report("samples", values).expect_reference("samples", 10).reference->unit = "samples/s";
+  return scene;
+}
+
+TEST(Expectations, AReferenceThatMostNodesMissBlamesNone) {
+  for (const auto& values : std::vector<std::vector<double>>{{1}, {1, 1}, {1, 1.1, 1, 0.9}, {1, 1, 10}}) {
+    const auto result = program_scene(values).result();
+    EXPECT_EQ(result.verdict, Verdict::fail);
+    EXPECT_EQ(result.culprits, (std::vector<Culprit>{{CulpritKind::file, "checks/scene.toml:14", "", -1}}));
+    EXPECT_TRUE(has(result.remedy, "correct the value or the unit of the reference")) << result.remedy;
+    for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured) << row.node;
+  }
+  const auto most = program_scene({1, 1, 10}).result();
+  EXPECT_TRUE(has(most.reason, "bound 9 samples/s (reference 10 samples/s -10 %, checks/scene.toml:14); "
+                               "2 of 3 nodes are outside"))
+      << most.reason;
+  const auto alone = program_scene({1}).result();
+  EXPECT_TRUE(has(alone.remedy, "run it on more nodes")) << alone.remedy;
+}
+
+TEST(Expectations, AReferenceThatHalfOfTheNodesMeetIsHeldAgainstTheOthers) {
+  for (const auto& values : std::vector<std::vector<double>>{{10, 1}, {10, 11, 1}}) {
+    const auto result = program_scene(values).result();
+    ASSERT_EQ(result.culprits.size(), 1u);
+    EXPECT_EQ(result.culprits[0].node, host(static_cast<int>(values.size()) - 1));
+    EXPECT_EQ(result.node_rows.back().verdict, Verdict::fail);
+    EXPECT_EQ(result.node_rows.front().verdict, Verdict::pass);
+  }
+}
+
+TEST(Expectations, AMetricOfMustersOwnBlamesANodeByItself) {
+  Scene scene(1, 1);
+  scene.report("busbw", {1}).expect_reference("busbw", 10);
+  EXPECT_EQ(scene.result().culprits.at(0).node, "nid001");
 }
 
 TEST(Expectations, ADeclaredMetricThatNobodyPrintsIsUnmeasured) {
@@ -595,6 +636,19 @@ TEST(LikeItems, ANodeByItselfHasItsPeersOnTheOthers) {
     if (i == 3) {
       EXPECT_TRUE(has(result.reason, "of 6 readings")) << result.reason;
     }
+  }
+}
+
+TEST(LikeItems, AReferenceIsConfirmedByTheOtherNodes) {
+  for (const double others : {10.0, 1.0}) {
+    LikeItems like;
+    for (const double value : {others, others, 1.0}) {
+      const auto scene = program_scene({value});
+      like.add(scene.item, scene.probe, scene.record, scene.world);
+    }
+    const auto slow = program_scene({1});
+    const auto result = evaluate(slow.item, slow.probe, slow.record, slow.world, &like);
+    EXPECT_EQ(result.culprits.at(0).kind, others == 10 ? CulpritKind::rank : CulpritKind::file) << result.reason;
   }
 }
 

@@ -419,7 +419,7 @@ TEST(DeviceVisibility, AWrongRootIsTheSettingsFault) {
   const auto judgement = judged.rank("a", facts).judge();
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].verdict, Verdict::error);
-  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "root", "a", -1}}));
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "root", "", -1}}));
   EXPECT_NE(judgement.findings[0].reason.find("/nonexistent/of/a/test"), std::string::npos);
 }
 

@@ -156,8 +156,8 @@ TEST(Cover, ArraysThatCachesMayServeAreCalledSo) {
 }
 
 TEST(AvailableMemory, IsWhatTheTightestLimitLeaves) {
-  EXPECT_EQ(parse_available("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"), 2 * mib);
-  EXPECT_EQ(parse_available("MemTotal: 9 kB\n"), 0u);
+  EXPECT_EQ(parse_meminfo("MemTotal: 9 kB\nMemAvailable:    2048 kB\n", "MemAvailable:"), 2 * mib);
+  EXPECT_EQ(parse_meminfo("MemTotal: 9 kB\n", "MemAvailable:"), 0u);
   Machine machine;
   machine.file("proc/meminfo", "MemAvailable: 1048576 kB\n");
   EXPECT_EQ(read_available_memory(machine.root()), gib);
@@ -306,7 +306,9 @@ TEST(MemoryBandwidth, AsksForMoreThanThereIs) {
   const RankPlace place{.host = "a"};
   const auto state = probe().prepare({made.params(), place, recorder});
   ASSERT_FALSE(state);
-  EXPECT_NE(to_string(state.error()).find("three arrays of 1000TiB don't fit into"), std::string::npos);
+  EXPECT_EQ(state.error().kind, ErrorKind::usage) << "a refusal: no node is at fault";
+  EXPECT_EQ(state.error().where, "bytes");
+  EXPECT_NE(state.error().what.find("three arrays of 1000TiB are more than all memory of the node"), std::string::npos);
 }
 
 TEST(MemoryBandwidth, RunsHere) {

@@ -458,7 +458,7 @@ TEST(NetworkInterfaces, AWrongRootIsTheSettingsFault) {
   const auto judgement = made.rank("a", seen.facts).judge();
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].verdict, Verdict::error);
-  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "root", "a", -1}}));
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "root", "", -1}}));
 }
 
 TEST(NetworkInterfaces, ReadsTheMachineItIsPointedAt) {

@@ -32,6 +32,9 @@ std::string remedy_for(const std::string& name) {
   if (is_relative)
     return fmt::format("write argv = [\"{{check}}/{}\"] for a file beside the check file, or give it an absolute path",
                        printable_line(fs::path(name).filename().string(), 100));
+  if (name.find('/') == name.npos)
+    return "correct its name, give it an absolute path, or install it on PATH of every node; ranks that are started by "
+           "ssh have PATH of an ssh login";
   return "correct argv in the check file, or install it at the same place on every node";
 }
 

@@ -136,8 +136,7 @@ CpuMask closed_cores(const CpuMask& allowed, const fs::path& root) {
   return untouched(mask_of(root / "sys/devices/system/cpu/online"), allowed, root);
 }
 
-std::uint64_t parse_available(std::string_view meminfo) {
-  constexpr std::string_view key = "MemAvailable:";
+std::uint64_t parse_meminfo(std::string_view meminfo, std::string_view key) {
   for (std::string_view line : lines(meminfo)) {
     if (line.substr(0, key.size()) != key) continue;
     line = trim(line.substr(key.size()));
@@ -146,9 +145,14 @@ std::uint64_t parse_available(std::string_view meminfo) {
   return 0;
 }
 
+std::uint64_t read_all_memory(const fs::path& root) {
+  const auto text = read_file(root / "proc/meminfo", 1u << 20);
+  return text ? parse_meminfo(*text, "MemTotal:") : 0;
+}
+
 std::uint64_t read_available_memory(const fs::path& root) {
   const auto text = read_file(root / "proc/meminfo", 1u << 20);
-  const std::uint64_t available = text ? parse_available(*text) : 0;
+  const std::uint64_t available = text ? parse_meminfo(*text, "MemAvailable:") : 0;
   return std::min(available, headroom_of_groups(root));
 }
 

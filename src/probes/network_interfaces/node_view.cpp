@@ -41,9 +41,9 @@ Finding unclear(const std::string& host, std::string reason, std::string remedy)
 void read_node(const RankPlace& place, const Observation& seen, Judging& judging) {
   if (const std::string* why = seen.fact("no_root")) {
     Finding finding = unclear(place.host, printable_line(fmt::format("on {}: {}", place.host, *why)),
-                              "give a folder with the /sys and /proc of a machine in it: -S network_interfaces.root=");
+                              "give a folder with the /sys and /proc of a machine in it: -S CHECK.root=FOLDER");
     finding.verdict = Verdict::error;
-    finding.culprits = {{CulpritKind::setting, "root", place.host, -1}};
+    finding.culprits = {{CulpritKind::setting, "root", "", -1}};
     return judging.find(std::move(finding));
   }
   NodeView node;
