@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <regex>
 
 #include "base/text.hpp"
 #include "reporters/common/paragraph.hpp"
@@ -250,6 +251,26 @@ TEST(Console, SentencesKeepToTheWidthAndCommandsStayWhole) {
     EXPECT_TRUE(has(text,
                     "run again  muster run checks/network/allreduce.toml --system cirrus:gpu --nodes "
                     "'nid[001-002]' -n '^allreduce%77aa0b11$'\n"));
+  }
+}
+
+TEST(Console, OverviewLinesOfANarrowTerminalHaveValueAndBoundWithinItsWidth) {
+  for (const int width : {40, 80, 120}) {
+    ReporterOptions options;
+    options.width = width;
+    std::ostringstream out;
+    const auto console = find_reporter("console")->make(options);
+    for (const CaseResult& result : sample::report().cases) console->case_finished(result, out);
+    const auto text = out.str();
+    for (const auto line : lines(text)) {
+      const bool has_name = width == 40 && line.find('%') < 40;  // names stay whole
+      EXPECT_TRUE(has_name || columns(line) <= static_cast<std::size_t>(width)) << line;
+    }
+    const auto words = std::regex_replace(text, std::regex("\\s+"), " ");
+    for (const char* part : {"busbw{size=16MiB,type=float} 4.02 GB/s, bound at least 11.25 GB/s (rank 5 on nid002)",
+                                   "share core 2 in repetition 2 ", "busbw 8.44 GB/s"})
+      EXPECT_TRUE(has(words, part)) << text;
+    EXPECT_FALSE(has(words, "(rank 2 on nid001")) << "the reason names it";
   }
 }
 

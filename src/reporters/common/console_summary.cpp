@@ -161,14 +161,19 @@ std::string case_line(const CaseResult& result, std::size_t title_columns, const
   if (result.verdict == Verdict::skip) return skip_line(result, title_columns, page);
   auto name = title(result);
   if (const auto passed = repetitions_passed(result); !passed.empty()) name += "  " + passed;
-  name = pad(name, title_columns);
-  const auto used = verdict_columns + 1 + columns(name) + 1 + seconds_columns;
-  auto line = fmt::format("{} {} {}", page.ink.of(result.verdict, pad(verdict_word(result.verdict), verdict_columns)),
-                          name, page.ink.faint(pad_left(time_phrase(result.seconds), seconds_columns)));
+  const auto margin = verdict_columns + 1;
+  const auto of_seconds = 1 + seconds_columns;
+  // In a narrow terminal names take the columns of the seconds.
+  name = pad(name, std::min(title_columns, std::max(page.width, margin + of_seconds) - margin - of_seconds));
+  const bool has_seconds = margin + columns(name) + of_seconds <= page.width;
+  const auto used = margin + columns(name) + (has_seconds ? of_seconds : 0);
+  auto line = fmt::format("{} {}", page.ink.of(result.verdict, pad(verdict_word(result.verdict), verdict_columns)), name);
+  if (has_seconds) line += " " + page.ink.faint(pad_left(time_phrase(result.seconds), seconds_columns));
   const auto words = brief(result);
   if (needs_attention(result.verdict)) return line + words_beside(cut(words, most_brief), used, page) + "\n";
-  if (!words.empty() && used + 2 + least_brief <= page.width) line += "  " + cut(words, page.width - used - 2);
-  return line + "\n";
+  if (words.empty()) return line + "\n";
+  if (used + 2 + least_brief <= page.width) return line + "  " + cut(words, page.width - used - 2) + "\n";
+  return line + "\n" + std::string(margin, ' ') + cut(words, std::max(page.width, margin + least_brief) - margin) + "\n";
 }
 
 std::string summary_text(const RunReport& report, const Page& page) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -63,6 +64,23 @@ std::string worst_value(const CaseResult& result) {
     }
   }
   return "";
+}
+
+/// As a word of its own: not `nid00` in `nid001`.
+bool has_word(std::string_view text, std::string_view word) {
+  const auto is_of_name = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if ((at == 0 || !is_of_name(at - 1)) && !is_of_name(at + word.size())) return true;
+  return false;
+}
+
+/// Each of them is in `why` already, by its node or, without one, by its name.
+bool are_named(const std::vector<Culprit>& culprits, const std::string& why) {
+  return std::all_of(culprits.begin(), culprits.end(), [&](const Culprit& one) {
+    return has_word(why, harmless(one.node.empty() ? one.name : one.node));
+  });
 }
 
 std::string titled(const CaseResult& result, std::string_view id) {
@@ -189,10 +207,9 @@ std::string brief(const CaseResult& result) {
     std::vector<Culprit> placed;
     for (const auto& culprit : result.culprits)
       if (!culprit.node.empty() || culprit.rank >= 0) placed.push_back(culprit);
-    const auto who = human_list(culprit_phrases(placed), 2);
     auto why = worst_value(result);
     if (why.empty()) why = harmless(result.reason);
-    return who.empty() || why.find(who) != std::string::npos ? why : fmt::format("{} ({})", why, who);
+    return are_named(placed, why) ? why : fmt::format("{} ({})", why, human_list(culprit_phrases(placed), 2));
   }
   if (result.verdict == Verdict::skip) return harmless(result.reason);
   if (auto judged = metrics_brief(result, true); !judged.empty()) return judged;
