@@ -1,6 +1,7 @@
 """A cluster with 8 GPUs per node that no profile describes, with a real Slurm: jobs ask for the GPUs, one rank for each, and a
 job that asked for none is told so."""
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -10,6 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import page_commands  # noqa: E402
 import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
@@ -132,6 +134,32 @@ class InAJob(Undescribed):
         run = self.muster("run", "-n", "device_visibility", "--agent", support.AGENT, job=(*self.JOB, f"--gpus-per-node={GPUS}"))
         case, = self.cases(check="device_visibility")
         self.assertFalse(re.search("asked for no GPUs", case["reason"]), run.stdout + run.stderr)
+
+
+class Page(Undescribed):
+    # What docs/gate.md has, and what there is of it here.
+    SUBSTITUTIONS = {"--nodes=66": "--nodes=2", "--need 64": "--need 1", "--time=12:00:00": "--time=0:10:00"}
+
+    def test_the_batch_script_of_the_gate(self):
+        """The checks are `hello` alone: the nodes have GPUs for Slurm, and no devices."""
+        script, of_users = ([fence.text for fence in page_commands.fences_of(page) if fence.is_script] for page in ("gate", "user"))
+        self.assertEqual([text.replace("#SBATCH --job-name=train\n", "") for text in script], of_users, "two pages, one script")
+        (script,) = script
+        for word, mine in self.SUBSTITUTIONS.items():
+            self.assertIn(word, script)
+            script = script.replace(word, mine)
+        (self.folder / "checks/basic").mkdir(parents=True)
+        shutil.copy(page_commands.SOURCE / "checks/basic/hello.toml", self.folder / "checks/basic")
+        for name, text in (("job.sh", script), ("train", "#!/bin/sh\necho trained with $SLURM_GPUS_ON_NODE GPUs: $*\n")):
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+        # The nodes claim CPUs that this machine lacks.
+        env = {**self.cluster.environment(), "SLURM_CPU_BIND": "none", "MUSTER_CHECKS": str(self.folder / "checks"), "PATH": f"{support.BIN}:{os.environ['PATH']}"}
+        subprocess.run(self.cluster.argv_on_login(["sbatch", "--wait", "--output=output", "job.sh"]), cwd=self.folder, env=env,
+                       capture_output=True, text=True, timeout=120 * support.SLOWNESS)
+        said = (self.folder / "output").read_text()
+        self.assertEqual(said.count(f"trained with {GPUS} GPUs: --epochs 90"), GPUS, said)
+        self.assertRegex(said, r"muster: 1 node good: nid00[12]; spare: nid00[12]")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The commands of README and docs that need one machine, typed as they stand there, in the order of each page, in a folder that looks
 like a checkout. tests/cluster/page_tests.py lists which test runs which command."""
+import ctypes
 import json
 import os
 import pathlib
@@ -29,6 +30,7 @@ STATUS = {
     ("machines", "MUSTER_MACHINE=lumi"): {1},
     ("help", "muster doctor"): {0, 2},
     ("help doctor", "muster doctor"): {0, 2},
+    ("help compare", "muster compare"): {0, 1},
     ("help machine", "MUSTER_MACHINE=here"): {1},
     ("help history", "muster history --metric bandwidth"): {3},
     ("help history", "muster history --metric"): {0, 1, 3},
@@ -40,6 +42,7 @@ class Reader:
     """A shell in a checkout, as someone has it who reads a page."""
 
     def __init__(self):
+        self.runs = {}
         self.folder = support.new_folder()
         self.checkout = self.folder / "checkout"
         self.checkout.mkdir()
@@ -60,6 +63,8 @@ class Reader:
         if not command.startswith("muster machine"):
             for word, mine in SUBSTITUTIONS.items():
                 command = command.replace(word, mine)
+        for pattern, mine in self.runs.items():
+            command = re.sub(pattern, mine, command)
         # What a command exports is there for the next.
         wrapped = f"{command}\nstatus=$?\nexport -p >{self.folder}/exported\nexit $status\n"
         before = self.folder / "exported"
@@ -76,6 +81,16 @@ def pattern_of(printed):
     """What a page prints, where ... stands for anything, and folders of the reader's are other ones."""
     words = re.split(r"(\.\.\.|/home/me\S*)", printed.strip())
     return "".join(".*" if word == "..." else r"\S+" if word.startswith("/home/me") else re.escape(word) for word in words)
+
+
+def write_topology(path):
+    """As `lstopo node.xml` does, of a node with 64 cores."""
+    hwloc, topology = ctypes.CDLL("libhwloc.so.15"), ctypes.c_void_p()
+    hwloc.hwloc_topology_init(ctypes.byref(topology))
+    hwloc.hwloc_topology_set_synthetic(topology, b"pack:1 numa:4 l3:2 core:8 pu:2(indexes=2*64:64*1)")
+    hwloc.hwloc_topology_load(topology)
+    hwloc.hwloc_topology_export_xml(topology, os.fsencode(path), 0)
+    hwloc.hwloc_topology_destroy(topology)
 
 
 class Pages(support.EndToEnd):
@@ -106,6 +121,9 @@ class Pages(support.EndToEnd):
     def run_twice(self):
         for _ in range(2):
             self.assert_passes("muster run")
+        # Pages and helps name a run by its id or its folder.
+        first = min(path.name for path in (self.reader.checkout / "muster-runs").glob("2*"))
+        self.reader.runs = {r"muster-runs/20\d{6}-\d{6}-[0-9a-f]{6}": f"muster-runs/{first}", r"\b3f2a9c\b": first.rpartition("-")[2]}
 
     def test_readme(self):
         self.reader.types(self.mychecks())
@@ -143,6 +161,7 @@ class Pages(support.EndToEnd):
 
     def test_bind(self):
         """The picture of LUMI's node is what the command prints, to the last mask."""
+        write_topology(self.reader.checkout / "node.xml")
         printed = self.read("bind")
         text = (SOURCE / "docs/bind.md").read_text()
         ((command, below),) = re.findall(r"^```\n\$ (muster bind .*?)\n(.*?)^```", text, re.M | re.S)
