@@ -3,10 +3,24 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/agent_mark.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 
 namespace muster {
+
+std::string flavor_in_file(const fs::path& agent) {
+  constexpr std::string_view mark = MUSTER_AGENT_MARK;
+  constexpr std::size_t most_bytes = 64u << 20;
+  constexpr std::size_t longest_flavor = 20;
+  const auto file = read_file(agent, most_bytes);
+  if (!file) return "";
+  const std::size_t found = file->find(mark);
+  if (found == std::string::npos) return "";
+  const auto flavor = std::string_view(*file).substr(found + mark.size(), longest_flavor);
+  const std::size_t end = flavor.find('>');
+  return end == std::string_view::npos ? "" : std::string(flavor.substr(0, end));
+}
 
 Result<AgentAbout> ask_agent(const fs::path& agent) {
   const auto asked = run_program({agent.string(), "--about"}, 10);

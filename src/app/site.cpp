@@ -217,14 +217,15 @@ namespace {
 /// not start here may start on the nodes, or in their container.
 Result<void> fits_the_launcher(const SiteFound& found) {
   if (found.identity.flavor.empty()) return {};
-  const auto about = ask_agent(found.agent);
-  const auto is_known = [](std::string_view flavor) { return flavor == "openmpi" || flavor == "mpich"; };
-  if (!about || !is_known(about->flavor) || about->flavor == found.identity.flavor) return {};
+  std::string flavor = flavor_in_file(found.agent);
+  if (flavor.empty())
+    if (const auto about = ask_agent(found.agent)) flavor = about->flavor;
+  if ((flavor != "openmpi" && flavor != "mpich") || flavor == found.identity.flavor) return {};
   return fail(
       ErrorKind::launch, found.agent.string(),
       fmt::format("agent built for {}, launched by {} ({}); build muster-rank-{} with that MPI, or load the module of "
                   "the MPI that the agent was built for",
-                  about->flavor == "mpich" ? "MPICH" : "Open MPI", found.identity.banner, found.identity.path,
+                  flavor == "mpich" ? "MPICH" : "Open MPI", found.identity.banner, found.identity.path,
                   found.identity.flavor));
 }
 

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/agent_mark.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/gpu_support.hpp"
 #include "comm/mpi/mpi_handle.hpp"
@@ -52,12 +53,18 @@ Result<void> checked(int code, const char* function) {
 
 std::string_view mpi_flavor() {
 #if defined(OPEN_MPI)
-  return "openmpi";
+  static constexpr std::string_view mark = MUSTER_AGENT_MARK "openmpi>";
 #elif defined(MPICH) || defined(MPICH_VERSION)
-  return "mpich";
+  static constexpr std::string_view mark = MUSTER_AGENT_MARK "mpich>";
 #else
-  return "other";
+  static constexpr std::string_view mark = MUSTER_AGENT_MARK "other>";
 #endif
+  // Through a volatile pointer the whole mark stays in the program.
+  const char* const volatile begin = mark.data();
+  std::string_view flavor(begin, mark.size());
+  flavor.remove_prefix(sizeof MUSTER_AGENT_MARK - 1);
+  flavor.remove_suffix(1);
+  return flavor;
 }
 
 std::string mpi_library() {
