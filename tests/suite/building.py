@@ -25,8 +25,8 @@ def environment(preset):
         env.setdefault("CMAKE_GENERATOR", "Ninja")
     if shutil.which("ccache"):
         env.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
-        # Precompiled headers and times of headers differ where the text does not.
-        env.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros")
+        # Precompiled headers, times of headers and the language of messages differ where the code does not.
+        env.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros,locale")
     if preset in ("asan", "tsan") and shutil.which("ld.lld"):
         env.setdefault("LDFLAGS", "-fuse-ld=lld")
     return env
