@@ -156,6 +156,24 @@ int nothing_started(const Error& error) {
   return exit_nothing_started;
 }
 
+/// Runs the examples and fills the rows; its folders are gone when it returns. The exit status where the command ends
+/// with it; else 0.
+int run_examples(const SelftestOptions& options, const Material& material, std::vector<SelftestRow>& rows) {
+  const auto place = Workplace::make(options.keep);
+  if (!place) return nothing_started(place.error());
+  auto selftest = Selftest::open(options.launcher, options.agent, place->path());
+  if (!selftest) return nothing_started(selftest.error());
+  find_missing(material.examples, rows);
+  const SignalsHeld held;
+  const auto runs = runs_of(material.examples, rows);
+  if (const int signal = selftest->carry_out(runs, material.loaded, held.ends()); signal != 0) return 128 + signal;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (Shown& shown : selftest->show(runs[i], i)) take(std::move(shown), rows);
+  if (const std::string why = why_nothing(rows); !why.empty() && !options.json)
+    return nothing_started({ErrorKind::launch, "", why});
+  return 0;
+}
+
 }  // namespace
 
 int selftest_command(const SelftestOptions& options) {
@@ -168,18 +186,7 @@ int selftest_command(const SelftestOptions& options) {
     fmt::print("{}", selftest_page(*rows, material->examples));
     return 0;
   }
-  const auto place = Workplace::make(options.keep);
-  if (!place) return nothing_started(place.error());
-  auto selftest = Selftest::open(options.launcher, options.agent, place->path());
-  if (!selftest) return nothing_started(selftest.error());
-  find_missing(material->examples, *rows);
-  const SignalsHeld held;
-  const auto runs = runs_of(material->examples, *rows);
-  if (const int signal = selftest->carry_out(runs, material->loaded, held.ends()); signal != 0) return 128 + signal;
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    for (Shown& shown : selftest->show(runs[i], i)) take(std::move(shown), *rows);
-  if (const std::string why = why_nothing(*rows); !why.empty() && !options.json)
-    return nothing_started({ErrorKind::launch, "", why});
+  if (const int ended = run_examples(options, *material, *rows); ended != 0) return ended;
   const int status = status_of(*rows);
   const double seconds = monotonic_seconds() - began;
   fmt::print("{}", options.json ? selftest_json(*rows, seconds, status) : selftest_table(*rows, seconds));

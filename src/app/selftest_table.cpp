@@ -72,8 +72,8 @@ std::string last_line(const std::vector<SelftestRow>& rows, double seconds) {
   const auto absent = count([](const SelftestRow& row) { return !row.not_here.empty(); });
   const auto right = count([](const SelftestRow& row) { return row.not_here.empty() && row.is_right(); });
   std::string text = fmt::format("{} of {} passed and failed as expected", right, counted(rows.size(), "check"));
-  if (absent > 0) text += fmt::format(", {} not shown here", absent);
-  return text + fmt::format("; {:.0f} s. on SIMULATED machines, not on this one\n", seconds);
+  text += fmt::format(" in {:.0f} s, on SIMULATED machines, not on this one", seconds);
+  return text + (absent > 0 ? fmt::format("; {} not shown here\n", absent) : "\n");
 }
 
 Json json_of(const Shown& shown) {
