@@ -88,9 +88,9 @@ bool has_cores(const SystemProfile& system) {
 }
 
 /// One for each GPU, as the batch scripts of sites have it; else as many as a check wants.
-int tasks_of_node(const RunOptions& options, const Submission& submission) {
+int tasks_of_node(const RunOptions& options, const Submission& submission, int gpus_per_node) {
   if (options.site.ranks_per_node) return *options.site.ranks_per_node;
-  if (submission.request.gpus_per_node > 0) return submission.request.gpus_per_node;
+  if (gpus_per_node > 0) return gpus_per_node;
   for (const PartitionProfile& partition : submission.system.partitions)
     if (partition.node.gpus && partition.node.gpus->count > 0) return partition.node.gpus->count;
   return tasks_per_node(submission.plan, has_cores(submission.system));
@@ -139,10 +139,12 @@ Result<Submission> decide(const RunOptions& options, Chosen chosen) {
   if (!nodes) return tl::unexpected(nodes.error());
   submission.nodes = std::move(*nodes);
   auto gpus = wish_gpus(**scheduler, submission.system, submission.choice.options, submission.nodes.names);
-  if (!gpus.note.empty()) submission.nodes.notes.push_back(std::move(gpus.note));
+  const bool has_ranks = gpus.per_node == 0 && options.site.ranks_per_node;
+  if (!gpus.note.empty() && !has_ranks) submission.nodes.notes.push_back(std::move(gpus.note));
   submission.request.gpus_per_node = gpus.per_node;
   auto site = imagined_site(submission.system, submission.nodes);
-  if (gpus.per_node > 0) site.gpus = gpus.per_node;
+  const int gpus_of_node = std::max(gpus.per_node, gpus.chosen);
+  if (gpus_of_node > 0) site.gpus = gpus_of_node;
   auto plan = make_plan(chosen.loaded.checks, submission.system, chosen.select, site, all_probes());
   if (!plan) return tl::unexpected(plan.error());
   submission.plan = std::move(*plan);
@@ -152,7 +154,7 @@ Result<Submission> decide(const RunOptions& options, Chosen chosen) {
   auto& request = submission.request;
   request.nodes = submission.nodes.count;
   request.node_names = submission.nodes.names;
-  request.tasks_per_node = tasks_of_node(options, submission);
+  request.tasks_per_node = tasks_of_node(options, submission, gpus_of_node);
   request.cpus_per_task = cpus_of_task(submission.system, request.tasks_per_node);
   request.time_limit = time_needed(submission.plan);
   request.options = submission.choice.options;

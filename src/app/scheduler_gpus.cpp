@@ -1,6 +1,7 @@
 #include "app/scheduler_gpus.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 
@@ -69,12 +70,39 @@ std::string partition_of(std::span<const JobOption> options) {
   return {};
 }
 
+/// `--gpus-per-node=8`, `--gpus-per-node=h100:8`, `--gres=gpu:h100:8,nvme:1`; 0: the option counts something else, such as
+/// the GPUs of the whole job.
+int per_node_of(std::string_view option) {
+  const std::size_t equals = option.find('=');
+  if (equals == std::string_view::npos) return 0;
+  const std::string_view name = option.substr(0, equals);
+  const bool is_resource = name == "--gres" || name == "--tres-per-node";
+  if (!is_resource && name != "--gpus-per-node") return 0;
+  int all = 0;
+  for (const std::string& item : split(option.substr(equals + 1), ',')) {
+    const auto parts = split(item, ':');
+    if (is_resource && parts.front() != "gpu" && parts.front() != "gres/gpu") continue;
+    int count = 1;
+    const std::string& last = parts.back();
+    const bool has_number = !is_resource || parts.size() > 1;
+    if (has_number && std::from_chars(last.data(), last.data() + last.size(), count).ec != std::errc()) return 0;
+    all += std::max(0, count);
+  }
+  return all;
+}
+
 }  // namespace
 
 GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, std::span<const JobOption> options,
                   const std::vector<std::string>& nodes) {
   if (scheduler.ask_gpus == nullptr || counts_gpus(system) || refuses(system, "--gpus-per-node")) return {};
-  if (const auto chosen = scheduler.gpu_option(options); !chosen.empty()) return {};
+  if (const auto name = scheduler.gpu_option(options); !name.empty()) {
+    const auto option =
+        std::find_if(options.begin(), options.end(), [&](const JobOption& one) { return one.name == name; });
+    const int chosen = option == options.end() ? 0 : per_node_of(option->text);
+    if (chosen > 0) return {0, fmt::format("the job starts one rank for each GPU of {}", option->text), chosen};
+    return {0, fmt::format("{} has no number of GPUs per node: choose the ranks with --ranks-per-node", name)};
+  }
   const auto found = gpus_of(scheduler, partition_of(options), nodes);
   if (!found) return {0, fmt::format("the job asks for no GPUs: {}", to_string(found.error()))};
   const int least = least_gpus(*found);

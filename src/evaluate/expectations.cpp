@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "model/program_metric.hpp"
 #include "evaluate/device_names.hpp"
 
 namespace muster {
@@ -135,8 +136,24 @@ void find_lacking(const CaseInput& input, const Readings& readings, const Expect
   findings.push_back(input.places.finding(Verdict::unmeasured, lacking, what, look_at_rank));
 }
 
+/// What finds a metric of a program in its output or file; nullopt: the metric is the probe's own, or printed as one.
+std::optional<ProgramMetric> pattern_of(const Case& item, const std::string& metric) {
+  const bool is_declared = std::any_of(item.metrics.begin(), item.metrics.end(),
+                                       [&](const DeclaredMetric& declared) { return declared.name == metric; });
+  if (!is_declared || !item.params.has("metric")) return std::nullopt;
+  for (const std::string& text : item.params.texts("metric"))
+    if (auto found = program_metric_from_text(text); found && found->name == metric) return std::move(*found);
+  return std::nullopt;
+}
+
 Finding nowhere_reported(const CaseInput& input, const Expectation& asked) {
   const int ranks = input.attendance.measured;
+  if (const auto metric = pattern_of(input.item, asked.metric); metric && asked.where.empty())
+    return {Verdict::unmeasured,
+            fmt::format("metric {}: no line of {} matches the pattern '{}'", asked.metric,
+                        metric->file.empty() ? "the output" : metric->file, metric->pattern),
+            {{CulpritKind::file, input.item.place.empty() ? "the check" : input.item.place, "", -1}},
+            "correct the pattern, or what the program prints"};
   return {Verdict::unmeasured,
           fmt::format("metric {}: expected from {} {}, reported by none", sentence_subject(asked), ranks,
                       ranks == 1 ? "rank" : "ranks"),

@@ -82,6 +82,11 @@ class Submitted(Undescribed):
         said = self.script("-J", "gres=gpu:2", "--ranks-per-node", "2")
         self.assertNotIn("--gpus-per-node", said)
         self.assertIn("#SBATCH --gres=gpu:2\n", said)
+        for option, ranks in (("gres=gpu:2", 2), ("gpus-per-node=4", 4)):
+            said = self.script("-J", option)
+            self.assertIn(f"#SBATCH --ntasks-per-node={ranks}\n", said)
+            self.assertIn(f"# the job starts one rank for each GPU of --{option}\n", said)
+        self.assertIn("# --gpus has no number of GPUs per node: choose the ranks with --ranks-per-node\n", self.script("-J", "gpus=16"))
         self.assertIn(f"#SBATCH --gpus-per-node={GPUS}\n", self.script("-J", "partition=debug"))
 
     def test_every_rank_gets_the_gpus(self):

@@ -5,7 +5,6 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-import unittest
 
 import support
 
@@ -96,15 +95,6 @@ def launchers():
 
 def mask_of(cpus):
     return hex(sum(1 << cpu for cpu in cpus))
-
-
-def agent_of(launcher):
-    """Each MPI's launcher has an agent of its own: muster refuses another's."""
-    if launcher != "mpich":
-        return support.AGENT
-    if not support.AGENT_MPICH.exists():
-        raise unittest.SkipTest("no agent for MPICH was built")
-    return support.AGENT_MPICH
 
 
 class Shape:

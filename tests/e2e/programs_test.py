@@ -105,7 +105,9 @@ class Patterns(Programs):
         run = self.run_checks(program("echo load: none", metric()))
         case = self.only_case(run)
         self.assertEqual((case["verdict"], run.status), ("unmeasured", 2))
-        self.assertIn("load", case["reason"])
+        self.assertEqual(case["reason"], "metric load: no line of the output matches the pattern 'load: ([0-9.]+)'")
+        (culprit,) = case["findings"][0]["culprits"]
+        self.assertRegex(str(culprit), r"file.*checks\.toml:\d+:\d+")
 
     def test_what_is_not_a_number_is_unmeasured(self):
         case = self.only_case(self.run_checks(program("echo load: 1.2.3", metric())))
