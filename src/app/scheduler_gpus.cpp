@@ -70,8 +70,8 @@ std::string partition_of(std::span<const JobOption> options) {
   return {};
 }
 
-/// `--gpus-per-node=8`, `--gpus-per-node=h100:8`, `--gres=gpu:h100:8,nvme:1`; 0: the option counts something else, such as
-/// the GPUs of the whole job.
+/// `--gpus-per-node=8`, `--gpus-per-node=h100:8`, `--gres=gpu:h100:8,nvme:1`; 0: the option counts something else, such
+/// as the GPUs of the whole job.
 int per_node_of(std::string_view option) {
   const std::size_t equals = option.find('=');
   if (equals == std::string_view::npos) return 0;

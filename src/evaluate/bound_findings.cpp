@@ -61,7 +61,7 @@ class Sentences {
                         fmt::format("no bound is given for {}{}", group_.metric, where_clause(group_.where)),
                         {},
                         group_.has_limit ? "give the expectation a reference, a limit or peers"
-                                               : "give the expectation a reference or peers"});
+                                         : "give the expectation a reference or peers"});
   }
 
   void outside(const Bound& bound, std::vector<Finding>& findings) const {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "model/program_metric.hpp"
 #include "evaluate/device_names.hpp"
+#include "model/program_metric.hpp"
 
 namespace muster {
 

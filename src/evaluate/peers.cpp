@@ -113,7 +113,7 @@ Bound peers_bound(const Peers& peers, const ReadingGroup& group, const Readings&
     bound.missing = fmt::format("{}{} has {} {}, its peers judge from {}", group.metric, where_clause(group.where),
                                 values.size(), values.size() == 1 ? "value" : "values", enough);
     bound.remedy_if_missing = group.has_limit ? "use more ranks, or judge it by a reference or a limit"
-                                                    : "use more ranks, or judge it by a reference";
+                                              : "use more ranks, or judge it by a reference";
     bound.is_optional = true;
     return bound;
   }

@@ -33,7 +33,7 @@ struct ReadingGroup {
   MetricFacts facts;
   bool has_limit = false;    ///< the hardware's maximum may be known
   bool is_declared = false;  ///< by the check: a number of a program that muster does not know
-  std::size_t first = 0;  ///< of its samples
+  std::size_t first = 0;     ///< of its samples
   std::size_t count = 0;
 };
 

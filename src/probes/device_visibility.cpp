@@ -90,9 +90,8 @@ visibility::Nodes nodes_of(const CaseView& view, std::vector<Finding>& findings)
     visibility::NodeView node;
     node.host = view.ranks[i].host;
     if (const std::string* why = seen->fact("no_root")) {
-      Finding finding =
-          unmeasured(node, printable_line(fmt::format("on {}: {}", node.host, *why)),
-                     "give a folder with the /sys and /proc of a machine in it: -S CHECK.root=FOLDER");
+      Finding finding = unmeasured(node, printable_line(fmt::format("on {}: {}", node.host, *why)),
+                                   "give a folder with the /sys and /proc of a machine in it: -S CHECK.root=FOLDER");
       finding.verdict = Verdict::error;
       finding.culprits = {{CulpritKind::setting, "root", "", -1}};
       findings.push_back(std::move(finding));

@@ -199,7 +199,8 @@ Result<Taken> read(const std::string& name, Taken (*take)(hwloc_topology_t)) {
   if (!name.empty() && name.rfind(synthetic, 0) != 0) {
     auto text = read_file(name, most_bytes);
     if (!text)
-      return fail(ErrorKind::system, printable_line(name), "is not a topology that hwloc can read: " + text.error().what);
+      return fail(ErrorKind::system, printable_line(name),
+                  "is not a topology that hwloc can read: " + text.error().what);
     source.xml = std::move(*text);
     const auto tried = survives(
         [&] {

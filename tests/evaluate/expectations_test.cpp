@@ -462,8 +462,9 @@ TEST(Expectations, AReferenceThatMostNodesMissBlamesNone) {
     for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured) << row.node;
   }
   const auto most = program_scene({1, 1, 10}).result();
-  EXPECT_TRUE(has(most.reason, "bound 9 samples/s (reference 10 samples/s -10 %, checks/scene.toml:14); "
-                               "2 of 3 nodes are outside"))
+  EXPECT_TRUE(has(most.reason,
+                  "bound 9 samples/s (reference 10 samples/s -10 %, checks/scene.toml:14); "
+                  "2 of 3 nodes are outside"))
       << most.reason;
   const auto alone = program_scene({1}).result();
   EXPECT_TRUE(has(alone.remedy, "run it on more nodes")) << alone.remedy;

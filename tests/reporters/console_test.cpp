@@ -268,7 +268,7 @@ TEST(Console, OverviewLinesOfANarrowTerminalHaveValueAndBoundWithinItsWidth) {
     }
     const auto words = std::regex_replace(text, std::regex("\\s+"), " ");
     for (const char* part : {"busbw{size=16MiB,type=float} 4.02 GB/s, bound at least 11.25 GB/s (rank 5 on nid002)",
-                                   "share core 2 in repetition 2 ", "busbw 8.44 GB/s"})
+                             "share core 2 in repetition 2 ", "busbw 8.44 GB/s"})
       EXPECT_TRUE(has(words, part)) << text;
     EXPECT_FALSE(has(words, "(rank 2 on nid001")) << "the reason names it";
   }

@@ -10,7 +10,9 @@
 namespace muster {
 namespace {
 
-bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
+bool is_open(int descriptor) {
+  return ::fcntl(descriptor, F_GETFD) >= 0;
+}
 
 std::string leads_to(int descriptor) {
   std::error_code error;

@@ -167,13 +167,15 @@ std::string case_line(const CaseResult& result, std::size_t title_columns, const
   name = pad(name, std::min(title_columns, std::max(page.width, margin + of_seconds) - margin - of_seconds));
   const bool has_seconds = margin + columns(name) + of_seconds <= page.width;
   const auto used = margin + columns(name) + (has_seconds ? of_seconds : 0);
-  auto line = fmt::format("{} {}", page.ink.of(result.verdict, pad(verdict_word(result.verdict), verdict_columns)), name);
+  auto line =
+      fmt::format("{} {}", page.ink.of(result.verdict, pad(verdict_word(result.verdict), verdict_columns)), name);
   if (has_seconds) line += " " + page.ink.faint(pad_left(time_phrase(result.seconds), seconds_columns));
   const auto words = brief(result);
   if (needs_attention(result.verdict)) return line + words_beside(cut(words, most_brief), used, page) + "\n";
   if (words.empty()) return line + "\n";
   if (used + 2 + least_brief <= page.width) return line + "  " + cut(words, page.width - used - 2) + "\n";
-  return line + "\n" + std::string(margin, ' ') + cut(words, std::max(page.width, margin + least_brief) - margin) + "\n";
+  return line + "\n" + std::string(margin, ' ') + cut(words, std::max(page.width, margin + least_brief) - margin) +
+         "\n";
 }
 
 std::string summary_text(const RunReport& report, const Page& page) {
