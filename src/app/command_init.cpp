@@ -67,8 +67,13 @@ void order_nodes(std::vector<ConfiguredNode>& nodes, const std::string& partitio
 void take_scheduler(ProfileDraft& draft, std::string& variable) {
   for (const auto* scheduler : all_schedulers()) {
     if (scheduler->ask_configured == nullptr || find_program(scheduler->program).empty()) continue;
-    auto nodes = scheduler->read_configured(printed_by(scheduler->ask_configured()));
-    if (nodes.empty()) continue;
+    const Argv asked = scheduler->ask_configured();
+    auto nodes = scheduler->read_configured(printed_by(asked));
+    if (nodes.empty()) {
+      fmt::print(stderr, "note: {} lists no nodes: the profile has one partition, with the figures of this node\n",
+                 asked.front());
+      continue;
+    }
     order_nodes(nodes, job_partition(*scheduler));
     for (const auto& node : nodes) {
       count_node(node, draft.partitions);

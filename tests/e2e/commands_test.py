@@ -133,6 +133,17 @@ class Commands(unittest.TestCase):
         done = self.muster("run", "--submit", env={**os.environ, "PATH": self.folder.name})
         self.assertEqual(done.returncode, 3)
         self.assertIn("there is no sbatch on PATH", done.stderr)
+
+    def test_a_profile_where_slurm_does_not_answer(self):
+        for name in ("sbatch", "sinfo", "scontrol"):
+            path = os.path.join(self.folder.name, name)
+            with open(path, "w") as file:
+                file.write("#!/bin/sh\nexit 1\n")
+            os.chmod(path, 0o755)
+        done = self.muster("init", "mysite", env={**os.environ, "PATH": f"{self.folder.name}:/usr/bin:/bin"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("[[partition]]"), 1)
+        self.assertEqual(done.stderr, "note: sinfo lists no nodes: the profile has one partition, with the figures of this node\n")
         self.assertFalse(os.path.exists(os.path.join(self.folder.name, "muster-runs")))
 
     def test_misspelt_words_get_a_suggestion(self):
