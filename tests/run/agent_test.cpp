@@ -1,11 +1,13 @@
 #include "run/agent.hpp"
 
 #include <atomic>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <mutex>
 #include <stdlib.h>
 
+#include "probes/memory_bandwidth/domains.hpp"
 #include "run/agent_world.hpp"
 #include "run/fake_driver.hpp"
 #include "run/messages.hpp"
@@ -207,7 +209,10 @@ TEST(Agent, UnknownProbeAndBadParametersFailTheirItemAlone) {
 }
 
 TEST(Agent, AProbeThatCanNotPrepareIsNotRunAnywhere) {
-  FakeDriver driver({{{0, "x", "memory_bandwidth", R"({"bytes":"1000000GiB","cap":"1s"})"}, hello(1)}});
+  // All memory of the node, of which some is always in use; more is a mistake of the request.
+  const std::uint64_t mebibytes = memory_bandwidth::read_all_memory() / 3 / (1u << 20);
+  const auto parameters = fmt::format(R"({{"bytes":"{}MiB","cap":"1s"}})", mebibytes);
+  FakeDriver driver({{{0, "x", "memory_bandwidth", parameters}, hello(1)}});
   const Variable wire(env_wire, driver.address());
   EXPECT_EQ(run_agents(2), (std::vector<int>{0, 0}));
   driver.stop();
