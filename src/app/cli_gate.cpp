@@ -32,7 +32,7 @@ void add_gate(CommandLine line) {
       ->required()
       ->check(CLI::Range(1, 262144));
   app->formatter(std::make_shared<Usage>());
-  // In front of `--`, or without one, there is no place for it; cli.cpp reports it.
+  // In front of `--`, or without one, it is out of place; cli.cpp reports it.
   app->add_option("COMMAND")
       ->expected(-1)
       ->check([](const std::string& /*word*/) { return "stands behind --"; })

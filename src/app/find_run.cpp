@@ -36,12 +36,12 @@ Result<RunLine> line_of(History& history, const std::string& name, const std::st
   const auto count = lines->size();
   if (name == "latest" || name == "previous") {
     const std::size_t back = name == "latest" ? 0 : 1;
-    if (count == 0) return fail(ErrorKind::usage, name, "there is no such run: the history has none");
+    if (count == 0) return fail(ErrorKind::usage, name, "no such run: the history is empty");
     const auto place = place_of_latest(*lines, file);
     if (place >= back) return std::move((*lines)[place - back]);
-    return fail(ErrorKind::usage, name,
-                fmt::format("there is no such run: the history has none before {}",
-                            printable_line((*lines)[place].head.run_id)));
+    return fail(
+        ErrorKind::usage, name,
+        fmt::format("no such run: {} is the first of the history", printable_line((*lines)[place].head.run_id)));
   }
   const auto found =
       std::find_if(lines->rbegin(), lines->rend(), [&](const RunLine& line) { return line.head.run_id == name; });

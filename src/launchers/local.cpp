@@ -14,7 +14,7 @@ Binder binder(const LauncherIdentity&, const JobShape& shape, const Argv&) {
   return shape.binding.kind == BindKind::node ? Binder::launcher : Binder::agent;
 }
 
-/// There is no launcher with messages: its exit status is the rank's own.
+/// No launcher prints messages: its exit status is the rank's own.
 LauncherNotice read_notice(const LauncherIdentity&, std::string_view, int status) {
   LauncherNotice notice;
   if (status == 0) return notice;

@@ -150,7 +150,7 @@ void say_none_slow(const Decoded& decoded, const std::string& size, const Params
   std::size_t compared = 0;
   for (const ClassLevel& level : culprits.levels)
     if (level.readings >= 5) compared += static_cast<std::size_t>(level.readings);
-  // No unit was compared with two others: there is no conclusion.
+  // No unit was compared with two others, so the evidence does not suffice.
   if (compared == 0 || !std::isfinite(culprits.seen_from)) return;
   const std::string what =
       fmt::format("{} readings of {} {} nodes", compared, size, decoded.is_between_nodes ? "between" : "within");

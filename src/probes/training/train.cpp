@@ -173,7 +173,7 @@ class Training {
     return replay();
   }
 
-  /// If the update made the difference and there is no majority: repeat it to find the rank at fault.
+  /// If the update made the difference and no majority agrees: repeat it to find the rank at fault.
   [[nodiscard]] Result<void> replay() {
     if (done_.divergence->cause != Cause::update) return {};
     const std::byte mine[] = {std::byte{updates_rightly(parts_, settings_) ? std::uint8_t{1} : std::uint8_t{0}}};
@@ -327,7 +327,7 @@ class Training {
 Result<Trained> train(const Parts& parts, const Task& task) {
   const Layout layout = Layout::of(task.settings);
   const int ranks = parts.comm.size();
-  // A part may be larger than it should: what does wrong must not write where there is no room.
+  // A part may be larger than it should: what does wrong must not write out of bounds.
   const int most_rows = task.settings.batch / ranks + 17;
   const Carrier& carrier = parts.carrier;
   Sums sums{carrier.comm == nullptr ? &parts.comm : carrier.comm, carrier.takes_device_memory, carrier.is_overlapped,

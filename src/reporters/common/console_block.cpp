@@ -70,7 +70,7 @@ std::string item_entries(const CaseResult& result, const Page& page) {
   return text + more_line(result.items.size(), most_rows, page);
 }
 
-/// The outputs of the ranks at fault; of the first rank that printed anything where there is no culprit.
+/// The outputs of the ranks at fault; without a culprit, of the first rank that printed anything.
 std::vector<const RankOutput*> telling_outputs(const CaseResult& result) {
   std::vector<const RankOutput*> chosen;
   for (const auto& culprit : result.culprits)

@@ -123,7 +123,7 @@ std::string outcome_line(const RunReport& report, const Page& page) {
   return fmt::format("{}  {}\n", page.ink.of(report.verdict, word), wrap(text, page.width, word.size() + 2));
 }
 
-/// Text about a case beside its line, which takes `used` columns; below it where there is no room.
+/// Text about a case beside its line, which takes `used` columns; below it if the line is too short for it.
 std::string words_beside(const std::string& words, std::size_t used, const Page& page) {
   const auto margin = verdict_columns + 1;
   if (words.empty()) return "";
