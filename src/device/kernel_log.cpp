@@ -81,7 +81,7 @@ bool is_about_a_program(std::string_view message) {
     const std::string_view rest = message.substr(at);
     // What can't be printed is four characters in the log.
     at += rest.starts_with("\\x") ? 4 : 1;
-    for (const std::string_view sign : {": page allocation", " invoked oom-killer"})
+    for (const std::string_view sign : {": page allocation", ": vmalloc error", " invoked oom-killer"})
       if (rest.starts_with(sign)) return true;
     for (const auto& [open, close] : {std::pair("[", "]"), std::pair(" (", ")")}) {
       if (!rest.starts_with(open)) continue;
@@ -121,13 +121,19 @@ std::optional<Heading> pci_heading(std::string_view message) {
   return Heading{message.substr(0, space), at, port, message.substr(colon + 2)};
 }
 
+/// What the block layer puts before its words, over the versions of Linux. With any other beginning they may be the
+/// name of a file: `traps: NAME[1] trap invalid opcode ... in FILE`, `process 'FILE' started with executable stack`.
+bool is_block_layer(std::string_view before) {
+  constexpr std::array all{"", "Buffer ", "blk_update_request: ", "print_req_error: ", "end_request: "};
+  return std::find(all.begin(), all.end(), before) != all.end();
+}
+
 /// `..., dev sda, sector 1`, `... on dev sda1, logical block 1`; not of drives that may be empty, and of none at all.
 std::optional<Heading> disk_heading(std::string_view message) {
   for (const std::string_view words : {"I/O error", "critical medium error", "critical target error"}) {
     const auto at = message.find(words);
     const auto dev = message.find("dev ", at == message.npos ? 0 : at);
-    if (at == message.npos || dev == message.npos) continue;
-    if (at != 0 && message.substr(0, at) != "Buffer " && !message.substr(0, at).ends_with(": ")) continue;
+    if (at == message.npos || dev == message.npos || !is_block_layer(message.substr(0, at))) continue;
     const std::string_view name = message.substr(dev + 4, message.find_first_of(", ", dev + 4) - dev - 4);
     for (const std::string_view other : {"fd", "sr", "loop", "ram", "zram", "nbd"})
       if (name.starts_with(other)) return std::nullopt;
@@ -175,6 +181,13 @@ Heading heading_of(std::string_view message) {
   for (const auto parse : {pci_heading, file_system_heading, named_heading, disk_heading})
     if (const auto heading = parse(message)) return *heading;
   return {{}, std::nullopt, {}, message};
+}
+
+/// The part of a message of amdgpu before the names of a process and its thread, which are texts of a user: `in process
+/// NAME pid 1 thread NAME pid 1`, `Process NAME pid 1`, `VM memory stats for proc NAME(1)`.
+std::string_view before_process(std::string_view text) {
+  for (const std::string_view word : {"process ", "Process ", "proc "}) text = text.substr(0, text.find(word));
+  return text;
 }
 
 /// What amdgpu and the kernel's graphics layer put before their words.
@@ -244,7 +257,8 @@ class LogReader {
     if (is_about_a_program(message)) return std::nullopt;
     Heading heading = heading_of(message);
     if (heading.driver == "NVRM") keep_gpu(message, heading);
-    const std::string_view text = heading.driver == "amdgpu" ? without_prefixes(heading.text) : heading.text;
+    const std::string_view text =
+        heading.driver == "amdgpu" ? before_process(without_prefixes(heading.text)) : heading.text;
     for (const KernelPattern& pattern : kernel_patterns()) {
       if (!is_matched(pattern, heading, text)) continue;
       KernelEvent event{std::string(pattern.kind),

@@ -44,6 +44,17 @@ TEST(KernelLog, TextOfUsersInsideOfAMessageIsText) {
       "6,900,1,-;XFS (sda1): a invoked oom-killer: gfp_mask=0x0, order=0, corruption",
       "6,900,1,-;I/O error, dev[4242]: segfault at 0 ip 0 sp 0 error 4 in I/O error, dev sda, sector[400000+1000]",
       " 4,900,1,-;NVRM: Xid (PCI:0000:c1:00): 79, in a field of the record before",
+      "6,900,1,-;traps: fifteen_letters[4242] trap invalid opcode ip:401000 sp:7ffc error:0 in a: I/O error, dev sda, "
+      "sector 1[400000+1000]",
+      "4,900,1,-;process '/tmp/a: critical medium error, dev sda, sector 1' started with executable stack",
+      "6,900,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a: I/O error, dev sda, sector 1,task=b,pid=4242",
+      "4,900,1,-;EDAC MC0: 1 UE : vmalloc error: size 4096, failed to allocate pages, mode:0xdc0(GFP_KERNEL)",
+      "3,900,1,-;amdgpu 0000:c1:00.0: amdgpu:  in process GPU is lost pid 4242 thread GPU is lost pid 4242",
+      "3,900,1,-;amdgpu 0000:c1:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8, for process "
+      "Fatal "
+      "error pid 4242 thread Fatal error pid 4242)",
+      "4,900,1,-;amdgpu 0000:c1:00.0: amdgpu: VM memory stats for proc GPU is lost(4242) task GPU is lost(4242) is "
+      "non-zero when fini",
   };
   for (const std::string& line : harmless) EXPECT_TRUE(parse_kernel_log(line + "\n").empty()) << line;
 }

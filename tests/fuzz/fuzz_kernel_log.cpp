@@ -1,5 +1,5 @@
 // Records of /dev/kmsg. The first 15 bytes are also a name of a program that crashes, and the rest the file that it
-// crashed in, both as a user may choose them: what the kernel says of that is no event of a GPU.
+// crashed in, both as a user may choose them: what the kernel logs about that program is not an event.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -31,10 +31,14 @@ std::string escaped(std::string_view text) {
 
 void crash(std::string_view program, std::string_view file) {
   const std::string name = escaped(program), in = escaped(file);
-  const std::string records = "4,812,5092,-;" + name + "[4711]: segfault at 0 ip 00005581 sp 00007ffc error 4 in " +
-                              in + "[5581+1000]\n SUBSYSTEM=pci\n6,813,5093,-;traps: " + name +
-                              "[4711] general protection fault ip:5581 in " + in + "[5581+1000]\n4,814,5094,-;" + name +
-                              "[4711]: bad frame in sigreturn frame:0000 ip:5581 in " + in + "[5581+1000]\n";
+  const std::string records =
+      "4,812,5092,-;" + name + "[4711]: segfault at 0 ip 00005581 sp 00007ffc error 4 in " + in +
+      "[5581+1000]\n SUBSYSTEM=pci\n6,813,5093,-;traps: " + name + "[4711] general protection fault ip:5581 in " + in +
+      "[5581+1000]\n4,814,5094,-;" + name + "[4711]: bad frame in sigreturn frame:0000 ip:5581 in " + in +
+      "[5581+1000]\n4,815,5095,-;process '" + in + "' started with executable stack\n4,816,5096,-;" + name +
+      ": vmalloc error: size 4096, failed to allocate pages\n3,817,5097,-;amdgpu "
+      "0000:c1:00.0: amdgpu:  in process " +
+      name + " pid 4711 thread " + name + " pid 4711\n";
   require(muster::parse_kernel_log(records).empty());
 }
 
