@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 
 #include "base/loop_kept.hpp"
 
@@ -16,6 +17,7 @@ class TcpConnection final : public Listener::Connection {
   ~TcpConnection() override;
   void send(std::vector<std::byte> bytes) override;
   void close() override;
+  [[nodiscard]] bool has_unread() const override;
 
  private:
   std::shared_ptr<KeptConnection> kept_;
@@ -60,6 +62,13 @@ class KeptConnection final : public Kept {
     const auto shut = [](uv_shutdown_t* request, int) { Kept::of<KeptConnection>(request->handle)->abandon(); };
     if (uv_stream_get_write_queue_size(stream()) == 0 || uv_shutdown(&shutdown_, stream(), shut) != 0) return abandon();
     uv_unref(reinterpret_cast<uv_handle_t*>(&tcp_));
+  }
+
+  [[nodiscard]] bool has_unread() const {
+    uv_os_fd_t descriptor = -1;
+    int count = 0;
+    return is_open(tcp_) && uv_fileno(reinterpret_cast<const uv_handle_t*>(&tcp_), &descriptor) == 0 &&
+           ::ioctl(descriptor, FIONREAD, &count) == 0 && count > 0;
   }
 
   void abandon() override { Kept::close(tcp_); }
@@ -110,8 +119,14 @@ void TcpConnection::send(std::vector<std::byte> bytes) {
 void TcpConnection::close() {
   kept_->close_gently();
 }
+bool TcpConnection::has_unread() const {
+  return kept_->has_unread();
+}
 
 constexpr int backlog = 512;
+/// Callers that are accepted before the loop turns to anything else: libuv itself would accept as long as they come.
+constexpr int most_at_once = 64;
+constexpr std::uint64_t pause_milliseconds = 1;
 
 int port_of(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
@@ -131,6 +146,8 @@ struct Listener::Implementation final : Kept {
         return bad;
     uv_tcp_init(&loop().uv, &tcp_);
     opened(tcp_);
+    uv_timer_init(&loop().uv, &pause_);
+    opened(pause_);
     int status = uv_tcp_bind(&tcp_, reinterpret_cast<const sockaddr*>(&where), 0);
     if (status == 0) status = uv_listen(reinterpret_cast<uv_stream_t*>(&tcp_), backlog, on_connection);
     int size = sizeof(where);
@@ -139,7 +156,10 @@ struct Listener::Implementation final : Kept {
     port_ = port_of(where);
     return status;
   }
-  void abandon() override { close(tcp_); }
+  void abandon() override {
+    close(tcp_);
+    close(pause_);
+  }
 
   int port_ = 0;
 
@@ -151,6 +171,13 @@ struct Listener::Implementation final : Kept {
     const auto self = of<Implementation>(server);
     if (status != 0) return;  // the caller gave up, or no descriptor is free: it may call again
     self->loop().turned();
+    // One that is not taken now waits, and stops libuv from accepting others.
+    if (++self->accepted_ > most_at_once) {
+      uv_timer_start(&self->pause_, go_on, pause_milliseconds, 0);
+      return;
+    }
+    if (uv_is_active(reinterpret_cast<uv_handle_t*>(&self->pause_)) == 0)
+      uv_timer_start(&self->pause_, go_on, pause_milliseconds, 0);
     auto kept = std::make_shared<KeptConnection>(self->loop());
     if (!kept->accept(server)) return;
     const auto connection = std::make_shared<TcpConnection>(kept);
@@ -158,7 +185,16 @@ struct Listener::Implementation final : Kept {
     self->act_(connection);
   }
 
+  static void go_on(uv_timer_t* timer) {
+    const auto self = of<Implementation>(timer);
+    const bool has_one_waiting = self->accepted_ > most_at_once;
+    self->accepted_ = 0;
+    if (has_one_waiting && is_open(self->tcp_)) on_connection(reinterpret_cast<uv_stream_t*>(&self->tcp_), 0);
+  }
+
   uv_tcp_t tcp_{};
+  uv_timer_t pause_{};
+  int accepted_ = 0;  ///< since the last pause
   std::function<void(std::shared_ptr<Connection>)> act_;
 };
 

@@ -105,7 +105,8 @@ class Listener {
    public:
     virtual ~Connection() = default;
     virtual void send(std::vector<std::byte> bytes) = 0;
-    virtual void close() = 0;  ///< what was sent before still goes out
+    virtual void close() = 0;                           ///< what was sent before still goes out
+    [[nodiscard]] virtual bool has_unread() const = 0;  ///< bytes have come that on_bytes has not seen
     std::function<void(std::span<const std::byte>)> on_bytes;
     std::function<void()> on_close;  ///< once, when the other side closed or the connection broke; not after close()
   };

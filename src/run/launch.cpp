@@ -33,6 +33,7 @@ constexpr double last_look_s = 0.2;
 // What a caller gets before it has said hello with the launch's key: memory, connections at a time, and time.
 constexpr std::size_t most_before_hello = 64u << 10;
 constexpr std::size_t most_strangers = 32;
+constexpr std::size_t most_strangers_unread = 128;
 constexpr double stranger_patience_s = 10;
 
 /// IPv4 addresses that other nodes may reach us on. No loopback: there, another machine's own port would answer.
@@ -331,11 +332,15 @@ void Launch::accept(std::shared_ptr<Listener::Connection> connection) {
     const auto from = weak.lock();
     if (!from) return;
     *taken += bytes.size();
-    if (from != wire_ && *taken > most_before_hello) return from->close();
+    if (from != wire_ && *taken > most_before_hello) return drop(from);
     decoder->feed(bytes);
     const bool all_opened = take_frames(*decoder, from);
     const bool has_noise = !decoder->take_noise().empty();
-    if (from == wire_ && (!all_opened || has_noise)) note_tampering();
+    if (all_opened && !has_noise) return;
+    if (from == wire_)
+      note_tampering();
+    else
+      drop(from);
   };
   connection->on_close = [this, weak] {
     const auto gone = weak.lock();
@@ -346,21 +351,29 @@ void Launch::accept(std::shared_ptr<Listener::Connection> connection) {
   drop_strangers();
 }
 
+void Launch::drop(const std::shared_ptr<Listener::Connection>& from) {
+  from->close();
+  std::erase_if(callers_, [&](const Caller& caller) { return caller.connection == from; });
+}
+
 /// Any process may connect. Callers without a hello must not use up the descriptors that ranks need; the oldest are
-/// disconnected first. An agent sends its greeting as soon as it is connected, and connects again where that was too
-/// late.
+/// disconnected first. An agent sends its greeting as soon as it is connected: a caller that sent something that was
+/// not read yet stays, however many others call, and one that was disconnected all the same connects again.
 void Launch::drop_strangers() {
   const double now = monotonic_seconds();
   std::size_t strangers = 0;
   for (const Caller& caller : callers_) strangers += caller.is_known ? 0 : 1;
-  std::erase_if(callers_, [&](const Caller& caller) {
-    const bool is_dropped =
-        !caller.is_known && (strangers > most_strangers || now - caller.since > stranger_patience_s);
-    if (!is_dropped) return false;
-    --strangers;
-    disconnect(caller);
-    return true;
-  });
+  const auto drop_where = [&](const auto& is_too_many) {
+    std::erase_if(callers_, [&](const Caller& caller) {
+      if (caller.is_known || !is_too_many(caller)) return false;
+      --strangers;
+      disconnect(caller);
+      return true;
+    });
+  };
+  drop_where([&](const Caller& caller) { return now - caller.since > stranger_patience_s; });
+  drop_where([&](const Caller& caller) { return strangers > most_strangers && !caller.connection->has_unread(); });
+  drop_where([&](const Caller&) { return strangers > most_strangers_unread; });
 }
 
 bool Launch::take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from) {

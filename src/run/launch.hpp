@@ -90,6 +90,7 @@ class Launch {
   [[nodiscard]] LaunchCommand command_for(const AgentCommand& agent) const;
   void enter(LaunchStage stage, double deadline_s);
   void accept(std::shared_ptr<Listener::Connection> connection);
+  void drop(const std::shared_ptr<Listener::Connection>& from);
   static void disconnect(const Caller& caller);
   void drop_strangers();
   void stop_listening();

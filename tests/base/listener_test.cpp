@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <arpa/inet.h>
 #include <atomic>
 #include <cstring>
@@ -76,6 +77,34 @@ TEST(ListenerTest, EchoesWhatManyCallersSend) {
   for (int i = 0; i < callers; ++i)
     EXPECT_EQ(echoed[static_cast<std::size_t>(i)],
               std::string(1000 + static_cast<std::size_t>(i), static_cast<char>('a' + i)));
+}
+
+/// However many wait: other work of the loop has its turn between them.
+TEST(ListenerTest, ManyThatWaitAreAcceptedAFewAtATime) {
+  constexpr int callers = 300;
+  Loop loop;
+  std::vector<std::shared_ptr<Connection>> kept;
+  int with_unread = 0;
+  const auto listener = Listener::open(loop, "127.0.0.1", [&](std::shared_ptr<Connection> connection) {
+    with_unread += connection->has_unread() ? 1 : 0;
+    kept.push_back(std::move(connection));
+  });
+  ASSERT_TRUE(listener.has_value());
+  std::vector<int> descriptors;
+  for (int i = 0; i < callers; ++i) {
+    descriptors.push_back(connect_to((*listener)->port()));
+    if (i % 2 == 0) EXPECT_EQ(write(descriptors.back(), "x", 1), 1);
+  }
+  std::size_t most = 0, before = 0;
+  const auto look = loop.every(0.001, [&] {
+    most = std::max(most, kept.size() - before);
+    before = kept.size();
+  });
+  const auto limit = loop.after(30, [] { FAIL() << "not all accepted after 30 s"; });
+  loop.run_until([&] { return kept.size() == static_cast<std::size_t>(callers); });
+  EXPECT_EQ(with_unread, callers / 2);
+  EXPECT_LT(most, static_cast<std::size_t>(callers)) << "all at once";
+  for (const int descriptor : descriptors) close(descriptor);
 }
 
 TEST(ListenerTest, WhatWasSentBeforeCloseStillArrives) {

@@ -86,6 +86,38 @@ while True:
 '''
 
 
+# The same, but never at rest: connections come and go, some with bytes, as fast as this user can make them.
+FLOOD = """
+import os, socket
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print("ready", flush=True)
+port, made = 0, 0
+while not port:
+    for line in open("/proc/net/tcp").read().splitlines()[1:]:
+        words = line.split()
+        if words[3] == "0A":
+            port = int(words[1].split(":")[1], 16)
+first = os.getpid()
+for _ in range(3):
+    if os.getpid() == first: os.fork()
+kept = []
+while os.getpid() == first or os.getppid() == first:
+    try:
+        one = socket.socket(); one.setblocking(False)
+        one.connect_ex(("127.0.0.1", port))
+        if made % 3 == 0:
+            one.send(b"GET / HTTP/1.1" * 9)
+        kept.append(one)
+    except OSError:
+        pass
+    made += 1
+    if len(kept) > 300:
+        del kept[:100]
+    if made % 1000 == 0:
+        print(made, flush=True)
+"""
+
+
 def executable(path, text):
     path.write_text(text)
     path.chmod(0o755)
@@ -202,12 +234,19 @@ time.sleep(60)
 
     @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
     def test_thousands_of_idle_connections_cost_no_rank(self):
+        self.called_by_strangers(IDLE)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
+    def test_a_flood_of_connections_costs_no_rank(self):
+        self.called_by_strangers(FLOOD)
+
+    def called_by_strangers(self, attack):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if hard < 8192:
             self.skipTest(f"no more than {hard} files may be open here")
         folder = pathlib.Path(tempfile.mkdtemp(prefix="mt-"))
         late = executable(folder / "agent", f"#!/bin/sh\n[ $# = 0 ] && sleep 1.5\nexec {RANK} \"$@\"\n")
-        (folder / "attack.py").write_text(IDLE)
+        (folder / "attack.py").write_text(attack)
         # In a network of its own: the connections must reach no other test.
         start = executable(folder / "start", f'''#!/bin/sh
 ip link set lo up
