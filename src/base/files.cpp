@@ -58,6 +58,13 @@ Result<fs::path> followed(const fs::path& given) {
   return path;
 }
 
+/// A named pipe of another user, whose reader may stop: then the writer would wait without end. The pipe that is our
+/// standard output has no name.
+bool is_pipe_of_another(const fs::path& target) {
+  struct stat about {};
+  return ::lstat(target.c_str(), &about) == 0 && S_ISFIFO(about.st_mode) && is_other_user(about.st_uid);
+}
+
 }  // namespace
 
 Result<std::string> read_file(const fs::path& path, std::size_t most) {
@@ -97,6 +104,9 @@ Result<AtomicFile> AtomicFile::open(const fs::path& path, unsigned mode) {
   auto target = followed(path);
   if (!target) return tl::unexpected(target.error());
   if (fs::exists(status) && !fs::is_regular_file(status)) {
+    if (is_pipe_of_another(*target))
+      return fail(ErrorKind::system, path.string(),
+                  "can't be written: it is a pipe of another user; remove it, or name a file in a folder of your own");
     file.descriptor_ = open_in_place(path);
   } else {
     file.target_ = std::move(*target);

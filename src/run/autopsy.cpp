@@ -37,7 +37,8 @@ void look_at_program(RankRemains& remains) {
   const auto status = process_status(remains.record.child_group);
   if (!status) return;
   remains.program_state = to_state(status->state);
-  remains.program = command_line(remains.record.child_group);
+  // The number may be that of another user's process by now, whose arguments may block the reader without end (FUSE).
+  if (is_own_process(remains.record.child_group)) remains.program = command_line(remains.record.child_group);
 }
 
 }  // namespace

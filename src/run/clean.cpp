@@ -12,6 +12,7 @@
 #include "run/autopsy.hpp"
 #include "run/messages.hpp"
 #include "run/process_status.hpp"
+#include "run/recorder_layout.hpp"
 #include "system/child.hpp"
 
 namespace muster {
@@ -117,10 +118,12 @@ bool wait_until_ended(const Remains& remains, double seconds) {
   return ended;
 }
 
-// Files of /dev/shm that any process of this node has mapped.
+// Files of /dev/shm that processes of this user have mapped. Only files of this user are removed, and reading the maps
+// of another user's process may block without end (a page that a FUSE file system of that user holds back).
 std::set<std::string, std::less<>> mapped_shared_memory() {
   std::set<std::string, std::less<>> mapped;
   each_process([&](int pid, const ProcessStatus&) {
+    if (!is_own_process(pid)) return;
     const auto maps = read_file("/proc/" + std::to_string(pid) + "/maps");
     if (!maps) return;
     for (const std::string_view line : lines(*maps))
@@ -148,12 +151,11 @@ void remove_unfinished_recorders(const std::string& tag) {
   for (fs::directory_iterator entry(recorder_folder(), problem), end; !problem && entry != end;
        entry.increment(problem)) {
     const std::string name = entry->path().filename().string();
-    const bool is_named_so = name.starts_with(prefix) && name.size() > prefix.size() &&
-                             name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+    const int pid = name.starts_with(prefix) ? recorder_pid(std::string_view(name).substr(prefix.size())) : 0;
     struct stat status {};
-    if (!is_named_so || ::lstat(entry->path().c_str(), &status) != 0) continue;
+    if (pid == 0 || ::lstat(entry->path().c_str(), &status) != 0) continue;
     const bool is_ours = S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
-    if (is_ours && !process_status(std::atoi(name.c_str() + prefix.size()))) ::unlink(entry->path().c_str());
+    if (is_ours && !process_status(pid)) ::unlink(entry->path().c_str());
   }
 }
 

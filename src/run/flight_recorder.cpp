@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/process_status.hpp"
 #include "run/recorder_layout.hpp"
@@ -84,15 +85,19 @@ Error system_error(const fs::path& file, const char* doing) {
   return {ErrorKind::system, file.string(), std::string(doing) + ": " + std::strerror(errno)};
 }
 
-// A file of that name can only be of an earlier process with our pid: it is obsolete.
-int open_new(const fs::path& file) {
+// A file of that name is of an earlier process with our pid, and obsolete; or another user, who read the tag from the
+// name of another rank's recorder, was faster: then a name that cannot be guessed is taken.
+int open_new(fs::path& file) {
   constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-  const int descriptor = ::open(file.c_str(), flags, 0600);
-  if (descriptor >= 0 || errno != EEXIST || ::unlink(file.c_str()) != 0) return descriptor;
+  int descriptor = ::open(file.c_str(), flags, 0600);
+  if (descriptor >= 0 || errno != EEXIST) return descriptor;
+  if (::unlink(file.c_str()) == 0) descriptor = ::open(file.c_str(), flags, 0600);
+  if (descriptor >= 0) return descriptor;
+  file += "." + random_hex(8);
   return ::open(file.c_str(), flags, 0600);
 }
 
-Result<void*> map_new(const fs::path& file) {
+Result<void*> map_new(fs::path& file) {
   const int descriptor = open_new(file);
   if (descriptor < 0) return tl::unexpected(system_error(file, "can't create it"));
   // Set aside now: a store into a mapped file on a full disk would be a SIGBUS.
@@ -120,7 +125,7 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::create(const fs::path& f
   if (tag.empty() || tag.find('/') != std::string::npos)
     return fail(ErrorKind::usage, tag, "is not a tag for a recorder file");
   count_forks();
-  const fs::path file = folder / ("muster-" + tag + "-" + std::to_string(::getpid()));
+  fs::path file = folder / ("muster-" + tag + "-" + std::to_string(::getpid()));
   const auto memory = map_new(file);
   if (!memory) return tl::unexpected(memory.error());
   auto* layout = new (*memory) Layout;

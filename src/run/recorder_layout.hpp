@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "run/flight_recorder.hpp"
 
@@ -50,5 +51,9 @@ struct FlightRecorder::Layout {
 };
 
 inline constexpr std::size_t recorder_file_size = 8192;
+
+/// The process of a recorder from its name behind `muster-TAG-`: `PID`, or `PID.` and hexadecimal digits. 0: it is not
+/// the name of a recorder.
+[[nodiscard]] int recorder_pid(std::string_view name_end);
 
 }  // namespace muster

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
@@ -103,11 +104,17 @@ std::optional<FlightRecord> read_recorder(const fs::path& file) {
   return record;
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 }  // namespace
+
+int recorder_pid(std::string_view name_end) {
+  const auto pid = name_end.substr(0, name_end.find('.'));
+  const auto rest = name_end.substr(pid.size());
+  const bool is_name = pid.find_first_not_of("0123456789") == pid.npos &&
+                       (rest.empty() || rest.substr(1).find_first_not_of("0123456789abcdef") == rest.npos);
+  int number = 0;
+  if (is_name) std::from_chars(pid.data(), pid.data() + pid.size(), number);
+  return number;
+}
 
 std::vector<FlightRecord> read_recorders(const fs::path& folder, const std::string& tag) {
   std::vector<FlightRecord> records;
@@ -116,10 +123,10 @@ std::vector<FlightRecord> read_recorders(const fs::path& folder, const std::stri
   for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem)) {
     const std::string name = entry->path().filename().string();
     if (name.compare(0, prefix.size(), prefix) != 0) continue;
-    const std::string pid = name.substr(tag.empty() ? name.rfind('-') + 1 : prefix.size());
-    if (!is_number(pid)) continue;
+    const int pid = recorder_pid(std::string_view(name).substr(tag.empty() ? name.rfind('-') + 1 : prefix.size()));
+    if (pid == 0) continue;
     auto record = read_recorder(entry->path());
-    if (record && std::to_string(record->pid) == pid) records.push_back(std::move(*record));
+    if (record && record->pid == pid) records.push_back(std::move(*record));
   }
   std::sort(records.begin(), records.end(), [](const FlightRecord& a, const FlightRecord& b) {
     return std::tie(a.rank, a.pid) < std::tie(b.rank, b.pid);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fmt/format.h>
 
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "system/system.hpp"
 
@@ -56,7 +57,10 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
           fmt::format("free shared memory on {}: df /dev/shm, and the files there of jobs that have ended", where);
       if (!node.empty()) {
         finding.verdict = Verdict::fail;
-        finding.culprits = {{CulpritKind::node, node, node, -1}};
+        // The folder is a culprit, too, since any user may have filled it: no node is drained for a file.
+        const auto folder = fs::path(what.substr(0, what.find(": "))).parent_path().string();
+        finding.culprits = {{CulpritKind::node, node, node, -1},
+                            {CulpritKind::file, printable_line(folder, 200), node, -1}};
       }
     } else if (what.find(started_without_variables) != what.npos) {
       finding.remedy =

@@ -32,6 +32,26 @@ class OnTwoNodes(OnNodes):
         self.assert_nodes_clean()
         print(f"  {run.seconds:.1f} s for 11 cases")
 
+    def test_the_key_of_the_launch_is_in_no_argument(self):
+        """Neither of the launcher nor of what it starts on the nodes: all processes are seen from each of them."""
+        run = self.new_run(check("look", ranks=2, probe="command", timeout="20s", argv=["sh", "SCRIPT"]))
+        agent, script, seen = (run.folder / name for name in ("agent", "script", "seen"))
+        agent.write_text(f'#!/bin/sh\n[ $# = 0 ] && echo $MUSTER_KEY > {run.folder}/key\nexec {support.AGENT} "$@"\n')
+        agent.chmod(0o755)
+        script.write_text(f"cat /proc/[0-9]*/cmdline > {seen}.$(hostname) 2> /dev/null\nexit 0\n")
+        run.checks.write_text(run.checks.read_text().replace("SCRIPT", str(script)))
+        run.argv[run.argv.index("--agent") + 1] = str(agent)
+        run.start()
+        self.assertEqual(run.wait(30), 0, run.story())
+        key = (run.folder / "key").read_text().strip()
+        self.assertRegex(key, "^[0-9a-f]{64}$")
+        for node in NODES:
+            arguments = (run.folder / f"seen.{node}").read_text(errors="replace")
+            self.assertIn("orted", arguments)
+            self.assertNotIn(key, arguments)
+        found = [path for path in run.output.rglob("*") if path.is_file() and key in path.read_text(errors="replace")]
+        self.assertEqual(found, [])
+
     def test_two_machines_of_one_name_are_not_one(self):
         for node in NODES:
             self.cluster.set_apart(node)

@@ -158,7 +158,8 @@ class FullDisk(WholeReports):
         case = next(case for case in run.report()["cases"] if case["verdict"] == "fail")
         self.assertIn(f"muster's agent can't start on {support.HOST}: {self.disk}/muster-", case["reason"], run.story())
         self.assertIn("No space left on device", case["reason"])
-        self.assertEqual([(culprit["kind"], culprit["node"]) for culprit in case["culprits"]], [("node", support.HOST)])
+        self.assertEqual([(culprit["kind"], culprit["node"]) for culprit in case["culprits"]], [("node", support.HOST), ("file", support.HOST)])
+        self.assertEqual(case["culprits"][1]["name"], str(self.disk), "no node is drained for a file")
         self.assertIn("df /dev/shm", case["remedy"])
 
     def test_a_folder_of_recorders_that_is_missing(self):

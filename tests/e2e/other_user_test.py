@@ -1,4 +1,5 @@
 """What another user on the machine can do to a run of root: each test makes the attack, with another user id."""
+import contextlib
 import fcntl
 import json
 import os
@@ -20,6 +21,9 @@ MUSTER = str(support.BIN / "muster")
 NOBODY = 65534
 FIRST_SLOT, SLOTS = 1 << 40, 4096  # src/run/run_lock.cpp
 F_OFD_SETLK = 37
+# ud2, and a store to address 0.
+TRAPS, SEGFAULTS = b"\x0f\x0b", b"\x31\xc0\x88\x00"
+DEVICES = '[check.devices]\nprobe = "device_visibility"\nsummary = "Devices."\nranks = { per_node = 1 }\n'
 HELLO = '[check.hello]\nprobe = "hello"\nsummary = "Ranks meet."\nranks = { per_node = 1 }\ntags = ["default", "gate"]\n'
 
 
@@ -58,6 +62,25 @@ def hold_write_lock(path):
     descriptor = os.open(path, os.O_RDWR)
     fcntl.fcntl(descriptor, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     return descriptor
+
+
+def crashing_program(code):
+    """The smallest program for x86-64 that does this and nothing else."""
+    base, head = 0x400000, 120
+    ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    header = ident + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, base + head, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    size = head + len(code)
+    return header + struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, size, size, 4096) + code
+
+
+def kernel_records():
+    """What the kernel has logged since boot."""
+    records = []
+    with contextlib.suppress(OSError), open("/dev/kmsg", "rb", buffering=0) as log:
+        os.set_blocking(log.fileno(), False)
+        while record := log.read(8192):
+            records.append(record.decode(errors="replace"))
+    return records
 
 
 @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
@@ -150,6 +173,22 @@ class OtherUser(unittest.TestCase):
         self.assertIn(f"it is a link of user {NOBODY}", done.stderr)
         self.assertEqual(precious.read_text(), "precious")
 
+    def test_a_pipe_in_the_place_of_a_report(self):
+        """Its owner reads nothing: once it is full, the writer would wait."""
+        shared = self.folder / "shared"
+        shared.mkdir()
+        shared.chmod(0o1777)
+        pipe = shared / "report.json"
+
+        def hold():
+            os.mkfifo(pipe, 0o666)
+            os.chmod(pipe, 0o666)
+            return os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.assertIsNotNone(self.attack(hold))
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs", "--report", f"json={pipe}")
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn("it is a pipe of another user", done.stderr)
+
     def test_a_history_beside_which_others_may_put_a_journal(self):
         shared = self.folder / "shared"
         shared.mkdir()
@@ -158,10 +197,45 @@ class OtherUser(unittest.TestCase):
         self.assertIn(f"every user may put files into {shared}", done.stderr)
         self.assertFalse((shared / "history.db").exists())
 
+    # What the kernel says of programs of others is text.
+
+    def test_programs_named_like_messages_of_drivers_crash(self):
+        """The kernel logs the name of the program, and that of its file. Earlier versions of muster on this machine take that for a
+        drive that fails, until the record has left the log."""
+        if os.uname().machine != "x86_64":
+            self.skipTest("the programs are for x86-64")
+        programs = {"xxxxNVRM: Xid (PCI:0000:c1:00): 79, GPU has fallen off the bus": SEGFAULTS,
+                    "yyyyLinux version 6.1.0": SEGFAULTS,
+                    "fifteen_letters: critical medium error, dev sdxy, sector 1": TRAPS,
+                    "amdgpu 0000:c1:00.0: GPU is lost": TRAPS}
+        user = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+        for name, code in programs.items():
+            path = self.folder / name
+            path.write_bytes(crashing_program(code))
+            path.chmod(0o755)
+            self.assertLess(subprocess.run([*user, path]).returncode, 0)
+        said = [record for record in kernel_records() if "critical medium error, dev sdxy" in record]
+        if not said:
+            self.skipTest("this kernel does not log crashes, or its log can't be read")
+        print("  " + said[-1].splitlines()[0])
+        (self.folder / "devices.toml").write_text(DEVICES)
+        self.muster("run", "devices.toml", "--launcher", "local", "--output", "runs")
+        report = (self.folder / "runs" / "latest" / "report.json").read_text()
+        for word in ("sdxy", "Xid 79", "c1:00", "6.1.0"):
+            self.assertNotIn(word, report)
+
     # Processes of others are none of a launch.
 
     def test_a_process_with_the_tag_of_the_launch(self):
         """The names of recorders show the tag to everybody. A program hangs, is ended, and the clean-up leaves the process alone."""
+        self.carries_the_tag()
+
+    def test_a_process_with_the_tag_without_pidfd(self):
+        if subprocess.run([*support.OLD_KERNEL, "true"], capture_output=True).returncode != 0:
+            self.skipTest("system calls can't be filtered here")
+        self.carries_the_tag(support.OLD_KERNEL)
+
+    def carries_the_tag(self, wrapper=()):
         (self.folder / "task.toml").write_text(
             '[check.task]\nprobe = "command"\nsummary = "A program runs."\nranks = { per_node = 1 }\ntimeout = "2s"\n'
             '[check.task.params]\nargv = ["sleep", "100"]\n')
@@ -173,12 +247,28 @@ class OtherUser(unittest.TestCase):
              'name=${1##*/muster-}; MUSTER_TAG=${name%-*} MUSTER_PROGRAM=1 exec sleep 300'])
         self.addCleanup(attack.wait)
         self.addCleanup(attack.kill)
-        done = self.muster("run", "task.toml", "--launcher", "local", "--output", "runs", MUSTER_RECORDER_FOLDER=str(recorders))
+        done = self.muster("run", "task.toml", "--launcher", "local", "--output", "runs", wrapper=wrapper,
+                           MUSTER_RECORDER_FOLDER=str(recorders))
         environment = pathlib.Path(f"/proc/{attack.pid}/environ").read_text()
         self.assertRegex(environment, "MUSTER_TAG=[0-9a-f]+", "the attack was made")
         self.assertIsNone(attack.poll(), "ended by the clean-up")
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertNotIn("can't be ended", done.stdout)
+
+    def test_the_place_of_a_recorder_is_taken(self):
+        """The recorder of one rank shows the tag; those of its neighbours have the next process numbers."""
+        recorders = self.folder / "recorders"
+        recorders.mkdir()
+        recorders.chmod(0o1777)
+        agent = self.folder / "agent"
+        agent.write_text('#!/bin/sh\n[ "$1" = --about ] || '
+                         f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups mkdir {recorders}/muster-$MUSTER_TAG-$$ || exit 9\n"
+                         f'exec {support.BIN}/muster-rank "$@"\n')
+        agent.chmod(0o755)
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--output", "runs", "--agent", str(agent),
+                           MUSTER_RECORDER_FOLDER=str(recorders))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual([path.owner() for path in recorders.iterdir()], ["nobody"], "its own is gone")
 
     # Names: nodes are judged by the names that were asked for.
 
@@ -273,6 +363,27 @@ class OtherUser(unittest.TestCase):
                                wrapper=("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"), HOME="/nonexistent")
             self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
             self.assertIn(why, done.stderr)
+
+    # Without root.
+
+    def test_an_ordinary_user_needs_no_right_of_root(self):
+        """As a cron table of that user starts it. Ranks stay dumpable, or MPI's copies between processes
+        (CMA) would be refused: their files in /proc are their user's."""
+        home, user = self.folder / "home", 12345
+        home.mkdir()
+        os.chown(home, user, user)
+        (home / "script").write_text("stat -c 'owner=%u' /proc/$PPID/environ\n")
+        (home / "checks.toml").write_text(
+            DEVICES + '[check.task]\nprobe = "command"\nsummary = "A program runs."\nranks = { per_node = 1 }\n[check.task.params]\n'
+            f'argv = ["sh", "{home}/script"]\nmust_print = ["owner={user}"]\n')
+        done = self.muster("run", "checks.toml", "--launcher", "local", "--lock", "--quiet", "--output", "runs", cwd=home, HOME=str(home),
+                           XDG_STATE_HOME=str(home / "state"),
+                           wrapper=("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", "--inh-caps=-all"))
+        report = json.loads((home / "runs" / "latest" / "report.json").read_text())
+        verdicts = {case["check"]: case["verdict"] for case in report["cases"]}
+        self.assertEqual(verdicts["task"], "pass", done.stdout + done.stderr)
+        self.assertNotIn("error", verdicts.values(), done.stdout)
+        self.assertTrue((home / "state" / "muster" / "history.db").exists())
 
     # Without /proc.
 

@@ -26,6 +26,8 @@ DRIVER = BIN / "muster-test"
 AGENTS = (pathlib.Path(os.environ.get("MUSTER_AGENT_BUILD", BUILD)) / "bin").resolve()
 AGENT = AGENTS / "muster-rank-test"
 AGENT_MPICH = AGENTS / "muster-rank-test-mpich"
+# In front of a command: it runs with the system calls of Linux 4.18, without pidfd.
+OLD_KERNEL = (sys.executable, "-B", str(pathlib.Path(__file__).resolve().parent / "old_kernel.py"))
 FAILING_CALLS = BIN / "failing_calls.so"
 # No test writes into anybody's own history.
 STATE = os.environ.get("MUSTER_E2E_STATE") or tempfile.mkdtemp(prefix="muster-state-")

@@ -120,6 +120,7 @@ TEST(Drain, NotForWhatTheNodeMayNotHaveDone) {
       {fails({node("nid003"), node("nid004")}, Subject::links), "one of two"},
       {fails({node("nid003")}, Subject::masks), "masks"},
       {fails({node("nid003")}, Subject::mapping), "mapping"},
+      {fails({node("nid003"), {CulpritKind::file, "/dev/shm", "nid003", -1}}), "space that any user may use up"},
       {following, "a consequence"},
       {unmeasured, "no evidence"},
   };

@@ -4,7 +4,11 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "base/clock.hpp"
@@ -159,6 +163,49 @@ TEST_F(WatchdogTest, EndsRanksWhoseParentHasEnded) {
   kill(daemon.pid, SIGKILL);
   daemon.wait();
   EXPECT_TRUE(becomes_true([&] { return has_ended(rank); }));
+}
+
+/// From here on this process and its children have the calls of Linux 4.18 (EL8): no pidfd_open, no pidfd_send_signal.
+bool forget_newer_calls() {
+  constexpr unsigned first_newer = 424;  // pidfd_send_signal; the same on all architectures
+  constexpr long pidfd_open = 434;
+  constexpr unsigned answer = SECCOMP_RET_ERRNO | ENOSYS;
+  sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                          BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first_newer, 0, 1), BPF_STMT(BPF_RET | BPF_K, answer),
+                          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0 &&
+         ::syscall(pidfd_open, ::getpid(), 0) < 0 && errno == ENOSYS;
+}
+
+TEST_F(WatchdogTest, WithoutPidfd) {
+  RankProcess late(folder_.path, tag_, [&](FlightRecorder& recorder) {
+    if (!forget_newer_calls()) ::_exit(99);
+    recorder.deadline(monotonic_seconds());
+    start_watchdog(tag_, quick);
+    RankProcess::hang();
+  });
+  EXPECT_TRUE(becomes_true([&] { return has_ended(late.pid); }));
+  EXPECT_TRUE(WIFSIGNALED(late.wait())) << "status 99: no filters of system calls here";
+  EXPECT_TRUE(becomes_true([&] { return read_recorders(folder_.path, tag_).empty() && !is_watched(tag_); }));
+}
+
+/// What the kernel gives: a number alone is not enough, also without pidfd.
+TEST_F(WatchdogTest, WithoutPidfdTheStartTimeTellsProcessesApart) {
+  RankProcess rank(folder_.path, tag_, [](FlightRecorder&) { RankProcess::hang(); });
+  const auto start_ticks = process_status(rank.pid)->start_ticks;
+  const auto signal_without = [&](std::uint64_t ticks) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(!forget_newer_calls() ? 99 : signal_process(rank.pid, ticks, SIGKILL) ? 1 : 0);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(signal_without(start_ticks + 1), 0);
+  EXPECT_FALSE(has_ended(rank.pid));
+  EXPECT_EQ(signal_without(start_ticks), 1);
+  EXPECT_TRUE(becomes_true([&] { return has_ended(rank.pid); }));
 }
 
 TEST_F(WatchdogTest, AnotherHolderOfTheNameMeansNoWatchdogAndNoHarm) {
