@@ -15,6 +15,7 @@
 #include "comm/mpi/mpi_comm.hpp"
 #include "model/added_probes.hpp"
 #include "run/messages.hpp"
+#include "run/other_mpi.hpp"
 #include "run/plugins.hpp"
 #include "run/start_complaint.hpp"
 #include "run/watchdog.hpp"
@@ -184,6 +185,9 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   set_probe_source(take_plugins);
   if (hooks.at != nullptr) hooks.at("before_mpi", launcher.rank);
 
+  // MPI_Init of another MPI mostly ends the process.
+  if (const std::string other = other_mpi(mpi_built_for(), mpi_library()); !other.empty())
+    std::fputs(complaint_line(host_name(), {ErrorKind::system, "MPI", other}).c_str(), stderr);
   auto started = mpi_start(argc, argv);
   forget_simulated_topology();
   leave_bundle();

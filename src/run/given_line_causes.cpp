@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "run/given_line.hpp"
+#include "run/other_mpi.hpp"
 #include "run/start_complaint.hpp"
 
 namespace muster {
@@ -37,9 +38,8 @@ constexpr KnownCause known_causes[] = {
      "(cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md), or name one that was built there"},
     // Libraries of two MPIs have the same names: libmpi.so.12, libmpi.so.40.
     {"symbol lookup error: ", "the agent {agent} finds the library of another MPI where the line starts it",
-     "name an agent that was built with the MPI of the container with --agent, or bind a folder with the agent and its "
-     "libraries into it (cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md); leave LD_LIBRARY_PATH of "
-     "another MPI out of the line"},
+     another_mpi_remedy},
+    {finds_another_mpi, "the agent finds the library of another MPI where the line starts it", another_mpi_remedy},
     {"CPU binding outside of job step allocation", "Slurm refuses the masks of the line",
      "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for "
      "whole nodes (--exclusive)"},

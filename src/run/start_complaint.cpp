@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "run/other_mpi.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -62,6 +63,8 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
         finding.culprits = {{CulpritKind::node, node, node, -1},
                             {CulpritKind::file, printable_line(folder, 200), node, -1}};
       }
+    } else if (what.find(finds_another_mpi) != what.npos) {
+      finding.remedy = another_mpi_remedy;
     } else if (what.find(started_without_variables) != what.npos) {
       finding.remedy =
           "let the launcher and the wrapper pass on the environment: leave out singularity's --cleanenv and env -i";

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "run/other_mpi.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -37,6 +38,19 @@ TEST(StartComplaint, AFolderThatIsMissingIsAnErrorOfTheSurroundings) {
   EXPECT_EQ(finding->verdict, Verdict::error);
   EXPECT_TRUE(finding->culprits.empty());
   EXPECT_NE(finding->remedy.find("MUSTER_RECORDER_FOLDER"), std::string::npos);
+}
+
+TEST(StartComplaint, AnotherMpiIsNamedWithWhatToDo) {
+  const auto finding = explain_complaint(
+      complaint_line("nid001", {ErrorKind::system, "MPI", other_mpi("MPICH 4.0.2", "Intel(R) MPI Library 2021.18")}),
+      {"nid001"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::error);
+  EXPECT_EQ(finding->reason,
+            "muster's agent can't start on nid001: MPI: built for MPICH 4.0.2, and finds another MPI: Intel(R) MPI "
+            "Library 2021.18");
+  EXPECT_TRUE(finding->culprits.empty());
+  EXPECT_NE(finding->remedy.find("built with the MPI of the container"), std::string::npos);
 }
 
 TEST(StartComplaint, OtherWordsAreNone) {

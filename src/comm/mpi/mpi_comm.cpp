@@ -67,6 +67,25 @@ std::string_view mpi_flavor() {
   return flavor;
 }
 
+std::string mpi_built_for() {
+#if defined(OPEN_MPI)
+  return "Open MPI " + std::to_string(OMPI_MAJOR_VERSION) + "." + std::to_string(OMPI_MINOR_VERSION) + "." +
+         std::to_string(OMPI_RELEASE_VERSION);
+#elif defined(I_MPI_VERSION)
+  return "Intel MPI " I_MPI_VERSION;
+#elif defined(MVAPICH2_VERSION)
+  return "MVAPICH " MVAPICH2_VERSION;
+#elif defined(MVAPICH_VERSION)
+  return "MVAPICH " MVAPICH_VERSION;
+#elif defined(MUSTER_CRAY_MPICH)
+  return "Cray MPICH " MPICH_VERSION;
+#elif defined(MPICH_VERSION)
+  return "MPICH " MPICH_VERSION;
+#else
+  return {};
+#endif
+}
+
 std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;

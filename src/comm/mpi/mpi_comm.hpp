@@ -12,6 +12,9 @@ namespace muster {
 
 /// Which MPI this was compiled against: `openmpi`, `mpich` or `other`.
 [[nodiscard]] std::string_view mpi_flavor();
+/// The same with its version, as its headers have it: `Open MPI 4.1.4`, `MPICH 4.0.2`, `Intel MPI 2021.18.1`; empty:
+/// not known.
+[[nodiscard]] std::string mpi_built_for();
 /// The library's version string, on one line. May be called before mpi_start.
 [[nodiscard]] std::string mpi_library();
 
