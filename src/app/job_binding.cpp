@@ -198,14 +198,24 @@ std::optional<NodeParts> parts_with_reserved(const PartitionProfile& partition, 
   return parts;
 }
 
+/// Why the launcher's shares hold the cores that the profile reserves as well.
+JobBinding with_reserved(JobBinding binding, const SystemProfile& system, std::string_view why) {
+  if (!binding.why_cores.empty()) binding.why_cores += "; ";
+  binding.why_cores += fmt::format("the cores that profile {} reserves count as well, as {}", system.name, why);
+  return binding;
+}
+
 /// Shares of the cores by masks, for a launcher that would also count the cores that the profile reserves. `binding`
-/// as it is where it reserves none, or where the node's cores are not known.
+/// as it is where it reserves none; with the reason where masks are not to be had.
 JobBinding around_reserved(const SystemProfile& system, const BindableNode& node, JobBinding binding, int ranks) {
   for (const PartitionProfile& partition : system.partitions) {
     if (partition.node.reserved_cores.empty()) continue;
     Ground ground;
     ground.node = parts_with_reserved(partition, node);
-    if (!ground.node) break;
+    if (!ground.node)
+      return with_reserved(std::move(binding), system,
+                           "the cores of a node are not known here: start muster on a node of the job, or name a "
+                           "description of the node in the profile (machine)");
     ground.source = fmt::format("{} except those reserved by profile {}",
                                 binding.source.empty() ? "cores" : binding.source, system.name);
     take_limits(node, ground);
@@ -213,7 +223,8 @@ JobBinding around_reserved(const SystemProfile& system, const BindableNode& node
     const auto placement = place_ranks(*ground.node, {ranks, BindPolicy::compact, 0, smt, {}});
     if (!placement) break;
     JobBinding masks = of_seats(ground, *placement);
-    if (!obstacle(ground, masks).empty()) break;
+    if (const std::string why = obstacle(ground, masks); !why.empty())
+      return with_reserved(std::move(binding), system, "masks of the others can't be had: " + why);
     masks.why_cores = std::move(binding.why_cores);
     return masks;
   }

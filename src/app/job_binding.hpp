@@ -32,7 +32,7 @@ struct BindableNode {
 /// where it has a binding, else auto. Masks that a job on part of a node can't have give way to cores; the binding's
 /// `source` then has the reason. Fails with kind `usage` for another word, and for `profile` where the profile has
 /// none; what is returned fails so for a check that asks for `profile`. Shares of the cores become masks where the
-/// launcher would also count reserved ones.
+/// launcher would also count reserved ones; where the node's cores are not known, `why_cores` names that.
 [[nodiscard]] Result<BindJob> choose_binding(const std::string& wish, const SystemProfile& system,
                                              const BindableNode& node);
 

@@ -90,6 +90,17 @@ class BoundLines(unittest.TestCase):
                     done = self.plan(launcher, shape, "-n", "^shares$", "--bind", "cores")
                     self.assertIn(f"(--bind {source}):", done.stdout, done.stderr)
 
+    def test_reserved_cores_that_are_not_known(self):
+        """From a login node, of a profile that does not describe the node: they count as well, and the plan names that."""
+        shape = Shape(4, 1, [0, 32])
+        shape.is_described = False
+        for launcher in set(launchers()) & set(MPIRUNS):
+            done = self.plan(launcher, shape, "-n", "^shares$")
+            self.assertRegex(done.stdout, r"bound to .*cores.*: the cores that profile shape reserves count as well, as the cores of a node "
+                                          r"are not known here: start muster on a node of the job", done.stdout + done.stderr)
+        done = self.plan("srun", shape, "-n", "^shares$")
+        self.assertNotIn("reserves count as well", done.stdout, "Slurm leaves them out")
+
     def test_options_of_the_profile_take_precedence(self):
         for launcher, options, unwanted in (("srun", '["--cpu-bind=cores", "-c", "7"]', "mask_cpu"), ("openmpi 4", '["--bind-to", "numa"]', "rankfile"),
                                             ("mpich", '["-bind-to", "numa"]', "user:"),

@@ -103,6 +103,7 @@ class Shape:
     def __init__(self, gpus, smt, reserved, all_threads=False, policy="gpu", reverse=False, vendor="nvidia", select="wrapper"):
         self.gpus, self.smt, self.reserved, self.all_threads = gpus, smt, reserved, all_threads
         self.policy, self.reverse, self.vendor, self.select = policy, reverse, vendor, select
+        self.is_described = True
 
     def __str__(self):
         words = [f"{self.gpus} GPUs", f"SMT {self.smt}", f"reserved {self.reserved}", self.policy, self.select]
@@ -148,7 +149,8 @@ class Shape:
                               vendor=self.vendor, devices=devices, masks=", ".join(f'"{mask}"' for mask in self.masks()))
 
     def profile(self, launcher_options=""):
-        return PROFILE.format(reserved=f"reserved_cores = {self.reserved}" if self.reserved else "", gpus=self.gpus, policy=self.policy,
+        text = PROFILE if self.is_described else PROFILE.replace('machine = "shape"\n', "")
+        return text.format(reserved=f"reserved_cores = {self.reserved}" if self.reserved else "", gpus=self.gpus, policy=self.policy,
                               all_threads=str(self.all_threads).lower(), select=self.select, launcher_options=launcher_options)
 
 
