@@ -10,6 +10,7 @@
 #include "app/machine_files.hpp"
 #include "base/text.hpp"
 #include "config/launch_script.hpp"
+#include "config/torchrun_options.hpp"
 #include "run/session.hpp"
 #include "system/simulated_affinity.hpp"
 #include "system/system.hpp"
@@ -83,7 +84,8 @@ struct NamedScript {
 /// The script that the word at `at` starts: `./run.sh`, or `bash run.sh`.
 std::optional<NamedScript> script_at(const Argv& words, std::size_t at) {
   const bool is_shell = is_shell_name(words[at]);
-  const std::size_t file = at + (is_shell ? 1 : 0);
+  std::size_t file = at + (is_shell ? 1 : 0);
+  while (is_shell && file < words.size() && words[file].starts_with('-') && !words[file].ends_with('c')) ++file;
   std::error_code ignored;
   if (file >= words.size() || words[file].starts_with('-') || !fs::is_regular_file(words[file], ignored))
     return std::nullopt;
@@ -94,11 +96,15 @@ std::optional<NamedScript> script_at(const Argv& words, std::size_t at) {
   return NamedScript{at, words[file], std::move(*text)};
 }
 
+/// `script` is the program of `line.left_out`.
 void note_torchrun_of(const NamedScript& script, GivenLine& line) {
   const auto found = torchrun_command(script.text);
-  if (found && line.torchrun.empty())
-    line.torchrun =
-        fmt::format("{} ({}:{})", printable_line(found->text, 200), printable_line(script.file, 200), found->number);
+  if (!found || !line.torchrun.empty()) return;
+  line.torchrun =
+      fmt::format("{} ({}:{})", printable_line(found->text, 200), printable_line(script.file, 200), found->number);
+  auto argument = std::find(line.left_out.begin(), line.left_out.end(), script.file);
+  if (argument != line.left_out.end()) ++argument;
+  line.torchrun_options = torchrun_options_of_script(script.text, Argv(argument, line.left_out.end()));
 }
 
 /// A script behind the launcher that starts nothing that follows it is the program, not a wrapper.

@@ -9,6 +9,8 @@
 #include <wordexp.h>
 
 #include "base/text.hpp"
+#include "config/launch_script.hpp"
+#include "config/torchrun_options.hpp"
 
 namespace muster {
 
@@ -172,17 +174,31 @@ bool runs_python_program(const Argv& words, std::size_t at) {
 
 /// Python with the module that torchrun is.
 bool is_torchrun_module(const Argv& words, std::size_t at) {
-  if (!base_name(words[at]).starts_with("python")) return false;
+  if (!is_python_name(words[at])) return false;
   const std::size_t option = python_program(words, at);
   if (option + 1 >= words.size() || words[option] != "-m") return false;
   return words[option + 1] == "torch.distributed.run" || words[option + 1] == "torch.distributed.launch";
+}
+
+/// Programs that start trainings in ways of their own: the agent would be an argument of theirs.
+bool is_own_launcher(const Argv& words, std::size_t at) {
+  const std::string name = base_name(words[at]);
+  return name == "deepspeed" || (name == "accelerate" && at + 1 < words.size() && words[at + 1] == "launch");
+}
+
+/// `bash -c 'source env; python train.py'`: a text that does not start what follows it.
+bool is_shell_program(const Argv& words, std::size_t at) {
+  const std::size_t text = shell_text(words, at);
+  return text < words.size() && !shell_text_uses_arguments(words[text]);
 }
 
 /// Where the program of a line begins, as far as it can be recognised.
 std::size_t program_begin(const Argv& words) {
   const std::size_t torchrun = torchrun_begin(words);
   for (std::size_t at = 1; at < torchrun; ++at)
-    if (is_python_name(words[at]) && runs_python_program(words, at)) return at;
+    if ((is_python_name(words[at]) && runs_python_program(words, at)) || is_own_launcher(words, at) ||
+        is_shell_program(words, at))
+      return at;
   return torchrun;
 }
 
@@ -202,6 +218,8 @@ bool is_assignment(std::string_view word) {
 
 bool is_python_name(std::string_view word) {
   const std::string name = base_name(word);
+  // Scripts of LUMI's containers that start Python.
+  if (name.starts_with("conda-python")) return true;
   return name.starts_with("python") && name.find_first_not_of("python0123456789.") == name.npos;
 }
 
@@ -210,13 +228,17 @@ bool is_shell_name(std::string_view word) {
   return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
 }
 
+std::size_t shell_text(const Argv& words, std::size_t at) {
+  if (!is_shell_name(words[at])) return words.size();
+  for (++at; at + 1 < words.size() && words[at].starts_with('-'); ++at)
+    if (!words[at].starts_with("--") && words[at].ends_with('c')) return at + 1;
+  return words.size();
+}
+
 std::size_t torchrun_begin(const Argv& words) {
   for (std::size_t at = 0; at < words.size(); ++at) {
     if (base_name(words[at]) == "torchrun") return at;
-    const std::size_t behind = words.size() - at;
-    if (is_shell_name(words[at]) && behind > 2 && words[at + 1].starts_with('-') && words[at + 1].ends_with('c') &&
-        starts_torchrun(words[at + 2]))
-      return at;
+    if (const std::size_t text = shell_text(words, at); text < words.size() && starts_torchrun(words[text])) return at;
     if (is_torchrun_module(words, at)) return at;
   }
   return words.size();
@@ -240,6 +262,7 @@ Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& orig
   line.left_out.assign(program, words->end());
   words->erase(program, words->end());
   line.torchrun = torchrun_in(line.left_out);
+  line.torchrun_options = torchrun_options(line.left_out);
   if (words->empty())
     return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
   if (auto checked = check_single_program(*words, origin); !checked) return tl::unexpected(checked.error());

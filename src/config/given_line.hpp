@@ -14,6 +14,7 @@ struct GivenLine {
   Argv left_out;    ///< the program and its arguments, which muster does not start: torchrun, Python, or a script's
   std::string torchrun =
       {};  ///< the command of `left_out`, or of a script that it names, that starts torchrun; empty: none
+  std::string torchrun_options = {};  ///< of that command (config/torchrun_options.hpp)
   friend bool operator==(const GivenLine&, const GivenLine&) = default;
 };
 
@@ -39,8 +40,10 @@ struct LineOrigin {
 [[nodiscard]] std::string base_name(std::string_view path);
 /// `NAME=VALUE`, as in front of a command.
 [[nodiscard]] bool is_assignment(std::string_view word);
-/// By its name: python, python3, python3.11; also as a path.
+/// By its name: python, python3, python3.11, conda-python-distributed; also as a path.
 [[nodiscard]] bool is_python_name(std::string_view word);
+/// Where the text is that the shell at `at` is given with `-c`; words.size(): it is given none.
+[[nodiscard]] std::size_t shell_text(const Argv& words, std::size_t at);
 /// By its name: bash, sh, dash, zsh, ksh; also as a path.
 [[nodiscard]] bool is_shell_name(std::string_view word);
 

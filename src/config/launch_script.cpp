@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <initializer_list>
 
 #include "base/text.hpp"
+#include "config/torchrun_options.hpp"
 
 namespace muster {
 
@@ -22,6 +26,10 @@ struct Command {
   std::size_t end = 0;
 };
 
+bool is_of_name(char letter) {
+  return letter == '_' || std::isalnum(static_cast<unsigned char>(letter)) != 0;
+}
+
 bool is_one_of(char letter, std::string_view letters) {
   return letters.find(letter) != letters.npos;
 }
@@ -29,7 +37,7 @@ bool is_one_of(char letter, std::string_view letters) {
 /// Splits a script into commands at `;`, `&`, `|`, parentheses and ends of lines, and these into words.
 class Scanner {
  public:
-  explicit Scanner(std::string_view text) : text_(text) {}
+  explicit Scanner(std::string_view text, ValueOf value_of = nullptr) : text_(text), value_of_(std::move(value_of)) {}
 
   std::vector<Command> commands() {
     while (at_ < text_.size()) step();
@@ -75,17 +83,36 @@ class Scanner {
     begin_word();
     const char letter = text_[at_];
     if (letter == '\'' || letter == '"' || letter == '`') return add_quoted(letter);
+    if (letter == '$' && add_value()) return;
     if (text_.substr(at_, 2) == "$(" || text_.substr(at_, 2) == "${") return add_nested();
     if (letter == '\\') ++at_;
     if (at_ < text_.size()) word_.text += text_[at_++];
   }
 
   void add_quoted(char quote) {
-    for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
+    ++at_;
+    while (at_ < text_.size() && text_[at_] != quote) {
+      if (quote == '"' && text_[at_] == '$' && add_value()) continue;
       if (text_[at_] == '\\' && quote != '\'' && at_ + 1 < text_.size()) ++at_;
       add_letter();
+      ++at_;
     }
     ++at_;
+  }
+
+  /// `$NAME` or `${NAME}` with a value.
+  bool add_value() {
+    if (!value_of_) return false;
+    const bool is_braced = text_.substr(at_, 2) == "${";
+    const std::size_t begin = at_ + (is_braced ? 2 : 1);
+    std::size_t end = begin;
+    while (end < text_.size() && is_of_name(text_[end])) ++end;
+    if (end == begin || (is_braced && text_.substr(end, 1) != "}")) return false;
+    const auto value = value_of_(std::string(text_.substr(begin, end - begin)));
+    if (!value) return false;
+    word_.text += *value;
+    at_ = end + (is_braced ? 1 : 0);
+    return true;
   }
 
   void add_nested() {
@@ -142,6 +169,7 @@ class Scanner {
   }
 
   std::string_view text_;
+  ValueOf value_of_;
   std::size_t at_ = 0;
   int number_ = 1;
   Word word_;
@@ -171,13 +199,33 @@ bool only_names(std::string_view program) {
   return std::find(known.begin(), known.end(), program) != known.end();
 }
 
+/// Where, behind `exec`, `if` and assignments, the program of a command stands.
+std::size_t first_of_command(const Command& command) {
+  std::size_t first = 0;
+  while (first < command.words.size() && is_in_front(command.words[first].text)) ++first;
+  while (first < command.words.size() && is_assignment(command.words[first].text)) ++first;
+  // exec may come behind assignments, too.
+  while (first < command.words.size() && is_in_front(command.words[first].text)) ++first;
+  return first;
+}
+
+bool is_listed_word(std::string_view word, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+/// `bash -c 'A=b exec "$@"'`, which starts what follows it.
+bool is_shell_wrapper(const Argv& words, std::size_t at) {
+  const std::size_t text = shell_text(words, at);
+  return text < words.size() && shell_text_uses_arguments(words[text]);
+}
+
 /// Words that may be the program of the line, by falling certainty: the first rule that finds one decides.
 std::vector<std::size_t> program_places(const Argv& words) {
   if (const std::size_t at = torchrun_begin(words); at < words.size()) return {at};
   for (const auto rule : {is_python_name, is_shell_name, is_own_file}) {
     std::vector<std::size_t> found;
     for (std::size_t at = 1; at < words.size(); ++at)
-      if (rule(words[at])) found.push_back(at);
+      if (rule(words[at]) && !is_shell_wrapper(words, at)) found.push_back(at);
     if (found.empty()) continue;
     // What python and shells are given may be named like them.
     if (rule != is_own_file) found.resize(1);
@@ -222,7 +270,22 @@ Result<GivenLine> line_of_command(const ScriptCommand& command, const LineOrigin
   if (!line) return line;
   line->left_out.assign(words.begin() + static_cast<std::ptrdiff_t>(places.front()), words.end());
   line->torchrun = torchrun_in(line->left_out);
+  // Values that the batch script's shell would put in.
+  Argv filled = words_of_command(command.text, [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  });
+  filled.erase(filled.begin(), filled.begin() + static_cast<std::ptrdiff_t>(places.front()));
+  line->torchrun_options = torchrun_options(filled);
   return line;
+}
+
+Argv words_of_command(std::string_view text, const ValueOf& value_of) {
+  Argv words;
+  const auto commands = Scanner(text, value_of).commands();
+  if (!commands.empty())
+    for (const Word& word : commands.front().words) words.push_back(word.text);
+  return words;
 }
 
 std::optional<ScriptCommand> torchrun_command(std::string_view script) {
@@ -238,9 +301,32 @@ std::optional<ScriptCommand> torchrun_command(std::string_view script) {
 }
 
 bool uses_arguments(std::string_view script) {
-  for (const std::string_view use : {"$@", "${@", "$*", "${*", "$1", "${1", "shift"})
+  for (const std::string_view use : {"$@", "${@", "$*", "${*"})
     if (script.find(use) != script.npos) return true;
+  for (const Command& command : Scanner(script).commands()) {
+    const std::size_t first = first_of_command(command);
+    if (first < command.words.size() && is_listed_word(command.words[first].text, {"$1", "${1}"})) return true;
+  }
   return false;
+}
+
+std::map<std::string, std::string> variables_before(std::string_view script, int number) {
+  std::map<std::string, std::string> values;
+  for (const Command& command : Scanner(script).commands()) {
+    if (command.words.front().number >= number) break;
+    const auto begin = command.words.begin() + (command.words.front().text == "export" ? 1 : 0);
+    const auto is_one = [](const Word& word) { return is_assignment(word.text); };
+    if (!std::all_of(begin, command.words.end(), is_one)) continue;
+    for (auto word = begin; word != command.words.end(); ++word) {
+      const std::size_t equals = word->text.find('=');
+      values[word->text.substr(0, equals)] = word->text.substr(equals + 1);
+    }
+  }
+  return values;
+}
+
+bool shell_text_uses_arguments(std::string_view text) {
+  return uses_arguments(text) || text.find("$0") != text.npos || text.find("${0") != text.npos;
 }
 
 }  // namespace muster

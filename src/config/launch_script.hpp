@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +33,19 @@ using IsLauncher = std::function<bool(std::string_view name)>;
 /// The first command of a shell script that starts torchrun; nullopt: none.
 [[nodiscard]] std::optional<ScriptCommand> torchrun_command(std::string_view script);
 
-/// Whether a shell script uses its arguments, as a wrapper does that starts what follows it.
+/// The words of the one command that `text` is, without their quotes. `value_of`: variables outside of single quotes
+/// that have a value get it; without it, and without a value, they stay as they stand.
+using ValueOf = std::function<std::optional<std::string>(const std::string& name)>;
+[[nodiscard]] Argv words_of_command(std::string_view text, const ValueOf& value_of = nullptr);
+
+/// What commands of `script` above line `number` set that are assignments and nothing else, also behind `export`;
+/// values as they stand.
+[[nodiscard]] std::map<std::string, std::string> variables_before(std::string_view script, int number);
+
+/// Whether a shell script starts its arguments, as a wrapper does: `$@`, `$*`, or a command that is `$1`. Other uses of
+/// `$1` are values that a program takes.
 [[nodiscard]] bool uses_arguments(std::string_view script);
+/// As above, of the text of `bash -c`, whose first argument is `$0`.
+[[nodiscard]] bool shell_text_uses_arguments(std::string_view text);
 
 }  // namespace muster

@@ -10,6 +10,7 @@
 #include "probes/environment/paths.hpp"
 #include "probes/environment/profile.hpp"
 #include "probes/environment/seen.hpp"
+#include "probes/environment/torchrun.hpp"
 #include "probes/environment/variables.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
@@ -20,8 +21,9 @@ namespace {
 
 using namespace environment;
 
-/// What follows torchrun on the user's launch line; set by the driver (src/run/messages.hpp).
+/// What follows torchrun on the user's launch line, and its options; set by the driver (src/run/messages.hpp).
 constexpr const char* env_torchrun = "MUSTER_TORCHRUN";
+constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
 
 constexpr ParamSpec params[] = {
     {"torch",
@@ -133,8 +135,14 @@ Result<Observation> run(RunContext& context) {
   const Variables own = own_variables(all);
   add_variables(own, seen.facts);
   for (Fact& fact : shared_paths(all)) seen.facts.push_back(std::move(fact));
-  if (const auto tail = all.find(env_torchrun); tail != all.end())
+  if (const auto tail = all.find(env_torchrun); tail != all.end()) {
     seen.facts.push_back({"torchrun", printable_line(tail->second, 300)});
+    const auto options = all.find(env_torchrun_options);
+    for (Fact& fact : torchrun_facts(options == all.end() ? "" : options->second, all))
+      seen.facts.push_back(std::move(fact));
+    if (std::string gpus = torchrun_gpus(all, context.place.local_rank); !gpus.empty())
+      seen.facts.push_back({"torchrun.gpus", std::move(gpus)});
+  }
   for (const char* name : {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
     if (const auto devices = all.find(name); devices != all.end())
       seen.facts.push_back({"devices", printable_line(fmt::format("{}={}", name, devices->second), 300)});

@@ -196,8 +196,10 @@ AgentCommand Launch::agent_command() const {
                  {env_startup, fmt::format("{}", options_.deadlines.startup_s)}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
     command.env.emplace_back(env_bind, asked);
-  if (options_.line != nullptr && !options_.line->torchrun.empty())
+  if (options_.line != nullptr && !options_.line->torchrun.empty()) {
     command.env.emplace_back(env_torchrun, options_.line->torchrun);
+    command.env.emplace_back(env_torchrun_options, options_.line->torchrun_options);
+  }
   const Argv& given = options_.line != nullptr ? options_.line->argv : options_.launcher_options;
   if (const std::string choice = launcher_.gpu_choice == nullptr ? std::string() : launcher_.gpu_choice(given);
       !choice.empty())

@@ -35,6 +35,8 @@ inline constexpr const char* env_path = "MUSTER_PATH";  ///< PATH of the driver,
 inline constexpr const char* env_bundled_path =
     "MUSTER_BUNDLED_LIBRARY_PATH";                              ///< LD_LIBRARY_PATH as it was before that of a bundle
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
+/// Its options, which `environment` judges (config/torchrun_options.hpp).
+inline constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
 inline constexpr const char* env_startup = "MUSTER_STARTUP_TIMEOUT";  ///< seconds until all ranks are introduced
 inline constexpr const char* env_world = "MUSTER_WORLD";              ///< ranks asked for
 /// How options of the launch line give each rank its GPU, which Slurm does not pass to its tasks. Read by

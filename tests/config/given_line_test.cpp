@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
+#include "config/torchrun_options.hpp"
+
 namespace muster {
 namespace {
 
@@ -52,8 +54,9 @@ TEST(GivenLine, IsCutBeforeTorchrun) {
 }
 
 TEST(GivenLine, IsCutBeforePython) {
-  for (const char* tail : {"python train.py", "/opt/venv/bin/python3.11 -W ignore -u train.py --epochs 4",
-                           "python3 -m http.server", "python3 -c 'import torch'"}) {
+  for (const char* tail : {"python train.py", "conda-python-distributed -u mnist_DDP.py --gpu",
+                           "/opt/venv/bin/python3.11 -W ignore -u train.py --epochs 4", "python3 -m http.server",
+                           "python3 -c 'import torch'"}) {
     const auto line = parse_given_line("srun -N 2 singularity exec a.sif " + std::string(tail));
     ASSERT_TRUE(line);
     EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "singularity", "exec", "a.sif"})) << tail;
@@ -113,6 +116,51 @@ TEST(GivenLine, TorchrunInTheTextOfAShellIsCutWithTheShell) {
   // A shell that starts what follows it stays, and so does one whose text only mentions it.
   EXPECT_TRUE(parse_given_line("srun bash -c 'exec \"$@\"' -")->left_out.empty());
   EXPECT_TRUE(parse_given_line("srun bash -c 'exec \"$@\"' no-torchrun")->left_out.empty());
+}
+
+// A training would begin, with the agent for an argument. The second is NERSC's own line.
+TEST(GivenLine, AShellWhoseTextTakesNoArgumentsIsTheProgram) {
+  for (const char* tail :
+       {"bash -c 'ulimit -s unlimited; python train.py'",
+        "bash -c 'source export_DDP_vars.sh; python train_multi_gpu.py'", "bash -l -c 'exec ./train --epochs 3'",
+        "sh -ec './train'", "accelerate launch train.py", "deepspeed train.py --config a.json"}) {
+    const auto line = parse_given_line("srun -N 2 shifter " + std::string(tail));
+    ASSERT_TRUE(line);
+    EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "shifter"})) << tail;
+    EXPECT_GE(line->left_out.size(), 3u) << tail;
+    EXPECT_EQ(line->torchrun, "");
+  }
+  for (const char* text :
+       {"srun bash -c 'ROCR_VISIBLE_DEVICES=$SLURM_LOCALID exec \"$0\" \"$@\"'", "srun bash -c 'exec $0'",
+        "srun bash -lc 'module load x; exec \"$@\"' -", "srun bash", "srun bash wrapper.sh", "srun accelerate"})
+    EXPECT_TRUE(parse_given_line(text)->left_out.empty()) << text;
+}
+
+TEST(GivenLine, OptionsOfTorchrunThatCount) {
+  const auto options = [](const std::string& tail) {
+    const auto line = parse_given_line("srun -N 2 " + tail);
+    return line ? line->torchrun_options : line.error().what;
+  };
+  EXPECT_EQ(options("torchrun --standalone --nproc_per_node=2 train.py --nnodes=4"), "standalone=1|nproc-per-node=2");
+  EXPECT_EQ(options("python3 -u -m torch.distributed.run --nnodes 2 --max-restarts 3 -m mypkg --node-rank=1"),
+            "nnodes=2");
+  EXPECT_EQ(options("torchrun --nnodes=1:4 --rdzv-backend=c10d --rdzv-endpoint=a:1 --rdzv-id=7 train.py"),
+            "nnodes=1:4|rdzv-backend=c10d|rdzv-endpoint=a:1|rdzv-id=7");
+  EXPECT_EQ(options("numactl -l bash -c 'source env; exec torchrun --node-rank=$SLURM_PROCID --nnodes=${N} "
+                    "--master-addr=$(hostname) --rdzv-id=${A%%,*} train.py'"),
+            "node-rank=$SLURM_PROCID|nnodes=${N}|master-addr?$(hostname)|rdzv-id?${A%%,*}");
+  EXPECT_EQ(options("torchrun '--nnodes=$N' train.py"), "nnodes?$N") << "no shell of the rank sees it";
+  EXPECT_EQ(options("python train.py --nnodes=2"), "");
+}
+
+// As TACC's guide of Vista has it, started by `mpirun -np 2 --map-by ppr:1:node run.sh c123-456 2`.
+TEST(GivenLine, OptionsOfTorchrunInAScriptWithArguments) {
+  EXPECT_EQ(torchrun_options_of_script("#!/bin/bash\nexport LOCAL_RANK=${OMPI_COMM_WORLD_RANK}\nPORT=29500\n"
+                                       "torchrun --nproc_per_node 1 --nnodes $2 --node_rank=${LOCAL_RANK} "
+                                       "--master_addr=$1 --master_port=$PORT train.py\n",
+                                       {"c123-456", "2"}),
+            "nproc-per-node=1|nnodes=2|node-rank=${OMPI_COMM_WORLD_RANK}|master-addr=c123-456|master-port=29500");
+  EXPECT_EQ(torchrun_options_of_script("if true; then N=2; fi\ntorchrun --nnodes=$N train.py\nN=3\n"), "nnodes=$N");
 }
 
 TEST(GivenLine, VariablesThatAreNotSetAreNamed) {

@@ -71,6 +71,24 @@ TEST(LaunchScript, TheLineEndsBeforeTheProgram) {
   EXPECT_EQ(line_of("srun -N 2 python -m torch.distributed.run --nproc-per-node=2 train.py").left_out.size(), 5u);
 }
 
+TEST(LaunchScript, AShellThatStartsWhatFollowsIsKept) {
+  const std::string wrapper = "srun -N 2 bash -c 'A=$SLURM_LOCALID exec \"$0\" \"$@\"' ";
+  EXPECT_EQ(line_of(wrapper + "./train --epochs 3").left_out, (Argv{"./train", "--epochs", "3"}));
+  EXPECT_EQ(line_of(wrapper + "python train.py").argv.size(), 6u);
+}
+
+// As the shell of the batch script would: what single quotes or a backslash keep from it is of each rank.
+TEST(LaunchScript, OptionsOfTorchrunHaveTheirValues) {
+  ::setenv("MUSTER_TEST_NODES", "4", 1);
+  const auto options = [](const std::string& text) { return line_of("srun -N 2 " + text).torchrun_options; };
+  EXPECT_EQ(options("torchrun --nnodes=$MUSTER_TEST_NODES --rdzv-endpoint=$UNSET_3:29500 a.py"),
+            "nnodes=4|rdzv-endpoint?$UNSET_3:29500");
+  EXPECT_EQ(options("bash -c \"torchrun --nnodes=${MUSTER_TEST_NODES} --node-rank=\\$SLURM_PROCID a.py\""),
+            "nnodes=4|node-rank=$SLURM_PROCID");
+  EXPECT_EQ(options("bash -c 'torchrun --nnodes=$MUSTER_TEST_NODES a.py'"), "nnodes=$MUSTER_TEST_NODES");
+  ::unsetenv("MUSTER_TEST_NODES");
+}
+
 TEST(LaunchScript, AProgramThatCanNotBeToldIsRefused) {
   EXPECT_NE(line_of("srun -n 2 hostname").argv.front().find("where its program begins can't be seen"),
             std::string::npos);
@@ -91,9 +109,13 @@ TEST(LaunchScript, TorchrunOfAScriptThatTheLineStarts) {
 }
 
 TEST(LaunchScript, AWrapperUsesItsArguments) {
-  for (const char* wrapper : {"exec \"$@\"", "exec $*", "exec \"${@}\"", "$1", "shift 2"})
+  for (const char* wrapper :
+       {"exec \"$@\"", "exec $*", "exec \"${@}\"", "$1", "shift 2; A=b exec \"${@:2}\"", "A=b exec \"$1\""})
     EXPECT_TRUE(uses_arguments(wrapper)) << wrapper;
-  EXPECT_FALSE(uses_arguments("#!/bin/bash\ntorchrun --nproc-per-node=2 train.py $SIZE\n"));
+  // The second is as TACC has it.
+  for (const char* program : {"#!/bin/bash\ntorchrun --nproc-per-node=2 train.py $SIZE\n",
+                              "#!/bin/bash\ntorchrun --nnodes $2 --master_addr $1 train.py\n", "python $1"})
+    EXPECT_FALSE(uses_arguments(program)) << program;
 }
 
 }  // namespace

@@ -221,6 +221,33 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("is not there where the line starts it", self.words("affinity"))
         self.assertIn(f"--bind {BIN}", self.words("affinity"))
 
+    def test_a_container_with_another_mpi(self):
+        """Whose library has the same name: Cray's MPICH on the host, Intel's MPI inside."""
+        line = f"mpirun --oversubscribe -n 2 env LD_PRELOAD={support.AGENTS / 'foreign_mpi.so'}"
+        self.assertEqual(self.run_it(line), 2, self.output)
+        self.assertIn("finds the library of another MPI where the line starts it: ", self.words("affinity"))
+        self.assertIn("finds another MPI: Intel(R) MPI Library 2021.18", self.words("affinity"))
+        self.assertIn("name an agent that was built with the MPI of the container with --agent", self.words("affinity"))
+        self.assertEqual({culprit["name"] for culprit in self.case("affinity")["culprits"]}, {"the launch line"})
+
+    def test_a_text_for_a_shell_is_the_program(self):
+        """It is not started: a training would begin."""
+        (self.folder / "train.py").write_text("open('began', 'w')\n")
+        line = "mpirun --oversubscribe -n 2 bash -c 'export COLOUR=blue; python3 train.py'"
+        self.assertEqual(self.run_it(line, "-n", "affinity"), 0, self.output)
+        self.assertIn("the line up to its program (bash -c", self.output)
+        self.assertFalse((self.folder / "began").exists())
+
+    def test_torchruns_that_become_one_job(self):
+        """One for each task, with a worker each: --nnodes counts them. Each task's own values are those of its shell."""
+        tail = "--nproc-per-node=1 --nnodes={} --rdzv-backend={} --rdzv-endpoint=localhost:29500 --node-rank={} train.py"
+        for nnodes, backend, number, status in (("2", "static", "0", 1), ("2", "static", "$OMPI_COMM_WORLD_RANK", 0)):
+            with self.subTest(nnodes=nnodes, backend=backend, number=number):
+                line = f"mpirun --oversubscribe -n 2 bash -c 'torchrun {tail.format(nnodes, backend, number)}'"
+                self.assertEqual(self.run_it(line, "-n", "environment"), status, self.output)
+                if status == 0:
+                    self.assertIn("which become one job of 2 torchruns", " ".join(self.case("environment")["evidence"]), self.output)
+
     def own(self, checks, command, *options):
         """`checks` as the only file, without --launch."""
         (self.folder / "own.toml").write_text(checks)

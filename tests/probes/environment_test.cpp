@@ -11,6 +11,7 @@
 #include "probes/environment/network.hpp"
 #include "probes/environment/node.hpp"
 #include "probes/environment/paths.hpp"
+#include "probes/environment/torchrun.hpp"
 #include "probes/environment/variables.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
@@ -126,19 +127,129 @@ bool has_evidence(const ProbeJudgement& judgement, const std::string& sentence) 
   return std::find(judgement.evidence.begin(), judgement.evidence.end(), sentence) != judgement.evidence.end();
 }
 
-TEST(Environment, TorchrunInEachTaskOfANodeFails) {
-  const auto judgement =
-      World({{"torch", "ignored"}}).everywhere({"torchrun:torchrun --nproc-per-node=4 train.py"}).judge();
-  ASSERT_EQ(judgement.findings.size(), 1u);
-  EXPECT_EQ(judgement.findings[0].verdict, Verdict::fail);
-  EXPECT_NE(judgement.findings[0].reason.find("2 times on each node"), std::string::npos)
-      << judgement.findings[0].reason;
-  EXPECT_NE(judgement.findings[0].remedy.find("--ntasks-per-node=1"), std::string::npos);
+/// Two tasks on each of two nodes, or one; `options` of all of them.
+ProbeJudgement torchruns(const Words& options, std::vector<std::string> hosts = {"a", "a", "b", "b"},
+                         const std::vector<Words>& own = {}) {
+  World world({{"torch", "ignored"}}, std::move(hosts));
+  world.everywhere({"torchrun:torchrun train.py"}).everywhere(options);
+  for (std::size_t rank = 0; rank < own.size(); ++rank) world.on(rank, own[rank]);
+  return world.judge();
 }
 
-TEST(Environment, TorchrunOnceOnEachNodePasses) {
-  const auto judgement = World({{"torch", "ignored"}}, {"a", "b"}).everywhere({"torchrun:torchrun train.py"}).judge();
-  EXPECT_TRUE(judgement.findings.empty());
+const std::vector<std::string> two_nodes{"a", "b"};
+
+TEST(Environment, TorchrunInEachTaskOfANodeFails) {
+  const auto judgement = torchruns({"torchrun.nproc-per-node:4"});
+  expect_fail(judgement,
+              "the launch line starts \"torchrun train.py\" 2 times on each node, once in each task: each is a "
+              "separate job (--nnodes is 1), and all but the first on a node end with \"address already in use\"");
+  EXPECT_NE(judgement.findings[0].remedy.find("--ntasks-per-node=1"), std::string::npos);
+  expect_fail(torchruns({"torchrun.standalone:1", "torchrun.gpus:0000:c1:00.0 0000:c2:00.0"}),
+              "the launch line starts \"torchrun train.py\" 2 times on each node, once in each task: each is a "
+              "separate job on the same GPUs (--standalone)");
+}
+
+// One worker each does not change that: --nnodes counts torchruns.
+TEST(Environment, TorchrunsOfOneProcessEach) {
+  expect_fail(torchruns({"torchrun.nproc-per-node:1", "torchrun.standalone:1"}),
+              "the launch line starts \"torchrun train.py\" 2 times on each node, once in each task: each is a "
+              "separate job (--standalone)");
+  const Words meeting{"torchrun.nproc-per-node:1", "torchrun.nnodes:4", "torchrun.rdzv-backend:c10d",
+                      "torchrun.rdzv-endpoint:a:29500"};
+  const std::vector<Words> apart{
+      {"torchrun.gpus:c1"}, {"torchrun.gpus:c2"}, {"torchrun.gpus:c1"}, {"torchrun.gpus:c2"}};
+  const auto good = torchruns(meeting, {"a", "a", "b", "b"}, apart);
+  EXPECT_TRUE(good.findings.empty()) << good.findings[0].reason;
+  EXPECT_TRUE(
+      has_evidence(good,
+                   "the launch line starts \"torchrun train.py\" 2 times on each node, once in each task, which "
+                   "become one job of 4 torchruns"));
+  // Without GPUs nothing is shared.
+  EXPECT_TRUE(torchruns(meeting, {"a", "a", "b", "b"}, std::vector<Words>(4, {"torchrun.gpus:none"})).findings.empty());
+  const auto same = torchruns(meeting, {"a", "a", "b", "b"}, std::vector<Words>(4, {"torchrun.gpus:c1 c2"}));
+  ASSERT_EQ(same.findings.size(), 1u);
+  EXPECT_EQ(same.findings[0].verdict, Verdict::fail);
+  EXPECT_NE(
+      same.findings[0].reason.find("LOCAL_RANK begins at 0 in each of the 2 tasks of a node, and they see the same "
+                                   "GPUs: several processes on GPU c1"),
+      std::string::npos)
+      << same.findings[0].reason;
+  const auto unknown = torchruns(meeting);
+  ASSERT_EQ(unknown.findings.size(), 1u);
+  EXPECT_EQ(unknown.findings[0].verdict, Verdict::pass);
+}
+
+TEST(Environment, HowManyTorchrunsAJobTakes) {
+  const auto judged = [](const char* nnodes, const char* backend) {
+    const auto judgement =
+        torchruns({std::string("torchrun.nnodes:") + nnodes, std::string("torchrun.rdzv-backend:") + backend,
+                   "torchrun.rdzv-endpoint:a:1", "torchrun.gpus:none"});
+    return judgement.findings.empty() ? std::string() : judgement.findings[0].reason;
+  };
+  EXPECT_EQ(judged("4", "c10d"), "");
+  EXPECT_EQ(judged("1:8", "c10d"), "");
+  EXPECT_NE(judged("2", "c10d").find("--nnodes=2 admits 2 of these 4 to the job"), std::string::npos);
+  EXPECT_NE(judged("1", "c10d").find("--nnodes=1 admits one of them to the job"), std::string::npos);
+  EXPECT_NE(judged("5", "c10d").find("--nnodes=5 waits for more than these 4"), std::string::npos);
+  EXPECT_NE(judged("1:8", "static").find("--nnodes=1:8 waits for more than these 4"), std::string::npos);
+  EXPECT_NE(judged("?$N", "c10d").find("--nnodes is \"$N\", which is not known"), std::string::npos);
+}
+
+TEST(Environment, TorchrunsThatDoNotMeet) {
+  const auto reason = [](const ProbeJudgement& judgement) {
+    return judgement.findings.empty() ? std::string() : judgement.findings[0].reason;
+  };
+  const Words fixed{"torchrun.nnodes:4", "torchrun.master-addr:a", "torchrun.gpus:none"};
+  const auto numbers = [](const std::vector<std::string>& given) {
+    std::vector<Words> words;
+    for (const std::string& number : given) words.push_back({"torchrun.node-rank:" + number});
+    return words;
+  };
+  const std::vector<std::string> four{"a", "a", "b", "b"};
+  EXPECT_EQ(reason(torchruns(fixed, four, numbers({"0", "1", "2", "3"}))), "");
+  EXPECT_NE(reason(torchruns(fixed, four, numbers({"0", "0", "1", "1"}))).find("2 of these 4 have --node-rank=0"),
+            std::string::npos)
+      << "$SLURM_NODEID";
+  EXPECT_NE(reason(torchruns(fixed)).find("4 of these 4 have --node-rank=0"), std::string::npos);
+  EXPECT_NE(reason(torchruns(fixed, four, numbers({"?$R", "?$R", "?$R", "?$R"}))).find("--node-rank is \"$R\""),
+            std::string::npos);
+  const Words meeting{"torchrun.nnodes:2", "torchrun.rdzv-backend:c10d"};
+  EXPECT_EQ(reason(torchruns(meeting, two_nodes, std::vector<Words>(2, {"torchrun.rdzv-endpoint:a:1"}))), "");
+  EXPECT_NE(reason(torchruns(meeting, two_nodes))
+                .find("their rendezvous is at localhost, which is a different address on each node"),
+            std::string::npos);
+  EXPECT_NE(reason(torchruns(meeting, two_nodes, {{"torchrun.rdzv-endpoint:a:1"}, {"torchrun.rdzv-endpoint:b:1"}}))
+                .find("--rdzv-endpoint is \"a:1\" in one task and \"b:1\" in another"),
+            std::string::npos);
+  EXPECT_NE(reason(torchruns({"torchrun.nnodes:2", "torchrun.standalone:1"}, two_nodes))
+                .find("each waits for 2 torchruns at a rendezvous of its own (--standalone)"),
+            std::string::npos);
+}
+
+TEST(Environment, TorchrunOnceOnEachNode) {
+  const auto good =
+      torchruns({"torchrun.nnodes:2", "torchrun.rdzv-backend:c10d", "torchrun.rdzv-endpoint:a:1"}, two_nodes);
+  EXPECT_TRUE(good.findings.empty()) << good.findings[0].reason;
+  EXPECT_TRUE(torchruns({"torchrun.standalone:1"}, {"a"}).findings.empty());
+  EXPECT_TRUE(torchruns({"torchrun.nnodes:?$N"}, two_nodes).findings.empty()) << "as scripts have it";
+  const auto apart = torchruns({"torchrun.standalone:1"}, two_nodes);
+  expect_fail(apart,
+              "the launch line starts \"torchrun train.py\" once on each of 2 nodes: each is a separate job "
+              "(--standalone)");
+  EXPECT_NE(apart.findings[0].remedy.find("--nnodes=2 --rdzv-backend=c10d"), std::string::npos);
+}
+
+TEST(Environment, OptionsOfTorchrunAreThoseOfTheTask) {
+  const Variables variables{{"SLURM_PROCID", "3"}, {"PET_NNODES", "2"}, {"PET_RDZV_ID", "x"}, {"HOST", "a"}};
+  const auto facts = torchrun_facts(
+      "node-rank=$SLURM_PROCID|rdzv-id=7|master-addr=${HOST}|nproc-per-node=$N|rdzv-endpoint?$(hostname):1", variables);
+  EXPECT_EQ(facts, (std::vector<Fact>{{"torchrun.master-addr", "a"},
+                                      {"torchrun.nnodes", "2"},
+                                      {"torchrun.node-rank", "3"},
+                                      {"torchrun.nproc-per-node", "?$N"},
+                                      {"torchrun.rdzv-endpoint", "?$(hostname):1"},
+                                      {"torchrun.rdzv-id", "7"}}));
+  EXPECT_TRUE(torchrun_facts("", {}).empty());
 }
 
 TEST(Environment, ABareEnvironmentPassesAndSaysSo) {
@@ -622,6 +733,14 @@ TEST(Environment, RunsOverRealRanks) {
     EXPECT_EQ(*seen->fact("master.addresses"), "127.0.0.1");
     EXPECT_EQ(seen->fact("interfaces") != nullptr, comm.rank() == 0) << "one rank speaks for its node";
     EXPECT_EQ(*seen->fact("limit.open_files"), to_text(read_limits()[0]));
+    // A reading for each limit that is one.
+    std::map<std::string, double> readings;
+    for (const Reading& reading : seen->readings) readings[reading.metric] = reading.summary.median;
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      const auto found = readings.find(std::string(limits[i].metric));
+      ASSERT_EQ(found != readings.end(), read_limits()[i].has_value()) << limits[i].metric;
+      if (found != readings.end()) EXPECT_EQ(found->second, static_cast<double>(*read_limits()[i]));
+    }
     EXPECT_EQ(recorder.steps, (std::vector<std::string>{"environment", "resolve MASTER_ADDR", "compare"}));
   });
   run_ranks(1, [&](ThreadComm& comm) {

@@ -1,34 +1,237 @@
-// A torchrun that the user's launch line starts: one for each task of the launcher around it.
+// A torchrun that the user's launch line starts, once for each task of the launcher around it: one job, or several?
+// Names, defaults and what follows from them: torch/distributed/run.py and torch/distributed/elastic/rendezvous.
+#include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "probes/environment/seen.hpp"
+#include "probes/environment/torchrun.hpp"
 
 namespace muster::environment {
 
+namespace {
+
+constexpr std::string_view one_per_node =
+    "start one task per node for torchrun (--ntasks-per-node=1), or leave torchrun out and let the launcher start the "
+    "ranks";
+
+std::optional<int> number_in(std::string_view text) {
+  int number = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && at == text.data() + text.size() && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+/// `2`, or `1:4`.
+struct Agents {
+  int least = 1;
+  int most = 1;
+};
+
+std::optional<Agents> parse_agents(std::string_view text) {
+  const auto least = number_in(text.substr(0, text.find(':')));
+  const auto most = number_in(text.substr(text.find(':') + 1));
+  return least && most && *least > 0 && *least <= *most ? std::optional(Agents{*least, *most}) : std::nullopt;
+}
+
+bool is_local_address(std::string_view endpoint) {
+  const std::string_view host = endpoint.substr(0, endpoint.rfind(':'));
+  return host.empty() || host == "localhost" || host.starts_with("127.") || host == "::1" || host == "[::1]";
+}
+
+class Torchruns {
+ public:
+  Torchruns(const SeenCase& seen, std::string command) : seen_(seen), command_(std::move(command)) {
+    for (const SeenRank* rank : seen.ranks()) per_node_ = std::max(per_node_, rank->place->local_size);
+    tasks_ = static_cast<int>(seen.ranks().size());
+  }
+
+  void judge(ProbeJudgement& judgement) const {
+    if (tasks_ == 1) return judgement.evidence.push_back(starts());
+    if (auto finding = not_one_job()) return judgement.findings.push_back(std::move(*finding));
+    if (per_node_ == 1) return judgement.evidence.push_back(starts());
+    if (auto finding = same_gpus())
+      judgement.findings.push_back(std::move(*finding));
+    else
+      judgement.evidence.push_back(starts() + fmt::format(", which become one job of {} torchruns", tasks_));
+  }
+
+ private:
+  /// nullopt: not known.
+  [[nodiscard]] static std::optional<std::string> value(const SeenRank& rank, std::string_view name,
+                                                        std::string_view otherwise) {
+    const auto said = rank.fact(fmt::format("torchrun.{}", name));
+    if (!said) return std::string(otherwise);
+    return said->starts_with(unknown_value) ? std::nullopt : said;
+  }
+
+  /// Of all tasks alike; nullopt: not known, or not alike.
+  [[nodiscard]] std::optional<std::string> common(std::string_view name, std::string_view otherwise) const {
+    const auto first = value(*seen_.ranks().front(), name, otherwise);
+    for (const SeenRank* rank : seen_.ranks())
+      if (value(*rank, name, otherwise) != first) return std::nullopt;
+    return first;
+  }
+
+  [[nodiscard]] std::string starts() const {
+    const auto words = fmt::format("the launch line starts {}", in_quotes(command_));
+    if (per_node_ > 1) return fmt::format("{} {} times on each node, once in each task", words, per_node_);
+    return seen_.node_count() > 1 ? fmt::format("{} once on each of {} nodes", words, seen_.node_count())
+                                  : words + " once on each node";
+  }
+
+  [[nodiscard]] Finding fail(std::string_view what) const {
+    const auto remedy =
+        per_node_ > 1 ? std::string(one_per_node)
+                      : fmt::format(
+                            "use one rendezvous for all nodes: --nnodes={} --rdzv-backend=c10d --rdzv-id=JOB "
+                            "--rdzv-endpoint=HOST:PORT with the same values everywhere (HOST: the first node), without "
+                            "--standalone",
+                            seen_.node_count());
+    return seen_.about("torchrun", seen_.ranks(), fmt::format("{}: {}", starts(), what), remedy);
+  }
+
+  /// What this depends on can't be read from the line.
+  [[nodiscard]] std::optional<Finding> open(std::string_view option) const {
+    // One on each node, with values from the script around it, is how it is meant to be.
+    if (per_node_ == 1) return std::nullopt;
+    std::string said = seen_.ranks().front()->fact(fmt::format("torchrun.{}", option)).value_or("");
+    if (said.starts_with(unknown_value)) said.erase(0, 1);
+    Finding finding =
+        fail(fmt::format("--{} is {}, which is not known before the line runs, so that it is open whether "
+                         "they become one job",
+                         option, in_quotes(said)));
+    finding.verdict = Verdict::unmeasured;
+    finding.remedy = fmt::format(
+        "write --{} as a number or a name, or export its variable before muster is started; {}", option, one_per_node);
+    return finding;
+  }
+
+  [[nodiscard]] std::optional<Finding> not_one_job() const {
+    const bool is_standalone = common("standalone", "0").value_or("1") != "0";
+    const bool is_static = !is_standalone && common("rdzv-backend", "static") == "static";
+    const auto said = common("nnodes", "1");
+    auto agents = said ? parse_agents(*said) : std::nullopt;
+    if (!agents) return open("nnodes");
+    if (is_static) agents->least = agents->most;
+    const auto endpoint = is_static ? static_endpoint() : common("rdzv-endpoint", "");
+    const bool is_apart =
+        is_standalone || (!is_static && endpoint && is_local_address(*endpoint) && endpoint->ends_with(":0"));
+    if (is_apart && agents->least > 1)
+      return fail(fmt::format("each waits for {} torchruns at a rendezvous of its own ({})", *said,
+                              is_standalone ? "--standalone" : *endpoint));
+    if (is_apart) return fail(own_jobs(is_standalone ? "--standalone" : *endpoint));
+    if (agents->most == 1) return fail(jobs_of_one(is_static));
+    if (tasks_ < agents->least) return fail(fmt::format("--nnodes={} waits for more than these {}", *said, tasks_));
+    if (tasks_ > agents->most)
+      return fail(fmt::format("--nnodes={} admits {} of these {} to the job, and the others wait until they time out",
+                              *said, agents->most, tasks_));
+    if (is_static)
+      if (auto finding = wrong_numbers()) return finding;
+    return apart_by_address(endpoint);
+  }
+
+  [[nodiscard]] std::optional<std::string> static_endpoint() const {
+    if (auto endpoint = common("rdzv-endpoint", ""); !endpoint || !endpoint->empty()) return endpoint;
+    const auto address = common("master-addr", "127.0.0.1");
+    const auto port = common("master-port", "29500");
+    return address && port ? std::optional(*address + ":" + *port) : std::nullopt;
+  }
+
+  [[nodiscard]] std::string own_jobs(std::string_view why) const {
+    return fmt::format("each is a separate job{} ({})", shared_gpus().empty() ? "" : " on the same GPUs", why);
+  }
+
+  /// --nnodes is 1.
+  [[nodiscard]] std::string jobs_of_one(bool is_static) const {
+    if (!is_static) return "--nnodes=1 admits one of them to the job, and the others wait until they time out";
+    auto words = own_jobs("--nnodes is 1");
+    if (per_node_ > 1) words += R"(, and all but the first on a node end with "address already in use")";
+    return words;
+  }
+
+  /// By --node-rank, which the static rendezvous needs: each a number of its own.
+  [[nodiscard]] std::optional<Finding> wrong_numbers() const {
+    std::map<std::string, int> taken;
+    for (const SeenRank* rank : seen_.ranks()) {
+      const auto number = value(*rank, "node-rank", "0");
+      if (!number) return open("node-rank");
+      ++taken[*number];
+    }
+    const auto twice = std::find_if(taken.begin(), taken.end(), [](const auto& one) { return one.second > 1; });
+    if (twice == taken.end()) return std::nullopt;
+    Finding finding = fail(
+        fmt::format("{} of these {} have --node-rank={}", twice->second, tasks_, printable_line(twice->first, 40)));
+    finding.remedy =
+        "let each task have a number of its own: --node-rank=$SLURM_PROCID, put in by a shell of the task "
+        "(srun bash -c '...'), or --rdzv-backend=c10d, which needs none";
+    if (per_node_ > 1) finding.remedy += fmt::format("; or {}", one_per_node);
+    return finding;
+  }
+
+  [[nodiscard]] std::optional<Finding> apart_by_address(const std::optional<std::string>& endpoint) const {
+    for (const char* name : {"rdzv-endpoint", "master-addr", "rdzv-id"}) {
+      const auto groups = seen_.groups([&](const SeenRank& rank) { return value(rank, name, ""); });
+      if (groups.size() < 2 || !groups[0].value || !groups[1].value) continue;
+      return fail(fmt::format("--{} is {} in one task and {} in another, so that they do not find each other", name,
+                              in_quotes(*groups[0].value), in_quotes(*groups[1].value)));
+    }
+    if (!endpoint || seen_.node_count() == 1 || !is_local_address(*endpoint)) return std::nullopt;
+    return fail(fmt::format("their rendezvous is at {}, which is a different address on each node",
+                            endpoint->empty() ? "localhost" : *endpoint));
+  }
+
+  /// The GPUs that processes of a task take: LOCAL_RANK counts them from the first that it sees.
+  [[nodiscard]] std::vector<std::string> gpus_of(const SeenRank& rank) const {
+    const auto seen = rank.fact("torchrun.gpus");
+    if (!seen || *seen == "none") return {};
+    auto gpus = split(*seen, ' ');
+    const auto processes = number_in(value(rank, "nproc-per-node", "1").value_or(""));
+    if (processes && static_cast<std::size_t>(*processes) < gpus.size())
+      gpus.resize(static_cast<std::size_t>(*processes));
+    return gpus;
+  }
+
+  /// That two tasks of a node would take; empty: none is known.
+  [[nodiscard]] std::string shared_gpus() const {
+    std::set<std::pair<int, std::string>> taken;
+    for (const SeenRank* rank : seen_.ranks())
+      for (const std::string& gpu : gpus_of(*rank))
+        if (!taken.emplace(rank->place->node_index, gpu).second) return gpu;
+    return {};
+  }
+
+  /// One job of several torchruns on a node.
+  [[nodiscard]] std::optional<Finding> same_gpus() const {
+    const auto words = fmt::format("LOCAL_RANK begins at 0 in each of the {} tasks of a node", per_node_);
+    constexpr std::string_view remedy =
+        "let each task see GPUs of its own (--gpus-per-task, or CUDA_VISIBLE_DEVICES=$SLURM_LOCALID put in by a shell "
+        "of the task)";
+    if (const std::string gpu = shared_gpus(); !gpu.empty()) {
+      Finding finding = fail(fmt::format("{}, and they see the same GPUs: several processes on GPU {}", words, gpu));
+      finding.remedy = fmt::format("{}, or {}", remedy, one_per_node);
+      return finding;
+    }
+    const bool is_known = std::all_of(seen_.ranks().begin(), seen_.ranks().end(),
+                                      [](const SeenRank* rank) { return rank->fact("torchrun.gpus").has_value(); });
+    if (is_known) return std::nullopt;
+    return note(fmt::format("{}: {}, which become one job; {}: {}", starts(), tasks_, words, remedy));
+  }
+
+  const SeenCase& seen_;
+  std::string command_;
+  int per_node_ = 1;
+  int tasks_ = 0;
+};
+
+}  // namespace
+
 void judge_torchrun(const SeenCase& seen, ProbeJudgement& judgement) {
   const SeenRank* first = seen.first();
-  const auto words = first == nullptr ? std::nullopt : first->fact("torchrun");
-  if (!words) return;
-  RankList crowded;
-  int starts = 1;
-  for (const SeenRank* rank : seen.ranks()) {
-    if (rank->place->local_size < 2) continue;
-    crowded.push_back(rank);
-    starts = rank->place->local_size;
-  }
-  if (crowded.empty()) {
-    judgement.evidence.push_back(fmt::format("the launch line starts {} once on each node", in_quotes(*words)));
-    return;
-  }
-  judgement.findings.push_back(seen.about(
-      "torchrun", crowded,
-      fmt::format("the launch line starts {} {} times on each node, once in each task: so many jobs of their own "
-                  "on the same GPUs",
-                  in_quotes(*words), starts),
-      "start one task per node for torchrun (--ntasks-per-node=1), or leave torchrun out and let the launcher "
-      "start the ranks"));
+  if (const auto words = first == nullptr ? std::nullopt : first->fact("torchrun"))
+    Torchruns(seen, *words).judge(judgement);
 }
 
 }  // namespace muster::environment

@@ -1,0 +1,79 @@
+#include "probes/environment/torchrun.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/text.hpp"
+#include "device/machine.hpp"
+#include "probes/gpu_mapping/observe.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster::environment {
+
+namespace {
+
+/// `value` with the task's variables; nullopt: one of them is not set.
+std::optional<std::string> filled(std::string_view value, const Variables& variables) {
+  std::string text;
+  for (std::size_t at = 0; at < value.size();) {
+    if (value[at] != '$') {
+      text += value[at++];
+      continue;
+    }
+    const std::size_t begin = at + (value.substr(at + 1, 1) == "{" ? 2 : 1);
+    std::size_t end = begin;
+    while (end < value.size() && (value[end] == '_' || std::isalnum(static_cast<unsigned char>(value[end])) != 0))
+      ++end;
+    const auto found = variables.find(value.substr(begin, end - begin));
+    if (found == variables.end()) return std::nullopt;
+    text += found->second;
+    at = end + (begin - at - 1);
+  }
+  return text;
+}
+
+/// PET_NPROC_PER_NODE of `nproc-per-node`: torch/distributed/argparse_util.py.
+std::string variable_of(std::string_view option) {
+  std::string name = "PET_";
+  for (const char letter : option)
+    name += letter == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return name;
+}
+
+}  // namespace
+
+std::vector<Fact> torchrun_facts(std::string_view options, const Variables& variables) {
+  std::map<std::string, std::string> values;
+  for (const char* name : {"standalone", "nnodes", "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint",
+                           "rdzv-id", "master-addr", "master-port"})
+    if (const auto set = variables.find(variable_of(name)); set != variables.end()) values[name] = set->second;
+  for (const std::string& option : split(options, '|')) {
+    const std::size_t at = option.find_first_of("=?");
+    if (at == option.npos) continue;
+    const std::string text = option.substr(at + 1);
+    const auto value = option[at] == '=' ? filled(text, variables) : std::nullopt;
+    values[option.substr(0, at)] = value ? *value : unknown_value + text;
+  }
+  std::vector<Fact> facts;
+  for (const auto& [name, value] : values) facts.push_back({"torchrun." + name, printable_line(value, 200)});
+  return facts;
+}
+
+std::string torchrun_gpus(const Variables& variables, int local_rank) {
+  const std::string root = root_of("/");
+  const auto inventory = read_inventory(root);
+  if (!inventory) return {};
+  gpu_mapping::Variables selecting;
+  for (const std::string_view name : gpu_mapping::selection_variables)
+    if (const auto set = variables.find(name); set != variables.end()) selecting.emplace(name, set->second);
+  Observation seen;
+  seen.facts = gpu_mapping::observe(Machine(root), *inventory, {local_rank, CpuMask(), selecting}, {"auto", false});
+  if (const std::string* visible = seen.fact("visible")) return *visible;
+  const bool has_none = seen.fact("gpu") == nullptr && seen.fact("closed") == nullptr;
+  return has_none && seen.fact("unusable") == nullptr ? "none" : "";
+}
+
+}  // namespace muster::environment
