@@ -1,4 +1,5 @@
 """`muster init` on a real Slurm with four partitions: the profile lints clean at once, and runs and jobs take it."""
+import os
 import pathlib
 import shlex
 import shutil
@@ -78,6 +79,16 @@ class Init(support.EndToEnd):
         profile = tomllib.loads((self.folder / PROFILE).read_text())
         self.assertEqual([one["name"] for one in profile["partition"] if "architecture" in one["node"].get("cpu", {})], ["gpu-long"])
         self.assertEqual([one["name"] for one in profile["partition"]], ["gpu-long", "standard", "debug", "small"])
+
+    def test_the_example_of_the_help(self):
+        (command,) = [command for fence in page_commands.help_fences() if fence.page == "help init" for command, _ in fence.steps()
+                      if command.startswith("srun ")]
+        command = command.replace("-p gpu ", "-p gpu-long ")
+        env = {**self.cluster.environment(), "PATH": f"{support.BIN}:{os.environ['PATH']}"}
+        done = subprocess.run(self.cluster.argv_on_login(["bash", "-c", command]), cwd=self.folder, env=env, capture_output=True, text=True,
+                              timeout=60 * support.SLOWNESS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(tomllib.loads((self.folder / PROFILE).read_text())["system"]["name"], "mycluster")
 
     def test_what_is_refused(self):
         self.assertIn("is there already", self.profile() and self.muster(*INIT, status=3))

@@ -5,18 +5,20 @@ from page_commands import without_comment
 
 ONE_MACHINE = "e2e/pages_test.py"
 NODES = "cluster/pages_test.py"
-GATE = "e2e/gate_test.py"
 MACHINE = "install/night_test.py"
 INIT = "cluster/init_test.py"
 UNDESCRIBED = "cluster/undescribed_test.py"
+SUBMITTED = "e2e/submit_script_test.py"
 
 # Page, command -> the test that takes it from the page. The first line that fits counts.
 RUN = [
     (r"README", r"muster (run --nodes|run --submit|run --per-node|gate) .*", NODES),
     (r"README", r"export PATH=.*|muster (?!selftest).*", ONE_MACHINE),
+    (r"administrator", r"(muster|install) .*", NODES),
+    (r"user", r"muster .*", NODES),
     (r"bind", r"muster bind(?!.* > ).*", ONE_MACHINE),
     (r"check-files|machines", r"muster .*|MUSTER_MACHINE=.*", ONE_MACHINE),
-    (r"gate", r"(?s)(muster gate --need 64 -- srun|status=|if |exit ).*", GATE),
+    (r"gate", r"(?s)(runs=|muster gate --need 64 --output|status=|if |exit ).*", UNDESCRIBED),
     (r"gate|user", r"(?s)#!/bin/bash.*", UNDESCRIBED),
     (r"gate", r"muster gate --need 64 -- \./job\.sh|srun .*", NODES),
     (r"history", r"muster .*", ONE_MACHINE),
@@ -28,9 +30,9 @@ RUN = [
     (r"selftest", r"muster selftest -n gpu_memory", ONE_MACHINE),
     (r"site", r"muster (init|lint) .*", INIT),
     (r"submit", r"muster run .*", NODES),
+    (r"submit", r"(?s)#!/bin/bash.*", SUBMITTED),
     (r"tutorial-first-check", r"(?s).*", ONE_MACHINE),
 ]
-RUN += [(r"administrator|user", r"muster .*", NODES)]
 # Examples of the helps.
 RUN += [
     (r"help( muster)?|help (run|plan)", r"muster (run --submit|(run|plan) .*--nodes).*", NODES),
@@ -39,33 +41,29 @@ RUN += [
     (r"help show", r"muster show .*", ONE_MACHINE),
     (r"help history", r"muster history.*", ONE_MACHINE),
     (r"help init", r"muster init .*", NODES),
-    (r"help gate", r"muster gate --need 64 (-- srun .*|-- \./job\.sh|--print .*)", NODES),
+    (r"help init", r"srun .*", INIT),
+    (r"help gate", r"muster gate --need .*", NODES),
     (r"help selftest", r"muster selftest -n gpu_memory", ONE_MACHINE),
 ]
 # Page, command -> why no test takes it from the page.
 BUILDS = "builds muster, as the build under test was made"
+TORCH = "needs a PyTorch of the reader's; e2e.pytorch_test and cluster.torch_nodes_test run these checks where there is one"
 NOT_RUN = [
     (r"README|testing", r"\./dev (run|test|fuzz).*", "the tests themselves, and a build"),
-    (r"README|selftest", r"muster selftest( --json| --keep seen)?", "30 checks on described machines take minutes; e2e.selftest_test runs them"),
-    (r"selftest", r"muster selftest my_checks/", "a folder of the reader's; e2e.selftest_test has one"),
-    (r"bind", r"muster bind .* > .*", "needs four cores; e2e.bind_test has the file"),
+    (r"bind|help bind", r"muster bind .* > .*", "starts a program on four cores, which this machine may lack; e2e.bind_test has the file"),
     (r"cray-mpich", r".*", "there is no Cray compiler"),
-    (r"installing|tutorial-(first|plugin)-probe", r"\./dev (build|run).*|cmake .*|export .*|\(cd build/package .*|build/release/bin/muster .*|cp .*|rm .*", BUILDS),
-    (r"installing", r"curl .*|tar .*|\./configure .*|make .*", "downloads hwloc and builds it"),
+    (r"installing", r"\./dev build|cmake --(preset|build) .*|\(cd build/package .*", BUILDS),
+    (r"tutorial-(first|plugin)-probe", r"\./dev (build|run).*|build/release/bin/muster .*|cp .*", BUILDS),
+    (r"installing", r"curl .*|tar .*|\./configure .*|make .*|export HWLOC_ROOT=.*", "downloads hwloc and builds it"),
     (r"installing", r"apt .*", "changes the machine; install.package_test unpacks the package, packaging/try_deb installs it"),
     (r"installing", r"(spack|apptainer) .*|mpirun .*|muster run --launcher .*", "there is no Spack and no Apptainer here"),
-    (r"installing", r"muster run", "as in README"),
     (r"launch-line", r".*", "lines of the reader's; e2e.launch_line_test, cluster.launches_test and install.bundle_test run such lines"),
-    (r"measurements/.*", r".*", "benchmarks: ./dev bench"),
-    (r"methods/pytorch|training-before-a-large-job", r"(?s).*", "PyTorch's checks take minutes; e2e.pytorch_test and cluster.torch_nodes_test run them"),
     (r"proving-ground", r".*", "the cluster that the tests are made of; cluster.cluster_test"),
-    (r"help bind", r"muster bind .* > .*", "needs four cores; e2e.bind_test has the file"),
-    (r"help gate", r"muster gate .*-- mpirun .*", "mpirun refuses root; cluster.gate_test has such lines"),
-    (r"help init", r"srun .*", "a partition of the reader's; cluster.init_test"),
-    (r"help selftest", r"muster selftest( my_checks/)?", "as on the page selftest"),
-    (r"administrator", r"cp .*", "changes the machine; e2e.config_test has profiles in such folders"),
-    (r"submit", r"(?s)#!/bin/bash.*", "what --dry-run prints; e2e.submit_script_test looks at it"),
-    (r"tutorial-plugin-probe", r"muster .*", "install.plugin_test builds the plug-in and runs it"),
+    (r"tutorial-plugin-probe", r"rm .*|cmake .*|export .*|muster .*", "install.plugin_test builds the plug-in and runs it"),
+    (r"installing", r"cmake --install .*|export PATH=/opt.*|muster run", BUILDS),
+    (r"README|selftest|help selftest", r"muster selftest( my_checks/| --json| --keep seen)?", "30 checks on described machines take minutes; e2e.selftest_test runs them"),
+    (r"measurements/.*", r".*", "benchmarks: ./dev bench"),
+    (r"methods/pytorch|training-before-a-large-job", r"(?s).*", TORCH),
 ]
 
 

@@ -141,30 +141,78 @@ class InAJob(Undescribed):
         self.assertFalse(re.search("asked for no GPUs", case["reason"]), run.stdout + run.stderr)
 
 
+FIT = """[check.fit]
+probe = "command"
+ranks = "one-per-node"
+tags = ["gate"]
+params.argv = ["{check}/fit.sh"]
+"""
+UNFIT = """#!/bin/sh
+test "$(hostname)" != nid001 || echo '{"finding": {"reason": "the disk is full", "remedy": "empty it"}}'
+"""
+
+
 class Page(Undescribed):
     # What docs/gate.md has, and what there is of it here.
     SUBSTITUTIONS = {"--nodes=66": "--nodes=2", "--need 64": "--need 1", "--time=12:00:00": "--time=0:10:00"}
 
-    def test_the_batch_script_of_the_gate(self):
+    def setUp(self):
         """The checks are `hello` alone: the nodes have GPUs for Slurm, and no devices."""
-        script, of_users = ([fence.text for fence in page_commands.fences_of(page) if fence.is_script] for page in ("gate", "user"))
-        self.assertEqual([text.replace("#SBATCH --job-name=train\n", "") for text in script], of_users, "two pages, one script")
-        (script,) = script
+        super().setUp()
+        (self.folder / "checks/basic").mkdir(parents=True)
+        shutil.copy(page_commands.SOURCE / "checks/basic/hello.toml", self.folder / "checks/basic")
+        self.write("train", "#!/bin/sh\necho trained with $SLURM_GPUS_ON_NODE GPUs: $*\n")
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        (self.folder / name).chmod(0o755)
+
+    def substituted(self, script):
         for word, mine in self.SUBSTITUTIONS.items():
             self.assertIn(word, script)
             script = script.replace(word, mine)
-        (self.folder / "checks/basic").mkdir(parents=True)
-        shutil.copy(page_commands.SOURCE / "checks/basic/hello.toml", self.folder / "checks/basic")
-        for name, text in (("job.sh", script), ("train", "#!/bin/sh\necho trained with $SLURM_GPUS_ON_NODE GPUs: $*\n")):
-            (self.folder / name).write_text(text)
-            (self.folder / name).chmod(0o755)
+        return script
+
+    def submit(self, *words):
         # The nodes claim CPUs that this machine lacks.
         env = {**self.cluster.environment(), "SLURM_CPU_BIND": "none", "MUSTER_CHECKS": str(self.folder / "checks"), "PATH": f"{support.BIN}:{os.environ['PATH']}"}
-        subprocess.run(self.cluster.argv_on_login(["sbatch", "--wait", "--output=output", "job.sh"]), cwd=self.folder, env=env,
-                       capture_output=True, text=True, timeout=120 * support.SLOWNESS)
+        done = subprocess.run(self.cluster.argv_on_login(["sbatch", "--wait", *words, "job.sh"]), cwd=self.folder, env=env,
+                              capture_output=True, text=True, timeout=120 * support.SLOWNESS)
+        return done.stdout + done.stderr
+
+    def test_the_batch_script_of_the_gate(self):
+        script, of_users = ([fence.text for fence in page_commands.fences_of(page) if fence.is_script] for page in ("gate", "user"))
+        self.assertEqual([text.replace("#SBATCH --job-name=train\n", "") for text in script], of_users, "two pages, one script")
+        (script,) = script
+        self.write("job.sh", self.substituted(script))
+        self.submit("--output=output")
         said = (self.folder / "output").read_text()
         self.assertEqual(said.count(f"trained with {GPUS} GPUs: --epochs 90"), GPUS, said)
         self.assertRegex(said, r"muster: 1 node good: nid00[12]; spare: nid00[12]")
+
+    def test_a_refused_job_is_submitted_again_without_the_bad_node(self):
+        """The script of docs/gate.md below the `#SBATCH` lines of the one before it. Another job's `latest` is not looked at."""
+        (head,), (again,) = ([fence.text for fence in page_commands.fences_of("gate") if is_wanted(fence)]
+                             for is_wanted in (lambda fence: fence.is_script, lambda fence: "status=$?" in fence.text))
+        head = "".join(line for line in head.splitlines(True) if line.startswith("#"))
+        self.SUBSTITUTIONS = {**self.SUBSTITUTIONS, "--nodes=66": "--nodes=1"}
+        self.write("job.sh", self.substituted(head + again))
+        self.write("checks/basic/fit.toml", FIT)
+        self.write("checks/basic/fit.sh", UNFIT)
+        (self.folder / "muster-runs/latest").mkdir(parents=True)
+        self.write("muster-runs/latest/exclude", "nid002\n")
+
+        def outputs():
+            return sorted(self.folder.glob("slurm-*.out"), key=lambda path: int(path.stem.partition("-")[2]))
+        told = self.submit("--nodelist=nid001")
+        self.assertTrue(wait_until(lambda: len(outputs()) == 2 and "trained" in outputs()[1].read_text(), 60 * support.SLOWNESS),
+                        told + "".join(path.read_text() for path in outputs()))
+        first, second = (path.read_text() for path in outputs())
+        self.assertIn("nid001: fit: the disk is full; empty it", first)
+        self.assertIn("Submitted batch job", first)
+        self.assertNotIn("trained", first)
+        self.assertTrue(wait_until(lambda: outputs()[1].read_text().count(f"trained with {GPUS} GPUs: --epochs 90") == GPUS, 30), second)
+        self.assertIn("1 node good: nid002", second)
 
 
 if __name__ == "__main__":

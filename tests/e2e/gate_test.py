@@ -107,20 +107,22 @@ class Started(Gate):
 
 class Pages(Gate):
     def test_the_batch_script_of_the_page_leaves_bad_nodes_out(self):
-        """docs/gate.md, word for word, with a gate that refuses and an sbatch that writes down what it is given."""
+        """docs/gate.md, word for word, with a gate that refuses and an sbatch that writes down what it is given; with Slurm:
+        cluster.undescribed_test."""
         page = (SOURCE / "docs/gate.md").read_text()
         script = next(part for part in page.split("```sh\n") if "status=$?" in part).split("```")[0]
         folder = support.new_folder()
         self.addCleanup(shutil.rmtree, folder)
-        (folder / "muster-runs/latest").mkdir(parents=True)
+        (folder / "muster-runs/job-12/latest").mkdir(parents=True)
         for name, text in (("muster", "exit 125"), ("sbatch", 'echo "$@" >> sbatch.log')):
             (folder / name).write_text(f"#!/bin/sh\n{text}\n")
             (folder / name).chmod(0o755)
         (folder / "job.sh").write_text(script)
         env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
         for excluded, before in (("nid003,nid005\n", ""), ("nid007\n", "nid003,nid005"), ("", "")):
-            (folder / "muster-runs/latest/exclude").write_text(excluded)
-            done = subprocess.run(["bash", "job.sh"], cwd=folder, env={**env, "EXCLUDED": before}, capture_output=True, text=True)
+            (folder / "muster-runs/job-12/latest/exclude").write_text(excluded)
+            done = subprocess.run(["bash", "job.sh"], cwd=folder, env={**env, "EXCLUDED": before, "SLURM_JOB_ID": "12"},
+                                  capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr), (125, ""))
         self.assertEqual((folder / "sbatch.log").read_text(),
                          "--exclude=nid003,nid005 job.sh\n--exclude=nid003,nid005,nid007 job.sh\n")

@@ -1,12 +1,18 @@
 """The job that `muster run --submit` asks for on each of the five systems, beside the batch scripts that their pages publish."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
-import support
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "cluster")]
+import page_commands  # noqa: E402
+import support  # noqa: E402
 
 # System: lines that must be there; options that must not.
 # Sources: OLCF user guide (srun -n8 -c7, eight GPUs a node), LUMI user guide (lumig-job), NERSC (nersc-dl-multigpu), TACC's guide of Vista (one task a
@@ -29,10 +35,10 @@ class Scripts(unittest.TestCase):
             (self.folder / name).write_text("#!/bin/sh\nexit 1\n")
             (self.folder / name).chmod(0o755)
 
-    def options(self, system, *more):
+    def options(self, system, *more, nodes="2"):
         """Of the script that would be submitted: lines and names of options."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
-        done = subprocess.run([str(support.BIN / "muster"), "run", "--submit", "--dry-run", "--nodes", "2", "--system", system, *more],
+        done = subprocess.run([str(support.BIN / "muster"), "run", "--submit", "--dry-run", "--nodes", nodes, "--system", system, *more],
                               cwd=self.folder, env={**env, "PATH": f"{self.folder}:{env['PATH']}"}, capture_output=True, text=True,
                               timeout=60 * support.SLOWNESS)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -47,6 +53,20 @@ class Scripts(unittest.TestCase):
                 self.assertEqual([line for line in wanted if line not in lines], [], lines)
                 self.assertEqual([name for name in unwanted if name in names], [], lines)
                 self.assertEqual(len(names), len(set(names)), "each option once")
+
+    def test_the_script_of_the_page(self):
+        """docs/submit.md, but for what each run has of its own."""
+        fences = page_commands.fences_of("submit")
+        (command,) = [command for fence in fences for command, _ in fence.steps() if "--dry-run" in command]
+        (script,) = [fence.text for fence in fences if fence.is_script]
+        words = page_commands.without_comment(command).split()
+        self.assertEqual((words[:4], words[-1]), (["muster", "run", "--submit", "--nodes"], "--dry-run"))
+        lines, _ = self.options("lumi", *words[5:-1], nodes=words[4])
+
+        def common(lines):
+            return [re.sub(r"^(--job-name|--chdir|--output)=.*", r"\1", line) for line in lines]
+        published = [line.removeprefix("#SBATCH ") for line in script.splitlines() if line.startswith("#SBATCH ")]
+        self.assertEqual(common(published), common(lines))
 
     def test_options_that_were_chosen_take_precedence(self):
         lines, names = self.options("lumi", "-J", "account=p1", "-J", "cpus-per-task=14")

@@ -2,6 +2,8 @@
 tests/cluster/page_tests.py with the reason why not. The pages of
 docs/systems have a list of their own (house.system_pages_test)."""
 import os
+import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -38,6 +40,21 @@ class Pages(unittest.TestCase):
         for test in {row[2] for row in RUN}:
             text = (SOURCE / "tests" / test).read_text()
             self.assertTrue("page_commands" in text or "docs/" in text, f"{test} does not take its commands from the pages")
+
+    def test_commands_in_sentences_have_options_that_exist(self):
+        muster, helps = Path(os.environ["MUSTER_BUILD"], "bin/muster"), {}
+        found = 0
+        for path in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]:
+            for command in re.findall(r"`(muster [a-z][^`]*)`", path.read_text()):
+                words = command.partition(" -- ")[0].split()[1:]
+                if words[0] not in helps:
+                    said = subprocess.run([muster, words[0], "--help"], capture_output=True, text=True)
+                    self.assertEqual(said.returncode, 0, f"{path.name}: `{command}`: there is no such command")
+                    helps[words[0]] = set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", said.stdout))
+                unknown = {word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-zA-Z]", word)} - helps[words[0]]
+                self.assertEqual(unknown, set(), f"{path.name}: `{command}`")
+                found += 1
+        self.assertGreater(found, 100)
 
     def test_most_are_run(self):
         run = sum(bool(matches(RUN, *one)) for one in self.commands)
