@@ -160,7 +160,8 @@ void keep(const allreduce::Task& task, const allreduce::Measured& measured, int 
   seen.readings.push_back({"busbw", where, allreduce::rate_of(time, algbw * 2 * (ranks - 1) / ranks)});
   gpu_copy::add_capable(seen, "busbw", where, gpu.links().together());
   // Whatever the algorithm, what this rank brings has to leave its GPU, or its node, once, also where a switch adds up.
-  const double possible = gpu.is_on_device() ? gpu.possible_to_all() : network;
+  const double possible =
+      p2p::across_machines(gpu.possible_to_all(), network, !gpu.is_on_device() || gpu.links().end_in_node());
   gpu_copy::add_possible(seen, "algbw", where, possible);
   gpu_copy::add_possible(seen, "busbw", where, possible * 2 * (ranks - 1) / ranks);
   if (possible > 0) gpu_copy::add_possible(seen, "time", where, algbw / possible);
@@ -212,8 +213,7 @@ Result<Observation> run(RunContext& context) {
     for (const std::string& name : context.params.texts("types"))
       if (const auto type = allreduce::parse_sum_type(name); type && is_for_gpus(*type))
         seen.facts.push_back({"left_out", name});
-  const double network =
-      gpu.is_on_device() ? 0 : p2p::network_limit_of_all(*spots, static_cast<std::size_t>(context.comm.rank()));
+  const double network = p2p::network_limit_of_all(*spots, static_cast<std::size_t>(context.comm.rank()));
   std::uint64_t looked = 0;
   int timed = 0;
   int precise = 0;

@@ -94,6 +94,7 @@ class Healthy(OnGpus):
         self.describe()
         self.assertEqual(self.check("--ranks-per-node", "1", CUDA_VISIBLE_DEVICES="0,1,2,3,4,5,6,7"), 0, self.output)
         self.passes("8 GPUs")
+        self.assertEqual({row["where"]["device"] for row in self.readings("rate")}, set(on_gpus.GPUS))
 
     def test_without_a_library_own_kernels_multiply_and_it_is_said(self):
         for vendor, library in (("nvidia", "libcublas.so"), ("amd", "libhipblas.so")):

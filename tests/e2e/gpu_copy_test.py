@@ -78,6 +78,15 @@ class Healthy(OnGpus):
         self.describe()
         self.assertEqual(self.check("--ranks-per-node", "1", CUDA_VISIBLE_DEVICES="0,1,2,3,4,5,6,7"), 0, self.output)
         self.assertIn("168 copies on 8 GPUs: all data was right", self.cases["gpu_copy"]["evidence"])
+        labels = {}
+        for check in ("gpu_copy", "gpu_memory"):
+            for row in self.cases[check]["metrics"]:
+                where = row["where"]
+                labels.setdefault(row["metric"], set()).add((where["device"], where.get("to", where.get("pattern"))))
+        self.assertEqual(labels["host_to_device"], {(gpu, None) for gpu in GPUS})
+        self.assertEqual(labels["peer_copy"], {(gpu, other) for gpu in GPUS for other in GPUS if gpu != other})
+        self.assertEqual(labels["pattern_rate"],
+                         {(gpu, pattern) for gpu in GPUS for pattern in ("zeros", "stripes", "bytes", "address", "random")})
 
     def test_pairs_that_can_not_reach_each_other_are_staged_and_it_is_said(self):
         self.describe("staged", count=2)

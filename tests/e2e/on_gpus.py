@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 
+import described_labels
 import on_machine
 
 DRIVERS = os.path.join(os.environ.get("MUSTER_STAND_INS", os.environ["MUSTER_BUILD"]), "drivers")
@@ -85,7 +86,7 @@ class OnGpus(on_machine.OnMachine):
         self.said = " ".join(self.output.split())  # without the line breaks of a console
         self.assertTrue(os.path.exists(report), self.output)
         with open(report) as file:
-            self.report = json.load(file)
+            self.report = described_labels.check(json.load(file))
         self.cases = {case["check"]: case for case in self.report["cases"]}
         return done.returncode
 

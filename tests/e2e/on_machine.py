@@ -7,6 +7,8 @@ import sys
 import tempfile
 import unittest
 
+import described_labels
+
 MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
 AGENT = os.path.join(os.environ.get("MUSTER_AGENT_BUILD", os.environ["MUSTER_BUILD"]), "bin", "muster-rank")
 CHECKS = """
@@ -131,7 +133,7 @@ class OnMachine(unittest.TestCase):
         self.said = " ".join(self.output.split())  # without the line breaks of a console
         self.assertTrue(os.path.exists(os.path.join(self.folder, "r.json")), self.output)
         with open(os.path.join(self.folder, "r.json")) as file:
-            self.report = json.load(file)
+            self.report = described_labels.check(json.load(file))
         self.cases = {case["check"]: case for case in self.report["cases"]}
         return done.returncode
 

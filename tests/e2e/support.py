@@ -18,6 +18,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
+import described_labels  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("MUSTER_BUILD", "build"))
 BIN = (BUILD / "bin").resolve()
@@ -215,7 +216,7 @@ class Run:
         return self.run_folder() / "report.json"
 
     def report(self):
-        return json.loads(self.report_path().read_text())
+        return described_labels.check(json.loads(self.report_path().read_text()))
 
     def cases(self, name):
         return [case for case in self.report()["cases"] if case["check"] == name]

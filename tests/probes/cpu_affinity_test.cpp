@@ -1,6 +1,7 @@
 #include <set>
 
 #include "base/cpu_mask.hpp"
+#include "base/text.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
 #include "system/layout.hpp"
@@ -111,8 +112,16 @@ TEST(CpuAffinity, ReadsTheMaskOfItsThread) {
     const CpuMask mask = *CpuMask::of_this_thread();
     EXPECT_EQ(*seen->fact("mask"), mask.list());
     EXPECT_EQ(*seen->fact("mask_hex"), mask.hex());
-    EXPECT_GE(seen->readings.at(0).summary.median, 1);
-    EXPECT_LE(seen->readings[0].summary.median, mask.count());
+    const auto cores = *CpuMask::parse_list(*seen->fact("cores"));
+    for (const Reading& reading : seen->readings) {
+      const double value = reading.summary.median;
+      if (reading.metric == "cores") EXPECT_EQ(value, cores.count());
+      if (reading.metric == "numa_domains") EXPECT_GE(value, 1);
+      if (reading.metric == "threads")
+        EXPECT_EQ(static_cast<std::size_t>(value), split(*seen->fact("threads"), ';').size());
+    }
+    EXPECT_EQ(seen->readings.at(0).metric, "cores");
+    EXPECT_LE(cores.count(), mask.count());
     EXPECT_TRUE(
         CpuMask::parse_list(*seen->fact("cores"))->is_subset_of(*CpuMask::parse_list(*seen->fact("node_cpus"))));
     EXPECT_FALSE(parse_layout(seen->facts).empty());

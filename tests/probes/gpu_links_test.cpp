@@ -57,6 +57,22 @@ std::vector<GpuPlace> on_nodes(std::initializer_list<int> nodes) {
   return places;
 }
 
+TEST(GpuLinks, LinksThatEndInTheNode) {
+  const auto end_in_node = [](const char* vendor, std::vector<std::string> sources, const char* fabric) {
+    Inventory inventory = mesh();
+    for (Device& device : inventory.devices) {
+      device.vendor_id = vendor;
+      device.sources = sources;
+      if (fabric != nullptr) device.values["fabric_domain"] = fabric;
+    }
+    return GpuLinks(inventory, on_nodes({0, 0, 1}), 0).end_in_node();
+  };
+  EXPECT_TRUE(end_in_node("1002", {"kfd"}, nullptr));
+  EXPECT_TRUE(end_in_node("10de", {"nvml"}, nullptr));
+  EXPECT_FALSE(end_in_node("10de", {"nvml"}, "5f2a/1")) << "a rack of NVL72";
+  EXPECT_FALSE(end_in_node("10de", {"pci"}, nullptr)) << "without NVML it is not known";
+}
+
 TEST(GpuLinks, MeshAndSwitch) {
   const GpuLinks direct(mesh(), on_nodes({0, 0, 0, 0}), 1);
   ASSERT_TRUE(direct.to(2));

@@ -45,5 +45,12 @@ TEST(NetworkLimit, ContainersOfOneMachineAreNotApart) {
   EXPECT_EQ(network_limit_of_all({spot(0, 1), spot(1, 2), spot(2, 1)}, 0), 0) << "one of them may be near";
 }
 
+TEST(NetworkLimit, BetweenGpusOfTwoMachines) {
+  EXPECT_EQ(across_machines(0, 100, true), 100) << "host memory, or a model that is not known";
+  EXPECT_EQ(across_machines(514, 100, true), 100) << "NVLinks end in the node";
+  EXPECT_EQ(across_machines(514, 100, false), 514) << "they may lead to other nodes";
+  EXPECT_EQ(across_machines(514, 0, true), 514) << "a port without a rate";
+}
+
 }  // namespace
 }  // namespace muster::p2p

@@ -86,6 +86,13 @@ const Device* GpuLinks::device_of(int rank) const {
   return found;
 }
 
+bool GpuLinks::end_in_node() const {
+  const Device* mine = device_of(self_);
+  if (mine == nullptr) return false;
+  if (vendor_of(*mine) == "amd") return true;
+  return mine->is_seen_by("nvml") && mine->values.count("fabric_domain") == 0;
+}
+
 std::optional<GpuLink> GpuLinks::to(int rank) const {
   const Device* mine = device_of(self_);
   const Device* other = device_of(rank);

@@ -37,6 +37,9 @@ class GpuLinks {
   [[nodiscard]] std::optional<GpuLink> to(int rank) const;
   /// The rank's data lies on another GPU than this one's; false where that is not known.
   [[nodiscard]] bool is_other_gpu(int rank) const;
+  /// Whether the links of this rank's GPU surely end in its node: AMD's, and NVLinks that NVML reports no fabric of
+  /// several nodes for.
+  [[nodiscard]] bool end_in_node() const;
   /// GB/s in one direction of all links to GPUs of the other ranks, where all ranks are on one node; 0: not so, or not
   /// known of one of them.
   [[nodiscard]] double together() const;

@@ -40,6 +40,11 @@ double own_network_rate(const std::vector<Spot>& spots, std::size_t self) {
   return inventory ? network_rate(*inventory) : 0;
 }
 
+double across_machines(double links, double network, bool end_in_node) {
+  if (!end_in_node || network <= 0) return links;
+  return links > 0 ? std::min(links, network) : network;
+}
+
 double network_limit_of_all(const std::vector<Spot>& spots, std::size_t self) {
   const bool are_all = std::all_of(spots.begin(), spots.end(), [&](const Spot& one) {
     return one.node == spots[self].node || are_apart(one, spots[self]);

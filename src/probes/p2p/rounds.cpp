@@ -28,7 +28,7 @@ class Part {
         gpu_(gpu),
         spots_(std::move(spots)),
         self_(static_cast<std::size_t>(context.comm.rank())),
-        network_(gpu.is_on_device() ? 0 : own_network_rate(spots_, self_)),
+        network_(own_network_rate(spots_, self_)),
         schedule_(schedule_of(context.params, nodes_of(spots_), !context.timing_doubt.empty())),
         own_(spots_, self_),
         watch_(spots_[self_].mask, own_.seconds().value_or(0)),
@@ -130,10 +130,14 @@ class Part {
     const int directions = task.kind == Kind::bandwidth ? 1 : 2;
     if (const auto link = gpu_.links().to(peer))
       gpu_copy::add_capable(seen_, to_string(task.kind), where, directions * link->rate, peer);
-    // Links between GPUs of different nodes are not ports of the network.
-    const bool is_by_network = !gpu_.is_on_device() && are_apart(spots_[self_], spots_[static_cast<std::size_t>(peer)]);
-    const double possible = is_by_network ? network_ : gpu_.possible_to(peer);
-    gpu_copy::add_possible(seen_, to_string(task.kind), where, directions * possible, peer);
+    gpu_copy::add_possible(seen_, to_string(task.kind), where, directions * possible_to(peer), peer);
+  }
+
+  /// GB/s in one direction; 0: not known.
+  [[nodiscard]] double possible_to(int peer) const {
+    const double links = gpu_.possible_to(peer);
+    if (!are_apart(spots_[self_], spots_[static_cast<std::size_t>(peer)])) return links;
+    return across_machines(links, network_, !gpu_.is_on_device() || gpu_.links().end_in_node());
   }
 
   /// Links that look bad, one at a time: is it the link, or the company?
