@@ -73,7 +73,8 @@ def problem_with(run):
     if isinstance(report, str):
         return report
     if run.status != 0:
-        said = run.stderr.strip() or "error" in run.stdout.lower() or "fail" in run.stdout.lower() or "unmeasured" in run.stdout
+        words = ("error", "fail", "unmeasured", "could be recorded", "can't be written")
+        said = run.stderr.strip() or any(word in run.stdout.lower() for word in words)
         return "" if said else "says nothing about it"
     cases = [] if report is None else report["cases"]
     is_measured = len(cases) == 2 and all(case["verdict"] == "pass" and case["evidence"] for case in cases)

@@ -2,7 +2,9 @@
 ///
 ///   FAIL_KIND=file      opening for writing, writing, making, renaming, closing below FAIL_PATH
 ///   FAIL_KIND=process   starting processes: fork, vfork, posix_spawn, and exec in the child
-///   FAIL_KIND=read, write, open, fork, connect, mmap: every call of that name and its likes, whatever it is about
+///   FAIL_KIND=read, write, open, fork, connect, mmap: every call of that name and its likes, whatever it is about; of
+///   writes,
+///                       not those to pipes and event counters
 ///   FAIL_CALL=N         which call fails, counted from 1; 0: none, they are only counted
 ///   FAIL_STAYS=1        all calls from that one on fail, as on a disk that is full
 ///   FAIL_ERRNO=28       with what
@@ -125,8 +127,14 @@ bool descriptor_fails(int descriptor) {
   return is_watched(descriptor) && counted_to_fail(Plan::Kind::file);
 }
 
+/// Pipes and event counters have both ends here, and no such failure: libuv, which wakes itself by them, asserts that.
+bool can_fail_to_write(int descriptor) {
+  struct stat about {};
+  return ::fstat(descriptor, &about) != 0 || (!S_ISFIFO(about.st_mode) && (about.st_mode & S_IFMT) != 0);
+}
+
 bool write_fails(int descriptor) {
-  return descriptor_fails(descriptor) || counted_to_fail(Plan::Kind::write);
+  return descriptor_fails(descriptor) || (can_fail_to_write(descriptor) && counted_to_fail(Plan::Kind::write));
 }
 
 int watch(int descriptor, bool is_ours) {
