@@ -1,15 +1,20 @@
 """The virtual cluster itself: nodes are apart, faults are faults, and nothing is left however it ends."""
 import os
 import pathlib
+import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import page_commands  # noqa: E402
+import slurm_services  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 
 
@@ -190,6 +195,62 @@ class Ends(unittest.TestCase):
         with vc.running(1):
             self.assertNotIn("stale", vc.recorded(vc.state_root()))
         self.assertEqual(links_of(cluster.index), [])
+
+
+class Page(unittest.TestCase):
+    """docs/proving-ground.md, typed as it stands there by root, fence by fence, in a folder that looks like a checkout. Clusters of others
+    are recorded elsewhere."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="muster-page-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        (self.folder / "tests").symlink_to(page_commands.SOURCE / "tests")
+        (self.folder / "checks/devices").mkdir(parents=True)
+        (check,) = (page_commands.SOURCE / "checks").glob("*/device_visibility.toml")
+        shutil.copy(check, self.folder / "checks/devices")
+        muster = pathlib.Path(os.environ["MUSTER_BUILD"], "bin")
+        self.env = {**os.environ, "XDG_RUNTIME_DIR": str(self.folder), "PATH": f"{muster}:{os.environ['PATH']}", "NO_COLOR": "1",
+                    "MUSTER_CHECKS": str(self.folder / "checks"), "HOME": str(self.folder)}
+        self.addCleanup(self.types, "tests/cluster/cluster down --all")
+
+    def types(self, command):
+        return subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.env, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=120)
+
+    def patiently(self, command):
+        """A job that has just ended can't be requeued yet."""
+        deadline = time.monotonic() + 30
+        done = self.types(command)
+        while "requeue" in command and done.returncode != 0 and time.monotonic() < deadline:
+            time.sleep(0.2)
+            done = self.types(command)
+        return done
+
+    def read(self, fences):
+        said = ""
+        for fence in fences:
+            for command, below in fence.steps():
+                done = self.patiently(command)
+                said += f"# {command}\n{done.stdout}{done.stderr}"
+                self.assertEqual(done.returncode, 255 if "agent)" in command else 0, said)
+                pattern = re.sub(r"10\\\.77\\\.\d+", r"10\\.77\\.\\d+", re.escape(below.strip()))
+                # A busy machine notices later that nobody answers.
+                pattern = pattern.replace(re.escape("No route to host"), "(No route to host|Connection timed out)")
+                self.assertTrue(re.search(pattern, done.stdout + done.stderr), f"proving-ground.md:{fence.line}\n{said}")
+            self.types("tests/cluster/cluster down")
+        return said
+
+    def test_nodes(self):
+        said = self.read(page_commands.fences_of("proving-ground")[:1])
+        self.assertRegex(said, r"nid004 \S+ link no link, 0 processes")
+
+    @unittest.skipIf(slurm_services.why_not(), slurm_services.why_not())
+    def test_slurm(self):
+        fences = page_commands.fences_of("proving-ground")
+        self.assertEqual(len(fences), 3)
+        said = self.read(fences[1:])
+        self.assertEqual(sorted(re.findall(r"^nid00\d$", said, re.M)), [f"nid00{node}" for node in (1, 2, 3, 4) for _ in range(2)])
+        self.assertRegex(said, r"pass +device_visibility")
 
 
 if __name__ == "__main__":

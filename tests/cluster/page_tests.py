@@ -8,6 +8,8 @@ NODES = "cluster/pages_test.py"
 MACHINE = "install/night_test.py"
 INIT = "cluster/init_test.py"
 UNDESCRIBED = "cluster/undescribed_test.py"
+PLUGIN = "install/plugin_test.py"
+CLUSTER = "cluster/cluster_test.py"
 SUBMITTED = "e2e/submit_script_test.py"
 
 # Page, command -> the test that takes it from the page. The first line that fits counts.
@@ -26,12 +28,14 @@ RUN = [
     (r"night", r"muster run --quiet --lock", ONE_MACHINE),
     (r"night", r"muster run .*", NODES),
     (r"night", r"(useradd|install|chown) .*|systemctl .*|cp .*", MACHINE),
+    (r"proving-ground", r".*", CLUSTER),
     (r"report-format", r"(?s)jq .*|python3 .*", ONE_MACHINE),
     (r"selftest", r"muster selftest -n gpu_memory", ONE_MACHINE),
     (r"site", r"muster (init|lint) .*", INIT),
     (r"submit", r"muster run .*", NODES),
     (r"submit", r"(?s)#!/bin/bash.*", SUBMITTED),
     (r"tutorial-first-check", r"(?s).*", ONE_MACHINE),
+    (r"tutorial-plugin-probe", r"rm .*|cmake .*|export .*|muster .*", PLUGIN),
 ]
 # Examples of the helps.
 RUN += [
@@ -58,8 +62,6 @@ NOT_RUN = [
     (r"installing", r"apt .*", "changes the machine; install.package_test unpacks the package, packaging/try_deb installs it"),
     (r"installing", r"(spack|apptainer) .*|mpirun .*|muster run --launcher .*", "there is no Spack and no Apptainer here"),
     (r"launch-line", r".*", "lines of the reader's; e2e.launch_line_test, cluster.launches_test and install.bundle_test run such lines"),
-    (r"proving-ground", r".*", "the cluster that the tests are made of; cluster.cluster_test"),
-    (r"tutorial-plugin-probe", r"rm .*|cmake .*|export .*|muster .*", "install.plugin_test builds the plug-in and runs it"),
     (r"installing", r"cmake --install .*|export PATH=/opt.*|muster run", BUILDS),
     (r"README|selftest|help selftest", r"muster selftest( my_checks/| --json| --keep seen)?", "30 checks on described machines take minutes; e2e.selftest_test runs them"),
     (r"measurements/.*", r".*", "benchmarks: ./dev bench"),

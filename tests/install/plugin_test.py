@@ -1,10 +1,17 @@
-"""A probe of another repository: built against an installed muster, found, run, and refused for each reason there is."""
+"""A probe of another repository: built against an installed muster by the commands of docs/tutorial-plugin-probe.md, found, run, and
+refused for each reason there is."""
 import os
 import shutil
+import subprocess
+import sys
 import unittest
 
 import installed
 from installed import SOURCE, cache, environment, run
+
+sys.path.insert(0, str(SOURCE / "tests/cluster"))
+import page_commands  # noqa: E402
+import page_tests  # noqa: E402
 
 EXAMPLE = SOURCE / "examples" / "plugin-probe"
 CRASH = "struct Crash { Crash() { __builtin_trap(); } } crash;\n"
@@ -17,20 +24,37 @@ class Plugin(unittest.TestCase):
         if cache("MUSTER_SANITIZE"):
             installed.skip("what is built with sanitizers can't be opened by what is not")
         cls.folder = installed.temporary("plugin")
-        cls.prefix = installed.install(cls.folder / "prefix")
+        cls.prefix = cls.folder / "muster"
         cls.muster = cls.prefix / "bin" / "muster"
         cls.source = cls.folder / "source"
         shutil.copytree(EXAMPLE, cls.source)
-        cls.build(cls.source, cls.folder / "build")
-        cls.good = cls.folder / "build" / "open_files.so"
+        cls.follow_the_page()
+        cls.good = cls.built / "open_files.so"
 
     @classmethod
-    def build(cls, source, build, prefix=None):
-        generator = ["-G", cache("CMAKE_GENERATOR")]
-        run("cmake", *generator, "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix or cls.prefix}",
-            f"-DCMAKE_CXX_COMPILER={cache('CMAKE_CXX_COMPILER')}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror",
-            f"-DCMAKE_MAKE_PROGRAM={cache('CMAKE_MAKE_PROGRAM')}")
-        run("cmake", "--build", build)
+    def follow_the_page(cls):
+        """In a checkout, whose build is the one under test. `printed`: (exit status, output) of each command."""
+        checkout = cls.folder / "checkout"
+        (checkout / "build").mkdir(parents=True)
+        shutil.copytree(EXAMPLE, checkout / "examples/plugin-probe")
+        (checkout / "build/release").symlink_to(installed.BUILD)
+        cls.built = checkout / "build/open_files"
+        fences = page_commands.fences_of("tutorial-plugin-probe")
+        commands = [command for fence in fences for command, _ in fence.steps() if page_tests.test_of(fence, command) == page_tests.PLUGIN]
+        mark = "@ the next command @"
+        script = "".join(f"{command}\necho '{mark}'$?\n" for command in commands)
+        env = environment(HOME=str(cls.folder), CXX=cache("CMAKE_CXX_COMPILER"), CXXFLAGS="-Wall -Wextra -Werror",
+                          CMAKE_GENERATOR=cache("CMAKE_GENERATOR"))
+        done = subprocess.run(["bash", "-c", script], cwd=checkout, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL, timeout=300 * installed.SLOWNESS)
+        cls.printed, text = {}, done.stdout
+        for command in commands:
+            before, found, rest = text.partition(mark)
+            status, _, text = rest.partition("\n")
+            cls.printed[page_commands.without_comment(command)] = (int(status) if found else None, before)
+        failed = [command for command, (status, _) in cls.printed.items() if status != (1 if "-S" in command and "run" in command else 0)]
+        if failed:
+            raise AssertionError(f"{failed}\n{done.stdout}")
 
     def setUp(self):
         self.place = installed.temporary("plugins")
@@ -64,6 +88,14 @@ class Plugin(unittest.TestCase):
 
     # It works.
 
+    def test_the_page(self):
+        def of(begin):
+            return next(text for command, (_, text) in self.printed.items() if command.startswith(begin))
+        self.assertRegex(of("muster list --probes"), rf"open_files +How many files .*{self.good}")
+        self.assertIn("least", of("muster list --metrics open_files"))
+        self.assertIn("ranks may open at least 64 files", of("muster run"))
+        self.assertIn("raise nofile", of("muster run examples/plugin-probe/open_files.toml -S"))
+
     def test_it_is_listed(self):
         shutil.copy(self.good, self.place)
         said = self.asked("list", "--probes").stdout
@@ -93,10 +125,10 @@ class Plugin(unittest.TestCase):
         run(self.muster, "run", "--launcher", "mpiexec", self.source / "open_files.toml", env=env, cwd=self.place)
 
     def test_installed_for_the_site_and_for_oneself(self):
-        run("cmake", "--install", self.folder / "build", "--prefix", self.place / ".local")
+        run("cmake", "--install", self.built, "--prefix", self.place / ".local")
         env = environment(HOME=str(self.place))
         self.assertIn("open_files", run(self.muster, "list", "--probes", env=env).stdout)
-        run("cmake", "--install", self.folder / "build", "--prefix", self.prefix)
+        run("cmake", "--install", self.built, "--prefix", self.prefix)
         site = next(self.prefix.glob("lib*/**/plugins/open_files.so"))
         try:
             self.assertIn(str(site), run(self.muster, "list", "--probes").stdout)
