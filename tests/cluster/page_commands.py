@@ -37,6 +37,20 @@ def blocks():
     return found
 
 
+# Begins of what one would type; options, names and messages stand in the text, too.
+TYPED = re.compile(r"(muster \S+|module|srun|python3|pip3?|conda|sacctmgr|shifter|unset|export|ldd|\.|[A-Z]+=\S+) \S")
+
+
+def inline():
+    """(page, command) of what stands in the text of the pages, outside of blocks."""
+    found = []
+    for page in sorted(PAGES.glob("*.md")):
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+        commands = [" ".join(one.split()) for one in re.findall(r"`([^`]+)`", text)]
+        found += [(page.stem, one) for one in dict.fromkeys(commands) if TYPED.match(one)]
+    return found
+
+
 def block(page, begin):
     """The one block of `page` in which some command begins so."""
     return next(one for one in blocks() if one.page == page and any(line.startswith(begin) for line in one.commands()))

@@ -134,8 +134,9 @@ class Lumi(SiteJob):
     SYSTEM = "lumi"
 
     def test_the_line_of_the_guide(self):
-        run, case = self.run_line(LUMI_LINE + ",".join(LUMI_MASKS))
+        run, case = self.run_line(LUMI_LINE + ",".join(LUMI_MASKS) + " singularity exec -B /scratch image.sif")
         self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)
+        self.assertIn("singularity", run.report()["launches"][0]["argv"])
         self.assertEqual(self.facts(case, "mask"), MASKS["lumi"] * 2, self.said)
         self.assertEqual(self.binding(run), {"the user's launch line"})
         self.assertNotIn("otherwise than muster bind", self.words)
@@ -331,9 +332,18 @@ class Vista(SiteJob):
         run, _ = self.healthy()
         self.assertEqual(self.binding(run), {"profile vista, by the agent"})
 
+    def test_submitted_from_the_login_node(self):
+        """The page's own line, for another check: one task for each node, and not one for each core."""
+        line = self.site.page_line("muster run --submit", "account=PROJECT")
+        run = self.finish(self.site.on_login(line.replace("muster run", "muster run -n '^cpu_affinity$'").partition("#")[0]))
+        self.assertEqual((run.status, run.case("cpu_affinity")["verdict"]), (0, "pass"), self.said)
+        self.assertEqual(self.facts(run.case("cpu_affinity"), "mask"), MASKS["vista"] * 2, self.said)
+        launch = run.report()["launches"][0]
+        self.assertEqual((os.path.basename(launch["argv"][0]), launch["ranks"]), ("ibrun", 2), self.said)
+
     def test_the_users_line(self):
         """ibrun, alone and with a wrapper; what starts it decides on ranks and CPUs."""
-        for line in ("ibrun", "ibrun -n 2 -o 0 env COLOUR=blue", "ibrun python3 train.py"):
+        for line in ("ibrun", "ibrun -n 2 -o 0 singularity exec -B /scratch image.sif", "ibrun python3 train.py"):
             with self.subTest(line):
                 run, case = self.run_line(line, check="environment")
                 self.assertEqual((run.status, case["verdict"]), (0, "pass"), self.said)

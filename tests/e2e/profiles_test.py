@@ -3,11 +3,17 @@ import getpass
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import tomllib
 import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
+import page_commands  # noqa: E402
 
 MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
 HOST = os.uname().nodename
@@ -135,6 +141,18 @@ class Profiles(unittest.TestCase):
     def test_a_profile_that_was_given_is_found_before_shipped_ones(self):
         plan = self.plan("--launcher", "local", MINE="yes", SLURM_JOB_PARTITION="many", LUMI_STACK_NAME="LUMI")
         self.assertEqual((plan["system"], plan["cases"][0]["partition"]), ("mine", "many"))
+
+    def test_bindings_of_the_pages(self):
+        """The commands that stand in the text of docs/systems, as they stand there."""
+        printed = {}
+        for page, command in page_commands.inline():
+            if command.startswith("muster bind "):
+                printed[page] = self.muster(*shlex.split(command)[1:])
+        self.assertEqual(sorted(printed), ["frontier", "lumi", "perlmutter", "vista", "zurada"])
+        for page, words in (("lumi", "mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"), ("frontier", "mask_cpu:0xfe,0xfe00,0xfe0000,"),
+                            ("perlmutter", "mask_cpu:0xffff000000000000ffff000000000000,0xffff000000000000ffff00000000,")):
+            self.assertIn(words, printed[page])
+        self.assertIn("0-71", printed["vista"])
 
     def test_a_login_node_is_said(self):
         said = self.muster("run", "check.toml", "mine.toml", "--system", "mine:few", status=2)

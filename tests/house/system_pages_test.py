@@ -15,6 +15,8 @@ IN_A_JOB = "cluster/site_jobs_test.py test_healthy"
 CONTAINER = "cluster/system_pages_test.py test_in_a_container"
 FIGURES = "cluster/system_pages_test.py test_checks_with_published_figures"
 BOND = "cluster/system_pages_test.py test_the_address_of_bond0"
+SUBMITTED = "cluster/site_jobs_test.py test_submitted_from_the_login_node"
+BINDINGS = "e2e/profiles_test.py test_bindings_of_the_pages"
 
 # Page, whether it is a batch script, command -> the test that runs it. The first line that fits counts.
 RUN = [
@@ -28,7 +30,22 @@ RUN = [
     ("lumi", False, r"muster run --environment laifs -J image=\$SIF --agent \S+", CONTAINER),
     ("lumi", False, r".*muster run .* -n p2p_site", FIGURES),
     ("zurada", False, r"export MASTER_ADDR=.*", BOND),
+    ("vista", False, r"muster run --submit .*", SUBMITTED),
 ]
+# In the text: command -> the test that runs it, or why none does.
+INLINE_RUN = {r"muster bind --system \S+( --ranks-per-node 8)?": BINDINGS}
+INLINE_NOT_RUN = {
+    r"sacctmgr .*": "the clusters here have no accounting database",
+    r"module .*": "there are no modules here",
+    r"muster run (--environment \w+ )?-t pytorch": "needs PyTorch; e2e.pytorch_test and cluster.torch_nodes_test run these checks where it is",
+    r"muster run --launch @job\.sh": "a script of the reader's; e2e.launch_line_test and cluster.site_jobs_test have such scripts",
+    r"srun -n8 -c7 .*": "OLCF's line for a program of the reader's; cluster.site_jobs_test starts muster with its masks and GPUs",
+    r"(python3 -m venv|\.) FOLDER.*|pip3? install torch.*|conda activate .*": "makes an environment for PyTorch, by the network",
+    r"MPICC=.* pip3? install .*": "builds mpi4py, by the network; cluster.mpi4py_test has a stand-in, e2e.mpi4py_test one that is installed",
+    r"unset PYTHONUSERBASE|shifter --env .*": "there is no Shifter here",
+    r"export PMI_SHARED_SECRET=.*": "there is no Cray MPICH here",
+    r"ldd --version": "compares C libraries of node and image; there is no image here",
+}
 # Command -> why no test runs it.
 NOT_RUN = {
     r"ssh USER@.*": "the tests are on the login node already; accounts there are not ours",
@@ -65,6 +82,16 @@ class Pages(unittest.TestCase):
                 self.assertEqual(len(reasons) + (test_of(block, command) is not None), 1,
                                  "a command of a page is either run by a test or listed with a reason")
 
+    def test_every_command_in_the_text_is_run_or_listed(self):
+        self.assertGreater(len(page_commands.inline()), 20)
+        tables = [*INLINE_RUN, *INLINE_NOT_RUN]
+        for page, command in page_commands.inline():
+            with self.subTest(page=page, command=command):
+                self.assertEqual(len([pattern for pattern in tables if re.fullmatch(pattern, command)]), 1,
+                                 "a command of a page is either run by a test or listed with a reason")
+        for pattern in tables:
+            self.assertTrue(any(re.fullmatch(pattern, command) for _, command in page_commands.inline()), pattern)
+
     def test_nothing_is_listed_in_vain(self):
         for pattern in NOT_RUN:
             self.assertTrue(any(re.fullmatch(pattern, command) for _, command in self.commands()), pattern)
@@ -72,7 +99,7 @@ class Pages(unittest.TestCase):
         self.assertEqual({test for *_, test in RUN} - used, set())
 
     def test_tests_that_are_named_read_the_pages(self):
-        for test in {test for *_, test in RUN}:
+        for test in {*(test for *_, test in RUN), *INLINE_RUN.values()}:
             file, name = test.split()
             text = (SOURCE / "tests" / file).read_text()
             self.assertRegex(text, rf"def {name}\(", test)
