@@ -19,7 +19,7 @@ SIZES = {"history": 8192, "toml": 8192}
 # Whatever one execution frees stays in quarantine; more than that only takes the processor's caches from the next one. The stack of
 # an allocation is told by its nearest frames. No other process adds to the corpus, so its folder is not read again and again.
 SANITIZER = "quarantine_size_mb=16:malloc_context_size=8"
-FASTER = ["-reload=0"]
+FASTER = ["-reload=0", "-report_slow_units=60"]  # as -timeout: a starved program is not a finding
 
 
 def subjects():
