@@ -1,6 +1,8 @@
 #include "app/agent_about.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/agent_mark.hpp"
@@ -11,15 +13,26 @@ namespace muster {
 
 std::string flavor_in_file(const fs::path& agent) {
   constexpr std::string_view mark = MUSTER_AGENT_MARK;
-  constexpr std::size_t most_bytes = 64u << 20;
+  constexpr std::size_t most_pieces = 256;
+  constexpr std::size_t piece_bytes = 256u << 10;
   constexpr std::size_t longest_flavor = 20;
-  const auto file = read_file(agent, most_bytes);
-  if (!file) return "";
-  const std::size_t found = file->find(mark);
-  if (found == std::string::npos) return "";
-  const auto flavor = std::string_view(*file).substr(found + mark.size(), longest_flavor);
-  const std::size_t end = flavor.find('>');
-  return end == std::string_view::npos ? "" : std::string(flavor.substr(0, end));
+  std::ifstream file(agent, std::ios::binary);
+  // In pieces: to hold the whole file takes three times as long as to search it. The end of a piece may hold the
+  // beginning of the mark.
+  std::string window;
+  for (std::size_t piece = 0; file && piece < most_pieces; ++piece) {
+    const std::size_t kept = std::min(window.size(), mark.size() + longest_flavor);
+    window.erase(0, window.size() - kept);
+    window.resize(kept + piece_bytes);
+    file.read(window.data() + kept, static_cast<std::streamsize>(piece_bytes));
+    window.resize(kept + static_cast<std::size_t>(file.gcount()));
+    const std::size_t found = window.find(mark);
+    if (found == std::string::npos) continue;
+    const auto flavor = std::string_view(window).substr(found + mark.size(), longest_flavor);
+    const std::size_t end = flavor.find('>');
+    if (end != std::string_view::npos) return std::string(flavor.substr(0, end));
+  }
+  return "";
 }
 
 Result<AgentAbout> ask_agent(const fs::path& agent) {

@@ -15,6 +15,11 @@ namespace {
 
 constexpr double parts_s = 8;
 
+bool has_gpu(const Inventory& inventory) {
+  return std::any_of(inventory.devices.begin(), inventory.devices.end(),
+                     [](const Device& device) { return device.kind == DeviceKind::gpu; });
+}
+
 std::optional<NodeParts> parts_with_gpus(Layout layout, const Inventory& inventory, CpuMask may) {
   NodeParts node = parts_of(std::move(layout), inventory);
   if (node.gpus.empty()) return std::nullopt;
@@ -39,9 +44,11 @@ std::vector<std::string> devices_in(const Layout& layout) {
 }  // namespace
 
 std::optional<NodeParts> parts_of_this_node(const fs::path& machine) {
-  auto layout = layout_below(machine);
   const auto inventory = read_inventory(root_below(machine).string());
-  if (!layout || !inventory) return std::nullopt;
+  // Where no GPU is, hwloc need not read the devices: that takes longer than everything else before a launch.
+  if (!inventory || !has_gpu(*inventory)) return std::nullopt;
+  auto layout = layout_below(machine);
+  if (!layout) return std::nullopt;
   return parts_with_gpus(std::move(*layout), *inventory, node_cpus(root_below(machine)));
 }
 

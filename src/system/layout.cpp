@@ -2,12 +2,11 @@
 
 #include <charconv>
 #include <fmt/format.h>
-#include <hwloc.h>
-#include <memory>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "system/harmless_child.hpp"
+#include "system/topology_handle.hpp"
 
 namespace muster {
 
@@ -15,11 +14,6 @@ namespace {
 
 constexpr std::string_view synthetic = "synthetic:";
 constexpr std::string_view near_key = "near.";
-
-struct TopologyDeleter {
-  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using TopologyHandle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter>;
 
 /// Longer than hwloc takes for the largest machines.
 constexpr double most_seconds = 10;
@@ -45,9 +39,9 @@ std::string refusal_of(std::string_view xml) {
 }
 
 Result<TopologyHandle> load(const Source& source) {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::system, "hwloc", "can't make a topology");
-  TopologyHandle topology(raw);
+  auto topology = new_topology();
+  if (!topology) return topology;
+  const hwloc_topology_t raw = topology->get();
   int chosen = 0;
   if (source.name.rfind(synthetic, 0) == 0)
     chosen = hwloc_topology_set_synthetic(raw, source.name.c_str() + synthetic.size());

@@ -1,9 +1,8 @@
 #include <cstdlib>
-#include <hwloc.h>
-#include <memory>
 #include <optional>
 
 #include "base/text.hpp"
+#include "system/topology_handle.hpp"
 #include "system/tree_writer.hpp"
 
 namespace muster {
@@ -31,19 +30,15 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-struct TopologyDeleter {
-  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-
 }  // namespace
 
 Result<void> write_topology(const fs::path& root, const fs::path& file) {
   const Variable fsroot("HWLOC_FSROOT", fs::absolute(root).string());
   // Its reader of CPUID would mix in the processor that this program runs on.
   const Variable components("HWLOC_COMPONENTS", "linux,linuxio,stop");
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::system, "hwloc", "can't make a topology");
-  const std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter> topology(raw);
+  const auto topology = new_topology();
+  if (!topology) return tl::unexpected(topology.error());
+  const hwloc_topology_t raw = topology->get();
   (void)hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   (void)hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(raw) != 0)

@@ -1,24 +1,17 @@
 #include <algorithm>
-#include <hwloc.h>
-#include <memory>
 
 #include "base/text.hpp"
 #include "system/system.hpp"
+#include "system/topology_handle.hpp"
 
 namespace muster {
 
 namespace {
 
-struct TopologyDeleter {
-  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using TopologyHandle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDeleter>;
-
 Result<TopologyHandle> load() {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return fail(ErrorKind::system, "hwloc", "can't make a topology");
-  TopologyHandle topology(raw);
-  if (hwloc_topology_load(raw) != 0) return fail(ErrorKind::system, "hwloc", "can't read this machine's topology");
+  auto topology = new_topology();
+  if (topology && hwloc_topology_load(topology->get()) != 0)
+    return fail(ErrorKind::system, "hwloc", "can't read this machine's topology");
   return topology;
 }
 
