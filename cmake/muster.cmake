@@ -1,9 +1,36 @@
 # Functions that make the house rules real: one library per folder, a folder that is its own registry.
 
-# muster_library(FOLDER [USES folder...] [LINKS target...] [SOURCES file...] [OPTIMISED])
-# OPTIMISED: compiled with -O2 in every preset. One static library muster_<folder> from every .cpp in src/<folder>. USES names muster folders on lower floors.
+# muster_control(TARGET): what plans, judges and reports, and measures nothing, is compiled with MUSTER_CONTROL_LEVEL.
+function(muster_control target)
+  if(MUSTER_CONTROL_LEVEL)
+    target_compile_options(${target} PRIVATE ${MUSTER_CONTROL_LEVEL})
+    muster_precompiled(${target} muster_control_headers)
+  else()
+    muster_precompiled(${target} muster_library_headers)
+  endif()
+endfunction()
+
+# The library of another build, made there when a target needs it.
+function(muster_foreign_library folder)
+  set(file ${MUSTER_LIBRARIES_OF}/src/libmuster_${folder}.a)
+  add_library(muster_${folder} STATIC IMPORTED GLOBAL)
+  set_target_properties(muster_${folder} PROPERTIES IMPORTED_LOCATION ${file})
+  add_custom_target(foreign_${folder} COMMAND ${CMAKE_COMMAND} --build ${MUSTER_LIBRARIES_OF} --target muster_${folder}
+                    BYPRODUCTS ${file} COMMENT "${file}" VERBATIM USES_TERMINAL)
+  add_dependencies(muster_${folder} foreign_${folder})
+endfunction()
+
+# muster_library(FOLDER [CONTROL] [OPTIMISED] [USES folder...] [LINKS target...] [SOURCES file...])
+# One static library muster_<folder> from every .cpp in src/<folder>. USES names muster folders on lower floors.
+# CONTROL: see muster_control. OPTIMISED: compiled with -O2 in every preset.
 function(muster_library folder)
-  cmake_parse_arguments(arg "OPTIMISED" "" "USES;LINKS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "CONTROL;OPTIMISED" "" "USES;LINKS;SOURCES" ${ARGN})
+  list(TRANSFORM arg_USES PREPEND muster_)
+  if(MUSTER_LIBRARIES_OF AND NOT folder IN_LIST MUSTER_OWN_LIBRARIES)
+    muster_foreign_library(${folder})
+    target_link_libraries(muster_${folder} INTERFACE muster_flags ${arg_USES} ${arg_LINKS})
+    return()
+  endif()
   string(REPLACE "/" "_" suffix ${folder})
   set(target muster_${suffix})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
@@ -14,10 +41,11 @@ function(muster_library folder)
   add_library(${target} STATIC ${sources} ${arg_SOURCES})
   if(arg_OPTIMISED)
     target_compile_options(${target} PRIVATE -O2)
+  elseif(arg_CONTROL)
+    muster_control(${target})
   else()
     muster_precompiled(${target} muster_library_headers)
   endif()
-  list(TRANSFORM arg_USES PREPEND muster_)
   target_link_libraries(${target} PUBLIC muster_flags ${arg_USES} ${arg_LINKS})
 endfunction()
 

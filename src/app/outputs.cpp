@@ -10,16 +10,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "app/simulation.hpp"
 #include "base/text.hpp"
 
 namespace muster {
 
 namespace {
-
-bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0';
-}
 
 /// Of the terminal; without one from COLUMNS, for logs.
 std::optional<int> screen_width() {

@@ -17,12 +17,12 @@ extern char** environ;
 
 namespace muster {
 
-namespace {
-
 bool is_set(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0';
 }
+
+namespace {
 
 bool is_secret(std::string_view name) {
   return name == env_key;

@@ -18,6 +18,8 @@ inline constexpr int exit_not_simulated = 2;
 /// Prints why a command must not begin, and returns its exit status; 0: it may.
 [[nodiscard]] int refuse_simulation(bool is_simulated);
 
+/// Whether a variable of the environment has a value.
+[[nodiscard]] bool is_set(const char* name);
 /// Names and values of the variables MUSTER_* of this process, sorted by name; values of secrets are left out.
 [[nodiscard]] std::vector<Fact> variables_in_force();
 

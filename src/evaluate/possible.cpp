@@ -18,7 +18,7 @@ namespace {
 
 /// Clocks and the figures of data sheets are not exact.
 constexpr double slack = 1.05;
-constexpr std::size_t most_named = 4;
+constexpr std::size_t most_readings = 4;
 
 struct Impossible {
   std::size_t observation = 0;
@@ -86,7 +86,7 @@ Finding finding_of(const CaseRecord& record, const MetricSpec& metric, const std
                    const Places& places) {
   std::string text(metric.name);
   Finding finding;
-  for (std::size_t i = 0; i < std::min(all.size(), most_named); ++i) {
+  for (std::size_t i = 0; i < std::min(all.size(), most_readings); ++i) {
     const Observation& seen = record.observations[all[i].observation];
     const Reading& reading = seen.readings[all[i].reading];
     text += fmt::format("{} of {}{}{} is {}, {} {} is possible", i == 0 ? "" : ";", places.say(seen.rank),
@@ -95,7 +95,7 @@ Finding finding_of(const CaseRecord& record, const MetricSpec& metric, const std
                         metric.better == Better::higher ? "at most" : "at least",
                         format_value(all[i].possible, metric.unit));
   }
-  if (all.size() > most_named) text += fmt::format("; {} more readings", all.size() - most_named);
+  if (all.size() > most_readings) text += fmt::format("; {} more readings", all.size() - most_readings);
   for (const Impossible& one : all) {
     const Culprit culprit = places.culprit(record.observations[one.observation].rank);
     if (finding.culprits.size() < most_culprits &&

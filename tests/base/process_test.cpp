@@ -317,12 +317,18 @@ TEST(ProcessTest, OneCallbackMayStartTheNextProcess) {
 }
 
 TEST(ProcessTest, ManyShortProcessesLeaveNothingBehind) {
+#ifdef MUSTER_SANITIZED_THREADS
+  // Of many programs started below ThreadSanitizer, one may wait forever for a lock of its own thread.
+  constexpr int rounds = 2;
+#else
+  constexpr int rounds = 20;
+#endif
   ASSERT_TRUE(run_program({"/bin/true"}, 30).has_value());  // libuv opens what it keeps for good
   const std::size_t before = open_descriptors();
   {
     Loop loop;
     int ended = 0;
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       std::vector<std::shared_ptr<Process>> processes;
       for (int i = 0; i < 10; ++i) {
         ProcessOptions options;
@@ -332,7 +338,7 @@ TEST(ProcessTest, ManyShortProcessesLeaveNothingBehind) {
       }
       loop.run_until([&] { return ended >= (round + 1) * 10; });
     }
-    EXPECT_EQ(ended, 200);
+    EXPECT_EQ(ended, rounds * 10);
   }
   EXPECT_EQ(open_descriptors(), before);
   EXPECT_FALSE(has_children());

@@ -24,7 +24,7 @@ constexpr std::size_t most_culprit_lines = 2;
 constexpr std::size_t most_remedy_lines = 3;
 constexpr std::size_t most_command_lines = 3;
 constexpr std::size_t most_path_lines = 3;
-constexpr std::size_t most_notes = 3;
+constexpr std::size_t most_mailed_notes = 3;
 constexpr std::size_t least_room = 2;       // for what is wrong: an empty line, and how much there is
 constexpr std::size_t most_shown = 4;       // cases, nodes
 constexpr std::size_t most_culprits = 6;    // of one cause
@@ -171,7 +171,7 @@ std::string nodes_text(const RunReport& report) {
 Lines foot(const RunReport& report, std::size_t width) {
   Lines all{""};
   append(all, told("nodes", nodes_text(report), width, 2));
-  const auto notes = std::min(report.notes.size(), most_notes);
+  const auto notes = std::min(report.notes.size(), most_mailed_notes);
   for (std::size_t i = 0; i < notes; ++i) append(all, told(i == 0 ? "notes" : "", report.notes[i], width, 1));
   if (report.notes.size() > notes)
     append(all, told("", fmt::format("and {} more", report.notes.size() - notes), width, 1));
