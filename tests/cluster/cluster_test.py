@@ -233,6 +233,10 @@ class Page(unittest.TestCase):
                 done = self.patiently(command)
                 said += f"# {command}\n{done.stdout}{done.stderr}"
                 self.assertEqual(done.returncode, 255 if "agent)" in command else 0, said)
+                if command.endswith(" hostname") and "mpirun" in command:
+                    # Ranks print in any order.
+                    self.assertEqual(sorted(done.stdout.split()), sorted(below.split()), f"proving-ground.md:{fence.line}\n{said}")
+                    continue
                 pattern = re.sub(r"10\\\.77\\\.\d+", r"10\\.77\\.\\d+", re.escape(below.strip()))
                 # A busy machine notices later that nobody answers.
                 pattern = pattern.replace(re.escape("No route to host"), "(No route to host|Connection timed out)")
