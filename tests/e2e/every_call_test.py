@@ -15,7 +15,8 @@ class EveryCall(support.EndToEnd):
                 with self.subTest(victim=victim, kind=kind):
                     statuses, problems = every_call.loop(victim, kind, lambda calls: {(calls + 1) // 2} - {0})
                     self.assertEqual(problems, [])
-                    self.assertTrue(statuses or kind == "fork" and victim == "agent", "the calls are not seen")
+                    # The agent may start nothing. The driver calls nobody: agents call it.
+                    self.assertTrue(statuses or (victim, kind) in (("agent", "fork"), ("driver", "connect")), "the calls are not seen")
 
 
 if __name__ == "__main__":
