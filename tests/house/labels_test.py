@@ -1,4 +1,5 @@
-"""docs/measuring.md lists every metric and label that a probe or a check can report, and each row names a test that is there."""
+"""docs/measuring.md lists every metric and label that a probe or a check can report, and each row names a test that is there; so do
+the tables of docs/security.md and docs/measurements/profiles.md."""
 import json
 import os
 import pathlib
@@ -84,6 +85,48 @@ class Labels(unittest.TestCase):
                 pattern = (rf"^TEST(?:_F|_P)?\({suite}, {test}\)" if path.endswith(".cpp")
                            else rf"^class {suite}\(.*?(?:^    def {test}\(self)")
                 self.assertTrue(re.search(pattern, text, re.MULTILINE | re.DOTALL), f"{path} has no {suite}.{test}")
+
+
+def cells_with_tests(page):
+    """The last cell of each row below a heading that ends in `| test |`."""
+    table = re.search(r"^\|[^\n]*\| test \|\n\|[-|]+\|\n((?:\|[^\n]*\n)+)", (SOURCE / "docs" / page).read_text(), re.M)
+    return [row.rstrip(" |").rsplit(" | ", 1)[1] for row in table.group(1).splitlines()]
+
+
+class NamedTests(unittest.TestCase):
+    """`e2e.disk_test` `test_a`, `test_b`; `Suite.Name`; `fuzz.wire`; files of tests."""
+
+    @classmethod
+    def setUpClass(cls):
+        text = "\n".join(path.read_text() for path in (SOURCE / "tests").rglob("*_test.cpp"))
+        cls.suites = {f"{suite}.{name}" for suite, name in re.findall(r"^(?:TEST(?:_[FP])?|RC_GTEST(?:_FIXTURE)?_PROP)\(\s*(\w+),\s*(\w+)", text, re.M)}
+
+    def missing(self, cell):
+        """What a cell names and tests/ lacks."""
+        missing, file = [], None
+        for word in re.findall(r"`([^`]+)`", cell):
+            if match := re.fullmatch(r"(house|e2e|cluster|pytorch|install)\.(\w+_test)", word):
+                file = SOURCE / "tests" / match[1] / f"{match[2]}.py"
+                is_there = file.exists()
+            elif word.startswith("test_"):
+                is_there = file is not None and file.exists() and re.search(rf"^    def {word}\(self", file.read_text(), re.M)
+            elif word.startswith("fuzz.") and word != "fuzz.*":
+                is_there = (SOURCE / "tests" / "fuzz" / f"{word.replace('.', '_')}.cpp").exists()
+            elif word.startswith("tests/"):
+                is_there = (SOURCE / word).exists()
+            else:
+                is_there = word in self.suites or word in ("fuzz.*", "./dev fuzz")
+            missing += [] if is_there else [word]
+        return missing
+
+    def test_tables_of_attacks_and_of_facts_name_tests_that_are_there(self):
+        for page, least in (("security.md", 30), ("measurements/profiles.md", 20)):
+            cells = cells_with_tests(page)
+            self.assertGreaterEqual(len(cells), least, page)
+            for cell in cells:
+                with self.subTest(page=page, cell=cell):
+                    self.assertIn("`", cell, "no test is named")
+                    self.assertEqual(self.missing(cell), [])
 
 
 if __name__ == "__main__":
