@@ -16,7 +16,7 @@ namespace muster {
 
 namespace {
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec allreduce_params[] = {
     {"sizes", ParamType::bytes_list, "8B,1MiB,16MiB", "Bytes that each rank contributes.", {}, 8, 2147483640},
     {"types",
      ParamType::text_list,
@@ -63,7 +63,7 @@ constexpr ParamSpec params[] = {
     p2p::least_of_link_param("0.05"),
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec allreduce_metrics[] = {
     {"time", "us", Better::lower, "Of one operation: the slowest rank's, after a barrier."},
     {"algbw", "GB/s", Better::higher, "Bytes of one rank / time."},
     {"busbw", "GB/s", Better::higher, "algbw x 2 (n-1) / n: what the links carry.", true, true},
@@ -72,14 +72,14 @@ constexpr MetricSpec metrics[] = {
      "By how much this rank's time is shorter than the slowest one's: it came late, others waited."},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec allreduce_labels[] = {
     {"size", "Bytes that each rank contributes."},
     {"type", "Type of the elements.", "types"},
     p2p::memory_label,
     p2p::carrier_label,
 };
 
-struct Prepared final : ProbeState {
+struct AllreduceState final : ProbeState {
   p2p::Buffer out;
   p2p::Buffer in;
   Topology topology;
@@ -121,7 +121,7 @@ Result<void> refuse_types(const Params& params) {
   return {};
 }
 
-Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
+Result<std::unique_ptr<ProbeState>> prepare_allreduce(const PrepareContext& context) {
   for (const std::string& name : context.params.texts("types"))
     if (!allreduce::parse_sum_type(name))
       return fail(
@@ -133,7 +133,7 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   context.recorder.step("memory");
   std::size_t bytes = 0;
   for (const allreduce::Task& task : tasks) bytes = std::max(bytes, task.size * static_cast<std::size_t>(task.slots));
-  auto made = std::make_unique<Prepared>();
+  auto made = std::make_unique<AllreduceState>();
   auto out = p2p::Buffer::make(bytes);
   auto in = p2p::Buffer::make(bytes);
   if (!out || !in) return tl::unexpected(out ? in.error() : out.error());
@@ -178,9 +178,9 @@ void keep(const allreduce::Task& task, const allreduce::Measured& measured, int 
                                                  measured.slowest_share * 100, measured.operations)});
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_allreduce(RunContext& context) {
   if (context.comm.size() < 2) return Observation();
-  auto& prepared = static_cast<Prepared&>(*context.state);
+  auto& prepared = static_cast<AllreduceState&>(*context.state);
   // Buffers on a GPU must go before its runtime does.
   p2p::GpuData gpu(context);
   p2p::Buffer out = std::move(prepared.out);
@@ -231,21 +231,21 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
-constexpr std::string_view told_facts[] = {"data.device"};
+constexpr std::string_view allreduce_facts[] = {"data.device"};
 
 }  // namespace
 
 extern const ProbeSpec probe_allreduce{
     .name = "allreduce",
     .summary = "A sum over all ranks, exact to the bit, and its bandwidth.",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .prepare = prepare,
-    .run = run,
+    .params = allreduce_params,
+    .metrics = allreduce_metrics,
+    .labels = allreduce_labels,
+    .prepare = prepare_allreduce,
+    .run = run_allreduce,
     .judge = allreduce::judge,
     .subject = Subject::collective,
-    .told_facts = told_facts,
+    .told_facts = allreduce_facts,
 };
 
 }  // namespace muster

@@ -18,12 +18,12 @@ namespace {
 
 using clock_skew::Offset;
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec clock_skew_params[] = {
     {"max_offset", ParamType::duration, "100ms", "How far a clock may be from the median of all.", {}, 0, {}},
     {"round_trips", ParamType::integer, "50", "Messages there and back per node; the fastest counts.", {}, 1, 1e6},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec clock_skew_metrics[] = {
     {"offset", "us", Better::neither, "How far the node's clock is ahead of rank 0's.", false},
     {"uncertainty", "us", Better::lower, "How far that may be wrong: half of the fastest round trip.", true},
 };
@@ -40,7 +40,7 @@ Result<std::vector<int>> first_ranks(RunContext& context) {
   return firsts;
 }
 
-void note(Observation& seen, const std::optional<Offset>& offset) {
+void note_skew(Observation& seen, const std::optional<Offset>& offset) {
   if (!offset) {
     seen.facts.push_back({"no_offset", "a clock ran backwards in every round trip"});
     return;
@@ -51,7 +51,7 @@ void note(Observation& seen, const std::optional<Offset>& offset) {
   seen.readings.push_back({"uncertainty", {}, summarize(std::span(&uncertainty_us, 1))});
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_clock_skew(RunContext& context) {
   const int round_trips = static_cast<int>(context.params.integer("round_trips"));
   Observation seen;
   const auto firsts = first_ranks(context);
@@ -68,7 +68,7 @@ Result<Observation> run(RunContext& context) {
     if (!answered) return tl::unexpected(answered.error());
     mine = *answered;
   }
-  note(seen, mine);
+  note_skew(seen, mine);
   return seen;
 }
 
@@ -109,7 +109,7 @@ constexpr std::string_view remedy_sync =
     "synchronise the clock: see chronyc tracking (or timedatectl) on that node, and chronyc makestep once a source "
     "is reachable";
 
-Finding about(Verdict verdict, std::string reason, std::string_view remedy, const std::vector<NodeClock>& nodes) {
+Finding about_skew(Verdict verdict, std::string reason, std::string_view remedy, const std::vector<NodeClock>& nodes) {
   Finding finding{verdict, std::move(reason), {}, std::string(remedy)};
   for (const NodeClock& node : nodes) finding.culprits.push_back({CulpritKind::node, node.host, node.host, node.rank});
   return finding;
@@ -119,9 +119,9 @@ Finding about(Verdict verdict, std::string reason, std::string_view remedy, cons
 std::optional<Finding> judge_distance(double away, double uncertainty, double most, const std::string& sentence,
                                       const std::vector<NodeClock>& nodes) {
   const std::string told = fmt::format("{} (+-{}), limit {}", sentence, say_time(uncertainty), say_time(most));
-  if (std::fabs(away) - uncertainty > most) return about(Verdict::fail, told, remedy_sync, nodes);
+  if (std::fabs(away) - uncertainty > most) return about_skew(Verdict::fail, told, remedy_sync, nodes);
   if (std::fabs(away) + uncertainty > most)
-    return about(Verdict::unmeasured, told + ": too uncertain",
+    return about_skew(Verdict::unmeasured, told + ": too uncertain",
                  "run again when the network is quiet, or with more round_trips", nodes);
   return std::nullopt;
 }
@@ -176,7 +176,7 @@ std::optional<Finding> judge_halves(std::vector<NodeClock> clocks, double most) 
   const double apart = *high.front().offset - *low.back().offset;
   const double uncertainty = high.front().uncertainty + low.back().uncertainty;
   if (apart - uncertainty <= most || spread(low) > most || spread(high) > most) return std::nullopt;
-  return about(Verdict::fail,
+  return about_skew(Verdict::fail,
                fmt::format("clocks of {} are {} behind those of {} (+-{}), limit {}: half against half, it is unknown "
                            "which are right",
                            hosts_of(low), say_time(apart), hosts_of(high), say_time(uncertainty), say_time(most)),
@@ -206,7 +206,7 @@ void judge_many(const std::vector<NodeClock>& clocks, double most, ProbeJudgemen
                                              say_time(farthest), say_time(most_uncertain)));
 }
 
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_clock_skew(const CaseView& view) {
   ProbeJudgement judgement;
   std::vector<NodeClock> known;
   for (const NodeClock& clock : clocks_of(view)) {
@@ -214,7 +214,7 @@ ProbeJudgement judge(const CaseView& view) {
       known.push_back(clock);
     else
       judgement.findings.push_back(
-          about(Verdict::unmeasured, fmt::format("clock of {} gave no offset", printable_line(clock.host)),
+          about_skew(Verdict::unmeasured, fmt::format("clock of {} gave no offset", printable_line(clock.host)),
                 "look whether something steps the clocks of that node or of rank 0's", {clock}));
   }
   const double most = view.params.duration("max_offset").value * 1e6;
@@ -223,7 +223,7 @@ ProbeJudgement judge(const CaseView& view) {
   const bool is_one_node =
       std::all_of(view.ranks.begin(), view.ranks.end(), [](const RankPlace& place) { return place.node_index == 0; });
   if (known.size() == 1 && is_one_node)
-    judgement.findings.push_back(about(Verdict::skip, "one node has one clock: there is nothing to compare it with",
+    judgement.findings.push_back(about_skew(Verdict::skip, "one node has one clock: there is nothing to compare it with",
                                        "run on two nodes or more", {}));
   return judgement;
 }
@@ -233,10 +233,10 @@ ProbeJudgement judge(const CaseView& view) {
 extern const ProbeSpec probe_clock_skew{
     .name = "clock_skew",
     .summary = "How far the clocks of the nodes are apart.",
-    .params = params,
-    .metrics = metrics,
-    .run = run,
-    .judge = judge,
+    .params = clock_skew_params,
+    .metrics = clock_skew_metrics,
+    .run = run_clock_skew,
+    .judge = judge_clock_skew,
 };
 
 }  // namespace muster

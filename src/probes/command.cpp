@@ -23,7 +23,7 @@ constexpr std::size_t most_output = 64u << 10;
 
 using program::python_word;
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec command_params[] = {
     {"argv",
      ParamType::text_list,
      {},
@@ -66,8 +66,8 @@ Result<program::PatternReadings> readings_of(const Params& params) {
   return program::PatternReadings::make(params.texts("metric"), params.texts("must_print"));
 }
 
-/// Whether the program is there is for run(): ranks on other nodes may have it.
-Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
+/// Whether the program is there is for run_command(): ranks on other nodes may have it.
+Result<std::unique_ptr<ProbeState>> prepare_command(const PrepareContext& context) {
   if (context.params.texts("argv").empty()) return fail(ErrorKind::usage, "argv", "names no program");
   if (const auto readings = readings_of(context.params); !readings) return tl::unexpected(readings.error());
   return nullptr;
@@ -149,7 +149,7 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   return seen;
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_command(RunContext& context) {
   std::vector<std::string> argv = program::words_of(context.params, context.check_folder);
   const auto lack = program::find_lack(argv, context.params.texts("argv"));
   const auto is_there = context.comm.all_true(!lack);
@@ -173,9 +173,9 @@ Result<Observation> run(RunContext& context) {
 extern const ProbeSpec probe_command{
     .name = "command",
     .summary = "Any program, once per rank, with a deadline; its metrics and findings from lines of JSON.",
-    .params = params,
-    .prepare = prepare,
-    .run = run,
+    .params = command_params,
+    .prepare = prepare_command,
+    .run = run_command,
     .judge = program::judge,
     .takes_declared_metrics = true,
 };

@@ -31,7 +31,7 @@ constexpr ParamSpec choice(std::string_view name, std::string_view normal, std::
   return {name, ParamType::text, normal, help, choices, {}, {}};
 }
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec cpu_affinity_params[] = {
     choice("sharing", "disjoint", "Relation between the masks of one node.", "disjoint|exact|any"),
     {"cores", ParamType::integer, "0", "Physical cores of each mask; 0: any number.", {}, 0, 65536},
     choice("smt", "any", "Whether two ranks may run on hardware threads of one core.", "apart|any"),
@@ -43,14 +43,14 @@ constexpr ParamSpec params[] = {
     {"root", ParamType::text, "/", "Folder below which /sys, /proc and /dev are read.", {}, {}, {}},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec cpu_affinity_metrics[] = {
     {"cores", "cores", Better::neither, "Physical cores that the rank may run on.", false},
     {"numa_domains", "1", Better::lower, "NUMA domains that the rank's mask touches.", false},
     {"threads", "1", Better::neither, "Threads of the rank's OpenMP team.", false},
     {"cpu_quota", "cores", Better::higher, "CPU time per time that the control group allows.", false},
 };
 
-void add_reading(Observation& seen, std::string metric, double value) {
+void add_reading_of_masks(Observation& seen, std::string metric, double value) {
   seen.readings.push_back({std::move(metric), {}, summarize(std::span(&value, 1))});
 }
 
@@ -93,7 +93,7 @@ void add_asked(const RunContext& context, Observation& seen) {
 void add_masks(const RunContext& context, const CpuMask& mask, Observation& seen) {
   const fs::path& root = this_machine().root;
   const CpuMask cores = cores_of(mask, root);
-  add_reading(seen, "cores", cores.count());
+  add_reading_of_masks(seen, "cores", cores.count());
   seen.facts = {{"mask", mask.list()}, {"mask_hex", mask.hex()}, {"cores", cores.list()}};
   if (context.params.text("topology").empty()) {
     const CpuMask cpus = node_cpus(root);
@@ -115,7 +115,7 @@ void add_limits(const RunContext& context, Observation& seen) {
   seen.facts.push_back({"memory_allowed", affinity::read_allowed_memory(root).list()});
   const auto quota = read_cpu_quota(root);
   if (!quota) return;
-  add_reading(seen, "cpu_quota", quota->cpus);
+  add_reading_of_masks(seen, "cpu_quota", quota->cpus);
   seen.facts.push_back({"cpu_quota", fmt::format("{}", quota->cpus)});
   seen.facts.push_back({"cpu_quota_group", printable_line(quota->group)});
 }
@@ -125,7 +125,7 @@ void add_devices(const RunContext& context, const CpuMask& mask, Observation& se
   std::vector<int> domains;
   for (const auto& [number, cpus] : affinity::read_numa_domains(root))
     if (cpus.intersects(mask)) domains.push_back(number);
-  if (!domains.empty()) add_reading(seen, "numa_domains", static_cast<double>(domains.size()));
+  if (!domains.empty()) add_reading_of_masks(seen, "numa_domains", static_cast<double>(domains.size()));
   const auto inventory = read_inventory(root);
   if (!inventory) return;
   const affinity::OwnGpu gpu = affinity::own_gpu(*inventory, affinity::read_visible());
@@ -141,14 +141,14 @@ void add_devices(const RunContext& context, const CpuMask& mask, Observation& se
 void add_team(Observation& seen) {
   const auto team = measure_openmp_team();
   if (!team) return seen.facts.push_back({"threads_error", to_string(team.error())});
-  add_reading(seen, "threads", static_cast<double>(team->masks.size()));
+  add_reading_of_masks(seen, "threads", static_cast<double>(team->masks.size()));
   std::vector<std::string> lists;
   for (const CpuMask& mask : team->masks) lists.push_back(mask.list());
   seen.facts.push_back({"threads", join(lists, ";")});
   seen.facts.push_back({"threads_by", team->runtime});
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_cpu_affinity(RunContext& context) {
   context.recorder.step("mask");
   const auto mask = own_mask();
   if (!mask) return tl::unexpected(mask.error());
@@ -237,7 +237,7 @@ std::string evidence_of(const CaseView& view, const std::vector<NodeMasks>& node
   return words;
 }
 
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_cpu_affinity(const CaseView& view) {
   ProbeJudgement judgement;
   const std::vector<NodeMasks> nodes = affinity::masks_by_node(view, judgement.findings);
   const bool has_all_masks = judgement.findings.empty();
@@ -256,18 +256,18 @@ ProbeJudgement judge(const CaseView& view) {
   return judgement;
 }
 
-constexpr std::string_view told_facts[] = {"mask", "cores", "gpu", "nics_near"};
+constexpr std::string_view cpu_affinity_facts[] = {"mask", "cores", "gpu", "nics_near"};
 
 }  // namespace
 
 extern const ProbeSpec probe_cpu_affinity{
     .name = "cpu_affinity",
     .summary = "The CPUs that the kernel lets each rank and its threads run on, against the node's topology.",
-    .params = params,
-    .metrics = metrics,
-    .run = run,
-    .judge = judge,
-    .told_facts = told_facts,
+    .params = cpu_affinity_params,
+    .metrics = cpu_affinity_metrics,
+    .run = run_cpu_affinity,
+    .judge = judge_cpu_affinity,
+    .told_facts = cpu_affinity_facts,
 };
 
 }  // namespace muster

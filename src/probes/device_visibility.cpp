@@ -15,37 +15,37 @@ namespace muster {
 
 namespace {
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec device_visibility_params[] = {
     {"root", ParamType::text, "/", "Folder below which /sys, /proc, /dev and /usr are read.", {}, {}, {}},
     {"expected", ParamType::text, "auto", "GPUs on each node: a number, or `auto`: from profile and job.", {}, {}, {}},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec device_visibility_metrics[] = {
     {"gpus", "1", Better::neither, "GPUs reported by any source.", false},
     {"pcie_width", "1", Better::higher, "Lanes in use on the narrowest link between a GPU and its host.", false},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec device_visibility_labels[] = {
     {"device", "PCI address of the GPU.", {}},
 };
 
-void add_reading(Observation& seen, std::string metric, Labels where, double value) {
+void add_reading_of_gpus(Observation& seen, std::string metric, Labels where, double value) {
   seen.readings.push_back({std::move(metric), std::move(where), summarize(std::span(&value, 1))});
 }
 
-void add_readings(Observation& seen, const Inventory& inventory) {
+void add_readings_of_gpus(Observation& seen, const Inventory& inventory) {
   const auto gpus = std::count_if(inventory.devices.begin(), inventory.devices.end(),
                                   [](const Device& device) { return device.kind == DeviceKind::gpu; });
-  add_reading(seen, "gpus", {}, static_cast<double>(gpus));
+  add_reading_of_gpus(seen, "gpus", {}, static_cast<double>(gpus));
   for (const Device& device : inventory.devices) {
     const auto narrowest = std::min_element(device.links.begin(), device.links.end(),
                                             [](const PciLink& a, const PciLink& b) { return a.width < b.width; });
     if (device.kind == DeviceKind::gpu && narrowest != device.links.end())
-      add_reading(seen, "pcie_width", {{"device", to_string(device.address)}}, narrowest->width);
+      add_reading_of_gpus(seen, "pcie_width", {{"device", to_string(device.address)}}, narrowest->width);
   }
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_device_visibility(RunContext& context) {
   context.recorder.step("inventory");
   auto inventory = read_inventory(root_of(context.params.text("root")));
   Observation seen;
@@ -62,7 +62,7 @@ Result<Observation> run(RunContext& context) {
     add_amd_libraries(*inventory, watch);
     visibility::add_kernel_log(read_kernel_log(root_of("/")), !this_machine().simulated.empty(), seen);
   }
-  add_readings(seen, *inventory);
+  add_readings_of_gpus(seen, *inventory);
   for (Fact& fact : to_facts(*inventory)) seen.facts.push_back(std::move(fact));
   for (const std::string_view name : visibility::job_variables)
     if (const char* value = std::getenv(std::string(name).c_str()))
@@ -191,7 +191,7 @@ bool is_expectation_sound(const std::string& text) {
          (!text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string::npos);
 }
 
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_device_visibility(const CaseView& view) {
   ProbeJudgement judgement;
   if (!is_expectation_sound(view.params.text("expected"))) {
     Finding finding;
@@ -244,11 +244,11 @@ ProbeJudgement judge(const CaseView& view) {
 extern const ProbeSpec probe_device_visibility{
     .name = "device_visibility",
     .summary = "The GPUs of each node, and whether all sources agree; PCIe links and firmware, also of NICs.",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .run = run,
-    .judge = judge,
+    .params = device_visibility_params,
+    .metrics = device_visibility_metrics,
+    .labels = device_visibility_labels,
+    .run = run_device_visibility,
+    .judge = judge_device_visibility,
 };
 
 }  // namespace muster

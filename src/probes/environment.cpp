@@ -25,7 +25,7 @@ using namespace environment;
 constexpr const char* env_torchrun = "MUSTER_TORCHRUN";
 constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec environment_params[] = {
     {"torch",
      ParamType::text,
      "if set",
@@ -66,7 +66,7 @@ constexpr ParamSpec params[] = {
     {"core", ParamType::text, "any", "Whether a crash may leave core files.", "any|disabled|enabled", {}, {}},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec environment_metrics[] = {
     {"open_files", "1", Better::higher, "Files that the rank may have open; no reading where unlimited.", false},
     {"memlock", "B", Better::higher, "Memory that the rank may lock; no reading where unlimited.", false},
     {"core", "B", Better::neither, "Largest core file; no reading where unlimited.", false},
@@ -92,7 +92,7 @@ void read_container_into(const Variables& all, Observation& seen) {
     seen.facts.push_back({"container.user_base", printable_line(base->second, 300)});
   const auto interfaces = interfaces_up();
   const bool is_slingshot = std::any_of(interfaces.begin(), interfaces.end(),
-                                        [](const Interface& one) { return one.name.substr(0, 3) == "hsn"; });
+                                        [](const InterfaceAddress& one) { return one.name.substr(0, 3) == "hsn"; });
   if (!is_slingshot) return;
   if (const auto missing = unloadable({"libcxi.so.1", "libjansson.so.4"}); !missing.empty())
     seen.facts.push_back({"container.lacks", join(missing, "; ")});
@@ -127,7 +127,7 @@ void read_master_into(RunContext& context, const Variables& own, Observation& se
   if (const auto number = parse_port(port->second)) seen.facts.push_back({"master.port", port_state(*number)});
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_environment(RunContext& context) {
   context.recorder.step("environment");
   Observation seen;
   seen.facts.push_back({"machine", machine_identity(this_machine().root)});
@@ -170,7 +170,7 @@ bool is_fault(const Finding& finding) {
 }
 
 // Causes come before their consequences: a case's first finding is its headline.
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_environment(const CaseView& view) {
   ProbeJudgement judgement;
   const SeenCase seen(view);
   for (const SeenRank* rank : seen.ranks()) {
@@ -205,10 +205,10 @@ ProbeJudgement judge(const CaseView& view) {
 extern const ProbeSpec probe_environment{
     .name = "environment",
     .summary = "What ranks were given: variables, names, addresses and limits, against MPI and each other.",
-    .params = params,
-    .metrics = metrics,
-    .run = run,
-    .judge = judge,
+    .params = environment_params,
+    .metrics = environment_metrics,
+    .run = run_environment,
+    .judge = judge_environment,
 };
 
 }  // namespace muster

@@ -18,14 +18,13 @@ namespace muster {
 
 namespace {
 
-using gpu_compute::Bench;
 using gpu_copy::NodeGpus;
 using gpu_copy::SeenGpu;
 
 constexpr NumberType all_types[] = {NumberType::float64, NumberType::float32,  NumberType::tf32,
                                     NumberType::float16, NumberType::bfloat16, NumberType::int8};
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec gpu_compute_params[] = {
     {"types",
      ParamType::text_list,
      "float64,float32,tf32,float16,bfloat16,int8",
@@ -72,14 +71,14 @@ constexpr ParamSpec params[] = {
      1},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec gpu_compute_metrics[] = {
     {"rate", "TFLOP/s", Better::higher,
      "2 n^3 operations over the time of a product; of int8 they are not floating point.", true, true},
     {"power", "W", Better::neither, "Of the GPU meanwhile, as reported by its driver."},
     {"clock", "MHz", Better::neither, "Of its multiprocessors meanwhile."},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec gpu_compute_labels[] = {
     {"type", "Of the numbers.", "types"},
     {"by", "blas: the vendor's; own: our own kernels, whose rate does not characterise the GPU."},
     {"device", "PCI address of the GPU, where a rank has several."},
@@ -87,9 +86,9 @@ constexpr LabelSpec labels[] = {
 };
 
 /// One rank's part.
-class Part {
+class ComputePart {
  public:
-  Part(RunContext& context, NodeGpus& node, gpu_copy::LoadWatch& health)
+  ComputePart(RunContext& context, NodeGpus& node, gpu_copy::LoadWatch& health)
       : context_(context), node_(node), health_(health) {}
 
   [[nodiscard]] Result<Observation> all(const gpu_copy::Schedule& schedule) {
@@ -131,10 +130,10 @@ class Part {
     const std::string address = gpu_copy::address_of(gpu);
     seen_.facts.push_back(gpu_copy::tested_fact(gpu));
     const auto& library = libraries_[std::string(gpu.gpus->vendor())];
-    auto made = Bench::make(
+    auto made = gpu_compute::Bench::make(
         {context_, library, answer_ ? &*answer_ : nullptr, size_, seed(), [this, gpu] { health_.during(gpu); }}, gpu);
     if (!made) return fails(gpu, made.error());
-    Bench& bench = **made;
+    gpu_compute::Bench& bench = **made;
     seen_.facts.push_back({"by", fmt::format("{} {}", address, bench.multiplier())});
     if (!bench.no_blas().empty()) seen_.facts.push_back({"no_blas", fmt::format("{} {}", address, bench.no_blas())});
     Labels where;
@@ -183,7 +182,7 @@ class Part {
     return {};
   }
 
-  void repeat(Bench& bench, const std::map<std::string, gpu_compute::Decision>& decisions) {
+  void repeat(gpu_compute::Bench& bench, const std::map<std::string, gpu_compute::Decision>& decisions) {
     const auto before = bench.ballots();
     for (const auto& [type, ballot] : before) {
       const auto decision = decisions.find(std::string(to_string(type)));
@@ -207,36 +206,36 @@ class Part {
   std::map<std::string, GpuBlasLibrary> libraries_;
   std::optional<gpu_compute::Answer> answer_;
   int size_ = 0;
-  std::vector<std::unique_ptr<Bench>> benches_;
-  std::set<const Bench*> failed_;
+  std::vector<std::unique_ptr<gpu_compute::Bench>> benches_;
+  std::set<const gpu_compute::Bench*> failed_;
   Observation seen_;
 };
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_gpu_compute(RunContext& context) {
   NodeGpus node = gpu_copy::open_node_gpus(context);
   // Before any rank begins: processes on them now are not of this run.
   gpu_copy::LoadWatch health(context, node);
   gpu_copy::begin_likely(context, node, health);
   auto sight = gpu_copy::exchange_sight(context, node);
   if (!sight) return tl::unexpected(sight.error());
-  auto seen = Part(context, node, health).all(gpu_copy::schedule_of(*sight, false));
+  auto seen = ComputePart(context, node, health).all(gpu_copy::schedule_of(*sight, false));
   if (seen) health.end(*seen);
   return seen;
 }
 
-constexpr std::string_view told_facts[] = {"tested"};
+constexpr std::string_view gpu_compute_facts[] = {"tested"};
 
 }  // namespace
 
 extern const ProbeSpec probe_gpu_compute{
     .name = "gpu_compute",
     .summary = "Products of matrices on every GPU, exact to the bit and the same on all; their rate, power and clock.",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .run = run,
+    .params = gpu_compute_params,
+    .metrics = gpu_compute_metrics,
+    .labels = gpu_compute_labels,
+    .run = run_gpu_compute,
     .judge = gpu_compute::judge,
-    .told_facts = told_facts,
+    .told_facts = gpu_compute_facts,
 };
 
 }  // namespace muster

@@ -18,12 +18,11 @@ namespace muster {
 
 namespace {
 
-using gpu_copy::Bench;
 using gpu_copy::NodeGpus;
 using gpu_copy::SeenGpu;
 using gpu_copy::Turn;
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec gpu_copy_params[] = {
     {"bytes", ParamType::bytes, "0B", "Size of a copy; 0: 256MiB, of a simulated machine 1MiB.", {}, 0, 68719476736},
     {"cap", ParamType::duration, "100ms", "Longest time of one reading.", {}, 0.001, 3600},
     {"pairs", ParamType::boolean, "true", "Copies between the GPUs of a node, too.", {}, {}, {}},
@@ -57,7 +56,7 @@ constexpr ParamSpec params[] = {
      1},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec gpu_copy_metrics[] = {
     {"host_to_device", "GB/s", Better::higher, "From pinned memory near the GPU into its own.", true, true},
     {"device_to_host", "GB/s", Better::higher, "Back.", true, true},
     {"both_ways", "GB/s", Better::higher, "Both at once, added up.", true, true},
@@ -65,7 +64,7 @@ constexpr MetricSpec metrics[] = {
     {"peer_copy", "GB/s", Better::higher, "From a GPU's memory into that of another one of the node.", true, true},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec gpu_copy_labels[] = {
     {"by", "engine: the copy engine; kernel: threads of the GPU that load and store."},
     {"device", "PCI address of the GPU, where a rank has several."},
     {"model", "Of the GPU: `H100 SXM` for known models, else the runtime's name."},
@@ -81,9 +80,9 @@ constexpr LabelSpec labels[] = {
 using gpu_copy::address_of;
 
 /// One rank's part.
-class Part {
+class CopyPart {
  public:
-  Part(RunContext& context, NodeGpus& node, gpu_copy::LoadWatch& health, const gpu_copy::Schedule& schedule)
+  CopyPart(RunContext& context, NodeGpus& node, gpu_copy::LoadWatch& health, const gpu_copy::Schedule& schedule)
       : context_(context), node_(node), health_(health), schedule_(schedule) {
     const std::uint64_t asked = context.params.bytes("bytes").count;
     const std::uint64_t usual = this_machine().simulated.empty() ? 256U << 20 : 1U << 20;
@@ -130,11 +129,11 @@ class Part {
     return known == nullptr || !this_machine().simulated.empty() ? -1 : known->numa_node;
   }
 
-  [[nodiscard]] Result<Bench*> bench(const SeenGpu& gpu) {
+  [[nodiscard]] Result<gpu_copy::Bench*> bench(const SeenGpu& gpu) {
     auto& bench = benches_[gpu.key];
     if (bench) return bench.get();
     const int domain = domain_of(gpu);
-    auto made = Bench::make(context_, gpu, bytes_, domain);
+    auto made = gpu_copy::Bench::make(context_, gpu, bytes_, domain);
     if (!made) return tl::unexpected(made.error());
     bench = std::move(*made);
     bench->while_busy([this, gpu] { health_.during(gpu); });
@@ -229,13 +228,13 @@ class Part {
   const gpu_copy::Schedule& schedule_;
   std::size_t bytes_ = 0;
   int own_ = 0;
-  std::map<std::string, std::unique_ptr<Bench>> benches_;
+  std::map<std::string, std::unique_ptr<gpu_copy::Bench>> benches_;
   std::set<std::string> dead_;
   std::map<std::string, int> links_;
   Observation seen_;
 };
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_gpu_copy(RunContext& context) {
   NodeGpus node = gpu_copy::open_node_gpus(context);
   // Before any rank begins: processes on them now are not of this run.
   gpu_copy::LoadWatch health(context, node);
@@ -243,22 +242,22 @@ Result<Observation> run(RunContext& context) {
   auto sight = gpu_copy::exchange_sight(context, node);
   if (!sight) return tl::unexpected(sight.error());
   const auto schedule = gpu_copy::schedule_of(*sight, context.params.boolean("pairs"));
-  return Part(context, node, health, schedule).all_turns();
+  return CopyPart(context, node, health, schedule).all_turns();
 }
 
-constexpr std::string_view told_facts[] = {"tested"};
+constexpr std::string_view gpu_copy_facts[] = {"tested"};
 
 }  // namespace
 
 extern const ProbeSpec probe_gpu_copy{
     .name = "gpu_copy",
     .summary = "Copies between host and GPUs, within and between the GPUs of a node, with every byte verified.",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .run = run,
+    .params = gpu_copy_params,
+    .metrics = gpu_copy_metrics,
+    .labels = gpu_copy_labels,
+    .run = run_gpu_copy,
     .judge = gpu_copy::judge,
-    .told_facts = told_facts,
+    .told_facts = gpu_copy_facts,
 };
 
 }  // namespace muster

@@ -18,7 +18,7 @@ namespace muster {
 
 namespace {
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec gpu_mapping_params[] = {
     {"root", ParamType::text, "/", "Folder below which /sys, /proc and /dev are read.", {}, {}, {}},
     {"choice",
      ParamType::text,
@@ -52,7 +52,7 @@ constexpr ParamSpec params[] = {
      {}},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec gpu_mapping_metrics[] = {
     {"visible", "1", Better::neither, "GPUs that the rank's environment leaves visible, where that is known.", false},
 };
 
@@ -76,7 +76,7 @@ void add_layout(const std::string& root, const Inventory& inventory, Observation
   seen.facts.push_back({"launcher", launcher_of_rank()});
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_gpu_mapping(RunContext& context) {
   context.recorder.step("inventory");
   const std::string root = root_of(context.params.text("root"));
   auto inventory = read_inventory(root);
@@ -131,7 +131,7 @@ void add_evidence(const CaseView& view, const gpu_mapping::Nodes& nodes, std::ve
   add_assumptions(nodes, evidence);
 }
 
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_gpu_mapping(const CaseView& view) {
   ProbeJudgement judgement;
   auto& findings = judgement.findings;
   gpu_mapping::Nodes nodes = gpu_mapping::nodes_of(view, findings);
@@ -153,7 +153,7 @@ ProbeJudgement judge(const CaseView& view) {
   return judgement;
 }
 
-constexpr std::string_view told_facts[] = {"mask",        "device",      "device.address",
+constexpr std::string_view gpu_mapping_facts[] = {"mask",        "device",      "device.address",
                                            "device.uuid", "device.numa", "device.nic"};
 
 }  // namespace
@@ -161,11 +161,11 @@ constexpr std::string_view told_facts[] = {"mask",        "device",      "device
 extern const ProbeSpec probe_gpu_mapping{
     .name = "gpu_mapping",
     .summary = "The GPU that each rank takes: visible, its own, near, and in the same order on all nodes.",
-    .params = params,
-    .metrics = metrics,
-    .run = run,
-    .judge = judge,
-    .told_facts = told_facts,
+    .params = gpu_mapping_params,
+    .metrics = gpu_mapping_metrics,
+    .run = run_gpu_mapping,
+    .judge = judge_gpu_mapping,
+    .told_facts = gpu_mapping_facts,
 };
 
 }  // namespace muster

@@ -24,7 +24,7 @@ namespace {
 using gpu_copy::NodeGpus;
 using gpu_copy::SeenGpu;
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec gpu_memory_params[] = {
     {"share", ParamType::real, "0.9", "Of the memory that is free when the probe begins.", {}, 0.001, 1},
     {"bytes",
      ParamType::bytes,
@@ -44,12 +44,12 @@ constexpr ParamSpec params[] = {
      1},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec gpu_memory_metrics[] = {
     {"pattern_rate", "GB/s", Better::higher, "Checking and inverting a pattern, bytes read plus bytes written.", true,
      true},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec gpu_memory_labels[] = {
     {"pattern", "zeros, stripes, bytes: moving inversions of one word; address: each word its own address; random."},
     {"device", "PCI address of the GPU, where a rank has several."},
     {"model", "Of the GPU: `H100 SXM` for known models, else the runtime's name."},
@@ -242,7 +242,7 @@ class Test {
   GpuHandle memory_, report_, told_, stream_, start_, stop_;
 };
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_gpu_memory(RunContext& context) {
   const NodeGpus node = gpu_copy::open_node_gpus(context);
   // Before any rank begins: processes on them now are not of this run.
   gpu_copy::LoadWatch health(context, node);
@@ -267,19 +267,19 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
-constexpr std::string_view told_facts[] = {"tested"};
+constexpr std::string_view gpu_memory_facts[] = {"tested"};
 
 }  // namespace
 
 extern const ProbeSpec probe_gpu_memory{
     .name = "gpu_memory",
     .summary = "Patterns over most of the memory of every GPU; bad addresses and bits are named.",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .run = run,
+    .params = gpu_memory_params,
+    .metrics = gpu_memory_metrics,
+    .labels = gpu_memory_labels,
+    .run = run_gpu_memory,
     .judge = gpu_memory::judge,
-    .told_facts = told_facts,
+    .told_facts = gpu_memory_facts,
 };
 
 }  // namespace muster

@@ -18,13 +18,13 @@ namespace {
 
 // Parameters: what a check file may set, with the text one would type as default. Type and range are checked before
 // anything is launched.
-constexpr ParamSpec params[] = {
+constexpr ParamSpec hello_params[] = {
     {"repetitions", ParamType::integer, "20", "Barriers that are timed.", {}, 1, 1e6},
     {"warmups", ParamType::integer, "3", "Barriers before those: the first ones open connections.", {}, 0, 1e6},
 };
 
 // Metrics: every number that a check may put a bound on, with its unit and the direction that is better.
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec hello_metrics[] = {
     {"barrier", "us", Better::lower, "Time of one barrier over all ranks."},
 };
 
@@ -69,7 +69,7 @@ Result<std::vector<double>> time_barriers(RunContext& context) {
 
 // Every rank runs this at the same time, after all ranks have agreed to. An error that is returned is reported as
 // `failed` on this rank; it decides nothing itself. The frame fills in rank, state and seconds.
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_hello(RunContext& context) {
   Observation seen;
   auto samples = time_barriers(context);
   if (!samples) return tl::unexpected(samples.error());
@@ -108,7 +108,7 @@ Finding wrong_answers(const RankPlace& place, const Observation& seen, int world
 
 // Pure: looks only at what was observed. Ranks that stayed silent or failed are judged by the frame, and so are the
 // bounds of the check. Without a finding and without evidence the case is `unmeasured`, never `pass`.
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_hello(const CaseView& view) {
   ProbeJudgement judgement;
   const std::string all = fmt::format("{0} of {0}", view.ranks.size());
   std::size_t answered = 0;
@@ -136,10 +136,10 @@ ProbeJudgement judge(const CaseView& view) {
 extern const ProbeSpec probe_hello{
     .name = "hello",
     .summary = "Every rank answers: a barrier and a gather over all ranks.",
-    .params = params,
-    .metrics = metrics,
-    .run = run,
-    .judge = judge,
+    .params = hello_params,
+    .metrics = hello_metrics,
+    .run = run_hello,
+    .judge = judge_hello,
 };
 
 }  // namespace muster

@@ -27,7 +27,7 @@ using memory_bandwidth::Kernel;
 using memory_bandwidth::Stream;
 using memory_bandwidth::Target;
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec memory_bandwidth_params[] = {
     {"bytes",
      ParamType::bytes,
      "0B",
@@ -38,12 +38,12 @@ constexpr ParamSpec params[] = {
     {"cap", ParamType::duration, "400ms", "Longest time for one kernel in one domain.", {}, 0.001, 3600},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec memory_bandwidth_metrics[] = {
     {"copy", "GB/s", Better::higher, "c = a, 16 bytes per element."},
     {"triad", "GB/s", Better::higher, "a = b + s c, 24 bytes per element."},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec memory_bandwidth_labels[] = {
     {"domain", "Number of the NUMA domain; `node`: all of them at once; `open`: of several, what the rank may use."},
     {"threads", "How many there were, one on each core."},
     {"cpus", "Those that the threads were on, where they are not all of the domain's cores."},
@@ -70,7 +70,7 @@ Result<void> refuse_impossible(std::uint64_t asked) {
                           static_cast<double>(all) / (1u << 30)));
 }
 
-Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
+Result<std::unique_ptr<ProbeState>> prepare_memory_bandwidth(const PrepareContext& context) {
   context.recorder.step("allocate");
   if (const auto possible = refuse_impossible(context.params.bytes("bytes").count); !possible)
     return tl::unexpected(possible.error());
@@ -157,7 +157,7 @@ void note(Observation& seen, Kernel kernel, const Target& target, const Measured
     seen.readings.push_back({std::string(to_string(kernel)), where, measured.sampled.summary});
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_memory_bandwidth(RunContext& context) {
   auto& arrays = static_cast<Arrays&>(*context.state);
   Observation seen;
   for (const std::string& size : arrays.sizes) seen.facts.push_back({"arrays", size});
@@ -212,7 +212,7 @@ void judge_rank(const RankPlace& place, const Observation& seen, bool is_timed, 
               "free the node of other work and run again, or give more time with the parameter cap"));
 }
 
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_memory_bandwidth(const CaseView& view) {
   ProbeJudgement judgement;
   std::size_t right = 0;
   std::set<std::string_view> nodes;
@@ -232,21 +232,21 @@ ProbeJudgement judge(const CaseView& view) {
   return judgement;
 }
 
-constexpr std::string_view told_facts[] = {"threads"};
+constexpr std::string_view memory_bandwidth_facts[] = {"threads"};
 
 }  // namespace
 
 extern const ProbeSpec probe_memory_bandwidth{
     .name = "memory_bandwidth",
     .summary = "STREAM copy and triad in each NUMA domain and on the whole node, with all data verified.",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .prepare = prepare,
-    .run = run,
-    .judge = judge,
+    .params = memory_bandwidth_params,
+    .metrics = memory_bandwidth_metrics,
+    .labels = memory_bandwidth_labels,
+    .prepare = prepare_memory_bandwidth,
+    .run = run_memory_bandwidth,
+    .judge = judge_memory_bandwidth,
     .subject = Subject::memory,
-    .told_facts = told_facts,
+    .told_facts = memory_bandwidth_facts,
 };
 
 }  // namespace muster

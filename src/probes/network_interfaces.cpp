@@ -20,7 +20,7 @@ namespace {
 
 using namespace network;
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec network_interfaces_params[] = {
     {"root", ParamType::text, "/", "Folder below which /sys and /proc are read.", {}, {}, {}},
     {"interval", ParamType::duration, "200ms", "Time between two readings of the error counters.", {}, 0, 600},
     {"subnets",
@@ -32,14 +32,14 @@ constexpr ParamSpec params[] = {
      {}},
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec network_interfaces_metrics[] = {
     {"nics", "1", Better::neither, "Network devices on the PCI bus.", false},
     {"port_rate", "Gbit/s", Better::higher, "Rate of a network port that is active.", false},
     {"port_errors", "1", Better::lower, "Errors of a link that its port has counted since its driver was loaded.",
      false},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec network_interfaces_labels[] = {
     {"port", "Name of the port: `mlx5_0/1`, `hsn0`.", {}},
 };
 
@@ -51,20 +51,20 @@ void read_settings(Observation& seen) {
   }
 }
 
-void add_reading(Observation& seen, std::string metric, Labels where, double value) {
+void add_reading_of_nics(Observation& seen, std::string metric, Labels where, double value) {
   seen.readings.push_back({std::move(metric), std::move(where), summarize(std::span(&value, 1))});
 }
 
-void add_readings(Observation& seen, const Inventory& inventory, const PortErrors& errors) {
-  add_reading(seen, "nics", {}, static_cast<double>(inventory.devices.size()));
+void add_readings_of_nics(Observation& seen, const Inventory& inventory, const PortErrors& errors) {
+  add_reading_of_nics(seen, "nics", {}, static_cast<double>(inventory.devices.size()));
   std::map<std::string, double> sums;
   for (const auto& [key, count] : errors) sums[key.first] += static_cast<double>(count);
   for (const Device& device : inventory.devices)
     for (const NetPort& port : device.ports) {
       const Labels where{{"port", printable_line(port.name, 60)}};
-      if (port.rate > 0 && is_active(port)) add_reading(seen, "port_rate", where, port.rate);
+      if (port.rate > 0 && is_active(port)) add_reading_of_nics(seen, "port_rate", where, port.rate);
       if (const auto sum = sums.find(port.name); sum != sums.end())
-        add_reading(seen, "port_errors", where, sum->second);
+        add_reading_of_nics(seen, "port_errors", where, sum->second);
     }
 }
 
@@ -99,11 +99,11 @@ Result<void> read_node(RunContext& context, Observation& seen) {
   }
   const PortErrors after = read_port_errors(root);
   add_counters(seen, before, after);
-  add_readings(seen, *inventory, after);
+  add_readings_of_nics(seen, *inventory, after);
   return {};
 }
 
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_network_interfaces(RunContext& context) {
   Observation seen;
   read_settings(seen);
   if (context.place.local_rank != 0) return seen;
@@ -169,7 +169,7 @@ bool is_without_network(const Judging& judging) {
   });
 }
 
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_network_interfaces(const CaseView& view) {
   Judging judging{view, {}, {}, {}, {}, {}};
   read_case(judging);
   if (judging.nodes.empty()) return std::move(judging.said);
@@ -207,11 +207,11 @@ ProbeJudgement judge(const CaseView& view) {
 extern const ProbeSpec probe_network_interfaces{
     .name = "network_interfaces",
     .summary = "NICs, ports, interfaces and addresses of each node; variables that choose among them.",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .run = run,
-    .judge = judge,
+    .params = network_interfaces_params,
+    .metrics = network_interfaces_metrics,
+    .labels = network_interfaces_labels,
+    .run = run_network_interfaces,
+    .judge = judge_network_interfaces,
 };
 
 }  // namespace muster

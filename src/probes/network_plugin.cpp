@@ -13,7 +13,7 @@ namespace muster {
 
 namespace {
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec network_plugin_params[] = {
     {"plugins",
      ParamType::text_list,
      "",
@@ -27,7 +27,7 @@ constexpr ParamSpec params[] = {
 /// What decides about the plugin.
 constexpr std::string_view variables[] = {"NCCL_NET_PLUGIN", "NCCL_NET"};
 
-void read_settings(Observation& seen) {
+void read_settings_of_plugin(Observation& seen) {
   for (const std::string_view name : variables) {
     const char* value = std::getenv(std::string(name).c_str());
     if (value != nullptr && *value != '\0') seen.facts.push_back({fmt::format("env.{}", name), printable_line(value)});
@@ -50,11 +50,11 @@ void try_plugin(RunContext& context, Observation& seen) {
 }
 
 /// One rank looks at its node.
-Result<Observation> run(RunContext& context) {
+Result<Observation> run_network_plugin(RunContext& context) {
   Observation seen;
   if (context.place.local_rank != 0) return seen;
   seen.facts.push_back({"speaks", "yes"});
-  read_settings(seen);
+  read_settings_of_plugin(seen);
   try_plugin(context, seen);
   return seen;
 }
@@ -64,8 +64,8 @@ Result<Observation> run(RunContext& context) {
 extern const ProbeSpec probe_network_plugin{
     .name = "network_plugin",
     .summary = "The network plugin of NCCL and RCCL can be loaded where the job runs.",
-    .params = params,
-    .run = run,
+    .params = network_plugin_params,
+    .run = run_network_plugin,
     .judge = network_plugin::judge,
 };
 

@@ -15,7 +15,7 @@ namespace muster {
 
 namespace {
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec p2p_params[] = {
     {"sizes", ParamType::bytes_list, "1MiB,16MiB", "Message sizes for bandwidth.", {}, 1, 2147483647},
     {"latency_sizes", ParamType::bytes_list, "8B", "Message sizes for latency.", {}, 1, 2147483647},
     {"pairs", ParamType::text, "all", "All pairs, or each rank with its neighbours.", "all|ring", {}, {}},
@@ -94,13 +94,13 @@ constexpr ParamSpec params[] = {
     p2p::least_of_link_param("0.2"),
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec p2p_metrics[] = {
     {"latency", "us", Better::lower, "Half the time of a message there and one back."},
     {"bandwidth", "GB/s", Better::higher, "One way, from the rank to its peer.", true, true},
     {"bidirectional", "GB/s", Better::higher, "Both ways at once, added up.", true, true},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec p2p_labels[] = {
     {"size", "Bytes of a message."},
     {"link", "What lies between the two ranks: cache, numa, node or network.", {}, true},
     {"cpu_link",
@@ -113,18 +113,18 @@ constexpr LabelSpec labels[] = {
 };
 
 /// All that `run` needs and that may be lacking: memory, topology.
-struct Prepared final : ProbeState {
+struct P2pState final : ProbeState {
   p2p::Buffer out;
   p2p::Buffer in;
   Topology topology;
 };
 
-Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
+Result<std::unique_ptr<ProbeState>> prepare_p2p(const PrepareContext& context) {
   context.recorder.step("memory");
   std::size_t bytes = 0;
   for (const p2p::Task& task : p2p::tasks_of(context.params, !context.timing_doubt.empty()))
     bytes = std::max(bytes, task.stride() * static_cast<std::size_t>(task.slots));
-  auto made = std::make_unique<Prepared>();
+  auto made = std::make_unique<P2pState>();
   auto out = p2p::Buffer::make(bytes);
   auto in = p2p::Buffer::make(bytes);
   if (!out || !in) return tl::unexpected(out ? in.error() : out.error());
@@ -139,8 +139,8 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
   return made;
 }
 
-Result<Observation> run(RunContext& context) {
-  auto& prepared = static_cast<Prepared&>(*context.state);
+Result<Observation> run_p2p(RunContext& context) {
+  auto& prepared = static_cast<P2pState&>(*context.state);
   if (context.comm.size() < 2) return Observation();
   // Buffers on a GPU must go before its runtime does.
   p2p::GpuData gpu(context);
@@ -158,21 +158,21 @@ Result<Observation> run(RunContext& context) {
   return p2p::all_rounds(context, gpu, out, in, std::move(*spots));
 }
 
-constexpr std::string_view told_facts[] = {"data.device"};
+constexpr std::string_view p2p_facts[] = {"data.device"};
 
 }  // namespace
 
 extern const ProbeSpec probe_p2p{
     .name = "p2p",
     .summary = "Latency and bandwidth between pairs of ranks, with every byte verified.",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .prepare = prepare,
-    .run = run,
+    .params = p2p_params,
+    .metrics = p2p_metrics,
+    .labels = p2p_labels,
+    .prepare = prepare_p2p,
+    .run = run_p2p,
     .judge = p2p::judge,
     .subject = Subject::links,
-    .told_facts = told_facts,
+    .told_facts = p2p_facts,
 };
 
 }  // namespace muster

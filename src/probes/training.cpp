@@ -17,7 +17,7 @@ namespace muster {
 
 namespace {
 
-constexpr ParamSpec params[] = {
+constexpr ParamSpec training_params[] = {
     {"seed", ParamType::integer, "1", "Of the data set, its order, and the first parameters.", {}, 0, {}},
     {"samples", ParamType::integer, "5000", "Trained on in each epoch.", {}, 2, 1e8},
     {"held_out", ParamType::integer, "2000", "Other samples, with which accuracy is measured.", {}, 1, 1e8},
@@ -78,7 +78,7 @@ constexpr ParamSpec params[] = {
     p2p::deadline_param,
 };
 
-constexpr MetricSpec metrics[] = {
+constexpr MetricSpec training_metrics[] = {
     {"loss", "1", Better::lower, "Mean over a batch, before its update.", false},
     {"initial_loss", "1", Better::neither, "Of the first step; about ln(classes).", false},
     {"final_loss", "1", Better::lower, "Mean over the last epoch.", false},
@@ -92,12 +92,12 @@ constexpr MetricSpec metrics[] = {
     {"skew", "us", Better::lower, "This rank's median compute_time less the median of all ranks."},
 };
 
-constexpr LabelSpec labels[] = {
+constexpr LabelSpec training_labels[] = {
     {"step", "Of the loss curve, from 0."},
     p2p::memory_label,
 };
 
-struct Prepared final : ProbeState {
+struct TrainingState final : ProbeState {
   training::Settings settings;
   training::DataSet data;
   training::DataSet held_out;
@@ -122,8 +122,8 @@ training::Settings settings_of(const Params& params) {
   return settings;
 }
 
-Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
-  auto made = std::make_unique<Prepared>();
+Result<std::unique_ptr<ProbeState>> prepare_training(const PrepareContext& context) {
+  auto made = std::make_unique<TrainingState>();
   made->settings = settings_of(context.params);
   const auto available = memory_bandwidth::read_available_memory();
   if (auto fits = training::demand_sense(made->settings, context.place, available); !fits)
@@ -162,12 +162,12 @@ training::Carrier carrier_of(const p2p::GpuData& gpu) {
 }
 
 bool is_timing(std::string_view name) {
-  return std::any_of(std::begin(metrics), std::end(metrics),
+  return std::any_of(std::begin(training_metrics), std::end(training_metrics),
                      [&](const MetricSpec& metric) { return metric.name == name && metric.is_timing; });
 }
 
-Result<Observation> run(RunContext& context) {
-  const auto& prepared = static_cast<const Prepared&>(*context.state);
+Result<Observation> run_training(RunContext& context) {
+  const auto& prepared = static_cast<const TrainingState&>(*context.state);
   const auto products = context.params.text("blas") == "plain" ? Products::plain : Products::fastest;
   // Goes last: memory of a GPU must go before its runtime does.
   p2p::GpuData gpu(context, p2p::GpuUse::computing);
@@ -213,20 +213,20 @@ Result<Observation> run(RunContext& context) {
   return seen;
 }
 
-constexpr std::string_view told_facts[] = {"data.device"};
+constexpr std::string_view training_facts[] = {"data.device"};
 
 }  // namespace
 
 extern const ProbeSpec probe_training{
     .name = "training",
     .summary = "Data-parallel training of a small network: does it learn, on all ranks the same, as on one alone?",
-    .params = params,
-    .metrics = metrics,
-    .labels = labels,
-    .prepare = prepare,
-    .run = run,
+    .params = training_params,
+    .metrics = training_metrics,
+    .labels = training_labels,
+    .prepare = prepare_training,
+    .run = run_training,
     .judge = training::judge,
-    .told_facts = told_facts,
+    .told_facts = training_facts,
 };
 
 }  // namespace muster

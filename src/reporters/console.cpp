@@ -126,7 +126,7 @@ class Console : public Reporter {
   std::string status_;            ///< what stands on the last line now
 };
 
-std::unique_ptr<Reporter> make(const ReporterOptions& options) {
+std::unique_ptr<Reporter> make_console(const ReporterOptions& options) {
   return std::make_unique<Console>(options);
 }
 
@@ -136,7 +136,7 @@ extern const ReporterSpec reporter_console{
     .name = "console",
     .summary = "For people: progress, one line per case, what failed and why, a summary.",
     .file_name = "",
-    .make = make,
+    .make = make_console,
 };
 
 }  // namespace muster

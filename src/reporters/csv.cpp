@@ -211,7 +211,7 @@ class Csv : public Reporter {
   }
 };
 
-std::unique_ptr<Reporter> make(const ReporterOptions&) {
+std::unique_ptr<Reporter> make_csv(const ReporterOptions&) {
   return std::make_unique<Csv>();
 }
 
@@ -221,7 +221,7 @@ extern const ReporterSpec reporter_csv{
     .name = "csv",
     .summary = "A table with one row per metric, rank and peer (RFC 4180), for spreadsheets and data frames.",
     .file_name = "readings.csv",
-    .make = make,
+    .make = make_csv,
 };
 
 }  // namespace muster

@@ -75,7 +75,7 @@ class Html : public Reporter {
   }
 };
 
-std::unique_ptr<Reporter> make(const ReporterOptions&) {
+std::unique_ptr<Reporter> make_html(const ReporterOptions&) {
   return std::make_unique<Html>();
 }
 
@@ -85,7 +85,7 @@ extern const ReporterSpec reporter_html{
     .name = "html",
     .summary = "One page for a browser, self-contained: what is wrong first, every node, measurements as pictures.",
     .file_name = "report.html",
-    .make = make,
+    .make = make_html,
 };
 
 }  // namespace muster

@@ -17,7 +17,7 @@ class Json : public Reporter {
   }
 };
 
-std::unique_ptr<Reporter> make(const ReporterOptions&) {
+std::unique_ptr<Reporter> make_json(const ReporterOptions&) {
   return std::make_unique<Json>();
 }
 
@@ -27,7 +27,7 @@ extern const ReporterSpec reporter_json{
     .name = "json",
     .summary = "The whole run as one JSON document, the input of every other report (reports/schema/report-1.json).",
     .file_name = "report.json",
-    .make = make,
+    .make = make_json,
 };
 
 }  // namespace muster

@@ -173,7 +173,7 @@ class Junit : public Reporter {
   }
 };
 
-std::unique_ptr<Reporter> make(const ReporterOptions&) {
+std::unique_ptr<Reporter> make_junit(const ReporterOptions&) {
   return std::make_unique<Junit>();
 }
 
@@ -183,7 +183,7 @@ extern const ReporterSpec reporter_junit{
     .name = "junit",
     .summary = "JUnit XML for Jenkins, GitLab and others (reports/schema/junit.xsd).",
     .file_name = "junit.xml",
-    .make = make,
+    .make = make_junit,
 };
 
 }  // namespace muster

@@ -166,7 +166,7 @@ class Markdown : public Reporter {
   }
 };
 
-std::unique_ptr<Reporter> make(const ReporterOptions&) {
+std::unique_ptr<Reporter> make_markdown(const ReporterOptions&) {
   return std::make_unique<Markdown>();
 }
 
@@ -176,7 +176,7 @@ extern const ReporterSpec reporter_markdown{
     .name = "markdown",
     .summary = "For a ticket: verdict, what failed and why, the command to repeat it, a table of cases.",
     .file_name = "report.md",
-    .make = make,
+    .make = make_markdown,
 };
 
 }  // namespace muster

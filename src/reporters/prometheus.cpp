@@ -182,7 +182,7 @@ class Prometheus : public Reporter {
   void run_finished(const RunReport& report, std::ostream& out) override { Series(report).write(out); }
 };
 
-std::unique_ptr<Reporter> make(const ReporterOptions&) {
+std::unique_ptr<Reporter> make_prometheus(const ReporterOptions&) {
   return std::make_unique<Prometheus>();
 }
 
@@ -192,7 +192,7 @@ extern const ReporterSpec reporter_prometheus{
     .name = "prometheus",
     .summary = "Metrics for the textfile collector of Prometheus' node exporter.",
     .file_name = "muster.prom",
-    .make = make,
+    .make = make_prometheus,
 };
 
 }  // namespace muster

@@ -686,7 +686,7 @@ TEST(Environment, UnlimitedIsNoNumber) {
 }
 
 TEST(Environment, InterfacesAsText) {
-  const std::vector<Interface> some = {{"eth0", "10.0.0.1"}, {"eth0", "fe80::1"}, {"ib0", ""}};
+  const std::vector<InterfaceAddress> some = {{"eth0", "10.0.0.1"}, {"eth0", "fe80::1"}, {"ib0", ""}};
   EXPECT_EQ(to_text(some), "eth0=10.0.0.1,eth0=fe80::1,ib0=");
   EXPECT_EQ(parse_interfaces(to_text(some)), some);
 }

@@ -20,7 +20,7 @@ constexpr std::array<BlasTypes, 6> newer{{{1, 1, 7}, {0, 0, 2}, {}, {2, 0, 2}, {
 constexpr std::array<BlasTypes, 6> older{
     {{152, 152, 152}, {151, 151, 151}, {}, {150, 151, 151}, {168, 151, 151}, {160, 162, 162}}};
 
-bool fill(const Library& library, GpuBlasTable& table, std::vector<std::string>& missing) {
+bool fill_hipblas(const Library& library, GpuBlasTable& table, std::vector<std::string>& missing) {
   table.label = "hipBLAS";
   table.as_is = 111;
   table.transposed = 112;
@@ -43,7 +43,8 @@ bool fill(const Library& library, GpuBlasTable& table, std::vector<std::string>&
 
 GpuBlasLibrary open_hipblas(const CallWatch& watch) {
   auto library =
-      open_gpu_blas_library({"libhipblas.so.3", "libhipblas.so.2", "libhipblas.so.1", "libhipblas.so.0"}, watch, fill);
+      open_gpu_blas_library({"libhipblas.so.3", "libhipblas.so.2", "libhipblas.so.1", "libhipblas.so.0"}, watch,
+                            fill_hipblas);
   // It has no call for its version: the file's name has it.
   if (const auto at = library.report.file.find(".so."); at != std::string::npos)
     library.report.version = library.report.file.substr(at + 4);

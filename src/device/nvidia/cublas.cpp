@@ -21,7 +21,7 @@ constexpr int compute_64f = 70;
 constexpr int compute_32i = 72;
 constexpr int compute_32f_tf32 = 77;
 
-bool fill(const Library& library, GpuBlasTable& table, std::vector<std::string>& missing) {
+bool fill_cublas(const Library& library, GpuBlasTable& table, std::vector<std::string>& missing) {
   table.label = "cuBLAS";
   table.types = {{{r_64f, r_64f, compute_64f},
                   {r_32f, r_32f, compute_32f_pedantic},
@@ -48,7 +48,7 @@ bool fill(const Library& library, GpuBlasTable& table, std::vector<std::string>&
 }
 
 /// Without a handle, which asks for a device: major, minor and patch.
-std::string version_of(const Library& library) {
+std::string cublas_version(const Library& library) {
   int (*property)(int, int*) = nullptr;
   int parts[3] = {};
   if (!library.fill(property, "cublasGetProperty")) return {};
@@ -66,8 +66,8 @@ GpuBlasLibrary open_cublas(const CallWatch& watch) {
       {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "/usr/local/cuda/lib64/libcublas.so.13",
        "/usr/local/cuda/lib64/libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so.11"},
       watch, [&](const Library& opened, GpuBlasTable& table, std::vector<std::string>& missing) {
-        version = version_of(opened);
-        if (!fill(opened, table, missing)) return false;
+        version = cublas_version(opened);
+        if (!fill_cublas(opened, table, missing)) return false;
         if (!version.empty()) table.label += " " + version;
         return true;
       });

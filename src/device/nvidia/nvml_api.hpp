@@ -73,6 +73,8 @@ struct Event {
   unsigned long long kind, data;
   std::uint32_t gpu_instance, compute_instance;
 };
+/// More than any GPU has (NVML_NVLINK_MAX_LINKS: 18).
+inline constexpr std::uint32_t most_links = 36;
 inline constexpr unsigned long long xid_event = 0x8;
 
 /// Versioned structures have their size and version in their first word.

@@ -12,7 +12,6 @@ namespace muster::nvml {
 
 namespace {
 
-constexpr std::uint32_t most_links = 36;
 constexpr std::uint32_t link_speed = 164;        // MB/s of the link in the scope; Hopper's drivers on
 constexpr std::uint32_t link_speed_common = 90;  // MB/s of each of them
 

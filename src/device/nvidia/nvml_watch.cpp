@@ -13,8 +13,6 @@ namespace nvml {
 
 namespace {
 
-constexpr std::uint32_t most_links = 36;
-
 struct LinkCounter {
   int kind;  ///< of NVML
   const char* key;

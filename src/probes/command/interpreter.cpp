@@ -15,7 +15,7 @@ namespace muster::program {
 namespace {
 
 /// A busy parallel file system is slow, even for a lookup.
-constexpr double patience_s = 60;
+constexpr double interpreter_patience_s = 60;
 constexpr std::size_t most_said = 64u << 10;
 
 /// Without the current folder, whose name could be that of a module; a folder without code (no loader) is not a module.
@@ -39,7 +39,7 @@ Answer ask(const std::string& python, const std::vector<std::string>& modules) {
   options.argv = {python, "-c", question};
   options.argv.insert(options.argv.end(), modules.begin(), modules.end());
   options.without = {"MUSTER_KEY", "MUSTER_WIRE"};
-  options.deadline_s = patience_s;
+  options.deadline_s = interpreter_patience_s;
   std::string said;
   options.on_output = [&](std::string_view chunk) {
     if (said.size() < most_said) said += chunk;

@@ -116,7 +116,7 @@ bool reaches(const std::string& name, int port) {
 /// What rank 0's node may be called, the best first.
 std::vector<std::string> names_of(const RankPlace& place) {
   std::vector<std::string> names{place.host};
-  for (const environment::Interface& one : environment::interfaces_up()) {
+  for (const environment::InterfaceAddress& one : environment::interfaces_up()) {
     const bool is_four = one.address.find('.') != std::string::npos;
     if (is_four && !environment::is_loopback(one.address) && names.size() < most_addresses)
       names.push_back(one.address);

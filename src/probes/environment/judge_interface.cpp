@@ -11,7 +11,7 @@ namespace muster::environment {
 namespace {
 
 using Words = std::vector<std::string>;
-using Interfaces = std::vector<Interface>;
+using Interfaces = std::vector<InterfaceAddress>;
 
 bool has(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -28,7 +28,7 @@ std::optional<std::string> other_interface(const SeenRank& rank, const Interface
   if (!told) return std::nullopt;
   const Words resolved = split(*told, ',');
   std::optional<std::string> other;
-  for (const Interface& one : all) {
+  for (const InterfaceAddress& one : all) {
     if (!has(resolved, one.address) || is_loopback(one.address)) continue;
     if (one.name == wanted && is_ipv4(one.address)) return std::nullopt;
     if (!other) other = one.name;
@@ -38,7 +38,7 @@ std::optional<std::string> other_interface(const SeenRank& rank, const Interface
 
 std::string way_out(const VariableExpectation& wanted, const Interfaces& all, const std::string& host) {
   const std::string& interface = wanted.values.front();
-  for (const Interface& one : all)
+  for (const InterfaceAddress& one : all)
     if (one.name == interface && is_ipv4(one.address))
       return fmt::format("export {}={} in the job script, the address of {} on {}", wanted.name, one.address, interface,
                          host);

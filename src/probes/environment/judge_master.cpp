@@ -31,7 +31,7 @@ Nodes nodes_of(const SeenCase& seen) {
     const auto text = rank->fact("interfaces");
     if (!text) continue;
     Node node{rank->place->host, {}};
-    for (const Interface& one : parse_interfaces(*text))
+    for (const InterfaceAddress& one : parse_interfaces(*text))
       if (!one.address.empty()) node.addresses.insert(one.address);
     if (!node.addresses.empty()) nodes.try_emplace(rank->place->node_index, std::move(node));
   }

@@ -59,20 +59,20 @@ constexpr Trap traps[] = {
      "makes srun start tasks without the variables and modules of this shell; unset SLURM_EXPORT_ENV", ""},
 };
 
-std::vector<Interface> interfaces_of(const SeenCase& seen, int node_index) {
+std::vector<InterfaceAddress> interfaces_of(const SeenCase& seen, int node_index) {
   const SeenRank* speaker = seen.speaker(node_index, "interfaces");
-  return speaker == nullptr ? std::vector<Interface>{} : parse_interfaces(*speaker->fact("interfaces"));
+  return speaker == nullptr ? std::vector<InterfaceAddress>{} : parse_interfaces(*speaker->fact("interfaces"));
 }
 
 std::vector<Place> places_of(const SeenCase& seen) {
   std::vector<Place> places;
-  std::map<int, std::vector<Interface>> known;
+  std::map<int, std::vector<InterfaceAddress>> known;
   for (const SeenRank* rank : seen.ranks()) {
     const int node = rank->place->node_index;
     auto [at, is_new] = known.try_emplace(node);
     if (is_new) at->second = interfaces_of(seen, node);
     const bool has_hsn = std::any_of(at->second.begin(), at->second.end(),
-                                     [](const Interface& one) { return one.name.substr(0, 3) == "hsn"; });
+                                     [](const InterfaceAddress& one) { return one.name.substr(0, 3) == "hsn"; });
     const bool asks_cxi = seen.variable(*rank, "FI_PROVIDER").value_or("").find("cxi") != std::string::npos;
     places.push_back({seen, *rank, has_hsn || asks_cxi});
   }

@@ -34,7 +34,7 @@ std::string address_text(const sockaddr* address) {
 }
 
 /// Shared with a thread that may outlive the question.
-struct Question {
+struct Lookup {
   std::mutex mutex;
   std::condition_variable answered;
   bool is_answered = false;
@@ -90,7 +90,7 @@ Resolved ask_resolver(const std::string& name) {
 }
 
 Resolved resolve(const std::string& name, double seconds, Resolved (*ask)(const std::string&)) {
-  auto question = std::make_shared<Question>();
+  auto question = std::make_shared<Lookup>();
   try {
     std::thread([question, name, ask] {
       Resolved resolved = ask(name);
@@ -108,8 +108,8 @@ Resolved resolve(const std::string& name, double seconds, Resolved (*ask)(const 
   return {{}, fmt::format("the resolver gave no answer within {} s", seconds)};
 }
 
-std::vector<Interface> interfaces_up() {
-  std::vector<Interface> found;
+std::vector<InterfaceAddress> interfaces_up() {
+  std::vector<InterfaceAddress> found;
   if (!this_machine().simulated.empty()) {
     for (const auto& [name, inet, is_up] : this_machine().interfaces)
       if (is_up) found.push_back({printable_line(name), printable_line(inet.substr(0, inet.find('/')))});
@@ -121,21 +121,21 @@ std::vector<Interface> interfaces_up() {
   }
   for (const ToldAddress& told : addresses_here())
     if (told.is_up) found.push_back({told.interface, told.address.text});
-  std::sort(found.begin(), found.end(), [](const Interface& a, const Interface& b) {
+  std::sort(found.begin(), found.end(), [](const InterfaceAddress& a, const InterfaceAddress& b) {
     return std::tie(a.name, a.address) < std::tie(b.name, b.address);
   });
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 
-std::string to_text(const std::vector<Interface>& interfaces) {
+std::string to_text(const std::vector<InterfaceAddress>& interfaces) {
   std::vector<std::string> words;
-  for (const Interface& one : interfaces) words.push_back(one.name + "=" + one.address);
+  for (const InterfaceAddress& one : interfaces) words.push_back(one.name + "=" + one.address);
   return join(words, ",");
 }
 
-std::vector<Interface> parse_interfaces(std::string_view text) {
-  std::vector<Interface> interfaces;
+std::vector<InterfaceAddress> parse_interfaces(std::string_view text) {
+  std::vector<InterfaceAddress> interfaces;
   for (const std::string& word : split(text, ',')) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0) continue;

@@ -20,16 +20,16 @@ struct Resolved {
 [[nodiscard]] Resolved resolve(const std::string& name, double seconds,
                                Resolved (*ask)(const std::string&) = ask_resolver);
 
-struct Interface {
+struct InterfaceAddress {
   std::string name;
   std::string address;  ///< empty: it has none
-  friend bool operator==(const Interface&, const Interface&) = default;
+  friend bool operator==(const InterfaceAddress&, const InterfaceAddress&) = default;
 };
 /// Every address of every interface that is up, loopback too.
-[[nodiscard]] std::vector<Interface> interfaces_up();
+[[nodiscard]] std::vector<InterfaceAddress> interfaces_up();
 /// `eth0=10.0.0.1,lo=127.0.0.1`, and back.
-[[nodiscard]] std::string to_text(const std::vector<Interface>& interfaces);
-[[nodiscard]] std::vector<Interface> parse_interfaces(std::string_view text);
+[[nodiscard]] std::string to_text(const std::vector<InterfaceAddress>& interfaces);
+[[nodiscard]] std::vector<InterfaceAddress> parse_interfaces(std::string_view text);
 
 [[nodiscard]] bool is_loopback(std::string_view address);
 

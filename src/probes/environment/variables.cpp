@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 7> also_own = {"SLURM_JOB_ID",        "SL
                                                       "MUSTER_GPU_BIND"};
 
 // Beyond those that every report has of a node: what decides which libraries a program loads, and PyTorch's own.
-constexpr std::array<std::string_view, 5> shared_names = {"LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV",
+constexpr std::array<std::string_view, 5> shared_variables = {"LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV",
                                                           "CONDA_PREFIX"};
 constexpr std::array<std::string_view, 4> shared_prefixes = {"GLOO_", "TORCH_NCCL_", "HSA_", "UCC_"};
 
@@ -56,7 +56,7 @@ bool is_shared(std::string_view name) {
   constexpr std::string_view devices = "_VISIBLE_DEVICES";
   if (name.size() >= devices.size() && name.substr(name.size() - devices.size()) == devices) return false;
   if (looks_secret(name) || has(pinning, name) || starts_with_any(private_prefixes, name)) return false;
-  return has(shared_names, name) || starts_with_any(shared_prefixes, name) || is_wanted_variable(name);
+  return has(shared_variables, name) || starts_with_any(shared_prefixes, name) || is_wanted_variable(name);
 }
 
 template <class Predicate>
