@@ -146,7 +146,7 @@ class Site:
         folder = support.new_folder()
         self.use_muster(folder)
         # The page installs it before, by cmake.
-        bundle = folder / "muster/lib/muster/bundle"
+        bundle = folder / "muster-agent/lib/muster/bundle"
         bundle.mkdir(parents=True)
         (bundle / "muster-rank").symlink_to(support.BIN / "muster-rank")
         run = Run("", folder=folder, env={**self.environment(), "HOME": str(folder), "MUSTER_SUBMIT_POLL": "0.3s"})

@@ -57,6 +57,7 @@ NOT_RUN = [
     (r"bind|help bind", r"muster bind .* > .*", "starts a program on four cores, which this machine may lack; e2e.bind_test has the file"),
     (r"cray-mpich", r".*", "there is no Cray compiler"),
     (r"installing", r"\./dev build|cmake --(preset|build) .*|\(cd build/package .*", BUILDS),
+    (r"user", r"export PATH=.*", BUILDS),
     (r"tutorial-(first|plugin)-probe", r"\./dev (build|run).*|build/release/bin/muster .*|cp .*", BUILDS),
     (r"installing", r"curl .*|tar .*|\./configure .*|make .*|export HWLOC_ROOT=.*", "downloads hwloc and builds it"),
     (r"installing", r"apt .*", "changes the machine; install.package_test unpacks the package, packaging/try_deb installs it"),

@@ -47,6 +47,8 @@ class Page(support.EndToEnd):
 
     def setUp(self):
         self.folder = support.new_folder()
+        self.checkout = self.folder / "muster"
+        self.checkout.mkdir()
         self.site.tool("muster", MUSTER.format(program=support.BIN / "muster", quick=" ".join(f"'{word}'" for word in QUICK),
                                                login=LOGINS[self.SYSTEM]))
 
@@ -64,7 +66,7 @@ class Page(support.EndToEnd):
     def from_login_to_report(self):
         block = page_commands.block(self.SYSTEM, "ssh ")
         self.assertEqual(self.type_in(block.commands()), 0, self.said)
-        report = json.loads((self.folder / "muster-runs/latest/report.json").read_text())
+        report = json.loads((self.checkout / "muster-runs/latest/report.json").read_text())
         self.assertEqual({case["verdict"] for case in report["cases"]}, {"pass"}, self.said)
         self.assertEqual(len(report["nodes"]), 2, self.said)
         self.assertEqual(report["simulated"], self.site.system.machine)
@@ -129,7 +131,7 @@ class Lumi(Page):
         self.assertEqual(self.in_a_job(commands), 0, self.said)
         report = json.loads((self.folder / "muster-runs/latest/report.json").read_text())
         self.assertIn("singularity", report["launches"][0]["argv"])
-        self.assertEqual(report["launches"][0]["argv"][-1], str(self.folder / "muster/lib/muster/bundle/muster-rank"))
+        self.assertEqual(report["launches"][0]["argv"][-1], str(self.folder / "muster-agent/lib/muster/bundle/muster-rank"))
         self.assertEqual({case["verdict"] for case in report["cases"]}, {"pass"}, self.said)
 
     def test_checks_with_published_figures(self):
@@ -170,7 +172,7 @@ class Zurada(Page):
 
     def test_from_login_to_report(self):
         self.from_login_to_report()
-        report = json.loads((self.folder / "muster-runs/latest/report.json").read_text())
+        report = json.loads((self.checkout / "muster-runs/latest/report.json").read_text())
         # One for the GPU that a node of this partition has, and not one for each core.
         case = next(case for case in report["cases"] if case["check"] == "cpu_affinity")
         self.assertEqual(len(case["rank_rows"]), 2, self.said)

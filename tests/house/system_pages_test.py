@@ -23,7 +23,7 @@ RUN = [
     (r".*", True, r".*", IN_A_JOB),
     (r".*", False, r"export (LD_LIBRARY_)?PATH=.*", FOLLOWED),
     (r".*", False, r"muster (doctor|show)\b.*", FOLLOWED),
-    (r".*", False, r"(salloc|idev) .*", FOLLOWED),
+    (r".*", False, r"(salloc|idev) .*|cd ~/muster|exit", FOLLOWED),
     (r".*", False, r"muster run( --environment (gpu|nccl|rccl))?", FOLLOWED),
     (r".*", False, r"module load (?!lumi-aif).*", FOLLOWED),
     ("lumi", False, r"module (use|load) .*", CONTAINER),
@@ -40,10 +40,11 @@ INLINE_NOT_RUN = {
     r"muster run (--environment \w+ )?-t pytorch": "needs PyTorch; e2e.pytorch_test and cluster.torch_nodes_test run these checks where it is",
     r"muster run --launch @job\.sh": "a script of the reader's; e2e.launch_line_test and cluster.site_jobs_test have such scripts",
     r"srun -n8 -c7 .*": "OLCF's line for a program of the reader's; cluster.site_jobs_test starts muster with its masks and GPUs",
-    r"(python3 -m venv|\.) FOLDER.*|pip3? install torch.*|conda activate .*": "makes an environment for PyTorch, by the network",
+    r"(python3 -m venv|\.) FOLDER.*|pip3? install torch.*|conda (create|activate) .*": "makes an environment for PyTorch, by the network",
     r"MPICC=.* pip3? install .*": "builds mpi4py, by the network; cluster.mpi4py_test has a stand-in, e2e.mpi4py_test one that is installed",
     r"unset PYTHONUSERBASE|shifter --env .*": "there is no Shifter here",
     r"export PMI_SHARED_SECRET=.*": "there is no Cray MPICH here",
+    r"export https_proxy=.*": "there is no proxy here",
     r"ldd --version": "compares C libraries of node and image; there is no image here",
 }
 # Command -> why no test runs it.
@@ -52,8 +53,8 @@ NOT_RUN = {
     r"module spider .*": "lists what a site has installed; there are no modules here",
     r"CXX=CC cmake --preset release": "there is no Cray compiler; with other compilers the build under test was made so",
     r"cmake --preset release": "the build under test was made so",
-    r"cmake --build --preset release": "the build under test was made so",
-    r"cmake --install build/release --prefix \$HOME/muster --component bundle": "cluster.bundle_test installs the build under test so",
+    r"cmake --build --preset release --parallel 4": "the build under test was made so",
+    r"cmake --install build/release --prefix \$HOME/muster-agent --component bundle": "cluster.bundle_test installs the build under test so",
     r"SIF=\$\(ls -t /appl/local/laifs/containers/.*": "a folder of LUMI; the test sets SIF to a path there",
     r"muster run --environment laifs .* -t pytorch": "needs the image's PyTorch; e2e.pytorch_test runs these checks without it",
     r"muster run --environment laifs .* -n allreduce_site": "128 MiB between 16 GPUs that processors play take minutes; e2e.selftest_test "
