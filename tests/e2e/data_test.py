@@ -22,6 +22,32 @@ class Shipped(Run):
                      str(self.output), "--agent", str(support.AGENTS / "muster-rank"), *map(str, options)]
 
 
+class FullLoopback:
+    """A process that sends to itself over lo, as fast as it can, until the block ends."""
+
+    PROGRAM = """
+import socket, threading
+listener = socket.create_server(("127.0.0.1", 0))
+sender = socket.create_connection(listener.getsockname())
+receiver, _ = listener.accept()
+block = bytearray(1 << 20)
+threading.Thread(target=lambda: all(iter(lambda: receiver.recv_into(bytearray(1 << 20)), 0)), daemon=True).start()
+print("sending", flush=True)
+while True:
+    sender.sendall(block)
+"""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([sys.executable, "-c", self.PROGRAM], stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
 class Data(support.EndToEnd):
     def run_flipped(self, name, *options, **flip):
         """The case `name`; flips as told (in=, rank=, ...), or not at all."""
@@ -89,6 +115,13 @@ class Data(support.EndToEnd):
         self.needs_open_mpi()
         run, case = self.run_flipped("p2p", *self.P2P, *self.SOCKETS, "-S", "p2p.sockets=allowed")
         self.assertEqual(case["verdict"], "pass", run.story())
+
+    def test_other_traffic_on_lo_is_not_the_ranks(self):
+        """Interfaces count all processes: a neighbour that fills lo does not make shared memory look like sockets."""
+        with FullLoopback():
+            run, case = self.run_flipped("p2p", *self.P2P)
+        self.assertNotIn("sockets", case["reason"], run.story())
+        self.assertNotEqual(case["verdict"], "fail", run.story())
 
     ALLREDUCE = ("-S", "allreduce.sizes=1MiB", "-S", "allreduce.types=float,int64", "-S", "allreduce.cap=30ms")
 

@@ -3,8 +3,14 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
 
 #include "probes/p2p/link_class.hpp"
+#include "probes/p2p/own_sockets.hpp"
 #include "probes/p2p/transport.hpp"
 #include "run/thread_comm.hpp"
 
@@ -47,18 +53,18 @@ TEST_F(Transport, CountsInterfacesInAndOut) {
       "  eth0:1234567890123 20  0    0    0     0          0         0     77      10    0    0    0     0       0     "
       " "
       "    0\n");
-  EXPECT_EQ(read_traffic(root_), (Traffic{{"lo", 10000}, {"eth0", 1234567890200}}));
+  EXPECT_EQ(read_counters(root_), (Counters{{"lo", 10000}, {"eth0", 1234567890200}}));
 }
 
 TEST_F(Transport, CountsPortsInUnitsOfFourBytes) {
   port("mlx5_0", "1", "4: ACTIVE", 1000, 2000);
-  EXPECT_EQ(read_traffic(root_), (Traffic{{"mlx5_0/1", 12000}}));
+  EXPECT_EQ(read_counters(root_), (Counters{{"mlx5_0/1", 12000}}));
 }
 
 TEST_F(Transport, AMachineWithoutCountersHasNoTraffic) {
-  EXPECT_TRUE(read_traffic(root_).empty());
+  EXPECT_TRUE(read_counters(root_).empty());
   write("proc/net/dev", "eth0: what is this\n");
-  EXPECT_EQ(read_traffic(root_), (Traffic{{"eth0", 0}}));
+  EXPECT_EQ(read_counters(root_), (Counters{{"eth0", 0}}));
 }
 
 TEST_F(Transport, FastPortsAreActivePortsAndSlingshot) {
@@ -74,24 +80,96 @@ TEST_F(Transport, NothingThereIsNoFastPort) {
 }
 
 TEST(Carrier, BetweenNodesIsWhatMovedTheBytes) {
-  const Traffic before{{"eth0", 1000}, {"mlx5_0/1", 50}};
-  EXPECT_EQ(carrier_of(LinkClass::network, before, {{"eth0", 2000}, {"mlx5_0/1", 60}}, 1000), "eth0");
-  EXPECT_EQ(carrier_of(LinkClass::network, before, {{"eth0", 1100}, {"mlx5_0/1", 1060}}, 1000), "mlx5_0/1");
-  EXPECT_EQ(carrier_of(LinkClass::network, before, {{"eth0", 1899}, {"mlx5_0/1", 50}}, 1000), "unknown");
+  const Traffic before{{{"eth0", 1000}, {"mlx5_0/1", 50}}, {}};
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {{{"eth0", 2000}, {"mlx5_0/1", 60}}, {}}, 1000), "eth0");
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {{{"eth0", 1100}, {"mlx5_0/1", 1060}}, {}}, 1000), "mlx5_0/1");
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {{{"eth0", 1899}, {"mlx5_0/1", 50}}, {}}, 1000), "unknown");
   EXPECT_EQ(carrier_of(LinkClass::network, before, before, 1000), "unknown") << "nodes share no memory";
 }
 
 TEST(Carrier, WithinANodeIsLoOrMemory) {
-  const Traffic before{{"lo", 0}, {"eth0", 0}};
-  EXPECT_EQ(carrier_of(LinkClass::cache, before, {{"lo", 2000}, {"eth0", 0}}, 1000), "lo") << "out and in again";
-  EXPECT_EQ(carrier_of(LinkClass::node, before, {{"lo", 100}, {"eth0", 0}}, 1000), "memory");
-  EXPECT_EQ(carrier_of(LinkClass::numa, before, {{"lo", 1000}, {"eth0", 0}}, 1000), "unknown");
-  EXPECT_EQ(carrier_of(LinkClass::cache, before, {{"lo", 0}, {"eth0", 5000}}, 1000), "memory")
+  const Traffic before{{{"lo", 0}, {"eth0", 0}}, {}};
+  EXPECT_EQ(carrier_of(LinkClass::cache, before, {{{"lo", 2000}, {"eth0", 0}}, {}}, 1000), "lo") << "out and in again";
+  EXPECT_EQ(carrier_of(LinkClass::node, before, {{{"lo", 100}, {"eth0", 0}}, {}}, 1000), "memory");
+  EXPECT_EQ(carrier_of(LinkClass::numa, before, {{{"lo", 1000}, {"eth0", 0}}, {}}, 1000), "unknown");
+  EXPECT_EQ(carrier_of(LinkClass::cache, before, {{{"lo", 0}, {"eth0", 5000}}, {}}, 1000), "memory")
       << "what eth0 carries is somebody else's";
 }
 
+TEST(Carrier, TrafficOfOtherProcessesIsNotTheRanks) {
+  const Traffic before{{{"lo", 0}, {"eth0", 0}, {"mlx5_0/1", 0}}, 500};
+  const Counters busy{{"lo", 9000}, {"eth0", 9000}, {"mlx5_0/1", 0}};
+  EXPECT_EQ(carrier_of(LinkClass::cache, before, {busy, 500}, 1000), "memory") << "lo is busy with others";
+  EXPECT_EQ(carrier_of(LinkClass::cache, before, {busy, 1000}, 1000), "unknown") << "half of them";
+  EXPECT_EQ(carrier_of(LinkClass::cache, before, {busy, 1500}, 1000), "lo");
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {busy, 500}, 1000), "unknown");
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {busy, 1500}, 1000), "eth0");
+  EXPECT_EQ(carrier_of(LinkClass::network, before, {{{"lo", 0}, {"mlx5_0/1", 1000}}, 500}, 1000), "mlx5_0/1")
+      << "a fabric has no sockets";
+}
+
 TEST(Carrier, OfNothingIsNotProven) {
-  EXPECT_EQ(carrier_of(LinkClass::network, {}, {{"eth0", 10}}, 0), "unknown");
+  EXPECT_EQ(carrier_of(LinkClass::network, {}, {{{"eth0", 10}}, {}}, 0), "unknown");
+}
+
+/// Both ends of one TCP connection over lo.
+class TcpPair {
+ public:
+  TcpPair() {
+    const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener, generic, size), 0);
+    EXPECT_EQ(::listen(listener, 1), 0);
+    EXPECT_EQ(::getsockname(listener, generic, &size), 0);
+    sender_ = ::socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(::connect(sender_, generic, size), 0);
+    receiver_ = ::accept(listener, nullptr, nullptr);
+    ::close(listener);
+  }
+  ~TcpPair() {
+    ::close(sender_);
+    ::close(receiver_);
+  }
+  TcpPair(const TcpPair&) = delete;
+  TcpPair& operator=(const TcpPair&) = delete;
+
+  void move(std::size_t bytes) const {
+    std::vector<char> block(bytes);
+    ASSERT_EQ(::send(sender_, block.data(), bytes, 0), static_cast<ssize_t>(bytes));
+    ASSERT_EQ(::recv(receiver_, block.data(), bytes, MSG_WAITALL), static_cast<ssize_t>(bytes));
+  }
+
+ private:
+  int sender_ = -1;
+  int receiver_ = -1;
+};
+
+TEST(OwnSockets, CountWhatThisProcessSentAndReceived) {
+  const TcpPair pair;
+  const auto before = own_socket_bytes();
+  ASSERT_TRUE(before);
+  pair.move(64 * 1024);
+  // The acknowledgement of the last segment may be on its way.
+  EXPECT_GE(*own_socket_bytes() - *before, 64 * 1024);
+  EXPECT_LE(*own_socket_bytes() - *before, 2 * 64 * 1024);
+}
+
+TEST(OwnSockets, OtherProcessesAreNotCounted) {
+  const auto before = own_socket_bytes();
+  ASSERT_TRUE(before);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    TcpPair().move(64 * 1024);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(*own_socket_bytes(), *before);
 }
 
 TEST(Carriers, AddUpByClass) {

@@ -1,9 +1,11 @@
 #include "probes/p2p/transport.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "probes/p2p/own_sockets.hpp"
 
 namespace muster::p2p {
 
@@ -48,8 +50,8 @@ void each_port(const fs::path& root, Act act) {
 
 }  // namespace
 
-Traffic read_traffic(const fs::path& root) {
-  Traffic traffic;
+Counters read_counters(const fs::path& root) {
+  Counters traffic;
   const std::string text = read_file(root / "proc/net/dev", 1u << 20).value_or("");
   for (const std::string_view line : lines(text))
     if (const auto colon = line.find(':'); colon != std::string_view::npos)
@@ -75,15 +77,22 @@ bool is_port(std::string_view carrier) {
   return carrier.find('/') != std::string_view::npos;
 }
 
+Traffic read_traffic() {
+  return {read_counters(), own_socket_bytes()};
+}
+
 std::string carrier_of(LinkClass link, const Traffic& before, const Traffic& after, double bytes) {
+  std::optional<double> through_sockets;
+  if (before.sockets && after.sockets) through_sockets = *after.sockets - *before.sockets;
   std::string most;
   double moved = 0;
-  for (const auto& [name, now] : after) {
+  for (const auto& [name, now] : after.interfaces) {
     if (link != LinkClass::network && name != "lo" && !is_port(name)) continue;
-    const auto then = before.find(name);
-    double here = then == before.end() ? 0 : now - then->second;
+    const auto then = before.interfaces.find(name);
+    double here = then == before.interfaces.end() ? 0 : now - then->second;
     // What goes through lo goes out and in again.
     if (name == "lo") here /= 2;
+    if (through_sockets && !is_port(name)) here = std::min(here, *through_sockets);
     if (here > moved) most = name, moved = here;
   }
   if (bytes > 0 && moved >= 0.9 * bytes) return most;
