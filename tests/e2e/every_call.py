@@ -3,15 +3,18 @@
 no further one: it ends in time, leaves nothing running, what it wrote can be shown, and it is a pass only where every rank
 was measured all the same.
 
-By itself: every_call.py [--step 1] [--only read,open] [driver|agent ...], with MUSTER_BUILD naming a build; minutes to hours.
-Part of the tests is every_call_test.py, with few calls."""
+By itself: every_call.py [--only read,open] [--first 1] [--step 1] [driver|agent ...], with MUSTER_BUILD naming a build; minutes to
+hours. With --seconds 300 --kept FILE in parts: each call goes on where the one before ended. Part of the tests is
+every_call_test.py, with few calls."""
 import argparse
 import errno
 import json
 import os
+import pathlib
 import struct
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -94,6 +97,11 @@ def one(victim, kind, call):
         run.clean()
 
 
+def report(victim, kind, calls, statuses, problems, say):
+    counts = {status: list(statuses.values()).count(status) for status in sorted(set(statuses.values()), key=str)}
+    say(f"{victim}, {kind}: {calls} calls, {len(statuses)} made to fail, statuses {counts}, {len(problems)} problems")
+
+
 def loop(victim, kind, numbers, say=print):
     """Statuses of the calls that were made to fail; what was wrong."""
     statuses, problems = {}, []
@@ -106,24 +114,78 @@ def loop(victim, kind, numbers, say=print):
         if problem:
             problems.append(problem)
             say(problem)
-    told = {status: list(statuses.values()).count(status) for status in sorted(set(statuses.values()), key=str)}
-    say(f"{victim}, {kind}: {calls} calls, {len(statuses)} made to fail, statuses {told}, {len(problems)} problems")
+    report(victim, kind, calls, statuses, problems, say)
     return statuses, problems
 
 
-def main():
-    support.isolate()
+class Kept:
+    """Results of earlier calls of this program: one JSON object a line, the last one of a call counts."""
+
+    def __init__(self, file):
+        self.file, self.results = file, {}
+        for line in file.read_text().splitlines() if file and file.exists() else ():
+            result = json.loads(line)
+            self.results[result["victim"], result["kind"], result["call"]] = result
+
+    def add(self, victim, kind, call, status, problem):
+        result = {"victim": victim, "kind": kind, "call": call, "status": status, "problem": problem}
+        self.results[victim, kind, call] = result
+        if self.file:
+            with self.file.open("a") as out:
+                out.write(json.dumps(result) + "\n")
+
+    def of(self, victim, kind):
+        """By the number of the call."""
+        return {call: result for (of, which, call), result in self.results.items() if (of, which) == (victim, kind)}
+
+    def passed(self, victim, kind):
+        return {call for call, result in self.of(victim, kind).items() if not result["problem"]}
+
+
+def go_on(victim, kind, kept, options, until, say):
+    """Makes the calls fail that have no result yet, until the time is over. Returns whether there was time for all."""
+    status, calls, problem = one(victim, kind, 0)
+    if status != 0 or problem:
+        kept.add(victim, kind, 0, status, problem or f"{victim}: a run without a failure ends with {status}")
+        say(kept.of(victim, kind)[0]["problem"])
+        return True
+    kept.results.pop((victim, kind, 0), None)
+    wanted = [call for call in range(options.first, calls + 1, options.step) if call not in kept.passed(victim, kind)]
+    made = 0
+    for call in wanted:
+        if time.monotonic() > until:
+            break
+        status, _, problem = one(victim, kind, call)
+        kept.add(victim, kind, call, status, problem)
+        made += 1
+        if problem:
+            say(problem)
+    results = kept.of(victim, kind)
+    statuses = {call: result["status"] for call, result in results.items()}
+    report(victim, kind, calls, statuses, [result for result in results.values() if result["problem"]], say)
+    return made == len(wanted)
+
+
+def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("victims", nargs="*", default=VICTIMS, metavar="VICTIM", help="driver, agent")
-    parser.add_argument("--only", default=",".join(CALLS))
+    parser.add_argument("--only", default=",".join(CALLS), help="kinds of calls")
+    parser.add_argument("--first", type=int, default=1, help="number of the first call to fail")
     parser.add_argument("--step", type=int, default=1, help="every such call alone")
-    options = parser.parse_args()
-    found = []
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="ends after that time, with exit status 3 if calls are left")
+    parser.add_argument("--kept", type=pathlib.Path, help="file of results: calls that passed are not made to fail again")
+    options = parser.parse_args(words)
+    kept, until = Kept(options.kept), time.monotonic() + options.seconds
+    is_complete = True
     for victim in options.victims:
         for kind in options.only.split(","):
-            found += loop(victim, kind, lambda calls: range(1, calls + 1, options.step), lambda line: print(line, flush=True))[1]
-    sys.exit(1 if found else 0)
+            is_complete = is_complete and time.monotonic() < until
+            is_complete = is_complete and go_on(victim, kind, kept, options, until, lambda line: print(line, flush=True))
+    if any(result["problem"] for result in kept.results.values()):
+        return 1
+    return 0 if is_complete else 3
 
 
 if __name__ == "__main__":
-    main()
+    support.isolate()
+    sys.exit(main())
