@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
+#include <span>
 
 #include "device/gpu_execution.hpp"
 #include "probes/memory_bandwidth/domains.hpp"
@@ -216,6 +217,10 @@ Result<Observation> run_training(RunContext& context) {
 constexpr std::string_view training_facts[] = {"data.device"};
 
 }  // namespace
+
+std::span<const ParamSpec> training::params() {
+  return training_params;
+}
 
 extern const ProbeSpec probe_training{
     .name = "training",

@@ -108,7 +108,7 @@ class Judge : private RankJudge {
     constexpr std::string_view without_influence[] = {"threads", "blas", "bucket",    "reference_steps", "checkpoint",
                                                       "resume",  "on",   "transport", "deadline"};
     std::vector<std::string> changed;
-    for (const ParamSpec& spec : find_probe("training")->params) {
+    for (const ParamSpec& spec : training::params()) {
       if (std::find(std::begin(without_influence), std::end(without_influence), spec.name) !=
           std::end(without_influence))
         continue;
