@@ -1,5 +1,6 @@
 // The command line: which command is meant, and what is wrong with it. CLI11 is included by cli*.cpp alone.
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -34,6 +35,18 @@ std::vector<std::string> known_words(const CLI::App& app, bool options) {
       if (!command->get_group().empty()) words.push_back(command->get_name());
   }
   return words;
+}
+
+/// Whether a word is an option of one letter that gate does not have: its value would look like a command that was
+/// misplaced.
+bool has_unknown_letter(const CLI::App& app, std::string_view word) {
+  if (app.get_option_no_throw("COMMAND") == nullptr || word.size() < 2 || word[0] != '-') return false;
+  if (std::isalpha(static_cast<unsigned char>(word[1])) == 0) return false;
+  const auto options = app.get_options();
+  return std::none_of(options.begin(), options.end(), [&](const CLI::Option* option) {
+    const auto& letters = option->get_snames();
+    return std::find(letters.begin(), letters.end(), word.substr(1, 1)) != letters.end();
+  });
 }
 
 /// The commands that were named, each one of the one before it; the first is muster itself.
@@ -77,6 +90,7 @@ std::string explain_words(const std::vector<const CLI::App*>& chain, int count, 
     if (!misplaced.empty() && misplaced == arguments[i])
       return fmt::format("needs a command after --: muster gate --need N -- {}", misplaced);
     const std::string word = std::string(arguments[i]).substr(0, std::string(arguments[i]).find('='));
+    if (has_unknown_letter(*chain.back(), word)) return fmt::format("unknown option \"{}\"", word.substr(0, 2));
     if (word.size() <= 2 || word.compare(0, 2, "--") != 0 || word == "--help") continue;
     if (std::find(options.begin(), options.end(), word) == options.end())
       return fmt::format("unknown option \"{}\"{}", word, suggestion(word, options));

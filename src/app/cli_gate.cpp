@@ -42,6 +42,10 @@ void add_gate(CommandLine line) {
          "What a good node passes (default: the shipped checks and those of the site tagged \"gate\"); profiles, too")
       ->type_name("FILE|FOLDER")
       ->allow_extra_args(false);
+  app->add_option("-t,--tag", gate->tags,
+                  "The checks with this tag instead, such as default; given again: with all of them")
+      ->type_name("TAG")
+      ->allow_extra_args(false);
   add_config(*app, gate->config);
   app->add_option("-x,--exclude", gate->excludes, "Not the checks whose name or id matches this regular expression")
       ->type_name("REGEX")

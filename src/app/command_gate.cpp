@@ -73,6 +73,7 @@ class Answer {
 RunOptions run_options(const GateOptions& options) {
   RunOptions run;
   run.choose.paths = options.checks;
+  run.choose.tags = options.tags;
   run.choose.excludes = options.excludes;
   run.choose.settings = options.settings;
   run.choose.timeout = options.timeout;

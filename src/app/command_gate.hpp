@@ -17,6 +17,7 @@ struct GateOptions {
   int need = 0;
   std::vector<std::string> checks;    ///< files or folders; empty: the shipped checks tagged `gate`
   std::vector<std::string> config;    ///< as ChooseOptions::config
+  std::vector<std::string> tags;      ///< with all of these; empty: `gate`, of the shipped checks and the site's
   std::vector<std::string> excludes;  ///< of those, not what matches these regular expressions
   std::vector<std::string> settings;
   SiteOptions site;

@@ -186,8 +186,11 @@ int plan_command(const RunOptions& options) {
   if (options.json) return print_json(*prepared);
   const auto launcher =
       prepared->found.identity.banner.empty() ? std::string() : " (" + prepared->found.identity.banner + ")";
-  fmt::print("system {}, launcher {}{}: {} case{} x {} in {} launch{}\n", plan.system, plan.launcher, launcher,
-             plan.cases.size(), plan.cases.size() == 1 ? "" : "s", plan.repeat, plan.launches.size(),
+  const auto& partitions = prepared->system.partitions;
+  const bool is_named = !partitions.empty() && partitions.front().name != "default";
+  fmt::print("system {}{}, launcher {}{}: {} case{} x {} in {} launch{}\n", plan.system,
+             is_named ? ":" + partitions.front().name : "", plan.launcher, launcher, plan.cases.size(),
+             plan.cases.size() == 1 ? "" : "s", plan.repeat, plan.launches.size(),
              plan.launches.size() == 1 ? "" : "es");
   if (const auto& job = prepared->found.allocation)
     fmt::print("{} job {}: {}\n", job->scheduler, job->job, printable_line(compress_hostlist(job->nodes), 200));

@@ -26,7 +26,9 @@ constexpr double longest_timeout_s = 7 * 86'400;
 constexpr double shortest_timeout_s = 0.01;
 
 /// One shape, and so one launch, whatever these checks are like elsewhere. A line of the user's own is judged, too.
+/// Checks of another tag, which the user chose, keep their shapes.
 void take_gate(SelectOptions& select) {
+  if (!select.tags.empty()) return;
   select.tags = {"gate"};
   if (!select.launch.empty()) select.or_tag = "line";
   if (!select.ranks_per_node) select.ranks_per_node = 1;
@@ -188,6 +190,8 @@ std::optional<Chosen> choose(const RunOptions& options) {
   if (!match) return refuse(match.error());
   SystemProfile system = *match->system;
   if (auto kept = keep_one_partition(system, options.site.system, here); !kept) return refuse(kept.error());
+  if (const auto note = note_on_partition(system, options.site.system, here); !note.empty())
+    fmt::print(stderr, "muster: {}\n", note);
   return Chosen{std::move(loaded), std::move(*select), std::move(system)};
 }
 

@@ -104,7 +104,10 @@ GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, s
     return {0, fmt::format("{} has no number of GPUs per node: choose the ranks with --ranks-per-node", name)};
   }
   const auto found = gpus_of(scheduler, partition_of(options), nodes);
-  if (!found) return {0, fmt::format("the job asks for no GPUs: {}", to_string(found.error()))};
+  if (!found)
+    return {0, fmt::format("the job asks for no GPUs, as the batch system does not answer how many a node has; add -J "
+                           "gpus-per-node=N where there are some ({})",
+                           to_string(found.error()))};
   const int least = least_gpus(*found);
   if (least == 0) return {};
   const auto lacking =

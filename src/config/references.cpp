@@ -23,9 +23,12 @@ class ReferenceChecker {
       if (check.name == reference.check) return &check;
       known.push_back(check.name);
     }
-    complain(reference, "check",
-             fmt::format("check \"{}\" is neither among the given files nor one of muster's{}",
-                         printable_line(reference.check, 60), suggestion(reference.check, known)));
+    complain(
+        reference, "check",
+        fmt::format(
+            "check \"{}\" is neither among the given files nor one of muster's{}; name the file of the check, too: "
+            "muster lint PROFILE CHECKS",
+            printable_line(reference.check, 60), suggestion(reference.check, known)));
     return nullptr;
   }
 

@@ -201,7 +201,7 @@ class Judge {
 
   void expect(const Expectation& asked) {
     const auto facts = metric_facts(input_.item, input_.probe, asked.metric);
-    if ((!facts || facts->is_timing) && !input_.world.timing_doubt.empty()) return note(timing_note(input_.world));
+    if ((!facts || facts->is_timing) && !input_.world.timing_doubt.empty()) return leave_unjudged(asked);
     if (belongs_to_sibling(input_, asked))
       return note(fmt::format("{} is judged in another case of this sweep", sentence_subject(asked)));
     if (input_.attendance.measured == 0) return;
@@ -291,6 +291,21 @@ class Judge {
     expected_.evidence.push_back(fmt::format("{}: {} inside the bounds ({})", sentence_subject(asked),
                                              count == 1 ? "1 reading" : fmt::format("all {} readings", count),
                                              kinds_applied(mine)));
+  }
+
+  /// A probe judges more than times. Of a number that a check declares for its program the bound is all there is, so
+  /// that a pass would have no evidence.
+  void leave_unjudged(const Expectation& asked) {
+    note(timing_note(input_.world));
+    const auto& declared = input_.item.metrics;
+    const bool is_declared = std::any_of(declared.begin(), declared.end(),
+                                         [&](const DeclaredMetric& metric) { return metric.name == asked.metric; });
+    if (!is_declared || asks_only_history(asked) || !simulated_by(input_.world.nodes).empty()) return;
+    expected_.findings.push_back(
+        {Verdict::unmeasured,
+         fmt::format("{} is not judged: {}", sentence_subject(asked), printable_line(input_.world.timing_doubt)),
+         {},
+         "give each rank cores of its own: fewer ranks (--ranks-per-node), or more CPUs for the job"});
   }
 
   void note(std::string text) {

@@ -114,9 +114,24 @@ Result<void> keep_one_partition(SystemProfile& system, const std::string& asked,
   const auto of_job = here.variable("SLURM_JOB_PARTITION").value_or("");
   if (keep([&](const PartitionProfile& partition) { return partition.name == of_job; })) return {};
   if (keep([](const PartitionProfile& partition) { return partition.is_default; })) return {};
+  const auto unlike = of_job.empty()
+                          ? std::string()
+                          : fmt::format(", none of them \"{}\", which is that of the job (SLURM_JOB_PARTITION)",
+                                        printable_line(of_job, 60));
   return fail(ErrorKind::usage, "--system",
-              fmt::format("system {} has {} partitions; choose one: --system {}:{}", system.name, names.size(),
-                          system.name, names.front()));
+              fmt::format("system {} has {} partitions{}; choose one: --system {}:{}", system.name, names.size(),
+                          unlike, system.name, names.front()));
+}
+
+std::string note_on_partition(const SystemProfile& kept, const std::string& asked, const Surroundings& here) {
+  const auto of_job = here.variable("SLURM_JOB_PARTITION").value_or("");
+  if (of_job.empty() || asked.find(':') != std::string::npos || kept.partitions.empty()) return {};
+  const PartitionProfile& partition = kept.partitions.front();
+  if (!partition.is_default || partition.name == of_job) return {};
+  return fmt::format(
+      "the profile {0} does not have the job's partition \"{1}\"; the default \"{2}\" is used: --system {0}:NAME "
+      "chooses another",
+      kept.name, printable_line(of_job, 60), partition.name);
 }
 
 }  // namespace muster

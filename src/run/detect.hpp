@@ -40,4 +40,9 @@ struct SystemMatch {
 [[nodiscard]] Result<void> keep_one_partition(SystemProfile& system, const std::string& asked,
                                               const Surroundings& here);
 
+/// What a user must know of the partition that keep_one_partition() left: it is the default, since the profile does not
+/// have the partition of the job around. Empty: nothing.
+[[nodiscard]] std::string note_on_partition(const SystemProfile& kept, const std::string& asked,
+                                            const Surroundings& here);
+
 }  // namespace muster

@@ -203,8 +203,9 @@ TEST(References, ThatMatchAreFine) {
 
 TEST(References, UnknownCheck) {
   const auto document = head + "check = \"b\"\nbusbw = " + figures;
-  EXPECT_EQ(errors_of_references(document), Texts{"f.toml:6:9: check \"b\" is neither among the given files nor one of "
-                                                  "muster's; did you mean \"a\"?"});
+  EXPECT_EQ(errors_of_references(document),
+            Texts{"f.toml:6:9: check \"b\" is neither among the given files nor one of "
+                  "muster's; did you mean \"a\"?; name the file of the check, too: muster lint PROFILE CHECKS"});
 }
 
 TEST(References, UnknownMetric) {

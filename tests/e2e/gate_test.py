@@ -104,6 +104,13 @@ class Started(Gate):
         self.assert_status(run, 0)
         self.assertEqual(len(run.report()["launches"]), 1, "one launch")
 
+    def test_checks_of_another_tag(self):
+        run = self.gate("", "-t", "default", "-x", "p2p|allreduce|memory", "--deadline", "60s", command=["true"], limit=90)
+        self.assert_status(run, 0)
+        names = {case["check"]: case["verdict"] for case in run.report()["cases"]}
+        self.assertEqual(names.get("training"), "pass", names)
+        self.assertNotIn("p2p_short", names)
+
 
 class Pages(Gate):
     def test_the_batch_script_of_the_page_leaves_bad_nodes_out(self):
@@ -225,7 +232,9 @@ class Refused(Gate):
                  ((), (), "there is no command"), ((), ("",), "is empty"), (("-S", "good.nosuch=1"), MARK, "nosuch"),
                  (("--checks", "/no/such.toml"), MARK, "/no/such.toml"), (("--timeout", "soon"), MARK, "--timeout"),
                  (("srun", "-n", "2", "--ntasks=2", "./x"), (), "needs a command after --: muster gate --need N -- srun"),
-                 (("--bogus", "2", "srun"), (), 'unknown option "--bogus"'))
+                 (("--bogus", "2", "srun"), (), 'unknown option "--bogus"'),
+                 (("-n", "hello"), MARK, 'unknown option "-n"; see muster gate --help'),
+                 (("-nhello",), MARK, 'unknown option "-n"; see muster gate --help'))
         for options, command, says in cases:
             with self.subTest(options=options, command=command):
                 self.refused(GOOD, *options, command=command, says=(says,))

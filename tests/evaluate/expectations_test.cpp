@@ -378,6 +378,22 @@ TEST(Expectations, TimingIsNotJudgedWhereItMeansNothing) {
   EXPECT_EQ(result.reason, "the data is right");
 }
 
+TEST(Expectations, TheRateOfAProgramNeedsCoresOfItsOwn) {
+  Scene scene;
+  scene.world.timing_doubt = "4 ranks share 2 cores on nid001";
+  scene.item.metrics = {{.name = "triad", .unit = "MB/s"}};
+  scene.report("triad", {1, 1, 1, 1}).expect_reference("triad", 150);
+  said.evidence = {"the program ended with 0"};
+  auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(result.reason, "triad is not judged: 4 ranks share 2 cores on nid001");
+  EXPECT_NE(result.remedy.find("--ranks-per-node"), std::string::npos);
+
+  scene.world.nodes.resize(1);
+  scene.world.nodes[0].facts = {{"simulated", "lumi"}};
+  EXPECT_EQ(scene.result().verdict, Verdict::pass) << "times of simulated machines are judged nowhere";
+}
+
 TEST(Expectations, WhatIsNoTimingIsJudgedAllTheSame) {
   Scene scene;
   scene.world.timing_doubt = "4 ranks share 2 cores on nid001";

@@ -104,6 +104,28 @@ TEST(Detect, WhichPartition) {
   EXPECT_EQ(kept("two", {}, true), "q");
   EXPECT_EQ(kept("two", {{"SLURM_JOB_PARTITION", "p"}}, true), "p") << "the job knows better than a default";
   EXPECT_EQ(kept("two", {{"SLURM_JOB_PARTITION", "z"}}, true), "q");
+  EXPECT_EQ(
+      kept("two", {{"SLURM_JOB_PARTITION", "z"}}),
+      "--system: system two has 2 partitions, none of them \"z\", which is that of the job (SLURM_JOB_PARTITION); "
+      "choose one: --system two:p");
+}
+
+TEST(Detect, TheDefaultInPlaceOfTheJobsPartitionIsNoted) {
+  SystemProfile two = system("two", {});
+  two.partitions.emplace_back().name = "q";
+  two.partitions[1].is_default = true;
+  const auto note = [&](const std::string& asked, const Given& variables) {
+    SystemProfile copy = two;
+    EXPECT_TRUE(keep_one_partition(copy, asked, place(variables, "x")));
+    return note_on_partition(copy, asked, place(variables, "x"));
+  };
+  EXPECT_EQ(note("", {{"SLURM_JOB_PARTITION", "z"}}),
+            "the profile two does not have the job's partition \"z\"; the default \"q\" is used: --system two:NAME "
+            "chooses another");
+  EXPECT_EQ(note("", {{"SLURM_JOB_PARTITION", "q"}}), "");
+  EXPECT_EQ(note("", {{"SLURM_JOB_PARTITION", "p"}}), "");
+  EXPECT_EQ(note("two:q", {{"SLURM_JOB_PARTITION", "z"}}), "") << "it was asked for";
+  EXPECT_EQ(note("", {}), "");
 }
 
 }  // namespace muster
