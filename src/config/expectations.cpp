@@ -144,6 +144,15 @@ class ExpectationReader {
     for (const auto& spec : probe_.metrics)
       if (spec.has_limit) limited.emplace_back(spec.name);
     if (std::find(limited.begin(), limited.end(), expectation_.metric) != limited.end()) return;
+    for (const auto& declared : check_.metrics) {
+      if (declared.name != expectation_.metric) continue;
+      if (declared.maximum) return;
+      return fields_.complain(
+          entry.at,
+          fmt::format("\"limit\" needs the hardware's maximum: give metric \"{}\" one in {} (maximum = NUMBER), "
+                      "or judge it by \"reference\", \"peers\" or \"history\"",
+                      declared.name, declared.unit));
+    }
     const auto others = limited.empty() ? fmt::format("no metric of probe {} has one", probe_.name)
                                         : fmt::format("of probe {}: {}", probe_.name, human_list(limited));
     fields_.complain(entry.at,

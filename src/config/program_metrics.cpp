@@ -41,6 +41,7 @@ class Reader {
     check_name(metric.name, entry.at);
     read_unit_and_direction(fields, metric);
     metric.labels = fields.texts("labels");
+    read_maximum(fields, metric);
     fields.finish();
     check_.metrics.push_back(std::move(metric));
   }
@@ -54,6 +55,7 @@ class Reader {
     ProgramMetric asked{metric.name, "", read_regex(fields, metric), fields.text("file").value_or("")};
     read_unit_and_direction(fields, metric);
     asked.unit = metric.unit;
+    read_maximum(fields, metric);
     fields.finish();
     if (metric.name.empty() || metric.unit.empty() || asked.pattern.empty()) return;
     param.items.emplace_back(to_text(asked));
@@ -85,6 +87,17 @@ class Reader {
       metric.better = text == "higher" ? Better::higher : Better::lower;
     else if (text != "neither")
       fields.refuse(*better_entry, better_entry->value, "\"higher\", \"lower\" or \"neither\"");
+  }
+
+  /// After the direction.
+  static void read_maximum(Fields& fields, DeclaredMetric& metric) {
+    metric.maximum = fields.number("maximum");
+    if (!metric.maximum) return;
+    const Place at = fields.find("maximum")->value.at;
+    if (*metric.maximum <= 0) fields.complain(at, "\"maximum\" is what the hardware can do at most, a number above 0");
+    if (metric.better == Better::lower)
+      fields.complain(
+          at, "\"maximum\" is for a metric that the hardware limits from above, not one with better = \"lower\"");
   }
 
   /// Empty, with a complaint, where it finds no number. Its groups with names are labels of the metric.

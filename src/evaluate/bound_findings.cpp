@@ -74,7 +74,7 @@ class Sentences {
     };
     std::stable_sort(bad.begin(), bad.end(), [&](std::size_t a, std::size_t b) { return excess(a) > excess(b); });
     findings.push_back(about(bad, Verdict::fail, ", " + broken_end(bound, bad.front()), remedy_for(bound.kind)));
-    if (is_unconfirmed(bound, group_, readings_)) doubt_reference(bound, findings.back());
+    if (is_unconfirmed(bound, group_, readings_)) doubt_figure(bound, findings.back());
   }
 
   /// The bound could not be held against any reading, or not against some.
@@ -134,18 +134,21 @@ class Sentences {
   }
 
   /// Without comparison the number of a program proves nothing against a node.
-  void doubt_reference(const Bound& bound, Finding& finding) const {
+  void doubt_figure(const Bound& bound, Finding& finding) const {
     const BoundUse use = use_of(bound, group_, readings_);
-    finding.culprits = {{CulpritKind::file, bound.place.empty() ? "the reference" : bound.place, "", -1}};
+    const std::string figure = bound.kind == BoundKind::limit ? "maximum of the metric" : "reference";
+    finding.culprits = {{CulpritKind::file, bound.place.empty() ? "the " + figure : bound.place, "", -1}};
     if (use.nodes > 1) {
       finding.reason += fmt::format("; {} of {} nodes are outside", use.outside, use.nodes);
-      finding.remedy =
-          "correct the value or the unit of the reference, or what the program is given; no node is blamed, as most of "
-          "them are outside";
+      finding.remedy = fmt::format(
+          "correct the value or the unit of the {}, or what the program is given; no node is blamed, as most "
+          "of them are outside",
+          figure);
     } else {
-      finding.remedy =
-          "correct the value or the unit of the reference, or look for what slows the node: run it on more nodes, as "
-          "one alone does not show which of the two is wrong";
+      finding.remedy = fmt::format(
+          "correct the value or the unit of the {}, or look for what slows the node: run it on more nodes, as "
+          "one alone does not show which of the two is wrong",
+          figure);
     }
   }
 
@@ -175,7 +178,8 @@ BoundUse use_of(const Bound& bound, const ReadingGroup& group, const Readings& r
 }
 
 bool is_unconfirmed(const Bound& bound, const ReadingGroup& group, const Readings& readings) {
-  if (bound.kind != BoundKind::reference || !bound.missing.empty() || !group.is_declared) return false;
+  const bool is_figure = bound.kind == BoundKind::reference || bound.kind == BoundKind::limit;
+  if (!is_figure || !bound.missing.empty() || !group.is_declared) return false;
   const BoundUse use = use_of(bound, group, readings);
   return use.outside > 0 && (use.nodes == 1 || 2 * use.outside > use.nodes);
 }

@@ -23,7 +23,10 @@ std::vector<Bound> bounds_of(const Expectation& asked, const ReadingGroup& group
                              const CaseFacts& facts) {
   std::vector<Bound> bounds;
   if (asked.reference || asked.profile_reference) bounds.push_back(reference_bound(asked, group, facts));
-  if (asked.limit) bounds.push_back(limit_bound(*asked.limit, group, readings));
+  if (asked.limit) {
+    bounds.push_back(limit_bound(*asked.limit, group, readings));
+    if (group.maximum) bounds.back().place = asked.place;
+  }
   if (asked.peers) bounds.push_back(peers_bound(*asked.peers, group, readings));
   if (asked.history) bounds.push_back(history_bound(*asked.history, group, readings, facts));
   for (Bound& bound : bounds)

@@ -37,7 +37,7 @@ struct Bound {
   Verdict verdict_if_missing = Verdict::unmeasured;
   bool is_optional = false;  ///< when missing, other bounds of the expectation do (peers, too few readings)
   std::string remedy_if_missing;
-  std::string place;  ///< of a reference; empty otherwise
+  std::string place;  ///< of a reference, or of a limit on a declared maximum; empty otherwise
   /// One per reading, where the whole item that it is of is judged (history): the value over all of the item's
   /// readings.
   std::vector<double> values = {};
@@ -78,7 +78,8 @@ struct CaseFacts {
 
 /// Fractions of what the hardware can do.
 [[nodiscard]] Range limit_range(const Limit& limit, double capable);
-/// What the hardware can do is the reading `<metric>.capable` of the same rank and peer with the same labels.
+/// What the hardware can do is the maximum that the check declares for the metric, else the reading `<metric>.capable`
+/// of the same rank and peer with the same labels.
 [[nodiscard]] Bound limit_bound(const Limit& limit, const ReadingGroup& group, const Readings& readings);
 
 /// Two kinds of like items, such as two grades of silicon: the value between them; nullopt: one kind.

@@ -117,7 +117,7 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
                     const LikeItems* like, const PastValues* past) {
   CaseResult result = describe(item);
   const Places places(world);
-  const Plausible kept = plausible(record, probe, world);
+  const Plausible kept = plausible(record, probe, world, &item);
   const Attendance attendance = attend(kept.of(record), places);
   const PastItems earlier(item, probe, world, attendance, past);
   const CaseInput input{item, probe, world, places, attendance, past == nullptr ? nullptr : &earlier};

@@ -54,8 +54,9 @@ struct BoundUse {
   std::size_t outside = 0;
 };
 [[nodiscard]] BoundUse use_of(const Bound& bound, const ReadingGroup& group, const Readings& readings);
-/// A reference for a number of a program that muster does not know, which fewer than half of the nodes meet, or the
-/// only one does not: the reference may be wrong, and no node is blamed (docs/adr/0016-unconfirmed-references.md).
+/// A reference, or a share of a declared maximum, for a number of a program that muster does not know, which fewer than
+/// half of the nodes meet, or the only one does not: the figure may be wrong, and no node is blamed
+/// (docs/adr/0016-unconfirmed-references.md).
 [[nodiscard]] bool is_unconfirmed(const Bound& bound, const ReadingGroup& group, const Readings& readings);
 /// The findings of one application whose samples are not all a pass: one per kind of bound, worst items first.
 [[nodiscard]] std::vector<Finding> findings_of(const Application& application, const Readings& readings,

@@ -32,6 +32,11 @@ Bound limit_bound(const Limit& limit, const ReadingGroup& group, const Readings&
   bound.text = describe(limit);
   bound.remedy_if_missing =
       "judge it by a reference or by its peers: the probe could not determine the hardware's maximum";
+  if (group.maximum && (limit.at_least || limit.at_most)) {
+    bound.range = limit_range(limit, *group.maximum);
+    bound.text += fmt::format(", {} as declared", format_value(*group.maximum, group.facts.unit));
+    return bound;
+  }
   const ReadingGroup* capable = readings.find(group.key->metric + ".capable", group.key->where);
   if (capable == nullptr) {
     bound.missing = "nothing to compare with: no capable value was measured";

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/plan.hpp"
 #include "model/record.hpp"
 #include "muster/probe.hpp"
 
@@ -19,7 +20,9 @@ struct Plausible {
 
 /// A probe that knows the best that hardware can do reports it as `<metric>.possible`, with the labels and the peer of
 /// the reading: the most where higher is better, the least where lower is. A reading that is better by more than 5 %
-/// loses its value. On a simulated machine whose times mean nothing, none is looked at.
-[[nodiscard]] Plausible plausible(const CaseRecord& record, const ProbeSpec& probe, const World& world);
+/// loses its value. Of a program it is the `maximum` that the check of `item` declares, nullptr: nothing is declared.
+/// On a simulated machine whose times mean nothing, none is looked at.
+[[nodiscard]] Plausible plausible(const CaseRecord& record, const ProbeSpec& probe, const World& world,
+                                  const Case* item = nullptr);
 
 }  // namespace muster

@@ -70,7 +70,11 @@ void note_origin(const Case& item, const ProbeSpec& probe, ReadingGroup& group) 
   for (const MetricSpec& spec : probe.metrics)
     if (spec.name == name) group.has_limit = spec.has_limit;
   for (const DeclaredMetric& declared : item.metrics)
-    if (declared.name == group.key->metric) group.is_declared = true;
+    if (declared.name == group.key->metric) {
+      group.is_declared = true;
+      group.maximum = declared.maximum;
+      group.has_limit = declared.maximum.has_value();
+    }
 }
 
 void describe_groups(const Case& item, const ProbeSpec& probe, std::vector<ReadingGroup>& groups) {

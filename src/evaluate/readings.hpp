@@ -31,9 +31,10 @@ struct ReadingGroup {
   std::string metric;            ///< the same, fit to print
   Labels where;
   MetricFacts facts;
-  bool has_limit = false;    ///< the hardware's maximum may be known
-  bool is_declared = false;  ///< by the check: a number of a program that muster does not know
-  std::size_t first = 0;     ///< of its samples
+  bool has_limit = false;              ///< the hardware's maximum may be known
+  bool is_declared = false;            ///< by the check: a number of a program that muster does not know
+  std::optional<double> maximum = {};  ///< declared with it: what the hardware can do
+  std::size_t first = 0;               ///< of its samples
   std::size_t count = 0;
 };
 

@@ -77,6 +77,7 @@ struct DeclaredMetric {
   std::string unit;
   Better better = Better::neither;
   std::vector<std::string> labels = {};  ///< that its readings may have
+  std::optional<double> maximum = {};    ///< what the hardware can do, in the unit; a larger number has no value
   friend bool operator==(const DeclaredMetric&, const DeclaredMetric&) = default;
 };
 

@@ -107,6 +107,7 @@ void fields(Io& io, Is<DeclaredMetric> auto& metric) {
   io("unit", metric.unit);
   io("better", metric.better);
   io.optional("labels", metric.labels);
+  io.optional("maximum", metric.maximum);
 }
 
 template <class Io>

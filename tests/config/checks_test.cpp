@@ -225,15 +225,16 @@ TEST(Checks, PatternsDeclareMetricsAndTheirLabels) {
   const auto checks = good_checks(R"x([check.stream]
 probe  = "program"
 params.argv = ["stream"]
-expect = [{ metric = "triad", where = { size = "8" }, reference = { value = 3, lower = -0.1, unit = "MB/s" } }]
+expect = [{ metric = "triad", where = { size = "8" }, limit = { at_least = 0.7 } }]
 [[check.stream.params.metric]]
 name    = "triad"
 pattern = '(?P<size>\d+) Triad: *(?P<value>[0-9.]+)'
 unit    = "MB/s"
 better  = "higher"
+maximum = 307_200
 )x");
   ASSERT_EQ(checks.size(), 1u);
-  const std::vector<DeclaredMetric> metrics{{"triad", "MB/s", Better::higher, {"size"}}};
+  const std::vector<DeclaredMetric> metrics{{"triad", "MB/s", Better::higher, {"size"}, 307'200}};
   EXPECT_EQ(checks[0].metrics, metrics);
   EXPECT_EQ(to_string(checks[0].params.at("metric").items.at(0)),
             R"x({"name":"triad","pattern":"(?P<size>\\d+) Triad: *(?P<value>[0-9.]+)","unit":"MB/s"})x");

@@ -331,7 +331,7 @@ metrics = { load = { unit = "1" } }
 metric = "load"
 limit = { at_most = 0.5 }
 )",
-     {R"(f.toml:7:1: "limit" needs a metric with a hardware maximum, and "load" has none (no metric of probe program has one); judge it by "reference", "peers" or "history")"}},
+     {R"(f.toml:7:1: "limit" needs the hardware's maximum: give metric "load" one in 1 (maximum = NUMBER), or judge it by "reference", "peers" or "history")"}},
     {"limit_number",
      R"([check.a]
 probe = "bandwidth"

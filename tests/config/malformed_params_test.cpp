@@ -218,6 +218,17 @@ params.argv = ["true"]
 metrics.x = { unit = "sec" }
 )",
      {R"(f.toml:4:22: unknown unit "sec"; known: s, ms, us, ns, B, KB, MB, GB, TB, KiB, MiB, GiB, ...)"}},
+    {"metric_maximum",
+     R"([check.a]
+probe = "program"
+params.argv = ["true"]
+metrics.x = { unit = "s", maximum = -3 }
+metrics.y = { unit = "s", maximum = "fast" }
+metrics.z = { unit = "s", maximum = 3, better = "lower" }
+)",
+     {R"(f.toml:4:37: "maximum" is what the hardware can do at most, a number above 0)",
+      R"(f.toml:5:37: "maximum" in metric "y" must be a number, not "fast")",
+      R"(f.toml:6:37: "maximum" is for a metric that the hardware limits from above, not one with better = "lower")"}},
     {"metric_better",
      R"([check.a]
 probe = "program"

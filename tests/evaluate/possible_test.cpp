@@ -83,6 +83,61 @@ TEST(Possible, OnAMachineThatIsMadeUpTimesMeanNothing) {
   EXPECT_TRUE(plausible(scene.record, scene.probe, scene.world).findings.empty());
 }
 
+/// A program's numbers, one of each node, of a metric whose check says that 100 MB/s are possible.
+Scene program_scene(const std::vector<double>& values) {
+  Scene scene(static_cast<int>(values.size()), 1);
+  scene.item.metrics = {{"triad", "MB/s", Better::neither, {}, 100}};
+  said.evidence = {"the programs exited with 0"};
+  scene.report("triad", values);
+  return scene;
+}
+
+TEST(Possible, TheMaximumThatACheckDeclaresForItsProgram) {
+  auto scene = program_scene({90, 200, 80});
+  scene.rank(1).readings[0].where = big;
+  const auto result = scene.result();
+  EXPECT_EQ(result.verdict, Verdict::unmeasured);
+  EXPECT_EQ(
+      result.reason,
+      "faster than possible: triad of rank 1 on nid002 where size=16MiB is 200 MB/s, at most 100 MB/s is possible");
+  ASSERT_EQ(result.culprits.size(), 1u);
+  EXPECT_EQ(result.culprits[0].name, "rank 1");
+  EXPECT_EQ(program_scene({90, 104.9, 80}).result().verdict, Verdict::pass);
+  auto in_bytes = program_scene({90, 80});
+  in_bytes.rank(0).readings[0].unit = "GB/s";
+  EXPECT_EQ(in_bytes.result().reason,
+            "faster than possible: triad of rank 0 on nid001 is 90000 MB/s, at most 100 MB/s is possible");
+}
+
+TEST(Possible, AMaximumThatMostNodesExceedIsAtFaultItself) {
+  for (const auto& values : std::vector<std::vector<double>>{{200}, {200, 200, 90}}) {
+    const auto result = program_scene(values).result();
+    EXPECT_EQ(result.verdict, Verdict::unmeasured);
+    EXPECT_EQ(result.culprits, (std::vector<Culprit>{{CulpritKind::file, "checks/scene.toml:2", "", -1}}));
+    EXPECT_TRUE(result.remedy.starts_with("correct the maximum or the unit of the metric")) << result.remedy;
+  }
+}
+
+TEST(Possible, ALimitIsAShareOfTheDeclaredMaximum) {
+  auto scene = program_scene({90, 40, 80});
+  scene.expect("triad").limit = Limit{0.5, {}};
+  const auto slow = scene.result();
+  EXPECT_EQ(slow.verdict, Verdict::fail);
+  EXPECT_EQ(slow.reason,
+            "triad of rank 1 on nid002 is 40 MB/s, bound 50 MB/s (limit at least 50 % of what the hardware can do, "
+            "100 MB/s as declared, checks/scene.toml:9)");
+  EXPECT_EQ(slow.culprits.at(0).node, "nid002");
+  auto few = program_scene({40});
+  few.expect("triad").limit = Limit{0.5, {}};
+  const auto alone = few.result();
+  EXPECT_EQ(alone.verdict, Verdict::fail);
+  EXPECT_EQ(alone.culprits, (std::vector<Culprit>{{CulpritKind::file, "checks/scene.toml:9", "", -1}}));
+  EXPECT_TRUE(alone.remedy.starts_with("correct the value or the unit of the maximum of the metric")) << alone.remedy;
+  auto fast = program_scene({200, 90, 90});
+  fast.expect("triad").limit = Limit{0.5, {}};
+  EXPECT_EQ(fast.result().verdict, Verdict::unmeasured);
+}
+
 TEST(Possible, FourReadingsAreNamedTheWorstFirst) {
   Scene scene(6, 1);
   scene.report("busbw", {200, 300, 400, 500, 600, 700}).report("busbw.possible", {100, 100, 100, 100, 100, 100});
