@@ -71,8 +71,8 @@ constexpr LabelSpec gpu_copy_labels[] = {
     {"pages", "The NUMA domain that the pinned memory lies in, where that is not the GPU's."},
     {"to", "PCI address of the other GPU, where a rank has several."},
     {"link",
-     "Between two GPUs: nvlink, xgmi, switch (a PCIe switch above both), pcie, staged (by way of the host), unknown "
-     "(neither NVML nor KFD shows the GPU's links).",
+     "Between two GPUs: nvlink, xgmi, xgmi_routed (over a third GPU), switch (a PCIe switch above both), pcie, staged "
+     "(by way of the host), unknown (neither NVML nor KFD shows the GPU's links).",
      {},
      true},
 };
@@ -191,13 +191,13 @@ class CopyPart {
     gpu_copy::add_model(gpu, where);
     const gpu_copy::PeerWay way = gpu_copy::peer_way(node_.inventory, node_.known(gpu), node_.known(to), link);
     const int peer = is_of_ranks ? owner : -1;
+    const double most = gpu_copy::most_to_peer(way, link, gpu_copy::host_way(gpu, node_.known(gpu)),
+                                               gpu_copy::host_way(to, node_.known(to)));
     for (const auto& [by, rate] : {std::pair("engine", way.engine), std::pair("kernel", way.kernel)}) {
       Labels labels = where;
       labels.emplace_back("by", by);
       gpu_copy::add_capable(seen_, "peer_copy", labels, rate, peer);
-      // What root complexes and switches do between two GPUs is not known, nor whether there is an NVLink that nothing
-      // reports. Over xGMI an engine may use more than the one link that it is held against.
-      if (link == "nvlink" || link == "xgmi") gpu_copy::add_possible(seen_, "peer_copy", labels, way.kernel, peer);
+      gpu_copy::add_possible(seen_, "peer_copy", labels, most, peer);
     }
     return (*made)->to_peer(to, seen_, where, peer);
   }

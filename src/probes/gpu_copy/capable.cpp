@@ -73,6 +73,20 @@ std::optional<double> by_switches(const Inventory& node, const Device& from, con
   return rate;
 }
 
+/// KFD has no bandwidth for an xGMI path over a third GPU.
+bool is_routed(const Device& from, const PciAddress& to) {
+  return std::any_of(from.peers.begin(), from.peers.end(),
+                     [&](const PeerLink& link) { return link.kind == "xgmi" && link.to == to && link.up == 0; });
+}
+
+/// GB/s of all xGMI links of a GPU.
+double rate_of_links(const Device& gpu) {
+  double rate = 0;
+  for (const PeerLink& link : gpu.peers)
+    if (link.kind == "xgmi" && link.up > 0) rate += link.rate;
+  return rate;
+}
+
 /// Whether the source that knows the links of its vendor (NVML, KFD) saw the GPU.
 bool are_links_known(const Device& gpu) {
   return gpu.is_seen_by("nvml") || gpu.is_seen_by("kfd");
@@ -113,6 +127,7 @@ std::string link_between(const Inventory& node, const Device* from, const Device
   if (from == nullptr || to == nullptr) return "unknown";
   if (const PeerLink* link = link_to(*from, to->address)) return printable_line(link->kind, 20);
   if (by_switches(node, *from, *to)) return "nvlink";
+  if (is_routed(*from, to->address)) return "xgmi_routed";
   if (!are_links_known(*from) || !are_links_known(*to)) return "unknown";
   for (std::size_t i = 1; i < from->links.size(); ++i)
     for (std::size_t k = 1; k < to->links.size(); ++k)
@@ -122,14 +137,23 @@ std::string link_between(const Inventory& node, const Device* from, const Device
 
 PeerWay peer_way(const Inventory& node, const Device* from, const Device* to, const std::string& link) {
   if (from == nullptr || to == nullptr || link == "staged" || link == "unknown") return {};
+  // How many links lead from one to the next, and which GPUs are between, is not known.
+  if (link == "xgmi_routed") return {0, 0, std::min(rate_of_links(*from), rate_of_links(*to))};
   if (const PeerLink* direct = link_to(*from, to->address))
-    return {direct->rate, direct->kind == "xgmi" ? direct->rate / direct->up : direct->rate};
+    return {direct->rate, direct->kind == "xgmi" ? direct->rate / direct->up : direct->rate, direct->rate};
   if (link == "nvlink") {
     const double rate = by_switches(node, *from, *to).value_or(0);
-    return {rate, rate};
+    return {rate, rate, rate};
   }
   const double rate = 1e-9 * std::min(narrowest(*from), narrowest(*to));
-  return {rate, rate};
+  return {rate, rate, 0};
+}
+
+double most_to_peer(const PeerWay& way, const std::string& link, const HostWay& from, const HostWay& to) {
+  if (way.most > 0) return way.most;
+  // Where nothing shows the links there may be an NVLink. Root complexes and switches add nothing to the links of both.
+  const bool is_by_host = link == "pcie" || link == "switch" || link == "staged";
+  return is_by_host ? std::min(from.most, to.most) : 0;
 }
 
 void add_pages(int near, const std::string& pages, Labels& where) {

@@ -26,9 +26,13 @@ struct HostWay {
 /// Of the way between two GPUs of such a `link`, in one direction.
 struct PeerWay {
   double kernel = 0;  ///< of all links between them
-  double engine = 0;  ///< of what one copy engine uses: over xGMI one link
+  double engine = 0;  ///< of what one copy engine uses: over xGMI one link, or more
+  double most = 0;    ///< nothing is faster; 0: not known from the links between the two
 };
 [[nodiscard]] PeerWay peer_way(const Inventory& node, const Device* from, const Device* to, const std::string& link);
+
+/// GB/s that no copy over a `link` of that kind exceeds; 0: not known. `from`, `to`: the ways of the two to their host.
+[[nodiscard]] double most_to_peer(const PeerWay& way, const std::string& link, const HostWay& from, const HostWay& to);
 
 /// The label `pages` where pinned memory lies in another NUMA domain than its GPU; -1 and empty: not known.
 void add_pages(int near, const std::string& pages, Labels& where);
