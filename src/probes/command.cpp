@@ -134,7 +134,7 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   context.recorder.step("program");
   const auto end = run_child(options);
   context.recorder.child_group(0);
-  if (!end) return program::lacking({options.argv[0], to_string(end.error())});
+  if (!end) return program::lacking(program::find_bad_start(options.argv[0], to_string(end.error())));
   output.finish();
   readings->read_files();
 

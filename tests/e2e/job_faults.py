@@ -1,5 +1,7 @@
 """Mistakes of a job: wrong paths, names and options in checks of a user's own. Shared, not a test."""
 import json
+import pathlib
+
 
 def printed(number, unit):
     """A program that prints a number, and the pattern that reads it."""
@@ -8,6 +10,11 @@ def printed(number, unit):
 
 def bound(value, unit):
     return f'expect = [{{ metric = "size", reference = {{ value = {value}, lower = -0.1, unit = "{unit}" }} }}]'
+
+
+def pattern(name, pattern, **more):
+    keys = {"name": name, "pattern": pattern, "unit": "MB/s", **more}
+    return f"metric = [{{ {', '.join(f'{key} = {chr(39)}{value}{chr(39)}' for key, value in keys.items())} }}]"
 
 
 # What is wrong -> the lines of [check.NAME.params], further lines of [check.NAME], and the probe where it is not `command`
@@ -32,14 +39,71 @@ MISTAKES = {
     "size_in_another_unit": ('bytes = "900TiB"', "", "memory_bandwidth"),
     "checkpoint_in_no_folder": ('checkpoint = "/no/such/folder/checkpoint"', "", "training"),
     "root_that_is_not_there": ('root = "/no/such/root"', "", "network_interfaces"),
+    "home_without_a_shell": ('argv = ["~/bin/check.sh"]', ""),
+    "variable_without_a_shell": ('argv = ["$HOME/bin/check.sh"]', ""),
+    "line_in_one_word": ('argv = ["ls -l /tmp"]', ""),
+    "script_without_permission": ('argv = ["{check}/not_executable.sh"]', ""),
+    "script_of_windows": ('argv = ["{check}/windows.sh"]', ""),
+    "another_processor": ('argv = ["{check}/another_processor"]', ""),
+    "library_missing": ('argv = ["{check}/library_missing"]', ""),
+    "syntax_of_the_script": ('argv = ["sh", "-c", "if true; then echo; done"]', ""),
+    "variable_not_set": ('argv = ["sh", "-c", "set -u; echo $MY_NUMBER_OF_NODES"]', ""),
+    "crash": ('argv = ["sh", "-c", "kill -SEGV $$"]', ""),
+    "file_of_a_metric": ('argv = ["true"]\n' + pattern("triad", "Triad: ([0-9.]+)", file="/no/such/results.txt"), ""),
+    "pattern_misspelt": ('argv = ["echo", "Triad: 280000"]\n' + pattern("triad", "Traid: ([0-9.]+)"), ""),
+    "value_that_is_no_number": ('argv = ["echo", "Triad: 2.8.0"]\n' + pattern("triad", "Triad: ([0-9.]+)"), ""),
+    "maximum_in_another_unit": ('argv = ["echo", "Triad: 280000"]\n' + pattern("triad", "Triad: ([0-9.]+)").replace(" }]", ", maximum = 307.2 }]"), ""),
+    "checkpoint_missing": ('resume = "/no/such/checkpoint.bin"', "", "training"),
+    "learning_rate": ("learning_rate = 900", "", "training"),
 }
+# Nothing was measured, though the program ended well.
+UNMEASURED = {"file_of_a_metric", "pattern_misspelt", "value_that_is_no_number", "maximum_in_another_unit"}
+# What to do about it -> words of the remedy.
+REMEDIES = {
+    "path_from_another_folder": 'argv = ["{check}/loadavg.sh"]',
+    "home_without_a_shell": "write the path in full",
+    "variable_without_a_shell": "write the path in full",
+    "line_in_one_word": 'write argv = ["ls", "-l", "/tmp"]',
+    "script_without_permission": "chmod +x ",
+    "script_of_windows": "convert them: sed -i 's/\\r$//' ",
+    "another_processor": "name a build for the processor of these nodes",
+    "library_missing": "install that library",
+    "syntax_of_the_script": "correct the script at the line that the shell names",
+    "variable_not_set": "set that variable before muster",
+    "argument": "correct the path",
+    "crash": "run the program by hand under a debugger",
+    "file_of_a_metric": "correct the metric's file",
+    "pattern_misspelt": "correct the pattern",
+    "value_that_is_no_number": "let the group of the metric's pattern match the number alone",
+    "maximum_in_another_unit": "correct the maximum or the unit of the metric",
+    "reference_in_another_unit": "correct the value or the unit of the reference",
+    "learning_rate": "choose a lower learning_rate",
+}
+
+
+def patched(program, changed, **places):
+    """A copy of a program with other bytes."""
+    data = bytearray(pathlib.Path(program).read_bytes())
+    for old, new in places.get("texts", {}).items():
+        assert old in data and len(old) == len(new), old
+        data = bytearray(bytes(data).replace(old, new))
+    for at, value in places.get("bytes_at", {}).items():
+        data[at] = value
+    changed.write_bytes(data)
+    changed.chmod(0o755)
 
 
 def checks_with(folder, names=tuple(MISTAKES)):
     """Text of a check file that lies in `folder`, which must be there on every node."""
-    script = folder / "no_interpreter.sh"
-    script.write_text("#!/no/such/interpreter\n")
-    script.chmod(0o755)
+    for name, content, mode in (("no_interpreter.sh", "#!/no/such/interpreter\n", 0o755),
+                                ("not_executable.sh", "#!/bin/sh\ntrue\n", 0o644),
+                                ("windows.sh", "#!/bin/sh\r\ntrue\r\n", 0o755)):
+        script = folder / name
+        script.write_bytes(content.encode())
+        script.chmod(mode)
+    # Byte 18 of an ELF file is its machine: 0xf3 is RISC-V.
+    patched("/bin/true", folder / "another_processor", bytes_at={18: 0xf3})
+    patched("/bin/true", folder / "library_missing", texts={b"libc.so.6\0": b"libq.so.6\0"})
     text = ""
     for name in names:
         params, more, probe = (*MISTAKES[name], "command")[:3]

@@ -25,9 +25,12 @@ class JobFaults(support.EndToEnd):
         self.assertEqual(job_faults.nodes_blamed(report), [], run.story())
         for case in report["cases"]:
             with self.subTest(check=case["check"]):
-                self.assertIn(case["verdict"], ("error", "fail"), case["reason"])
+                expected = ("unmeasured",) if case["check"] in job_faults.UNMEASURED else ("error", "fail")
+                self.assertIn(case["verdict"], expected, case["reason"])
                 self.assertTrue(case["culprits"] and case["remedy"], case)
                 self.assertNotIn("take the node out", case["remedy"])
+                self.assertIn(job_faults.REMEDIES.get(case["check"], ""), case["remedy"])
+                self.assertEqual([row for row in case["node_rows"] if row["verdict"] == "fail"], [], case["node_rows"])
         reasons = {case["check"]: (case["reason"], case["remedy"]) for case in report["cases"]}
         self.assertIn("mychecks/loadavg.sh does not exist below /", reasons["path_from_another_folder"][0])
         self.assertIn('argv = ["{check}/loadavg.sh"]', reasons["path_from_another_folder"][1])

@@ -1,7 +1,9 @@
+#include <fstream>
 #include <signal.h>
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "model/program_metric.hpp"
 #include "probes/command/output.hpp"
@@ -374,6 +376,91 @@ TEST(Command, WhatCanNotBeStartedIsNamed) {
   EXPECT_EQ(lack_of("/etc/passwd"), "/etc/passwd is not executable");
   EXPECT_EQ(lack_of("/usr/bin"), "/usr/bin is a directory");
   EXPECT_EQ(lack_of("mychecks/x.sh").find("mychecks/x.sh does not exist below /"), 0u);
+}
+
+std::string remedy_of(const std::string& program) {
+  const auto seen = run_with(argv_of({program}));
+  const std::string* remedy = seen[0] ? seen[0]->fact("lack_remedy") : nullptr;
+  return remedy == nullptr ? "" : *remedy;
+}
+
+TEST(Command, WhatAShellWouldDoIsNamed) {
+  EXPECT_EQ(lack_of("~/bin/x.sh"),
+            "~/bin/x.sh does not exist: programs are started without a shell, which would replace ~");
+  EXPECT_EQ(lack_of("$HOME/bin/x.sh"),
+            "$HOME/bin/x.sh does not exist: programs are started without a shell, which would replace variables");
+  EXPECT_NE(remedy_of("~/bin/x.sh").find("write the path in full"), std::string::npos);
+  EXPECT_EQ(lack_of("ls -l  /tmp"), "there is no program \"ls -l  /tmp\": argv has a text for each word");
+  EXPECT_EQ(remedy_of("ls -l  /tmp"), R"(write argv = ["ls", "-l", "/tmp"])");
+}
+
+/// A file of the test's own.
+class ProgramFile {
+ public:
+  explicit ProgramFile(const std::string& content, fs::perms mode = fs::perms::owner_all)
+      : path_(fs::temp_directory_path() / ("muster-program-" + std::to_string(::getpid()))) {
+    std::ofstream(path_, std::ios::binary) << content;
+    fs::permissions(path_, mode);
+  }
+  ~ProgramFile() { fs::remove(path_); }
+  ProgramFile(const ProgramFile&) = delete;
+  ProgramFile& operator=(const ProgramFile&) = delete;
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+TEST(Command, AFileThatIsNoProgramForHereIsNamed) {
+  {
+    const ProgramFile windows("#!/bin/sh\r\nexit 0\r\n");
+    EXPECT_EQ(lack_of(windows.path()),
+              "the lines of " + windows.path() +
+                  " end with CR LF, so that the interpreter in its first line has a CR in its name");
+    EXPECT_EQ(remedy_of(windows.path()), "convert them: sed -i 's/\\r$//' " + windows.path());
+  }
+  {
+    std::string elf = *read_file("/bin/true", 1u << 20);
+    elf[18] = '\xf3';
+    const ProgramFile other(elf);
+    EXPECT_EQ(lack_of(other.path()).find(other.path() + " is a program for another processor (ELF machine 243, here "),
+              0u)
+        << lack_of(other.path());
+  }
+  {
+    const ProgramFile bare("exit 0\n");
+    EXPECT_EQ(lack_of(bare.path()),
+              bare.path() + " is not a program, and has no first line that names its interpreter");
+  }
+  {
+    const ProgramFile missing("#!/no/such/interpreter\n");
+    EXPECT_NE(lack_of(missing.path()).find("names /no/such/interpreter in its first line, which does not exist"),
+              std::string::npos)
+        << lack_of(missing.path());
+  }
+  const ProgramFile plain("#!/bin/sh\n", fs::perms::owner_read);
+  EXPECT_EQ(lack_of(plain.path()), plain.path() + " is not executable");
+  EXPECT_EQ(remedy_of(plain.path()).find("chmod +x " + plain.path()), 0u);
+}
+
+TEST(CommandBlame, TheLastLineTellsWhatToCorrect) {
+  const auto remedy = [](const char* status, const char* last) {
+    MadeCase made(command());
+    made.rank("a", {{"status", status}, {"last_line", last}}).rank("b", {{"status", status}, {"last_line", last}});
+    return made.judge().findings.at(0).remedy;
+  };
+  EXPECT_EQ(remedy("127",
+                   "x: error while loading shared libraries: libq.so.6: cannot open shared object file: No such "
+                   "file or directory")
+                .find("install that library"),
+            0u);
+  EXPECT_EQ(remedy("2", "x.sh: 1: Syntax error: \"fi\" unexpected").find("correct the script at the line"), 0u);
+  EXPECT_EQ(remedy("2", "sh: 1: NODES: parameter not set").find("set that variable before muster"), 0u);
+  EXPECT_EQ(remedy("1", "bash: line 1: NODES: unbound variable").find("set that variable before muster"), 0u);
+  EXPECT_EQ(remedy("1", "cat: /no/input: No such file or directory").find("correct the path"), 0u);
+  MadeCase crash(command());
+  crash.rank("a", {{"signal", "11"}, {"last_line", ""}});
+  EXPECT_EQ(crash.judge().findings.at(0).remedy.find("run the program by hand under a debugger"), 0u);
 }
 
 Fact lack(const std::string& key, const std::string& value) {

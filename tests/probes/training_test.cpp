@@ -129,6 +129,30 @@ TEST(TrainingJudge, TheFirstOfManyIsTheCause) {
   expect_finding(judgement, Verdict::fail, "gradients of rank 1 on nid002 are not finite in step 7");
 }
 
+TEST(TrainingJudge, StepsThatAreTooLongAreNoRanksFault) {
+  const auto diverged = [](const char* rate, const char* grown) {
+    MadeCase made(probe(), {{"learning_rate", rate}});
+    made.rank("a", with({{"grown", grown}})).rank("b", {{"not_finite.own", "3"}, {"not_finite.sum", "3"}});
+    return made.judge();
+  };
+  const std::vector<Culprit> rate{{CulpritKind::setting, "learning_rate", "", -1}};
+  const auto long_steps = diverged("0.4", "2.306 5417 2");
+  expect_finding(
+      long_steps, Verdict::fail,
+      "the training diverges with learning_rate = 0.4: gradients are not finite in step 3, after the loss grew "
+      "from 2.306 to 5417 in step 2");
+  EXPECT_EQ(long_steps.findings[0].culprits, rate);
+  EXPECT_EQ(long_steps.findings[0].remedy, "choose a lower learning_rate; 0.05 is the default");
+  const auto at_once = diverged("900", "2.306 2.306 0");
+  expect_finding(at_once, Verdict::fail,
+                 "the training diverges with learning_rate = 900: gradients are not finite in step 3");
+  EXPECT_EQ(at_once.findings[0].culprits, rate);
+  const auto machine = diverged("0.05", "2.306 5417 2");
+  EXPECT_TRUE(machine.findings.at(0).culprits.empty()) << "who began is not known";
+  EXPECT_NE(machine.findings[0].remedy.find("with this rate healthy machines do not diverge"), std::string::npos);
+  EXPECT_EQ(diverged("0.4", "2.306 2.306 0").findings.at(0).culprits.at(0).name, "rank 1");
+}
+
 TEST(TrainingJudge, ACheckpointOfSomebodyElse) {
   expect_finding(judged(with({{"checkpoint.writer", "5"}})), Verdict::fail,
                  "the checkpoint is rank 5's, though rank 0 on nid001 wrote it");

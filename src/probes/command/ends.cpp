@@ -1,5 +1,6 @@
 #include "probes/command/ends.hpp"
 
+#include <array>
 #include <charconv>
 #include <string.h>  // sigabbrev_np is not in <cstring> everywhere
 
@@ -25,12 +26,41 @@ std::string describe(const Blame& blame, const RankPlace& place, const Observati
   return text + "; its last line: " + printable_line(*last, 200);
 }
 
+/// What to do about a mistake that the last line of the output contains; empty: none is known.
+std::string remedy_by(std::string_view last) {
+  struct Mistake {
+    std::string_view words;
+    std::string_view remedy;
+  };
+  constexpr std::array<Mistake, 6> mistakes{{
+      {"error while loading shared libraries",
+       "install that library at the same place on all nodes, or set LD_LIBRARY_PATH before muster (module load); ldd "
+       "PROGRAM lists what is missing"},
+      {"yntax error", "correct the script at the line that the shell names; sh -n SCRIPT tries it without starting it"},
+      {"unbound variable", "set that variable before muster, or a default in the script: ${NAME:-value}"},
+      {"parameter not set", "set that variable before muster, or a default in the script: ${NAME:-value}"},
+      {"xec format error", "name a build for the processor of these nodes; a script begins with #!/bin/sh"},
+      {"o such file or directory",
+       "correct the path, or put the file at the same place on all nodes: programs run in the folder in which muster "
+       "was started"},
+  }};
+  for (const Mistake& one : mistakes)
+    if (last.find(one.words) != last.npos) return std::string(one.remedy);
+  return {};
+}
+
 /// What to look at: a shell's own statuses for what it can't start, a limit, a node that is unlike the others.
 std::string remedy_of(const Blame& blame, const Observation& seen) {
   const auto status = number_fact(seen, "status");
   if (seen.fact("deadline") != nullptr)
     return "give the check a longer deadline and timeout, or the program less to do";
   if (blame.is_on_nodes()) return "look at the output of the program; run it by hand on that node";
+  if (const std::string* last = seen.fact("last_line"); last != nullptr)
+    if (std::string remedy = remedy_by(*last); !remedy.empty()) return remedy;
+  if (seen.fact("signal") != nullptr)
+    return "run the program by hand under a debugger, with the same arguments: no node is blamed, as it crashes on "
+           "most of "
+           "them";
   if (status && (*status == 127 || *status == 126))
     return "correct the name or path of what the program starts: 127 is a shell's status for a command that is not "
            "found, 126 for one that is not executable";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
 #include <map>
 
 #include "base/files.hpp"
@@ -15,27 +16,75 @@ namespace {
 
 constexpr const char* fact_name = "lack";
 constexpr const char* fact_what = "lack_what";
+constexpr const char* fact_remedy = "lack_remedy";
 constexpr std::size_t most_hosts = 16;
 
-std::string describe_missing(const std::string& name) {
-  std::error_code ignored;
-  const std::string shown = printable_line(name, 300);
-  if (name.find('/') == name.npos) return fmt::format("{} is not on PATH", shown);
-  if (fs::is_directory(name, ignored)) return fmt::format("{} is a directory", shown);
-  if (fs::exists(name, ignored)) return fmt::format("{} is not executable", shown);
-  if (fs::path(name).is_absolute()) return fmt::format("{} does not exist", shown);
-  return fmt::format("{} does not exist below {}", shown, printable_line(fs::current_path(ignored).string(), 300));
+const std::string install_it = "correct argv in the check file, or install it at the same place on every node";
+
+/// `"ls", "-l", "/tmp"` of `ls -l /tmp`.
+std::string as_words(const std::string& line) {
+  std::string words;
+  for (const std::string& word : split(line, ' '))
+    if (!word.empty()) words += fmt::format("{}\"{}\"", words.empty() ? "" : ", ", printable_line(word, 100));
+  return words;
 }
 
-std::string remedy_for(const std::string& name) {
-  const bool is_relative = name.find('/') != name.npos && name.front() != '/';
-  if (is_relative)
-    return fmt::format("write argv = [\"{{check}}/{}\"] for a file beside the check file, or give it an absolute path",
-                       printable_line(fs::path(name).filename().string(), 100));
+/// A whole command in one word, whose first part is a program.
+bool is_command_line(const std::string& name) {
+  const auto blank = name.find(' ');
+  return blank != name.npos && blank > 0 && !find_program(name.substr(0, blank)).empty();
+}
+
+bool is_for_a_shell(const std::string& name) {
+  return name.starts_with("~") || name.find('$') != name.npos;
+}
+
+Lack lack_of(const std::string& name) {
+  std::error_code ignored;
+  const std::string shown = printable_line(name, 300);
+  if (fs::is_directory(name, ignored)) return {name, shown + " is a directory", install_it};
+  if (fs::exists(name, ignored))
+    return {
+        name, shown + " is not executable",
+        fmt::format("chmod +x {}, or start a script by its interpreter: argv = [\"sh\", \"{}\"]; a file system that "
+                    "is mounted with noexec starts nothing",
+                    shown, shown)};
+  if (is_command_line(name))
+    return {name, fmt::format("there is no program \"{}\": argv has a text for each word", shown),
+            fmt::format("write argv = [{}]", as_words(name))};
+  if (is_for_a_shell(name))
+    return {name,
+            fmt::format("{} does not exist: programs are started without a shell, which would replace {}", shown,
+                        name.starts_with("~") ? "~" : "variables"),
+            "write the path in full, as in argv = [\"/home/me/bin/check.sh\"], or \"{check}/\" for a file beside the "
+            "check file; or start a shell: argv = [\"sh\", \"-c\", \"...\"]"};
   if (name.find('/') == name.npos)
-    return "correct its name, give it an absolute path, or install it on PATH of every node; ranks that are started by "
-           "ssh have PATH of an ssh login";
-  return "correct argv in the check file, or install it at the same place on every node";
+    return {name, shown + " is not on PATH",
+            "correct its name, give it an absolute path, or install it on PATH of every node; ranks that are started "
+            "by ssh have PATH of an ssh login"};
+  if (fs::path(name).is_absolute()) return {name, shown + " does not exist", install_it};
+  return {name,
+          fmt::format("{} does not exist below {}", shown, printable_line(fs::current_path(ignored).string(), 300)),
+          fmt::format("write argv = [\"{{check}}/{}\"] for a file beside the check file, or give it an absolute path",
+                      printable_line(fs::path(name).filename().string(), 100))};
+}
+
+/// Of an ELF file; 0: it is none.
+int elf_machine(const std::string& bytes) {
+  constexpr std::size_t offset = 18;
+  if (!bytes.starts_with("\x7f"
+                         "ELF") ||
+      bytes.size() < offset + 2)
+    return 0;
+  return static_cast<unsigned char>(bytes[offset]) | static_cast<unsigned char>(bytes[offset + 1]) << 8;
+}
+
+std::string first_bytes(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(256, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
 }
 
 Finding finding_of(const CaseView& view, const std::string& name, const std::vector<std::size_t>& ranks,
@@ -49,7 +98,8 @@ Finding finding_of(const CaseView& view, const std::string& name, const std::vec
       hosts.push_back(host);
   finding.verdict = blame.is_on_nodes() ? Verdict::fail : Verdict::error;
   finding.reason = blame.is_everywhere() ? what : fmt::format("{} on {}", what, human_list(hosts, 4));
-  finding.remedy = remedy_for(name);
+  const std::string* remedy = view.observed[ranks.front()]->fact(fact_remedy);
+  finding.remedy = remedy == nullptr ? install_it : printable_line(*remedy, 400);
   if (!blame.is_on_nodes()) {
     finding.culprits.push_back({CulpritKind::file, printable_line(name, 200), "", -1});
     return finding;
@@ -65,18 +115,40 @@ Finding finding_of(const CaseView& view, const std::string& name, const std::vec
 }  // namespace
 
 std::optional<Lack> find_lack(const std::vector<std::string>& words, const std::vector<std::string>& given) {
-  if (words[0] != python_word && find_program(words[0]).empty()) return Lack{words[0], describe_missing(words[0])};
+  if (words[0] != python_word && find_program(words[0]).empty()) return lack_of(words[0]);
   for (std::size_t i = 0; i < given.size(); ++i) {
     std::error_code ignored;
     if (given[i] == words[i] || fs::exists(words[i], ignored)) continue;
-    return Lack{words[i], fmt::format("{} does not exist", printable_line(words[i], 300))};
+    return Lack{words[i], fmt::format("{} does not exist", printable_line(words[i], 300)), install_it};
   }
   return std::nullopt;
 }
 
+Lack find_bad_start(const std::string& program, const std::string& error) {
+  const std::string shown = printable_line(program, 300);
+  const std::string bytes = first_bytes(find_program(program));
+  const std::string line = bytes.substr(0, bytes.find('\n'));
+  if (line.starts_with("#!") && line.ends_with('\r'))
+    return {program,
+            fmt::format("the lines of {} end with CR LF, so that the interpreter in its first line has a CR in "
+                        "its name",
+                        shown),
+            fmt::format("convert them: sed -i 's/\\r$//' {}", shown)};
+  const int machine = elf_machine(bytes);
+  const int here = elf_machine(first_bytes("/proc/self/exe"));
+  if (machine != 0 && here != 0 && machine != here)
+    return {program,
+            fmt::format("{} is a program for another processor (ELF machine {}, here {})", shown, machine, here),
+            "name a build for the processor of these nodes"};
+  if (machine == 0 && !bytes.empty() && !line.starts_with("#!"))
+    return {program, fmt::format("{} is not a program, and has no first line that names its interpreter", shown),
+            fmt::format("begin the script with #!/bin/sh, or start it by argv = [\"sh\", \"{}\"]", shown)};
+  return {program, error, install_it};
+}
+
 Observation lacking(const Lack& lack) {
   Observation seen;
-  seen.facts = {{fact_name, lack.name}, {fact_what, lack.what}};
+  seen.facts = {{fact_name, lack.name}, {fact_what, lack.what}, {fact_remedy, lack.remedy}};
   return seen;
 }
 

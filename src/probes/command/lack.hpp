@@ -12,11 +12,15 @@ namespace muster::program {
 struct Lack {
   std::string name;  ///< of the program or file
   std::string what;  ///< `loadavg.sh is not on PATH`
+  std::string remedy;
 };
 
 /// `words`: with `{check}` filled in; `given`: as the check has them.
 [[nodiscard]] std::optional<Lack> find_lack(const std::vector<std::string>& words,
                                             const std::vector<std::string>& given);
+
+/// Why a program that is there could not be started, by its first bytes; `error`: the kernel's words.
+[[nodiscard]] Lack find_bad_start(const std::string& program, const std::string& error);
 
 /// What a rank observed that could not start its program.
 [[nodiscard]] Observation lacking(const Lack& lack);

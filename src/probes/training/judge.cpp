@@ -41,7 +41,7 @@ class Judge : private RankJudge {
     const bool has_come_apart = judge_sums(is_miscounted) || judge_divergence(*first);
     // The finding that they are all 0 is more precise.
     const bool is_blamed = !has_come_apart && all_told("zero.own").empty() && judge_gradients_alone(*first);
-    const bool is_finite = is_blamed || judge_finite();
+    const bool is_finite = is_blamed || judge_finite(*first);
     if (!has_come_apart && !is_blamed && is_finite) judge_end(*first, is_miscounted);
     if (judgement_.findings.empty()) demand_evidence(*first);
     return std::move(judgement_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 
@@ -211,12 +212,39 @@ bool RankJudge::judge_divergence(const Observation& first) {
   return true;
 }
 
-bool RankJudge::judge_finite() {
+bool RankJudge::judge_rate(const Observation& first, int step) {
+  // The loss of a healthy training falls from about ln(classes), and does so with the probe's own rate.
+  constexpr double growth = 4;
+  constexpr double own_rate = 0.05;
+  constexpr double longest = 1;
+  const std::string* fact = first.fact("grown");
+  const auto words = fact == nullptr ? std::vector<std::string>() : split(printable_line(*fact, 100), ' ');
+  const auto number = [&](std::size_t at) { return words.size() == 3 ? std::strtod(words[at].c_str(), nullptr) : 0; };
+  const bool has_grown = number(0) > 0 && number(1) > growth * number(0);
+  const double rate = view_.params.real("learning_rate");
+  if (!has_grown && rate <= longest) return false;
+  const std::string grown =
+      has_grown ? fmt::format(", after the loss grew from {} to {} in step {}", words[0], words[1], words[2]) : "";
+  add(fmt::format("the training diverges with learning_rate = {:g}: gradients are not finite in step {}{}", rate, step,
+                  grown),
+      {}, fmt::format("choose a lower learning_rate; {:g} is the default", own_rate));
+  if (rate > own_rate)
+    judgement_.findings.back().culprits = {{CulpritKind::setting, "learning_rate", "", -1}};
+  else
+    judgement_.findings.back().remedy =
+        "with this rate healthy machines do not diverge: run allreduce, gpu_compute and gpu_memory, which name the "
+        "rank";
+  return true;
+}
+
+bool RankJudge::judge_finite(const Observation& first) {
   const auto own = earliest(all_told("not_finite.own"));
   const auto sums = earliest(all_told("not_finite.sum"));
   if (own.empty() && sums.empty()) return true;
+  if (judge_rate(first, own.empty() ? sums[0].step() : own[0].step())) return false;
   if (!own.empty() && (sums.empty() || own[0].step() <= sums[0].step()))
-    add(fmt::format("gradients of {} are not finite in step {}", name(ranks_of(own)), own[0].step()), ranks_of(own),
+    add(fmt::format("gradients of {} are not finite in step {}", name(ranks_of(own)), own[0].step()),
+        own.size() == view_.ranks.size() && own.size() > 1 ? std::vector<int>() : ranks_of(own),
         "a processor that computes wrongly or memory that changes, when the other ranks' are finite (dmesg, "
         "rasdaemon); on all ranks: a lower learning_rate");
   else

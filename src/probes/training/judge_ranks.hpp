@@ -30,7 +30,11 @@ class RankJudge {
   /// Whose sums are not of the whole batch.
   [[nodiscard]] bool judge_sums(bool is_miscounted);
   [[nodiscard]] bool judge_divergence(const Observation& first);
-  [[nodiscard]] bool judge_finite();
+  [[nodiscard]] bool judge_finite(const Observation& first);
+
+ private:
+  /// Whether the steps are too long for the training, by the loss or by the rate itself; then no rank is at fault.
+  [[nodiscard]] bool judge_rate(const Observation& first, int step);
 
  protected:
   struct Told {

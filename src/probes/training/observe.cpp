@@ -1,6 +1,7 @@
 #include "probes/training/observe.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -95,6 +96,19 @@ void tell_faults(const Trained& trained, Observation& seen) {
                                    trained.miscovered->samples, trained.miscovered->batch)});
 }
 
+/// The loss before gradients were no longer finite: a step that is too long makes it grow first.
+void tell_growth(const Trained& trained, Observation& seen) {
+  const auto first_of = [](int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, b); };
+  const int bad = first_of(trained.not_finite_own, trained.not_finite_sum);
+  if (bad < 0 || trained.losses.empty()) return;
+  const auto before = std::min(trained.losses.size(), static_cast<std::size_t>(bad - trained.first_step) + 1);
+  std::size_t worst = 0;
+  for (std::size_t step = 0; step < before; ++step)
+    if (std::isfinite(trained.losses[step]) && trained.losses[step] > trained.losses[worst]) worst = step;
+  seen.facts.push_back({"grown", fmt::format("{:.4g} {:.4g} {}", trained.losses.front(), trained.losses[worst],
+                                             trained.first_step + static_cast<int>(worst))});
+}
+
 void tell_skew(const std::vector<double>& compute, int rank, Observation& seen) {
   if (compute.size() < 2) return;
   const double typical = median(compute).value_or(0);
@@ -154,6 +168,7 @@ Observation observe(const Trained& trained, const Settings& settings, int rank) 
   if (rank != 0) return seen;
   tell_curve(trained, settings, seen);
   tell_differences(trained, settings, seen);
+  tell_growth(trained, seen);
   return seen;
 }
 
