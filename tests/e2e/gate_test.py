@@ -202,6 +202,14 @@ class Refused(Gate):
         self.assertIn("not known to be good", run.stderr)
         self.assertEqual(self.without_mpirun("--print", "exclude").stdout, "\n", "the next job would have no nodes")
 
+    def test_a_module_that_no_node_has_is_no_pass(self):
+        """`imports` misspelt: the check is at fault, no node is excluded, and nothing is started."""
+        misspelt = GOOD + check("modules", ranks=1, timeout="30s", probe="command", argv=["{python}", "-c", "pass"], imports=["jsom"])
+        self.refused(misspelt, says=["no python3 on PATH has jsom", 'did you mean "json"?', "correct the check's `imports`", "no node is at fault"])
+        run = self.gate(misspelt, "--print", "exclude")
+        self.assertEqual((run.status, run.stdout), (125, "\n"), run.story())
+        self.assertEqual([case["verdict"] for case in run.report()["cases"]], ["pass", "error"], run.story())
+
     def test_a_command_that_can_not_be_started(self):
         self.refused(GOOD, command=["no-such-program"], status=127, says=("no-such-program is not found",))
         self.refused(GOOD, command=["/no/such/program"], status=127)

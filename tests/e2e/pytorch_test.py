@@ -191,7 +191,7 @@ class Interpreter(Torch):
 
 class Rendezvous(Torch):
     def test_without_torch_it_is_a_skip(self):
-        case, story = self.case(torch_check("torch_ddp.py", imports=["torch", "no_such_module"], python=""), "skip")
+        case, story = self.case(torch_check("torch_ddp.py", imports=["torch", "no_such_module"], python="", missing="skip"), "skip")
         self.assertIn("has torch and no_such_module", case["reason"], story)
 
     def test_a_named_python_without_torch_is_a_mistake_of_the_job(self):

@@ -174,7 +174,7 @@ class Wire(support.EndToEnd):
     def test_frames_of_a_program_are_no_evidence(self):
         """What a passing program would have made the agent say, written by a failing one where the agent's frames go."""
         def item(argv):
-            params = json.dumps({"argv": argv, "arguments": [], "deadline": "30", "expect_status": "0", "python": "", "imports": [],
+            params = json.dumps({"argv": argv, "arguments": [], "deadline": "30", "expect_status": "0", "python": "", "imports": [], "missing": "error",
                                  "backend": "auto", "metric": [], "must_print": []})
             return {**EVERYWHERE, "index": 0, "case": "task", "probe": "command", "params": params}
         job = frame(1, cbor({"simulated": False, "items": [item(["true"])]}))

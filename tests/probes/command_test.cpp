@@ -320,16 +320,35 @@ TEST(Command, EvidenceOfProgramsIsToldOnce) {
   EXPECT_EQ(judgement.evidence, (std::vector<std::string>{"right", "2 of 2 programs exited with 0"}));
 }
 
-TEST(Command, NoInterpreterAnywhereIsASkip) {
+TEST(Command, NoInterpreterAnywhereIsAnErrorOfTheCheck) {
   const auto seen = run_with(argv_of({"{python}", "-c", "pass"}, {{"imports", "no_such_module"}}), 2);
   for (const auto& one : seen) {
     ASSERT_NE(one->fact("absent"), nullptr);
     EXPECT_EQ(one->fact("status"), nullptr) << "nothing was started";
   }
   MadeCase nowhere(command());
+  nowhere.rank("a", {{"absent", "no python3 on PATH has tirch: /usr/bin/python3"}})
+      .rank("b", {{"absent", "no python3 on PATH has tirch: /usr/bin/python3"}});
+  const auto judgement = nowhere.judge();
+  expect_finding(judgement, Verdict::error, "no python3 on PATH has tirch: /usr/bin/python3");
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::program, "python3", "", -1}}));
+  EXPECT_EQ(judgement.findings[0].remedy.find("correct the check's `imports`"), 0u);
+}
+
+TEST(Command, ACheckForSomeClustersAloneIsSkippedWhereNoNodeHasItsModules) {
+  MadeCase nowhere(command(), {{"missing", "skip"}});
   nowhere.rank("a", {{"absent", "no python3 on PATH has torch: /usr/bin/python3"}})
       .rank("b", {{"absent", "no python3 on PATH has torch: /usr/bin/python3"}});
   expect_finding(nowhere.judge(), Verdict::skip, "no python3 on PATH has torch: /usr/bin/python3");
+}
+
+TEST(Command, AModuleThatIsMisspeltIsFound) {
+  const auto seen = run_with(argv_of({"{python}", "-c", "pass"}, {{"imports", "jsom"}}));
+  const std::string* lack = seen[0]->fact("absent");
+  ASSERT_NE(lack, nullptr);
+  if (lack->find("there is no python3") != lack->npos) GTEST_SKIP() << "skipped: " << *lack;
+  EXPECT_NE(lack->find("has jsom"), lack->npos) << *lack;
+  EXPECT_TRUE(lack->ends_with("; did you mean \"json\"?")) << *lack;
 }
 
 TEST(Command, AnInterpreterOnMostNodesOnlyIsAFaultOfTheOthers) {

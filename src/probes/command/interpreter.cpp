@@ -25,14 +25,32 @@ constexpr const char* question =
     "sys.path = [place for place in sys.path if place]\n"
     "for name in sys.argv[1:]:\n"
     "    found = importlib.util.find_spec(name)\n"
-    "    if found is None or found.loader is None or found.origin is None: sys.exit(3)\n";
+    "    if found is None or found.loader is None or found.origin is None:\n"
+    "        import difflib, pkgutil\n"
+    "        for near in difflib.get_close_matches(name, {one.name for one in pkgutil.iter_modules()}, 1, 0.75):\n"
+    "            print('muster: this has', near)\n"
+    "        sys.exit(3)\n";
 
 constexpr std::string_view greeting = "muster: this is Python ";
+constexpr std::string_view near_greeting = "muster: this has ";
 
 struct Answer {
   std::string version;  ///< empty: it is not a Python
+  std::string near;     ///< a module that it has, named like one that it lacks
   bool has_modules = false;
 };
+
+/// The rest of the line that begins with `start`.
+std::string said_after(std::string_view said, std::string_view start) {
+  const std::size_t at = said.find(start);
+  if (at == said.npos) return "";
+  const std::string_view rest = said.substr(at + start.size());
+  return printable_line(rest.substr(0, rest.find('\n')), 40);
+}
+
+std::string near_text(const std::string& near) {
+  return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+}
 
 Answer ask(const std::string& python, const std::vector<std::string>& modules) {
   ChildOptions options;
@@ -46,10 +64,9 @@ Answer ask(const std::string& python, const std::vector<std::string>& modules) {
   };
   const auto end = run_child(options);
   Answer answer;
-  const std::size_t at = said.find(greeting);
-  if (!end || at == said.npos) return answer;
-  const std::string_view rest = std::string_view(said).substr(at + greeting.size());
-  answer.version = printable_line(rest.substr(0, rest.find('\n')), 40);
+  if (!end) return answer;
+  answer.version = said_after(said, greeting);
+  answer.near = said_after(said, near_greeting);
   answer.has_modules = !end->timed_out && end->signal == 0 && end->status == 0;
   return answer;
 }
@@ -85,7 +102,7 @@ Interpreter look_at(const std::string& named, const std::vector<std::string>& mo
   Answer answer = ask(path, modules);
   if (answer.version.empty()) return {"", "", fmt::format("{} is not a Python 3 that runs", printable_line(path))};
   if (answer.has_modules) return {path, std::move(answer.version), ""};
-  return {"", "", fmt::format("{} has no {}", printable_line(path), human_list(modules))};
+  return {"", "", fmt::format("{} has no {}{}", printable_line(path), human_list(modules), near_text(answer.near))};
 }
 
 }  // namespace
@@ -93,14 +110,16 @@ Interpreter look_at(const std::string& named, const std::vector<std::string>& mo
 Interpreter find_interpreter(const std::string& named, const std::vector<std::string>& modules) {
   if (!named.empty()) return look_at(named, modules);
   const std::vector<std::string> all = pythons_on_path();
+  std::string near;
   for (const std::string& path : all) {
     Answer answer = ask(path, modules);
     if (!answer.version.empty() && answer.has_modules) return {path, std::move(answer.version), ""};
+    if (near.empty()) near = std::move(answer.near);
   }
   if (all.empty()) return {"", "", "there is no python3 on PATH"};
   return {"", "",
-          fmt::format("no python3 on PATH {}: {}", modules.empty() ? "runs" : "has " + human_list(modules),
-                      printable_line(human_list(all)))};
+          fmt::format("no python3 on PATH {}: {}{}", modules.empty() ? "runs" : "has " + human_list(modules),
+                      printable_line(human_list(all)), near_text(near))};
 }
 
 Result<std::vector<Interpreter>> find_interpreters(RunContext& context) {

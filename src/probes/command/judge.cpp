@@ -68,7 +68,8 @@ bool is_explained(const Observation& seen) {
   return seen.fact("finding") != nullptr;
 }
 
-/// Where no rank could run it, it does not apply; where only some could, they differ, and that is a fault.
+/// Where no rank could run it, the check is wrong, or does not apply if it is meant for some clusters alone; where only
+/// some could, they differ, and that is a fault.
 void take_absent(const CaseView& view, Findings& findings) {
   std::size_t measured = 0;
   std::size_t absent = 0;
@@ -85,13 +86,15 @@ void take_absent(const CaseView& view, Findings& findings) {
     if (lack == nullptr) continue;
     const RankPlace& place = view.ranks[rank];
     Finding finding;
-    finding.verdict = is_everywhere ? Verdict::skip : blame.is_on_nodes() ? Verdict::fail : Verdict::error;
+    const bool may_lack = is_everywhere && view.params.text("missing") == "skip";
+    finding.verdict = may_lack ? Verdict::skip : blame.is_on_nodes() ? Verdict::fail : Verdict::error;
     finding.reason = is_everywhere ? printable_line(*lack)
                                    : fmt::format("{}: {}{}", place.host, printable_line(*lack),
                                                  is_named ? "" : ", though other nodes have one that does");
     finding.culprits = {{CulpritKind::program, is_named ? view.params.text("python") : "python3",
                          blame.is_on_nodes() ? place.host : "", -1}};
     finding.remedy = "name the right one with -S CHECK.python=/path/to/python, or load its module before muster";
+    if (is_everywhere && !may_lack) finding.remedy = "correct the check's `imports`, " + finding.remedy;
     const std::string key = finding.reason;
     findings.add(Order::told, key, std::move(finding), false);
   }
