@@ -234,6 +234,15 @@ std::vector<std::size_t> program_places(const Argv& words) {
   return {};
 }
 
+/// What `muster gate ... -- srun ...` starts: the first word behind `--`; the end for another command.
+std::size_t first_behind_gate(const std::vector<Word>& words, std::size_t program) {
+  if (base_name(words[program].text) != "muster") return words.size();
+  if (program + 1 == words.size() || words[program + 1].text != "gate") return words.size();
+  std::size_t at = program + 2;
+  while (at < words.size() && words[at].text != "--") ++at;
+  return std::min(at + 1, words.size());
+}
+
 }  // namespace
 
 std::vector<ScriptCommand> launch_commands(std::string_view script, const IsLauncher& is_launcher) {
@@ -243,9 +252,17 @@ std::vector<ScriptCommand> launch_commands(std::string_view script, const IsLaun
     while (first < command.words.size() && is_in_front(command.words[first].text)) ++first;
     std::size_t program = first;
     while (program < command.words.size() && is_assignment(command.words[program].text)) ++program;
-    if (program == command.words.size() || !is_launcher(base_name(command.words[program].text))) continue;
-    const Word& begin = command.words[first];
-    found.push_back({begin.number, std::string(trim(script.substr(begin.begin, command.end - begin.begin)))});
+    if (program == command.words.size()) continue;
+    const auto text = [&](std::size_t from, std::size_t end) {
+      return script.substr(command.words[from].begin, end - command.words[from].begin);
+    };
+    const auto is_one = [&](const Word& word) { return is_launcher(base_name(word.text)); };
+    const int number = command.words[first].number;
+    if (is_one(command.words[program])) found.push_back({number, std::string(trim(text(first, command.end)))});
+    const std::size_t behind = first_behind_gate(command.words, program);
+    if (behind == command.words.size() || !is_one(command.words[behind])) continue;
+    const std::string variables(text(first, command.words[program].begin));
+    found.push_back({number, variables + std::string(trim(text(behind, command.end)))});
   }
   return found;
 }

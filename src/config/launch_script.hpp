@@ -22,7 +22,7 @@ struct ScriptCommand {
 using IsLauncher = std::function<bool(std::string_view name)>;
 
 /// The commands of `script` that begin with a launcher, also behind assignments, `exec`, `time`, `if`, `then` and the
-/// like. Comments and here-documents hold none.
+/// like, and those that `muster gate ... --` starts. Comments and here-documents hold none.
 [[nodiscard]] std::vector<ScriptCommand> launch_commands(std::string_view script, const IsLauncher& is_launcher);
 
 /// The line of `command` up to its program, which is not started: torchrun, python, a shell, or the one word that names

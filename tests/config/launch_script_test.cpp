@@ -42,6 +42,20 @@ TEST(LaunchScript, WhereverACommandMayBegin) {
                       {4, "srun f \"x; y\""}}));
 }
 
+TEST(LaunchScript, TheLineThatTheGateStarts) {
+  EXPECT_EQ(commands_of("#SBATCH --nodes=66\n"
+                        "export NCCL_DEBUG=WARN\n"
+                        "MASTER_PORT=29500 muster gate --need 64 --launch 'srun -n 1' \\\n"
+                        "  -- srun -N 64 ./train --epochs 90 >log\n"
+                        "if /opt/muster/bin/muster gate --need 1 -- mpirun python train.py; then echo done; fi\n"),
+            (Commands{{3, "MASTER_PORT=29500 srun -N 64 ./train --epochs 90"}, {5, "mpirun python train.py"}}));
+  // No launcher is started by these.
+  EXPECT_EQ(
+      commands_of("muster\nmuster gate --need 4 -- ./train.sh\nmuster gate --print hosts srun\nmuster run -- srun a\n"
+                  "echo muster gate --\nmuster gate --\nmastered gate -- srun a\n"),
+      Commands{});
+}
+
 TEST(LaunchScript, HereDocumentsHoldNone) {
   EXPECT_EQ(commands_of("cat > wrapper <<'EOF'\nsrun inside\nEOF\nsrun outside\n"), (Commands{{4, "srun outside"}}));
   EXPECT_EQ(commands_of("cat <<-END >x\n\tsrun inside\n\tEND\nwc <<< text\nsrun outside\n"),

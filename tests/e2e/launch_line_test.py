@@ -342,6 +342,11 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("the rest of the script is not executed", self.output)
         job.write_text(job.read_text().replace("-n 2", "-n 1"))
         self.assertEqual(self.run_it(f"@{job}", "-n", "environment"), 0, self.output)
+        # The gate's job script: the line behind its `--`.
+        job.write_text("muster gate --need 1 \\\n  -- mpirun --oversubscribe -n 3 python train.py --epochs 90\n")
+        self.assertEqual(self.run_it(f"@{job}", "-n", "affinity"), 0, self.output)
+        self.assertIn(f"{job}:1: the launch line up to its program (python train.py --epochs 90)", self.output)
+        self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [3])
         # A program that is not torchrun is left out, too.
         job.write_text("mpirun --oversubscribe -n 3 python train.py > log\n")
         self.assertEqual(self.run_it(f"@{job}", "-n", "affinity"), 0, self.output)
