@@ -40,7 +40,9 @@ void take_system(std::string_view text, const std::string& file, Loaded& loaded)
 }
 
 void take_text(std::string_view text, const std::string& name, Loaded& loaded) {
-  if (is_system_document(text)) return take_system(text, name, loaded);
+  const bool is_system = is_system_document(text);
+  if (is_system) take_system(text, name, loaded);
+  if (is_system && !is_check_document(text)) return;
   auto checks = parse_checks(text, name, all_probes(), loaded.diagnostics);
   for (auto& check : checks) loaded.checks.push_back(std::move(check));
 }

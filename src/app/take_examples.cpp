@@ -27,7 +27,7 @@ std::vector<std::string> names_beside(const std::string& folder) {
   std::vector<std::string> names;
   Diagnostics theirs;
   for (const fs::path& file : files ? *files : std::vector<fs::path>{})
-    if (const auto text = read_file(file, 16u << 20); text && !is_system_document(*text))
+    if (const auto text = read_file(file, 16u << 20); text && is_check_document(*text))
       for (std::string& name : names_of(parse_checks(*text, file.string(), all_probes(), theirs)))
         names.push_back(std::move(name));
   return names;

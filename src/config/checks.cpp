@@ -169,12 +169,10 @@ std::vector<Check> read_checks(const Node& document, const std::string& name, st
   std::vector<Check> checks;
   Fields top(document, {}, "", complaints);
   const auto* all = top.find("check");
-  for (const auto* word : {"system", "partition", "environment"}) {
-    if (all == nullptr || document.find(word) == nullptr) continue;
-    complaints.add(top.find(word)->at,
-                   fmt::format("\"{}\" belongs to a profile, and this is a file of checks; give each a file", word));
-  }
-  top.finish();
+  // Beside a profile the other keys at the top are that one's.
+  const bool is_beside_profile = document.find("system") != nullptr || document.find("partition") != nullptr ||
+                                 document.find("environment") != nullptr;
+  if (all == nullptr || !is_beside_profile) top.finish();
   if (all == nullptr) {
     if (complaints.empty()) complaints.add({}, "there is no check in this file; write for example [check.hello]");
     return checks;

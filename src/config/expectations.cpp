@@ -44,11 +44,12 @@ std::optional<double> read_share(Fields& fields, const Entry& entry, std::string
 
 class ExpectationReader {
  public:
-  ExpectationReader(const Node& table, const ProbeSpec& probe, const Check& check, Complaints& complaints)
+  ExpectationReader(const Node& table, const ProbeSpec& probe, const Check& check, Fields& check_fields)
       : probe_(probe),
         check_(check),
+        check_header_(check_fields.header()),
         parent_(fmt::format("[[check.{}.expect]]", check.name)),
-        fields_(table, table.at, parent_, complaints) {}
+        fields_(table, table.at, parent_, check_fields.complaints()) {}
 
   std::optional<Expectation> read() {
     expectation_.place = fields_.complaints().text(fields_.header());
@@ -73,10 +74,13 @@ class ExpectationReader {
     if (!metric) return std::nullopt;
     expectation_.metric = *metric;
     auto unit = unit_of_metric(check_, probe_, *metric);
+    // The key that declares it may be misspelt.
     if (!unit)
-      fields_.complain(entry->value.at,
-                       fmt::format("probe {} has no metric \"{}\"{}", probe_.name, printable_line(*metric, 60),
-                                   metric_suggestion(check_, probe_, *metric)));
+      fields_.complaints().add_consequence(
+          entry->value.at,
+          fmt::format("probe {} has no metric \"{}\"{}", probe_.name, printable_line(*metric, 60),
+                      metric_suggestion(check_, probe_, *metric)),
+          check_header_);
     return unit;
   }
 
@@ -105,7 +109,7 @@ class ExpectationReader {
       return true;
     }
     auto reference = read_reference(*entry, "\"reference\" of " + parent_, fields_.complaints());
-    if (reference && unit) expectation_.reference = in_unit(*entry, std::move(*reference), *unit);
+    if (reference && unit && !unit->empty()) expectation_.reference = in_unit(*entry, std::move(*reference), *unit);
     return true;
   }
 
@@ -199,6 +203,7 @@ class ExpectationReader {
 
   const ProbeSpec& probe_;
   const Check& check_;
+  Place check_header_;
   std::string parent_;
   Fields fields_;
   Expectation expectation_;
@@ -246,7 +251,7 @@ std::optional<Reference> read_reference(const Entry& entry, const std::string& p
 
 void read_expectations(Fields& check_fields, const ProbeSpec& probe, Check& check) {
   for (const auto* table : check_fields.tables("expect", fmt::format("[[check.{}.expect]]", check.name)))
-    if (auto expectation = ExpectationReader(*table, probe, check, check_fields.complaints()).read())
+    if (auto expectation = ExpectationReader(*table, probe, check, check_fields).read())
       check.expects.push_back(std::move(*expectation));
 }
 

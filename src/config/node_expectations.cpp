@@ -105,7 +105,9 @@ class NodeReader {
 
   void read_gpu_links(const Entry& entry) {
     const int gpus = node_.gpus ? node_.gpus->count : 0;
-    if (gpus < 2) return fields_.complain(entry.at, "\"gpu_links\" needs \"gpus\" with a count of 2 or more");
+    if (gpus < 2)
+      return fields_.complaints().add_consequence(entry.at, "\"gpu_links\" needs \"gpus\" with a count of 2 or more",
+                                                  fields_.header());
     const std::string wanted = fmt::format(
         "an array of texts: \"0-1 x4\" for four links between GPUs 0 and 1 (of 0 to {}), or \"all x4\"", gpus - 1);
     if (entry.value.kind != NodeKind::array) return fields_.refuse(entry, entry.value, wanted);

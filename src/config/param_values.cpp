@@ -14,7 +14,8 @@ constexpr double most_cases = 10'000;
 
 class ParamReader {
  public:
-  ParamReader(const ProbeSpec& probe, Complaints& complaints) : probe_(probe), complaints_(complaints) {}
+  ParamReader(const ProbeSpec& probe, Fields& check_fields)
+      : probe_(probe), complaints_(check_fields.complaints()), header_(check_fields.header()) {}
 
   void read_given(const Entry& table, Check& check) {
     for (const auto& entry : table.value.entries) {
@@ -55,8 +56,10 @@ class ParamReader {
   const ParamSpec* known(const Entry& entry) {
     const auto* spec = find_param(probe_, entry.key);
     if (spec == nullptr)
-      complaints_.add(entry.at, fmt::format("unknown parameter \"{}\" of probe {}{}", printable_line(entry.key, 60),
-                                            probe_.name, suggestion(entry.key, names_of(probe_.params))));
+      complaints_.add_unknown(entry.at,
+                              fmt::format("unknown parameter \"{}\" of probe {}{}", printable_line(entry.key, 60),
+                                          probe_.name, suggestion(entry.key, names_of(probe_.params))),
+                              header_);
     return spec;
   }
 
@@ -105,6 +108,7 @@ class ParamReader {
 
   const ProbeSpec& probe_;
   Complaints& complaints_;
+  Place header_;  ///< of the check, which lacks what is misspelt here
 };
 
 }  // namespace
@@ -116,7 +120,7 @@ const ParamSpec* find_param(const ProbeSpec& probe, std::string_view name) {
 }
 
 void read_params(Fields& check_fields, const ProbeSpec& probe, Check& check) {
-  ParamReader reader(probe, check_fields.complaints());
+  ParamReader reader(probe, check_fields);
   const auto* given = check_fields.table("params");
   const auto* swept = check_fields.table("sweep");
   if (given != nullptr) reader.read_given(*given, check);

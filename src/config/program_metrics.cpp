@@ -57,8 +57,9 @@ class Reader {
     asked.unit = metric.unit;
     read_maximum(fields, metric);
     fields.finish();
-    if (metric.name.empty() || metric.unit.empty() || asked.pattern.empty()) return;
-    param.items.emplace_back(to_text(asked));
+    if (metric.name.empty()) return;
+    if (!metric.unit.empty() && !asked.pattern.empty()) param.items.emplace_back(to_text(asked));
+    // Also a faulty one is declared: where it is judged is not wrong.
     check_.metrics.push_back(std::move(metric));
   }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <regex>
 #include <set>
@@ -29,6 +30,7 @@ class SystemReader {
     const bool has_partition = top_.find("partition") != nullptr;
     for (const auto* table : top_.tables("partition", "[[partition]]")) read_partition(*table);
     if (!has_partition) complaints_.add({}, "a profile needs at least one [[partition]]");
+    (void)top_.find("check");  // for parse_checks()
     top_.finish();
     for (auto& partition : system_.partitions) {
       partition.node.variables = variables;
@@ -210,15 +212,36 @@ SystemProfile parse_system(std::string_view toml, const std::string& name, Diagn
   return system;
 }
 
-bool is_system_document(std::string_view toml) {
+namespace {
+
+constexpr std::array<std::string_view, 3> keys_of_profiles{"system", "partition", "environment"};
+
+/// What of a document is there at the top.
+struct TopKeys {
+  bool profile = false;
+  bool check = false;
+};
+
+TopKeys top_keys(std::string_view toml) {
   // Most files are checks: only those that could be a profile are read twice.
-  const auto holds = [&](std::string_view word) { return toml.find(word) != std::string_view::npos; };
-  if (!holds("system") && !holds("partition") && !holds("environment")) return false;
+  const auto is_in_text = [&](std::string_view word) { return toml.find(word) != std::string_view::npos; };
+  if (std::none_of(keys_of_profiles.begin(), keys_of_profiles.end(), is_in_text)) return {false, true};
   Complaints ignored("");
   const auto document = parse_document(toml, ignored);
-  if (!document || document->find("check") != nullptr) return false;
-  return document->find("system") != nullptr || document->find("partition") != nullptr ||
-         document->find("environment") != nullptr;
+  if (!document) return {};
+  const auto is_key = [&](std::string_view word) { return document->find(word) != nullptr; };
+  return {std::any_of(keys_of_profiles.begin(), keys_of_profiles.end(), is_key), is_key("check")};
+}
+
+}  // namespace
+
+bool is_system_document(std::string_view toml) {
+  return top_keys(toml).profile;
+}
+
+bool is_check_document(std::string_view toml) {
+  const auto keys = top_keys(toml);
+  return keys.check || !keys.profile;
 }
 
 }  // namespace muster

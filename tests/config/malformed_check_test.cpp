@@ -52,13 +52,14 @@ probe = "bandwidth"
 probe = "bandwidth"
 )",
      {R"(f.toml:1:1: unknown key "title"; known: check)"}},
-    {"profile_beside",
-     R"([system]
+    {"key_beside_profile",
+     R"(title = "x"
+[system]
 name = "s"
 [check.a]
-probe = "bandwidth"
+probe = "bandwith"
 )",
-     {R"(f.toml:1:2: "system" belongs to a profile, and this is a file of checks; give each a file)"}},
+     {R"(f.toml:5:9: unknown probe "bandwith"; did you mean "bandwidth"?)"}},
     {"array_check",
      R"([[check]]
 name = "a"
@@ -230,8 +231,8 @@ ranks = { per_node = 1.5 }
 probe = "bandwidth"
 ranks = { pernode = 2 }
 )",
-     {R"(f.toml:3:1: "ranks" of [check.a] has no "per_node"; write for example ranks = { per_node = 4 })",
-      R"(f.toml:3:11: unknown key "pernode" in "ranks" of [check.a]; did you mean "per_node"?)"}},
+     {R"(f.toml:3:11: unknown key "pernode" in "ranks" of [check.a]; did you mean "per_node"?)",
+      R"(f.toml:3:1: "ranks" of [check.a] has no "per_node"; write for example ranks = { per_node = 4 })"}},
     {"nodes_zero",
      R"([check.a]
 probe = "bandwidth"
@@ -311,6 +312,73 @@ metric = "second"
       R"(f.toml:8:9: "tags" in [check.a] must be an array of texts, not 4)",
       R"(f.toml:9:1: [[check.a.expect]] has no bound; add "reference", "limit", "peers" or "history")",
       R"(f.toml:10:10: probe program has no metric "second"; did you mean "seconds"?)"}},
+    // Causes before what follows from them.
+    {"cause_is_the_key_of_the_probe",
+     R"([check.a]
+prob = "bandwidth"
+[check.b]
+timeout = "x"
+)",
+     {R"(f.toml:2:1: unknown key "prob" in [check.a]; did you mean "probe"?)",
+      R"(f.toml:1:8: [check.a] has no "probe"; write for example probe = "hello")",
+      R"(f.toml:3:8: [check.b] has no "probe"; write for example probe = "hello")",
+      R"(f.toml:4:11: "timeout" in [check.b] must be a duration of 10ms to 168h, such as "60s", not "x")"}},
+    {"cause_is_the_name_of_a_parameter",
+     R"([check.a]
+probe = "program"
+[check.a.params]
+argvv = ["true"]
+)",
+     {R"(f.toml:4:1: unknown parameter "argvv" of probe program; did you mean "argv"?)",
+      R"(f.toml:1:8: probe program needs the parameter "argv"; give it in [check.a.params])"}},
+    {"cause_is_the_table_of_parameters",
+     R"([check.a]
+probe = "program"
+[check.a.parms]
+argv = ["true"]
+)",
+     {R"(f.toml:3:10: unknown key "parms" in [check.a]; did you mean "params"?)",
+      R"(f.toml:1:8: probe program needs the parameter "argv"; give it in [check.a.params])"}},
+    {"cause_is_a_key_of_the_expectation",
+     R"([check.a]
+probe = "bandwidth"
+[[check.a.expect]]
+metrc = "busbw"
+referense = "profile"
+)",
+     {R"(f.toml:4:1: unknown key "metrc" in [[check.a.expect]]; did you mean "metric"?)",
+      R"(f.toml:5:1: unknown key "referense" in [[check.a.expect]]; did you mean "reference"?)",
+      R"(f.toml:3:1: [[check.a.expect]] has no "metric"; write for example metric = "busbw")",
+      R"(f.toml:3:1: [[check.a.expect]] has no bound; add "reference", "limit", "peers" or "history")"}},
+    {"cause_is_the_declaration_of_a_metric",
+     R"([check.a]
+probe = "program"
+[[check.a.expect]]
+metric = "triad"
+peers = {}
+[check.a.params]
+argv = ["true"]
+[[check.a.params.metrics]]
+name = "triad"
+)",
+     {R"(f.toml:8:18: unknown parameter "metrics" of probe program; did you mean "metric"?)",
+      R"(f.toml:4:10: probe program has no metric "triad"; known: seconds)"}},
+    {"a_faulty_metric_is_declared",
+     R"([check.a]
+probe = "program"
+[check.a.params]
+argv = ["true"]
+[[check.a.params.metric]]
+name = "triad"
+pattern = "Triad"
+unti = "GB/s"
+[[check.a.expect]]
+metric = "triad"
+reference = { value = 1.0, lower = -0.1, unit = "GB/s" }
+)",
+     {R"(f.toml:7:11: pattern "Triad" has no group for the number: write for example ([0-9.]+))",
+      R"(f.toml:8:1: unknown key "unti" in [[check.a.params.metric]]; did you mean "unit"?)",
+      R"(f.toml:5:1: [[check.a.params.metric]] has no "unit"; write for example unit = "GB/s")"}},
 };
 
 class MalformedCheck : public testing::TestWithParam<Malformed> {};

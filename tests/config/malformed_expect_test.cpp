@@ -347,8 +347,8 @@ probe = "bandwidth"
 metric = "busbw"
 limit = { atleast = 0.5 }
 )",
-     {R"(f.toml:5:1: "limit" needs "at_least" or "at_most")",
-      R"(f.toml:5:11: unknown key "atleast" in "limit" of [[check.a.expect]]; did you mean "at_least"?)"}},
+     {R"(f.toml:5:11: unknown key "atleast" in "limit" of [[check.a.expect]]; did you mean "at_least"?)",
+      R"(f.toml:5:1: "limit" needs "at_least" or "at_most")"}},
     {"limit_zero",
      R"([check.a]
 probe = "bandwidth"

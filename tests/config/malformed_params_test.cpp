@@ -36,8 +36,8 @@ name = "seconds"
 pattern = "s"
 unit = "s"
 )x",
-     {R"x(f.toml:4:1: [[check.a.params.metric]] has no "pattern"; write for example pattern = 'Triad: *([0-9.]+)')x",
-      R"x(f.toml:6:1: unknown key "patern" in [[check.a.params.metric]]; did you mean "pattern"?)x",
+     {R"x(f.toml:6:1: unknown key "patern" in [[check.a.params.metric]]; did you mean "pattern"?)x",
+      R"x(f.toml:4:1: [[check.a.params.metric]] has no "pattern"; write for example pattern = 'Triad: *([0-9.]+)')x",
       R"x(f.toml:7:8: unknown unit "MBs"; did you mean ...)x",
       R"x(f.toml:8:10: "better" in [[check.a.params.metric]] must be "higher", "lower" or "neither", not "more")x",
       R"x(f.toml:10:8: probe program already has a metric "seconds")x",

@@ -42,16 +42,16 @@ names = "s"
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:1:2: [system] has no "name"; write for example name = "lumi")",
-      R"(f.toml:2:1: unknown key "names" in [system]; did you mean "name"?)"}},
+     {R"(f.toml:2:1: unknown key "names" in [system]; did you mean "name"?)",
+      R"(f.toml:1:2: [system] has no "name"; write for example name = "lumi")"}},
     {"top_key",
      R"([system]
 name = "s"
 [[partitions]]
 name = "p"
 )",
-     {"f.toml:1:1: a profile needs at least one [[partition]]",
-      R"(f.toml:3:3: unknown key "partitions"; did you mean "partition"?)"}},
+     {R"(f.toml:3:3: unknown key "partitions"; did you mean "partition"?)",
+      "f.toml:1:1: a profile needs at least one [[partition]]"}},
     {"detect_text",
      R"([system]
 name = "s"
@@ -134,9 +134,9 @@ login = { gpus = -1, hosts = "x" }
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:1: "login" of [system] has no "host"; write for example host = "^login")",
-      R"(f.toml:3:18: "gpus" in "login" of [system] must be a whole number from 0 to 1024, not -1)",
-      R"(f.toml:3:22: unknown key "hosts" in "login" of [system]; did you mean "host"?)"}},
+     {R"(f.toml:3:18: "gpus" in "login" of [system] must be a whole number from 0 to 1024, not -1)",
+      R"(f.toml:3:22: unknown key "hosts" in "login" of [system]; did you mean "host"?)",
+      R"(f.toml:3:1: "login" of [system] has no "host"; write for example host = "^login")"}},
     {"variable_empty",
      R"([system]
 name = "s"
@@ -678,7 +678,7 @@ check = "a"
 [[partition]]
 name = "p"
 )",
-     {R"(f.toml:3:3: unknown key "reference"; known: system, variable, unverified, environment, partition)"}},
+     {R"(f.toml:3:3: unknown key "reference"; known: system, variable, unverified, environment, partition, check)"}},
     {"syntax",
      R"([system]
 name = "s"

@@ -188,7 +188,11 @@ TEST(Systems, AreToldFromCheckFiles) {
   EXPECT_FALSE(is_system_document("[check.a]\nsummary = \"a file system\"\n"));
   EXPECT_FALSE(is_system_document("[check.system]\nprobe = \"x\"\n"));
   EXPECT_FALSE(is_system_document("# [system]\n"));
-  EXPECT_FALSE(is_system_document("[system]\n[check.a]\n")) << "a check file with a key too many";
+  EXPECT_TRUE(is_system_document("[system]\n[check.a]\n")) << "both";
+  EXPECT_TRUE(is_check_document("[system]\n[check.a]\n")) << "both";
+  EXPECT_FALSE(is_check_document(lumi));
+  for (const char* text : {"[check.a]\n", "[check.system]\n", "# [system]\n", "[system\n", "", "title = 1\n"})
+    EXPECT_TRUE(is_check_document(text)) << text;
   EXPECT_FALSE(is_system_document("[system\n"));
   EXPECT_FALSE(is_system_document(""));
 }

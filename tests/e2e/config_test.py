@@ -18,6 +18,7 @@ FOREIGN = 65533
 PROFILE = '[system]\nname = "mine"\n[[partition]]\nname = "few"\nlauncher = "local"\n[partition.node]\ncores = 2\n'
 REFERENCE = '[[partition.reference]]\ncheck = "site_memory"\ntriad = { value = 10.0, lower = -0.2, unit = "GB/s" }\n'
 CHECK = '[check.{}]\nprobe = "hello"\nsummary = "Of the site."\nranks = "one-per-node"\ntags = {}\n'
+BOTH = PROFILE + CHECK.format("nightly", '["default", "gate"]')
 # Nothing of what surrounds the test may be found.
 CLEAN = {name: value for name, value in os.environ.items()
          if not name.startswith(("MUSTER_", "SLURM_", "XDG_CONFIG", "LUMI_", "NERSC_", "TACC_"))}
@@ -124,6 +125,67 @@ class Added(Homes):
         self.assertEqual(self.systems(wrapper=wrapper)["mine"], "/etc/muster/mine.toml")
         self.put("mine.toml", PROFILE.replace("few", "many"))
         self.assertEqual(self.systems(wrapper=wrapper)["mine"], str(self.home / "mine.toml"), "the user's replaces the site's")
+        self.put("mine.toml", BOTH, self.folder)
+        self.assertTrue(self.checks(wrapper=wrapper)["nightly"].startswith("/etc/muster/mine.toml:"))
+
+
+class ProfileAndChecksInOneFile(Homes):
+    def checks_of_report(self, folder):
+        report = json.loads((self.folder / folder / "latest/report.json").read_text())
+        return {case["check"] for case in report["cases"]}, report["system"]
+
+    def test_in_the_home_and_in_a_named_folder(self):
+        other = self.folder / "other"
+        other.mkdir(mode=0o755)
+        for folder, words in ((self.home, ()), (other, ("--config", other))):
+            path = self.put("mine.toml", BOTH, folder)
+            self.assertEqual(self.systems(*words)["mine"], str(path))
+            self.assertTrue(self.checks(*words)["nightly"].startswith(f"{path}:"))
+            self.assertIn("hello", self.checks(*words))
+        self.assertEqual(self.doctor()[0]["says"], f"{self.home}: profiles mine; checks nightly")
+
+    def test_named(self):
+        path = self.put("mine.toml", BOTH, self.folder)
+        self.assertIn("well formed: 1 check,", self.muster("lint", path).stdout)
+        self.assertEqual(list(self.checks(path)), ["nightly"])
+        self.assertEqual(self.systems(path)["mine"], str(path))
+        self.muster("run", path, "--system", "mine", "--output", "runs")
+        self.assertEqual(self.checks_of_report("runs"), ({"nightly"}, "mine"))
+        self.muster("gate", "--need", 1, "--checks", path, "--system", "mine", "--output", "gates", "--print", "hosts")
+        self.assertEqual(self.checks_of_report("gates"), ({"nightly"}, "mine"))
+
+    def test_a_mistake_is_reported_once(self):
+        path = self.put("mine.toml", "title = 1\n" + BOTH.replace("cores", "coers").replace("hello", "helo"), self.folder)
+        said = self.muster("lint", path, status=3).stderr
+        self.assertEqual([line.split(";")[0] for line in said.splitlines()],
+                         [f'{path}:1:1: unknown key "title"', f'{path}:8:1: unknown key "coers" in [partition.node]',
+                          f'{path}:10:9: unknown probe "helo"', "3 errors"])
+
+
+class Lint(Homes):
+    def expect_errors(self, text, *wanted):
+        """`wanted`: beginnings, in the order of the lines."""
+        path = self.put("own.toml", text, self.folder)
+        said = self.muster("lint", path, status=3).stderr.splitlines()
+        self.assertEqual(len(said), len(wanted) + 1, said)
+        for line, words in zip(said, wanted):
+            self.assertTrue(line.startswith(f"{path}:{words}"), said)
+
+    def test_the_cause_is_named_first(self):
+        self.expect_errors('[check.own]\nprobe = "command"\n[check.own.parms]\nargv = ["true"]\n[[check.own.expect]]\nmetrc = "load"\n',
+                           '3:12: unknown key "parms" in [check.own]; did you mean "params"?', '1:8: probe command needs the parameter "argv"',
+                           '6:1: unknown key "metrc" in [[check.own.expect]]; did you mean "metric"?', '5:1: [[check.own.expect]] has no "metric"',
+                           '5:1: [[check.own.expect]] has no bound')
+        self.expect_errors('[check.own]\ntimeout = "x"\nprobe = "comand"\n[check.own.params]\nargw = ["true"]\n[[check.own.expect]]\nmetric = "load"\n',
+                           '2:11: "timeout" in [check.own] must be', '3:9: unknown probe "comand"; did you mean "command"?')
+
+    def test_a_limit_without_a_maximum(self):
+        self.expect_errors('[check.own]\nprobe = "hello"\n[[check.own.expect]]\nmetric = "barrier"\nlimit = { at_least = 0.5 }\n',
+                           '5:1: "limit" needs a metric with a hardware maximum, and "barrier" has none (no metric of probe hello has one)')
+        rows = json.loads(self.muster("list", "--metrics", "p2p", "--json").stdout)
+        able = [row["name"] for row in rows if row["kind"] == "metric" and "takes a limit" in row["detail"]]
+        self.assertIn("bandwidth", able)
+        self.assertNotIn("latency", able)
 
 
 class Refused(Homes):
