@@ -126,6 +126,9 @@ struct SchedulerSpec {
   /// One option as given by -J or a profile: long or short, or `name=value`. Fails with kind `usage` for what can't be
   /// one, and for options that muster must choose itself, with what to write instead.
   Result<JobOption> (*read_option)(std::string_view word) = nullptr;
+  /// `--partition` for `--partitoin`; empty: `name` is a known option, or like none (a plug-in of the site may have
+  /// it).
+  std::string (*meant_option)(std::string_view name) = nullptr;
   /// Variables of the environment that would stand over options of the script, or change how it is submitted.
   std::vector<std::string> (*variables)(const JobRequest&) = nullptr;
   std::string (*script)(const JobRequest&) = nullptr;

@@ -115,17 +115,33 @@ Result<void> heed_refusals(const SystemProfile& system, const std::vector<JobOpt
   return {};
 }
 
+/// What may be chosen beside the options that every scheduler of this kind has.
+struct OfProfile {
+  std::vector<std::string> placeholders;
+  std::vector<std::string> options;  ///< `--account`
+};
+
+/// Fails for an option that looks like another one, and that the profile does not have either.
+Result<void> refuse_misspelt(const SchedulerSpec& scheduler, const JobOption& option, const OfProfile& profile) {
+  if (scheduler.meant_option == nullptr || has(profile.options, option.name)) return {};
+  const auto meant = scheduler.meant_option(option.name);
+  if (meant.empty()) return {};
+  return fail(ErrorKind::usage, fmt::format("-J {}", printable_line(option.text, 80)),
+              fmt::format("{} has no option {}; did you mean \"{}\"?", scheduler.program, option.name, meant));
+}
+
 /// The options of -J, and what they fill.
 Result<std::vector<JobOption>> read_chosen(const SchedulerSpec& scheduler, const Argv& chosen,
-                                           const std::vector<std::string>& placeholders, Fills& fills) {
+                                           const OfProfile& of_profile, Fills& fills) {
   std::vector<JobOption> options;
   for (const auto& word : joined(chosen, {})) {
-    if (const auto name = filled_by(word.text); has(placeholders, name)) {
+    if (const auto name = filled_by(word.text); has(of_profile.placeholders, name)) {
       fills[name] = word.text.substr(name.size() + 1);
       continue;
     }
     auto option = scheduler.read_option(word.text);
     if (!option) return tl::unexpected(option.error());
+    if (auto spelt = refuse_misspelt(scheduler, *option, of_profile); !spelt) return tl::unexpected(spelt.error());
     std::erase_if(options, [&](const JobOption& before) { return before.name == option->name; });
     options.push_back(std::move(*option));
   }
@@ -142,11 +158,13 @@ Result<JobChoice> choose_job_options(const SchedulerSpec& scheduler, const Syste
   for (const auto& word : profile) note_placeholders(word.text, of_options);
   if (around != nullptr)
     for (const auto& word : around->wrapper) note_placeholders(word, of_wrapper);
-  auto placeholders = of_options;
-  placeholders.insert(placeholders.end(), of_wrapper.begin(), of_wrapper.end());
+  OfProfile of_profile{of_options, {}};
+  of_profile.placeholders.insert(of_profile.placeholders.end(), of_wrapper.begin(), of_wrapper.end());
+  for (const auto& word : profile)
+    if (const auto option = scheduler.read_option(word.text)) of_profile.options.push_back(option->name);
 
   Fills fills;
-  const auto from_user = read_chosen(scheduler, chosen, placeholders, fills);
+  const auto from_user = read_chosen(scheduler, chosen, of_profile, fills);
   if (!from_user) return tl::unexpected(from_user.error());
   JobChoice choice;
   for (const auto& word : profile) {

@@ -53,6 +53,7 @@ extern const SchedulerSpec scheduler_slurm{
     .title = "Slurm",
     .program = "sbatch",
     .read_option = slurm::read_option,
+    .meant_option = slurm::meant_option,
     .variables = slurm::variables,
     .script = slurm::script,
     .submit = submit,

@@ -205,6 +205,19 @@ class BeforeSubmission(Submitted):
             self.assertIn("nothing was started", run.stderr)
             self.assertEqual([path for path in run.output.glob("*")], [], "a folder was left")
 
+    def test_what_sbatch_would_not_know(self):
+        """Named before sbatch is called: the option that was meant, and those of srun."""
+        for option, says in (("partitoin=x", 'sbatch has no option --partitoin; did you mean "--partition"?'),
+                             ("--cpu-bind=none", "--cpu-bind is an option of srun, not of sbatch; give it to the launcher inside the job: "
+                              "--launcher-option=--cpu-bind=none")):
+            for more in ((), ("--dry-run",)):
+                run = self.new_run(check("hello", probe="hello"), f"-J={option}", *more)
+                run.finish(20)
+                self.assertEqual(run.status, 3, run.story())
+                self.assertIn(says, run.stderr)
+                self.assertEqual([path for path in run.output.glob("*")], [], "a folder was left")
+        self.assertEqual(self.jobs(), [])
+
     def test_a_placeholder_that_nothing_fills(self):
         run = self.new_run(check("hello", probe="hello"), "--system", "mine")
         profile = run.folder / "mine.toml"

@@ -54,7 +54,19 @@ const ChoiceCase choice_cases[] = {
     {{"account=x", "--exclusive", "-C", "a&b"},
      "--partition=gpu --account=x --gpus-per-node=8 --exclusive --constraint=a&b"},
     {{}, "s.toml:7:21: nothing fills {account} in \"--account={account}\"; write -J account=VALUE"},
-    {{"acount=x"}, "s.toml:7:21: nothing fills {account} in \"--account={account}\"; write -J account=VALUE"},
+    {{"acount=x"}, "-J --acount=x: sbatch has no option --acount; did you mean \"--account\"?"},
+    {{"account=x", "partitoin=x"}, "-J --partitoin=x: sbatch has no option --partitoin; did you mean \"--partition\"?"},
+    {{"account=x", "gpu-per-node=8"},
+     "-J --gpu-per-node=8: sbatch has no option --gpu-per-node; did you mean \"--gpus-per-node\"?"},
+    // Of the plug-in of a site, and a name that sbatch completes.
+    {{"account=x", "nosuch=x"}, "--partition=gpu --account=x --gpus-per-node=8 --nosuch=x"},
+    {{"account=x", "--exclusiv"}, "--partition=gpu --account=x --gpus-per-node=8 --exclusiv"},
+    {{"account=x", "--cpu-bind=none"},
+     "-J --cpu-bind=none: --cpu-bind is an option of srun, not of sbatch; give it to the launcher inside the job: "
+     "--launcher-option=--cpu-bind=none"},
+    {{"account=x", "mpi=pmix"},
+     "-J mpi=pmix: --mpi is an option of srun, not of sbatch; give it to the launcher inside the job: "
+     "--launcher-option=--mpi=pmix"},
     {{"account=x", "x"},
      "-J x: is not an option of sbatch; write for example -J account=project_1 or -J=--account=project_1"},
 };
@@ -109,6 +121,14 @@ TEST(JobOptionsOf, AnOptionOfTheProfileThatCanNotBeIsBlamedOnIt) {
   system.partitions[0].scheduler_options[2] = "--nodes=4";
   EXPECT_EQ(texts(choose(system, "", {"account=x"})),
             "s.toml:7:22: -J --nodes=4: --nodes is not to be chosen here: use muster's own --nodes");
+}
+
+TEST(JobOptionsOf, WhatLooksMisspeltMayBeAnOptionOfTheSite) {
+  auto system = profile();
+  EXPECT_FALSE(choose(system, "", {"account=x", "contraint=a"}));
+  system.partitions[0].scheduler_options.push_back("--contraint=b");
+  EXPECT_EQ(texts(choose(system, "", {"account=x", "contraint=a"})),
+            "--partition=gpu --account=x --gpus-per-node=8 --contraint=a");
 }
 
 TEST(FillWrapper, TakesItsWordsOutOfTheOptions) {

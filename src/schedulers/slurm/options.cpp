@@ -96,6 +96,11 @@ Result<JobOption> read_option(std::string_view word) {
     return refuse("is not an option of sbatch; write for example -J account=project_1 or -J=--account=project_1");
   if (printable(option.text) != option.text || option.text.find_first_of("\n\t") != std::string::npos)
     return refuse("has characters that are not allowed in a batch script");
+  if (is_of_srun(option.name))
+    return refuse(
+        fmt::format("{} is an option of srun, not of sbatch; give it to the launcher inside the job: "
+                    "--launcher-option={}",
+                    option.name, option.text));
   for (const auto& one : reserved)
     if (option.name == one.name)
       return refuse(fmt::format("{} is not to be chosen here: {}", option.name, one.instead));

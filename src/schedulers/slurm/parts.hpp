@@ -12,6 +12,10 @@ namespace muster::slurm {
 [[nodiscard]] std::string value_of(std::span<const JobOption> options, std::string_view name);
 [[nodiscard]] bool chooses(std::span<const JobOption> options, std::string_view name);
 
+// option_names.cpp
+[[nodiscard]] bool is_of_srun(std::string_view name);
+[[nodiscard]] std::string meant_option(std::string_view name);
+
 // script.cpp
 [[nodiscard]] std::string script(const JobRequest& request);
 
