@@ -10,15 +10,16 @@ void add_list(CommandLine line) {
   add_choose(*app, list->choose);
   auto* what = app->add_option_group("what");
   what->add_flag("--probes", list->probes, "Probes instead of checks");
-  what->add_option("--metrics", list->metrics, "Metrics, labels and parameters of a probe")->type_name("PROBE");
+  what->add_option("--metrics", list->metrics, "Metrics, labels and parameters of a probe, or of a check of FILE")
+      ->type_name("PROBE");
   what->add_flag("--launchers", list->launchers, "Launchers");
   what->add_flag("--reporters", list->reporters, "Report formats");
   what->add_flag("--systems", list->systems, "System profiles");
   what->require_option(0, 1);
   app->add_flag("--json", list->json, "As JSON");
   app->footer(
-      "Examples:\n  muster list\n  muster list -t network\n  muster list --metrics hello\n  muster list --probes "
-      "--json");
+      "Examples:\n  muster list\n  muster list -t network\n  muster list --metrics hello\n"
+      "  muster list stream.toml --metrics stream\n  muster list --probes --json");
   app->callback([list, &status = line.status] { status = list_command(*list); });
 }
 

@@ -70,15 +70,31 @@ Table reporters() {
   return table;
 }
 
-/// What can be set and what is measured: parameters, metrics and labels of one probe.
-Table metrics(const ProbeSpec& probe) {
-  Table table{{"kind", "name", "of", "detail", "help"}, {}};
-  for (const auto& metric : probe.metrics) {
-    const auto direction = metric.better == Better::neither ? std::string("no direction")
-                                                            : fmt::format("{} is better", to_string(metric.better));
+std::string direction_of(Better better) {
+  return better == Better::neither ? std::string("no direction") : fmt::format("{} is better", to_string(better));
+}
+
+/// Of the programs that `checks` start, and the labels that their readings may have.
+std::vector<std::vector<std::string>> declared_rows(const std::vector<const Check*>& checks) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto* check : checks)
+    for (const auto& metric : check->metrics) {
+      const auto place = fmt::format("Of check {}, {}", check->name, check->place);
+      rows.push_back({"metric", metric.name, metric.unit,
+                      direction_of(metric.better) + (metric.maximum ? ", takes a limit" : ""), place});
+      for (const auto& label : metric.labels)
+        rows.push_back({"label", label, "", fmt::format("of {}", metric.name), place});
+    }
+  return rows;
+}
+
+/// What can be set and what is measured: parameters, metrics and labels of one probe, and of the checks that use it.
+Table metrics(const ProbeSpec& probe, const std::vector<const Check*>& checks) {
+  Table table{{"kind", "name", "of", "detail", "help"}, declared_rows(checks)};
+  for (const auto& metric : probe.metrics)
     table.rows.push_back({"metric", std::string(metric.name), std::string(metric.unit),
-                          direction + (metric.has_limit ? ", takes a limit" : ""), std::string(metric.help)});
-  }
+                          direction_of(metric.better) + (metric.has_limit ? ", takes a limit" : ""),
+                          std::string(metric.help)});
   for (const auto& label : probe.labels)
     table.rows.push_back({"label", std::string(label.name), "", "", std::string(label.help)});
   for (const auto& param : probe.params)
@@ -103,10 +119,24 @@ int show(const Table& table, bool as_json) {
   return 0;
 }
 
+/// Of a probe, or of one of the checks that are given.
 int list_metrics(const ListOptions& options) {
-  if (const auto* probe = find_probe(options.metrics)) return show(metrics(*probe), options.json);
+  Loaded given;
+  if (!options.choose.paths.empty()) given = load(options.choose.paths, options.choose.config);
+  if (!given.diagnostics.ok()) {
+    print_errors(given.diagnostics.errors);
+    return exit_usage;
+  }
+  const auto* probe = find_probe(options.metrics);
+  std::vector<const Check*> checks;
   std::vector<std::string> known;
-  for (const auto* probe : all_probes()) known.emplace_back(probe->name);
+  for (const auto& check : given.checks) {
+    known.push_back(check.name);
+    if (probe != nullptr ? check.probe == probe->name : check.name == options.metrics) checks.push_back(&check);
+  }
+  if (probe == nullptr && !checks.empty()) probe = find_probe(checks.front()->probe);
+  if (probe != nullptr) return show(metrics(*probe, checks), options.json);
+  for (const auto* one : all_probes()) known.emplace_back(one->name);
   return usage_error({ErrorKind::usage, "--metrics",
                       fmt::format("unknown probe \"{}\"{}", options.metrics, suggestion(options.metrics, known))});
 }

@@ -52,6 +52,30 @@ class Programs(support.EndToEnd):
         return folder
 
 
+class Listed(support.EndToEnd):
+    def listed(self, *words):
+        argv = [str(support.DRIVER), "list", *map(str, words)]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=20 * support.SLOWNESS)
+
+    def test_metrics_of_programs(self):
+        stream, osu = EXAMPLES / "stream.toml", EXAMPLES / "osu_bw.toml"
+        said = self.listed(stream, osu, "--metrics", "command").stdout
+        self.assertRegex(said, rf"(?m)^metric  triad +MB/s +\w+ .* +Of check stream, {stream}:\d+:\d+$")
+        self.assertRegex(said, rf"(?m)^label +size +of bandwidth +Of check \w+, {osu}:\d+:\d+$")
+        self.assertIn("param   argv", said)
+        alone = self.listed(stream, osu, "--metrics", "stream").stdout
+        self.assertIn("triad", alone)
+        self.assertNotIn("bandwidth", alone)
+        self.assertNotIn("triad", self.listed("--metrics", "command").stdout)
+        own = support.new_folder() / "own.toml"
+        own.write_text('[check.own]\nprobe = "command"\nparams.argv = ["true"]\nmetrics.x = { unit = "GB/s", maximum = 3.0 }\n')
+        self.assertRegex(self.listed(own, "--metrics", "own").stdout, r"(?m)^metric  x +GB/s +no direction, takes a limit  Of check own, ")
+
+    def test_a_name_that_is_neither_a_probe_nor_a_check(self):
+        done = self.listed(EXAMPLES / "stream.toml", "--metrics", "strem")
+        self.assertEqual((done.returncode, 'did you mean "stream"?' in done.stderr), (3, True), done.stderr)
+
+
 class Examples(Programs):
     def test_each_reads_its_program(self):
         for example, output, name, metric_name, labels, value, unit in PROGRAMS:
