@@ -15,11 +15,6 @@ namespace {
 
 constexpr double parts_s = 8;
 
-bool has_gpu(const Inventory& inventory) {
-  return std::any_of(inventory.devices.begin(), inventory.devices.end(),
-                     [](const Device& device) { return device.kind == DeviceKind::gpu; });
-}
-
 std::optional<NodeParts> parts_with_gpus(Layout layout, const Inventory& inventory, CpuMask may) {
   NodeParts node = parts_of(std::move(layout), inventory);
   if (node.gpus.empty()) return std::nullopt;
@@ -46,7 +41,7 @@ std::vector<std::string> devices_in(const Layout& layout) {
 std::optional<NodeParts> parts_of_this_node(const fs::path& machine) {
   const auto inventory = read_inventory(root_below(machine).string());
   // Where no GPU is, hwloc need not read the devices: that takes longer than everything else before a launch.
-  if (!inventory || !has_gpu(*inventory)) return std::nullopt;
+  if (!inventory || inventory->count_gpus() == 0) return std::nullopt;
   auto layout = layout_below(machine);
   if (!layout) return std::nullopt;
   return parts_with_gpus(std::move(*layout), *inventory, node_cpus(root_below(machine)));

@@ -128,10 +128,10 @@ void forbid_launches(Plan& plan, const Finding& finding, bool is_line_the_launch
 
 void forbid_gpu_cases(Plan& plan, const Finding& finding) {
   for (auto& item : plan.cases)
-    if (item.unable.empty() && is_about_gpus(item)) item.unable.push_back(finding);
+    if (item.unable.empty() && needs_gpus(item)) item.unable.push_back(finding);
   for (auto& launch : plan.launches)
     std::erase_if(launch.items, [&](const WorkItem& item) {
-      return is_about_gpus(plan.cases[static_cast<std::size_t>(item.case_index)]);
+      return needs_gpus(plan.cases[static_cast<std::size_t>(item.case_index)]);
     });
   std::erase_if(plan.launches, [](const PlannedLaunch& launch) { return launch.items.empty(); });
 }

@@ -125,8 +125,12 @@ bool is_about_gpus(const Case& item) {
   return item.probe == "device_visibility" || item.probe.compare(0, 4, "gpu_") == 0;
 }
 
+bool needs_gpus(const Case& item) {
+  return is_about_gpus(item) || (item.ranks.kind == RanksSpec::Kind::one_per_gpu && item.ranks.count == 1);
+}
+
 std::optional<Finding> find_ungranted_gpus(const SystemProfile& system, const Allocation& job, const Plan& plan) {
-  const bool has_case = std::any_of(plan.cases.begin(), plan.cases.end(), is_about_gpus);
+  const bool has_case = std::any_of(plan.cases.begin(), plan.cases.end(), needs_gpus);
   // The only one that muster finds an allocation of.
   const auto* scheduler = find_scheduler("slurm");
   if (!has_case || scheduler == nullptr || counts_gpus(system)) return std::nullopt;

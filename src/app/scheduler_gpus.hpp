@@ -28,9 +28,12 @@ struct GpuWish {
 /// Whether the probe of the case measures GPUs and nothing else.
 [[nodiscard]] bool is_about_gpus(const Case& item);
 
-/// An error for each case about GPUs where the nodes of the job have some by the batch system, and the job asked for
-/// none: the launches of such a job see none. Nothing where the profile counts GPUs, and where there is no such case.
-/// Asks the batch system, at most 40 s.
+/// As above, or each of its ranks is one of a GPU's and no number of ranks is given for nodes without one.
+[[nodiscard]] bool needs_gpus(const Case& item);
+
+/// An error for each case that needs GPUs where the nodes of the job have some by the batch system, and the job asked
+/// for none: the launches of such a job see none. Nothing where the profile counts GPUs, and where there is no such
+/// case. Asks the batch system, at most 40 s.
 [[nodiscard]] std::optional<Finding> find_ungranted_gpus(const SystemProfile& system, const Allocation& job,
                                                          const Plan& plan);
 

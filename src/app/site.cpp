@@ -157,9 +157,7 @@ bool has_this_node(const Site& site) {
 
 int count_gpus(const fs::path& root) {
   const auto inventory = read_inventory(root.string());
-  if (!inventory) return 0;
-  return static_cast<int>(std::count_if(inventory->devices.begin(), inventory->devices.end(),
-                                        [](const Device& device) { return device.kind == DeviceKind::gpu; }));
+  return inventory ? inventory->count_gpus() : 0;
 }
 
 Result<LauncherIdentity> identify(const LauncherSpec& launcher, const std::string& program) {

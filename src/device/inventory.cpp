@@ -141,6 +141,11 @@ const Device* Inventory::gpu_at(const PciAddress& address) const {
   return found == devices.end() ? nullptr : &*found;
 }
 
+int Inventory::count_gpus() const {
+  return static_cast<int>(std::count_if(devices.begin(), devices.end(),
+                                        [](const Device& device) { return device.kind == DeviceKind::gpu; }));
+}
+
 Device* Inventory::gpu_at(const PciAddress& address) {
   return const_cast<Device*>(std::as_const(*this).gpu_at(address));
 }

@@ -152,6 +152,8 @@ struct Inventory {
   /// The GPU at an address, the whole of a part; nullptr: none.
   [[nodiscard]] Device* gpu_at(const PciAddress& address);
   [[nodiscard]] const Device* gpu_at(const PciAddress& address) const;
+  /// Whole GPUs, parts of them apart, whether or not they work or this process may use them.
+  [[nodiscard]] int count_gpus() const;
 };
 
 /// What the kernel of this node shows: PCI bus, drivers, device files, network. Every path is below `root`; `/` is this

@@ -34,9 +34,7 @@ void add_reading_of_gpus(Observation& seen, std::string metric, Labels where, do
 }
 
 void add_readings_of_gpus(Observation& seen, const Inventory& inventory) {
-  const auto gpus = std::count_if(inventory.devices.begin(), inventory.devices.end(),
-                                  [](const Device& device) { return device.kind == DeviceKind::gpu; });
-  add_reading_of_gpus(seen, "gpus", {}, static_cast<double>(gpus));
+  add_reading_of_gpus(seen, "gpus", {}, inventory.count_gpus());
   for (const Device& device : inventory.devices) {
     const auto narrowest = std::min_element(device.links.begin(), device.links.end(),
                                             [](const PciLink& a, const PciLink& b) { return a.width < b.width; });

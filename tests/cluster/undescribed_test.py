@@ -118,6 +118,17 @@ class InAJob(Undescribed):
                 clocks, = self.cases(check="clock_skew")
                 self.assertEqual(clocks["verdict"], "pass", said)
 
+    def test_a_rank_for_each_gpu_has_no_gpu(self):
+        """A user's check with `ranks = "one-per-gpu"` would pass on one rank; one that names its ranks without GPUs may run."""
+        (self.folder / "own.toml").write_text("".join(
+            f'[check.{name}]\nprobe = "command"\nranks = {ranks}\ntimeout = "30s"\nparams.argv = ["true"]\n'
+            for name, ranks in (("each", '"one-per-gpu"'), ("either", "{ per_gpu = 1, otherwise = 2 }"))))
+        run = self.muster("run", "own.toml", "--launcher-option=--cpu-bind=none", "--agent", support.AGENT, job=self.JOB)
+        said = run.stdout + run.stderr
+        self.assertEqual(run.returncode, 2, said)
+        self.assertEqual({case["check"]: case["verdict"] for case in self.report()["cases"]}, {"each": "error", "either": "pass"}, said)
+        self.assertRegex(self.cases(check="each")[0]["reason"], self.REASON)
+
     def test_the_gate_refuses_and_blames_no_node(self):
         run = self.muster("gate", "--need", 2, "-x", "memory|p2p|network", "--print", "exclude", "--agent", support.AGENT, job=self.JOB)
         said = run.stdout + run.stderr

@@ -55,6 +55,7 @@ TEST(Inventory, PartsAreDevicesOfTheirOwnAtTheAddressOfTheWhole) {
   inventory.seen_part(here, 1, "nvml");
   ASSERT_EQ(inventory.devices.size(), 4u);
   EXPECT_EQ(count(inventory, DeviceKind::gpu), 1u);
+  EXPECT_EQ(inventory.count_gpus(), 1);
   EXPECT_EQ(label_of(inventory.devices[1]), "part 0 of GPU 0000:41:00.0");
   EXPECT_EQ(label_of(inventory.devices[3]), "part 1 of GPU 0000:c1:00.0");
   EXPECT_EQ(inventory.devices[3].sources, (Texts{"kfd", "nvml"}));

@@ -76,8 +76,7 @@ OwnGpu own_gpu(const Inventory& inventory, const Visible& visible) {
   std::set<std::string> vendors;
   for (const Device* gpu : gpus) vendors.insert(vendor_of(*gpu));
   if (vendors.size() != 1) return {};
-  const auto all = std::count_if(inventory.devices.begin(), inventory.devices.end(),
-                                 [](const Device& device) { return device.kind == DeviceKind::gpu; });
+  const auto all = static_cast<std::size_t>(inventory.count_gpus());
   std::vector<std::string> because;
   for (const std::string_view name : variables_for(*vendors.begin(), visible)) {
     const auto variable = visible.find(name);
@@ -87,7 +86,7 @@ OwnGpu own_gpu(const Inventory& inventory, const Visible& visible) {
     gpus = std::move(*chosen);
     because.push_back(fmt::format("{}={}", name, printable_line(variable->second, 60)));
   }
-  if (because.empty() && static_cast<std::size_t>(all) > gpus.size()) because.emplace_back("its control group");
+  if (because.empty() && all > gpus.size()) because.emplace_back("its control group");
   // The only GPU of a node does not belong to one rank: all ranks see it.
   if (gpus.size() != 1 || because.empty()) return {};
   return {to_string(gpus[0]->address), join(because, " ")};

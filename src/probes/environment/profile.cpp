@@ -48,10 +48,7 @@ std::vector<Fact> described_node(const ExpectedNode& node) {
   if (node.cpu) add_processor(facts);
   if (node.login) {
     const auto inventory = read_inventory(this_machine().root.string());
-    const auto is_gpu = [](const Device& device) { return device.kind == DeviceKind::gpu; };
-    if (inventory)
-      facts.push_back(
-          {"node.gpus", std::to_string(std::count_if(inventory->devices.begin(), inventory->devices.end(), is_gpu))});
+    if (inventory) facts.push_back({"node.gpus", std::to_string(inventory->count_gpus())});
   }
   return facts;
 }
