@@ -95,8 +95,7 @@ class Console : public Reporter {
       return;
     }
     std::string text;
-    for (const auto& group : blocks_of(report))
-      text += "\n" + case_block(*group.first, folded_titles(group.alike), page_);
+    for (const auto& group : blocks_of(report)) text += "\n" + case_block(group, page_);
     say(text + summary_text(report, page_), out);
   }
 

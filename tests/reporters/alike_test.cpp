@@ -50,6 +50,21 @@ TEST(ConsoleAlike, DifferentCausesKeepTheirBlocks) {
   const auto text = shown(report);
   EXPECT_EQ(count(text, "run again"), 3u) << text;
   EXPECT_EQ(count(text, "likewise"), 0u);
+  EXPECT_EQ(count(text, "load the MPI module"), 1u) << text;
+  EXPECT_EQ(count(text, "  remedy     as for a\n"), 2u) << text;
+}
+
+TEST(ConsoleAlike, OneCulpritWithOneRemedyIsNamedOnce) {
+  RunReport report;
+  report.exit_status = 2;
+  report.cases = {broken("a", "one cause"), broken("b", "another cause"), broken("c", "a third cause")};
+  for (auto& result : report.cases) result.culprits = {{CulpritKind::node, "nid001", "nid001", -1}};
+  report.cases[2].culprits[0].name = report.cases[2].culprits[0].node = "nid002";
+  const auto text = shown(report);
+  EXPECT_EQ(count(text, "  culprits   nid001\n"), 1u) << text;
+  EXPECT_EQ(count(text, "  culprits   and remedy as for a\n"), 1u) << text;
+  EXPECT_EQ(count(text, "  culprits   nid002\n"), 1u) << text;
+  EXPECT_EQ(count(text, "  remedy     load the MPI module\n"), 2u) << text;
 }
 
 }  // namespace

@@ -33,6 +33,20 @@ bool is_alike(const CaseResult& a, const CaseResult& b) {
                     [&](const Finding& x, const Finding& y) { return is_same_finding(a, x, b, y); });
 }
 
+void note_same_remedies(std::vector<Block>& blocks) {
+  std::unordered_map<std::string, std::vector<const CaseResult*>> by_remedy;
+  for (Block& block : blocks) {
+    if (block.first->remedy.empty()) continue;
+    auto& earlier = by_remedy[block.first->remedy];
+    const auto same = std::find_if(earlier.begin(), earlier.end(),
+                                   [&](const CaseResult* one) { return one->culprits == block.first->culprits; });
+    if (same == earlier.end())
+      earlier.push_back(block.first);
+    else
+      block.same_remedy = *same;
+  }
+}
+
 }  // namespace
 
 std::vector<const CaseResult*> by_urgency(const RunReport& report) {
@@ -61,6 +75,7 @@ std::vector<Block> blocks_of(const RunReport& report) {
     candidates.push_back(blocks.size());
     blocks.push_back({&result, {}});
   }
+  note_same_remedies(blocks);
   return blocks;
 }
 

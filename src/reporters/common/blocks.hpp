@@ -11,6 +11,7 @@ namespace muster {
 struct Block {
   const CaseResult* first = nullptr;
   std::vector<const CaseResult*> alike;
+  const CaseResult* same_remedy = nullptr;  ///< of an earlier block, with the same culprits and the same remedy
 };
 
 /// Every case that is neither pass nor skip: the worst first, causes before what follows from them.

@@ -138,13 +138,20 @@ std::string entry(std::string_view label, std::string_view text, const Page& pag
                      wrap(harmless, page.width, margin_columns));
 }
 
-std::string case_block(const CaseResult& result, const std::vector<std::string>& alike, const Page& page) {
+std::string case_block(const Block& block, const Page& page) {
+  const CaseResult& result = *block.first;
+  const auto alike = folded_titles(block.alike);
   std::string text =
       fmt::format("{}  {}\n", page.ink.of(result.verdict, verdict_word(result.verdict)), page.ink.bold(title(result)));
   if (!alike.empty()) text += entry("likewise", human_list(alike, 12), page);
   if (!result.follows.empty()) text += entry("follows", "from what " + result.follows + " found", page);
   text += reason_entries(result, page);
-  text += entry("culprits", human_list(culprit_phrases(result.culprits)), page);
+  if (block.same_remedy != nullptr)
+    text += entry(result.culprits.empty() ? "remedy" : "culprits",
+                  fmt::format("{}as for {}", result.culprits.empty() ? "" : "and remedy ", title(*block.same_remedy)),
+                  page);
+  else
+    text += entry("culprits", human_list(culprit_phrases(result.culprits)), page);
   text += other_findings(result, page);
   text += repetition_entry(result, page);
   text += item_entries(result, page);
@@ -153,7 +160,7 @@ std::string case_block(const CaseResult& result, const std::vector<std::string>&
   text += output_entries(result, page);
   for (const auto& note : result.notes) text += entry("note", note, page);
   text += where_entry(result, page);
-  text += entry("remedy", result.remedy, page);
+  if (block.same_remedy == nullptr) text += entry("remedy", result.remedy, page);
   if (!result.rerun.empty())  // one line, however long, so that it can be copied
     text += fmt::format("  {}{}\n", page.ink.faint(pad("run again", margin_columns - 2)),
                         printable_line(shell_line(result.rerun), uncut));

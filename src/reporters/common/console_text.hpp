@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "muster/report.hpp"
+#include "reporters/common/blocks.hpp"
 #include "reporters/common/ink.hpp"
 
 namespace muster {
@@ -30,9 +31,9 @@ struct Page {
                                      const Page& page);
 /// The text of a case of one node as it would be of any node, to find equal ones.
 [[nodiscard]] std::string without_node(const CaseResult& result, std::string_view text);
-/// Why a case is not a pass, who, with what evidence, what to do, and how to run it again. `alike` names the cases that
-/// came to the same end for the same reason; they have no block of their own.
-[[nodiscard]] std::string case_block(const CaseResult& result, const std::vector<std::string>& alike, const Page& page);
+/// Why a case is not a pass, who, with what evidence, what to do, and how to run it again. Cases that came to the same
+/// end for the same reason are named; what an earlier block has on who and what to do is not repeated.
+[[nodiscard]] std::string case_block(const Block& block, const Page& page);
 /// Cases per verdict with names, nodes when they differ, notes, and where the report is.
 [[nodiscard]] std::string summary_text(const RunReport& report, const Page& page);
 
