@@ -196,6 +196,37 @@ class Html(unittest.TestCase):
         self.browser.open(page_of(empty, self.folder, "empty"))
         self.assertEqual(self.texts(".sentence"), ["No case was run"])
 
+    def test_missing_measurements_have_no_culprit(self):
+        """What was not measured is listed under that heading, never under `Culprits`."""
+        made = MadeRun(3, 2, self.folder, well=True)
+        report = made.report()
+        made.blame(report["cases"][0], "unmeasured", "barrier has 0 of 20 clean samples", "keep other work off the nodes",
+                   [{"kind": "node", "name": "nid001", "node": "nid001"}])
+        report.update(verdict="unmeasured", exit_status=2)
+        report["tally"].update({"pass": 8, "unmeasured": 1})
+        self.browser.open(page_of(report, self.folder, "unmeasured"))
+        self.assertEqual(self.texts(".blames h2"), ["Not measured"])
+        self.assertEqual(self.texts(".sentence"), ["1 of 10 cases could not be measured, 1 was skipped"])
+
+    def test_one_size_is_no_curve(self):
+        report = MadeRun(3, 2, self.folder, well=True).report()
+        for case in report["cases"]:
+            if case["check"] == "allreduce":
+                case["metrics"] = [row for row in case["metrics"] if row["where"]["size"] == "128MiB"]
+        self.browser.open(page_of(report, self.folder, "one_size"))
+        self.browser.value("draw = dispatchEvent(new Event('beforeprint'))")
+        self.browser.settle()
+        self.assertEqual([text for text in self.texts("#curves figcaption") if "allreduce" in text], [])
+
+    def test_a_reason_of_many_ranks_has_a_row_for_each(self):
+        made = MadeRun(3, 8, self.folder, well=True)
+        report = made.report()
+        rows = [f"rank {rank} on nid001 printed 12.5 MiB, and the bound is 128 MiB" for rank in range(8)]
+        made.blame(report["cases"][0], "fail", "; ".join(rows), "correct the reference", [{"kind": "program", "name": "it"}])
+        report.update(verdict="fail", exit_status=1)
+        self.browser.open(page_of(report, self.folder, "rows"))
+        self.assertEqual(self.texts("#cases .card .reason p"), rows)
+
     def test_the_approved_report_of_all_formats(self):
         approved = json.loads((pathlib.Path(support.os.environ["MUSTER_SOURCE"]) / "tests/golden/reporters/report.json").read_text().replace("VERSION", "0.1.0"))
         self.browser.open(page_of(approved, self.folder, "approved"))
