@@ -31,7 +31,7 @@ def first_wrong(torch, got, wanted):
 class Reduction:
     def __init__(self, job, size):
         self.job, self.torch = job, job.torch
-        self.size = max(4, size_of_floats(size))
+        self.size = size_of_floats(size)
         self.base = pattern(self.torch, self.size // 4, job.device.device)
         self.data = self.torch.empty_like(self.base)
 
@@ -66,7 +66,12 @@ class Reduction:
 
 
 def size_of_floats(size):
-    return size // 4 * 4
+    return max(4, size // 4 * 4)
+
+
+def size_label(text, size):
+    """As it was asked for, where that is what was summed."""
+    return text if muster.size_of(text) == size else f"{size}B"
 
 
 def main():
@@ -90,10 +95,11 @@ def main():
                          f"{reduction.size // 4} is {got:g} instead of {wanted:g}, {count} are wrong",
                          "run allreduce of muster over the same nodes: if that is right, another version of "
                          f"{job.device.backend} or other settings of it are called for")
+        label = size_label(text, reduction.size)
         algbw = [reduction.size / took / 1e9 for took in times]
-        muster.metric("time", [took * 1e6 for took in times], "us", size=text, backend=job.device.backend)
+        muster.metric("time", [took * 1e6 for took in times], "us", size=label, backend=job.device.backend)
         factor = 2 * (place.world - 1) / place.world
-        muster.metric("busbw", [one * factor for one in algbw], "GB/s", size=text, backend=job.device.backend)
+        muster.metric("busbw", [one * factor for one in algbw], "GB/s", size=label, backend=job.device.backend)
     if place.rank == 0:
         job.device.tell()
     if not any(job.gather(job.failed)) and place.rank == 0:

@@ -90,7 +90,9 @@ double slowness(int device) {
 double cost(const void* to, const void* from, std::size_t bytes) {
   const int a = owner_of(to);
   const int b = owner_of(from);
-  const double slow = std::max(slowness(a), slowness(b));
+  // With a factor below 1 it is what takes no time.
+  const double fast = std::min(slowness(a), slowness(b));
+  const double slow = fast < 1 ? fast : std::max(slowness(a), slowness(b));
   double rate = peer_rate;
   if (a == b) rate = memory_rate / 2;
   if ((a < 0) != (b < 0)) rate = host_rate * sheet_of(std::max(a, b)).lanes / 16;

@@ -11,6 +11,8 @@ UNDESCRIBED = "cluster/undescribed_test.py"
 PLUGIN = "install/plugin_test.py"
 CLUSTER = "cluster/cluster_test.py"
 SUBMITTED = "e2e/submit_script_test.py"
+INSTALLED = "install/install_test.py"
+WITH_TORCH = "e2e/pytorch_test.py"
 
 # Page, command -> the test that takes it from the page. The first line that fits counts.
 RUN = [
@@ -24,6 +26,9 @@ RUN = [
     (r"gate|user", r"(?s)#!/bin/bash.*", UNDESCRIBED),
     (r"gate", r"muster gate --need 64 -- \./job\.sh|srun .*", NODES),
     (r"history", r"muster .*", ONE_MACHINE),
+    (r"installing", r"cmake --install .*|export PATH=/opt.*|muster run", INSTALLED),
+    (r"methods/pytorch|training-before-a-large-job", r"muster run checks/pytorch( -n .*)?", WITH_TORCH),
+    (r"methods/pytorch", r"export MASTER_ADDR=.*|srun .*", NODES),
     (r"night", r"export .*|muster history.*", ONE_MACHINE),
     (r"night", r"muster run --quiet --lock", ONE_MACHINE),
     (r"night", r"muster run .*", NODES),
@@ -35,6 +40,8 @@ RUN = [
     (r"submit", r"muster run .*", NODES),
     (r"submit", r"(?s)#!/bin/bash.*", SUBMITTED),
     (r"tutorial-first-check", r"(?s).*", ONE_MACHINE),
+    (r"tutorial-first-probe", r"cp .*|build/release/bin/muster .*|\./dev run .*", PLUGIN),
+    (r"training-before-a-large-job", r"(?s)muster run checks/training .*", WITH_TORCH),
     (r"tutorial-plugin-probe", r"rm .*|cmake .*|export .*|muster .*", PLUGIN),
 ]
 # Examples of the helps.
@@ -50,23 +57,22 @@ RUN += [
     (r"help selftest", r"muster selftest -n gpu_memory", ONE_MACHINE),
 ]
 # Page, command -> why no test takes it from the page.
-BUILDS = "builds muster, as the build under test was made"
-TORCH = "needs a PyTorch of the reader's; e2e.pytorch_test and cluster.torch_nodes_test run these checks where there is one"
+BUILDS = "compiles all of muster, as the build under test was made"
 NOT_RUN = [
     (r"README|testing", r"\./dev (run|test|fuzz).*", "the tests themselves, and a build"),
-    (r"bind|help bind", r"muster bind .* > .*", "starts a program on four cores, which this machine may lack; e2e.bind_test has the file"),
+    (r"bind|help bind", r"muster bind .* > .*", "of a job with four cores on a node: +n0 is the job's first node; e2e.bind_test has the file"),
     (r"cray-mpich", r".*", "there is no Cray compiler"),
     (r"installing", r"\./dev build|cmake --(preset|build) .*|\(cd build/package .*", BUILDS),
     (r"user", r"export PATH=.*", BUILDS),
-    (r"tutorial-(first|plugin)-probe", r"\./dev (build|run).*|build/release/bin/muster .*|cp .*", BUILDS),
+    (r"tutorial-(first|plugin)-probe", r"\./dev build", BUILDS),
     (r"installing", r"curl .*|tar .*|\./configure .*|make .*|export HWLOC_ROOT=.*", "downloads hwloc and builds it"),
     (r"installing", r"apt .*", "changes the machine; install.package_test unpacks the package, packaging/try_deb installs it"),
     (r"installing", r"(spack|apptainer) .*|mpirun .*|muster run --launcher .*", "there is no Spack and no Apptainer here"),
     (r"launch-line", r".*", "lines of the reader's; e2e.launch_line_test, cluster.launches_test and install.bundle_test run such lines"),
-    (r"installing", r"cmake --install .*|export PATH=/opt.*|muster run", BUILDS),
     (r"README|selftest|help selftest", r"muster selftest( my_checks/| --json| --keep seen)?", "30 checks on described machines take minutes; e2e.selftest_test runs them"),
     (r"measurements/.*", r".*", "benchmarks: ./dev bench"),
-    (r"methods/pytorch|training-before-a-large-job", r"(?s).*", TORCH),
+    (r"methods/pytorch", r"muster run checks/pytorch --nodes .*", "eight processes of PyTorch on four nodes; cluster.torch_nodes_test has two"),
+    (r"training-before-a-large-job", r"(?s)#!/bin/bash.*|srun .*", "a job on 64 nodes with GPUs, with modules and an environment of the reader's"),
 ]
 
 

@@ -17,8 +17,14 @@ import virtual_cluster as vc  # noqa: E402
 
 # The shipped checks here, by MUSTER_CHECKS: the rest of them time something.
 QUICK = ("basic/hello.toml", "network/network_interfaces.toml")
+# Ranks of a node, where it has fewer than four cores.
+RANKS = min(4, vc.Shape().cpus)
+LINE = f"mpirun -np {2 * RANKS} --map-by ppr:{RANKS}:node"
 # What a page has of the reader's, and what it is here: how many of the four nodes a training needs.
-SUBSTITUTIONS = {"--need 64": "--need 3", "mpirun -n 512": "mpirun -n 3"}
+SUBSTITUTIONS = {"--need 64": "--need 3", "mpirun -n 512": "mpirun -n 3", "--launch '...'": f"--launch '{LINE}'",
+                 "mpirun -np 8 --map-by ppr:4:node": LINE}
+# Of a job on two nodes, begun on line 31.
+BATCH_SCRIPT = "#!/bin/bash\n" + "# The reader's own lines.\n" * 29 + f"{LINE} ./train\n"
 # Begin of a command -> exit status, where it need not be 0: something is missing here; two runs beside other tests may differ.
 STATUS = {"muster doctor": {0, 2}, "muster compare": {0, 1}}
 # Another /etc over that of the machine, for one command that installs something there.
@@ -27,8 +33,8 @@ OVER_ETC = ("mount -t tmpfs none /mnt && mkdir -p /mnt/up /mnt/work "
 
 
 def is_for_a_job(command):
-    """A gate on the job's own nodes."""
-    return command.startswith("muster gate") and "--nodes" not in command
+    """A gate on the job's own nodes, a launch line of its own, ranks of a script."""
+    return (command.startswith("muster gate") and "--nodes" not in command) or "--launch" in command or "script.py" in command
 
 
 class Pages(support.EndToEnd):
@@ -75,9 +81,10 @@ class Pages(support.EndToEnd):
         for word, mine in SUBSTITUTIONS.items():
             command = command.replace(word, mine)
         shell = ["bash", "-c", command]
-        words = ["salloc", "--quiet", "--nodes=4", "--ntasks-per-node=1", *shell] if is_for_a_job(command) else shell
+        nodes, tasks = (2, RANKS) if "--launch" in command else (4, 1)
+        words = ["salloc", "--quiet", f"--nodes={nodes}", f"--ntasks-per-node={tasks}", *shell] if is_for_a_job(command) else shell
         env = dict(self.env)
-        if "mpirun" in command:  # the reader's own, which is not root
+        if "mpirun" in command or "--launch" in command:  # the reader's own, which is not root
             env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return subprocess.run(self.cluster.argv_on_login(words), cwd=self.folder, env=env, capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, timeout=120 * support.SLOWNESS)
@@ -107,6 +114,16 @@ class Pages(support.EndToEnd):
     def test_gate(self):
         (printed,) = self.read("gate").values()
         self.assertEqual(printed.count("trained on nid"), 3, printed)
+
+    def test_ranks_of_a_script(self):
+        """Two lines of one job, which the page has one below the other."""
+        (fence,) = [one for one in page_commands.fences_of("methods/pytorch") if "script.py" in one.text]
+        self.assertEqual({page_tests.test_of(fence, command) for command, _ in fence.steps()}, {page_tests.NODES})
+        (self.folder / "script.py").write_text("import os\nprint(*(os.environ[name] for name in ('RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER_ADDR')))\n")
+        (self.folder / "python").symlink_to("/usr/bin/python3")  # a virtual environment has this name
+        done = self.types(fence.text)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), [f"{rank} 4 0 nid001" for rank in range(4)], done.stdout + done.stderr)
 
     def test_helps(self):
         for fence in page_commands.help_fences():

@@ -5,9 +5,14 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import sys
 import unittest
 
-import support
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
+import page_commands  # noqa: E402
+import page_tests  # noqa: E402
+import pages_test  # noqa: E402
+import support  # noqa: E402
 
 SOURCE = pathlib.Path(os.environ["MUSTER_SOURCE"]).resolve()
 FOLDER = SOURCE / "checks" / "pytorch"
@@ -121,6 +126,78 @@ class Shipped(Torch):
     def test_one_rank_has_nobody_to_talk_to(self):
         case, story = self.case(torch_check("torch_allreduce.py", ranks=1), "skip")
         self.assertEqual(case["reason"], "a single rank has no partner to sum with", story)
+
+
+# Clocks of rank 1 that run slower: what it measures looks ten times as fast.
+SLOW_CLOCK = "import time\nclock = time.perf_counter\nif rank == 1: time.perf_counter = lambda: clock() / 10\n"
+
+
+class Readings(Torch):
+    """Readings and labels are what docs/measuring.md says."""
+
+    def rows(self, script, *arguments, ranks=2, **more):
+        case, self.said = self.case(torch_check(script, *arguments, ranks=ranks, **more), "pass")
+        return case["metrics"]
+
+    def test_sums(self):
+        for row in self.rows("torch_allreduce.py", "--sizes", "1KiB,1MiB", "--seconds", "0.05", ranks=3, code=SLOW_CLOCK):
+            self.assertEqual((row["n"], row["where"]["backend"]), (3, "gloo"), self.said)
+            # All ranks report that of the slowest.
+            self.assertAlmostEqual(row["min"], row["max"], delta=1e-6 * row["max"], msg=self.said)
+            if row["metric"] == "time":
+                time = row["median"] * 1e-6
+                continue
+            size = {"1KiB": 1 << 10, "1MiB": 1 << 20}[row["where"]["size"]]
+            self.assertAlmostEqual(row["median"] * 1e9 * time / size, 2 * 2 / 3, delta=0.01, msg=self.said)
+
+    def test_tensors(self):
+        rows = self.rows("torch_send_recv.py", "--side", "500", ranks=3)
+        self.assertEqual([(row["metric"], row["n"], row["where"]) for row in rows],
+                         [("bandwidth", 1, {"backend": "gloo", "to": to}) for to in ("1", "2")], self.said)
+
+    def test_training(self):
+        rows = {row["metric"]: row for row in self.rows("torch_ddp.py")}
+        self.assertEqual({name: row["where"] for name, row in rows.items()},
+                         {"samples": {"backend": "gloo"}, "loss": {}, "accuracy": {}}, self.said)
+        self.assertEqual(rows["loss"]["min"], rows["loss"]["max"], "it is that of all ranks")
+        self.assertEqual(rows["accuracy"]["min"], rows["accuracy"]["max"], "they have the same model")
+        # 4 epochs of 50 steps of 60 images, in less time than the program had.
+        self.assertGreater(rows["samples"]["min"], 4 * 50 * 60 / 60, self.said)
+
+    def test_both_ways_of_starting(self):
+        rows = self.rows("torch_launch.py", shell="sleep 2")
+        self.assertEqual(sorted((row["metric"], row["where"]["way"], row["n"]) for row in rows),
+                         [(metric, way, 2) for metric in ("startup", "training") for way in ("tasks", "torchrun")], self.said)
+        at = {(row["metric"], row["where"]["way"]): row for row in rows}
+        self.assertGreaterEqual(at["startup", "tasks"]["min"], 2, self.said)
+
+
+class Pages(Torch):
+    """Commands of docs/methods/pytorch.md and docs/training-before-a-large-job.md, typed as they stand there."""
+
+    def test_the_pages(self):
+        reader = pages_test.Reader()
+        self.addCleanup(shutil.rmtree, reader.folder, True)
+        reader.env |= {"PATH": f"{pathlib.Path(PYTHON).parent}:{reader.env['PATH']}", "SCRATCH": str(reader.folder), "nodes": support.HOST}
+        # Four ranks of a node with four GPUs.
+        few = {"--ranks-per-node 4": "--ranks-per-node 2"}
+        typed = []
+        for page in ("methods/pytorch", "training-before-a-large-job"):
+            for fence in page_commands.fences_of(page):
+                for command, _ in fence.steps():
+                    # The same line stands on both pages.
+                    if page_tests.test_of(fence, command) != page_tests.WITH_TORCH or page_commands.without_comment(command) in typed:
+                        continue
+                    typed.append(page_commands.without_comment(command))
+                    for word, mine in few.items():
+                        command = command.replace(word, mine)
+                    done = reader.types(command)
+                    self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
+                    if "--resume" in command:
+                        report = (reader.checkout / "muster-runs/latest/report.json").read_text()
+                        self.assertIn(f"resumed from {reader.folder}/before.pt", report)
+        self.assertEqual(len(typed), 4, typed)
+        self.assertTrue((reader.checkout / "before.json").exists())
 
 
 class Backend(Torch):

@@ -1,9 +1,16 @@
 """`cmake --install` into an empty folder: everything is there, is found from there, and still is after a move."""
+import os
 import shutil
+import subprocess
+import sys
 import unittest
 
 import installed
 from installed import SOURCE, environment, run
+
+sys.path.insert(0, str(SOURCE / "tests/cluster"))
+import page_commands  # noqa: E402
+import page_tests  # noqa: E402
 
 EXPECTED = """
 bin/muster
@@ -78,6 +85,26 @@ class Installed(unittest.TestCase):
     def test_examples_can_be_run(self):
         scripts = self.prefix / "share/doc/muster/examples/slurm"
         self.assertTrue(all(path.stat().st_mode & 0o100 for path in scripts.iterdir()))
+
+    def test_the_page(self):
+        """docs/installing.md, with another /opt over the one of this machine."""
+        over_opt = ["unshare", "--mount", "--propagation", "private"]
+        if os.geteuid() != 0 or subprocess.run([*over_opt, "true"], check=False).returncode != 0:
+            self.skipTest("only root can mount another /opt")
+        checkout = self.work / "checkout"
+        (checkout / "build").mkdir(parents=True)
+        (checkout / "build/release").symlink_to(installed.BUILD)
+        commands = [command for fence in page_commands.fences_of("installing") for command, _ in fence.steps()
+                    if page_tests.test_of(fence, command) == page_tests.INSTALLED]
+        self.assertEqual(len(commands), 3)
+        # Those that time something are not for a machine on which other tests run.
+        (self.work / "quick").mkdir()
+        shutil.copy(SOURCE / "checks/basic/hello.toml", self.work / "quick")
+        env = environment(HOME=str(self.work), MUSTER_CHECKS=str(self.work / "quick"), XDG_STATE_HOME=str(self.work))
+        script = "set -e; mount -t tmpfs none /opt\n" + "\n".join(commands) + "\ncommand -v muster muster-rank\n"
+        done = run(*over_opt, "bash", "-c", script, env=env, cwd=checkout)
+        self.assertTrue(done.stdout.endswith("/opt/muster/bin/muster\n/opt/muster/bin/muster-rank\n"), done.stdout)
+        self.assertRegex(done.stdout, r"pass +hello%")
 
     def test_through_a_link(self):
         link = self.work / "muster"

@@ -1,6 +1,7 @@
 """A probe of another repository: built against an installed muster by the commands of docs/tutorial-plugin-probe.md, found, run, and
-refused for each reason there is."""
+refused for each reason there is. Before it, in the same checkout, docs/tutorial-first-probe.md with its own source."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,12 +33,45 @@ class Plugin(unittest.TestCase):
         cls.good = cls.built / "open_files.so"
 
     @classmethod
+    def follow_the_first_tutorial(cls, checkout):
+        """Its probe is built as a plug-in, as a build of muster with it would take minutes; `./dev run` builds, too, and is `muster run` here."""
+        page = (SOURCE / "docs/tutorial-first-probe.md").read_text()
+        (probe,) = re.findall(r"^```cpp\n(.*?)^```", page, re.M | re.S)
+        (check,) = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)
+        prefix, project = cls.folder / "first", cls.folder / "first_probe"
+        installed.install(prefix)
+        (checkout / "src/probes").mkdir(parents=True)
+        shutil.copy(SOURCE / "src/probes/hello.cpp", checkout / "src/probes")
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.21)\nproject(first LANGUAGES CXX)\nfind_package(muster REQUIRED)\n"
+            f"muster_add_probe(open_files SOURCES {checkout}/src/probes/open_files.cpp)\n"
+            # What a source of muster's own tree may include.
+            f"target_include_directories(open_files PRIVATE {SOURCE}/src)\ntarget_compile_definitions(open_files PRIVATE FMT_HEADER_ONLY)\n")
+        env = environment(HOME=str(cls.folder), MUSTER_PLUGINS=str(project / "build"), CXX=cache("CMAKE_CXX_COMPILER"),
+                          CXXFLAGS="-Wall -Wextra -Werror", CMAKE_GENERATOR=cache("CMAKE_GENERATOR"))
+        cls.first = {}
+        for fence in page_commands.fences_of("tutorial-first-probe"):
+            for command, _ in fence.steps():
+                if page_tests.test_of(fence, command) == page_tests.PLUGIN:
+                    done = run("bash", "-c", command.replace("./dev run", "build/release/bin/muster run"), env=env, cwd=checkout, status=None)
+                    cls.first[command] = (done.returncode, done.stdout + done.stderr)
+                if command.startswith("cp "):
+                    # "Replace the content", and `./dev build`.
+                    assert (checkout / "src/probes/open_files.cpp").exists()
+                    (checkout / "src/probes/open_files.cpp").write_text(probe)
+                    run("cmake", "-S", project, "-B", project / "build", "-D", f"CMAKE_PREFIX_PATH={prefix}", env=env)
+                    run("cmake", "--build", project / "build", env=env)
+                    (checkout / "open_files.toml").write_text(check)
+
+    @classmethod
     def follow_the_page(cls):
         """In a checkout, whose build is the one under test. `printed`: (exit status, output) of each command."""
         checkout = cls.folder / "checkout"
         (checkout / "build").mkdir(parents=True)
         shutil.copytree(EXAMPLE, checkout / "examples/plugin-probe")
         (checkout / "build/release").symlink_to(installed.BUILD)
+        cls.follow_the_first_tutorial(checkout)
         cls.built = checkout / "build/open_files"
         fences = page_commands.fences_of("tutorial-plugin-probe")
         commands = [command for fence in fences for command, _ in fence.steps() if page_tests.test_of(fence, command) == page_tests.PLUGIN]
@@ -52,6 +86,7 @@ class Plugin(unittest.TestCase):
             before, found, rest = text.partition(mark)
             status, _, text = rest.partition("\n")
             cls.printed[page_commands.without_comment(command)] = (int(status) if found else None, before)
+        cls.left = (checkout / "src/probes/open_files.cpp").exists()
         failed = [command for command, (status, _) in cls.printed.items() if status != (1 if "-S" in command and "run" in command else 0)]
         if failed:
             raise AssertionError(f"{failed}\n{done.stdout}")
@@ -87,6 +122,17 @@ class Plugin(unittest.TestCase):
         self.assertNotIn(str(self.place), done.stdout)
 
     # It works.
+
+    def test_the_first_tutorial(self):
+        (_, cp), (listed, probes), (_, metrics), (passed, good), (failed, bad) = self.first.values()
+        self.assertEqual((cp, listed, passed, failed), ("", 0, 0, 1), self.first)
+        self.assertRegex(probes, r"open_files +How many files each rank may open")
+        self.assertRegex(metrics, r"(?s)files.*least")
+        self.assertRegex(good, r"pass +open_files%.*2 ranks may open at least 1024 files")
+        said = " ".join(bad.split())
+        self.assertRegex(said, r"rank 0 on \S+ may open \d+ files, fewer than 1e\+09|fewer than 1000000000")
+        self.assertIn("raise nofile in /etc/security/limits.conf on that node", said)
+        self.assertFalse(self.left, "the next tutorial removes it first")
 
     def test_the_page(self):
         def of(begin):
