@@ -115,6 +115,15 @@ class Pages(support.EndToEnd):
         (printed,) = self.read("gate").values()
         self.assertEqual(printed.count("trained on nid"), 3, printed)
 
+    def test_launch_line(self):
+        (self.folder / "job.sh").write_text(BATCH_SCRIPT)
+        printed = self.read("launch-line")
+        self.assertEqual(len(printed), 4)
+        for command, text in printed.items():
+            with self.subTest(command):
+                expected = f"{2 * RANKS} ranks" if "plan" in command else f"{2 * RANKS} of {2 * RANKS} ranks on 2 nodes answered"
+                self.assertIn(expected, " ".join(text.split()))
+
     def test_ranks_of_a_script(self):
         """Two lines of one job, which the page has one below the other."""
         (fence,) = [one for one in page_commands.fences_of("methods/pytorch") if "script.py" in one.text]
