@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "cluster")]
@@ -20,6 +21,8 @@ SOURCE = page_commands.SOURCE
 TIMED = ("memory_bandwidth", "p2p", "allreduce", "training")
 # Words that a page has for something of the reader's, and what it is here.
 SUBSTITUTIONS = {"nid003": support.HOST, "--metric triad": "--metric barrier"}
+# Checks that `muster selftest` and `my_checks/` are here: all take minutes, as in e2e.selftest_test.
+SHOWN = ("hello", "gpu_memory")
 # Page, command -> exit status, where it is not 0: what the page itself says, or a check that finds something.
 STATUS = {
     ("README", "muster doctor"): {0, 2},
@@ -54,9 +57,31 @@ class Reader:
         for check in TIMED:
             path = next((self.folder / "quick").rglob(f"{check}.toml"))
             path.write_text(path.read_text().replace(', "default"', ""))
+        self.write_my_checks()
         kept = ("LANG", "TMPDIR", "OMPI_MCA_mpi_yield_when_idle", "ASAN_OPTIONS", "LSAN_OPTIONS", "MUSTER_AGENT")
         self.env = {**{name: os.environ[name] for name in kept if name in os.environ}, "HOME": str(self.folder), "NO_COLOR": "1",
                     "PATH": f"{support.BIN}:/usr/sbin:/usr/bin:/sbin:/bin", "MUSTER_CHECKS": str(self.folder / "quick")}
+
+    def write_my_checks(self):
+        """Some shipped checks with their examples, as a reader may have own ones."""
+        folder = self.checkout / "my_checks"
+        (folder / "selftest").mkdir(parents=True)
+        for check in SHOWN:
+            shutil.copy(next((SOURCE / "checks").rglob(f"{check}.toml")), folder)
+        tables = re.findall(r"^\[\[(?:good|bad)\]\]\n(?:[^\[\n#].*\n|\].*\n|\s+.*\n)*", (SOURCE / "checks/selftest/examples.toml").read_text(), re.M)
+        with open(folder / "selftest/examples.toml", "w") as out:
+            for table in tables:
+                (values,) = (one for kind in tomllib.loads(table).values() for one in kind)
+                shown = [check for check in SHOWN if check in values["checks"]]
+                settings = [one for one in values.get("settings", []) if one.split(".")[0] in SHOWN]
+                if not shown:
+                    continue
+                text = re.sub(r"(?s)^checks *= \[.*?\]", f"checks = {json.dumps(shown)}", table, flags=re.M)
+                out.write(re.sub(r"(?s)^settings *= \[.*?\]", f"settings = {json.dumps(settings)}", text, flags=re.M))
+        shutil.copytree(folder, self.folder / "shown")
+        (self.folder / "shown/systems").mkdir()
+        for system in ("generic", "perlmutter"):
+            shutil.copy(SOURCE / f"checks/systems/{system}.toml", self.folder / "shown/systems")
 
     def types(self, command):
         # A described machine has the nodes that its line names.
@@ -65,6 +90,8 @@ class Reader:
                 command = command.replace(word, mine)
         for pattern, mine in self.runs.items():
             command = re.sub(pattern, mine, command)
+        if command.startswith("muster selftest"):
+            command = f"MUSTER_CHECKS={self.folder}/shown {command}"
         # What a command exports is there for the next.
         wrapped = f"{command}\nstatus=$?\nexport -p >{self.folder}/exported\nexit $status\n"
         before = self.folder / "exported"
@@ -78,9 +105,13 @@ def status_of(page, command):
 
 
 def pattern_of(printed):
-    """What a page prints, where ... stands for anything, and folders of the reader's are other ones."""
-    words = re.split(r"(\.\.\.|/home/me\S*)", printed.strip())
-    return "".join(".*" if word == "..." else r"\S+" if word.startswith("/home/me") else re.escape(word) for word in words)
+    """What a page prints, where ... stands for anything, folders of the reader's are other ones, and so are times, numbers of checks and
+    the widths of columns."""
+    others = {r"\n\.\.\.\n": r"\n(?:.*\n)?", r"\.\.\.": ".*", r"/home/me\S*": r"\S+", r"\d+ of \d+ checks": r"\d+ of \d+ checks?", r"in \d+ s\b": r"in \d+ s", r" {2,}": " +"}
+
+    def pattern(word):
+        return next((mine for theirs, mine in others.items() if re.fullmatch(theirs, word)), None) or re.escape(word)
+    return "".join(pattern(word) for word in re.split(f"({'|'.join(others)})", printed.strip()))
 
 
 def write_topology(path):
@@ -187,7 +218,11 @@ class Pages(support.EndToEnd):
 
     def test_machines_and_selftest(self):
         self.read("machines")
-        self.assertRegex(self.read("selftest")["muster selftest -n gpu_memory"], r"1 of 1 checks? passed and failed as expected")
+        printed = self.read("selftest")
+        self.assertRegex(printed["muster selftest -n gpu_memory"], r"1 of 1 checks? passed and failed as expected")
+        self.assertRegex(printed["muster selftest my_checks/"], r"2 of 2 checks passed and failed as expected")
+        self.assertEqual({row["check"] for row in json.loads(printed["muster selftest --json"])["checks"]}, set(SHOWN))
+        self.assertTrue((self.reader.checkout / "seen/3/run/report.json").exists(), "the page names it")
 
     def test_helps(self):
         """Examples of each command's help."""
