@@ -20,6 +20,7 @@
 #include "run/start_complaint.hpp"
 #include "run/watchdog.hpp"
 #include "system/asked_binding.hpp"
+#include "system/own_limits.hpp"
 #include "system/rank_variables.hpp"
 #include "system/simulated_affinity.hpp"
 #include "system/system.hpp"
@@ -28,6 +29,9 @@
 namespace muster {
 
 namespace {
+
+/// MPI libraries end a process without a reason where they get fewer.
+constexpr std::size_t files_of_a_rank = 32;
 
 int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
@@ -162,6 +166,10 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
     std::fputs(complaint_line(host_name(), {ErrorKind::usage, env_tag, std::string(started_without_variables)}).c_str(),
                stderr);
     return 3;
+  }
+  if (const auto why = too_small_limit(files_of_a_rank); !why.empty()) {
+    std::fputs(complaint_line(host_name(), {ErrorKind::system, "", why}).c_str(), stderr);
+    return 1;
   }
   const std::string tag = tag_of_launch();
   auto recorder = FlightRecorder::create(recorder_folder(), tag);

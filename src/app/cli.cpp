@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include "app/cli_options.hpp"
 #include "app/command_gate.hpp"
@@ -15,6 +14,7 @@
 #include "base/text.hpp"
 #include "model/added_probes.hpp"
 #include "run/plugins.hpp"
+#include "system/own_limits.hpp"
 
 namespace muster {
 
@@ -193,19 +193,7 @@ int command_line(int count, char** arguments) {
   return status;
 }
 
-/// The first limit below which libraries end the process by a signal instead of reporting an error; empty: none is.
-std::string too_small_limit() {
-  constexpr rlim_t least_files = 64;
-  constexpr rlim_t least_stack = 512u << 10;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < least_files)
-    return fmt::format("at most {} files may be open, and muster needs {}; raise the limit: ulimit -n {}",
-                       limit.rlim_cur, least_files, least_files);
-  if (::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < least_stack)
-    return fmt::format("the stack may have {} KiB, and muster needs {}; raise the limit: ulimit -s {}",
-                       limit.rlim_cur >> 10, least_stack >> 10, least_stack >> 10);
-  return "";
-}
+constexpr std::size_t files_of_the_driver = 48;
 
 }  // namespace
 
@@ -215,7 +203,7 @@ int driver_main(int count, char** arguments) {
   // children.
   std::signal(SIGXFSZ, [](int) {});
   open_standard_streams();
-  if (const auto why = too_small_limit(); !why.empty()) {
+  if (const auto why = too_small_limit(files_of_the_driver); !why.empty()) {
     std::fprintf(stderr, "muster: %s\n", why.c_str());
     return misuse_of(count, arguments);
   }

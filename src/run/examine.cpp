@@ -169,6 +169,13 @@ Damage Examiner::diagnose(const Launch& launch, const Scene& scene) const {
       const bool is_total = complaint->culprits.empty();
       return {std::move(*complaint), is_total};
     }
+  // Other users can flood the port; what rank 0 wrote is not theirs.
+  if (launch.is_flooded() && !launch.world() && launch.stderr_tail().find("rank 0: wire: ") != std::string::npos)
+    return {{Verdict::error,
+             "other processes made so many connections to the driver's port that rank 0's was lost among them",
+             {},
+             "find the process that connects to ports of this node: ss --tcp --processes"},
+            true};
   Wreck wreck = wreck_of(launch, scene);
   if (wreck.cause == Wreck::Cause::deadline || !launch.end()) {
     heed_silence(wreck);

@@ -18,6 +18,7 @@
 #include "run/plugins.hpp"
 #include "run/reach.hpp"
 #include "system/asked_binding.hpp"
+#include "system/own_limits.hpp"
 #include "system/rank_launcher.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
@@ -35,6 +36,8 @@ constexpr std::size_t most_before_hello = 64u << 10;
 constexpr std::size_t most_strangers = 32;
 constexpr std::size_t most_strangers_unread = 128;
 constexpr double stranger_patience_s = 10;
+/// For the launcher's pipes, files, and what looks at a launch that failed.
+constexpr std::size_t descriptors_of_a_launch = 28;
 
 /// IPv4 addresses that other nodes may reach us on. No loopback: there, another machine's own port would answer.
 std::vector<std::string> own_addresses() {
@@ -114,6 +117,11 @@ bool Launch::is_all_here() const {
 }
 
 Result<void> Launch::listen() {
+  if (const std::size_t free = free_descriptors(); free < descriptors_of_a_launch)
+    return fail(
+        ErrorKind::system, "",
+        fmt::format("this process may open only {} more files, and a launch needs {}; raise the limit: ulimit -n 1024",
+                    free, descriptors_of_a_launch));
   auto listener = Listener::open(loop_, is_all_here() ? "127.0.0.1" : "0.0.0.0",
                                  [this](std::shared_ptr<Listener::Connection> c) { accept(std::move(c)); });
   if (!listener) return tl::unexpected(listener.error());
@@ -365,6 +373,7 @@ void Launch::drop_strangers() {
   const double now = monotonic_seconds();
   std::size_t strangers = 0;
   for (const Caller& caller : callers_) strangers += caller.is_known ? 0 : 1;
+  is_flooded_ |= strangers > most_strangers;
   const auto drop_where = [&](const auto& is_too_many) {
     std::erase_if(callers_, [&](const Caller& caller) {
       if (caller.is_known || !is_too_many(caller)) return false;

@@ -70,6 +70,9 @@ class Launch {
   [[nodiscard]] LauncherNotice notice() const;
   [[nodiscard]] std::string stderr_tail() const;
 
+  /// So many other processes have called that rank 0's connection may have been lost among theirs.
+  [[nodiscard]] bool is_flooded() const { return is_flooded_; }
+
   /// TERM to the launcher's group, KILL after `grace_s`. Turn the loop until has_ended().
   void stop(double grace_s);
   /// Files that could not be written (disk full); one sentence, empty when all is well.
@@ -125,6 +128,7 @@ class Launch {
   std::shared_ptr<Listener::Connection> wire_;  ///< rank 0, once it proved itself
   bool is_greeted_ = false;                     ///< hello came; over standard output where `wire_` is null
   std::vector<Caller> callers_;
+  bool is_flooded_ = false;  ///< more strangers called than are kept
   std::shared_ptr<Loop::Timer> look_at_callers_;
   FrameDecoder stdout_decoder_;
   std::shared_ptr<Process> process_;

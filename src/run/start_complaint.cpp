@@ -68,6 +68,9 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
     } else if (what.find(started_without_variables) != what.npos) {
       finding.remedy =
           "let the launcher and the wrapper pass on the environment: leave out singularity's --cleanenv and env -i";
+    } else if (const auto command = what.find("ulimit "); command != what.npos) {
+      finding.remedy =
+          fmt::format("raise the limit of the job on {}: {}", where, printable_line(trim(what.substr(command)), 80));
     } else {
       finding.remedy = fmt::format(
           "look at that folder and at the limits of the job on {} (ulimit -a); MUSTER_RECORDER_FOLDER names another "

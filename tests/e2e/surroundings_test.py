@@ -83,7 +83,7 @@ class Surroundings(unittest.TestCase):
         self.assertIn('started: "yesterday', done.said)
 
     def test_limits(self):
-        for limit, word in (((resource.RLIMIT_NOFILE, 5), "ulimit -n 64"), ((resource.RLIMIT_STACK, 65536), "ulimit -s 512")):
+        for limit, word in (((resource.RLIMIT_NOFILE, 5), "ulimit -n 1024"), ((resource.RLIMIT_STACK, 65536), "ulimit -s 512")):
             for words, status in ((("list", "hello.toml"), 3), (("gate", "--need", "1", "--checks", "hello.toml", "--", "true"), 125)):
                 with self.subTest(limit=limit, words=words):
                     done = self.muster(*words, limits=[limit])

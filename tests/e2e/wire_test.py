@@ -240,7 +240,12 @@ time.sleep(60)
     def test_a_flood_of_connections_costs_no_rank(self):
         self.called_by_strangers(FLOOD)
 
-    def called_by_strangers(self, attack):
+    @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
+    def test_a_flood_of_connections_where_few_files_may_be_open(self):
+        """At best rank 0 gets through; it is never blamed."""
+        self.called_by_strangers(FLOOD, files=64, statuses=(0, 2))
+
+    def called_by_strangers(self, attack, files=1024, statuses=(0,)):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if hard < 8192:
             self.skipTest(f"no more than {hard} files may be open here")
@@ -253,7 +258,7 @@ ip link set lo up
 (ulimit -n {hard}; exec {sys.executable} {folder}/attack.py > {folder}/attack) &
 echo $! > {folder}/pid
 until grep -q ready {folder}/attack; do sleep 0.05; done
-ulimit -n 1024
+ulimit -n {files}
 exec "$@"
 ''')
         run = support.Run(HELLO, "--launcher", "local", agent=late, wrapper=["unshare", "--net", start])
@@ -262,7 +267,7 @@ exec "$@"
         run.wait(30)
         os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
         self.assertGreater(int((folder / "attack").read_text().split()[-1]), 2000)
-        self.assert_status(run, 0)
+        self.assertIn(run.status, statuses, run.story())
 
 
 if __name__ == "__main__":

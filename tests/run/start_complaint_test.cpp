@@ -53,6 +53,16 @@ TEST(StartComplaint, AnotherMpiIsNamedWithWhatToDo) {
   EXPECT_NE(finding->remedy.find("built with the MPI of the container"), std::string::npos);
 }
 
+TEST(StartComplaint, ALimitOfTheRankIsAnErrorWithTheCommandThatRaisesIt) {
+  const Error narrow{ErrorKind::system, "",
+                     "this process may open only 4 more files, and needs 32; raise the limit: ulimit -n 1024"};
+  const auto finding = explain_complaint(complaint_line("nid001", narrow), {"nid001"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::error);
+  EXPECT_TRUE(finding->culprits.empty());
+  EXPECT_EQ(finding->remedy, "raise the limit of the job on nid001: ulimit -n 1024");
+}
+
 TEST(StartComplaint, OtherWordsAreNone) {
   for (const char* text : {"", "muster-rank: something", "muster-rank on nid001", "mpirun ended"})
     EXPECT_FALSE(explain_complaint(text, {"nid001"})) << text;

@@ -1,0 +1,16 @@
+/// Limits of this process (`ulimit`).
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace muster {
+
+/// How many files this process may still open: its limit less those that are open. Without /proc the limit alone.
+[[nodiscard]] std::size_t free_descriptors();
+
+/// The first limit below which libraries end the process by a signal, or fail without a reason: fewer than `files` more
+/// that may be opened, a small stack. With the command that raises it; empty: none is too small.
+[[nodiscard]] std::string too_small_limit(std::size_t files);
+
+}  // namespace muster
