@@ -31,10 +31,13 @@ class GoesOn(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.kept, self.made, self.bad = pathlib.Path(folder.name) / "kept", [], {3}
+        self.kept, self.made, self.bad, self.late = pathlib.Path(folder.name) / "kept", [], {3}, 0
 
     def one(self, victim, kind, call):
         self.made.append((victim, kind, call))
+        if call == 0 and self.late > 0:
+            self.late -= 1
+            return 1, 0, ""
         return 0, 5, "hangs" if call in self.bad else ""
 
     def main(self, *words):
@@ -52,6 +55,13 @@ class GoesOn(unittest.TestCase):
         self.bad = set()
         self.assertEqual(self.main("driver")[0], 0)
         self.assertEqual([call for _, _, call in self.made], [0, 3])
+
+    def test_a_run_without_a_failure_that_misses_a_deadline_is_tried_again(self):
+        self.late = 2
+        self.assertEqual(self.main("--first", "5", "driver")[0], 0)
+        self.assertEqual([call for _, _, call in self.made], [0, 0, 0, 5])
+        self.late = 3
+        self.assertEqual(self.main("--first", "5", "driver")[0], 1)
 
     def test_time_that_is_over_is_no_pass(self):
         self.assertEqual(self.main("--seconds", "0")[0], 3)
