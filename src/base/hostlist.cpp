@@ -13,7 +13,6 @@ namespace muster {
 namespace {
 
 constexpr std::uint64_t most_in_range = 65536;
-constexpr std::size_t most_hosts = 262144;
 /// So that a short text can't ask for much memory. Host names end at 253 characters (RFC 1035).
 constexpr std::size_t longest_name = 1024;
 constexpr std::size_t most_groups = 16;
@@ -149,23 +148,23 @@ std::vector<std::string> prefixes(const Token& token) {
 }
 
 /// Checked before anything is made: a few characters can ask for very many names.
-Result<void> check_size(const Token& token, std::size_t already, std::string_view text) {
+Result<void> check_size(const Token& token, std::size_t already, std::size_t most, std::string_view text) {
   std::size_t starts = 1;
   for (std::size_t i = 0; i + 1 < token.groups.size(); ++i) {
-    starts *= std::min(count(token.groups[i]), most_hosts + 1);
+    starts *= std::min(count(token.groups[i]), most + 1);
     if (starts > most_in_range)
       return fail(ErrorKind::usage, "",
                   fmt::format("more than 65536 prefixes in host list \"{}\"", printable_line(text, 80)));
   }
-  const auto last = token.groups.empty() ? 1 : std::min(count(token.groups.back()), most_hosts + 1);
-  if (already + starts * last > most_hosts)
+  const auto last = token.groups.empty() ? 1 : std::min(count(token.groups.back()), most + 1);
+  if (already + starts * last > most)
     return fail(ErrorKind::usage, "",
-                fmt::format("more than {} hosts in host list \"{}\"", most_hosts, printable_line(text, 80)));
+                fmt::format("more than {} hosts in host list \"{}\"", most, printable_line(text, 80)));
   return {};
 }
 
-Result<void> expand(const Token& token, std::string_view text, std::vector<std::string>& hosts) {
-  if (auto fits = check_size(token, hosts.size(), text); !fits) return fits;
+Result<void> expand(const Token& token, std::string_view text, std::size_t most, std::vector<std::string>& hosts) {
+  if (auto fits = check_size(token, hosts.size(), most, text); !fits) return fits;
   if (token.groups.empty()) {
     hosts.push_back(token.literals.front());
     return {};
@@ -206,12 +205,12 @@ bool follows(const std::string& first, std::uint64_t index, const std::string& b
 
 }  // namespace
 
-Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
+Result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t most_hosts) {
   auto tokens = Reader(text).tokens();
   if (!tokens) return tl::unexpected(tokens.error());
   std::vector<std::string> hosts;
   for (const auto& token : *tokens)
-    if (auto expanded = expand(token, text, hosts); !expanded) return tl::unexpected(expanded.error());
+    if (auto expanded = expand(token, text, most_hosts, hosts); !expanded) return tl::unexpected(expanded.error());
   return hosts;
 }
 

@@ -1,6 +1,7 @@
 /// Slurm's host list grammar: `nid[001-004,007],login1`.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,8 +12,8 @@
 namespace muster {
 
 /// The hosts in order, duplicates kept. Rejects (kind `usage`, naming the column) what Slurm rejects and also
-/// unclosed brackets and open ranges. At most 65,536 hosts per range and 262,144 in all.
-[[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text);
+/// unclosed brackets and open ranges. At most 65,536 hosts per range and `most_hosts` in all.
+[[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t most_hosts = 262'144);
 /// The shortest list in the same order; only the last number of a name collapses, as in Slurm.
 [[nodiscard]] std::string compress_hostlist(std::span<const std::string> hosts);
 

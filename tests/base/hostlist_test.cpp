@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #ifdef MUSTER_HAVE_RAPIDCHECK
 #include <rapidcheck.h>
@@ -69,6 +70,13 @@ TEST(HostlistTest, CountsAsSlurmDoes) {
   const auto racks = *expand_hostlist("rack[0-63]_blade[0-41]");
   EXPECT_EQ(racks.front(), "rack0_blade0");
   EXPECT_EQ(racks.back(), "rack63_blade41");
+}
+
+TEST(HostlistTest, ACallerMayTakeFewer) {
+  for (const char* text : {"n[1-5]", "n[1-2]x[1-2],m", "a,b,c,d,e"}) {
+    EXPECT_EQ(expand_hostlist(text, 5)->size(), 5U) << text;
+    EXPECT_EQ(expand_hostlist(text, 4).error().what, fmt::format("more than 4 hosts in host list \"{}\"", text));
+  }
 }
 
 TEST(HostlistTest, RefusesNamingTheColumn) {

@@ -1,4 +1,5 @@
-// Host lists as a scheduler or a person writes them.
+// Host lists as a scheduler or a person writes them. A few characters ask for very many names, which differ in their
+// numbers alone: most inputs are refused above 1,024 names, every 64th length at the usual 262,144.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -17,13 +18,14 @@ void require(bool claim) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace muster;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto hosts = expand_hostlist(text);
+  const std::size_t most = size % 64 == 63 ? 262144 : 1024;
+  const auto hosts = expand_hostlist(text, most);
   if (!hosts) {
     require(hosts.error().kind == ErrorKind::usage);
     require(!hosts.error().what.empty() && printable(hosts.error().what) == hosts.error().what);
     return 0;
   }
-  require(hosts->size() <= 262144);
+  require(hosts->size() <= most);
   for (const auto& host : *hosts) require(!host.empty() && host.find_first_of(", []\t\n") == std::string::npos);
   require(expand_hostlist(compress_hostlist(*hosts)) == hosts);
   return 0;

@@ -12,6 +12,7 @@ import campaign  # noqa: E402
 
 # Executes what it is asked for, or the half of it, and crashes where a file says so.
 FUZZER = """#!/bin/sh
+echo "$@" >> "$0.calls"
 for word; do case $word in -runs=*) runs=${word#-runs=} ;; -artifact_prefix=*) prefix=${word#-artifact_prefix=} ;; -max_total_time=*) half=1 ;; esac; done
 [ -z "${half:-}" ] || runs=$((runs / 2))
 if [ -e "$0.crash" ]; then echo x > "${prefix}crash-1"; echo "stat::number_of_executed_units: 7" >&2; exit 77; fi
@@ -42,13 +43,20 @@ class Campaign(unittest.TestCase):
             self.assertRegex(out, rf"(?m)^{subject} +1,000,000 +1,000,000  0$")
 
     def test_a_later_call_does_what_is_left(self):
-        for so_far in ("50", "75", "87"):
+        for so_far in ("50", "74", "87"):
             _, out = self.run_it("toml", "--goal", "100", "--seconds", "1")
             self.assertRegex(out, rf"(?m)^toml +{so_far} +100")
         _, out = self.run_it("toml", "--goal", "100")
-        self.assertRegex(out, r"toml: 13 executions in \d+ s, [\d,]+ per second of processor time")
+        self.assertRegex(out, r"toml: 12 executions of at most 256 bytes in \d+ s, [\d,]+ per second of processor time")
+        self.assertRegex(out, r"toml: 1 executions of at most 8192 bytes in")
         _, out = self.run_it("toml", "--goal", "100")
         self.assertNotIn("executions in", out, "nothing is left to do")
+
+    def test_most_executions_are_short_and_some_are_long(self):
+        self.run_it("wire", "--goal", "1000", "--seconds", "30")
+        calls = (self.folder / "fuzz_wire.calls").read_text().splitlines()
+        self.assertEqual([[word for word in call.split() if word.startswith(("-runs", "-max_"))] for call in calls],
+                         [["-runs=900", "-max_len=256", "-max_total_time=20"], ["-runs=100", "-max_len=4096", "-max_total_time=10"]])
 
     def test_a_finding_is_kept_until_it_is_taken_away(self):
         (self.folder / "fuzz_mask.crash").touch()
