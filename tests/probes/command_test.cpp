@@ -549,6 +549,22 @@ TEST(Command, PatternsFindNumbersAndLabels) {
   EXPECT_EQ(*seen[0]->fact("bad_metric_value"), "\"-\" is not a number, in: 4 -");
 }
 
+TEST(Command, ACommaSeparatesThousandsOrTheValueIsNoNumber) {
+  Params params = argv_of(
+      {"/bin/sh", "-c", "for x in 1,234,567.5 -12,345 +1,000e2 12,34 2,5 1,2,3 ,5 1,000.5,5; do echo \"$x;\"; done"});
+  const ProgramMetric metric{"value", "1", R"(^([^;]+);)", ""};
+  params.set("metric", ParamValue{ParamType::text_list, {to_text(metric)}});
+  const auto seen = run_with(params);
+  ASSERT_TRUE(seen[0]) << to_string(seen[0].error());
+  ASSERT_EQ(seen[0]->readings.size(), 1u);
+  EXPECT_EQ(seen[0]->readings[0].summary.n, 3) << "a decimal comma is a guess";
+  EXPECT_EQ(seen[0]->readings[0].summary.min, -12345);
+  EXPECT_EQ(seen[0]->readings[0].summary.max, 1234567.5);
+  const auto& facts = seen[0]->facts;
+  EXPECT_EQ(std::count_if(facts.begin(), facts.end(), [](const Fact& fact) { return fact.key == "bad_metric_value"; }),
+            5);
+}
+
 TEST(Command, APatternThatIsNoneIsTheChecksFault) {
   Params params = argv_of({"true"});
   params.set("metric", ParamValue{ParamType::text_list, {std::string("triad")}});

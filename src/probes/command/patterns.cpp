@@ -21,9 +21,20 @@ constexpr std::size_t most_facts = 20;
 constexpr std::size_t most_in_a_line = 64;
 constexpr std::size_t most_file_bytes = 64u << 20;
 
+/// Whether commas stand where thousands are separated, as in `1,234.5`: `12,34` and `1,5` are no such numbers, and what
+/// they mean is a guess.
+bool separates_thousands(std::string_view digits) {
+  if (digits.starts_with('+') || digits.starts_with('-')) digits.remove_prefix(1);
+  const auto whole = split(digits.substr(0, digits.find_first_of(".eE")), ',');
+  if (digits.find(',', digits.find_first_of(".eE")) != std::string_view::npos || whole.front().empty()) return false;
+  return whole.front().size() <= 3 &&
+         std::all_of(whole.begin() + 1, whole.end(), [](const std::string& group) { return group.size() == 3; });
+}
+
 /// `12.5`, `1.4020e+01`, `+3`, `1,234.5`.
 std::optional<double> number_in(std::string_view text) {
   std::string digits(trim(text));
+  if (digits.find(',') != std::string::npos && !separates_thousands(digits)) return std::nullopt;
   std::erase(digits, ',');
   const std::string_view rest = std::string_view(digits).substr(digits.starts_with('+') ? 1 : 0);
   double value = 0;
