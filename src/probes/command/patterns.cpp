@@ -21,8 +21,7 @@ constexpr std::size_t most_facts = 20;
 constexpr std::size_t most_in_a_line = 64;
 constexpr std::size_t most_file_bytes = 64u << 20;
 
-/// Whether commas stand where thousands are separated, as in `1,234.5`: `12,34` and `1,5` are no such numbers, and what
-/// they mean is a guess.
+/// Whether commas are thousands separators, as in `1,234.5`. `12,34` and `1,5` are ambiguous.
 bool separates_thousands(std::string_view digits) {
   if (digits.starts_with('+') || digits.starts_with('-')) digits.remove_prefix(1);
   const auto whole = split(digits.substr(0, digits.find_first_of(".eE")), ',');
