@@ -13,6 +13,7 @@
 #include "probes/environment/torchrun.hpp"
 #include "probes/environment/variables.hpp"
 #include "stats/stats.hpp"
+#include "system/system.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
@@ -142,6 +143,9 @@ Result<Observation> run_environment(RunContext& context) {
       seen.facts.push_back(std::move(fact));
     if (std::string gpus = torchrun_gpus(all, context.place.local_rank); !gpus.empty())
       seen.facts.push_back({"torchrun.gpus", std::move(gpus)});
+    if (const auto mask = own_mask())
+      seen.facts.push_back({"torchrun.cpus", fmt::format("{} {} {}", mask->count(),
+                                                         node_cpus(this_machine().root).count(), mask->list())});
   }
   for (const char* name : {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
     if (const auto devices = all.find(name); devices != all.end())

@@ -191,7 +191,14 @@ class LaunchLine(unittest.TestCase):
         tail = " torchrun --nproc-per-node=2 train.py"
         self.assertEqual(self.run_it("mpirun --oversubscribe -n 2" + tail, "-n", "environment"), 1, self.output)
         self.assertIn("starts \"torchrun --nproc-per-node=2 train.py\" 2 times on each node", self.words("environment"))
-        self.assertEqual(self.run_it("mpirun -n 1" + tail, "-n", "environment"), 0, self.output)
+        self.assertEqual(self.run_it("mpirun -n 1 --bind-to none" + tail, "-n", "environment"), 0, self.output)
+
+    def test_torchrun_in_a_task_of_one_core(self):
+        """F01: its processes keep the CPUs of their task."""
+        line = "mpirun -n 1 --bind-to none taskset -c 0 torchrun --nproc-per-node=2 train.py"
+        self.assertEqual(self.run_it(line, "-n", "environment"), 1, self.output)
+        self.assertIn("2 processes in a task with CPUs 0 of 2", self.words("environment").replace(f"of {os.cpu_count()}", "of 2"))
+        self.assertIn("--cpus-per-task", self.words("environment"))
 
     def test_a_container_without_its_mpi_or_without_the_agent(self):
         """A mount namespace in which folders are empty, as in a container's image."""
@@ -340,7 +347,7 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("2 times on each node", self.words("environment"))
         self.assertIn(f"{job}:4: the launch line up to its program (python -m torch.distributed.run", self.output)
         self.assertIn("the rest of the script is not executed", self.output)
-        job.write_text(job.read_text().replace("-n 2", "-n 1"))
+        job.write_text(job.read_text().replace("-n 2", "-n 1 --bind-to none"))
         self.assertEqual(self.run_it(f"@{job}", "-n", "environment"), 0, self.output)
         # The gate's job script: the line behind its `--`.
         job.write_text("muster gate --need 1 \\\n  -- mpirun --oversubscribe -n 3 python train.py --epochs 90\n")

@@ -239,6 +239,21 @@ TEST(Environment, TorchrunOnceOnEachNode) {
   EXPECT_NE(apart.findings[0].remedy.find("--nnodes=2 --rdzv-backend=c10d"), std::string::npos);
 }
 
+TEST(Environment, TorchrunInATaskOfOneCore) {
+  const auto on = [](const char* processes, const char* cpus) {
+    return torchruns({"torchrun.standalone:1", processes, cpus}, {"a"});
+  };
+  const auto judgement = on("torchrun.nproc-per-node:8", "torchrun.cpus:1 128 1");
+  expect_fail(
+      judgement,
+      "the launch line starts \"torchrun train.py\" once on each node: 8 processes in a task with CPUs 1 of 128");
+  EXPECT_NE(judgement.findings[0].remedy.find("--cpus-per-task"), std::string::npos);
+  EXPECT_TRUE(on("torchrun.nproc-per-node:8", "torchrun.cpus:56 128 1-56").findings.empty());
+  EXPECT_TRUE(on("torchrun.nproc-per-node:8", "torchrun.cpus:2 2 0-1").findings.empty()) << "the node has no more";
+  EXPECT_TRUE(on("torchrun.nproc-per-node:1", "torchrun.cpus:1 128 1").findings.empty());
+  EXPECT_TRUE(on("torchrun.nproc-per-node:gpu", "torchrun.cpus:1 128 1").findings.empty());
+}
+
 TEST(Environment, OptionsOfTorchrunAreThoseOfTheTask) {
   const Variables variables{{"SLURM_PROCID", "3"}, {"PET_NNODES", "2"}, {"PET_RDZV_ID", "x"}, {"HOST", "a"}};
   const auto facts = torchrun_facts(

@@ -49,8 +49,9 @@ class Torchruns {
   }
 
   void judge(ProbeJudgement& judgement) const {
-    if (tasks_ == 1) return judgement.evidence.push_back(starts());
-    if (auto finding = not_one_job()) return judgement.findings.push_back(std::move(*finding));
+    if (tasks_ > 1)
+      if (auto finding = not_one_job()) return judgement.findings.push_back(std::move(*finding));
+    if (auto finding = few_cpus()) return judgement.findings.push_back(std::move(*finding));
     if (per_node_ == 1) return judgement.evidence.push_back(starts());
     if (auto finding = same_gpus())
       judgement.findings.push_back(std::move(*finding));
@@ -181,6 +182,28 @@ class Torchruns {
     if (!endpoint || seen_.node_count() == 1 || !is_local_address(*endpoint)) return std::nullopt;
     return fail(fmt::format("their rendezvous is at {}, which is a different address on each node",
                             endpoint->empty() ? "localhost" : *endpoint));
+  }
+
+  /// Processes of torchrun keep the CPUs of their task. Where it has a part of the node with fewer CPUs than processes,
+  /// they share them (F01).
+  [[nodiscard]] std::optional<Finding> few_cpus() const {
+    RankList confined;
+    std::string first;
+    for (const SeenRank* rank : seen_.ranks()) {
+      const auto processes = number_in(value(*rank, "nproc-per-node", "1").value_or(""));
+      const auto cpus = split(rank->fact("torchrun.cpus").value_or(""), ' ');
+      if (cpus.size() != 3) continue;
+      const auto open = number_in(cpus[0]);
+      const auto all = number_in(cpus[1]);
+      if (!processes || !open || !all || *open >= *processes || *open >= *all) continue;
+      if (confined.empty()) first = fmt::format("{} processes in a task with CPUs {} of {}", *processes, cpus[2], *all);
+      confined.push_back(rank);
+    }
+    if (confined.empty()) return std::nullopt;
+    return seen_.about(
+        "torchrun", confined, fmt::format("{}: {}", starts(), first),
+        "give the task the cores of all its processes: --cpus-per-task (srun), --bind-to none (mpirun), or "
+        "leave torchrun out and let the launcher start the ranks");
   }
 
   /// The GPUs that processes of a task take: LOCAL_RANK counts them from the first that it sees.
