@@ -191,6 +191,9 @@ class OutsideOfCases(support.EndToEnd):
             with sub:
                 report = run.report()
                 told = json.dumps([report["notes"], [launch["outcome"] for launch in report["launches"]]])
+                # Open MPI 4.1's mpirun may crash itself when a rank is lost while MPI starts; then there is no rank to name.
+                if "the launcher mpirun was ended by signal 11" in told and point in ("before_mpi", "startup"):
+                    continue
                 self.assertIn(f"rank {rank}", told, run.story())
                 if action == "stop":
                     self.assertIn("stopped", told, run.story())
