@@ -146,7 +146,14 @@ Finding explain_given_line(Finding finding, std::string_view stderr_text, const 
     return by_the_line(finding, "the line did not start muster's agent, and did not end: " + finding.reason,
                        "end the line before the program, where muster's agent takes its place; where the nodes are "
                        "slow to start programs, set MUSTER_STARTUP_TIMEOUT=300");
-  // A program of the user's that took the agent for an argument of its own.
+  // A program of the user's that took the agent for an argument of its own. Some launchers name the first that ended,
+  // which is not a rank of muster's.
+  if (finding.reason.find("exited with status") != std::string::npos &&
+      finding.reason.find("during start-up") != std::string::npos) {
+    auto reason = finding.reason;
+    auto remedy = "see that the line ends before the program, where muster's agent takes its place; " + finding.remedy;
+    return by_the_line(std::move(finding), std::move(reason), std::move(remedy));
+  }
   if (finding.reason.find("before any rank was there") != std::string::npos)
     finding.remedy =
         "see that the line ends before the program, where muster's agent takes its place; " + finding.remedy;

@@ -134,6 +134,10 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("launches/line/stderr", self.words("affinity"))
         self.assertNotIn(str(self.folder / "tmp"), self.words("affinity"), "a folder that is gone")
         self.assertIn("/no/such/folder", (self.folder / "runs/latest/launches/line/stderr").read_text())
+        # An interpreter reads the agent as its script.
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 python3"), 2, self.output)
+        self.assertIn("see that the line ends before the program", self.words("affinity"))
+        self.assertEqual({culprit["kind"] for case in self.report["cases"] for culprit in case["culprits"]}, {"launcher"})
 
     def test_a_line_with_a_wrapper_that_is_not_there(self):
         self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 no_such_wrapper exec"), 2, self.output)

@@ -227,6 +227,7 @@ class Pages(support.EndToEnd):
     def test_helps(self):
         """Examples of each command's help."""
         (self.reader.checkout / "my_checks.toml").write_text('[check.first]\nprobe = "hello"\nsummary = "x"\n')
+        shutil.copy(SOURCE / "examples/programs/stream.toml", self.reader.checkout)
         self.run_twice()
         helps = [fence for fence in page_commands.help_fences()
                  if any(page_tests.test_of(fence, command) == page_tests.ONE_MACHINE for command, _ in fence.steps())]

@@ -100,7 +100,7 @@ class Installed(unittest.TestCase):
         # Those that time something are not for a machine on which other tests run.
         (self.work / "quick").mkdir()
         shutil.copy(SOURCE / "checks/basic/hello.toml", self.work / "quick")
-        env = environment(HOME=str(self.work), MUSTER_CHECKS=str(self.work / "quick"), XDG_STATE_HOME=str(self.work))
+        env = environment(HOME=str(self.work), MUSTER_CHECKS=str(self.work / "quick"), XDG_STATE_HOME=str(self.work / "state"))
         script = "set -e; mount -t tmpfs none /opt\n" + "\n".join(commands) + "\ncommand -v muster muster-rank\n"
         done = run(*over_opt, "bash", "-c", script, env=env, cwd=checkout)
         self.assertTrue(done.stdout.endswith("/opt/muster/bin/muster\n/opt/muster/bin/muster-rank\n"), done.stdout)

@@ -106,6 +106,11 @@ TEST(GivenLine, LibrariesOfAnotherMpiInTheContainer) {
       "Error loading shared library libmpi.so.40: No such file or directory (needed by "
       "/opt/muster/bin/muster-rank-mpich)\n");
   EXPECT_NE(musl.remedy.find("build muster in that container"), std::string::npos);
+  // A program of the user's that took the agent for an argument: no rank of muster's ended.
+  const auto program = with("ls: cannot access '/no/such/folder': No such file or directory\n");
+  EXPECT_EQ(program.verdict, Verdict::error);
+  EXPECT_EQ(program.culprits.at(0).name, "the launch line");
+  EXPECT_EQ(program.remedy.find("see that the line ends before the program"), 0u) << program.remedy;
   // That of a wrapper says nothing about the agent.
   EXPECT_EQ(with("singularity: symbol lookup error: singularity: undefined symbol: x\n").reason,
             "rank 1 exited with status 127 during start-up");
