@@ -32,8 +32,8 @@ struct GpuWish {
 [[nodiscard]] bool needs_gpus(const Case& item);
 
 /// An error for each case that needs GPUs where the nodes of the job have some by the batch system, and the job asked
-/// for none: the launches of such a job see none. Nothing where the profile counts GPUs, and where there is no such
-/// case. Asks the batch system, at most 40 s.
+/// for none: its launches see none. Empty where the profile counts GPUs, and without such a case. Asks the batch
+/// system, at most 40 s.
 [[nodiscard]] std::optional<Finding> find_ungranted_gpus(const SystemProfile& system, const Allocation& job,
                                                          const Plan& plan);
 

@@ -136,11 +136,15 @@ void find_lacking(const CaseInput& input, const Readings& readings, const Expect
   findings.push_back(input.places.finding(Verdict::unmeasured, lacking, what, look_at_rank));
 }
 
+/// A number of a program that muster does not know.
+bool is_declared(const Case& item, std::string_view metric) {
+  return std::any_of(item.metrics.begin(), item.metrics.end(),
+                     [&](const DeclaredMetric& declared) { return declared.name == metric; });
+}
+
 /// What finds a metric of a program in its output or file; nullopt: the metric is the probe's own, or printed as one.
 std::optional<ProgramMetric> pattern_of(const Case& item, const std::string& metric) {
-  const bool is_declared = std::any_of(item.metrics.begin(), item.metrics.end(),
-                                       [&](const DeclaredMetric& declared) { return declared.name == metric; });
-  if (!is_declared || !item.params.has("metric")) return std::nullopt;
+  if (!is_declared(item, metric) || !item.params.has("metric")) return std::nullopt;
   for (const std::string& text : item.params.texts("metric"))
     if (auto found = program_metric_from_text(text); found && found->name == metric) return std::move(*found);
   return std::nullopt;
@@ -297,10 +301,9 @@ class Judge {
   /// that a pass would have no evidence.
   void leave_unjudged(const Expectation& asked) {
     note(timing_note(input_.world));
-    const auto& declared = input_.item.metrics;
-    const bool is_declared = std::any_of(declared.begin(), declared.end(),
-                                         [&](const DeclaredMetric& metric) { return metric.name == asked.metric; });
-    if (!is_declared || asks_only_history(asked) || !simulated_by(input_.world.nodes).empty()) return;
+    if (!is_declared(input_.item, asked.metric) || asks_only_history(asked) ||
+        !simulated_by(input_.world.nodes).empty())
+      return;
     expected_.findings.push_back(
         {Verdict::unmeasured,
          fmt::format("{} is not judged: {}", sentence_subject(asked), printable_line(input_.world.timing_doubt)),

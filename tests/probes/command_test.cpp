@@ -409,7 +409,7 @@ TEST(Command, WhatAShellWouldDoIsNamed) {
   EXPECT_EQ(lack_of("$HOME/bin/x.sh"),
             "$HOME/bin/x.sh does not exist: programs are started without a shell, which would replace variables");
   EXPECT_NE(remedy_of("~/bin/x.sh").find("write the path in full"), std::string::npos);
-  EXPECT_EQ(lack_of("ls -l  /tmp"), "there is no program \"ls -l  /tmp\": argv has a text for each word");
+  EXPECT_EQ(lack_of("ls -l  /tmp"), "program \"ls -l  /tmp\" does not exist: argv has a text for each word");
   EXPECT_EQ(remedy_of("ls -l  /tmp"), R"(write argv = ["ls", "-l", "/tmp"])");
 }
 

@@ -50,7 +50,7 @@ Lack lack_of(const std::string& name) {
                     "is mounted with noexec starts nothing",
                     shown, shown)};
   if (is_command_line(name))
-    return {name, fmt::format("there is no program \"{}\": argv has a text for each word", shown),
+    return {name, fmt::format("program \"{}\" does not exist: argv has a text for each word", shown),
             fmt::format("write argv = [{}]", as_words(name))};
   if (is_for_a_shell(name))
     return {name,
