@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "comm/mpi/mpi_comm.hpp"
 #include "model/added_probes.hpp"
+#include "run/line_tasks.hpp"
 #include "run/messages.hpp"
 #include "run/other_mpi.hpp"
 #include "run/plugins.hpp"
@@ -171,6 +172,9 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
     std::fputs(complaint_line(host_name(), {ErrorKind::system, "", why}).c_str(), stderr);
     return 1;
   }
+  // Of a user's own line nothing is known before: each of its tasks is to start one agent.
+  if (const char* world = std::getenv(env_world); world != nullptr && *world == '\0')
+    std::fputs(task_line(host_name(), launched_by()).c_str(), stderr);
   const std::string tag = tag_of_launch();
   auto recorder = FlightRecorder::create(recorder_folder(), tag);
   if (!recorder) {

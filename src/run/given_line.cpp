@@ -8,6 +8,7 @@
 #include "run/examine.hpp"
 #include "run/keeper.hpp"
 #include "run/launch.hpp"
+#include "run/start_complaint.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -30,6 +31,16 @@ LaunchCommand put_behind(const GivenLine& line, const LauncherSpec& launcher, co
   command.argv.insert(command.argv.end(), agent.argv.begin(), agent.argv.end());
   return command;
 }
+
+namespace {
+
+LineTasks line_tasks_of(const fs::path& folder, const Examiner::Scene& scene) {
+  constexpr std::size_t most_read = 64u << 20;
+  const auto text = read_file(folder / "stderr", most_read);
+  return read_line_tasks(text ? *text : std::string(), scene.seen);
+}
+
+}  // namespace
 
 GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity& identity,
                             const SessionOptions& options, const fs::path& folder) {
@@ -57,13 +68,25 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
   for (const int signal : options.ended_by)
     signals.push_back(loop.on_signal(signal, [&](int which) { interrupted_by = which; }));
   loop.run_until([&] { return launch.is_over() || interrupted_by != 0; });
-  if (launch.is_clean()) return {launch.world(), {}, interrupted_by};
+  LineFailure failure;
+  if (launch.is_clean()) {
+    failure.tasks = line_tasks_of(folder, scene);
+    if (failure.tasks.with_several_agents().empty()) return {launch.world(), {}, interrupted_by};
+    failure.launcher_status = 0;
+    return {std::nullopt, explain_given_line(std::move(failure), options.agent), interrupted_by};
+  }
   Examiner examiner(loop, {&launcher, identity, {}, options.self}, options);
+  const bool has_ended = launch.has_ended();
   if (launch.refusal().empty() && interrupted_by == 0) examiner.look(launch, scene);
   (void)examiner.clear_away(launch, scene);
   if (interrupted_by != 0) return {std::nullopt, {}, interrupted_by};
-  auto damage = examiner.diagnose(launch, scene);
-  return {std::nullopt, explain_given_line(std::move(damage.finding), launch.stderr_tail(), options.agent), 0};
+  failure.finding = examiner.diagnose(launch, scene).finding;
+  failure.stderr_text = launch.stderr_tail();
+  failure.tasks = line_tasks_of(folder, scene);
+  if (has_ended) failure.launcher_status = launch.end()->shell_status();
+  if (has_ended) failure.notice = launch.notice();
+  failure.is_of_agent = !launch.refusal().empty() || explain_complaint(failure.stderr_text, scene.nodes).has_value();
+  return {std::nullopt, explain_given_line(std::move(failure), options.agent), 0};
 }
 
 }  // namespace muster

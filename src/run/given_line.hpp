@@ -11,6 +11,7 @@
 #include "model/record.hpp"
 #include "muster/launcher.hpp"
 #include "muster/verdict.hpp"
+#include "run/line_tasks.hpp"
 
 namespace muster {
 
@@ -45,8 +46,18 @@ struct GivenWorld {
 [[nodiscard]] GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity& identity,
                                           const SessionOptions& options, const fs::path& folder);
 
-/// A cause that standard error names, in place of `finding`: the agent or its libraries are not where the line starts
-/// programs. Pure.
-[[nodiscard]] Finding explain_given_line(Finding finding, std::string_view stderr_text, const fs::path& agent);
+/// A start that failed, beside what was found about it as about any launch.
+struct LineFailure {
+  Finding finding;
+  std::string stderr_text = {};  ///< the end of it
+  LineTasks tasks = {};
+  LauncherNotice notice = {};  ///< what the launcher said
+  int launcher_status = -1;    ///< -1: it did not end
+  bool is_of_agent = false;    ///< an agent itself reported why: each of the others was ended for it
+};
+
+/// What the line itself caused, in place of `finding`: the agent or its libraries are not where the line starts
+/// programs, or not each task of the line starts one agent. Pure.
+[[nodiscard]] Finding explain_given_line(LineFailure failure, const fs::path& agent);
 
 }  // namespace muster

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "run/given_line.hpp"
 #include "run/other_mpi.hpp"
+#include "run/rank_complaint.hpp"
 #include "run/start_complaint.hpp"
 
 namespace muster {
@@ -127,37 +128,65 @@ std::optional<Finding> explain_missing(const Finding& finding, std::string_view 
   return std::nullopt;
 }
 
+/// What the launcher said last, where it ended.
+std::string end_words(const LineFailure& failure) {
+  if (failure.launcher_status <= 0) return {};
+  const auto complaint = rank_complaint(failure.stderr_text);
+  return fmt::format("; the launcher ended with status {}{}", failure.launcher_status,
+                     complaint.empty() ? "" : ": " + complaint);
+}
+
+/// Tasks that start no agent, or several. A launcher that ends because an agent died may do so before others are there.
+std::optional<Finding> explain_tasks(const LineFailure& failure) {
+  const LineTasks& tasks = failure.tasks;
+  const bool has_several = !tasks.with_several_agents().empty();
+  const auto& notice = failure.notice;
+  const bool is_death_of_agent =
+      (notice.rank && tasks.agents.count(*notice.rank) != 0) || (!notice.rank && notice.signal.has_value());
+  if (!tasks.has_agents() || (!has_several && (failure.is_of_agent || is_death_of_agent))) return std::nullopt;
+  const auto words = uneven_tasks(tasks);
+  if (words.empty()) return std::nullopt;
+  std::string remedy =
+      "let each task of the line start what follows it once: a wrapper ends with exec \"$@\", on every rank";
+  if (!tasks.without_agent().empty()) remedy += "; the others wait for a task that does something else";
+  return by_the_line(failure.finding, "the line starts " + words + (has_several ? "" : end_words(failure)),
+                     std::move(remedy));
+}
+
+/// No agent is there, and the launcher does not know why.
+Finding explain_no_agent(Finding finding, int launcher_status) {
+  auto reason = finding.reason;
+  if (launcher_status < 0)
+    return by_the_line(std::move(finding), "the line did not start muster's agent, and did not end: " + reason,
+                       "end the line before the program, where muster's agent takes its place; where the nodes are "
+                       "slow to start programs, set MUSTER_STARTUP_TIMEOUT=300");
+  if (launcher_status == 0)
+    return by_the_line(
+        std::move(finding), std::move(reason),
+        "end the line before the program, where muster's agent takes its place; a container's wrapper stays");
+  // A program of the user's that took the agent for an argument of its own. Some launchers name the first that ended,
+  // which is not a rank of muster's.
+  auto remedy = "see that the line ends before the program, where muster's agent takes its place; " + finding.remedy;
+  return by_the_line(std::move(finding), std::move(reason), std::move(remedy));
+}
+
 }  // namespace
 
-Finding explain_given_line(Finding finding, std::string_view stderr_text, const fs::path& agent) {
+Finding explain_given_line(LineFailure failure, const fs::path& agent) {
+  const std::string_view stderr_text = failure.stderr_text;
   for (const KnownCause& cause : known_causes) {
     // What a wrapper lacks does not concern the agent.
     const bool is_of_agent = cause.reason.find("{agent}") != cause.reason.npos;
     const std::string said = line_with(stderr_text, cause.says, is_of_agent ? agent.filename().string() : "");
     if (said.empty()) continue;
     const auto reason = fmt::format(fmt::runtime(cause.reason), fmt::arg("agent", agent.string()));
-    return by_the_line(std::move(finding), fmt::format("{}: {}", reason, said), std::string(cause.remedy));
+    return by_the_line(std::move(failure.finding), fmt::format("{}: {}", reason, said), std::string(cause.remedy));
   }
-  if (auto missing = explain_missing(finding, stderr_text, agent)) return std::move(*missing);
-  if (finding.reason.find("without starting muster-rank") != std::string::npos)
-    finding.remedy =
-        "end the line before the program, where muster's agent takes its place; a container's wrapper stays";
-  if (finding.reason.find("the launcher did not end within") != std::string::npos)
-    return by_the_line(finding, "the line did not start muster's agent, and did not end: " + finding.reason,
-                       "end the line before the program, where muster's agent takes its place; where the nodes are "
-                       "slow to start programs, set MUSTER_STARTUP_TIMEOUT=300");
-  // A program of the user's that took the agent for an argument of its own. Some launchers name the first that ended,
-  // which is not a rank of muster's.
-  if (finding.reason.find("exited with status") != std::string::npos &&
-      finding.reason.find("during start-up") != std::string::npos) {
-    auto reason = finding.reason;
-    auto remedy = "see that the line ends before the program, where muster's agent takes its place; " + finding.remedy;
-    return by_the_line(std::move(finding), std::move(reason), std::move(remedy));
-  }
-  if (finding.reason.find("before any rank was there") != std::string::npos)
-    finding.remedy =
-        "see that the line ends before the program, where muster's agent takes its place; " + finding.remedy;
-  return finding;
+  if (auto missing = explain_missing(failure.finding, stderr_text, agent)) return std::move(*missing);
+  if (auto uneven = explain_tasks(failure)) return std::move(*uneven);
+  const bool is_explained = failure.is_of_agent || !failure.notice.sentence.empty();
+  if (failure.tasks.has_agents() || is_explained) return std::move(failure.finding);
+  return explain_no_agent(std::move(failure.finding), failure.launcher_status);
 }
 
 }  // namespace muster

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
 #include "run/given_line.hpp"
+#include "run/line_tasks.hpp"
 #include "run/node_names.hpp"
 #include "run/plugins.hpp"
 #include "run/reach.hpp"
@@ -549,7 +550,7 @@ LauncherNotice Launch::notice() const {
 }
 
 std::string Launch::stderr_tail() const {
-  return printable(tail(stderr_text_, 4096));
+  return printable(tail(without_task_lines(stderr_text_), 4096));
 }
 
 void Launch::stop(double grace_s) {

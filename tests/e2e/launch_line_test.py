@@ -155,6 +155,30 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 tail -f /dev/null"), 2, self.output)
         self.assertIn("the line did not start muster's agent, and did not end", self.words("affinity"))
 
+    def test_tasks_that_do_not_start_one_agent_each(self):
+        """The others wait for them in MPI_Init: neither rank 0 nor the network is at fault."""
+        os.environ["MUSTER_STARTUP_TIMEOUT"] = "5"
+        self.addCleanup(os.environ.pop, "MUSTER_STARTUP_TIMEOUT")
+        lines = ["mpirun --oversubscribe"]
+        if shutil.which("mpiexec.mpich") is not None and (BIN / "muster-rank-mpich").exists():
+            lines.append("mpiexec.mpich")
+        for line in lines:
+            for act, words in (("exec sleep 600", "3 tasks, 2 of which started muster's agent: not task 1"),
+                               ("exit 0", "3 tasks, 2 of which started muster's agent: not task 1"),
+                               ("exit 3", "3 tasks, 2 of which started muster's agent: not task 1"),
+                               ('"$@"', "3 tasks, and 4 agents: task 1 started several")):
+                with self.subTest(line=line, act=act):
+                    script = self.script("wrapper", f'#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK$PMI_RANK" = 1 ] && {act}\nexec "$@"\n')
+                    self.assertEqual(self.run_it(f"{line} -n 3 {script}", "-n", "affinity"), 2, self.output)
+                    self.assertIn("the line starts " + words, self.words("affinity"))
+                    self.assertIn('a wrapper ends with exec "$@", on every rank', self.words("affinity"))
+                    self.assertEqual([culprit["name"] for culprit in self.case("affinity")["culprits"]], ["the launch line"])
+        # The gate blames no node.
+        script = self.script("wrapper", '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exec sleep 600\nexec "$@"\n')
+        self.assertEqual(self.gate(f"mpirun --oversubscribe -n 3 {script}"), 125, self.output)
+        self.assertEqual({found["at_fault"] for found in self.told["not_good"]}, {False}, self.output)
+        self.assertIn("3 tasks, 2 of which started muster's agent", self.told["not_good"][0]["reason"])
+
     def test_a_signal_while_the_line_starts(self):
         """Its program would otherwise go on without muster: launchers run in a session of their own."""
         pids = self.folder / "pids"

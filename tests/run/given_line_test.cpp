@@ -38,9 +38,10 @@ TEST(GivenLine, TheAgentFollowsTheLineAndValuesStayOutOfIt) {
 TEST(GivenLine, CausesThatStandardErrorNames) {
   const Finding unknown{Verdict::error, "srun ended with status 127", {}, "look"};
   const auto with = [&](std::string_view text) {
-    return explain_given_line(unknown, text, "/opt/muster/bin/muster-rank");
+    return explain_given_line({.finding = unknown, .stderr_text = std::string(text)}, "/opt/muster/bin/muster-rank");
   };
-  EXPECT_EQ(with("srun: error: nid001: task 0: Exited with exit code 1\n"), unknown);
+  const LineFailure of_agents{.finding = unknown, .tasks = {1, 0, {{0, 1}}}, .launcher_status = 1};
+  EXPECT_EQ(explain_given_line(of_agents, "/opt/muster/bin/muster-rank"), unknown);
   const auto library = with(
       "/opt/muster/bin/muster-rank: error while loading shared libraries: libmpi.so.40: cannot open shared object "
       "file: No "
@@ -87,7 +88,9 @@ TEST(GivenLine, CausesThatStandardErrorNames) {
 // As seen with MPICH 5 in place of Debian's, and with MPICH under the name of Open MPI's library.
 TEST(GivenLine, LibrariesOfAnotherMpiInTheContainer) {
   const auto with = [](std::string_view text) {
-    return explain_given_line({Verdict::fail, "rank 1 exited with status 127 during start-up", {}, "look"}, text,
+    return explain_given_line({.finding = {Verdict::fail, "rank 1 exited with status 127 during start-up", {}, "look"},
+                               .stderr_text = std::string(text),
+                               .launcher_status = 127},
                               "/opt/muster/bin/muster-rank-mpich");
   };
   const auto version = with(
@@ -137,9 +140,11 @@ TEST(GivenLine, WhatTheLineAsksForInVain) {
            Row{"srun: error: Could not open multi_prog config file f\n", "--multi-prog",
                "the same program on all ranks"},
        }) {
-    const auto told =
-        explain_given_line({Verdict::error, "srun ended with status 1", {}, "correct the options (-J, profile)"},
-                           row.says, "/opt/muster/bin/muster-rank");
+    const auto told = explain_given_line(
+        {.finding = {Verdict::error, "srun ended with status 1", {}, "correct the options (-J, profile)"},
+         .stderr_text = std::string(row.says),
+         .launcher_status = 1},
+        "/opt/muster/bin/muster-rank");
     EXPECT_NE(told.reason.find(row.reason), std::string::npos) << told.reason;
     EXPECT_NE(told.remedy.find(row.remedy), std::string::npos) << told.remedy;
     EXPECT_EQ(told.remedy.find("-J"), std::string::npos) << told.remedy;
@@ -151,10 +156,83 @@ TEST(GivenLine, WhatTheLineAsksForInVain) {
 TEST(GivenLine, OneThatHangsIsAnErrorOfTheLine) {
   const Finding hung{
       Verdict::fail, "no rank is left during start-up, and the launcher did not end within 60 s", {}, "look"};
-  const auto told = explain_given_line(hung, "", "/opt/muster/bin/muster-rank");
+  const auto told = explain_given_line({.finding = hung}, "/opt/muster/bin/muster-rank");
   EXPECT_EQ(told.verdict, Verdict::error);
   EXPECT_EQ(told.reason.find("the line did not start muster's agent, and did not end"), 0u);
   EXPECT_NE(told.remedy.find("end the line before the program"), std::string::npos);
+}
+
+// `mpirun -n 3 sh -c '[ $OMPI_COMM_WORLD_RANK = 1 ] && exec sleep 600; exec "$@"' x`
+TEST(GivenLine, ATaskThatStartsNoAgentIsAnErrorOfTheLine) {
+  const Finding hung{Verdict::fail,
+                     "all 2 ranks are in MPI_Init since 60 s: no rank stands out",
+                     {{CulpritKind::rank, "rank 0", "nid001", 0}},
+                     "check the network"};
+  LineFailure failure{.finding = hung, .tasks = {3, 0, {{0, 1}, {2, 1}}}};
+  const auto told = explain_given_line(failure, "/opt/muster/bin/muster-rank");
+  EXPECT_EQ(told.verdict, Verdict::error);
+  EXPECT_EQ(told.reason, "the line starts 3 tasks, 2 of which started muster's agent: not task 1");
+  EXPECT_NE(told.remedy.find("exec \"$@\", on every rank"), std::string::npos);
+  ASSERT_EQ(told.culprits.size(), 1u);
+  EXPECT_EQ(told.culprits[0].name, "the launch line");
+  EXPECT_EQ(told.culprits[0].node, "");
+  // All of them are there: something else keeps them.
+  failure.tasks.agents[1] = 1;
+  EXPECT_EQ(explain_given_line(failure, "/opt/muster/bin/muster-rank"), hung);
+}
+
+TEST(GivenLine, TheOthersOfALaunchThatAnAgentBroughtDownMayNotHaveStarted) {
+  LineFailure failure{.finding = {Verdict::fail, "rank 0 was killed by signal 11 (SIGSEGV) in MPI_Init", {}, "look"},
+                      .tasks = {3, 0, {{0, 1}}},
+                      .launcher_status = 139};
+  failure.notice.rank = 0;
+  EXPECT_EQ(explain_given_line(failure, "/opt/muster/bin/muster-rank"), failure.finding);
+  failure.notice.rank = 2;
+  EXPECT_EQ(explain_given_line(failure, "/opt/muster/bin/muster-rank").reason,
+            "the line starts 3 tasks, 1 of which started muster's agent: not tasks 1 and 2; the launcher ended with "
+            "status 139");
+  failure.is_of_agent = true;
+  EXPECT_EQ(explain_given_line(failure, "/opt/muster/bin/muster-rank"), failure.finding);
+}
+
+TEST(GivenLine, ATaskThatStartsTheAgentTwiceIsAnErrorOfTheLine) {
+  LineFailure failure{.tasks = {2, 0, {{0, 2}, {1, 1}}}, .launcher_status = 0};
+  EXPECT_EQ(explain_given_line(failure, "/opt/muster/bin/muster-rank").reason,
+            "the line starts 2 tasks, and 3 agents: task 0 started several");
+}
+
+TEST(LineTasks, AreReadFromStandardErrorOfAnyLauncher) {
+  const auto line = [](int task) { return task_line("nid001", {task, 3, "Slurm", task}); };
+  EXPECT_EQ(line(1), "muster-rank: started by task 1 of 3 on nid001\n");
+  const std::string text = "Loading module\n" + line(0) + "2: " + line(2) + "[1,0]<stderr>:" + line(0);
+  const auto tasks = read_line_tasks(text, {});
+  EXPECT_EQ(tasks.expected, 3);
+  EXPECT_EQ(tasks.agents, (std::map<int, int>{{0, 2}, {2, 1}}));
+  EXPECT_EQ(tasks.without_agent(), std::vector<int>{1});
+  EXPECT_EQ(tasks.with_several_agents(), std::vector<int>{0});
+  EXPECT_EQ(without_task_lines(text), "Loading module\n");
+  EXPECT_EQ(uneven_tasks(tasks),
+            "3 tasks, 2 of which started muster's agent: not task 1, and 3 agents: task 0 started "
+            "several");
+}
+
+TEST(LineTasks, WithoutNumbersNothingIsCounted) {
+  const auto tasks = read_line_tasks(task_line("nid001", {}) + "muster-rank: started by task x of 3 on y\n", {});
+  EXPECT_EQ(tasks.unnumbered, 2);
+  EXPECT_TRUE(tasks.has_agents());
+  EXPECT_EQ(uneven_tasks(tasks), "");
+}
+
+// A wrapper that sends standard error elsewhere.
+TEST(LineTasks, AreReadFromRecordsElse) {
+  NodeAutopsy node{.node = "nid001", .answered = true};
+  for (const int rank : {0, 2}) {
+    RankRemains remains;
+    remains.record.rank = rank;
+    remains.record.world_size = 3;
+    node.ranks.push_back(remains);
+  }
+  EXPECT_EQ(read_line_tasks("", {node}).without_agent(), std::vector<int>{1});
 }
 
 }  // namespace
