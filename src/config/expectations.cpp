@@ -109,21 +109,16 @@ class ExpectationReader {
       return true;
     }
     auto reference = read_reference(*entry, "\"reference\" of " + parent_, fields_.complaints());
-    if (reference && unit && !unit->empty()) expectation_.reference = in_unit(*entry, std::move(*reference), *unit);
+    if (!reference || !unit || unit->empty()) return true;
+    check_unit(*entry, *reference, *unit);
+    expectation_.reference = std::move(*reference);
     return true;
   }
 
-  Reference in_unit(const Entry& entry, Reference reference, const std::string& unit) {
-    const auto factor = unit_factor(reference.unit, unit);
-    if (!factor) {
-      fields_.complain(
-          entry.value.find("unit")->value.at,
-          fmt::format("\"{}\" can't be converted to {}, the unit of {}", reference.unit, unit, expectation_.metric));
-      return reference;
-    }
-    reference.value *= *factor;
-    reference.unit = unit;
-    return reference;
+  void check_unit(const Entry& entry, const Reference& reference, const std::string& unit) {
+    if (unit_factor(reference.unit, unit)) return;
+    fields_.complain(entry.value.find("unit")->value.at, fmt::format("\"{}\" can't be converted to {}, the unit of {}",
+                                                                     reference.unit, unit, expectation_.metric));
   }
 
   bool read_limit() {

@@ -46,13 +46,6 @@ class Sentences {
     if (!none.empty())
       findings.push_back(about(none, Verdict::unmeasured, " has no value: no sample of the rank counts",
                                "look at what that rank printed, and give it more time or repetitions"));
-    const Chosen foreign = those([&](const Sample& sample, std::size_t) { return is_foreign(sample); });
-    if (foreign.empty()) return;
-    findings.push_back(
-        about(foreign, Verdict::unmeasured,
-              fmt::format(" was printed in {}, which can't be converted to {}", samples_[foreign.front()].reading->unit,
-                          group_.facts.unit),
-              "print it in the unit that the check declares, or correct the unit in [check.NAME.metrics]"));
   }
 
   void without_bound(std::vector<Finding>& findings) const {

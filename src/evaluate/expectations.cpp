@@ -117,7 +117,38 @@ bool is_about_another_model(const Readings& readings, const Expectation& asked, 
   return true;
 }
 
+/// A number of a program that muster does not know.
+bool is_declared(const Case& item, std::string_view metric) {
+  return std::any_of(item.metrics.begin(), item.metrics.end(),
+                     [&](const DeclaredMetric& declared) { return declared.name == metric; });
+}
+
+/// Where the mistake of a check is.
+Culprit file_of_check(const CaseInput& input) {
+  return {CulpritKind::file, input.item.place.empty() ? "the check" : input.item.place, "", -1};
+}
+
 constexpr const char* look_at_rank = "look at what that rank printed, and whether the parameters make it measure this";
+
+/// `rank 2 on nid003 did not report triad, 3 of 4 ranks did`. Of a program's number that half of the nodes or more lack
+/// the check is at fault, which asks it of every rank.
+Finding lacking_finding(const CaseInput& input, const std::string& what, const std::vector<int>& lacking,
+                        bool is_of_program) {
+  const Attendance& attendance = input.attendance;
+  const auto missing = static_cast<int>(lacking.size());
+  std::set<int> nodes;
+  for (int rank : lacking) nodes.insert(input.places.node_of(rank));
+  if (!is_of_program || 2 * nodes.size() < static_cast<std::size_t>(input.places.nodes()))
+    return input.places.finding(
+        Verdict::unmeasured, lacking,
+        fmt::format("did not report {}, {} of {} ranks did", what, attendance.measured - missing, attendance.measured),
+        look_at_rank);
+  return {Verdict::unmeasured,
+          fmt::format("metric {}: expected from {} ranks, reported by {}", what, attendance.measured,
+                      attendance.measured - missing),
+          {file_of_check(input)},
+          "let the program print it on each rank: every rank starts it and owes the number"};
+}
 
 /// Ranks that have none of `groups`, though others do.
 void find_lacking(const CaseInput& input, const Readings& readings, const Expectation& asked,
@@ -130,16 +161,39 @@ void find_lacking(const CaseInput& input, const Readings& readings, const Expect
     if (has[rank] == 0 && input.attendance.has_measured(rank)) lacking.push_back(static_cast<int>(rank));
   if (lacking.empty()) return;
   const auto& where = groups.size() == 1 ? readings.groups()[groups.front()].where : asked.where;
-  const auto what =
-      fmt::format("did not report {}{}, {} of {} ranks did", asked.metric, where_clause(where),
-                  input.attendance.measured - static_cast<int>(lacking.size()), input.attendance.measured);
-  findings.push_back(input.places.finding(Verdict::unmeasured, lacking, what, look_at_rank));
+  findings.push_back(
+      lacking_finding(input, asked.metric + where_clause(where), lacking, is_declared(input.item, asked.metric)));
 }
 
-/// A number of a program that muster does not know.
-bool is_declared(const Case& item, std::string_view metric) {
-  return std::any_of(item.metrics.begin(), item.metrics.end(),
-                     [&](const DeclaredMetric& declared) { return declared.name == metric; });
+/// `argv[0]` of the check.
+Culprit program_of_check(const CaseInput& input) {
+  const auto argv = input.item.params.has("argv") ? input.item.params.texts("argv") : std::vector<std::string>{};
+  return {CulpritKind::program, argv.empty() ? "the program" : printable_line(argv.front(), 200), "", -1};
+}
+
+/// Readings in a unit of another kind. The program is at fault where half of the nodes or more print it.
+void find_foreign_units(const CaseInput& input, const ReadingGroup& group, const Readings& readings,
+                        std::vector<Finding>& findings) {
+  std::vector<int> ranks;
+  std::set<int> nodes;
+  std::string unit;
+  for (const Sample& sample : readings.of(group)) {
+    if (factor_to(*sample.reading, group.facts.unit)) continue;
+    if (ranks.empty()) unit = printable_line(sample.reading->unit);
+    if (ranks.empty() || ranks.back() != sample.rank) ranks.push_back(sample.rank);
+    nodes.insert(sample.node);
+  }
+  if (ranks.empty()) return;
+  const std::string metric = group.metric + where_clause(group.where);
+  const std::string what = fmt::format("in {}, which can't be converted to {}", unit, group.facts.unit);
+  const std::string remedy =
+      "print it in the unit that the check declares, or correct the unit in [check.NAME.metrics]";
+  if (2 * nodes.size() < static_cast<std::size_t>(input.places.nodes()))
+    findings.push_back(
+        input.places.finding(Verdict::unmeasured, ranks, fmt::format("printed {} {}", metric, what), remedy));
+  else
+    findings.push_back(
+        {Verdict::unmeasured, fmt::format("{} was printed {}", metric, what), {program_of_check(input)}, remedy});
 }
 
 /// What finds a metric of a program in its output or file; nullopt: the metric is the probe's own, or printed as one.
@@ -156,7 +210,7 @@ Finding nowhere_reported(const CaseInput& input, const Expectation& asked) {
     return {Verdict::unmeasured,
             fmt::format("metric {}: no line of {} matches the pattern '{}'", asked.metric,
                         metric->file.empty() ? "the output" : metric->file, metric->pattern),
-            {{CulpritKind::file, input.item.place.empty() ? "the check" : input.item.place, "", -1}},
+            {file_of_check(input)},
             "correct the pattern, or what the program prints"};
   return {Verdict::unmeasured,
           fmt::format("metric {}: expected from {} {}, reported by none", sentence_subject(asked), ranks,
@@ -239,10 +293,18 @@ class Judge {
       // The bound `history` alone does not require a reading: it is applied where there is a value.
       return asked.metric == metric.name && !asks_only_history(asked);
     });
-    if (is_asked || input_.attendance.measured == 0 || !groups_matching(metric.name, {}, readings_).empty()) return;
+    if (is_asked || input_.attendance.measured == 0) return;
     Expectation asked;
     asked.metric = metric.name;
-    expected_.findings.push_back(nowhere_reported(input_, asked));
+    const auto matching = groups_matching(metric.name, {}, readings_);
+    if (matching.empty()) {
+      expected_.findings.push_back(nowhere_reported(input_, asked));
+      return;
+    }
+    // A pattern is applied on each rank; what a program prints by itself may be the sum of all, on one of them.
+    if (pattern_of(input_.item, metric.name)) find_lacking(input_, readings_, asked, matching, expected_.findings);
+    for (const std::size_t index : matching)
+      find_foreign_units(input_, readings_.groups()[index], readings_, expected_.findings);
   }
 
   /// A check whose expectations are all for other numbers of nodes or ranks, or other models, has none here.
@@ -288,6 +350,7 @@ class Judge {
       auto findings = findings_of(application, readings_, input_.places);
       for (Finding& finding : findings) name_device(finding, input_.attendance);
       std::move(findings.begin(), findings.end(), std::back_inserter(expected_.findings));
+      if (!asks_only_history(asked)) find_foreign_units(input_, group, readings_, expected_.findings);
     }
     if (!all_pass || count == 0) return;
     std::vector<const Application*> mine;

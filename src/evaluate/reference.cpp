@@ -68,20 +68,20 @@ std::string percent(const std::optional<double>& tolerance) {
   return tolerance ? fmt::format(" {:+.4g} %", *tolerance * 100) : "";
 }
 
-/// In the unit of the metric.
+/// In the unit of the metric; the text has the reference as it was given.
 Bound from(Reference reference, const std::string& unit) {
   const auto factor = reference.unit.empty() || reference.unit == unit ? 1.0 : unit_factor(reference.unit, unit);
   if (!factor)
     return without(fmt::format("the reference at {} is in {}, the metric in {}", reference.place, reference.unit, unit),
                    "correct the unit of the reference", Verdict::error);
+  const std::string as_given = format_value(reference.value, reference.unit.empty() ? unit : reference.unit);
   reference.value *= *factor;
   Bound bound;
   bound.range = reference_range(reference);
   if (!bound.range.judges() || !std::isfinite(reference.value))
     return without(fmt::format("the reference at {} has no tolerance, so that nothing can be outside", reference.place),
                    "give the reference a `lower` or an `upper`");
-  bound.text = fmt::format("reference {}{}{}", format_value(reference.value, unit), percent(reference.lower),
-                           percent(reference.upper));
+  bound.text = fmt::format("reference {}{}{}", as_given, percent(reference.lower), percent(reference.upper));
   bound.place = reference.place;
   return bound;
 }

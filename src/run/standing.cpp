@@ -36,7 +36,9 @@ class Opinions {
 
   [[nodiscard]] Opinion of(std::size_t node) const {
     if (of_[node]) return *of_[node];
-    const Opinion unknown{Claim::unknown, result_.reason, result_.remedy};
+    // The evidence of a pass is about other nodes.
+    const bool is_pass = result_.verdict == Verdict::pass;
+    const Opinion unknown{Claim::unknown, is_pass ? "" : result_.reason, is_pass ? "" : result_.remedy};
     if (result_.verdict == Verdict::skip) return {Claim::applies_not, result_.reason, {}};
     const NodeRow* row = row_of(node);
     if (row == nullptr) return unknown;
@@ -170,6 +172,14 @@ Heard hear_all(std::span<const RunReport> reports, const std::vector<std::string
   return heard;
 }
 
+/// The case about a node that did not answer before the run.
+const CaseResult* find_absence(std::span<const RunReport> reports, const std::string& node) {
+  for (const RunReport& report : reports)
+    for (const CaseResult& result : report.cases)
+      if (result.check == "node" && result.id == "node%" + node) return &result;
+  return nullptr;
+}
+
 }  // namespace
 
 Standings stand(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
@@ -195,6 +205,8 @@ Standings stand(std::span<const RunReport> reports, const std::vector<std::strin
       if (standing.reason.empty()) standing.reason = "was not measured";
     }
     standing.is_good = standing.is_good && has_passed;
+    if (const CaseResult* absence = standing.is_good ? nullptr : find_absence(reports, nodes[i]))
+      standing = {nodes[i], false, false, absence->check, absence->reason, absence->remedy};
     if (const auto& [check, fault] = heard.faults[i]; fault.word == Claim::at_fault)
       standing = {nodes[i], false, true, check, fault.reason, fault.remedy};
     if (standing.is_good) standing.check = standing.reason = standing.remedy = {};

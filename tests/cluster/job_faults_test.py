@@ -64,6 +64,39 @@ class JobFaults(support.EndToEnd):
         self.assertEqual([(one["node"], one["at_fault"]) for one in told["not_good"]], [("nid003", True)], run.story())
 
 
+    def not_good(self, params, more=""):
+        """(node, whether it is at fault) of the gate with one check, and what `--print exclude` has."""
+        checks = (f'[check.there]\nprobe = "command"\nranks = "one-per-node"\n{more}\n[check.there.params]\n{params}\n')
+        run = self.finished(GateRun, "--print", "json", checks=checks)
+        told = json.loads(run.stdout)
+        excluded = (pathlib.Path(told["runs"][-1]) / "exclude").read_text()
+        return {one["node"]: one["at_fault"] for one in told["not_good"]}, excluded.strip(), told["not_good"]
+
+    def test_what_most_nodes_print_is_the_programs_fault(self):
+        only_on = 'case $(hostname) in {nodes}) {command};; esac; true'
+        size = 'metric = [{ name = "size", pattern = "size: ([0-9.]+)", unit = "GB/s" }]'
+        finding = "echo " + json.dumps(json.dumps({"finding": {"reason": "slow", "remedy": "repair it"}}))
+        same = "echo " + json.dumps(json.dumps({"same": {"up": "$RANK"}}))
+        bound = 'expect = [{ metric = "size", reference = { value = 3, lower = -0.1, unit = "GB/s" } }]'
+        for command, nodes, params, more in (
+                (finding, "*", "", ""), (finding, "nid001|nid002|nid003", "", ""), (same, "*", "", ""),
+                ("echo size: 3", "nid001", size, ""), ("echo size: 3", "nid001|nid002", size, ""),
+                ("echo size: 3", "nid001", size, bound), ("echo size: 3", "nid001|nid002", size, bound)):
+            with self.subTest(command=command, nodes=nodes, more=more):
+                script = job_faults.script(only_on.format(nodes=nodes, command=command))
+                known, excluded, all_of = self.not_good(f"{script}\n{params}", more)
+                self.assertEqual((known, excluded), (dict.fromkeys(NODES, False), ""), all_of)
+
+    def test_what_one_node_prints_is_its_own(self):
+        finding = "echo " + json.dumps(json.dumps({"finding": {"reason": "slow", "remedy": "repair it"}}))
+        known, excluded, _ = self.not_good(job_faults.script(f"case $(hostname) in nid003) {finding};; esac; true"))
+        self.assertEqual((known, excluded), ({"nid003": True}, "nid003"))
+        size = 'metric = [{ name = "size", pattern = "size: ([0-9.]+)", unit = "GB/s" }]'
+        known, excluded, (one,) = self.not_good(job_faults.script("case $(hostname) in nid003) ;; *) echo size: 3;; esac") + "\n" + size)
+        self.assertEqual((known, excluded), ({"nid003": False}, "nid003"))
+        self.assertIn("did not report size", one["reason"])
+
+
 if __name__ == "__main__":
     reason = vc.why_not() or slurm_services.why_not()
     if reason:

@@ -56,7 +56,8 @@ class TwoNodes(on_nodes.OnNodes):
             found = [one for one in case["findings"] if one["reason"].startswith(f'{name} is "')]
             self.assertEqual(len(found), 1, f"{name}: {story}")
             self.assertIn(f'"{value}" on nid002', found[0]["reason"])
-            self.assertIn("nid002", {culprit["name"] for culprit in found[0]["culprits"]})
+            culprits = [(culprit["kind"], culprit["name"], culprit.get("node", "")) for culprit in found[0]["culprits"]]
+            self.assertEqual(culprits, [("setting", name, "")], "of two nodes neither is like most")
         self.assertEqual(len(case["findings"]), len(DIFFERENCES), story)
 
 

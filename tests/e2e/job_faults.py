@@ -17,6 +17,15 @@ def pattern(name, pattern, **more):
     return f"metric = [{{ {', '.join(f'{key} = {chr(39)}{value}{chr(39)}' for key, value in keys.items())} }}]"
 
 
+def script(text):
+    return f'argv = ["sh", "-c", {json.dumps(text)}]'
+
+
+def line(**content):
+    """A script that prints a line for muster; $(hostname) and $RANK are filled in."""
+    return script("echo " + json.dumps(json.dumps(content)))
+
+
 # What is wrong -> the lines of [check.NAME.params], further lines of [check.NAME], and the probe where it is not `command`
 MISTAKES = {
     "path_from_another_folder": ('argv = ["mychecks/loadavg.sh"]', ""),
@@ -44,6 +53,7 @@ MISTAKES = {
     "line_in_one_word": ('argv = ["ls -l /tmp"]', ""),
     "script_without_permission": ('argv = ["{check}/not_executable.sh"]', ""),
     "script_of_windows": ('argv = ["{check}/windows.sh"]', ""),
+    "script_of_windows_by_env": ('argv = ["{check}/windows_env.sh"]', ""),
     "another_processor": ('argv = ["{check}/another_processor"]', ""),
     "library_missing": ('argv = ["{check}/library_missing"]', ""),
     "syntax_of_the_script": ('argv = ["sh", "-c", "if true; then echo; done"]', ""),
@@ -53,11 +63,16 @@ MISTAKES = {
     "pattern_misspelt": ('argv = ["echo", "Triad: 280000"]\n' + pattern("triad", "Traid: ([0-9.]+)"), ""),
     "value_that_is_no_number": ('argv = ["echo", "Triad: 2.8.0"]\n' + pattern("triad", "Triad: ([0-9.]+)"), ""),
     "maximum_in_another_unit": ('argv = ["echo", "Triad: 280000"]\n' + pattern("triad", "Triad: ([0-9.]+)").replace(" }]", ", maximum = 307.2 }]"), ""),
+    "finding_of_every_node": (line(finding={"reason": "the queue is empty", "remedy": "fill it"}), ""),
+    "finding_about_the_node": (line(finding={"reason": "the queue is empty", "remedy": "fill it",
+                                             "culprits": [{"node": "$(hostname)"}]}), ""),
+    "unit_of_another_kind": (line(metric="size", value=3, unit="GiB"), 'metrics = { size = { unit = "GB/s", better = "higher" } }'),
     "checkpoint_missing": ('resume = "/no/such/checkpoint.bin"', "", "training"),
     "learning_rate": ("learning_rate = 900", "", "training"),
 }
 # Nothing was measured, though the program ended well.
-UNMEASURED = {"file_of_a_metric", "pattern_misspelt", "value_that_is_no_number", "maximum_in_another_unit"}
+UNMEASURED = {"file_of_a_metric", "pattern_misspelt", "value_that_is_no_number", "maximum_in_another_unit",
+              "unit_of_another_kind"}
 # What to do about it -> words of the remedy.
 REMEDIES = {
     "path_from_another_folder": 'argv = ["{check}/loadavg.sh"]',
@@ -66,6 +81,7 @@ REMEDIES = {
     "line_in_one_word": 'write argv = ["ls", "-l", "/tmp"]',
     "script_without_permission": "chmod +x ",
     "script_of_windows": "convert them: sed -i 's/\\r$//' ",
+    "script_of_windows_by_env": "convert them: sed -i 's/\\r$//' ",
     "another_processor": "name a build for the processor of these nodes",
     "library_missing": "install that library",
     "syntax_of_the_script": "correct the script at the line that the shell names",
@@ -77,6 +93,8 @@ REMEDIES = {
     "value_that_is_no_number": "let the group of the metric's pattern match the number alone",
     "maximum_in_another_unit": "correct the maximum or the unit of the metric",
     "reference_in_another_unit": "correct the value or the unit of the reference",
+    "finding_of_every_node": "fill it",
+    "unit_of_another_kind": "print it in the unit that the check declares",
     "learning_rate": "choose a lower learning_rate",
 }
 
@@ -97,7 +115,8 @@ def checks_with(folder, names=tuple(MISTAKES)):
     """Text of a check file that lies in `folder`, which must be there on every node."""
     for name, content, mode in (("no_interpreter.sh", "#!/no/such/interpreter\n", 0o755),
                                 ("not_executable.sh", "#!/bin/sh\ntrue\n", 0o644),
-                                ("windows.sh", "#!/bin/sh\r\ntrue\r\n", 0o755)):
+                                ("windows.sh", "#!/bin/sh\r\ntrue\r\n", 0o755),
+                                ("windows_env.sh", "#!/usr/bin/env python3\r\npass\r\n", 0o755)):
         script = folder / name
         script.write_bytes(content.encode())
         script.chmod(mode)

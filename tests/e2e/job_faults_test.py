@@ -38,7 +38,7 @@ class JobFaults(support.EndToEnd):
         self.assertIn("is not executable", reasons["not_executable"][0])
         self.assertIn("127", reasons["command_of_a_script"][0])
         reason, remedy = reasons["reference_in_another_unit"]
-        self.assertRegex(reason, r"^size of rank 0 on \S+ is 12\.5 MiB, bound 11520 MiB \(reference 12800 MiB -10 %, .*checks\.toml:\d+:\d+\)$")
+        self.assertRegex(reason, r"^size of rank 0 on \S+ is 12\.5 MiB, bound 11520 MiB \(reference 12\.5 GiB -10 %, .*checks\.toml:\d+:\d+\)$")
         self.assertIn("correct the value or the unit of the reference", remedy)
         self.assertIn("900TiB are more than all memory of the node", reasons["size_in_another_unit"][0])
 
@@ -66,6 +66,18 @@ class JobFaults(support.EndToEnd):
         case = next(one for one in run.report()["cases"] if one["check"] in ("node", "launch", "hello") and one["verdict"] != "pass")
         self.assertIn("nid066.invalid does not resolve", case["reason"], run.story())
         self.assertEqual(job_faults.nodes_blamed(run.report()), [], run.story())
+
+    def test_of_two_nodes_one_does_not_resolve(self):
+        gate = GateRun("[check.hello]\nprobe = \"hello\"\nranks = \"one-per-node\"\n", "--print", "json", "--nodes",
+                       f"{support.HOST},nid066.invalid")
+        self.addCleanup(gate.clean)
+        gate.finish(60)
+        told = json.loads(gate.stdout)
+        self.assertEqual((told["verdict"], told["chosen"]), ("go", [support.HOST]), gate.story())
+        (one,) = told["not_good"]
+        self.assertEqual((one["node"], one["at_fault"], one["check"], one["reason"]),
+                         ("nid066.invalid", False, "node", "nid066.invalid does not resolve"), gate.story())
+        self.assertIn("correct the name", one["remedy"])
 
     def test_no_node_resolves(self):
         """Nothing is left to run on: all cases are errors of --nodes, and the gate excludes nobody."""

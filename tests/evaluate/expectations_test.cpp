@@ -1,10 +1,12 @@
 // Expectations against readings: sentences, absence, items, rows.
 #include <algorithm>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <limits>
 
 #include "base/units.hpp"
 #include "evaluate/like_items.hpp"
+#include "model/program_metric.hpp"
 #include "scene.hpp"
 #include "stats/stats.hpp"
 
@@ -427,6 +429,13 @@ TEST(Expectations, AValueOfTheSweepBelongsToTheCaseThatHasIt) {
   EXPECT_EQ(result.notes, (std::vector<std::string>{"busbw where size=16MiB is judged in another case of this sweep"}));
 }
 
+TEST(Expectations, AReferenceIsPrintedInItsUnit) {
+  Scene scene;
+  scene.report("busbw", {150, 150, 150, 100}).expect_reference("busbw", 1200).reference->unit = "Gbit/s";
+  EXPECT_TRUE(has(scene.result().reason, "is 100 GB/s, bound 135 GB/s (reference 1200 Gbit/s -10 %, "))
+      << scene.result().reason;
+}
+
 TEST(Expectations, AProgramsOwnUnitIsConverted) {
   Scene scene;
   scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150);
@@ -442,8 +451,9 @@ TEST(Expectations, AProgramsOwnUnitIsConverted) {
   own.unit = "us";
   low = scene.result();
   EXPECT_EQ(low.verdict, Verdict::unmeasured);
-  EXPECT_TRUE(has(low.reason, "busbw of rank 3 on nid002 was printed in us, which can't be converted to GB/s"))
-      << low.reason;
+  EXPECT_EQ(low.reason, "busbw was printed in us, which can't be converted to GB/s");
+  EXPECT_EQ(low.culprits, (std::vector<Culprit>{{CulpritKind::program, "the program", "", -1}}))
+      << "on half of the nodes";
   EXPECT_TRUE(has(low.remedy, "correct the unit in [check.NAME.metrics]")) << low.remedy;
   ASSERT_EQ(low.items.size(), 1u);
   EXPECT_EQ(low.items[0].unit, "us") << "as it was printed";
@@ -459,6 +469,54 @@ TEST(Expectations, ADeclaredMetricIsJudgedInItsUnit) {
   const auto result = scene.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.metrics[0].unit, "samples/s");
+}
+
+/// Four nodes with a rank each, of which the first `count` print a number that the check declares; without a bound.
+Scene printed_by(int count, bool has_pattern = true) {
+  Scene scene(4, 1);
+  scene.item.metrics.push_back({"triad", "GB/s", Better::higher});
+  ProgramMetric metric;
+  metric.name = "triad";
+  metric.pattern = "Triad: ([0-9.]+)";
+  metric.unit = "GB/s";
+  if (has_pattern) scene.item.params.set("metric", {ParamType::text_list, {to_text(metric)}});
+  scene.report("triad", std::vector<double>(static_cast<std::size_t>(count), 10));
+  said.evidence = {"4 of 4 programs exited with 0"};
+  return scene;
+}
+
+TEST(Expectations, APatternThatMatchesOnSomeRanksIsUnmeasuredWithoutABoundToo) {
+  EXPECT_EQ(printed_by(4).result().verdict, Verdict::pass);
+  EXPECT_EQ(printed_by(1, false).result().verdict, Verdict::pass) << "what a program prints itself may be a sum";
+  const auto one = printed_by(3).result();
+  EXPECT_EQ(one.verdict, Verdict::unmeasured);
+  EXPECT_EQ(one.reason, "rank 3 on nid004 did not report triad, 3 of 4 ranks did");
+  EXPECT_EQ(one.culprits.at(0).node, "nid004");
+  EXPECT_EQ(one.node_rows.at(0).verdict, Verdict::pass);
+}
+
+TEST(Expectations, ANumberThatHalfOfTheNodesLackIsNoNodesFault) {
+  for (const int count : {1, 2})
+    for (const bool has_bound : {false, true}) {
+      Scene scene = printed_by(count);
+      if (has_bound) scene.expect_reference("triad", 10);
+      const auto result = scene.result();
+      EXPECT_EQ(result.verdict, Verdict::unmeasured);
+      EXPECT_EQ(result.reason, fmt::format("metric triad: expected from 4 ranks, reported by {}", count));
+      EXPECT_EQ(result.culprits, (std::vector<Culprit>{{CulpritKind::file, "checks/scene.toml:2", "", -1}}));
+      for (const NodeRow& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured) << row.node;
+    }
+}
+
+TEST(Expectations, AUnitOfAnotherKindIsUnmeasuredWithoutABoundToo) {
+  Scene scene = printed_by(4);
+  scene.rank(3).readings[0].unit = "GiB";
+  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+  EXPECT_EQ(scene.result().reason, "rank 3 on nid004 printed triad in GiB, which can't be converted to GB/s");
+  EXPECT_EQ(scene.result().culprits.at(0).node, "nid004");
+  for (Observation& one : scene.record.observations) one.readings[0].unit = "GiB";
+  EXPECT_EQ(scene.result().reason, "triad was printed in GiB, which can't be converted to GB/s");
+  EXPECT_EQ(scene.result().culprits, (std::vector<Culprit>{{CulpritKind::program, "the program", "", -1}}));
 }
 
 /// `values` of a program on as many nodes, of a metric that the check declares, with a reference of 10.

@@ -85,10 +85,22 @@ TEST(CommandJudge, WhatShouldBeTheSameNamesWhoDiffers) {
   MadeCase tie(command());
   tie.rank("a", with("2.7.1")).rank("b", with("2.4.0"));
   EXPECT_EQ(tie.judge().findings.at(0).reason, "torch is \"2.7.1\" on a, but \"2.4.0\" on b");
-  EXPECT_EQ(tie.judge().findings.at(0).culprits.size(), 2u) << "without a majority both are named";
+  EXPECT_EQ(tie.judge().findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::setting, "torch", "", -1}}))
+      << "without a majority no node is named";
   MadeCase rank(command());
   rank.rank("a", with("1")).rank("a", with("1")).rank("a", with("2"));
+  EXPECT_EQ(rank.judge().findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::setting, "torch", "", -1}}))
+      << "on the only node";
+  rank.rank("b", with("1"));
   EXPECT_EQ(rank.judge().findings.at(0).culprits.at(0), (Culprit{CulpritKind::rank, "rank 2", "a", 2}));
+  MadeCase everywhere(command());
+  for (const char* node : {"a", "b", "c", "d"}) everywhere.rank(node, with(std::string("up since ") + node));
+  EXPECT_EQ(everywhere.judge().findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::program, "argv", "", -1}}));
+  EXPECT_EQ(everywhere.judge().findings.at(0).remedy,
+            "print under \"same\" only what must be equal everywhere: torch differs on every rank");
+  MadeCase half(command());
+  half.rank("a", with("1")).rank("b", with("1")).rank("c", with("2")).rank("d", with("3"));
+  EXPECT_EQ(half.judge().findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::setting, "torch", "", -1}}));
   MadeCase silent(command());
   silent.rank("a", with("1")).rank("b", {{"status", "0"}});
   EXPECT_TRUE(silent.judge().findings.empty()) << "a rank that says nothing is not compared";
@@ -301,13 +313,52 @@ TEST(Command, WhatManyRanksTellIsOneFinding) {
     made.rank(node, {{"status", "0"}, {"finding", R"({"reason":"no GPU","remedy":"ask for one"})"}});
   const auto judgement = made.judge();
   expect_finding(judgement, Verdict::fail, "no GPU");
-  EXPECT_EQ(judgement.findings[0].culprits.size(), 3u);
+  EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::program, "argv", "", -1}}));
+}
+
+TEST(CommandBlame, AFindingOfMostNodesIsNoNodesFault) {
+  const auto culprits = [](const std::vector<std::string>& bad, const std::vector<std::string>& good,
+                           const std::string& more) {
+    MadeCase made(command());
+    const Fact status{"status", "0"};
+    for (const std::string& node : bad)
+      made.rank(node, {status, {"finding", R"({"reason":"slow","remedy":"y")" + more + "}"}});
+    for (const std::string& node : good) made.rank(node, {status});
+    const auto judgement = made.judge();
+    EXPECT_EQ(judgement.findings.at(0).verdict, Verdict::fail);
+    EXPECT_EQ(judgement.findings.at(0).reason, "slow");
+    return judgement.findings.at(0).culprits;
+  };
+  using All = std::vector<Culprit>;
+  const All program{{CulpritKind::program, "argv", "", -1}};
+  EXPECT_EQ(culprits({"a"}, {}, ""), program) << "the only node";
+  EXPECT_EQ(culprits({"a"}, {}, R"(,"culprits":[{"node":"a"}])"), program);
+  EXPECT_EQ(culprits({"a"}, {}, R"(,"culprits":[{"device":"GPU 3"}])"), (All{{CulpritKind::device, "GPU 3", "", 0}}));
+  EXPECT_EQ(culprits({"a"}, {}, R"(,"culprits":[{"rank":0}])"), (All{{CulpritKind::rank, "rank 0", "", 0}}));
+  EXPECT_EQ(culprits({"a"}, {"a"}, ""), (All{{CulpritKind::rank, "rank 0", "", 0}})) << "one rank of the only node";
+  EXPECT_EQ(culprits({"a", "b", "c"}, {"d"}, R"(,"culprits":[{"node":"a"},{"node":"b.site"},{"node":"c"}])"), program);
+  EXPECT_EQ(culprits({"a"}, {"b"}, ""), (All{{CulpritKind::rank, "rank 0", "a", 0}}))
+      << "another node shows that it works";
+  EXPECT_EQ(culprits({"a"}, {"b", "c"}, R"(,"culprits":[{"node":"c"}])"), (All{{CulpritKind::node, "c", "c", -1}}));
+  EXPECT_EQ(culprits({"a", "b"}, {"c", "d"}, "").size(), 2u) << "at most half";
+}
+
+TEST(CommandBlame, ConsequencesOnMostNodesLeaveTheCauseWhereItIs) {
+  MadeCase made(command());
+  made.rank("a", {{"status", "1"}, {"finding", R"({"reason":"bad disk","remedy":"y"})"}});
+  for (const char* node : {"b", "c", "d"})
+    made.rank(node, {{"status", "1"}, {"finding", R"({"reason":"rank 0 is gone","remedy":"y","consequence":true})"}});
+  const auto judgement = made.judge();
+  EXPECT_EQ(judgement.findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 0", "a", 0}}));
+  for (const Culprit& culprit : judgement.findings.at(1).culprits) EXPECT_EQ(culprit.node, "");
 }
 
 TEST(Command, AFileThatManyRanksNameIsOneCulprit) {
   MadeCase made(command());
   for (const char* node : {"a", "a", "b"})
     made.rank(node, {{"status", "1"}, {"finding", R"({"reason":"x","remedy":"y","culprits":[{"file":"/f"}]})"}});
+  EXPECT_EQ(made.judge().findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::file, "/f", "", 0}}));
+  for (const char* node : {"c", "d"}) made.rank(node, {{"status", "0"}});
   EXPECT_EQ(made.judge().findings.at(0).culprits,
             (std::vector<Culprit>{{CulpritKind::file, "/f", "a", 0}, {CulpritKind::file, "/f", "b", 2}}));
 }
@@ -579,10 +630,10 @@ TEST(Command, APatternThatIsNoneIsTheChecksFault) {
 TEST(CommandJudge, SaysHowManyCpusProgramsHad) {
   MadeCase same(command());
   same.rank("a", {{"status", "0"}, {"cpus", "56"}}).rank("b", {{"status", "0"}, {"cpus", "56"}});
-  EXPECT_EQ(same.judge().evidence.back(), "each program had 56 CPUs");
+  EXPECT_EQ(same.judge().evidence.front(), "each program had 56 CPUs");
   MadeCase other(command());
   other.rank("a", {{"status", "0"}, {"cpus", "1"}}).rank("b", {{"status", "0"}, {"cpus", "56"}});
-  EXPECT_EQ(other.judge().evidence.back(), "programs had 1 to 56 CPUs");
+  EXPECT_EQ(other.judge().evidence.front(), "programs had 1 to 56 CPUs");
 }
 
 TEST(Command, JudgesTheEndOfEveryProgram) {

@@ -65,6 +65,18 @@ TEST(Standing, WhoPassedEverythingIsGood) {
   EXPECT_EQ(good_ones({report({passed("a%1"), passed("b%2")})}, {"a%1", "b%2"}), four);
 }
 
+TEST(Standing, ANodeThatDidNotAnswerHasAReasonOfItsOwn) {
+  CaseResult all = passed("a%1", {"nid001", "nid002", "nid003"});
+  all.reason = "1 reading inside the bounds";
+  auto one = stand(std::vector{report({all})}, four, Names{"a%1"}).nodes[3];
+  EXPECT_EQ(one.reason, "was not measured") << "evidence of others says nothing about it";
+  CaseResult absent = found("node%nid004", {{Verdict::error, "nid004 does not resolve", {}, "correct the name"}}, {});
+  one = stand(std::vector{report({absent, all})}, four, Names{"a%1"}).nodes[3];
+  EXPECT_EQ(one.check + ": " + one.reason + "; " + one.remedy, "node: nid004 does not resolve; correct the name");
+  EXPECT_FALSE(one.is_at_fault);
+  EXPECT_EQ(good_ones({report({absent, all})}, {"a%1"}), (Names{"nid001", "nid002", "nid003"}));
+}
+
 TEST(Standing, WhatWasNotMeasuredIsNotGood) {
   EXPECT_EQ(good_ones({}, {"a%1"}), Names{});
   EXPECT_EQ(good_ones({report({passed("a%1")})}, {"a%1", "b%2"}), Names{}) << "b never ran";

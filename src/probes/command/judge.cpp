@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -17,12 +19,31 @@ namespace {
 
 constexpr std::size_t most_evidence = 20;
 
+/// The findings that programs printed; index = rank.
+std::vector<std::vector<Told>> read_findings(const CaseView& view) {
+  std::vector<Told> all;
+  std::vector<std::size_t> tellers;
+  std::set<int> nodes;
+  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
+    const Observation* seen = view.observed[rank];
+    if (seen == nullptr || seen->state != ObservationState::measured || !was_started(*seen)) continue;
+    nodes.insert(view.ranks[rank].node_index);
+    for (const Fact& fact : seen->facts) {
+      if (fact.key != "finding") continue;
+      all.push_back(to_told(fact.value, view.ranks[rank], view.ranks));
+      tellers.push_back(rank);
+    }
+  }
+  spare_nodes(all, view.ranks, nodes.size(), program_name(view.params));
+  std::vector<std::vector<Told>> of_rank(view.ranks.size());
+  for (std::size_t i = 0; i < all.size(); ++i) of_rank[tellers[i]].push_back(std::move(all[i]));
+  return of_rank;
+}
+
 /// True when the program reported a failure: then its exit status adds nothing.
-bool take_told(const CaseView& view, const RankPlace& place, const Observation& seen, Findings& findings) {
+bool take_told(std::vector<Told> of_rank, Findings& findings) {
   bool has_failed = false;
-  for (const Fact& fact : seen.facts) {
-    if (fact.key != "finding") continue;
-    Told told = to_told(fact.value, place, view.ranks);
+  for (Told& told : of_rank) {
     has_failed = has_failed || told.finding.verdict == Verdict::fail;
     const std::string key = told.finding.reason;
     findings.add(told.is_consequence ? Order::told_consequence : Order::told, key, std::move(told.finding), false);
@@ -134,6 +155,7 @@ ProbeJudgement judge(const CaseView& view) {
   Findings findings;
   std::vector<std::string> told;
   std::size_t right = 0;
+  auto printed = read_findings(view);
   const Blame ends = blame_for(view, [&](const Observation& seen) {
     return was_started(seen) && !is_explained(seen) && !find_fault(seen, view.params).empty();
   });
@@ -142,7 +164,7 @@ ProbeJudgement judge(const CaseView& view) {
     const Observation* seen = view.observed[rank];
     if (seen == nullptr || seen->state != ObservationState::measured || !was_started(*seen)) continue;
     const RankPlace& place = view.ranks[rank];
-    const bool has_told_why = take_told(view, place, *seen, findings);
+    const bool has_told_why = take_told(std::move(printed[rank]), findings);
     take_end(ends, view, place, has_told_why, findings);
     take_unprinted(unprinted, view, place, findings);
     right += find_fault(*seen, view.params).empty() ? 1 : 0;
@@ -161,11 +183,14 @@ ProbeJudgement judge(const CaseView& view) {
     findings.add(Order::told, key, std::move(finding), false);
   }
   if (right > 0 && findings.is_empty()) {
+    // The overview has room for one of them, and a pass implies that programs ended well.
+    std::string cpus = cpus_of(view);
+    if (told.empty() && !cpus.empty()) judgement.evidence.push_back(std::exchange(cpus, ""));
     for (std::size_t i = 0; i < std::min(told.size(), most_evidence); ++i)
       judgement.evidence.push_back(printable_line(told[i]));
     judgement.evidence.push_back(fmt::format("{} of {} programs exited with {}", right, view.ranks.size(),
                                              view.params.integer("expect_status")));
-    if (std::string cpus = cpus_of(view); !cpus.empty()) judgement.evidence.push_back(std::move(cpus));
+    if (!cpus.empty()) judgement.evidence.push_back(std::move(cpus));
   }
   const std::string interpreters = interpreters_of(view);
   if (!interpreters.empty() && (findings.is_empty() ? right > 0 : findings.has_trouble()))

@@ -87,6 +87,19 @@ std::string first_bytes(const fs::path& path) {
   return bytes;
 }
 
+/// `#!/bin/sh` with a CR behind it; behind `#!/usr/bin/env` it is env that finds no such program.
+std::optional<Lack> find_windows_lines(const std::string& program) {
+  const std::string bytes = first_bytes(find_program(program));
+  const std::string line = bytes.substr(0, bytes.find('\n'));
+  if (!line.starts_with("#!") || !line.ends_with('\r')) return std::nullopt;
+  const std::string shown = printable_line(program, 300);
+  return Lack{
+      program,
+      fmt::format("the lines of {} end with CR LF, so that the interpreter in its first line has a CR in its name",
+                  shown),
+      fmt::format("convert them: sed -i 's/\\r$//' {}", shown)};
+}
+
 Finding finding_of(const CaseView& view, const std::string& name, const std::vector<std::size_t>& ranks,
                    const std::vector<std::size_t>& all) {
   const Blame blame(view, all, ranks);
@@ -116,6 +129,8 @@ Finding finding_of(const CaseView& view, const std::string& name, const std::vec
 
 std::optional<Lack> find_lack(const std::vector<std::string>& words, const std::vector<std::string>& given) {
   if (words[0] != python_word && find_program(words[0]).empty()) return lack_of(words[0]);
+  if (words[0] != python_word)
+    if (auto lack = find_windows_lines(words[0])) return lack;
   for (std::size_t i = 0; i < given.size(); ++i) {
     std::error_code ignored;
     if (given[i] == words[i] || fs::exists(words[i], ignored)) continue;
@@ -126,14 +141,9 @@ std::optional<Lack> find_lack(const std::vector<std::string>& words, const std::
 
 Lack find_bad_start(const std::string& program, const std::string& error) {
   const std::string shown = printable_line(program, 300);
+  if (const auto lack = find_windows_lines(program)) return *lack;
   const std::string bytes = first_bytes(find_program(program));
   const std::string line = bytes.substr(0, bytes.find('\n'));
-  if (line.starts_with("#!") && line.ends_with('\r'))
-    return {program,
-            fmt::format("the lines of {} end with CR LF, so that the interpreter in its first line has a CR in "
-                        "its name",
-                        shown),
-            fmt::format("convert them: sed -i 's/\\r$//' {}", shown)};
   const int machine = elf_machine(bytes);
   const int here = elf_machine(first_bytes("/proc/self/exe"));
   if (machine != 0 && here != 0 && machine != here)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
@@ -130,7 +131,10 @@ class Output {
       take_told("evidence", line);
     else if (starts(same_start))
       take_same(line);
-    if (!line.empty()) last_line_ = printable_line(line);
+    // mpirun's messages end with a line of dashes.
+    const bool has_words =
+        std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; });
+    if (has_words || (!line.empty() && last_line_.empty())) last_line_ = printable_line(line);
     if (on_line_) on_line_(std::string_view(line_).substr(0, line_.find_last_not_of('\r') + 1));
     line_.clear();
     is_too_long_ = false;

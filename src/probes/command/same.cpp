@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "probes/command/blame.hpp"
 
 namespace muster::program {
 
@@ -82,23 +83,47 @@ void add_culprits(const CaseView& view, const Places& some, Finding& finding) {
   }
 }
 
+std::size_t count_nodes(const Places& some) {
+  std::set<int> nodes;
+  for (const RankPlace* place : some) nodes.insert(place->node_index);
+  return nodes.size();
+}
+
+/// Most ranks agree, and at most half of the nodes have others: these differ, and not all by the nature of the value.
+bool has_majority(const std::vector<Group>& groups) {
+  Places all;
+  Places odd;
+  for (const Group& group : groups) all.insert(all.end(), group.ranks.begin(), group.ranks.end());
+  odd.assign(all.begin() + static_cast<std::ptrdiff_t>(groups.front().ranks.size()), all.end());
+  const std::size_t nodes = count_nodes(all);
+  return nodes > 1 && 2 * odd.size() < all.size() && 2 * count_nodes(odd) <= nodes;
+}
+
 Finding difference(const CaseView& view, const std::string& name, const std::vector<Group>& groups) {
   const Group& most = groups.front();
   const bool is_tie = groups[1].ranks.size() == most.ranks.size();
   Finding finding;
   std::vector<std::string> odd;
-  if (is_tie) add_culprits(view, most.ranks, finding);
+  std::size_t ranks = most.ranks.size();
   for (std::size_t i = 1; i < groups.size(); ++i) {
     odd.push_back(fmt::format("\"{}\" on {}", groups[i].value, describe(view, groups[i].ranks)));
-    add_culprits(view, groups[i].ranks, finding);
+    ranks += groups[i].ranks.size();
   }
-  std::size_t ranks = 0;
-  for (const Group& group : groups) ranks += group.ranks.size();
   finding.reason =
       fmt::format("{} is \"{}\" on {}, but {}", name, most.value,
                   is_tie ? describe(view, most.ranks) : fmt::format("{} of {} ranks", most.ranks.size(), ranks),
                   human_list(odd, 4));
   finding.remedy = "let all ranks use the same installation: the same modules, environment and container on every node";
+  if (has_majority(groups)) {
+    for (std::size_t i = 1; i < groups.size(); ++i) add_culprits(view, groups[i].ranks, finding);
+    return finding;
+  }
+  const bool is_never_equal = groups.size() == ranks && ranks > 2;
+  finding.culprits.push_back(is_never_equal ? Culprit{CulpritKind::program, program_name(view.params), "", -1}
+                                            : Culprit{CulpritKind::setting, name, "", -1});
+  if (is_never_equal)
+    finding.remedy =
+        fmt::format("print under \"same\" only what must be equal everywhere: {} differs on every rank", name);
   return finding;
 }
 

@@ -1,8 +1,12 @@
 #include "probes/command/told.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -89,7 +93,62 @@ void add_culprit(const json& said, const RankPlace& teller, std::span<const Rank
   finding.culprits.push_back(std::move(culprit));
 }
 
+std::string_view first_label(std::string_view host) {
+  return host.substr(0, host.find('.'));
+}
+
+/// Nodes by their short names, as a program may write them.
+using NodesByName = std::map<std::string_view, int>;
+
+NodesByName nodes_by_name(std::span<const RankPlace> ranks) {
+  NodesByName nodes;
+  for (const RankPlace& place : ranks) nodes.try_emplace(first_label(place.host), place.node_index);
+  return nodes;
+}
+
+/// Without what is not of the job.
+std::set<int> nodes_named(const Finding& finding, const NodesByName& nodes) {
+  std::set<int> named;
+  for (const Culprit& culprit : finding.culprits)
+    if (const auto node = nodes.find(first_label(culprit.node)); node != nodes.end()) named.insert(node->second);
+  return named;
+}
+
+void spare(Finding& finding, bool is_of_program, const std::string& program) {
+  std::vector<Culprit> kept;
+  for (Culprit& culprit : finding.culprits) {
+    const bool is_rank = culprit.kind == CulpritKind::rank;
+    if (culprit.kind == CulpritKind::node || (is_rank && is_of_program))
+      culprit = {CulpritKind::program, program, "", -1};
+    culprit.node.clear();
+    const bool is_known = std::any_of(kept.begin(), kept.end(), [&](const Culprit& one) {
+      return one.kind == culprit.kind && one.name == culprit.name;
+    });
+    if (!is_known) kept.push_back(std::move(culprit));
+  }
+  finding.culprits = std::move(kept);
+}
+
 }  // namespace
+
+void spare_nodes(std::vector<Told>& all, std::span<const RankPlace> ranks, std::size_t nodes,
+                 const std::string& program) {
+  const NodesByName by_name = nodes_by_name(ranks);
+  for (const bool is_consequence : {false, true}) {
+    std::set<int> named;
+    std::set<int> named_ranks;
+    for (const Told& told : all) {
+      if (told.is_consequence != is_consequence || told.finding.verdict == Verdict::skip) continue;
+      named.merge(nodes_named(told.finding, by_name));
+      for (const Culprit& culprit : told.finding.culprits)
+        if (told.names_nothing) named_ranks.insert(culprit.rank);
+    }
+    if (nodes > 1 && 2 * named.size() <= nodes) continue;
+    for (Told& told : all)
+      if (told.is_consequence == is_consequence)
+        spare(told.finding, told.names_nothing && named_ranks.size() == ranks.size(), program);
+  }
+}
 
 Result<std::string> read_told(std::string_view kind, std::string_view line) {
   const json all = json::parse(line, nullptr, false);
@@ -120,7 +179,8 @@ Told to_told(const std::string& text, const RankPlace& teller, std::span<const R
   if (said.contains("verdict")) told.finding.verdict = *parse_verdict(said["verdict"].get<std::string>());
   told.is_consequence = said.value("consequence", false);
   for (const json& culprit : said.value("culprits", json::array())) add_culprit(culprit, teller, ranks, told.finding);
-  if (told.finding.culprits.empty()) told.finding.culprits.push_back(rank_culprit(teller));
+  told.names_nothing = told.finding.culprits.empty();
+  if (told.names_nothing) told.finding.culprits.push_back(rank_culprit(teller));
   return told;
 }
 

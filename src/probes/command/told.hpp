@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "muster/probe.hpp"
 
@@ -20,9 +21,16 @@ inline constexpr std::string_view evidence_start = R"({"evidence")";
 struct Told {
   Finding finding;
   bool is_consequence = false;
+  bool names_nothing = false;  ///< the program gave no culprit
 };
 /// `text` is the result of read_told. Without culprits it is the rank that printed it; ranks that the job does not have
 /// are left out.
 [[nodiscard]] Told to_told(const std::string& text, const RankPlace& teller, std::span<const RankPlace> ranks);
+
+/// Findings of all ranks. Those that name more than half of the nodes, or the only one, are held against none of them:
+/// their culprits lose the node, and a node becomes `program`; so does the rank that gave no culprit, where each does.
+/// Consequences are counted by themselves. `nodes`: on which programs were started.
+void spare_nodes(std::vector<Told>& all, std::span<const RankPlace> ranks, std::size_t nodes,
+                 const std::string& program);
 
 }  // namespace muster::program
