@@ -65,8 +65,11 @@ Result<void> RunFolder::make_in_parent() {
   };
   if (::mkdirat(parent_.number(), name.c_str(), 0700) != 0) return cant();
   folder_ = OwnedDescriptor(::openat(parent_.number(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (folder_.number() < 0) return cant();
-  return {};
+  if (folder_.number() >= 0) return {};
+  auto failed = cant();
+  // An empty folder would look like a run.
+  (void)::unlinkat(parent_.number(), name.c_str(), AT_REMOVEDIR);
+  return failed;
 }
 
 RunReport run_header(const RunOptions& options, const SystemProfile& system) {

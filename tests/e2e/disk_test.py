@@ -52,6 +52,16 @@ class WholeReports(support.EndToEnd):
 
 
 class Unwritable(WholeReports):
+    def test_a_run_folder_that_was_made_and_can_not_be_opened_is_not_left(self):
+        run = self.new_run(THREE, *LOCAL)
+        run.argv += ["--run-folder", str(run.output / "this-run")]
+        run.env.update(LD_PRELOAD=str(support.FAILING_CALLS), FAIL_KIND="open", FAIL_NAME="this-run", FAIL_CALL="1",
+                       FAIL_ERRNO=str(errno.EMFILE), ASAN_OPTIONS="verify_asan_link_order=0")
+        run.finish(30)
+        self.assert_status(run, 3)
+        self.assertIn("this-run: can't be made: Too many open files", run.stderr)
+        self.assertEqual(list(run.output.iterdir()), [], run.story())
+
     def refused(self, *options):
         run = self.new_run(THREE, *LOCAL, *options).finish(10)
         self.assert_status(run, 3)
