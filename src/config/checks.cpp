@@ -85,6 +85,11 @@ class CheckReader {
   }
 
   void read_ranks() {
+    // The key of a profile.
+    if (entry_.value.find("ranks_per_node") != nullptr)
+      fields_.complain(
+          fields_.find("ranks_per_node")->at,
+          fmt::format("unknown key \"ranks_per_node\" in [check.{}]; write ranks = {{ per_node = 4 }}", check_.name));
     const auto* entry = fields_.find("ranks");
     if (entry == nullptr) return;
     if (entry->value.kind == NodeKind::table) return read_per_node(*entry);

@@ -95,8 +95,11 @@ class NodeReader {
   void read_gpus(const Entry& entry) {
     Fields fields(entry.value, entry.at, "\"gpus\" of [partition.node]", fields_.complaints());
     GpuExpectation gpus;
-    (void)fields.need("count", "count = 8");
-    gpus.count = fields.integer("count", {1, 1024}).value_or(0);
+    const auto* count = fields.need("count", "count = 8");
+    if (count != nullptr && count->value.kind == NodeKind::integer && count->value.integer == 0)
+      fields.complain(count->value.at, "\"count\" is at least 1: leave \"gpus\" out for nodes without GPUs");
+    else
+      gpus.count = fields.integer("count", {1, 1024}).value_or(0);
     gpus.vendor = read_choice(fields, "vendor", {"amd", "intel", "nvidia"});
     gpus.name = read_regex(fields, "name");
     fields.finish();

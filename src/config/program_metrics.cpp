@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "config/expectations.hpp"
 #include "config/param_values.hpp"
+#include "config/shell_script.hpp"
 #include "model/program_metric.hpp"
 
 namespace muster {
@@ -148,40 +149,15 @@ void check_patterns(Fields& check_fields, const Check& check) {
   }
 }
 
-/// A `|` outside of quotes that is not a part of `||`.
-bool has_pipe(std::string_view script) {
-  char quote = 0;
-  for (std::size_t i = 0; i < script.size(); ++i) {
-    const char c = script[i];
-    if (c == '\\' && quote != '\'') {
-      ++i;
-    } else if (quote != 0) {
-      quote = c == quote ? 0 : quote;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '|') {
-      const bool is_or = i + 1 < script.size() && script[i + 1] == '|';
-      if (!is_or) return true;
-      ++i;
-    }
-  }
-  return false;
-}
-
-bool is_shell(std::string_view program) {
-  const auto name = program.substr(program.rfind('/') + 1);
-  return name == "sh" || name == "bash" || name == "dash" || name == "ksh" || name == "zsh";
-}
-
 /// The status of a pipe is that of its last command: a program before it may fail unseen.
 void check_pipe(Fields& check_fields, const Check& check) {
   const auto* entry = find_given(check_fields, "argv");
   const auto argv = check.params.find("argv");
-  if (entry == nullptr || argv == check.params.end() || argv->second.items.size() < 3) return;
+  if (entry == nullptr || argv == check.params.end()) return;
   std::vector<std::string> words;
   for (const ParamScalar& one : argv->second.items) words.push_back(std::get<std::string>(one));
-  const bool is_script = is_shell(words[0]) && words[1].starts_with('-') && words[1].ends_with('c');
-  if (!is_script || !has_pipe(words[2]) || words[2].find("pipefail") != std::string::npos) return;
+  const std::string script = script_in(words);
+  if (!has_pipe(script) || script.find("pipefail") != std::string::npos) return;
   check_fields.complain(
       entry->value.at,
       "the exit status of a pipe is that of its last command, and a failure before it would be lost; start bash with "

@@ -34,6 +34,12 @@ Result<PatternGroups> groups_of(const Pattern& pattern) {
     else
       groups.labels.emplace_back(i, names[i]);
   }
+  if (values.size() > 1) return fail(ErrorKind::usage, "", "has several groups called value: keep the name of one");
+  for (std::size_t i = 0; i < groups.labels.size(); ++i)
+    for (std::size_t other = 0; other < i; ++other)
+      if (groups.labels[i].second == groups.labels[other].second)
+        return fail(ErrorKind::usage, "",
+                    "has several groups called " + groups.labels[i].second + ": give each label a name of its own");
   if (values.empty()) values = nameless;
   if (values.empty()) return fail(ErrorKind::usage, "", "has no group for the number: write for example ([0-9.]+)");
   if (values.size() > 1)

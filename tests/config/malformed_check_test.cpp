@@ -37,6 +37,12 @@ probe = "bandwidth"
 [check.a]
 )",
      {"f.toml:3:1: not TOML: ..."}},
+    {"ranks_per_node",
+     R"([check.a]
+probe = "bandwidth"
+ranks_per_node = 4
+)",
+     {"f.toml:3:1: unknown key \"ranks_per_node\" in [check.a]; write ranks = { per_node = 4 }"}},
     {"control_character",
      "[check.a]\n"
      "summary = \"\001\"\n",

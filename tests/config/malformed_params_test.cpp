@@ -42,6 +42,21 @@ unit = "s"
       R"x(f.toml:8:10: "better" in [[check.a.params.metric]] must be "higher", "lower" or "neither", not "more")x",
       R"x(f.toml:10:8: probe program already has a metric "seconds")x",
       R"x(f.toml:11:11: pattern "s" has no group for the number: write for example ([0-9.]+))x"}},
+    {"metric_group_twice",
+     R"x([check.a]
+probe = "program"
+params.argv = ["x"]
+[[check.a.params.metric]]
+name = "load"
+pattern = '(?P<value>[0-9]+) (?P<value>[0-9]+)'
+unit = "1"
+[[check.a.params.metric]]
+name = "rate"
+pattern = '([0-9]+) (?P<size>[0-9]+) (?P<size>[0-9]+)'
+unit = "1"
+)x",
+     {R"x(f.toml:6:11: pattern "(?P<value>[0-9]+) (?P<value>[0-9]+)" has several groups called value: keep the name of one)x",
+      R"x(f.toml:10:11: pattern "([0-9]+) (?P<size>[0-9]+) (?P<size>[0-9]+)" has several groups called size: give each label a name of its own)x"}},
     {"metric_as_text",
      R"x([check.a]
 probe = "program"
@@ -64,8 +79,15 @@ params.argv = ["bash", "-c", "set -o pipefail; stream | awk '{print $2}'"]
 [check.c]
 probe = "program"
 params.argv = ["sh", "-c", "a || echo 'b | c'"]
+[check.d]
+probe = "program"
+params.argv = ["timeout", "5", "sh", "-c", "stream | cat"]
+[check.e]
+probe = "program"
+params.argv = ["sh", "-c", "case $(hostname) in a|b) exit $((1|2));; esac"]
 )x",
-     {R"x(f.toml:3:15: the exit status of a pipe is that of its last command, and a failure before it would be lost;...)x"}},
+     {R"x(f.toml:3:15: the exit status of a pipe is that of its last command, and a failure before it would be lost;...)x",
+      R"x(f.toml:12:15: the exit status of a pipe is that of its last command, and a failure before it would be lost;...)x"}},
     {"unknown_param",
      R"([check.a]
 probe = "bandwidth"

@@ -538,7 +538,7 @@ name = "p"
 [partition.node]
 gpus = { count = 0 }
 )",
-     {R"(f.toml:6:18: "count" in "gpus" of [partition.node] must be a whole number from 1 to 1024, not 0)"}},
+     {R"(f.toml:6:18: "count" is at least 1: leave "gpus" out for nodes without GPUs)"}},
     {"gpus_vendor",
      R"([system]
 name = "s"

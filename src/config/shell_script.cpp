@@ -1,0 +1,151 @@
+#include "config/shell_script.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace muster {
+
+namespace {
+
+template <std::size_t n>
+bool is_among(const std::array<std::string_view, n>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool ends_word(char c) {
+  return std::string_view(" \t\n;&|()<>\"'\\$").find(c) != std::string_view::npos;
+}
+
+/// Finds pipes, character by character.
+class PipeSearch {
+ public:
+  explicit PipeSearch(std::string_view script) : rest_(script) {}
+
+  [[nodiscard]] bool find() {
+    while (!rest_.empty())
+      if (step()) return true;
+    return false;
+  }
+
+ private:
+  enum class Part { head, pattern, body };  ///< of a `case`: before `in`, before `)`, before `;;`
+
+  [[nodiscard]] bool starts(std::string_view start) const { return rest_.starts_with(start); }
+  void drop(std::size_t count) { rest_.remove_prefix(std::min(count, rest_.size())); }
+  void drop_to(std::string_view end) {
+    const auto at = rest_.find(end);
+    drop(at == std::string_view::npos ? rest_.size() : at + end.size());
+  }
+
+  /// True: a pipe.
+  bool step() {
+    const char c = rest_.front();
+    if (c == '\\') return pass(2, false);
+    if (c == '\'' || c == '"') return pass_quoted(c);
+    if (c == '#' && is_word_start_) return drop_to("\n"), expect_command();
+    if (starts("$((") || (starts("((") && is_command_)) return pass_arithmetic();
+    if (c == '$') return pass_dollar();
+    if (starts("[[") && is_command_) return drop_to("]]"), false;
+    if (is_glob()) return drop_to(")"), false;
+    if (starts("||") || starts(">|")) return pass(2, starts("||"));
+    if (c == '|') return !in_pattern() || pass(1, false);
+    if (starts(";;") || starts(";&")) return end_body();
+    if (c == ')' && in_pattern()) cases_.back() = Part::body;
+    if (ends_word(c))
+      return pass(1,
+                  c == '\n' || c == ';' || c == '&' || c == '(' || c == ')' || (is_command_ && c != '<' && c != '>'));
+    return pass_word();
+  }
+
+  bool pass(std::size_t count, bool is_command) {
+    drop(count);
+    is_command_ = is_command;
+    is_word_start_ = true;
+    return false;
+  }
+  bool expect_command() {
+    is_command_ = is_word_start_ = true;
+    return false;
+  }
+
+  /// `$#` starts no comment.
+  bool pass_dollar() {
+    drop(starts("$#") ? 2 : 1);
+    is_command_ = is_word_start_ = false;
+    return false;
+  }
+
+  bool pass_quoted(char quote) {
+    drop(1);
+    while (!rest_.empty() && rest_.front() != quote) drop(quote == '"' && rest_.front() == '\\' ? 2 : 1);
+    drop(1);
+    is_command_ = is_word_start_ = false;
+    return false;
+  }
+
+  bool pass_arithmetic() {
+    drop(rest_.front() == '$' ? 1 : 0);
+    int open = 0;
+    do {
+      open += rest_.front() == '(' ? 1 : rest_.front() == ')' ? -1 : 0;
+      drop(1);
+    } while (open > 0 && !rest_.empty());
+    is_command_ = is_word_start_ = false;
+    return false;
+  }
+
+  /// `@(a|b)`
+  [[nodiscard]] bool is_glob() const {
+    return rest_.size() > 1 && rest_[1] == '(' && std::string_view("@+?*!").find(rest_[0]) != std::string_view::npos;
+  }
+
+  [[nodiscard]] bool in_pattern() const { return !cases_.empty() && cases_.back() == Part::pattern; }
+
+  bool end_body() {
+    if (!cases_.empty()) cases_.back() = Part::pattern;
+    return pass(starts(";;&") ? 3 : 2, true);
+  }
+
+  bool pass_word() {
+    const auto end = std::find_if(rest_.begin(), rest_.end(), ends_word);
+    const auto word = rest_.substr(0, std::max<std::size_t>(1, static_cast<std::size_t>(end - rest_.begin())));
+    if (word == "case" && is_command_) cases_.push_back(Part::head);
+    if (word == "in" && !cases_.empty() && cases_.back() == Part::head) cases_.back() = Part::pattern;
+    if (word == "esac" && !cases_.empty() && (is_command_ || in_pattern())) cases_.pop_back();
+    static constexpr std::array<std::string_view, 10> openers{"if",    "then", "else", "elif", "while",
+                                                              "until", "do",   "!",    "{",    "time"};
+    const bool is_command = is_command_ && is_among(openers, word);
+    pass(word.size(), is_command || in_pattern());
+    is_word_start_ = false;
+    return false;
+  }
+
+  std::string_view rest_;
+  std::vector<Part> cases_;
+  bool is_command_ = true;
+  bool is_word_start_ = true;
+};
+
+bool is_shell(std::string_view program) {
+  static constexpr std::array<std::string_view, 5> shells{"sh", "bash", "dash", "ksh", "zsh"};
+  return is_among(shells, program.substr(program.rfind('/') + 1));
+}
+
+}  // namespace
+
+bool has_pipe(std::string_view script) {
+  return PipeSearch(script).find();
+}
+
+std::string script_in(const std::vector<std::string>& argv) {
+  auto word = std::find_if(argv.begin(), argv.end(), is_shell);
+  if (word == argv.end()) return {};
+  for (++word; word != argv.end() && word->starts_with('-'); ++word) {
+    if (word->ends_with('c') && !word->starts_with("--")) return word + 1 == argv.end() ? std::string() : *(word + 1);
+    if (!word->ends_with('o') || word + 1 == argv.end()) continue;
+    if (*++word == "pipefail") return {};
+  }
+  return {};
+}
+
+}  // namespace muster
