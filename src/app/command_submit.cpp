@@ -18,6 +18,7 @@
 #include "app/scheduler_gpus.hpp"
 #include "app/simulation.hpp"
 #include "app/site_nodes.hpp"
+#include "base/clock.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -138,8 +139,10 @@ Result<Submission> decide(const RunOptions& options, Chosen chosen) {
   auto nodes = wish_nodes(options.site.nodes, **scheduler, submission.choice.options);
   if (!nodes) return tl::unexpected(nodes.error());
   submission.nodes = std::move(*nodes);
+  if (!submission.nodes.none_idle.empty()) return submission;
   auto gpus = wish_gpus(**scheduler, submission.system, submission.choice.options, submission.nodes.names);
   const bool has_ranks = gpus.per_node == 0 && options.site.ranks_per_node;
+  if (!options.site.ranks_per_node) gpus.note += gpus.ranks;
   if (!gpus.note.empty() && !has_ranks) submission.nodes.notes.push_back(std::move(gpus.note));
   submission.request.gpus_per_node = gpus.per_node;
   auto site = imagined_site(submission.system, submission.nodes);
@@ -265,7 +268,10 @@ int submit_command(const RunOptions& options) {
   if (!chosen) return exit_usage;
   auto submission = decide(options, std::move(*chosen));
   if (!submission) return usage_error(submission.error());
+  const double began = monotonic_seconds();
   auto report = run_header(options, submission->system);
+  if (const std::string& why = submission->nodes.none_idle; !why.empty())
+    return options.dry_run ? usage_error({ErrorKind::usage, "--nodes", why}) : miss_night(options, report, why);
   place(submission->request, report);
   if (options.dry_run) {
     warn_of_actions(options.night);
@@ -303,6 +309,7 @@ int submit_command(const RunOptions& options) {
     return exit_usage;
   }
   auto back = fetch(*submission, options, std::move(*end));
+  back.seconds = monotonic_seconds() - began;
   if (const auto start = last_start(submission->request.starts); !start.empty()) move_up(start, folder->path());
   return show_report(report_of_job(*submission->scheduler, report, submission->plan, std::move(back)), *outputs,
                      options);

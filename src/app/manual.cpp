@@ -50,7 +50,7 @@ const Entries& files() {
 constexpr const char* statuses =
     "0: all passed, at least one; 1: some failed; 2: some could not be asked or measured, or nothing passed; "
     "3: the command line or a file is wrong, and nothing was started; 75: muster run was not started, as another run "
-    "has its nodes (--lock); 130, 143: interrupted.";
+    "has its nodes (--lock), or none is idle (--nodes idle); 130, 143: interrupted.";
 
 std::string heading(std::string_view name, const std::string& date) {
   std::string upper(name);

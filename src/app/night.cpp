@@ -29,7 +29,24 @@ std::string who_is_in_the_way(const LockedRun& mine, const LockedRun& holder) {
   return fmt::format("run {} (pid {} on {}, since {}) has {}", holder.run, holder.pid, holder.host, holder.since, what);
 }
 
+/// So many misses in a row of a quiet run are printed at once: a full cluster is not a fault, but nodes that are never
+/// tested are.
+constexpr int most_misses = 3;
+
 }  // namespace
+
+int miss_night(const RunOptions& options, const RunReport& head, const std::string& why) {
+  const auto kept = record_miss(options, head, why);
+  if (!kept) fmt::print(stderr, "muster: {}\n", printable_line(to_string(kept.error()), 1000));
+  const int misses = kept ? kept->count : 1;
+  if (!options.quiet || !kept || misses % most_misses == 0)
+    fmt::print(stderr, "muster: not started: {}{}\n", printable_line(why, 1000),
+               misses < most_misses
+                   ? ""
+                   : fmt::format("; {} runs in a row found none, nothing was tested since {}", misses,
+                                 printable_line(kept->since, 40)));
+  return exit_locked;
+}
 
 std::optional<int> enter_night(RunLock& lock, const RunOptions& options, const RunReport& head,
                                std::vector<std::string> nodes) {

@@ -12,7 +12,8 @@
 
 namespace muster {
 
-/// Of a run that did not begin, because another one has its nodes. The system's own EX_TEMPFAIL: try again later.
+/// Of a run that did not begin, because other runs or jobs have its nodes. The system's own EX_TEMPFAIL: try again
+/// later.
 inline constexpr int exit_locked = 75;
 
 /// Fails with kind `usage` where actions were asked for and there is nothing that could do them.
@@ -22,6 +23,10 @@ inline constexpr int exit_locked = 75;
 /// the exit status.
 [[nodiscard]] std::optional<int> enter_night(RunLock& lock, const RunOptions& options, const RunReport& head,
                                              std::vector<std::string> nodes);
+
+/// Of a run that finds no node that it may use, as all are busy. A miss is recorded; with --quiet it is printed when it
+/// is the third of this command in a row, the sixth, and so on. The exit status.
+[[nodiscard]] int miss_night(const RunOptions& options, const RunReport& head, const std::string& why);
 
 /// Carries out the actions, and prints them on standard error. Called when all reports are written. `status` is that
 /// of the run; the exit status: 2 instead of 0 when something could not be done.

@@ -22,6 +22,15 @@ struct ActionEntry {
   std::string outcome;  ///< `begun`, `done`, or what went wrong
 };
 
+/// Runs of one command that found no node, one after the other.
+struct Misses {
+  int count = 0;
+  std::string since;  ///< when the first of them was to begin
+};
+
+/// As record_skipped(); the result includes this one.
+[[nodiscard]] Result<Misses> record_miss(const RunOptions& options, const RunReport& head, const std::string& why);
+
 /// Both go to the history of the run. They fail as it does: an action that can't be kept is not done.
 [[nodiscard]] Result<void> record_action(const RunOptions& options, const RunReport& report, const ActionEntry& entry);
 [[nodiscard]] Result<void> record_skipped(const RunOptions& options, const RunReport& head, const std::string& why);

@@ -100,7 +100,7 @@ GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, s
     const auto option =
         std::find_if(options.begin(), options.end(), [&](const JobOption& one) { return one.name == name; });
     const int chosen = option == options.end() ? 0 : per_node_of(option->text);
-    if (chosen > 0) return {0, fmt::format("the job starts one rank for each GPU of {}", option->text), chosen};
+    if (chosen > 0) return {0, fmt::format("the job starts one rank for each GPU of {}", option->text), "", chosen};
     return {0, fmt::format("{} has no number of GPUs per node: choose the ranks with --ranks-per-node", name)};
   }
   const auto found = gpus_of(scheduler, partition_of(options), nodes);
@@ -117,8 +117,9 @@ GpuWish wish_gpus(const SchedulerSpec& scheduler, const SystemProfile& system, s
                            found->size())};
   return {least,
           fmt::format("no profile describes this cluster; by sinfo its nodes have {}: the job asks for them with "
-                      "--gpus-per-node={}, and starts one rank for each",
-                      gpus_text(least), least)};
+                      "--gpus-per-node={}",
+                      gpus_text(least), least),
+          ", and starts one rank for each"};
 }
 
 bool is_about_gpus(const Case& item) {

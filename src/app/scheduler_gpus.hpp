@@ -14,9 +14,10 @@ namespace muster {
 
 /// What a job on such a cluster asks for.
 struct GpuWish {
-  int per_node = 0;  ///< 0: nothing is asked for
-  std::string note;  ///< what is asked for and why, or why not; empty: there are no GPUs, or the profile counts them
-  int chosen = 0;    ///< GPUs per node by an option of the job itself; 0: there is none, or it counts something else
+  int per_node = 0;   ///< 0: nothing is asked for
+  std::string note;   ///< what is asked for and why, or why not; empty: there are no GPUs, or the profile counts them
+  std::string ranks{};  ///< how many ranks follow from it, to be added to the note where none were asked for
+  int chosen = 0;     ///< GPUs per node by an option of the job itself; 0: there is none, or it counts something else
 };
 
 /// GPUs that each node of a job with these options has: those of `nodes`, or where none is named, of the nodes of the

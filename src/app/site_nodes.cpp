@@ -122,10 +122,11 @@ Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& sche
     if (!told) return tl::unexpected(told.error());
     wish = usable(scheduler.read_nodes(*told), option == "idle");
     if (wish.count > 0) return wish;
-    return fail(
-        ErrorKind::usage, "--nodes",
-        fmt::format("no node is {} now{}; ask for a number of nodes and wait for them, with --nodes 2",
-                    option == "idle" ? "idle" : "there for jobs", wish.notes.empty() ? "" : "; " + wish.notes.front()));
+    const auto left_out = wish.notes.empty() ? std::string() : "; " + wish.notes.front();
+    const auto remedy = "; ask for a number of nodes and wait for them, with --nodes 2";
+    if (option == "all") return fail(ErrorKind::usage, "--nodes", "no node is there for jobs now" + left_out + remedy);
+    wish.none_idle = "no node is idle now" + left_out + remedy;
+    return wish;
   }
   auto hosts = expand_hostlist(option);
   if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);

@@ -23,10 +23,11 @@ struct NodeWish {
   int count = 1;
   std::vector<std::string> names;  ///< empty: any
   std::vector<std::string> notes;  ///< nodes that were left out, and why
+  std::string none_idle;           ///< `idle` was asked for, and no node is: which states they have
 };
 
 /// As choose_nodes(), for a job with these options: `all` are those that jobs can get, `idle` those that nothing runs
-/// on. Asks the batch system for both.
+/// on, which may be none (`none_idle`). Asks the batch system for both.
 [[nodiscard]] Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& scheduler,
                                           std::span<const JobOption> options);
 

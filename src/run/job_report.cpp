@@ -81,6 +81,7 @@ std::string where_it_ran(const SchedulerSpec& scheduler, const JobReturn& back) 
   if (const int restarts = back.news.status.restarts; restarts > 0)
     text += fmt::format("; it was requeued {}, and this is of its last start",
                         restarts == 1 ? "once" : fmt::format("{} times", restarts));
+  if (back.told) text += fmt::format("; in the job muster took {:.1f} s", back.told->seconds);
   return text;
 }
 
@@ -103,6 +104,7 @@ RunReport report_of_job(const SchedulerSpec& scheduler, RunReport header, const 
   report.folder = header.folder;
   report.started = header.started;
   report.interrupted = back.interrupted;
+  report.seconds = back.seconds;
   if (!back.told) {
     report.launches.clear();
     report.cases.clear();

@@ -17,6 +17,7 @@ struct JobReturn {
   bool is_finished = false;        ///< the run inside came to its end by itself
   int inside_status = 0;           ///< its exit status, where it is finished
   std::optional<RunReport> told;   ///< its report, or what its spool holds
+  double seconds = 0;              ///< since the submitting run began: it waited for the job, too
   std::string output;              ///< the end of all that the job printed
   std::string output_file;         ///< where the rest of it is
   std::string submitted_on;        ///< host
@@ -26,7 +27,7 @@ struct JobReturn {
   Argv outside_prefix;             ///< as they would bring about another job
 };
 
-/// `header` is that of the run that submitted: its id, start, command line and folder stay. A job that did not come to
+/// `header` is that of the run that submitted: its id, start, command line and folder stay, and its time counts. A job that did not come to
 /// its end becomes a result of its own, `job%12`; cases without a result are `unmeasured`.
 [[nodiscard]] RunReport report_of_job(const SchedulerSpec& scheduler, RunReport header, const Plan& plan,
                                       JobReturn back);

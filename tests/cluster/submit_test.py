@@ -259,8 +259,18 @@ class BeforeSubmission(Submitted):
         self.assertTrue(wait_until(lambda: "idle" not in slurm_services.states(self.cluster).values(), 20))
         none = self.new_run(check("hello", probe="hello"), nodes="idle")
         none.finish(20)
-        self.assertEqual(none.status, 3, none.story())
-        self.assertIn("no node is idle now; left out: nid001 (allocated)", none.stderr)
+        self.assertEqual(none.status, 75, none.story())
+        self.assertIn("not started: no node is idle now; left out: nid001 (allocated)", none.stderr)
+        self.assertNotIn("in a row", none.stderr)
+        quiet = self.new_run(check("hello", probe="hello"), "--quiet", nodes="idle")
+        said = []
+        for night in range(7):
+            quiet.finish(20)
+            self.assertEqual(quiet.status, 75, quiet.story())
+            said.append(quiet.stdout + quiet.stderr)
+        self.assertEqual([bool(one) for one in said], [False, False, True, False, False, True, False], said)
+        self.assertRegex(said[2], r"muster: not started: no node is idle now; .*; 3 runs in a row found none, "
+                                  r"nothing was tested since \d{4}-\d\d-\d\dT")
         self.ask("scancel", "--user=root")
 
     def test_idle_nodes_of_a_job(self):
@@ -307,6 +317,7 @@ class OtherEnds(Submitted):
         run.signal(signal.SIGINT)
         self.assertEqual(run.wait(30), 130, run.story())
         self.assertEqual(len(self.jobs()), 1)
+        self.assertGreater(run.report()["seconds"], 0.3, "the time in the queue counts")
         self.assertIn("nothing came back", self.job_case(run)["reason"])
         self.assertEqual(run.case("hello")["verdict"], "unmeasured")
 

@@ -104,15 +104,18 @@ TEST(JobReport, IsAsIfItHadRunHere) {
   auto back = returned(news("COMPLETED", "None", "NodeList=nid[001-002] ExitCode=0:0"));
   back.is_finished = true;
   back.told = good();
+  back.told->seconds = 2.5;
+  back.seconds = 60;
   const auto report = report_of_job(slurm(), header(), plan(), back);
   EXPECT_EQ(report.exit_status, 0);
+  EXPECT_EQ(report.seconds, 60) << "with the time in the queue";
   EXPECT_EQ(report.verdict, Verdict::pass);
   EXPECT_EQ(report.run_id, "abc123");
   EXPECT_EQ(report.folder, "muster-runs/x");
   EXPECT_EQ(report.cases.size(), 2U);
   EXPECT_EQ(report.cases[0].rerun, (Argv{"muster", "run", "--submit", "-n", "a"}));
   ASSERT_FALSE(report.notes.empty());
-  EXPECT_EQ(report.notes[0], "ran as Slurm job 12 on nid[001-002], submitted on login1");
+  EXPECT_EQ(report.notes[0], "ran as Slurm job 12 on nid[001-002], submitted on login1; in the job muster took 2.5 s");
 }
 
 TEST(JobReport, SaysThatTheJobWasRequeued) {
