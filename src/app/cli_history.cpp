@@ -70,7 +70,6 @@ void add_history(CommandLine line) {
   auto* lemons = app->add_flag("--lemons", history->lemons, "Nodes and devices that fail more often than their peers");
   auto* actions = app->add_flag("--actions", history->actions, "What was done to nodes");
   flaky->excludes(lemons)->excludes(actions);
-  actions->excludes("--name");
   lemons->excludes(actions);
   app->add_option("--color", history->color, "Colours: auto, always, never (NO_COLOR is respected)")
       ->type_name("WHEN")

@@ -217,6 +217,10 @@ int history_command(const HistoryOptions& options) {
   if (!terminal) return usage_error(terminal.error());
   if (options.metric.empty() && (!options.item.empty() || !options.where.empty()))
     return usage_error({ErrorKind::usage, "muster history", "--item and --where need a --metric NAME"});
+  if (options.actions && !options.names.empty())
+    return usage_error(
+        {ErrorKind::usage, "--actions",
+         "what was done to nodes belongs to no check: leave -n (--name) out; --since and --before choose"});
   auto view = view_of(options);
   if (!view) return usage_error(view.error());
   auto history = History::open(options.file, HistoryUse::read);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <netdb.h>
@@ -24,11 +25,25 @@ bool is_address(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789.") == text.npos;
 }
 
-/// The node that the value names; nullopt: none of them.
-std::optional<std::string> node_named(const std::string& value, const std::vector<std::string>& nodes,
+/// Names of hosts have no case.
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+/// `nid004` of `nid004:29500`.
+std::string without_port(const std::string& value) {
+  const auto colon = value.find(':');
+  const bool is_one = colon != value.npos && value.find(':', colon + 1) == value.npos;
+  return is_one && value.find_first_not_of("0123456789", colon + 1) == value.npos ? value.substr(0, colon) : value;
+}
+
+/// The node that the value names, with or without a port; nullopt: none of them.
+std::optional<std::string> node_named(const std::string& given, const std::vector<std::string>& nodes,
                                       std::vector<std::string> (*addresses_of)(const std::string&)) {
+  const std::string value = lower(without_port(given));
   for (const auto& node : nodes)
-    if (is_same_node(node, value) || value.starts_with(node + "-")) return node;
+    if (is_same_node(lower(node), value) || value.starts_with(lower(node) + "-")) return node;
   if (!is_address(value)) return std::nullopt;
   for (const auto& node : nodes)
     if (has(addresses_of(node), value)) return node;
@@ -46,7 +61,9 @@ Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std
                                  std::vector<std::string> (*addresses_of)(const std::string& name)) {
   if (!asked.set || asked.set->empty()) return asked.stays ? GateMaster{} : GateMaster{chosen.front(), ""};
   const auto node = node_named(*asked.set, nodes, addresses_of);
-  if (node && has(chosen, *node)) return GateMaster{};
+  // torch.distributed takes no port here.
+  const bool has_port = without_port(*asked.set) != *asked.set;
+  if (node && has(chosen, *node) && (asked.stays || !has_port)) return GateMaster{};
   if (nodes.size() == 1 && is_this_machine(*asked.set)) return GateMaster{};
   const auto shown = printable_line(*asked.set, 100);
   if (asked.stays) {
@@ -57,7 +74,9 @@ Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std
                             shown, *node, chosen.front()));
   }
   return GateMaster{chosen.front(), fmt::format("MASTER_ADDR is {}, not {}{}", chosen.front(), shown,
-                                                node ? ", which was not chosen" : ", which names no chosen node")};
+                                                !node                 ? ", which names no chosen node"
+                                                : !has(chosen, *node) ? ", which was not chosen"
+                                                                      : ": the port is for MASTER_PORT")};
 }
 
 namespace {

@@ -21,7 +21,7 @@ struct MasterAsked {
 
 /// `chosen`: not empty, the first one has rank 0. `nodes`: all that there were. A value that names a chosen node stays;
 /// any other becomes the first chosen node. With `stays` nothing changes, and a value that names a rejected node is
-/// refused with kind `usage`. Names are compared with and without domain and with what follows a `-` (`nid001-hsn0`);
+/// refused with kind `usage`. Names are compared with and without domain and with what follows a `-` (`nid001-hsn0`), in any case, and with a port;
 /// an address is that of the node to which `addresses_of` resolves it.
 [[nodiscard]] Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std::string>& nodes,
                                                const std::vector<std::string>& chosen,

@@ -286,6 +286,10 @@ void Results::notice_once(const std::string& line) {
   if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end()) notice(line);
 }
 
+void Results::note_once(const std::string& line) {
+  if (std::find(report_.notes.begin(), report_.notes.end(), line) == report_.notes.end()) report_.notes.push_back(line);
+}
+
 void Results::trouble(const std::string& what) {
   incomplete_ = true;
   notice_once("not everything could be recorded: " + printable_line(what));

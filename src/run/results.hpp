@@ -40,6 +40,8 @@ class Results {
   void note_case(int case_index, const std::string& note);
   void notice(const std::string& line);
   void notice_once(const std::string& line);
+  /// For the report alone: printed with the summary.
+  void note_once(const std::string& line);
   /// Something could not be written: the run will not exit with 0.
   void trouble(const std::string& what);
   void tick();

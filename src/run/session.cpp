@@ -65,7 +65,9 @@ std::string note_for_root(const Way& way, const JobShape& shape) {
   std::vector<std::string> set;
   for (const auto& [name, value] : way.launcher.command(way.identity, shape, {}, way.options.launcher_options).env) {
     const char* now = std::getenv(name.c_str());
-    if (now == nullptr || now != value) set.push_back(name + "=" + value);
+    // Others depend on the shape of the launch.
+    const bool is_for_root = name.find("ALLOW_RUN_AS_ROOT") != name.npos;
+    if (is_for_root && (now == nullptr || now != value)) set.push_back(name + "=" + value);
   }
   if (set.empty()) return {};
   return fmt::format("run as root: muster sets {} for {}, which refuses root otherwise", human_list(set),
@@ -331,7 +333,7 @@ void Session::carry_out(Task task) {
   report_.launches.push_back(record);
   if (auto made = make_folder(order.folder); !made) results_.trouble(to_string(made.error()));
 
-  if (const std::string note = note_for_root(way, task.launch.shape); !note.empty()) results_.notice_once(note);
+  if (const std::string note = note_for_root(way, task.launch.shape); !note.empty()) results_.note_once(note);
   const double began = monotonic_seconds();
   const Keeper::InFlight in_flight(keeper_, order.tag);
   Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));

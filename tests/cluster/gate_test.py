@@ -114,9 +114,10 @@ class OneSlowOneLacking(SixNodes):
         for given, wanted in ((LACKING, GOOD[0]), (f"{LACKING}-hsn0", GOOD[0]), (GOOD[1], GOOD[1])):
             run = self.gate("", need=4, env={**self.env, "MASTER_ADDR": given}, command=told)
             self.assertEqual((run.status, run.stdout), (0, f"{wanted}\n"), run.story())
-        run = self.gate("", "--no-master", need=4, env={**self.env, "MASTER_ADDR": LACKING}, command=told)
-        self.assertEqual((run.status, run.stdout), (125, ""), run.story())
-        self.assertIn(f"MASTER_ADDR={LACKING} names {LACKING}, which the gate did not choose", run.stderr)
+        for given in (LACKING.upper(), f"{LACKING}:29500", LACKING):
+            run = self.gate("", "--no-master", need=4, env={**self.env, "MASTER_ADDR": given}, command=told)
+            self.assertEqual((run.status, run.stdout), (125, ""), run.story())
+            self.assertIn(f"MASTER_ADDR={given} names {LACKING}, which the gate did not choose", run.stderr)
         self.assertEqual((run.run_folder() / "exclude").read_text(), f"{SLOW},{LACKING}\n")
 
     def test_what_reads_the_environment(self):

@@ -86,7 +86,8 @@ class Started(Gate):
         told = ["sh", "-c", "echo $MASTER_ADDR"]
         for given, options, wanted, note in ((None, (), support.HOST, False), ("nid999", (), support.HOST, True),
                                              ("", (), support.HOST, False),
-                                             (support.HOST, (), support.HOST, False), ("localhost", (), "localhost", False),
+                                             (support.HOST, (), support.HOST, False), (support.HOST.upper(), (), support.HOST.upper(), False),
+                                             (f"{support.HOST}:29500", (), support.HOST, True), ("localhost", (), "localhost", False),
                                              ("127.0.0.1", (), "127.0.0.1", False), ("nid999", ("--no-master",), "nid999", False),
                                              (None, ("--no-master",), "", False)):
             with self.subTest(given=given, options=options):
