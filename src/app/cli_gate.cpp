@@ -72,10 +72,10 @@ void add_gate(CommandLine line) {
   app->add_option("--output", gate->output, "Where run folders are made")->type_name("FOLDER");
   app->footer(
       "Examples:\n"
-      "  muster gate --need 64 -- srun ./train         in a job with spare nodes\n"
-      "  muster gate --need 64 -- mpirun -n 512 ./train\n"
-      "  muster gate --need 64 -- ./job.sh             with $MUSTER_NODELIST and $MUSTER_HOSTFILE\n"
-      "  muster gate --need 64 --print exclude         nodes to leave out of the next job\n"
+      "  muster gate --need 3 -- srun ./train          in a job with spare nodes\n"
+      "  muster gate --need 3 -- mpirun -n 3 ./train\n"
+      "  muster gate --need 3 -- ./job.sh              with $MUSTER_NODELIST and $MUSTER_HOSTFILE\n"
+      "  muster gate --need 3 --print exclude          nodes to leave out of the next job\n"
       "  muster gate --need 2 --nodes 'nid[001-003]' -- mpirun -n 2 ./train\n"
       "Exit status: that of COMMAND (which stands behind --); 125 refused, with what is missing, or wrong usage;\n"
       "126 COMMAND can't be run, 127 there is no such COMMAND; 129, 130 and 143 interrupted before it was started");

@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import page_commands  # noqa: E402
+import page_tests  # noqa: E402
 import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
@@ -83,7 +84,7 @@ class Init(support.EndToEnd):
     def test_the_example_of_the_help(self):
         (command,) = [command for fence in page_commands.help_fences() if fence.page == "help init" for command, _ in fence.steps()
                       if command.startswith("srun ")]
-        command = command.replace("-p gpu ", "-p gpu-long ")
+        command = page_tests.substitute(command, {"-p gpu ": "-p gpu-long "})
         env = {**self.cluster.environment(), "PATH": f"{support.BIN}:{os.environ['PATH']}"}
         done = subprocess.run(self.cluster.argv_on_login(["bash", "-c", command]), cwd=self.folder, env=env, capture_output=True, text=True,
                               timeout=60 * support.SLOWNESS)

@@ -24,7 +24,7 @@ RUN = [
     (r"check-files|machines", r"muster .*|MUSTER_MACHINE=.*", ONE_MACHINE),
     (r"gate", r"(?s)(runs=|muster gate --need 64 --output|status=|if |exit ).*", UNDESCRIBED),
     (r"gate|user", r"(?s)#!/bin/bash.*", UNDESCRIBED),
-    (r"gate", r"muster gate --need 64 -- \./job\.sh|srun .*", NODES),
+    (r"gate", r"muster gate --need 3 -- \./job\.sh|srun .*", NODES),
     (r"history", r"muster .*", ONE_MACHINE),
     (r"installing", r"cmake --install .*|export PATH=/opt.*|muster run", INSTALLED),
     (r"launch-line", r"muster (run|plan) --launch ('mpirun -np 8 .*|'\.\.\.'|@job\.sh.*)", NODES),
@@ -75,6 +75,40 @@ NOT_RUN = [
     (r"methods/pytorch", r"muster run checks/pytorch --nodes .*", "eight processes of PyTorch on four nodes; cluster.torch_nodes_test has two"),
     (r"training-before-a-large-job", r"(?s)#!/bin/bash.*|srun .*", "a job on 64 nodes with GPUs, with modules and an environment of the reader's"),
 ]
+
+
+# Words of a page that are others in the test of its command, and why. All else is typed as it stands there.
+SUBSTITUTED = {
+    "nid003": "the reader's node: this machine",
+    "--metric triad": "what measures it is disturbed by the tests beside this one: a metric of `hello`",
+    "--launch '...'": "the page leaves the line to the reader",
+    "mpirun -np 8 --map-by ppr:4:node": "a virtual node has as many CPUs as this machine, which may be fewer than four",
+    "--nodes=66": "the cluster has three nodes",
+    "--need 64": "the cluster has three nodes",
+    "--time=12:00:00": "the partition of the test ends jobs earlier",
+    "--ranks-per-node 4": "four ranks of PyTorch share two cores here, for minutes",
+    "-p gpu ": "the partition of the test",
+    "XDG_STATE_HOME=/var/lib": "root's state folder is not for tests",
+    "./dev run": "compiles all of muster; the same command, without the build",
+    "torchrun ...": "the page leaves the program to the reader",
+    '["stream"]': "argv of the check, which the page asks the reader to replace by the path of the program",
+    'probe = "command"': "the page asks the reader to add tags below it",
+    "MB/s": "rates are not judged where virtual nodes share processors",
+}
+# What the reader of a page does not have, and why the test does.
+ADDED = {
+    "MUSTER_CHECKS": "the shipped checks without those that time something, or take minutes: tests beside this one disturb them",
+    "MUSTER_SUBMIT_POLL": "the job's state is asked for more often, so that tests are short",
+    "train, stream, script.py": "programs of the reader's",
+}
+
+
+def substitute(command, words):
+    """With what stands here for words of the page, each of which is on the list above."""
+    for word, mine in words.items():
+        assert word in SUBSTITUTED, word
+        command = command.replace(word, mine)
+    return command
 
 
 def matches(table, fence, command):

@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import page_commands  # noqa: E402
+import page_tests  # noqa: E402
 import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
@@ -37,7 +38,7 @@ argv = ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES; test $CUDA_VISIBLE_DEVICES = {'
 class Undescribed(support.EndToEnd):
     @classmethod
     def setUpClass(cls):
-        cls.context = vc.running(2, slurm=vc.Shape(cpus=GPUS, gpus=GPUS))
+        cls.context = vc.running(3, slurm=vc.Shape(cpus=GPUS, gpus=GPUS))
         cls.cluster = cls.context.__enter__()
 
     @classmethod
@@ -77,6 +78,9 @@ class Submitted(Undescribed):
         self.assertIn(f"#SBATCH --ntasks-per-node={GPUS}\n", said)
         self.assertIn(f"# no profile describes this cluster; by sinfo its nodes have {GPUS} GPUs: the job asks for them with "
                       f"--gpus-per-node={GPUS}, and starts one rank for each\n", said)
+        said = self.script("--nodes", "2", "--ranks-per-node", "4")
+        self.assertIn("#SBATCH --ntasks-per-node=4\n", said)
+        self.assertIn(f"the job asks for them with --gpus-per-node={GPUS}\n", said)
 
     def test_what_the_user_asks_for_stays(self):
         said = self.script("-J", "gres=gpu:2", "--ranks-per-node", "2")
@@ -179,10 +183,9 @@ class Page(Undescribed):
         (self.folder / name).chmod(0o755)
 
     def substituted(self, script):
-        for word, mine in self.SUBSTITUTIONS.items():
+        for word in self.SUBSTITUTIONS:
             self.assertIn(word, script)
-            script = script.replace(word, mine)
-        return script
+        return page_tests.substitute(script, self.SUBSTITUTIONS)
 
     def submit(self, *words):
         # The nodes claim CPUs that this machine lacks.
@@ -199,14 +202,14 @@ class Page(Undescribed):
         self.submit("--output=output")
         said = (self.folder / "output").read_text()
         self.assertEqual(said.count(f"trained with {GPUS} GPUs: --epochs 90"), GPUS, said)
-        self.assertRegex(said, r"muster: 1 node good: nid00[12]; spare: nid00[12]")
+        self.assertRegex(said, r"muster: 1 node good: nid00[123]; spare: nid00[123]")
 
     def test_a_refused_job_is_submitted_again_without_the_bad_node(self):
         """The script of docs/gate.md below the `#SBATCH` lines of the one before it. Another job's `latest` is not looked at."""
         (head,), (again,) = ([fence.text for fence in page_commands.fences_of("gate") if is_wanted(fence)]
                              for is_wanted in (lambda fence: fence.is_script, lambda fence: "status=$?" in fence.text))
         head = "".join(line for line in head.splitlines(True) if line.startswith("#"))
-        self.SUBSTITUTIONS = {**self.SUBSTITUTIONS, "--nodes=66": "--nodes=1"}
+        self.SUBSTITUTIONS = {**self.SUBSTITUTIONS, "--need 64": "--need 2"}
         self.write("job.sh", self.substituted(head + again))
         self.write("checks/basic/fit.toml", FIT)
         self.write("checks/basic/fit.sh", UNFIT)
@@ -222,8 +225,8 @@ class Page(Undescribed):
         self.assertIn("nid001: fit: the disk is full; empty it", first)
         self.assertIn("Submitted batch job", first)
         self.assertNotIn("trained", first)
-        self.assertTrue(wait_until(lambda: outputs()[1].read_text().count(f"trained with {GPUS} GPUs: --epochs 90") == GPUS, 30), second)
-        self.assertIn("1 node good: nid002", second)
+        self.assertTrue(wait_until(lambda: outputs()[1].read_text().count(f"trained with {GPUS} GPUs: --epochs 90") == 2 * GPUS, 30), second)
+        self.assertIn("2 nodes good: nid[002-003]", second)
 
 
 if __name__ == "__main__":

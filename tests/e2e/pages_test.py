@@ -19,7 +19,7 @@ import support  # noqa: E402
 SOURCE = page_commands.SOURCE
 # Shipped checks that are no default ones here, by MUSTER_CHECKS: they time something, which tests beside this one disturb.
 TIMED = ("memory_bandwidth", "p2p", "allreduce", "training")
-# Words that a page has for something of the reader's, and what it is here.
+# What a page has of the reader's, and what it is here (page_tests.SUBSTITUTED).
 SUBSTITUTIONS = {"nid003": support.HOST, "--metric triad": "--metric barrier"}
 # Checks that `muster selftest` and `my_checks/` are here: all take minutes, as in e2e.selftest_test.
 SHOWN = ("hello", "gpu_memory")
@@ -86,8 +86,7 @@ class Reader:
     def types(self, command):
         # A described machine has the nodes that its line names.
         if not command.startswith("muster machine"):
-            for word, mine in SUBSTITUTIONS.items():
-                command = command.replace(word, mine)
+            command = page_tests.substitute(command, SUBSTITUTIONS)
         for pattern, mine in self.runs.items():
             command = re.sub(pattern, mine, command)
         if command.startswith("muster selftest"):

@@ -189,8 +189,7 @@ class Pages(Torch):
                     if page_tests.test_of(fence, command) != page_tests.WITH_TORCH or page_commands.without_comment(command) in typed:
                         continue
                     typed.append(page_commands.without_comment(command))
-                    for word, mine in few.items():
-                        command = command.replace(word, mine)
+                    command = page_tests.substitute(command, few)
                     done = reader.types(command)
                     self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
                     if "--resume" in command:

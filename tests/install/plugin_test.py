@@ -54,7 +54,7 @@ class Plugin(unittest.TestCase):
         for fence in page_commands.fences_of("tutorial-first-probe"):
             for command, _ in fence.steps():
                 if page_tests.test_of(fence, command) == page_tests.PLUGIN:
-                    done = run("bash", "-c", command.replace("./dev run", "build/release/bin/muster run"), env=env, cwd=checkout, status=None)
+                    done = run("bash", "-c", page_tests.substitute(command, {"./dev run": "build/release/bin/muster run"}), env=env, cwd=checkout, status=None)
                     cls.first[command] = (done.returncode, done.stdout + done.stderr)
                 if command.startswith("cp "):
                     # "Replace the content", and `./dev build`.
