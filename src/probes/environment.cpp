@@ -22,9 +22,6 @@ namespace {
 
 using namespace environment;
 
-/// What follows torchrun on the user's launch line, and its options; set by the driver (src/run/messages.hpp).
-constexpr const char* env_torchrun = "MUSTER_TORCHRUN";
-constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
 
 constexpr ParamSpec environment_params[] = {
     {"torch",

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "device/inventory.hpp"
 #include "muster/probe.hpp"
+#include "probes/environment/torchrun.hpp"
 #include "probes/gpu_mapping/node_ranks.hpp"
 #include "probes/gpu_mapping/observe.hpp"
 #include "stats/stats.hpp"
@@ -87,6 +88,9 @@ Result<Observation> run_gpu_mapping(RunContext& context) {
   const gpu_mapping::Habit habit{context.params.text("choice"), context.params.text("share") == "allowed"};
   Observation seen;
   seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, habit);
+  if (std::string processes = environment::torchrun_processes(environment::parse_environment(environ));
+      !processes.empty())
+    seen.facts.push_back({"torchrun", std::move(processes)});
   // hwloc reads this machine, whatever another root folder shows.
   if (context.place.local_rank == 0 && root == root_of("/")) add_layout(root, *inventory, seen);
   if (const std::string* visible = seen.fact("visible")) {
@@ -105,7 +109,28 @@ void add_assumptions(const gpu_mapping::Nodes& nodes, std::vector<std::string>& 
   for (const std::string& one : assumed) evidence.push_back("assumed: " + one);
 }
 
+/// nullopt: the launch line starts no torchrun.
+std::optional<std::string> torchrun_evidence(const gpu_mapping::Nodes& nodes) {
+  std::size_t tasks = 0;
+  std::set<std::optional<std::size_t>> processes;
+  for (const auto& node : nodes)
+    for (const auto& rank : node.ranks) {
+      ++tasks;
+      processes.insert(rank.processes());
+    }
+  if (tasks == 0 || processes.count(0) != 0) return std::nullopt;
+  const bool is_known = processes.size() == 1 && *processes.begin();
+  return fmt::format(
+      "torchrun starts {} in {} on {}, each with a GPU of its own",
+      is_known ? fmt::format("{} process{}", **processes.begin(), **processes.begin() == 1 ? "" : "es") : "processes",
+      counted(tasks, "task"), counted(nodes.size(), "node"));
+}
+
 void add_evidence(const CaseView& view, const gpu_mapping::Nodes& nodes, std::vector<std::string>& evidence) {
+  if (auto torchrun = torchrun_evidence(nodes)) {
+    evidence.push_back(std::move(*torchrun));
+    return add_assumptions(nodes, evidence);
+  }
   std::size_t ranks = 0;
   std::set<std::pair<std::string, std::string>> devices;
   std::set<std::size_t> sizes;
@@ -139,6 +164,7 @@ ProbeJudgement judge_gpu_mapping(const CaseView& view) {
   gpu_mapping::judge_faults(nodes, findings);
   gpu_mapping::judge_range(nodes, findings);
   gpu_mapping::judge_sharing(view, nodes, findings);
+  gpu_mapping::judge_processes(nodes, findings);
   gpu_mapping::judge_unknown(nodes, findings);
   gpu_mapping::judge_idle(view, nodes, findings);
   gpu_mapping::judge_order(nodes, findings);
@@ -154,7 +180,7 @@ ProbeJudgement judge_gpu_mapping(const CaseView& view) {
 }
 
 constexpr std::string_view gpu_mapping_facts[] = {"mask",        "device",      "device.address",
-                                           "device.uuid", "device.numa", "device.nic"};
+                                                  "device.uuid", "device.numa", "device.nic"};
 
 }  // namespace
 

@@ -31,7 +31,8 @@ constexpr const char* eight_gcds =
 struct Rank {
   Variables variables = {};
   std::string mask = "0-31";
-  std::string machine = {};  ///< empty: the node's
+  std::string machine = {};    ///< empty: the node's
+  std::string processes = {};  ///< of torchrun; empty: the launch line has none
 };
 
 class Job {
@@ -47,7 +48,9 @@ class Job {
       const MadeMachine tree(rank.machine.empty() ? machine : rank.machine);
       const auto inventory = read_inventory(tree.root().string());
       gpu_mapping::Asker asker{local_rank++, *CpuMask::parse_list(rank.mask), rank.variables};
-      made_.rank(host, gpu_mapping::observe(Machine(tree.root()), *inventory, asker, habit_));
+      auto seen = gpu_mapping::observe(Machine(tree.root()), *inventory, asker, habit_);
+      if (!rank.processes.empty()) seen.push_back({"torchrun", rank.processes});
+      made_.rank(host, std::move(seen));
     }
     return *this;
   }
@@ -265,6 +268,30 @@ TEST(GpuMapping, IdleGpus) {
   ASSERT_EQ(unverified.findings.size(), 1u);
   EXPECT_EQ(unverified.findings[0].verdict, Verdict::pass) << "nothing fails by what nobody has verified";
   EXPECT_TRUE(Job("idle", "allowed").node("a", three, two).promise(3).judge().findings.empty());
+}
+
+// `srun -N 2 --ntasks-per-node=1 torchrun --nproc-per-node=8`: its processes take the GPUs.
+TEST(GpuMapping, ProcessesOfTorchrunUseTheGpus) {
+  const auto judged = [](const std::string& processes, const Variables& variables = {}) {
+    const std::vector<Rank> one{{variables, "0-63", "", processes}};
+    return Job().node("a", eight_gpus, one).node("b", eight_gpus, one).promise(8).judge();
+  };
+  for (const char* right : {"8", "gpu", "?$GPUS"}) {
+    const auto judgement = judged(right);
+    ASSERT_EQ(judgement.findings.size(), 1u) << right;
+    EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass) << judgement.findings[0].reason;
+    EXPECT_EQ(judgement.findings[0].reason,
+              "torchrun starts its processes on a and b on all CPUs of their task: none is confined to the NUMA domain "
+              "of its GPU");
+  }
+  EXPECT_EQ(judged("").findings.at(0).reason.rfind("1 rank uses 1 of 8 GPUs on a and b", 0), 0u);
+  const auto four = judged("4").findings.at(0);
+  EXPECT_EQ(four.verdict, Verdict::fail);
+  EXPECT_EQ(four.reason.rfind("the processes of torchrun use 4 of 8 GPUs on a and b: unused: ", 0), 0u) << four.reason;
+  EXPECT_NE(four.remedy.find("--nproc-per-node=8"), std::string::npos);
+  const auto caged = judged("8", {{"CUDA_VISIBLE_DEVICES", "0,1"}}).findings.at(0);
+  EXPECT_EQ(caged.reason, "torchrun starts 8 processes in a task that sees 2 GPUs on a and b: LOCAL_RANK 2 has none");
+  EXPECT_NE(caged.remedy.find("--nproc-per-node=2"), std::string::npos);
 }
 
 TEST(GpuMapping, OnlyTheJobsShareIsMissed) {

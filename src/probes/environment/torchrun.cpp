@@ -62,6 +62,14 @@ std::vector<Fact> torchrun_facts(std::string_view options, const Variables& vari
   return facts;
 }
 
+std::string torchrun_processes(const Variables& variables) {
+  if (variables.find(env_torchrun) == variables.end()) return {};
+  const auto options = variables.find(env_torchrun_options);
+  for (const Fact& fact : torchrun_facts(options == variables.end() ? "" : options->second, variables))
+    if (fact.key == "torchrun.nproc-per-node") return fact.value;
+  return "1";
+}
+
 std::string torchrun_gpus(const Variables& variables, int local_rank) {
   const std::string root = root_of("/");
   const auto inventory = read_inventory(root);

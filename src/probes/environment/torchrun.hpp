@@ -10,12 +10,20 @@
 
 namespace muster::environment {
 
+/// What follows torchrun on the user's launch line, and its options; set by the driver (src/run/messages.hpp).
+inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";
+inline constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
+
 /// In front of a value that is not known.
 inline constexpr char unknown_value = '?';
 
 /// `torchrun.NAME` for each option of this task that counts, from `options` (src/config/torchrun_options.hpp) with the
 /// task's own variables, else from PET_*, which torchrun reads, too. A value that is not known is `?` and its text.
 [[nodiscard]] std::vector<Fact> torchrun_facts(std::string_view options, const Variables& variables);
+
+/// How many processes the torchrun of the launch line starts in this task: a number, `gpu` and the like, or `?` and a
+/// text that is not known before the line runs; empty: the line starts no torchrun.
+[[nodiscard]] std::string torchrun_processes(const Variables& variables);
 
 /// The GPUs that this task sees, separated by spaces; `none`: the node has none; empty: not known.
 [[nodiscard]] std::string torchrun_gpus(const Variables& variables, int local_rank);

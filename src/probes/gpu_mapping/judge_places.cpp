@@ -168,9 +168,26 @@ void note_cages(const Nodes& nodes, std::vector<Finding>& findings) {
   tally.move_to(findings);
 }
 
+namespace {
+
+/// Where its task has several, torchrun leaves each process all CPUs of the task.
+bool has_several_processes(const RankView& rank) {
+  return rank.processes().value_or(2) > 1;
+}
+
+}  // namespace
+
 void judge_near(const CaseView& view, const Nodes& nodes, std::vector<Finding>& findings) {
   Tally tally;
   for (const NodeRanks& node : nodes) {
+    if (std::any_of(node.ranks.begin(), node.ranks.end(), has_several_processes)) {
+      tally.add({fmt::format("torchrun starts its processes {} on all CPUs of their task: none is confined to the NUMA "
+                             "domain of its GPU",
+                             on_nodes),
+                 "", Verdict::pass},
+                node.host, {});
+      continue;
+    }
     std::vector<std::string> texts;
     std::vector<Culprit> culprits;
     const NodeParts parts = parts_of(view, node);

@@ -62,14 +62,30 @@ std::size_t due_on(const NodeRanks& node, std::size_t usable) {
   return is_told ? std::min(usable, static_cast<std::size_t>(granted->count)) : usable;
 }
 
+/// That torchrun starts on the node; 0: the launch line starts none.
+std::size_t processes_on(const NodeRanks& node) {
+  std::size_t sum = 0;
+  for (const RankView& rank : node.ranks) sum += rank.processes().value_or(0);
+  return sum;
+}
+
 Tally::Sentence idle_sentence(const NodeRanks& node, const std::set<std::string>& idle, std::size_t usable,
                               std::size_t due, std::size_t used) {
-  const std::string ranks = node.ranks.size() == 1 ? "1 rank uses" : fmt::format("{} ranks use", node.ranks.size());
+  const std::size_t processes = processes_on(node);
+  const std::string ranks = processes > 0            ? "the processes of torchrun use"
+                            : node.ranks.size() == 1 ? "1 rank uses"
+                                                     : fmt::format("{} ranks use", node.ranks.size());
   std::string reason = fmt::format("{} {} of {} GPUs {}", ranks, used, due, on_nodes);
   if (usable == due) {
     const std::vector<std::string> names(idle.begin(), idle.end());
     reason += fmt::format(": unused: {}", human_list(names));
   }
+  if (processes > 0)
+    return {
+        std::move(reason),
+        fmt::format("start one process for each GPU: --nproc-per-node={}{}; if GPUs are meant to be idle, set idle = "
+                    "allowed",
+                    due / node.ranks.size(), node.ranks.size() > 1 ? " in each task" : "")};
   return {std::move(reason),
           "start one rank for each GPU, or let the ranks take different ones; if GPUs are meant to "
           "be idle, set idle = allowed"};
@@ -98,6 +114,23 @@ void judge_sharing(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
   tally.move_to(findings);
 }
 
+void judge_processes(Nodes& nodes, std::vector<Finding>& findings) {
+  Tally tally;
+  for (NodeRanks& node : nodes)
+    for (RankView& rank : node.ranks) {
+      const auto processes = rank.processes();
+      if (!processes || !rank.visible || *processes <= rank.visible->size() || rank.visible->empty()) continue;
+      rank.is_explained = true;
+      tally.add({fmt::format("torchrun starts {} processes in a task that sees {} {}: LOCAL_RANK {} has none",
+                             *processes, counted(rank.visible->size(), "GPU"), on_nodes, rank.visible->size()),
+                 fmt::format("start one process for each GPU that the task sees (--nproc-per-node={}), or let it see "
+                             "more (--gpus-per-task, --gpus-per-node)",
+                             rank.visible->size())},
+                node.host, {culprit_of(rank)});
+    }
+  tally.move_to(findings);
+}
+
 void judge_idle(const CaseView& view, const Nodes& nodes, std::vector<Finding>& findings) {
   const std::string& idle_is = view.params.text("idle");
   if (idle_is == "allowed") return;
@@ -113,10 +146,12 @@ void judge_idle(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
     std::set<std::string> used;
     bool is_known = true;
     for (const RankView& rank : node.ranks) {
-      const std::string address = rank.fact("device.address");
-      is_known &= !address.empty();
-      used.insert(address);
-      idle.erase(address);
+      const auto addresses = rank.used();
+      is_known &= addresses.has_value();
+      for (const std::string& address : addresses.value_or(std::vector<std::string>())) {
+        used.insert(address);
+        idle.erase(address);
+      }
     }
     if (!is_known || used.size() >= due) continue;
     auto sentence = idle_sentence(node, idle, usable, due, used.size());

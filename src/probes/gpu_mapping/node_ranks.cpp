@@ -1,6 +1,7 @@
 #include "probes/gpu_mapping/node_ranks.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -49,6 +50,23 @@ std::string RankView::fact(std::string_view key) const {
 CpuMask RankView::cpus(std::string_view key) const {
   const auto mask = CpuMask::parse_list(fact(key));
   return mask ? *mask : CpuMask();
+}
+
+std::optional<std::size_t> RankView::processes() const {
+  const std::string text = fact("torchrun");
+  if (text.empty()) return 0;
+  // As torch/distributed/run.py has them: with GPUs, auto is their number.
+  if (text == "gpu" || text == "auto") return visible ? std::optional(visible->size()) : std::nullopt;
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number > 0 ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::vector<std::string>> RankView::used() const {
+  const auto count = processes();
+  if (count == 0) return has("device.address") ? std::optional(std::vector{fact("device.address")}) : std::nullopt;
+  if (!count || !visible) return std::nullopt;
+  return std::vector(visible->begin(), visible->begin() + static_cast<long>(std::min(*count, visible->size())));
 }
 
 bool NodeRanks::is_explained() const {

@@ -24,6 +24,11 @@ struct RankView {
   [[nodiscard]] std::string fact(std::string_view key) const;  ///< printable; empty: none
   [[nodiscard]] bool has(std::string_view key) const { return seen->fact(key) != nullptr; }
   [[nodiscard]] CpuMask cpus(std::string_view key) const;
+  /// GPUs of the processes that torchrun starts in its place, where the launch line has one: the first of those that it
+  /// sees, one each; else its own. nullopt: not known.
+  [[nodiscard]] std::optional<std::vector<std::string>> used() const;
+  /// Of torchrun; 0: the line starts none; nullopt: not known.
+  [[nodiscard]] std::optional<std::size_t> processes() const;
 };
 
 struct NodeRanks {
@@ -73,6 +78,8 @@ void judge_absence(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
 void judge_faults(Nodes& nodes, std::vector<Finding>& findings);
 void judge_range(Nodes& nodes, std::vector<Finding>& findings);
 void judge_sharing(const CaseView& view, Nodes& nodes, std::vector<Finding>& findings);
+/// Of torchrun, in tasks that see fewer GPUs.
+void judge_processes(Nodes& nodes, std::vector<Finding>& findings);
 void judge_idle(const CaseView& view, const Nodes& nodes, std::vector<Finding>& findings);
 void judge_unknown(const Nodes& nodes, std::vector<Finding>& findings);
 void note_cages(const Nodes& nodes, std::vector<Finding>& findings);
