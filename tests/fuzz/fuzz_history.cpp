@@ -1,6 +1,6 @@
 // A history that was damaged or written by another user. The first byte chooses: 0 takes the rest as the file; 1 has
-// bytes of a good file replaced (offset: 3 bytes, value: 1); else the rest becomes the text of a column. Whatever it
-// is, each question is answered or refused with the file's name.
+// bytes of a good file replaced (offset: 3 bytes, value: 1); else the rest becomes the text of a column. Its highest
+// bit opens the file to write, else to read. Whatever it is, each question is answered or refused with the file's name.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <cstdint>
 #include <cstdlib>
@@ -146,18 +146,23 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
   (void)good();
   remove_file();
+  constexpr unsigned to_write = 0x80;
+  const unsigned choice = data[0] & ~to_write;
   try {
-    if (data[0] == 0)
+    if (choice == 0)
       write_whole(rest);
-    else if (data[0] == 1)
+    else if (choice == 1)
       replace_bytes(rest);
     else
-      replace_text(data[0] - 2u, rest);
+      replace_text(choice - 2u, rest);
   } catch (const SQLite::Exception&) {
     // What SQLite does not store never gets there.
     return 0;
   }
-  if (auto history = History::open(file(), HistoryUse::read); hold(history)) ask(*history);
+  if ((data[0] & to_write) == 0) {
+    if (auto history = History::open(file(), HistoryUse::read); hold(history)) ask(*history);
+    return 0;
+  }
   if (auto history = History::open(file(), HistoryUse::write); hold(history)) {
     write(*history);
     ask(*history);

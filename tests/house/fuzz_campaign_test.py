@@ -1,6 +1,7 @@
 """`./dev fuzz` counts what was really executed, goes on where it ended, and does not hide a finding."""
 import contextlib
 import io
+import os
 import pathlib
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import campaign  # noqa: E402
 # Executes what it is asked for, or the half of it, and crashes where a file says so.
 FUZZER = """#!/bin/sh
 echo "$@" >> "$0.calls"
+nice >> "$0.nice"
 for word; do case $word in -runs=*) runs=${word#-runs=} ;; -artifact_prefix=*) prefix=${word#-artifact_prefix=} ;; -max_total_time=*) half=1 ;; esac; done
 [ -z "${half:-}" ] || runs=$((runs / 2))
 if [ -e "$0.crash" ]; then echo x > "${prefix}crash-1"; echo "stat::number_of_executed_units: 7" >&2; exit 77; fi
@@ -51,6 +53,12 @@ class Campaign(unittest.TestCase):
         self.assertRegex(out, r"toml: 1 executions of at most 8192 bytes in")
         _, out = self.run_it("toml", "--goal", "100")
         self.assertNotIn("executions in", out, "nothing is left to do")
+
+    def test_the_lowest_priority_or_the_one_that_is_asked_for(self):
+        self.run_it("mask", "--goal", "1")
+        self.run_it("mask", "--goal", "2", "--nice", "0")
+        lowest, asked = (self.folder / "fuzz_mask.nice").read_text().split()
+        self.assertEqual((int(lowest), int(asked)), (19, os.nice(0)))
 
     def test_most_executions_are_short_and_some_are_long(self):
         self.run_it("wire", "--goal", "1000", "--seconds", "30")
