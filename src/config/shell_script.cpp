@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
+
 namespace muster {
 
 namespace {
@@ -45,6 +47,9 @@ class PipeSearch {
     if (c == '#' && is_word_start_) return drop_to("\n"), expect_command();
     if (starts("$((") || (starts("((") && is_command_)) return pass_arithmetic();
     if (c == '$') return pass_dollar();
+    if (starts("<<<")) return pass(3, false);
+    if (starts("<<")) return begin_document();
+    if (c == '\n' && !documents_.empty()) return pass_documents();
     if (starts("[[") && is_command_) return drop_to("]]"), false;
     if (is_glob()) return drop_to(")"), false;
     if (starts("||") || starts(">|")) return pass(2, starts("||"));
@@ -94,6 +99,30 @@ class PipeSearch {
     return false;
   }
 
+  /// `<<EOF`, `<<-'EOF'`: what follows in this line is a part of the command.
+  bool begin_document() {
+    drop(starts("<<-") ? 3 : 2);
+    drop(std::min(rest_.find_first_not_of(" \t"), rest_.size()));
+    std::string end(rest_.substr(0, rest_.find_first_of(" \t\n;&|()<>")));
+    drop(end.size());
+    std::erase_if(end, [](char c) { return c == '\'' || c == '"' || c == '\\'; });
+    documents_.push_back(std::move(end));
+    return pass(0, false);
+  }
+
+  bool pass_documents() {
+    drop(1);
+    for (const std::string& end : documents_) {
+      std::string_view line;
+      do {
+        line = rest_.substr(0, rest_.find('\n'));
+        drop(line.size() + 1);
+      } while (trim(line) != end && !rest_.empty());
+    }
+    documents_.clear();
+    return expect_command();
+  }
+
   /// `@(a|b)`
   [[nodiscard]] bool is_glob() const {
     return rest_.size() > 1 && rest_[1] == '(' && std::string_view("@+?*!").find(rest_[0]) != std::string_view::npos;
@@ -122,6 +151,7 @@ class PipeSearch {
 
   std::string_view rest_;
   std::vector<Part> cases_;
+  std::vector<std::string> documents_;  ///< what ends each of those that begin with the next line
   bool is_command_ = true;
   bool is_word_start_ = true;
 };

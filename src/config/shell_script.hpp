@@ -7,8 +7,8 @@
 
 namespace muster {
 
-/// A `|` that connects two commands: not one in quotes or a comment, of `||` or `>|`, between the patterns of a `case`
-/// or an extended glob, in arithmetic or in `[[ ]]`.
+/// A `|` that connects two commands: not one in quotes, a here-document or a comment, of `||` or `>|`, between the
+/// patterns of a `case` or an extended glob, in arithmetic or in `[[ ]]`.
 [[nodiscard]] bool has_pipe(std::string_view script);
 
 /// The script of `sh -c SCRIPT`, also behind other programs (`env`, `timeout 5`); empty: there is none, or the shell is
