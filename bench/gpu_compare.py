@@ -1,4 +1,4 @@
-"""Copies of one GPU against nvbandwidth, products of matrices against PyTorch: in turn, on the machine this runs on.
+"""Copies of one GPU against nvbandwidth and PyTorch, products of matrices against PyTorch: in turn, on the machine this runs on.
 
 usage: gpu_compare.py FOLDER-WITH-MUSTER [--nvbandwidth PROGRAM] [--python PYTHON-WITH-TORCH] [--rounds 3] [--size 8192]
 Of GPU 0 as CUDA counts. What is not there is named and left out; with neither of them there is nothing to compare, exit 77.
@@ -24,24 +24,42 @@ COPIES = {
     ("host_to_device", "kernel"): "host_to_device_memcpy_sm",
     ("device_to_host", "kernel"): "device_to_host_memcpy_sm",
 }
-TORCH_TYPES = {"float64": "float64", "float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
+TORCH_COPIES = ("host_to_device", "device_to_host", "local_copy")
+TYPES = ("float64", "float32", "tf32", "float16", "bfloat16", "int8")
 
 TORCH = """
 import json, statistics, sys, torch
-size, rates = int(sys.argv[1]), {}
-torch.backends.cuda.matmul.allow_tf32 = False
-for name in sys.argv[2].split(","):
-    a = torch.randint(-2, 3, (size, size), device="cuda").to(getattr(torch, name))
-    times = []
-    for turn in range(30):
+
+# Of one, in batches of about 50 ms, as muster takes them: so clocks and power are those of work.
+def seconds(work):
+    def batch(times):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
-        torch.mm(a, a)
+        for _ in range(times):
+            work()
         end.record()
         torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end) / 1e3)
-    rates[name] = 2 * size ** 3 / statistics.median(times[10:]) / 1e12
-print(json.dumps(rates))
+        return begin.elapsed_time(end) / 1e3 / times
+    batch(1)
+    times = min(max(int(0.05 / batch(1)), 1), 256)
+    return statistics.median(batch(times) for _ in range(20))
+
+size, told = int(sys.argv[1]), {}
+bytes = 512 << 20
+one, two = (torch.full((bytes,), 7, dtype=torch.uint8, device="cuda") for _ in range(2))
+host = torch.full((bytes,), 7, dtype=torch.uint8).pin_memory()
+told["host_to_device"] = bytes / seconds(lambda: one.copy_(host, non_blocking=True)) / 1e9
+told["device_to_host"] = bytes / seconds(lambda: host.copy_(one, non_blocking=True)) / 1e9
+told["local_copy"] = 2 * bytes / seconds(lambda: two.copy_(one)) / 1e9
+for name in sys.argv[2].split(","):
+    torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+    a = torch.randint(-8, 8, (size, size), device="cuda").to(getattr(torch, "float32" if name == "tf32" else name))
+    try:
+        work = (lambda: torch._int_mm(a, a.t())) if name == "int8" else (lambda: torch.mm(a, a))
+        told[name] = 2 * size ** 3 / seconds(work) / 1e12
+    except RuntimeError as refused:
+        print(name, refused, file=sys.stderr)
+print(json.dumps(told))
 """
 
 
@@ -76,8 +94,7 @@ def muster(args, folder, check, options):
     return {(row["metric"], row["where"].get("by"), row["where"].get("type")): row["median"] for row in case["metrics"]}
 
 
-def copies(args, folder, table):
-    ours = muster(args, folder, "gpu_copy", ["-S", "gpu_copy.bytes=512MiB", "-S", "gpu_copy.pairs=false"])
+def copies_of_nvbandwidth(args, ours, table):
     theirs = first_of_matrices(said_by([args.nvbandwidth, "-t", *COPIES.values()],
                                        env={**environment(), "CUDA_VISIBLE_DEVICES": "0"}))
     for (metric, by), name in COPIES.items():
@@ -85,13 +102,22 @@ def copies(args, folder, table):
             table.setdefault((f"{metric}, by {by}", "GB/s", "nvbandwidth"), []).append((ours[metric, by, None], theirs[name]))
 
 
-def products(args, folder, table):
-    types = ",".join(TORCH_TYPES)
-    ours = muster(args, folder, "gpu_compute", ["-S", f"gpu_compute.types={types}", "-S", f"gpu_compute.size={args.size}"])
-    theirs = json.loads(said_by([args.python, "-c", TORCH, args.size, types], env={**os.environ, "CUDA_VISIBLE_DEVICES": "0"}))
-    for name, rate in theirs.items():
-        if ("rate", "blas", name) in ours:
-            table.setdefault((f"products of {name}", "TFLOP/s", "PyTorch"), []).append((ours["rate", "blas", name], rate))
+def all_of_torch(args, ours, table):
+    theirs = json.loads(said_by([args.python, "-c", TORCH, args.size, ",".join(TYPES)], env={**os.environ, "CUDA_VISIBLE_DEVICES": "0"}))
+    for metric in TORCH_COPIES:
+        table.setdefault((f"{metric}, by engine", "GB/s", "PyTorch"), []).append((ours[metric, "engine", None], theirs[metric]))
+    for name in TYPES:
+        if ("rate", "blas", name) in ours and name in theirs:
+            table.setdefault((f"products of {name}", "TFLOP/s", "PyTorch"), []).append((ours["rate", "blas", name], theirs[name]))
+
+
+def one_round(args, folder, has_torch, table):
+    ours = muster(args, folder, "gpu_copy", ["-S", "gpu_copy.bytes=512MiB", "-S", "gpu_copy.pairs=false"])
+    if args.nvbandwidth:
+        copies_of_nvbandwidth(args, ours, table)
+    if has_torch:
+        ours |= muster(args, folder, "gpu_compute", ["-S", f"gpu_compute.types={','.join(TYPES)}", "-S", f"gpu_compute.size={args.size}"])
+        all_of_torch(args, ours, table)
 
 
 def main():
@@ -113,10 +139,7 @@ def main():
     table = {}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(args.rounds):
-            if args.nvbandwidth:
-                copies(args, folder, table)
-            if has_torch:
-                products(args, folder, table)
+            one_round(args, folder, has_torch, table)
     print(f"{'what':<28} {'unit':<8} {'muster':>9} {'peer':>9}  ratio of medians (range)")
     for (what, unit, peer), pairs in table.items():
         mine, other = (statistics.median(values) for values in zip(*pairs))

@@ -212,7 +212,8 @@ def main():
         else:
             findings.append(wrong_ranks(told, place.world) or wrong_hosts(told, hosts))
             if findings[-1] is None:
-                muster.evidence(f"{place.world} processes with mpi4py have ranks 0 to {place.world - 1} of {place.world}")
+                muster.evidence(f"{place.world} processes with mpi4py have ranks 0 to {place.world - 1} of {place.world}" if place.world > 1
+                                else "the process with mpi4py has rank 0 of 1")
     findings = [one for one in findings if one]
     for reason, remedy in findings:
         muster.finding(f"{muster.HOST}: {reason}", remedy, [{"program": sys.executable}])

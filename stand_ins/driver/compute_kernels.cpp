@@ -29,8 +29,10 @@ void typed_numbers(void** arguments, Stream* stream) {
   const Word count = argument<Word>(arguments, 1);
   const Word seed = argument<Word>(arguments, 2);
   const int type = argument<int>(arguments, 3);
+  const Word columns = argument<Word>(arguments, 4);
   add(stream, [=] {
-    for (Word i = 0; i < count; ++i) put_number(memory, type, i, small(seed, i));
+    for (Word i = 0; i < count; ++i)
+      put_number(memory, type, i, small(seed, columns == 0 ? i : i % columns * columns + i / columns));
     spoil(memory, count * size_of_number(type));
   });
 }

@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,17 @@ import unittest
 sys.dont_write_bytecode = True
 SOURCE = os.environ["MUSTER_SOURCE"]
 MUSTER = os.path.join(os.environ["MUSTER_BUILD"], "bin", "muster")
+
+
+def run(folder, *arguments, before=(), **variables):
+    """(cases of the report by check, what was printed, exit status) of one `muster run`."""
+    env = {name: value for name, value in os.environ.items() if name not in ("MUSTER_MACHINE", "MUSTER_DRIVERS")}
+    done = subprocess.run([*before, MUSTER, "run", "--no-history", *arguments, "--report", "json=r.json"], cwd=folder, capture_output=True,
+                          text=True, timeout=300, env={**env, "NO_COLOR": "1", **variables})
+    print(done.stdout)
+    with open(os.path.join(folder, "r.json")) as file:
+        cases = {case["check"]: case for case in json.load(file)["cases"]}
+    return cases, done.stdout + done.stderr, done.returncode
 
 
 class RealGpus(unittest.TestCase):
@@ -59,6 +71,75 @@ class RealGpus(unittest.TestCase):
             for metric in ("power", "clock"):
                 for value in self.figures("gpu_compute", metric):
                     self.assertGreater(value, 10, metric)
+
+
+class InOtherWords(unittest.TestCase):
+    """The same GPU as others see it, or don't."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="muster-gpu-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def test_it_is_the_gpu_of_nvidia_smi(self):
+        if shutil.which("nvidia-smi") is None:
+            self.skipTest("there is no nvidia-smi")
+        query = "pci.bus_id,uuid,name,pcie.link.width.current"
+        told = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True, check=True)
+        cases, output, _ = run(self.folder, "-n", "^gpu_copy_short%", "-n", "^device_visibility%", "-n", "^gpu_mapping%")
+        tested = " ".join(json.dumps(row.get("facts", {})) for row in cases["gpu_copy_short"]["rank_rows"])
+        widths = {m["where"]["device"]: m["median"] for m in cases["device_visibility"]["metrics"] if m["metric"] == "pcie_width"}
+        for line in told.stdout.splitlines():
+            bus, uuid, name, width = (word.strip() for word in line.split(","))
+            address = bus[4:].lower()
+            self.assertIn(f"{address} {uuid} {name}", tested, output)
+            self.assertEqual(widths.get(address, float(width)), float(width), output)
+
+    def test_a_hidden_gpu_is_no_pass_on_host_memory(self):
+        for hidden in ({"CUDA_VISIBLE_DEVICES": ""}, {"CUDA_VISIBLE_DEVICES": "-1"}, {"CUDA_VISIBLE_DEVICES": "77"}):
+            cases, output, status = run(self.folder, "-n", "^training%", "-n", "^gpu_mapping%", "-n", "^gpu_copy%", **hidden)
+            self.assertEqual(status, 1, output)
+            for check, case in cases.items():
+                self.assertIn(case["verdict"], ("fail", "error"), f"{check} with {hidden}\n{output}")
+            self.assertIn("CUDA_VISIBLE_DEVICES", cases["gpu_mapping"]["reason"])
+
+    def test_two_ranks_on_one_gpu_are_named(self):
+        if len(glob.glob("/dev/nvidia[0-9]*")) != 1 or shutil.which("mpirun") is None:
+            self.skipTest("needs one GPU of NVIDIA and mpirun")
+        cases, output, status = run(self.folder, "--ranks-per-node", "2", "-n", "^training%", "-n", "^gpu_mapping%", "-n", "^allreduce%", "-n", "^p2p%")
+        self.assertEqual(status, 1, output)
+        self.assertIn("use the same GPU", cases["gpu_mapping"]["reason"])
+        for check in ("training", "allreduce", "p2p"):
+            self.assertEqual(cases[check]["verdict"], "error", f"{check}\n{output}")
+
+    def test_a_device_file_that_cannot_be_opened(self):
+        """As where a container lacks it: /dev/nvidia-uvm is another device in a mount namespace of the run."""
+        if os.geteuid() != 0 or not os.path.exists("/dev/nvidia-uvm") or shutil.which("unshare") is None:
+            self.skipTest("needs root, unshare and /dev/nvidia-uvm")
+        for lost in ("/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidiactl"):
+            before = ("unshare", "--mount", "sh", "-c", f'mount --bind /dev/null {lost} && exec "$@"', "sh")
+            cases, output, status = run(self.folder, "-n", "^training%", "-n", "^device_visibility%", "-n", "^gpu_copy_short%", before=before)
+            self.assertEqual(status, 1, f"{lost}\n{output}")
+            for check in ("training", "gpu_copy_short"):
+                self.assertIn(cases[check]["verdict"], ("fail", "error"), f"{check} without {lost}\n{output}")
+            told = [cases[check]["reason"] + cases[check].get("remedy", "") for check in ("training", "gpu_copy_short", "device_visibility")]
+            self.assertTrue(any("/dev/nvidia" in text for text in told), f"{lost}: {told}")
+
+    def test_a_process_of_others_on_the_gpu(self):
+        """Rates are not judged beside it, and it is named."""
+        busy = "import torch, time\na = torch.ones(8192, 8192, device='cuda')\nprint(1, flush=True)\nwhile True: a @ a"
+        python = shutil.which("python3")
+        with subprocess.Popen([python, "-c", busy], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
+            try:
+                if other.stdout.readline() != "1\n":
+                    self.skipTest(f"{python} has no torch with CUDA")
+                cases, output, _ = run(self.folder, "-n", "^gpu_copy%", "-n", "^gpu_compute%")
+            finally:
+                other.kill()
+        for check, case in cases.items():
+            self.assertNotIn(case["verdict"], ("fail", "error"), f"{check}\n{output}")
+            told = json.dumps([case["evidence"], case["notes"], case["reason"]])
+            self.assertRegex(told, rf"{other.pid}|process", f"{check}\n{output}")
 
 
 class RealTraining(unittest.TestCase):

@@ -1,11 +1,13 @@
 // What gpu_compute needs beside kernels.cu, which comes before this in the same translation unit.
 
 // As muster_numbers, in the types of NumberType in gpu_blas.hpp: 0 float64, 1 float32, 2 tf32, 3 float16, 4 bfloat16,
-// 5 int8. All of them hold these numbers exactly. Halves are made by hand: their types need headers.
-extern "C" __global__ void muster_typed_numbers(void* memory, Word count, Word seed, int type) {
+// 5 int8. All of them hold these numbers exactly. Halves are made by hand: their types need headers. `columns` is 0, or
+// the number of columns of a square matrix that lies in memory column after column.
+extern "C" __global__ void muster_typed_numbers(void* memory, Word count, Word seed, int type, Word columns) {
   const Word stride = (Word)gridDim.x * blockDim.x;
   for (Word i = (Word)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) {
-    const int number = (int)(muster_value(2, seed, i) & 15) - 8;
+    const Word place = columns == 0 ? i : i % columns * columns + i / columns;
+    const int number = (int)(muster_value(2, seed, place) & 15) - 8;
     if (type == 0) {
       ((double*)memory)[i] = (double)number;
     } else if (type == 5) {

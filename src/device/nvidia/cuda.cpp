@@ -36,7 +36,9 @@ constexpr Code codes[] = {
     {804, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
      "take the forward compatibility package (cuda-compat) out of LD_LIBRARY_PATH: this GPU does not support it"},
     {999, "CUDA_ERROR_UNKNOWN",
-     "see the kernel log of the node (dmesg: NVRM, Xid) and whether nvidia_uvm is loaded; reboot the node if it stays"},
+     "see whether the module nvidia_uvm is loaded and /dev/nvidia-uvm is its device (a container needs that file "
+     "passed "
+     "to it), and the kernel log of the node (dmesg: NVRM, Xid); reboot the node if it stays"},
 };
 
 const Code* find(int code) {

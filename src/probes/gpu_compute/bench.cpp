@@ -122,6 +122,12 @@ std::size_t Bench::result_bytes(NumberType type) const {
   return static_cast<std::size_t>(work_.size) * static_cast<std::size_t>(work_.size) * bytes_of_result(type);
 }
 
+/// The fast units for int8 want both factors with `inner` as their fastest dimension (cuBLAS: the "TN" format); given
+/// anything else, the library multiplies at a fifteenth of their rate.
+bool Bench::is_b_transposed(NumberType type) const {
+  return blas_ != nullptr && type == NumberType::int8;
+}
+
 Result<void> Bench::fill(NumberType type) {
   std::uint64_t count = static_cast<std::uint64_t>(work_.size) * static_cast<std::uint64_t>(work_.size);
   int kind = static_cast<int>(type);
@@ -129,8 +135,9 @@ Result<void> Bench::fill(NumberType type) {
   for (const bool is_a : {true, false}) {
     void* memory = is_a ? a_.get() : b_.get();
     std::uint64_t seed = is_a ? seed_of_a(work_.seed) : seed_of_b(work_.seed);
+    std::uint64_t columns = !is_a && is_b_transposed(type) ? static_cast<std::uint64_t>(work_.size) : 0;
     if (auto filled = gpu_.gpus->launch(gpu_.device, "muster_typed_numbers", {.blocks = processors * 8},
-                                        {&memory, &count, &seed, &kind}, stream_.get());
+                                        {&memory, &count, &seed, &kind, &columns}, stream_.get());
         !filled)
       return filled;
   }
@@ -140,7 +147,8 @@ Result<void> Bench::fill(NumberType type) {
 Result<void> Bench::multiply(NumberType type) {
   int n = work_.size;
   if (blas_) {
-    auto done = blas_->multiply({a_.get(), b_.get(), c_.get(), n, n, n, false, false, type}, stream_.get());
+    auto done =
+        blas_->multiply({a_.get(), b_.get(), c_.get(), n, n, n, false, is_b_transposed(type), type}, stream_.get());
     is_refused_ = !done && blas_->was_refused();
     return done;
   }

@@ -59,6 +59,7 @@ class Bench {
   [[nodiscard]] Result<void> take();
   void find_blas();
   [[nodiscard]] Result<void> fill(NumberType type);
+  [[nodiscard]] bool is_b_transposed(NumberType type) const;
   [[nodiscard]] Result<void> multiply(NumberType type);
   /// One whose result was made unusable before; counts its fingerprint.
   [[nodiscard]] Result<void> look_at_one(NumberType type);

@@ -320,7 +320,7 @@ void GpuData::tell(Observation& seen) const {
     add("data.carrier", context_.comm.library());
   if (comm_ == nullptr) return;
   const Connections connections = comm_->connections();
-  add("data.connections", describe(connections));
+  if (context_.comm.size() > 1) add("data.connections", describe(connections));
   for (Fact& fact : links_.detours(connections)) seen.facts.push_back(std::move(fact));
   const bool has_sockets = std::any_of(connections.ways.begin(), connections.ways.end(),
                                        [](const auto& way) { return is_socket(way.first); });
