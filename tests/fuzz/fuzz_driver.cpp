@@ -211,7 +211,7 @@ class Driver {
 }  // namespace
 
 // libuv starts the launcher by fork and execvp, and fork would copy the tables of the sanitizers' memory: 5 ms of the 9
-// of an execution. Not a function, which would return twice, but a jump.
+// of an execution. Not a function, which would return twice, but a jump. Nothing else in a launch forks.
 #if defined(__aarch64__)
 asm(".globl fork\n.type fork, %function\nfork:\n\tb vfork\n");
 #else
