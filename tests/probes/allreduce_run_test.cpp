@@ -1,10 +1,12 @@
 // The whole probe on ranks that are threads, some of which do wrong.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "device/inventory.hpp"
 #include "probes/allreduce/measure.hpp"
 #include "probes/judging.hpp"
 #include "run/forwarding_comm.hpp"
@@ -61,7 +63,8 @@ struct Outcome {
 };
 
 /// The probe from prepare to judge; `spoil` changes the communicator of one rank or of all.
-Outcome run_probe(int ranks, const Texts& params, const Spoil& spoil, std::string_view doubt = {}) {
+Outcome run_probe(int ranks, const Texts& params, const Spoil& spoil, std::string_view doubt = {},
+                  const ExpectedNode& promised = no_expectations) {
   const MadeCase settings(probe(), params);
   Outcome outcome;
   outcome.seen.resize(static_cast<std::size_t>(ranks));
@@ -72,7 +75,7 @@ Outcome run_probe(int ranks, const Texts& params, const Spoil& spoil, std::strin
     const RankPlace place{.rank = comm.rank(), .world_size = ranks, .local_size = ranks, .host = "here"};
     auto state = probe().prepare({settings.params(), place, recorder, doubt});
     ASSERT_TRUE(state) << to_string(state.error());
-    RunContext context{settings.params(), place, recorder, comm, state->get(), doubt};
+    RunContext context{settings.params(), place, recorder, comm, state->get(), doubt, {}, promised};
     auto seen = probe().run(context);
     ASSERT_TRUE(seen) << to_string(seen.error());
     outcome.seen[static_cast<std::size_t>(comm.rank())] = std::move(*seen);
@@ -104,6 +107,28 @@ TEST(AllreduceRun, RightSumsOfAllTypesPass) {
     EXPECT_EQ(outcome.judgement.evidence[2].substr(0, 35), "3 ranks looked at every element of ");
     for (const Observation& seen : outcome.seen) EXPECT_EQ(seen.readings.size(), 8u * 5);
   }
+}
+
+// A node that lost all of its GPUs, or a login node.
+TEST(AllreduceRun, WithoutAnyGpuThatTheProfileExpectsNothingPassesOnHostMemory) {
+  if (const auto here = read_inventory("/");
+      !here || std::any_of(here->devices.begin(), here->devices.end(),
+                           [](const Device& one) { return one.kind == DeviceKind::gpu; }))
+    GTEST_SKIP() << "this machine has a GPU";
+  ExpectedNode promised;
+  promised.gpus = GpuExpectation{8, {}, {}};
+  const auto judged = [&] {
+    return run_probe(
+               2, quick("8B", "int32"), [](BadComm&) {}, {}, promised)
+        .judgement;
+  };
+  ASSERT_EQ(judged().findings.size(), 1u);
+  EXPECT_EQ(judged().findings[0].verdict, Verdict::error);
+  EXPECT_EQ(judged().findings[0].reason,
+            "no data on GPUs: no GPU is there, 8 expected by the profile (rank 0 on here and rank 1 on here)");
+  EXPECT_NE(judged().findings[0].remedy.find("device_visibility"), std::string::npos);
+  promised.unverified["gpus"] = "from a data sheet";
+  EXPECT_TRUE(judged().findings.empty()) << "nothing fails by what nobody has verified";
 }
 
 TEST(AllreduceRun, TypesThatMpiLacksAreLeftOutAndThatIsSaid) {

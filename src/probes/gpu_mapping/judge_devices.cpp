@@ -29,17 +29,6 @@ void explain(NodeRanks& node) {
   for (RankView& rank : node.ranks) rank.is_explained = true;
 }
 
-/// The source that requires GPUs; empty: none.
-std::string wanted_by(const CaseView& view, const NodeRanks& node) {
-  if (view.node.gpus && view.node.gpus->count > 0 && view.node.unverified.count("gpus") == 0)
-    return fmt::format("{} expected by the profile", view.node.gpus->count);
-  visibility::NodeView job;
-  for (const Fact& fact : node.ranks[0].seen->facts)
-    if (fact.key.rfind("env.", 0) == 0) job.job[fact.key.substr(4)] = fact.value;
-  const auto granted = visibility::granted_to(job);
-  return granted ? fmt::format("{} {}", granted->count, granted->by) : std::string();
-}
-
 bool is_anything_there(const NodeRanks& node) {
   return std::any_of(node.ranks.begin(), node.ranks.end(), [](const RankView& rank) {
     return !rank.gpus.empty() || !rank.closed.empty() || !rank.unusable.empty();
@@ -161,7 +150,7 @@ void judge_absence(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
       judge_empty_handed(node, tally);
       continue;
     }
-    const std::string wanted = wanted_by(view, node);
+    const std::string wanted = wanted_by(view.node, node.ranks[0].seen->facts);
     if (!wanted.empty() || with > 0)
       tally.add({wanted.empty() ? fmt::format("no GPU {}, though {} some", on_nodes,
                                               with == 1 ? "another node has" : "other nodes have")

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "device/pci_address.hpp"
+#include "probes/device_visibility/node_view.hpp"
 
 namespace muster::gpu_mapping {
 
@@ -143,6 +144,16 @@ Culprit setting_of(const RankView& rank, std::string_view name) {
 
 Culprit culprit_of(const NodeRanks& node) {
   return {CulpritKind::node, node.host, node.host, -1};
+}
+
+std::string wanted_by(const ExpectedNode& promised, const std::vector<Fact>& facts) {
+  if (promised.gpus && promised.gpus->count > 0 && promised.unverified.count("gpus") == 0)
+    return fmt::format("{} expected by the profile", promised.gpus->count);
+  visibility::NodeView job;
+  for (const Fact& fact : facts)
+    if (fact.key.rfind("env.", 0) == 0) job.job[fact.key.substr(4)] = fact.value;
+  const auto granted = visibility::granted_to(job);
+  return granted ? fmt::format("{} {}", granted->count, granted->by) : std::string();
 }
 
 std::string subject(const NodeRanks& node, const std::vector<const RankView*>& some) {

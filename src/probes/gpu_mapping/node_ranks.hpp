@@ -70,6 +70,8 @@ class Tally {
 [[nodiscard]] Culprit culprit_of(const RankView& rank);
 [[nodiscard]] Culprit setting_of(const RankView& rank, std::string_view name);
 [[nodiscard]] Culprit culprit_of(const NodeRanks& node);
+/// The source that requires GPUs on a node, whose rank reported `facts`: `8 expected by the profile`; empty: none.
+[[nodiscard]] std::string wanted_by(const ExpectedNode& promised, const std::vector<Fact>& facts);
 /// `local rank 3`, `local ranks 0 and 1`, `all 8 ranks`.
 [[nodiscard]] std::string subject(const NodeRanks& node, const std::vector<const RankView*>& some);
 

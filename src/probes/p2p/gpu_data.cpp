@@ -11,6 +11,7 @@
 #include "device/gpu_aware_mpi.hpp"
 #include "device/machine.hpp"
 #include "device/nvidia/nvml.hpp"
+#include "probes/gpu_mapping/node_ranks.hpp"
 #include "probes/gpu_mapping/observe.hpp"
 #include "probes/p2p/transport.hpp"
 #include "system/this_machine.hpp"
@@ -112,8 +113,13 @@ void GpuData::look() {
 void GpuData::explain_blindness() {
   // Also those that fell off the bus or have no driver: a node must not pass on host memory for that.
   const bool has_gpus = mapped_.fact("gpu") != nullptr || mapped_.fact("unusable") != nullptr;
+  const bool is_closed = mapped_.fact("closed") != nullptr;
+  const std::string wanted = has_gpus || is_closed ? "" : gpu_mapping::wanted_by(context_.node, mapped_.facts);
+  if (!wanted.empty())
+    return see(Sight::lacking, "no GPU is there, " + wanted,
+               "see device_visibility; run on nodes with GPUs, not on a login node");
   if (!has_gpus && !is_asked_) {
-    if (mapped_.fact("closed") != nullptr) why_ = "the GPUs of the node are closed to this job";
+    if (is_closed) why_ = "the GPUs of the node are closed to this job";
     return;
   }
   const auto is_of_node = [&](std::string_view vendor) {
