@@ -100,7 +100,7 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(status, 0, self.output)
         if len(CPUS) > 1:
             self.assertIn(f"rank 0 on CPU {CPUS[0]} (muster bind: {CPUS[-1]})", self.words("affinity"))
-            self.assertIn("2 ranks share CPUs", self.words("affinity"))
+            self.assertIn("2 ranks share 1 core", self.words("affinity"))
             self.assertIn(f"rank 0 on CPU {CPUS[0]} (muster bind: {CPUS[-1]})", self.output, "on the console, too")
         self.assertEqual({node["facts"].get("binding") for node in self.report["nodes"]}, {"the user's launch line"})
         # The same line, judged: two ranks on one CPU.

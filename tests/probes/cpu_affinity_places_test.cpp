@@ -173,7 +173,7 @@ TEST(CpuAffinityPlaces, TheUsersOwnLineIsNotedBesideThatOfBind) {
   EXPECT_EQ(
       judgement.findings[0].reason,
       "on a the launch line binds 1 of 2 ranks otherwise than muster bind would: rank 1 on CPUs 57-58 (muster bind: "
-      "49-55)");
+      "49-55); cost: 2 cores that bind leaves out");
 }
 
 TEST(CpuAffinityPlaces, WhatTheUsersLineCostsIsCounted) {
@@ -182,7 +182,7 @@ TEST(CpuAffinityPlaces, WhatTheUsersLineCostsIsCounted) {
   const auto judgement = made.judge();
   ASSERT_FALSE(judgement.findings.empty());
   const std::string& reason = judgement.findings[0].reason;
-  EXPECT_NE(reason.find("cost: 3 of 7 cores idle; 2 ranks share CPUs"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("cost: 3 of 7 cores idle; 2 ranks share 1 core"), std::string::npos) << reason;
 }
 
 TEST(CpuAffinityPlaces, ACapturedBladeGivesThePublishedLine) {
@@ -235,7 +235,24 @@ TEST(CpuAffinityPlaces, WithMoreGpusThanRanksTheDistanceIsNoted) {
             "on a rank 0 runs on CPUs 1-7, NUMA domain 0, far from its GPU 0000:c1:00.0 (the GPU of its local rank: "
             "CPUs 48-55,112-119, NUMA domain 3)");
   EXPECT_EQ(judgement.evidence.size(), 1u);
-  EXPECT_TRUE(on(trento(), {"1-7"}, {}, {all_gpus()}).judge().findings.empty()) << "a rank for the whole node";
+  const auto alone = on(trento(), {"1-7"}, {}, {all_gpus()}).judge();
+  ASSERT_EQ(alone.findings.size(), 1u);
+  EXPECT_EQ(alone.findings[0], judgement.findings[0]);
+  EXPECT_TRUE(on(trento(), {"0-127"}, {}, {all_gpus()}).judge().findings.empty()) << "a rank for the whole node";
+}
+
+// LUMI's line without its masks.
+TEST(CpuAffinityPlaces, WhatAnUnboundLineCostsIsCounted) {
+  const auto judgement = on(trento(), std::vector<std::string>(8, "0-127"), {{"sharing", "any"}, {"numa", "any"}},
+                            {all_gpus(), {"asked", "49-55"}, {"asked_by", "auto"}, {"binder", "line"}})
+                             .judge();
+  std::string notes;
+  for (const Finding& finding : judgement.findings) notes += finding.reason + "\n";
+  EXPECT_NE(
+      notes.find("cost: 8 ranks not confined to the NUMA domain of their GPU: 0, 1, 2, 3, 4, 5, 6 and 7; 57 cores "
+                 "that bind leaves out; 8 ranks share 64 cores"),
+      std::string::npos)
+      << notes;
 }
 
 TEST(CpuAffinityPlaces, TheRemedyBeginsWithWhatTheUserChose) {

@@ -14,22 +14,34 @@ bool is_by_line(const RankMask& rank) {
   return rank.binder == "line" && !rank.asked.empty();
 }
 
-std::vector<std::string> far_ranks(const NodeMasks& node) {
+std::vector<std::string> ranks_at(const NodeMasks& node, Nearness place) {
   std::vector<std::string> ranks;
   for (const RankGpu& gpu : gpus_of_ranks(node))
-    if (nearness_of(gpu.rank->mask, gpu.near) == Nearness::apart) ranks.push_back(std::to_string(gpu.rank->rank));
+    if (nearness_of(gpu.rank->mask, gpu.near) == place) ranks.push_back(std::to_string(gpu.rank->rank));
   return ranks;
 }
 
-/// Ranks that have a CPU in common with another one.
-int ranks_that_share(const NodeMasks& node) {
-  int sharing = 0;
+/// `2 ranks far from their GPU: 0 and 1`; empty: none.
+std::string place_cost(const std::vector<std::string>& ranks, std::string_view place) {
+  if (ranks.empty()) return {};
+  return fmt::format("{} {} {} GPU: {}", counted(ranks.size(), "rank"), place, ranks.size() == 1 ? "its" : "their",
+                     human_list(ranks, 8));
+}
+
+/// `8 ranks share 64 cores`: ranks and cores that several have in common; empty: none.
+std::string sharing_cost(const NodeMasks& node) {
+  std::size_t sharing = 0;
+  CpuMask shared;
   for (const RankMask& rank : node.ranks) {
-    bool shares = false;
-    for (const RankMask& other : node.ranks) shares = shares || (&other != &rank && other.mask.intersects(rank.mask));
-    sharing += shares ? 1 : 0;
+    CpuMask common;
+    for (const RankMask& other : node.ranks)
+      if (&other != &rank) common = common | (other.cores & rank.cores);
+    sharing += common.empty() ? 0 : 1;
+    shared = shared | common;
   }
-  return sharing;
+  if (sharing == 0) return {};
+  return fmt::format("{} share {}", counted(sharing, "rank"),
+                     counted(static_cast<std::size_t>(shared.count()), "core"));
 }
 
 /// What the difference costs; empty: nothing that could be counted.
@@ -39,15 +51,15 @@ std::string cost_of(const NodeMasks& node) {
     used = used | rank.cores;
     offered = offered | (rank.asked & node.cores);
   }
-  std::vector<std::string> costs;
-  if (const auto far = far_ranks(node); !far.empty())
-    costs.push_back(fmt::format("{} far from {} GPU: {}",
-                                far.size() == 1 ? "1 rank" : fmt::format("{} ranks", far.size()),
-                                far.size() == 1 ? "its" : "their", human_list(far, 8)));
-  if (const int idle = offered.count() - (used & offered).count(); idle > 0)
-    costs.push_back(fmt::format("{} of {} cores idle", idle, offered.count()));
-  if (const int sharing = ranks_that_share(node); sharing > 0)
-    costs.push_back(fmt::format("{} ranks share CPUs", sharing));
+  const int in_use = (used & offered).count();
+  std::vector<std::string> costs{
+      place_cost(ranks_at(node, Nearness::apart), "far from"),
+      place_cost(ranks_at(node, Nearness::touching), "not confined to the NUMA domain of"),
+      in_use < offered.count() ? fmt::format("{} of {} cores idle", offered.count() - in_use, offered.count()) : "",
+      in_use < used.count() ? counted(static_cast<std::size_t>(used.count() - in_use), "core") + " that bind leaves out"
+                            : "",
+      sharing_cost(node)};
+  std::erase_if(costs, [](const std::string& cost) { return cost.empty(); });
   return join(costs, "; ");
 }
 

@@ -204,7 +204,7 @@ std::vector<RankGpu> gpus_of_ranks(const NodeMasks& node) {
 
 std::vector<RankGpu> first_gpus(const NodeMasks& node) {
   std::vector<RankGpu> found;
-  if (node.ranks.size() < 2 || node.gpus.size() <= node.ranks.size()) return found;
+  if (node.gpus.size() <= node.ranks.size()) return found;
   const std::vector<std::string> in_order = gpus_in_order(node);
   for (std::size_t i = 0; i < in_order.size(); ++i)
     if (RankGpu one = gpu_at(node, i, in_order[i], "the GPU of its local rank"); !one.near.empty())

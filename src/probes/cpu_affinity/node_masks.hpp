@@ -82,8 +82,8 @@ struct RankGpu {
 /// Ranks whose GPU is known and is that of no other rank here: by the variables of the environment; without any, and
 /// with as many usable GPUs on the node as ranks, GPU i of rank i.
 [[nodiscard]] std::vector<RankGpu> gpus_of_ranks(const NodeMasks& node);
-/// The GPU that rank i has if it takes GPU i, on a node with more GPUs than ranks (at least 2) and no variable that
-/// chooses among them. A rank may as well use several.
+/// The GPU that rank i has if it takes GPU i, on a node with more GPUs than ranks and no variable that chooses among
+/// them. A rank may as well use several.
 [[nodiscard]] std::vector<RankGpu> first_gpus(const NodeMasks& node);
 
 }  // namespace muster::affinity
