@@ -18,6 +18,7 @@ struct KnownCause {
   std::string_view says;    ///< in a line of standard error
   std::string_view reason;  ///< `{agent}`: the agent's path; the line of standard error follows it
   std::string_view remedy;
+  bool is_quoted = true;  ///< false: the launcher breaks its sentence into lines
 };
 
 // Causes before consequences.
@@ -57,9 +58,9 @@ constexpr KnownCause known_causes[] = {
     {"Requested node configuration is not available", "the job does not have the nodes or resources of the line",
      "correct the line (scontrol show job prints what the job has), or ask for a larger job"},
     {"not enough slots available", "the line asks for more ranks than there are slots",
-     "lower the number of ranks in the line (-n), or add --oversubscribe"},
+     "lower the number of ranks in the line (-n), or add --oversubscribe", false},
     {"processes than cpus on a resource", "the line binds more ranks than a node has cores",
-     "lower the number of ranks per node in the line, or add --bind-to none"},
+     "lower the number of ranks per node in the line, or add --bind-to none", false},
     {"Invalid MPI type", "srun does not know the MPI type of the line",
      "choose one of those that srun --mpi=list prints"},
     {"unrecognized option", "the line has an option that its program does not know", "correct the line"},
@@ -106,26 +107,32 @@ std::string missing_program(std::string_view text) {
   return {};
 }
 
+/// `words`: the line of a program that reports it; empty: the launcher does.
+Finding missing_agent(const Finding& finding, const fs::path& agent, const std::string& words) {
+  return by_the_line(
+      finding,
+      fmt::format("the agent {} is not there where the line starts it{}", agent.string(),
+                  words.empty() ? "" : ": " + words),
+      fmt::format("bind its folder into the container (singularity exec --bind {0}, apptainer exec --bind {0}), or "
+                  "name a path that is there with --agent; where it is there, the container's C library is another "
+                  "(musl): build muster in it",
+                  agent.parent_path().string()));
+}
+
 std::optional<Finding> explain_missing(const Finding& finding, std::string_view text, const fs::path& agent) {
   for (const std::string_view line : lines(text)) {
     const bool names_agent = line.find(agent.filename().string()) != line.npos;
-    if (!names_agent || !says_missing(line)) continue;
-    return by_the_line(
-        finding,
-        fmt::format("the agent {} is not there where the line starts it: {}", agent.string(),
-                    printable_line(trim(line), longest_quote)),
-        fmt::format("bind its folder into the container (singularity exec --bind {0}, apptainer exec --bind {0}), or "
-                    "name a path that is there with --agent; where it is there, the container's C library is another "
-                    "(musl): build muster in it",
-                    agent.parent_path().string()));
+    if (names_agent && says_missing(line))
+      return missing_agent(finding, agent, printable_line(trim(line), longest_quote));
   }
-  if (const std::string program = missing_program(text); !program.empty() && program != agent.string())
-    return by_the_line(finding,
-                       fmt::format("the line starts {}, which is not a program on the nodes", printable_line(program)),
-                       fmt::format("correct the line, or install {} on all nodes; end the line before its own program, "
-                                   "where muster's agent takes its place",
-                                   printable_line(program)));
-  return std::nullopt;
+  const std::string program = missing_program(text);
+  if (program.empty()) return std::nullopt;
+  if (program == agent.string()) return missing_agent(finding, agent, "");
+  return by_the_line(finding,
+                     fmt::format("the line starts {}, which is not a program on the nodes", printable_line(program)),
+                     fmt::format("correct the line, or install {} on all nodes; end the line before its own program, "
+                                 "where muster's agent takes its place",
+                                 printable_line(program)));
 }
 
 /// What the launcher said last, where it ended.
@@ -180,7 +187,8 @@ Finding explain_given_line(LineFailure failure, const fs::path& agent) {
     const std::string said = line_with(stderr_text, cause.says, is_of_agent ? agent.filename().string() : "");
     if (said.empty()) continue;
     const auto reason = fmt::format(fmt::runtime(cause.reason), fmt::arg("agent", agent.string()));
-    return by_the_line(std::move(failure.finding), fmt::format("{}: {}", reason, said), std::string(cause.remedy));
+    return by_the_line(std::move(failure.finding), cause.is_quoted ? fmt::format("{}: {}", reason, said) : reason,
+                       std::string(cause.remedy));
   }
   if (auto missing = explain_missing(failure.finding, stderr_text, agent)) return std::move(*missing);
   if (auto uneven = explain_tasks(failure)) return std::move(*uneven);

@@ -155,7 +155,9 @@ class Launch {
   std::string refusal_;
   std::optional<Finding> wrong_names_;
   std::string refusal_remedy_ =
-      "build muster-rank with the MPI that the launcher belongs to, or start it with its own launcher";
+      "name an agent that was built with the launcher's MPI with --agent (muster-rank-mpich), or start the agent with "
+      "the "
+      "launcher of its own MPI";
   std::string trouble_;
 };
 

@@ -142,18 +142,18 @@ TEST(Environment, TorchrunInEachTaskOfANodeFails) {
   const auto judgement = torchruns({"torchrun.nproc-per-node:4"});
   expect_fail(judgement,
               "the launch line starts \"torchrun train.py\" 2 times on each node, once in each task: each is a "
-              "separate job (--nnodes is 1), and all but the first on a node end with \"address already in use\"");
+              "separate job (--nnodes is 1; F02), and all but the first on a node end with \"address already in use\"");
   EXPECT_NE(judgement.findings[0].remedy.find("--ntasks-per-node=1"), std::string::npos);
   expect_fail(torchruns({"torchrun.standalone:1", "torchrun.gpus:0000:c1:00.0 0000:c2:00.0"}),
               "the launch line starts \"torchrun train.py\" 2 times on each node, once in each task: each is a "
-              "separate job on the same GPUs (--standalone)");
+              "separate job on the same GPUs (--standalone; F02)");
 }
 
 // One worker each does not change that: --nnodes counts torchruns.
 TEST(Environment, TorchrunsOfOneProcessEach) {
   expect_fail(torchruns({"torchrun.nproc-per-node:1", "torchrun.standalone:1"}),
               "the launch line starts \"torchrun train.py\" 2 times on each node, once in each task: each is a "
-              "separate job (--standalone)");
+              "separate job (--standalone; F02)");
   const Words meeting{"torchrun.nproc-per-node:1", "torchrun.nnodes:4", "torchrun.rdzv-backend:c10d",
                       "torchrun.rdzv-endpoint:a:29500"};
   const std::vector<Words> apart{

@@ -54,6 +54,9 @@ TEST(GivenLine, CausesThatStandardErrorNames) {
       "code 255\n");
   EXPECT_NE(missing.reason.find("is not there where the line starts it"), std::string::npos);
   EXPECT_NE(missing.remedy.find("--bind /opt/muster/bin"), std::string::npos);
+  // Open MPI breaks its notice into lines.
+  const auto absolute = with("access\nor execute an executable:\n\nExecutable: /opt/muster/bin/muster-rank\nNode: n\n");
+  EXPECT_EQ(absolute.reason, "the agent /opt/muster/bin/muster-rank is not there where the line starts it");
   const auto wrapper = with(
       "slurmstepd-nid001: error: execve(): singularty: No such file or directory\nsrun: error: nid001: task 0: Exited "
       "with exit code 2\n");
@@ -151,6 +154,14 @@ TEST(GivenLine, WhatTheLineAsksForInVain) {
     ASSERT_EQ(told.culprits.size(), 1u);
     EXPECT_EQ(told.culprits[0].name, "the launch line");
   }
+}
+
+TEST(GivenLine, SentencesThatOpenMpiBreaksIntoLinesAreNotQuoted) {
+  const LineFailure failure{.finding = {},
+                            .stderr_text = "that would result in binding more\nprocesses than cpus on a resource:\n",
+                            .launcher_status = 1};
+  EXPECT_EQ(explain_given_line(failure, "/opt/muster/bin/muster-rank").reason,
+            "the line binds more ranks than a node has cores");
 }
 
 TEST(GivenLine, OneThatHangsIsAnErrorOfTheLine) {

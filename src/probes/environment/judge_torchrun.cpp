@@ -105,8 +105,13 @@ class Torchruns {
                          "they become one job",
                          option, in_quotes(said)));
     finding.verdict = Verdict::unmeasured;
-    finding.remedy = fmt::format(
-        "write --{} as a number or a name, or export its variable before muster is started; {}", option, one_per_node);
+    // No one can export `$2`.
+    const std::size_t dollar = said.find_first_of('$');
+    const bool is_argument = dollar != said.npos && said.find_first_of("123456789", dollar) <= dollar + 2;
+    finding.remedy = fmt::format("write --{} as a number or a name, or {}; {}", option,
+                                 is_argument ? "put the arguments of the script behind it on the launch line"
+                                             : "export its variable before muster is started",
+                                 one_per_node);
     return finding;
   }
 
@@ -142,7 +147,8 @@ class Torchruns {
   }
 
   [[nodiscard]] std::string own_jobs(std::string_view why) const {
-    return fmt::format("each is a separate job{} ({})", shared_gpus().empty() ? "" : " on the same GPUs", why);
+    return fmt::format("each is a separate job{} ({}{})", shared_gpus().empty() ? "" : " on the same GPUs", why,
+                       per_node_ > 1 ? "; F02" : "");
   }
 
   /// --nnodes is 1.
