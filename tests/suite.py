@@ -169,17 +169,17 @@ def main():
             building.configure(build)
         for build in builds:
             building.build(build, selection.targets[build], arguments.jobs)
+        built = processor_minutes()
+        say(f"== built in {(time.monotonic() - began) / 60:.1f} min, {built:.1f} of processor time")
+        if arguments.build:
+            return 0
+        tests = tests_of(arguments, selection, is_part, builds)
     except names.Unknown as unknown:
         print(unknown, file=sys.stderr)
         return 3
     except building.Failed as failed:
         print(failed, file=sys.stderr)
         return 2
-    built = processor_minutes()
-    say(f"== built in {(time.monotonic() - began) / 60:.1f} min, {built:.1f} of processor time")
-    if arguments.build:
-        return 0
-    tests = tests_of(arguments, selection, is_part, builds)
     if arguments.list:
         for _, name in tests:
             print(name)

@@ -40,6 +40,25 @@ LineTasks line_tasks_of(const fs::path& folder, const Examiner::Scene& scene) {
   return read_line_tasks(text ? *text : std::string(), scene.seen);
 }
 
+/// All agents ended well, and so a program that the line puts around them did not. The record of an agent goes when it
+/// ends well.
+bool is_ended_by_wrapper(const Launch& launch, const Examiner::Scene& scene) {
+  return launch.stage() == LaunchStage::finish && launch.has_ended() && launch.end()->shell_status() != 0 &&
+         !scene.seen.empty() && std::all_of(scene.seen.begin(), scene.seen.end(), [](const NodeAutopsy& node) {
+           return node.answered && node.ranks.empty();
+         });
+}
+
+Finding ended_by_wrapper(int status) {
+  return {
+      Verdict::error,
+      fmt::format("a program of the launch line around muster's agent, such as a wrapper, ended with status {} after "
+                  "the agent had ended with 0",
+                  status),
+      {{CulpritKind::launcher, "the launch line", "", -1}},
+      "let the wrapper end with the status of the program that it starts (exec \"$@\"), or leave it out"};
+}
+
 }  // namespace
 
 GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity& identity,
@@ -80,6 +99,7 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
   if (launch.refusal().empty() && interrupted_by == 0) examiner.look(launch, scene);
   (void)examiner.clear_away(launch, scene);
   if (interrupted_by != 0) return {std::nullopt, {}, interrupted_by};
+  if (is_ended_by_wrapper(launch, scene)) return {std::nullopt, ended_by_wrapper(launch.end()->shell_status()), 0};
   failure.finding = examiner.diagnose(launch, scene).finding;
   failure.stderr_text = launch.stderr_tail();
   failure.tasks = line_tasks_of(folder, scene);

@@ -179,6 +179,13 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual({found["at_fault"] for found in self.told["not_good"]}, {False}, self.output)
         self.assertIn("3 tasks, 2 of which started muster's agent", self.told["not_good"][0]["reason"])
 
+    def test_a_wrapper_that_ends_with_another_status(self):
+        """As sanitizers do. The ranks are well."""
+        script = self.script("wrapper", '#!/bin/sh\n"$@"\nexit 255\n')
+        self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 {script}", "-n", "affinity"), 2, self.output)
+        self.assertIn("such as a wrapper, ended with status 255 after the agent had ended with 0", self.words("affinity"))
+        self.assertEqual([culprit["name"] for culprit in self.case("affinity")["culprits"]], ["the launch line"])
+
     def test_a_signal_while_the_line_starts(self):
         """Its program would otherwise go on without muster: launchers run in a session of their own."""
         pids = self.folder / "pids"

@@ -6,7 +6,9 @@ import os
 import pathlib
 import re
 import sys
+import tempfile
 import unittest
+import unittest.mock
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
@@ -155,6 +157,15 @@ class Progress(unittest.TestCase):
         self.assertIn("FAILED: A.Fails (Failed, 0.02 s)", said.getvalue())
         self.assertIn("   | expected 1, found 2", said.getvalue())
         self.assertIn("give the type of its parameter a PrintTo", said.getvalue())
+
+    def test_a_ctest_that_lists_nothing_is_a_failure_with_its_words(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "ctest").write_text("#!/bin/sh\necho 'CMake Error: cannot include' >&2\nexit 8\n")
+            (pathlib.Path(folder) / "ctest").chmod(0o755)
+            with unittest.mock.patch.dict(os.environ, {"PATH": f"{folder}:{os.environ['PATH']}"}), \
+                    unittest.mock.patch.object(running, "FOLDER", pathlib.Path(folder)), \
+                    self.assertRaisesRegex(running.Failed, "ctest lists 0 tests and ends with 8: CMake Error: cannot include"):
+                running.all_tests([])
 
     def test_reasons_of_skipped_tests(self):
         self.assertEqual(running.reason_of("...\nskipped: every test was: no GPU\n"), "no GPU")

@@ -119,6 +119,15 @@ TEST(Allreduce, AStragglerIsNamed) {
   EXPECT_EQ(judgement.findings[0].culprits.at(0), (Culprit{CulpritKind::rank, "rank 1", "b", 1}));
 }
 
+TEST(Allreduce, TheTimesOfRankZeroAreEnoughToNameAStraggler) {
+  MadeCase made(probe());
+  Observation no_times = seen(612);
+  std::erase_if(no_times.readings, [](const Reading& reading) { return reading.metric == "time"; });
+  made.rank("a", seen(0)).rank("b", no_times).rank("c", seen(3));
+  expect_finding(made.judge(), Verdict::fail,
+                 "rank 1 on b comes late: the others wait up to 612 us of 1e+03 us, more than 50 % (max_skew)");
+}
+
 TEST(Allreduce, ASkewWithinTheLimitOrOfAShortOperationIsNone) {
   MadeCase made(probe(), {{"max_skew", "0.7"}});
   made.rank("a", seen(0)).rank("b", seen(612)).rank("c", seen(3));

@@ -6,7 +6,7 @@ import subprocess
 import time
 import xml.etree.ElementTree
 
-from .building import say
+from .building import Failed, say
 from .names import SOURCE
 
 FOLDER = SOURCE / "build" / "tests"
@@ -61,7 +61,10 @@ def all_tests(builds):
     """(number, name) of every test of the builds."""
     write_ctest_file(builds)
     listed = subprocess.run(["ctest", "--test-dir", str(FOLDER), "-N"], cwd=SOURCE, env=environment(builds), capture_output=True, text=True)
-    return [(int(found[1]), found[2]) for found in map(LISTED.match, listed.stdout.splitlines()) if found]
+    tests = [(int(found[1]), found[2]) for found in map(LISTED.match, listed.stdout.splitlines()) if found]
+    if listed.returncode != 0 or not tests:
+        raise Failed(f"ctest lists {len(tests)} tests and ends with {listed.returncode}: {(listed.stderr or listed.stdout).strip()[-2000:]}")
+    return tests
 
 
 def chosen(tests, wanted, unwanted):
