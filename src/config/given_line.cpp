@@ -180,12 +180,6 @@ bool is_torchrun_module(const Argv& words, std::size_t at) {
   return words[option + 1] == "torch.distributed.run" || words[option + 1] == "torch.distributed.launch";
 }
 
-/// Programs that start trainings in ways of their own: the agent would be an argument of theirs.
-bool is_own_launcher(const Argv& words, std::size_t at) {
-  const std::string name = base_name(words[at]);
-  return name == "deepspeed" || (name == "accelerate" && at + 1 < words.size() && words[at + 1] == "launch");
-}
-
 /// `bash -c 'source env; python train.py'`: a text that does not start what follows it.
 bool is_shell_program(const Argv& words, std::size_t at) {
   const std::size_t text = shell_text(words, at);
@@ -244,8 +238,14 @@ std::size_t torchrun_begin(const Argv& words) {
   return words.size();
 }
 
+bool is_own_launcher(const Argv& words, std::size_t at) {
+  const std::string name = base_name(words[at]);
+  return name == "deepspeed" || (name == "accelerate" && at + 1 < words.size() && words[at + 1] == "launch");
+}
+
 std::string torchrun_in(const Argv& program) {
-  return !program.empty() && torchrun_begin(program) == 0 ? shell_line(program) : std::string();
+  return !program.empty() && (torchrun_begin(program) == 0 || is_own_launcher(program, 0)) ? shell_line(program)
+                                                                                           : std::string();
 }
 
 Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin) {

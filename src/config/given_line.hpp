@@ -33,6 +33,10 @@ struct LineOrigin {
 /// `python3 -u -m torch.distributed.run`, or of `bash -c` with one of them in its text. words.size(): there is none.
 [[nodiscard]] std::size_t torchrun_begin(const Argv& words);
 
+/// Whether `accelerate launch` or `deepspeed` is at `at`: they start trainings in ways of their own, as torchrun does,
+/// and the agent would be an argument of theirs.
+[[nodiscard]] bool is_own_launcher(const Argv& words, std::size_t at);
+
 /// `program` as one would type it, where it starts torchrun; else empty.
 [[nodiscard]] std::string torchrun_in(const Argv& program);
 

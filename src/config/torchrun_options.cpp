@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstddef>
 #include <optional>
+#include <span>
 
 #include "base/text.hpp"
 #include "config/given_line.hpp"
@@ -96,9 +97,51 @@ std::size_t behind_torchrun(const Argv& words, std::size_t at) {
   return words.size();
 }
 
+/// An option of `accelerate launch` or `deepspeed`, and that of torchrun which is its like.
+struct LikeOption {
+  std::string_view name;
+  std::string_view of_torchrun;
+};
+// accelerate/commands/launch.py, deepspeed/launcher/runner.py. Without --no_ssh one deepspeed starts all nodes.
+constexpr LikeOption of_accelerate[] = {{"num-machines", "nnodes"},
+                                        {"machine-rank", "node-rank"},
+                                        {"main-process-ip", "master-addr"},
+                                        {"main-process-port", "master-port"}};
+constexpr LikeOption of_deepspeed[] = {
+    {"num-gpus", "nproc-per-node"}, {"master-addr", "master-addr"}, {"master-port", "master-port"}};
+constexpr LikeOption of_deepspeed_without_ssh[] = {{"num-nodes", "nnodes"},
+                                                   {"node-rank", "node-rank"},
+                                                   {"num-gpus", "nproc-per-node"},
+                                                   {"master-addr", "master-addr"},
+                                                   {"master-port", "master-port"}};
+
+std::string options_of_own_launcher(const Argv& words) {
+  const bool is_accelerate = base_name(words.front()) == "accelerate";
+  const bool has_no_ssh = std::any_of(words.begin(), words.end(),
+                                      [](const std::string& word) { return torchrun_option_name(word) == "no-ssh"; });
+  const std::span<const LikeOption> likes = is_accelerate ? std::span<const LikeOption>(of_accelerate)
+                                            : has_no_ssh  ? std::span<const LikeOption>(of_deepspeed_without_ssh)
+                                                          : std::span<const LikeOption>(of_deepspeed);
+  OptionText options(false);
+  for (std::size_t at = 1; at < words.size() && !words[at].ends_with(".py"); ++at) {
+    if (!words[at].starts_with("--")) continue;
+    const std::size_t equals = words[at].find('=');
+    const std::string name = torchrun_option_name(words[at].substr(0, equals));
+    const bool has_value = equals != std::string::npos || at + 1 < words.size();
+    // What the file has is not read.
+    if (name == "config-file" && has_value) options.add("nnodes", "$config_file");
+    for (const LikeOption& like : likes)
+      if (name == like.name && has_value)
+        options.add(std::string(like.of_torchrun),
+                    equals == std::string::npos ? words[at + 1] : words[at].substr(equals + 1));
+  }
+  return options.text();
+}
+
 }  // namespace
 
 std::string torchrun_options(const Argv& program) {
+  if (!program.empty() && is_own_launcher(program, 0)) return options_of_own_launcher(program);
   if (program.empty() || torchrun_begin(program) != 0) return {};
   if (const std::size_t text = shell_text(program, 0); text < program.size()) {
     // The first argument is `$0`.

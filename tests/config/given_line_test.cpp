@@ -128,7 +128,8 @@ TEST(GivenLine, AShellWhoseTextTakesNoArgumentsIsTheProgram) {
     ASSERT_TRUE(line);
     EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "shifter"})) << tail;
     EXPECT_GE(line->left_out.size(), 3u) << tail;
-    EXPECT_EQ(line->torchrun, "");
+    const bool is_shell = std::string_view(tail).find("bash") == 0 || std::string_view(tail).find("sh ") == 0;
+    EXPECT_EQ(line->torchrun, is_shell ? "" : tail);
   }
   for (const char* text :
        {"srun bash -c 'ROCR_VISIBLE_DEVICES=$SLURM_LOCALID exec \"$0\" \"$@\"'", "srun bash -c 'exec $0'",
@@ -174,6 +175,25 @@ TEST(GivenLine, VariablesMayBeMissingWhereFilesAreOnlyRead) {
   ASSERT_TRUE(line);
   EXPECT_EQ(line->argv, (Argv{"srun", "-n", "-N", "2"}));
   EXPECT_EQ(parse_given_line("a; b", {"f.toml:3:10", false}).error().where, "f.toml:3:10");
+}
+
+// They start processes as torchrun does: one in each of several tasks is a job of its own.
+TEST(GivenLine, AccelerateAndDeepspeedAreLikeTorchrun) {
+  struct Row {
+    std::string_view program, options;
+  };
+  for (const Row& row :
+       {Row{"accelerate launch train.py", ""},
+        Row{"accelerate launch --num_machines 2 --machine_rank=1 --main_process_ip a train.py --num_machines 9",
+            "nnodes=2|node-rank=1|master-addr=a"},
+        Row{"accelerate launch --config_file c.yaml train.py", "nnodes?$config_file"},
+        Row{"deepspeed --num_nodes 2 --num_gpus 4 train.py", "nproc-per-node=4"},
+        Row{"deepspeed --no_ssh --num_nodes 2 --node_rank 1 train.py", "nnodes=2|node-rank=1"}}) {
+    const auto line = parse_given_line("srun -n 2 " + std::string(row.program));
+    ASSERT_TRUE(line) << row.program;
+    EXPECT_EQ(line->torchrun, row.program);
+    EXPECT_EQ(line->torchrun_options, row.options);
+  }
 }
 
 }  // namespace

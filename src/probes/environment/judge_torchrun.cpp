@@ -15,8 +15,7 @@ namespace muster::environment {
 namespace {
 
 constexpr std::string_view one_per_node =
-    "start one task per node for torchrun (--ntasks-per-node=1), or leave torchrun out and let the launcher start the "
-    "ranks";
+    "start one task per node for it (--ntasks-per-node=1), or leave it out and let the launcher start the ranks";
 
 std::optional<int> number_in(std::string_view text) {
   int number = 0;
@@ -154,7 +153,11 @@ class Torchruns {
   /// --nnodes is 1.
   [[nodiscard]] std::string jobs_of_one(bool is_static) const {
     if (!is_static) return "--nnodes=1 admits one of them to the job, and the others wait until they time out";
-    auto words = own_jobs("--nnodes is 1");
+    const bool is_accelerate = command_.find("accelerate launch") != command_.npos;
+    const bool is_deepspeed = command_.find("deepspeed") != command_.npos;
+    auto words = own_jobs(is_accelerate  ? "--num_machines is 1"
+                          : is_deepspeed ? "deepspeed starts its processes by itself"
+                                         : "--nnodes is 1");
     if (per_node_ > 1) words += R"(, and all but the first on a node end with "address already in use")";
     return words;
   }
