@@ -203,6 +203,9 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   // MPI_Init of another MPI mostly ends the process.
   if (const std::string other = other_mpi(mpi_built_for(), mpi_library()); !other.empty())
     std::fputs(complaint_line(host_name(), {ErrorKind::system, "MPI", other}).c_str(), stderr);
+  // Open MPI without its own launcher may end there, too: in a container it lacks the programs of a single rank.
+  if (const std::string other = other_launcher(mpi_built_for(), launcher.who); !other.empty())
+    std::fputs(complaint_line(host_name(), {ErrorKind::system, "MPI", other}).c_str(), stderr);
   auto started = mpi_start(argc, argv);
   forget_simulated_topology();
   leave_bundle();

@@ -56,4 +56,9 @@ std::string other_mpi(std::string_view built_for, std::string_view found) {
                      printable_line(found, 120));
 }
 
+std::string other_launcher(std::string_view built_for, std::string_view launcher) {
+  if (launcher != "MPICH" || identify(built_for).kind != MpiKind::openmpi) return {};
+  return fmt::format("built for {}, and {}{}", printable_line(built_for, 60), started_by_another_mpi, launcher);
+}
+
 }  // namespace muster

@@ -16,6 +16,18 @@ inline constexpr std::string_view another_mpi_remedy =
     "MPI "
     "out of the line";
 
+/// As above, of a launcher.
+inline constexpr std::string_view started_by_another_mpi = "started by the launcher of another MPI: ";
+
+inline constexpr std::string_view another_launcher_remedy =
+    "name an agent that was built with the launcher's MPI with --agent (muster-rank-mpich; in a container one that is "
+    "there), or start the line with the launcher of the agent's MPI";
+
+/// `built for Open MPI 4.1.4, and started by the launcher of another MPI: MPICH`: each rank would be a world of its
+/// own, or end in MPI_Init. `launcher`: as LaunchedBy::who. Empty: Open MPI below Hydra is the only such pair for
+/// certain.
+[[nodiscard]] std::string other_launcher(std::string_view built_for, std::string_view launcher);
+
 /// `built for MPICH 4.0.2, and finds another MPI: Intel(R) MPI Library 2021.18 for Linux* OS`; empty: they are the
 /// same, or one of them is not known. Another major version of Open MPI is another MPI; Cray's MPICH serves programs
 /// that were built for MPICH.

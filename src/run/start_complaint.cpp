@@ -65,6 +65,8 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
       }
     } else if (what.find(finds_another_mpi) != what.npos) {
       finding.remedy = another_mpi_remedy;
+    } else if (what.find(started_by_another_mpi) != what.npos) {
+      finding.remedy = another_launcher_remedy;
     } else if (what.find(started_without_variables) != what.npos) {
       finding.remedy =
           "let the launcher and the wrapper pass on the environment: leave out singularity's --cleanenv and env -i";

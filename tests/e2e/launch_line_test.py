@@ -222,11 +222,28 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(self.run_it("mpiexec.mpich -n 2", "--agent", str(BIN / "muster-rank")), 2, self.output)
         self.assertIn("the world has 1 rank, 2 were asked for", self.words("affinity"))
 
+    def test_worlds_of_one_rank_that_do_not_even_start(self):
+        """In a container Open MPI's agent lacks what a rank without mpirun starts; the launcher is MPICH's."""
+        if shutil.which("mpiexec.mpich") is None:
+            self.skipTest("there is no MPICH beside Open MPI")
+        line = "mpiexec.mpich -n 2 env OPAL_PREFIX=/no/such/folder"
+        self.assertEqual(self.run_it(line, "--agent", str(BIN / "muster-rank")), 2, self.output)
+        self.assertIn("built for Open MPI", self.words("affinity"))
+        self.assertIn("started by the launcher of another MPI: MPICH", self.words("affinity"))
+        self.assertIn("built with the launcher's MPI with --agent", self.words("affinity"))
+
     def test_torchrun_in_each_of_two_tasks(self):
         tail = " torchrun --nproc-per-node=2 train.py"
         self.assertEqual(self.run_it("mpirun --oversubscribe -n 2" + tail, "-n", "environment"), 1, self.output)
         self.assertIn("starts \"torchrun --nproc-per-node=2 train.py\" 2 times on each node", self.words("environment"))
         self.assertEqual(self.run_it("mpirun -n 1 --bind-to none" + tail, "-n", "environment"), 0, self.output)
+
+    def test_accelerate_and_deepspeed_in_each_of_two_tasks(self):
+        for program in ("accelerate launch train.py", "deepspeed train.py"):
+            with self.subTest(program):
+                self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 {program}", "-n", "environment"), 1, self.output)
+                self.assertIn(f'starts "{program}" 2 times on each node, once in each task: each is a separate job', self.words("environment"))
+                self.assertIn("F02", self.words("environment"))
 
     def test_torchrun_in_a_task_of_one_core(self):
         """F01: its processes keep the CPUs of their task."""

@@ -53,6 +53,22 @@ TEST(StartComplaint, AnotherMpiIsNamedWithWhatToDo) {
   EXPECT_NE(finding->remedy.find("built with the MPI of the container"), std::string::npos);
 }
 
+// As with mpiexec of MPICH and a bundle of Open MPI's agent in a container.
+TEST(StartComplaint, ALauncherOfAnotherMpiIsNamedWithWhatToDo) {
+  EXPECT_EQ(other_launcher("Open MPI 4.1.4", "MPICH"),
+            "built for Open MPI 4.1.4, and started by the launcher of another MPI: MPICH");
+  EXPECT_EQ(other_launcher("Open MPI 4.1.4", "Open MPI"), "");
+  EXPECT_EQ(other_launcher("Open MPI 4.1.4", "Slurm"), "");
+  EXPECT_EQ(other_launcher("MPICH 4.0.2", "MPICH"), "");
+  EXPECT_EQ(other_launcher("MPICH 4.0.2", "Open MPI"), "") << "it may come by PMIx";
+  const auto finding = explain_complaint(
+      complaint_line("nid001", {ErrorKind::system, "MPI", other_launcher("Open MPI 4.1.4", "MPICH")}), {"nid001"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::error);
+  EXPECT_TRUE(finding->culprits.empty());
+  EXPECT_NE(finding->remedy.find("built with the launcher's MPI with --agent"), std::string::npos);
+}
+
 TEST(StartComplaint, ALimitOfTheRankIsAnErrorWithTheCommandThatRaisesIt) {
   const Error narrow{ErrorKind::system, "",
                      "this process may open only 4 more files, and needs 32; raise the limit: ulimit -n 1024"};
