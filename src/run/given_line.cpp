@@ -99,10 +99,12 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
   if (launch.refusal().empty() && interrupted_by == 0) examiner.look(launch, scene);
   (void)examiner.clear_away(launch, scene);
   if (interrupted_by != 0) return {std::nullopt, {}, interrupted_by};
-  if (is_ended_by_wrapper(launch, scene)) return {std::nullopt, ended_by_wrapper(launch.end()->shell_status()), 0};
+  failure.tasks = line_tasks_of(folder, scene);
+  const bool has_several = !failure.tasks.with_several_agents().empty();
+  if (!has_several && is_ended_by_wrapper(launch, scene))
+    return {std::nullopt, ended_by_wrapper(launch.end()->shell_status()), 0};
   failure.finding = examiner.diagnose(launch, scene).finding;
   failure.stderr_text = launch.stderr_tail();
-  failure.tasks = line_tasks_of(folder, scene);
   if (has_ended) failure.launcher_status = launch.end()->shell_status();
   if (has_ended) failure.notice = launch.notice();
   failure.is_of_agent = !launch.refusal().empty() || explain_complaint(failure.stderr_text, scene.nodes).has_value();
