@@ -394,6 +394,19 @@ TEST(Culprits, OrderAloneSeldomNamesWhoIsWell) {
   EXPECT_GE(named, 1) << "that it can happen shows that the order was looked at";
 }
 
+TEST(Culprits, AnOrderThatChanceGivesOftenNamesNobody) {
+  DecodeSettings settings;
+  settings.seen_noise = 1.5;
+  // Three of six readings: those that one of four nodes sends, or receives, are 8 of the 20 that there could be.
+  std::vector<LinkSample> samples = {{0, 1, 0, 11},   {0, 2, 0, 12},   {0, 3, 0, 13},
+                                     {1, 2, 0, 1000}, {2, 3, 0, 1010}, {3, 1, 0, 1020}};
+  EXPECT_EQ(names(decode_culprits(samples, settings)), "");
+  // Of twelve readings, 8 of 220.
+  for (const LinkSample& sample : std::vector<LinkSample>(samples))
+    samples.push_back({sample.to, sample.from, 0, 1030 + sample.value});
+  EXPECT_EQ(names(decode_culprits(samples, settings)), "sender 0");
+}
+
 TEST(Culprits, SlowWithFewPartnersIsNoCulprit) {
   Random random(11);
   std::vector<Fault> faults;
