@@ -28,6 +28,10 @@ class Opinions {
   Opinions(const CaseResult& result, const std::vector<std::string>& nodes, std::vector<NodePair>& apart)
       : result_(result), nodes_(nodes), of_(nodes.size()) {
     for (const Finding& finding : result.findings)
+      if (is_about_settings(finding))
+        for (const Culprit& culprit : finding.culprits)
+          if (const auto at = index_of(culprit.node)) wrong_settings_[culprit.name].insert(*at);
+    for (const Finding& finding : result.findings)
       if (finding.verdict != Verdict::pass && finding.verdict != Verdict::skip) take(finding, apart);
     blame_pairs();
   }
@@ -77,6 +81,21 @@ class Opinions {
     return std::nullopt;
   }
 
+  static bool is_about_settings(const Finding& finding) {
+    return !finding.culprits.empty() &&
+           std::all_of(finding.culprits.begin(), finding.culprits.end(),
+                       [](const Culprit& culprit) { return culprit.kind == CulpritKind::setting; });
+  }
+
+  /// A variable or an option that is wrong on all nodes is wrong in the job, or for all that the job could get.
+  [[nodiscard]] bool is_wrong_everywhere(const Finding& finding) const {
+    return is_about_settings(finding) &&
+           std::all_of(finding.culprits.begin(), finding.culprits.end(), [&](const Culprit& culprit) {
+             const auto found = wrong_settings_.find(culprit.name);
+             return found != wrong_settings_.end() && found->second.size() == nodes_.size();
+           });
+  }
+
   void take(const Finding& finding, std::vector<NodePair>& apart) {
     Named named;
     std::optional<NodePair> link;
@@ -101,7 +120,8 @@ class Opinions {
   }
 
   void hold_against(std::size_t node, const Finding& finding) {
-    const Claim word = finding.verdict == Verdict::fail ? Claim::at_fault : Claim::unknown;
+    const bool is_of_node = finding.verdict == Verdict::fail && !is_wrong_everywhere(finding);
+    const Claim word = is_of_node ? Claim::at_fault : Claim::unknown;
     if (!of_[node] || of_[node]->word < word) of_[node] = {word, finding.reason, finding.remedy};
   }
 
@@ -129,7 +149,8 @@ class Opinions {
   std::vector<std::optional<Opinion>> of_;
   std::vector<std::pair<NodePair, const Finding*>> pairs_;
   Named accused_;
-  bool has_placed_all_ = true;  ///< each finding names its culprits
+  std::map<std::string, Named> wrong_settings_;  ///< nodes by the variable or option that findings name there
+  bool has_placed_all_ = true;                   ///< each finding names its culprits
   bool has_seen_links_ = false;
 };
 
@@ -180,6 +201,15 @@ const CaseResult* find_absence(std::span<const RunReport> reports, const std::st
   return nullptr;
 }
 
+/// Where launches failed with each of the nodes and no case passed anywhere, it is what is launched, and how.
+void forgive_launches(std::vector<NodeStanding>& nodes) {
+  const bool is_launch_alone = std::all_of(nodes.begin(), nodes.end(), [](const NodeStanding& one) {
+    return !one.is_good && (!one.is_at_fault || one.check == "launch");
+  });
+  if (!is_launch_alone) return;
+  for (NodeStanding& one : nodes) one.is_at_fault = false;
+}
+
 }  // namespace
 
 Standings stand(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
@@ -187,6 +217,7 @@ Standings stand(std::span<const RunReport> reports, const std::vector<std::strin
   const Heard heard = hear_all(reports, nodes, cases, of_the_job);
   Standings standings;
   standings.apart = heard.apart;
+  bool has_any_passed = false;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     NodeStanding standing{nodes[i], true, false, {}, "nothing was measured", "choose checks that apply to it"};
     bool has_passed = false;
@@ -210,8 +241,10 @@ Standings stand(std::span<const RunReport> reports, const std::vector<std::strin
     if (const auto& [check, fault] = heard.faults[i]; fault.word == Claim::at_fault)
       standing = {nodes[i], false, true, check, fault.reason, fault.remedy};
     if (standing.is_good) standing.check = standing.reason = standing.remedy = {};
+    has_any_passed = has_any_passed || has_passed;
     standings.nodes.push_back(std::move(standing));
   }
+  if (!has_any_passed && nodes.size() > 1) forgive_launches(standings.nodes);
   return standings;
 }
 

@@ -33,6 +33,30 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+/// The word behind `name:` in a line of its own from `begin` on.
+std::string_view entry(std::string_view text, std::string_view name) {
+  for (const std::string_view line : lines(text)) {
+    const auto at = line.find(name);
+    if (at != line.npos) return trim(line.substr(at + name.size()));
+  }
+  return {};
+}
+
+/// Open MPI's own words where a variable or an option names a part that it does not have.
+std::optional<Finding> missing_component(std::string_view standard_error) {
+  const auto at = standard_error.find("A requested component was not found");
+  if (at == standard_error.npos) return std::nullopt;
+  const auto message = standard_error.substr(at, 2000);
+  const std::string framework = printable_line(entry(message, "Framework:"), 40);
+  const std::string component = printable_line(entry(message, "Component:"), 80);
+  const std::string host = printable_line(entry(message, "Host:"), 80);
+  if (framework.empty() || component.empty()) return std::nullopt;
+  return Finding{Verdict::error,
+                 fmt::format("Open MPI has no component {} of {} on {}, or can't open it", component, framework, host),
+                 {{CulpritKind::setting, "OMPI_MCA_" + framework, "", -1}},
+                 fmt::format("correct OMPI_MCA_{} or --mca {}: ompi_info lists what there is", framework, framework)};
+}
+
 }  // namespace
 
 std::string complaint_line(const std::string& host, const Error& error) {
@@ -81,7 +105,7 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
     }
     return finding;
   }
-  return std::nullopt;
+  return missing_component(standard_error);
 }
 
 }  // namespace muster

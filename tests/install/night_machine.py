@@ -134,7 +134,7 @@ class Machine:
 
     def find_first(self):
         """Process 1 of the machine, as this one counts, once it is the program that was asked for."""
-        for _ in range(int(300 * installed.SLOWNESS)):
+        for _ in range(int(900 * installed.SLOWNESS)):
             with contextlib.suppress(OSError, ValueError, IndexError):
                 children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
                 if os.readlink(f"/proc/{children[0]}/exe") == os.path.realpath(self.words[0]):

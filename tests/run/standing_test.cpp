@@ -133,6 +133,34 @@ TEST(Standing, WhatALaunchLineGotWrongIsNoFaultOfNodes) {
   EXPECT_EQ(nodes[0].reason, "far");
 }
 
+TEST(Standing, ASettingThatIsWrongOnAllNodesIsNoFaultOfNodes) {
+  const auto wrong_on = [](const Names& names) {
+    std::vector<Finding> findings;
+    for (const auto& name : names)
+      findings.push_back(failure({{CulpritKind::setting, "NCCL_SOCKET_IFNAME", name, -1}}, "nosuch0 is not there"));
+    return report({found("nics%1", findings, {fail, fail, fail, fail})});
+  };
+  for (const auto& one : stand(std::vector{wrong_on(four)}, four, {"nics%1"}).nodes) {
+    EXPECT_FALSE(one.is_at_fault) << one.node;
+    EXPECT_FALSE(one.is_good) << one.node;
+    EXPECT_EQ(one.reason, "nosuch0 is not there");
+  }
+  // Only there the interface is missing.
+  const auto some = stand(std::vector{wrong_on({"nid002"})}, four, {"nics%1"}).nodes;
+  EXPECT_TRUE(some[1].is_at_fault);
+}
+
+TEST(Standing, ALaunchThatFailsWithEachNodeIsNoFaultOfNodes) {
+  const auto broken = [](int number, const std::string& host) {
+    return found("launch%1", {failure({rank(number, host)}, "exited with status 1 during start-up")}, {});
+  };
+  const auto all = report({broken(0, "nid001"), broken(1, "nid002"), broken(0, "nid003"), broken(0, "nid004")});
+  for (const auto& one : stand(std::vector{all}, four, {"hello%1"}).nodes) EXPECT_FALSE(one.is_at_fault) << one.node;
+  const auto one_alone =
+      stand(std::vector{report({broken(1, "nid002"), passed("hello%1", {"nid001"})})}, four, {"hello%1"}).nodes;
+  EXPECT_TRUE(one_alone[1].is_at_fault);
+}
+
 TEST(Standing, ANodeThatDoesNotAnswerIsAtFault) {
   CaseResult lost = found("node%nid002", {failure({node("nid002")}, "nid002 does not answer")}, {});
   const auto reports = std::vector<RunReport>{report({lost, passed("a%1", {"nid001", "nid003", "nid004"})})};

@@ -84,5 +84,17 @@ TEST(StartComplaint, OtherWordsAreNone) {
     EXPECT_FALSE(explain_complaint(text, {"nid001"})) << text;
 }
 
+TEST(StartComplaint, AComponentOfOpenMpiThatIsNotThereIsAboutTheVariable) {
+  const auto finding = explain_complaint(
+      "---\nA requested component was not found, or was unable to be opened.  This\nmeans that\n\nHost:      nid002\n"
+      "Framework: btl\nComponent: nosuch\n---\nsrun: error: nid002: task 0: Exited with exit code 1\n",
+      {"nid001", "nid002"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::error);
+  EXPECT_EQ(finding->reason, "Open MPI has no component nosuch of btl on nid002, or can't open it");
+  EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::setting, "OMPI_MCA_btl", "", -1}}));
+  EXPECT_FALSE(explain_complaint("A requested component was not found\n", {}));
+}
+
 }  // namespace
 }  // namespace muster
