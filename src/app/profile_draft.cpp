@@ -36,11 +36,16 @@ std::string letters_of(std::string_view host) {
 
 std::string system_head_text(const ProfileDraft& draft, const std::string& variable) {
   auto text = fmt::format("[system]\nname   = {}\n", toml_text(draft.system));
+  const auto file = toml_text(fmt::format("/etc/muster/{}.toml", draft.system));
   if (draft.cluster.empty())
-    text += "# detect = { file = \"/etc/my-cluster\" }      # without it the profile is used with --system alone\n";
+    text += fmt::format("detect = {{ file = {} }}      # this file, once it is installed; elsewhere use --system {}\n",
+                        file, draft.system);
   else
-    text += fmt::format("detect = {{ env = {}, matches = {} }}      # set in jobs; on login nodes use --system {}\n",
-                        toml_text(variable), toml_text(exact_pattern(draft.cluster) + "$"), draft.system);
+    text += fmt::format(
+        "detect = [\n  {{ env = {}, matches = {} }},      # set in jobs\n  {{ file = {} }},      # this file, once it "
+        "is "
+        "installed\n]\n",
+        toml_text(variable), toml_text(exact_pattern(draft.cluster) + "$"), file);
   const auto& node = draft.node;
   if (node.partition.empty() && !draft.partitions.empty() && !letters_of(node.host).empty())
     text += fmt::format("login  = {{ host = {}{} }}      # {} is in no partition\n",

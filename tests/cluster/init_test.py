@@ -60,7 +60,8 @@ class Init(support.EndToEnd):
             self.assertEqual(one["scheduler_options"], [f"--partition={one['name']}", "--gpus-per-node=8"])
             self.assertEqual(one["node"]["gpus"]["count"], 8)
             self.assertEqual(one["launcher"], "srun")
-        self.assertEqual(profile["system"]["detect"], {"env": "SLURM_CLUSTER_NAME", "matches": "^mycluster$"})
+        self.assertEqual(profile["system"]["detect"], [{"env": "SLURM_CLUSTER_NAME", "matches": "^mycluster$"},
+                                                             {"file": "/etc/muster/mycluster.toml"}])
         self.assertEqual(profile["system"]["login"]["host"], "^vclogin\\d*")
         script = self.muster("run", PROFILE, "--system", "mycluster:gpu-long", "--submit", "--dry-run")
         self.assertIn("#SBATCH --partition=gpu-long\n#SBATCH --gpus-per-node=8\n", script)
