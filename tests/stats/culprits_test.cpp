@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -224,6 +225,9 @@ TEST(Culprits, ACellThatLooksBadIsMeasuredAgainAlone) {
   const Culprits first = decode_culprits(samples);
   EXPECT_EQ(names(first), "link 1<>4");
   EXPECT_FALSE(first.parts[0].is_repeated);
+  EXPECT_EQ(first.parts[0].readings, 2);
+  EXPECT_EQ(first.parts[0].slow, 2);
+  EXPECT_NEAR(first.parts[0].slowdown, 0.5, 0.1);
   ASSERT_EQ(first.worth_repeating.size(), 2);
 
   auto well = samples;
@@ -596,6 +600,24 @@ TEST(Culprits, ASlowPathBetweenTwoGroupsIsNamedAsThat) {
     EXPECT_EQ(std::max(path.ends[0], path.far_ends[0]), 48);
     for (const SuspectPart& part : found.parts) EXPECT_EQ(part.kind, PartKind::link) << names(found);
   }
+}
+
+TEST(Culprits, WhoHasNotMetEachOtherIsToBeMeasuredTogether) {
+  // A slow uplink and slow nodes look alike, as long as the slow ones have met others alone.
+  std::vector<Fault> faults;
+  for (const int unit : {1, 4, 6, 9, 13, 20}) faults.push_back(fault_of(PartKind::node, unit, 0.3));
+  Random random(5);
+  auto samples = simulated::all_rounds(machine_of(64, faults), random);
+  const std::set<int> slow{1, 4, 6, 9, 13, 20};
+  std::erase_if(samples,
+                [&](const LinkSample& sample) { return slow.count(sample.from) > 0 && slow.count(sample.to) > 0; });
+  const Culprits found = decode_culprits(samples);
+  EXPECT_EQ(names(found), "node 1; node 4; node 6; node 9; node 13; node 20");
+  EXPECT_TRUE(found.groups.empty());
+  EXPECT_EQ(std::count_if(found.worth_repeating.begin(), found.worth_repeating.end(),
+                          [&](const LinkCell& cell) { return slow.count(cell.from) > 0 && slow.count(cell.to) > 0; }),
+            12)
+      << "a ring through the six, both ways";
 }
 
 TEST(Culprits, FiveSlowNodesAmongThemselvesAreNoGroup) {
