@@ -73,11 +73,23 @@ class PipeSearch {
     return false;
   }
 
-  /// `$#` starts no comment.
+  /// `$#` starts no comment; `${x%%|*}`, `${x//|/,}` are expansions.
   bool pass_dollar() {
-    drop(starts("$#") ? 2 : 1);
+    if (starts("${"))
+      pass_expansion();
+    else
+      drop(starts("$#") ? 2 : 1);
     is_command_ = is_word_start_ = false;
     return false;
+  }
+
+  void pass_expansion() {
+    int open = 0;
+    do {
+      if (rest_.front() == '\\') drop(1);
+      open += starts("${") ? 1 : starts("}") ? -1 : 0;
+      drop(starts("${") ? 2 : 1);
+    } while (open > 0 && !rest_.empty());
   }
 
   bool pass_quoted(char quote) {

@@ -6,11 +6,27 @@ namespace muster {
 namespace {
 
 TEST(ShellScript, FindsPipes) {
-  for (const char* script :
-       {"a | b", "a |& b", "case $x in a|b) c | d;; esac", "case a in b|c) ;; esac | cat",
-        "case a in b) true;; esac; a | b", "echo $((1|2)) | cat", "echo case in x | y", "(a | b)", "x=$(a | b)",
-        "if a | b; then c; fi", "a#b | c", "for i in a b; do echo $i | cat; done", "echo x; # comment\na | b",
-        "f() { a | b; }", "! a | b", "echo $# | cat", "cat <<E | x\na\nE", "cat <<E\na\nE\nc | d", "cat <<< a | b"})
+  for (const char* script : {"a | b",
+                             "a |& b",
+                             "case $x in a|b) c | d;; esac",
+                             "case a in b|c) ;; esac | cat",
+                             "case a in b) true;; esac; a | b",
+                             "echo $((1|2)) | cat",
+                             "echo case in x | y",
+                             "(a | b)",
+                             "x=$(a | b)",
+                             "echo ${x%%|*} | cat",
+                             "echo ${x%\\}} | cat",
+                             "if a | b; then c; fi",
+                             "a#b | c",
+                             "for i in a b; do echo $i | cat; done",
+                             "echo x; # comment\na | b",
+                             "f() { a | b; }",
+                             "! a | b",
+                             "echo $# | cat",
+                             "cat <<E | x\na\nE",
+                             "cat <<E\na\nE\nc | d",
+                             "cat <<< a | b"})
     EXPECT_TRUE(has_pipe(script)) << script;
 }
 
@@ -19,6 +35,7 @@ TEST(ShellScript, NotEveryBarIsAPipe) {
                              "case $h in\n nid1|nid2 ) echo case; ;;\n *) x;;\nesac",
                              "case a in a|b) case c in d|e) x;; esac;; f|g) y; esac",
                              "echo $((1|2))",
+                             "echo ${x%%|*} ${x//|/,} ${x:-${y%|*}}",
                              "echo $(( (1|2) | 3 ))",
                              "x=$((1|2)); ((x|=4))",
                              "a || b",
