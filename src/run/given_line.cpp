@@ -40,13 +40,17 @@ LineTasks line_tasks_of(const fs::path& folder, const Examiner::Scene& scene) {
   return read_line_tasks(text ? *text : std::string(), scene.seen);
 }
 
-/// All agents ended well, and so a program that the line puts around them did not. The record of an agent goes when it
-/// ends well.
+/// The agent that the launcher names ended well (its record goes then), and so a program that the line puts around it
+/// did not. Others may have been ended by the launcher before they were done.
 bool is_ended_by_wrapper(const Launch& launch, const Examiner::Scene& scene) {
-  return launch.stage() == LaunchStage::finish && launch.has_ended() && launch.end()->shell_status() != 0 &&
-         !scene.seen.empty() && std::all_of(scene.seen.begin(), scene.seen.end(), [](const NodeAutopsy& node) {
-           return node.answered && node.ranks.empty();
-         });
+  if (launch.stage() != LaunchStage::finish || !launch.has_ended() || launch.end()->shell_status() == 0) return false;
+  const LauncherNotice notice = launch.notice();
+  if (notice.signal || notice.is_first_cause) return false;
+  return !scene.seen.empty() && std::all_of(scene.seen.begin(), scene.seen.end(), [&](const NodeAutopsy& node) {
+    return node.answered && std::none_of(node.ranks.begin(), node.ranks.end(), [&](const RankRemains& remains) {
+             return !notice.rank || remains.record.rank == *notice.rank;
+           });
+  });
 }
 
 Finding ended_by_wrapper(int status) {
