@@ -14,6 +14,7 @@
 #include "stats/sampling.hpp"
 #include "system/contamination.hpp"
 #include "system/cpu_quota.hpp"
+#include "system/meminfo.hpp"
 #include "system/numa_policy.hpp"
 #include "system/this_machine.hpp"
 
@@ -63,7 +64,7 @@ struct Arrays final : ProbeState {
 
 /// What no state of the node could satisfy is a mistake in the check.
 Result<void> refuse_impossible(std::uint64_t asked) {
-  const std::uint64_t all = memory_bandwidth::read_all_memory();
+  const std::uint64_t all = read_meminfo("MemTotal:");
   if (all == 0 || asked <= all / 3) return {};
   return fail(ErrorKind::usage, "bytes",
               fmt::format("three arrays of {} are more than all memory of the node, {:.3g} GiB", format_bytes({asked}),

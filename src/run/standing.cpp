@@ -28,7 +28,7 @@ class Opinions {
   Opinions(const CaseResult& result, const std::vector<std::string>& nodes, std::vector<NodePair>& apart)
       : result_(result), nodes_(nodes), of_(nodes.size()) {
     for (const Finding& finding : result.findings)
-      if (is_about_settings(finding))
+      if (finding.verdict == Verdict::fail && is_about_settings(finding))
         for (const Culprit& culprit : finding.culprits)
           if (const auto at = index_of(culprit.node)) wrong_settings_[culprit.name].insert(*at);
     for (const Finding& finding : result.findings)
@@ -201,12 +201,13 @@ const CaseResult* find_absence(std::span<const RunReport> reports, const std::st
   return nullptr;
 }
 
-/// Where launches failed with each of the nodes and no case passed anywhere, it is what is launched, and how.
+/// Where launches failed with one node and then with another, and no case passed anywhere, it is what is launched, and
+/// how. One node alone that breaks launches stays at fault.
 void forgive_launches(std::vector<NodeStanding>& nodes) {
-  const bool is_launch_alone = std::all_of(nodes.begin(), nodes.end(), [](const NodeStanding& one) {
-    return !one.is_good && (!one.is_at_fault || one.check == "launch");
-  });
-  if (!is_launch_alone) return;
+  const auto is_blamed = [](const NodeStanding& one) { return one.is_at_fault; };
+  const bool is_launch_alone = std::all_of(
+      nodes.begin(), nodes.end(), [](const NodeStanding& one) { return !one.is_at_fault || one.check == "launch"; });
+  if (!is_launch_alone || std::count_if(nodes.begin(), nodes.end(), is_blamed) < 2) return;
   for (NodeStanding& one : nodes) one.is_at_fault = false;
 }
 
@@ -244,7 +245,7 @@ Standings stand(std::span<const RunReport> reports, const std::vector<std::strin
     has_any_passed = has_any_passed || has_passed;
     standings.nodes.push_back(std::move(standing));
   }
-  if (!has_any_passed && nodes.size() > 1) forgive_launches(standings.nodes);
+  if (!has_any_passed) forgive_launches(standings.nodes);
   return standings;
 }
 

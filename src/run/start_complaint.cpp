@@ -33,7 +33,7 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// The word behind `name:` in a line of its own from `begin` on.
+/// What stands behind `name` in the first line of `text` that has it.
 std::string_view entry(std::string_view text, std::string_view name) {
   for (const std::string_view line : lines(text)) {
     const auto at = line.find(name);

@@ -1,10 +1,7 @@
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
-#include <optional>
 
-#include "base/files.hpp"
 #include "base/text.hpp"
+#include "system/meminfo.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 #include "system/topology_handle.hpp"
@@ -45,14 +42,6 @@ std::string info(hwloc_topology_t topology, const char* name) {
   return {};
 }
 
-/// /proc/meminfo's MemTotal; nullopt: a described machine without that file.
-std::optional<std::uint64_t> memory_of_kernel() {
-  const auto text = read_file(fs::path(root_of("/")) / "proc/meminfo", 1u << 20);
-  std::uint64_t kilobytes = 0;
-  if (!text || std::sscanf(text->c_str(), "MemTotal: %" SCNu64 " kB", &kilobytes) != 1) return std::nullopt;
-  return kilobytes * 1024;
-}
-
 }  // namespace
 
 Result<Topology> read_topology() {
@@ -78,7 +67,8 @@ Result<Topology> read_topology() {
   topology.packages = static_cast<int>(masks_of(machine, HWLOC_OBJ_PACKAGE, *allowed).size());
   // hwloc adds up the NUMA nodes; in some virtual machines (memory added after the start) the kernel's figures of these
   // lack most of it.
-  topology.memory_bytes = memory_of_kernel().value_or(hwloc_get_root_obj(machine)->total_memory);
+  topology.memory_bytes = read_meminfo("MemTotal:", root_of("/"));
+  if (topology.memory_bytes == 0) topology.memory_bytes = hwloc_get_root_obj(machine)->total_memory;
   topology.cpu_model = info(machine, "CPUModel");
   return topology;
 }

@@ -8,6 +8,7 @@
 #include "probes/memory_bandwidth/stream.hpp"
 #include "probes/memory_bandwidth/targets.hpp"
 #include "run/thread_comm.hpp"
+#include "system/meminfo.hpp"
 
 namespace muster::memory_bandwidth {
 namespace {

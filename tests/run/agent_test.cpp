@@ -7,12 +7,12 @@
 #include <mutex>
 #include <stdlib.h>
 
-#include "probes/memory_bandwidth/domains.hpp"
 #include "run/agent_world.hpp"
 #include "run/fake_driver.hpp"
 #include "run/messages.hpp"
 #include "run/thread_comm.hpp"
 #include "run/wire_client.hpp"
+#include "system/meminfo.hpp"
 
 namespace muster {
 namespace {
@@ -210,7 +210,7 @@ TEST(Agent, UnknownProbeAndBadParametersFailTheirItemAlone) {
 
 TEST(Agent, AProbeThatCanNotPrepareIsNotRunAnywhere) {
   // All memory of the node, of which some is always in use; more is a mistake of the request.
-  const std::uint64_t mebibytes = memory_bandwidth::read_all_memory() / 3 / (1u << 20);
+  const std::uint64_t mebibytes = read_meminfo("MemTotal:") / 3 / (1u << 20);
   const auto parameters = fmt::format(R"({{"bytes":"{}MiB","cap":"1s"}})", mebibytes);
   FakeDriver driver({{{0, "x", "memory_bandwidth", parameters}, hello(1)}});
   const Variable wire(env_wire, driver.address());

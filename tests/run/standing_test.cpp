@@ -156,6 +156,10 @@ TEST(Standing, ALaunchThatFailsWithEachNodeIsNoFaultOfNodes) {
   };
   const auto all = report({broken(0, "nid001"), broken(1, "nid002"), broken(0, "nid003"), broken(0, "nid004")});
   for (const auto& one : stand(std::vector{all}, four, {"hello%1"}).nodes) EXPECT_FALSE(one.is_at_fault) << one.node;
+  // The others were not launched without it.
+  const auto alone = stand(std::vector{report({broken(1, "nid002")})}, four, {"hello%1"}).nodes;
+  EXPECT_TRUE(alone[1].is_at_fault);
+  EXPECT_FALSE(alone[0].is_at_fault);
   const auto one_alone =
       stand(std::vector{report({broken(1, "nid002"), passed("hello%1", {"nid001"})})}, four, {"hello%1"}).nodes;
   EXPECT_TRUE(one_alone[1].is_at_fault);

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "system/meminfo.hpp"
 
 namespace muster::memory_bandwidth {
 
@@ -136,24 +137,8 @@ CpuMask closed_cores(const CpuMask& allowed, const fs::path& root) {
   return untouched(mask_of(root / "sys/devices/system/cpu/online"), allowed, root);
 }
 
-std::uint64_t parse_meminfo(std::string_view meminfo, std::string_view key) {
-  for (std::string_view line : lines(meminfo)) {
-    if (line.substr(0, key.size()) != key) continue;
-    line = trim(line.substr(key.size()));
-    return number_of(line.substr(0, line.find(' '))).value_or(0) << 10;
-  }
-  return 0;
-}
-
-std::uint64_t read_all_memory(const fs::path& root) {
-  const auto text = read_file(root / "proc/meminfo", 1u << 20);
-  return text ? parse_meminfo(*text, "MemTotal:") : 0;
-}
-
 std::uint64_t read_available_memory(const fs::path& root) {
-  const auto text = read_file(root / "proc/meminfo", 1u << 20);
-  const std::uint64_t available = text ? parse_meminfo(*text, "MemAvailable:") : 0;
-  return std::min(available, headroom_of_groups(root));
+  return std::min(read_meminfo("MemAvailable:", root), headroom_of_groups(root));
 }
 
 Result<Size> choose_size(std::uint64_t asked, std::uint64_t cache, int threads, std::uint64_t available) {

@@ -27,10 +27,6 @@ struct Domain {
 /// Bytes that we may take without pushing anyone out: MemAvailable, or what the memory limits of our control group and
 /// its parents leave if that is less. 0: unknown.
 [[nodiscard]] std::uint64_t read_available_memory(const fs::path& root = "/");
-/// Of the node, free or not; 0: unknown.
-[[nodiscard]] std::uint64_t read_all_memory(const fs::path& root = "/");
-/// `MemAvailable:   123 kB` of /proc/meminfo for the key `MemAvailable:`, in bytes; 0: not there.
-[[nodiscard]] std::uint64_t parse_meminfo(std::string_view meminfo, std::string_view key);
 
 /// Arrays of that many times the last-level caches are memory's (STREAM's rule).
 inline constexpr std::uint64_t times_of_cache = 4;
