@@ -1,6 +1,7 @@
 #include "app/agent_main.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -33,9 +34,15 @@ namespace {
 
 /// MPI libraries end a process without a reason where they get fewer. Measured for `hello` on one node, beside the
 /// three standard streams: 20 at a time with Open MPI 4.1, whatever the number of ranks; with MPICH 4.0, 28 with two
-/// ranks and 38 with eight (docs/measurements/robustness.md). It is the least that any rank needs, not what a large job
-/// needs.
-constexpr std::size_t files_of_a_rank = 32;
+/// ranks and 38 with eight, whose Hydra sets MPI_LOCALNRANKS (docs/measurements/robustness.md). It is the least that
+/// any rank needs, not what a large job needs.
+std::size_t files_of_a_rank() {
+  constexpr std::size_t of_open_mpi = 32, of_mpich = 26, for_each_rank = 2;
+  std::size_t ranks = 0;
+  if (const char* text = std::getenv("MPI_LOCALNRANKS"); text != nullptr)
+    std::from_chars(text, text + std::strlen(text), ranks);
+  return std::max(of_open_mpi, of_mpich + for_each_rank * std::min<std::size_t>(ranks, 256));
+}
 
 int print(const std::string& text) {
   return std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? 1 : 0;
@@ -171,7 +178,7 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
                stderr);
     return 3;
   }
-  if (const auto why = too_small_limit(files_of_a_rank); !why.empty()) {
+  if (const auto why = too_small_limit(files_of_a_rank()); !why.empty()) {
     std::fputs(complaint_line(host_name(), {ErrorKind::system, "", why}).c_str(), stderr);
     return 1;
   }

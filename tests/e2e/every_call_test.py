@@ -3,6 +3,7 @@ import contextlib
 import io
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -23,6 +24,44 @@ class EveryCall(support.EndToEnd):
                     self.assertEqual(problems, [])
                     # The agent may start nothing. The driver calls nobody: agents call it.
                     self.assertTrue(statuses or (victim, kind) in (("agent", "fork"), ("driver", "connect")), "the calls are not seen")
+
+
+# Ends with 1 where its last step failed. READER: `pipe`: this program reads a pipe; `libuv`: libuv reads what it woke itself by.
+READ_A_PIPE = """
+import ctypes, os, sys
+uv = ctypes.CDLL("libuv.so.1")
+uv.uv_loop_size.restype = uv.uv_handle_size.restype = ctypes.c_size_t
+woken, reader, writer = [], *os.pipe()
+os.write(writer, b"x")
+loop, handle = ctypes.create_string_buffer(uv.uv_loop_size()), ctypes.create_string_buffer(uv.uv_handle_size(1))
+call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: woken.append(True))
+assert uv.uv_loop_init(loop) == 0 and uv.uv_async_init(loop, handle, call) == 0 and uv.uv_async_send(handle) == 0
+if sys.argv[1] == "pipe":
+    os.read(reader, 1)
+elif sys.argv[1] == "libuv":
+    uv.uv_run(loop, 2)
+    assert woken
+"""
+
+
+class WhatFails(unittest.TestCase):
+    """Reads by which libuv wakes itself can't fail in the kernel; those of anyone else can, of a pipe too."""
+
+    def count(self, reader, failing=0):
+        with tempfile.TemporaryDirectory() as folder:
+            counted = pathlib.Path(folder) / "count"
+            done = subprocess.run([sys.executable, "-B", "-c", READ_A_PIPE, reader], capture_output=True, text=True, timeout=60, env={
+                **os.environ, "LD_PRELOAD": str(support.FAILING_CALLS), "FAIL_KIND": "read", "FAIL_CALL": str(failing), "FAIL_ERRNO": "5",
+                "FAIL_COUNT_FILE": str(counted)})
+            return done.returncode, done.stderr, int.from_bytes(counted.read_bytes(), "little")
+
+    def test_reads_of_libuv_that_wake_it_are_spared_and_those_of_others_are_not(self):
+        status, said, without = self.count("none")
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.count("libuv", without + 1)[0::2], (0, without))
+        status, said, reads = self.count("pipe", without + 1)
+        self.assertEqual((status, reads), (1, without + 1), said)
+        self.assertIn("Input/output error", said)
 
 
 class GoesOn(unittest.TestCase):

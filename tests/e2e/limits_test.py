@@ -68,6 +68,15 @@ class Limits(support.EndToEnd):
                     self.assert_error(run, "ulimit -n 1024")
         self.assertEqual((statuses[0], statuses[-1]), (2, 0))
 
+    def test_ranks_of_mpich_need_more_on_a_node_with_more_of_them(self):
+        for ranks, is_enough in ((1, True), (8, False), (2000, False)):
+            with self.subTest(ranks=ranks):
+                run = self.ended("local", self.limited("-n 41\nexport MPI_LOCALNRANKS=%d" % ranks))
+                if is_enough:
+                    self.assert_status(run, 0)
+                else:
+                    self.assert_error(run, "needs %d; raise the limit: ulimit -n 1024" % {8: 42, 2000: 538}[ranks])
+
     def test_other_limits_of_the_agent(self):
         for limit, cause in (("-f 0", "File too large"), ("-s 64", "ulimit -s 512")):
             with self.subTest(limit=limit):
