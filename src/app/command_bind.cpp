@@ -1,4 +1,5 @@
 // Which cores and which GPU each rank should have: a picture, and options to paste. docs/bind.md
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,8 +11,10 @@
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
 #include "app/simulation.hpp"
+#include "app/site.hpp"
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
+#include "model/expected_node.hpp"
 #include "model/json.hpp"
 #include "run/detect.hpp"
 #include "system/system.hpp"
@@ -35,6 +38,7 @@ struct Question {
 struct Wanted {
   const BindOptions& options;
   const PartitionProfile& partition;
+  bool is_elsewhere = false;  ///< the profile was named, and nothing here shows that this is a node of that partition
 };
 
 /// The node that this process is on, or takes itself to be on (MUSTER_MACHINE).
@@ -77,6 +81,11 @@ Result<NodeParts> find_node(const Wanted& wanted, std::string& what) {
   // A profile that was found rather than named is that of this node.
   const std::string& machine =
       options.system.empty() || !options.machine.empty() ? options.machine : wanted.partition.machine;
+  if (machine.empty() && wanted.is_elsewhere)
+    return fail(ErrorKind::usage, "--system",
+                fmt::format("the layout of the nodes of {} is not known, as the profile names no description of them "
+                            "(machine); run muster bind in a job on one of them, without --system",
+                            options.system));
   if (machine.empty()) return this_node(options.is_simulated, what);
   const auto described = load_machine(machine);
   if (!described) return tl::unexpected(described.error());
@@ -263,6 +272,18 @@ void print_json(const Question& question, const Placement& placement) {
   fmt::print("{}\n", dump(document, 1));
 }
 
+/// A profile that is recognised by nothing may be of any place.
+bool is_elsewhere(const std::vector<SystemProfile>& systems, const SystemProfile& kept, const Surroundings& here) {
+  if (kept.detect.empty() || kept.partitions.empty()) return false;
+  const auto matches = matching_systems(systems, here);
+  const bool is_system = std::any_of(matches.begin(), matches.end(),
+                                     [&](const SystemMatch& match) { return match.system->name == kept.name; });
+  const PartitionProfile& partition = kept.partitions.front();
+  const std::string of_job = here.variable("SLURM_JOB_PARTITION").value_or("");
+  if (!is_system || (!of_job.empty() && of_job != partition.name)) return true;
+  return is_login_node(partition.node, here.host, false, count_gpus());
+}
+
 Result<Question> ask(const BindOptions& options) {
   const auto loaded = load(options.paths, options.config);
   if (!loaded.diagnostics.ok()) {
@@ -274,7 +295,8 @@ Result<Question> ask(const BindOptions& options) {
   if (!match) return tl::unexpected(match.error());
   SystemProfile system = *match->system;
   if (auto kept = keep_one_partition(system, options.system, here); !kept) return tl::unexpected(kept.error());
-  return understand({options, system.partitions.empty() ? PartitionProfile() : system.partitions.front()});
+  const bool elsewhere = !options.system.empty() && is_elsewhere(loaded.systems, system, here);
+  return understand({options, system.partitions.empty() ? PartitionProfile() : system.partitions.front(), elsewhere});
 }
 
 }  // namespace

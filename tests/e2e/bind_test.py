@@ -12,7 +12,7 @@ CAPTURES = os.environ.get("MUSTER_CAPTURES", "")
 PUBLISHED = ("0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000")
 LINEAR = ",".join(hex(0xfe << 8 * i) for i in range(8))
 BLADE = "synthetic:pack:1 numa:4 l3:2 core:8 pu:2(indexes=2*64:64*1)"
-DETECTING = ("LUMI_STACK_NAME", "OLCF_MODULEPATH_ROOT", "NERSC_HOST", "LMOD_SYSTEM_NAME", "TACC_SYSTEM")
+DETECTING = ("LUMI_STACK_NAME", "OLCF_MODULEPATH_ROOT", "NERSC_HOST", "LMOD_SYSTEM_NAME", "TACC_SYSTEM", "SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION")
 
 
 class Bind(unittest.TestCase):
@@ -29,6 +29,17 @@ class Bind(unittest.TestCase):
     def has_system(self, name):
         listed = subprocess.run([MUSTER, "list", "--systems", "--json"], capture_output=True, text=True, timeout=60)
         return name in [one["name"] for one in json.loads(listed.stdout)]
+
+    def test_a_partition_whose_nodes_are_not_described(self):
+        """Lines of the login node's cores would be wrong there."""
+        said = self.bind("--system", "zurada:hgxh200", status=3)
+        self.assertIn("the layout of the nodes of zurada:hgxh200 is not known", said)
+        self.assertIn("run muster bind in a job on one of them", said)
+        inside = {"SLURM_CLUSTER_NAME": "zurada", "SLURM_JOB_PARTITION": "hgxh200", "SLURM_JOB_ID": "1"}
+        self.assertIn("srun --ntasks-per-node=", self.bind("--system", "zurada:hgxh200", environment=inside))
+        self.assertIn("srun --ntasks-per-node=", self.bind(environment=inside))
+        self.assertIn("is not known", self.bind("--system", "zurada:hgxh200", environment={**inside, "SLURM_JOB_PARTITION": "gpu1h100"}, status=3))
+        self.assertIn("srun --ntasks-per-node=", self.bind("--system", "zurada:hgxh200", "--topology", BLADE), "a node as hwloc saved it")
 
     def test_the_masks_that_lumi_publishes(self):
         printed = self.bind("--system", "lumi", "--ranks-per-node", "8")
