@@ -44,7 +44,8 @@ struct JobBinding {
   bool launcher_selects_gpus = false;  ///< ranks get their GPUs by the launcher's own option, not by a wrapper
   /// `ROCR_VISIBLE_DEVICES`, which the agent sets to each rank's GPU: local rank i has not GPU i; empty: not needed
   std::string gpu_variable = {};
-  /// Kind cores: why ranks do not have the masks that were asked for; empty: none were.
+  /// Kind cores: why ranks do not have the masks that were asked for; empty: none were. Kind none beside a line of the
+  /// user's own: why `muster bind` has no masks for its ranks.
   std::string why_cores = {};
   friend bool operator==(const JobBinding&, const JobBinding&) = default;
 };

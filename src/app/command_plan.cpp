@@ -89,7 +89,9 @@ void print_case(const Case& item, const std::vector<std::string>& hosts) {
 std::string unmasked_words(const Prepared& prepared, const JobShape& shape) {
   const Binder binder = binder_in(prepared, shape);
   const JobBinding& binding = shape.binding;
-  if (binder == Binder::line) return "bound by the line";
+  if (binder == Binder::line)
+    return "bound by the line" +
+           (binding.why_cores.empty() ? "" : "; muster bind has no masks for its ranks: " + binding.why_cores);
   if (binder == Binder::options) return "bound by the launcher options given";
   const std::string source = binding.source.empty() ? std::string() : fmt::format(" ({})", binding.source);
   if (binding.kind == BindKind::none) return "no binding option" + source;

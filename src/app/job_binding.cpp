@@ -243,6 +243,48 @@ Ground of_node(const SystemProfile& system, const BindableNode& node) {
   return ground;
 }
 
+/// What ranks of a line of the user's own are placed by: also a node without a GPU, or without a profile.
+Ground of_line(const SystemProfile& system, const BindableNode& node) {
+  Ground ground;
+  if (const PartitionProfile* partition = with_binding(system))
+    ground = of_profile(system, *partition);
+  else if (is_read_here(node))
+    ground = of_node(system, node);
+  if (ground.source.empty()) ground.source = "auto";
+  if (!ground.node && is_read_here(node)) ground.node = parts_of_this_node(node.simulated);
+  if (!ground.node && is_read_here(node)) ground.node = cores_of_this_node(node.simulated);
+  for (const PartitionProfile& partition : system.partitions) {
+    if (!ground.node) ground.node = parts_with_reserved(partition, node);
+    if (ground.node) reserve(partition, *ground.node);
+  }
+  return ground;
+}
+
+/// What `muster bind` has for `ranks` ranks of a node, or why it has nothing.
+JobBinding line_of_bind(const Ground& ground, int ranks) {
+  const auto nothing = [](std::string why) {
+    return JobBinding{BindKind::none, {}, {}, {}, false, {}, std::move(why)};
+  };
+  const bool is_published = !ground.masks.empty() && ground.masks.size() == static_cast<std::size_t>(ranks);
+  if (!is_published && !ground.node)
+    return nothing("the cores of a node are not known here; run muster bind on a node of the job");
+  JobBinding binding;
+  if (is_published) {
+    binding = of_masks(ground);
+  } else {
+    const bool has_gpus = !ground.node->gpus.empty();
+    const bool gives_gpus = ground.policy == BindPolicy::gpu || ground.policy == BindPolicy::cores;
+    BindWish wish{ranks, gives_gpus && !has_gpus ? usual_policy(*ground.node) : ground.policy, 0, ground.smt};
+    // One rank on a node of several GPUs is there for the node: muster bind --gpus-per-rank.
+    if (ranks == 1 && has_gpus && gives_gpus) wish.gpus_per_rank = static_cast<int>(ground.node->gpus.size());
+    const auto placement = place_ranks(*ground.node, wish);
+    if (!placement) return nothing(placement.error().what);
+    binding = of_seats(ground, *placement);
+  }
+  std::string why = obstacle(ground, binding);
+  return why.empty() ? binding : nothing(std::move(why));
+}
+
 /// What each word means on this system. The node is read when a launch first needs it.
 class Bindings {
  public:
@@ -253,6 +295,7 @@ class Bindings {
     const bool is_ours = wish_.empty() && !request.wish.empty();
     const std::string& wish = is_ours ? request.wish : wish_;
     const std::string source = is_ours ? "bind = \"none\" of the check" : "--bind none";
+    if (request.is_for_line) return line_of_bind(ground_of_line(), request.ranks_per_node);
     if (wish == "none") return JobBinding{BindKind::none, source, {}, {}};
     if (wish == "profile" && with_binding(system_) == nullptr)
       return fail(ErrorKind::usage, "bind",
@@ -260,7 +303,7 @@ class Bindings {
                               "[partition.node.bind]",
                               system_.name));
     JobBinding binding = bind_job(ground(wish), request.ranks, request.ranks_per_node);
-    const bool is_around = binding.kind == BindKind::cores && node_.counts_reserved_cores && !request.is_for_line;
+    const bool is_around = binding.kind == BindKind::cores && node_.counts_reserved_cores;
     return is_around ? around_reserved(system_, node_, std::move(binding), request.ranks_per_node) : binding;
   }
 
@@ -276,16 +319,28 @@ class Bindings {
     at->second.is_asked_by_name = wish == "profile" || wish == "auto";
     at->second.is_cores = wish == "cores";
     if (at->second.source.empty()) at->second.source = wish_ == "cores" ? "--bind cores" : wish_;
-    take_limits(node_, at->second);
-    if (at->second.allowed.empty() && at->second.source == "auto" && at->second.node)
-      at->second.allowed = at->second.node->may;
+    take_job(at->second);
     return at->second;
+  }
+
+  const Ground& ground_of_line() {
+    if (!line_) {
+      line_ = of_line(system_, node_);
+      take_job(*line_);
+    }
+    return *line_;
+  }
+
+  void take_job(Ground& ground) const {
+    take_limits(node_, ground);
+    if (ground.allowed.empty() && ground.source == "auto" && ground.node) ground.allowed = ground.node->may;
   }
 
   std::string wish_;
   SystemProfile system_;
   BindableNode node_;
   std::map<std::string, Ground> grounds_;
+  std::optional<Ground> line_;
 };
 
 }  // namespace

@@ -59,10 +59,21 @@ Result<void> Results::begin() {
     for (int repetition = 1; repetition <= plan_.repeat; ++repetition)
       keep(static_cast<int>(i), repetition, evaluate_unable(plan_.cases[i]));
   }
-  for (const PlannedLaunch& launch : plan_.launches)
-    if (const std::string& why = launch.shape.binding.why_cores; !why.empty())
-      for (const WorkItem& item : launch.items) note_case(item.case_index, "ranks are bound to cores: " + why);
+  for (const PlannedLaunch& launch : plan_.launches) note_binding(launch);
   return {};
+}
+
+/// Why ranks do not have the masks that were asked for; beside a line of the user's own, why there are none to compare.
+void Results::note_binding(const PlannedLaunch& launch) {
+  const std::string& why = launch.shape.binding.why_cores;
+  if (why.empty()) return;
+  for (const WorkItem& item : launch.items) {
+    const bool compares = plan_.cases[static_cast<std::size_t>(item.case_index)].probe == "cpu_affinity";
+    if (launch.shape.line.empty())
+      note_case(item.case_index, "ranks are bound to cores: " + why);
+    else if (compares)
+      note_case(item.case_index, "muster bind has no masks for the ranks of the launch line: " + why);
+  }
 }
 
 namespace {

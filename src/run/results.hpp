@@ -53,6 +53,7 @@ class Results {
   void end();
 
  private:
+  void note_binding(const PlannedLaunch& launch);
   void keep(int case_index, int repetition, CaseResult result);
   void judge(const CaseRecord& record, const World& world, const LikeItems* like);
   void keep_matrices(const CaseRecord& record, const World& world, CaseResult& result);

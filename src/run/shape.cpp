@@ -77,10 +77,8 @@ int cores_of_rank(const Case& item, const Site& site) {
 JobBinding binding_beside_line(const JobShape& shape, const Site& site) {
   JobBinding none{BindKind::none, {}, {}, {}};
   if (!site.bind) return none;
-  BindRequest each_gpu{{}, {}, shape.ranks_per_node, true};
-  each_gpu.ranks.kind = RanksSpec::Kind::one_per_gpu;
-  auto binding = site.bind(each_gpu);
-  return binding && binding->kind == BindKind::masks ? std::move(*binding) : none;
+  auto binding = site.bind({{}, {}, shape.ranks_per_node, true});
+  return binding ? std::move(*binding) : none;
 }
 
 /// The world is what the line starts.

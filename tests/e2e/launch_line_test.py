@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -122,6 +123,31 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(self.muster("plan", "mpirun --oversubscribe -n 2"), 0, self.output)
         self.assertIn("--oversubscribe -n 2 ", self.output)
         self.assertIn("2 ranks on 1 node", self.output)
+
+    def test_bind_is_shown_without_a_profile_too(self):
+        """One rank, or several, on a node that only hwloc describes."""
+        bound = subprocess.run([str(BIN / "muster"), "bind", "--ranks-per-node", "1", "--json"], capture_output=True, text=True, check=True)
+        self.assertEqual(self.muster("plan", "mpirun -n 1"), 0, self.output)
+        self.assertIn("bound by the line; muster bind (auto):", self.output)
+        self.assertRegex(self.output, f"(?m)^ +0: CPUs {re.escape(json.loads(bound.stdout)['ranks'][0]['cpus'])}$")
+        alone = f"mpirun -n 1 --bind-to none taskset -c {CPUS[0]}"
+        self.assertEqual(self.run_it(alone, "-n", "affinity"), 0, self.output)
+        if len(CPUS) > 1:
+            self.assertIn(f"the launch line binds 1 of 1 ranks otherwise than muster bind would: rank 0 on CPU {CPUS[0]} (muster bind: ",
+                          self.words("affinity"))
+            self.assertRegex(self.words("affinity"), r"cost: \d+ of \d+ cores idle")
+        self.assertEqual(self.run_it("mpirun -n 1 --bind-to none", "-n", "affinity"), 0, self.output)
+        self.assertEqual(self.case("affinity")["notes"], [], "the whole node is what bind would write")
+
+    def test_why_bind_has_no_line(self):
+        many = len(CPUS) + 1
+        line = f"mpirun --oversubscribe --bind-to none -n {many}"
+        self.assertEqual(self.muster("plan", line), 0, self.output)
+        why = rf"muster bind has no masks for [a-z ]*: {many} ranks want a core each, but \d+ of its \d+ cores? can be used; ask for at most"
+        self.assertRegex(self.output, why)
+        self.assertEqual(self.run_it(line, "-n", "affinity", "-n", "alone"), 0, self.output)
+        self.assertRegex(self.words("affinity"), why)
+        self.assertEqual(self.case("alone")["notes"], [], "only the judge of masks compares")
 
     def test_a_line_that_starts_no_agent(self):
         self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 true"), 2, self.output)

@@ -176,6 +176,14 @@ TEST(CpuAffinityPlaces, TheUsersOwnLineIsNotedBesideThatOfBind) {
       "49-55); cost: 2 cores that bind leaves out");
 }
 
+TEST(CpuAffinityPlaces, MoreHardwareThreadsOfTheSameCoresAreNoDifference) {
+  const std::vector<Fact> line{{"asked", "49-55"}, {"asked_by", "auto"}, {"binder", "line"}};
+  EXPECT_TRUE(on(trento(), {"49-55,113-119"}, {}, line).judge().findings.empty());
+  EXPECT_FALSE(on(trento(), {"49-54,113-118"}, {}, line).judge().findings.empty()) << "a core less";
+  const std::vector<Fact> threads{{"asked", "49-55,113-119"}, {"asked_by", "auto"}, {"binder", "line"}};
+  EXPECT_FALSE(on(trento(), {"49-55"}, {}, threads).judge().findings.empty()) << "fewer threads";
+}
+
 TEST(CpuAffinityPlaces, WhatTheUsersLineCostsIsCounted) {
   auto made = on(trento(), {"49-52", "52"}, {{"sharing", "any"}},
                  {{"asked", "49-55"}, {"asked_by", "auto"}, {"binder", "line"}});

@@ -10,8 +10,11 @@ namespace muster::affinity {
 
 namespace {
 
-bool is_by_line(const RankMask& rank) {
-  return rank.binder == "line" && !rank.asked.empty();
+/// The same cores with more of their hardware threads cost nothing.
+bool differs(const NodeMasks& node, const RankMask& rank) {
+  if (rank.binder != "line" || rank.asked.empty()) return false;
+  const bool has_same_cores = node.layout.whole_cores(rank.asked) == node.layout.whole_cores(rank.mask);
+  return rank.asked != rank.mask && !(has_same_cores && rank.asked.is_subset_of(rank.mask));
 }
 
 std::vector<std::string> ranks_at(const NodeMasks& node, Nearness place) {
@@ -68,7 +71,7 @@ std::string cost_of(const NodeMasks& node) {
 void judge_line(const CaseView&, const NodeMasks& node, Findings& findings) {
   std::vector<std::string> differences;
   for (const RankMask& rank : node.ranks)
-    if (is_by_line(rank) && rank.asked != rank.mask)
+    if (differs(node, rank))
       differences.push_back(
           fmt::format("rank {} on {} (muster bind: {})", rank.rank, named("CPU", rank.mask), rank.asked.list()));
   if (differences.empty()) return;
