@@ -102,6 +102,20 @@ class Profiles(unittest.TestCase):
         said = self.muster(*words, status=3)
         self.assertIn('nothing fills {image} in "--image={image}"; write -J image=VALUE', " ".join(said.split()))
 
+    def test_options_that_vista_refuses(self):
+        """TACC's table of sbatch options: the scheduler rejects a script with one of them."""
+        for option in ("gres=gpu:1", "gpus-per-task=1", "mem=64G", "gpus-per-node=1", "gpus=1"):
+            with self.subTest(option):
+                said = self.muster("run", "--submit", "--system", "vista", "-n", "^hello$", "-J", "account=x", "-J", option, status=3)
+                self.assertIn(f"vista:gh refuses jobs with --{option.split('=')[0]}; leave it out", " ".join(said.split()))
+
+    def test_sources_of_variables(self):
+        """A repository with its commit and a file, so that a reader finds the sentence again."""
+        for name in ("frontier", "lumi", "perlmutter", "vista", "zurada"):
+            for variable in shipped(name).get("variable", []):
+                with self.subTest(name, variable=variable["name"]):
+                    self.assertRegex(variable["source"], r"@[0-9a-f]{7} \S+\.(rst|md|sh)")
+
     def test_references_hold_where_their_sources_measured(self):
         """lumi:gpu of osu_check.py (24,044 is of lumi:cpu), and RCCL's figures for ranks on the published masks."""
         figures = {}
