@@ -10,6 +10,7 @@
 #include "probes/memory_bandwidth/domains.hpp"
 #include "probes/memory_bandwidth/stream.hpp"
 #include "probes/memory_bandwidth/targets.hpp"
+#include "probes/memory_bandwidth/turns.hpp"
 #include "stats/headline.hpp"
 #include "stats/sampling.hpp"
 #include "system/contamination.hpp"
@@ -36,7 +37,13 @@ constexpr ParamSpec memory_bandwidth_params[] = {
      {},
      0,
      {}},
-    {"cap", ParamType::duration, "400ms", "Longest time for one kernel in one domain.", {}, 0.001, 3600},
+    {"cap",
+     ParamType::duration,
+     "400ms",
+     "Longest time for one kernel in one domain; ranks of a node share it.",
+     {},
+     0.001,
+     3600},
 };
 
 constexpr MetricSpec memory_bandwidth_metrics[] = {
@@ -127,7 +134,8 @@ struct Measured {
 Measured measure(RunContext& context, Stream& stream, Kernel kernel, const Target& target) {
   // Where timing means nothing, all that is left to learn is whether the data is right.
   const bool is_timed = context.timing_doubt.empty();
-  Sampler sampler(is_timed ? SamplingGoal{.cap = context.params.duration("cap")} : one_look());
+  const Seconds cap = memory_bandwidth::share_of_cap(context.params.duration("cap"), context.place.local_size);
+  Sampler sampler(is_timed ? SamplingGoal{.cap = cap} : one_look());
   // Ranks that share a node would take each other for strangers.
   const CpuMask watched = is_timed && context.place.local_size == 1 ? target.cpus : CpuMask();
   ContaminationWatch watch(watched, own_cpu_seconds());
@@ -158,12 +166,8 @@ void note(Observation& seen, Kernel kernel, const Target& target, const Measured
     seen.readings.push_back({std::string(to_string(kernel)), where, measured.sampled.summary});
 }
 
-Result<Observation> run_memory_bandwidth(RunContext& context) {
-  auto& arrays = static_cast<Arrays&>(*context.state);
-  Observation seen;
-  for (const std::string& size : arrays.sizes) seen.facts.push_back({"arrays", size});
-  const Cover cover = cover_of(context, arrays);
-  if (!cover.lacking.empty()) seen.facts.push_back({"not_node", cover.lacking});
+/// All kernels in all targets, and whether the data was right.
+void measure_targets(RunContext& context, Arrays& arrays, const Cover& cover, Observation& seen) {
   std::uint64_t passes = 0;
   for (const Target& target : cover.targets) {
     if (target.domain != Stream::everywhere)
@@ -180,6 +184,19 @@ Result<Observation> run_memory_bandwidth(RunContext& context) {
     }
   }
   seen.facts.push_back({"verified_passes", std::to_string(passes)});
+}
+
+Result<Observation> run_memory_bandwidth(RunContext& context) {
+  auto& arrays = static_cast<Arrays&>(*context.state);
+  Observation seen;
+  for (const std::string& size : arrays.sizes) seen.facts.push_back({"arrays", size});
+  const Cover cover = cover_of(context, arrays);
+  if (!cover.lacking.empty()) seen.facts.push_back({"not_node", cover.lacking});
+  const auto measure_all = [&] { measure_targets(context, arrays, cover, seen); };
+  if (!context.timing_doubt.empty())
+    measure_all();
+  else if (auto measured = memory_bandwidth::in_turn(context, measure_all); !measured)
+    return tl::unexpected(measured.error());
   return seen;
 }
 

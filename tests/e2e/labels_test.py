@@ -1,6 +1,7 @@
 """What a reading is called is what was measured: CPUs, memory of GPUs, and no more than hardware can do."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -57,9 +58,9 @@ def cores_and_first_cpu():
 
 
 class MemoryBandwidth(on_machine.OnMachine):
-    def measure(self, *before):
+    def measure(self, *before, text=MEMORY):
         with open(os.path.join(self.folder, "memory.toml"), "w") as out:
-            out.write(MEMORY)
+            out.write(text)
         done = subprocess.run([*before, on_machine.MUSTER, "run", "memory.toml", "--report", "json=r.json"], cwd=self.folder,
                               capture_output=True, text=True, timeout=200, env={**os.environ, "NO_COLOR": "1"})
         self.output = done.stdout + done.stderr
@@ -93,6 +94,18 @@ class MemoryBandwidth(on_machine.OnMachine):
         for where in self.where:
             self.assertEqual((where["cpus"], where["threads"]), (str(cpu), "1"), self.output)
 
+
+    def test_two_ranks_measure_their_own_cpus_in_turn(self):
+        cores, _ = cores_and_first_cpu()
+        if cores < 2 or shutil.which("mpirun") is None:
+            self.skipTest("two ranks need two cores and an mpirun")
+        case = self.measure(text=MEMORY.replace('"one-per-node"', "{ per_node = 2 }"))
+        self.assertEqual(case["verdict"], "unmeasured", self.output)
+        self.assertIn("2 ranks share the node, and each measures its own CPUs (", self.reasons[0])
+        self.assertEqual(len({where["cpus"] for where in self.where}), 2, self.where)
+        for where in self.where:
+            self.assertEqual(str(count(where["cpus"])), where["threads"], self.output)
+            self.assertNotEqual(where["domain"], "node", self.output)
 
     def test_a_quota_of_cpu_time_is_no_whole_node(self):
         """As of docker --cpus, which leaves all CPUs in the mask."""

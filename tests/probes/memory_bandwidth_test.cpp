@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <mutex>
 
 #include "base/clock.hpp"
 #include "probes/judging.hpp"
 #include "probes/memory_bandwidth/domains.hpp"
 #include "probes/memory_bandwidth/stream.hpp"
 #include "probes/memory_bandwidth/targets.hpp"
+#include "probes/memory_bandwidth/turns.hpp"
 #include "run/thread_comm.hpp"
 #include "system/meminfo.hpp"
 
@@ -124,7 +126,7 @@ TEST(Cover, CoresThatTheProfileReservesAreNotMissed) {
 
 TEST(Cover, RanksThatShareANodeMeasureNone) {
   const Cover cover = cover_of({{"0", mask("0-1"), {}, 0}}, {{}, 2});
-  EXPECT_EQ(cover.lacking, "2 ranks share the node, and each measures its own CPUs (0-1)");
+  EXPECT_EQ(cover.lacking, "2 ranks share the node, and each measures its own CPUs (0-1) in its turn");
   EXPECT_EQ(cover.targets[0].where, (std::vector<Labels>{{{"cpus", "0-1"}, {"domain", "0"}, {"threads", "2"}}}));
 }
 
@@ -310,6 +312,61 @@ TEST(MemoryBandwidth, AsksForMoreThanThereIs) {
   EXPECT_EQ(state.error().kind, ErrorKind::usage) << "a refusal: no node is at fault";
   EXPECT_EQ(state.error().where, "bytes");
   EXPECT_NE(state.error().what.find("three arrays of 1000TiB are more than all memory of the node"), std::string::npos);
+}
+
+/// What the ranks of all nodes do, in the order in which they do it.
+class SharedRecorder final : public Recorder {
+ public:
+  SharedRecorder(int rank, std::mutex& mutex, std::vector<std::pair<int, std::string>>& steps)
+      : rank_(rank), mutex_(mutex), steps_(steps) {}
+  void step(std::string_view name) override {
+    const std::lock_guard lock(mutex_);
+    steps_.emplace_back(rank_, std::string(name));
+  }
+  void iteration(std::uint64_t) override {}
+  void peer(int) override {}
+  void child_group(int) override {}
+
+ private:
+  int rank_;
+  std::mutex& mutex_;
+  std::vector<std::pair<int, std::string>>& steps_;
+};
+
+// Beside each other they would measure each other's traffic under labels that name their own CPUs alone.
+TEST(MemoryBandwidth, RanksOfANodeMeasureOneAfterTheOther) {
+  const MadeCase made(probe(), {{"bytes", "1MiB"}, {"cap", "100ms"}});
+  std::mutex mutex;
+  std::vector<std::pair<int, std::string>> steps;
+  run_ranks(4, [&](ThreadComm& comm) {
+    SharedRecorder recorder(comm.rank(), mutex, steps);
+    RankPlace place{.rank = comm.rank(), .world_size = 4, .local_rank = comm.rank() % 2, .local_size = 2};
+    place.node_index = comm.rank() / 2;
+    place.host = place.node_index == 0 ? "a" : "b";
+    const auto state = probe().prepare({made.params(), place, recorder});
+    ASSERT_TRUE(state) << to_string(state.error());
+    RunContext context{made.params(), place, recorder, comm, state->get()};
+    ASSERT_TRUE(probe().run(context));
+  });
+  for (const int first : {0, 2}) {
+    std::vector<std::pair<int, std::string>> of_node;
+    for (const auto& step : steps)
+      if (step.first / 2 == first / 2 && step.second != "allocate") of_node.push_back(step);
+    const auto is_last = [&](const auto& step) { return step.first == first && step.second == "verify"; };
+    const auto end = std::find_if(of_node.rbegin(), of_node.rend(), is_last).base();
+    ASSERT_NE(end, of_node.begin());
+    EXPECT_TRUE(
+        std::none_of(of_node.begin(), end,
+                     [&](const auto& step) { return step.first != first && step.second != "other ranks of the node"; }))
+        << "rank " << first + 1 << " measures beside rank " << first;
+  }
+}
+
+TEST(MemoryBandwidth, RanksOfANodeShareTheTimeOfADomain) {
+  EXPECT_DOUBLE_EQ(share_of_cap(Seconds{0.4}, 1).value, 0.4);
+  EXPECT_DOUBLE_EQ(share_of_cap(Seconds{0.4}, 4).value, 0.1);
+  EXPECT_DOUBLE_EQ(share_of_cap(Seconds{0.4}, 128).value, 0.05) << "a few passes";
+  EXPECT_DOUBLE_EQ(share_of_cap(Seconds{0.02}, 4).value, 0.02);
 }
 
 TEST(MemoryBandwidth, RunsHere) {

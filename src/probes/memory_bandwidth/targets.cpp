@@ -47,7 +47,7 @@ Target target_of(const std::vector<Domain>& domains, std::size_t at, const Exten
 
 std::string lack_of(const std::vector<Domain>& domains, const CpuMask& open, const Extent& extent) {
   if (extent.sharers > 1)
-    return fmt::format("{} ranks share the node, and each measures its own CPUs ({})", extent.sharers, open.list());
+    return fmt::format("{} ranks share the node, and each measures its own CPUs ({}) in its turn", extent.sharers, open.list());
   if (!extent.closed.empty())
     return fmt::format("CPUs {} of {} are open to it", open.list(), (open | extent.closed).list());
   for (std::size_t at = 0; at < domains.size(); ++at)

@@ -20,7 +20,7 @@ struct Target {
 /// How much of its node a rank has.
 struct Extent {
   CpuMask closed;   ///< one CPU of each core of the node that it may not use and that no profile reserves
-  int sharers = 1;  ///< ranks on the node: they measure at the same time
+  int sharers = 1;  ///< ranks on the node: each measures its own part, in its turn
   /// By domain: where its memory lies; empty: not known.
   std::vector<std::string> pages = {};
   double quota = 0;  ///< CPUs that control groups allow at a time; 0: as many as there are
