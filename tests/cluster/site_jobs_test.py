@@ -148,6 +148,29 @@ class Lumi(SiteJob):
         self.assertIn("rank 0 on CPUs 57-63 (muster bind: 49-55)", self.words, self.said)
         self.assertRegex(self.words, r"; cost: \d ranks far from their GPU: ", self.said)
 
+    def test_the_line_without_masks(self):
+        """What it costs, counted on masks of slurmstepd."""
+        run, case = self.run_line("srun --nodes=2 --ntasks-per-node=8 --cpu-bind=none")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("the launch line binds 8 of 8 ranks otherwise than muster bind would: rank 0 on CPUs ", self.words, self.said)
+        self.assertIn("; cost: 8 ranks not confined to the NUMA domain of their GPU: 0, 1, 2, 3, 4, 5, 6 and 7; ", self.words, self.said)
+        self.assertRegex(self.words, r"; 8 ranks share \d+ cores; likewise on nid002", self.said)
+
+    def test_tasks_that_do_not_start_one_agent_each(self):
+        """The others wait in MPI_Init for the task, which slurmstepd counts as one of the step."""
+        wrapper = self.site.cluster.folder / "wrapper"
+        for act, words in (("exec sleep 600", "4 tasks, 3 of which started muster's agent: not task 1"),
+                           ('"$@"', "4 tasks, and 5 agents: task 1 started several")):
+            with self.subTest(act):
+                wrapper.write_text(f'#!/bin/sh\n[ "$SLURM_PROCID" = 1 ] && {act}\nexec "$@"\n')
+                wrapper.chmod(0o755)
+                run = self.run_job("-n", "^cpu_affinity$", command="MUSTER_STARTUP_TIMEOUT=10 muster run --launch "
+                                   f"'srun --nodes=2 --ntasks=4 --ntasks-per-node=2 {wrapper}'")
+                case = run.case("cpu_affinity")
+                self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
+                self.assertIn("the line starts " + words, self.words_of(case), self.said)
+                self.assertEqual([culprit["name"] for culprit in case["culprits"]], ["the launch line"], self.said)
+
     def test_the_line_with_masks_and_cores_per_task(self):
         run, case = self.run_line(LUMI_LINE + ",".join(LUMI_MASKS) + " -c 7")
         self.assertEqual((run.status, case["verdict"]), (2, "error"), self.said)
