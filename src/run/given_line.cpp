@@ -5,9 +5,7 @@
 #include <memory>
 
 #include "base/clock.hpp"
-#include "run/examine.hpp"
 #include "run/keeper.hpp"
-#include "run/launch.hpp"
 #include "run/start_complaint.hpp"
 #include "system/system.hpp"
 
@@ -63,7 +61,35 @@ Finding ended_by_wrapper(int status) {
       "let the wrapper end with the status of the program that it starts (exec \"$@\"), or leave it out"};
 }
 
+/// Of a launch that has ended, or was ended.
+LineFailure failure_of(const Launch& launch, const Examiner::Scene& scene, bool has_ended, Finding finding) {
+  LineFailure failure;
+  failure.finding = std::move(finding);
+  failure.stderr_text = launch.stderr_tail();
+  failure.tasks = line_tasks_of(scene.folder, scene);
+  if (has_ended) failure.launcher_status = launch.end()->shell_status();
+  if (has_ended) failure.notice = launch.notice();
+  failure.is_of_agent = !launch.refusal().empty() || explain_complaint(failure.stderr_text, scene.nodes).has_value();
+  return failure;
+}
+
 }  // namespace
+
+Finding explain_later_start(const Launch& launch, const Examiner::Scene& scene, Finding finding,
+                            const LaterStart& start) {
+  if (finding.verdict == Verdict::unmeasured) return finding;
+  // Of a node that does not answer, no task was seen.
+  const bool is_all_seen =
+      std::all_of(scene.seen.begin(), scene.seen.end(), [](const NodeAutopsy& node) { return node.answered; });
+  if (is_ended_by_wrapper(launch, scene))
+    finding = ended_by_wrapper(launch.end()->shell_status());
+  else if (launch.stage() != LaunchStage::start_up)
+    return finding;
+  else if (is_all_seen)
+    finding = explain_given_line(failure_of(launch, scene, start.has_ended, std::move(finding)), start.agent);
+  finding.reason += fmt::format(" (at start {} of the launch line; its first start worked)", start.number);
+  return finding;
+}
 
 GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity& identity,
                             const SessionOptions& options, const fs::path& folder) {
@@ -107,11 +133,7 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
   const bool has_several = !failure.tasks.with_several_agents().empty();
   if (!has_several && is_ended_by_wrapper(launch, scene))
     return {std::nullopt, ended_by_wrapper(launch.end()->shell_status()), 0};
-  failure.finding = examiner.diagnose(launch, scene).finding;
-  failure.stderr_text = launch.stderr_tail();
-  if (has_ended) failure.launcher_status = launch.end()->shell_status();
-  if (has_ended) failure.notice = launch.notice();
-  failure.is_of_agent = !launch.refusal().empty() || explain_complaint(failure.stderr_text, scene.nodes).has_value();
+  failure = failure_of(launch, scene, has_ended, examiner.diagnose(launch, scene).finding);
   return {std::nullopt, explain_given_line(std::move(failure), options.agent), 0};
 }
 

@@ -11,6 +11,8 @@
 #include "model/record.hpp"
 #include "muster/launcher.hpp"
 #include "muster/verdict.hpp"
+#include "run/examine.hpp"
+#include "run/launch.hpp"
 #include "run/line_tasks.hpp"
 
 namespace muster {
@@ -45,6 +47,18 @@ struct GivenWorld {
 /// killed.
 [[nodiscard]] GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity& identity,
                                           const SessionOptions& options, const fs::path& folder);
+
+/// A start of a line behind its first one, which worked.
+struct LaterStart {
+  int number = 2;
+  bool has_ended = false;  ///< the launcher, by itself
+  fs::path agent;
+};
+
+/// What the line did wrong at that start, in place of `finding`, which was found about it as about any launch.
+/// `finding` as it is where the launch had begun its cases.
+[[nodiscard]] Finding explain_later_start(const Launch& launch, const Examiner::Scene& scene, Finding finding,
+                                          const LaterStart& start);
 
 /// A start that failed, beside what was found about it as about any launch.
 struct LineFailure {

@@ -125,6 +125,7 @@ class Session {
   std::deque<Task> queue_;
   std::map<std::string, int> blamed_;        ///< node -> times it was the culprit
   std::map<std::string, std::string> lost_;  ///< node -> why it is set aside
+  std::map<std::string, int> line_starts_;   ///< of lines of the user's own, with the first, which had no case
   std::set<int> barred_;                     ///< cases that brought a launch down
 };
 
@@ -323,6 +324,7 @@ void Session::carry_out(Task task) {
   const auto bundles = bundles_of(task.launch);
   auto order = order_of(task.launch, bundles, index);
   const Way way = way_of(task.launch.shape);
+  ++line_starts_.try_emplace(task.launch.shape.line, 1).first->second;
   LaunchRecord record;
   record.launcher = way.title();
   record.nodes = nodes_of(task.launch.shape);
@@ -365,6 +367,7 @@ Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const Way&
   scene.nodes = nodes_of(shape);
   scene.tag = launch.tag();
   scene.ranks = shape.ranks();
+  const bool has_ended = launch.has_ended();
   scene.case_id = launch.item() >= 0 ? results_.running() : "";
   scene.is_per_node = !case_of(planned.items.front()).host.empty();
   scene.folder = options_.folder / "launches" / std::to_string(report_.launches.size());
@@ -372,6 +375,9 @@ Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const Way&
   for (const auto& [node, why] : examiner.clear_away(launch, scene)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
   auto damage = examiner.diagnose(launch, scene);
+  if (!shape.line.empty())
+    damage.finding = explain_later_start(launch, scene, std::move(damage.finding),
+                                         {line_starts_[shape.line], has_ended, way.options.agent});
   // Nodes can't be queried when the scheduler took them away, which is not a fault.
   const bool is_somebodys_fault = damage.finding.verdict != Verdict::unmeasured;
   if (!damage.is_total && is_somebodys_fault) blame(damage.finding, scene.seen, shape);

@@ -205,6 +205,27 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual({found["at_fault"] for found in self.told["not_good"]}, {False}, self.output)
         self.assertIn("3 tasks, 2 of which started muster's agent", self.told["not_good"][0]["reason"])
 
+    def test_a_line_that_goes_wrong_at_its_second_start(self):
+        """Its first start only counts ranks."""
+        os.environ["MUSTER_STARTUP_TIMEOUT"] = "5"
+        self.addCleanup(os.environ.pop, "MUSTER_STARTUP_TIMEOUT")
+        began = self.folder / "began"
+        for act, words in (('[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exec sleep 600', "the line starts 3 tasks, 2 of which started muster's agent: not task 1"),
+                           ("exec true", "ended with status 0 without starting muster-rank"),
+                           ('exec ls "$1/no/such/folder"', "muster-rank/no/such/folder"),
+                           ('"$@"; exit 255', "such as a wrapper, ended with status 255 after the agent had ended with 0")):
+            with self.subTest(act=act):
+                began.unlink(missing_ok=True)
+                # Ranks of the first start come together: all of them see no file yet.
+                script = self.script("wrapper", f'#!/bin/sh\nif [ -e {began} ]; then\n{act}\nexec "$@"\nfi\n"$@" && : > {began}\n')
+                self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 3 {script}", "-n", "affinity"), 2, self.output)
+                reasons = [finding["reason"] for case in self.report["cases"] for finding in case["findings"]]
+                told = " ".join([*reasons, *(case["reason"] for case in self.report["cases"])])
+                self.assertIn(words, told)
+                self.assertIn("(at start 2 of the launch line; its first start worked)", told)
+                culprits = [culprit for case in self.report["cases"] for culprit in case["culprits"]]
+                self.assertEqual({(culprit["name"], culprit.get("node", "")) for culprit in culprits}, {("the launch line", "")}, told)
+
     def test_a_wrapper_that_ends_with_another_status(self):
         """As sanitizers do. The ranks are well."""
         script = self.script("wrapper", '#!/bin/sh\n"$@"\nexit 255\n')
