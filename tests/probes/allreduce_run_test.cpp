@@ -101,10 +101,15 @@ TEST(AllreduceRun, RightSumsOfAllTypesPass) {
     params.emplace_back("buffers", buffers);
     const Outcome outcome = run_probe(3, params, [](BadComm&) {});
     EXPECT_TRUE(outcome.judgement.findings.empty()) << outcome.judgement.findings[0].reason;
-    ASSERT_EQ(outcome.judgement.evidence.size(), 3u);
-    EXPECT_EQ(outcome.judgement.evidence[0].substr(0, 22), "busbw at 1KiB: double ");
-    EXPECT_EQ(outcome.judgement.evidence[1].substr(0, 19), "time at 8B: double ");
-    EXPECT_EQ(outcome.judgement.evidence[2].substr(0, 35), "3 ranks looked at every element of ");
+    const auto& evidence = outcome.judgement.evidence;
+    ASSERT_FALSE(evidence.empty());
+    EXPECT_EQ(evidence.back().substr(0, 35), "3 ranks looked at every element of ");
+    // On a busy machine some types have no clean timing, which the sentence then says.
+    if (evidence.back().find("had no clean timing") == std::string::npos) {
+      ASSERT_EQ(evidence.size(), 3u);
+      EXPECT_EQ(evidence[0].substr(0, 22), "busbw at 1KiB: double ");
+      EXPECT_EQ(evidence[1].substr(0, 19), "time at 8B: double ");
+    }
     for (const Observation& seen : outcome.seen) EXPECT_EQ(seen.readings.size(), 8u * 5);
   }
 }
