@@ -29,6 +29,18 @@ std::vector<SuspectPart> decode_units(PairTable& table, const DecodeSettings& se
   return again;
 }
 
+/// Names groups; then measures the level again without what they explain, and names units again.
+void name_groups(PairTable& table, const DecodeSettings& settings, Culprits& found) {
+  constexpr std::size_t most_groups = 4;
+  while (found.groups.size() < most_groups && name_group(table, settings, found)) {
+    found.levels = levels_of_the_rest(table, settings, found.levels);
+    hold_against(table, found.levels);
+    found.parts.clear();
+    explain_found(table, found);
+    found.parts = name_units(table, settings);
+  }
+}
+
 /// Two or three units are not measure of each other when all of their readings are slow: only a reference sees it.
 void name_by_reference(const PairTable& table, const DecodeSettings& settings, Culprits& found) {
   for (const ClassReference& reference : settings.references) {

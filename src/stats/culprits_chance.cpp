@@ -1,6 +1,7 @@
 // Is a unit slow, or did it have bad luck? Outliers that any reading may be make no unit slow, whatever their size.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "stats/culprits_pairs.hpp"
@@ -26,16 +27,6 @@ struct RoundMeeting {
   double slowness = 0;
 };
 
-bool has(const std::vector<int>& units, int unit) {
-  return std::binary_search(units.begin(), units.end(), unit);
-}
-
-/// With all others, or with the other end of its path.
-bool crosses(const SuspectPart& group, int a, int b) {
-  if (group.far_ends.empty()) return has(group.ends, a) != has(group.ends, b);
-  return (has(group.ends, a) && has(group.far_ends, b)) || (has(group.ends, b) && has(group.far_ends, a));
-}
-
 bool is_both(PartKind kind) {
   return kind == PartKind::node;
 }
@@ -59,12 +50,6 @@ std::vector<RoundMeeting> round_meetings_of(const PairTable& table, const Pair& 
 }
 
 /// How many of the unit's meetings are slow by more than half of what is usual for it.
-struct Count {
-  std::size_t slow = 0;
-  std::size_t all = 0;
-  [[nodiscard]] double share() const { return all > 0 ? static_cast<double>(slow) / static_cast<double>(all) : 0; }
-};
-
 Count count_of(const PairTable& table, const SuspectPart& part) {
   const double bound = slowness_of(part.slowdown) / 2;
   const int unit = part.ends.front();
@@ -88,26 +73,12 @@ Count count_of(const PairTable& table, const SuspectPart& part) {
   return count;
 }
 
-/// P(at least `slow` of `all`) when each is slow with probability `rate`.
-double upper_tail(const Count& count, double rate) {
-  double tail = 0;
-  const auto n = static_cast<double>(count.all);
-  for (std::size_t k = count.slow; k <= count.all; ++k) {
-    const auto x = static_cast<double>(k);
-    tail += std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) + x * std::log(rate) +
-                     (n - x) * std::log1p(-rate));
-  }
-  return tail;
-}
-
 /// Slowness of all meetings of which no persistently slow unit is part, sorted.
 class Others {
  public:
   Others(const PairTable& table, const Culprits& found, const std::vector<bool>& is_persistent) : table_(table) {
     for (const Pair& pair : table.pairs) {
-      if (std::any_of(found.groups.begin(), found.groups.end(),
-                      [&](const SuspectPart& group) { return crosses(group, pair.low, pair.high); }))
-        continue;
+      if (is_across_any(found.groups, pair.low, pair.high)) continue;
       if (is_persistent[static_cast<std::size_t>(pair.low)] || is_persistent[static_cast<std::size_t>(pair.high)])
         continue;
       for (const bool are_both : {false, true})
@@ -200,6 +171,23 @@ void propose(const PairTable& table, const SuspectPart& part, std::vector<LinkCe
 
 }  // namespace
 
+double log_choose(double n, double k) {
+  return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+}
+
+double log_upper_tail(const Count& count, double rate) {
+  const auto n = static_cast<double>(count.all);
+  const auto log_of = [&](std::size_t slow) {
+    const auto x = static_cast<double>(slow);
+    return log_choose(n, x) + x * std::log(rate) + (n - x) * std::log1p(-rate);
+  };
+  double most = -std::numeric_limits<double>::infinity();
+  for (std::size_t k = count.slow; k <= count.all; ++k) most = std::max(most, log_of(k));
+  double sum = 0;
+  for (std::size_t k = count.slow; k <= count.all; ++k) sum += std::exp(log_of(k) - most);
+  return std::min(0.0, most + std::log(sum));
+}
+
 bool is_of(const Pair& pair, bool is_upward, int unit, PartKind kind) {
   if (is_both(kind)) return true;
   return (is_upward == (unit == pair.low)) == (kind == PartKind::sender);
@@ -207,9 +195,7 @@ bool is_of(const Pair& pair, bool is_upward, int unit, PartKind kind) {
 
 void explain_found(PairTable& table, const Culprits& found) {
   for (Pair& pair : table.pairs)
-    for (Way& way : pair.ways)
-      way.is_explained = std::any_of(found.groups.begin(), found.groups.end(),
-                                     [&](const SuspectPart& group) { return crosses(group, pair.low, pair.high); });
+    for (Way& way : pair.ways) way.is_explained = is_across_any(found.groups, pair.low, pair.high);
   for (const SuspectPart& part : found.parts)
     for (const int unit : part.ends)
       for (const std::size_t at : table.pairs_of(unit)) {
@@ -235,8 +221,7 @@ void leave_out_chance(PairTable& table, const DecodeSettings& settings, Culprits
   std::vector<const SuspectPart*> suspects;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Count rest = others.count(parts[i]);
-    const double rate = (static_cast<double>(rest.slow) + 0.5) / (static_cast<double>(rest.all) + 1);
-    const bool is_beyond = rest.all < fewest_others || upper_tail(counts[i], std::min(rate, 0.99)) <= most_chance;
+    const bool is_beyond = rest.all < fewest_others || log_upper_tail(counts[i], rest.rate()) <= std::log(most_chance);
     const Again again = measured_again(table, parts[i], least);
     const bool is_again = again.slow >= 2;
     const bool is_cleared = again.all >= 2 && again.slow == 0 && counts[i].share() >= persistent;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "stats/culprits_pairs.hpp"
 #include "stats/stats.hpp"
@@ -16,6 +17,17 @@ constexpr int fewest_inner = 3;         ///< meetings of two members
 constexpr double least_fitting = 0.85;  ///< of the meetings that a group should explain
 constexpr double nearly_all = 0.7;      ///< of the other units slow with it: it is slow with all of them
 constexpr std::size_t most_inner_cells = 12;
+constexpr double false_group_rate = 0.01;  ///< per matrix: a division of the units that fits as well by chance
+
+bool has(const std::vector<int>& units, int unit) {
+  return std::binary_search(units.begin(), units.end(), unit);
+}
+
+/// With all others, or with the other end of its path.
+bool crosses(const SuspectPart& group, int a, int b) {
+  if (group.far_ends.empty()) return has(group.ends, a) != has(group.ends, b);
+  return (has(group.ends, a) && has(group.far_ends, b)) || (has(group.ends, b) && has(group.far_ends, a));
+}
 
 /// One pair, all its rounds together; or alone.
 struct Meeting {
@@ -24,9 +36,10 @@ struct Meeting {
   bool is_slow = false;
 };
 
-std::vector<Meeting> meetings_of(const PairTable& table, double bound) {
+std::vector<Meeting> meetings_of(const PairTable& table, const std::vector<SuspectPart>& groups, double bound) {
   std::vector<Meeting> meetings;
   for (const Pair& pair : table.pairs) {
+    if (is_across_any(groups, pair.low, pair.high)) continue;
     double sum[2] = {0, 0};
     int n[2] = {0, 0};
     for (std::size_t i = pair.begin; i < pair.end; ++i) {
@@ -98,9 +111,10 @@ struct Fit {
   int inner_well = 0;
   int crossing = 0;
   int crossing_slow = 0;
-  [[nodiscard]] bool is_good() const {
-    return inner >= fewest_inner && inner_well >= least_fitting * inner && crossing >= fewest_inner &&
-           crossing_slow >= least_fitting * crossing;
+  [[nodiscard]] bool is_good() const { return fits(inner_well, inner) && fits(crossing_slow, crossing); }
+  /// One misfit of a few is no more than bad luck.
+  [[nodiscard]] static bool fits(int fitting, int all) {
+    return all >= fewest_inner && all - fitting <= std::max(1.0, (1 - least_fitting) * all);
   }
 };
 
@@ -118,6 +132,37 @@ Fit fit_of(const Sides& sides, bool is_path) {
     fit.crossing_slow += meeting.is_slow;
   }
   return fit;
+}
+
+/// Of each unit: the meetings that cross.
+std::vector<Count> crossings(const Sides& sides, bool is_path, int units) {
+  std::vector<Count> of(static_cast<std::size_t>(units));
+  for (const Meeting& meeting : sides.meetings()) {
+    if (!Sides::is_crossing(sides.of(meeting.low), sides.of(meeting.high), is_path)) continue;
+    for (const int unit : {meeting.low, meeting.high}) of[static_cast<std::size_t>(unit)].add(meeting.is_slow);
+  }
+  return of;
+}
+
+/// Slow meetings that hit any pair alike make no group, however the units are divided: log of how likely one of the
+/// divisions into groups of these sizes fits as well by chance. Without the unit that is slow most often: alone it
+/// makes no group either.
+double log_chance(const PairTable& table, const Sides& sides, bool is_path) {
+  const auto units = table.present_units;
+  const auto of = crossings(sides, is_path, table.units);
+  const auto most =
+      std::max_element(of.begin(), of.end(), [](const Count& a, const Count& b) { return a.slow < b.slow; });
+  const auto left_out = static_cast<int>(most - of.begin());
+  Count crossing;
+  Count others;
+  for (const Meeting& meeting : sides.meetings()) {
+    if (meeting.low == left_out || meeting.high == left_out) continue;
+    const bool is_across = Sides::is_crossing(sides.of(meeting.low), sides.of(meeting.high), is_path);
+    (is_across ? crossing : others).add(meeting.is_slow);
+  }
+  const auto near = static_cast<double>(sides.members(1).size());
+  const auto far = static_cast<double>(sides.members(2).size());
+  return log_upper_tail(crossing, others.rate()) + log_choose(units, near) + log_choose(units - near, far);
 }
 
 /// Units outside of the group most of whose meetings with it are slow go to the other end; true: those are not nearly
@@ -166,9 +211,9 @@ void propose_inner(const std::vector<SuspectPart>& parts, std::vector<LinkCell>&
   }
 }
 
-/// The largest set of the named that are connected by meetings that went well.
-std::vector<int> largest_connected(const std::vector<Meeting>& meetings, const std::vector<SuspectPart>& parts,
-                                   int units) {
+/// The named, by sets that are connected by meetings that went well; the largest first.
+std::vector<std::vector<int>> connected_sets(const std::vector<Meeting>& meetings,
+                                             const std::vector<SuspectPart>& parts, int units) {
   std::vector<int> root(static_cast<std::size_t>(units), -1);
   for (const SuspectPart& part : parts) root[static_cast<std::size_t>(part.ends.front())] = part.ends.front();
   const auto find = [&](int unit) {
@@ -179,12 +224,20 @@ std::vector<int> largest_connected(const std::vector<Meeting>& meetings, const s
     if (!meeting.is_slow && root[static_cast<std::size_t>(meeting.low)] >= 0 &&
         root[static_cast<std::size_t>(meeting.high)] >= 0)
       root[static_cast<std::size_t>(find(meeting.low))] = find(meeting.high);
-  std::map<int, std::vector<int>> sets;
-  for (const SuspectPart& part : parts) sets[find(part.ends.front())].push_back(part.ends.front());
-  std::vector<int> largest;
-  for (const auto& [first, members] : sets)
-    if (members.size() > largest.size()) largest = members;
-  return largest;
+  std::map<int, std::vector<int>> by_root;
+  for (const SuspectPart& part : parts) by_root[find(part.ends.front())].push_back(part.ends.front());
+  std::vector<std::vector<int>> sets;
+  for (auto& [first, members] : by_root) sets.push_back(std::move(members));
+  std::stable_sort(sets.begin(), sets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  return sets;
+}
+
+/// Meetings with members of another set that may be a group of its own show nothing about this one.
+void leave_out_other_sets(const std::vector<std::vector<int>>& sets, std::vector<Meeting>& meetings) {
+  std::set<int> others;
+  for (std::size_t i = 1; i < sets.size() && sets[i].size() >= fewest_members; ++i)
+    others.insert(sets[i].begin(), sets[i].end());
+  std::erase_if(meetings, [&](const Meeting& one) { return others.count(one.low) > 0 || others.count(one.high) > 0; });
 }
 
 bool has_inner(const std::vector<Meeting>& meetings, const std::vector<SuspectPart>& parts) {
@@ -198,25 +251,36 @@ bool has_inner(const std::vector<Meeting>& meetings, const std::vector<SuspectPa
 
 }  // namespace
 
-void name_groups(PairTable& table, const DecodeSettings& settings, Culprits& found) {
+bool is_across_any(std::span<const SuspectPart> groups, int a, int b) {
+  return std::any_of(groups.begin(), groups.end(), [&](const SuspectPart& group) { return crosses(group, a, b); });
+}
+
+bool name_group(PairTable& table, const DecodeSettings& settings, Culprits& found) {
   std::vector<double> slowdowns;
   for (const SuspectPart& part : found.parts) slowdowns.push_back(slowness_of(part.slowdown));
-  if (slowdowns.size() < fewest_members) return;
+  if (slowdowns.size() < fewest_members) return false;
   const double bound = std::max(slowness_of(settings.least_slowdown), *median(slowdowns)) / 2;
-  const auto meetings = meetings_of(table, bound);
-  if (!has_inner(meetings, found.parts)) return propose_inner(found.parts, found.worth_repeating);
-  const auto members = largest_connected(meetings, found.parts, table.units);
-  if (members.size() < fewest_members) return;
-  Sides sides(table, meetings);
-  for (const int unit : members) sides.of(unit) = 1;
+  auto meetings = meetings_of(table, found.groups, bound);
+  if (!has_inner(meetings, found.parts)) {
+    propose_inner(found.parts, found.worth_repeating);
+    return false;
+  }
+  const auto sets = connected_sets(meetings, found.parts, table.units);
+  if (sets.front().size() < fewest_members) return false;
+  leave_out_other_sets(sets, meetings);
+  Sides sides(table, std::move(meetings));
+  for (const int unit : sets.front()) sides.of(unit) = 1;
   const bool is_path = find_other_end(sides);
   refine(table, sides, is_path);
   const auto group = sides.members(1);
   const auto others = static_cast<std::size_t>(table.present_units) - group.size();
-  if (group.size() < fewest_members || (!is_path && group.size() > others) || !fit_of(sides, is_path).is_good()) return;
+  if (group.size() < fewest_members || (!is_path && group.size() > others) || !fit_of(sides, is_path).is_good())
+    return false;
+  if (log_chance(table, sides, is_path) > std::log(false_group_rate)) return false;
   std::erase_if(found.parts, [&](const SuspectPart& part) { return sides.of(part.ends.front()) != 0; });
   found.groups.push_back(part_of(table, sides, is_path, bound));
   explain_found(table, found);
+  return true;
 }
 
 }  // namespace muster::culprits

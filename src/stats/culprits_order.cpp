@@ -101,10 +101,6 @@ std::vector<UnitRole> roles_that_explain(const std::vector<const LinkReading*>& 
   return roles;
 }
 
-double log_choose(double n, double k) {
-  return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
-}
-
 void explain(PairTable& table, const std::vector<UnitRole>& roles) {
   for (const auto& [unit, way] : roles)
     for (const std::size_t i : table.pairs_of(unit)) {

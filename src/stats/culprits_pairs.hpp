@@ -1,6 +1,7 @@
 /// Readings sorted by pair: what the stages of decode_culprits work on. Private to src/stats.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -107,11 +108,13 @@ struct ScoreNull {
 [[nodiscard]] ScoreNull null_of_scores(const PairTable& table);
 /// Whether a reading of the pair in that direction is one of the unit as a part of that kind.
 [[nodiscard]] bool is_of(const Pair& pair, bool is_upward, int unit, PartKind kind);
+/// Whether one of the groups explains that these two are slow with each other.
+[[nodiscard]] bool is_across_any(std::span<const SuspectPart> groups, int a, int b);
 /// Marks what groups and units that were found explain in `table`, and nothing else.
 void explain_found(PairTable& table, const Culprits& found);
 /// Four named units or more that are well among each other become a group; what a group explains is no longer theirs.
-/// Where the named have hardly met, cells among them that would decide are proposed.
-void name_groups(PairTable& table, const DecodeSettings& settings, Culprits& found);
+/// Where the named have hardly met, cells among them that would decide are proposed. True: a group was added.
+bool name_group(PairTable& table, const DecodeSettings& settings, Culprits& found);
 /// Takes units out of `parts` that are slow no more often than by chance: whose slow meetings don't exceed a binomial
 /// of the rate at which meetings of the others are as slow, and that were not slow again alone with two partners.
 /// Cells that would decide, were they measured alone, are added to `worth_repeating`.
@@ -127,6 +130,25 @@ void join_roles(std::vector<SuspectPart>& parts);
                                         std::span<const ClassLevel> levels);
 /// Links among what is left.
 void name_links(const PairTable& table, const DecodeSettings& settings, Culprits& found);
+
+/// Meetings, and how many of them are slow.
+struct Count {
+  std::size_t slow = 0;
+  std::size_t all = 0;
+  void add(bool is_slow) {
+    slow += is_slow;
+    ++all;
+  }
+  [[nodiscard]] double share() const { return all > 0 ? static_cast<double>(slow) / static_cast<double>(all) : 0; }
+  /// Estimated probability that one is slow; never 0, nor 1.
+  [[nodiscard]] double rate() const {
+    return std::min(0.99, (static_cast<double>(slow) + 0.5) / (static_cast<double>(all) + 1));
+  }
+};
+/// ln P(at least `slow` of `all`) when each is slow with probability `rate`.
+[[nodiscard]] double log_upper_tail(const Count& count, double rate);
+/// ln of the number of ways to choose k of n.
+[[nodiscard]] double log_choose(double n, double k);
 
 /// Counts of a part from its readings, and its slowdown.
 struct SeenReading {

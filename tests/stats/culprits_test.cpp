@@ -602,6 +602,60 @@ TEST(Culprits, ASlowPathBetweenTwoGroupsIsNamedAsThat) {
   }
 }
 
+/// A share of the pairs of every round reaches half of its speed, both ways, whichever units they are.
+std::vector<LinkSample> with_collisions(std::vector<LinkSample> samples, double share, Random& random) {
+  bool is_hit = false;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (i % 2 == 0) is_hit = random.uniform() < share;
+    if (is_hit) samples[i].value *= 0.5;
+  }
+  return samples;
+}
+
+TEST(Culprits, CollisionsMakeNoGroup) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    const Culprits healthy =
+        decode_culprits(with_collisions(simulated::random_rounds(machine_of(64, {}), 12, random), 0.06, random));
+    EXPECT_TRUE(healthy.groups.empty()) << "seed " << seed;
+    const Machine slow = machine_of(64, {fault_of(PartKind::node, 7, 0.2)});
+    const Culprits found = decode_culprits(with_collisions(simulated::random_rounds(slow, 12, random), 0.06, random));
+    EXPECT_TRUE(found.groups.empty()) << "seed " << seed << ": one slow node is no path between groups";
+    EXPECT_EQ(names(found).substr(0, 6), "node 7") << "seed " << seed;
+  }
+}
+
+TEST(Culprits, ARackIsNamedAsOneThoughItsNodesCollide) {
+  const auto is_in = [](int unit) { return unit >= 4 && unit < 8; };
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    const auto samples = with_collisions(matrix_with(
+                                             16, [&](int a, int b) { return is_in(a) != is_in(b); }, seed),
+                                         0.03, random);
+    const Culprits found = decode_culprits(samples);
+    ASSERT_EQ(found.groups.size(), 1) << "seed " << seed << ": " << names(found);
+    EXPECT_EQ(found.groups[0].ends, (std::vector<int>{4, 5, 6, 7}));
+    for (const SuspectPart& part : found.parts) EXPECT_GE(part.kind, PartKind::link) << names(found);
+  }
+}
+
+TEST(Culprits, TwoSlowRacksAreTwoGroups) {
+  const auto rack_of = [](int unit) { return unit < 48 ? unit / 8 : 6; };
+  const auto is_slow_rack = [](int rack) { return rack == 1 || rack == 4; };
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Culprits found = decode_culprits(matrix_with(
+        64,
+        [&](int a, int b) {
+          return rack_of(a) != rack_of(b) && (is_slow_rack(rack_of(a)) || is_slow_rack(rack_of(b)));
+        },
+        seed));
+    ASSERT_EQ(found.groups.size(), 2) << "seed " << seed << ": " << names(found);
+    EXPECT_EQ(std::min(found.groups[0].ends[0], found.groups[1].ends[0]), 8);
+    EXPECT_EQ(std::max(found.groups[0].ends[0], found.groups[1].ends[0]), 32);
+    for (const SuspectPart& part : found.parts) EXPECT_GE(part.kind, PartKind::link) << names(found);
+  }
+}
+
 TEST(Culprits, WhoHasNotMetEachOtherIsToBeMeasuredTogether) {
   // A slow uplink and slow nodes look alike, as long as the slow ones have met others alone.
   std::vector<Fault> faults;
