@@ -63,7 +63,41 @@ def emitted():
     return names
 
 
+def capable_on_the_page():
+    """(probe, metric) whose maximum the page names: `gpu_copy` `both_ways.capable`, `local_copy.capable`."""
+    names, probe = set(), ""
+    for word in re.findall(r"`([^`\n]+)`", PAGE.read_text().split("## Faster than possible", 1)[1].split("\n\n")[1]):
+        if word.endswith(".capable") and probe:
+            names.add((probe, word.removesuffix(".capable")))
+        elif re.fullmatch(r"\w+", word):
+            probe = word
+    return names
+
+
+def capable_in_sources():
+    """(probe, metric) of the calls that add one, where the metric stands there, is that of a loop, or the kind of a p2p task."""
+    names = set()
+    for path in sorted((SOURCE / "src" / "probes").rglob("*.cpp")):
+        probe, text = path.relative_to(SOURCE / "src" / "probes").parts[0].removesuffix(".cpp"), path.read_text()
+        for metric in re.findall(r"add_capable\(seen_?, ([^,]+),", text):
+            if metric == "to_string(task.kind)":
+                found = [row["name"] for row in listed("--metrics", probe) if row["kind"] == "metric" and row["of"] == "GB/s"]
+            elif metric == "metric":
+                found = re.findall(r'"(\w+)"', re.search(r"for \(const char\* metric : \{(.*?)\}", text).group(1))
+            else:
+                found = re.findall(r'^"(\w+)"$', metric)
+            assert found, f"{path}: add_capable of {metric}"
+            names |= {(probe, one) for one in found}
+    return names
+
+
 class Labels(unittest.TestCase):
+    def test_every_maximum_of_the_hardware_is_on_the_page(self):
+        found = capable_in_sources()
+        self.assertGreater(len(found), 5)
+        self.assertEqual(sorted(capable_on_the_page()), sorted(found))
+        self.assertEqual(sorted(found - names_of_probes()), [], "maxima of metrics that no probe describes")
+
     def test_every_name_is_on_the_page(self):
         known = [(probe, name) for probe, name, *_ in rows()]
         self.assertEqual(len(known), len(set(known)), "a row stands there twice")
