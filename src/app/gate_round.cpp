@@ -98,9 +98,10 @@ class Gate {
       auto open = open_cases(reports_, nodes, ids);
       if (set_aside(nodes))
         for (std::string& id : connection_cases(reports_)) open.push_back(std::move(id));
+      const bool moves_rank_0 = move_rank_0(nodes, ids);
       // The user's own line starts ranks on all of its nodes again.
       if (has_line(plan)) break;
-      const bool helps = nodes.size() < before && nodes.size() >= need_ && !open.empty();
+      const bool helps = nodes.size() < before && (nodes.size() >= need_ || moves_rank_0) && !open.empty();
       if (!outcome_.chosen.empty() || !outcome_.interrupted.empty() || !helps || time_.left_s() < least_round_s) break;
       plan = narrowed(prepared_.plan, nodes, open);
     }
@@ -198,6 +199,14 @@ class Gate {
     return std::erase_if(nodes, [&](const std::string& node) { return aside.count(node) > 0; }) > 0;
   }
 
+  /// Once: a mistake of rank 0 alone moves with rank 0, or stays with its node. False where no node is left to try.
+  bool move_rank_0(std::vector<std::string>& nodes, const std::vector<std::string>& ids) {
+    const auto aside = nodes_of_rank_0_to_leave_out(reports_, outcome_.nodes, ids);
+    if (has_moved_rank_0_ || aside.empty() || nodes.size() <= aside.size()) return false;
+    has_moved_rank_0_ = true;
+    return std::erase_if(nodes, [&](const std::string& node) { return aside.count(node) > 0; }) > 0;
+  }
+
   void choose(const std::vector<std::string>& ids) {
     auto standings = stand(reports_, outcome_.nodes, ids, line_cases(prepared_.plan));
     const auto connections = connections_of(reports_, outcome_.nodes);
@@ -222,6 +231,7 @@ class Gate {
   GateTime time_;
   const SignalsHeld held_;
   std::vector<RunReport> reports_;
+  bool has_moved_rank_0_ = false;
   std::vector<std::pair<std::string, std::vector<std::string>>> unclear_;  ///< a node, and whom alone it was tried with
   GateOutcome outcome_;
 };

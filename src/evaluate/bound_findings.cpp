@@ -6,6 +6,7 @@
 
 #include "base/units.hpp"
 #include "evaluate/expectations.hpp"
+#include "model/suspect.hpp"
 
 namespace muster {
 
@@ -174,7 +175,7 @@ bool is_unconfirmed(const Bound& bound, const ReadingGroup& group, const Reading
   const bool is_figure = bound.kind == BoundKind::reference || bound.kind == BoundKind::limit;
   if (!is_figure || !bound.missing.empty() || !group.is_declared) return false;
   const BoundUse use = use_of(bound, group, readings);
-  return use.outside > 0 && (use.nodes == 1 || 2 * use.outside > use.nodes);
+  return use.outside > 0 && find_suspect({use.outside, use.nodes}, Half::is_of_nodes) == Suspect::job;
 }
 
 std::vector<Finding> findings_of(const Application& application, const Readings& readings, const Places& places) {

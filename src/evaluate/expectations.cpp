@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "evaluate/device_names.hpp"
 #include "model/program_metric.hpp"
+#include "model/suspect.hpp"
 
 namespace muster {
 
@@ -130,19 +131,32 @@ Culprit file_of_check(const CaseInput& input) {
 
 constexpr const char* look_at_rank = "look at what that rank printed, and whether the parameters make it measure this";
 
+Suspect suspect_of(const CaseInput& input, const std::vector<int>& ranks) {
+  std::set<int> nodes;
+  for (int rank : ranks) nodes.insert(input.places.node_of(rank));
+  const bool is_rank_0_alone = ranks.size() == 1 && ranks.front() == 0;
+  return find_suspect({nodes.size(), static_cast<std::size_t>(input.places.nodes()), is_rank_0_alone}, Half::is_of_job);
+}
+
+void doubt_rank_0(const CaseInput& input, Finding& finding) {
+  finding.culprits = {rank_0_culprit()};
+  finding.remedy = rank_0_remedy(input.world.ranks);
+}
+
 /// `rank 2 on nid003 did not report triad, 3 of 4 ranks did`. Of a program's number that half of the nodes or more lack
 /// the check is at fault, which asks it of every rank.
 Finding lacking_finding(const CaseInput& input, const std::string& what, const std::vector<int>& lacking,
                         bool is_of_program) {
   const Attendance& attendance = input.attendance;
   const auto missing = static_cast<int>(lacking.size());
-  std::set<int> nodes;
-  for (int rank : lacking) nodes.insert(input.places.node_of(rank));
-  if (!is_of_program || 2 * nodes.size() < static_cast<std::size_t>(input.places.nodes()))
-    return input.places.finding(
-        Verdict::unmeasured, lacking,
-        fmt::format("did not report {}, {} of {} ranks did", what, attendance.measured - missing, attendance.measured),
-        look_at_rank);
+  const Suspect suspect = is_of_program ? suspect_of(input, lacking) : Suspect::nodes;
+  if (suspect != Suspect::job) {
+    const auto sentence =
+        fmt::format("did not report {}, {} of {} ranks did", what, attendance.measured - missing, attendance.measured);
+    Finding finding = input.places.finding(Verdict::unmeasured, lacking, sentence, look_at_rank);
+    if (suspect == Suspect::rank_0) doubt_rank_0(input, finding);
+    return finding;
+  }
   return {Verdict::unmeasured,
           fmt::format("metric {}: expected from {} ranks, reported by {}", what, attendance.measured,
                       attendance.measured - missing),
@@ -175,25 +189,26 @@ Culprit program_of_check(const CaseInput& input) {
 void find_foreign_units(const CaseInput& input, const ReadingGroup& group, const Readings& readings,
                         std::vector<Finding>& findings) {
   std::vector<int> ranks;
-  std::set<int> nodes;
   std::string unit;
   for (const Sample& sample : readings.of(group)) {
     if (factor_to(*sample.reading, group.facts.unit)) continue;
     if (ranks.empty()) unit = printable_line(sample.reading->unit);
     if (ranks.empty() || ranks.back() != sample.rank) ranks.push_back(sample.rank);
-    nodes.insert(sample.node);
   }
   if (ranks.empty()) return;
   const std::string metric = group.metric + where_clause(group.where);
   const std::string what = fmt::format("in {}, which can't be converted to {}", unit, group.facts.unit);
   const std::string remedy =
       "print it in the unit that the check declares, or correct the unit in [check.NAME.metrics]";
-  if (2 * nodes.size() < static_cast<std::size_t>(input.places.nodes()))
-    findings.push_back(
-        input.places.finding(Verdict::unmeasured, ranks, fmt::format("printed {} {}", metric, what), remedy));
-  else
+  const Suspect suspect = suspect_of(input, ranks);
+  if (suspect == Suspect::job) {
     findings.push_back(
         {Verdict::unmeasured, fmt::format("{} was printed {}", metric, what), {program_of_check(input)}, remedy});
+    return;
+  }
+  findings.push_back(
+      input.places.finding(Verdict::unmeasured, ranks, fmt::format("printed {} {}", metric, what), remedy));
+  if (suspect == Suspect::rank_0) doubt_rank_0(input, findings.back());
 }
 
 /// What finds a metric of a program in its output or file; nullopt: the metric is the probe's own, or printed as one.

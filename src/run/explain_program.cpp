@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "model/suspect.hpp"
 #include "run/scene.hpp"
 
 namespace muster {
@@ -13,6 +14,18 @@ std::set<std::string> distinct_nodes(const SeenRanks& ranks) {
   std::set<std::string> nodes;
   for (const SeenRank& rank : ranks) nodes.insert(rank.node);
   return nodes;
+}
+
+Suspect suspect_of(const SeenRanks& who, const SeenRanks& all) {
+  const bool is_rank_0_alone = who.size() == 1 && who.front().record().rank == 0;
+  return find_suspect({distinct_nodes(who).size(), distinct_nodes(all).size(), is_rank_0_alone}, Half::is_of_job);
+}
+
+/// That of rank 0 first.
+std::vector<std::string> hosts_from(const std::string& first, const SeenRanks& ranks) {
+  std::vector<std::string> hosts{first};
+  for (const SeenRank& rank : ranks) hosts.push_back(rank.node);
+  return hosts;
 }
 
 double longest_idle(const SeenRanks& ranks) {
@@ -36,7 +49,7 @@ Explained program_still_runs(const Scene& scene) {
   if (who.empty()) return std::nullopt;
   const SeenRanks living = scene.alive();
   const std::size_t done = living.size() - who.size() + scene.done;
-  const bool is_of_nodes = 2 * distinct_nodes(who).size() < distinct_nodes(scene.ranks).size();
+  const Suspect suspect = suspect_of(who, scene.ranks);
   const std::string subject = done == 0 && who.size() == 1 ? std::string("the program")
                               : done == 0                  ? fmt::format("all {} programs", who.size())
                                                            : fmt::format("the program of {}", names(who));
@@ -49,9 +62,12 @@ Explained program_still_runs(const Scene& scene) {
                   done == 0 ? "" : fmt::format("; {} ended", done == 1 ? "1 other" : fmt::format("{} others", done)));
   finding.remedy =
       "raise the timeout of the check (timeout, --timeout), or correct its program or options so that it ends";
-  if (is_of_nodes || is_stuck(who)) {
+  if (suspect == Suspect::nodes || is_stuck(who)) {
     finding.culprits = rank_culprits(who);
     finding.remedy = fmt::format("look at what the program does on {}: load, file system, device", nodes_of(who));
+  } else if (suspect == Suspect::rank_0) {
+    finding.culprits = {rank_0_culprit()};
+    finding.remedy = rank_0_remedy(hosts_from(who.front().node, scene.ranks));
   } else if (done > 0) {
     // No node is to blame by comparison with so few others.
     finding.culprits = rank_culprits(who);

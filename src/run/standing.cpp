@@ -1,10 +1,13 @@
 #include "run/standing.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "base/text.hpp"
+#include "model/suspect.hpp"
 #include "run/per_node.hpp"
 
 namespace muster {
@@ -154,6 +157,13 @@ class Opinions {
   bool has_seen_links_ = false;
 };
 
+/// A case in which only rank 0 failed, and where rank 0 was then and otherwise.
+struct PartOfRank0 {
+  Named wrong_on;  ///< nodes of rank 0
+  Named right_on;
+  Finding finding;  ///< the first
+};
+
 /// The results of all runs, by case and node.
 struct Heard {
   std::set<std::string> of_the_job;  ///< cases that blame no node
@@ -161,10 +171,28 @@ struct Heard {
   std::map<std::string, std::string> check_of;
   std::vector<std::pair<std::string, Opinion>> faults;  ///< by node: check and what it found
   std::vector<NodePair> apart;
+  std::map<std::string, PartOfRank0> of_rank_0;
 };
+
+void hear_rank_0(const CaseResult& result, const std::vector<std::string>& nodes, PartOfRank0& part) {
+  if (result.node_rows.empty()) return;
+  const NodeRow& first = result.node_rows.front();
+  const auto found =
+      std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) { return is_same_node(node, first.node); });
+  if (found == nodes.end()) return;
+  const auto node = static_cast<std::size_t>(found - nodes.begin());
+  const auto about = std::find_if(result.findings.begin(), result.findings.end(), is_about_rank_0_alone);
+  if (about != result.findings.end() && result.node_rows.size() > 1) {
+    if (part.wrong_on.empty()) part.finding = *about;
+    part.wrong_on.insert(node);
+  } else if (first.verdict == Verdict::pass) {
+    part.right_on.insert(node);
+  }
+}
 
 void hear(const CaseResult& result, const std::vector<std::string>& nodes, bool is_asked_for, Heard& heard) {
   const Opinions opinions(result, nodes, heard.apart);
+  if (is_asked_for) hear_rank_0(result, nodes, heard.of_rank_0[result.id]);
   auto& known = heard.of_case[result.id];
   known.resize(nodes.size());
   heard.check_of[result.id] = result.check;
@@ -182,6 +210,20 @@ void hear(const CaseResult& result, const std::vector<std::string>& nodes, bool 
   }
 }
 
+/// What stays with the node, and not with rank 0, is the node's fault.
+void blame_first_nodes(const std::vector<std::string>& nodes, Heard& heard) {
+  for (const auto& [id, part] : heard.of_rank_0) {
+    if (part.wrong_on.size() != 1 || part.right_on.empty() || part.finding.verdict != Verdict::fail) continue;
+    const std::size_t node = *part.wrong_on.begin();
+    if (part.right_on.count(node) > 0 || heard.faults[node].second.word == Claim::at_fault) continue;
+    heard.faults[node] = {heard.check_of.at(id),
+                          {Claim::at_fault,
+                           fmt::format("{}; with rank 0 on {} it passed", part.finding.reason,
+                                       printable_line(nodes[*part.right_on.begin()])),
+                           "look at what the program finds otherwise there: files, mounts, environment"}};
+  }
+}
+
 Heard hear_all(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
                const std::vector<std::string>& cases, const std::set<std::string>& of_the_job = {}) {
   Heard heard;
@@ -190,6 +232,7 @@ Heard hear_all(std::span<const RunReport> reports, const std::vector<std::string
   const std::set<std::string> asked(cases.begin(), cases.end());
   for (const RunReport& report : reports)
     for (const CaseResult& result : report.cases) hear(result, nodes, asked.count(result.id) > 0, heard);
+  blame_first_nodes(nodes, heard);
   return heard;
 }
 
@@ -261,6 +304,15 @@ std::vector<std::string> open_cases(std::span<const RunReport> reports, const st
     if (is_open) open.push_back(id);
   }
   return open;
+}
+
+std::set<std::string> nodes_of_rank_0_to_leave_out(std::span<const RunReport> reports,
+                                                   const std::vector<std::string>& nodes,
+                                                   const std::vector<std::string>& cases) {
+  std::set<std::string> undecided;
+  for (const auto& [id, part] : hear_all(reports, nodes, cases).of_rank_0)
+    if (part.wrong_on.size() == 1 && part.right_on.empty()) undecided.insert(nodes[*part.wrong_on.begin()]);
+  return undecided;
 }
 
 }  // namespace muster

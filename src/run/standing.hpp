@@ -26,6 +26,7 @@ struct Standings {
   std::vector<NodePair> apart;      ///< each of the two is well, what lies between them is not; indices
 };
 
+/// Of a case in which rank 0 alone failed its node is at fault where the case passed with rank 0 on another node.
 /// `cases`: ids of all that a good node passes (or skips). `reports`: in the order of the runs; what a later one found
 /// counts where an earlier one was undecided; a fault found by any remains. A failed case does not count against
 /// nodes that it measured while each of its findings names others. Where findings name two nodes because data changed
@@ -39,5 +40,11 @@ struct Standings {
 [[nodiscard]] std::vector<std::string> open_cases(std::span<const RunReport> reports,
                                                   const std::vector<std::string>& nodes,
                                                   const std::vector<std::string>& cases);
+
+/// Nodes on which rank 0, and no other rank, failed a case that was not tried with rank 0 on another node: without them
+/// the case shows whether the node or what rank 0 does is wrong.
+[[nodiscard]] std::set<std::string> nodes_of_rank_0_to_leave_out(std::span<const RunReport> reports,
+                                                                 const std::vector<std::string>& nodes,
+                                                                 const std::vector<std::string>& cases);
 
 }  // namespace muster

@@ -87,6 +87,27 @@ class JobFaults(support.EndToEnd):
                 known, excluded, all_of = self.not_good(f"{script}\n{params}", more)
                 self.assertEqual((known, excluded), (dict.fromkeys(NODES, False), ""), all_of)
 
+    def test_what_rank_0_alone_does_wrong_is_tried_without_its_node(self):
+        """The mistake moves with rank 0: no node is at fault. It stays on nid001: that node is."""
+        finding = "echo " + json.dumps(json.dumps({"finding": {"reason": "slow", "remedy": "repair it"}}))
+        for mistake in ("cat /no/such/input", finding, "sleep 60"):
+            for moves in (True, False):
+                with self.subTest(mistake=mistake, moves=moves):
+                    where = '"$RANK" = 0' if moves else '"$(hostname)" = nid001'
+                    script = job_faults.script(f"if [ {where} ]; then {mistake}; fi")
+                    known, excluded, all_of = self.not_good(f'{script}\ndeadline = "3s"')
+                    if moves:
+                        self.assertEqual((known, excluded), (dict.fromkeys(NODES, False), ""), all_of)
+                        self.assertIn("run it once more without nid00", all_of[0]["remedy"])
+                    else:
+                        self.assertEqual((known, excluded), ({"nid001": True}, "nid001"), all_of)
+                        self.assertIn("; with rank 0 on nid002 it passed", all_of[0]["reason"])
+
+    def test_a_crash_of_rank_0_is_its_nodes(self):
+        script = job_faults.script('if [ "$RANK" = 0 ]; then kill -BUS $$; fi')
+        known, excluded, _ = self.not_good(script)
+        self.assertEqual((known, excluded), ({"nid001": True}, "nid001"))
+
     def test_what_one_node_prints_is_its_own(self):
         finding = "echo " + json.dumps(json.dumps({"finding": {"reason": "slow", "remedy": "repair it"}}))
         known, excluded, _ = self.not_good(job_faults.script(f"case $(hostname) in nid003) {finding};; esac; true"))

@@ -519,6 +519,18 @@ TEST(Expectations, AUnitOfAnotherKindIsUnmeasuredWithoutABoundToo) {
   EXPECT_EQ(scene.result().culprits, (std::vector<Culprit>{{CulpritKind::program, "the program", "", -1}}));
 }
 
+TEST(Expectations, ANumberOfRank0AloneIsHeldAgainstNoNode) {
+  const std::vector<Culprit> rank_0{{CulpritKind::rank, "rank 0", "", 0}};
+  Scene scene = printed_by(4);
+  scene.rank(0).readings[0].unit = "GiB";
+  EXPECT_EQ(scene.result().reason, "rank 0 on nid001 printed triad in GiB, which can't be converted to GB/s");
+  EXPECT_EQ(scene.result().culprits, rank_0);
+  EXPECT_TRUE(has(scene.result().remedy, "run it once more without nid001 (--nodes 'nid[002-004]')"));
+  scene.rank(0).readings.clear();
+  EXPECT_EQ(scene.result().reason, "rank 0 on nid001 did not report triad, 3 of 4 ranks did");
+  EXPECT_EQ(scene.result().culprits, rank_0);
+}
+
 /// `values` of a program on as many nodes, of a metric that the check declares, with a reference of 10.
 Scene program_scene(const std::vector<double>& values) {
   Scene scene(static_cast<int>(values.size()), 1);

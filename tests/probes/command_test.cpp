@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <fstream>
 #include <signal.h>
 #include <unistd.h>
@@ -321,9 +322,9 @@ TEST(CommandBlame, AFindingOfMostNodesIsNoNodesFault) {
                            const std::string& more) {
     MadeCase made(command());
     const Fact status{"status", "0"};
+    for (const std::string& node : good) made.rank(node, {status});
     for (const std::string& node : bad)
       made.rank(node, {status, {"finding", R"({"reason":"slow","remedy":"y")" + more + "}"}});
-    for (const std::string& node : good) made.rank(node, {status});
     const auto judgement = made.judge();
     EXPECT_EQ(judgement.findings.at(0).verdict, Verdict::fail);
     EXPECT_EQ(judgement.findings.at(0).reason, "slow");
@@ -335,21 +336,77 @@ TEST(CommandBlame, AFindingOfMostNodesIsNoNodesFault) {
   EXPECT_EQ(culprits({"a"}, {}, R"(,"culprits":[{"node":"a"}])"), program);
   EXPECT_EQ(culprits({"a"}, {}, R"(,"culprits":[{"device":"GPU 3"}])"), (All{{CulpritKind::device, "GPU 3", "", 0}}));
   EXPECT_EQ(culprits({"a"}, {}, R"(,"culprits":[{"rank":0}])"), (All{{CulpritKind::rank, "rank 0", "", 0}}));
-  EXPECT_EQ(culprits({"a"}, {"a"}, ""), (All{{CulpritKind::rank, "rank 0", "", 0}})) << "one rank of the only node";
+  EXPECT_EQ(culprits({"a"}, {"a"}, ""), (All{{CulpritKind::rank, "rank 1", "", 1}})) << "one rank of the only node";
   EXPECT_EQ(culprits({"a", "b", "c"}, {"d"}, R"(,"culprits":[{"node":"a"},{"node":"b.site"},{"node":"c"}])"), program);
-  EXPECT_EQ(culprits({"a"}, {"b"}, ""), (All{{CulpritKind::rank, "rank 0", "a", 0}}))
+  EXPECT_EQ(culprits({"a"}, {"b"}, ""), (All{{CulpritKind::rank, "rank 1", "a", 1}}))
       << "another node shows that it works";
   EXPECT_EQ(culprits({"a"}, {"b", "c"}, R"(,"culprits":[{"node":"c"}])"), (All{{CulpritKind::node, "c", "c", -1}}));
   EXPECT_EQ(culprits({"a", "b"}, {"c", "d"}, "").size(), 2u) << "at most half";
 }
 
+/// The finding about rank 0, which has these facts, beside three nodes whose programs ended well.
+Finding of_rank_0_alone(std::vector<Fact> facts, const std::vector<std::string>& hosts = {"a", "b", "c", "d"}) {
+  MadeCase made(command());
+  made.rank(hosts[0], std::move(facts));
+  for (std::size_t i = 1; i < hosts.size(); ++i) made.rank(hosts[i], {{"status", "0"}, {"same.x", "1"}});
+  const auto judgement = made.judge();
+  EXPECT_EQ(judgement.findings.size(), 1u);
+  return judgement.findings.at(0);
+}
+
+const Culprit rank_0{CulpritKind::rank, "rank 0", "", 0};
+const std::vector<Culprit> rank_0_alone{rank_0};
+
+TEST(CommandBlame, WhatRank0AloneDoesWrongIsHeldAgainstNoNode) {
+  const Fact status{"status", "0"};
+  const Finding ended = of_rank_0_alone({{"status", "3"}, {"last_line", "cat: /input: No such file or directory"}});
+  EXPECT_EQ(ended.reason,
+            "rank 0 on a exited with 3 (expected 0); its last line: cat: /input: No such file or directory");
+  EXPECT_EQ(ended.culprits, rank_0_alone);
+  EXPECT_EQ(ended.remedy,
+            "run it once more without a (--nodes 'b,c,d'): if rank 0 fails there, too, correct what rank 0 alone does "
+            "in the program, otherwise look at a");
+  for (const std::vector<Fact>& facts :
+       std::vector<std::vector<Fact>>{{{"deadline", "5.0"}, {"signal", "15"}},
+                                      {status, {"unprinted", "^finished"}},
+                                      {status, {"bad_metric_line", "x"}},
+                                      {status, {"same.x", "2"}},
+                                      {status, {"finding", R"({"reason":"slow","remedy":"y"})"}}}) {
+    const Finding found = of_rank_0_alone(facts);
+    EXPECT_EQ(found.culprits, rank_0_alone) << found.reason;
+    EXPECT_NE(found.remedy.find("run it once more without a"), std::string::npos) << found.remedy;
+  }
+  const Finding file =
+      of_rank_0_alone({status, {"finding", R"({"reason":"x","remedy":"y","culprits":[{"file":"/f"}]})"}});
+  EXPECT_EQ(file.culprits, (std::vector<Culprit>{{CulpritKind::file, "/f", "", 0}, rank_0}));
+  EXPECT_EQ(of_rank_0_alone({{"status", "3"}}, {"a", "b"}).culprits, rank_0_alone) << "of two nodes, too";
+  EXPECT_EQ(of_rank_0_alone({{"status", "3"}}, {"a", "a", "b"}).culprits, rank_0_alone)
+      << "the node's other rank works";
+}
+
+TEST(CommandBlame, WhatShowsTheNodeOfRank0IsHeldAgainstIt) {
+  const Fact status{"status", "0"};
+  EXPECT_EQ(of_rank_0_alone({{"signal", "7"}}).culprits.at(0).node, "a") << "a crash";
+  EXPECT_EQ(of_rank_0_alone({{"lack", "/x"}, {"lack_what", "/x does not exist"}}).culprits.at(0).node, "a")
+      << "each rank looks for the program";
+  for (const char* culprit : {R"({"node":"a"})", R"({"rank":0})", R"({"device":"GPU 3"})"}) {
+    const auto text = fmt::format(R"({{"reason":"x","remedy":"y","culprits":[{}]}})", culprit);
+    EXPECT_EQ(of_rank_0_alone({status, {"finding", text}}).culprits.at(0).node, "a") << text;
+  }
+  MadeCase both(command());
+  both.rank("a", {{"status", "1"}, {"last_line", "/scratch: No such file or directory"}})
+      .rank("a", {{"status", "1"}, {"last_line", "/scratch: No such file or directory"}});
+  for (const char* node : {"b", "c"}) both.rank(node, {status});
+  EXPECT_EQ(both.judge().findings.at(0).culprits.at(0).node, "a") << "other ranks of the node, too";
+}
+
 TEST(CommandBlame, ConsequencesOnMostNodesLeaveTheCauseWhereItIs) {
   MadeCase made(command());
-  made.rank("a", {{"status", "1"}, {"finding", R"({"reason":"bad disk","remedy":"y"})"}});
   for (const char* node : {"b", "c", "d"})
-    made.rank(node, {{"status", "1"}, {"finding", R"({"reason":"rank 0 is gone","remedy":"y","consequence":true})"}});
+    made.rank(node, {{"status", "1"}, {"finding", R"({"reason":"rank 3 is gone","remedy":"y","consequence":true})"}});
+  made.rank("a", {{"status", "1"}, {"finding", R"({"reason":"bad disk","remedy":"y"})"}});
   const auto judgement = made.judge();
-  EXPECT_EQ(judgement.findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 0", "a", 0}}));
+  EXPECT_EQ(judgement.findings.at(0).culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 3", "a", 3}}));
   for (const Culprit& culprit : judgement.findings.at(1).culprits) EXPECT_EQ(culprit.node, "");
 }
 

@@ -682,6 +682,9 @@ TEST(ExplainTest, AProgramThatStillRunsOnFewNodesIsTheirs) {
   expect(wreck({node("nid001", {done(0)}), node("nid002", {with_program(1, "./x", 60)}), node("nid003", {done(2)})}, 3),
          "the program of rank 1 on nid002 timed out after 60 s (limit 60 s), still running `./x`; 2 others ended",
          {"rank 1@nid002"}, "look at what the program does on nid002");
+  expect(wreck({node("nid001", {with_program(0, "./x", 60)}), node("nid002", {done(1)}), node("nid003", {done(2)})}, 3),
+         "the program of rank 0 on nid001 timed out after 60 s (limit 60 s), still running `./x`; 2 others ended",
+         {"rank 0@"}, "run it once more without nid001 (--nodes 'nid[002-003]')");
   RankRow stuck = with_program(0, "ls /scratch", 60);
   stuck.program_state = ProcessState::uninterruptible;
   expect(wreck({node("nid001", {stuck})}, 1),

@@ -109,6 +109,50 @@ TEST(Standing, WhoIsNamedIsAtFaultAndNobodyElse) {
   EXPECT_EQ(standings.nodes[2].remedy, "mend it");
 }
 
+const Culprit rank_0{CulpritKind::rank, "rank 0", "", 0};
+
+/// Rank 0 alone fails, on the first of these nodes.
+CaseResult failed_by_rank_0(const Names& nodes) {
+  CaseResult result = found("a%1", {failure({rank_0}, "rank 0 on " + nodes[0] + " exited with 3")}, {});
+  for (const auto& node : nodes) result.node_rows.push_back({node, 1, unmeasured, {}});
+  return result;
+}
+
+Names at_fault(const std::vector<RunReport>& reports) {
+  Names bad;
+  for (const auto& one : stand(reports, four, Names{"a%1"}).nodes)
+    if (one.is_at_fault) bad.push_back(one.node);
+  return bad;
+}
+
+TEST(Standing, WhatRank0AloneFailsIsNoNodesFaultUntilItStaysWithTheNode) {
+  const Names others{"nid002", "nid003", "nid004"};
+  const std::vector<RunReport> once{report({failed_by_rank_0(four)})};
+  EXPECT_EQ(at_fault(once), Names{});
+  EXPECT_EQ(good_ones(once, {"a%1"}), Names{});
+  EXPECT_EQ(nodes_of_rank_0_to_leave_out(once, four, {"a%1"}), std::set<std::string>{"nid001"});
+
+  const std::vector<RunReport> stays{report({failed_by_rank_0(four)}), report({passed("a%1", others)})};
+  EXPECT_EQ(at_fault(stays), Names{"nid001"});
+  EXPECT_EQ(good_ones(stays, {"a%1"}), others);
+  EXPECT_EQ(stand(stays, four, Names{"a%1"}).nodes[0].reason,
+            "rank 0 on nid001 exited with 3; with rank 0 on nid002 it passed");
+  EXPECT_TRUE(nodes_of_rank_0_to_leave_out(stays, four, {"a%1"}).empty());
+
+  const std::vector<RunReport> moves{report({failed_by_rank_0(four)}), report({failed_by_rank_0(others)})};
+  EXPECT_EQ(at_fault(moves), Names{});
+  EXPECT_EQ(good_ones(moves, {"a%1"}), Names{});
+  EXPECT_TRUE(nodes_of_rank_0_to_leave_out(moves, four, {"a%1"}).empty());
+}
+
+TEST(Standing, AMissingNumberOfRank0IsNotAFaultOfItsNode) {
+  CaseResult lacking = failed_by_rank_0(four);
+  lacking.verdict = lacking.findings[0].verdict = unmeasured;
+  const std::vector<RunReport> stays{report({lacking}), report({passed("a%1", {"nid002", "nid003", "nid004"})})};
+  EXPECT_EQ(at_fault(stays), Names{});
+  EXPECT_EQ(good_ones(stays, {"a%1"}), (Names{"nid002", "nid003", "nid004"}));
+}
+
 TEST(Standing, NamesWithAndWithoutADomainAreOneNode) {
   const auto bad = found("a%1", {failure({rank(2, "nid003.cluster")})}, {pass, pass, fail, pass});
   EXPECT_TRUE(stand(std::vector<RunReport>{report({bad})}, four, {"a%1"}).nodes[2].is_at_fault);

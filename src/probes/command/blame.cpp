@@ -22,15 +22,18 @@ std::string program_name(const Params& params) {
   return argv.empty() ? "argv" : printable_line(argv.front(), 200);
 }
 
-Blame::Blame(const CaseView& view, const std::vector<std::size_t>& ranks, const std::vector<std::size_t>& bad)
-    : is_on_nodes_(2 * nodes_of(view, bad).size() < nodes_of(view, ranks).size()),
+Blame::Blame(const CaseView& view, const std::vector<std::size_t>& ranks, const std::vector<std::size_t>& bad,
+             Part part)
+    : suspect_(find_suspect({nodes_of(view, bad).size(), nodes_of(view, ranks).size(),
+                             part == Part::may_differ && bad.size() == 1 && view.ranks[bad.front()].rank == 0},
+                            Half::is_of_job)),
       is_everywhere_(bad.size() == ranks.size()),
       ranks_(ranks.size()),
       program_(program_name(view.params)) {}
 
 Culprit Blame::culprit(const RankPlace& place) const {
   if (is_everywhere_) return {CulpritKind::program, program_, "", -1};
-  return {CulpritKind::rank, fmt::format("rank {}", place.rank), is_on_nodes_ ? place.host : "", place.rank};
+  return {CulpritKind::rank, fmt::format("rank {}", place.rank), is_on_nodes() ? place.host : "", place.rank};
 }
 
 std::string Blame::subject(const RankPlace& place) const {

@@ -50,8 +50,9 @@ std::string remedy_by(std::string_view last) {
 }
 
 /// What to look at: a shell's own statuses for what it can't start, a limit, a node that is unlike the others.
-std::string remedy_of(const Blame& blame, const Observation& seen) {
+std::string remedy_of(const Blame& blame, const CaseView& view, const Observation& seen) {
   const auto status = number_fact(seen, "status");
+  if (blame.is_of_rank_0()) return rank_0_remedy(view.ranks);
   if (seen.fact("deadline") != nullptr)
     return "give the check a longer deadline and timeout, or the program less to do";
   if (blame.is_on_nodes()) return "look at the output of the program; run it by hand on that node";
@@ -105,7 +106,8 @@ void take_end(const Blame& blame, const CaseView& view, const RankPlace& place, 
   const std::string what = find_fault(seen, view.params);
   const bool is_exit = seen.fact("deadline") == nullptr && seen.fact("signal") == nullptr;
   if (what.empty() || (is_exit && has_told_why)) return;
-  Finding finding{Verdict::fail, describe(blame, place, seen, what), {blame.culprit(place)}, remedy_of(blame, seen)};
+  Finding finding{
+      Verdict::fail, describe(blame, place, seen, what), {blame.culprit(place)}, remedy_of(blame, view, seen)};
   findings.add(seen.fact("deadline") != nullptr ? Order::late : Order::crash, key_of(seen, what), std::move(finding),
                true);
 }
@@ -118,7 +120,9 @@ void take_unprinted(const Blame& blame, const CaseView& view, const RankPlace& p
   Finding finding{Verdict::fail,
                   describe(blame, place, seen, what),
                   {blame.culprit(place)},
-                  "look at the output of the program: its result is wrong, or must_print is not what it prints"};
+                  blame.is_of_rank_0()
+                      ? rank_0_remedy(view.ranks)
+                      : "look at the output of the program: its result is wrong, or must_print is not what it prints"};
   findings.add(Order::unprinted, what, std::move(finding), true);
 }
 

@@ -20,7 +20,7 @@ namespace muster::program {
 
 /// Of the ranks that measured anything, those on which `is_bad` holds.
 template <class Claim>
-Blame blame_for(const CaseView& view, Claim is_bad) {
+Blame blame_for(const CaseView& view, Claim is_bad, Blame::Part part = Blame::Part::may_differ) {
   std::vector<std::size_t> all;
   std::vector<std::size_t> bad;
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
@@ -29,7 +29,7 @@ Blame blame_for(const CaseView& view, Claim is_bad) {
     all.push_back(rank);
     if (is_bad(*seen)) bad.push_back(rank);
   }
-  return {view, all, bad};
+  return {view, all, bad, part};
 }
 
 /// `has_told_why`: of an exit, the program has said more itself.

@@ -34,7 +34,7 @@ std::vector<std::vector<Told>> read_findings(const CaseView& view) {
       tellers.push_back(rank);
     }
   }
-  spare_nodes(all, view.ranks, nodes.size(), program_name(view.params));
+  spare_nodes(all, tellers, view.ranks, nodes.size(), program_name(view.params));
   std::vector<std::vector<Told>> of_rank(view.ranks.size());
   for (std::size_t i = 0; i < all.size(); ++i) of_rank[tellers[i]].push_back(std::move(all[i]));
   return of_rank;
@@ -78,7 +78,7 @@ void take_unreadable(const CaseView& view, Findings& findings) {
                    {Verdict::unmeasured,
                     fmt::format("{} {}: {}", blame.subject(place), name, printable_line(*line)),
                     {blame.culprit(place)},
-                    remedy},
+                    blame.is_of_rank_0() ? rank_0_remedy(view.ranks) : remedy},
                    false);
     }
   }
@@ -100,7 +100,8 @@ void take_absent(const CaseView& view, Findings& findings) {
     absent += seen != nullptr && seen->fact("absent") != nullptr ? 1 : 0;
   }
   const bool is_everywhere = absent == measured && !is_named;
-  const Blame blame = blame_for(view, [](const Observation& seen) { return seen.fact("absent") != nullptr; });
+  const Blame blame = blame_for(
+      view, [](const Observation& seen) { return seen.fact("absent") != nullptr; }, Blame::Part::is_the_same);
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
     const Observation* seen = view.observed[rank];
     const std::string* lack = seen == nullptr ? nullptr : seen->fact("absent");
@@ -156,9 +157,15 @@ ProbeJudgement judge(const CaseView& view) {
   std::vector<std::string> told;
   std::size_t right = 0;
   auto printed = read_findings(view);
-  const Blame ends = blame_for(view, [&](const Observation& seen) {
-    return was_started(seen) && !is_explained(seen) && !find_fault(seen, view.params).empty();
-  });
+  // A signal comes from the node, whatever the part of a rank; but not that of a deadline.
+  const Observation* first = view.observed.empty() ? nullptr : view.observed[0];
+  const bool has_crashed = first != nullptr && first->fact("signal") != nullptr && first->fact("deadline") == nullptr;
+  const Blame ends = blame_for(
+      view,
+      [&](const Observation& seen) {
+        return was_started(seen) && !is_explained(seen) && !find_fault(seen, view.params).empty();
+      },
+      has_crashed ? Blame::Part::is_the_same : Blame::Part::may_differ);
   const Blame unprinted = blame_for(view, [](const Observation& seen) { return seen.fact("unprinted") != nullptr; });
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
     const Observation* seen = view.observed[rank];

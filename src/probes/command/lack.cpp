@@ -102,7 +102,7 @@ std::optional<Lack> find_windows_lines(const std::string& program) {
 
 Finding finding_of(const CaseView& view, const std::string& name, const std::vector<std::size_t>& ranks,
                    const std::vector<std::size_t>& all) {
-  const Blame blame(view, all, ranks);
+  const Blame blame(view, all, ranks, Blame::Part::is_the_same);
   Finding finding;
   const std::string what = printable_line(*view.observed[ranks.front()]->fact(fact_what), 400);
   std::vector<std::string> hosts;

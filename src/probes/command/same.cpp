@@ -89,14 +89,15 @@ std::size_t count_nodes(const Places& some) {
   return nodes.size();
 }
 
-/// Most ranks agree, and at most half of the nodes have others: these differ, and not all by the nature of the value.
-bool has_majority(const std::vector<Group>& groups) {
+/// Nodes where most ranks agree and at most half of the nodes have other values: these differ, and not all by the
+/// nature of the value.
+Suspect suspect_of(const std::vector<Group>& groups) {
   Places all;
-  Places odd;
   for (const Group& group : groups) all.insert(all.end(), group.ranks.begin(), group.ranks.end());
-  odd.assign(all.begin() + static_cast<std::ptrdiff_t>(groups.front().ranks.size()), all.end());
-  const std::size_t nodes = count_nodes(all);
-  return nodes > 1 && 2 * odd.size() < all.size() && 2 * count_nodes(odd) <= nodes;
+  const Places odd(all.begin() + static_cast<std::ptrdiff_t>(groups.front().ranks.size()), all.end());
+  if (2 * odd.size() >= all.size()) return Suspect::job;
+  const bool is_rank_0_alone = odd.size() == 1 && odd.front()->rank == 0;
+  return find_suspect({count_nodes(odd), count_nodes(all), is_rank_0_alone}, Half::is_of_nodes);
 }
 
 Finding difference(const CaseView& view, const std::string& name, const std::vector<Group>& groups) {
@@ -114,7 +115,13 @@ Finding difference(const CaseView& view, const std::string& name, const std::vec
                   is_tie ? describe(view, most.ranks) : fmt::format("{} of {} ranks", most.ranks.size(), ranks),
                   human_list(odd, 4));
   finding.remedy = "let all ranks use the same installation: the same modules, environment and container on every node";
-  if (has_majority(groups)) {
+  const Suspect suspect = suspect_of(groups);
+  if (suspect == Suspect::rank_0) {
+    finding.culprits.push_back(rank_0_culprit());
+    finding.remedy += "; " + rank_0_remedy(view.ranks);
+    return finding;
+  }
+  if (suspect == Suspect::nodes) {
     for (std::size_t i = 1; i < groups.size(); ++i) add_culprits(view, groups[i].ranks, finding);
     return finding;
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "model/suspect.hpp"
 
 namespace muster::program {
 
@@ -129,24 +130,57 @@ void spare(Finding& finding, bool is_of_program, const std::string& program) {
   finding.culprits = std::move(kept);
 }
 
+/// Its node, or the part that rank 0 alone has.
+void doubt_rank_0(Finding& finding, std::span<const RankPlace> ranks) {
+  for (Culprit& culprit : finding.culprits) culprit.node.clear();
+  const auto& culprits = finding.culprits;
+  if (std::find(culprits.begin(), culprits.end(), rank_0_culprit()) == culprits.end())
+    finding.culprits.push_back(rank_0_culprit());
+  finding.remedy += "; " + rank_0_remedy(ranks);
+}
+
+/// Of the findings that are, or are not, consequences.
+class Named {
+ public:
+  Named(const std::vector<Told>& all, const std::vector<std::size_t>& tellers, const NodesByName& by_name,
+        bool is_consequence) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Told& told = all[i];
+      if (told.is_consequence != is_consequence || told.finding.verdict == Verdict::skip) continue;
+      nodes_.merge(nodes_named(told.finding, by_name));
+      if (!told.names_place) tellers_.insert(tellers[i]);
+      for (const Culprit& culprit : told.finding.culprits)
+        if (told.names_nothing) ranks_.insert(culprit.rank);
+    }
+  }
+  [[nodiscard]] Suspect suspect(std::size_t nodes) const {
+    return find_suspect({nodes_.size(), nodes, false}, Half::is_of_nodes);
+  }
+  [[nodiscard]] bool is_told_by_rank_0_alone() const { return tellers_ == std::set<std::size_t>{0}; }
+  [[nodiscard]] std::size_t ranks() const { return ranks_.size(); }
+
+ private:
+  std::set<int> nodes_;
+  std::set<int> ranks_;            ///< of findings without culprits
+  std::set<std::size_t> tellers_;  ///< of findings that name no place
+};
+
 }  // namespace
 
-void spare_nodes(std::vector<Told>& all, std::span<const RankPlace> ranks, std::size_t nodes,
-                 const std::string& program) {
+void spare_nodes(std::vector<Told>& all, const std::vector<std::size_t>& tellers, std::span<const RankPlace> ranks,
+                 std::size_t nodes, const std::string& program) {
   const NodesByName by_name = nodes_by_name(ranks);
   for (const bool is_consequence : {false, true}) {
-    std::set<int> named;
-    std::set<int> named_ranks;
-    for (const Told& told : all) {
+    const Named named(all, tellers, by_name, is_consequence);
+    const bool is_of_job = named.suspect(nodes) == Suspect::job;
+    const bool is_of_rank_0 = nodes > 1 && named.is_told_by_rank_0_alone();
+    for (Told& told : all) {
       if (told.is_consequence != is_consequence || told.finding.verdict == Verdict::skip) continue;
-      named.merge(nodes_named(told.finding, by_name));
-      for (const Culprit& culprit : told.finding.culprits)
-        if (told.names_nothing) named_ranks.insert(culprit.rank);
+      if (is_of_rank_0 && !told.names_place)
+        doubt_rank_0(told.finding, ranks);
+      else if (is_of_job)
+        spare(told.finding, told.names_nothing && named.ranks() == ranks.size(), program);
     }
-    if (nodes > 1 && 2 * named.size() <= nodes) continue;
-    for (Told& told : all)
-      if (told.is_consequence == is_consequence)
-        spare(told.finding, told.names_nothing && named_ranks.size() == ranks.size(), program);
   }
 }
 
@@ -180,6 +214,9 @@ Told to_told(const std::string& text, const RankPlace& teller, std::span<const R
   told.is_consequence = said.value("consequence", false);
   for (const json& culprit : said.value("culprits", json::array())) add_culprit(culprit, teller, ranks, told.finding);
   told.names_nothing = told.finding.culprits.empty();
+  for (const json& culprit : said.value("culprits", json::array()))
+    for (const char* place : {"node", "rank", "device", "link"})
+      told.names_place = told.names_place || culprit.contains(place);
   if (told.names_nothing) told.finding.culprits.push_back(rank_culprit(teller));
   return told;
 }

@@ -22,6 +22,7 @@ struct Told {
   Finding finding;
   bool is_consequence = false;
   bool names_nothing = false;  ///< the program gave no culprit
+  bool names_place = false;    ///< it gave a node, a rank or a part of one
 };
 /// `text` is the result of read_told. Without culprits it is the rank that printed it; ranks that the job does not have
 /// are left out.
@@ -29,8 +30,9 @@ struct Told {
 
 /// Findings of all ranks. Those that name more than half of the nodes, or the only one, are held against none of them:
 /// their culprits lose the node, and a node becomes `program`; so does the rank that gave no culprit, where each does.
-/// Consequences are counted by themselves. `nodes`: on which programs were started.
-void spare_nodes(std::vector<Told>& all, std::span<const RankPlace> ranks, std::size_t nodes,
-                 const std::string& program);
+/// Likewise those of rank 0 alone, unless they name a node, a rank or a part of one: then rank 0 is a culprit, too.
+/// Consequences are counted by themselves. `tellers`: the rank of each; `nodes`: on which programs were started.
+void spare_nodes(std::vector<Told>& all, const std::vector<std::size_t>& tellers, std::span<const RankPlace> ranks,
+                 std::size_t nodes, const std::string& program);
 
 }  // namespace muster::program

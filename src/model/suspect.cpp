@@ -1,0 +1,48 @@
+#include "model/suspect.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/hostlist.hpp"
+#include "base/text.hpp"
+
+namespace muster {
+
+Suspect find_suspect(const Mistake& mistake, Half half) {
+  if (mistake.all_nodes < 2) return Suspect::job;
+  if (mistake.is_rank_0_alone) return Suspect::rank_0;
+  const std::size_t twice = 2 * mistake.nodes;
+  const bool is_of_few = twice < mistake.all_nodes || (twice == mistake.all_nodes && half == Half::is_of_nodes);
+  return is_of_few ? Suspect::nodes : Suspect::job;
+}
+
+Culprit rank_0_culprit() {
+  return {CulpritKind::rank, "rank 0", "", 0};
+}
+
+bool is_about_rank_0_alone(const Finding& finding) {
+  const auto& culprits = finding.culprits;
+  return std::all_of(culprits.begin(), culprits.end(), [](const Culprit& one) { return one.node.empty(); }) &&
+         std::count_if(culprits.begin(), culprits.end(),
+                       [](const Culprit& one) { return one.kind == CulpritKind::rank; }) == 1 &&
+         std::find(culprits.begin(), culprits.end(), rank_0_culprit()) != culprits.end();
+}
+
+std::string rank_0_remedy(const std::vector<std::string>& hosts) {
+  std::vector<std::string> others;
+  for (const std::string& host : hosts)
+    if (host != hosts.front() && std::find(others.begin(), others.end(), host) == others.end()) others.push_back(host);
+  const std::string first = hosts.empty() ? "its node" : printable_line(hosts.front());
+  return fmt::format(
+      "run it once more without {} (--nodes '{}'): if rank 0 fails there, too, correct what rank 0 alone does in the "
+      "program, otherwise look at {}",
+      first, printable_line(compress_hostlist(others), 200), first);
+}
+
+std::string rank_0_remedy(std::span<const RankPlace> ranks) {
+  std::vector<std::string> hosts;
+  for (const RankPlace& place : ranks) hosts.push_back(place.host);
+  return rank_0_remedy(hosts);
+}
+
+}  // namespace muster
