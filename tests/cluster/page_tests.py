@@ -70,7 +70,7 @@ NOT_RUN = [
     (r"installing", r"apt .*", "changes the machine; install.package_test unpacks the package, packaging/try_deb installs it"),
     (r"installing", r"(spack|apptainer) .*|mpirun .*|muster run --launcher .*", "there is no Spack and no Apptainer here"),
     (r"launch-line", r"muster run --launch 'srun .*", "masks of LUMI's nodes, and an image of the reader's; cluster.launches_test has the line"),
-    (r"launch-line", r"cmake .*", "changes the build under test; install.bundle_test has its own"),
+    (r"launch-line", r"cmake .*", "changes the build under test; install.bundle_test configures a copy of it"),
     (r"measurements/.*", r".*", "benchmarks: ./dev bench"),
     (r"methods/pytorch", r"muster run checks/pytorch --nodes .*", "eight processes of PyTorch on four nodes; cluster.torch_nodes_test has two"),
     (r"training-before-a-large-job", r"(?s)#!/bin/bash.*|srun .*", "a job on 64 nodes with GPUs, with modules and an environment of the reader's"),

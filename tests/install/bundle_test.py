@@ -1,5 +1,5 @@
-"""The agent with its libraries (`cmake --install` with MUSTER_BUNDLE) in a root file system that has neither MPI nor hwloc,
-behind a launch line of the host."""
+"""The agent with its libraries (of a build that was configured with MUSTER_BUNDLE=ON) in a root file system that has neither
+MPI nor hwloc, behind a launch line of the host."""
 import json
 import os
 import shutil
@@ -28,15 +28,22 @@ class Bundle(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = installed.temporary("bundle")
-        # As with MUSTER_BUNDLE=ON, of a build that was configured without.
-        run("cmake", "--install", installed.BUILD, "--prefix", cls.folder / "first", "--component", "bundle", "--strip")
+        # As docs/launch-line.md has it; cluster.bundle_test installs the component alone, of a build that was configured without.
+        build = installed.configured_anew(cls.folder / "build", "MUSTER_BUNDLE=ON")
+        run("cmake", "--install", build, "--prefix", cls.folder / "first", "--strip")
         bundle = cls.folder / "first/lib/muster/bundle"
         cls.bundle = cls.folder / "moved"
         shutil.move(bundle, cls.bundle)
         cls.root = small_root.make(cls.folder / "root")
-        cls.muster = installed.BUILD / "bin" / "muster"
+        cls.muster = cls.folder / "first" / "bin" / "muster"
         cls.contained = small_root.wrapper(cls.folder / "contained", cls.root, cls.bundle)
         (cls.folder / "checks.toml").write_text(CHECKS)
+
+    def test_what_is_installed_beside_it(self):
+        """All of muster: the bundle is one part more."""
+        first = self.folder / "first"
+        self.assertEqual([name for name in ("muster", "muster-rank") if not (first / "bin" / name).exists()], [], sorted(first.rglob("muster*")))
+        self.assertIn("lumi", subprocess.run([first / "bin/muster", "list", "--systems"], capture_output=True, text=True).stdout)
 
     def run_it(self, line, *options, status=0):
         env = environment(XDG_STATE_HOME=str(self.folder / "state"), OMPI_MCA_mpi_yield_when_idle="1", COLUMNS="300")

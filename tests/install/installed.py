@@ -2,6 +2,7 @@
 import atexit
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,25 @@ def run(*words, status=0, env=None, cwd=None, limit=120):
     if status is not None and done.returncode != status:
         raise AssertionError(f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
     return done
+
+
+def configured_anew(folder, *settings):
+    """The build under test, configured once more with `settings` in a folder of its own. What was built is copied: nothing is compiled."""
+    folder.mkdir()
+    cached = (BUILD / "CMakeCache.txt").read_text().replace(str(BUILD), str(folder))
+    (folder / "CMakeCache.txt").write_text(cached)
+    for found in BUILD.glob("CMakeFiles/*/CMakeCXXCompiler.cmake"):  # what configuration learned of the compiler
+        shutil.copytree(found.parent, folder / "CMakeFiles" / found.parent.name, ignore=shutil.ignore_patterns("*.dir"))
+    run("cmake", *(f"-D{setting}" for setting in settings), folder)
+    for script in folder.rglob("cmake_install.cmake"):
+        for name in re.findall(rf'"{re.escape(str(folder))}/([^"]+)"', script.read_text()):
+            built, copy = BUILD / name, folder / name
+            if built.is_dir() and not copy.exists():
+                shutil.copytree(built, copy)
+            elif built.is_file() and not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(built, copy)
+    return folder
 
 
 def install(prefix):
