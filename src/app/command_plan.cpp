@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "app/load.hpp"
 #include "app/options.hpp"
@@ -106,6 +107,19 @@ std::string unmasked_words(const Prepared& prepared, const JobShape& shape) {
   return fmt::format("bound to {}: {}", share, binding.why_cores);
 }
 
+/// `srun --cpu-bind=mask_cpu:0xfe,0xfe00`: the masks as options of the line's launcher; empty: it has none.
+std::string options_of_bind(const Prepared& prepared, const JobShape& shape) {
+  const auto line = prepared.found.lines.find(shape.line);
+  if (line == prepared.found.lines.end()) return {};
+  const LauncherSpec* launcher = line->second.launcher;
+  // mpirun of MPICH and of Intel MPI is mpiexec under another name.
+  if (launcher->name == "mpirun" && line->second.identity.flavor != "openmpi") launcher = find_launcher("mpiexec");
+  if (launcher == nullptr || launcher->words == nullptr || launcher->words->masks == nullptr) return {};
+  std::vector<int> ranks(shape.binding.ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return launcher->words->masks(shape.binding, ranks, "+n0");
+}
+
 /// Masks by local rank, and which part of the launch sets them.
 void print_binding(const Prepared& prepared, const JobShape& shape) {
   if (shape.oversubscribed) return fmt::print("  not bound: more ranks than cores\n");
@@ -115,9 +129,12 @@ void print_binding(const Prepared& prepared, const JobShape& shape) {
   const auto asked = parse_asked_binding(to_text(shape.binding, binder));
   if (binder == Binder::options)
     return fmt::print("  bound by the launcher options given, not by {}\n", shape.binding.source);
-  if (binder == Binder::line)
-    return fmt::print("  bound by the line; muster bind ({}):\n    {}\n", shape.binding.source,
-                      printable_line(asked ? rank_list(*asked) : "", 600));
+  if (binder == Binder::line) {
+    const std::string options = options_of_bind(prepared, shape);
+    return fmt::print("  bound by the line; muster bind ({}):\n    {}\n{}", shape.binding.source,
+                      printable_line(asked ? rank_list(*asked) : "", 600),
+                      options.empty() ? "" : fmt::format("    {}\n", printable_line(options, 600)));
+  }
   const std::string why = shape.binding.why_cores.empty() ? std::string() : "; " + shape.binding.why_cores;
   fmt::print("  bound by {} ({}{}):\n    {}\n", binder == Binder::agent ? "muster-rank" : prepared.found.launcher->name,
              shape.binding.source, printable_line(why, 200), printable_line(asked ? rank_list(*asked) : "", 600));

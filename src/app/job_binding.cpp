@@ -280,6 +280,7 @@ JobBinding line_of_bind(const Ground& ground, int ranks) {
     const auto placement = place_ranks(*ground.node, wish);
     if (!placement) return nothing(placement.error().what);
     binding = of_seats(ground, *placement);
+    if (has_whole_cores(*ground.node, *placement)) binding.openmpi_mapping = mpirun_mapping(*ground.node, *placement);
   }
   std::string why = obstacle(ground, binding);
   return why.empty() ? binding : nothing(std::move(why));
