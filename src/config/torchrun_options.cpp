@@ -72,6 +72,15 @@ class OptionText {
   std::string text_;
 };
 
+/// `NODES=$2` with the script's second argument.
+std::string with_arguments(std::string value, const Argv& arguments) {
+  for (std::size_t i = 0; i < arguments.size() && i < 9; ++i)
+    for (const std::string& name : {"${" + std::to_string(i + 1) + "}", "$" + std::to_string(i + 1)})
+      for (std::size_t at = value.find(name); at != value.npos; at = value.find(name, at + arguments[i].size()))
+        value.replace(at, name.size(), arguments[i]);
+  return value;
+}
+
 /// `begin`: the first word behind torchrun. Its script ends its options.
 std::string options_behind(const Argv& words, std::size_t begin, bool has_shell) {
   OptionText options(has_shell);
@@ -156,6 +165,7 @@ std::string torchrun_options_of_script(std::string_view script, const Argv& argu
   const auto command = torchrun_command(script);
   if (!command) return {};
   auto values = variables_before(script, command->number);
+  for (auto& [name, value] : values) value = with_arguments(std::move(value), arguments);
   for (std::size_t i = 0; i < arguments.size(); ++i) values[std::to_string(i + 1)] = arguments[i];
   const Argv words = words_of_command(command->text, [&](const std::string& name) {
     const auto found = values.find(name);

@@ -155,9 +155,8 @@ class Launch {
   std::string refusal_;
   std::optional<Finding> wrong_names_;
   std::string refusal_remedy_ =
-      "name an agent that was built with the launcher's MPI with --agent (muster-rank-mpich), or start the agent with "
-      "the "
-      "launcher of its own MPI";
+      "name an agent that was built with the launcher's MPI with --agent (muster-rank or muster-rank-mpich), or start "
+      "the agent with the launcher of its own MPI";
   std::string trouble_;
 };
 

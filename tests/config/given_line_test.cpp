@@ -161,6 +161,9 @@ TEST(GivenLine, OptionsOfTorchrunInAScriptWithArguments) {
                                        "--master_addr=$1 --master_port=$PORT train.py\n",
                                        {"c123-456", "2"}),
             "nproc-per-node=1|nnodes=2|node-rank=${OMPI_COMM_WORLD_RANK}|master-addr=c123-456|master-port=29500");
+  const std::string by_argument = "NODES=$2\nexport PORT=${1}\ntorchrun --nnodes=$NODES --master-port=$PORT train.py\n";
+  EXPECT_EQ(torchrun_options_of_script(by_argument, {"29501", "4"}), "nnodes=4|master-port=29501");
+  EXPECT_EQ(torchrun_options_of_script(by_argument), "nnodes=$2|master-port=${1}");
   EXPECT_EQ(torchrun_options_of_script("if true; then N=2; fi\ntorchrun --nnodes=$N train.py\nN=3\n"), "nnodes=$N");
 }
 

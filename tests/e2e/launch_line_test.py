@@ -130,6 +130,11 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(self.muster("plan", "mpirun -n 1"), 0, self.output)
         self.assertIn("bound by the line; muster bind (auto):", self.output)
         self.assertRegex(self.output, f"(?m)^ +0: CPUs {re.escape(json.loads(bound.stdout)['ranks'][0]['cpus'])}$")
+        # As options of the line's launcher; by muster bind a line to paste.
+        self.assertEqual(self.muster("plan", "mpirun --oversubscribe -n 2"), 0, self.output)
+        if len(CPUS) > 1:
+            lines = json.loads(subprocess.run([str(BIN / "muster"), "bind", "--ranks-per-node", "2", "--json"], capture_output=True, text=True, check=True).stdout)
+            self.assertIn(f"    {lines['mpirun'].strip()}\n", self.output)
         alone = f"mpirun -n 1 --bind-to none taskset -c {CPUS[0]}"
         self.assertEqual(self.run_it(alone, "-n", "affinity"), 0, self.output)
         if len(CPUS) > 1:
@@ -267,7 +272,17 @@ class LaunchLine(unittest.TestCase):
         if shutil.which("mpiexec.mpich") is None:
             self.skipTest("there is no MPICH beside Open MPI")
         self.assertEqual(self.run_it("mpiexec.mpich -n 2", "--agent", str(BIN / "muster-rank")), 2, self.output)
-        self.assertIn("the world has 1 rank, 2 were asked for", self.words("affinity"))
+        self.assertIn("agent built for Open MPI, launched by MPICH: the world has 1 rank, 2 were asked for", self.words("affinity"))
+        self.assertIn("name an agent that was built with the launcher's MPI with --agent", self.words("affinity"))
+        # The remedy, followed.
+        agent = BIN / "muster-rank-mpich"
+        if agent.exists():
+            self.assertEqual(self.run_it("mpiexec.mpich -n 2", "--agent", str(agent), "-n", "affinity"), 0, self.output)
+            # The other way round.
+            self.assertEqual(self.run_it("mpirun --oversubscribe -n 2", "--agent", str(agent), "-n", "affinity"), 2, self.output)
+            self.assertIn("agent built for MPICH, launched by Open MPI: the world has 1 rank, 2 were asked for", self.words("affinity"))
+            self.assertIn("name an agent that was built with the launcher's MPI with --agent", self.words("affinity"))
+            self.assertEqual({culprit["kind"] for culprit in self.case("affinity")["culprits"]}, {"launcher"})
 
     def test_worlds_of_one_rank_that_do_not_even_start(self):
         """In a container Open MPI's agent lacks what a rank without mpirun starts; the launcher is MPICH's."""
@@ -471,6 +486,20 @@ class LaunchLine(unittest.TestCase):
         # One that starts what follows it is a wrapper.
         self.script("run.sh", '#!/bin/bash\nexport COLOUR=blue\nexec "$@"\n')
         self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ./run.sh", "-n", "environment"), 0, self.output)
+
+    def test_torchrun_whose_script_has_arguments(self):
+        """Their values are known once they stand behind the script on the line."""
+        rest = "--nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=a:1 train.py\n"
+        for text in (f"#!/bin/bash\ntorchrun --nnodes=$2 {rest}", f"#!/bin/bash\nNODES=$2\ntorchrun --nnodes=$NODES {rest}"):
+            with self.subTest(text):
+                self.script("run.sh", text)
+                self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ./run.sh", "-n", "environment"), 2, self.output)
+                self.assertEqual(self.case("environment")["verdict"], "unmeasured", self.output)
+                self.assertIn('--nnodes is "$2", which is not known before the line runs', self.words("environment"))
+                self.assertIn("put the arguments of the script behind it on the launch line", self.words("environment"))
+                self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ./run.sh fast 2", "-n", "environment"), 0, self.output)
+                self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 ./run.sh fast 3", "-n", "environment"), 1, self.output)
+                self.assertIn("--nnodes=3 waits for more than these 2", self.words("environment"))
 
     def test_a_batch_script_that_does_not_say_which_line(self):
         job = self.script("job.sh", "mpirun -n 1 ./first\nmpirun --oversubscribe -n 2 ./second\n")
