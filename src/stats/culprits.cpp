@@ -29,6 +29,11 @@ std::vector<SuspectPart> decode_units(PairTable& table, const DecodeSettings& se
   return again;
 }
 
+int count_units(std::vector<SuspectPart> parts) {
+  join_roles(parts);
+  return static_cast<int>(parts.size());
+}
+
 /// Names groups; then measures the level again without what they explain, and names units again.
 void name_groups(PairTable& table, const DecodeSettings& settings, Culprits& found) {
   constexpr std::size_t most_groups = 4;
@@ -88,7 +93,7 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
   const int most = most_slow_units(table.present_units);
   found.parts = decode_units(table, settings, most, found.levels);
   // Most units slow: the level taken as healthy is a few fast pairs. Then the middle is the level.
-  if (static_cast<int>(found.parts.size()) > std::max(most, table.present_units / 3))
+  if (count_units(found.parts) > std::max(most, table.present_units / 3))
     found.parts = decode_units(table, settings, 0, found.levels);
   if (has_rates) {
     name_groups(table, settings, found);

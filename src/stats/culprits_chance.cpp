@@ -50,12 +50,13 @@ std::vector<RoundMeeting> round_meetings_of(const PairTable& table, const Pair& 
 }
 
 /// How many of the unit's meetings are slow by more than half of what is usual for it.
-Count count_of(const PairTable& table, const SuspectPart& part) {
+Count count_of(const PairTable& table, const std::vector<SuspectPart>& groups, const SuspectPart& part) {
   const double bound = slowness_of(part.slowdown) / 2;
   const int unit = part.ends.front();
   Count count;
   for (const std::size_t at : table.pairs_of(unit)) {
     const Pair& pair = table.pairs[at];
+    if (is_across_any(groups, pair.low, pair.high)) continue;
     if (is_both(part.kind)) {
       for (const RoundMeeting& meeting : round_meetings_of(table, pair, true)) {
         ++count.all;
@@ -76,7 +77,8 @@ Count count_of(const PairTable& table, const SuspectPart& part) {
 /// Slowness of all meetings of which no persistently slow unit is part, sorted.
 class Others {
  public:
-  Others(const PairTable& table, const Culprits& found, const std::vector<bool>& is_persistent) : table_(table) {
+  Others(const PairTable& table, const Culprits& found, const std::vector<bool>& is_persistent)
+      : table_(table), found_(found) {
     for (const Pair& pair : table.pairs) {
       if (is_across_any(found.groups, pair.low, pair.high)) continue;
       if (is_persistent[static_cast<std::size_t>(pair.low)] || is_persistent[static_cast<std::size_t>(pair.high)])
@@ -100,6 +102,7 @@ class Others {
     for (const std::size_t at : table_.pairs_of(unit)) {
       const Pair& pair = table_.pairs[at];
       if ((*is_persistent_)[static_cast<std::size_t>(pair.other(unit))]) continue;
+      if (is_across_any(found_.groups, pair.low, pair.high)) continue;
       for (const RoundMeeting& meeting : round_meetings_of(table_, pair, is_both(part.kind))) {
         --count.all;
         count.slow -= meeting.slowness > bound;
@@ -110,6 +113,7 @@ class Others {
 
  private:
   const PairTable& table_;
+  const Culprits& found_;
   const std::vector<bool>* is_persistent_ = nullptr;
   std::vector<double> slowness_[2];
 };
@@ -120,12 +124,14 @@ struct Again {
   std::size_t all = 0;
 };
 
-Again measured_again(const PairTable& table, const SuspectPart& part, double least) {
+Again measured_again(const PairTable& table, const std::vector<SuspectPart>& groups, const SuspectPart& part,
+                     double least) {
   const int unit = part.ends.front();
   const double bound = std::max(least, slowness_of(part.slowdown) / 2);
   Again again;
   for (const std::size_t at : table.pairs_of(unit)) {
     const Pair& pair = table.pairs[at];
+    if (is_across_any(groups, pair.low, pair.high)) continue;
     double sum = 0;
     double worst = -1e300;
     int n = 0;
@@ -144,11 +150,12 @@ Again measured_again(const PairTable& table, const SuspectPart& part, double lea
 }
 
 /// Cells of the unit that would decide: those that were slowest, of different partners.
-void propose(const PairTable& table, const SuspectPart& part, std::vector<LinkCell>& cells) {
+void propose(const PairTable& table, const SuspectPart& part, Culprits& found) {
   const int unit = part.ends.front();
   std::vector<std::pair<double, const Pair*>> slowest;
   for (const std::size_t at : table.pairs_of(unit)) {
     const Pair& pair = table.pairs[at];
+    if (is_across_any(found.groups, pair.low, pair.high)) continue;
     double most = -1e300;
     for (std::size_t i = pair.begin; i < pair.end; ++i) {
       const LinkReading& reading = table.readings[i];
@@ -162,7 +169,7 @@ void propose(const PairTable& table, const SuspectPart& part, std::vector<LinkCe
     for (const bool is_out : {true, false}) {
       if (part.kind == (is_out ? PartKind::receiver : PartKind::sender)) continue;
       const int other = pair->other(unit);
-      cells.push_back({is_out ? unit : other, is_out ? other : unit, share_of(slowness)});
+      found.worth_repeating.push_back({is_out ? unit : other, is_out ? other : unit, share_of(slowness)});
       ++added;
     }
     if (added >= cells_of_suspect) break;
@@ -211,7 +218,7 @@ void leave_out_chance(PairTable& table, const DecodeSettings& settings, Culprits
   std::vector<Count> counts;
   std::vector<bool> is_persistent(static_cast<std::size_t>(table.units));
   for (const SuspectPart& part : parts) {
-    counts.push_back(count_of(table, part));
+    counts.push_back(count_of(table, found.groups, part));
     if (counts.back().share() >= persistent) is_persistent[static_cast<std::size_t>(part.ends.front())] = true;
   }
   const Others others(table, found, is_persistent);
@@ -222,7 +229,7 @@ void leave_out_chance(PairTable& table, const DecodeSettings& settings, Culprits
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Count rest = others.count(parts[i]);
     const bool is_beyond = rest.all < fewest_others || log_upper_tail(counts[i], rest.rate()) <= std::log(most_chance);
-    const Again again = measured_again(table, parts[i], least);
+    const Again again = measured_again(table, found.groups, parts[i], least);
     const bool is_again = again.slow >= 2;
     const bool is_cleared = again.all >= 2 && again.slow == 0 && counts[i].share() >= persistent;
     if ((is_beyond && !is_cleared) || is_again) {
@@ -234,8 +241,7 @@ void leave_out_chance(PairTable& table, const DecodeSettings& settings, Culprits
   }
   std::stable_sort(suspects.begin(), suspects.end(),
                    [](const SuspectPart* a, const SuspectPart* b) { return a->score > b->score; });
-  for (std::size_t i = 0; i < std::min(suspects.size(), most_suspects); ++i)
-    propose(table, *suspects[i], found.worth_repeating);
+  for (std::size_t i = 0; i < std::min(suspects.size(), most_suspects); ++i) propose(table, *suspects[i], found);
   const bool has_changed = kept.size() < parts.size();
   parts = std::move(kept);
   if (has_changed) explain_found(table, found);

@@ -13,9 +13,10 @@ namespace muster::culprits {
 namespace {
 
 constexpr std::size_t fewest_members = 4;
-constexpr int fewest_inner = 3;         ///< meetings of two members
-constexpr double least_fitting = 0.85;  ///< of the meetings that a group should explain
-constexpr double nearly_all = 0.7;      ///< of the other units slow with it: it is slow with all of them
+constexpr int fewest_inner = 3;      ///< meetings of two members
+constexpr double least_slow = 0.85;  ///< of the meetings that a group should explain
+constexpr double least_well = 0.75;  ///< of the others of its members: slow nodes would be slow with each other
+constexpr double nearly_all = 0.7;   ///< of the other units slow with it: it is slow with all of them
 constexpr std::size_t most_inner_cells = 12;
 constexpr double false_group_rate = 0.01;  ///< per matrix: a division of the units that fits as well by chance
 
@@ -111,10 +112,12 @@ struct Fit {
   int inner_well = 0;
   int crossing = 0;
   int crossing_slow = 0;
-  [[nodiscard]] bool is_good() const { return fits(inner_well, inner) && fits(crossing_slow, crossing); }
+  [[nodiscard]] bool is_good() const {
+    return fits(inner_well, inner, least_well) && fits(crossing_slow, crossing, least_slow);
+  }
   /// One misfit of a few is no more than bad luck.
-  [[nodiscard]] static bool fits(int fitting, int all) {
-    return all >= fewest_inner && all - fitting <= std::max(1.0, (1 - least_fitting) * all);
+  [[nodiscard]] static bool fits(int fitting, int all, double least) {
+    return all >= fewest_inner && all - fitting <= std::max(1.0, (1 - least) * all);
   }
 };
 
@@ -232,12 +235,28 @@ std::vector<std::vector<int>> connected_sets(const std::vector<Meeting>& meeting
   return sets;
 }
 
-/// Meetings with members of another set that may be a group of its own show nothing about this one.
+/// Meetings with members of a set that is slow with the largest one show nothing about that: it may be a group of its
+/// own.
 void leave_out_other_sets(const std::vector<std::vector<int>>& sets, std::vector<Meeting>& meetings) {
-  std::set<int> others;
-  for (std::size_t i = 1; i < sets.size() && sets[i].size() >= fewest_members; ++i)
-    others.insert(sets[i].begin(), sets[i].end());
-  std::erase_if(meetings, [&](const Meeting& one) { return others.count(one.low) > 0 || others.count(one.high) > 0; });
+  std::map<int, std::size_t> set_of;
+  for (std::size_t i = 0; i < sets.size() && sets[i].size() >= fewest_members; ++i)
+    for (const int unit : sets[i]) set_of[unit] = i;
+  std::vector<Count> with_largest(sets.size());
+  const auto find = [&](int unit) {
+    const auto found = set_of.find(unit);
+    return found == set_of.end() ? sets.size() : found->second;
+  };
+  for (const Meeting& meeting : meetings) {
+    const std::size_t a = find(meeting.low);
+    const std::size_t b = find(meeting.high);
+    if (a != b && std::min(a, b) == 0 && std::max(a, b) < sets.size())
+      with_largest[std::max(a, b)].add(meeting.is_slow);
+  }
+  const auto is_other = [&](int unit) {
+    const std::size_t i = find(unit);
+    return i < sets.size() && with_largest[i].all >= fewest_inner && with_largest[i].share() >= least_slow;
+  };
+  std::erase_if(meetings, [&](const Meeting& one) { return is_other(one.low) || is_other(one.high); });
 }
 
 bool has_inner(const std::vector<Meeting>& meetings, const std::vector<SuspectPart>& parts) {
@@ -256,16 +275,18 @@ bool is_across_any(std::span<const SuspectPart> groups, int a, int b) {
 }
 
 bool name_group(PairTable& table, const DecodeSettings& settings, Culprits& found) {
+  std::vector<SuspectPart> named = found.parts;
+  join_roles(named);
   std::vector<double> slowdowns;
-  for (const SuspectPart& part : found.parts) slowdowns.push_back(slowness_of(part.slowdown));
+  for (const SuspectPart& part : named) slowdowns.push_back(slowness_of(part.slowdown));
   if (slowdowns.size() < fewest_members) return false;
   const double bound = std::max(slowness_of(settings.least_slowdown), *median(slowdowns)) / 2;
   auto meetings = meetings_of(table, found.groups, bound);
-  if (!has_inner(meetings, found.parts)) {
-    propose_inner(found.parts, found.worth_repeating);
+  if (!has_inner(meetings, named)) {
+    propose_inner(named, found.worth_repeating);
     return false;
   }
-  const auto sets = connected_sets(meetings, found.parts, table.units);
+  const auto sets = connected_sets(meetings, named, table.units);
   if (sets.front().size() < fewest_members) return false;
   leave_out_other_sets(sets, meetings);
   Sides sides(table, std::move(meetings));

@@ -89,7 +89,7 @@ void remove_trend(PairTable& table);
 [[nodiscard]] std::vector<ClassLevel> levels_of_the_rest(const PairTable& table, const DecodeSettings& settings,
                                                          std::span<const ClassLevel> before);
 
-/// Names units, the clearest first; marks what they explain in `table`.
+/// Names units, the clearest first; marks what they explain in `table`. One may be named as sender and as receiver.
 [[nodiscard]] std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& settings);
 /// Names units whose readings are all slower than half of the others, and slower than all of them, whatever the noise;
 /// marks what they explain, and takes the level of the others as the expected one.

@@ -237,6 +237,16 @@ Role narrowed(const PairTable& table, const Scores& scores, const Best& best, do
   return is_one_way && !scores.is_refused(best.unit, stronger) ? stronger : both;
 }
 
+/// A unit that was named as a sender can only be a receiver, too.
+Role what_is_left(const std::vector<SuspectPart>& parts, int unit) {
+  for (const SuspectPart& part : parts) {
+    if (part.ends.front() != unit) continue;
+    if (part.kind == PartKind::sender) return receives;
+    if (part.kind == PartKind::receiver) return sends;
+  }
+  return both;
+}
+
 }  // namespace
 
 void join_roles(std::vector<SuspectPart>& parts) {
@@ -274,9 +284,12 @@ std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& sett
     if (best.unit < 0 || best.score < least) best = most_slow_partners(table, scores, least_of_pair);
     if (best.unit < 0) break;
     best.role = narrowed(table, scores, best, slowness_of(settings.least_slowdown));
+    const Role asked = best.role;
+    if (best.role == both) best.role = what_is_left(parts, best.unit);
     Candidate candidate = examine(table, settings, best.unit, best.role);
     if (!candidate.is_enough) {
       scores.refuse(best.unit, best.role);
+      scores.refuse(best.unit, asked);
       continue;
     }
     candidate.part.score = best.score;
@@ -284,7 +297,6 @@ std::vector<SuspectPart> name_units(PairTable& table, const DecodeSettings& sett
     explain(table, scores, best.unit, best.role);
     scores.find_null();
   }
-  join_roles(parts);
   return parts;
 }
 

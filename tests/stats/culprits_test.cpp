@@ -639,6 +639,45 @@ TEST(Culprits, ARackIsNamedAsOneThoughItsNodesCollide) {
   }
 }
 
+TEST(Culprits, ARackOfFewMeetingsStaysOneBesideCollisions) {
+  const auto is_in = [](int unit) { return unit >= 16 && unit < 32; };
+  std::vector<int> rack(16);
+  std::iota(rack.begin(), rack.end(), 16);
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    auto samples = simulated::random_rounds(machine_of(64, {}), 12, random);
+    for (LinkSample& sample : samples)
+      if (is_in(sample.from) != is_in(sample.to)) sample.value *= 0.85;
+    const Culprits found = decode_culprits(with_collisions(samples, 0.05, random));
+    ASSERT_EQ(found.groups.size(), 1) << "seed " << seed << ": " << names(found);
+    EXPECT_EQ(found.groups[0].ends, rack) << "seed " << seed;
+    for (const SuspectPart& part : found.parts) EXPECT_GE(part.kind, PartKind::link) << "seed " << seed;
+  }
+}
+
+TEST(Culprits, CollisionsDoNotMakeASenderANode) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    const Machine machine = machine_of(64, {fault_of(PartKind::sender, 7, 0.15)});
+    const auto samples = with_collisions(simulated::random_rounds(machine, 12, random), 0.06, random);
+    const std::string named = names(decode_culprits(samples));
+    EXPECT_EQ(named.substr(0, 8), "sender 7") << "seed " << seed << ": " << named;
+  }
+}
+
+TEST(Culprits, MeetingsThatAGroupExplainsAccuseNoOtherUnit) {
+  const auto is_in = [](int unit) { return unit < 4; };
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    auto samples = matrix_with(
+        16, [&](int a, int b) { return is_in(a) != is_in(b); }, seed);
+    for (LinkSample& sample : samples) sample.value *= 1 + 0.05 * std::log(random.uniform());
+    const Culprits found = decode_culprits(samples);
+    ASSERT_EQ(found.groups.size(), 1) << "seed " << seed << ": " << names(found);
+    for (const SuspectPart& part : found.parts) EXPECT_GE(part.kind, PartKind::link) << names(found);
+  }
+}
+
 TEST(Culprits, TwoSlowRacksAreTwoGroups) {
   const auto rack_of = [](int unit) { return unit < 48 ? unit / 8 : 6; };
   const auto is_slow_rack = [](int rack) { return rack == 1 || rack == 4; };
