@@ -1,4 +1,5 @@
 """Two virtual nodes with two ranks each: all well, a rank stopped on the second, a link cut, a node gone."""
+import os
 import pathlib
 import signal
 import sys
@@ -31,6 +32,22 @@ class OnTwoNodes(OnNodes):
         self.assert_clean(run)
         self.assert_nodes_clean()
         print(f"  {run.seconds:.1f} s for 11 cases")
+
+    def test_two_ranks_of_a_node_measure_its_memory_in_turn(self):
+        """No label is wider than the CPUs of its rank."""
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("this machine has one CPU")
+        run = self.new_run(check("memory", ranks=2, probe="memory_bandwidth", timeout="60s", bytes="4MiB", cap="50ms"))
+        run.argv[run.argv.index("--nodes") + 1] = NODES[0]
+        run.start()
+        self.assertEqual(run.wait(60), 2, run.story())
+        case = run.case("memory")
+        reasons = " ".join(finding["reason"] for finding in case["findings"])
+        self.assertIn(f"domain=node is not measured on {NODES[0]}: 2 ranks share the node, and each measures its own CPUs (", reasons)
+        self.assertIn(") in its turn", reasons)
+        labels = {(metric["where"]["cpus"], metric["where"]["threads"], metric["where"]["domain"] != "node") for metric in case["metrics"]}
+        self.assertEqual({(threads, is_part) for _, threads, is_part in labels}, {("1", True)}, case["metrics"])
+        self.assertEqual(len({cpus for cpus, *_ in labels}), 2, case["metrics"])
 
     def test_the_key_of_the_launch_is_in_no_argument(self):
         """Neither of the launcher nor of what it starts on the nodes: all processes are seen from each of them."""
