@@ -86,9 +86,11 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
   PairTable table = pair_table(samples, settings.is_lower_better);
   if (table.readings.empty()) return found;
   const bool has_rates = table.present_units >= enough_for_rates;
+  std::vector<SplitClass> splits;
   if (has_rates) {
     found.direction_loss = -std::expm1(remove_direction(table));
     remove_trend(table);
+    splits = split_classes(table);
   }
   const int most = most_slow_units(table.present_units);
   found.parts = decode_units(table, settings, most, found.levels);
@@ -111,6 +113,8 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
   name_by_reference(table, settings, found);
   for (ClassLevel& level : found.levels) {
     level.expected = std::exp(settings.is_lower_better ? -level.expected : level.expected);
+    for (const SplitClass& split : splits)
+      if (split.class_id == level.class_id) level.class_id = split.of;
   }
   return found;
 }

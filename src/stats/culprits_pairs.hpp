@@ -78,6 +78,15 @@ void hold_against(PairTable& table, std::span<const ClassLevel> levels);
 /// Takes out a steady change of a whole class in the course of the rounds.
 void remove_trend(PairTable& table);
 
+/// A class of pairs that no label set apart.
+struct SplitClass {
+  int class_id = 0;  ///< not used by any reading before
+  int of = 0;        ///< the class that its readings had
+};
+/// Divides a class whose pairs have two clear speeds or more, if units that are fast with each other form several sets,
+/// as in racks: pairs of different sets get a class of their own.
+[[nodiscard]] std::vector<SplitClass> split_classes(PairTable& table);
+
 /// Units that may be slow, at most, for the others still to be a measure: half of up to 8, then 4, then a tenth.
 [[nodiscard]] int most_slow_units(int units);
 /// Few readings leave the noise itself uncertain: a wider one keeps false names rare.

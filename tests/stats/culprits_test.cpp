@@ -678,6 +678,58 @@ TEST(Culprits, MeetingsThatAGroupExplainsAccuseNoOtherUnit) {
   }
 }
 
+/// 64 units in racks of 16; pairs of different racks reach 80 %, without a label.
+std::vector<LinkSample> racks_without_labels(std::vector<Fault> faults, std::uint64_t seed) {
+  Random random(seed);
+  auto samples = simulated::random_rounds(machine_of(64, std::move(faults)), 12, random);
+  for (LinkSample& sample : samples)
+    if (sample.from / 16 != sample.to / 16) sample.value *= 0.8;
+  return samples;
+}
+
+TEST(Culprits, RacksWithoutLabelsAreTwoClasses) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Culprits healthy = decode_culprits(racks_without_labels({}, seed));
+    EXPECT_EQ(names(healthy), "") << "seed " << seed;
+    EXPECT_LT(healthy.seen_from, 0.1) << "seed " << seed;
+    ASSERT_EQ(healthy.levels.size(), 2);
+    EXPECT_NEAR(healthy.levels[0].expected, 25, 0.5);
+    EXPECT_NEAR(healthy.levels[1].expected, 20, 0.5);
+    EXPECT_EQ(healthy.levels[1].class_id, 0) << "the label is that of the readings";
+    EXPECT_EQ(names(decode_culprits(racks_without_labels({fault_of(PartKind::node, 7, 0.15)}, seed))).substr(0, 6),
+              "node 7")
+        << "seed " << seed;
+    auto rack = racks_without_labels({}, seed);
+    for (LinkSample& sample : rack)
+      if ((sample.from / 16 == 2) != (sample.to / 16 == 2)) sample.value *= 0.85;
+    const Culprits found = decode_culprits(rack);
+    ASSERT_EQ(found.groups.size(), 1) << "seed " << seed;
+    EXPECT_EQ(found.groups[0].ends.front(), 32);
+    EXPECT_EQ(found.groups[0].ends.size(), 16);
+  }
+}
+
+TEST(Culprits, RackPodAndCoreWithoutLabelsAreThreeClasses) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Random random(seed);
+    auto samples = simulated::random_rounds(machine_of(64, {fault_of(PartKind::node, 7, 0.2)}), 12, random);
+    for (LinkSample& sample : samples) {
+      const int racks[] = {sample.from / 8, sample.to / 8};
+      if (racks[0] != racks[1]) sample.value *= racks[0] / 2 == racks[1] / 2 ? 0.8 : 0.6;
+    }
+    const Culprits found = decode_culprits(samples);
+    EXPECT_EQ(names(found).substr(0, 6), "node 7") << "seed " << seed << ": " << names(found);
+    EXPECT_LT(found.seen_from, 0.1);
+  }
+}
+
+TEST(Culprits, SlowUnitsAreNoClass) {
+  std::vector<Fault> faults;
+  for (const int unit : {1, 4, 6, 9, 13, 15}) faults.push_back(fault_of(PartKind::node, unit, 0.2));
+  Random random(3);
+  EXPECT_EQ(decode_culprits(simulated::all_rounds(machine_of(16, faults), random)).levels.size(), 1);
+}
+
 TEST(Culprits, TwoSlowRacksAreTwoGroups) {
   const auto rack_of = [](int unit) { return unit < 48 ? unit / 8 : 6; };
   const auto is_slow_rack = [](int rack) { return rack == 1 || rack == 4; };

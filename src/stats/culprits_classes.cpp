@@ -1,0 +1,172 @@
+// Classes of pairs that no label tells apart: units within a rack are faster with each other.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "stats/culprits_pairs.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::culprits {
+
+namespace {
+
+constexpr std::size_t fewest_pairs_of_modes = 24;
+constexpr double least_noise_of_mean = 0.015;
+constexpr double least_mode = 0.05;    ///< of the pairs on either side of a valley
+constexpr double most_between = 0.15;  ///< of the density of the lower peak
+constexpr double least_clustered = 2.0 / 3;
+constexpr double least_fast_inside = 0.85;
+
+/// Both directions and all rounds of a pair.
+struct PairSpeed {
+  std::size_t pair = 0;
+  double speed = 0;
+};
+
+struct ClassPairs {
+  std::vector<PairSpeed> pairs;
+  double noise = 0;  ///< of their means
+};
+
+ClassPairs pairs_of_class(const PairTable& table, int class_id) {
+  ClassPairs found;
+  std::vector<double> differences;
+  for (std::size_t at = 0; at < table.pairs.size(); ++at) {
+    const Pair& pair = table.pairs[at];
+    double sum[2] = {0, 0};
+    int n[2] = {0, 0};
+    for (std::size_t i = pair.begin; i < pair.end; ++i) {
+      const LinkReading& reading = table.readings[i];
+      if (reading.is_alone || reading.class_id != class_id) continue;
+      sum[reading.is_upward] += reading.speed;
+      ++n[reading.is_upward];
+    }
+    if (n[0] + n[1] > 0) found.pairs.push_back({at, (sum[0] + sum[1]) / (n[0] + n[1])});
+    if (n[0] > 0 && n[1] > 0) differences.push_back(std::fabs(sum[0] / n[0] - sum[1] / n[1]));
+  }
+  // Half of the difference of two readings spreads as their mean does.
+  found.noise = std::max(least_noise_of_mean, 1.4826 * median(differences).value_or(0) / 2);
+  return found;
+}
+
+/// Speeds where hardly a pair lies, between many that are faster and many that are slower; the fastest first.
+std::vector<double> valleys(const ClassPairs& of) {
+  std::vector<double> sorted;
+  for (const PairSpeed& one : of.pairs) sorted.push_back(one.speed);
+  std::sort(sorted.begin(), sorted.end());
+  const auto n = static_cast<double>(sorted.size());
+  const auto below = [&](double speed) {
+    return static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), speed) - sorted.begin());
+  };
+  const auto first = sorted[static_cast<std::size_t>(least_mode * n)];
+  const auto last = sorted[static_cast<std::size_t>((1 - least_mode) * n)];
+  const double step = std::max(of.noise / 2, (last - first) / 400);
+  std::vector<double> at;
+  std::vector<double> density;
+  for (double speed = first - 2 * of.noise; speed <= last + 2 * of.noise; speed += step) {
+    at.push_back(speed);
+    density.push_back(below(speed + of.noise) - below(speed - of.noise));
+  }
+  std::vector<double> slower_peak(density.size());
+  std::partial_sum(density.begin(), density.end(), slower_peak.begin(),
+                   [](double a, double b) { return std::max(a, b); });
+  std::vector<double> found;
+  double faster_peak = 0;
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<double> deepest;
+  const auto close = [&] {
+    if (!deepest.empty()) found.push_back(deepest[deepest.size() / 2]);
+    deepest.clear();
+    least = std::numeric_limits<double>::infinity();
+  };
+  for (std::size_t i = density.size(); i-- > 0;) {
+    faster_peak = std::max(faster_peak, density[i]);
+    const bool is_between = below(at[i]) >= least_mode * n && n - below(at[i]) >= least_mode * n;
+    if (!is_between || density[i] > most_between * std::min(faster_peak, slower_peak[i])) {
+      close();
+      continue;
+    }
+    if (density[i] < least) deepest.clear(), least = density[i];
+    if (density[i] <= least) deepest.push_back(at[i]);
+  }
+  close();
+  return found;
+}
+
+/// Units that pairs faster than `bound` connect, by unit; -1: not of the class.
+std::vector<int> clusters_of(const PairTable& table, const ClassPairs& of, double bound) {
+  std::vector<int> root(static_cast<std::size_t>(table.units), -1);
+  const auto find = [&](int unit) {
+    while (root[static_cast<std::size_t>(unit)] != unit) {
+      int& next = root[static_cast<std::size_t>(unit)];
+      next = root[static_cast<std::size_t>(next)];
+      unit = next;
+    }
+    return unit;
+  };
+  for (const PairSpeed& one : of.pairs)
+    for (const int unit : {table.pairs[one.pair].low, table.pairs[one.pair].high})
+      root[static_cast<std::size_t>(unit)] = unit;
+  for (const PairSpeed& one : of.pairs) {
+    if (one.speed <= bound) continue;
+    const Pair& pair = table.pairs[one.pair];
+    root[static_cast<std::size_t>(find(pair.low))] = find(pair.high);
+  }
+  for (int unit = 0; unit < table.units; ++unit)
+    if (root[static_cast<std::size_t>(unit)] >= 0) root[static_cast<std::size_t>(unit)] = find(unit);
+  return root;
+}
+
+/// Like racks of which none has most of the units: one fast set and single units beside it are slow units, one small
+/// set beside a large one is a group.
+bool are_classes(const PairTable& table, const ClassPairs& of, const std::vector<int>& clusters, double bound) {
+  std::map<int, int> sizes;
+  int units = 0;
+  for (const int cluster : clusters)
+    if (cluster >= 0) ++sizes[cluster], ++units;
+  int largest = 0;
+  int clustered = 0;
+  for (const auto& [cluster, size] : sizes) {
+    largest = std::max(largest, size);
+    if (size > 1) clustered += size;
+  }
+  Count inside;
+  for (const PairSpeed& one : of.pairs) {
+    const Pair& pair = table.pairs[one.pair];
+    if (clusters[static_cast<std::size_t>(pair.low)] == clusters[static_cast<std::size_t>(pair.high)])
+      inside.add(one.speed > bound);
+  }
+  return 2 * largest <= units && clustered >= least_clustered * units && inside.share() >= least_fast_inside;
+}
+
+}  // namespace
+
+std::vector<SplitClass> split_classes(PairTable& table) {
+  std::map<int, bool> ids;
+  for (const LinkReading& reading : table.readings) ids[reading.class_id] = true;
+  std::vector<SplitClass> splits;
+  int next = ids.rbegin()->first;
+  for (const auto& [class_id, is_there] : ids) {
+    const ClassPairs of = pairs_of_class(table, class_id);
+    if (of.pairs.size() < fewest_pairs_of_modes) continue;
+    for (const double bound : valleys(of)) {
+      const auto clusters = clusters_of(table, of, bound);
+      if (!are_classes(table, of, clusters, bound)) continue;
+      splits.push_back({++next, class_id});
+      for (const PairSpeed& one : of.pairs) {
+        const Pair& pair = table.pairs[one.pair];
+        if (clusters[static_cast<std::size_t>(pair.low)] == clusters[static_cast<std::size_t>(pair.high)]) continue;
+        for (std::size_t i = pair.begin; i < pair.end; ++i) {
+          int& id = table.readings[i].class_id;
+          if (id == class_id || (splits.size() > 1 && id == next - 1 && splits[splits.size() - 2].of == class_id))
+            id = next;
+        }
+      }
+    }
+  }
+  return splits;
+}
+
+}  // namespace muster::culprits
