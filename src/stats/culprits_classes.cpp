@@ -1,4 +1,4 @@
-// Classes of pairs that no label tells apart: units within a rack are faster with each other.
+// Classes of pairs without labels: units within a rack are faster with each other.
 #include <algorithm>
 #include <cmath>
 #include <limits>
