@@ -8,7 +8,7 @@
 #include "base/units.hpp"
 #include "config/expectations.hpp"
 #include "config/param_values.hpp"
-#include "config/shell_script.hpp"
+#include "config/shell_command.hpp"
 #include "model/program_metric.hpp"
 
 namespace muster {
@@ -149,15 +149,27 @@ void check_patterns(Fields& check_fields, const Check& check) {
   }
 }
 
+/// `["bash", "-c", "set -o pipefail; stream | tee out"]`
+std::string as_script(const std::vector<std::string>& words) {
+  const bool has_pipe = std::find(words.begin(), words.end(), "|") != words.end();
+  const std::string line = printable_line(join(words, " "), 300);
+  return has_pipe ? fmt::format("[\"bash\", \"-c\", \"set -o pipefail; {}\"]", line)
+                  : fmt::format("[\"sh\", \"-c\", \"{}\"]", line);
+}
+
 /// The status of a pipe is that of its last command: a program before it may fail unseen.
-void check_pipe(Fields& check_fields, const Check& check) {
+void check_shell(Fields& check_fields, const Check& check) {
   const auto* entry = find_given(check_fields, "argv");
   const auto argv = check.params.find("argv");
   if (entry == nullptr || argv == check.params.end()) return;
   std::vector<std::string> words;
   for (const ParamScalar& one : argv->second.items) words.push_back(std::get<std::string>(one));
-  const std::string script = script_in(words);
-  if (!has_pipe(script) || script.find("pipefail") != std::string::npos) return;
+  if (const std::size_t at = find_operator(words); at < words.size())
+    check_fields.complain(
+        entry->value.at,
+        fmt::format("\"{}\" in argv is an argument of the program, as no shell reads it; write argv = {}", words[at],
+                    as_script(words)));
+  if (!loses_status(words)) return;
   check_fields.complain(
       entry->value.at,
       "the exit status of a pipe is that of its last command, and a failure before it would be lost; start bash with "
@@ -186,7 +198,7 @@ void read_program_metrics(Fields& check_fields, const ProbeSpec& probe, Check& c
     for (const auto& metric : declared->value.entries) reader.read_declared(metric);
   read_pattern_tables(check_fields, probe, check, reader);
   check_patterns(check_fields, check);
-  check_pipe(check_fields, check);
+  check_shell(check_fields, check);
 }
 
 }  // namespace muster

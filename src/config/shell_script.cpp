@@ -18,15 +18,20 @@ bool ends_word(char c) {
   return std::string_view(" \t\n;&|()<>\"'\\$").find(c) != std::string_view::npos;
 }
 
-/// Finds pipes, character by character.
-class PipeSearch {
+/// Finds commands and pipes, character by character.
+class ScriptReader {
  public:
-  explicit PipeSearch(std::string_view script) : rest_(script) {}
+  explicit ScriptReader(std::string_view script) : rest_(script) {}
 
-  [[nodiscard]] bool find() {
-    while (!rest_.empty())
-      if (step()) return true;
-    return false;
+  [[nodiscard]] ShellScript read() {
+    while (!rest_.empty()) {
+      if (!step()) continue;
+      script_.has_pipe = true;
+      end_command();
+      pass(starts("|&") ? 2 : 1, true);
+    }
+    end_command();
+    return std::move(script_);
   }
 
  private:
@@ -39,10 +44,21 @@ class PipeSearch {
     drop(at == std::string_view::npos ? rest_.size() : at + end.size());
   }
 
+  void add(std::string_view text) {
+    if (!is_in_word_) words_.emplace_back();
+    is_in_word_ = true;
+    words_.back() += text;
+  }
+  void end_command() {
+    is_in_word_ = false;
+    if (!words_.empty()) script_.commands.push_back(std::move(words_));
+    words_.clear();
+  }
+
   /// True: a pipe.
   bool step() {
     const char c = rest_.front();
-    if (c == '\\') return pass(2, false);
+    if (c == '\\') return add(rest_.substr(1, 1)), pass_part(2);
     if (c == '\'' || c == '"') return pass_quoted(c);
     if (c == '#' && is_word_start_) return drop_to("\n"), expect_command();
     if (starts("$((") || (starts("((") && is_command_)) return pass_arithmetic();
@@ -52,13 +68,16 @@ class PipeSearch {
     if (c == '\n' && !documents_.empty()) return pass_documents();
     if (starts("[[") && is_command_) return drop_to("]]"), false;
     if (is_glob()) return drop_to(")"), false;
-    if (starts("||") || starts(">|")) return pass(2, starts("||"));
+    if (starts("||")) return end_command(), pass(2, true);
+    if (starts(">|")) return pass(2, false);
     if (c == '|') return !in_pattern() || pass(1, false);
     if (starts(";;") || starts(";&")) return end_body();
     if (c == ')' && in_pattern()) cases_.back() = Part::body;
-    if (ends_word(c))
-      return pass(1,
-                  c == '\n' || c == ';' || c == '&' || c == '(' || c == ')' || (is_command_ && c != '<' && c != '>'));
+    if (ends_word(c)) {
+      const bool ends_command = c == '\n' || c == ';' || c == '&' || c == '(' || c == ')';
+      if (ends_command) end_command();
+      return pass(1, ends_command || (is_command_ && c != '<' && c != '>'));
+    }
     return pass_word();
   }
 
@@ -66,6 +85,13 @@ class PipeSearch {
     drop(count);
     is_command_ = is_command;
     is_word_start_ = true;
+    is_in_word_ = false;
+    return false;
+  }
+  /// Of a word.
+  bool pass_part(std::size_t count) {
+    drop(count);
+    is_command_ = is_word_start_ = false;
     return false;
   }
   bool expect_command() {
@@ -75,12 +101,13 @@ class PipeSearch {
 
   /// `$#` starts no comment; `${x%%|*}`, `${x//|/,}` are expansions.
   bool pass_dollar() {
+    const std::string_view from = rest_;
     if (starts("${"))
       pass_expansion();
     else
       drop(starts("$#") ? 2 : 1);
-    is_command_ = is_word_start_ = false;
-    return false;
+    add(from.substr(0, from.size() - rest_.size()));
+    return pass_part(0);
   }
 
   void pass_expansion() {
@@ -94,10 +121,13 @@ class PipeSearch {
 
   bool pass_quoted(char quote) {
     drop(1);
-    while (!rest_.empty() && rest_.front() != quote) drop(quote == '"' && rest_.front() == '\\' ? 2 : 1);
-    drop(1);
-    is_command_ = is_word_start_ = false;
-    return false;
+    add("");
+    while (!rest_.empty() && rest_.front() != quote) {
+      if (quote == '"' && rest_.front() == '\\') drop(1);
+      add(rest_.substr(0, 1));
+      drop(1);
+    }
+    return pass_part(1);
   }
 
   bool pass_arithmetic() {
@@ -143,6 +173,7 @@ class PipeSearch {
   [[nodiscard]] bool in_pattern() const { return !cases_.empty() && cases_.back() == Part::pattern; }
 
   bool end_body() {
+    end_command();
     if (!cases_.empty()) cases_.back() = Part::pattern;
     return pass(starts(";;&") ? 3 : 2, true);
   }
@@ -156,38 +187,27 @@ class PipeSearch {
     static constexpr std::array<std::string_view, 10> openers{"if",    "then", "else", "elif", "while",
                                                               "until", "do",   "!",    "{",    "time"};
     const bool is_command = is_command_ && is_among(openers, word);
-    pass(word.size(), is_command || in_pattern());
+    add(word);
+    drop(word.size());
+    is_command_ = is_command || in_pattern();
     is_word_start_ = false;
     return false;
   }
 
   std::string_view rest_;
   std::vector<Part> cases_;
+  ShellScript script_;
+  std::vector<std::string> words_;  ///< of the command so far
+  bool is_in_word_ = false;
   std::vector<std::string> documents_;  ///< what ends each of those that begin with the next line
   bool is_command_ = true;
   bool is_word_start_ = true;
 };
 
-bool is_shell(std::string_view program) {
-  static constexpr std::array<std::string_view, 5> shells{"sh", "bash", "dash", "ksh", "zsh"};
-  return is_among(shells, program.substr(program.rfind('/') + 1));
-}
-
 }  // namespace
 
-bool has_pipe(std::string_view script) {
-  return PipeSearch(script).find();
-}
-
-std::string script_in(const std::vector<std::string>& argv) {
-  auto word = std::find_if(argv.begin(), argv.end(), is_shell);
-  if (word == argv.end()) return {};
-  for (++word; word != argv.end() && word->starts_with('-'); ++word) {
-    if (word->ends_with('c') && !word->starts_with("--")) return word + 1 == argv.end() ? std::string() : *(word + 1);
-    if (!word->ends_with('o') || word + 1 == argv.end()) continue;
-    if (*++word == "pipefail") return {};
-  }
-  return {};
+ShellScript read_script(std::string_view script) {
+  return ScriptReader(script).read();
 }
 
 }  // namespace muster

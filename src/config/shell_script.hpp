@@ -7,12 +7,14 @@
 
 namespace muster {
 
-/// A `|` that connects two commands: not one in quotes, a here-document or a comment, of `||` or `>|`, between the
-/// patterns of a `case` or an extended glob, in arithmetic or in `[[ ]]`.
-[[nodiscard]] bool has_pipe(std::string_view script);
+struct ShellScript {
+  /// A `|` that connects two commands: not one in quotes, a here-document or a comment, of `||` or `>|`, between the
+  /// patterns of a `case` or an extended glob, in arithmetic or in `[[ ]]`.
+  bool has_pipe = false;
+  /// Words without their quotes, keywords before them and targets of redirections among them; variables as written.
+  std::vector<std::vector<std::string>> commands;
+};
 
-/// The script of `sh -c SCRIPT`, also behind other programs (`env`, `timeout 5`); empty: there is none, or the shell is
-/// started with pipefail.
-[[nodiscard]] std::string script_in(const std::vector<std::string>& argv);
+[[nodiscard]] ShellScript read_script(std::string_view script);
 
 }  // namespace muster

@@ -88,6 +88,16 @@ params.argv = ["sh", "-c", "case $(hostname) in a|b) exit $((1|2));; esac"]
 )x",
      {R"x(f.toml:3:15: the exit status of a pipe is that of its last command, and a failure before it would be lost;...)x",
       R"x(f.toml:12:15: the exit status of a pipe is that of its last command, and a failure before it would be lost;...)x"}},
+    {"operator",
+     R"x([check.a]
+probe = "program"
+params.argv = ["stream", "-n", "3", "|", "tee", "out.txt"]
+[check.b]
+probe = "program"
+params.argv = ["stream", ">", "out.txt"]
+)x",
+     {R"x(f.toml:3:15: "|" in argv is an argument of the program, as no shell reads it; write argv = ["bash", "-c", "set -o pipefail; stream -n 3 | tee out.txt"])x",
+      R"x(f.toml:6:15: ">" in argv is an argument of the program, as no shell reads it; write argv = ["sh", "-c", "stream > out.txt"])x"}},
     {"unknown_param",
      R"([check.a]
 probe = "bandwidth"

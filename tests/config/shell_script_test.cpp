@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "config/shell_command.hpp"
+
 namespace muster {
 namespace {
 
@@ -27,7 +29,7 @@ TEST(ShellScript, FindsPipes) {
                              "cat <<E | x\na\nE",
                              "cat <<E\na\nE\nc | d",
                              "cat <<< a | b"})
-    EXPECT_TRUE(has_pipe(script)) << script;
+    EXPECT_TRUE(read_script(script).has_pipe) << script;
 }
 
 TEST(ShellScript, NotEveryBarIsAPipe) {
@@ -55,19 +57,68 @@ TEST(ShellScript, NotEveryBarIsAPipe) {
                              "case",
                              "$((",
                              "'"})
-    EXPECT_FALSE(has_pipe(script)) << script;
+    EXPECT_FALSE(read_script(script).has_pipe) << script;
 }
 
-TEST(ShellScript, IsFoundBehindOtherPrograms) {
-  EXPECT_EQ(script_in({"sh", "-c", "x"}), "x");
-  EXPECT_EQ(script_in({"/bin/bash", "-e", "-uc", "x"}), "x");
-  EXPECT_EQ(script_in({"env", "A=b", "sh", "-c", "x"}), "x");
-  EXPECT_EQ(script_in({"timeout", "5", "sh", "-c", "x"}), "x");
-  EXPECT_EQ(script_in({"bash", "-o", "errexit", "-c", "x"}), "x");
-  EXPECT_EQ(script_in({"bash", "-o", "pipefail", "-c", "x"}), "");
-  for (const std::vector<std::string>& none :
-       {std::vector<std::string>{}, {"ls"}, {"sh"}, {"sh", "-c"}, {"sh", "x.sh"}, {"bash", "--rc"}})
-    EXPECT_EQ(script_in(none), "");
+using Words = std::vector<std::string>;
+
+TEST(ShellScript, CommandsHaveTheirWordsWithoutQuotes) {
+  const auto commands = read_script("if a 'b c' \"d \\\"e\\\"\"f; then g $x > h; fi | i").commands;
+  EXPECT_EQ(commands, (std::vector<Words>{{"if", "a", "b c", "d \"e\"f"}, {"then", "g", "$x", "h"}, {"fi"}, {"i"}}));
+}
+
+TEST(ShellCommand, LosesTheStatusOfAPipe) {
+  for (const Words& argv : std::vector<Words>{{"sh", "-c", "a | b"},
+                                              {"/bin/bash", "-e", "-uc", "a | b"},
+                                              {"env", "A=b", "sh", "-c", "a | b"},
+                                              {"timeout", "5", "sh", "-c", "a | b"},
+                                              {"bash", "-o", "errexit", "-c", "a | b"},
+                                              {"ssh", "host", "a | b"},
+                                              {"ssh", "-p", "22", "-q", "host", "a", "|", "b"},
+                                              {"env", "-S", "sh -c 'a | b'"},
+                                              {"env", "-iSsh -c 'a | b'", "x"},
+                                              {"env", "--split-string=sh -c 'a | b'"},
+                                              {"sh", "-c", "sh -c 'a | b'"},
+                                              {"sh", "-c", "true && sh -c \"sh -c 'a | b'\""},
+                                              {"sh", "-c", "eval 'a | b'"},
+                                              {"sh", "-c", "if eval a '|' b; then c; fi"},
+                                              {"bash", "-c", "set -o pipefail; sh -c 'a | b'"}})
+    EXPECT_TRUE(loses_status(argv)) << argv.back();
+}
+
+TEST(ShellCommand, KeepsTheStatus) {
+  for (const Words& argv : std::vector<Words>{{},
+                                              {"ls"},
+                                              {"sh"},
+                                              {"sh", "-c"},
+                                              {"sh", "x.sh"},
+                                              {"bash", "--rc"},
+                                              {"ssh"},
+                                              {"ssh", "host"},
+                                              {"ssh", "host", "a"},
+                                              {"env", "-S"},
+                                              {"env", "-S", "sh -c 'a || b'"},
+                                              {"bash", "-o", "pipefail", "-c", "a | b"},
+                                              {"bash", "-c", "set -o pipefail; a | b"},
+                                              {"bash", "-c", "a | b; exit ${PIPESTATUS[0]}"},
+                                              {"bash", "-c", "sh -c \"bash -o pipefail -c 'a | b'\""},
+                                              {"sh", "-c", "echo sh -c 'a | b'"},
+                                              {"sh", "-c", "echo eval 'a | b'"},
+                                              {"sh", "-c", "sh -c 'echo \"a | b\"'"}})
+    EXPECT_FALSE(loses_status(argv)) << (argv.empty() ? "" : argv.back());
+}
+
+TEST(ShellCommand, AnOperatorThatNoShellReadsIsFound) {
+  for (const char* word : {"|", "||", "&&", ";", ">", "2>&1"})
+    EXPECT_EQ(find_operator({"echo", "x", word, "tee"}), 2u) << word;
+  for (const Words& argv : std::vector<Words>{{"|"},
+                                              {"expr", "1", "|", "2"},
+                                              {"test", "a", "<", "b"},
+                                              {"cut", "-d", "|", "-f", "1"},
+                                              {"find", ".", "-exec", "ls", "{}", ";"},
+                                              {"ssh", "host", "a", ">", "b"},
+                                              {"echo", "a|b"}})
+    EXPECT_EQ(find_operator(argv), argv.size()) << argv.front();
 }
 
 }  // namespace
