@@ -67,11 +67,15 @@ Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std
   if (nodes.size() == 1 && is_this_machine(*asked.set)) return GateMaster{};
   const auto shown = printable_line(*asked.set, 100);
   if (asked.stays) {
-    if (!node) return GateMaster{};
+    if (node)
+      return fail(ErrorKind::usage, "--no-master",
+                  fmt::format("MASTER_ADDR={} names {}, which the gate did not choose; leave --no-master out, so that "
+                              "it is set to {}",
+                              shown, *node, chosen.front()));
     return fail(ErrorKind::usage, "--no-master",
-                fmt::format("MASTER_ADDR={} names {}, which the gate did not choose; leave --no-master out, so that it "
-                            "is set to {}",
-                            shown, *node, chosen.front()));
+                fmt::format("MASTER_ADDR={} names no node of the gate; leave --no-master out, so that it is set to {}, "
+                            "or set another address behind --: env MASTER_ADDR={} COMMAND",
+                            shown, chosen.front(), shown));
   }
   return GateMaster{chosen.front(), fmt::format("MASTER_ADDR is {}, not {}{}", chosen.front(), shown,
                                                 !node                 ? ", which names no chosen node"

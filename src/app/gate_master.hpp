@@ -20,9 +20,9 @@ struct MasterAsked {
 };
 
 /// `chosen`: not empty, the first one has rank 0. `nodes`: all that there were. A value that names a chosen node stays;
-/// any other becomes the first chosen node. With `stays` nothing changes, and a value that names a rejected node is
-/// refused with kind `usage`. Names are compared with and without domain and with what follows a `-` (`nid001-hsn0`), in any case, and with a port;
-/// an address is that of the node to which `addresses_of` resolves it.
+/// any other becomes the first chosen node. With `stays` nothing changes, and a value that does not name a chosen node
+/// is refused with kind `usage`. Names are compared with and without domain and with what follows a `-`
+/// (`nid001-hsn0`), in any case, and with a port; an address is that of the node to which `addresses_of` resolves it.
 [[nodiscard]] Result<GateMaster> choose_master(const MasterAsked& asked, const std::vector<std::string>& nodes,
                                                const std::vector<std::string>& chosen,
                                                std::vector<std::string> (*addresses_of)(const std::string& name));

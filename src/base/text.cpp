@@ -122,11 +122,19 @@ bool is_abridged(std::string_view name, std::string_view text) {
   return found == name.size();
 }
 
+bool is_same_but_for_case(std::string_view a, std::string_view b) {
+  const auto lower = [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 }  // namespace
 
 std::string closest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
   std::size_t least = std::max<std::size_t>(1, name.size() / 3) + 1;
+  // Another case is the nearest, however many letters it changes: `gb/s`.
+  for (const auto& candidate : candidates)
+    if (is_same_but_for_case(name, candidate)) return candidate;
   for (const auto& candidate : candidates) {
     // A name far longer or shorter can't be near, and may be anything that was typed.
     if (candidate.size() + least < name.size() || name.size() + least < candidate.size()) continue;

@@ -48,6 +48,9 @@ constexpr KnownCause known_causes[] = {
     {"Unable to satisfy cpu bind request", "Slurm refuses the masks of the line",
      "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for "
      "whole nodes (--exclusive)"},
+    {"Unable to layout tasks", "Slurm can't place the tasks of the line on the CPUs of the step",
+     "lower the numbers in the line (--ntasks-per-node, -c), leave out --hint and --threads-per-core, or ask for whole "
+     "nodes (--exclusive)"},
     {"have been direct launched using \"srun\"", "the agent's MPI does not support the way in which srun starts it",
      "add --mpi=TYPE to the line (srun --mpi=list prints the types; Open MPI needs pmix), or name an agent that was "
      "built with the MPI of the site with --agent"},

@@ -44,6 +44,7 @@ TEST(TextTest, ClosestFindsMisspellingsAndNothingElse) {
   EXPECT_EQ(closest("byts", known), "bytes");
   EXPECT_EQ(closest("reptitions", known), "repetitions");
   EXPECT_EQ(closest("tranpsort", known), "transport");
+  EXPECT_EQ(closest("gb/s", std::vector<std::string>{"B/s", "GB/s", "GiB/s"}), "GB/s");
   EXPECT_EQ(closest("zebra", known), "");
   EXPECT_EQ(closest("", known), "");
   EXPECT_EQ(closest(std::string(1 << 20, 'b'), known), "");

@@ -88,7 +88,7 @@ class Started(Gate):
                                              ("", (), support.HOST, False),
                                              (support.HOST, (), support.HOST, False), (support.HOST.upper(), (), support.HOST.upper(), False),
                                              (f"{support.HOST}:29500", (), support.HOST, True), ("localhost", (), "localhost", False),
-                                             ("127.0.0.1", (), "127.0.0.1", False), ("nid999", ("--no-master",), "nid999", False),
+                                             ("127.0.0.1", (), "127.0.0.1", False),
                                              (None, ("--no-master",), "", False)):
             with self.subTest(given=given, options=options):
                 run = GateRun(GOOD, *options, command=told)
@@ -99,6 +99,14 @@ class Started(Gate):
                 run.finish(20)
                 self.assertEqual(run.stdout, f"{wanted}\n", run.story())
                 self.assertEqual(f"MASTER_ADDR is {support.HOST}, not {given}" in run.stderr, note, run.stderr)
+
+    def test_a_master_addr_outside_of_the_job_is_not_kept(self):
+        run = GateRun(GOOD, "--no-master", command=["echo", "started"])
+        self.addCleanup(run.clean)
+        run.env["MASTER_ADDR"] = "nid999"
+        run.finish(20)
+        self.assertEqual((run.status, run.stdout), (125, ""), run.story())
+        self.assertIn("MASTER_ADDR=nid999 names no node of the gate; leave --no-master out", run.stderr)
 
     def test_the_shipped_checks(self):
         run = self.gate("", command=["true"], limit=60)

@@ -207,6 +207,7 @@ const NoticeCase notice_cases[] = {
     {"exit3", 143, 3, "nid002", none, 3, ""},
     {"missing", 2, none, "nid004", none, none, "the agent can't be started on nid004"},
     {"binding", 192, none, "nid003", none, none, "Slurm can't bind ranks to CPUs on nid003 as it was asked to"},
+    {"layout", 192, none, "nid003", none, none, "Slurm can't place the ranks on the CPUs of the step on nid003"},
     {"dead-slurmd", 233, none, "nid003", none, none, "Slurm could not start ranks on nid003"},
     {"toomany", 1, none, "", none, none, "the allocation has fewer CPUs on a node than requested ranks"},
     {"nodelist", 1, none, "", none, none, "the allocation does not have the nodes or resources of this launch"},

@@ -28,6 +28,9 @@ inline constexpr KnownFailure known_failures[] = {
     {"Unable to satisfy cpu bind request", "Slurm can't bind ranks to CPUs on {} as it was asked to",
      "ask for whole nodes (sbatch or salloc --exclusive), and give srun neither -c nor --exact nor --exclusive (-J, "
      "launcher_options): masks may only have CPUs of the step"},
+    {"Unable to layout tasks", "Slurm can't place the ranks on the CPUs of the step on {}",
+     "ask for whole nodes (--exclusive), or for fewer ranks or CPUs per rank: --ranks-per-node, and -c, --hint and "
+     "--threads-per-core (-J, launcher_options)"},
     {"Task launch for ", "Slurm could not start ranks on {}",
      "see scontrol show node and whether slurmd runs there, or leave the node out with --nodes"},
     {"More processors requested than permitted", "the allocation has fewer CPUs on a node than requested ranks",
