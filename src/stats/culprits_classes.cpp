@@ -141,6 +141,16 @@ bool are_classes(const PairTable& table, const ClassPairs& of, const std::vector
   return 2 * largest <= units && clustered >= least_clustered * units && inside.share() >= least_fast_inside;
 }
 
+/// Sets of units are only comparable where pairs of the class connect them: racks of a labelled class are not.
+bool is_connected(const PairTable& table, const ClassPairs& of) {
+  int first = -1;
+  for (const int cluster : clusters_of(table, of, -std::numeric_limits<double>::infinity())) {
+    if (first < 0) first = cluster;
+    if (cluster >= 0 && cluster != first) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<SplitClass> split_classes(PairTable& table) {
@@ -150,7 +160,7 @@ std::vector<SplitClass> split_classes(PairTable& table) {
   int next = ids.rbegin()->first;
   for (const auto& [class_id, is_there] : ids) {
     const ClassPairs of = pairs_of_class(table, class_id);
-    if (of.pairs.size() < fewest_pairs_of_modes) continue;
+    if (of.pairs.size() < fewest_pairs_of_modes || !is_connected(table, of)) continue;
     for (const double bound : valleys(of)) {
       const auto clusters = clusters_of(table, of, bound);
       if (!are_classes(table, of, clusters, bound)) continue;

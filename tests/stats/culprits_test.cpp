@@ -723,6 +723,20 @@ TEST(Culprits, RackPodAndCoreWithoutLabelsAreThreeClasses) {
   }
 }
 
+TEST(Culprits, RacksOfALabelledClassAreNotSplit) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    auto samples = racks_without_labels({}, seed);
+    for (LinkSample& sample : samples) {
+      sample.class_id = sample.from / 16 == sample.to / 16 ? 0 : 1;
+      if ((sample.from % 4 == 1) != (sample.to % 4 == 1)) sample.value *= 0.85;
+    }
+    const Culprits found = decode_culprits(samples);
+    EXPECT_EQ(found.levels.size(), 2) << "seed " << seed;
+    ASSERT_EQ(found.groups.size(), 1) << "seed " << seed << ": " << names(found);
+    EXPECT_EQ(found.groups[0].ends.size(), 16) << "every fourth unit, whatever its rack";
+  }
+}
+
 TEST(Culprits, SlowUnitsAreNoClass) {
   std::vector<Fault> faults;
   for (const int unit : {1, 4, 6, 9, 13, 15}) faults.push_back(fault_of(PartKind::node, unit, 0.2));
