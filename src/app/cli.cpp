@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/cli_options.hpp"
 #include "app/command_gate.hpp"
@@ -98,6 +99,18 @@ std::string explain_words(const std::vector<const CLI::App*>& chain, int count, 
   return {};
 }
 
+/// `muster --config FOLDER list`: options belong to commands. Empty: the first word is not an option before a command.
+std::string explain_option_before_command(const CLI::App& root, int count, char** arguments) {
+  if (count < 3 || arguments[1][0] != '-') return {};
+  const auto commands = known_words(root, false);
+  const auto command = std::find_if(arguments + 2, arguments + count, [&](const char* word) {
+    return std::find(commands.begin(), commands.end(), word) != commands.end();
+  });
+  if (command == arguments + count) return {};
+  return fmt::format("option \"{}\" is before the command; write muster {} {}", arguments[1], *command,
+                     fmt::join(arguments + 1, command, " "));
+}
+
 std::string explain(const CLI::ParseError& error, const CLI::App& root, int count, char** arguments) {
   const auto chain = chosen_commands(root);
   const auto commands = known_words(*chain.back(), false);
@@ -105,8 +118,9 @@ std::string explain(const CLI::ParseError& error, const CLI::App& root, int coun
   std::string command;
   if (!commands.empty() && !word.empty() && std::find(commands.begin(), commands.end(), word) == commands.end())
     command = fmt::format("unknown command \"{}\"{}", word, suggestion(word, commands));
+  auto what = explain_option_before_command(root, count, arguments);
   // Of an unknown command no option can be known.
-  auto what = chain.size() == 1 ? command : std::string();
+  if (what.empty() && chain.size() == 1) what = command;
   if (what.empty()) what = explain_words(chain, count, arguments);
   if (what.empty()) what = command.empty() ? std::string(trim(error.what())) : command;
   return fmt::format("{}; {}", what, help_of(chain));

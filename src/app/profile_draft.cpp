@@ -131,8 +131,8 @@ std::string partition_text(const ProfileDraft& draft, const DraftPartition& part
 std::string profile_text(const ProfileDraft& draft, const std::string& variable) {
   auto text = fmt::format(
       "# {}, first profile by muster init. Correct what is wrong, add what is missing (docs/check-files.md), and\n"
-      "# check it with: muster lint FILE. Figures of partitions are from {}, others from {}.\n",
-      draft.system, draft.cluster.empty() ? "this node" : "the batch system", draft.node.host);
+      "# check it with: muster lint FILE. {}What a node has was read on {}.\n",
+      draft.system, draft.cluster.empty() ? "" : "Partitions are those of the batch system. ", draft.node.host);
   text += system_head_text(draft, variable);
   for (const auto& partition : draft.partitions) text += partition_text(draft, partition);
   if (draft.partitions.empty()) text += "\n[[partition]]\nname = \"default\"\n" + node_table({}, &draft.node);

@@ -134,6 +134,8 @@ class Remembered(support.EndToEnd):
         said = self.muster("history", "--history", other, "prune", "--keep", "1", "--before", "2026-01-01", status=3)
         self.assertIn("--before excludes --keep", said)
         self.assertIn('unknown command "exprt"; did you mean "export"?', self.muster("history", "exprt", status=3))
+        self.assertIn('option "--config" is before the command; write muster list --config cfg;',
+                      self.muster("--config", "cfg", "list", "--systems", status=3))
         for day in ("2026-13-45", "2026-02-31", "2026-11-22x", "2026-11-2"):
             self.muster("history", "--history", other, "prune", "--before", day, status=3)
         self.assertIn("nothing passes and fails by turns", self.muster("history", "--history", other, "--flaky"))
