@@ -77,7 +77,8 @@ NOT_RUN = [
 ]
 
 
-# Words of a page that are others in the test of its command, and why. All else is typed as it stands there.
+# Words of a page that are others in the test of its command, and why. All else is typed as it stands there. The list is
+# also on docs/measurements/first-day.md.
 SUBSTITUTED = {
     "nid003": "the reader's node: this machine",
     "--metric triad": "what measures it is disturbed by the tests beside this one: a metric of `hello`",
@@ -100,6 +101,7 @@ ADDED = {
     "MUSTER_CHECKS": "the shipped checks without those that time something, or take minutes: tests beside this one disturb them",
     "MUSTER_SUBMIT_POLL": "the job's state is asked for more often, so that tests are short",
     "train, stream, script.py": "programs of the reader's",
+    "my_checks/": "two shipped checks with their examples, also as the shipped ones of `muster selftest`: all take minutes",
 }
 
 

@@ -21,7 +21,7 @@ SOURCE = page_commands.SOURCE
 TIMED = ("memory_bandwidth", "p2p", "allreduce", "training")
 # What a page has of the reader's, and what it is here (page_tests.SUBSTITUTED).
 SUBSTITUTIONS = {"nid003": support.HOST, "--metric triad": "--metric barrier"}
-# Checks that `muster selftest` and `my_checks/` are here: all take minutes, as in e2e.selftest_test.
+# Checks that `muster selftest` and `my_checks/` are here (page_tests.ADDED).
 SHOWN = ("hello", "gpu_memory")
 # Page, command -> exit status, where it is not 0: what the page itself says, or a check that finds something.
 STATUS = {

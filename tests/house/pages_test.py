@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 SOURCE = Path(os.environ.get("MUSTER_SOURCE", Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(SOURCE / "tests/cluster"))
 import page_commands  # noqa: E402
-from page_tests import NOT_RUN, RUN, SUBSTITUTED, matches  # noqa: E402
+from page_tests import ADDED, NOT_RUN, RUN, SUBSTITUTED, matches  # noqa: E402
 
 def commands():
     return [(fence, command) for fence in page_commands.fences() + page_commands.help_fences() for command, _ in fence.steps()]
@@ -35,6 +35,12 @@ class Pages(unittest.TestCase):
         for table in (RUN, NOT_RUN):
             for row in table:
                 self.assertTrue(any(matches([row], *one) for one in self.commands), row)
+
+    def test_a_page_lists_what_tests_substitute_and_add(self):
+        text = (SOURCE / "docs/measurements/first-day.md").read_text()
+        for title, words in (("What the tests of pages substitute", SUBSTITUTED), ("What they add", ADDED)):
+            listed = re.findall(r"^- .*$", text.partition(f"## {title}\n")[2].partition("\n## ")[0], re.M)
+            self.assertEqual(listed, [f"- `{word.strip()}`: {why}" for word, why in words.items()], title)
 
     def test_words_that_are_substituted_stand_on_pages(self):
         text = "".join(command for _, command in self.commands) + (SOURCE / "examples/programs/stream.toml").read_text()
