@@ -124,12 +124,12 @@ void add_end(const ChildEnd& end, const std::vector<std::string>& argv, Observat
 
 /// Every rank runs its program; collective only before it starts.
 Result<Observation> run_program(RunContext& context, std::vector<std::string> argv) {
-  auto master = program::agree_on_master(context);
-  if (!master) return tl::unexpected(master.error());
-  master->emplace_back("MUSTER_MPI", context.comm.library());
   auto readings = readings_of(context.params);
   if (!readings) return tl::unexpected(readings.error());
   readings->note_files(context.check_folder);
+  auto master = program::agree_on_master(context);  // no rank goes on before all have noted their files
+  if (!master) return tl::unexpected(master.error());
+  master->emplace_back("MUSTER_MPI", context.comm.library());
   program::Output output(most_output, [&](std::string_view line) { readings->take_line(line); });
   ChildOptions options;
   options.argv = std::move(argv);

@@ -144,7 +144,16 @@ class Patterns(Programs):
         for script, verdict in ((f"echo load: 7 > {out}", "pass"), ("true", "unmeasured")):
             case = self.only_case(self.run_checks(program(script, metric(file=out))))
             self.assertEqual(case["verdict"], verdict, case)
-        self.assertIn("did not write in this run", case["reason"])
+        self.assertIn(f"{out} was not written by this run", case["reason"])
+
+    def test_an_old_line_of_a_log_is_not_of_this_run(self):
+        out = support.new_folder() / "out.log"
+        reasons = []
+        for script, verdict in ((f"echo load: 7 >> {out}", "pass"), (f"echo failed >> {out}", "unmeasured")):
+            case = self.only_case(self.run_checks(program(script, metric(file=out))))
+            self.assertEqual(case["verdict"], verdict, case)
+            reasons.append(case["reason"])
+        self.assertIn("metric load", reasons[1])
 
     def test_the_exit_status_of_a_pipe_is_not_lost(self):
         run = self.run_checks(program("false | cat"))

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
-#include <sys/stat.h>
 
 #include "base/text.hpp"
 #include "probes/command/words.hpp"
@@ -19,7 +18,6 @@ namespace {
 constexpr std::size_t most_samples = 100'000;
 constexpr std::size_t most_facts = 20;
 constexpr std::size_t most_in_a_line = 64;
-constexpr std::size_t most_file_bytes = 64u << 20;
 
 /// Whether commas are thousands separators, as in `1,234.5`. `12,34` and `1,5` are ambiguous.
 bool separates_thousands(std::string_view digits) {
@@ -42,13 +40,6 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-/// What changes when a file is written; empty: there is none.
-std::string state_of(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return "";
-  return fmt::format("{} {} {} {}", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-}
-
 Error about(const char* parameter, const std::string& what) {
   return {ErrorKind::usage, parameter, what};
 }
@@ -65,7 +56,7 @@ Result<PatternReadings> PatternReadings::make(const std::vector<std::string>& me
     if (!pattern) return tl::unexpected(about("metric", pattern.error().what));
     auto groups = groups_of(*pattern);
     if (!groups) return tl::unexpected(about("metric", groups.error().what));
-    made.metrics_.push_back({std::move(*asked), std::move(*pattern), std::move(*groups), {}, {}});
+    made.metrics_.push_back({std::move(*asked), std::move(*pattern), std::move(*groups), {}});
   }
   for (const std::string& text : wanted) {
     auto pattern = Pattern::compile(text);
@@ -108,25 +99,18 @@ void PatternReadings::add(const Metric& metric, Labels where, double value) {
 }
 
 void PatternReadings::note_files(std::string_view folder) {
-  for (Metric& metric : metrics_) {
-    if (metric.asked.file.empty()) continue;
-    metric.path = filled_in(metric.asked.file, folder);
-    metric.before = state_of(metric.path);
-  }
+  for (Metric& metric : metrics_)
+    if (!metric.asked.file.empty()) metric.before = FileBefore(filled_in(metric.asked.file, folder));
 }
 
 void PatternReadings::read_files() {
   for (const Metric& metric : metrics_) {
     if (metric.asked.file.empty()) continue;
-    const std::string now = state_of(metric.path);
-    const bool is_new = !now.empty() && now != metric.before;
-    const auto text = is_new ? read_file(metric.path, most_file_bytes) : fail(ErrorKind::system, metric.path, "");
+    const auto text = metric.before.written();
     if (text)
       for (const std::string_view line : lines(*text)) take(metric, line);
     else if (facts_.size() < most_facts)
-      facts_.push_back(
-          {"unwritten", fmt::format("{}, which {}", printable_line(metric.path),
-                                    now.empty() ? "is not there" : "the program did not write in this run")});
+      facts_.push_back({"unwritten", fmt::format("{} {}", printable_line(metric.before.path()), text.error().what)});
   }
 }
 

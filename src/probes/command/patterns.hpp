@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.hpp"
 #include "model/program_metric.hpp"
 #include "muster/observation.hpp"
+#include "probes/command/written.hpp"
 
 namespace muster::program {
 
@@ -21,8 +21,9 @@ class PatternReadings {
 
   /// A line of the program's output.
   void take_line(std::string_view line);
-  /// Remembers what files there are, so that read_files() takes none that an earlier run wrote. `folder`: of the check
-  /// file, which `{check}` at the start of a name stands for.
+  /// Remembers what is in the files, so that read_files() takes nothing that an earlier run wrote. Before any rank
+  /// starts its program: ranks may share a file. `folder`: of the check file, which `{check}` at the start of a name
+  /// stands for.
   void note_files(std::string_view folder);
   /// After the program has ended.
   void read_files();
@@ -36,8 +37,7 @@ class PatternReadings {
     ProgramMetric asked;
     Pattern pattern;
     PatternGroups groups;
-    std::string path;    ///< of its file
-    std::string before;  ///< state of the file when the program started; empty: there was none
+    FileBefore before;
   };
   struct Found {
     std::string metric;
