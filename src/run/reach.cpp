@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/clock.hpp"
+#include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
 #include "run/signed_lines.hpp"
@@ -44,7 +45,16 @@ void take(std::string& into, std::span<const char> chunk) {
   if (into.size() < most_output) into.append(chunk.data(), chunk.size());
 }
 
+void refuse(Errand& errand, std::string why) {
+  errand.done = true;
+  errand.answer.error = std::move(why);
+}
+
 void start(Loop& loop, Errand& errand, ProcessOptions options, double deadline_s, std::size_t& running) {
+  // Whatever the name came from: a remote shell would take it as an option.
+  if (const auto& node = errand.answer.node; node.starts_with('-'))
+    return refuse(errand,
+                  fmt::format("\"{}\" is not a host name: {}", printable_line(node, 80), why_no_host_name(node)));
   options.on_stdout = [&errand](std::span<const char> chunk) { take(errand.answer.out, chunk); };
   options.on_stderr = [&errand](std::span<const char> chunk) { take(errand.err, chunk); };
   options.on_end = [&errand, &running, deadline_s](ProcessEnd end) {
@@ -57,11 +67,7 @@ void start(Loop& loop, Errand& errand, ProcessOptions options, double deadline_s
     if (!errand.answer.answered) errand.answer.error = why_not(errand, end, deadline_s);
   };
   auto process = Process::start(loop, std::move(options));
-  if (!process) {
-    errand.done = true;
-    errand.answer.error = to_string(process.error());
-    return;
-  }
+  if (!process) return refuse(errand, to_string(process.error()));
   ++running;
   errand.process = *process;
   errand.deadline = loop.after(deadline_s, [&errand] {
@@ -130,7 +136,7 @@ class JointErrand {
  public:
   JointErrand(Loop& loop, const Reach& reach, const std::vector<std::string>& nodes, const Argv& arguments) {
     std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(away_),
-                 [](const std::string& node) { return !is_this_node(node); });
+                 [](const std::string& node) { return !is_this_node(node) && !node.starts_with('-'); });
     ProcessOptions options;
     if (away_.size() > 1) options.argv = reach.joint_command(away_, arguments);
     if (options.argv.empty()) return;

@@ -45,6 +45,17 @@ std::optional<int> cpus_per_node(const Variables& variable) {
   return least;
 }
 
+/// They go to launchers and remote shells.
+Result<void> check_names(const std::vector<std::string>& nodes) {
+  if (nodes.empty()) return fail(ErrorKind::usage, "SLURM_JOB_NODELIST", "names no node");
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (const auto why = why_no_host_name(nodes[i]); !why.empty())
+      return fail(
+          ErrorKind::usage, "SLURM_JOB_NODELIST",
+          fmt::format("\"{}\", name {} of the list, is not a host name: {}", printable_line(nodes[i], 80), i + 1, why));
+  return {};
+}
+
 }  // namespace
 
 Result<std::optional<Allocation>> find_allocation(const Variables& variable) {
@@ -53,6 +64,7 @@ Result<std::optional<Allocation>> find_allocation(const Variables& variable) {
   if (!job || job->empty() || !list || list->empty()) return std::nullopt;
   auto nodes = expand_hostlist(*list);
   if (!nodes) return fail(ErrorKind::usage, "SLURM_JOB_NODELIST", nodes.error().what);
+  if (auto named = check_names(*nodes); !named) return tl::unexpected(named.error());
   Allocation found{"Slurm", printable_line(*job, 32), std::move(*nodes), std::nullopt};
   found.tasks_per_node = tasks_per_node(variable, found.nodes.size());
   found.cpus_per_node = cpus_per_node(variable);

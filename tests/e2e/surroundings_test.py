@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -101,6 +102,15 @@ class Surroundings(unittest.TestCase):
                 self.assertEqual(done.returncode, 3, done.said)
                 self.assertIn("--nodes", done.said)
                 self.assertNotIn("\x1b", done.said)
+        self.assertFalse((self.folder / "runs").exists(), "nothing was started")
+
+    def test_names_of_a_job_that_are_none(self):
+        """None is given to a launcher or a remote shell."""
+        for name in ("-oProxyCommand=touch made", "n1;id", "root@n1"):
+            with self.subTest(name=name), unittest.mock.patch.dict(os.environ, SLURM_JOB_ID="5", SLURM_JOB_NODELIST=name.replace(" ", "${IFS}")):
+                done = self.muster("run", "hello.toml", "--launcher", "mpirun", "--output", "runs")
+                self.assertEqual(done.returncode, 3, done.said)
+                self.assertRegex(done.said, "SLURM_JOB_NODELIST: .*, name 1 of the list, is not a host name")
         self.assertFalse((self.folder / "runs").exists(), "nothing was started")
 
     def test_standard_output_on_a_full_disk(self):

@@ -35,6 +35,14 @@ TEST(Reach, AnswersComeInTheOrderOfTheNodesWithTheReasonForSilence) {
   EXPECT_NE(answers[3].error.find("/nonexistent/program"), std::string::npos) << answers[3].error;
 }
 
+TEST(Reach, ANodeWhoseNameReadsLikeAnOptionIsNotReached) {
+  const auto answers = ask({"-oProxyCommand=id", "good"}, 100);
+  EXPECT_FALSE(answers[0].answered);
+  EXPECT_EQ(answers[0].error,
+            "\"-oProxyCommand=id\" is not a host name: it begins with \"-\", not with a letter or digit");
+  EXPECT_TRUE(answers[1].answered);
+}
+
 TEST(Reach, ManyNodesAreAskedInTurns) {
   const std::vector<std::string> nodes(300, "good");
   for (const auto& answer : ask(nodes, 100)) EXPECT_TRUE(answer.answered) << answer.error;

@@ -69,5 +69,16 @@ TEST(Allocation, AListThatCannotBeReadIsAnErrorThatNamesTheVariable) {
   EXPECT_EQ(found.error().where, "SLURM_JOB_NODELIST");
 }
 
+TEST(Allocation, NamesOfNodesAreHostNames) {
+  for (const char* list :
+       {"-oProxyCommand=id", "nid001,-oProxyCommand=id", "nid[1-2],n;id", "n/[1-2]", "root@n1", ","}) {
+    const auto found = found_in({{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", list}});
+    ASSERT_FALSE(found) << list;
+    EXPECT_EQ(found.error().where, "SLURM_JOB_NODELIST");
+  }
+  const auto found = found_in({{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "nid[1-2],n;id"}});
+  EXPECT_EQ(found.error().what, "\"n;id\", name 3 of the list, is not a host name: character 2 is \";\"");
+}
+
 }  // namespace
 }  // namespace muster
