@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <utility>
 
 #include "app/scheduler_gpus.hpp"
 #include "base/text.hpp"
 #include "muster/probe.hpp"
 #include "run/select.hpp"
+#include "system/python.hpp"
 
 namespace muster {
 
@@ -29,14 +32,50 @@ std::string missing_program(const Case& item) {
   return is_name && find_program(argv[0]).empty() ? argv[0] : std::string();
 }
 
+/// `{chek}/stream`, which would be passed on as it is. Empty: there is none.
+std::string misspelt_placeholder(const Case& item) {
+  const std::vector<std::string> known{"check", "python"};
+  if (item.probe != "command") return {};
+  for (const char* param : {"argv", "arguments"})
+    for (const auto& word : item.params.has(param) ? item.params.texts(param) : std::vector<std::string>{}) {
+      if (!word.starts_with('{') || word.find('}') == word.npos) continue;
+      const auto name = word.substr(1, word.find('}') - 1);
+      const auto near = closest(name, known);
+      if (!near.empty() && near != name)
+        return fmt::format("unknown placeholder {{{}}} in {}; did you mean {{{}}}?", printable_line(name, 40), param,
+                           near);
+    }
+  return {};
+}
+
+/// Of this node; most checks that need a Python need the same one.
+class Pythons {
+ public:
+  /// Empty: the case needs none, or there is one with its modules.
+  std::string lack(const Case& item) {
+    if (item.probe != "command" || !item.params.has("argv")) return {};
+    const auto argv = item.params.texts("argv");
+    if (std::find(argv.begin(), argv.end(), "{python}") == argv.end()) return {};
+    const auto named = item.params.text("python");
+    const auto modules = item.params.texts("imports");
+    const auto [place, is_new] = found_.try_emplace({named, modules});
+    if (is_new) place->second = find_interpreter(named, modules).lack;
+    return place->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::vector<std::string>>, std::string> found_;
+};
+
 /// Empty: it could run.
-std::string why_not(const Case& item, const SiteFound& site) {
+std::string why_not(const Case& item, const SiteFound& site, Pythons& pythons) {
   if (site.no_launch) return to_string(*site.no_launch);
   if (!item.unable.empty()) return item.unable.front().reason;
   if (is_about_gpus(item) && site.site.gpus == 0) return "this node shows no GPU";
   if (lacks_reference(item)) return "the profile has no reference for it";
   if (const auto program = missing_program(item); !program.empty()) return fmt::format("{} is not on PATH", program);
-  return {};
+  if (auto wrong = misspelt_placeholder(item); !wrong.empty()) return wrong;
+  return pythons.lack(item);
 }
 
 }  // namespace
@@ -45,12 +84,13 @@ Result<ChecksHere> checks_here(const Loaded& loaded, const SystemProfile& system
   const auto plan = make_plan(loaded.checks, system, SelectOptions{}, site.site, all_probes());
   if (!plan) return tl::unexpected(plan.error());
   ChecksHere here;
+  Pythons pythons;
   for (const auto& check : loaded.checks) {
     std::string why;
     bool is_able = false;
     for (const auto& item : plan->cases) {
       if (item.check != check.name) continue;
-      why = why_not(item, site);
+      why = why_not(item, site, pythons);
       is_able = is_able || why.empty();
     }
     if (is_able)

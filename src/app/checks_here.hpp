@@ -1,4 +1,4 @@
-/// The checks that can run on this node, for `muster doctor`. Starts nothing.
+/// The checks that can run on this node, for `muster doctor`. Starts only Python interpreters, to look for modules.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What can be measured on this node, and why the rest can't. Starts nothing but the launcher's version question
-// and the agent's description of itself.
+// What can be measured on this node, and why the rest can't. Starts nothing but the launcher's version question,
+// the agent's description of itself, and Python interpreters to look for modules.
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>

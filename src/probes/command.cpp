@@ -93,7 +93,7 @@ Observation not_started() {
 }
 
 /// Where no rank starts a program, because some have no interpreter for it.
-Observation without_interpreter(const program::Interpreter& mine) {
+Observation without_interpreter(const Interpreter& mine) {
   if (!mine.path.empty()) return not_started();
   Observation seen;
   seen.facts.push_back({"absent", mine.lack});
@@ -165,7 +165,7 @@ Result<Observation> run_command(RunContext& context) {
   if (!wants_python(context.params)) return run_program(context, std::move(argv));
   const auto found = program::find_interpreters(context);
   if (!found) return tl::unexpected(found.error());
-  const program::Interpreter& mine = (*found)[static_cast<std::size_t>(context.place.rank)];
+  const Interpreter& mine = (*found)[static_cast<std::size_t>(context.place.rank)];
   const bool all_have =
       std::all_of(found->begin(), found->end(), [](const auto& interpreter) { return !interpreter.path.empty(); });
   if (!all_have) return without_interpreter(mine);

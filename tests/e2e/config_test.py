@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -231,6 +232,21 @@ class Doctor(Homes):
         self.assertTrue(any(line.startswith("needs 2 nodes, 1 is given: clock_skew") for line in unable), unable)
         told = able[0].split(", ") + [name for line in unable for name in line.rsplit(": ", 1)[1].split(", ")]
         self.assertEqual(sorted(told), sorted(self.checks()), "each check once")
+
+
+    def test_why_a_check_of_python_or_with_a_misspelt_placeholder_cannot_run(self):
+        check = '[check.{0}]\nprobe = "command"\n[check.{0}.params]\nargv = {1}\n{2}\n'
+        self.put("tools.toml", check.format("absent_module", '["{python}", "-c", "pass"]', 'imports = ["no_such_module"]')
+                               + check.format("there", '["{python}", "-c", "pass"]', 'imports = ["json"]')
+                               + check.format("misspelt", '["sh", "{chek}/x.sh"]', "")
+                               + check.format("literal", '["echo", "{print}", "{}"]', ""))
+        lines = json.loads(self.muster("doctor", "--json").stdout)
+        able = [line["says"] for line in lines if line["subject"] == "checks that can run"][0].split(", ")
+        unable = [line["says"] for line in lines if line["subject"] == "checks that can't"]
+        self.assertIn("there", able)
+        self.assertIn("literal", able)
+        self.assertTrue(any(re.fullmatch(r"no python3 on PATH has no_such_module: /.*python3: absent_module", line) for line in unable), unable)
+        self.assertIn("unknown placeholder {chek} in argv; did you mean {check}?: misspelt", unable)
 
 
 class Gate(Homes):
