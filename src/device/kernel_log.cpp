@@ -72,29 +72,57 @@ struct Heading {
   std::string_view text;
 };
 
-/// The names of programs that some messages begin with may be anything: `NAME[PID]: segfault`, `NAME invoked
-/// oom-killer`.
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+/// Of an identifier in C, of a driver and of a block device: `mlx5_core`, `dm-7`, `cciss!c0d0`.
+bool is_name_letter(char letter) {
+  return is_digit(letter) || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_' ||
+         letter == '-' || letter == '!';
+}
+
+/// What follows the form with which `text` begins: `%` is a number, `$` a name, and all else itself.
+std::optional<std::string_view> after_form(std::string_view text, std::string_view form) {
+  for (const char sign : form) {
+    if (sign == '%' || sign == '$') {
+      const auto is_part = sign == '%' ? is_digit : is_name_letter;
+      const auto end = std::find_if_not(text.begin(), text.end(), is_part);
+      if (end == text.begin()) return std::nullopt;
+      text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
+    } else {
+      if (!text.starts_with(sign)) return std::nullopt;
+      text.remove_prefix(1);
+    }
+  }
+  return text;
+}
+
+/// A program's name without its final zero, which any user chooses.
+constexpr std::size_t longest_program = 15;
+
+/// Messages may begin with the name of a program: `NAME[PID]: segfault`, `NAME uses obsolete (PF_INET,SOCK_PACKET)`.
 bool is_about_a_program(std::string_view message) {
-  constexpr int longest_name = 15;
+  constexpr std::array tails{"[%]",       "(%)",        " (%)",     "/%: ",          ": page allocation",
+                             ": vmalloc", " invoked ",  " uses ",   " used ",        " is using ",
+                             " sent SIG", " tried to ", " called ", " attempted to "};
   std::size_t at = 0;
-  for (int letters = 0; letters <= longest_name && at <= message.size(); ++letters) {
+  for (std::size_t letters = 0; letters <= longest_program && at <= message.size(); ++letters) {
     const std::string_view rest = message.substr(at);
     // What can't be printed is four characters in the log.
     at += rest.starts_with("\\x") ? 4 : 1;
-    for (const std::string_view sign : {": page allocation", ": vmalloc error", " invoked oom-killer"})
-      if (rest.starts_with(sign)) return true;
-    for (const auto& [open, close] : {std::pair("[", "]"), std::pair(" (", ")")}) {
-      if (!rest.starts_with(open)) continue;
-      const auto digits = rest.substr(std::strlen(open));
-      const auto end = digits.find_first_not_of("0123456789");
-      if (end != 0 && end != digits.npos && digits.substr(end).starts_with(close)) return true;
-    }
+    for (const std::string_view tail : tails)
+      if (after_form(rest, tail)) return true;
   }
   return false;
 }
 
-/// `NVRM: GPU 0000:c1:00.0: text`, `NVRM: GPU at PCI:0000:c1:00.0 text`, `NVRM: The NVIDIA GPU 0000:c1:00.0\x0atext`.
-Heading nvrm_heading(std::string_view text) {
+/// `NVRM: GPU 0000:c1:00.0: text`, `NVRM: GPU at PCI:0000:c1:00.0 text`, `NVRM: The NVIDIA GPU 0000:c1:00.0\x0atext`,
+/// `NVRM: GPU0 FUNCTION: text`, and some words without any.
+std::optional<Heading> nvrm_heading(std::string_view message) {
+  constexpr std::string_view nvrm = "NVRM: ";
+  if (!message.starts_with(nvrm)) return std::nullopt;
+  const std::string_view text = message.substr(nvrm.size());
   for (const std::string_view begin : {"GPU at ", "GPU ", "The NVIDIA GPU "}) {
     if (!text.starts_with(begin)) continue;
     const std::string_view rest = text.substr(begin.size());
@@ -102,10 +130,20 @@ Heading nvrm_heading(std::string_view text) {
     if (end == rest.npos) end = rest.size();
     std::string_view address = rest.substr(0, end);
     if (address.ends_with(':')) address.remove_suffix(1);
-    if (const auto at = driver_address(address)) return {"NVRM", at, {}, rest.substr(end)};
+    if (const auto at = driver_address(address)) return Heading{"NVRM", at, {}, rest.substr(end)};
   }
-  return {"NVRM", std::nullopt, {}, text};
+  for (const std::string_view words : {"fallen off the bus", "RmInitAdapter failed", "rm_init_adapter failed"})
+    if (text.starts_with(words)) return Heading{"NVRM", std::nullopt, {}, text};
+  // Longer than a program's name may be, without what follows one.
+  for (const std::string_view function : {"$: ", "GPU% $: "})
+    if (const auto rest = after_form(text, function);
+        rest && message.size() - rest->size() > longest_program + std::strlen(": "))
+      return Heading{"NVRM", std::nullopt, {}, text};
+  return std::nullopt;
 }
+
+/// Shorter ones, with an address, could be a program's name.
+constexpr std::size_t shortest_driver = 3;
 
 /// `DRIVER 0000:c1:00.0 PORT: text`; PORT may be missing.
 std::optional<Heading> pci_heading(std::string_view message) {
@@ -116,69 +154,83 @@ std::optional<Heading> pci_heading(std::string_view message) {
   const auto end = device.find(' ');
   const std::string_view address = device.substr(0, end);
   const auto at = address.size() < whole_address ? std::nullopt : parse_pci_address(address);
-  if (!at) return std::nullopt;
+  if (!at || space < shortest_driver || !after_form(message, "$ ")) return std::nullopt;
   const std::string_view port = end == device.npos ? std::string_view() : device.substr(end + 1);
   return Heading{message.substr(0, space), at, port, message.substr(colon + 2)};
 }
 
-/// What the block layer puts before its words, over the versions of Linux. With any other beginning they may be the
-/// name of a file: `traps: NAME[1] trap invalid opcode ... in FILE`, `process 'FILE' started with executable stack`.
-bool is_block_layer(std::string_view before) {
-  constexpr std::array all{"", "Buffer ", "blk_update_request: ", "print_req_error: ", "end_request: "};
-  return std::find(all.begin(), all.end(), before) != all.end();
+/// A user's file may be below it (a container's image, a disk that udisks attaches), or a drive that may be empty.
+bool is_no_drive(std::string_view device) {
+  constexpr std::array others{"fd", "sr", "loop", "ram", "zram", "nbd"};
+  return std::any_of(others.begin(), others.end(), [&](std::string_view other) { return device.starts_with(other); });
 }
 
-/// `..., dev sda, sector 1`, `... on dev sda1, logical block 1`; not of drives that may be empty, and of none at all.
+/// `dm-7`: LVM of the node, or a user's image.
+bool is_mapped(std::string_view device) {
+  return device.starts_with("dm-");
+}
+
+/// `..., dev sda, sector 1`, `... on dev sda1, logical block 1`. With any other beginning they may be the name of a
+/// file: `traps: NAME[1] trap invalid opcode ... in FILE`, `process 'FILE' started with executable stack`.
 std::optional<Heading> disk_heading(std::string_view message) {
-  for (const std::string_view words : {"I/O error", "critical medium error", "critical target error"}) {
-    const auto at = message.find(words);
-    const auto dev = message.find("dev ", at == message.npos ? 0 : at);
-    if (at == message.npos || dev == message.npos || !is_block_layer(message.substr(0, at))) continue;
-    const std::string_view name = message.substr(dev + 4, message.find_first_of(", ", dev + 4) - dev - 4);
-    for (const std::string_view other : {"fd", "sr", "loop", "ram", "zram", "nbd"})
-      if (name.starts_with(other)) return std::nullopt;
-    return Heading{"disk", std::nullopt, name, message.substr(at)};
+  const std::string_view whole = message;
+  for (const std::string_view before : {"blk_update_request: ", "print_req_error: ", "end_request: "})
+    if (message.starts_with(before)) message.remove_prefix(before.size());
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> forms{{
+      {"I/O error, dev ", "$, sector %"},
+      {"critical medium error, dev ", "$, sector %"},
+      {"critical target error, dev ", "$, sector %"},
+      {"Buffer I/O error on dev ", "$, logical block %"},
+      {"Buffer I/O error on device ", "$, logical block %"},
+  }};
+  for (const auto& [words, rest] : forms) {
+    if (!message.starts_with(words) || !after_form(message.substr(words.size()), rest)) continue;
+    const std::string_view name = message.substr(words.size(), message.find(',', words.size()) - words.size());
+    if (is_no_drive(name)) return std::nullopt;
+    return Heading{is_mapped(name) ? "mapped disk" : "disk", std::nullopt, name, whole};
   }
   return std::nullopt;
 }
 
-/// `XFS (sda1): text`, `EXT4-fs error (device sda1): text`.
+/// `XFS (sda1): text`, `EXT4-fs (sda1): text`, `EXT4-fs error (device sda1): text`.
 std::optional<Heading> file_system_heading(std::string_view message) {
-  for (const std::string_view driver : {"XFS", "EXT4-fs error"}) {
-    const auto end = message.find("): ");
-    if (!message.starts_with(driver) || !message.substr(driver.size()).starts_with(" (") || end == message.npos)
-      continue;
-    std::string_view name = message.substr(driver.size() + 2, end - driver.size() - 2);
-    if (name.starts_with("device ")) name.remove_prefix(std::string_view("device ").size());
-    return Heading{driver, std::nullopt, name, message.substr(end + 3)};
+  constexpr std::array<std::array<std::string_view, 3>, 3> forms{{
+      {"XFS", " (", "mapped XFS"},
+      {"EXT4-fs", " (", "mapped EXT4-fs"},
+      {"EXT4-fs error", " (device ", "mapped EXT4-fs error"},
+  }};
+  for (const auto& [driver, open, mapped] : forms) {
+    if (!message.starts_with(driver) || !message.substr(driver.size()).starts_with(open)) continue;
+    const std::string_view rest = message.substr(driver.size() + open.size());
+    const auto text = after_form(rest, "$): ");
+    if (!text) continue;
+    const std::string_view name = rest.substr(0, rest.find(')'));
+    if (is_no_drive(name)) return std::nullopt;
+    return Heading{is_mapped(name) ? mapped : driver, std::nullopt, name, *text};
   }
   return std::nullopt;
 }
 
 /// `nvme nvme0: text`, `EDAC MC0: text`, `nvidia-nvswitch3: text`, `mce: text`, `{1}[Hardware Error]: text`.
 std::optional<Heading> named_heading(std::string_view message) {
-  const auto colon = message.find(": ");
-  if (colon == message.npos) return std::nullopt;
-  const std::string_view name = message.substr(0, colon);
-  const std::string_view text = message.substr(colon + 2);
-  for (const std::string_view driver : {"nvme nvme", "EDAC MC"})
-    if (name.starts_with(driver)) {
-      const auto space = name.find(' ');
-      return Heading{name.substr(0, space), std::nullopt, name.substr(space + 1), text};
+  for (const std::string_view form : {"nvme nvme%: ", "EDAC MC%: "})
+    if (const auto text = after_form(message, form)) {
+      const auto space = message.find(' ');
+      return Heading{message.substr(0, space), std::nullopt, message.substr(space + 1, message.find(": ") - space - 1),
+                     *text};
     }
-  constexpr std::string_view nv_switch = "nvidia-nvswitch";
-  if (name.starts_with(nv_switch)) return Heading{nv_switch, std::nullopt, name, text};
+  if (const auto text = after_form(message, "nvidia-nvswitch%: "))
+    return Heading{"nvidia-nvswitch", std::nullopt, message.substr(0, message.find(": ")), *text};
   for (const std::string_view driver : {"nvidia-nvlink", "mce", "watchdog", "NMI watchdog"})
-    if (name == driver) return Heading{driver, std::nullopt, {}, text};
-  if (name.starts_with('{') && name.ends_with("}[Hardware Error]"))
+    if (message.starts_with(driver) && message.substr(driver.size()).starts_with(": "))
+      return Heading{driver, std::nullopt, {}, message.substr(driver.size() + 2)};
+  if (after_form(message, "{%}[Hardware Error]: "))
     return Heading{"apei", std::nullopt, {}, message.substr(message.find('['))};
   return std::nullopt;
 }
 
 Heading heading_of(std::string_view message) {
-  constexpr std::string_view nvrm = "NVRM: ";
-  if (message.starts_with(nvrm)) return nvrm_heading(message.substr(nvrm.size()));
-  for (const auto parse : {pci_heading, file_system_heading, named_heading, disk_heading})
+  for (const auto parse : {nvrm_heading, pci_heading, file_system_heading, named_heading, disk_heading})
     if (const auto heading = parse(message)) return *heading;
   return {{}, std::nullopt, {}, message};
 }
@@ -214,7 +266,7 @@ bool contains(std::string_view text, std::string_view words) {
 bool is_matched(const KernelPattern& pattern, const Heading& heading, std::string_view text) {
   const bool is_driver =
       pattern.driver == "*" ? heading.at && heading.driver != "NVRM" : pattern.driver == heading.driver;
-  return is_driver && text.starts_with(pattern.begin) && contains(text, pattern.has) && contains(text, pattern.has_too);
+  return is_driver && after_form(text, pattern.begin) && contains(text, pattern.has) && contains(text, pattern.has_too);
 }
 
 /// A port reports an error of the device behind it: `AER: Corrected error received: 0000:17:00.0`.
@@ -241,12 +293,11 @@ class LogReader {
 
   static std::optional<KernelEvent> numbered_event(std::string_view message) {
     if (auto xid = numbered("NVRM: Xid (", message, "xid")) return xid;
-    constexpr std::string_view nv_switch = "nvidia-nvswitch";
-    const auto colon = message.find(": ");
-    if (!message.starts_with(nv_switch) || colon == message.npos) return std::nullopt;
-    auto event = numbered("SXid (", message.substr(colon + 2), "sxid");
+    const auto text = after_form(message, "nvidia-nvswitch%: ");
+    if (!text) return std::nullopt;
+    auto event = numbered("SXid (", *text, "sxid");
     if (!event) return std::nullopt;
-    event->part = printable_line(message.substr(0, colon), 40);
+    event->part = printable_line(message.substr(0, message.find(": ")), 40);
     if (message.find(", Fatal") != message.npos) event->kind = "sxid_fatal";
     // Lines with details follow the first.
     if (event->kind == "sxid" && message.find(", Non-fatal") == message.npos) return std::nullopt;

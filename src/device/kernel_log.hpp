@@ -24,7 +24,7 @@ struct KernelKind {
 struct KernelPattern {
   std::string_view kind;
   std::string_view driver;  ///< the message begins with it: `amdgpu`; `*`: any driver of a PCI device; empty: no driver
-  std::string_view begin;   ///< of what comes behind driver and device
+  std::string_view begin;   ///< of what comes behind driver and device; `%`: a number, `$`: a name
   std::string_view has;     ///< in it, in any case of letters; so is the next
   std::string_view has_too;
 };
@@ -47,7 +47,7 @@ struct KernelEvent {
 
 /// Of records as /dev/kmsg gives them (`PRIORITY,NUMBER,MICROSECONDS,FLAGS;MESSAGE`), in order:
 /// `NVRM: Xid (PCI:0000:c1:00): 79, ...` and whatever a pattern is for. A record counts where it is of the kernel's
-/// facility and its message begins as the driver's do: names of programs, which users choose, stand in messages too.
+/// facility and its message has the driver's whole form: names of programs, which users choose, stand in messages too.
 /// All records are of this boot, as their clock began with it.
 [[nodiscard]] std::vector<KernelEvent> parse_kernel_log(std::string_view text);
 

@@ -110,6 +110,8 @@ constexpr Line known[] = {
     // Drives.
     {"nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff", "nvme", "nvme1", fail},
     {"nvme nvme0: I/O 12 QID 4 timeout, aborting", "nvme_timeout", "nvme0", fail},
+    {"nvme nvme0: I/O tag 12 (100c) opcode 0x1 (I/O Cmd) QID 4 timeout, aborting req_op:WRITE(1) size:4096",
+     "nvme_timeout", "nvme0", fail},
     {"nvme nvme0: Removing after probe failure status: -19", "nvme", "nvme0", fail},
     {"nvme nvme0: Device not ready; aborting reset, CSTS=0x1", "nvme", "nvme0", fail},
     {"nvme nvme0: 32/0/0 default/read/poll queues", "", ""},
@@ -119,10 +121,25 @@ constexpr Line known[] = {
     {"Buffer I/O error on dev sdb1, logical block 9, async page read", "disk_error", "sdb1", fail},
     {"I/O error, dev sr0, sector 0 op 0x0:(READ) flags 0x80700", "", ""},
     {"blk_update_request: I/O error, dev loop3, sector 0 op 0x0:(READ)", "", ""},
+    {"Buffer I/O error on device sdb1, logical block 9", "disk_error", "sdb1", fail},
+    {"print_req_error: I/O error, dev sdb, sector 9 flags 80700", "disk_error", "sdb", fail},
     {"EXT4-fs error (device sda2): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0", "file_system",
      "sda2", fail},
     {"XFS (nvme0n1p1): Metadata corruption detected at xfs_agf_verify+0x8c/0x190", "file_system", "nvme0n1p1", fail},
-    {"EXT4-fs (sda2): Remounting filesystem read-only", "file_system", "", fail},
+    {"XFS (sda1): Corruption of in-memory data (0x8) detected at xfs_trans_cancel+0x1.  Shutting down filesystem.",
+     "file_system", "sda1", fail},
+    {"XFS (sda1): Log I/O Error Detected.  Shutting down filesystem. Please unmount", "file_system", "sda1", fail},
+    {"EXT4-fs (sda2): Remounting filesystem read-only", "file_system", "sda2", fail},
+    // A user's damaged image, or LVM of the node.
+    {"EXT4-fs error (device loop0): ext4_lookup:1855: inode #2: comm ls: deleted inode referenced: 12", "", ""},
+    {"EXT4-fs (loop0): Remounting filesystem read-only", "", ""},
+    {"XFS (loop3): Metadata corruption detected at xfs_agf_verify+0x8c/0x190", "", ""},
+    {"XFS (loop3): Corruption detected. Unmount and run xfs_repair", "", ""},
+    {"EXT4-fs error (device dm-7): ext4_lookup:1855: inode #2: comm ls: deleted inode referenced: 12", "mapped_device",
+     "dm-7", note},
+    {"XFS (dm-0): Metadata corruption detected at xfs_agf_verify+0x8c/0x190", "mapped_device", "dm-0", note},
+    {"Buffer I/O error on dev dm-7, logical block 5, async page read", "mapped_device", "dm-7", note},
+    {"I/O error, dev dm-7, sector 5 op 0x0:(READ) flags 0x0", "mapped_device", "dm-7", note},
     {"EXT4-fs (vda): mounted filesystem with ordered data mode", "", ""},
     // The kernel's own troubles.
     {"INFO: task python3:4242 blocked for more than 120 seconds.", "hung_task", "", note},
@@ -157,6 +174,60 @@ TEST(KernelLines, EachIsReadAsItShould) {
     EXPECT_EQ(kind != nullptr ? kind->verdict : xid_meaning(events[0].code, events[0].words).verdict, line.verdict)
         << line.message;
   }
+}
+
+/// What the kernel writes behind the name of a program, which has up to 15 bytes; FILE: a name that a user chooses.
+constexpr std::string_view tails[] = {
+    " uses obsolete (PF_INET,SOCK_PACKET)",
+    "(21301): Attempt to set a LOCK_MAND lock via flock(2). This support has been removed and the request ignored.",
+    "/123: potentially unexpected fatal signal 11.",
+    "[4711]: segfault at 0 ip 00005581 sp 00007ffc error 4 in FILE[5581+1000]",
+    "[4711] general protection fault ip:5581 sp:7ffc error:0 in FILE[5581+1000]",
+    "[4711]: bad frame in sigreturn frame:0000 ip:5581 in FILE[5581+1000]",
+    ": page allocation failure: order:0, mode:0x0, nodemask=(null),cpuset=FILE,mems_allowed=0",
+    ": vmalloc error: size 4096, failed to allocate pages, mode:0xdc0(GFP_KERNEL),cpuset=FILE",
+    ": vmalloc: allocation failure: 4096 bytes, mode:0xdc0(GFP_KERNEL), cpuset=FILE",
+    " invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0, cpuset=FILE",
+    " (4711): drop_caches: 3",
+    " (4711) used greatest stack depth: 11000 bytes left",
+    " (4711): Uses a deprecated system call FILE",
+    "(4711): unaligned access to 0x0, ip=0x0",
+    " uses deprecated option FILE",
+    " is using a deprecated SCSI ioctl, please convert it to SG_IO",
+    " sent SIGKILL to FILE",
+    " used a deprecated system call FILE",
+};
+
+/// Messages of every heading, cut where a program's name ends, and continued as the kernel does; with the rest of the
+/// message as the name of a file.
+TEST(KernelLines, NamesOfProgramsCutFromAnyMessageAreNoEvent) {
+  for (const Line& line : known) {
+    const std::string_view message = line.message;
+    for (std::size_t size = 1; size <= 15; ++size)
+      for (const std::string_view tail : tails)
+        for (const std::string_view file : {message, message.substr(size), std::string_view("training failed"),
+                                            std::string_view("corruption UE  page:0x")}) {
+          std::string record = fmt::format("4,1,1,-;{}{}", message.substr(0, size), tail);
+          if (const auto at = record.find("FILE"); at != record.npos) record.replace(at, 4, file);
+          EXPECT_TRUE(parse_kernel_log(record + "\n").empty()) << record;
+        }
+  }
+}
+
+/// The same of names that leave a letter out, to have room for the next words.
+TEST(KernelLines, NamesThatResembleAMessageAreNoEvent) {
+  for (const std::string_view name :
+       {"I/O error dev s", "I/O error,dev a", "XFS (a): corrup", "XFS (sda1): ", "EXT4-fs error", "EDAC MC0: 1 UE ",
+        "EDAC MC0:  UE ", "nvme nvme0: I/O", "nvme n: I/O ", "nvidia-nvswitch", "nvidia-nvlink: ", "NVRM: link",
+        "NVRM: nvlink: ", "NVRM: knvlinkUp", "NVRM: GPU0 link", "a 0000:c1:00.0:", "mce: CPU", "Memory failure:"})
+    for (const std::string_view tail : tails)
+      for (const std::string_view file : {"training failed", "corruption", " UE ", "link timeout",
+                                          "I/O error, dev sda, "
+                                          "sector 1"}) {
+        std::string record = fmt::format("4,1,1,-;{}{}", name, tail);
+        if (const auto at = record.find("FILE"); at != record.npos) record.replace(at, 4, file);
+        EXPECT_TRUE(parse_kernel_log(record + "\n").empty()) << record;
+      }
 }
 
 /// Its address stands in the record before.

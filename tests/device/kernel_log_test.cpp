@@ -53,6 +53,14 @@ TEST(KernelLog, TextOfUsersInsideOfAMessageIsText) {
       "3,900,1,-;amdgpu 0000:c1:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8, for process "
       "Fatal "
       "error pid 4242 thread Fatal error pid 4242)",
+      "6,27117,30085979483,-;I/O error dev s uses obsolete (PF_INET,SOCK_PACKET)",
+      "4,27118,30085979548,-;I/O error dev s(21301): Attempt to set a LOCK_MAND lock via flock(2). This support has "
+      "been removed and the request ignored.",
+      "6,900,1,-;I/O error dev s/123: potentially unexpected fatal signal 11.",
+      "4,900,1,-;I/O error dev s: vmalloc: allocation failure: 4096 bytes, mode:0xdc0(GFP_KERNEL)",
+      "4,900,1,-;Buffer I/O error on dev sda1, some other words",
+      "4,900,1,-;EDAC MC0: 1 UE xxxxx on x",
+      "4,900,1,-;a 0000:c1:00.0: link is down, of a driver that is shorter than any",
       "4,900,1,-;amdgpu 0000:c1:00.0: amdgpu: VM memory stats for proc GPU is lost(4242) task GPU is lost(4242) is "
       "non-zero when fini",
   };

@@ -169,9 +169,11 @@ TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {
 TEST(KernelLogJudge, AFloodOfNotesHidesNoFault) {
   std::string text;
   for (int i = 0; i < 100; ++i)
-    text += fmt::format("4,1,1,-;EDAC MC{}: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0\n", i);
-  KernelLog log{"/dev/kmsg",
-                parse_kernel_log(text + "4,2,2,-;EDAC MC7: 1 UE memory read error on CPU_SrcID#1_DIMM#1\n")};
+    text += fmt::format(
+        "4,1,1,-;EDAC MC{}: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 page:0x1)\n", i);
+  KernelLog log{
+      "/dev/kmsg",
+      parse_kernel_log(text + "4,2,2,-;EDAC MC7: 1 UE memory read error on CPU_SrcID#1_DIMM#1 (channel:1 page:0x2)\n")};
   Observation seen;
   visibility::add_kernel_log(log, false, seen);
   visibility::NodeView node;
