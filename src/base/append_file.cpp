@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "base/files.hpp"
+#include "base/place.hpp"
 
 namespace muster {
 
@@ -37,7 +37,10 @@ int set_aside(int descriptor, std::uint64_t from, std::uint64_t bytes) {
 Result<AppendFile> AppendFile::create(const fs::path& path, std::size_t reserve) {
   AppendFile file;
   file.path_ = path;
-  file.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const auto place = open_place(path);
+  if (!place) return tl::unexpected(place.error());
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+  file.descriptor_ = ::openat(place->folder.number(), place->name.c_str(), flags, 0600);
   if (file.descriptor_ < 0)
     return fail(ErrorKind::system, path.string(), fmt::format("can't be written: {}", std::strerror(errno)));
   if (auto reserved = file.reserve(reserve); !reserved) {

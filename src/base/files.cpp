@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/place.hpp"
 #include "base/text.hpp"
-#include "base/trusted_path.hpp"
 
 namespace muster {
 
@@ -34,35 +34,25 @@ int write_all(int descriptor, const char* data, std::size_t size) {
 }
 
 /// A pipe or a device, to write to: a pipe without a reader fails with ENXIO instead of waiting for one.
-int open_in_place(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+int open_in_place(const Place& place) {
+  const int follow = place.is_kernel_link ? 0 : O_NOFOLLOW;
+  const int descriptor =
+      ::openat(place.folder.number(), place.name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | follow);
   if (descriptor >= 0) ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
   return descriptor;
 }
 
-/// Where a symbolic link leads, also when nothing is there yet; anything else leads to itself. Links of other users are
-/// refused: in a folder that all may write they would choose which file of ours is replaced.
-Result<fs::path> followed(const fs::path& given) {
-  fs::path path = given;
-  struct stat about {};
-  std::error_code error;
-  for (int hops = 0; hops < 40 && ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode); ++hops) {
-    if (is_other_user(about.st_uid))
-      return fail(
-          ErrorKind::system, given.string(),
-          fmt::format("can't be written: {} is a link of user {}, who could lead it elsewhere; remove it, or name "
-                      "a file in a folder of your own",
-                      path == given ? "it" : path.string(), about.st_uid));
-    path = path.parent_path() / fs::read_symlink(path, error);
-  }
-  return path;
+/// Opened again, as its owner could have put a link in the place of the folder since.
+void remove_in_place(const fs::path& path) {
+  if (const auto place = open_place(path)) ::unlinkat(place->folder.number(), place->name.c_str(), 0);
 }
 
-/// A named pipe of another user, whose reader may stop: then the writer would wait without end. The pipe that is our
-/// standard output has no name.
-bool is_pipe_of_another(const fs::path& target) {
-  struct stat about {};
-  return ::lstat(target.c_str(), &about) == 0 && S_ISFIFO(about.st_mode) && is_other_user(about.st_uid);
+/// Both are in one folder. 0, or the errno.
+int rename_in_place(const fs::path& from, const fs::path& to) {
+  const auto place = open_place(from);
+  if (!place) return ENOENT;
+  const int folder = place->folder.number();
+  return ::renameat(folder, place->name.c_str(), folder, to.filename().c_str()) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -97,23 +87,25 @@ Result<std::string> read_file(const fs::path& path, std::size_t most) {
 Result<AtomicFile> AtomicFile::open(const fs::path& path, unsigned mode) {
   AtomicFile file;
   file.path_ = path;
-  std::error_code error;
-  const auto status = fs::status(path, error);
-  if (!fs::status_known(status)) return cant("can't be written", path, error.value());
-  if (fs::is_directory(status)) return cant("can't be written", path, EISDIR);
-  auto target = followed(path);
-  if (!target) return tl::unexpected(target.error());
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    if (is_pipe_of_another(*target))
+  auto place = open_place(path);
+  if (!place) return tl::unexpected(place.error());
+  struct stat about {};
+  const int follow = place->is_kernel_link ? 0 : AT_SYMLINK_NOFOLLOW;
+  const bool is_there = ::fstatat(place->folder.number(), place->name.c_str(), &about, follow) == 0;
+  if (!is_there && errno != ENOENT) return cant("can't be written", path, errno);
+  if (is_there && S_ISDIR(about.st_mode)) return cant("can't be written", path, EISDIR);
+  if (is_there && !S_ISREG(about.st_mode)) {
+    // Its reader may stop: then the writer would wait without end. The pipe that is our standard output has no name.
+    if (S_ISFIFO(about.st_mode) && !place->is_kernel_link && is_other_user(about.st_uid))
       return fail(ErrorKind::system, path.string(),
                   "can't be written: it is a pipe of another user; remove it, or name a file in a folder of your own");
-    file.descriptor_ = open_in_place(path);
+    file.descriptor_ = open_in_place(*place);
   } else {
-    file.target_ = std::move(*target);
-    const auto name = fmt::format(".{}.{}.tmp", file.target_.filename().string().substr(0, 200), random_hex(4));
-    file.temporary_ = file.target_.parent_path() / name;
-    file.descriptor_ =
-        ::open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode));
+    const auto name = fmt::format(".{}.{}.tmp", place->name.substr(0, 200), random_hex(4));
+    file.target_ = place->path;
+    file.temporary_ = place->path.parent_path() / name;
+    file.descriptor_ = ::openat(place->folder.number(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                                static_cast<mode_t>(mode));
   }
   if (file.descriptor_ < 0) {
     const int cause = errno;
@@ -145,7 +137,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::discard() {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) remove_in_place(temporary_);
   temporary_.clear();
 }
 
@@ -160,7 +152,7 @@ Result<void> AtomicFile::commit() {
   // A pipe or a terminal can't be synchronised, which is not a loss.
   if (error == 0 && ::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) error = errno;
   if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0 && error == 0) error = errno;
-  if (error == 0 && !temporary_.empty() && ::rename(temporary_.c_str(), target_.c_str()) != 0) error = errno;
+  if (error == 0 && !temporary_.empty()) error = rename_in_place(temporary_, target_);
   if (error != 0) {
     discard();
     return cant("can't be written", path_, error);
@@ -179,6 +171,7 @@ Result<void> write_file(const fs::path& path, std::string_view text, unsigned mo
 Result<void> make_folder(const fs::path& given, unsigned mode) {
   // `runs/today/` names the folder `today`.
   const auto path = given.has_filename() ? given : given.parent_path();
+  if (auto links = check_links(path); !links) return links;
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   if (error) return cant("can't be made", path.parent_path(), error.value());

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/place.hpp"
+
 namespace muster {
 
 namespace {
@@ -148,6 +150,7 @@ Result<void> check_own_database(const fs::path& path) {
   const bool is_there = ::lstat(path.c_str(), &about) == 0;
   if (is_there && is_shared_with_us(about)) return {};
   if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
+  if (auto links = check_links(path); !links) return links;
   std::error_code error;
   const auto real = fs::weakly_canonical(path, error);
   if (error) return refuse(path, fmt::format("can't be used: {}", error.message()));
@@ -161,6 +164,7 @@ Result<void> check_own_database(const fs::path& path) {
 }
 
 Result<OwnedDescriptor> open_own_file(const fs::path& path, int flags, unsigned mode) {
+  if (auto links = check_links(path.parent_path()); !links) return tl::unexpected(links.error());
   std::error_code error;
   const auto folder_name = fs::canonical(path.has_parent_path() ? path.parent_path() : fs::path("."), error);
   if (error) return refuse(path, fmt::format("can't be opened: {}", error.message()));

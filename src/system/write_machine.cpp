@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/place.hpp"
 #include "base/text.hpp"
 #include "model/json.hpp"
 #include "model/machine_description.hpp"
@@ -94,6 +95,7 @@ nlohmann::json driver_sheet(const MachineDescription& machine, const std::string
 /// Nothing of anybody else's is removed.
 Result<void> clear(const fs::path& folder) {
   std::error_code error;
+  if (auto links = check_links(folder); !links) return links;
   if (!fs::exists(folder, error)) return make_folder(folder, 0755);
   if (!fs::is_directory(folder, error))
     return fail(ErrorKind::usage, printable_line(folder.string()), "is not a folder");

@@ -180,6 +180,48 @@ TEST(FilesTest, ALinkOfAnotherUserIsNotFollowed) {
   EXPECT_EQ(read_file(folder / "not-yet"), "kept");
 }
 
+TEST(FilesTest, AFolderThatIsALinkOfAnotherUserIsNotFollowed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  const ScratchFolder folder;
+  ASSERT_TRUE(make_folder(folder / "ours"));
+  ASSERT_TRUE(make_folder(folder / "theirs"));
+  ASSERT_TRUE(write_file(folder / "ours/report", "kept"));
+  const auto link = folder / "theirs/out";
+  fs::create_symlink("../ours", link);
+  fs::create_symlink("theirs/out", folder / "to theirs");
+  const fs::path ways[]{link, folder / "to theirs"};
+  for (const auto& way : ways) EXPECT_TRUE(write_file(way / "report", "kept")) << "links of our own are followed";
+  ASSERT_EQ(::lchown(link.c_str(), 65534, 65534), 0);
+  for (const auto& way : ways) {
+    const auto written = write_file(way / "report", "overwritten");
+    ASSERT_FALSE(written) << way;
+    EXPECT_NE(written.error().what.find(link.string() + " is a link of user 65534"), std::string::npos)
+        << written.error().what;
+    EXPECT_FALSE(write_file(way / "new", "x")) << way;
+    EXPECT_FALSE(make_folder(way / "below/it")) << way;
+    EXPECT_FALSE(AppendFile::create(way / "spool", 0)) << way;
+  }
+  EXPECT_EQ(read_file(folder / "ours/report"), "kept");
+  fs::remove_all(folder / "ours/report");
+  EXPECT_TRUE(fs::is_empty(folder / "ours"));
+}
+
+TEST(FilesTest, LinksOfOurOwnAndOfTheKernelAreFollowed) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(make_folder(folder / "a/b"));
+  fs::create_symlink(folder / "a", folder / "absolute");
+  fs::create_symlink("absolute/b/", folder / "relative");
+  ASSERT_TRUE(write_file(folder / "relative/../b/./report", "first"));
+  EXPECT_EQ(read_file(folder / "a/b/report"), "first");
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  EXPECT_TRUE(write_file("/dev/fd/" + std::to_string(ends[1]), "through")) << "as a shell's >(command)";
+  char text[16] = {};
+  EXPECT_EQ(::read(ends[0], text, sizeof text), 7);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 TEST(FilesTest, APipeIsWrittenInPlace) {
   const ScratchFolder folder;
   const auto pipe = folder / "pipe";

@@ -173,6 +173,31 @@ class OtherUser(unittest.TestCase):
         self.assertIn(f"it is a link of user {NOBODY}", done.stderr)
         self.assertEqual(precious.read_text(), "precious")
 
+    def test_a_folder_link_on_the_path_of_a_file(self):
+        """All that muster writes where an option names it: a link of another user leads into a folder of ours."""
+        theirs, ours = self.folder / "theirs", self.folder / "ours"
+        theirs.mkdir()
+        ours.mkdir()
+        precious = ours / "precious"
+        precious.write_text("precious")
+        (theirs / "out").symlink_to(ours)
+        for path in (theirs, theirs / "out"):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        self.assertEqual(self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs").returncode, 0)
+        out = f"{theirs}/out"
+        run = ("run", "hello.toml", "--launcher", "local", "--quiet", "--output")
+        for words in ((*run, "runs", "--report", f"html={out}/precious"), (*run, "runs", "--history", f"{out}/history.db"),
+                      (*run, f"{out}/runs"), ("history", "export", f"{out}/precious"),
+                      ("show", "runs/latest", "--report", f"csv={out}/precious"),
+                      ("machine", "dgx-h100", "--write", f"{out}/machine")):
+            with self.subTest(words=words):
+                done = self.muster(*words)
+                self.assertRegex(done.stderr, f"{out}(: can.t be written: it)? is a link of user {NOBODY}")
+                if "--history" not in words:
+                    self.assertNotEqual(done.returncode, 0, done.stdout)
+                self.assertEqual([path.name for path in ours.iterdir()], ["precious"])
+                self.assertEqual(precious.read_text(), "precious")
+
     def test_a_pipe_in_the_place_of_a_report(self):
         """Its owner reads nothing: once it is full, the writer would wait."""
         shared = self.folder / "shared"
