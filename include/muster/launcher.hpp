@@ -167,6 +167,11 @@ struct LauncherSpec {
   /// Why a launch of `argv` ended with an error before any rank was there and without a message: what is known to end
   /// so. Sentence and remedy; both empty: nothing in `argv` is. nullptr: likewise.
   LauncherNotice (*explain_silence)(const Argv& argv) = nullptr;
+  /// Name of the folder that it makes on `host` for this user, where other users can predict it; empty: they can't.
+  /// nullptr: likewise.
+  std::string (*session_folder)(const LauncherIdentity&, std::string_view host, unsigned user) = nullptr;
+  /// The first of these variables that is set names the folder in which it makes that one; none is: /tmp.
+  std::span<const std::string_view> session_folder_variables = {};
   /// argv that runs `command` on another node beside a running launch (autopsy), for at most a few seconds.
   Argv (*reach)(const LauncherIdentity&, std::string_view node, const Argv& command, const Argv& options) = nullptr;
   /// The same on all of `nodes` at once, where each by itself would be a burden; nullptr: there is no such way. A node

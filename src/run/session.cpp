@@ -22,6 +22,7 @@
 #include "run/name_lookup.hpp"
 #include "run/per_node.hpp"
 #include "run/results.hpp"
+#include "run/session_folder.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -72,6 +73,12 @@ std::string note_for_root(const Way& way, const JobShape& shape) {
   if (set.empty()) return {};
   return fmt::format("run as root: muster sets {} for {}, which refuses root otherwise", human_list(set),
                      way.identity.banner);
+}
+
+/// The user's own line runs as it would without muster.
+std::optional<Finding> folder_problem(const Way& way) {
+  if (way.options.line != nullptr) return std::nullopt;
+  return foreign_session_folder(way.launcher, way.identity, way.options.environment);
 }
 
 class Session {
@@ -341,7 +348,9 @@ void Session::carry_out(Task task) {
   Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));
   results_.watch(&launch);
   Damage damage;
-  if (auto started = launch.start(); !started) {
+  if (auto foreign = folder_problem(way)) {
+    damage = {std::move(*foreign), true};
+  } else if (auto started = launch.start(); !started) {
     damage = {{Verdict::error,
                to_string(started.error()),
                {{CulpritKind::launcher, std::string(way.launcher.name), "", -1}},

@@ -295,6 +295,32 @@ class OtherUser(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual([path.owner() for path in recorders.iterdir()], ["nobody"], "its own is gone")
 
+    def test_the_place_of_the_folder_of_open_mpi_is_taken(self):
+        """Its name is known before: Open MPI would follow a link there and delete what is at its end."""
+        shared, kept = self.folder / "shared", self.folder / "kept"
+        shared.mkdir()
+        shared.chmod(0o1777)
+        kept.mkdir()
+        (kept / "file").write_text("kept\n")
+        place = shared / f"ompi.{socket.gethostname().split('.')[0]}.0"
+
+        def make_folder():
+            place.mkdir()
+            place.chmod(0o777)
+        for make in (lambda: place.symlink_to(kept), place.touch, make_folder):
+            self.attack(make)
+            done = self.muster("run", "hello.toml", "--launcher", "mpirun", "--output", "runs", TMPDIR=str(shared))
+            report = json.loads((self.folder / "runs" / "latest" / "report.json").read_text())
+            case = report["cases"][0]
+            self.assertEqual((done.returncode, case["verdict"]), (2, "error"), done.stdout)
+            self.assertRegex(case["reason"], f"{place} belongs to user {NOBODY} .nobody., and Open MPI 4[.0-9]* needs it")
+            self.assertEqual(case["remedy"], f"remove {place}, or set TMPDIR")
+            self.assertEqual([culprit["kind"] for culprit in case["culprits"]], ["launcher"])
+            self.assertEqual((kept / "file").read_text(), "kept\n")
+            shutil.rmtree(place) if place.is_dir() and not place.is_symlink() else place.unlink()
+        done = self.muster("run", "hello.toml", "--launcher", "mpirun", "--output", "runs", TMPDIR=str(shared))
+        self.assertEqual(done.returncode, 0, done.stdout)
+
     # Names: nodes are judged by the names that were asked for.
 
     def test_an_agent_that_reports_the_name_of_another_node(self):

@@ -242,6 +242,7 @@ const NoticeCase notice_cases[] = {
      "nid001 has fewer cores for this job than ranks to be bound, one core each"},
     {"openmpi-pe", 1, none, "nid001", none, none,
      "nid001 has not enough cores for the cores that each rank was to get"},
+    {"openmpi-session", 1, none, "", none, none, "Open MPI can't make its folder /tmp/ompi.nid001.0: Not a directory"},
     {"openmpi-root", 1, none, "", none, none, "mpirun refuses to start ranks as root"},
     {"openmpi-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
     {"openmpi-noagent", 243, none, "", none, none, "the remote agent configured for mpirun does not exist"},

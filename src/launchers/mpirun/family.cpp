@@ -326,6 +326,12 @@ LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view te
   return notice;
 }
 
+/// PRRTE's has the number of its process in its name.
+std::string session_folder(const LauncherIdentity& identity, std::string_view host, unsigned user) {
+  if (!is_openmpi(identity) || is_prrte(identity)) return {};
+  return fmt::format("ompi.{}.{}", host.substr(0, host.find('.')), user);
+}
+
 /// Open MPI 4.1.4 ends with status 1 and prints nothing where it can't bind to a CPU of the rankfile.
 LauncherNotice explain_silence(const Argv& argv) {
   LauncherNotice notice;

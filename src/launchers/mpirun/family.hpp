@@ -21,6 +21,10 @@ Argv pass_on(const LauncherIdentity& identity, const Environment& variables);
 Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Argv& options);
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status);
 LauncherNotice explain_silence(const Argv& argv);
+std::string session_folder(const LauncherIdentity& identity, std::string_view host, unsigned user);
+
+inline constexpr std::string_view session_folder_variables[] = {"OMPI_MCA_orte_local_tmpdir_base",
+                                                                "OMPI_MCA_orte_tmpdir_base", "TMPDIR", "TEMP", "TMP"};
 Argv reach(const LauncherIdentity& identity, std::string_view node, const Argv& command, const Argv& options);
 
 /// As BindWords::masks. Open MPI's: an equivalent mapping, else the lines of a rankfile, in hwloc's numbers
@@ -56,6 +60,8 @@ constexpr LauncherSpec member(std::string_view name, std::string_view summary, c
   spec.words = &words;
   spec.read_notice = read_notice;
   spec.explain_silence = explain_silence;
+  spec.session_folder = session_folder;
+  spec.session_folder_variables = session_folder_variables;
   spec.reach = reach;
   return spec;
 }

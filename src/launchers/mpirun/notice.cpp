@@ -157,9 +157,27 @@ bool explain_missing_daemon(std::string_view text, LauncherNotice& notice) {
   return false;
 }
 
+/// Open MPI names the folder and the error below its sentence.
+bool explain_session_folder(std::string_view text, LauncherNotice& notice) {
+  const std::string_view said = from(text, "A call to mkdir was unable to create the desired directory");
+  std::string folder = word_after(said, "Directory: ");
+  if (folder.empty()) return false;
+  // Of `/tmp/ompi.nid001.0/pid.32634` the first is in the way.
+  if (const std::size_t top = folder.find("/ompi."); top != folder.npos)
+    folder.resize(std::min(folder.size(), folder.find('/', top + 1)));
+  std::string_view error = from(said, "Error: ");
+  error = error.substr(0, error.find(" Please check"));
+  notice.sentence = fmt::format("Open MPI can't make its folder {}", folder);
+  if (error.size() > 7) notice.sentence += ": " + printable_line(error.substr(7), 80);
+  notice.remedy = fmt::format(
+      "on the node where that failed, remove {} if it belongs to another user (ls -ld), or set TMPDIR", folder);
+  return true;
+}
+
 }  // namespace
 
 void explain_launch(std::string_view text, LauncherNotice& notice) {
+  if (explain_session_folder(text, notice)) return;
   if (text.find("hydra_pmi_proxy (No such file") == text.npos && explain_execvp(text, notice)) return;
   if (explain_missing_daemon(text, notice)) return;
   for (const KnownFailure& failure : known_failures)
