@@ -11,6 +11,7 @@
 #include "app/outputs.hpp"
 #include "app/simulation.hpp"
 #include "base/clock.hpp"
+#include "base/place.hpp"
 #include "base/text.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
@@ -29,30 +30,14 @@ Result<OwnedDescriptor> open_parent(const fs::path& path) {
   std::error_code error;
   const auto parent = fs::absolute(path, error).lexically_normal().parent_path();
   const auto refuse = [&](const std::string& what) { return fail(ErrorKind::usage, "--output", what); };
-  const bool is_root = ::geteuid() == 0;
-  if (is_root) {
-    auto there = parent;
-    while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
-    if (auto held = open_trusted(there, {.has_groups = true}); !held) return refuse(to_string(held.error()));
-  }
+  // Links first: a folder is not even made where another user leads it.
+  if (auto links = check_links(path); !links) return refuse(to_string(links.error()));
+  auto there = parent;
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (auto held = open_trusted(there, {.has_groups = true}); !held) return refuse(to_string(held.error()));
   if (auto made = make_folder(parent); !made) return tl::unexpected(made.error());
-  if (is_root) {
-    auto opened = open_trusted(parent, {.has_groups = true});
-    return opened ? std::move(opened) : refuse(to_string(opened.error()));
-  }
-  OwnedDescriptor opened(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat about {};
-  if (opened.number() < 0 || ::fstat(opened.number(), &about) != 0)
-    return refuse(fmt::format("{}: {}", parent.string(), std::strerror(errno)));
-  if (about.st_uid != 0 && about.st_uid != ::geteuid())
-    return refuse(
-        fmt::format("{} belongs to user {}, who could put other files in the place of yours; use a folder of your own",
-                    parent.string(), about.st_uid));
-  if ((about.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
-    return refuse(
-        fmt::format("every user may write {} and put other files in the place of yours; use a folder of your own",
-                    parent.string()));
-  return opened;
+  auto opened = open_trusted(parent, {.has_groups = true});
+  return opened ? std::move(opened) : refuse(to_string(opened.error()));
 }
 
 }  // namespace
