@@ -96,6 +96,12 @@ Result<RunFolder> RunFolder::make(const RunOptions& options, const RunReport& re
 void RunFolder::link() {
   if (latest_.empty()) return;
   std::error_code ignored;
+  const auto before = fs::symlink_status(latest_, ignored);
+  if (fs::exists(before) && !fs::is_symlink(before)) {
+    fmt::print(stderr, "muster: {} is left as it is, as it is not a link; rename it for a link to the latest run\n",
+               printable_line(latest_.string(), 2000));
+    return;
+  }
   former_ = fs::read_symlink(latest_, ignored);
   is_linked_ = true;
   if (auto linked = replace_symlink(latest_, path_.filename()); !linked)

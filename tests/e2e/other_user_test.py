@@ -460,6 +460,17 @@ class OtherUser(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
             self.assertTrue((output / "latest" / "report.json").exists())
 
+    def test_a_file_in_the_place_of_latest(self):
+        """It is not replaced by the link to the latest run."""
+        latest = self.folder / "runs" / "latest"
+        latest.parent.mkdir()
+        latest.write_text("precious")
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("runs/latest is left as it is, as it is not a link", done.stderr)
+        self.assertFalse(latest.is_symlink())
+        self.assertEqual(latest.read_text(), "precious")
+
     # Without root.
 
     def test_an_ordinary_user_needs_no_right_of_root(self):
