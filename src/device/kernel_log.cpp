@@ -344,6 +344,26 @@ class LogReader {
   std::set<std::pair<std::optional<PciAddress>, std::string>> up_;
 };
 
+/// Of the numbers of records, which begin with 0, and their time: what is missing.
+void add_extent(std::string_view text, KernelLog& log) {
+  // Records of the first moments are lost where the boot writes more than the kernel keeps.
+  constexpr std::int64_t first_moments = 10;
+  constexpr std::int64_t microseconds = 1000000;
+  std::optional<std::uint64_t> last;
+  for (const std::string_view line : lines(text)) {
+    const auto number_text = after_form(line, "%,");
+    const auto time_text = number_text ? after_form(*number_text, "%,") : std::nullopt;
+    if (!time_text || !after_form(*time_text, "%,")) continue;
+    std::uint64_t number = 0;
+    std::int64_t time = 0;
+    std::from_chars(number_text->data(), number_text->data() + number_text->size(), number);
+    std::from_chars(time_text->data(), time_text->data() + time_text->size(), time);
+    if (!last && number > 0 && time / microseconds >= first_moments) log.begins = time / microseconds;
+    if (last && number > *last + 1) log.missing += number - *last - 1;
+    last = std::max(number, last.value_or(0));
+  }
+}
+
 /// All records, one for each read; an old one may have been overwritten meanwhile.
 std::optional<std::string> read_records(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -374,7 +394,9 @@ KernelLog read_kernel_log(const std::string& root) {
   const char* file = "/dev/kmsg";
   const auto text = read_records(fs::path(root) / (file + 1));
   if (!text || text->empty()) return {};
-  return {file, parse_kernel_log(*text)};
+  KernelLog log{file, parse_kernel_log(*text)};
+  add_extent(*text, log);
+  return log;
 }
 
 }  // namespace muster

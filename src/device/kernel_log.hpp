@@ -1,6 +1,7 @@
 /// This node's hardware in the kernel's log since this boot.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,8 @@ struct KernelEvent {
 struct KernelLog {
   std::string file;  ///< it came from, without the root folder; empty: none can be read
   std::vector<KernelEvent> events;
+  std::int64_t begins = 0;    ///< in s after boot, where earlier records were overwritten; 0: the log is whole
+  std::uint64_t missing = 0;  ///< records between the first and the last
 };
 
 /// /dev/kmsg below `root`; not the files of a log daemon, in which lines of other users look like the kernel's. Never

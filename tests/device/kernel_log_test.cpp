@@ -98,6 +98,29 @@ TEST(KernelLog, FilesOfALogDaemonAreNotRead) {
   fs::remove_all(root);
 }
 
+/// Any user can make the kernel write so much that old records are overwritten.
+TEST(KernelLog, OverwrittenRecordsAreNoticed) {
+  const fs::path root = fs::temp_directory_path() / ("muster-kernel-log-lost-" + std::to_string(::getpid()));
+  fs::create_directories(root / "dev");
+  const auto log_of = [&](std::string_view text) {
+    EXPECT_TRUE(write_file(root / "dev/kmsg", text));
+    return read_kernel_log(root.string());
+  };
+  auto log =
+      log_of("6,28463,30745294260,-;vc101n3: entered promiscuous mode\n SUBSYSTEM=net\n6,28464,30745316096,-;b\n");
+  EXPECT_EQ(log.begins, 30745);
+  EXPECT_EQ(log.missing, 0u);
+  log = log_of("6,0,0,-;Linux version 6.1.0\n12,1,5,-;of a user\n6,2,9000000,-;b\n6,7,30745316096,-;c\n");
+  EXPECT_EQ(log.begins, 0);
+  EXPECT_EQ(log.missing, 4u);
+  EXPECT_EQ(log_of("6,12,4000000,-;the first moments of a boot that writes much\n").begins, 0);
+  EXPECT_EQ(log_of("6,0,30745316096,-;whole\n").begins, 0);
+  log = log_of("nonsense\n6,99999999999999999999999,1,-;a\n6,1,\n");
+  EXPECT_EQ(log.begins, 0);
+  EXPECT_EQ(log.missing, 0u);
+  fs::remove_all(root);
+}
+
 TEST(KernelLog, FaultsOfAmdgpu) {
   const auto events = parse_kernel_log(
       "4,1,1,-;amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n"

@@ -166,6 +166,26 @@ TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {
   EXPECT_EQ(findings[5].verdict, Verdict::unmeasured);
 }
 
+TEST(KernelLogJudge, OverwrittenRecordsAreANote) {
+  visibility::Nodes nodes;
+  for (const char* host : {"a", "b", "c"}) {
+    KernelLog log{"/dev/kmsg", {}, 30745, 0};
+    if (*host == 'b') log.missing = 4;
+    Observation seen;
+    visibility::add_kernel_log(log, false, seen);
+    nodes.emplace_back().host = host;
+    visibility::parse_kernel_facts(seen, nodes.back());
+  }
+  visibility::Findings findings;
+  visibility::judge_kernel_log(nodes, findings);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].verdict, Verdict::pass);
+  EXPECT_EQ(findings[0].reason,
+            "the kernel's log on a begins 30745 s after boot: earlier records are gone; 2 more nodes likewise");
+  EXPECT_EQ(findings[1].verdict, Verdict::pass);
+  EXPECT_EQ(findings[1].reason, "the kernel's log on b lacks 4 records after its first");
+}
+
 TEST(KernelLogJudge, AFloodOfNotesHidesNoFault) {
   std::string text;
   for (int i = 0; i < 100; ++i)

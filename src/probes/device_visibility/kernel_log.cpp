@@ -94,12 +94,41 @@ Finding judged(const NodeView& node, const LoggedEvent& logged) {
                      meaning.remedy);
 }
 
+template <class Number>
+Number number_of(const Observation& seen, std::string_view key) {
+  Number number = 0;
+  if (const std::string* text = seen.fact(key)) std::from_chars(text->data(), text->data() + text->size(), number);
+  return number;
+}
+
+/// Old records are overwritten by new ones, which any user can cause.
+void note_missing_records(const Nodes& nodes, Findings& findings) {
+  const auto others = [](std::size_t count) {
+    return count < 2 ? "" : fmt::format("; {} more node{} likewise", count - 1, count == 2 ? "" : "s");
+  };
+  const NodeView *late = nullptr, *torn = nullptr;
+  std::size_t all_late = 0, all_torn = 0;
+  for (const NodeView& node : nodes) {
+    if (node.kernel_log_begins > 0 && all_late++ == 0) late = &node;
+    if (node.kernel_log_missing > 0 && all_torn++ == 0) torn = &node;
+  }
+  if (late != nullptr)
+    findings.push_back(note(fmt::format("the kernel's log on {} begins {} s after boot: earlier records are gone{}",
+                                        late->host, late->kernel_log_begins, others(all_late))));
+  if (torn != nullptr)
+    findings.push_back(
+        note(fmt::format("the kernel's log on {} lacks {} record{} after its first{}", torn->host,
+                         torn->kernel_log_missing, torn->kernel_log_missing == 1 ? "" : "s", others(all_torn))));
+}
+
 }  // namespace
 
 void add_kernel_log(const KernelLog& log, bool is_simulated, Observation& seen) {
   // A simulated machine has a log only where one was written.
   if (log.file.empty() && is_simulated) return;
   seen.facts.push_back({"kernel_log", log.file.empty() ? "-" : log.file});
+  if (log.begins > 0) seen.facts.push_back({"kernel_log_begins", std::to_string(log.begins)});
+  if (log.missing > 0) seen.facts.push_back({"kernel_log_missing", std::to_string(log.missing)});
   std::vector<LoggedEvent> kinds;
   std::size_t notes = 0;
   for (const KernelEvent& event : log.events) {
@@ -125,6 +154,8 @@ void add_kernel_log(const KernelLog& log, bool is_simulated, Observation& seen) 
 
 void parse_kernel_facts(const Observation& seen, NodeView& node) {
   if (const std::string* file = seen.fact("kernel_log")) node.kernel_log = *file;
+  node.kernel_log_begins = std::max<std::int64_t>(0, number_of<std::int64_t>(seen, "kernel_log_begins"));
+  node.kernel_log_missing = number_of<std::uint64_t>(seen, "kernel_log_missing");
   for (const Fact& fact : seen.facts) {
     if (fact.key != "kernel_event") continue;
     std::string rest = fact.value;
@@ -155,6 +186,7 @@ void judge_kernel_log(const Nodes& nodes, Findings& findings) {
         findings.push_back(judged(node, logged));
     if (node.kernel_log == "-" && !devices_of(node, DeviceKind::gpu).empty()) unread.push_back(node.host);
   }
+  note_missing_records(nodes, findings);
   if (unread.empty()) return;
   findings.push_back(
       note(fmt::format("the kernel's log can't be read on {}{}: errors recorded only there (Xid) are not seen",

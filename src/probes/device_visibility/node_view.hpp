@@ -32,6 +32,8 @@ struct NodeView {
   Inventory inventory;
   std::map<std::string, std::string, std::less<>> job;  ///< those of the variables above that are set
   std::string kernel_log = {};                          ///< file; `-`: can't be read; empty: unknown
+  std::int64_t kernel_log_begins = 0;                   ///< as in KernelLog; so is the next
+  std::uint64_t kernel_log_missing = 0;
   std::vector<LoggedEvent> kernel_events = {};
 };
 
