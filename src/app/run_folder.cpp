@@ -32,12 +32,31 @@ Result<OwnedDescriptor> open_parent(const fs::path& path) {
   const auto refuse = [&](const std::string& what) { return fail(ErrorKind::usage, "--output", what); };
   // Links first: a folder is not even made where another user leads it.
   if (auto links = check_links(path); !links) return refuse(to_string(links.error()));
-  auto there = parent;
-  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
-  if (auto held = open_trusted(there, {.has_groups = true}); !held) return refuse(to_string(held.error()));
+  const bool is_root = ::geteuid() == 0;
+  if (is_root) {
+    auto there = parent;
+    while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+    if (auto held = open_trusted(there, {.has_groups = true}); !held) return refuse(to_string(held.error()));
+  }
   if (auto made = make_folder(parent); !made) return tl::unexpected(made.error());
-  auto opened = open_trusted(parent, {.has_groups = true});
-  return opened ? std::move(opened) : refuse(to_string(opened.error()));
+  if (is_root) {
+    auto opened = open_trusted(parent, {.has_groups = true});
+    return opened ? std::move(opened) : refuse(to_string(opened.error()));
+  }
+  // Folders further up may be those of a project, which another member owns (docs/security.md, "Remaining risks").
+  OwnedDescriptor opened(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat about {};
+  if (opened.number() < 0 || ::fstat(opened.number(), &about) != 0)
+    return refuse(fmt::format("{}: {}", parent.string(), std::strerror(errno)));
+  if (is_other_user(about.st_uid))
+    return refuse(
+        fmt::format("{} belongs to user {}, who could put other files in the place of yours; use a folder of your own",
+                    parent.string(), about.st_uid));
+  if ((about.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
+    return refuse(
+        fmt::format("every user may write {} and put other files in the place of yours; use a folder of your own",
+                    parent.string()));
+  return opened;
 }
 
 }  // namespace
