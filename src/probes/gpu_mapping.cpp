@@ -164,6 +164,7 @@ ProbeJudgement judge_gpu_mapping(const CaseView& view) {
   gpu_mapping::judge_faults(nodes, findings);
   gpu_mapping::judge_range(nodes, findings);
   gpu_mapping::judge_sharing(view, nodes, findings);
+  gpu_mapping::judge_torchruns(view, nodes, findings);
   gpu_mapping::judge_processes(nodes, findings);
   gpu_mapping::judge_unknown(nodes, findings);
   gpu_mapping::judge_idle(view, nodes, findings);

@@ -294,6 +294,29 @@ TEST(GpuMapping, ProcessesOfTorchrunUseTheGpus) {
   EXPECT_NE(caged.remedy.find("--nproc-per-node=2"), std::string::npos);
 }
 
+// `srun --ntasks-per-node=2 torchrun --standalone --nproc-per-node=8`.
+TEST(GpuMapping, TorchrunsOfOneNodeShareItsGpus) {
+  const auto judged = [](const std::string& processes, const std::vector<std::string>& visible) {
+    std::vector<Rank> tasks;
+    for (const std::string& list : visible)
+      tasks.push_back({list.empty() ? Variables{} : Variables{{"CUDA_VISIBLE_DEVICES", list}}, "0-63", "", processes});
+    return Job("idle", "allowed").node("a", eight_gpus, tasks).node("b", eight_gpus, tasks).judge();
+  };
+  const auto all = judged("8", {"", ""});
+  ASSERT_FALSE(all.findings.empty());
+  EXPECT_EQ(all.findings[0].verdict, Verdict::fail);
+  EXPECT_EQ(all.findings[0].reason,
+            "2 torchruns on one node share 8 GPUs on a and b: LOCAL_RANK 0 of each takes the first GPU that its task "
+            "sees; F02");
+  EXPECT_NE(all.findings[0].remedy.find("--ntasks-per-node=1"), std::string::npos);
+  // Of a number that the line does not show, the first process is certain.
+  EXPECT_EQ(judged("?$GPUS", {"", ""}).findings.at(0).reason.rfind("2 torchruns on one node share 1 GPU on a and b", 0),
+            0u);
+  EXPECT_EQ(judged("2", {"0,1", "1,2"}).findings.at(0).reason.rfind("2 torchruns on one node share 1 GPU on", 0), 0u);
+  for (const Finding& finding : judged("4", {"0,1,2,3", "4,5,6,7"}).findings)
+    EXPECT_EQ(finding.verdict, Verdict::pass) << finding.reason;
+}
+
 TEST(GpuMapping, OnlyTheJobsShareIsMissed) {
   const auto judged = [](const std::string& granted) {
     return Job("idle", "refused")

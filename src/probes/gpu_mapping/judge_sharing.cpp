@@ -114,6 +114,42 @@ void judge_sharing(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
   tally.move_to(findings);
 }
 
+void judge_torchruns(const CaseView& view, Nodes& nodes, std::vector<Finding>& findings) {
+  if (view.params.text("share") == "allowed") return;
+  Tally tally;
+  for (NodeRanks& node : nodes) {
+    std::map<std::string, std::vector<RankView*>> users;
+    for (RankView& rank : node.ranks) {
+      const auto processes = rank.processes();
+      if (processes == 0 || !rank.visible) continue;
+      // Of a number that is not known, LOCAL_RANK 0 alone is certain.
+      const auto count = std::min(processes.value_or(1), rank.visible->size());
+      for (std::size_t i = 0; i < count; ++i) users[(*rank.visible)[i]].push_back(&rank);
+    }
+    std::size_t shared = 0;
+    std::set<RankView*> sharers;
+    for (const auto& [address, list] : users) {
+      if (list.size() < 2) continue;
+      ++shared;
+      sharers.insert(list.begin(), list.end());
+    }
+    if (shared == 0) continue;
+    std::vector<Culprit> culprits;
+    for (RankView& rank : node.ranks) {
+      if (sharers.count(&rank) == 0) continue;
+      rank.is_explained = true;
+      culprits.push_back(culprit_of(rank));
+    }
+    tally.add({fmt::format("{} torchruns on one node share {} {}: LOCAL_RANK 0 of each takes the first GPU that its "
+                           "task sees; F02",
+                           sharers.size(), counted(shared, "GPU"), on_nodes),
+               "start one task per node for torchrun (--ntasks-per-node=1), or give each task GPUs of its own "
+               "(--gpus-per-task)"},
+              node.host, culprits);
+  }
+  tally.move_to(findings);
+}
+
 void judge_processes(Nodes& nodes, std::vector<Finding>& findings) {
   Tally tally;
   for (NodeRanks& node : nodes)

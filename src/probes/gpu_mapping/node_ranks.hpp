@@ -80,6 +80,8 @@ void judge_absence(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
 void judge_faults(Nodes& nodes, std::vector<Finding>& findings);
 void judge_range(Nodes& nodes, std::vector<Finding>& findings);
 void judge_sharing(const CaseView& view, Nodes& nodes, std::vector<Finding>& findings);
+/// Several on a node that see the same GPUs.
+void judge_torchruns(const CaseView& view, Nodes& nodes, std::vector<Finding>& findings);
 /// Of torchrun, in tasks that see fewer GPUs.
 void judge_processes(Nodes& nodes, std::vector<Finding>& findings);
 void judge_idle(const CaseView& view, const Nodes& nodes, std::vector<Finding>& findings);
