@@ -8,6 +8,13 @@
 
 namespace muster {
 
+namespace {
+
+constexpr std::string_view beginning = "run it once more without ";
+constexpr std::string_view separator = "; ";
+
+}  // namespace
+
 Suspect find_suspect(const Mistake& mistake, Half half) {
   if (mistake.all_nodes < 2) return Suspect::job;
   if (mistake.is_rank_0_alone) return Suspect::rank_0;
@@ -34,15 +41,21 @@ std::string rank_0_remedy(const std::vector<std::string>& hosts) {
     if (host != hosts.front() && std::find(others.begin(), others.end(), host) == others.end()) others.push_back(host);
   const std::string first = hosts.empty() ? "its node" : printable_line(hosts.front());
   return fmt::format(
-      "run it once more without {} (--nodes '{}'): if rank 0 fails there, too, correct what rank 0 alone does in the "
-      "program, otherwise look at {}",
-      first, printable_line(compress_hostlist(others), 200), first);
+      "{}{} (--nodes '{}'): if rank 0 fails there, too, correct what rank 0 alone does in the program, otherwise look "
+      "at {}",
+      beginning, first, printable_line(compress_hostlist(others), 200), first);
 }
 
 std::string rank_0_remedy(std::span<const RankPlace> ranks) {
   std::vector<std::string> hosts;
   for (const RankPlace& place : ranks) hosts.push_back(place.host);
   return rank_0_remedy(hosts);
+}
+
+std::string remedy_before_rank_0(std::string_view remedy) {
+  remedy = remedy.substr(0, remedy.rfind(beginning));
+  if (remedy.ends_with(separator)) remedy.remove_suffix(separator.size());
+  return std::string(remedy);
 }
 
 }  // namespace muster

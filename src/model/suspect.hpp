@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/probe.hpp"
@@ -35,5 +36,7 @@ struct Mistake {
 /// How to find out whether it is the program or the node. `hosts`: of all ranks, rank 0's first.
 [[nodiscard]] std::string rank_0_remedy(const std::vector<std::string>& hosts);
 [[nodiscard]] std::string rank_0_remedy(std::span<const RankPlace> ranks);
+/// What a remedy names before the one of rank_0_remedy(), as the program's own; empty: nothing.
+[[nodiscard]] std::string remedy_before_rank_0(std::string_view remedy);
 
 }  // namespace muster

@@ -216,11 +216,13 @@ void blame_first_nodes(const std::vector<std::string>& nodes, Heard& heard) {
     if (part.wrong_on.size() != 1 || part.right_on.empty() || part.finding.verdict != Verdict::fail) continue;
     const std::size_t node = *part.wrong_on.begin();
     if (part.right_on.count(node) > 0 || heard.faults[node].second.word == Claim::at_fault) continue;
+    std::string remedy = remedy_before_rank_0(part.finding.remedy);
+    if (remedy.empty()) remedy = "look at what the program finds otherwise there: files, mounts, environment";
     heard.faults[node] = {heard.check_of.at(id),
                           {Claim::at_fault,
                            fmt::format("{}; with rank 0 on {} it passed", part.finding.reason,
                                        printable_line(nodes[*part.right_on.begin()])),
-                           "look at what the program finds otherwise there: files, mounts, environment"}};
+                           std::move(remedy)}};
   }
 }
 

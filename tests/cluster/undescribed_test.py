@@ -222,7 +222,7 @@ class Page(Undescribed):
         self.assertTrue(wait_until(lambda: len(outputs()) == 2 and "trained" in outputs()[1].read_text(), 60 * support.SLOWNESS),
                         told + "".join(path.read_text() for path in outputs()))
         first, second = (path.read_text() for path in outputs())
-        self.assertIn("nid001: fit: the disk is full; empty it", first)
+        self.assertIn("nid001: fit: the disk is full; with rank 0 on nid002 it passed; empty it", first)
         self.assertIn("Submitted batch job", first)
         self.assertNotIn("trained", first)
         self.assertTrue(wait_until(lambda: outputs()[1].read_text().count(f"trained with {GPUS} GPUs: --epochs 90") == 2 * GPUS, 30), second)

@@ -41,5 +41,12 @@ TEST(Suspect, TheRemedyNamesTheOtherNodes) {
             0u);
 }
 
+TEST(Suspect, TheRemedyOfTheProgramIsItsOwn) {
+  const std::vector<std::string> hosts{"nid001", "nid002"};
+  EXPECT_EQ(remedy_before_rank_0("empty it; " + rank_0_remedy(hosts)), "empty it");
+  EXPECT_EQ(remedy_before_rank_0(rank_0_remedy(hosts)), "");
+  EXPECT_EQ(remedy_before_rank_0("empty it"), "empty it");
+}
+
 }  // namespace
 }  // namespace muster
