@@ -34,7 +34,7 @@ int write_all(int descriptor, const char* data, std::size_t size) {
 }
 
 /// A pipe or a device, to write to: a pipe without a reader fails with ENXIO instead of waiting for one.
-int open_in_place(const Place& place) {
+int open_in_place(const FilePlace& place) {
   const int follow = place.is_kernel_link ? 0 : O_NOFOLLOW;
   const int descriptor =
       ::openat(place.folder.number(), place.name.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | follow);

@@ -27,7 +27,7 @@ class PlaceWalk {
     return error;
   }
 
-  Place place;
+  FilePlace place;
   std::string refusal;
 
  private:
@@ -106,7 +106,7 @@ class PlaceWalk {
 
 }  // namespace
 
-Result<Place> open_place(const fs::path& path) {
+Result<FilePlace> open_place(const fs::path& path) {
   PlaceWalk walk(path);
   const int error = walk.run();
   if (error == 0) return std::move(walk.place);
