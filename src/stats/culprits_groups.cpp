@@ -115,7 +115,7 @@ struct Fit {
   [[nodiscard]] bool is_good() const {
     return fits(inner_well, inner, least_well) && fits(crossing_slow, crossing, least_slow);
   }
-  /// One misfit of a few is no more than bad luck.
+  /// A single misfit among few pairs is consistent with chance.
   [[nodiscard]] static bool fits(int fitting, int all, double least) {
     return all >= fewest_inner && all - fitting <= std::max(1.0, (1 - least) * all);
   }

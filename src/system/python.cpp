@@ -106,7 +106,7 @@ Interpreter find_interpreter(const std::string& named, const std::vector<std::st
     if (!answer.version.empty() && answer.has_modules) return {path, std::move(answer.version), ""};
     if (near.empty()) near = std::move(answer.near);
   }
-  if (all.empty()) return {"", "", "there is no python3 on PATH"};
+  if (all.empty()) return {"", "", "no python3 on PATH"};
   return {"", "",
           fmt::format("no python3 on PATH {}: {}{}", modules.empty() ? "runs" : "has " + human_list(modules),
                       printable_line(human_list(all)), near_text(near))};

@@ -18,7 +18,7 @@ constexpr std::uint64_t most_compared = 64u << 10;
 constexpr std::uint64_t most_file_bytes = 64u << 20;
 
 struct FileState {
-  std::string text;  ///< empty: there is no such file
+  std::string text;  ///< empty: the file does not exist
   std::uint64_t size = 0;
 };
 
