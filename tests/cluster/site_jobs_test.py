@@ -187,6 +187,9 @@ class Lumi(SiteJob):
         run, case = self.run_line("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 torchrun --nproc-per-node=8 train.py", check="environment")
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
         self.assertIn("2 times on each node", self.words, self.said)
+        run, case = self.run_line("srun --nodes=2 --ntasks=4 --ntasks-per-node=2 torchrun --nproc-per-node=8 train.py", check="gpu_mapping")
+        self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
+        self.assertIn("2 torchruns on one node share 8 GPUs", self.words, self.said)
 
     def test_torchrun_in_the_batch_script(self):
         """F02: the line is that of a script, in a job of the same shape."""
