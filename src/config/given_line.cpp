@@ -92,19 +92,6 @@ Result<Argv> words_of(std::string_view text, const LineOrigin& origin) {
   }
 }
 
-/// Whether the text that a shell is given starts torchrun.
-bool starts_torchrun(std::string_view text) {
-  constexpr std::string_view between = " \t\n;&|()";
-  for (std::size_t end = 0, begin = text.find_first_not_of(between); begin != text.npos;
-       begin = text.find_first_not_of(between, end)) {
-    end = std::min(text.find_first_of(between, begin), text.size());
-    const std::string_view word = text.substr(begin, end - begin);
-    if (base_name(word) == "torchrun" || word == "torch.distributed.run" || word == "torch.distributed.launch")
-      return true;
-  }
-  return false;
-}
-
 /// The value of `--export` in `words`, as `--export=VALUE` or in the next word.
 std::optional<std::string> export_option(const Argv& words) {
   for (std::size_t at = 0; at < words.size(); ++at) {
@@ -172,13 +159,15 @@ bool runs_python_program(const Argv& words, std::size_t at) {
   return program < words.size() && (words[program].starts_with('-') || words[program].ends_with(".py"));
 }
 
-/// Python with the module that torchrun is.
-bool is_torchrun_module(const Argv& words, std::size_t at) {
-  if (!is_python_name(words[at])) return false;
-  const std::size_t option = python_program(words, at);
-  if (option + 1 >= words.size() || words[option] != "-m") return false;
-  return words[option + 1] == "torch.distributed.run" || words[option + 1] == "torch.distributed.launch";
-}
+/// A program that Python's `-m` starts.
+struct StarterModule {
+  std::string_view module;
+  std::string_view starter;
+};
+constexpr StarterModule starter_modules[] = {{"torch.distributed.run", "torchrun"},
+                                             {"torch.distributed.launch", "torchrun"},
+                                             {"accelerate.commands.launch", "accelerate"},
+                                             {"deepspeed.launcher.runner", "deepspeed"}};
 
 /// `bash -c 'source env; python train.py'`: a text that does not start what follows it.
 bool is_shell_program(const Argv& words, std::size_t at) {
@@ -190,9 +179,7 @@ bool is_shell_program(const Argv& words, std::size_t at) {
 std::size_t program_begin(const Argv& words) {
   const std::size_t torchrun = torchrun_begin(words);
   for (std::size_t at = 1; at < torchrun; ++at)
-    if ((is_python_name(words[at]) && runs_python_program(words, at)) || is_own_launcher(words, at) ||
-        is_shell_program(words, at))
-      return at;
+    if ((is_python_name(words[at]) && runs_python_program(words, at)) || is_shell_program(words, at)) return at;
   return torchrun;
 }
 
@@ -229,23 +216,34 @@ std::size_t shell_text(const Argv& words, std::size_t at) {
   return words.size();
 }
 
+std::optional<Starter> starter_at(const Argv& words, std::size_t at) {
+  const std::string name = base_name(words[at]);
+  // `IMAGE=/images/deepspeed` is none.
+  if (words[at].find('=') != std::string::npos) return std::nullopt;
+  if (name == "torchrun") return Starter{"torchrun", at + 1};
+  if (name == "deepspeed") return Starter{"deepspeed", at + 1};
+  if (name == "accelerate-launch") return Starter{"accelerate", at + 1};
+  if (name == "accelerate" && at + 1 < words.size() && words[at + 1] == "launch") return Starter{"accelerate", at + 2};
+  if (!is_python_name(words[at])) return std::nullopt;
+  const std::size_t option = python_program(words, at);
+  if (option + 1 >= words.size() || words[option] != "-m") return std::nullopt;
+  for (const StarterModule& known : starter_modules)
+    if (words[option + 1] == known.module) return Starter{known.starter, option + 2};
+  return std::nullopt;
+}
+
 std::size_t torchrun_begin(const Argv& words) {
   for (std::size_t at = 0; at < words.size(); ++at) {
-    if (base_name(words[at]) == "torchrun") return at;
-    if (const std::size_t text = shell_text(words, at); text < words.size() && starts_torchrun(words[text])) return at;
-    if (is_torchrun_module(words, at)) return at;
+    if (starter_at(words, at)) return at;
+    if (const std::size_t text = shell_text(words, at); text < words.size() && torchrun_command(words[text])) return at;
+    // What a script is given may be named like them: `python train.py --backend deepspeed`.
+    if (is_python_name(words[at]) && runs_python_program(words, at)) break;
   }
   return words.size();
 }
 
-bool is_own_launcher(const Argv& words, std::size_t at) {
-  const std::string name = base_name(words[at]);
-  return name == "deepspeed" || (name == "accelerate" && at + 1 < words.size() && words[at + 1] == "launch");
-}
-
 std::string torchrun_in(const Argv& program) {
-  return !program.empty() && (torchrun_begin(program) == 0 || is_own_launcher(program, 0)) ? shell_line(program)
-                                                                                           : std::string();
+  return !program.empty() && torchrun_begin(program) == 0 ? shell_line(program) : std::string();
 }
 
 Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin) {

@@ -1,6 +1,7 @@
 /// The user's own launch line, as `--launch` and the key `launch` of a check have it. docs/launch-line.md
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,15 +30,20 @@ struct LineOrigin {
 /// redirections, quotes that are not closed), for several programs (`:`), and where srun would not pass on variables.
 [[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin = {});
 
-/// Where the program of `words` begins, as far as a launcher of PyTorch shows it: the first word of `torchrun`, of
-/// `python3 -u -m torch.distributed.run`, or of `bash -c` with one of them in its text. words.size(): there is none.
+/// A program that starts the processes of a training by itself.
+struct Starter {
+  std::string_view name;  ///< `torchrun`, `accelerate`, `deepspeed`
+  std::size_t end = 0;    ///< the first word behind it
+};
+/// The one that `words[at]` begins: `torchrun`, `accelerate launch`, `deepspeed`, or `python3 -u -m` with the module of
+/// one of them.
+[[nodiscard]] std::optional<Starter> starter_at(const Argv& words, std::size_t at);
+
+/// The first word of such a program, or of `bash -c` with one of them in its text. words.size(): there is none, or
+/// behind another program of Python's.
 [[nodiscard]] std::size_t torchrun_begin(const Argv& words);
 
-/// Whether `accelerate launch` or `deepspeed` is at `at`: they start trainings in ways of their own, as torchrun does,
-/// and the agent would be an argument of theirs.
-[[nodiscard]] bool is_own_launcher(const Argv& words, std::size_t at);
-
-/// `program` as one would type it, where it starts torchrun; else empty.
+/// `program` as one would type it, where it starts one of them; else empty.
 [[nodiscard]] std::string torchrun_in(const Argv& program);
 
 /// The last part of a path.

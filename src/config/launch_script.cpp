@@ -192,11 +192,15 @@ bool is_own_file(std::string_view word) {
   return word.starts_with("./") || word.starts_with("../");
 }
 
-/// Commands that only print or look for what they are given.
-bool only_names(std::string_view program) {
-  constexpr std::array<std::string_view, 8> known = {"echo",    "printf", "which", "type",
-                                                     "command", "pip",    "pip3",  "test"};
-  return std::find(known.begin(), known.end(), program) != known.end();
+/// Commands that print, look for, load or change what they are given: `module load deepspeed`.
+bool only_names(const Argv& words) {
+  constexpr std::array<std::string_view, 22> known = {
+      "echo",   "printf", "which",  "type",  "command", "pip", "pip3", "test", "[",  "module", "ml",
+      "export", "cd",     "source", "mkdir", ".",       "ls",  "cat",  "rm",   "cp", "mv",     "git"};
+  const std::string name = base_name(words.front());
+  // But `conda run torchrun`.
+  const bool is_conda = (name == "conda" || name == "mamba") && (words.size() < 2 || words[1] != "run");
+  return is_conda || std::find(known.begin(), known.end(), name) != known.end();
 }
 
 /// Where, behind `exec`, `if` and assignments, the program of a command stands.
@@ -310,7 +314,7 @@ std::optional<ScriptCommand> torchrun_command(std::string_view script) {
     Argv words;
     for (const Word& word : command.words)
       if (!words.empty() || (!is_in_front(word.text) && !is_assignment(word.text))) words.push_back(word.text);
-    if (words.empty() || only_names(base_name(words.front())) || torchrun_begin(words) == words.size()) continue;
+    if (words.empty() || only_names(words) || torchrun_begin(words) == words.size()) continue;
     const Word& begin = command.words.front();
     return ScriptCommand{begin.number, std::string(trim(script.substr(begin.begin, command.end - begin.begin)))};
   }

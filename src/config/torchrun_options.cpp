@@ -4,8 +4,10 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <fmt/format.h>
+#include <initializer_list>
 #include <optional>
-#include <span>
+#include <vector>
 
 #include "base/text.hpp"
 #include "config/given_line.hpp"
@@ -19,9 +21,9 @@ namespace {
 constexpr char option_separator = '|';
 
 // Names as in torch/distributed/run.py, where `_` serves for `-` as well.
-constexpr std::array<std::string_view, 9> that_count = {"standalone", "nnodes",       "nproc-per-node",
-                                                        "node-rank",  "rdzv-backend", "rdzv-endpoint",
-                                                        "rdzv-id",    "master-addr",  "master-port"};
+constexpr std::array<std::string_view, 11> that_count = {
+    "standalone", "nnodes",      "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint",
+    "rdzv-id",    "master-addr", "master-port",    "starter",   "num-processes"};
 constexpr std::array<std::string_view, 9> without_value = {
     "standalone", "module", "no-python",          "run-path",           "use-env",
     "use_env",    "help",   "virtual-local-rank", "enable-cpu-affinity"};
@@ -65,6 +67,13 @@ class OptionText {
     if (!text_.empty()) text_ += option_separator;
     text_ += name + (is_known ? '=' : '?') + printable_line(value, 200);
   }
+  /// `words`: what decides about them.
+  void add_unknown(std::initializer_list<std::string_view> names, std::string_view words) {
+    for (const std::string_view name : names) {
+      if (!text_.empty()) text_ += option_separator;
+      text_ += fmt::format("{}?{}", name, words);
+    }
+  }
   [[nodiscard]] std::string text() const { return text_; }
 
  private:
@@ -97,60 +106,77 @@ std::string options_behind(const Argv& words, std::size_t begin, bool has_shell)
   return options.text();
 }
 
-/// The first word behind torchrun, or behind Python's module of that name, at or behind `at`.
-std::size_t behind_torchrun(const Argv& words, std::size_t at) {
-  for (; at < words.size(); ++at) {
-    if (base_name(words[at]) == "torchrun") return at + 1;
-    if (words[at] == "torch.distributed.run" || words[at] == "torch.distributed.launch") return at + 1;
-  }
-  return words.size();
-}
-
-/// An option of `accelerate launch` or `deepspeed`, and that of torchrun which is its like.
+/// An option of `accelerate launch` or `deepspeed`, and what OptionText calls it.
 struct LikeOption {
   std::string_view name;
   std::string_view of_torchrun;
 };
-// accelerate/commands/launch.py, deepspeed/launcher/runner.py. Without --no_ssh one deepspeed starts all nodes.
-constexpr LikeOption of_accelerate[] = {{"num-machines", "nnodes"},
-                                        {"machine-rank", "node-rank"},
-                                        {"main-process-ip", "master-addr"},
-                                        {"main-process-port", "master-port"}};
-constexpr LikeOption of_deepspeed[] = {
-    {"num-gpus", "nproc-per-node"}, {"master-addr", "master-addr"}, {"master-port", "master-port"}};
-constexpr LikeOption of_deepspeed_without_ssh[] = {{"num-nodes", "nnodes"},
-                                                   {"node-rank", "node-rank"},
-                                                   {"num-gpus", "nproc-per-node"},
-                                                   {"master-addr", "master-addr"},
-                                                   {"master-port", "master-port"}};
+// accelerate/commands/launch.py: num_processes counts those of all machines.
+constexpr LikeOption of_accelerate[] = {{"num-machines", "nnodes"},           {"machine-rank", "node-rank"},
+                                        {"num-processes", "num-processes"},   {"main-process-ip", "master-addr"},
+                                        {"main-process-port", "master-port"}, {"rdzv-backend", "rdzv-backend"}};
+// deepspeed/launcher/runner.py. Without --no_ssh one deepspeed starts all nodes.
+constexpr LikeOption of_deepspeed[] = {{"num-gpus", "nproc-per-node"},
+                                       {"num-accelerators", "nproc-per-node"},
+                                       {"master-addr", "master-addr"},
+                                       {"master-port", "master-port"}};
+constexpr LikeOption of_deepspeed_without_ssh[] = {{"num-nodes", "nnodes"}, {"node-rank", "node-rank"}};
 
-std::string options_of_own_launcher(const Argv& words) {
-  const bool is_accelerate = base_name(words.front()) == "accelerate";
+/// `localhost:0,1`: two; empty: not known.
+std::string count_of_slots(const std::string& included) {
+  const std::size_t colon = included.find(':');
+  if (colon == included.npos || included.find('@') != included.npos) return {};
+  return std::to_string(std::count(included.begin() + static_cast<std::ptrdiff_t>(colon), included.end(), ',') + 1);
+}
+
+/// What options that are no like of torchrun's make of its own.
+void add_other(std::string_view starter, const std::string& name, const std::string& value, OptionText& options) {
+  // What the file has is not read.
+  if (starter == "accelerate" && name == "config-file")
+    options.add_unknown({"nnodes", "num-processes"}, "the value in the file of --config_file");
+  if (starter != "deepspeed") return;
+  if (name == "hostfile" || name == "H") options.add_unknown({"nproc-per-node"}, "the number of slots in the hostfile");
+  if (name == "exclude" || name == "e") options.add_unknown({"nproc-per-node"}, "what --exclude leaves");
+  if (name != "include" && name != "i") return;
+  if (const std::string slots = count_of_slots(value); !slots.empty()) return options.add("nproc-per-node", slots);
+  options.add_unknown({"nproc-per-node"}, "the number of slots in --include");
+}
+
+/// `at`: the first word behind it. Its script, which ends its options, may follow an option without a value.
+std::string options_of_like(std::string_view starter, const Argv& words, std::size_t at, bool has_shell) {
   const bool has_no_ssh = std::any_of(words.begin(), words.end(),
                                       [](const std::string& word) { return torchrun_option_name(word) == "no-ssh"; });
-  const std::span<const LikeOption> likes = is_accelerate ? std::span<const LikeOption>(of_accelerate)
-                                            : has_no_ssh  ? std::span<const LikeOption>(of_deepspeed_without_ssh)
-                                                          : std::span<const LikeOption>(of_deepspeed);
-  OptionText options(false);
-  for (std::size_t at = 1; at < words.size() && !words[at].ends_with(".py"); ++at) {
-    if (!words[at].starts_with("--")) continue;
+  std::vector<LikeOption> likes(std::begin(of_deepspeed), std::end(of_deepspeed));
+  if (has_no_ssh) likes.insert(likes.end(), std::begin(of_deepspeed_without_ssh), std::end(of_deepspeed_without_ssh));
+  if (starter == "accelerate") likes.assign(std::begin(of_accelerate), std::end(of_accelerate));
+  OptionText options(has_shell);
+  options.add("starter", std::string(starter));
+  for (; at < words.size() && !words[at].ends_with(".py"); ++at) {
+    if (!words[at].starts_with('-')) continue;
     const std::size_t equals = words[at].find('=');
     const std::string name = torchrun_option_name(words[at].substr(0, equals));
     const bool has_value = equals != std::string::npos || at + 1 < words.size();
-    // What the file has is not read.
-    if (name == "config-file" && has_value) options.add("nnodes", "$config_file");
+    if (!has_value) break;
+    const std::string value = equals == std::string::npos ? words[at + 1] : words[at].substr(equals + 1);
     for (const LikeOption& like : likes)
-      if (name == like.name && has_value)
-        options.add(std::string(like.of_torchrun),
-                    equals == std::string::npos ? words[at + 1] : words[at].substr(equals + 1));
+      if (name == like.name) options.add(std::string(like.of_torchrun), value);
+    add_other(starter, name, value, options);
   }
   return options.text();
+}
+
+/// Of the program of `words` that starts processes.
+std::string options_of_starter(const Argv& words, bool has_shell) {
+  for (std::size_t at = 0; at < words.size(); ++at)
+    if (const auto starter = starter_at(words, at))
+      return starter->name == "torchrun" ? options_behind(words, starter->end, has_shell)
+                                         : options_of_like(starter->name, words, starter->end, has_shell);
+  return {};
 }
 
 }  // namespace
 
 std::string torchrun_options(const Argv& program) {
-  if (!program.empty() && is_own_launcher(program, 0)) return options_of_own_launcher(program);
   if (program.empty() || torchrun_begin(program) != 0) return {};
   if (const std::size_t text = shell_text(program, 0); text < program.size()) {
     // The first argument is `$0`.
@@ -158,7 +184,7 @@ std::string torchrun_options(const Argv& program) {
     return torchrun_options_of_script(program[text],
                                       Argv(program.begin() + static_cast<std::ptrdiff_t>(begin), program.end()));
   }
-  return options_behind(program, behind_torchrun(program, 0), false);
+  return options_of_starter(program, false);
 }
 
 std::string torchrun_options_of_script(std::string_view script, const Argv& arguments) {
@@ -171,7 +197,7 @@ std::string torchrun_options_of_script(std::string_view script, const Argv& argu
     const auto found = values.find(name);
     return found == values.end() ? std::nullopt : std::optional(found->second);
   });
-  return options_behind(words, behind_torchrun(words, torchrun_begin(words)), true);
+  return options_of_starter(words, true);
 }
 
 }  // namespace muster

@@ -88,9 +88,8 @@ Result<Observation> run_gpu_mapping(RunContext& context) {
   const gpu_mapping::Habit habit{context.params.text("choice"), context.params.text("share") == "allowed"};
   Observation seen;
   seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, habit);
-  if (std::string processes = environment::torchrun_processes(environment::parse_environment(environ));
-      !processes.empty())
-    seen.facts.push_back({"torchrun", std::move(processes)});
+  for (Fact& fact : environment::torchrun_processes(environment::parse_environment(environ)))
+    seen.facts.push_back(std::move(fact));
   // hwloc reads this machine, whatever another root folder shows.
   if (context.place.local_rank == 0 && root == root_of("/")) add_layout(root, *inventory, seen);
   if (const std::string* visible = seen.fact("visible")) {
@@ -121,7 +120,7 @@ std::optional<std::string> torchrun_evidence(const gpu_mapping::Nodes& nodes) {
   if (tasks == 0 || processes.count(0) != 0) return std::nullopt;
   const bool is_known = processes.size() == 1 && *processes.begin();
   return fmt::format(
-      "torchrun starts {} in {} on {}, each with a GPU of its own",
+      "{} starts {} in {} on {}, each with a GPU of its own", gpu_mapping::starter_on(nodes[0]).command,
       is_known ? fmt::format("{} process{}", **processes.begin(), **processes.begin() == 1 ? "" : "es") : "processes",
       counted(tasks, "task"), counted(nodes.size(), "node"));
 }

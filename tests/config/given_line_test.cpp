@@ -186,17 +186,44 @@ TEST(GivenLine, AccelerateAndDeepspeedAreLikeTorchrun) {
     std::string_view program, options;
   };
   for (const Row& row :
-       {Row{"accelerate launch train.py", ""},
+       {Row{"accelerate launch train.py", "starter=accelerate"},
         Row{"accelerate launch --num_machines 2 --machine_rank=1 --main_process_ip a train.py --num_machines 9",
-            "nnodes=2|node-rank=1|master-addr=a"},
-        Row{"accelerate launch --config_file c.yaml train.py", "nnodes?$config_file"},
-        Row{"deepspeed --num_nodes 2 --num_gpus 4 train.py", "nproc-per-node=4"},
-        Row{"deepspeed --no_ssh --num_nodes 2 --node_rank 1 train.py", "nnodes=2|node-rank=1"}}) {
+            "starter=accelerate|nnodes=2|node-rank=1|master-addr=a"},
+        Row{"accelerate launch --num-processes 16 --rdzv_backend=c10d train.py",
+            "starter=accelerate|num-processes=16|rdzv-backend=c10d"},
+        Row{"accelerate-launch --num_processes=4 train.py", "starter=accelerate|num-processes=4"},
+        Row{"python3 -u -m accelerate.commands.launch --num_processes 8 train.py",
+            "starter=accelerate|num-processes=8"},
+        Row{"accelerate launch --config_file c.yaml train.py",
+            "starter=accelerate|nnodes?the value in the file of --config_file|num-processes?the value in the file of "
+            "--config_file"},
+        Row{"deepspeed --num_nodes 2 --num_gpus 4 train.py", "starter=deepspeed|nproc-per-node=4"},
+        Row{"python -m deepspeed.launcher.runner --num_accelerators 4 train.py", "starter=deepspeed|nproc-per-node=4"},
+        Row{"deepspeed --include localhost:0,1,2 train.py", "starter=deepspeed|nproc-per-node=3"},
+        Row{"deepspeed -H hosts train.py", "starter=deepspeed|nproc-per-node?the number of slots in the hostfile"},
+        Row{"deepspeed --no_ssh --num_nodes 2 --node_rank 1 train.py", "starter=deepspeed|nnodes=2|node-rank=1"},
+        Row{"python -m torch.distributed.launch --nproc_per_node=4 train.py", "nproc-per-node=4"}}) {
     const auto line = parse_given_line("srun -n 2 " + std::string(row.program));
     ASSERT_TRUE(line) << row.program;
     EXPECT_EQ(line->torchrun, row.program);
     EXPECT_EQ(line->torchrun_options, row.options);
   }
+}
+
+TEST(GivenLine, AccelerateAndDeepspeedInAShell) {
+  const auto options = [](const std::string& text) {
+    const auto line = parse_given_line("srun -N 2 bash -c '" + text + "'");
+    return line && !line->torchrun.empty() ? line->torchrun_options : "none";
+  };
+  EXPECT_EQ(options("source env.sh; accelerate launch --num_processes 16 --num_machines 2 --machine_rank $SLURM_NODEID "
+                    "--main_process_ip $MASTER_ADDR train.py"),
+            "starter=accelerate|num-processes=16|nnodes=2|node-rank=$SLURM_NODEID|master-addr=$MASTER_ADDR");
+  EXPECT_EQ(options("exec deepspeed --num_gpus 8 train.py"), "starter=deepspeed|nproc-per-node=8");
+  EXPECT_EQ(options("conda run -n train python -m torch.distributed.run --nnodes=2 train.py"), "nnodes=2");
+  for (const char* text : {"module load deepspeed; python train.py", "conda activate deepspeed && python train.py",
+                           "cd /opt/deepspeed; ./train", "HOME=/opt/deepspeed python train.py",
+                           "python train.py --backend deepspeed x", "pip install deepspeed; python train.py"})
+    EXPECT_EQ(options(text), "none") << text;
 }
 
 }  // namespace

@@ -254,6 +254,58 @@ TEST(Environment, TorchrunInATaskOfOneCore) {
   EXPECT_TRUE(on("torchrun.nproc-per-node:gpu", "torchrun.cpus:1 128 1").findings.empty());
 }
 
+// accelerate is given the processes of all machines, deepspeed starts one for each GPU.
+TEST(Environment, ProcessesOfAccelerateAndDeepspeed) {
+  using namespace environment;
+  const auto processes = [](const std::string& options) {
+    const auto facts = torchrun_processes(
+        {{env_torchrun, "x"}, {env_torchrun_options, options}, {"PET_NPROC_PER_NODE", "7"}, {"ALL", "24"}});
+    return facts.at(0).value;
+  };
+  EXPECT_EQ(processes(""), "7");
+  EXPECT_EQ(processes("starter=accelerate|num-processes=16|nnodes=2"), "8");
+  EXPECT_EQ(processes("starter=accelerate|num-processes=$ALL|nnodes=3"), "8");
+  EXPECT_EQ(processes("starter=accelerate|num-processes=4"), "4");
+  EXPECT_EQ(processes("starter=accelerate|num-processes=$N|nnodes=2"), "?$N");
+  EXPECT_EQ(processes("starter=accelerate|num-processes=8|nnodes=$N"), "?$N");
+  EXPECT_EQ(processes("starter=accelerate"), "gpu");
+  EXPECT_EQ(processes("starter=accelerate|nnodes=2"), "gpu/2");
+  EXPECT_EQ(processes("starter=deepspeed"), "gpu");
+  EXPECT_EQ(processes("starter=deepspeed|nproc-per-node=4"), "4");
+  EXPECT_EQ(torchrun_processes({{env_torchrun, "x"}, {env_torchrun_options, "starter=deepspeed"}}).at(1),
+            (Fact{"torchrun.starter", "deepspeed"}));
+  EXPECT_TRUE(torchrun_processes({}).empty());
+}
+
+TEST(Environment, AccelerateAndDeepspeedHaveTheirOwnOptions) {
+  const std::vector<std::string> two_nodes{"a", "b"};
+  const auto numbers = [](const std::string& first, const std::string& second) {
+    return std::vector<Words>{{"torchrun.node-rank:" + first}, {"torchrun.node-rank:" + second}};
+  };
+  const Words accelerate{"torchrun.starter:accelerate", "torchrun.nnodes:2", "torchrun.master-addr:a"};
+  EXPECT_TRUE(torchruns(accelerate, two_nodes, numbers("0", "1")).findings.empty());
+  const auto same = torchruns(accelerate, two_nodes, numbers("0", "0"));
+  ASSERT_EQ(same.findings.size(), 1u);
+  EXPECT_NE(same.findings[0].reason.find("2 of these 2 have --machine_rank=0"), std::string::npos);
+  EXPECT_NE(same.findings[0].remedy.find("--machine_rank=$SLURM_PROCID"), std::string::npos);
+  EXPECT_EQ(same.findings[0].remedy.find("rdzv"), std::string::npos);
+  const auto alone = torchruns({"torchrun.starter:accelerate"}, two_nodes);
+  ASSERT_EQ(alone.findings.size(), 1u);
+  EXPECT_NE(alone.findings[0].reason.find("each is a separate job (--num_machines is 1)"), std::string::npos);
+  EXPECT_NE(alone.findings[0].remedy.find("--num_machines=2 --machine_rank=$SLURM_NODEID"), std::string::npos);
+  const auto deepspeed = torchruns({"torchrun.starter:deepspeed"}, two_nodes);
+  ASSERT_EQ(deepspeed.findings.size(), 1u);
+  EXPECT_NE(deepspeed.findings[0].reason.find("deepspeed without --no_ssh starts all of its nodes by itself"),
+            std::string::npos);
+  EXPECT_NE(deepspeed.findings[0].remedy.find("--no_ssh --node_rank=$SLURM_NODEID --hostfile=FILE"), std::string::npos);
+  const auto in_file =
+      torchruns({"torchrun.starter:accelerate", "torchrun.nnodes:?the value in the file of --config_file"});
+  ASSERT_EQ(in_file.findings.size(), 1u);
+  EXPECT_EQ(in_file.findings[0].verdict, Verdict::unmeasured);
+  EXPECT_NE(in_file.findings[0].reason.find("--num_machines is the value in the file of --config_file, which is not "),
+            std::string::npos);
+}
+
 TEST(Environment, OptionsOfTorchrunAreThoseOfTheTask) {
   const Variables variables{{"SLURM_PROCID", "3"}, {"PET_NNODES", "2"}, {"PET_RDZV_ID", "x"}, {"HOST", "a"}};
   const auto facts = torchrun_facts(

@@ -33,6 +33,7 @@ struct Rank {
   std::string mask = "0-31";
   std::string machine = {};    ///< empty: the node's
   std::string processes = {};  ///< of torchrun; empty: the launch line has none
+  std::string starter = {};    ///< in place of torchrun
 };
 
 class Job {
@@ -50,6 +51,7 @@ class Job {
       gpu_mapping::Asker asker{local_rank++, *CpuMask::parse_list(rank.mask), rank.variables};
       auto seen = gpu_mapping::observe(Machine(tree.root()), *inventory, asker, habit_);
       if (!rank.processes.empty()) seen.push_back({"torchrun", rank.processes});
+      if (!rank.starter.empty()) seen.push_back({"torchrun.starter", rank.starter});
       made_.rank(host, std::move(seen));
     }
     return *this;
@@ -292,6 +294,35 @@ TEST(GpuMapping, ProcessesOfTorchrunUseTheGpus) {
   const auto caged = judged("8", {{"CUDA_VISIBLE_DEVICES", "0,1"}}).findings.at(0);
   EXPECT_EQ(caged.reason, "torchrun starts 8 processes in a task that sees 2 GPUs on a and b: LOCAL_RANK 2 has none");
   EXPECT_NE(caged.remedy.find("--nproc-per-node=2"), std::string::npos);
+}
+
+// `srun -N 2 --ntasks-per-node=1 accelerate launch --num_processes 8 --num_machines 2`: 4 of 8 on each node.
+TEST(GpuMapping, ProcessesOfAccelerateAndDeepspeed) {
+  const auto judged = [](const std::string& starter, const std::string& processes) {
+    const std::vector<Rank> one{{{}, "0-63", "", processes, starter}};
+    return Job().node("a", eight_gpus, one).node("b", eight_gpus, one).promise(8).judge().findings.at(0);
+  };
+  EXPECT_EQ(judged("accelerate", "8").verdict, Verdict::pass);
+  EXPECT_EQ(judged("deepspeed", "gpu").verdict, Verdict::pass);
+  for (const char* half : {"4", "gpu/2"}) {
+    const auto accelerate = judged("accelerate", half);
+    EXPECT_EQ(accelerate.verdict, Verdict::fail);
+    EXPECT_EQ(accelerate.reason.rfind("the processes of accelerate launch use 4 of 8 GPUs on a and b", 0), 0u);
+    EXPECT_NE(accelerate.remedy.find("--num_processes=16, the sum over all nodes"), std::string::npos);
+    // The GPUs are healthy.
+    for (const Culprit& culprit : accelerate.culprits) EXPECT_EQ(culprit.kind, CulpritKind::launcher);
+  }
+  EXPECT_NE(judged("deepspeed", "4").remedy.find("--num_gpus=8"), std::string::npos);
+}
+
+// Each task starts its share of the processes, and all take the first GPUs.
+TEST(GpuMapping, TorchrunsWithTheirShareNeedGpusOfTheirOwn) {
+  const std::vector<Rank> two(2, {{}, "0-63", "", "4"});
+  const auto judgement = Job("share", "allowed").node("a", eight_gpus, two).promise(8).judge();
+  ASSERT_FALSE(judgement.findings.empty());
+  EXPECT_EQ(judgement.findings[0].reason.rfind("the processes of torchrun use 4 of 8 GPUs on a", 0), 0u);
+  EXPECT_EQ(judgement.findings[0].remedy.find("--nproc-per-node"), std::string::npos);
+  EXPECT_NE(judgement.findings[0].remedy.find("GPUs of its own (--gpus-per-task=4)"), std::string::npos);
 }
 
 // `srun --ntasks-per-node=2 torchrun --standalone --nproc-per-node=8`.

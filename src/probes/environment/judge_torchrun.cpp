@@ -42,7 +42,10 @@ bool is_local_address(std::string_view endpoint) {
 
 class Torchruns {
  public:
-  Torchruns(const SeenCase& seen, std::string command) : seen_(seen), command_(std::move(command)) {
+  Torchruns(const SeenCase& seen, std::string command)
+      : seen_(seen),
+        command_(std::move(command)),
+        words_(words_of_starter(seen.first()->fact("torchrun.starter").value_or(""))) {
     for (const SeenRank* rank : seen.ranks()) per_node_ = std::max(per_node_, rank->place->local_size);
     tasks_ = static_cast<int>(seen.ranks().size());
   }
@@ -55,7 +58,8 @@ class Torchruns {
     if (auto finding = same_gpus())
       judgement.findings.push_back(std::move(*finding));
     else
-      judgement.evidence.push_back(starts() + fmt::format(", which become one job of {} torchruns", tasks_));
+      judgement.evidence.push_back(starts() + fmt::format(", which become one job of {} {}", tasks_,
+                                                          words_.starter == "torchrun" ? "torchruns" : "tasks"));
   }
 
  private:
@@ -83,14 +87,36 @@ class Torchruns {
   }
 
   [[nodiscard]] Finding fail(std::string_view what) const {
-    const auto remedy =
-        per_node_ > 1 ? std::string(one_per_node)
-                      : fmt::format(
-                            "use one rendezvous for all nodes: --nnodes={} --rdzv-backend=c10d --rdzv-id=JOB "
-                            "--rdzv-endpoint=HOST:PORT with the same values everywhere (HOST: the first node), without "
-                            "--standalone",
-                            seen_.node_count());
-    return seen_.about("torchrun", seen_.ranks(), fmt::format("{}: {}", starts(), what), remedy);
+    return seen_.about("torchrun", seen_.ranks(), fmt::format("{}: {}", starts(), what),
+                       per_node_ > 1 ? std::string(one_per_node) : one_rendezvous());
+  }
+
+  /// Of a line with one on each node.
+  [[nodiscard]] std::string one_rendezvous() const {
+    if (words_.starter == "accelerate")
+      return fmt::format(
+          "let them become one job: --num_machines={0} --machine_rank=$SLURM_NODEID --main_process_ip=HOST "
+          "--main_process_port=PORT (HOST: the first node), the rank put in by a shell of the task (srun bash -c "
+          "'...'), and in --num_processes the sum over all {0} nodes",
+          seen_.node_count());
+    if (words_.starter == "deepspeed")
+      return fmt::format(
+          "let them become one job: --no_ssh --node_rank=$SLURM_NODEID --hostfile=FILE (all {} nodes, with their "
+          "slots) --master_addr=HOST (the first node), the rank put in by a shell of the task (srun bash -c '...'); or "
+          "start deepspeed once, without the launcher",
+          seen_.node_count());
+    return fmt::format(
+        "use one rendezvous for all nodes: --nnodes={} --rdzv-backend=c10d --rdzv-id=JOB "
+        "--rdzv-endpoint=HOST:PORT with the same values everywhere (HOST: the first node), without "
+        "--standalone",
+        seen_.node_count());
+  }
+
+  /// `--nnodes` as it is written for what the line starts.
+  [[nodiscard]] std::string option_word(std::string_view option) const {
+    if (option == "nnodes") return std::string(words_.nodes);
+    if (option == "node-rank") return std::string(words_.number);
+    return fmt::format("--{}", option);
   }
 
   /// What this depends on can't be read from the line.
@@ -99,15 +125,20 @@ class Torchruns {
     if (per_node_ == 1) return std::nullopt;
     std::string said = seen_.ranks().front()->fact(fmt::format("torchrun.{}", option)).value_or("");
     if (said.starts_with(unknown_value)) said.erase(0, 1);
+    const bool is_in_file = said.starts_with("the ");
     Finding finding =
-        fail(fmt::format("--{} is {}, which is not known before the line runs, so that it is open whether "
+        fail(fmt::format("{} is {}, which is not known before the line runs, so that it is open whether "
                          "they become one job",
-                         option, in_quotes(said)));
+                         option_word(option), is_in_file ? said : in_quotes(said)));
     finding.verdict = Verdict::unmeasured;
     // No one can export `$2`.
     const std::size_t dollar = said.find_first_of('$');
     const bool is_argument = dollar != said.npos && said.find_first_of("123456789", dollar) <= dollar + 2;
-    finding.remedy = fmt::format("write --{} as a number or a name, or {}; {}", option,
+    if (is_in_file) {
+      finding.remedy = fmt::format("write {} on the command line; {}", option_word(option), one_per_node);
+      return finding;
+    }
+    finding.remedy = fmt::format("write {} as a number or a name, or {}; {}", option_word(option),
                                  is_argument ? "put the arguments of the script behind it on the launch line"
                                              : "export its variable before muster is started",
                                  one_per_node);
@@ -129,10 +160,11 @@ class Torchruns {
                               is_standalone ? "--standalone" : *endpoint));
     if (is_apart) return fail(own_jobs(is_standalone ? "--standalone" : *endpoint));
     if (agents->most == 1) return fail(jobs_of_one(is_static));
-    if (tasks_ < agents->least) return fail(fmt::format("--nnodes={} waits for more than these {}", *said, tasks_));
+    if (tasks_ < agents->least)
+      return fail(fmt::format("{}={} waits for more than these {}", words_.nodes, *said, tasks_));
     if (tasks_ > agents->most)
-      return fail(fmt::format("--nnodes={} admits {} of these {} to the job, and the others wait until they time out",
-                              *said, agents->most, tasks_));
+      return fail(fmt::format("{}={} admits {} of these {} to the job, and the others wait until they time out",
+                              words_.nodes, *said, agents->most, tasks_));
     if (is_static)
       if (auto finding = wrong_numbers()) return finding;
     return apart_by_address(endpoint);
@@ -153,11 +185,8 @@ class Torchruns {
   /// --nnodes is 1.
   [[nodiscard]] std::string jobs_of_one(bool is_static) const {
     if (!is_static) return "--nnodes=1 admits one of them to the job, and the others wait until they time out";
-    const bool is_accelerate = command_.find("accelerate launch") != command_.npos;
-    const bool is_deepspeed = command_.find("deepspeed") != command_.npos;
-    auto words = own_jobs(is_accelerate  ? "--num_machines is 1"
-                          : is_deepspeed ? "deepspeed starts its processes by itself"
-                                         : "--nnodes is 1");
+    auto words = own_jobs(words_.starter == "deepspeed" ? "deepspeed without --no_ssh starts all of its nodes by itself"
+                                                        : fmt::format("{} is 1", words_.nodes));
     if (per_node_ > 1) words += R"(, and all but the first on a node end with "address already in use")";
     return words;
   }
@@ -172,11 +201,12 @@ class Torchruns {
     }
     const auto twice = std::find_if(taken.begin(), taken.end(), [](const auto& one) { return one.second > 1; });
     if (twice == taken.end()) return std::nullopt;
-    Finding finding = fail(
-        fmt::format("{} of these {} have --node-rank={}", twice->second, tasks_, printable_line(twice->first, 40)));
-    finding.remedy =
-        "let each task have a number of its own: --node-rank=$SLURM_PROCID, put in by a shell of the task "
-        "(srun bash -c '...'), or --rdzv-backend=c10d, which needs none";
+    Finding finding = fail(fmt::format("{} of these {} have {}={}", twice->second, tasks_, words_.number,
+                                       printable_line(twice->first, 40)));
+    finding.remedy = fmt::format(
+        "let each task have a number of its own: {}=$SLURM_PROCID, put in by a shell of the task (srun bash -c "
+        "'...'){}",
+        words_.number, words_.starter == "torchrun" ? ", or --rdzv-backend=c10d, which needs none" : "");
     if (per_node_ > 1) finding.remedy += fmt::format("; or {}", one_per_node);
     return finding;
   }
@@ -211,8 +241,9 @@ class Torchruns {
     if (confined.empty()) return std::nullopt;
     return seen_.about(
         "torchrun", confined, fmt::format("{}: {}", starts(), first),
-        "give the task the cores of all its processes: --cpus-per-task (srun), --bind-to none (mpirun), or "
-        "leave torchrun out and let the launcher start the ranks");
+        fmt::format("give the task the cores of all its processes: --cpus-per-task (srun), --bind-to none (mpirun), or "
+                    "leave {} out and let the launcher start the ranks",
+                    words_.command));
   }
 
   /// The GPUs that processes of a task take: LOCAL_RANK counts them from the first that it sees.
@@ -254,6 +285,7 @@ class Torchruns {
 
   const SeenCase& seen_;
   std::string command_;
+  const StarterWords& words_;
   int per_node_ = 1;
   int tasks_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,6 +37,21 @@ std::optional<std::string> filled(std::string_view value, const Variables& varia
   return text;
 }
 
+// torch/distributed/run.py, accelerate/commands/launch.py, deepspeed/launcher/runner.py.
+constexpr StarterWords starter_words[] = {
+    {"torchrun", "torchrun", "--nnodes", "--node-rank", "--nproc-per-node"},
+    {"accelerate", "accelerate launch", "--num_machines", "--machine_rank", "--num_processes"},
+    {"deepspeed", "deepspeed", "--num_nodes", "--node_rank", "--num_gpus"},
+};
+
+using Values = std::map<std::string, std::string>;
+
+std::optional<long> parse_count(std::string_view text) {
+  long number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
 /// PET_NPROC_PER_NODE of `nproc-per-node`: torch/distributed/argparse_util.py.
 std::string variable_of(std::string_view option) {
   std::string name = "PET_";
@@ -43,13 +60,41 @@ std::string variable_of(std::string_view option) {
   return name;
 }
 
+/// `accelerate launch` is given the processes of all machines; without a number, as many as the GPUs that it sees. As
+/// deepspeed without one, which starts a process for each of them.
+std::string processes_of_starter(const Values& values) {
+  const auto value = [&](std::string_view name, std::string_view otherwise) {
+    const auto found = values.find(std::string(name));
+    return found == values.end() ? std::string(otherwise) : found->second;
+  };
+  if (value("starter", "") != "accelerate") return "gpu";
+  const std::string all = value("num-processes", "gpu");
+  const std::string machines = value("nnodes", "1");
+  for (const std::string& one : {all, machines})
+    if (one.starts_with(unknown_value)) return one;
+  if (machines == "1") return all;
+  const auto number = parse_count(machines);
+  if (!number || *number == 0) return unknown_value + machines;
+  if (all == "gpu") return fmt::format("gpu/{}", *number);
+  const auto processes = parse_count(all);
+  return processes ? std::to_string(*processes / *number) : unknown_value + all;
+}
+
 }  // namespace
 
+const StarterWords& words_of_starter(std::string_view starter) {
+  for (const StarterWords& words : starter_words)
+    if (words.starter == starter) return words;
+  return starter_words[0];
+}
+
 std::vector<Fact> torchrun_facts(std::string_view options, const Variables& variables) {
-  std::map<std::string, std::string> values;
+  Values values;
+  const bool is_torchrun = options.find("starter=") == options.npos;
   for (const char* name : {"standalone", "nnodes", "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint",
                            "rdzv-id", "master-addr", "master-port"})
-    if (const auto set = variables.find(variable_of(name)); set != variables.end()) values[name] = set->second;
+    if (const auto set = variables.find(variable_of(name)); is_torchrun && set != variables.end())
+      values[name] = set->second;
   for (const std::string& option : split(options, '|')) {
     const std::size_t at = option.find_first_of("=?");
     if (at == option.npos) continue;
@@ -57,17 +102,23 @@ std::vector<Fact> torchrun_facts(std::string_view options, const Variables& vari
     const auto value = option[at] == '=' ? filled(text, variables) : std::nullopt;
     values[option.substr(0, at)] = value ? *value : unknown_value + text;
   }
+  if (!is_torchrun) values.try_emplace("nproc-per-node", processes_of_starter(values));
   std::vector<Fact> facts;
   for (const auto& [name, value] : values) facts.push_back({"torchrun." + name, printable_line(value, 200)});
   return facts;
 }
 
-std::string torchrun_processes(const Variables& variables) {
+std::vector<Fact> torchrun_processes(const Variables& variables) {
   if (variables.find(env_torchrun) == variables.end()) return {};
   const auto options = variables.find(env_torchrun_options);
-  for (const Fact& fact : torchrun_facts(options == variables.end() ? "" : options->second, variables))
-    if (fact.key == "torchrun.nproc-per-node") return fact.value;
-  return "1";
+  std::string processes = "1", starter;
+  for (Fact& fact : torchrun_facts(options == variables.end() ? "" : options->second, variables)) {
+    if (fact.key == "torchrun.nproc-per-node") processes = fact.value;
+    if (fact.key == "torchrun.starter") starter = fact.value;
+  }
+  std::vector<Fact> facts{{"torchrun", std::move(processes)}};
+  if (!starter.empty()) facts.push_back({"torchrun.starter", std::move(starter)});
+  return facts;
 }
 
 std::string torchrun_gpus(const Variables& variables, int local_rank) {

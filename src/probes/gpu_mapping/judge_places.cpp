@@ -181,9 +181,9 @@ void judge_near(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
   Tally tally;
   for (const NodeRanks& node : nodes) {
     if (std::any_of(node.ranks.begin(), node.ranks.end(), has_several_processes)) {
-      tally.add({fmt::format("torchrun starts its processes {} on all CPUs of their task: none is confined to the NUMA "
+      tally.add({fmt::format("{} starts its processes {} on all CPUs of their task: none is confined to the NUMA "
                              "domain of its GPU",
-                             on_nodes),
+                             starter_on(node).command, on_nodes),
                  "", Verdict::pass},
                 node.host, {});
       continue;

@@ -62,17 +62,39 @@ std::size_t due_on(const NodeRanks& node, std::size_t usable) {
   return is_told ? std::min(usable, static_cast<std::size_t>(granted->count)) : usable;
 }
 
-/// That torchrun starts on the node; 0: the launch line starts none.
+/// That torchrun or its like starts on the node; 0: the launch line starts none.
 std::size_t processes_on(const NodeRanks& node) {
   std::size_t sum = 0;
   for (const RankView& rank : node.ranks) sum += rank.processes().value_or(0);
   return sum;
 }
 
+/// `--nproc-per-node=4 in each task`; accelerate counts those of all `nodes`.
+std::string wanted_processes(const NodeRanks& node, std::size_t per_task, std::size_t nodes) {
+  const environment::StarterWords& words = starter_on(node);
+  if (words.starter == "accelerate")
+    return fmt::format("{}={}{}", words.processes, per_task * node.ranks.size() * nodes,
+                       nodes > 1 ? ", the sum over all nodes" : "");
+  return fmt::format("{}={}{}", words.processes, per_task, node.ranks.size() > 1 ? " in each task" : "");
+}
+
+/// Where each task starts its share already, they take the same GPUs.
+std::string remedy_for_processes(const NodeRanks& node, std::size_t due, std::size_t nodes) {
+  const std::size_t per_task = due / node.ranks.size();
+  const bool is_enough = per_task == 0 || std::all_of(node.ranks.begin(), node.ranks.end(), [&](const RankView& rank) {
+                           return rank.processes().value_or(0) >= per_task;
+                         });
+  if (is_enough && node.ranks.size() > 1)
+    return fmt::format(
+        "let each task see GPUs of its own (--gpus-per-task={}), or start one task per node (--ntasks-per-node=1)",
+        std::max<std::size_t>(per_task, 1));
+  return fmt::format("start one process for each GPU: {}", wanted_processes(node, per_task, nodes));
+}
+
 Tally::Sentence idle_sentence(const NodeRanks& node, const std::set<std::string>& idle, std::size_t usable,
-                              std::size_t due, std::size_t used) {
-  const std::size_t processes = processes_on(node);
-  const std::string ranks = processes > 0            ? "the processes of torchrun use"
+                              std::size_t due, std::size_t used, std::size_t nodes) {
+  const bool has_processes = processes_on(node) > 0;
+  const std::string ranks = has_processes            ? fmt::format("the processes of {} use", starter_on(node).command)
                             : node.ranks.size() == 1 ? "1 rank uses"
                                                      : fmt::format("{} ranks use", node.ranks.size());
   std::string reason = fmt::format("{} {} of {} GPUs {}", ranks, used, due, on_nodes);
@@ -80,15 +102,11 @@ Tally::Sentence idle_sentence(const NodeRanks& node, const std::set<std::string>
     const std::vector<std::string> names(idle.begin(), idle.end());
     reason += fmt::format(": unused: {}", human_list(names));
   }
-  if (processes > 0)
-    return {
-        std::move(reason),
-        fmt::format("start one process for each GPU: --nproc-per-node={}{}; if GPUs are meant to be idle, set idle = "
-                    "allowed",
-                    due / node.ranks.size(), node.ranks.size() > 1 ? " in each task" : "")};
+  constexpr std::string_view otherwise = "if GPUs are meant to be idle, set idle = allowed";
+  if (has_processes)
+    return {std::move(reason), fmt::format("{}; {}", remedy_for_processes(node, due, nodes), otherwise)};
   return {std::move(reason),
-          "start one rank for each GPU, or let the ranks take different ones; if GPUs are meant to "
-          "be idle, set idle = allowed"};
+          fmt::format("start one rank for each GPU, or let the ranks take different ones; {}", otherwise)};
 }
 
 }  // namespace
@@ -140,12 +158,16 @@ void judge_torchruns(const CaseView& view, Nodes& nodes, std::vector<Finding>& f
       rank.is_explained = true;
       culprits.push_back(culprit_of(rank));
     }
-    tally.add({fmt::format("{} torchruns on one node share {} {}: LOCAL_RANK 0 of each takes the first GPU that its "
-                           "task sees; F02",
-                           sharers.size(), counted(shared, "GPU"), on_nodes),
-               "start one task per node for torchrun (--ntasks-per-node=1), or give each task GPUs of its own "
-               "(--gpus-per-task)"},
-              node.host, culprits);
+    const std::string_view command = starter_on(node).command;
+    const std::string starters = command == "torchrun" ? fmt::format("{} torchruns", sharers.size())
+                                                       : fmt::format("{} tasks with {}", sharers.size(), command);
+    tally.add(
+        {fmt::format("{} on one node share {} {}: LOCAL_RANK 0 of each takes the first GPU that its task sees; F02",
+                     starters, counted(shared, "GPU"), on_nodes),
+         fmt::format("start one task per node for {} (--ntasks-per-node=1), or give each task GPUs of its own "
+                     "(--gpus-per-task)",
+                     command)},
+        node.host, culprits);
   }
   tally.move_to(findings);
 }
@@ -157,11 +179,12 @@ void judge_processes(Nodes& nodes, std::vector<Finding>& findings) {
       const auto processes = rank.processes();
       if (!processes || !rank.visible || *processes <= rank.visible->size() || rank.visible->empty()) continue;
       rank.is_explained = true;
-      tally.add({fmt::format("torchrun starts {} processes in a task that sees {} {}: LOCAL_RANK {} has none",
-                             *processes, counted(rank.visible->size(), "GPU"), on_nodes, rank.visible->size()),
-                 fmt::format("start one process for each GPU that the task sees (--nproc-per-node={}), or let it see "
-                             "more (--gpus-per-task, --gpus-per-node)",
-                             rank.visible->size())},
+      tally.add({fmt::format("{} starts {} processes in a task that sees {} {}: LOCAL_RANK {} has none",
+                             starter_on(node).command, *processes, counted(rank.visible->size(), "GPU"), on_nodes,
+                             rank.visible->size()),
+                 fmt::format("start one process for each GPU that the task sees ({}), or let it see more "
+                             "(--gpus-per-task, --gpus-per-node)",
+                             wanted_processes(node, rank.visible->size(), nodes.size()))},
                 node.host, {culprit_of(rank)});
     }
   tally.move_to(findings);
@@ -190,10 +213,12 @@ void judge_idle(const CaseView& view, const Nodes& nodes, std::vector<Finding>& 
       }
     }
     if (!is_known || used.size() >= due) continue;
-    auto sentence = idle_sentence(node, idle, usable, due, used.size());
+    auto sentence = idle_sentence(node, idle, usable, due, used.size(), nodes.size());
     if (!is_fault) sentence.verdict = Verdict::pass;  // the frame makes it a note
     std::vector<Culprit> culprits;
-    if (is_fault && usable == due)
+    if (is_fault && processes_on(node) > 0)
+      culprits.push_back({CulpritKind::launcher, "the launch line", node.host, -1});
+    else if (is_fault && usable == due)
       for (const std::string& address : idle)
         culprits.push_back({CulpritKind::device, "GPU " + address, node.host, -1});
     else if (is_fault)

@@ -58,9 +58,14 @@ std::optional<std::size_t> RankView::processes() const {
   if (text.empty()) return 0;
   // As torch/distributed/run.py has them: with GPUs, auto is their number.
   if (text == "gpu" || text == "auto") return visible ? std::optional(visible->size()) : std::nullopt;
+  constexpr std::string_view share = "gpu/";
+  const bool is_share = text.starts_with(share);
   std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number > 0 ? std::optional(number) : std::nullopt;
+  const auto [end, error] =
+      std::from_chars(text.data() + (is_share ? share.size() : 0), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number == 0) return std::nullopt;
+  if (!is_share) return number;
+  return visible ? std::optional(visible->size() / number) : std::nullopt;
 }
 
 std::optional<std::vector<std::string>> RankView::used() const {
@@ -154,6 +159,10 @@ std::string wanted_by(const ExpectedNode& promised, const std::vector<Fact>& fac
     if (fact.key.rfind("env.", 0) == 0) job.job[fact.key.substr(4)] = fact.value;
   const auto granted = visibility::granted_to(job);
   return granted ? fmt::format("{} {}", granted->count, granted->by) : std::string();
+}
+
+const environment::StarterWords& starter_on(const NodeRanks& node) {
+  return environment::words_of_starter(node.ranks.empty() ? "" : node.ranks[0].fact("torchrun.starter"));
 }
 
 std::string subject(const NodeRanks& node, const std::vector<const RankView*>& some) {

@@ -9,6 +9,7 @@
 
 #include "base/cpu_mask.hpp"
 #include "muster/probe.hpp"
+#include "probes/environment/torchrun.hpp"
 
 namespace muster::gpu_mapping {
 
@@ -27,7 +28,7 @@ struct RankView {
   /// GPUs of the processes that torchrun starts in its place, where the launch line has one: the first of those that it
   /// sees, one each; else its own. nullopt: not known.
   [[nodiscard]] std::optional<std::vector<std::string>> used() const;
-  /// Of torchrun; 0: the line starts none; nullopt: not known.
+  /// Of torchrun or its like; 0: the line starts none; nullopt: not known.
   [[nodiscard]] std::optional<std::size_t> processes() const;
 };
 
@@ -72,6 +73,8 @@ class Tally {
 [[nodiscard]] Culprit culprit_of(const NodeRanks& node);
 /// The source that requires GPUs on a node, whose rank reported `facts`: `8 expected by the profile`; empty: none.
 [[nodiscard]] std::string wanted_by(const ExpectedNode& promised, const std::vector<Fact>& facts);
+/// What the launch line starts in each task; torchrun where it starts none.
+[[nodiscard]] const environment::StarterWords& starter_on(const NodeRanks& node);
 /// `local rank 3`, `local ranks 0 and 1`, `all 8 ranks`.
 [[nodiscard]] std::string subject(const NodeRanks& node, const std::vector<const RankView*>& some);
 
