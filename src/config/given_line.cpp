@@ -216,19 +216,20 @@ std::size_t shell_text(const Argv& words, std::size_t at) {
   return words.size();
 }
 
-std::optional<Starter> starter_at(const Argv& words, std::size_t at) {
+std::optional<ProcessStarter> starter_at(const Argv& words, std::size_t at) {
   const std::string name = base_name(words[at]);
   // `IMAGE=/images/deepspeed` is none.
   if (words[at].find('=') != std::string::npos) return std::nullopt;
-  if (name == "torchrun") return Starter{"torchrun", at + 1};
-  if (name == "deepspeed") return Starter{"deepspeed", at + 1};
-  if (name == "accelerate-launch") return Starter{"accelerate", at + 1};
-  if (name == "accelerate" && at + 1 < words.size() && words[at + 1] == "launch") return Starter{"accelerate", at + 2};
+  if (name == "torchrun") return ProcessStarter{"torchrun", at + 1};
+  if (name == "deepspeed") return ProcessStarter{"deepspeed", at + 1};
+  if (name == "accelerate-launch") return ProcessStarter{"accelerate", at + 1};
+  if (name == "accelerate" && at + 1 < words.size() && words[at + 1] == "launch")
+    return ProcessStarter{"accelerate", at + 2};
   if (!is_python_name(words[at])) return std::nullopt;
   const std::size_t option = python_program(words, at);
   if (option + 1 >= words.size() || words[option] != "-m") return std::nullopt;
   for (const StarterModule& known : starter_modules)
-    if (words[option + 1] == known.module) return Starter{known.starter, option + 2};
+    if (words[option + 1] == known.module) return ProcessStarter{known.starter, option + 2};
   return std::nullopt;
 }
 

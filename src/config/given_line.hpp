@@ -31,13 +31,13 @@ struct LineOrigin {
 [[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin = {});
 
 /// A program that starts the processes of a training by itself.
-struct Starter {
+struct ProcessStarter {
   std::string_view name;  ///< `torchrun`, `accelerate`, `deepspeed`
   std::size_t end = 0;    ///< the first word behind it
 };
 /// The one that `words[at]` begins: `torchrun`, `accelerate launch`, `deepspeed`, or `python3 -u -m` with the module of
 /// one of them.
-[[nodiscard]] std::optional<Starter> starter_at(const Argv& words, std::size_t at);
+[[nodiscard]] std::optional<ProcessStarter> starter_at(const Argv& words, std::size_t at);
 
 /// The first word of such a program, or of `bash -c` with one of them in its text. words.size(): there is none, or
 /// behind another program of Python's.

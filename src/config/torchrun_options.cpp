@@ -129,7 +129,7 @@ std::string count_of_slots(const std::string& included) {
   return std::to_string(std::count(included.begin() + static_cast<std::ptrdiff_t>(colon), included.end(), ',') + 1);
 }
 
-/// What options that are no like of torchrun's make of its own.
+/// What options without a like of torchrun decide.
 void add_other(std::string_view starter, const std::string& name, const std::string& value, OptionText& options) {
   // What the file has is not read.
   if (starter == "accelerate" && name == "config-file")
