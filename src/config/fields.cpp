@@ -51,7 +51,7 @@ std::optional<std::string> Fields::text(std::string_view key) {
   return std::nullopt;
 }
 
-std::optional<int> Fields::integer(std::string_view key, Range range) {
+std::optional<int> Fields::integer(std::string_view key, IntegerRange range) {
   const auto* entry = find(key);
   if (entry == nullptr) return std::nullopt;
   const auto& value = entry->value;

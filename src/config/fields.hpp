@@ -11,7 +11,7 @@
 
 namespace muster {
 
-struct Range {
+struct IntegerRange {
   double least;
   double most;
 };
@@ -29,7 +29,7 @@ class Fields {
 
   // Each: the value, or nullopt when the key is absent or (with a complaint) not what it should be.
   [[nodiscard]] std::optional<std::string> text(std::string_view key);
-  [[nodiscard]] std::optional<int> integer(std::string_view key, Range range);
+  [[nodiscard]] std::optional<int> integer(std::string_view key, IntegerRange range);
   [[nodiscard]] std::optional<double> number(std::string_view key);
   [[nodiscard]] std::optional<bool> boolean(std::string_view key);
   [[nodiscard]] std::vector<std::string> texts(std::string_view key);

@@ -144,6 +144,39 @@ void remove_shared_memory(const Records& records) {
   }
 }
 
+// Whether a process of this user has this file open. Only files of this user are asked about.
+bool is_open(const struct stat& file) {
+  bool found = false;
+  each_process([&](int pid, const ProcessStatus&) {
+    if (found || !is_own_process(pid)) return;
+    std::error_code problem;
+    for (fs::directory_iterator entry("/proc/" + std::to_string(pid) + "/fd", problem), end;
+         !problem && entry != end && !found; entry.increment(problem)) {
+      struct stat status {};
+      found =
+          ::stat(entry->path().c_str(), &status) == 0 && status.st_dev == file.st_dev && status.st_ino == file.st_ino;
+    }
+  });
+  return found;
+}
+
+// Each start of Open MPI 4 creates an empty /dev/shm/open_mpi.NNNN, the first free number, to see whether POSIX shared
+// memory works, and removes it at once: a process that is killed in between leaves it. While it exists no other start
+// takes that number, so a file that is not open now belongs to no process.
+void remove_probes_of_open_mpi() {
+  std::error_code problem;
+  for (fs::directory_iterator entry("/dev/shm", problem), end; !problem && entry != end; entry.increment(problem)) {
+    const std::string name = entry->path().filename().string();
+    constexpr std::string_view prefix = "open_mpi.";
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + 4 ||
+        name.find_first_not_of("0123456789", prefix.size()) != std::string::npos)
+      continue;
+    struct stat status {};
+    if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != 0) continue;
+    if (status.st_uid == ::geteuid() && !is_open(status)) ::unlink(entry->path().c_str());
+  }
+}
+
 /// Of ranks that were killed before their recorder could be read.
 void remove_unfinished_recorders(const std::string& tag) {
   const std::string prefix = "muster-" + tag + "-";
@@ -199,6 +232,7 @@ std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool la
       ::unlink(record.file.c_str());
   remove_unfinished_recorders(tag);
   remove_shared_memory(records);
+  remove_probes_of_open_mpi();
   return survivors;
 }
 
