@@ -10,6 +10,7 @@
 #include "app/machine_files.hpp"
 #include "base/text.hpp"
 #include "config/launch_script.hpp"
+#include "config/shell_prologue.hpp"
 #include "config/torchrun_options.hpp"
 #include "run/session.hpp"
 #include "system/simulated_affinity.hpp"
@@ -79,6 +80,7 @@ struct NamedScript {
   std::size_t at = 0;  ///< of the word that starts it: the file, or the shell in front of it
   std::string file;
   std::string text;
+  Argv shell;  ///< that runs it, with its options
 };
 
 /// The script that the word at `at` starts: `./run.sh`, or `bash run.sh`.
@@ -93,18 +95,25 @@ std::optional<NamedScript> script_at(const Argv& words, std::size_t at) {
   if (!text || text->find('\0') != text->npos) return std::nullopt;
   const std::string_view first = std::string_view(*text).substr(0, text->find('\n'));
   if (!is_shell && !(first.starts_with("#!") && first.find("sh") != first.npos)) return std::nullopt;
-  return NamedScript{at, words[file], std::move(*text)};
+  Argv shell = is_shell ? Argv(words.begin() + static_cast<std::ptrdiff_t>(at),
+                               words.begin() + static_cast<std::ptrdiff_t>(file))
+                        : words_of_command(first.substr(2));
+  if (!shell.empty() && base_name(shell.front()) == "env") shell.erase(shell.begin());
+  if (shell.empty()) return std::nullopt;
+  return NamedScript{at, words[file], with_command_variables(*text), std::move(shell)};
 }
 
 /// `script` is the program of `line.left_out`.
-void note_torchrun_of(const NamedScript& script, GivenLine& line) {
+void take_script(const NamedScript& script, GivenLine& line) {
+  auto argument = std::find(line.left_out.begin(), line.left_out.end(), script.file);
+  if (argument != line.left_out.end()) ++argument;
+  const Argv arguments(argument, line.left_out.end());
+  keep_prologue(line, script.shell, script.text, script.file, arguments);
   const auto found = torchrun_command(script.text);
   if (!found || !line.torchrun.empty()) return;
   line.torchrun =
       fmt::format("{} ({}:{})", printable_line(found->text, 200), printable_line(script.file, 200), found->number);
-  auto argument = std::find(line.left_out.begin(), line.left_out.end(), script.file);
-  if (argument != line.left_out.end()) ++argument;
-  line.torchrun_options = torchrun_options_of_script(script.text, Argv(argument, line.left_out.end()));
+  line.torchrun_options = torchrun_options_of_script(script.text, arguments);
 }
 
 /// A script behind the launcher that starts nothing that follows it is the program, not a wrapper.
@@ -115,8 +124,14 @@ void leave_out_script(GivenLine& line) {
     const auto begin = line.argv.begin() + static_cast<std::ptrdiff_t>(script->at);
     line.left_out.assign(begin, line.argv.end());
     line.argv.erase(begin, line.argv.end());
-    return note_torchrun_of(*script, line);
+    return take_script(*script, line);
   }
+}
+
+void print_left_out(const GivenLine& line, const std::string& where) {
+  if (!line.left_out.empty())
+    fmt::print(stderr, "muster: {}: the line up to its program ({}), which is not started\n", where,
+               printable_line(shell_line(line.left_out), 120));
 }
 
 Result<GivenLine> read_script(const std::string& option) {
@@ -128,7 +143,7 @@ Result<GivenLine> read_script(const std::string& option) {
   if (!command) return tl::unexpected(command.error());
   auto line = line_of_command(*command, {fmt::format("{}:{}", file, command->number), true});
   if (line && !line->left_out.empty())
-    if (const auto script = script_at(line->left_out, 0)) note_torchrun_of(*script, *line);
+    if (const auto script = script_at(line->left_out, 0)) take_script(*script, *line);
   if (line)
     fmt::print(
         stderr,
@@ -217,9 +232,7 @@ Result<GivenLine> read_launch_option(const std::string& option) {
   if (option.starts_with('@')) return read_script(option.substr(1));
   auto line = parse_given_line(option);
   if (line && line->left_out.empty()) leave_out_script(*line);
-  if (line && !line->left_out.empty())
-    fmt::print(stderr, "muster: --launch: the line up to its program ({}), which is not started\n",
-               printable_line(shell_line(line->left_out), 120));
+  if (line) print_left_out(*line, "--launch");
   return line;
 }
 
@@ -255,6 +268,8 @@ Result<void> start_check_lines(const SiteOptions& options, const std::vector<Che
     if (text.empty() || check == nullptr || found.site.lines.count(text) != 0) continue;
     auto line = parse_given_line(text, {check->launch_place, true});
     if (!line) return tl::unexpected(line.error());
+    if (line->left_out.empty()) leave_out_script(*line);
+    print_left_out(*line, check->launch_place + ": launch");
     auto start = prepare_line(std::move(*line), options, check->launch_place);
     if (!start && start.error().kind == ErrorKind::usage) return tl::unexpected(start.error());
     if (!start) {

@@ -10,6 +10,8 @@
 
 #include "base/text.hpp"
 #include "config/launch_script.hpp"
+#include "config/shell_prologue.hpp"
+#include "config/shell_statements.hpp"
 #include "config/torchrun_options.hpp"
 
 namespace muster {
@@ -36,13 +38,23 @@ std::string without_comments(std::string_view text) {
   return kept;
 }
 
-/// A backslash at the end of a line joins it with the next, and other ends of lines are spaces, as in a batch script.
+/// A backslash at the end of a line joins it with the next, and other ends of lines outside of quotes are spaces, as in
+/// a batch script.
 std::string one_line(std::string_view text) {
   std::string line;
   const std::string kept = without_comments(text);
+  char quote = 0;
   for (std::size_t at = 0; at < kept.size(); ++at) {
-    if (kept.compare(at, 2, "\\\n") == 0) ++at;
-    line += kept[at] == '\n' || kept[at] == '\r' ? ' ' : kept[at];
+    const char letter = kept[at];
+    if (letter == '\\' && quote != '\'' && at + 1 < kept.size()) {
+      if (kept[++at] == '\n')
+        line += quote == 0 ? " " : "";
+      else
+        line.append({letter, kept[at]});
+      continue;
+    }
+    if (letter == quote || (quote == 0 && (letter == '"' || letter == '\''))) quote = quote == 0 ? letter : '\0';
+    line += quote == 0 && (letter == '\n' || letter == '\r') ? ' ' : letter;
   }
   return line;
 }
@@ -83,8 +95,10 @@ Result<Argv> words_of(std::string_view text, const LineOrigin& origin) {
     case WRDE_BADCHAR:
       return refuse("is not a single command: write it without ; | & < > ( ) { }, or quote these");
     case WRDE_BADVAL:
-      return refuse(fmt::format("names a variable that is not set ({}); export it, or quote the dollar sign",
-                                unset_variables(text)));
+      return refuse(
+          fmt::format("names a variable that is not set ({}); export it, or let a shell of each "
+                      "task put it in: bash -c '...', in single quotes",
+                      unset_variables(text)));
     case WRDE_CMDSUB:
       return refuse("has a command substitution; write its result");
     default:
@@ -169,21 +183,66 @@ constexpr StarterModule starter_modules[] = {{"torch.distributed.run", "torchrun
                                              {"accelerate.commands.launch", "accelerate"},
                                              {"deepspeed.launcher.runner", "deepspeed"}};
 
+bool is_starter_name(std::string_view name) {
+  return name == "torchrun" || name == "deepspeed" || name == "accelerate" || name == "accelerate-launch";
+}
+
 /// `bash -c 'source env; python train.py'`: a text that does not start what follows it.
 bool is_shell_program(const Argv& words, std::size_t at) {
   const std::size_t text = shell_text(words, at);
   return text < words.size() && !shell_text_uses_arguments(words[text]);
 }
 
-/// Where the program of a line begins, as far as it can be recognised.
+/// Its words from the program on, with the values that the shell around it puts in, and where the program begins in
+/// `line`; nullopt: it is not recognised before its variables have their values.
+struct Tail {
+  std::size_t begin = 0;
+  Argv program;
+};
+std::optional<Tail> tail_of(const std::string& line) {
+  const auto statements = shell_statements(line);
+  if (statements.size() != 1 || statements.front().end < line.size()) return std::nullopt;
+  Argv words;
+  for (const ShellWord& word : statements.front().words)
+    if (!words.empty() || !is_assignment(word.text)) words.push_back(word.text);
+  const std::size_t front = statements.front().words.size() - words.size();
+  const std::size_t at = program_begin(words);
+  if (at == 0 || at >= words.size()) return std::nullopt;
+  Argv program = words_of_command(
+      line, [](const std::string& name) { return batch_value(name, {}); }, unknown_expansion);
+  program.erase(program.begin(), program.begin() + static_cast<std::ptrdiff_t>(front + at));
+  return Tail{statements.front().words[front + at].begin, std::move(program)};
+}
+
+/// From launcher to the program; assignments in front become the environment.
+Result<GivenLine> split_line(Argv words, const LineOrigin& origin) {
+  GivenLine line;
+  auto word = words.begin();
+  for (; word != words.end() && is_assignment(*word); ++word) {
+    const std::size_t equals = word->find('=');
+    line.env.emplace_back(word->substr(0, equals), word->substr(equals + 1));
+  }
+  words.erase(words.begin(), word);
+  const auto begin = words.begin() + static_cast<std::ptrdiff_t>(program_begin(words));
+  Argv program(begin, words.end());
+  words.erase(begin, words.end());
+  if (words.empty())
+    return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
+  if (auto checked = check_single_program(words, origin); !checked) return tl::unexpected(checked.error());
+  line.argv = std::move(words);
+  if (auto checked = check_export(line, origin); !checked) return tl::unexpected(checked.error());
+  if (auto taken = take_program(line, std::move(program), origin); !taken) return tl::unexpected(taken.error());
+  return line;
+}
+
+}  // namespace
+
 std::size_t program_begin(const Argv& words) {
   const std::size_t torchrun = torchrun_begin(words);
   for (std::size_t at = 1; at < torchrun; ++at)
     if ((is_python_name(words[at]) && runs_python_program(words, at)) || is_shell_program(words, at)) return at;
   return torchrun;
 }
-
-}  // namespace
 
 std::string base_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
@@ -227,6 +286,8 @@ std::optional<ProcessStarter> starter_at(const Argv& words, std::size_t at) {
     return ProcessStarter{"accelerate", at + 2};
   if (!is_python_name(words[at])) return std::nullopt;
   const std::size_t option = python_program(words, at);
+  // `python3 /opt/venv/bin/torchrun`
+  if (option < words.size() && is_starter_name(base_name(words[option]))) return starter_at(words, option);
   if (option + 1 >= words.size() || words[option] != "-m") return std::nullopt;
   for (const StarterModule& known : starter_modules)
     if (words[option + 1] == known.module) return ProcessStarter{known.starter, option + 2};
@@ -247,26 +308,39 @@ std::string torchrun_in(const Argv& program) {
   return !program.empty() && torchrun_begin(program) == 0 ? shell_line(program) : std::string();
 }
 
-Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin) {
-  auto words = words_of(text, origin);
-  if (!words) return tl::unexpected(words.error());
-  GivenLine line;
-  auto word = words->begin();
-  for (; word != words->end() && is_assignment(*word); ++word) {
-    const std::size_t equals = word->find('=');
-    line.env.emplace_back(word->substr(0, equals), word->substr(equals + 1));
+Result<void> take_program(GivenLine& line, Argv program, const LineOrigin& origin) {
+  if (std::find(program.begin(), program.end(), ":") != program.end())
+    return fail(ErrorKind::usage, origin.where,
+                "starts several programs (\":\"), and the agent can take the place of one alone; write a line that "
+                "starts all ranks alike");
+  const std::size_t text = program.empty() ? 0 : shell_text(program, 0);
+  if (text > 0 && text < program.size()) {
+    program[text] = with_command_variables(program[text]);
+    Argv shell(program.begin(), program.begin() + static_cast<std::ptrdiff_t>(text - 1));
+    // Options in the word of `-c`: `bash -lc`.
+    if (std::string options = program[text - 1]; options != "-c") {
+      options.pop_back();
+      shell.push_back(std::move(options));
+    }
+    const std::size_t behind = std::min(text + 2, program.size());
+    keep_prologue(line, std::move(shell), program[text], text + 1 < program.size() ? program[text + 1] : program[0],
+                  Argv(program.begin() + static_cast<std::ptrdiff_t>(behind), program.end()));
   }
-  words->erase(words->begin(), word);
-  const auto program = words->begin() + static_cast<std::ptrdiff_t>(program_begin(*words));
-  line.left_out.assign(program, words->end());
-  words->erase(program, words->end());
+  line.torchrun_options = torchrun_options(program);
+  for (std::string& word : program) word = with_dollars(std::move(word));
+  line.left_out = std::move(program);
   line.torchrun = torchrun_in(line.left_out);
-  line.torchrun_options = torchrun_options(line.left_out);
-  if (words->empty())
-    return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
-  if (auto checked = check_single_program(*words, origin); !checked) return tl::unexpected(checked.error());
-  line.argv = std::move(*words);
-  if (auto checked = check_export(line, origin); !checked) return tl::unexpected(checked.error());
+  return {};
+}
+
+Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin) {
+  const std::string whole = text.find('\0') == text.npos ? one_line(text) : std::string();
+  const auto tail = tail_of(whole);
+  auto words = words_of(tail ? std::string_view(whole).substr(0, tail->begin) : text, origin);
+  if (!words) return tl::unexpected(words.error());
+  auto line = split_line(std::move(*words), origin);
+  if (line && tail)
+    if (auto taken = take_program(*line, tail->program, origin); !taken) return tl::unexpected(taken.error());
   return line;
 }
 

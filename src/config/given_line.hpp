@@ -16,6 +16,7 @@ struct GivenLine {
   std::string torchrun =
       {};  ///< the command of `left_out`, or of a script that it names, that starts torchrun; empty: none
   std::string torchrun_options = {};  ///< of that command (config/torchrun_options.hpp)
+  std::string not_run = {};  ///< what a shell in `left_out` does before its program and muster does not carry out
   friend bool operator==(const GivenLine&, const GivenLine&) = default;
 };
 
@@ -29,6 +30,14 @@ struct LineOrigin {
 /// with a script, are cut off into `left_out`. Fails with kind `usage` for more than a single command (`;`, `|`, `&`,
 /// redirections, quotes that are not closed), for several programs (`:`), and where srun would not pass on variables.
 [[nodiscard]] Result<GivenLine> parse_given_line(std::string_view text, const LineOrigin& origin = {});
+
+/// Puts `program`, whose words may hold unknown_expansion (config/shell_statements.hpp), into `line.left_out`; what its
+/// shell does before the program proper becomes a part of `line.argv`. Fails with kind `usage` for several programs.
+[[nodiscard]] Result<void> take_program(GivenLine& line, Argv program, const LineOrigin& origin);
+
+/// Where the program of a line begins, as far as it can be recognised; words.size(): not there. The first word is the
+/// launcher.
+[[nodiscard]] std::size_t program_begin(const Argv& words);
 
 /// A program that starts the processes of a training by itself.
 struct ProcessStarter {

@@ -9,13 +9,16 @@
 #include <vector>
 
 #include "config/given_line.hpp"
+#include "config/shell_statements.hpp"
 
 namespace muster {
 
 /// A command of a script that starts a launcher.
 struct ScriptCommand {
-  int number = 0;    ///< of its first line, from 1
-  std::string text;  ///< as it stands, without what follows `|`, `>`, `&` or `;`
+  int number = 0;                                     ///< of its first line, from 1
+  std::string text;                                   ///< as it stands, without what follows `|`, `>`, `&` or `;`
+  std::size_t begin = 0;                              ///< of its first word in the script
+  std::map<std::string, std::string> variables = {};  ///< that the script sets before
 };
 
 /// Whether a program of that name, without its folder, is a launcher.
@@ -34,13 +37,17 @@ using IsLauncher = std::function<bool(std::string_view name)>;
 [[nodiscard]] std::optional<ScriptCommand> torchrun_command(std::string_view script);
 
 /// The words of the one command that `text` is, without their quotes. `value_of`: variables outside of single quotes
-/// that have a value get it; without it, and without a value, they stay as they stand.
-using ValueOf = std::function<std::optional<std::string>(const std::string& name)>;
-[[nodiscard]] Argv words_of_command(std::string_view text, const ValueOf& value_of = nullptr);
+/// that have a value get it; without it, and without a value, they stay as they stand (`unknown`: as shell_statements).
+[[nodiscard]] Argv words_of_command(std::string_view text, const ValueOf& value_of = nullptr, char unknown = 0);
 
-/// What commands of `script` above line `number` set that are assignments and nothing else, also behind `export`;
+/// What commands of `script` in front of `begin` set that are assignments and nothing else, also behind `export`;
 /// values as they stand.
-[[nodiscard]] std::map<std::string, std::string> variables_before(std::string_view script, int number);
+[[nodiscard]] std::map<std::string, std::string> variables_before(std::string_view script, std::size_t begin);
+
+/// The value that the shell of a batch script puts in for a variable outside of single quotes: from `variables`, which
+/// it sets itself, else from muster's environment. SLURM_PROCID and the like are those of the script's own task.
+[[nodiscard]] std::optional<std::string> batch_value(const std::string& name,
+                                                     const std::map<std::string, std::string>& variables);
 
 /// Whether a shell script starts its arguments, as a wrapper does: `$@`, `$*`, or a command that is `$1`. Other uses of
 /// `$1` are values that a program takes.

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "config/given_line.hpp"
 #include "config/launch_script.hpp"
+#include "config/shell_prologue.hpp"
 
 namespace muster {
 
@@ -55,6 +56,34 @@ bool has_plain_variables(std::string_view value) {
   return true;
 }
 
+/// `$(hostname)`, which each task runs on its own node.
+std::string with_host(std::string value) {
+  for (const std::string_view command :
+       {"$(hostname)", "`hostname`", "$(hostname -s)", "$(hostname -f)", "`hostname -s`", "`hostname -f`",
+        "$(uname -n)", "$(hostname -i)", "$(hostname --ip-address)", "$(hostname -I | awk '{print $1}')"})
+    for (std::size_t at = value.find(command); at != value.npos; at = value.find(command, at))
+      value.replace(at, command.size(), "$MUSTER_HOST");
+  return value;
+}
+
+/// Another value each time that a shell expands it.
+bool is_made_anew(std::string_view value) {
+  for (const std::string_view made : {"$RANDOM", "${RANDOM", "$SRANDOM", "$$", "$BASHPID", "$(uuidgen", "$(mktemp"})
+    if (value.find(made) != value.npos) return true;
+  return false;
+}
+
+/// A dollar sign in front of a name.
+bool names_variable(std::string_view value) {
+  for (std::size_t at = value.find('$'); at != value.npos; at = value.find('$', at + 1)) {
+    const std::string_view behind = value.substr(at + 1);
+    if (behind.starts_with('{') || behind.starts_with('_') ||
+        (!behind.empty() && std::isalpha(static_cast<unsigned char>(behind.front())) != 0))
+      return true;
+  }
+  return false;
+}
+
 class OptionText {
  public:
   /// `has_shell`: a shell of the rank puts in variables.
@@ -62,10 +91,11 @@ class OptionText {
 
   void add(const std::string& name, std::string value) {
     if (!is_listed(that_count, name)) return;
+    if (has_shell_) value = with_host(std::move(value));
     std::replace(value.begin(), value.end(), option_separator, ' ');
-    const bool is_known = has_shell_ ? has_plain_variables(value) : value.find_first_of("$`") == value.npos;
+    const char mark = mark_of(name, value);
     if (!text_.empty()) text_ += option_separator;
-    text_ += name + (is_known ? '=' : '?') + printable_line(value, 200);
+    text_ += name + mark + printable_line(with_dollars(std::move(value)), 200);
   }
   /// `words`: what decides about them.
   void add_unknown(std::initializer_list<std::string_view> names, std::string_view words) {
@@ -77,6 +107,14 @@ class OptionText {
   [[nodiscard]] std::string text() const { return text_; }
 
  private:
+  [[nodiscard]] char mark_of(std::string_view name, std::string_view value) const {
+    if (value.find(unknown_expansion) != value.npos) return '?';
+    if (has_shell_) return is_made_anew(value) ? '*' : has_plain_variables(value) ? '=' : '?';
+    if (value.find('`') != value.npos || value.find("$(") != value.npos) return '?';
+    // Any text names a job.
+    return names_variable(value) && name != "rdzv-id" ? '!' : '=';
+  }
+
   bool has_shell_;
   std::string text_;
 };
@@ -190,7 +228,7 @@ std::string torchrun_options(const Argv& program) {
 std::string torchrun_options_of_script(std::string_view script, const Argv& arguments) {
   const auto command = torchrun_command(script);
   if (!command) return {};
-  auto values = variables_before(script, command->number);
+  auto values = variables_before(script, command->begin);
   for (auto& [name, value] : values) value = with_arguments(std::move(value), arguments);
   for (std::size_t i = 0; i < arguments.size(); ++i) values[std::to_string(i + 1)] = arguments[i];
   const Argv words = words_of_command(command->text, [&](const std::string& name) {

@@ -11,6 +11,7 @@
 #include "probes/cpu_affinity/node_masks.hpp"
 #include "probes/cpu_affinity/own_device.hpp"
 #include "probes/cpu_affinity/own_limits.hpp"
+#include "probes/environment/not_run.hpp"
 #include "stats/stats.hpp"
 #include "system/asked_binding.hpp"
 #include "system/cpu_quota.hpp"
@@ -154,6 +155,7 @@ Result<Observation> run_cpu_affinity(RunContext& context) {
   if (!mask) return tl::unexpected(mask.error());
   Observation seen;
   add_masks(context, *mask, seen);
+  environment::add_not_run(context, seen);
   context.recorder.step("limits");
   add_limits(context, seen);
   context.recorder.step("devices");
@@ -252,6 +254,7 @@ ProbeJudgement judge_cpu_affinity(const CaseView& view) {
       clean.push_back(node);
   }
   tell_once(std::move(all), judgement.findings);
+  environment::judge_not_run(view, {"taskset", "numactl", "hwloc-bind", "likwid-pin"}, judgement.findings);
   if (has_all_masks && !clean.empty()) judgement.evidence.push_back(evidence_of(view, clean));
   return judgement;
 }

@@ -7,6 +7,7 @@
 #include "muster/probe.hpp"
 #include "probes/environment/network.hpp"
 #include "probes/environment/node.hpp"
+#include "probes/environment/not_run.hpp"
 #include "probes/environment/paths.hpp"
 #include "probes/environment/profile.hpp"
 #include "probes/environment/seen.hpp"
@@ -21,7 +22,6 @@ namespace muster {
 namespace {
 
 using namespace environment;
-
 
 constexpr ParamSpec environment_params[] = {
     {"torch",
@@ -144,6 +144,7 @@ Result<Observation> run_environment(RunContext& context) {
       seen.facts.push_back({"torchrun.cpus", fmt::format("{} {} {}", mask->count(),
                                                          node_cpus(this_machine().root).count(), mask->list())});
   }
+  add_not_run(context, seen);
   for (const char* name : {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
     if (const auto devices = all.find(name); devices != all.end())
       seen.facts.push_back({"devices", printable_line(fmt::format("{}={}", name, devices->second), 300)});
@@ -197,6 +198,7 @@ ProbeJudgement judge_environment(const CaseView& view) {
   for (const auto& judge_one :
        {judge_differences, judge_variables, judge_traps, judge_containers, judge_paths, judge_limits})
     judge_one(seen, judgement);
+  judge_not_run(view, {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_"}, judgement.findings);
   if (std::any_of(judgement.findings.begin(), judgement.findings.end(), is_fault)) judgement.evidence.clear();
   return judgement;
 }

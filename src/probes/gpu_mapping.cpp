@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "device/inventory.hpp"
 #include "muster/probe.hpp"
+#include "probes/environment/not_run.hpp"
 #include "probes/environment/torchrun.hpp"
 #include "probes/gpu_mapping/node_ranks.hpp"
 #include "probes/gpu_mapping/observe.hpp"
@@ -90,6 +91,7 @@ Result<Observation> run_gpu_mapping(RunContext& context) {
   seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, habit);
   for (Fact& fact : environment::torchrun_processes(environment::parse_environment(environ)))
     seen.facts.push_back(std::move(fact));
+  environment::add_not_run(context, seen);
   // hwloc reads this machine, whatever another root folder shows.
   if (context.place.local_rank == 0 && root == root_of("/")) add_layout(root, *inventory, seen);
   if (const std::string* visible = seen.fact("visible")) {
@@ -173,6 +175,8 @@ ProbeJudgement judge_gpu_mapping(const CaseView& view) {
   const std::size_t mapped = findings.size();
   gpu_mapping::judge_near(view, nodes, findings);
   set_subject(findings, mapped, Subject::nearness);
+  environment::judge_not_run(view, {"_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK", "LOCAL_RANK"},
+                             findings);
   bool is_sound = true;
   for (const Finding& finding : findings) is_sound &= finding.verdict == Verdict::pass;
   if (is_sound) add_evidence(view, nodes, judgement.evidence);

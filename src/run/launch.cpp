@@ -209,6 +209,8 @@ AgentCommand Launch::agent_command() const {
     command.env.emplace_back(env_torchrun, options_.line->torchrun);
     command.env.emplace_back(env_torchrun_options, options_.line->torchrun_options);
   }
+  if (options_.line != nullptr && !options_.line->not_run.empty())
+    command.env.emplace_back(env_not_run, options_.line->not_run);
   const Argv& given = options_.line != nullptr ? options_.line->argv : options_.launcher_options;
   if (const std::string choice = launcher_.gpu_choice == nullptr ? std::string() : launcher_.gpu_choice(given);
       !choice.empty())

@@ -37,6 +37,8 @@ inline constexpr const char* env_bundled_path =
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
 /// Its options, which `environment` judges (config/torchrun_options.hpp).
 inline constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
+/// What a shell of that line does before its program, and muster does not carry out.
+inline constexpr const char* env_not_run = "MUSTER_NOT_RUN";
 inline constexpr const char* env_startup = "MUSTER_STARTUP_TIMEOUT";  ///< seconds until all ranks are introduced
 inline constexpr const char* env_world = "MUSTER_WORLD";              ///< ranks asked for
 /// How options of the launch line give each rank its GPU, which Slurm does not pass to its tasks. Read by

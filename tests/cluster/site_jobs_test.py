@@ -418,7 +418,7 @@ class Generic(SiteJob):
         run, case = self.run_line(line)
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
         self.assertIn("rank 0 runs on CPUs 98-111, NUMA domain 1, far from its GPU", self.words, self.said)
-        self.assertTrue(case["remedy"].startswith("change the launch line (--launch): bind each rank next to its GPU"), case["remedy"])
+        self.assertTrue(case["remedy"].startswith("change the launch line: bind each rank next to its GPU"), case["remedy"])
         run = self.run_job("-n", "^cpu_affinity$", f"-J=--cpu-bind=mask_cpu:{','.join(masks)}")
         case = run.case("cpu_affinity")
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)

@@ -72,6 +72,7 @@ TEST(GivenLine, SeveralProgramsAreRefused) {
     EXPECT_NE(refusal_of(text).find("starts several programs"), std::string::npos) << text;
   EXPECT_EQ(refusal_of("mpirun --host a:2"), "taken");
   EXPECT_EQ(refusal_of("srun -n 1 : -n 2"), "taken");
+  EXPECT_NE(refusal_of("srun -n 1 python a.py : -n 2 python b.py").find("starts several programs"), std::string::npos);
 }
 
 TEST(GivenLine, WhatIsNoSingleCommandIsRefused) {
@@ -121,9 +122,9 @@ TEST(GivenLine, TorchrunInTheTextOfAShellIsCutWithTheShell) {
 // A training would begin, with the agent for an argument. The second is NERSC's own line.
 TEST(GivenLine, AShellWhoseTextTakesNoArgumentsIsTheProgram) {
   for (const char* tail :
-       {"bash -c 'ulimit -s unlimited; python train.py'",
-        "bash -c 'source export_DDP_vars.sh; python train_multi_gpu.py'", "bash -l -c 'exec ./train --epochs 3'",
-        "sh -ec './train'", "accelerate launch train.py", "deepspeed train.py --config a.json"}) {
+       {"bash -c 'cd /tmp; python train.py'", "bash -c 'source export_DDP_vars.sh; python train_multi_gpu.py'",
+        "bash -l -c 'exec ./train --epochs 3'", "sh -ec './train'", "accelerate launch train.py",
+        "deepspeed train.py --config a.json"}) {
     const auto line = parse_given_line("srun -N 2 shifter " + std::string(tail));
     ASSERT_TRUE(line);
     EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2", "shifter"})) << tail;
@@ -149,8 +150,16 @@ TEST(GivenLine, OptionsOfTorchrunThatCount) {
             "nnodes=1:4|rdzv-backend=c10d|rdzv-endpoint=a:1|rdzv-id=7");
   EXPECT_EQ(options("numactl -l bash -c 'source env; exec torchrun --node-rank=$SLURM_PROCID --nnodes=${N} "
                     "--master-addr=$(hostname) --rdzv-id=${A%%,*} train.py'"),
-            "node-rank=$SLURM_PROCID|nnodes=${N}|master-addr?$(hostname)|rdzv-id?${A%%,*}");
-  EXPECT_EQ(options("torchrun '--nnodes=$N' train.py"), "nnodes?$N") << "no shell of the rank sees it";
+            "node-rank=$SLURM_PROCID|nnodes=${N}|master-addr=$MUSTER_HOST|rdzv-id?${A%%,*}");
+  EXPECT_EQ(options("torchrun '--nnodes=$N' '--rdzv-id=$N' train.py"), "nnodes!$N|rdzv-id=$N")
+      << "no shell of the rank sees it";
+  EXPECT_EQ(options("torchrun --nnodes=$MUSTER_TEST_UNSET --rdzv-endpoint=$(hostname):1 train.py"),
+            "nnodes?$MUSTER_TEST_UNSET|rdzv-endpoint?$(hostname):1")
+      << "put in once, by the shell of the batch script";
+  EXPECT_EQ(options("bash -c 'torchrun --rdzv-endpoint=$(hostname):1 --rdzv-id=$RANDOM --master-addr=$HOSTNAME a.py'"),
+            "rdzv-endpoint=$MUSTER_HOST:1|rdzv-id*$RANDOM|master-addr=$HOSTNAME");
+  EXPECT_EQ(options("bash -c 'T=\"torchrun --nnodes=3\"; $T a.py'"), "nnodes=3");
+  EXPECT_EQ(options("python3 /opt/venv/bin/torchrun --nnodes=2 train.py"), "nnodes=2");
   EXPECT_EQ(options("python train.py --nnodes=2"), "");
 }
 
@@ -164,10 +173,75 @@ TEST(GivenLine, OptionsOfTorchrunInAScriptWithArguments) {
   const std::string by_argument = "NODES=$2\nexport PORT=${1}\ntorchrun --nnodes=$NODES --master-port=$PORT train.py\n";
   EXPECT_EQ(torchrun_options_of_script(by_argument, {"29501", "4"}), "nnodes=4|master-port=29501");
   EXPECT_EQ(torchrun_options_of_script(by_argument), "nnodes=$2|master-port=${1}");
+  EXPECT_EQ(torchrun_options_of_script("N=4; torchrun --nnodes=$N train.py"), "nnodes=4");
   EXPECT_EQ(torchrun_options_of_script("if true; then N=2; fi\ntorchrun --nnodes=$N train.py\nN=3\n"), "nnodes=$N");
 }
 
+// What the program alone needs is not demanded.
+TEST(GivenLine, VariablesBehindTheProgramMayBeMissing) {
+  const auto line = parse_given_line("srun -N 2 python train.py --port $MUSTER_TEST_UNSET --seed=$RANDOM");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->argv, (Argv{"srun", "-N", "2"}));
+  EXPECT_EQ(line->left_out[3], "$MUSTER_TEST_UNSET");
+}
+
+// The part of the shell's text before the program is carried out by the shell of each task.
+TEST(GivenLine, WhatAShellDoesBeforeItsProgramIsKept) {
+  struct Row {
+    std::string_view shell;
+    Argv kept;
+    std::string_view not_run;
+  };
+  for (const Row& row : {
+           Row{"bash -c 'export ROCR_VISIBLE_DEVICES=0; export RANK=$SLURM_PROCID; taskset -c 9 python train.py'",
+               {"bash", "-c", "export ROCR_VISIBLE_DEVICES=0; export RANK=$SLURM_PROCID; exec taskset -c 9 \"$@\"",
+                "bash"},
+               ""},
+           Row{"bash -lc 'RANK=$SLURM_PROCID exec numactl -C 3 ./train a' x b",
+               {"bash", "-l", "-c", "shift 1; RANK=$SLURM_PROCID exec numactl -C 3 \"$@\"", "x", "b"},
+               ""},
+           Row{"sh -c 'ulimit -s unlimited && cd /tmp && singularity exec a.sif python a.py | tee log'",
+               {"sh", "-c", "ulimit -s unlimited; exec singularity exec a.sif \"$@\"", "sh"},
+               ""},
+           Row{"bash -c 'LOCAL_RANK=$((SLURM_PROCID % 4)) MASTER_ADDR=$(hostname) python a.py; rm -rf tmp'",
+               {"bash", "-c", "LOCAL_RANK=$((SLURM_PROCID % 4)) MASTER_ADDR=$(hostname) exec \"$@\"", "bash"},
+               ""},
+           Row{"bash -c 'source no_such_file; export A=$B; export C=$SLURM_LOCALID; python a.py'",
+               {"bash", "-c", "export C=$SLURM_LOCALID; exec \"$@\"", "bash"},
+               "source no_such_file; export A=$B"},
+           Row{"bash -c 'export CUDA_VISIBLE_DEVICES=$(./choose); python a.py'",
+               {},
+               "export CUDA_VISIBLE_DEVICES=$(./choose)"},
+           Row{"bash -c 'if [ $SLURM_LOCALID = 0 ]; then export A=b; fi; module load x; python a.py'",
+               {},
+               "then export A=b; module load x"},
+           Row{"bash -c 'f() { export A=b; }; ./prepare; taskset 0x3 ./train'",
+               {"bash", "-c", "exec taskset 0x3 \"$@\"", "bash"},
+               "{ export A=b; ./prepare"},
+           Row{"bash -c '$MUSTER_TEST_UNSET --epochs 3'", {}, "$MUSTER_TEST_UNSET --epochs 3"},
+           Row{"bash -c 'bash train.sh'", {}, "bash train.sh"},
+       }) {
+    const auto line = parse_given_line("srun -N 2 " + std::string(row.shell));
+    ASSERT_TRUE(line) << row.shell << ": " << line.error().what;
+    EXPECT_EQ(Argv(line->argv.begin() + 3, line->argv.end()), row.kept) << row.shell;
+    EXPECT_EQ(line->not_run, row.not_run) << row.shell;
+  }
+}
+
+// In double quotes the shell of the batch script puts in its own number.
+TEST(GivenLine, AVariableInDoubleQuotesHasOneValue) {
+  ::unsetenv("SLURM_PROCID");
+  const auto line = parse_given_line("srun bash -c \"RANK=$SLURM_PROCID A=$MUSTER_TEST_UNSET python a.py\"");
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->argv, (Argv{"srun", "bash", "-c", "RANK=0 exec \"$@\"", "bash"}));
+  EXPECT_EQ(line->not_run, "A=$MUSTER_TEST_UNSET");
+  const auto escaped = parse_given_line("srun bash -c \"RANK=\\$SLURM_PROCID python a.py\"");
+  ASSERT_TRUE(escaped);
+  EXPECT_EQ(escaped->argv[3], "RANK=$SLURM_PROCID exec \"$@\"");
+}
+
 TEST(GivenLine, VariablesThatAreNotSetAreNamed) {
+  EXPECT_NE(refusal_of("srun -n $MUSTER_TEST_UNSET").find("bash -c '...', in single quotes"), std::string::npos);
   EXPECT_NE(refusal_of("srun --cpu-bind=$MUSTER_TEST_MASKS '$QUOTED' ${MUSTER_TEST_IMAGE}")
                 .find("MUSTER_TEST_MASKS and MUSTER_TEST_IMAGE"),
             std::string::npos);

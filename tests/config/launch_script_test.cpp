@@ -1,5 +1,7 @@
 #include "config/launch_script.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 
 namespace muster {
@@ -101,6 +103,32 @@ TEST(LaunchScript, OptionsOfTorchrunHaveTheirValues) {
             "nnodes=4|node-rank=$SLURM_PROCID");
   EXPECT_EQ(options("bash -c 'torchrun --nnodes=$MUSTER_TEST_NODES a.py'"), "nnodes=$MUSTER_TEST_NODES");
   ::unsetenv("MUSTER_TEST_NODES");
+}
+
+// As the scripts of many trainings have it.
+TEST(LaunchScript, VariablesOfTheScriptItself) {
+  const std::string script =
+      "N=2\nLAUNCHER=\"torchrun --nnodes=$N --rdzv-endpoint=$(hostname):1\"\nsrun bash -c \"$LAUNCHER --node-rank "
+      "\\$SLURM_PROCID a.py\"\n";
+  const auto commands = launch_commands(script, is_srun);
+  ASSERT_EQ(commands.size(), 1u);
+  const auto line = line_of_command(commands.front(), {});
+  ASSERT_TRUE(line) << line.error().what;
+  EXPECT_EQ(line->torchrun_options, "nnodes=2|rdzv-endpoint?$(hostname):1|node-rank=$SLURM_PROCID");
+}
+
+// LUMI's user guide: written by the script itself.
+TEST(LaunchScript, AWrapperThatIsThereIsNotTheProgram) {
+  EXPECT_NE(line_of("srun ./select_gpu ./train").argv.front().find("may be ./select_gpu or ./train"),
+            std::string::npos);
+  const auto folder = std::filesystem::temp_directory_path() / "muster-wrapper";
+  std::filesystem::create_directories(folder);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder);
+  std::ofstream("select_gpu") << "#!/bin/bash\nexport ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\nexec $*\n";
+  EXPECT_EQ(line_of("srun ./select_gpu ./train").argv, (Argv{"srun", "./select_gpu"}));
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(LaunchScript, AProgramThatCanNotBeToldIsRefused) {

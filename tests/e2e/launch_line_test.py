@@ -359,6 +359,52 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("the line up to its program (bash -c", self.output)
         self.assertFalse((self.folder / "began").exists())
 
+    def test_what_a_shell_does_before_its_program_is_judged(self):
+        """It is carried out on each rank, the program is not; also of a script that the line starts."""
+        prologue = f"export RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=29500; taskset -c {CPUS[0]} "
+        (self.folder / "train.py").write_text("open('began', 'w')\n")
+        self.script("run.sh", f"#!/bin/bash\n{prologue} python3 train.py $1\n")
+        for program in (f"bash -c '{prologue} python3 train.py'", "./run.sh 3"):
+            with self.subTest(program):
+                line = f"mpirun --oversubscribe --bind-to none -n 2 {program}"
+                self.assertEqual(self.run_it(line, "-n", "affinity", "-S", "affinity.sharing=disjoint"), 1, self.output)
+                self.assertIn(f"share CPU {CPUS[0]}", self.words("affinity"))
+                self.assertEqual(self.run_it(line, "-n", "environment"), 0, self.output)
+                self.assertIn("RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT agree with MPI on 2 ranks", self.case("environment")["evidence"])
+        self.assertFalse((self.folder / "began").exists())
+
+    def test_a_rank_in_double_quotes(self):
+        """The shell of the batch script puts in one number for all ranks."""
+        line = 'mpirun --oversubscribe -n 2 bash -c "RANK=$SLURM_PROCID WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=29500 python3 a.py"'
+        self.assertEqual(self.run_it(line, "-n", "environment"), 1, self.output)
+        self.assertIn('RANK is "0" on all 2 ranks', self.words("environment"))
+        self.assertIn("in single quotes, bash -c '...'", self.words("environment"))
+
+    def test_what_a_shell_does_and_muster_does_not(self):
+        line = "mpirun --oversubscribe --bind-to none -n 2 bash -c '{}; python3 train.py'"
+        self.assertEqual(self.run_it(line.format("source no_such_file"), "-n", "affinity"), 0, self.output)
+        self.assertIn('the shell of the launch line also runs "source no_such_file", which muster does not', self.words("affinity"))
+        self.assertIn('put exec "$@" in the program\'s place', self.words("affinity"))
+        self.assertEqual(self.run_it(line.format("for i in 1; do taskset -p -c 0 $$; done"), "-n", "affinity"), 2, self.output)
+        self.assertEqual(self.case("affinity")["verdict"], "unmeasured", self.output)
+        # What it reads is carried out, too.
+        (self.folder / "env.sh").write_text("export RANK=0\n")
+        self.assertEqual(self.run_it(line.format("source ./env.sh"), "-n", "environment"), 1, self.output)
+        self.assertIn('RANK is "0" on all 2 ranks', self.words("environment"))
+
+    def test_torchruns_that_can_not_meet(self):
+        """Values that each task makes, and one that none puts in."""
+        for options, words in (("--rdzv_id=$RANDOM --rdzv-endpoint=a:1", '--rdzv-id is "$RANDOM", another value in each task'),
+                               ("--rdzv-endpoint=$MADE_UP:1", "")):
+            line = f"mpirun --oversubscribe -n 2 bash -c 'torchrun --nnodes=2 --rdzv-backend=c10d {options} train.py'"
+            self.assertEqual(self.run_it(line, "-n", "environment"), 1 if words else 0, self.output)
+            self.assertIn(words, self.words("environment"))
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 torchrun --nnodes=2 '--node-rank=$SLURM_NODEID' train.py", "-n", "environment"), 1)
+        self.assertIn('--node-rank is the text "$SLURM_NODEID": no shell puts in', self.words("environment"))
+        # A command that a variable holds.
+        self.assertEqual(self.run_it("mpirun --oversubscribe -n 2 bash -c 'T=\"torchrun --standalone\"; $T a.py'", "-n", "environment"), 1, self.output)
+        self.assertIn("2 times on each node", self.words("environment"))
+
     def test_torchruns_that_become_one_job(self):
         """One for each task, with a worker each: --nnodes counts them. Each task's own values are those of its shell."""
         tail = "--nproc-per-node=1 --nnodes={} --rdzv-backend={} --rdzv-endpoint=localhost:29500 --node-rank={} train.py"

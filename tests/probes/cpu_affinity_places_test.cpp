@@ -276,7 +276,7 @@ TEST(CpuAffinityPlaces, TheRemedyBeginsWithWhatTheUserChose) {
   EXPECT_EQ(remedy({{"binder", "options"}, {"asked_for", "--bind none"}})
                 .find("change the options given to the launcher (-J, or launcher_options of the profile): " + near),
             0u);
-  EXPECT_EQ(remedy({{"binder", "line"}}).find("change the launch line (--launch): " + near), 0u);
+  EXPECT_EQ(remedy({{"binder", "line"}}).find("change the launch line: " + near), 0u);
 }
 
 TEST(CpuAffinityPlaces, TheRemedyHasTheLaunchersOwnWords) {

@@ -221,9 +221,35 @@ TEST(Environment, TorchrunsThatDoNotMeet) {
   EXPECT_NE(reason(torchruns(meeting, two_nodes, {{"torchrun.rdzv-endpoint:a:1"}, {"torchrun.rdzv-endpoint:b:1"}}))
                 .find("--rdzv-endpoint is \"a:1\" in one task and \"b:1\" in another"),
             std::string::npos);
+  const auto own = torchruns(meeting, two_nodes, {{"torchrun.rdzv-endpoint:a:1"}, {"torchrun.rdzv-endpoint:b:1"}});
+  EXPECT_NE(reason(own).find("in another: each node names itself"), std::string::npos) << reason(own);
+  EXPECT_NE(own.findings[0].remedy.find("--rdzv-endpoint=$HEAD:29500"), std::string::npos);
+  const auto made = torchruns(
+      {"torchrun.nnodes:2", "torchrun.rdzv-backend:c10d", "torchrun.rdzv-endpoint:a:1", "torchrun.rdzv-id:*$RANDOM"},
+      two_nodes);
+  EXPECT_NE(reason(made).find("--rdzv-id is \"$RANDOM\", another value in each task"), std::string::npos)
+      << reason(made);
+  EXPECT_NE(made.findings[0].remedy.find("--rdzv-id=$SLURM_JOB_ID"), std::string::npos);
+  const auto literal = torchruns({"torchrun.nnodes:2", "torchrun.node-rank:!$SLURM_NODEID"}, two_nodes);
+  EXPECT_NE(reason(literal).find("--node-rank is the text \"$SLURM_NODEID\": no shell puts in"), std::string::npos)
+      << reason(literal);
+  EXPECT_NE(literal.findings[0].remedy.find("bash -c 'torchrun --node-rank=$SLURM_NODEID ...'"), std::string::npos);
   EXPECT_NE(reason(torchruns({"torchrun.nnodes:2", "torchrun.standalone:1"}, two_nodes))
                 .find("each waits for 2 torchruns at a rendezvous of its own (--standalone)"),
             std::string::npos);
+}
+
+// Silence would be a pass.
+TEST(Environment, WhatTheShellOfTheLineDoesBeside) {
+  const auto judged = [](const std::string& part) {
+    World world({}, {"a", "a"});
+    return world.everywhere({"line.not_run:" + part}).judge();
+  };
+  expect_finding(judged("source env.sh (RANK=$(./rank))"), Verdict::unmeasured,
+                 "the shell of the launch line also runs \"source env.sh (RANK=$(./rank))\", which muster does not: "
+                 "what the program finds then is not known");
+  EXPECT_EQ(judged("$PROGRAM a").findings.back().verdict, Verdict::unmeasured);
+  EXPECT_TRUE(has_note(judged("module load x"), "also runs \"module load x\", which muster does not; let the shell"));
 }
 
 TEST(Environment, TorchrunOnceOnEachNode) {

@@ -219,7 +219,7 @@ std::string first_step(const NodeMasks& node) {
   for (const RankMask& rank : node.ranks) {
     if (rank.binder == "options")
       return "change the options given to the launcher (-J, or launcher_options of the profile): ";
-    if (rank.binder == "line") return "change the launch line (--launch): ";
+    if (rank.binder == "line") return "change the launch line: ";
     if (!rank.asked_for.empty()) return fmt::format("remove {}, or ", rank.asked_for);
   }
   return {};

@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view remedy_unset =
     "unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE before the launcher, or set each in the command that the "
     "launcher starts on every rank: RANK=$OMPI_COMM_WORLD_RANK (mpirun of Open MPI), RANK=$PMI_RANK (MPICH), "
-    "RANK=$SLURM_PROCID (srun only)";
+    "RANK=$SLURM_PROCID (srun only); in single quotes, bash -c '...': in double quotes the batch script's own value is "
+    "put in, the same for all";
 
 struct Expected {
   std::string_view name;

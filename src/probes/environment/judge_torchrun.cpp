@@ -51,6 +51,7 @@ class Torchruns {
   }
 
   void judge(ProbeJudgement& judgement) const {
+    if (auto finding = literal()) return judgement.findings.push_back(std::move(*finding));
     if (tasks_ > 1)
       if (auto finding = not_one_job()) return judgement.findings.push_back(std::move(*finding));
     if (auto finding = few_cpus()) return judgement.findings.push_back(std::move(*finding));
@@ -68,7 +69,8 @@ class Torchruns {
                                                         std::string_view otherwise) {
     const auto said = rank.fact(fmt::format("torchrun.{}", name));
     if (!said) return std::string(otherwise);
-    return said->starts_with(unknown_value) ? std::nullopt : said;
+    const bool is_unknown = said->starts_with(unknown_value) || said->starts_with(own_value);
+    return is_unknown || said->starts_with(literal_value) ? std::nullopt : said;
   }
 
   /// Of all tasks alike; nullopt: not known, or not alike.
@@ -117,6 +119,41 @@ class Torchruns {
     if (option == "nnodes") return std::string(words_.nodes);
     if (option == "node-rank") return std::string(words_.number);
     return fmt::format("--{}", option);
+  }
+
+  /// The first of `options` whose value begins with `mark`, and that value.
+  [[nodiscard]] std::optional<std::pair<std::string, std::string>> marked(char mark) const {
+    for (const char* name : {"nnodes", "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint", "rdzv-id",
+                             "master-addr", "master-port"})
+      if (const auto said = seen_.ranks().front()->fact(fmt::format("torchrun.{}", name));
+          said && said->starts_with(mark))
+        return std::pair(std::string(name), said->substr(1));
+    return std::nullopt;
+  }
+
+  /// A variable in quotes, and no shell that would put its value in.
+  [[nodiscard]] std::optional<Finding> literal() const {
+    const auto found = marked(literal_value);
+    if (!found) return std::nullopt;
+    const auto& [name, text] = *found;
+    Finding finding = fail(
+        fmt::format("{} is the text {}: no shell puts in the variable's value", option_word(name), in_quotes(text)));
+    finding.remedy = fmt::format("let a shell of each task start it: bash -c '{} {}={} ...'", words_.command,
+                                 option_word(name), text);
+    return finding;
+  }
+
+  /// `$RANDOM` in each task.
+  [[nodiscard]] std::optional<Finding> made_anew() const {
+    const auto found = marked(own_value);
+    if (!found) return std::nullopt;
+    const auto& [name, text] = *found;
+    Finding finding = fail(fmt::format("--{} is {}, another value in each task, so that they do not find each other",
+                                       name, in_quotes(text)));
+    finding.remedy =
+        fmt::format("give all tasks one value: --{}={}, or a variable that is exported before the launcher", name,
+                    name == "rdzv-id" ? "$SLURM_JOB_ID" : "VALUE");
+    return finding;
   }
 
   /// What this depends on can't be read from the line.
@@ -211,12 +248,32 @@ class Torchruns {
     return finding;
   }
 
+  /// The host that each task has in it is its own node, by name or address.
+  [[nodiscard]] bool names_own_nodes(const char* option) const {
+    const auto names_own = [&](const SeenRank* rank) {
+      const auto said = value(*rank, option, "");
+      const std::string host = rank->place->host.substr(0, rank->place->host.find('.'));
+      return said && said->starts_with(host);
+    };
+    return std::all_of(seen_.ranks().begin(), seen_.ranks().end(), names_own);
+  }
+
   [[nodiscard]] std::optional<Finding> apart_by_address(const std::optional<std::string>& endpoint) const {
+    if (auto finding = made_anew()) return finding;
     for (const char* name : {"rdzv-endpoint", "master-addr", "rdzv-id"}) {
       const auto groups = seen_.groups([&](const SeenRank& rank) { return value(rank, name, ""); });
       if (groups.size() < 2 || !groups[0].value || !groups[1].value) continue;
-      return fail(fmt::format("--{} is {} in one task and {} in another, so that they do not find each other", name,
-                              in_quotes(*groups[0].value), in_quotes(*groups[1].value)));
+      const bool is_own = names_own_nodes(name);
+      Finding finding = fail(fmt::format(
+          "--{} is {} in one task and {} in another{}, so that they do not find each other", name,
+          in_quotes(*groups[0].value), in_quotes(*groups[1].value), is_own ? ": each node names itself" : ""));
+      if (is_own)
+        finding.remedy = fmt::format(
+            "let the batch script put in the first node, once: HEAD=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" "
+            "| "
+            "head -n 1), export HEAD, --{}=$HEAD{}",
+            name, std::string_view(name) == "rdzv-endpoint" ? ":29500" : "");
+      return finding;
     }
     if (!endpoint || seen_.node_count() == 1 || !is_local_address(*endpoint)) return std::nullopt;
     return fail(fmt::format("their rendezvous is at {}, which is a different address on each node",

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "device/machine.hpp"
 #include "probes/gpu_mapping/observe.hpp"
+#include "system/system.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster::environment {
@@ -29,9 +30,15 @@ std::optional<std::string> filled(std::string_view value, const Variables& varia
     std::size_t end = begin;
     while (end < value.size() && (value[end] == '_' || std::isalnum(static_cast<unsigned char>(value[end])) != 0))
       ++end;
-    const auto found = variables.find(value.substr(begin, end - begin));
-    if (found == variables.end()) return std::nullopt;
-    text += found->second;
+    const std::string_view name = value.substr(begin, end - begin);
+    const auto found = variables.find(name);
+    // bash sets HOSTNAME where nothing did.
+    if (name == "MUSTER_HOST" || (name == "HOSTNAME" && found == variables.end()))
+      text += host_name();
+    else if (found == variables.end())
+      return std::nullopt;
+    else
+      text += found->second;
     at = end + (begin - at - 1);
   }
   return text;
@@ -96,9 +103,13 @@ std::vector<Fact> torchrun_facts(std::string_view options, const Variables& vari
     if (const auto set = variables.find(variable_of(name)); is_torchrun && set != variables.end())
       values[name] = set->second;
   for (const std::string& option : split(options, '|')) {
-    const std::size_t at = option.find_first_of("=?");
+    const std::size_t at = option.find_first_of("=?*!");
     if (at == option.npos) continue;
     const std::string text = option.substr(at + 1);
+    if (option[at] == own_value || option[at] == literal_value) {
+      values[option.substr(0, at)] = option[at] + text;
+      continue;
+    }
     const auto value = option[at] == '=' ? filled(text, variables) : std::nullopt;
     values[option.substr(0, at)] = value ? *value : unknown_value + text;
   }

@@ -14,11 +14,14 @@ namespace muster::environment {
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";
 inline constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";
 
-/// In front of a value that is not known.
+/// In front of a value that is not known, that each task makes anew, and that no shell expands.
 inline constexpr char unknown_value = '?';
+inline constexpr char own_value = '*';
+inline constexpr char literal_value = '!';
 
 /// `torchrun.NAME` for each option of this task that counts, from `options` (src/config/torchrun_options.hpp) with the
-/// task's own variables, else from PET_*, which torchrun reads, too. A value that is not known is `?` and its text.
+/// task's own variables, else from PET_*, which torchrun reads, too. A value that is not known is `?` and its text;
+/// `*`, `!`: as in `options`.
 [[nodiscard]] std::vector<Fact> torchrun_facts(std::string_view options, const Variables& variables);
 
 /// `torchrun`: how many processes the torchrun of the launch line starts in this task: a number, `gpu` (one for each
