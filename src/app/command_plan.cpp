@@ -50,6 +50,7 @@ LaunchCommand command_of(const Prepared& prepared, const JobShape& shape) {
   agent.argv = prepared.found.wrapper;
   agent.argv.push_back((is_line ? line->second.agent : prepared.found.agent).string());
   agent.env = {{env_tag, "<tag>"},
+               {env_tag_secret, "<secret>"},
                {env_wire, "<host:port>"},
                {env_key, "<key>"},
                {env_world, std::to_string(shape.ranks())},

@@ -10,6 +10,7 @@
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "run/autopsy.hpp"
+#include "run/launch_tag.hpp"
 #include "run/messages.hpp"
 #include "run/process_status.hpp"
 #include "run/recorder_layout.hpp"
@@ -64,21 +65,39 @@ std::vector<Named> group_members(const Records& records) {
   return members;
 }
 
-bool has_variable(std::string_view environment, const std::string& variable) {
-  const std::string whole = variable + '\0';
-  return environment.substr(0, whole.size()) == whole || environment.find('\0' + whole) != std::string_view::npos;
+// Values of all variables of that name: a program may have been given one twice.
+bool has_variable(std::string_view environment, std::string_view name,
+                  const std::function<bool(std::string_view)>& is_wanted) {
+  for (std::size_t at = 0; at < environment.size();) {
+    const std::string_view one = environment.substr(at, environment.find('\0', at) - at);
+    at += one.size() + 1;
+    if (one.starts_with(name) && one.substr(name.size()).starts_with('=') && is_wanted(one.substr(name.size() + 1)))
+      return true;
+  }
+  return false;
+}
+
+bool is_of_launch(std::string_view environment, const std::string& tag) {
+  return has_variable(environment, env_tag, [&](std::string_view value) { return value == tag; }) &&
+         has_variable(environment, env_tag_secret, [&](std::string_view value) { return is_secret_of(value, tag); });
+}
+
+bool is_program(std::string_view environment) {
+  const auto equals = program_mark.find('=');
+  return has_variable(environment, program_mark.substr(0, equals),
+                      [&](std::string_view value) { return value == program_mark.substr(equals + 1); });
 }
 
 // Programs that ranks of this launch ran, and what those started, also in sessions of their own. Once the launcher has
 // ended: also ranks that it started while it was being ended, which have no recorder yet. Another user may put the
-// variable into the environment of any process of theirs: those are none of this launch.
+// tag into the environment of any process of theirs, and of set-uid programs that run as this user, but not its secret.
 std::vector<Named> programs_of(const std::string& tag, bool launcher_has_ended) {
   std::vector<Named> programs;
   each_process([&](int pid, const ProcessStatus& status) {
     if (!is_own_process(pid)) return;
     const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ", 4u << 20);
-    if (pid != ::getpid() && environment && has_variable(*environment, std::string(env_tag) + "=" + tag) &&
-        (launcher_has_ended || has_variable(*environment, std::string(program_mark))))
+    if (pid != ::getpid() && environment && is_of_launch(*environment, tag) &&
+        (launcher_has_ended || is_program(*environment)))
       programs.push_back({pid, status.start_ticks});
   });
   return programs;

@@ -96,12 +96,12 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
   Keeper keeper;
   Loop loop;
   LaunchOrder order;
-  order.tag = "line-" + random_hex(8);
+  order.tag = make_launch_tag("line");
   order.folder = folder;
   order.takes_any_world = true;
   Examiner::Scene scene;
   scene.nodes = {host_name()};
-  scene.tag = order.tag;
+  scene.tag = order.tag.tag;
   scene.folder = folder;
   const Keeper::InFlight in_flight(keeper, scene.tag);
   Launch launch(loop, launcher, identity, options, std::move(order), {});

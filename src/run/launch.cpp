@@ -197,7 +197,8 @@ AgentCommand Launch::agent_command() const {
   AgentCommand command;
   command.argv = options_.wrapper;
   command.argv.push_back(options_.agent.string());
-  command.env = {{env_tag, order_.tag},
+  command.env = {{env_tag, order_.tag.tag},
+                 {env_tag_secret, order_.tag.secret},
                  {env_wire, wire},
                  {env_key, key_.hex()},
                  {env_world, order_.takes_any_world ? "" : std::to_string(order_.shape.ranks())},

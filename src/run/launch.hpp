@@ -11,6 +11,7 @@
 #include "base/loop.hpp"
 #include "model/record.hpp"
 #include "muster/launcher.hpp"
+#include "run/launch_tag.hpp"
 #include "run/messages.hpp"
 #include "run/sealed_frames.hpp"
 #include "run/session.hpp"
@@ -20,7 +21,7 @@ namespace muster {
 
 /// What a launch is asked to do.
 struct LaunchOrder {
-  std::string tag;  ///< unique; names recorder files
+  LaunchTag tag;  ///< unique; names recorder files
   JobShape shape;
   std::vector<JobItem> items;
   std::vector<double> timeouts;  ///< per item, seconds
@@ -66,7 +67,7 @@ class Launch {
   [[nodiscard]] int pid() const;  ///< of the launcher; 0: it was not started
   [[nodiscard]] std::vector<Observation>& partial() { return parts_; }
   [[nodiscard]] const Argv& argv() const { return argv_; }
-  [[nodiscard]] const std::string& tag() const { return order_.tag; }
+  [[nodiscard]] const std::string& tag() const { return order_.tag.tag; }
   [[nodiscard]] LauncherNotice notice() const;
   [[nodiscard]] std::string stderr_tail() const;
 

@@ -28,9 +28,10 @@ enum class MessageType : std::uint8_t {
 };
 
 /// Environment of the agent.
-inline constexpr const char* env_tag = "MUSTER_TAG";    ///< names the launch; in recorder file names
-inline constexpr const char* env_wire = "MUSTER_WIRE";  ///< host:port of the driver
-inline constexpr const char* env_key = "MUSTER_KEY";    ///< LaunchKey; frames are sealed with it
+inline constexpr const char* env_tag = "MUSTER_TAG";                ///< names the launch; in recorder file names
+inline constexpr const char* env_tag_secret = "MUSTER_TAG_SECRET";  ///< run/launch_tag.hpp
+inline constexpr const char* env_wire = "MUSTER_WIRE";              ///< host:port of the driver
+inline constexpr const char* env_key = "MUSTER_KEY";                ///< LaunchKey; frames are sealed with it
 inline constexpr const char* env_path = "MUSTER_PATH";  ///< PATH of the driver, before a launcher changed it
 inline constexpr const char* env_bundled_path =
     "MUSTER_BUNDLED_LIBRARY_PATH";                              ///< LD_LIBRARY_PATH as it was before that of a bundle

@@ -272,7 +272,7 @@ std::vector<Bundle> Session::bundles_of(const PlannedLaunch& planned) const {
 
 LaunchOrder Session::order_of(const PlannedLaunch& planned, const std::vector<Bundle>& bundles, int index) const {
   LaunchOrder order;
-  order.tag = fmt::format("{}-{}-{}", report_.run_id, index + 1, random_hex(3));
+  order.tag = make_launch_tag(fmt::format("{}-{}", report_.run_id, index + 1));
   order.shape = planned.shape;
   order.folder = options_.folder / "launches" / std::to_string(index + 1);
   for (const auto& bundle : bundles) {
@@ -344,7 +344,7 @@ void Session::carry_out(Task task) {
 
   if (const std::string note = note_for_root(way, task.launch.shape); !note.empty()) results_.note_once(note);
   const double began = monotonic_seconds();
-  const Keeper::InFlight in_flight(keeper_, order.tag);
+  const Keeper::InFlight in_flight(keeper_, order.tag.tag);
   Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));
   results_.watch(&launch);
   Damage damage;

@@ -188,7 +188,7 @@ class Driver {
 
   LaunchOrder order() const {
     LaunchOrder order;
-    order.tag = "fuzz";
+    order.tag.tag = "fuzz";
     order.items.push_back({0, "a%00000001", "hello", "{}"});
     order.timeouts = {20};
     order.folder = folder();

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/loop.hpp"
+#include "run/launch_tag.hpp"
 #include "run/messages.hpp"
 #include "run/process_status.hpp"
 #include "run/rank_process.hpp"
@@ -130,21 +131,45 @@ TEST_F(AutopsyTest, CleanKillsWhatIgnoresTerm) {
 }
 
 TEST_F(AutopsyTest, CleanEndsARankWithoutARecordOnceTheLauncherHasEnded) {
+  const LaunchTag tag = make_launch_tag("young");
   const pid_t young = ::fork();
   if (young == 0) {
-    const std::string tag = std::string(env_tag) + "=young";
-    ::execle("/bin/sleep", "sleep", "600", nullptr, std::vector<const char*>{tag.c_str(), nullptr}.data());
+    const std::string name = std::string(env_tag) + "=" + tag.tag;
+    const std::string secret = std::string(env_tag_secret) + "=" + tag.secret;
+    ::execle("/bin/sleep", "sleep", "600", nullptr,
+             std::vector<const char*>{name.c_str(), secret.c_str(), nullptr}.data());
     ::_exit(1);
   }
   ASSERT_GT(young, 0);
   ASSERT_TRUE(becomes_true(
       [&] { return fs::read_symlink("/proc/" + std::to_string(young) + "/exe").filename() != "run_tests"; }));
-  EXPECT_TRUE(clean_this_node("young", 30).empty());
+  EXPECT_TRUE(clean_this_node(tag.tag, 30).empty());
   EXPECT_FALSE(is_gone(young));
-  EXPECT_TRUE(clean_this_node("young", 30, true).empty());
+  EXPECT_TRUE(clean_this_node(tag.tag, 30, true).empty());
   int status = 0;
   EXPECT_EQ(::waitpid(young, &status, 0), young);
   EXPECT_EQ(WTERMSIG(status), SIGTERM);
+}
+
+TEST_F(AutopsyTest, CleanLeavesAProcessAloneThatHasTheTagAndNotItsSecret) {
+  const std::string tag = make_launch_tag("t").tag;
+  for (const std::string& secret : {make_launch_tag("t").secret, tag.substr(2), std::string()}) {
+    const pid_t other = ::fork();
+    if (other == 0) {
+      const std::string name = std::string(env_tag) + "=" + tag;
+      const std::string guess = std::string(env_tag_secret) + "=" + secret;
+      ::execle("/bin/sleep", "sleep", "600", nullptr,
+               std::vector<const char*>{name.c_str(), guess.c_str(), "MUSTER_PROGRAM=1", nullptr}.data());
+      ::_exit(1);
+    }
+    ASSERT_GT(other, 0);
+    ASSERT_TRUE(becomes_true(
+        [&] { return fs::read_symlink("/proc/" + std::to_string(other) + "/exe").filename() != "run_tests"; }));
+    EXPECT_TRUE(clean_this_node(tag, 5, true).empty());
+    EXPECT_FALSE(is_gone(other));
+    kill(other, SIGKILL);
+    ::waitpid(other, nullptr, 0);
+  }
 }
 
 TEST_F(AutopsyTest, CleanCountsZombiesAsEnded) {
@@ -216,14 +241,15 @@ TEST_F(AutopsyTest, OldLaunchesOfEndedRanksAreForgotten) {
 }
 
 TEST_F(AutopsyTest, CleanEndsWhatAProgramStartedInASessionOfItsOwn) {
-  // Programs are found all over the node: a test that runs at the same time must not find ours.
-  const std::string tag = "t" + std::to_string(getpid());
+  const LaunchTag launch = make_launch_tag("t");
+  const std::string& tag = launch.tag;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   RankProcess rank(folder_.path, tag, [&](FlightRecorder&) {
     if (fork() == 0) {
       setsid();
-      setenv("MUSTER_TAG", tag.c_str(), 1);
+      setenv(env_tag, tag.c_str(), 1);
+      setenv(env_tag_secret, launch.secret.c_str(), 1);
       const int child = getpid();
       (void)!write(ready[1], &child, sizeof child);
       execlp("env", "env", "MUSTER_PROGRAM=1", "sleep", "60", nullptr);
