@@ -82,7 +82,11 @@ bool is_name_letter(char letter) {
          letter == '-' || letter == '!';
 }
 
-/// What follows the form with which `text` begins: `%` is a number, `$` a name, and all else itself.
+bool is_letter(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
+
+/// What follows the form with which `text` begins: `%` is a number, `$` a name, `&` a letter, and all else itself.
 std::optional<std::string_view> after_form(std::string_view text, std::string_view form) {
   for (const char sign : form) {
     if (sign == '%' || sign == '$') {
@@ -90,6 +94,9 @@ std::optional<std::string_view> after_form(std::string_view text, std::string_vi
       const auto end = std::find_if_not(text.begin(), text.end(), is_part);
       if (end == text.begin()) return std::nullopt;
       text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
+    } else if (sign == '&') {
+      if (text.empty() || !is_letter(text.front())) return std::nullopt;
+      text.remove_prefix(1);
     } else {
       if (!text.starts_with(sign)) return std::nullopt;
       text.remove_prefix(1);
@@ -176,8 +183,9 @@ std::optional<Heading> disk_heading(std::string_view message) {
   const std::string_view whole = message;
   for (const std::string_view before : {"blk_update_request: ", "print_req_error: ", "end_request: "})
     if (message.starts_with(before)) message.remove_prefix(before.size());
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> forms{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> forms{{
       {"I/O error, dev ", "$, sector %"},
+      {"timeout error, dev ", "$, sector %"},
       {"critical medium error, dev ", "$, sector %"},
       {"critical target error, dev ", "$, sector %"},
       {"Buffer I/O error on dev ", "$, logical block %"},
@@ -194,15 +202,16 @@ std::optional<Heading> disk_heading(std::string_view message) {
 
 /// `XFS (sda1): text`, `EXT4-fs (sda1): text`, `EXT4-fs error (device sda1): text`.
 std::optional<Heading> file_system_heading(std::string_view message) {
-  constexpr std::array<std::array<std::string_view, 3>, 3> forms{{
-      {"XFS", " (", "mapped XFS"},
-      {"EXT4-fs", " (", "mapped EXT4-fs"},
-      {"EXT4-fs error", " (device ", "mapped EXT4-fs error"},
+  constexpr std::array<std::array<std::string_view, 4>, 4> forms{{
+      {"XFS", " (", "$): ", "mapped XFS"},
+      {"EXT4-fs", " (", "$): ", "mapped EXT4-fs"},
+      {"EXT4-fs error", " (device ", "$): ", "mapped EXT4-fs error"},
+      {"EXT4-fs error", " (device ", "$) in ", "mapped EXT4-fs error"},
   }};
-  for (const auto& [driver, open, mapped] : forms) {
+  for (const auto& [driver, open, close, mapped] : forms) {
     if (!message.starts_with(driver) || !message.substr(driver.size()).starts_with(open)) continue;
     const std::string_view rest = message.substr(driver.size() + open.size());
-    const auto text = after_form(rest, "$): ");
+    const auto text = after_form(rest, close);
     if (!text) continue;
     const std::string_view name = rest.substr(0, rest.find(')'));
     if (is_no_drive(name)) return std::nullopt;
@@ -281,6 +290,8 @@ std::optional<PciAddress> reported_device(std::string_view text) {
 /// Messages to events; keeps which links have been up, and of which GPU a message of several lines is.
 class LogReader {
  public:
+  explicit LogReader(const std::function<bool(std::string_view)>& is_of_drives) : is_of_drives_(is_of_drives) {}
+
   std::optional<KernelEvent> event_of(std::string_view message) {
     auto event = numbered_event(message);
     if (!event) event = pattern_event(message);
@@ -308,6 +319,9 @@ class LogReader {
     if (is_about_a_program(message)) return std::nullopt;
     Heading heading = heading_of(message);
     if (heading.driver == "NVRM") keep_gpu(message, heading);
+    constexpr std::string_view mapped = "mapped ";
+    if (heading.driver.starts_with(mapped) && is_of_drives_ && is_of_drives_(heading.part))
+      heading.driver.remove_prefix(mapped.size());
     const std::string_view text =
         heading.driver == "amdgpu" ? before_process(without_prefixes(heading.text)) : heading.text;
     for (const KernelPattern& pattern : kernel_patterns()) {
@@ -340,6 +354,7 @@ class LogReader {
     return event.kind != "link_up";
   }
 
+  const std::function<bool(std::string_view)>& is_of_drives_;
   std::optional<PciAddress> last_gpu_;
   std::set<std::pair<std::optional<PciAddress>, std::string>> up_;
 };
@@ -364,6 +379,21 @@ void add_extent(std::string_view text, KernelLog& log) {
   }
 }
 
+/// What is below a mapped device, as the kernel shows it now: drives and their partitions, and no image. Of a device
+/// that is gone, nothing is known.
+bool is_on_drives(const fs::path& blocks, std::string_view device, int depth = 0) {
+  constexpr int deepest = 8;
+  std::error_code error;
+  bool has_drive = false;
+  for (fs::directory_iterator at(blocks / device / "slaves", error), end; !error && at != end; at.increment(error)) {
+    const auto below = at->path().filename().string();
+    if (is_no_drive(below) || depth == deepest) return false;
+    if (is_mapped(below) && !is_on_drives(blocks, below, depth + 1)) return false;
+    has_drive = true;
+  }
+  return has_drive && !error;
+}
+
 /// All records, one for each read; an old one may have been overwritten meanwhile.
 std::optional<std::string> read_records(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -381,9 +411,10 @@ std::optional<std::string> read_records(const fs::path& path) {
 
 }  // namespace
 
-std::vector<KernelEvent> parse_kernel_log(std::string_view text) {
+std::vector<KernelEvent> parse_kernel_log(std::string_view text,
+                                          const std::function<bool(std::string_view)>& is_of_drives) {
   std::vector<KernelEvent> events;
-  LogReader reader;
+  LogReader reader(is_of_drives);
   for (const std::string_view line : lines(text))
     if (const auto message = kernel_message(line))
       if (auto event = reader.event_of(*message)) events.push_back(std::move(*event));
@@ -394,7 +425,8 @@ KernelLog read_kernel_log(const std::string& root) {
   const char* file = "/dev/kmsg";
   const auto text = read_records(fs::path(root) / (file + 1));
   if (!text || text->empty()) return {};
-  KernelLog log{file, parse_kernel_log(*text)};
+  const auto is_of_drives = [&](std::string_view device) { return is_on_drives(fs::path(root) / "sys/block", device); };
+  KernelLog log{file, parse_kernel_log(*text, is_of_drives)};
   add_extent(*text, log);
   return log;
 }

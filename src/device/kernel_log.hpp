@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,7 +26,7 @@ struct KernelKind {
 struct KernelPattern {
   std::string_view kind;
   std::string_view driver;  ///< the message begins with it: `amdgpu`; `*`: any driver of a PCI device; empty: no driver
-  std::string_view begin;   ///< of what comes behind driver and device; `%`: a number, `$`: a name
+  std::string_view begin;   ///< of what comes behind driver and device; `%`: a number, `$`: a name, `&`: a letter
   std::string_view has;     ///< in it, in any case of letters; so is the next
   std::string_view has_too;
 };
@@ -49,8 +50,10 @@ struct KernelEvent {
 /// Of records as /dev/kmsg gives them (`PRIORITY,NUMBER,MICROSECONDS,FLAGS;MESSAGE`), in order:
 /// `NVRM: Xid (PCI:0000:c1:00): 79, ...` and whatever a pattern is for. A record counts where it is of the kernel's
 /// facility and its message has the driver's whole form: names of programs, which users choose, stand in messages too.
-/// All records are of this boot, as their clock began with it.
-[[nodiscard]] std::vector<KernelEvent> parse_kernel_log(std::string_view text);
+/// All records are of this boot, as their clock began with it. `is_of_drives`: a mapped device (`dm-0`) is on drives of
+/// the node alone, so that its errors are those of a drive.
+[[nodiscard]] std::vector<KernelEvent> parse_kernel_log(std::string_view text,
+                                                        const std::function<bool(std::string_view)>& is_of_drives = {});
 
 struct KernelLog {
   std::string file;  ///< it came from, without the root folder; empty: none can be read

@@ -94,6 +94,16 @@ constexpr Line known[] = {
      "MC1", note},
     {"EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#1_Chan#0_DIMM#0 (channel:0 slot:0 page:0x2)",
      "edac_uncorrected", "MC0", fail},
+    {"EDAC MC0: 1 UE on mc#0csrow#0channel#1 (csrow:0 channel:1 page:0x2 offset:0x0 grain:32)", "edac_uncorrected",
+     "MC0", fail},
+    {"EDAC MC0: 1 UE Multi-bit ECC on unknown memory (node:0 page:0x2 offset:0x0 grain:1 - status(0x0): reserved)",
+     "edac_uncorrected", "MC0", fail},
+    {"EDAC MC0: UE page 0x12, offset 0x0, grain 8, row 3, labels \":\": amd64_edac", "edac_uncorrected", "MC0", fail},
+    {"EDAC MC0: UE - no information available: INTERNAL ERROR", "edac_uncorrected", "MC0", fail},
+    {"EDAC MC0: UE row 0, channel-a= 0 channel-b= 1 labels \"-\": Fatal", "edac_uncorrected", "MC0", fail},
+    {"EDAC MC1: CE page 0x12, offset 0x0, grain 8, syndrome 0x1, row 3, channel 0, label \"\": amd64_edac",
+     "edac_corrected", "MC1", note},
+    {"EDAC MC1: CE row 0, channel 1, label \"\": Corrected error", "edac_corrected", "MC1", note},
     {"EDAC MC0: Giving out device to module skx_edac controller Skylake Socket#0 IMC#0: DEV 0000:3a:0a.0 (INTERRUPT)",
      "", ""},
     // PCIe.
@@ -129,6 +139,26 @@ constexpr Line known[] = {
     {"XFS (sda1): Corruption of in-memory data (0x8) detected at xfs_trans_cancel+0x1.  Shutting down filesystem.",
      "file_system", "sda1", fail},
     {"XFS (sda1): Log I/O Error Detected.  Shutting down filesystem. Please unmount", "file_system", "sda1", fail},
+    {"XFS (sda1): Log I/O Error (0x2) detected at xlog_ioend_work+0x6e/0x70 [xfs] (fs/xfs/xfs_log.c:1378).  Shutting "
+     "down filesystem.",
+     "file_system", "sda1", fail},
+    {"XFS (sda1): Metadata I/O Error (0x1) detected at xfs_buf_ioend+0x1 (fs/xfs/xfs_buf.c:1).  Shutting down "
+     "filesystem.",
+     "file_system", "sda1", fail},
+    {"XFS (sda1): Corruption of on-disk metadata (0x8) detected at x+0x1 (fs/a.c:1).  Shutting down filesystem.",
+     "file_system", "sda1", fail},
+    {"XFS (sda1): Block device removal (0x20) detected at x+0x1 (fs/a.c:1).  Shutting down filesystem.", "file_system",
+     "sda1", fail},
+    {"XFS (sda1): I/O Error Detected. Shutting down filesystem", "file_system", "sda1", fail},
+    {"XFS (sda1): I/O error (0x1) detected at x+0x1 (fs/a.c:1). Shutting down filesystem", "file_system", "sda1", fail},
+    {"XFS (sda1): xfs_do_force_shutdown(0x8) called from line 985 of file fs/xfs/xfs_trans.c.  Return address = 0x1",
+     "file_system", "sda1", fail},
+    {"XFS (sda1): Filesystem has been shut down due to log error (0x2).", "file_system", "sda1", fail},
+    {"XFS (sda1): User initiated shutdown received. Shutting down filesystem", "", ""},
+    {"XFS (sda1): Unmounting Filesystem", "", ""},
+    {"EXT4-fs error (device nvme0n1p2): ext4_journal_check_start:84: comm python3: Detected aborted journal",
+     "file_system", "nvme0n1p2", fail},
+    {"EXT4-fs error (device sda2) in ext4_reserve_inode_write:5765: Journal has aborted", "file_system", "sda2", fail},
     {"EXT4-fs (sda2): Remounting filesystem read-only", "file_system", "sda2", fail},
     // A user's damaged image, or LVM of the node.
     {"EXT4-fs error (device loop0): ext4_lookup:1855: inode #2: comm ls: deleted inode referenced: 12", "", ""},
@@ -145,6 +175,13 @@ constexpr Line known[] = {
     {"INFO: task python3:4242 blocked for more than 120 seconds.", "hung_task", "", note},
     {"watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [python3:4242]", "soft_lockup", "", note},
     {"NMI watchdog: Watchdog detected hard LOCKUP on cpu 12", "hard_lockup", "", fail},
+    {"watchdog: Watchdog detected hard LOCKUP on cpu 6", "hard_lockup", "", fail},
+    {"watchdog: CPU3: Watchdog detected hard LOCKUP on cpu 6", "hard_lockup", "", fail},
+    {"watchdog: CPU 19 self-detected hard LOCKUP @ _raw_spin_lock_irq+0x60/0x100", "hard_lockup", "", fail},
+    {"watchdog: CPU 3 detected hard LOCKUP on other CPUs 7", "hard_lockup", "", fail},
+    {"NMI watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [python3:4242]", "soft_lockup", "", note},
+    {"watchdog: NMI not fully supported", "", ""},
+    {"timeout error, dev sda, sector 2048 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2", "disk_error", "sda", fail},
     {"Out of memory: Killed process 4242 (python3) total-vm:1kB, anon-rss:1kB", "oom", "", note},
     {"Memory cgroup out of memory: Killed process 4242 (python3) total-vm:1kB", "oom", "", note},
     // Adapters.
@@ -173,6 +210,25 @@ TEST(KernelLines, EachIsReadAsItShould) {
     const KernelKind* kind = find_kernel_kind(events[0].kind);
     EXPECT_EQ(kind != nullptr ? kind->verdict : xid_meaning(events[0].code, events[0].words).verdict, line.verdict)
         << line.message;
+  }
+}
+
+/// LVM of the node, as its root file system is on most.
+TEST(KernelLines, AMappedDeviceOnDrivesIsADrive) {
+  constexpr Line lines[] = {
+      {"EXT4-fs error (device dm-0): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0",
+       "file_system", "dm-0", fail},
+      {"EXT4-fs (dm-0): Remounting filesystem read-only", "file_system", "dm-0", fail},
+      {"XFS (dm-0): Log I/O Error (0x2) detected at a+0x1 (fs/a.c:1).  Shutting down filesystem.", "file_system",
+       "dm-0", fail},
+      {"Buffer I/O error on dev dm-0, logical block 5, lost async page write", "disk_error", "dm-0", fail},
+      {"XFS (dm-7): Metadata corruption detected at xfs_agf_verify+0x8c/0x190", "mapped_device", "dm-7", note}};
+  for (const Line& line : lines) {
+    const auto events = parse_kernel_log(fmt::format("4,1,1,-;{}\n", line.message),
+                                         [](std::string_view device) { return device == "dm-0"; });
+    ASSERT_EQ(events.size(), 1u) << line.message;
+    EXPECT_EQ(events[0].kind, line.kind) << line.message;
+    EXPECT_EQ(subject_of(events[0]), line.about);
   }
 }
 

@@ -121,6 +121,24 @@ TEST(KernelLog, OverwrittenRecordsAreNoticed) {
   fs::remove_all(root);
 }
 
+/// Below dm-0 are partitions, below dm-7 is the loop device of a user's image, dm-8 is on both, dm-9 is gone.
+TEST(KernelLog, AMappedDeviceIsWhatIsBelowIt) {
+  const fs::path root = fs::temp_directory_path() / ("muster-kernel-log-mapped-" + std::to_string(::getpid()));
+  fs::create_directories(root / "dev");
+  for (const char* below : {"dm-0/slaves/sda2", "dm-0/slaves/nvme0n1p1", "dm-1/slaves/dm-0", "dm-7/slaves/loop3",
+                            "dm-8/slaves/dm-7", "dm-8/slaves/sda3", "dm-5/slaves"})
+    fs::create_directories(root / "sys/block" / below);
+  const auto kind_of = [&](int number) {
+    const auto text = "3,0,1,-;Buffer I/O error on dev dm-" + std::to_string(number) + ", logical block 5\n";
+    EXPECT_TRUE(write_file(root / "dev/kmsg", text));
+    const auto log = read_kernel_log(root.string());
+    return log.events.empty() ? std::string() : log.events[0].kind;
+  };
+  for (const int number : {0, 1}) EXPECT_EQ(kind_of(number), "disk_error") << number;
+  for (const int number : {5, 7, 8, 9}) EXPECT_EQ(kind_of(number), "mapped_device") << number;
+  fs::remove_all(root);
+}
+
 TEST(KernelLog, FaultsOfAmdgpu) {
   const auto events = parse_kernel_log(
       "4,1,1,-;amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!\n"
