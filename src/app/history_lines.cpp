@@ -6,9 +6,11 @@
 #include "app/command_history.hpp"
 #include "app/load.hpp"
 #include "app/read_run.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "history/remember.hpp"
 #include "history/store.hpp"
+#include "model/consistency.hpp"
 #include "model/json.hpp"
 
 namespace muster {
@@ -39,9 +41,15 @@ bool is_moment(const std::string& text) {
 }
 
 Result<void> check_moment(const char* field, const std::string& text) {
-  if (is_moment(text)) return {};
+  if (!is_moment(text))
+    return fail(ErrorKind::file, field,
+                fmt::format("\"{}\" is not a time; write for example 2026-01-31T02:00:00.000Z", printable_line(text)));
+  // Clocks of other machines may be ahead.
+  constexpr std::int64_t day = 86'400'000'000'000;
+  const auto latest = rfc3339(realtime_nanoseconds() + day);
+  if (text <= latest) return {};
   return fail(ErrorKind::file, field,
-              fmt::format("\"{}\" is not a time; write for example 2026-01-31T02:00:00.000Z", printable_line(text)));
+              fmt::format("{} is in the future; see the clock of the node that wrote it", printable_line(text)));
 }
 
 Result<void> take_line(const nlohmann::json& json, Imported& imported) {
@@ -54,6 +62,7 @@ Result<void> take_line(const nlohmann::json& json, Imported& imported) {
       auto read = past_run_from_json(*run);
       if (!read) return tl::unexpected(read.error());
       if (auto checked = check_moment("started", read->started); !checked) return checked;
+      if (auto checked = check_consistency(*read); !checked) return checked;
       imported.runs.push_back(std::move(*read));
       return {};
     }
@@ -76,6 +85,8 @@ Result<void> read_import(const std::string& from, Imported& imported) {
                        : Result<RunReport>(fail(ErrorKind::usage, from, ""));
   if (run) {
     if (auto checked = check_moment("started", run->started); !checked)
+      return fail(ErrorKind::file, from, to_string(checked.error()));
+    if (auto checked = check_consistency(*run); !checked)
       return fail(ErrorKind::file, from, to_string(checked.error()));
     imported.runs.push_back(remember(*run));
     return {};

@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "model/json.hpp"
 #include "model/json_stream.hpp"
 #include "model/report_fields.hpp"
@@ -36,7 +37,13 @@ void write_json(const RunReport& report, std::ostream& out) {
 
 Result<RunReport> run_report_from_json(const nlohmann::json& json) {
   if (auto version = check_version(json); !version) return tl::unexpected(version.error());
-  return read_json<RunReport>(json);
+  auto report = read_json<RunReport>(json);
+  if (!report) return report;
+  if (const auto expected = tally_json(report->cases); json["tally"] != expected)
+    return fail(ErrorKind::file, "tally",
+                fmt::format("is {}, but the cases give {}; the report was changed",
+                            printable_line(dump(json["tally"]), 200), dump(expected)));
+  return report;
 }
 
 nlohmann::json to_json(const Finding& finding) {
