@@ -41,6 +41,9 @@ void Examiner::look(const Launch& launch, Scene& scene) {
   if (!launch.has_ended() && launch.pid() > 0) {
     const auto status = process_status(launch.pid());
     scene.launcher = status ? to_state(status->state) : ProcessState::gone;
+    // Its own: one for each node and rank, and each may have called more than once.
+    const std::size_t own = 4 * (scene.nodes.size() + static_cast<std::size_t>(std::max(scene.ranks, 0)));
+    if (launch.stage() == LaunchStage::start_up) scene.crowded_port = find_crowded_port(launch.pid(), 100 + own);
   }
   scene.seen = autopsy(scene);
 }
@@ -169,6 +172,15 @@ Damage Examiner::diagnose(const Launch& launch, const Scene& scene) const {
       const bool is_total = complaint->culprits.empty();
       return {std::move(*complaint), is_total};
     }
+  // Other users can flood its ports: nothing that ranks and nodes do not do then is their fault.
+  if (launch.stage() == LaunchStage::start_up && scene.crowded_port)
+    return {{Verdict::error,
+             fmt::format("other processes keep {} connections to port {} of {}, in which those of ranks may be lost",
+                         scene.crowded_port->connections, scene.crowded_port->port, program()),
+             {launcher_culprit(program())},
+             fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
+                         scene.crowded_port->port)},
+            true};
   // Other users can flood the port; what rank 0 wrote is not theirs.
   if (launch.is_flooded() && !launch.world() && launch.stderr_tail().find("rank 0: wire: ") != std::string::npos)
     return {{Verdict::error,

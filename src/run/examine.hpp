@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/files.hpp"
 #include "base/loop.hpp"
 #include "run/autopsy.hpp"
+#include "run/crowded_port.hpp"
 #include "run/launch.hpp"
 #include "run/reach.hpp"
 #include "run/session.hpp"
@@ -35,6 +37,7 @@ class Examiner {
     fs::path folder;           ///< of the launch: command, stdout, stderr
     std::vector<NodeAutopsy> seen;
     ProcessState launcher = ProcessState::running;
+    std::optional<CrowdedPort> crowded_port;  ///< of the launcher, while ranks start
   };
 
   /// Looks at launcher and ranks where they stand. Sends no signal.

@@ -97,6 +97,7 @@ Finding find_cause(const Scene& scene) {
                                              program_still_runs,
                                              launcher_stopped_outside_of_cases,
                                              not_started,
+                                             not_connected,
                                              unfinished,
                                              out_of_time,
                                              behind,

@@ -127,6 +127,25 @@ Explained not_started(const Scene& scene) {
   return finding;
 }
 
+/// No rank came through MPI_Init, none of them is known to keep the others, and what they wait for is the launcher's.
+Explained not_connected(const Scene& scene) {
+  const SeenRanks living = scene.alive();
+  const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
+  const auto is_starting = [](const SeenRank& rank) {
+    return rank.record().phase == Phase::starting && rank.record().step.empty() && rank.record().call.empty();
+  };
+  if (scene.wreck.stage != "start-up" || living.empty() || living.size() != expected ||
+      !std::all_of(living.begin(), living.end(), is_starting))
+    return std::nullopt;
+  return Finding{Verdict::error,
+                 fmt::format("{} in MPI_Init since {}: no rank stands out",
+                             living.size() == 1 ? "the only rank is" : fmt::format("all {} ranks are", living.size()),
+                             seconds_words(standstill_of(living))),
+                 {{CulpritKind::launcher, scene.wreck.launcher, "", -1}},
+                 "see whether the launcher's own ports can be reached between the nodes, and by whom (ss --tcp "
+                 "--processes), and which network MPI chose"};
+}
+
 Explained behind(const Scene& scene) {
   const SeenRanks living = scene.alive();
   const Standing standing = who_stands_out(living);

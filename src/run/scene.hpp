@@ -66,6 +66,7 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained out_of_time(const Scene& scene);
 [[nodiscard]] Explained gave_up(const Scene& scene);
 [[nodiscard]] Explained not_started(const Scene& scene);
+[[nodiscard]] Explained not_connected(const Scene& scene);
 [[nodiscard]] Explained behind(const Scene& scene);
 [[nodiscard]] Explained unfinished(const Scene& scene);
 [[nodiscard]] Finding nobody_stands_out(const Scene& scene);

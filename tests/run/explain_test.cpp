@@ -527,6 +527,23 @@ TEST(ExplainTest, NobodyStandsOut) {
          "check the network");
 }
 
+/// They wait for the launcher, whose ports any user can flood.
+TEST(ExplainTest, NoNodeIsBlamedWhereAllWaitInMpiInit) {
+  for (const int count : {1, 2}) {
+    std::vector<RankRow> rows;
+    for (int i = 0; i < count; ++i) rows.push_back(in_phase(i, Phase::starting));
+    Wreck starting = wreck({node("nid001", rows)}, count, "start-up");
+    starting.launcher = "mpirun";
+    const Finding finding = explain(starting);
+    EXPECT_EQ(finding.verdict, Verdict::error);
+    EXPECT_EQ(finding.reason.find(count == 1 ? "the only rank is in MPI_Init since" : "all 2 ranks are in MPI_Init"),
+              0u)
+        << finding.reason;
+    ASSERT_EQ(finding.culprits.size(), 1u);
+    EXPECT_EQ(finding.culprits[0].kind, CulpritKind::launcher);
+  }
+}
+
 TEST(ExplainTest, TheOnlyRankHangs) {
   RankRow row = rank(0);
   row.step = "";

@@ -157,6 +157,16 @@ bool explain_missing_daemon(std::string_view text, LauncherNotice& notice) {
   return false;
 }
 
+/// `nid001` of `/tmp/ompi.nid001.0`.
+std::string node_of_folder(std::string_view folder) {
+  constexpr std::string_view mark = "/ompi.";
+  const auto at = folder.rfind(mark);
+  if (at == folder.npos) return {};
+  const auto name = folder.substr(at + mark.size());
+  const auto user = name.rfind('.');
+  return user == name.npos ? std::string() : std::string(name.substr(0, user));
+}
+
 /// Open MPI names the folder and the error below its sentence.
 bool explain_session_folder(std::string_view text, LauncherNotice& notice) {
   const std::string_view said = from(text, "A call to mkdir was unable to create the desired directory");
@@ -167,10 +177,12 @@ bool explain_session_folder(std::string_view text, LauncherNotice& notice) {
     folder.resize(std::min(folder.size(), folder.find('/', top + 1)));
   std::string_view error = from(said, "Error: ");
   error = error.substr(0, error.find(" Please check"));
-  notice.sentence = fmt::format("Open MPI can't make its folder {}", folder);
+  notice.node = node_of_folder(folder);
+  notice.sentence = fmt::format("Open MPI can't make its folder {}{}", folder,
+                                notice.node.empty() ? std::string() : " on " + notice.node);
   if (error.size() > 7) notice.sentence += ": " + printable_line(error.substr(7), 80);
-  notice.remedy = fmt::format(
-      "on the node where that failed, remove {} if it belongs to another user (ls -ld), or set TMPDIR", folder);
+  notice.remedy = fmt::format("on {}, remove {} if it belongs to another user (ls -ld), or set TMPDIR",
+                              notice.node.empty() ? std::string("the node where that failed") : notice.node, folder);
   return true;
 }
 

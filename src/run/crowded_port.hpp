@@ -1,0 +1,26 @@
+/// Whether other processes keep a launcher from listening: any user can connect to its ports.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+/// A listening port of the process with so many connections that those of ranks may be lost among them.
+struct CrowdedPort {
+  int port = 0;
+  std::size_t connections = 0;
+  friend bool operator==(const CrowdedPort&, const CrowdedPort&) = default;
+};
+
+/// Of the text of /proc/net/tcp: among the listening sockets `inodes` the one with the most connections, those that
+/// wait to be accepted included, if they are more than `most`.
+[[nodiscard]] std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::set<std::string>& inodes,
+                                                            std::size_t most);
+/// The same of a process of this node. A launcher has a connection for each node and for each rank of its own node.
+[[nodiscard]] std::optional<CrowdedPort> find_crowded_port(int pid, std::size_t most);
+
+}  // namespace muster
