@@ -193,7 +193,8 @@ struct RunReport {
   int exit_status = 2;
   std::string interrupted;             ///< `SIGINT`, or empty
   std::string simulated;               ///< machines that nodes only pretended to be: `lumi-g`; empty: all were real
-  std::vector<Fact> variables;         ///< MUSTER_* in the environment of the driver, sorted by name
+  std::vector<Fact> variables;         ///< MUSTER_* in the environment of the driver, sorted by name; as root, HOME and
+                                       ///< PATH where they led to places of other users
   std::vector<std::string> notes;      ///< what concerns the run as a whole: disk full, nodes lost
   std::vector<std::string> unwritten;  ///< reports that could not be written, with the reason; in no report file
   std::vector<NodeProvenance> nodes;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <new>
 #include <string>
 
 #include "app/agent_help.hpp"
@@ -157,9 +158,7 @@ Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_
   return status;
 }
 
-}  // namespace
-
-int agent_main(int argc, char** argv, const AgentHooks& hooks) {
+int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   // A file over the limit (ulimit -f) is an error of the call, which the agent reports, and not a signal; children have
   // it as it was.
   std::signal(SIGXFSZ, [](int) {});
@@ -227,6 +226,17 @@ int agent_main(int argc, char** argv, const AgentHooks& hooks) {
   if (!finished) return complain(finished.error());
   (*recorder)->phase(Phase::finished);
   return *status;
+}
+
+}  // namespace
+
+int agent_main(int argc, char** argv, const AgentHooks& hooks) {
+  try {
+    return run_rank(argc, argv, hooks);
+  } catch (const std::bad_alloc&) {
+    std::fputs(complaint_line(host_name(), {ErrorKind::system, "", out_of_memory()}).c_str(), stderr);
+  }
+  return 1;
 }
 
 }  // namespace muster

@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <new>
 
 #include "app/cli_options.hpp"
 #include "app/command_gate.hpp"
 #include "app/driver_main.hpp"
 #include "app/load.hpp"
+#include "app/root_places.hpp"
 #include "base/text.hpp"
 #include "model/added_probes.hpp"
 #include "run/plugins.hpp"
@@ -207,6 +209,12 @@ int command_line(int count, char** arguments) {
   return status;
 }
 
+/// Without a result: for a gate not the status that its job would have.
+int failure_of(int count, char** arguments) {
+  const int misuse = misuse_of(count, arguments);
+  return misuse == exit_usage ? 2 : misuse;
+}
+
 /// Measured: a run with four report files has 16 open before its first launch, beside the three standard streams, and
 /// at most 27 at any time. A launch asks for 28 beyond what is open then (descriptors_of_a_launch), and further report
 /// files take the rest (docs/measurements/robustness.md).
@@ -215,7 +223,7 @@ constexpr std::size_t files_of_the_driver = 48;
 }  // namespace
 
 int driver_main(int count, char** arguments) {
-  int status = 2;
+  int status = failure_of(count, arguments);
   // A file over the limit is then an error of write(), which is reported. To ignore the signal would pass on to
   // children.
   std::signal(SIGXFSZ, [](int) {});
@@ -224,9 +232,12 @@ int driver_main(int count, char** arguments) {
     std::fprintf(stderr, "muster: %s\n", why.c_str());
     return misuse_of(count, arguments);
   }
+  leave_places_of_others();
   set_probe_source(find_plugins);
   try {
     status = command_line(count, arguments);
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "muster: %s\n", out_of_memory().c_str());
   } catch (const std::exception& error) {
     // What no command took care of: standard output that is gone (muster list | head), memory that is short.
     std::fprintf(stderr, "muster: %s\n", printable_line(error.what()).c_str());

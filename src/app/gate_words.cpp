@@ -6,6 +6,7 @@
 
 #include "base/hostlist.hpp"
 #include "base/text.hpp"
+#include "reporters/common/phrases.hpp"
 
 namespace muster {
 
@@ -110,8 +111,7 @@ std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need
   if (!outcome.simulated.empty())
     lines.push_back(fmt::format("SIMULATED machine {}: nothing real was tested", printable_line(outcome.simulated)));
   for (const Fact& variable : outcome.variables)
-    if (variable.key == "MUSTER_CHECKS")
-      lines.push_back(fmt::format("checks and profiles come from {} (MUSTER_CHECKS)", printable_line(variable.value)));
+    if (auto remark = remark_phrase(variable); !remark.empty()) lines.push_back(std::move(remark));
   const auto groups = groups_of(outcome);
   for (std::size_t i = 0; i < std::min(groups.size(), most_groups); ++i)
     lines.push_back(line_of(groups[i], outcome.nodes.size()));

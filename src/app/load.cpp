@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
+#include <unistd.h>
 
 #include "app/config_homes.hpp"
 #include "app/machine_files.hpp"
 #include "base/install_prefix.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 #include "muster/launcher.hpp"
 #include "muster/probe.hpp"
 
@@ -47,9 +49,17 @@ void take_text(std::string_view text, const std::string& name, Loaded& loaded) {
   for (auto& check : checks) loaded.checks.push_back(std::move(check));
 }
 
-void take_files(const std::vector<fs::path>& files, Loaded& loaded) {
+constexpr std::size_t most_config_bytes = 16u << 20;
+
+/// What checks start is started with our rights.
+Result<std::string> read_config(const fs::path& file, bool is_to_run) {
+  return is_to_run && ::geteuid() == 0 ? read_trusted(file, most_config_bytes, with_installer())
+                                       : read_file(file, most_config_bytes);
+}
+
+void take_files(const std::vector<fs::path>& files, Loaded& loaded, bool is_to_run) {
   for (const auto& file : files) {
-    if (const auto text = read_file(file, 16u << 20))
+    if (const auto text = read_config(file, is_to_run))
       take_text(*text, file.string(), loaded);
     else
       loaded.diagnostics.errors.push_back(text.error());
@@ -64,7 +74,13 @@ std::vector<fs::path> files_among(const std::vector<std::string>& paths, Loaded&
   return {};
 }
 
-Loaded shipped_profiles() {
+/// Those of $MUSTER_CHECKS; those that come with the program are trusted as it is.
+bool has_other_checks() {
+  const char* folder = std::getenv("MUSTER_CHECKS");
+  return folder != nullptr && *folder != '\0';
+}
+
+Loaded shipped_profiles(bool is_to_run) {
   Loaded shipped;
   if (shipped_checks().empty()) return shipped;
   std::vector<fs::path> files;
@@ -73,15 +89,18 @@ Loaded shipped_profiles() {
     if (entry.path().extension() == ".toml") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const auto& file : files)
-    if (auto text = read_file(file)) take_system(*text, file.string(), shipped);
+    if (auto text = read_config(file, is_to_run && has_other_checks()))
+      take_system(*text, file.string(), shipped);
+    else if (is_to_run)
+      shipped.diagnostics.errors.push_back(text.error());
   for (auto& system : shipped.systems) system.is_shipped = true;
   return shipped;
 }
 
-Loaded shipped_check_files() {
+Loaded shipped_check_files(bool is_to_run) {
   Loaded shipped;
   if (const auto folder = shipped_checks(); !folder.empty())
-    take_files(files_among({folder.string()}, shipped), shipped);
+    take_files(files_among({folder.string()}, shipped), shipped, is_to_run && has_other_checks());
   else
     shipped.diagnostics.errors.push_back(
         {ErrorKind::file, "muster",
@@ -174,7 +193,7 @@ bool has_references(const Loaded& loaded) {
 void hold_references(const std::vector<Check>& of_site, Loaded& loaded) {
   if (!has_references(loaded)) return;
   std::vector<Check> known;
-  if (!loaded.is_shipped && !shipped_checks().empty()) known = shipped_check_files().checks;
+  if (!loaded.is_shipped && !shipped_checks().empty()) known = shipped_check_files(false).checks;
   put_over(of_site, known);
   put_over(loaded.checks, known);
   for (const auto& system : loaded.systems) check_references(system, known, all_probes(), loaded.diagnostics);
@@ -196,17 +215,17 @@ fs::path shipped_checks() {
   return shipped_folder("checks", MUSTER_SOURCE_CHECKS);
 }
 
-Loaded load(const std::vector<std::string>& paths, const std::vector<std::string>& config) {
+Loaded load(const std::vector<std::string>& paths, const std::vector<std::string>& config, bool is_to_run) {
   Loaded given;
   const auto files = files_among(paths, given);
-  take_files(files, given);
-  Loaded loaded = shipped_profiles();
+  take_files(files, given, is_to_run);
+  Loaded loaded = shipped_profiles(is_to_run);
   auto site = read_homes(config, files);
   loaded.homes = site.homes;
   const auto of_site = site.checks;
   loaded.is_shipped = given.checks.empty() && given.diagnostics.ok() && site.diagnostics.ok();
   if (loaded.is_shipped)
-    put_over(shipped_check_files(), loaded);
+    put_over(shipped_check_files(is_to_run), loaded);
   else
     site.checks.clear();
   put_over(std::move(site), loaded);

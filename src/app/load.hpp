@@ -38,7 +38,9 @@ struct Loaded {
 /// is what --config names). Profiles of the site and among the paths are added to the shipped ones. A profile or check
 /// replaces one of its name: the site's that of muster, the user's that of the site, a given one all of them. Every
 /// problem is in diagnostics.
-[[nodiscard]] Loaded load(const std::vector<std::string>& paths, const std::vector<std::string>& config = {});
+/// `is_to_run`: as root, a file that another user could change is such a problem.
+[[nodiscard]] Loaded load(const std::vector<std::string>& paths, const std::vector<std::string>& config = {},
+                          bool is_to_run = false);
 
 /// Prints errors to standard error, one a line.
 void print_errors(const std::vector<Error>& errors);

@@ -177,7 +177,7 @@ std::optional<Chosen> choose(const RunOptions& options) {
     usage_error(error);
     return std::nullopt;
   };
-  auto loaded = load(options.choose.paths, options.choose.config);
+  auto loaded = load(options.choose.paths, options.choose.config, true);
   if (!loaded.diagnostics.ok()) {
     print_errors(loaded.diagnostics.errors);
     fmt::print(stderr, "nothing was started\n");

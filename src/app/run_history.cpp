@@ -40,11 +40,12 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
   const fs::path file = options.history.empty() ? default_history() : fs::path(options.history);
   std::error_code ignored;
   if (query.case_ids.empty() || file.empty() || !fs::exists(file, ignored)) return past;
-  if (const auto own = check_own_database(file); !own) {
+  const auto own = own_database(file);
+  if (!own) {
     complain("nothing is judged by earlier runs", own.error());
     return std::nullopt;
   }
-  auto history = History::open(file, HistoryUse::read);
+  auto history = History::open(*own, HistoryUse::read);
   auto found = history ? history->series(query) : tl::unexpected(history.error());
   if (!found) {
     complain("earlier runs can't be read, nothing is judged by them", found.error());

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "app/load.hpp"
+#include "app/root_places.hpp"
 #include "base/orders.hpp"
 #include "base/text.hpp"
 #include "run/messages.hpp"
@@ -25,7 +26,7 @@ bool is_set(const char* name) {
 namespace {
 
 bool is_secret(std::string_view name) {
-  return name == env_key;
+  return name == env_key || name == env_tag_secret;
 }
 
 }  // namespace
@@ -62,6 +63,8 @@ std::vector<Fact> variables_in_force() {
     variables.push_back({printable_line(name, 100),
                          is_secret(name) ? "(not shown)" : printable_line(variable.substr(equals + 1), 1000)});
   }
+  const auto& places = places_of_others();
+  variables.insert(variables.end(), places.begin(), places.end());
   std::sort(variables.begin(), variables.end(), [](const Fact& one, const Fact& other) { return one.key < other.key; });
   return variables;
 }

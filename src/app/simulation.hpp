@@ -20,7 +20,8 @@ inline constexpr int exit_not_simulated = 2;
 
 /// Whether a variable of the environment has a value.
 [[nodiscard]] bool is_set(const char* name);
-/// Names and values of the variables MUSTER_* of this process, sorted by name; values of secrets are left out.
+/// Names and values of the variables MUSTER_* of this process, sorted by name, values of secrets left out; with
+/// places_of_others().
 [[nodiscard]] std::vector<Fact> variables_in_force();
 
 }  // namespace muster

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "app/agent_about.hpp"
 #include "app/lines.hpp"
@@ -13,6 +14,7 @@
 #include "base/install_prefix.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 #include "device/inventory.hpp"
 #include "launchers/srun/surroundings.hpp"
 #include "model/expected_node.hpp"
@@ -193,6 +195,10 @@ Result<fs::path> find_agent(const std::string& chosen, const std::string& flavor
   if (!named.empty()) {
     const auto path = find_program(named);
     if (path.empty()) return fail(ErrorKind::launch, named, "is not a program that can be run; see --agent");
+    // It is run with our rights, as a plug-in is.
+    if (::geteuid() == 0)
+      if (const auto own = open_trusted(path, with_installer()); !own)
+        return fail(ErrorKind::launch, named, own.error().what);
     return fs::absolute(path);
   }
   const auto prefix = install_prefix();

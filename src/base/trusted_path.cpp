@@ -145,22 +145,26 @@ bool is_other_user(uid_t owner) {
   return owner != 0 && owner != ::geteuid() && !is_outside(owner);
 }
 
-Result<void> check_own_database(const fs::path& path) {
+Result<fs::path> own_database(const fs::path& path) {
   struct stat about {};
-  const bool is_there = ::lstat(path.c_str(), &about) == 0;
-  if (is_there && is_shared_with_us(about)) return {};
-  if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
-  if (auto links = check_links(path); !links) return links;
+  bool is_there = ::lstat(path.c_str(), &about) == 0;
   std::error_code error;
   const auto real = fs::weakly_canonical(path, error);
+  if (is_there && is_shared_with_us(about)) return real;
+  if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
+  if (auto links = check_links(path); !links) return tl::unexpected(links.error());
   if (error) return refuse(path, fmt::format("can't be used: {}", error.message()));
+  // That of the name that was given may be another by now.
+  is_there = ::lstat(real.c_str(), &about) == 0;
+  if (is_there && !S_ISREG(about.st_mode)) return refuse(path, "is not used: it is not a regular file");
+  if (is_there && is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
   const auto folder = open_folder_of(real, path);
   if (!folder) return tl::unexpected(folder.error());
   if (::fstat(folder->number(), &about) == 0 && (about.st_mode & S_IWOTH) != 0)
     return refuse(path, fmt::format("is not used: every user may put files into {}, which would be taken for its "
                                     "journal; use a folder of your own",
                                     real.parent_path().string()));
-  return {};
+  return real;
 }
 
 Result<OwnedDescriptor> open_own_file(const fs::path& path, int flags, unsigned mode) {
@@ -181,6 +185,19 @@ Result<OwnedDescriptor> open_own_file(const fs::path& path, int flags, unsigned 
   if (!is_open) return refuse(path, fmt::format("can't be opened: {}", std::strerror(cause)));
   if (is_other_user(about.st_uid)) return refuse_owner(path, about.st_uid);
   return file;
+}
+
+Result<void> check_own_folder(const fs::path& folder) {
+  std::error_code error;
+  auto there = fs::absolute(folder, error);
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (auto links = check_links(there); !links) return links;
+  const auto real = fs::canonical(there, error);
+  if (error) return refuse(folder, fmt::format("can't be used: {}", error.message()));
+  Trust trust;
+  trust.has_groups = true;
+  const auto opened = open_parts(real, real, folder, trust);
+  return opened ? Result<void>() : tl::unexpected(opened.error());
 }
 
 Trust with_installer() {

@@ -50,8 +50,13 @@ struct Trust {
 [[nodiscard]] Result<OwnedDescriptor> open_own_file(const fs::path& path, int flags, unsigned mode = 0600);
 
 /// The same of an SQLite database, which is opened by its name, with links followed: other users may not even put a
-/// file beside it, as one with the name of its journal would be written into it. Nothing needs to be there yet.
-[[nodiscard]] Result<void> check_own_database(const fs::path& path);
+/// file beside it, as one with the name of its journal would be written into it. Nothing needs to be there yet. Returns
+/// the name to open: without links, and below folders in which no other user can exchange any part of it.
+[[nodiscard]] Result<fs::path> own_database(const fs::path& path);
+
+/// What is there of `folder` and the folders above it belongs to root or the caller, and no other user may write it but
+/// with the sticky bit: it may be made. Fails with kind `file`; nothing is made.
+[[nodiscard]] Result<void> check_own_folder(const fs::path& folder);
 
 /// The owner of the running program is trusted, as the program is.
 [[nodiscard]] Trust with_installer();

@@ -175,13 +175,17 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
     // What an older muster left is brought up to date by the next one that may write.
     if (pragma(*database, "user_version") == history_schema) return database;
   }
-  if (file.has_parent_path())
+  const bool is_new = file.has_parent_path() && !fs::exists(file.parent_path(), ignored);
+  if (is_new)
+    if (auto own = check_own_folder(file.parent_path()); !own) return tl::unexpected(own.error());
+  if (is_new)
     if (auto made = make_folder(file.parent_path()); !made)
       return fail(ErrorKind::system, file.string(), to_string(made.error()));
-  if (auto own = check_own_database(file); !own) return tl::unexpected(own.error());
-  make_private(file);
+  const auto own = own_database(file);
+  if (!own) return tl::unexpected(own.error());
+  make_private(*own);
   auto database =
-      std::make_unique<SQLite::Database>(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);
+      std::make_unique<SQLite::Database>(own->string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, patience_ms);
   if (auto checked = check_owner(*database, file); !checked) return tl::unexpected(checked.error());
   choose_journal(*database, file);
   // Confirmed data survives a power failure, too.

@@ -284,7 +284,11 @@ Result<std::optional<LockedRun>> RunLock::take(RunLock& lock, const fs::path& pa
                                                double patience_s) {
   LockFile file;
   file.path = path;
-  if (path.has_parent_path())
+  std::error_code ignored;
+  const bool is_new = path.has_parent_path() && !fs::exists(path.parent_path(), ignored);
+  if (is_new)
+    if (auto own = check_own_folder(path.parent_path()); !own) return tl::unexpected(own.error());
+  if (is_new)
     if (auto made = make_folder(path.parent_path()); !made) return tl::unexpected(made.error());
   if (auto entered = enter(file, patience_s); !entered) return tl::unexpected(entered.error());
   auto living = read_living(file);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <sys/resource.h>
+#include <utility>
 
 namespace muster {
 
@@ -46,6 +47,18 @@ std::string too_small_limit(std::size_t files) {
     return fmt::format("the stack may have {} KiB, and muster needs {}; raise the limit: ulimit -s {}",
                        stack.rlim_cur >> 10, least_stack >> 10, least_stack >> 10);
   return "";
+}
+
+std::string out_of_memory() {
+  std::string limits;
+  for (const auto& [number, letter] : {std::pair(RLIMIT_DATA, 'd'), std::pair(RLIMIT_AS, 'v')}) {
+    rlimit limit{};
+    if (::getrlimit(number, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      limits += fmt::format("{}ulimit -{} is {} MiB", limits.empty() ? "" : ", ", letter, limit.rlim_cur >> 20);
+  }
+  return limits.empty()
+             ? "no memory is left; free some on this node"
+             : fmt::format("no memory is left: {}; raise the limit: ulimit -d unlimited -v unlimited", limits);
 }
 
 }  // namespace muster

@@ -13,4 +13,7 @@ namespace muster {
 /// that may be opened, a small stack. With the command that raises it; empty: none is too small.
 [[nodiscard]] std::string too_small_limit(std::size_t files);
 
+/// Why memory could not be had: with the limits of this process on it, and the commands that raise them.
+[[nodiscard]] std::string out_of_memory();
+
 }  // namespace muster

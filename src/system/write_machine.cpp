@@ -1,8 +1,13 @@
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "base/place.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 #include "model/json.hpp"
 #include "model/machine_description.hpp"
 #include "system/this_machine.hpp"
@@ -95,10 +100,6 @@ nlohmann::json driver_sheet(const MachineDescription& machine, const std::string
 /// Nothing of anybody else's is removed.
 Result<void> clear(const fs::path& folder) {
   std::error_code error;
-  if (auto links = check_links(folder); !links) return links;
-  if (!fs::exists(folder, error)) return make_folder(folder, 0755);
-  if (!fs::is_directory(folder, error))
-    return fail(ErrorKind::usage, printable_line(folder.string()), "is not a folder");
   if (!fs::is_empty(folder, error) && !fs::exists(folder / "machine.json", error))
     return fail(ErrorKind::usage, printable_line(folder.string()),
                 "is neither empty nor a machine that muster wrote; name another folder");
@@ -126,7 +127,9 @@ void write_process(const MachineDescription& machine, const std::string& host, T
 
 }  // namespace
 
-Result<void> write_machine(const MachineDescription& machine, const std::string& host, const fs::path& folder) {
+namespace {
+
+Result<void> write_into(const MachineDescription& machine, const std::string& host, const fs::path& folder) {
   if (auto cleared = clear(folder); !cleared) return cleared;
   TreeWriter tree(folder / "root");
   tree.folder("dev");
@@ -142,6 +145,40 @@ Result<void> write_machine(const MachineDescription& machine, const std::string&
   if (auto written = write_file(sheet, dump(driver_sheet(machine, host), 1) + "\n"); !written) return written;
   // Last: where it is, the rest is whole.
   return write_file(folder / "machine.json", dump(card_of(machine, host), 1) + "\n");
+}
+
+/// Another user could change what ranks read there.
+Result<void> check_folder(int folder, const fs::path& path) {
+  struct stat about {};
+  if (::fstat(folder, &about) != 0) return fail(ErrorKind::system, path.string(), std::strerror(errno));
+  if (is_other_user(about.st_uid))
+    return fail(ErrorKind::usage, printable_line(path.string()),
+                fmt::format("belongs to user {}; name a folder of your own", about.st_uid));
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_machine(const MachineDescription& machine, const std::string& host, const fs::path& folder) {
+  if (auto links = check_links(folder); !links) return links;
+  std::error_code error;
+  if (!fs::exists(folder, error))
+    if (auto made = make_folder(folder, 0755); !made) return made;
+  if (!fs::is_directory(folder, error))
+    return fail(ErrorKind::usage, printable_line(folder.string()), "is not a folder");
+  // All is written by the descriptor: another folder, or a link, may have the name by then.
+  const OwnedDescriptor held(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (held.number() < 0) return fail(ErrorKind::system, printable_line(folder.string()), std::strerror(errno));
+  if (auto own = check_folder(held.number(), folder); !own) return own;
+  const fs::path by_number = fmt::format("/proc/self/fd/{}", held.number());
+  const bool has_proc = fs::exists(by_number, error);
+  auto written = write_into(machine, host, has_proc ? by_number : folder);
+  if (written || !has_proc) return written;
+  Error problem = written.error();
+  for (std::string* text : {&problem.where, &problem.what})
+    if (const auto at = text->find(by_number.string()); at != std::string::npos)
+      text->replace(at, by_number.string().size(), printable_line(folder.string()));
+  return tl::unexpected(std::move(problem));
 }
 
 }  // namespace muster

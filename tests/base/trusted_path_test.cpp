@@ -71,7 +71,7 @@ TEST_F(TrustedPath, NoPartMayBelongToAnotherUser) {
 class OwnFile : public TrustedPath {
  protected:
   [[nodiscard]] static std::string why_not(const fs::path& path) {
-    const auto checked = check_own_database(path);
+    const auto checked = own_database(path);
     return checked ? "" : checked.error().what;
   }
   [[nodiscard]] static std::string why_not_opened(const fs::path& path) {
@@ -89,6 +89,30 @@ TEST_F(OwnFile, OursAndWhatIsYetToBeMadeIsTaken) {
   EXPECT_EQ(why_not_opened(inner_ / "made"), "");
   EXPECT_EQ(fs::status(inner_ / "made").permissions(), fs::perms{0600});
   EXPECT_NE(why_not_opened(inner_ / "link").find("can't be opened"), std::string::npos);
+}
+
+/// A link of ours in a folder of another user, who may put another in its place after the check.
+TEST_F(OwnFile, TheNameToOpenHasNoLinks) {
+  fs::create_directories(top_ / "theirs");
+  fs::create_directory_symlink(inner_, top_ / "theirs" / "link");
+  if (::geteuid() == 0) ASSERT_EQ(::chown((top_ / "theirs").c_str(), nobody, static_cast<gid_t>(-1)), 0);
+  for (const char* name : {"file", "new"}) {
+    const auto real = own_database(top_ / "theirs" / "link" / name);
+    ASSERT_TRUE(real) << to_string(real.error());
+    EXPECT_EQ(*real, fs::canonical(inner_) / name);
+  }
+}
+
+TEST_F(OwnFile, NoFolderIsMadeWhereOthersMayPutAnother) {
+  EXPECT_TRUE(check_own_folder(inner_ / "a" / "b"));
+  ::chmod(inner_.c_str(), 0777);
+  const auto checked = check_own_folder(inner_ / "a" / "b");
+  ASSERT_FALSE(checked);
+  EXPECT_NE(checked.error().what.find("every user may write"), std::string::npos) << checked.error().what;
+  ::chmod(inner_.c_str(), 0755);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chown(inner_.c_str(), nobody, static_cast<gid_t>(-1)), 0);
+  EXPECT_NE(check_own_folder(inner_ / "a" / "b").error().what.find("belongs to user 65534"), std::string::npos);
 }
 
 TEST_F(OwnFile, NotWhereOthersMayPutAnother) {

@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import support  # noqa: E402
 
 MUSTER = str(support.BIN / "muster")
+CHECKS = pathlib.Path(__file__).resolve().parents[2] / "checks"
 NOBODY = 65534
 FIRST_SLOT, SLOTS = 1 << 40, 4096  # src/run/run_lock.cpp
 F_OFD_SETLK = 37
@@ -222,6 +223,115 @@ class OtherUser(unittest.TestCase):
         self.assertIn(f"every user may put files into {shared}", done.stderr)
         self.assertFalse((shared / "history.db").exists())
 
+    # Root reads and runs nothing that others could change, and makes nothing in their folders.
+
+    def home_of_nobody(self):
+        home = self.folder / "home"
+        home.mkdir()
+        os.chown(home, NOBODY, NOBODY)
+        return home
+
+    def test_root_with_the_home_of_another_user(self):
+        """As with sudo without -H: what configures MPI, checks and plug-ins there is that user's."""
+        home = self.home_of_nobody()
+        (home / ".config" / "muster").mkdir(parents=True)
+        (home / ".config" / "muster" / "site.toml").write_text(HELLO.replace("check.hello", "check.theirs"))
+        done = self.muster("list", HOME=str(home))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("theirs", done.stdout)
+        done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--no-history", "--output", "runs", HOME=str(home))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, f"HOME: /.* instead of {home}, which belongs to user {NOBODY}")
+        self.assertEqual([path.name for path in home.iterdir()], [".config"])
+
+    def test_no_state_is_made_in_a_folder_of_another_user(self):
+        """Before it is refused, neither."""
+        state = self.home_of_nobody() / "state"
+        for words in (["--lock"], []):
+            done = self.muster("run", "hello.toml", "--launcher", "local", "--output", "runs", *words, XDG_STATE_HOME=str(state))
+            self.assertIn(f"belongs to user {NOBODY}", done.stderr)
+            self.assertEqual(done.returncode, 3 if words else 0, done.stderr)
+            self.assertFalse(state.exists())
+
+    def test_root_with_places_of_others_on_its_path(self):
+        """The current folder by an empty entry, a folder like /tmp, and one of another user: only the last may be meant."""
+        (self.folder / "open").mkdir()
+        (self.folder / "open").chmod(0o1777)
+        (self.folder / "theirs").mkdir()
+        os.chown(self.folder / "theirs", NOBODY, -1)
+        for place in (self.folder, self.folder / "open"):
+            program = place / "mpirun"
+            program.write_text(f"#!/bin/sh\ntouch {self.folder}/ran\n")
+            program.chmod(0o755)
+        path = f":{self.folder}/open:{self.folder}/open/later:{self.folder}/theirs:{os.environ['PATH']}"
+        self.muster("doctor", PATH=path)
+        done = self.muster("run", "hello.toml", "--quiet", "--output", "runs", PATH=path, *self.every_report()[0])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertFalse((self.folder / "ran").exists())
+        words = ('PATH: "" is left out, as an empty entry is the current folder', f'"{self.folder}/open" is left out, as every user may write',
+                 f'"{self.folder}/open/later" is left out', f"{self.folder}/theirs belongs to user {NOBODY}")
+        self.assertIn(words[0], done.stdout)
+        said = json.loads((self.folder / "report.json").read_text())["variables"]["PATH"]
+        for word in words:
+            self.assertIn(word, f"PATH: {said}")
+        for report in self.every_report()[1]:
+            text = report.read_text()
+            self.assertIn(f"{self.folder}/theirs belongs to user {NOBODY}", " ".join(text.replace("\\", "").split()), report)
+        done = self.muster("gate", "--need", "1", "--launcher", "local", "--checks", "hello.toml", "--print", "hosts", PATH=path)
+        self.assertIn("an empty entry is the current folder", done.stderr)
+
+    def every_report(self):
+        """Options that write one of each format, and the files."""
+        files = {name: self.folder / f"report.{name}" for name in ("json", "csv", "junit", "markdown", "html", "prometheus")}
+        return [f"--report={name}={path}" for name, path in files.items()], list(files.values())
+
+    def test_an_agent_of_another_user(self):
+        place = self.folder / "theirs"
+        place.mkdir()
+        agent = place / "agent"
+        agent.write_text(f'#!/bin/sh\ntouch {self.folder}/ran\nexec {support.BIN}/muster-rank "$@"\n')
+        agent.chmod(0o755)
+        for path, word in ((agent, "it belongs to user"), (place, f"{place} belongs to user")):
+            os.chown(path, NOBODY, -1)
+            for variables, options in (({"MUSTER_AGENT": str(agent)}, []), ({}, ["--agent", str(agent)])):
+                with self.subTest(path=path, options=options):
+                    done = self.muster("run", "hello.toml", "--launcher", "local", "--quiet", "--output", "runs", *options, **variables)
+                    self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                    self.assertIn(f"{word} {NOBODY}", " ".join(done.stdout.split()))
+                    self.assertFalse((self.folder / "ran").exists())
+            os.chown(path, 0, -1)
+
+    def test_checks_of_another_user(self):
+        """Given by name, or as the folder of all checks. They may be looked at."""
+        checks = self.folder / "checks"
+        (checks / "systems").mkdir(parents=True)
+        (checks / "hello.toml").write_text(HELLO)
+        shutil.copy(CHECKS / "systems" / "generic.toml", checks / "systems")
+        cases = [(checks / "hello.toml", ["checks/hello.toml"], {}), (checks, ["checks"], {}),
+                 (checks / "hello.toml", [], {"MUSTER_CHECKS": str(checks)}),
+                 (checks / "systems" / "generic.toml", [], {"MUSTER_CHECKS": str(checks)})]
+        for path, names, variables in cases:
+            with self.subTest(path=path, names=names):
+                os.chown(path, NOBODY, -1)
+                done = self.muster("run", *names, "--launcher", "local", "--output", "runs", **variables)
+                self.assertEqual(done.returncode, 3, done.stdout)
+                self.assertIn(f"belongs to user {NOBODY}", done.stderr)
+                self.assertFalse((self.folder / "runs").exists())
+                self.assertEqual(self.muster("list", *names, **variables).returncode, 0)
+                os.chown(path, 0, -1)
+        done = self.muster("run", "checks/hello.toml", "--launcher", "local", "--output", "runs")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_described_machine_in_a_folder_of_another_user(self):
+        theirs = self.home_of_nobody()
+        done = self.muster("machine", "dgx-h100", "--write", str(theirs))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(f"belongs to user {NOBODY}", done.stderr)
+        self.assertEqual(list(theirs.iterdir()), [])
+        ours = self.folder / "ours"
+        self.assertEqual(self.muster("machine", "dgx-h100", "--write", str(ours)).returncode, 0)
+        self.assertTrue((ours / "machine.json").exists())
+
     # What the kernel says of programs of others is text.
 
     def test_programs_named_like_messages_of_drivers_crash(self):
@@ -260,7 +370,18 @@ class OtherUser(unittest.TestCase):
             self.skipTest("system calls can't be filtered here")
         self.carries_the_tag(support.OLD_KERNEL)
 
-    def carries_the_tag(self, wrapper=()):
+    def test_a_set_uid_program_with_the_tag_of_the_launch(self):
+        """It runs as root, as sudo does, and its environment is that of the user who started it."""
+        program = self.folder / "as_root"
+        shutil.copy(shutil.which("setpriv"), program)
+        program.chmod(0o4755)
+        user = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+        seen = subprocess.run([*user, program, "--reuid=0", "id", "-ru"], capture_output=True, text=True)
+        if seen.stdout != "0\n":
+            self.skipTest("set-uid programs have no effect here")
+        self.carries_the_tag(become=f"{program} --reuid=0 ")
+
+    def carries_the_tag(self, wrapper=(), become=""):
         (self.folder / "task.toml").write_text(
             '[check.task]\nprobe = "command"\nsummary = "A program runs."\nranks = { per_node = 1 }\ntimeout = "2s"\n'
             '[check.task.params]\nargv = ["sleep", "100"]\n')
@@ -269,7 +390,8 @@ class OtherUser(unittest.TestCase):
         attack = subprocess.Popen(
             ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "sh", "-c",
              f"until set -- {recorders}/muster-* && [ -e $1 ]; do sleep 0.01; done; "
-             'name=${1##*/muster-}; MUSTER_TAG=${name%-*} MUSTER_PROGRAM=1 exec sleep 300'])
+             'name=${1##*/muster-}; MUSTER_TAG=${name%-*} MUSTER_PROGRAM=1 '
+             f"MUSTER_TAG_SECRET={'0' * 64} exec {become}sleep 300"])
         self.addCleanup(attack.wait)
         self.addCleanup(attack.kill)
         done = self.muster("run", "task.toml", "--launcher", "local", "--output", "runs", wrapper=wrapper,
@@ -503,6 +625,21 @@ class OtherUser(unittest.TestCase):
         done = self.muster("list", "--probes", cwd=here, wrapper=hidden)
         self.assertNotIn("planted", done.stdout + done.stderr)
         self.assertIn("hello", done.stdout)
+
+    def test_ranks_without_proc(self):
+        """As in a container that mounts none: what can't be known is no one's fault, and nothing is left."""
+        agent = self.folder / "agent"
+        agent.write_text(f'#!/bin/sh\n[ "$1" = --about ] && exec {support.BIN}/muster-rank --about\n'
+                         f'exec unshare --mount sh -c \'mount -t tmpfs none /proc && exec "$@"\' sh {support.BIN}/muster-rank "$@"\n')
+        agent.chmod(0o755)
+        recorders = self.folder / "recorders"
+        recorders.mkdir()
+        done = self.muster("run", "hello.toml", "--launcher", "mpirun", "--ranks-per-node", "2", "--output", "runs", "--agent", str(agent),
+                           MUSTER_RECORDER_FOLDER=str(recorders))
+        self.assertIn(done.returncode, (0, 2), done.stdout + done.stderr)
+        case = json.loads((self.folder / "runs/latest/report.json").read_text())["cases"][0]
+        self.assertNotEqual(case["verdict"], "fail")
+        self.assertEqual(list(recorders.iterdir()), [])
 
 
 if __name__ == "__main__":

@@ -83,6 +83,32 @@ class Surroundings(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn('started: "yesterday', done.said)
 
+    def test_a_report_that_contradicts_itself(self):
+        """Counts, verdict, exit status or time were changed: neither a report nor a line of an export is imported."""
+        self.assertEqual(self.run_hello().returncode, 0)
+        good = json.loads((self.folder / "runs/latest/report.json").read_text())
+        run = {name: good[name] for name in ("run_id", "started", "seconds", "command_line", "verdict", "exit_status")}
+        run["cases"] = [{name: case[name] for name in ("id", "check", "verdict", "nodes", "ranks")} for case in good["cases"]]
+        twice = good["cases"] * 2
+        for changed, word in ((dict(tally={**good["tally"], "fail": 3}), "tally: is"), (dict(verdict="fail"), "verdict: is fail, but the cases give pass"),
+                              (dict(exit_status=1), "exit_status: is 1, but the cases give 0"),
+                              (dict(started="9999-12-31T23:59:59.000Z"), "started: 9999-12-31T23:59:59.000Z is in the future"),
+                              (dict(seconds=-1), "seconds: is -1"),
+                              (dict(cases=twice, tally={**good["tally"], "pass": len(twice)}), "twice")):
+            with self.subTest(changed=list(changed)):
+                (self.folder / "bad.json").write_text(json.dumps({**good, **changed}))
+                files = ["bad.json"]
+                if "tally" not in changed:
+                    (self.folder / "bad.jsonl").write_text(json.dumps({"muster_history": 1}) + "\n" + json.dumps({"run": {**run, **changed}}) + "\n")
+                    files.append("bad.jsonl")
+                for name in files:
+                    done = self.muster("history", "--history", "new.db", "import", name)
+                    self.assertEqual(done.returncode, 3, done.said)
+                    self.assertIn(word, done.said)
+                    self.assertFalse((self.folder / "new.db").exists())
+        (self.folder / "good.jsonl").write_text(json.dumps({"run": run}) + "\n")
+        self.assertEqual(self.muster("history", "--history", "new.db", "import", "runs/latest", "good.jsonl").returncode, 0)
+
     def test_limits(self):
         for limit, word in (((resource.RLIMIT_NOFILE, 5), "ulimit -n 1024"), ((resource.RLIMIT_STACK, 65536), "ulimit -s 512")):
             for words, status in ((("list", "hello.toml"), 3), (("gate", "--need", "1", "--checks", "hello.toml", "--", "true"), 125)):

@@ -191,7 +191,8 @@ std::string left_out_text(const std::vector<Cause>& causes, std::size_t shown) {
                      counted(cases, "case"));
 }
 
-/// What is reported even where all is well: that nothing real was tested, or by other checks than muster's own.
+/// What is reported even where all is well: that nothing real was tested, or by other checks than muster's own, or with
+/// places of other users.
 std::string remarks(const RunReport& report) {
   std::string text;
   const auto say = [&](const std::string& line) {
@@ -199,8 +200,7 @@ std::string remarks(const RunReport& report) {
   };
   if (!report.simulated.empty()) say(fmt::format("SIMULATED machine {}: nothing real was tested", report.simulated));
   for (const auto& variable : report.variables)
-    if (variable.key == "MUSTER_CHECKS")
-      say(fmt::format("checks and profiles come from {} (MUSTER_CHECKS)", variable.value));
+    if (const auto remark = remark_phrase(variable); !remark.empty()) say(remark);
   return text;
 }
 

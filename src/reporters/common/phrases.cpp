@@ -248,6 +248,13 @@ std::string variables_phrase(const RunReport& report) {
   return text;
 }
 
+std::string remark_phrase(const Fact& variable) {
+  const auto value = printable_line(variable.value, uncut);
+  if (variable.key == "MUSTER_CHECKS") return fmt::format("checks and profiles come from {} (MUSTER_CHECKS)", value);
+  if (variable.key == "PATH" || variable.key == "HOME") return fmt::format("{}: {}", variable.key, value);
+  return "";
+}
+
 std::string time_phrase(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "?";
   return seconds < 99.95 ? fmt::format("{:.1f} s", seconds) : clock_phrase(seconds);

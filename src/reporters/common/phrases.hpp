@@ -46,6 +46,9 @@ namespace muster {
 [[nodiscard]] std::string shape_phrase(int nodes, int ranks);
 /// `MUSTER_CHECKS=/opt/checks MUSTER_STARTUP_TIMEOUT=90s`: the variables MUSTER_* in force; empty: there are none.
 [[nodiscard]] std::string variables_phrase(const RunReport& report);
+/// What a variable means for the run, where that is reported even if all is well; else empty: other checks than
+/// muster's own, places of other users.
+[[nodiscard]] std::string remark_phrase(const Fact& variable);
 /// `3.2 s`, `2:14`, `1:02:03`
 [[nodiscard]] std::string time_phrase(double seconds);
 /// `0:34`, `1:02:03`
