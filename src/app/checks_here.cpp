@@ -32,22 +32,6 @@ std::string missing_program(const Case& item) {
   return is_name && find_program(argv[0]).empty() ? argv[0] : std::string();
 }
 
-/// `{chek}/stream`, which would be passed on as it is. Empty: there is none.
-std::string misspelt_placeholder(const Case& item) {
-  const std::vector<std::string> known{"check", "python"};
-  if (item.probe != "command") return {};
-  for (const char* param : {"argv", "arguments"})
-    for (const auto& word : item.params.has(param) ? item.params.texts(param) : std::vector<std::string>{}) {
-      if (!word.starts_with('{') || word.find('}') == word.npos) continue;
-      const auto name = word.substr(1, word.find('}') - 1);
-      const auto near = closest(name, known);
-      if (!near.empty() && near != name)
-        return fmt::format("unknown placeholder {{{}}} in {}; did you mean {{{}}}?", printable_line(name, 40), param,
-                           near);
-    }
-  return {};
-}
-
 /// Of this node; most checks that need a Python need the same one.
 class Pythons {
  public:
@@ -74,7 +58,6 @@ std::string why_not(const Case& item, const SiteFound& site, Pythons& pythons) {
   if (is_about_gpus(item) && site.site.gpus == 0) return "this node shows no GPU";
   if (lacks_reference(item)) return "the profile has no reference for it";
   if (const auto program = missing_program(item); !program.empty()) return fmt::format("{} is not on PATH", program);
-  if (auto wrong = misspelt_placeholder(item); !wrong.empty()) return wrong;
   return pythons.lack(item);
 }
 

@@ -218,7 +218,10 @@ std::string metric_suggestion(const Check& check, const ProbeSpec& probe, std::s
   auto names = names_of(probe.metrics);
   for (const auto& declared : check.metrics) names.push_back(declared.name);
   if (names.empty() && probe.takes_declared_metrics)
-    return fmt::format("; declare it in [check.{}.metrics]", check.name);
+    return fmt::format(
+        "; find it in the output with [[check.{0}.params.metric]], or declare it in [check.{0}.metrics] "
+        "where the program prints it as JSON",
+        check.name);
   return suggestion(metric, names);
 }
 

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "config/expectations.hpp"
 #include "config/param_values.hpp"
+#include "config/placeholders.hpp"
 #include "config/shell_command.hpp"
 #include "model/program_metric.hpp"
 
@@ -167,8 +168,16 @@ void check_shell(Fields& check_fields, const Check& check) {
   if (const std::size_t at = find_operator(words); at < words.size())
     check_fields.complain(
         entry->value.at,
-        fmt::format("\"{}\" in argv is an argument of the program, as no shell reads it; write argv = {}", words[at],
-                    as_script(words)));
+        fmt::format(
+            "\"{}\" in argv is an argument of the program, as no shell reads it; write argv = {}, or move it to "
+            "\"arguments\" if the program takes it",
+            printable_line(words[at], 60), as_script(words)));
+  if (const std::size_t at = find_expansion(words); at < words.size())
+    check_fields.complain(
+        entry->value.at,
+        fmt::format("\"{}\" in argv is passed on as it is, as no shell reads it; write the path in full, "
+                    "\"{{check}}/\" for a file beside the check file, or argv = {}",
+                    printable_line(words[at], 60), as_script(words)));
   if (!loses_status(words)) return;
   check_fields.complain(
       entry->value.at,
@@ -199,6 +208,7 @@ void read_program_metrics(Fields& check_fields, const ProbeSpec& probe, Check& c
   read_pattern_tables(check_fields, probe, check, reader);
   check_patterns(check_fields, check);
   check_shell(check_fields, check);
+  check_placeholders_of_program(check_fields);
 }
 
 }  // namespace muster

@@ -112,6 +112,24 @@ bool has_such_arguments(std::string_view program) {
                    program);
 }
 
+bool is_operator(std::string_view word) {
+  constexpr std::array<std::string_view, 15> operators{"|", "|&", "||", "&&",  ";",    "&",   ">",  ">>",
+                                                       "<", "2>", "&>", "2>>", "2>&1", ">&2", "<<<"};
+  return std::find(operators.begin(), operators.end(), word) != operators.end();
+}
+
+/// `>out.txt`, `2>/dev/null`, `&>>log`; not `>=1.0`, `>5`.
+bool is_redirection(std::string_view word) {
+  const auto arrow = word.find_first_not_of(word.starts_with('&') ? "&" : "0123456789");
+  if (arrow == word.npos || arrow > 1 || word[arrow] != '>') return false;
+  const std::string_view target = word.substr(std::min(word.find_first_not_of('>', arrow), word.size()));
+  const auto is_begin = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("/._~$").find(c) != std::string_view::npos;
+  };
+  return !target.empty() && is_begin(target.front());
+}
+
 }  // namespace
 
 bool loses_status(const std::vector<std::string>& argv) {
@@ -119,15 +137,30 @@ bool loses_status(const std::vector<std::string>& argv) {
 }
 
 std::size_t find_operator(const std::vector<std::string>& argv) {
-  constexpr std::array<std::string_view, 15> operators{"|", "|&", "||", "&&",  ";",    "&",   ">",  ">>",
-                                                       "<", "2>", "&>", "2>>", "2>&1", ">&2", "<<<"};
   const bool has_exec =
       std::any_of(argv.begin(), argv.end(), [](const std::string& word) { return word.starts_with("-exec"); });
   for (std::size_t i = 0; i < argv.size(); ++i) {
     if (has_such_arguments(argv[i]) || is_ssh(argv[i])) return argv.size();
-    if (i == 0 || std::find(operators.begin(), operators.end(), argv[i]) == operators.end()) continue;
-    const bool is_of_option = argv[i - 1].starts_with('-') && argv[i - 1].size() == 2;
-    if (!is_of_option && !(has_exec && argv[i] == ";")) return i;
+    if (i == 0 || !(is_operator(argv[i]) || is_redirection(argv[i]))) continue;
+    // -d '|', --delimiter '|'
+    if (!argv[i - 1].starts_with('-') && !(has_exec && argv[i] == ";")) return i;
+  }
+  return argv.size();
+}
+
+std::size_t find_expansion(const std::vector<std::string>& argv) {
+  const auto reads_it = [](const std::string& word) {
+    return is_shell(word) || is_ssh(word) || is_printer(word) || has_such_arguments(word);
+  };
+  if (std::any_of(argv.begin(), argv.end(), reads_it)) return argv.size();
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const std::string& word = argv[i];
+    const bool is_home = word.starts_with("~/");
+    // $HOME/x, ${HOME}/x; a word with a $ further on may be a pattern.
+    const auto name = word.starts_with("${") ? 2u : 1u;
+    const bool is_variable =
+        word.starts_with('$') && word.size() > name && ((word[name] >= 'A' && word[name] <= 'Z') || word[name] == '_');
+    if (is_home || is_variable) return i;
   }
   return argv.size();
 }

@@ -14,4 +14,8 @@ namespace muster {
 /// Programs that have such arguments (`expr 1 | 2`, `cut -d |`, `find -exec ls {} ;`) are left alone.
 [[nodiscard]] std::size_t find_operator(const std::vector<std::string>& argv);
 
+/// The first argument that only a shell would replace, such as `$HOME/data` or `~/data`; argv.size(): there is none, or
+/// a shell or a program of a like language is started.
+[[nodiscard]] std::size_t find_expansion(const std::vector<std::string>& argv);
+
 }  // namespace muster

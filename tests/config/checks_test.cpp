@@ -220,6 +220,14 @@ TEST(Checks, NameIsAsLongAsAllowed) {
   EXPECT_EQ(errors_of_checks("[check." + longest + "a]\nprobe = \"bandwidth\"\n").size(), 1u);
 }
 
+TEST(Checks, WordsInBracesThatAreNoPlaceholdersAreArguments) {
+  const auto checks = good_checks(
+      "[check.a]\nprobe = \"program\"\nparams.argv = [\"{python}\", \"{check}/x\", \"--in={check}/y\", \"{print}\", "
+      "\"{}\", "
+      "\"${chek}\", \"{ chek }\", \"{a,b}\", \"{chek\", \"{0}/x{{\"]\n");
+  EXPECT_EQ(checks.at(0).params.at("argv").items.size(), 10u);
+}
+
 TEST(Checks, PatternsDeclareMetricsAndTheirLabels) {
   const auto checks = good_checks(R"x([check.stream]
 probe  = "program"

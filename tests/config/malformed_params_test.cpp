@@ -22,6 +22,38 @@ pattern = 'load: (?=x)([0-9]+)'
 unit = "1"
 )x",
      {R"x(f.toml:6:11: pattern "load: (?=x)([0-9]+)" is not a valid regular expression: "(?=": RE2 has no lookahead)x"}},
+    {"expansion",
+     R"x([check.a]
+probe = "program"
+params.argv = ["cat", "$HOME/data.txt"]
+)x",
+     {R"x(f.toml:3:15: "$HOME/data.txt" in argv is passed on as it is, as no shell reads it; write the path in full, "{check}/" for a file beside the check file, or argv = ["sh", "-c", "cat $HOME/data.txt"])x"}},
+    {"no_such_metric",
+     R"x([check.a]
+probe = "program"
+params.argv = ["cat"]
+expect = [{ metric = "triad", peers = {} }]
+)x",
+     {R"x(f.toml:4:22: probe program has no metric "triad"...)x"}},
+    {"placeholders",
+     R"x([check.a]
+probe = "program"
+params.argv = ["sh", "{chek}/x.sh", "--in={Check}/y", "{python3}",
+               "{here}/z", "-c{python}"]
+sweep.arguments = [["{check}"], ["{cheek}/w"]]
+[[check.a.params.metric]]
+name = "load"
+file = "{chek}/out"
+pattern = "([0-9.]+)"
+unit = "1"
+)x",
+     {"f.toml:3:22: unknown placeholder {chek}; did you mean {check}?",
+      "f.toml:3:37: unknown placeholder {Check}; did you mean {check}?",
+      "f.toml:3:55: unknown placeholder {python3}; did you mean {python}?",
+      "f.toml:4:16: unknown placeholder {here}; known: {check}, {python}",
+      "f.toml:4:28: {python} is filled in only as a word of its own, as in argv = [\"{python}\", ...]",
+      "f.toml:5:34: unknown placeholder {cheek}; did you mean {check}?",
+      "f.toml:8:8: unknown placeholder {chek}; did you mean {check}?"}},
     {"metric_keys",
      R"x([check.a]
 probe = "program"
@@ -96,8 +128,8 @@ params.argv = ["stream", "-n", "3", "|", "tee", "out.txt"]
 probe = "program"
 params.argv = ["stream", ">", "out.txt"]
 )x",
-     {R"x(f.toml:3:15: "|" in argv is an argument of the program, as no shell reads it; write argv = ["bash", "-c", "set -o pipefail; stream -n 3 | tee out.txt"])x",
-      R"x(f.toml:6:15: ">" in argv is an argument of the program, as no shell reads it; write argv = ["sh", "-c", "stream > out.txt"])x"}},
+     {R"x(f.toml:3:15: "|" in argv is an argument of the program, as no shell reads it; write argv = ["bash", "-c", "set -o pipefail; stream -n 3 | tee out.txt"], or move it to "arguments" if the program takes it)x",
+      R"x(f.toml:6:15: ">" in argv is an argument of the program, as no shell reads it; write argv = ["sh", "-c", "stream > out.txt"], or move it to "arguments" if the program takes it)x"}},
     {"unknown_param",
      R"([check.a]
 probe = "bandwidth"

@@ -31,6 +31,7 @@ inline constexpr ProbeSpec bandwidth{.name = "bandwidth",
 
 inline constexpr ParamSpec program_params[] = {
     {"argv", ParamType::text_list, {}, "The program.", {}, {}, {}},
+    {"arguments", ParamType::text_list, "", "More of them.", {}, {}, {}},
     {"metric", ParamType::text_list, "", "Numbers in its output.", {}, {}, {}},
     {"must_print", ParamType::text_list, "", "Patterns of its output.", {}, {}, {}},
 };

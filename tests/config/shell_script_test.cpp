@@ -109,16 +109,31 @@ TEST(ShellCommand, KeepsTheStatus) {
 }
 
 TEST(ShellCommand, AnOperatorThatNoShellReadsIsFound) {
-  for (const char* word : {"|", "||", "&&", ";", ">", "2>&1"})
+  for (const char* word : {"|", "||", "&&", ";", ">", "2>&1", ">out.txt", "2>/dev/null", "&>>log", ">$HOME/x", "2>&1"})
     EXPECT_EQ(find_operator({"echo", "x", word, "tee"}), 2u) << word;
   for (const Words& argv : std::vector<Words>{{"|"},
                                               {"expr", "1", "|", "2"},
                                               {"test", "a", "<", "b"},
                                               {"cut", "-d", "|", "-f", "1"},
+                                              {"column", "--separator", "|"},
+                                              {"pip", "install", ">=1.0", ">5", "<html>", "12>x", "a>b"},
                                               {"find", ".", "-exec", "ls", "{}", ";"},
                                               {"ssh", "host", "a", ">", "b"},
                                               {"echo", "a|b"}})
     EXPECT_EQ(find_operator(argv), argv.size()) << argv.front();
+}
+
+TEST(ShellCommand, AnArgumentThatNoShellReplacesIsFound) {
+  for (const char* word : {"$HOME/data", "${SCRATCH}/data", "~/data", "$MY_FILE"})
+    EXPECT_EQ(find_expansion({"cat", "-n", word}), 2u) << word;
+  for (const Words& argv : std::vector<Words>{{"$HOME/x"},
+                                              {"cat", "a$HOME", "$1", "$", "${", "~", "$a", "x~/y"},
+                                              {"srun", "sh", "-c", "$HOME/x"},
+                                              {"env", "bash", "x.sh", "$HOME/x"},
+                                              {"ssh", "host", "~/x"},
+                                              {"awk", "$NF"},
+                                              {"echo", "$HOME"}})
+    EXPECT_EQ(find_expansion(argv), argv.size()) << argv.front();
 }
 
 }  // namespace

@@ -234,11 +234,18 @@ class Doctor(Homes):
         self.assertEqual(sorted(told), sorted(self.checks()), "each check once")
 
 
-    def test_why_a_check_of_python_or_with_a_misspelt_placeholder_cannot_run(self):
+    def test_a_misspelt_placeholder(self):
+        path = self.put("tools.toml", '[check.misspelt]\nprobe = "command"\n[check.misspelt.params]\nargv = ["sh", "{chek}/x.sh"]\n')
+        place = ":4:15: unknown placeholder {chek}; did you mean {check}?"
+        lint = self.muster("lint", path, status=3)
+        self.assertIn(f"tools.toml{place}", lint.stderr)
+        bad = [line["says"] for line in json.loads(self.muster("doctor", "--json", status=2).stdout) if line["health"] == "bad"]
+        self.assertTrue(any(line.endswith(place) for line in bad), bad)
+
+    def test_why_a_check_of_python_cannot_run(self):
         check = '[check.{0}]\nprobe = "command"\n[check.{0}.params]\nargv = {1}\n{2}\n'
         self.put("tools.toml", check.format("absent_module", '["{python}", "-c", "pass"]', 'imports = ["no_such_module"]')
                                + check.format("there", '["{python}", "-c", "pass"]', 'imports = ["json"]')
-                               + check.format("misspelt", '["sh", "{chek}/x.sh"]', "")
                                + check.format("literal", '["echo", "{print}", "{}"]', ""))
         lines = json.loads(self.muster("doctor", "--json").stdout)
         able = [line["says"] for line in lines if line["subject"] == "checks that can run"][0].split(", ")
@@ -246,7 +253,6 @@ class Doctor(Homes):
         self.assertIn("there", able)
         self.assertIn("literal", able)
         self.assertTrue(any(re.fullmatch(r"no python3 on PATH has no_such_module: /.*python3: absent_module", line) for line in unable), unable)
-        self.assertIn("unknown placeholder {chek} in argv; did you mean {check}?: misspelt", unable)
 
 
 class Gate(Homes):

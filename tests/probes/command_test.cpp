@@ -235,9 +235,12 @@ TEST(Command, TheHostNameIsTheMasterWhereItIsReached) {
 }
 
 TEST(Command, ArgumentsFollowAndTheFolderIsFilledIn) {
-  const auto seen = run_with(argv_of({"echo", "{check}/passwd", "b{check}"}, {{"arguments", "c,{check}/d"}}), 1,
-                             nullptr, "nid001", "/etc");
-  EXPECT_EQ(*seen[0]->fact("last_line"), "/etc/passwd b{check} c /etc/d");
+  const auto seen =
+      run_with(argv_of({"echo", "{check}/passwd", "--file={check}/b", "${check}"}, {{"arguments", "c,{check}/passwd"}}),
+               1, nullptr, "nid001", "/etc");
+  EXPECT_EQ(*seen[0]->fact("last_line"), "/etc/passwd --file=/etc/b ${check} c /etc/passwd");
+  const auto script = run_with(argv_of({"sh", "-c", "{check}/echo a | cat"}), 1, nullptr, "nid001", "/bin");
+  EXPECT_EQ(*script[0]->fact("last_line"), "a") << "the whole word is not a path";
 }
 
 TEST(Command, AFileOfTheCheckMustBeThere) {
@@ -519,6 +522,9 @@ TEST(Command, WhatAShellWouldDoIsNamed) {
   EXPECT_NE(remedy_of("~/bin/x.sh").find("write the path in full"), std::string::npos);
   EXPECT_EQ(lack_of("ls -l  /tmp"), "program \"ls -l  /tmp\" does not exist: argv has a text for each word");
   EXPECT_EQ(remedy_of("ls -l  /tmp"), R"(write argv = ["ls", "-l", "/tmp"])");
+  EXPECT_EQ(remedy_of("no-such-stream 3"), R"(write argv = ["no-such-stream", "3"])");
+  EXPECT_EQ(remedy_of("./no-such-stream -n 3"), R"(write argv = ["./no-such-stream", "-n", "3"])");
+  EXPECT_EQ(lack_of("/no such/stream"), "/no such/stream does not exist");
 }
 
 /// A file of the test's own.
@@ -581,6 +587,7 @@ TEST(CommandBlame, TheLastLineTellsWhatToCorrect) {
                    "file or directory")
                 .find("install that library"),
             0u);
+  EXPECT_EQ(remedy("1", "ModuleNotFoundError: No module named 'torhc'").find("load the module or environment"), 0u);
   EXPECT_EQ(remedy("2", "x.sh: 1: Syntax error: \"fi\" unexpected").find("correct the script at the line"), 0u);
   EXPECT_EQ(remedy("2", "sh: 1: NODES: parameter not set").find("set that variable before muster"), 0u);
   EXPECT_EQ(remedy("1", "bash: line 1: NODES: unbound variable").find("set that variable before muster"), 0u);

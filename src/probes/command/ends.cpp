@@ -32,7 +32,7 @@ std::string remedy_by(std::string_view last) {
     std::string_view words;
     std::string_view remedy;
   };
-  constexpr std::array<Mistake, 6> mistakes{{
+  constexpr std::array<Mistake, 7> mistakes{{
       {"error while loading shared libraries",
        "install that library at the same place on all nodes, or set LD_LIBRARY_PATH before muster (module load); ldd "
        "PROGRAM lists what is missing"},
@@ -40,6 +40,9 @@ std::string remedy_by(std::string_view last) {
       {"unbound variable", "set that variable before muster, or a default in the script: ${NAME:-value}"},
       {"parameter not set", "set that variable before muster, or a default in the script: ${NAME:-value}"},
       {"xec format error", "name a build for the processor of these nodes; a script begins with #!/bin/sh"},
+      {"No module named",
+       "load the module or environment that has it before muster, or write argv = [\"{python}\", ...] with imports = "
+       "[\"NAME\"], which finds a Python that has it"},
       {"o such file or directory",
        "correct the path, or put the file at the same place on all nodes: programs run in the folder in which muster "
        "was started"},

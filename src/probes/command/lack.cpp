@@ -29,10 +29,11 @@ std::string as_words(const std::string& line) {
   return words;
 }
 
-/// A whole command in one word, whose first part is a program.
+/// A whole command in one word: its first part is a program, an option follows, or it has blanks and cannot be a path.
 bool is_command_line(const std::string& name) {
   const auto blank = name.find(' ');
-  return blank != name.npos && blank > 0 && !find_program(name.substr(0, blank)).empty();
+  if (blank == name.npos || blank == 0) return false;
+  return name.find(" -") != name.npos || name.find('/') == name.npos || !find_program(name.substr(0, blank)).empty();
 }
 
 bool is_for_a_shell(const std::string& name) {
@@ -133,7 +134,9 @@ std::optional<Lack> find_lack(const std::vector<std::string>& words, const std::
     if (auto lack = find_windows_lines(words[0])) return lack;
   for (std::size_t i = 0; i < given.size(); ++i) {
     std::error_code ignored;
-    if (given[i] == words[i] || fs::exists(words[i], ignored)) continue;
+    // In an option or a script the path is a part of the word.
+    const bool is_path = given[i].starts_with(folder_word) && given[i].find(' ') == std::string::npos;
+    if (!is_path || fs::exists(words[i], ignored)) continue;
     return Lack{words[i], fmt::format("{} does not exist", printable_line(words[i], 300)), install_it};
   }
   return std::nullopt;

@@ -22,7 +22,7 @@ class PatternReadings {
   /// A line of the program's output.
   void take_line(std::string_view line);
   /// Remembers what is in the files, so that read_files() takes nothing that an earlier run wrote. Before any rank
-  /// starts its program: ranks may share a file. `folder`: of the check file, which `{check}` at the start of a name
+  /// starts its program: ranks may share a file. `folder`: of the check file, which `{check}` in a name
   /// stands for.
   void note_files(std::string_view folder);
   /// After the program has ended.

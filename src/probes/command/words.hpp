@@ -12,10 +12,15 @@ namespace muster::program {
 inline constexpr std::string_view python_word = "{python}";
 inline constexpr std::string_view folder_word = "{check}";
 
-/// `{check}` at the start of a word is the folder of the check file.
+/// `{check}` is the folder of the check file; `${check}` is a variable of a shell.
 [[nodiscard]] inline std::string filled_in(std::string_view word, std::string_view folder) {
-  if (!word.starts_with(folder_word)) return std::string(word);
-  return std::string(folder).append(word.substr(folder_word.size()));
+  std::string filled;
+  for (std::size_t at = 0; at < word.size();) {
+    const bool is_folder = word.substr(at).starts_with(folder_word) && (at == 0 || word[at - 1] != '$');
+    is_folder ? filled.append(folder) : filled.append(1, word[at]);
+    at += is_folder ? folder_word.size() : 1;
+  }
+  return filled;
 }
 
 /// argv and arguments; `{python}` is left as it is.
