@@ -13,6 +13,7 @@
 #include "evaluate/readings.hpp"
 #include "evaluate/rows.hpp"
 #include "evaluate/settle.hpp"
+#include "evaluate/without_bound.hpp"
 
 namespace muster {
 
@@ -143,6 +144,8 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
 
   // Evidence of ranks that did report never outweighs those that did not.
   settle_verdict(result, why_nothing(input, expected));
+  if (std::string note = note_without_bound(item); result.verdict == Verdict::pass && !note.empty())
+    result.notes.push_back(std::move(note));
   judge_nodes(result.node_rows, input, expected, result);
   keep_outputs(input, result);
   result.seconds = record.seconds;

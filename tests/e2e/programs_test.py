@@ -2,6 +2,7 @@
 the real one prints (tests/e2e/outputs), and what a program's wrong result, exit status or file looks like."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -217,6 +218,19 @@ class Reported(Programs):
         run = self.run_checks(checks)
         self.assertEqual([case["verdict"] for case in run.report()["cases"]], ["pass", "pass"], run.story())
         self.assertIn("is judged in another case of this sweep", run.report()["cases"][1]["notes"][0])
+
+    def test_a_number_without_a_bound_is_printed_whole(self):
+        text = program("echo copy: 23000; echo triad: 24044", metric("copy", "copy: ([0-9.]+)", "MB") + metric("triad", "triad: ([0-9.]+)", "MB", better="higher"))
+        run = self.run_checks(text, None, "--color", "never")
+        self.assertEqual(run.status, 0, run.story())
+        printed = " ".join(run.stdout.split())
+        self.assertIn("copy 23000 MB, triad 24044 MB (no bound)", printed, run.story())
+        self.assertIn("copy and triad have no bound; to judge triad, add to the check `expect = ", printed, run.story())
+        self.assertLessEqual(run.stdout.partition("  variables")[0].count("\n"), 13, run.story())
+        # What the note has, with the number in it, is a check that passes.
+        (line,) = re.findall(r"`(expect = .* \}\])`", run.stdout)
+        bounded = self.run_checks(text.replace("[check.it.params]", line.replace("...", "24000") + "\n[check.it.params]"))
+        self.assertIn("triad 24044 MB, copy 23000 MB (no bound)", " ".join(bounded.stdout.split()), bounded.story())
 
     def test_seconds_are_wall_time(self):
         folder = support.new_folder()

@@ -495,6 +495,24 @@ TEST(Expectations, APatternThatMatchesOnSomeRanksIsUnmeasuredWithoutABoundToo) {
   EXPECT_EQ(one.node_rows.at(0).verdict, Verdict::pass);
 }
 
+TEST(Expectations, ANumberWithoutABoundIsNotedWithWhatBoundsIt) {
+  const auto note = printed_by(4).result().notes;
+  EXPECT_EQ(note,
+            (std::vector<std::string>{
+                "triad has no bound; to judge it, add to the check `expect = [{ metric = \"triad\", reference = { "
+                "value = ..., lower = -0.1, unit = \"GB/s\" } }]`"}));
+  auto bounded = printed_by(4);
+  bounded.expect_reference("triad", 10);
+  EXPECT_EQ(bounded.result().notes, std::vector<std::string>());
+  EXPECT_EQ(printed_by(4, false).result().notes, std::vector<std::string>()) << "a program that prints it as JSON";
+  auto two = printed_by(4);
+  two.item.metrics.push_back({"latency", "us", Better::lower});
+  two.report("latency", {1, 1, 1, 1});
+  EXPECT_EQ(two.result().notes.at(0),
+            "triad and latency have no bound; to judge latency, add to the check `expect = [{ metric = \"latency\", "
+            "reference = { value = ..., upper = 0.1, unit = \"us\" } }]`");
+}
+
 TEST(Expectations, ANumberThatHalfOfTheNodesLackIsNoNodesFault) {
   for (const int count : {1, 2})
     for (const bool has_bound : {false, true}) {

@@ -20,6 +20,13 @@ TEST(Paragraph, NeverBreaksAWord) {
   EXPECT_EQ(wrap("run " + command + " now", 40, 2), "run\n  " + command + "\n  now");
 }
 
+TEST(Paragraph, KeepsShortQuotedTextOnOneLine) {
+  EXPECT_EQ(wrap("add the line `a = [{ b = 1, c = 2 }]`, then run", 24, 2),
+            "add the line\n  `a = [{ b = 1, c = 2 }]`,\n  then run");
+  EXPECT_EQ(wrap("`x` is one of the `words` that fit", 24, 2), "`x` is one of the\n  `words` that fit");
+  EXPECT_EQ(wrap("what `begins and does not end is text", 24, 2), "what `begins and does\n  not end is text");
+}
+
 TEST(Paragraph, NoLineEndsInASpace) {
   const auto wrapped = wrap("aaaa bbbb cccc dddd eeee ffff gggg hhhh", 20, 0);
   EXPECT_EQ(wrapped.find(" \n"), std::string::npos);
@@ -76,6 +83,24 @@ TEST(Phrases, BriefHasTheValueAndItsBoundFirstAndTheCulpritOnce) {
   two.metrics.push_back(two.metrics[0]);
   two.metrics[1].where = {{"size", "8B"}};
   EXPECT_EQ(brief(two), "busbw{size=1MiB,type=float} 8.44 GB/s, busbw{size=8B} 8.44 GB/s");
+}
+
+TEST(Phrases, BriefHasTheNumbersOfAProgramWithoutABound) {
+  auto stream = sample::allreduce_small();
+  stream.probe = "command";
+  stream.evidence = {"each program had 56 CPUs"};
+  stream.metrics = {sample::row("copy", "MB/s", {}, sample::summary(2, 22000, 23000, 24000)),
+                    sample::row("triad", "MB/s", {}, sample::summary(2, 23000, 24044, 25000))};
+  EXPECT_EQ(brief(stream), "copy 23000 MB/s, triad 24044 MB/s (no bound)");
+  stream.metrics[1].judged = 2;
+  EXPECT_EQ(brief(stream), "triad 24044 MB/s, copy 23000 MB/s (no bound)");
+  for (int size = 1; size < 6; ++size) {
+    stream.metrics.push_back(stream.metrics[0]);
+    stream.metrics.back().where = {{"size", std::to_string(size)}};
+  }
+  EXPECT_TRUE(brief(stream).ends_with("copy{size=3} 23000 MB/s and 2 more (no bound)")) << brief(stream);
+  stream.metrics[0].judged = 2;
+  EXPECT_EQ(brief(stream), "copy 23000 MB/s, triad 24044 MB/s") << "other sizes of a metric with a bound";
 }
 
 TEST(Phrases, ASummaryWithoutSamplesHasNoValue) {

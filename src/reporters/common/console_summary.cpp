@@ -173,6 +173,8 @@ std::string case_line(const CaseResult& result, std::size_t title_columns, const
   const auto words = brief(result);
   if (needs_attention(result.verdict)) return line + words_beside(cut(words, most_brief), used, page) + "\n";
   if (words.empty()) return line + "\n";
+  // The number of a program is what its check is for, so it is not cut.
+  if (words.ends_with("(no bound)")) return line + words_beside(cut(words, most_brief), used, page) + "\n";
   if (used + 2 + least_brief <= page.width) return line + "  " + cut(words, page.width - used - 2) + "\n";
   return line + "\n" + std::string(margin, ' ') + cut(words, std::max(page.width, margin + least_brief) - margin) +
          "\n";

@@ -10,6 +10,17 @@ bool begins_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
 }
 
+/// Where the word that begins at `begin` ends. Short quoted text (`a b`) is one word: it is copied.
+std::size_t end_of_word(std::string_view text, std::size_t begin) {
+  constexpr std::size_t most_kept = 120;
+  const auto end = std::min(text.find(' ', begin), text.size());
+  const auto opened = text.find('`', begin);
+  if (opened >= end) return end;
+  const auto closed = text.find('`', opened + 1);
+  if (closed == std::string_view::npos || closed < end || closed - begin > most_kept) return end;
+  return std::min(text.find(' ', closed), text.size());
+}
+
 }  // namespace
 
 std::size_t columns(std::string_view text) {
@@ -49,7 +60,7 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
   while (at < text.size()) {
     const auto begin = text.find_first_not_of(' ', at);
     if (begin == std::string_view::npos) break;
-    const auto end = std::min(text.find(' ', begin), text.size());
+    const auto end = end_of_word(text, begin);
     const auto gap = begin - at;
     const auto word = columns(text.substr(begin, end - begin));
     if (used > 0 && used + gap + word > room) {

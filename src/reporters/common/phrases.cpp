@@ -9,6 +9,7 @@
 #include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "model/series.hpp"
 #include "reporters/common/paragraph.hpp"
 
 namespace muster {
@@ -39,6 +40,28 @@ std::string metrics_brief(const CaseResult& result, bool judged) {
   for (const auto& row : result.metrics)
     if ((row.judged > 0) == judged && row.node.empty()) phrases.push_back(metric_brief(result, row));
   return join(phrases, ", ");
+}
+
+/// What a program prints is the only result of its check: other probes have numbers that are not judged, too.
+constexpr std::string_view of_programs = "command";
+
+bool is_judged(const CaseResult& result, std::string_view metric) {
+  return std::any_of(result.metrics.begin(), result.metrics.end(),
+                     [&](const MetricRow& row) { return row.metric == metric && row.judged > 0; });
+}
+
+/// `copy 23000 MB/s, triad 24044 MB/s (no bound)`; empty: there is no such metric.
+std::string unbounded_brief(const CaseResult& result) {
+  constexpr std::size_t most = 4;
+  if (result.probe != of_programs) return {};
+  std::vector<std::string> phrases;
+  for (const auto& row : result.metrics)
+    if (row.node.empty() && base_metric(row.metric) == row.metric && !is_judged(result, row.metric))
+      phrases.push_back(metric_brief(result, row));
+  if (phrases.empty()) return {};
+  const auto others = phrases.size() - std::min(phrases.size(), most);
+  phrases.resize(phrases.size() - others);
+  return fmt::format("{}{} (no bound)", join(phrases, ", "), others == 0 ? "" : fmt::format(" and {} more", others));
 }
 
 /// `at least 135 GB/s`, `at most 4`, `4 to 6 us`; empty: neither end is known.
@@ -202,6 +225,12 @@ std::vector<std::string> culprit_phrases(const std::vector<Culprit>& culprits) {
   return phrases;
 }
 
+std::string numbers_phrase(const CaseResult& result) {
+  const auto judged = metrics_brief(result, true);
+  const auto unbounded = unbounded_brief(result);
+  return judged.empty() || unbounded.empty() ? judged + unbounded : judged + ", " + unbounded;
+}
+
 std::string brief(const CaseResult& result) {
   if (needs_attention(result.verdict)) {
     std::vector<Culprit> placed;
@@ -212,7 +241,7 @@ std::string brief(const CaseResult& result) {
     return are_named(placed, why) ? why : fmt::format("{} ({})", why, human_list(culprit_phrases(placed), 2));
   }
   if (result.verdict == Verdict::skip) return harmless(result.reason);
-  if (auto judged = metrics_brief(result, true); !judged.empty()) return judged;
+  if (auto numbers = numbers_phrase(result); !numbers.empty()) return numbers;
   if (!result.evidence.empty()) return harmless(join(result.evidence, "; "));
   if (auto reported = metrics_brief(result, false); !reported.empty()) return reported;
   return harmless(result.reason);

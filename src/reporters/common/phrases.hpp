@@ -37,8 +37,11 @@ namespace muster {
 /// `rank 5 on nid003`, `link nid001 - nid002`, `0000:c1:00.0 on nid003`
 [[nodiscard]] std::string culprit_phrase(const Culprit& culprit);
 [[nodiscard]] std::vector<std::string> culprit_phrases(const std::vector<Culprit>& culprits);
-/// A case in few words: who is at fault and why it is not a pass; for a pass its judged metrics, else its evidence,
-/// else any metrics.
+/// The numbers of a passing case: judged metrics, and `triad 24.04 GB/s (no bound)` for those of a program that no
+/// bound is about.
+[[nodiscard]] std::string numbers_phrase(const CaseResult& result);
+/// A case in few words: who is at fault and why it is not a pass; for a pass its numbers, else its evidence, else any
+/// metrics.
 [[nodiscard]] std::string brief(const CaseResult& result);
 /// A reason in rows: its parts between semicolons where there are several and they are long, else one row.
 [[nodiscard]] std::vector<std::string> rows_of(std::string_view reason);
