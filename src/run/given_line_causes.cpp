@@ -60,6 +60,8 @@ constexpr KnownCause known_causes[] = {
      "lower the number of nodes in the line (-N), or ask for a larger job"},
     {"Requested node configuration is not available", "the job does not have the nodes or resources of the line",
      "correct the line (scontrol show job prints what the job has), or ask for a larger job"},
+    {"Cannot request more threads per core", "the line asks for more threads per core than the job",
+     "leave out --threads-per-core and --hint in the line, or give them to sbatch or salloc, too"},
     {"not enough slots available", "the line asks for more ranks than there are slots",
      "lower the number of ranks in the line (-n), or add --oversubscribe", false},
     {"processes than cpus on a resource", "the line binds more ranks than a node has cores",

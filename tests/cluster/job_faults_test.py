@@ -12,9 +12,14 @@ import slurm_services  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 from on_gate import GateRun  # noqa: E402
-from support import Run  # noqa: E402
+from support import Run, check  # noqa: E402
 
 NODES = ("nid001", "nid002", "nid003", "nid004")
+# An option of srun that the job was not granted, and what the report has.
+REFUSED = (("--nodelist=nid004", "the allocation does not have the nodes or resources of this launch"),
+           ("--threads-per-core=2", "the launch asks for more threads per core than the job"),
+           ("--gpus-per-node=99", "Slurm can't give the ranks the GPUs that the job's options name"),
+           ("--cpu-bind=mask_cpu:0x8000000000", "Slurm can't bind the ranks to CPUs as the job asks"))
 
 
 class JobFaults(support.EndToEnd):
@@ -32,6 +37,26 @@ class JobFaults(support.EndToEnd):
         made.start()
         made.wait(limit)
         return made
+
+    def test_what_slurm_refuses_of_the_job_blames_no_node(self):
+        """By a real srun, in a job on two of the four nodes."""
+        job = ["salloc", "--quiet", "--nodes=2", "--ntasks-per-node=1", "--nodelist=nid[001-002]"]
+        for option, sentence in REFUSED:
+            for kind, more in ((Run, ()), (GateRun, ("--print", "json"))):
+                with self.subTest(option=option, kind=kind.__name__):
+                    run = kind(check("all", ranks=1), "--launcher", "srun", "--ranks-per-node", "1", f"--launcher-option={option}", *more,
+                               env=self.cluster.environment(), wrapper=self.cluster.argv_on_login(job))
+                    self.addCleanup(run.clean)
+                    run.start()
+                    run.wait(90)
+                    report = run.report() if kind is Run else run.reports()[0]
+                    case = next(case for case in report["cases"] if case["check"] == "all")
+                    self.assertEqual(case["verdict"], "error", run.story())
+                    self.assertIn(sentence, case["reason"], run.story())
+                    self.assertEqual(job_faults.nodes_blamed(report), [], run.story())
+                    if kind is GateRun:
+                        self.assertEqual([one["at_fault"] for one in json.loads(run.stdout)["not_good"]], [False, False], run.story())
+        self.assertEqual(self.drained(), [])
 
     def drained(self):
         told = slurm_services.ask(self.cluster, "sinfo", "--noheader", "--format=%n %T", "--Node").stdout

@@ -135,6 +135,9 @@ TEST(GivenLine, WhatTheLineAsksForInVain) {
            Row{"srun: error: Only allocated 2 nodes asked for 3\n", "more nodes than the job has", "(-N)"},
            Row{"srun: error: Unable to create step for job 2: Requested node configuration is not available\n",
                "does not have the nodes or resources of the line", "scontrol show job"},
+           Row{"srun: error: Unable to create step for job 17: Cannot request more threads per core than the job "
+               "allocation\n",
+               "more threads per core than the job", "--hint"},
            Row{"There are not enough slots available in the system to satisfy the 9\nslots",
                "more ranks than there are slots", "--oversubscribe"},
            Row{"A request was made to bind to that would result in binding more\nprocesses than cpus on a resource:\n",

@@ -25,10 +25,10 @@ struct KnownFailure {
 inline constexpr KnownFailure known_failures[] = {
     {"execve(): ", "the agent can't be started on {}",
      "install muster, and the environment's wrapper, at the same path on all nodes, or on a shared file system"},
-    {"Unable to satisfy cpu bind request", "Slurm can't bind ranks to CPUs on {} as it was asked to",
+    {"Unable to satisfy cpu bind request", "Slurm can't bind the ranks to CPUs as the job asks",
      "ask for whole nodes (sbatch or salloc --exclusive), and give srun neither -c nor --exact nor --exclusive (-J, "
      "launcher_options): masks may only have CPUs of the step"},
-    {"Unable to layout tasks", "Slurm can't place the ranks on the CPUs of the step on {}",
+    {"Unable to layout tasks", "the step has too few CPUs for the ranks as the job asks for them",
      "ask for whole nodes (--exclusive), or for fewer ranks or CPUs per rank: --ranks-per-node, and -c, --hint and "
      "--threads-per-core (-J, launcher_options)"},
     {"Task launch for ", "Slurm could not start ranks on {}",
@@ -40,6 +40,8 @@ inline constexpr KnownFailure known_failures[] = {
     {"Requested node configuration is not available",
      "the allocation does not have the nodes or resources of this launch",
      "name nodes of the allocation with --nodes, and leave out options (-J) that it was not granted"},
+    {"Cannot request more threads per core", "the launch asks for more threads per core than the job",
+     "leave out --threads-per-core and --hint (-J, launcher_options), or give them to sbatch or salloc, too"},
     {"Invalid MPI type", "srun does not support the requested MPI type",
      "leave out --mpi (-J), or choose one of srun --mpi=list"},
     {"Invalid job id specified", "Slurm does not know the job around muster: it has ended",
