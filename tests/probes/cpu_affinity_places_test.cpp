@@ -90,6 +90,8 @@ TEST(CpuAffinityPlaces, LinearMasksAreFarFromTheGpusAndThePublishedLineIsPrinted
       << finding.reason;
   // Ranks 2 and 3 are where they should be.
   EXPECT_EQ(finding.culprits.size(), 6u);
+  EXPECT_NE(finding.reason.find("; rank 1 runs on CPUs 9-15, NUMA domain 0, far from"), std::string::npos)
+      << "reports make a row of each part: " << finding.reason;
   EXPECT_NE(finding.remedy.find("srun " + published), std::string::npos) << finding.remedy;
 }
 

@@ -1,6 +1,7 @@
 // What each mask is to the machine: reserved cores, width, NUMA domains, the rank's GPU.
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
 
 #include "base/text.hpp"
 #include "device/placement.hpp"
@@ -21,10 +22,19 @@ struct Offenders {
   }
 };
 
+/// Of many ranks a part for each between semicolons, of which reports make rows.
+std::string sentence_of(const std::vector<std::string>& words) {
+  constexpr std::size_t several = 4;
+  constexpr std::size_t most = 8;
+  if (words.size() < several) return human_list(words);
+  const std::span shown = std::span(words).first(std::min(words.size(), most));
+  return join(shown, "; ") + (words.size() > most ? fmt::format("; and {} more", words.size() - most) : "");
+}
+
 void report(const CaseView& view, const NodeMasks& node, const Offenders& offenders, std::string remedy,
             Findings& findings) {
   if (offenders.ranks.empty()) return;
-  findings.push_back(about(node, offenders.ranks, fmt::format("on {} {}", node.host, human_list(offenders.words)),
+  findings.push_back(about(node, offenders.ranks, fmt::format("on {} {}", node.host, sentence_of(offenders.words)),
                            with_line(view, node, std::move(remedy))));
 }
 
