@@ -245,7 +245,7 @@ Result<const LauncherSpec*> line_launcher(const GivenLine& line, const std::stri
     if (!launcher->program.empty()) known.emplace_back(launcher->name);
   return fail(ErrorKind::usage, where,
               fmt::format("\"{}\" is none of {}; name the one that it behaves like with --launcher",
-                          printable_line(line.argv.front(), 60), human_list(known)));
+                          printable_line(line.argv[line.launcher], 60), human_list(known)));
 }
 
 Result<void> take_line_world(const SiteOptions& options, SiteFound& found) {

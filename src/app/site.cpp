@@ -239,7 +239,7 @@ Result<void> take_launcher(SiteFound& found, const std::string& chosen_agent) {
   if (found.launcher->needs_allocation && !found.allocation && !found.line)
     return fail(ErrorKind::launch, std::string(found.launcher->name),
                 "needs an allocation; start muster in one (salloc, sbatch)");
-  auto identity = identify(*found.launcher, found.line ? found.line->argv.front() : "");
+  auto identity = identify(*found.launcher, found.line ? found.line->argv[found.line->launcher] : "");
   if (!identity) return tl::unexpected(identity.error());
   found.identity = std::move(*identity);
   // In the container of a line there may be paths that are not here.

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "config/launch_script.hpp"
+#include "config/line_prefix.hpp"
 #include "config/shell_prologue.hpp"
 #include "config/shell_statements.hpp"
 #include "config/torchrun_options.hpp"
@@ -138,7 +139,7 @@ Result<void> check_export(const GivenLine& line, const LineOrigin& origin) {
     if (exports_all(*option)) return {};
     return refuse("--export=" + *option, "write --export=ALL,... instead");
   }
-  if (base_name(line.argv.front()) != "srun" || !origin.must_have_variables) return {};
+  if (base_name(line.argv[line.launcher]) != "srun" || !origin.must_have_variables) return {};
   const std::string variable = export_variable(line);
   if (variable.empty() || exports_all(variable)) return {};
   return refuse(
@@ -148,8 +149,8 @@ Result<void> check_export(const GivenLine& line, const LineOrigin& origin) {
 
 /// `mpirun -n 1 a : -n 1 b`: the agent could stand behind the last part alone. srun starts the last program in all
 /// parts.
-Result<void> check_single_program(const Argv& words, const LineOrigin& origin) {
-  if (base_name(words.front()) == "srun" || std::find(words.begin(), words.end(), ":") == words.end()) return {};
+Result<void> check_single_program(const Argv& words, std::size_t launcher, const LineOrigin& origin) {
+  if (base_name(words[launcher]) == "srun" || std::find(words.begin(), words.end(), ":") == words.end()) return {};
   return fail(
       ErrorKind::usage, origin.where,
       "starts several programs (\":\"), and the agent can take the place of one alone; write a line that starts "
@@ -193,6 +194,16 @@ bool is_shell_program(const Argv& words, std::size_t at) {
   return text < words.size() && !shell_text_uses_arguments(words[text]);
 }
 
+/// Assignments, and what a shell has in front of a command: `A=b exec srun`, `time A=b srun`.
+void take_words_in_front(Argv& words, GivenLine& line) {
+  std::size_t at = behind_shell_words(words);
+  for (; at < words.size() && is_assignment(words[at]); at = behind_shell_words(words, at + 1)) {
+    const std::size_t equals = words[at].find('=');
+    line.env.emplace_back(words[at].substr(0, equals), words[at].substr(equals + 1));
+  }
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
 /// Its words from the program on, with the values that the shell around it puts in, and where the program begins in
 /// `line`; nullopt: it is not recognised before its variables have their values.
 struct Tail {
@@ -217,18 +228,15 @@ std::optional<Tail> tail_of(const std::string& line) {
 /// From launcher to the program; assignments in front become the environment.
 Result<GivenLine> split_line(Argv words, const LineOrigin& origin) {
   GivenLine line;
-  auto word = words.begin();
-  for (; word != words.end() && is_assignment(*word); ++word) {
-    const std::size_t equals = word->find('=');
-    line.env.emplace_back(word->substr(0, equals), word->substr(equals + 1));
-  }
-  words.erase(words.begin(), word);
+  take_words_in_front(words, line);
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(program_begin(words));
   Argv program(begin, words.end());
   words.erase(begin, words.end());
-  if (words.empty())
+  line.launcher = behind_prefixes(words);
+  if (line.launcher == words.size())
     return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
-  if (auto checked = check_single_program(words, origin); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_single_program(words, line.launcher, origin); !checked)
+    return tl::unexpected(checked.error());
   line.argv = std::move(words);
   if (auto checked = check_export(line, origin); !checked) return tl::unexpected(checked.error());
   if (auto taken = take_program(line, std::move(program), origin); !taken) return tl::unexpected(taken.error());

@@ -11,12 +11,13 @@ namespace muster {
 
 struct GivenLine {
   Environment env;  ///< assignments in front of the program
-  Argv argv;        ///< the launcher first; the agent follows the last word
+  Argv argv;        ///< up to the program, without `exec` and `time`; the agent follows the last word
   Argv left_out;    ///< the program and its arguments, which muster does not start: torchrun, Python, or a script's
   std::string torchrun =
       {};  ///< the command of `left_out`, or of a script that it names, that starts torchrun; empty: none
   std::string torchrun_options = {};  ///< of that command (config/torchrun_options.hpp)
   std::string not_run = {};  ///< what a shell in `left_out` does before its program and muster does not carry out
+  std::size_t launcher = 0;  ///< where the launcher is in `argv`: behind `env`, `timeout` and the like
   friend bool operator==(const GivenLine&, const GivenLine&) = default;
 };
 

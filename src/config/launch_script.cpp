@@ -10,6 +10,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "config/line_prefix.hpp"
 #include "config/shell_prologue.hpp"
 #include "config/shell_statements.hpp"
 
@@ -93,6 +94,14 @@ std::size_t first_behind_gate(const std::vector<ShellWord>& words, std::size_t p
   return std::min(at + 1, words.size());
 }
 
+/// Behind `timeout 600` and the like; `program`: nothing follows them.
+std::size_t launcher_place(const ShellStatement& command, std::size_t program) {
+  Argv words;
+  for (const ShellWord& word : command.words) words.push_back(word.text);
+  const std::size_t place = behind_prefixes(words, behind_shell_words(words, program));
+  return place == words.size() ? program : place;
+}
+
 }  // namespace
 
 std::vector<ScriptCommand> launch_commands(std::string_view script, const IsLauncher& is_launcher) {
@@ -109,7 +118,7 @@ std::vector<ScriptCommand> launch_commands(std::string_view script, const IsLaun
     const auto is_one = [&](const ShellWord& word) { return is_launcher(base_name(word.text)); };
     const int number = command.words[first].number;
     const std::size_t begin = command.words[first].begin;
-    if (is_one(command.words[program]))
+    if (is_one(command.words[launcher_place(command, program)]))
       found.push_back({number, std::string(trim(text(first, command.end))), begin, variables_before(script, begin)});
     const std::size_t behind = first_behind_gate(command.words, program);
     if (behind == command.words.size() || !is_one(command.words[behind])) continue;

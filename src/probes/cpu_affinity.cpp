@@ -191,9 +191,10 @@ void judge_node(const CaseView& view, const NodeMasks& node, std::vector<NodeFin
   affinity::judge_sharing(view, node, findings, is_last);
   keep(Subject::masks);
   if (is_last) return;
-  for (const auto& judge_one : {affinity::judge_asked, affinity::judge_siblings, affinity::judge_reserved,
-                                affinity::judge_width, affinity::judge_domains, affinity::judge_devices,
-                                affinity::judge_quota, affinity::judge_memory, affinity::judge_threads}) {
+  for (const auto& judge_one :
+       {affinity::judge_asked, affinity::judge_siblings, affinity::judge_reserved, affinity::judge_starved,
+        affinity::judge_width, affinity::judge_domains, affinity::judge_devices, affinity::judge_quota,
+        affinity::judge_memory, affinity::judge_threads}) {
     judge_one(view, node, findings);
     keep(judge_one == affinity::judge_devices ? Subject::placement : Subject::masks);
   }

@@ -178,7 +178,8 @@ Explained unfinished(const Scene& scene) {
       fmt::format("{} {} not finished:{}; {} ended as they should", names(living), living.size() == 1 ? "has" : "have",
                   common_place(living), counted(expected - scene.ranks.size(), "rank")),
       rank_culprits(living),
-      fmt::format("look at what keeps MPI_Finalize on {}: the network of the node, or a library's clean-up",
+      fmt::format("all cases had ended before; see what keeps MPI_Finalize on {}: the MPI itself (another version or "
+                  "transport of it), a library's clean-up, or the network of the node",
                   nodes_of(living))};
 }
 

@@ -12,7 +12,7 @@
 namespace muster {
 
 const LauncherSpec* launcher_of(const GivenLine& line) {
-  std::string name = base_name(line.argv.front());
+  std::string name = base_name(line.argv[line.launcher]);
   if (name == "orterun" || name == "prterun" || name == "mpirun.openmpi" || name == "mpirun.mpich") name = "mpirun";
   if (name == "mpiexec.hydra" || name == "mpiexec.openmpi" || name == "mpiexec.mpich") name = "mpiexec";
   const auto* launcher = find_launcher(name);
@@ -24,7 +24,8 @@ LaunchCommand put_behind(const GivenLine& line, const LauncherSpec& launcher, co
   LaunchCommand command{line.argv, line.env};
   if (launcher.pass_on != nullptr) {
     const Argv names = launcher.pass_on(identity, agent.env);
-    command.argv.insert(command.argv.begin() + 1, names.begin(), names.end());
+    const auto behind = command.argv.begin() + static_cast<std::ptrdiff_t>(line.launcher) + 1;
+    command.argv.insert(behind, names.begin(), names.end());
   }
   command.argv.insert(command.argv.end(), agent.argv.begin(), agent.argv.end());
   return command;
@@ -52,13 +53,15 @@ bool is_ended_by_wrapper(const Launch& launch, const Examiner::Scene& scene) {
 }
 
 Finding ended_by_wrapper(int status) {
-  return {
-      Verdict::error,
-      fmt::format("a program of the launch line around muster's agent, such as a wrapper, ended with status {} after "
-                  "the agent had ended with 0",
-                  status),
-      {{CulpritKind::launcher, "the launch line", "", -1}},
-      "let the wrapper end with the status of the program that it starts (exec \"$@\"), or leave it out"};
+  return {Verdict::error,
+          fmt::format(
+              "the launch line ended with status {} after muster's agents had ended with 0: a wrapper around them did, "
+              "or the launcher itself",
+              status),
+          {{CulpritKind::launcher, "the launch line", "", -1}},
+          "where the line has a wrapper, let it end with the status of the program that it starts (exec \"$@\"), or "
+          "leave it "
+          "out; otherwise see what the launcher prints at the end"};
 }
 
 /// Of a launch that has ended, or was ended.
@@ -85,8 +88,11 @@ Finding explain_later_start(const Launch& launch, const Examiner::Scene& scene, 
     finding = ended_by_wrapper(launch.end()->shell_status());
   else if (launch.stage() != LaunchStage::start_up)
     return finding;
-  else if (is_all_seen)
-    finding = explain_given_line(failure_of(launch, scene, start.has_ended, std::move(finding)), start.agent);
+  else if (is_all_seen) {
+    LineFailure failure = failure_of(launch, scene, start.has_ended, std::move(finding));
+    failure.argv = start.argv;
+    finding = explain_given_line(std::move(failure), start.agent);
+  }
   finding.reason += fmt::format(" (at start {} of the launch line; its first start worked)", start.number);
   return finding;
 }
@@ -134,6 +140,7 @@ GivenWorld start_given_line(const LauncherSpec& launcher, const LauncherIdentity
   if (!has_several && is_ended_by_wrapper(launch, scene))
     return {std::nullopt, ended_by_wrapper(launch.end()->shell_status()), 0};
   failure = failure_of(launch, scene, has_ended, examiner.diagnose(launch, scene).finding);
+  failure.argv = options.line->argv;
   return {std::nullopt, explain_given_line(std::move(failure), options.agent), 0};
 }
 

@@ -53,6 +53,7 @@ struct LaterStart {
   int number = 2;
   bool has_ended = false;  ///< the launcher, by itself
   fs::path agent;
+  Argv argv;  ///< of the line
 };
 
 /// What the line did wrong at that start, in place of `finding`, which was found about it as about any launch.
@@ -67,6 +68,7 @@ struct LineFailure {
   LineTasks tasks = {};
   LauncherNotice notice = {};  ///< what the launcher said
   int launcher_status = -1;    ///< -1: it did not end
+  Argv argv = {};              ///< of the line
   bool is_of_agent = false;    ///< an agent itself reported why: each of the others was ended for it
 };
 

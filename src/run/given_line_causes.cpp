@@ -1,5 +1,7 @@
 // Why a launch line started no agent, by what its launcher and the programs in it print.
+#include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <optional>
 
 #include "base/text.hpp"
@@ -42,12 +44,6 @@ constexpr KnownCause known_causes[] = {
     {"symbol lookup error: ", "the agent {agent} finds the library of another MPI where the line starts it",
      another_mpi_remedy},
     {finds_another_mpi, "the agent finds the library of another MPI where the line starts it", another_mpi_remedy},
-    {"CPU binding outside of job step allocation", "Slurm refuses the masks of the line",
-     "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for "
-     "whole nodes (--exclusive)"},
-    {"Unable to satisfy cpu bind request", "Slurm refuses the masks of the line",
-     "give srun a mask list or -c, never both (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for "
-     "whole nodes (--exclusive)"},
     {"Unable to layout tasks", "Slurm can't place the tasks of the line on the CPUs of the step",
      "lower the numbers in the line (--ntasks-per-node, -c), leave out --hint and --threads-per-core, or ask for whole "
      "nodes (--exclusive)"},
@@ -72,6 +68,38 @@ constexpr KnownCause known_causes[] = {
     {"multi_prog config file", "the line takes its programs from a file (--multi-prog)",
      "write a line that starts the same program on all ranks"},
 };
+
+/// How Slurm's option --cpu-bind names CPUs, and what to change where it refuses them.
+struct CpuBindKind {
+  std::string_view values;  ///< between spaces
+  std::string_view what;
+  std::string_view remedy;
+};
+constexpr CpuBindKind bind_kinds[] = {
+    {" mask_cpu ", "the masks", "give srun a mask list or -c, never both"},
+    {" map_cpu ", "the CPUs (map_cpu)", "give srun a list of CPUs or -c, never both"},
+    {" rank_ldom map_ldom mask_ldom ", "the NUMA domains",
+     "name NUMA domains that each node has, and leave out -c; or give srun a mask list (--cpu-bind=mask_cpu)"},
+    {"", "the CPU binding", "give srun a mask list or -c, never both"},
+};
+
+/// `rank_ldom` of `srun --cpu-bind=verbose,rank_ldom`; empty: none.
+std::string bind_value(const Argv& line) {
+  std::string value;
+  for (std::size_t at = 0; at < line.size(); ++at)
+    for (const std::string_view option : {"--cpu-bind", "--cpu_bind"}) {
+      if (line[at] == option && at + 1 < line.size()) value = line[at + 1];
+      if (line[at].starts_with(option) && line[at].substr(option.size(), 1) == "=")
+        value = line[at].substr(option.size() + 1);
+    }
+  for (const std::string& word : split(value, ','))
+    if (const std::string name = word.substr(0, word.find(':')); name.find('_') != std::string::npos) return name;
+  return {};
+}
+
+bool is_of_kind(const CpuBindKind& kind, const std::string& value) {
+  return kind.values.empty() || (!value.empty() && kind.values.find(fmt::format(" {} ", value)) != kind.values.npos);
+}
 
 /// Why no agent runs is the line's doing, whichever rank died of it first.
 Finding by_the_line(Finding finding, std::string reason, std::string remedy) {
@@ -140,6 +168,40 @@ std::optional<Finding> explain_missing(const Finding& finding, std::string_view 
                                  printable_line(program)));
 }
 
+/// Slurm's own words where it can't bind tasks as the line asks for.
+std::optional<Finding> explain_binding(const LineFailure& failure) {
+  for (const char* words : {"CPU binding outside of job step allocation", "Unable to satisfy cpu bind request"}) {
+    const std::string said = line_with(failure.stderr_text, words, "");
+    if (said.empty()) continue;
+    const std::string value = bind_value(failure.argv);
+    const auto* kind = std::find_if(std::begin(bind_kinds), std::end(bind_kinds),
+                                    [&](const CpuBindKind& one) { return is_of_kind(one, value); });
+    const bool is_named = kind->what == "the NUMA domains";
+    return by_the_line(
+        failure.finding,
+        fmt::format("Slurm refuses {}{} of the line: {}", kind->what, is_named ? fmt::format(" ({})", value) : "",
+                    said),
+        fmt::format("{} (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for whole nodes "
+                    "(--exclusive)",
+                    kind->remedy));
+  }
+  return std::nullopt;
+}
+
+/// Open MPI's library alone, as in some containers: what it needs at its start are files of their own.
+std::optional<Finding> explain_plugins(const LineFailure& failure) {
+  const bool has_no_plugins = failure.stderr_text.find("opal_init:startup:internal-failure") != std::string::npos ||
+                              failure.stderr_text.find("opal_shmem_base_select failed") != std::string::npos;
+  if (!has_no_plugins || failure.is_of_agent) return std::nullopt;
+  return by_the_line(
+      failure.finding,
+      "the agent finds Open MPI's library where the line starts it, but not its plug-ins (the folder "
+      "openmpi beside libmpi), so that MPI_Init fails",
+      "bind a folder with the agent and its libraries into the container and name that agent with "
+      "--agent (cmake --install with MUSTER_BUNDLE=ON, docs/launch-line.md), or install Open MPI there as a "
+      "whole; unset OPAL_PREFIX where it names another folder");
+}
+
 /// What the launcher said last, where it ended.
 std::string end_words(const LineFailure& failure) {
   if (failure.launcher_status <= 0) return {};
@@ -195,6 +257,8 @@ Finding explain_given_line(LineFailure failure, const fs::path& agent) {
     return by_the_line(std::move(failure.finding), cause.is_quoted ? fmt::format("{}: {}", reason, said) : reason,
                        std::string(cause.remedy));
   }
+  if (auto binding = explain_binding(failure)) return std::move(*binding);
+  if (auto plugins = explain_plugins(failure)) return std::move(*plugins);
   if (auto missing = explain_missing(failure.finding, stderr_text, agent)) return std::move(*missing);
   if (auto uneven = explain_tasks(failure)) return std::move(*uneven);
   const bool is_explained = failure.is_of_agent || !failure.notice.sentence.empty();

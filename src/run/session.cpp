@@ -386,7 +386,8 @@ Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const Way&
   auto damage = examiner.diagnose(launch, scene);
   if (!shape.line.empty())
     damage.finding = explain_later_start(launch, scene, std::move(damage.finding),
-                                         {line_starts_[shape.line], has_ended, way.options.agent});
+                                         {line_starts_[shape.line], has_ended, way.options.agent,
+                                          way.options.line != nullptr ? way.options.line->argv : Argv()});
   // Nodes can't be queried when the scheduler took them away, which is not a fault.
   const bool is_somebodys_fault = damage.finding.verdict != Verdict::unmeasured;
   if (!damage.is_total && is_somebodys_fault) blame(damage.finding, scene.seen, shape);

@@ -307,7 +307,8 @@ class Frontier(SiteJob):
         run, case = self.run_line(f"srun --nodes=2 --ntasks-per-node=8 {defaults} --gpus-per-node=8 --gpu-bind=closest")
         self.assertEqual((run.status, case["verdict"]), (1, "fail"), self.said)
         self.assertEqual({len(re.split("[,-]", mask)) for mask in self.facts(case, "mask")}, {1}, self.said)
-        self.assertIn("48 of 56 cores idle", self.words, self.said)
+        self.assertIn("48 of the 56 cores that muster bind assigns are idle", self.words, self.said)
+        self.assertIn("gives 8 ranks less than half of the cores of profile frontier", self.words, self.said)
 
 
 class Perlmutter(SiteJob):

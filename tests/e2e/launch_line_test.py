@@ -114,6 +114,14 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(self.run_it("mpiexec.mpich -n 2"), 0, self.output)
         self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [2])
 
+    def test_programs_in_front_of_the_launcher(self):
+        for front in ("time ", "exec ", "timeout 100 ", "nohup ", "env MUSTER_TEST=1 nice "):
+            with self.subTest(front):
+                self.assertEqual(self.run_it(front + "mpirun --oversubscribe -n 2", "-n", "alone"), 0, self.output)
+                self.assertEqual([launch["ranks"] for launch in self.report["launches"]], [2])
+        (self.folder / "job.sh").write_text("#!/bin/bash\nmodule load x\ntimeout 100 mpirun --oversubscribe -n 2 python train.py\n")
+        self.assertEqual(self.run_it("@job.sh", "-n", "alone"), 0, self.output)
+
     def test_plan_names_the_remedy(self):
         """As run does."""
         self.assertEqual(self.muster("plan", "mpirun --oversubscribe -n 2 true"), 2, self.output)
@@ -140,7 +148,7 @@ class LaunchLine(unittest.TestCase):
         if len(CPUS) > 1:
             self.assertIn(f"the launch line binds 1 of 1 ranks otherwise than muster bind would: rank 0 on CPU {CPUS[0]} (muster bind: ",
                           self.words("affinity"))
-            self.assertRegex(self.words("affinity"), r"cost: \d+ of \d+ cores idle")
+            self.assertRegex(self.words("affinity"), r"cost: \d+ of the \d+ cores that muster bind assigns (is|are) idle")
         self.assertEqual(self.run_it("mpirun -n 1 --bind-to none", "-n", "affinity"), 0, self.output)
         self.assertEqual(self.case("affinity")["notes"], [], "the whole node is what bind would write")
 
@@ -218,7 +226,7 @@ class LaunchLine(unittest.TestCase):
         for act, words in (('[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exec sleep 600', "the line starts 3 tasks, 2 of which started muster's agent: not task 1"),
                            ("exec true", "ended with status 0 without starting muster-rank"),
                            ('exec ls "$1/no/such/folder"', "muster-rank/no/such/folder"),
-                           ('"$@"; exit 255', "such as a wrapper, ended with status 255 after the agent had ended with 0")):
+                           ('"$@"; exit 255', "ended with status 255 after muster's agents had ended with 0")):
             with self.subTest(act=act):
                 began.unlink(missing_ok=True)
                 # Ranks of the first start come together: all of them see no file yet.
@@ -235,7 +243,7 @@ class LaunchLine(unittest.TestCase):
         """As sanitizers do. The ranks are well."""
         script = self.script("wrapper", '#!/bin/sh\n"$@"\nexit 255\n')
         self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 {script}", "-n", "affinity"), 2, self.output)
-        self.assertIn("such as a wrapper, ended with status 255 after the agent had ended with 0", self.words("affinity"))
+        self.assertIn("ended with status 255 after muster's agents had ended with 0", self.words("affinity"))
         self.assertEqual([culprit["name"] for culprit in self.case("affinity")["culprits"]], ["the launch line"])
 
     def test_a_signal_while_the_line_starts(self):
@@ -301,7 +309,7 @@ class LaunchLine(unittest.TestCase):
         self.assertEqual(self.run_it("mpirun -n 1 --bind-to none" + tail, "-n", "environment"), 0, self.output)
 
     def test_accelerate_and_deepspeed_in_each_of_two_tasks(self):
-        for program in ("accelerate launch train.py", "deepspeed train.py"):
+        for program in ("accelerate launch train.py", "deepspeed train.py", "python3 -m accelerate.commands.launch train.py"):
             with self.subTest(program):
                 self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 {program}", "-n", "environment"), 1, self.output)
                 self.assertIn(f'starts "{program}" 2 times on each node, once in each task: each is a separate job', self.words("environment"))
@@ -336,6 +344,12 @@ class LaunchLine(unittest.TestCase):
             (self.folder / "other" / pathlib.Path(library).name).symlink_to(other)
             self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 env LD_LIBRARY_PATH={self.folder}/other"), 2, self.output)
             self.assertIn("finds the library of another MPI where the line starts it", self.words("affinity"))
+        # The library without its plug-ins.
+        plugins = next((path for name in ("openmpi/lib/openmpi*", "../lib/openmpi") for path in pathlib.Path(library).parent.glob(name)), None)
+        if plugins is not None:
+            bare = self.script("bare", f'#!/bin/sh\nexec unshare --mount sh -c \'mount -t tmpfs none {plugins} && exec "$@"\' sh "$@"\n')
+            self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 {bare}"), 2, self.output)
+            self.assertIn("finds Open MPI's library where the line starts it, but not its plug-ins", self.words("affinity"))
         hide = "#!/bin/sh\nexec unshare --mount sh -c 'mount -t tmpfs none \"$0\" && exec \"$@\"' {} \"$@\"\n"
         contained = self.script("contained", hide.format(BIN))
         self.assertEqual(self.run_it(f"mpirun --oversubscribe -n 2 {contained}"), 2, self.output)

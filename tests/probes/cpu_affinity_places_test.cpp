@@ -175,7 +175,7 @@ TEST(CpuAffinityPlaces, TheUsersOwnLineIsNotedBesideThatOfBind) {
   EXPECT_EQ(
       judgement.findings[0].reason,
       "on a the launch line binds 1 of 2 ranks otherwise than muster bind would: rank 1 on CPUs 57-58 (muster bind: "
-      "49-55); cost: 2 cores that bind leaves out");
+      "49-55); cost: 2 cores that muster bind leaves out are in use");
 }
 
 TEST(CpuAffinityPlaces, MoreHardwareThreadsOfTheSameCoresAreNoDifference) {
@@ -192,7 +192,38 @@ TEST(CpuAffinityPlaces, WhatTheUsersLineCostsIsCounted) {
   const auto judgement = made.judge();
   ASSERT_FALSE(judgement.findings.empty());
   const std::string& reason = judgement.findings[0].reason;
-  EXPECT_NE(reason.find("cost: 3 of 7 cores idle; 2 ranks share 1 core"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("cost: 3 of the 7 cores that muster bind assigns are idle; 2 ranks share 1 core"),
+            std::string::npos)
+      << reason;
+}
+
+// Frontier's line without -c7, where Slurm happens to place each rank near its GPU.
+TEST(CpuAffinityPlaces, ALineWithFewOfTheCoresOfTheProfileFails) {
+  const auto judged = [](const std::string& mask, const std::string& by, const Params& params = {}) {
+    auto made =
+        on(trento(), {mask}, params, {{"asked", "49-55"}, {"asked_by", by}, {"binder", "line"}, {"launcher", "srun"}});
+    made.node(low_noise);
+    return made.judge();
+  };
+  const auto few = judged("49", "profile frontier");
+  ASSERT_EQ(few.findings.size(), 2u);
+  EXPECT_EQ(few.findings[1].verdict, Verdict::fail);
+  EXPECT_EQ(
+      few.findings[1].reason,
+      "on a the launch line gives 1 rank less than half of the cores of profile frontier: rank 0 has 1 of 7; 6 of "
+      "the 7 cores that muster bind assigns are idle");
+  EXPECT_EQ(few.findings[1].remedy.find("change the launch line (--launch): ask for 7 cores per rank: srun"), 0u)
+      << few.findings[1].remedy;
+  ASSERT_EQ(few.findings[1].culprits.size(), 1u);
+  const auto all_idle = judged("57-63", "profile frontier");
+  ASSERT_EQ(all_idle.findings.size(), 1u) << "as many cores, elsewhere";
+  EXPECT_NE(all_idle.findings[0].reason.find("cost: all of the 7 cores that muster bind assigns are idle; 7 cores that "
+                                             "muster bind leaves out are in use"),
+            std::string::npos)
+      << all_idle.findings[0].reason;
+  // Half of them, or no profile that demands more, is the user's choice.
+  for (const auto& judgement : {judged("49-52", "profile frontier"), judged("49", "auto")})
+    for (const Finding& finding : judgement.findings) EXPECT_EQ(finding.verdict, Verdict::pass) << finding.reason;
 }
 
 TEST(CpuAffinityPlaces, ACapturedBladeGivesThePublishedLine) {
@@ -260,7 +291,7 @@ TEST(CpuAffinityPlaces, WhatAnUnboundLineCostsIsCounted) {
   for (const Finding& finding : judgement.findings) notes += finding.reason + "\n";
   EXPECT_NE(
       notes.find("cost: 8 ranks not confined to the NUMA domain of their GPU: 0, 1, 2, 3, 4, 5, 6 and 7; 57 cores "
-                 "that bind leaves out; 8 ranks share 64 cores"),
+                 "that muster bind leaves out are in use; 8 ranks share 64 cores"),
       std::string::npos)
       << notes;
 }

@@ -20,6 +20,35 @@ TEST(GivenLine, ItsLauncherIsFoundByTheProgramsName) {
   EXPECT_EQ(launcher_name("local"), "none");
 }
 
+// They stay in the line, but for what only a shell can start.
+TEST(GivenLine, ItsLauncherIsFoundBehindProgramsThatStartIt) {
+  struct Row {
+    std::string_view text;
+    Argv argv;
+    std::string_view launcher;
+  };
+  for (const Row& row :
+       {Row{"time srun -N 2", {"srun", "-N", "2"}, "srun"}, Row{"time -p srun", {"srun"}, "srun"},
+        Row{"exec mpirun -n 2", {"mpirun", "-n", "2"}, "mpirun"}, Row{"A=b exec srun", {"srun"}, "srun"},
+        Row{"nohup srun", {"nohup", "srun"}, "srun"},
+        Row{"timeout -s TERM --kill-after=5 600 srun",
+            {"timeout", "-s", "TERM", "--kill-after=5", "600", "srun"},
+            "srun"},
+        Row{"env -u X A=b nice -n 5 /usr/bin/time -v srun",
+            {"env", "-u", "X", "A=b", "nice", "-n", "5", "/usr/bin/time", "-v", "srun"},
+            "srun"},
+        Row{"taskset -c 0 stdbuf -oL ibrun", {"taskset", "-c", "0", "stdbuf", "-oL", "ibrun"}, "ibrun"},
+        Row{"numactl --interleave all mpirun", {"numactl", "--interleave", "all", "mpirun"}, "mpirun"},
+        Row{"timeout 600 my_launcher", {"timeout", "600", "my_launcher"}, "none"}}) {
+    const auto line = parse_given_line(row.text);
+    ASSERT_TRUE(line) << row.text;
+    EXPECT_EQ(line->argv, row.argv);
+    EXPECT_EQ(launcher_name(row.text), row.launcher) << row.text;
+  }
+  EXPECT_FALSE(parse_given_line("timeout 600"));
+  EXPECT_FALSE(parse_given_line("env A=b"));
+}
+
 TEST(GivenLine, TheAgentFollowsTheLineAndValuesStayOutOfIt) {
   const auto* mpirun = find_launcher("mpirun");
   const auto line = parse_given_line("A=b mpirun -n 4 singularity exec a.sif");
@@ -29,6 +58,8 @@ TEST(GivenLine, TheAgentFollowsTheLineAndValuesStayOutOfIt) {
   EXPECT_EQ(command.argv,
             (Argv{"mpirun", "-x", "MUSTER_KEY", "-n", "4", "singularity", "exec", "a.sif", "/opt/muster-rank"}));
   EXPECT_EQ(command.env, (Environment{{"A", "b"}}));
+  EXPECT_EQ(put_behind(*parse_given_line("timeout 60 mpirun -n 4"), *mpirun, openmpi, agent).argv,
+            (Argv{"timeout", "60", "mpirun", "-x", "MUSTER_KEY", "-n", "4", "/opt/muster-rank"}));
   LauncherIdentity mpich{"/usr/bin/mpirun", "mpich", "4.0.2", "MPICH"};
   EXPECT_EQ(put_behind(*line, *mpirun, mpich, agent).argv,
             (Argv{"mpirun", "-n", "4", "singularity", "exec", "a.sif", "/opt/muster-rank"}));
@@ -249,6 +280,42 @@ TEST(LineTasks, AreReadFromRecordsElse) {
     node.ranks.push_back(remains);
   }
   EXPECT_EQ(read_line_tasks("", {node}).without_agent(), std::vector<int>{1});
+}
+
+TEST(GivenLine, WhatSlurmRefusesIsNamedAsTheLineHasIt) {
+  const auto reason = [](const Argv& line) {
+    const LineFailure failure{
+        .stderr_text = "slurmstepd: error: CPU binding outside of job step allocation, allocated CPUs are: 0x3\n",
+        .argv = line};
+    return explain_given_line(failure, "/opt/muster-rank").reason;
+  };
+  EXPECT_EQ(reason({"srun", "--cpu-bind=mask_cpu:0xfe"}).rfind("Slurm refuses the masks of the line: slurmstepd", 0),
+            0u);
+  for (const char* option : {"--cpu-bind=rank_ldom", "--cpu-bind=v,rank_ldom"})
+    EXPECT_EQ(reason({"srun", option}).rfind("Slurm refuses the NUMA domains (rank_ldom) of the line: ", 0), 0u);
+  EXPECT_EQ(reason({"srun", "--cpu-bind", "map_ldom:0,1"}).rfind("Slurm refuses the NUMA domains (map_ldom)", 0), 0u);
+  EXPECT_EQ(reason({"srun", "--cpu-bind=mask_ldom:0x1"}).rfind("Slurm refuses the NUMA domains (mask_ldom)", 0), 0u);
+  EXPECT_EQ(reason({"srun", "--cpu_bind=map_cpu:0"}).rfind("Slurm refuses the CPUs (map_cpu) of the line", 0), 0u);
+  EXPECT_EQ(reason({"srun", "-c", "4"}).rfind("Slurm refuses the CPU binding of the line", 0), 0u);
+}
+
+// As Open MPI 4.1.4 prints it, with and without its help files.
+TEST(GivenLine, OpenMpiWithoutItsPlugIns) {
+  const auto with = [](const char* text, bool is_of_agent = false) {
+    LineFailure failure{.stderr_text = text};
+    failure.is_of_agent = is_of_agent;
+    return explain_given_line(failure, "/opt/muster-rank");
+  };
+  for (const char* text :
+       {"Sorry!  You were supposed to get help about:\n    opal_init:startup:internal-failure\nBut I "
+        "couldn't open the help file:\n",
+        "Open MPI developer):\n\n  opal_shmem_base_select failed\n  --> Returned value -1\n"}) {
+    const Finding finding = with(text);
+    EXPECT_NE(finding.reason.find("finds Open MPI's library where the line starts it, but not its plug-ins"),
+              std::string::npos);
+    EXPECT_NE(finding.remedy.find("MUSTER_BUNDLE"), std::string::npos);
+    EXPECT_EQ(with(text, true).reason, "") << "the agent's own report";
+  }
 }
 
 }  // namespace

@@ -63,6 +63,8 @@ void judge_sharing(const CaseView& view, const NodeMasks& node, Findings& findin
 /// What each mask is to the machine. What holds is added to `claims`.
 void judge_asked(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_line(const CaseView& view, const NodeMasks& node, Findings& findings);
+/// Ranks that a launch line gives less than half of the cores of the profile.
+void judge_starved(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_reserved(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_siblings(const CaseView& view, const NodeMasks& node, Findings& findings);
 void judge_width(const CaseView& view, const NodeMasks& node, Findings& findings);
