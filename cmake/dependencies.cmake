@@ -1,4 +1,4 @@
-# Libraries. Each is looked for on the system first (Debian 12 names in README.md); what is not found is built from
+# Libraries. Each is looked for on the system first (Debian 12 names in docs/installing.md); what is not found is built from
 # a pinned source archive. Offline: put the archives into a folder and set MUSTER_ARCHIVES to it; they are taken
 # from there by the names below, and the hash must still be right.
 set(MUSTER_ARCHIVES "" CACHE PATH "Folder with local copies of the source archives")

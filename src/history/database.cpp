@@ -165,7 +165,9 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& file, Hi
     return fail(ErrorKind::file, file.string(), "is a folder; name a file with --history");
   const bool is_there = fs::exists(file, ignored);
   if (use != HistoryUse::write && !is_there)
-    return fail(ErrorKind::file, file.string(), "is not there: no run has been stored yet");
+    return fail(ErrorKind::file, file.string(),
+                "is not there: no run has been stored yet (muster gate stores none; muster history --history FILE "
+                "import muster-runs/* adds them)");
   // SQLite would wait at a pipe for a writer.
   if (is_there && !fs::is_regular_file(file, ignored))
     return fail(ErrorKind::file, file.string(), "is a pipe or a device; name a regular file with --history");

@@ -179,8 +179,6 @@ class Pages(Torch):
         reader = pages_test.Reader()
         self.addCleanup(shutil.rmtree, reader.folder, True)
         reader.env |= {"PATH": f"{pathlib.Path(PYTHON).parent}:{reader.env['PATH']}", "SCRATCH": str(reader.folder), "nodes": support.HOST}
-        # Four ranks of a node with four GPUs.
-        few = {"--ranks-per-node 4": "--ranks-per-node 2"}
         typed = []
         for page in ("methods/pytorch", "training-before-a-large-job"):
             for fence in page_commands.fences_of(page):
@@ -189,7 +187,6 @@ class Pages(Torch):
                     if page_tests.test_of(fence, command) != page_tests.WITH_TORCH or page_commands.without_comment(command) in typed:
                         continue
                     typed.append(page_commands.without_comment(command))
-                    command = page_tests.substitute(command, few)
                     done = reader.types(command)
                     self.assertEqual(done.returncode, 0, f"{page}: {command}\n{done.stdout}{done.stderr}")
                     if "--resume" in command:

@@ -1,6 +1,7 @@
 """Every fenced command of README and docs, and every example of a help, is run by a test as it stands there, or listed in
 tests/cluster/page_tests.py with the reason why not. The pages of
 docs/systems have a list of their own (house.system_pages_test)."""
+import json
 import os
 import re
 import subprocess
@@ -65,6 +66,21 @@ class Pages(unittest.TestCase):
                 self.assertEqual(unknown, set(), f"{path.name}: `{command}`")
                 found += 1
         self.assertGreater(found, 100)
+
+    def test_the_run_that_the_readme_shows_has_the_default_checks(self):
+        """docs/pictures/examples makes the reports and the picture again."""
+        listed = subprocess.run([Path(os.environ["MUSTER_BUILD"], "bin/muster"), "list", "-t", "default", "--json"], check=True, capture_output=True, text=True)
+        default = sorted(check["name"] for check in json.loads(listed.stdout))
+        report = json.loads((SOURCE / "reports/examples/report.json").read_text())
+        self.assertEqual(sorted(case["check"] for case in report["cases"]), default)
+        picture, console = ((SOURCE / name).read_text() for name in ("docs/pictures/default.svg", "reports/examples/console.txt"))
+        for case in report["cases"]:
+            self.assertIn(case["id"], picture)
+            self.assertIn(case["id"], console)
+        counts = [sum(case["verdict"] == verdict for case in report["cases"]) for verdict in ("pass", "skip")]
+        self.assertEqual(sum(counts), len(default), "others used the machine: run it again")
+        caption = re.search(r"!\[(.*)\]\(docs/pictures/default.svg\)", (SOURCE / "README.md").read_text())[1]
+        self.assertEqual(caption, f"the default run on one machine without GPUs: {counts[0]} checks pass, {counts[1]} are skipped")
 
     def test_most_are_run(self):
         run = sum(bool(matches(RUN, *one)) for one in self.commands)
