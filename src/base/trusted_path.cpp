@@ -99,7 +99,8 @@ Result<std::string> read_trusted(const fs::path& path, std::size_t most, const T
   const auto opened = open_trusted(path, trust);
   if (!opened) return tl::unexpected(opened.error());
   struct stat about {};
-  if (::fstat(opened->number(), &about) != 0 || !S_ISREG(about.st_mode)) return refuse(path, "is not a regular file");
+  if (::fstat(opened->number(), &about) != 0 || !S_ISREG(about.st_mode))
+    return refuse(path, "can't be read: it is a pipe or a device; give a regular file");
   std::string text;
   char buffer[1 << 16];
   for (;;) {

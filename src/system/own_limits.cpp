@@ -46,6 +46,12 @@ std::string too_small_limit(std::size_t files) {
   if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_stack)
     return fmt::format("the stack may have {} KiB, and muster needs {}; raise the limit: ulimit -s {}",
                        stack.rlim_cur >> 10, least_stack >> 10, least_stack >> 10);
+  // Below it MPI fails without a reason.
+  constexpr rlim_t least_data = 128u << 20;
+  rlimit data{};
+  if (::getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur < least_data)
+    return fmt::format("this process may have {} MiB of data, and muster needs {}; raise the limit: ulimit -d unlimited",
+                       data.rlim_cur >> 20, least_data >> 20);
   return "";
 }
 

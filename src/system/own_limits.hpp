@@ -10,7 +10,7 @@ namespace muster {
 [[nodiscard]] std::size_t free_descriptors();
 
 /// The first limit below which libraries end the process by a signal, or fail without a reason: fewer than `files` more
-/// that may be opened, a small stack. With the command that raises it; empty: none is too small.
+/// that may be opened, a small stack, little memory. With the command that raises it; empty: none is too small.
 [[nodiscard]] std::string too_small_limit(std::size_t files);
 
 /// Why memory could not be had: with the limits of this process on it, and the commands that raise them.

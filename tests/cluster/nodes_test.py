@@ -53,21 +53,36 @@ class OnTwoNodes(OnNodes):
         """Neither of the launcher nor of what it starts on the nodes: all processes are seen from each of them."""
         run = self.new_run(check("look", ranks=2, probe="command", timeout="20s", argv=["sh", "SCRIPT"]))
         agent, script, seen = (run.folder / name for name in ("agent", "script", "seen"))
-        agent.write_text(f'#!/bin/sh\n[ $# = 0 ] && echo $MUSTER_KEY > {run.folder}/key\nexec {support.AGENT} "$@"\n')
+        agent.write_text(f'#!/bin/sh\n[ $# = 0 ] && echo $MUSTER_KEY > {run.folder}/key\n'
+                         f'[ $# = 0 ] && echo $MUSTER_TAG_SECRET > {run.folder}/secret\nexec {support.AGENT} "$@"\n')
         agent.chmod(0o755)
         script.write_text(f"cat /proc/[0-9]*/cmdline > {seen}.$(hostname) 2> /dev/null\nexit 0\n")
         run.checks.write_text(run.checks.read_text().replace("SCRIPT", str(script)))
         run.argv[run.argv.index("--agent") + 1] = str(agent)
         run.start()
         self.assertEqual(run.wait(30), 0, run.story())
-        key = (run.folder / "key").read_text().strip()
-        self.assertRegex(key, "^[0-9a-f]{64}$")
-        for node in NODES:
-            arguments = (run.folder / f"seen.{node}").read_text(errors="replace")
-            self.assertIn("orted", arguments)
-            self.assertNotIn(key, arguments)
-        found = [path for path in run.output.rglob("*") if path.is_file() and key in path.read_text(errors="replace")]
-        self.assertEqual(found, [])
+        for name in ("key", "secret"):
+            secret = (run.folder / name).read_text().strip()
+            self.assertRegex(secret, "^[0-9a-f]{64}$")
+            for node in NODES:
+                arguments = (run.folder / f"seen.{node}").read_text(errors="replace")
+                self.assertIn("orted", arguments)
+                self.assertNotIn(secret, arguments)
+            found = [path for path in run.output.rglob("*") if path.is_file() and secret in path.read_text(errors="replace")]
+            self.assertEqual(found, [])
+
+    def test_the_place_of_open_mpis_folder_is_taken_on_the_second_node(self):
+        """By a file of another user: an error that names the node, and blames none."""
+        self.cluster.is_as_made = False
+        self.cluster.execute("nid002", ["sh", "-c", "touch $TMPDIR/ompi.nid002.0 && chown 65534 $TMPDIR/ompi.nid002.0"], check=True)
+        run = self.new_run(check("hello", probe="hello"))
+        run.start()
+        self.assertEqual(run.wait(60), 2, run.story())
+        case = run.case("hello")
+        self.assertEqual(case["verdict"], "error", run.story())
+        self.assertRegex(case["reason"], "Open MPI can't make its folder /.*/ompi.nid002.0 on nid002: Not a directory")
+        self.assertRegex(case["remedy"], "^on nid002, remove .* if it belongs to another user")
+        self.assertEqual([culprit["kind"] for culprit in case["culprits"]], ["launcher"])
 
     def test_two_machines_of_one_name_are_not_one(self):
         for node in NODES:

@@ -121,6 +121,18 @@ class Surroundings(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.said)
         self.assertIn("File too large; nothing was started", done.said)
 
+    def test_little_memory(self):
+        """MPI would fail without a reason, and a rank would be at fault."""
+        for mebibytes in (16, 64):
+            limit = (resource.RLIMIT_DATA, mebibytes << 20)
+            done = self.run_hello(limits=[limit])
+            self.assertEqual(done.returncode, 3, done.said)
+            self.assertIn(f"may have {mebibytes} MiB of data, and muster needs 128; raise the limit: ulimit -d", done.said)
+            done = self.muster("gate", "--need", "1", "--checks", "hello.toml", "--", "true", limits=[limit])
+            self.assertEqual(done.returncode, 125, done.said)
+        done = self.run_hello(limits=[(resource.RLIMIT_DATA, 128 << 20)])
+        self.assertEqual(done.returncode, 0, done.said)
+
     def test_names_of_nodes_that_are_none(self):
         for name in NO_HOSTS:
             with self.subTest(name=name):
