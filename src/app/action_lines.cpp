@@ -1,6 +1,6 @@
 #include "app/action_lines.hpp"
 
-#include "app/night_service.hpp"
+#include "app/node_service.hpp"
 #include "base/text.hpp"
 
 namespace muster {

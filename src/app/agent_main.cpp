@@ -12,7 +12,7 @@
 
 #include "app/agent_help.hpp"
 #include "base/clock.hpp"
-#include "base/orders.hpp"
+#include "base/fault_injection.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/mpi_comm.hpp"
 #include "model/added_probes.hpp"
@@ -126,17 +126,17 @@ std::vector<std::string>& ordered_hosts() {
 /// Faults that `muster selftest` injects into ranks. Real runs must not be affected: without a described machine, which
 /// every report mentions, the variable is refused.
 Result<void> take_orders_from_environment(const Comm& comm, AgentHooks& hooks) {
-  const char* text = std::getenv(env_orders);
+  const char* text = std::getenv(env_faults);
   if (text == nullptr || *text == '\0') return {};
   const char* machine = std::getenv(env_machine);
   if (machine == nullptr || *machine == '\0')
-    return fail(ErrorKind::usage, env_orders,
+    return fail(ErrorKind::usage, env_faults,
                 "is for muster selftest alone, on a described machine\nunset it where muster is started");
-  const auto orders = parse_orders(text);
+  const auto orders = parse_faults(text);
   if (!orders)
-    return fail(ErrorKind::usage, env_orders,
+    return fail(ErrorKind::usage, env_faults,
                 orders.error().what + "\nwrite orders as docs/selftest.md has them, or unset the variable");
-  take_orders(*orders, comm.rank());
+  inject_faults(*orders, comm.rank());
   const auto ranks = static_cast<std::size_t>(comm.size());
   for (std::size_t rank = 0; rank < ranks && !orders->hosts.empty(); ++rank)
     ordered_hosts().push_back(orders->hosts[rank * orders->hosts.size() / ranks]);

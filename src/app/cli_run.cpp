@@ -42,7 +42,7 @@ Argv inside_words(const CLI::App& app) {
 }
 
 /// docs/night.md
-void add_night(CLI::App& app, NightOptions& night) {
+void add_night(CLI::App& app, ScheduledRunOptions& night) {
   app.add_flag("--lock", night.lock, "Not while another run of yours with --lock has one of the nodes: exit status 75");
   app.add_option("--lock-file", night.lock_file, "As --lock, with this file instead of the one among your state")
       ->type_name("FILE");
@@ -96,7 +96,8 @@ void add_run(CommandLine line) {
       "  muster run -S cpu_affinity.sharing=any --report junit=results.xml --quiet\n"
       "  muster run --submit --nodes 4 -J account=project_1 -J time=0:20:00\n"
       "Exit status: 0 all pass, 1 some fail, 2 some error or unmeasured, 3 usage or file error,\n"
-      "75 not started for another run (--lock) or without an idle node, 130 and 143 interrupted. Results: muster-runs/latest");
+      "75 not started for another run (--lock) or without an idle node, 130 and 143 interrupted. Results: "
+      "muster-runs/latest");
   app->callback([run, &status = line.status, app] {
     give_to_launcher(*run);
     if (run->submit) run->inside = inside_words(*app);

@@ -10,7 +10,7 @@
 #include "app/checks_here.hpp"
 #include "app/config_homes.hpp"
 #include "app/load.hpp"
-#include "app/night_service.hpp"
+#include "app/node_service.hpp"
 #include "app/options.hpp"
 #include "app/site.hpp"
 #include "base/hostlist.hpp"

@@ -20,7 +20,7 @@
 #include "base/loop.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "launchers/aim/aim.hpp"
+#include "launchers/retarget/retarget.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -122,7 +122,7 @@ class Command {
     return {};
   }
 
-  [[nodiscard]] Result<Argv> aim(const Destination& there) const { return aimed(argv_, starter_, flavor_, there); }
+  [[nodiscard]] Result<Argv> aim(const Destination& there) const { return retargeted(argv_, starter_, flavor_, there); }
   [[nodiscard]] bool is_other() const { return starter_ == Starter::other; }
 
  private:

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "model/json.hpp"
 #include "run/autopsy.hpp"
-#include "run/signed_lines.hpp"
+#include "run/tagged_lines.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -21,7 +21,7 @@ namespace {
 int answer(const NodeOptions& options, const std::string& text) {
   const char* name = options.sign.empty() ? nullptr : std::getenv(options.sign.c_str());
   const std::string node = name == nullptr || *name == '\0' ? host_name() : name;
-  fmt::print("{}", options.sign.empty() ? text : sign_lines(node, text));
+  fmt::print("{}", options.sign.empty() ? text : tag_lines(node, text));
   return 0;
 }
 

@@ -5,13 +5,13 @@
 #include "app/lines.hpp"
 #include "app/load.hpp"
 #include "app/machine_files.hpp"
-#include "app/night.hpp"
-#include "app/night_service.hpp"
+#include "app/node_service.hpp"
 #include "app/options.hpp"
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
 #include "app/run_folder.hpp"
 #include "app/run_history.hpp"
+#include "app/scheduled_run.hpp"
 #include "app/session_setup.hpp"
 #include "app/simulation.hpp"
 #include "base/clock.hpp"
@@ -76,7 +76,7 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
 int run_command(const RunOptions& options) {
   const double began = monotonic_seconds();
   if (const int status = refuse_simulation(options.site.is_simulated); status != 0) return status;
-  if (auto able = check_night(options.night); !able) return usage_error(able.error());
+  if (auto able = check_scheduled_run(options.night); !able) return usage_error(able.error());
   if (options.dry_run) {
     warn_of_actions(options.night);
     return plan_command(options);
@@ -88,7 +88,7 @@ int run_command(const RunOptions& options) {
   int refused = exit_usage;
   const auto begin = [&](const SystemProfile& system, const std::vector<std::string>& nodes) {
     report = run_header(options, system);
-    const auto out = enter_night(lock, options, report, nodes.empty() ? std::vector{report.host} : nodes);
+    const auto out = enter_scheduled_run(lock, options, report, nodes.empty() ? std::vector{report.host} : nodes);
     refused = out.value_or(exit_usage);
     return !out;
   };

@@ -8,13 +8,13 @@
 #include "app/job_progress.hpp"
 #include "app/lines.hpp"
 #include "app/load.hpp"
-#include "app/night.hpp"
-#include "app/night_service.hpp"
+#include "app/node_service.hpp"
 #include "app/options.hpp"
 #include "app/outputs.hpp"
 #include "app/prepare.hpp"
 #include "app/read_run.hpp"
 #include "app/run_folder.hpp"
+#include "app/scheduled_run.hpp"
 #include "app/scheduler_gpus.hpp"
 #include "app/simulation.hpp"
 #include "app/site_nodes.hpp"
@@ -263,7 +263,7 @@ std::string announced(const Submission& submission, const RunReport& report) {
 int submit_command(const RunOptions& options) {
   if (const int status = refuse_simulation(options.site.is_simulated); status != 0) return status;
   if (auto outside = refuse_inside_of_job(); !outside) return usage_error(outside.error());
-  if (auto able = check_night(options.night); !able) return usage_error(able.error());
+  if (auto able = check_scheduled_run(options.night); !able) return usage_error(able.error());
   auto chosen = choose(options);
   if (!chosen) return exit_usage;
   auto submission = decide(options, std::move(*chosen));
@@ -271,14 +271,14 @@ int submit_command(const RunOptions& options) {
   const double began = monotonic_seconds();
   auto report = run_header(options, submission->system);
   if (const std::string& why = submission->nodes.none_idle; !why.empty())
-    return options.dry_run ? usage_error({ErrorKind::usage, "--nodes", why}) : miss_night(options, report, why);
+    return options.dry_run ? usage_error({ErrorKind::usage, "--nodes", why}) : miss_scheduled_run(options, report, why);
   place(submission->request, report);
   if (options.dry_run) {
     warn_of_actions(options.night);
     return show_script(*submission);
   }
   RunLock lock;
-  if (const auto out = enter_night(lock, options, report, submission->nodes.names)) return *out;
+  if (const auto out = enter_scheduled_run(lock, options, report, submission->nodes.names)) return *out;
   warn_of_actions(options.night);
 
   auto folder = RunFolder::make(options, report);

@@ -24,7 +24,7 @@ constexpr double least_round_s = 5;  // another launch is not worth starting wit
 constexpr double least_share = 1.0 / 3;
 
 /// Nothing that hangs may take all of the time.
-void hurry(SessionOptions& session, const GateTime& time) {
+void tighten_deadlines(SessionOptions& session, const GateTime& time) {
   auto& deadlines = session.deadlines;
   deadlines.startup_s = std::min(deadlines.startup_s, 0.4 * time.deadline_s);
   deadlines.gap_s = deadlines.finish_s = 5;
@@ -34,7 +34,7 @@ void hurry(SessionOptions& session, const GateTime& time) {
   session.forgives_once = false;
 }
 
-void hurry(Plan& plan, const GateTime& time) {
+void tighten_deadlines(Plan& plan, const GateTime& time) {
   for (Case& item : plan.cases) item.timeout.value = std::min(item.timeout.value, time.deadline_s / 3);
 }
 
@@ -83,7 +83,7 @@ class Gate {
     outcome_.nodes = prepared_.found.site.nodes;
     if (outcome_.nodes.empty()) outcome_.nodes = {host_name()};
     // An explicit timeout of a case overrides the share of the deadline.
-    if (options.choose.timeout.empty()) hurry(prepared_.plan, time);
+    if (options.choose.timeout.empty()) tighten_deadlines(prepared_.plan, time);
   }
 
   [[nodiscard]] GateOutcome pass() {
@@ -110,8 +110,8 @@ class Gate {
 
  private:
   [[nodiscard]] bool is_at_fault(const std::string& node) const {
-    return std::any_of(outcome_.standings.begin(), outcome_.standings.end(),
-                       [&](const NodeStanding& one) { return one.node == node && one.is_at_fault; });
+    return std::any_of(outcome_.statuses.begin(), outcome_.statuses.end(),
+                       [&](const NodeStatus& one) { return one.node == node && one.is_at_fault; });
   }
 
   /// One run, with a folder of its own.
@@ -131,7 +131,7 @@ class Gate {
     report.launches = planned_launches(prepared_);
     folder->link();
     auto session = session_options(options_, prepared_, report);
-    hurry(session, time_);
+    tighten_deadlines(session, time_);
     session.ended_by = held_.ends();
     if (reports_.empty()) session.began = time_.began;
     const auto done =
@@ -157,10 +157,10 @@ class Gate {
 
   /// The rates of pairs of nodes show nodes that are slow with all partners, also where ranks share cores and probes do
   /// not judge speed.
-  void mark_slow(std::vector<NodeStanding>& standings, const NodeConnections& connections) {
+  void mark_slow(std::vector<NodeStatus>& statuses, const NodeConnections& connections) {
     const auto far = out_of_touch(connections, least_share);
     const auto mark = [&](std::size_t node, bool is_at_fault, std::string_view partners, std::string remedy) {
-      NodeStanding& one = standings[node];
+      NodeStatus& one = statuses[node];
       if (!one.is_good) return;
       one.is_good = false;
       one.is_at_fault = is_at_fault;
@@ -208,14 +208,14 @@ class Gate {
   }
 
   void choose(const std::vector<std::string>& ids) {
-    auto standings = stand(reports_, outcome_.nodes, ids, line_cases(prepared_.plan));
+    auto statuses = assess_nodes(reports_, outcome_.nodes, ids, line_cases(prepared_.plan));
     const auto connections = connections_of(reports_, outcome_.nodes);
-    mark_slow(standings.nodes, connections);
+    mark_slow(statuses.nodes, connections);
     std::vector<std::size_t> good;
-    for (std::size_t i = 0; i < standings.nodes.size(); ++i)
-      if (standings.nodes[i].is_good) good.push_back(i);
-    const auto best = well_connected(connections, good, standings.apart, need_);
-    outcome_.standings = std::move(standings.nodes);
+    for (std::size_t i = 0; i < statuses.nodes.size(); ++i)
+      if (statuses.nodes[i].is_good) good.push_back(i);
+    const auto best = well_connected(connections, good, statuses.apart, need_);
+    outcome_.statuses = std::move(statuses.nodes);
     outcome_.chosen.clear();
     outcome_.spare.clear();
     outcome_.kept_apart = best.size() < need_ ? good.size() - best.size() : 0;

@@ -17,31 +17,31 @@ constexpr std::size_t most_groups = 20;  // a line each; the report has all
 /// Nodes with the same message.
 struct Group {
   std::vector<std::string> nodes;
-  const NodeStanding* one = nullptr;  ///< of the first
+  const NodeStatus* one = nullptr;  ///< of the first
   std::string saying;
 };
 
 /// No check is to be named where none applied.
-std::string finding_of(const NodeStanding& standing) {
-  return standing.check.empty() ? standing.reason : standing.check + ": " + standing.reason;
+std::string finding_of(const NodeStatus& status) {
+  return status.check.empty() ? status.reason : status.check + ": " + status.reason;
 }
 
 /// Without the node's own name.
-std::string saying_of(const NodeStanding& standing) {
-  std::string text = finding_of(standing);
-  for (auto at = text.find(standing.node); at != text.npos && !standing.node.empty(); at = text.find(standing.node, at))
-    text.replace(at, standing.node.size(), "@");
+std::string saying_of(const NodeStatus& status) {
+  std::string text = finding_of(status);
+  for (auto at = text.find(status.node); at != text.npos && !status.node.empty(); at = text.find(status.node, at))
+    text.replace(at, status.node.size(), "@");
   return text;
 }
 
 std::vector<Group> groups_of(const GateOutcome& outcome) {
   std::vector<Group> groups;
-  for (const NodeStanding& standing : outcome.standings) {
-    if (standing.is_good) continue;
-    auto saying = saying_of(standing);
+  for (const NodeStatus& status : outcome.statuses) {
+    if (status.is_good) continue;
+    auto saying = saying_of(status);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.saying == saying; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {{}, &standing, std::move(saying)});
-    group->nodes.push_back(standing.node);
+    if (group == groups.end()) group = groups.insert(groups.end(), {{}, &status, std::move(saying)});
+    group->nodes.push_back(status.node);
   }
   return groups;
 }
@@ -59,8 +59,8 @@ std::string line_of(const Group& group, std::size_t all) {
 
 /// No node is good, and none is at fault: other nodes would not help.
 bool is_nobodys_fault(const GateOutcome& outcome) {
-  return std::none_of(outcome.standings.begin(), outcome.standings.end(),
-                      [](const NodeStanding& one) { return one.is_good || one.is_at_fault; });
+  return std::none_of(outcome.statuses.begin(), outcome.statuses.end(),
+                      [](const NodeStatus& one) { return one.is_good || one.is_at_fault; });
 }
 
 std::string missing(const GateOutcome& outcome, std::size_t need) {
@@ -73,7 +73,7 @@ std::string missing(const GateOutcome& outcome, std::size_t need) {
   if (is_nobodys_fault(outcome)) return text + ", and no node is at fault: see the reason of each";
   // Nodes of unknown state may be good next time, without those at fault.
   std::vector<std::string> bad;
-  for (const NodeStanding& one : outcome.standings)
+  for (const NodeStatus& one : outcome.statuses)
     if (one.is_at_fault) bad.push_back(one.node);
   if (bad.empty()) bad = not_good(outcome);
   const auto left = outcome.nodes.size() - bad.size() - outcome.kept_apart;
@@ -97,8 +97,8 @@ nlohmann::json texts(const std::vector<std::string>& all) {
 
 std::vector<std::string> not_good(const GateOutcome& outcome) {
   std::vector<std::string> nodes;
-  for (const NodeStanding& standing : outcome.standings)
-    if (!standing.is_good) nodes.push_back(standing.node);
+  for (const NodeStatus& status : outcome.statuses)
+    if (!status.is_good) nodes.push_back(status.node);
   return nodes;
 }
 
@@ -141,7 +141,7 @@ std::string gate_json(const GateOutcome& outcome, std::size_t need, double secon
                       {"simulated", printable_line(outcome.simulated)},
                       {"variables", nlohmann::json::object()}};
   for (const Fact& variable : outcome.variables) json["variables"][variable.key] = variable.value;
-  for (const NodeStanding& one : outcome.standings)
+  for (const NodeStatus& one : outcome.statuses)
     if (!one.is_good)
       json["not_good"].push_back({{"node", printable_line(one.node)},
                                   {"at_fault", one.is_at_fault},

@@ -5,7 +5,7 @@
 
 #include "base/loop.hpp"
 #include "model/json.hpp"
-#include "run/reach.hpp"
+#include "run/remote_exec.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -94,7 +94,7 @@ std::optional<NodeParts> ask_for_parts(const SiteFound& found) {
   Argv words{"parts"};
   if (const auto machine = machine_folder(*node); !machine.empty()) words.push_back("--machine=" + machine.string());
   Loop loop;
-  const Reach reach{found.launcher, found.identity, found.launcher_options, own_executable()};
+  const RemoteExec reach{found.launcher, found.identity, found.launcher_options, own_executable()};
   const auto answers = ask_nodes(loop, reach, {*node}, words, parts_s);
   return answers.front().answered ? parse_parts(last_object(answers.front().out)) : std::nullopt;
 }

@@ -39,7 +39,7 @@ struct SiteOptions {
 };
 
 /// What keeps runs apart, and what a run may do to nodes when it is over: docs/night.md.
-struct NightOptions {
+struct ScheduledRunOptions {
   bool lock = false;
   std::string lock_file;  ///< empty: in the folder of the user's state
   std::string on_fail;    ///< `drain`; empty: nothing
@@ -51,7 +51,7 @@ struct NightOptions {
 struct RunOptions {
   ChooseOptions choose;
   SiteOptions site;
-  NightOptions night;
+  ScheduledRunOptions night;
   int max_failures = 0;
   std::vector<std::string> reports;
   std::string output = "muster-runs";

@@ -25,7 +25,7 @@ Result<RunReport> read_run(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return read_report(path);
   if (fs::exists(path / "report.json", ignored)) return read_report(path / "report.json");
-  if (fs::exists(path / "spool", ignored)) return salvage(path / "spool");
+  if (fs::exists(path / "spool", ignored)) return recover_spool(path / "spool");
   if (const auto start = last_start(path / "job"); !start.empty()) return read_run(start);
   if (fs::exists(path / "job", ignored))
     return fail(ErrorKind::file, path.string(),

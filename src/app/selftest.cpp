@@ -12,7 +12,7 @@
 #include "app/read_run.hpp"
 #include "app/run_folder.hpp"
 #include "app/side_by_side.hpp"
-#include "base/orders.hpp"
+#include "base/fault_injection.hpp"
 #include "base/text.hpp"
 #include "run/session.hpp"
 #include "system/this_machine.hpp"
@@ -55,7 +55,7 @@ std::string orders_of(const Example& example) {
 
 Environment environment_of(const Example& example, const fs::path& machine) {
   Environment environment{{env_machine, machine.string()}, {env_drivers, shipped_stand_ins().string()}};
-  if (const auto orders = orders_of(example); !orders.empty()) environment.emplace_back(env_orders, orders);
+  if (const auto orders = orders_of(example); !orders.empty()) environment.emplace_back(env_faults, orders);
   for (auto [name, value] : example.environment) {
     if (const auto at = value.find("{here}"); at != value.npos)
       value.replace(at, 6, fs::absolute(example.folder).string());
@@ -127,7 +127,7 @@ bool can_share(const Example& one, const Example& other) {
 
 Result<Selftest> Selftest::open(const std::string& launcher, const std::string& agent, fs::path folder) {
   // A machine from this process's environment would take precedence over those of the examples.
-  for (const char* name : {env_machine, env_drivers, env_orders}) ::unsetenv(name);
+  for (const char* name : {env_machine, env_drivers, env_faults}) ::unsetenv(name);
   SiteOptions options;
   options.launcher = launcher;
   options.agent = agent;

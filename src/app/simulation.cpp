@@ -8,7 +8,7 @@
 
 #include "app/load.hpp"
 #include "app/root_places.hpp"
-#include "base/orders.hpp"
+#include "base/fault_injection.hpp"
 #include "base/text.hpp"
 #include "run/messages.hpp"
 #include "system/simulated_affinity.hpp"
@@ -37,7 +37,7 @@ Result<void> check_simulation(bool is_simulated) {
                 fmt::format("needs a machine: write one with muster machine NAME --write FOLDER, and set {}=FOLDER",
                             env_machine));
   if (is_simulated) return {};
-  for (const char* name : {env_machine, env_drivers, env_affinity_cpus, env_orders})
+  for (const char* name : {env_machine, env_drivers, env_affinity_cpus, env_faults})
     if (is_set(name))
       return fail(ErrorKind::usage, name,
                   fmt::format("is set to {}, which is for simulated machines; unset it to test this machine, or add "

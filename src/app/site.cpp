@@ -18,7 +18,7 @@
 #include "device/inventory.hpp"
 #include "launchers/srun/surroundings.hpp"
 #include "model/expected_node.hpp"
-#include "run/reach.hpp"
+#include "run/remote_exec.hpp"
 #include "run/session.hpp"
 #include "system/layout.hpp"
 #include "system/system.hpp"
@@ -71,7 +71,7 @@ Result<void> take_inventory(SiteFound& found) {
   Loop loop;
   // Boot and own name -> name that was asked for: two machines may have one name, and nodes of one kernel two.
   std::map<std::pair<std::string, std::string>, std::string> machines;
-  const Reach reach{found.launcher, found.identity, found.launcher_options, own_executable()};
+  const RemoteExec reach{found.launcher, found.identity, found.launcher_options, own_executable()};
   bool is_first = true;
   for (const auto& answer : ask_nodes(loop, reach, found.site.nodes, {"inventory"}, inventory_s)) {
     if (!answer.answered && answer.error.rfind(srun::refusal, 0) == 0)

@@ -8,7 +8,7 @@
 #include "base/hostlist.hpp"
 #include "base/loop.hpp"
 #include "base/text.hpp"
-#include "run/reach.hpp"
+#include "run/remote_exec.hpp"
 
 namespace muster {
 

@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <vector>
 
-#include "base/orders.hpp"
+#include "base/fault_injection.hpp"
 
 namespace muster {
 

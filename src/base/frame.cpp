@@ -114,9 +114,9 @@ std::uint32_t FrameDecoder::state_at(std::size_t at) {
   return crc_state(states_[at / state_stride], all.subspan(start, at - start));
 }
 
-/// The check value of a frame whose payload is buffer_[from, to). Damage, or malice, may leave a head every 16 bytes
-/// that claims all the rest, so a long payload is not read for each: the CRC is linear, and that of a part follows
-/// from those of the whole up to its start and up to its end.
+/// The check value of a frame whose payload is buffer_[from, to). LaunchOutcome, or malice, may leave a head every 16
+/// bytes that claims all the rest, so a long payload is not read for each: the CRC is linear, and that of a part
+/// follows from those of the whole up to its start and up to its end.
 std::uint32_t FrameDecoder::check_of(std::uint8_t type, std::size_t from, std::size_t to) {
   if (to - from <= 2 * state_stride) return ~crc_state(state_of(type), std::span(buffer_).subspan(from, to - from));
   return ~(state_at(to) ^ after_zeros(state_at(from) ^ state_of(type), to - from));

@@ -2,7 +2,7 @@
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 
-#include "base/loop_kept.hpp"
+#include "base/uv_handle.hpp"
 
 namespace muster {
 
@@ -23,15 +23,15 @@ class TcpConnection final : public Listener::Connection {
   std::shared_ptr<KeptConnection> kept_;
 };
 
-class KeptConnection final : public Kept {
+class KeptConnection final : public UvHandle {
  public:
-  using Kept::Kept;
+  using UvHandle::UvHandle;
 
   bool accept(uv_stream_t* server) {
     uv_tcp_init(&loop().uv, &tcp_);
     opened(tcp_);
     if (uv_accept(server, stream()) != 0) {
-      Kept::close(tcp_);
+      UvHandle::close(tcp_);
       return false;
     }
     uv_tcp_nodelay(&tcp_, 1);
@@ -59,7 +59,7 @@ class KeptConnection final : public Kept {
     if (is_closing_ || !is_open(tcp_)) return;
     is_closing_ = true;
     uv_read_stop(stream());
-    const auto shut = [](uv_shutdown_t* request, int) { Kept::of<KeptConnection>(request->handle)->abandon(); };
+    const auto shut = [](uv_shutdown_t* request, int) { UvHandle::of<KeptConnection>(request->handle)->abandon(); };
     if (uv_stream_get_write_queue_size(stream()) == 0 || uv_shutdown(&shutdown_, stream(), shut) != 0) return abandon();
     uv_unref(reinterpret_cast<uv_handle_t*>(&tcp_));
   }
@@ -71,7 +71,7 @@ class KeptConnection final : public Kept {
            ::ioctl(descriptor, FIONREAD, &count) == 0 && count > 0;
   }
 
-  void abandon() override { Kept::close(tcp_); }
+  void abandon() override { UvHandle::close(tcp_); }
 
  protected:
   void forget() override {
@@ -135,9 +135,9 @@ int port_of(const sockaddr_storage& address) {
 
 }  // namespace
 
-struct Listener::Implementation final : Kept {
+struct Listener::Implementation final : UvHandle {
   Implementation(Loop::Implementation& loop, std::function<void(std::shared_ptr<Connection>)> act)
-      : Kept(loop), act_(std::move(act)) {}
+      : UvHandle(loop), act_(std::move(act)) {}
 
   int open(const std::string& address) {
     sockaddr_storage where{};

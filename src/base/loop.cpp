@@ -7,21 +7,21 @@
 #include <mutex>
 #include <system_error>
 
-#include "base/loop_kept.hpp"
+#include "base/uv_handle.hpp"
 
 namespace muster {
 
-void Kept::keep() {
+void UvHandle::keep() {
   if (handles_++ != 0) return;
   self_ = shared_from_this();
   loop_->kept.insert(this);
 }
 
-void Kept::on_closed(uv_handle_t* handle) {
-  auto* kept = static_cast<Kept*>(handle->data);
+void UvHandle::on_closed(uv_handle_t* handle) {
+  auto* kept = static_cast<UvHandle*>(handle->data);
   if (--kept->handles_ != 0) return;
   kept->loop_->kept.erase(kept);
-  const std::shared_ptr<Kept> last = std::move(kept->self_);
+  const std::shared_ptr<UvHandle> last = std::move(kept->self_);
   last->forget();
 }
 
@@ -57,7 +57,7 @@ void Loop::Implementation::lend_buffer(uv_handle_t* handle, std::size_t, uv_buf_
 
 void Loop::Implementation::reap() {
   const auto waits = [this] {
-    return std::any_of(kept.begin(), kept.end(), [](const Kept* one) { return one->is_waited_for(); });
+    return std::any_of(kept.begin(), kept.end(), [](const UvHandle* one) { return one->is_waited_for(); });
   };
   if (!waits()) return;
   bool is_late = false;
@@ -78,9 +78,9 @@ void Loop::Implementation::reap() {
 Loop::Implementation::~Implementation() {
   if (status != 0) return;
   // Copies: what is closed leaves the set.
-  for (Kept* one : std::vector<Kept*>(kept.begin(), kept.end())) one->abandon();
+  for (UvHandle* one : std::vector<UvHandle*>(kept.begin(), kept.end())) one->abandon();
   reap();
-  for (Kept* one : std::vector<Kept*>(kept.begin(), kept.end())) one->give_up();
+  for (UvHandle* one : std::vector<UvHandle*>(kept.begin(), kept.end())) one->give_up();
   while (uv_loop_close(&uv) == UV_EBUSY) uv_run(&uv, UV_RUN_NOWAIT);
 }
 
@@ -110,10 +110,10 @@ void Loop::run_until(const std::function<bool()>& done) {
 
 namespace {
 
-class KeptTimer final : public Kept {
+class KeptTimer final : public UvHandle {
  public:
   KeptTimer(Loop::Implementation& loop, std::function<void()> act, bool is_repeated)
-      : Kept(loop), act_(std::move(act)), is_repeated_(is_repeated) {}
+      : UvHandle(loop), act_(std::move(act)), is_repeated_(is_repeated) {}
 
   void start(double seconds) {
     uv_timer_init(&loop().uv, &timer_);
@@ -198,9 +198,9 @@ FormerDispositions& former_dispositions() {
   return dispositions;
 }
 
-class KeptSignal final : public Kept {
+class KeptSignal final : public UvHandle {
  public:
-  KeptSignal(Loop::Implementation& loop, std::function<void(int)> act) : Kept(loop), act_(std::move(act)) {}
+  KeptSignal(Loop::Implementation& loop, std::function<void(int)> act) : UvHandle(loop), act_(std::move(act)) {}
 
   void start(int signal) {
     number_ = signal;

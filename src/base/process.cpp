@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/loop_kept.hpp"
+#include "base/uv_handle.hpp"
 
 extern char** environ;
 
@@ -73,8 +73,8 @@ Error start_error(const ProcessOptions& options, int status) {
 
 }  // namespace
 
-struct Process::Implementation final : Kept {
-  Implementation(Loop::Implementation& loop, ProcessOptions options) : Kept(loop), options_(std::move(options)) {}
+struct Process::Implementation final : UvHandle {
+  Implementation(Loop::Implementation& loop, ProcessOptions options) : UvHandle(loop), options_(std::move(options)) {}
 
   Result<void> start();
   void signal_group(int signal) {

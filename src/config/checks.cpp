@@ -23,16 +23,16 @@ constexpr std::string_view ranks_wanted =
 
 class CheckReader {
  public:
-  CheckReader(const Entry& entry, std::span<const ProbeSpec* const> probes, Complaints& complaints)
+  CheckReader(const Entry& entry, std::span<const ProbeSpec* const> probes, DocumentErrors& errors)
       : entry_(entry),
         probes_(probes),
-        fields_(entry.value, entry.at, fmt::format("[check.{}]", printable_line(entry.key, 60)), complaints) {
+        fields_(entry.value, entry.at, fmt::format("[check.{}]", printable_line(entry.key, 60)), errors) {
     check_.name = entry.key;
   }
 
   Check read(const std::string& file) {
     check_.file = file;
-    check_.place = fields_.complaints().text(entry_.at);
+    check_.place = fields_.errors().text(entry_.at);
     const auto* probe = read_probe();
     check_.summary = fields_.text("summary").value_or(probe == nullptr ? "" : std::string(probe->summary));
     read_tags();
@@ -103,7 +103,7 @@ class CheckReader {
   }
 
   void read_per_node(const Entry& entry) {
-    Fields fields(entry.value, entry.at, "\"ranks\" of " + fields_.parent(), fields_.complaints());
+    Fields fields(entry.value, entry.at, "\"ranks\" of " + fields_.parent(), fields_.errors());
     if (fields.find("per_gpu") != nullptr) return read_per_gpu(fields);
     const auto* count_entry = fields.need("per_node", "ranks = { per_node = 4 }");
     const auto count = count_entry == nullptr ? std::nullopt : fields.integer("per_node", {1, most_ranks_per_node});
@@ -139,7 +139,7 @@ class CheckReader {
     if (entry->value.kind != NodeKind::text)
       return fields_.refuse(*entry, entry->value, "a launch line, such as \"srun -N 2 --ntasks-per-node=8\"");
     check_.launch = entry->value.text;
-    check_.launch_place = fields_.complaints().text(entry->value.at);
+    check_.launch_place = fields_.errors().text(entry->value.at);
     if (const auto line = parse_given_line(check_.launch, {"launch", false}); !line)
       fields_.complain(entry->value.at, to_string(line.error()));
     for (const auto* key : {"ranks", "nodes", "bind"})
@@ -170,33 +170,32 @@ class CheckReader {
 };
 
 std::vector<Check> read_checks(const Node& document, const std::string& name, std::span<const ProbeSpec* const> probes,
-                               Complaints& complaints) {
+                               DocumentErrors& errors) {
   std::vector<Check> checks;
-  Fields top(document, {}, "", complaints);
+  Fields top(document, {}, "", errors);
   const auto* all = top.find("check");
   // Beside a profile the other keys at the top are that one's.
   const bool is_beside_profile = document.find("system") != nullptr || document.find("partition") != nullptr ||
                                  document.find("environment") != nullptr;
   if (all == nullptr || !is_beside_profile) top.finish();
   if (all == nullptr) {
-    if (complaints.empty()) complaints.add({}, "there is no check in this file; write for example [check.hello]");
+    if (errors.empty()) errors.add({}, "there is no check in this file; write for example [check.hello]");
     return checks;
   }
   if (all->value.kind != NodeKind::table) {
-    complaints.add(all->at, "\"check\" must be a table with a name, written [check.NAME]");
+    errors.add(all->at, "\"check\" must be a table with a name, written [check.NAME]");
     return checks;
   }
   for (const auto& entry : all->value.entries) {
     if (!is_name(entry.key))
-      complaints.add(entry.at, fmt::format("the name \"{}\" {}", printable_line(entry.key, 60), name_rule));
+      errors.add(entry.at, fmt::format("the name \"{}\" {}", printable_line(entry.key, 60), name_rule));
     if (entry.value.kind == NodeKind::table)
-      checks.push_back(CheckReader(entry, probes, complaints).read(name));
+      checks.push_back(CheckReader(entry, probes, errors).read(name));
     else
-      complaints.add(entry.at,
-                     fmt::format("\"{}\" must be a table, written [check.NAME]", printable_line(entry.key, 60)));
+      errors.add(entry.at, fmt::format("\"{}\" must be a table, written [check.NAME]", printable_line(entry.key, 60)));
   }
   if (all->value.entries.empty())
-    complaints.add(all->at, "there is no check in this file; write for example [check.hello]");
+    errors.add(all->at, "there is no check in this file; write for example [check.hello]");
   return checks;
 }
 
@@ -204,10 +203,10 @@ std::vector<Check> read_checks(const Node& document, const std::string& name, st
 
 std::vector<Check> parse_checks(std::string_view toml, const std::string& name,
                                 std::span<const ProbeSpec* const> probes, Diagnostics& diagnostics) {
-  Complaints complaints(name);
+  DocumentErrors errors(name);
   std::vector<Check> checks;
-  if (const auto document = parse_document(toml, complaints)) checks = read_checks(*document, name, probes, complaints);
-  complaints.deliver(diagnostics);
+  if (const auto document = parse_document(toml, errors)) checks = read_checks(*document, name, probes, errors);
+  errors.deliver(diagnostics);
   return checks;
 }
 

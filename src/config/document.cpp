@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "config/screen.hpp"
+#include "config/prescan.hpp"
 
 namespace muster::toml_door {
 
@@ -148,16 +148,16 @@ const Entry* Node::find(std::string_view key) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
-std::optional<Node> parse_document(std::string_view toml, Complaints& complaints) {
-  if (!screen_document(toml, complaints)) return std::nullopt;
+std::optional<Node> parse_document(std::string_view toml, DocumentErrors& errors) {
+  if (!prescan_document(toml, errors)) return std::nullopt;
   try {
     return convert(toml::parse(toml));
   } catch (const toml::parse_error& error) {
-    complaints.add(place_of(error.source()), fmt::format("not TOML: {}", without_preamble(error.description())));
+    errors.add(place_of(error.source()), fmt::format("not TOML: {}", without_preamble(error.description())));
   } catch (const toml_door::BrokenPromise&) {
-    complaints.add(find_broken_promise(toml), "not TOML: not allowed here");
+    errors.add(find_broken_promise(toml), "not TOML: not allowed here");
   } catch (const std::exception& error) {
-    complaints.add({}, fmt::format("not TOML: {}", error.what()));
+    errors.add({}, fmt::format("not TOML: {}", error.what()));
   }
   return std::nullopt;
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/complaints.hpp"
+#include "config/document_errors.hpp"
 
 namespace muster {
 
@@ -39,6 +39,6 @@ struct Entry {
 };
 
 /// The document's top table; nullopt, with a complaint, when it is not TOML.
-[[nodiscard]] std::optional<Node> parse_document(std::string_view toml, Complaints& complaints);
+[[nodiscard]] std::optional<Node> parse_document(std::string_view toml, DocumentErrors& errors);
 
 }  // namespace muster

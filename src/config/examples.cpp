@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "base/fault_injection.hpp"
 #include "base/hostlist.hpp"
-#include "base/orders.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "config/profile_fields.hpp"
@@ -16,12 +16,12 @@ namespace {
 
 class ExampleReader {
  public:
-  ExampleReader(const Node& table, bool is_bad, Complaints& complaints)
-      : written_(is_bad ? "[[bad]]" : "[[good]]"), fields_(table, table.at, written_, complaints) {
+  ExampleReader(const Node& table, bool is_bad, DocumentErrors& errors)
+      : written_(is_bad ? "[[bad]]" : "[[good]]"), fields_(table, table.at, written_, errors) {
     example_.is_bad = is_bad;
-    example_.place = complaints.text(table.at);
+    example_.place = errors.text(table.at);
     for (const char* key : {"checks", "machine", "faults", "system", "settings"})
-      if (const Entry* entry = fields_.find(key)) example_.places[key] = complaints.text(entry->value.at);
+      if (const Entry* entry = fields_.find(key)) example_.places[key] = errors.text(entry->value.at);
   }
 
   Example read() {
@@ -71,7 +71,7 @@ class ExampleReader {
   void read_orders() {
     example_.orders = fields_.texts("orders");
     for (const std::string& order : example_.orders)
-      if (const auto parsed = parse_orders(order); !parsed)
+      if (const auto parsed = parse_faults(order); !parsed)
         fields_.complain(fields_.find("orders")->value.at, parsed.error().what);
   }
 
@@ -125,20 +125,20 @@ void search(const fs::path& folder, std::set<fs::path>& files) {
 }  // namespace
 
 std::vector<Example> parse_examples(std::string_view toml, const std::string& name, Diagnostics& diagnostics) {
-  Complaints complaints(name);
+  DocumentErrors errors(name);
   std::vector<Example> examples;
-  if (const auto document = parse_document(toml, complaints)) {
-    Fields top(*document, {}, "", complaints);
+  if (const auto document = parse_document(toml, errors)) {
+    Fields top(*document, {}, "", errors);
     for (const bool is_bad : {false, true}) {
       const std::string key = is_bad ? "bad" : "good";
       if (top.find(key) == nullptr) continue;
       for (const Node* table : top.tables(key, "[[" + key + "]]"))
-        examples.push_back(ExampleReader(*table, is_bad, complaints).read());
+        examples.push_back(ExampleReader(*table, is_bad, errors).read());
     }
     top.finish();
   }
   for (Example& example : examples) example.folder = fs::path(name).parent_path().string();
-  complaints.deliver(diagnostics);
+  errors.deliver(diagnostics);
   return examples;
 }
 

@@ -49,10 +49,10 @@ class ExpectationReader {
         check_(check),
         check_header_(check_fields.header()),
         parent_(fmt::format("[[check.{}.expect]]", check.name)),
-        fields_(table, table.at, parent_, check_fields.complaints()) {}
+        fields_(table, table.at, parent_, check_fields.errors()) {}
 
   std::optional<Expectation> read() {
-    expectation_.place = fields_.complaints().text(fields_.header());
+    expectation_.place = fields_.errors().text(fields_.header());
     const auto unit = read_metric();
     read_where_table();
     const bool has_reference = read_reference_key(unit);
@@ -76,7 +76,7 @@ class ExpectationReader {
     auto unit = unit_of_metric(check_, probe_, *metric);
     // The key that declares it may be misspelt.
     if (!unit)
-      fields_.complaints().add_consequence(
+      fields_.errors().add_consequence(
           entry->value.at,
           fmt::format("probe {} has no metric \"{}\"{}", probe_.name, printable_line(*metric, 60),
                       metric_suggestion(check_, probe_, *metric)),
@@ -87,7 +87,7 @@ class ExpectationReader {
   void read_where_table() {
     const auto* entry = fields_.find("where");
     if (entry == nullptr) return;
-    expectation_.where = read_where(*entry, fields_.complaints());
+    expectation_.where = read_where(*entry, fields_.errors());
     for (auto& [key, text] : expectation_.where) {
       const auto fault = settle_where(check_, probe_, key, text);
       if (!fault) continue;
@@ -108,7 +108,7 @@ class ExpectationReader {
                      "\"profile\" or a table such as { value = 150.0, lower = -0.1, unit = \"GB/s\" }");
       return true;
     }
-    auto reference = read_reference(*entry, "\"reference\" of " + parent_, fields_.complaints());
+    auto reference = read_reference(*entry, "\"reference\" of " + parent_, fields_.errors());
     if (!reference || !unit || unit->empty()) return true;
     check_unit(*entry, *reference, *unit);
     expectation_.reference = std::move(*reference);
@@ -124,7 +124,7 @@ class ExpectationReader {
   bool read_limit() {
     const auto* entry = fields_.table("limit");
     if (entry == nullptr) return fields_.find("limit") != nullptr;
-    Fields fields(entry->value, entry->at, "\"limit\" of " + parent_, fields_.complaints());
+    Fields fields(entry->value, entry->at, "\"limit\" of " + parent_, fields_.errors());
     Limit limit{read_share(fields, *entry, "at_least"), read_share(fields, *entry, "at_most")};
     fields.finish();
     refuse_without_maximum(*entry);
@@ -163,7 +163,7 @@ class ExpectationReader {
   bool read_peers() {
     const auto* entry = fields_.table("peers");
     if (entry == nullptr) return fields_.find("peers") != nullptr;
-    Fields fields(entry->value, entry->at, "\"peers\" of " + parent_, fields_.complaints());
+    Fields fields(entry->value, entry->at, "\"peers\" of " + parent_, fields_.errors());
     Peers peers;
     peers.max_z = fields.number("max_z").value_or(peers.max_z);
     peers.mad_floor = fields.number("floor").value_or(peers.mad_floor);
@@ -179,7 +179,7 @@ class ExpectationReader {
   bool read_history() {
     const auto* entry = fields_.table("history");
     if (entry == nullptr) return fields_.find("history") != nullptr;
-    Fields fields(entry->value, entry->at, "\"history\" of " + parent_, fields_.complaints());
+    Fields fields(entry->value, entry->at, "\"history\" of " + parent_, fields_.errors());
     Drift drift;
     drift.min_runs = fields.integer("min_runs", {5, 50}).value_or(drift.min_runs);
     drift.max_z = fields.number("max_z").value_or(drift.max_z);
@@ -225,10 +225,10 @@ std::string metric_suggestion(const Check& check, const ProbeSpec& probe, std::s
   return suggestion(metric, names);
 }
 
-std::optional<Reference> read_reference(const Entry& entry, const std::string& parent, Complaints& complaints) {
-  Fields fields(entry.value, entry.at, parent, complaints);
+std::optional<Reference> read_reference(const Entry& entry, const std::string& parent, DocumentErrors& errors) {
+  Fields fields(entry.value, entry.at, parent, errors);
   Reference reference;
-  reference.place = complaints.text(entry.at);
+  reference.place = errors.text(entry.at);
   const auto* value_entry = fields.need("value", "value = 150.0");
   const auto* unit_entry = fields.need("unit", "unit = \"GB/s\"");
   const auto value = fields.number("value");

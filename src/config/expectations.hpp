@@ -14,7 +14,7 @@ void read_expectations(Fields& check_fields, const ProbeSpec& probe, Check& chec
 
 /// { value, unit, lower, upper, source }: complete and with a known unit, or nullopt with complaints.
 [[nodiscard]] std::optional<Reference> read_reference(const Entry& entry, const std::string& parent,
-                                                      Complaints& complaints);
+                                                      DocumentErrors& errors);
 
 /// Unit of a metric of the probe or declared by the check; nullopt: there is no such metric.
 [[nodiscard]] std::optional<std::string> unit_of_metric(const Check& check, const ProbeSpec& probe,

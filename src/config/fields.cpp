@@ -123,10 +123,10 @@ std::vector<const Node*> Fields::tables(std::string_view key, std::string_view w
 void Fields::finish() {
   for (const auto& entry : table_.entries)
     if (std::find(known_.begin(), known_.end(), entry.key) == known_.end())
-      complaints_.add_unknown(entry.at,
-                              fmt::format("unknown key \"{}\"{}{}", printable_line(entry.key, 60), in_parent(),
-                                          suggestion(entry.key, known_)),
-                              header_);
+      errors_.add_unknown(entry.at,
+                          fmt::format("unknown key \"{}\"{}{}", printable_line(entry.key, 60), in_parent(),
+                                      suggestion(entry.key, known_)),
+                          header_);
 }
 
 }  // namespace muster

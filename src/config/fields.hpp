@@ -19,8 +19,8 @@ struct IntegerRange {
 /// `parent` is what messages call the table: `[check.hello]`; empty for a whole file.
 class Fields {
  public:
-  Fields(const Node& table, Place header, std::string parent, Complaints& complaints)
-      : table_(table), header_(header), parent_(std::move(parent)), complaints_(complaints) {}
+  Fields(const Node& table, Place header, std::string parent, DocumentErrors& errors)
+      : table_(table), header_(header), parent_(std::move(parent)), errors_(errors) {}
 
   /// nullptr when there is no such key. From now on the key is known.
   [[nodiscard]] const Entry* find(std::string_view key);
@@ -41,19 +41,19 @@ class Fields {
   /// To be called last: every key that was not read is unknown.
   void finish();
 
-  void complain(Place at, std::string what) { complaints_.add(at, std::move(what)); }
+  void complain(Place at, std::string what) { errors_.add(at, std::move(what)); }
   /// `"key" of [check.hello] must be <wanted>, not <what it is>`.
   void refuse(const Entry& entry, const Node& value, std::string_view wanted);
   [[nodiscard]] std::string in_parent() const { return parent_.empty() ? "" : " in " + parent_; }
   [[nodiscard]] const std::string& parent() const { return parent_; }
   [[nodiscard]] Place header() const { return header_; }
-  [[nodiscard]] Complaints& complaints() { return complaints_; }
+  [[nodiscard]] DocumentErrors& errors() { return errors_; }
 
  private:
   const Node& table_;
   Place header_;
   std::string parent_;
-  Complaints& complaints_;
+  DocumentErrors& errors_;
   std::vector<std::string> known_;
 };
 

@@ -145,9 +145,9 @@ std::vector<std::string> read_nic_names(Fields& fields, std::string_view key, co
 
 }  // namespace
 
-DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, Complaints& complaints) {
+DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, DocumentErrors& errors) {
   DescribedGpus gpus;
-  Fields fields(entry.value, entry.at, "[gpus]", complaints);
+  Fields fields(entry.value, entry.at, "[gpus]", errors);
   gpus.vendor = read_word(fields, "vendor", {"amd", "nvidia"});
   (void)fields.need("model", "model = \"AMD Instinct MI250X\"");
   gpus.model = fields.text("model").value_or("");
@@ -157,12 +157,12 @@ DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, C
   gpus.firmware = fields.text("firmware").value_or("");
   gpus.memory = read_bytes(fields, "memory").value_or(0);
   for (const Node& item : items_of(fields, "devices", "devices = [{ address = \"0000:c1:00.0\", domain = 3 }]")) {
-    Fields one(item, item.at, "\"devices\" of [gpus]", complaints);
+    Fields one(item, item.at, "\"devices\" of [gpus]", errors);
     DescribedGpu gpu;
     const auto* place = one.need("address", "address = \"0000:c1:00.0\"");
     gpu.address = read_address(one);
     if (is_taken(machine, gpus, gpu.address))
-      complaints.add(place->value.at, fmt::format("another device is at {}, too", gpu.address));
+      errors.add(place->value.at, fmt::format("another device is at {}, too", gpu.address));
     read_place(one, machine, gpu.domain, gpu.near);
     gpu.files = files_of(gpus.vendor, gpus.devices.size());
     one.finish();
@@ -174,15 +174,15 @@ DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, C
   return gpus;
 }
 
-void read_nics(const Node& table, MachineDescription& machine, Complaints& complaints) {
-  Fields fields(table, table.at, "[[nics]]", complaints);
+void read_nics(const Node& table, MachineDescription& machine, DocumentErrors& errors) {
+  Fields fields(table, table.at, "[[nics]]", errors);
   DescribedNic common;
   common.kind = read_word(fields, "kind", {"slingshot", "infiniband", "ethernet"});
   common.id = read_id(fields);
   common.driver_version = fields.text("driver_version").value_or("");
   common.rate = fields.number("rate").value_or(0);
   for (const Node& item : items_of(fields, "devices", "devices = [{ name = \"hsn0\", address = \"0000:c5:00.0\" }]")) {
-    Fields one(item, item.at, "\"devices\" of [[nics]]", complaints);
+    Fields one(item, item.at, "\"devices\" of [[nics]]", errors);
     DescribedNic nic = common;
     (void)one.need("name", "name = \"hsn0\"");
     nic.name = read_file_name(one, "name");
@@ -191,9 +191,9 @@ void read_nics(const Node& table, MachineDescription& machine, Complaints& compl
     const auto* place = one.find("address");
     nic.address = read_address(one);
     if (is_taken(machine, machine.gpus, nic.address))
-      complaints.add(place->value.at, fmt::format("another device is at {}, too", nic.address));
+      errors.add(place->value.at, fmt::format("another device is at {}, too", nic.address));
     if (!nic.address.empty() && common.id.empty())
-      complaints.add(table.at, "[[nics]] with an address has no \"id\"; write for example id = \"17db:0501\"");
+      errors.add(table.at, "[[nics]] with an address has no \"id\"; write for example id = \"17db:0501\"");
     read_place(one, machine, nic.domain, nic.near);
     one.finish();
     machine.nics.push_back(std::move(nic));
@@ -201,18 +201,17 @@ void read_nics(const Node& table, MachineDescription& machine, Complaints& compl
   fields.finish();
 }
 
-MachineFault read_fault(const Entry& entry, const MachineDescription& machine, Complaints& complaints) {
+MachineFault read_fault(const Entry& entry, const MachineDescription& machine, DocumentErrors& errors) {
   MachineFault fault;
   fault.name = entry.key;
   if (!is_name(fault.name))
-    complaints.add(entry.at, fmt::format("the name \"{}\" {}", printable_line(fault.name, 60), name_rule));
+    errors.add(entry.at, fmt::format("the name \"{}\" {}", printable_line(fault.name, 60), name_rule));
   if (entry.value.kind != NodeKind::table) {
-    complaints.add(entry.value.at,
-                   fmt::format("a fault is a table, written [fault.{}]", printable_line(fault.name, 60)));
+    errors.add(entry.value.at, fmt::format("a fault is a table, written [fault.{}]", printable_line(fault.name, 60)));
     return fault;
   }
   const std::string parent = fmt::format("[fault.{}]", printable_line(fault.name, 60));
-  Fields fields(entry.value, entry.at, parent, complaints);
+  Fields fields(entry.value, entry.at, parent, errors);
   fault.summary = fields.text("summary").value_or("");
   const auto gpus = machine.gpus.devices.size();
   fault.gpu_missing = read_gpu_numbers(fields, "gpu_missing", gpus);
@@ -225,7 +224,7 @@ MachineFault read_fault(const Entry& entry, const MachineDescription& machine, C
   fault.nic_slow = read_nic_names(fields, "nic_slow", machine);
   fault.nics_swapped = read_nic_names(fields, "nics_swapped", machine);
   if (!fault.nics_swapped.empty() && fault.nics_swapped.size() != 2)
-    complaints.add(entry.at, "nics_swapped of " + parent + " names two NICs");
+    errors.add(entry.at, "nics_swapped of " + parent + " names two NICs");
   fault.library_missing = fields.texts("library_missing");
   fault.masks_shifted = fields.integer("masks_shifted", {0, 4096}).value_or(0);
   fault.masks_moved = fields.integer("masks_moved", {0, 4096}).value_or(0);
@@ -235,17 +234,16 @@ MachineFault read_fault(const Entry& entry, const MachineDescription& machine, C
   fault.driver_version = fields.text("driver_version").value_or("");
   fault.gpu_model = fields.text("gpu_model").value_or("");
   fault.driver = read_driver_lines(fields, machine.gpus);
-  if (const auto* environment = fields.table("environment"))
-    fault.environment = read_environment(*environment, complaints);
+  if (const auto* environment = fields.table("environment")) fault.environment = read_environment(*environment, errors);
   fault.unset = fields.texts("unset");
   if (const auto* limits = fields.table("limits"))
-    fault.limits = read_limits(*limits, "\"limits\" of " + parent, complaints);
+    fault.limits = read_limits(*limits, "\"limits\" of " + parent, errors);
   fields.finish();
   MachineFault harmless;
   harmless.name = fault.name;
   harmless.summary = fault.summary;
-  if (complaints.empty() && fault == harmless)
-    complaints.add(entry.at, parent + " changes nothing; write for example gpu_missing = [5]");
+  if (errors.empty() && fault == harmless)
+    errors.add(entry.at, parent + " changes nothing; write for example gpu_missing = [5]");
   return fault;
 }
 

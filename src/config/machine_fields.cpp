@@ -22,16 +22,15 @@ std::string fault_of(const Result<CpuMask>& mask, const MachineDescription& mach
   return {};
 }
 
-void check_placeholders(const Node& value, Complaints& complaints) {
+void check_placeholders(const Node& value, DocumentErrors& errors) {
   static const std::regex placeholder(R"(\{([A-Za-z_]*)\})");
   static const std::vector<std::string> known{"rank", "local_rank", "world_size", "local_size",
                                               "node", "nodes",      "host"};
-  if (value.text.size() > 10'000) return complaints.add(value.at, "longer than 10000 characters");
+  if (value.text.size() > 10'000) return errors.add(value.at, "longer than 10000 characters");
   for (std::sregex_iterator at(value.text.begin(), value.text.end(), placeholder), end; at != end; ++at) {
     const std::string name = (*at)[1].str();
     if (std::find(known.begin(), known.end(), name) == known.end())
-      complaints.add(value.at,
-                     fmt::format("nothing fills {{{}}}{}", printable_line(name, 40), suggestion(name, known)));
+      errors.add(value.at, fmt::format("nothing fills {{{}}}{}", printable_line(name, 40), suggestion(name, known)));
   }
 }
 
@@ -84,23 +83,23 @@ std::optional<std::uint64_t> read_bytes(Fields& fields, std::string_view key) {
   return std::nullopt;
 }
 
-Environment read_environment(const Entry& entry, Complaints& complaints,
+Environment read_environment(const Entry& entry, DocumentErrors& errors,
                              std::map<std::string, std::vector<std::string>>* by_rank) {
   Environment variables;
   for (const auto& [key, at, value] : entry.value.entries) {
     if (!is_variable(key))
-      complaints.add(at, fmt::format("\"{}\" is not a name of an environment variable", printable_line(key, 60)));
+      errors.add(at, fmt::format("\"{}\" is not a name of an environment variable", printable_line(key, 60)));
     const bool is_list = by_rank != nullptr && value.kind == NodeKind::array && !value.items.empty();
     const std::vector<Node> items = is_list ? value.items : std::vector<Node>{value};
     std::vector<std::string> texts;
     for (const Node& item : items) {
       if (item.kind != NodeKind::text || item.text.find('\0') != std::string::npos) {
-        complaints.add(item.at, fmt::format("\"{}\" must be text, such as \"1\"{}, not {}", printable_line(key, 60),
-                                            by_rank == nullptr ? "" : ", or an array of texts, one for each local rank",
-                                            to_string(item.kind)));
+        errors.add(item.at, fmt::format("\"{}\" must be text, such as \"1\"{}, not {}", printable_line(key, 60),
+                                        by_rank == nullptr ? "" : ", or an array of texts, one for each local rank",
+                                        to_string(item.kind)));
         continue;
       }
-      check_placeholders(item, complaints);
+      check_placeholders(item, errors);
       texts.push_back(item.text);
     }
     if (is_list)
@@ -111,9 +110,9 @@ Environment read_environment(const Entry& entry, Complaints& complaints,
   return variables;
 }
 
-std::map<std::string, std::string> read_limits(const Entry& entry, std::string parent, Complaints& complaints) {
+std::map<std::string, std::string> read_limits(const Entry& entry, std::string parent, DocumentErrors& errors) {
   std::map<std::string, std::string> limits;
-  Fields fields(entry.value, entry.at, std::move(parent), complaints);
+  Fields fields(entry.value, entry.at, std::move(parent), errors);
   for (const char* name : {"nofile", "memlock", "core"}) {
     const auto* limit = fields.find(name);
     if (limit == nullptr) continue;

@@ -18,10 +18,10 @@ namespace muster {
 [[nodiscard]] std::optional<std::uint64_t> read_bytes(Fields& fields, std::string_view key);
 /// Names and texts, with `by_rank` also arrays of texts, one for each local rank; `{rank}`, `{local_rank}`,
 /// `{world_size}`, `{local_size}`, `{node}`, `{nodes}`, `{host}` are known.
-[[nodiscard]] Environment read_environment(const Entry& entry, Complaints& complaints,
+[[nodiscard]] Environment read_environment(const Entry& entry, DocumentErrors& errors,
                                            std::map<std::string, std::vector<std::string>>* by_rank = nullptr);
 /// `nofile`, `memlock`, `core`: a number or `unlimited`.
 [[nodiscard]] std::map<std::string, std::string> read_limits(const Entry& entry, std::string parent,
-                                                             Complaints& complaints);
+                                                             DocumentErrors& errors);
 
 }  // namespace muster

@@ -14,8 +14,8 @@ namespace {
 
 class MachineReader {
  public:
-  MachineReader(const Node& document, const std::string& name, Complaints& complaints)
-      : top_(document, {}, "", complaints), complaints_(complaints) {
+  MachineReader(const Node& document, const std::string& name, DocumentErrors& errors)
+      : top_(document, {}, "", errors), errors_(errors) {
     machine_.file = name;
   }
 
@@ -24,14 +24,14 @@ class MachineReader {
     read_cpu();
     read_domains();
     if (machine_.cores > 0) {
-      if (const auto* gpus = top_.table("gpus")) machine_.gpus = read_gpus(*gpus, machine_, complaints_);
+      if (const auto* gpus = top_.table("gpus")) machine_.gpus = read_gpus(*gpus, machine_, errors_);
       for (const auto* nics : top_.find("nics") == nullptr ? none_ : top_.tables("nics", "[[nics]]"))
-        read_nics(*nics, machine_, complaints_);
+        read_nics(*nics, machine_, errors_);
       if (const auto* ranks = top_.table("ranks")) read_ranks(*ranks);
-      if (const auto* limits = top_.table("limits")) machine_.limits = read_limits(*limits, "[limits]", complaints_);
+      if (const auto* limits = top_.table("limits")) machine_.limits = read_limits(*limits, "[limits]", errors_);
       if (const auto* faults = top_.table("fault"))
         for (const Entry& fault : faults->value.entries)
-          machine_.faults.push_back(read_fault(fault, machine_, complaints_));
+          machine_.faults.push_back(read_fault(fault, machine_, errors_));
       top_.finish();
     }
     return std::move(machine_);
@@ -39,7 +39,7 @@ class MachineReader {
 
  private:
   const Entry* need_table(std::string_view key, std::string_view example) {
-    if (top_.find(key) == nullptr) complaints_.add({}, fmt::format("a machine has a table [{}]; {}", key, example));
+    if (top_.find(key) == nullptr) errors_.add({}, fmt::format("a machine has a table [{}]; {}", key, example));
     return top_.table(key);
   }
 
@@ -55,12 +55,11 @@ class MachineReader {
   void read_machine() {
     const auto* entry = need_table("machine", "write for example [machine] and name = \"lumi-g\"");
     if (entry == nullptr) return;
-    Fields fields(entry->value, entry->at, "[machine]", complaints_);
+    Fields fields(entry->value, entry->at, "[machine]", errors_);
     if (const auto* name = fields.need("name", "name = \"lumi-g\"")) {
       machine_.name = fields.text("name").value_or("");
       if (!machine_.name.empty() && !is_name(machine_.name))
-        complaints_.add(name->value.at,
-                        fmt::format("the name \"{}\" {}", printable_line(machine_.name, 60), name_rule));
+        errors_.add(name->value.at, fmt::format("the name \"{}\" {}", printable_line(machine_.name, 60), name_rule));
     }
     machine_.summary = fields.text("summary").value_or("");
     read_synthetic(fields);
@@ -81,31 +80,30 @@ class MachineReader {
     for (const std::string& name : machine_.libraries)
       if (name.empty() || name.front() == '.' || name.size() > 100 || name.find('/') != name.npos ||
           printable_line(name) != name)
-        complaints_.add(fields.find("libraries")->value.at,
-                        fmt::format("\"{}\" is not a file name of a library, such as \"libnccl-net.so\"",
-                                    printable_line(name, 60)));
+        errors_.add(fields.find("libraries")->value.at,
+                    fmt::format("\"{}\" is not a file name of a library, such as \"libnccl-net.so\"",
+                                printable_line(name, 60)));
   }
 
   /// There is no other kind: what is captured on hardware is a folder, not a description.
   void read_synthetic(Fields& fields) {
     const auto* entry = fields.need("synthetic", "synthetic = true");
     if (entry != nullptr && (entry->value.kind != NodeKind::boolean || entry->value.text != "true"))
-      complaints_.add(entry->value.at,
-                      "\"synthetic\" of [machine] must be true: a description is made up, by its nature");
+      errors_.add(entry->value.at, "\"synthetic\" of [machine] must be true: a description is made up, by its nature");
   }
 
   void read_cpu() {
     const auto* entry = need_table("cpu", "write for example [cpu] and cores = 64");
     if (entry == nullptr) return;
-    Fields fields(entry->value, entry->at, "[cpu]", complaints_);
+    Fields fields(entry->value, entry->at, "[cpu]", errors_);
     machine_.cpu_model = fields.text("model").value_or("");
     machine_.packages = fields.integer("packages", {1, 64}).value_or(1);
     (void)fields.need("cores", "cores = 64");
     machine_.cores = fields.integer("cores", {1, 4096}).value_or(0);
     machine_.smt = fields.integer("smt", {1, 8}).value_or(1);
     if (machine_.cores % machine_.packages != 0)
-      complaints_.add(fields.find("packages")->value.at,
-                      fmt::format("{} cores can't be shared out over {} packages", machine_.cores, machine_.packages));
+      errors_.add(fields.find("packages")->value.at,
+                  fmt::format("{} cores can't be shared out over {} packages", machine_.cores, machine_.packages));
     if (const auto* reserved = fields.find("reserved")) read_reserved(*reserved, fields);
     if (const auto* caches = fields.table("caches")) read_caches(*caches);
     fields.finish();
@@ -122,15 +120,15 @@ class MachineReader {
   }
 
   void read_caches(const Entry& entry) {
-    Fields fields(entry.value, entry.at, "\"caches\" of [cpu]", complaints_);
+    Fields fields(entry.value, entry.at, "\"caches\" of [cpu]", errors_);
     const auto* place = fields.need("count", "count = 8");
     const int count = fields.integer("count", {1, 4096}).value_or(0);
     if (const auto bytes = read_bytes(fields, "size")) machine_.cache_bytes = *bytes;
     fields.finish();
     if (count == 0 || machine_.cores == 0) return;
     if (machine_.cores % count != 0)
-      return complaints_.add(place->value.at,
-                             fmt::format("{} cores can't be shared out over {} caches", machine_.cores, count));
+      return errors_.add(place->value.at,
+                         fmt::format("{} cores can't be shared out over {} caches", machine_.cores, count));
     const int share = machine_.cores / count;
     for (int cache = 0; cache < count; ++cache) {
       CpuMask cpus;
@@ -142,37 +140,37 @@ class MachineReader {
   void read_domains() {
     if (machine_.cores == 0) return;
     if (top_.find("domain") == nullptr)
-      return complaints_.add({}, "a machine has at least one [[domain]]; write for example cpus = \"0-63\"");
+      return errors_.add({}, "a machine has at least one [[domain]]; write for example cpus = \"0-63\"");
     CpuMask taken;
     for (const auto* table : top_.tables("domain", "[[domain]]")) {
-      Fields fields(*table, table->at, "[[domain]]", complaints_);
+      Fields fields(*table, table->at, "[[domain]]", errors_);
       DescribedDomain domain;
       domain.number = static_cast<int>(machine_.domains.size());
       domain.cpus = read_cpus(fields, "cpus", machine_).value_or(CpuMask());
       if (domain.cpus.intersects(taken))
-        complaints_.add(table->find("cpus")->value.at,
-                        fmt::format("CPUs {} are in another domain, too", (domain.cpus & taken).list()));
+        errors_.add(table->find("cpus")->value.at,
+                    fmt::format("CPUs {} are in another domain, too", (domain.cpus & taken).list()));
       taken = taken | domain.cpus;
       if (const auto bytes = read_bytes(fields, "memory")) domain.memory = *bytes;
       fields.finish();
       machine_.domains.push_back(std::move(domain));
     }
-    if (const CpuMask left = machine_.cpus() - taken; complaints_.empty() && !left.empty())
-      complaints_.add(top_.find("domain")->at, fmt::format("CPUs {} are in no [[domain]]", left.list()));
+    if (const CpuMask left = machine_.cpus() - taken; errors_.empty() && !left.empty())
+      errors_.add(top_.find("domain")->at, fmt::format("CPUs {} are in no [[domain]]", left.list()));
   }
 
   void read_ranks(const Entry& entry) {
-    Fields fields(entry.value, entry.at, "[ranks]", complaints_);
+    Fields fields(entry.value, entry.at, "[ranks]", errors_);
     machine_.launcher = read_known(fields, "launcher", {"srun", "ibrun", "mpirun", "mpiexec", "flux"});
     machine_.masks = read_masks(fields, "masks", machine_);
     if (const auto* environment = fields.table("environment"))
-      machine_.environment = read_environment(*environment, complaints_, &machine_.by_rank);
+      machine_.environment = read_environment(*environment, errors_, &machine_.by_rank);
     if (const auto quota = fields.number("cpu_quota")) machine_.cpu_quota = *quota;
     fields.finish();
   }
 
   Fields top_;
-  Complaints& complaints_;
+  DocumentErrors& errors_;
   MachineDescription machine_;
   const std::vector<const Node*> none_;
 };
@@ -180,18 +178,17 @@ class MachineReader {
 }  // namespace
 
 MachineDescription parse_machine(std::string_view toml, const std::string& name, Diagnostics& diagnostics) {
-  Complaints complaints(name);
+  DocumentErrors errors(name);
   MachineDescription machine;
   machine.file = name;
-  if (const auto document = parse_document(toml, complaints))
-    machine = MachineReader(*document, name, complaints).read();
-  complaints.deliver(diagnostics);
+  if (const auto document = parse_document(toml, errors)) machine = MachineReader(*document, name, errors).read();
+  errors.deliver(diagnostics);
   return machine;
 }
 
 bool is_machine_document(std::string_view toml) {
   if (toml.find("machine") == std::string_view::npos) return false;
-  Complaints ignored("");
+  DocumentErrors ignored("");
   const auto document = parse_document(toml, ignored);
   return document && document->find("machine") != nullptr && document->find("check") == nullptr;
 }

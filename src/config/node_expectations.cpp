@@ -48,8 +48,8 @@ std::vector<GpuLinkExpectation> pairs_in(const std::string& text, int gpus) {
 
 class NodeReader {
  public:
-  NodeReader(const Entry& entry, PartitionProfile& partition, Complaints& complaints)
-      : fields_(entry.value, entry.at, "[partition.node]", complaints), partition_(partition), node_(partition.node) {}
+  NodeReader(const Entry& entry, PartitionProfile& partition, DocumentErrors& errors)
+      : fields_(entry.value, entry.at, "[partition.node]", errors), partition_(partition), node_(partition.node) {}
 
   void read() {
     node_.cores = fields_.integer("cores", {1, most_cores}).value_or(0);
@@ -66,7 +66,7 @@ class NodeReader {
 
  private:
   void read_cpu(const Entry& entry) {
-    Fields fields(entry.value, entry.at, "\"cpu\" of [partition.node]", fields_.complaints());
+    Fields fields(entry.value, entry.at, "\"cpu\" of [partition.node]", fields_.errors());
     CpuExpectation cpu;
     cpu.architecture = read_choice(fields, "architecture", {"x86_64", "aarch64", "ppc64le"});
     cpu.model = read_regex(fields, "model");
@@ -93,7 +93,7 @@ class NodeReader {
   }
 
   void read_gpus(const Entry& entry) {
-    Fields fields(entry.value, entry.at, "\"gpus\" of [partition.node]", fields_.complaints());
+    Fields fields(entry.value, entry.at, "\"gpus\" of [partition.node]", fields_.errors());
     GpuExpectation gpus;
     const auto* count = fields.need("count", "count = 8");
     if (count != nullptr && count->value.kind == NodeKind::integer && count->value.integer == 0)
@@ -109,8 +109,8 @@ class NodeReader {
   void read_gpu_links(const Entry& entry) {
     const int gpus = node_.gpus ? node_.gpus->count : 0;
     if (gpus < 2)
-      return fields_.complaints().add_consequence(entry.at, "\"gpu_links\" needs \"gpus\" with a count of 2 or more",
-                                                  fields_.header());
+      return fields_.errors().add_consequence(entry.at, "\"gpu_links\" needs \"gpus\" with a count of 2 or more",
+                                              fields_.header());
     const std::string wanted = fmt::format(
         "an array of texts: \"0-1 x4\" for four links between GPUs 0 and 1 (of 0 to {}), or \"all x4\"", gpus - 1);
     if (entry.value.kind != NodeKind::array) return fields_.refuse(entry, entry.value, wanted);
@@ -127,7 +127,7 @@ class NodeReader {
   }
 
   void read_nics(const Entry& entry) {
-    Fields fields(entry.value, entry.at, "\"nics\" of [partition.node]", fields_.complaints());
+    Fields fields(entry.value, entry.at, "\"nics\" of [partition.node]", fields_.errors());
     NicExpectation nics;
     (void)fields.need("count", "count = 4");
     nics.count = fields.integer("count", {1, 1024}).value_or(0);
@@ -151,7 +151,7 @@ class NodeReader {
   }
 
   void read_bind(const Entry& entry) {
-    Fields fields(entry.value, entry.at, "\"bind\" of [partition.node]", fields_.complaints());
+    Fields fields(entry.value, entry.at, "\"bind\" of [partition.node]", fields_.errors());
     BindExpectation bind;
     (void)fields.need("policy", "policy = \"gpu\"");
     bind.policy = read_choice(fields, "policy", {"gpu", "cores", "spread", "compact"});
@@ -193,9 +193,9 @@ class NodeReader {
 
 }  // namespace
 
-void read_node(const Entry& entry, PartitionProfile& partition, Complaints& complaints) {
+void read_node(const Entry& entry, PartitionProfile& partition, DocumentErrors& errors) {
   partition.node = {};
-  NodeReader(entry, partition, complaints).read();
+  NodeReader(entry, partition, errors).read();
 }
 
 std::vector<std::string> expectation_keys(const ExpectedNode& node) {

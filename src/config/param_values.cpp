@@ -15,7 +15,7 @@ constexpr double most_cases = 10'000;
 class ParamReader {
  public:
   ParamReader(const ProbeSpec& probe, Fields& check_fields)
-      : probe_(probe), complaints_(check_fields.complaints()), header_(check_fields.header()) {}
+      : probe_(probe), errors_(check_fields.errors()), header_(check_fields.header()) {}
 
   void read_given(const Entry& table, Check& check) {
     for (const auto& entry : table.value.entries) {
@@ -45,21 +45,21 @@ class ParamReader {
       check.sweep[entry.key] = read_swept(*spec, entry.value);
     }
     if (cases > most_cases)
-      complaints_.add(table.at, fmt::format("the sweep makes {:.0f} cases; at most {:.0f}", cases, most_cases));
+      errors_.add(table.at, fmt::format("the sweep makes {:.0f} cases; at most {:.0f}", cases, most_cases));
   }
 
  private:
   void complain(Place at, const ParamSpec& spec, std::string_view what) {
-    complaints_.add(at, fmt::format("parameter \"{}\" of probe {} {}", spec.name, probe_.name, what));
+    errors_.add(at, fmt::format("parameter \"{}\" of probe {} {}", spec.name, probe_.name, what));
   }
 
   const ParamSpec* known(const Entry& entry) {
     const auto* spec = find_param(probe_, entry.key);
     if (spec == nullptr)
-      complaints_.add_unknown(entry.at,
-                              fmt::format("unknown parameter \"{}\" of probe {}{}", printable_line(entry.key, 60),
-                                          probe_.name, suggestion(entry.key, names_of(probe_.params))),
-                              header_);
+      errors_.add_unknown(entry.at,
+                          fmt::format("unknown parameter \"{}\" of probe {}{}", printable_line(entry.key, 60),
+                                      probe_.name, suggestion(entry.key, names_of(probe_.params))),
+                          header_);
     return spec;
   }
 
@@ -107,7 +107,7 @@ class ParamReader {
   }
 
   const ProbeSpec& probe_;
-  Complaints& complaints_;
+  DocumentErrors& errors_;
   Place header_;  ///< of the check, which lacks what is misspelt here
 };
 

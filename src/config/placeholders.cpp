@@ -35,22 +35,22 @@ std::string fault_of_name(const std::string& name, bool is_path, bool is_alone) 
                      near.empty() ? "known: {check}, {python}" : fmt::format("did you mean {{{}}}?", near));
 }
 
-void check_word(const Node& value, Complaints& complaints) {
+void check_word(const Node& value, DocumentErrors& errors) {
   if (value.kind == NodeKind::array)
-    for (const Node& item : value.items) check_word(item, complaints);
+    for (const Node& item : value.items) check_word(item, errors);
   if (value.kind != NodeKind::text) return;
-  if (const auto fault = placeholder_fault(value.text); !fault.empty()) complaints.add(value.at, fault);
+  if (const auto fault = placeholder_fault(value.text); !fault.empty()) errors.add(value.at, fault);
 }
 
-void check_table(const Node& table, Complaints& complaints) {
+void check_table(const Node& table, DocumentErrors& errors) {
   if (table.kind != NodeKind::table) return;
   for (const char* key : {"argv", "arguments"})
-    if (const auto* entry = table.find(key)) check_word(entry->value, complaints);
+    if (const auto* entry = table.find(key)) check_word(entry->value, errors);
   const auto* metrics = table.find("metric");
   if (metrics == nullptr) return;
   for (const Node& metric : metrics->value.items)
     if (const auto* file = metric.kind == NodeKind::table ? metric.find("file") : nullptr)
-      check_word(file->value, complaints);
+      check_word(file->value, errors);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::string placeholder_fault(std::string_view word) {
 
 void check_placeholders_of_program(Fields& check_fields) {
   for (const char* key : {"params", "sweep"})
-    if (const auto* table = check_fields.find(key)) check_table(table->value, check_fields.complaints());
+    if (const auto* table = check_fields.find(key)) check_table(table->value, check_fields.errors());
 }
 
 }  // namespace muster

@@ -51,14 +51,14 @@ std::string read_choice(Fields& fields, std::string_view key, const std::vector<
 Argv read_arguments(Fields& fields, std::string_view key) {
   const auto* entry = fields.find(key);
   if (entry != nullptr && entry->value.kind == NodeKind::array)
-    for (const auto& item : entry->value.items) check_braces(item, fields.complaints());
+    for (const auto& item : entry->value.items) check_braces(item, fields.errors());
   return fields.texts(key);
 }
 
-void check_braces(const Node& value, Complaints& complaints) {
+void check_braces(const Node& value, DocumentErrors& errors) {
   if (value.kind == NodeKind::text && !has_balanced_braces(value.text))
-    complaints.add(value.at, fmt::format("the braces in \"{}\" are not balanced; a placeholder is written {{image}}",
-                                         printable_line(value.text, 60)));
+    errors.add(value.at, fmt::format("the braces in \"{}\" are not balanced; a placeholder is written {{image}}",
+                                     printable_line(value.text, 60)));
 }
 
 bool is_variable(std::string_view text) {

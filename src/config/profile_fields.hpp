@@ -21,7 +21,7 @@ inline constexpr double most_cores = 65'536;
 [[nodiscard]] std::string read_choice(Fields& fields, std::string_view key, const std::vector<std::string>& known);
 /// Texts whose braces are balanced: they may hold `{image}` and the like; who fills them is not known here.
 [[nodiscard]] Argv read_arguments(Fields& fields, std::string_view key);
-void check_braces(const Node& value, Complaints& complaints);
+void check_braces(const Node& value, DocumentErrors& errors);
 
 /// Letters, digits and `_`, not beginning with a digit.
 [[nodiscard]] bool is_variable(std::string_view text);

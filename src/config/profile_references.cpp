@@ -40,10 +40,10 @@ struct Written {
   const Entry& metric;
 };
 
-void note_places(const ProfileReference& reference, const Written& written, const Complaints& complaints,
+void note_places(const ProfileReference& reference, const Written& written, const DocumentErrors& errors,
                  SystemProfile& system) {
   const auto note = [&](const std::string& part, Place at) {
-    system.places[reference.reference.place + " " + part] = complaints.text(at);
+    system.places[reference.reference.place + " " + part] = errors.text(at);
   };
   note("check", written.check.value.at);
   note("unit", written.metric.value.find("unit")->value.at);
@@ -57,22 +57,22 @@ void note_places(const ProfileReference& reference, const Written& written, cons
 }  // namespace
 
 void read_profile_reference(const Node& table, PartitionProfile& partition, SystemProfile& system,
-                            Complaints& complaints) {
-  Fields fields(table, table.at, parent, complaints);
+                            DocumentErrors& errors) {
+  Fields fields(table, table.at, parent, errors);
   ProfileReference reference;
   const auto* check = fields.need("check", "check = \"allreduce\"");
   reference.check = fields.text("check").value_or("");
   const auto* where = fields.find("where");
-  if (where != nullptr) reference.where = read_where(*where, complaints);
+  if (where != nullptr) reference.where = read_where(*where, errors);
   const auto* metric = find_metric(table, fields);
   fields.finish();
   if (metric == nullptr) return;
   auto figures =
-      read_reference(*metric, fmt::format("metric \"{}\" of {}", printable_line(metric->key, 60), parent), complaints);
+      read_reference(*metric, fmt::format("metric \"{}\" of {}", printable_line(metric->key, 60), parent), errors);
   if (!figures || reference.check.empty()) return;
   reference.metric = metric->key;
   reference.reference = std::move(*figures);
-  note_places(reference, {*check, where, *metric}, complaints, system);
+  note_places(reference, {*check, where, *metric}, errors, system);
   partition.references.push_back(std::move(reference));
 }
 

@@ -11,6 +11,6 @@ namespace muster {
 /// Adds the reference in `table` to `partition`, and to `system.places` where its parts are, so that check_references
 /// can point at the part that is wrong.
 void read_profile_reference(const Node& table, PartitionProfile& partition, SystemProfile& system,
-                            Complaints& complaints);
+                            DocumentErrors& errors);
 
 }  // namespace muster

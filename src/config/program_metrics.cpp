@@ -37,8 +37,7 @@ class Reader {
   void read_declared(const Entry& entry) {
     if (entry.value.kind != NodeKind::table)
       return fields_.refuse(entry, entry.value, "a table such as { unit = \"GB/s\", better = \"higher\" }");
-    Fields fields(entry.value, entry.at, fmt::format("metric \"{}\"", printable_line(entry.key, 60)),
-                  fields_.complaints());
+    Fields fields(entry.value, entry.at, fmt::format("metric \"{}\"", printable_line(entry.key, 60)), fields_.errors());
     DeclaredMetric metric{entry.key, "", Better::neither, {}};
     check_name(metric.name, entry.at);
     read_unit_and_direction(fields, metric);
@@ -50,7 +49,7 @@ class Reader {
 
   /// One [[check.NAME.params.metric]].
   void read_pattern(const Node& table, ParamValue& param) {
-    Fields fields(table, table.at, fmt::format("[[check.{}.params.metric]]", check_.name), fields_.complaints());
+    Fields fields(table, table.at, fmt::format("[[check.{}.params.metric]]", check_.name), fields_.errors());
     const auto* name_entry = fields.need("name", "name = \"triad\"");
     DeclaredMetric metric{name_entry == nullptr ? "" : fields.text("name").value_or(""), "", Better::neither, {}};
     if (!metric.name.empty()) check_name(metric.name, name_entry->value.at);

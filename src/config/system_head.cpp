@@ -10,8 +10,8 @@ namespace muster {
 
 namespace {
 
-DetectClue read_clue(const Node& table, Place header, Complaints& complaints) {
-  Fields fields(table, header, "\"detect\" of [system]", complaints);
+DetectClue read_clue(const Node& table, Place header, DocumentErrors& errors) {
+  Fields fields(table, header, "\"detect\" of [system]", errors);
   DetectClue clue;
   if (fields.find("env") != nullptr) clue.env = read_variable_name(fields, "env", "");
   const auto* matches = fields.find("matches");
@@ -21,28 +21,28 @@ DetectClue read_clue(const Node& table, Place header, Complaints& complaints) {
   fields.finish();
   const auto* file = table.find("file");
   if (file != nullptr && !clue.file.empty() && clue.file.front() != '/')
-    complaints.add(file->value.at, fmt::format("\"{}\" is not an absolute path", printable_line(clue.file, 60)));
+    errors.add(file->value.at, fmt::format("\"{}\" is not an absolute path", printable_line(clue.file, 60)));
   if (table.find("env") == nullptr && table.find("file") == nullptr)
-    complaints.add(header, table.find("host") != nullptr
-                               ? "a host name alone detects no system, since others name their nodes alike; add env = "
-                                 "\"LUMI_STACK_NAME\" or file = \"/appl/lumi\""
-                               : "\"detect\" of [system] has neither \"env\" nor \"file\"; write for example env = "
-                                 "\"LUMI_STACK_NAME\"");
+    errors.add(header, table.find("host") != nullptr
+                           ? "a host name alone detects no system, since others name their nodes alike; add env = "
+                             "\"LUMI_STACK_NAME\" or file = \"/appl/lumi\""
+                           : "\"detect\" of [system] has neither \"env\" nor \"file\"; write for example env = "
+                             "\"LUMI_STACK_NAME\"");
   else if (matches != nullptr && table.find("env") == nullptr)
-    complaints.add(matches->at, "\"matches\" is about the value of \"env\", which is missing here");
+    errors.add(matches->at, "\"matches\" is about the value of \"env\", which is missing here");
   return clue;
 }
 
-std::vector<DetectClue> read_detect(Fields& fields, Complaints& complaints) {
+std::vector<DetectClue> read_detect(Fields& fields, DocumentErrors& errors) {
   std::vector<DetectClue> clues;
   const auto* entry = fields.find("detect");
   if (entry == nullptr) return clues;
   if (entry->value.kind == NodeKind::table) {
-    clues.push_back(read_clue(entry->value, entry->at, complaints));
+    clues.push_back(read_clue(entry->value, entry->at, errors));
   } else if (entry->value.kind == NodeKind::array && !entry->value.items.empty()) {
     for (const auto& item : entry->value.items)
       if (item.kind == NodeKind::table)
-        clues.push_back(read_clue(item, item.at, complaints));
+        clues.push_back(read_clue(item, item.at, errors));
       else
         fields.refuse(*entry, item, "a table, or an array of tables");
   } else {
@@ -51,8 +51,8 @@ std::vector<DetectClue> read_detect(Fields& fields, Complaints& complaints) {
   return clues;
 }
 
-LoginExpectation read_login(const Entry& entry, Complaints& complaints) {
-  Fields fields(entry.value, entry.at, "\"login\" of [system]", complaints);
+LoginExpectation read_login(const Entry& entry, DocumentErrors& errors) {
+  Fields fields(entry.value, entry.at, "\"login\" of [system]", errors);
   LoginExpectation login;
   (void)fields.need("host", "host = \"^login\"");
   login.host = read_regex(fields, "host");
@@ -82,8 +82,8 @@ Place value_place(const Node& table) {
   return value == nullptr ? table.at : value->value.at;
 }
 
-VariableExpectation read_variable_wanted(const Node& table, Complaints& complaints) {
-  Fields fields(table, table.at, "[[variable]]", complaints);
+VariableExpectation read_variable_wanted(const Node& table, DocumentErrors& errors) {
+  Fields fields(table, table.at, "[[variable]]", errors);
   VariableExpectation variable;
   variable.name = read_variable_name(fields, "name", "name = \"NCCL_SOCKET_IFNAME\"");
   (void)fields.need("must", "must = \"set\"");
@@ -115,12 +115,12 @@ VariableExpectation read_variable_wanted(const Node& table, Complaints& complain
 
 }  // namespace
 
-SystemHead read_system_head(const Entry& entry, Complaints& complaints) {
-  Fields fields(entry.value, entry.at, "[system]", complaints);
+SystemHead read_system_head(const Entry& entry, DocumentErrors& errors) {
+  Fields fields(entry.value, entry.at, "[system]", errors);
   SystemHead head;
   head.name = read_name(fields, "name = \"lumi\"");
-  head.detect = read_detect(fields, complaints);
-  if (const auto* login = fields.table("login")) head.login = read_login(*login, complaints);
+  head.detect = read_detect(fields, errors);
+  if (const auto* login = fields.table("login")) head.login = read_login(*login, errors);
   fields.finish();
   return head;
 }
@@ -128,7 +128,7 @@ SystemHead read_system_head(const Entry& entry, Complaints& complaints) {
 std::vector<VariableExpectation> read_variables_wanted(Fields& top) {
   std::vector<VariableExpectation> all;
   for (const auto* table : top.tables("variable", "[[variable]]")) {
-    auto variable = read_variable_wanted(*table, top.complaints());
+    auto variable = read_variable_wanted(*table, top.errors());
     // Rules for two nodes and for one may coexist, as may positive and negative ones.
     const bool is_twin = std::any_of(all.begin(), all.end(), [&](const VariableExpectation& other) {
       return other.name == variable.name && other.must == variable.must && other.nodes == variable.nodes;
@@ -145,7 +145,7 @@ std::vector<VariableExpectation> read_variables_wanted(Fields& top) {
 Unverified read_unverified(Fields& top) {
   Unverified unverified;
   for (const auto* table : top.tables("unverified", "[[unverified]]")) {
-    Fields fields(*table, table->at, "[[unverified]]", top.complaints());
+    Fields fields(*table, table->at, "[[unverified]]", top.errors());
     const auto* key = fields.need("key", "key = \"cpu.domains\"");
     (void)fields.need("why", "why = \"not documented\"");
     const auto name = fields.text("key");

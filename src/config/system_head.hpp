@@ -16,7 +16,7 @@ struct SystemHead {
   std::vector<DetectClue> detect;
   std::optional<LoginExpectation> login;
 };
-[[nodiscard]] SystemHead read_system_head(const Entry& entry, Complaints& complaints);
+[[nodiscard]] SystemHead read_system_head(const Entry& entry, DocumentErrors& errors);
 
 [[nodiscard]] std::vector<VariableExpectation> read_variables_wanted(Fields& top);
 

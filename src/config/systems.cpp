@@ -17,8 +17,8 @@ namespace {
 
 class SystemReader {
  public:
-  SystemReader(const Node& document, const std::string& name, Complaints& complaints)
-      : top_(document, {}, "", complaints), complaints_(complaints) {
+  SystemReader(const Node& document, const std::string& name, DocumentErrors& errors)
+      : top_(document, {}, "", errors), errors_(errors) {
     system_.file = name;
   }
 
@@ -29,7 +29,7 @@ class SystemReader {
     for (const auto* table : top_.tables("environment", "[[environment]]")) read_environment(*table);
     const bool has_partition = top_.find("partition") != nullptr;
     for (const auto* table : top_.tables("partition", "[[partition]]")) read_partition(*table);
-    if (!has_partition) complaints_.add({}, "a profile needs at least one [[partition]]");
+    if (!has_partition) errors_.add({}, "a profile needs at least one [[partition]]");
     (void)top_.find("check");  // for parse_checks()
     top_.finish();
     for (auto& partition : system_.partitions) {
@@ -44,12 +44,12 @@ class SystemReader {
   SystemHead read_head() {
     const bool is_there = top_.find("system") != nullptr;
     const auto* entry = top_.table("system");
-    if (!is_there) complaints_.add({}, "a profile begins with [system] and its name");
+    if (!is_there) errors_.add({}, "a profile begins with [system] and its name");
     if (entry == nullptr) return {};
-    auto head = read_system_head(*entry, complaints_);
+    auto head = read_system_head(*entry, errors_);
     system_.name = head.name;
     system_.detect = head.detect;
-    if (const auto* name = entry->value.find("name")) system_.places["name"] = complaints_.text(name->value.at);
+    if (const auto* name = entry->value.find("name")) system_.places["name"] = errors_.text(name->value.at);
     return head;
   }
 
@@ -65,8 +65,8 @@ class SystemReader {
     }
     for (const auto& [key, at] : unverified.places)
       if (said.count(key) == 0)
-        complaints_.add(at, fmt::format("this profile does not set \"{}\"{}", printable_line(key, 60),
-                                        suggestion(key, std::vector<std::string>(said.begin(), said.end()))));
+        errors_.add(at, fmt::format("this profile does not set \"{}\"{}", printable_line(key, 60),
+                                    suggestion(key, std::vector<std::string>(said.begin(), said.end()))));
   }
 
   /// What the agent fills in values; another single word in braces is one that was misspelt.
@@ -75,13 +75,13 @@ class SystemReader {
     if (value.kind != NodeKind::text || value.text.size() > 10'000) return;
     for (std::sregex_iterator at(value.text.begin(), value.text.end(), placeholder), end; at != end; ++at)
       if (const auto word = (*at)[1].str(); word != "local_rank" && word != "gpu" && word != "nic")
-        complaints_.add(
-            value.at, fmt::format("nothing fills {{{}}} in a variable; {{local_rank}}, {{gpu}} and {{nic}} are filled",
-                                  printable_line(word, 40)));
+        errors_.add(value.at,
+                    fmt::format("nothing fills {{{}}} in a variable; {{local_rank}}, {{gpu}} and {{nic}} are filled",
+                                printable_line(word, 40)));
   }
 
   void read_environment(const Node& table) {
-    Fields fields(table, table.at, "[[environment]]", complaints_);
+    Fields fields(table, table.at, "[[environment]]", errors_);
     EnvironmentProfile environment;
     environment.name = read_name(fields, "name = \"container\"");
     reject_twin(table, environment.name, environment_names_, "an environment");
@@ -99,30 +99,29 @@ class SystemReader {
   /// Where each of an array of options stands: `<key> <index>`.
   void note_options(const std::string& key, const Entry& options) {
     for (std::size_t i = 0; i < options.value.items.size(); ++i)
-      system_.places[fmt::format("{} {}", key, i)] = complaints_.text(options.value.items[i].at);
+      system_.places[fmt::format("{} {}", key, i)] = errors_.text(options.value.items[i].at);
   }
 
   Environment read_variables(const Entry& entry) {
     Environment variables;
     for (const auto& [key, at, value] : entry.value.entries) {
       if (!is_variable(key))
-        complaints_.add(at, fmt::format("\"{}\" is not a name of an environment variable", printable_line(key, 60)));
-      check_braces(value, complaints_);
+        errors_.add(at, fmt::format("\"{}\" is not a name of an environment variable", printable_line(key, 60)));
+      check_braces(value, errors_);
       check_placeholders(value);
       if (value.kind == NodeKind::text)
         variables.emplace_back(key, value.text);
       else
-        complaints_.add(value.at, fmt::format("\"{}\" must be text, such as \"1\", not {}", printable_line(key, 60),
-                                              to_string(value.kind)));
+        errors_.add(value.at, fmt::format("\"{}\" must be text, such as \"1\", not {}", printable_line(key, 60),
+                                          to_string(value.kind)));
     }
     return variables;
   }
 
   void reject_twin(const Node& table, const std::string& name, std::set<std::string>& seen, std::string_view what) {
     if (name.empty() || seen.insert(name).second) return;
-    complaints_.add(
-        table.find("name")->value.at,
-        fmt::format("there already is {} \"{}\"; give one of them another name", what, printable_line(name, 60)));
+    errors_.add(table.find("name")->value.at, fmt::format("there already is {} \"{}\"; give one of them another name",
+                                                          what, printable_line(name, 60)));
   }
 
   /// A partition inherits from the one that it is like; its own keys override that.
@@ -138,33 +137,33 @@ class SystemReader {
       }
       known.push_back(other.name);
     }
-    complaints_.add(fields.find("like")->value.at,
-                    fmt::format("there is no partition \"{}\" above{}", printable_line(*like, 60),
-                                known.empty() ? "" : suggestion(*like, known)));
+    errors_.add(fields.find("like")->value.at,
+                fmt::format("there is no partition \"{}\" above{}", printable_line(*like, 60),
+                            known.empty() ? "" : suggestion(*like, known)));
     return {};
   }
 
   void read_partition(const Node& table) {
-    Fields fields(table, table.at, "[[partition]]", complaints_);
+    Fields fields(table, table.at, "[[partition]]", errors_);
     auto partition = begin_partition(fields);
     partition.name = read_name(fields, "name = \"standard-g\"");
     reject_twin(table, partition.name, partition_names_, "a partition");
     read_default(fields, partition);
     if (const auto* launcher = fields.find("launcher")) {
       partition.launcher = fields.text("launcher").value_or("");
-      system_.places["launcher of " + partition.name] = complaints_.text(launcher->value.at);
+      system_.places["launcher of " + partition.name] = errors_.text(launcher->value.at);
     }
     read_scheduler(fields, partition);
     if (fields.find("launcher_options") != nullptr)
       partition.launcher_options = read_arguments(fields, "launcher_options");
     if (const auto ranks = fields.integer("ranks_per_node", {1, 65'536})) partition.ranks_per_node = *ranks;
     if (const auto* node = fields.table("node")) {
-      read_node(*node, partition, complaints_);
+      read_node(*node, partition, errors_);
       if (const auto* machine = node->value.find("machine"))
-        system_.places["machine of " + partition.name] = complaints_.text(machine->value.at);
+        system_.places["machine of " + partition.name] = errors_.text(machine->value.at);
     }
     for (const auto* reference : fields.tables("reference", "[[partition.reference]]"))
-      read_profile_reference(*reference, partition, system_, complaints_);
+      read_profile_reference(*reference, partition, system_, errors_);
     fields.finish();
     system_.partitions.push_back(std::move(partition));
   }
@@ -180,8 +179,8 @@ class SystemReader {
       const auto name = partition.scheduler_options[i].substr(0, partition.scheduler_options[i].find_first_of("= "));
       const auto& refused = partition.scheduler_refuses;
       if (std::find(refused.begin(), refused.end(), name) != refused.end())
-        complaints_.add(options->value.items[i].at,
-                        fmt::format("{} is among what this partition's scheduler refuses", printable_line(name, 60)));
+        errors_.add(options->value.items[i].at,
+                    fmt::format("{} is among what this partition's scheduler refuses", printable_line(name, 60)));
     }
   }
 
@@ -190,12 +189,12 @@ class SystemReader {
     if (!partition.is_default) return;
     for (const auto& other : system_.partitions)
       if (other.is_default)
-        complaints_.add(fields.find("default")->at,
-                        fmt::format("partition {} already is the default", printable_line(other.name, 60)));
+        errors_.add(fields.find("default")->at,
+                    fmt::format("partition {} already is the default", printable_line(other.name, 60)));
   }
 
   Fields top_;
-  Complaints& complaints_;
+  DocumentErrors& errors_;
   SystemProfile system_;
   std::set<std::string> environment_names_;
   std::set<std::string> partition_names_;
@@ -204,11 +203,11 @@ class SystemReader {
 }  // namespace
 
 SystemProfile parse_system(std::string_view toml, const std::string& name, Diagnostics& diagnostics) {
-  Complaints complaints(name);
+  DocumentErrors errors(name);
   SystemProfile system;
   system.file = name;
-  if (const auto document = parse_document(toml, complaints)) system = SystemReader(*document, name, complaints).read();
-  complaints.deliver(diagnostics);
+  if (const auto document = parse_document(toml, errors)) system = SystemReader(*document, name, errors).read();
+  errors.deliver(diagnostics);
   return system;
 }
 
@@ -226,7 +225,7 @@ TopKeys top_keys(std::string_view toml) {
   // Most files are checks: only those that could be a profile are read twice.
   const auto is_in_text = [&](std::string_view word) { return toml.find(word) != std::string_view::npos; };
   if (std::none_of(keys_of_profiles.begin(), keys_of_profiles.end(), is_in_text)) return {false, true};
-  Complaints ignored("");
+  DocumentErrors ignored("");
   const auto document = parse_document(toml, ignored);
   if (!document) return {};
   const auto is_key = [&](std::string_view word) { return document->find(word) != nullptr; };

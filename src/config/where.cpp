@@ -113,10 +113,10 @@ std::optional<WhereFault> settle_where(const Check& check, const ProbeSpec& prob
                                       probe.name, suggestion(key, known_keys(check, probe)))};
 }
 
-Labels read_where(const Entry& where, Complaints& complaints) {
+Labels read_where(const Entry& where, DocumentErrors& errors) {
   Labels labels;
   if (where.value.kind != NodeKind::table || where.value.entries.empty()) {
-    complaints.add(where.value.at, "\"where\" must be a table such as { size = \"16MiB\" }");
+    errors.add(where.value.at, "\"where\" must be a table such as { size = \"16MiB\" }");
     return labels;
   }
   for (const auto& entry : where.value.entries) {
@@ -124,10 +124,10 @@ Labels read_where(const Entry& where, Complaints& complaints) {
     if (value.is_scalar() && value.kind != NodeKind::time && !value.text.empty())
       labels.emplace_back(entry.key, value.text);
     else
-      complaints.add(value.at, fmt::format("\"{}\" in \"where\" must be one value such as \"16MiB\" or 4, not {}",
-                                           printable_line(entry.key, 60),
-                                           value.text.empty() && value.kind == NodeKind::text ? "empty text"
-                                                                                              : to_string(value.kind)));
+      errors.add(value.at, fmt::format("\"{}\" in \"where\" must be one value such as \"16MiB\" or 4, not {}",
+                                       printable_line(entry.key, 60),
+                                       value.text.empty() && value.kind == NodeKind::text ? "empty text"
+                                                                                          : to_string(value.kind)));
   }
   std::sort(labels.begin(), labels.end());
   return labels;

@@ -22,6 +22,6 @@ struct WhereFault {
                                                      std::string& text);
 
 /// The pairs of a `where` table, sorted by key, as they are written.
-[[nodiscard]] Labels read_where(const Entry& where, Complaints& complaints);
+[[nodiscard]] Labels read_where(const Entry& where, DocumentErrors& errors);
 
 }  // namespace muster

@@ -140,7 +140,7 @@ bool read_peer(std::string_view text, std::vector<PeerLink>& peers) {
   return true;
 }
 
-bool read_told(std::string_view text, std::map<std::string, std::string>& values) {
+bool read_result_line(std::string_view text, std::map<std::string, std::string>& values) {
   const auto space = text.find(' ');
   if (space == text.npos) return false;
   values[std::string(text.substr(0, space))] = text.substr(space + 1);
@@ -181,7 +181,7 @@ bool read_field(std::string_view field, Device& device) {
   if (key == "file") return read_file_line(text, device.files);
   if (key == "port") return read_port(text, device.ports);
   if (key == "peer") return read_peer(text, device.peers);
-  if (key == "told") return read_told(text, device.values);
+  if (key == "told") return read_result_line(text, device.values);
   if (key == "seen") {
     device.sources.emplace_back(text);
     return true;

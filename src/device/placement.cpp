@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
-#include "device/seating.hpp"
+#include "device/core_assignment.hpp"
 
 namespace muster {
 
@@ -240,10 +240,10 @@ void remark_idle(const NodeParts& node, const BindWish& wish, Placement& placeme
 
 std::optional<std::vector<CpuMask>> seats_for(const NodeParts& node, const BindWish& wish,
                                               const std::vector<CpuMask>& homes, bool is_compact) {
-  const Seating seating{node.layout, node.usable(), homes};
-  if (is_compact) return seat_compact(seating, wish.cores);
-  auto seats = seat(seating, wish.cores, SeatRange::domain);
-  return seats || wish.cores == 0 ? seats : seat(seating, wish.cores, SeatRange::node);
+  const CoreAssignment assignment{node.layout, node.usable(), homes};
+  if (is_compact) return assign_cores_compactly(assignment, wish.cores);
+  auto seats = assign_cores(assignment, wish.cores, CoreRange::domain);
+  return seats || wish.cores == 0 ? seats : assign_cores(assignment, wish.cores, CoreRange::node);
 }
 
 }  // namespace

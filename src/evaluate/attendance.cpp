@@ -17,7 +17,7 @@ constexpr const char* our_fault =
     "run it again; if it happens again, it is a fault of muster: report it with the run folder";
 
 /// Fills `observed` and reports invalid observations.
-void sort_in(const CaseRecord& record, const Places& places, Attendance& attendance, std::vector<char>& twice) {
+void sort_in(const CaseRecord& record, const RankMap& places, Attendance& attendance, std::vector<char>& twice) {
   std::vector<int> strangers;
   for (const Observation& one : record.observations) {
     if (!places.has(one.rank)) {
@@ -74,7 +74,7 @@ bool is_told_by_another(const Observation& one, const Attendance& attendance) {
 }
 
 /// One finding per error text over the ranks in that trouble.
-void by_error(const Trouble& trouble, const Places& places, Attendance& attendance) {
+void by_error(const Trouble& trouble, const RankMap& places, Attendance& attendance) {
   std::vector<std::pair<std::string, std::vector<int>>> groups;
   for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
     const Observation* one = attendance.observed[rank];
@@ -110,7 +110,7 @@ void refusals(Attendance& attendance) {
 }
 
 /// Ranks without an observation, and ranks that did not run for no reason that anyone gave.
-void silences(const Places& places, const std::vector<char>& twice, Attendance& attendance) {
+void silences(const RankMap& places, const std::vector<char>& twice, Attendance& attendance) {
   std::vector<int> silent;
   std::vector<int> idle;
   bool is_explained = false;
@@ -134,7 +134,7 @@ bool is_refusal(const Observation& one) {
   return one.state == ObservationState::unable && one.fact("refused") != nullptr;
 }
 
-Attendance attend(const CaseRecord& record, const Places& places) {
+Attendance attend(const CaseRecord& record, const RankMap& places) {
   Attendance attendance;
   attendance.observed.resize(static_cast<std::size_t>(places.ranks()), nullptr);
   std::vector<char> twice(attendance.observed.size(), 0);

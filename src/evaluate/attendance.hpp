@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "evaluate/places.hpp"
+#include "evaluate/rank_map.hpp"
 #include "model/record.hpp"
 
 namespace muster {
@@ -27,6 +27,6 @@ struct Attendance {
 /// A rank that reported twice is not believed at all: which of the two would count must not depend on the order in
 /// which they arrived. Silence is not a finding of its own where the frame has already given the reason
 /// (`record.findings`).
-[[nodiscard]] Attendance attend(const CaseRecord& record, const Places& places);
+[[nodiscard]] Attendance attend(const CaseRecord& record, const RankMap& places);
 
 }  // namespace muster

@@ -16,12 +16,12 @@ namespace {
 constexpr std::size_t most_named = 4;
 
 /// `rank 3 on nid002`, or `rank 3 on nid002 to rank 5 on nid003` for a link.
-std::string owner(const Sample& sample, const Places& places) {
+std::string owner(const Sample& sample, const RankMap& places) {
   const auto rank = places.say(sample.rank);
   return sample.reading->peer < 0 ? rank : fmt::format("{} to {}", rank, places.say(sample.reading->peer));
 }
 
-Culprit culprit_of(const Sample& sample, const Places& places) {
+Culprit culprit_of(const Sample& sample, const RankMap& places) {
   if (sample.reading->peer < 0) return places.culprit(sample.rank);
   return {CulpritKind::link, fmt::format("rank {} -> rank {}", sample.rank, sample.reading->peer),
           places.name_of(places.node_of(sample.rank)), sample.rank};
@@ -32,7 +32,7 @@ using Chosen = std::vector<std::size_t>;
 
 class Sentences {
  public:
-  Sentences(const Application& application, const Readings& readings, const Places& places)
+  Sentences(const Application& application, const Readings& readings, const RankMap& places)
       : application_(application),
         readings_(readings),
         group_(readings.groups()[application.group]),
@@ -150,7 +150,7 @@ class Sentences {
   const Readings& readings_;
   const ReadingGroup& group_;
   std::span<const Sample> samples_;
-  const Places& places_;
+  const RankMap& places_;
 };
 
 }  // namespace
@@ -178,7 +178,7 @@ bool is_unconfirmed(const Bound& bound, const ReadingGroup& group, const Reading
   return use.outside > 0 && find_suspect({use.outside, use.nodes}, Half::is_of_nodes) == Suspect::job;
 }
 
-std::vector<Finding> findings_of(const Application& application, const Readings& readings, const Places& places) {
+std::vector<Finding> findings_of(const Application& application, const Readings& readings, const RankMap& places) {
   const Sentences sentences(application, readings, places);
   std::vector<Finding> findings;
   for (const Bound& bound : application.bounds) sentences.outside(bound, findings);

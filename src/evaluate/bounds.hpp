@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "evaluate/places.hpp"
+#include "evaluate/rank_map.hpp"
 #include "evaluate/readings.hpp"
 #include "model/plan.hpp"
 #include "muster/report.hpp"
@@ -62,7 +62,7 @@ struct CaseFacts {
   int ranks = 0;
   const PastItems* past = nullptr;  ///< nullptr: nothing is known of earlier runs
 
-  CaseFacts(const Case& of, const Places& places, const PastItems* earlier = nullptr)
+  CaseFacts(const Case& of, const RankMap& places, const PastItems* earlier = nullptr)
       : item(of), nodes(places.nodes()), ranks(places.ranks()), past(earlier) {}
 };
 

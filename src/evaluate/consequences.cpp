@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "evaluate/settle.hpp"
+#include "evaluate/verdict_rules.hpp"
 
 namespace muster {
 
@@ -157,7 +157,7 @@ void mark_consequences(std::vector<CaseResult>& cases) {
     result.follows = what_all_follow(result);
     // Of repetitions that disagree the reason is that they do.
     if (result.repetitions.size() <= 1)
-      settle_verdict(result, {});
+      apply_verdict_rules(result, {});
     else if (!result.follows.empty())
       result.remedy = result.findings.front().remedy;
   }

@@ -1,6 +1,6 @@
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
-#include "evaluate/settle.hpp"
+#include "evaluate/verdict_rules.hpp"
 
 namespace muster {
 
@@ -27,7 +27,7 @@ CaseResult describe(const Case& item) {
 CaseResult evaluate_unable(const Case& item) {
   CaseResult result = describe(item);
   result.findings = item.unable;
-  settle_verdict(result, "the case was not launched, for an unknown reason");
+  apply_verdict_rules(result, "the case was not launched, for an unknown reason");
   return result;
 }
 

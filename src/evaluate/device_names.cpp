@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "evaluate/places.hpp"
+#include "evaluate/rank_map.hpp"
 
 namespace muster {
 

@@ -8,11 +8,11 @@
 #include "evaluate/attendance.hpp"
 #include "evaluate/expectations.hpp"
 #include "evaluate/past_items.hpp"
-#include "evaluate/places.hpp"
 #include "evaluate/possible.hpp"
+#include "evaluate/rank_map.hpp"
 #include "evaluate/readings.hpp"
 #include "evaluate/rows.hpp"
-#include "evaluate/settle.hpp"
+#include "evaluate/verdict_rules.hpp"
 #include "evaluate/without_bound.hpp"
 
 namespace muster {
@@ -117,7 +117,7 @@ std::string why_nothing(const CaseInput& input, const Expected& expected) {
 CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world,
                     const LikeItems* like, const PastValues* past) {
   CaseResult result = describe(item);
-  const Places places(world);
+  const RankMap places(world);
   const Plausible kept = plausible(record, probe, world, &item);
   const Attendance attendance = attend(kept.of(record), places);
   const PastItems earlier(item, probe, world, attendance, past);
@@ -143,7 +143,7 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   result.rank_rows = rank_rows(input);
 
   // Evidence of ranks that did report never outweighs those that did not.
-  settle_verdict(result, why_nothing(input, expected));
+  apply_verdict_rules(result, why_nothing(input, expected));
   if (std::string note = note_without_bound(item); result.verdict == Verdict::pass && !note.empty())
     result.notes.push_back(std::move(note));
   judge_nodes(result.node_rows, input, expected, result);

@@ -32,7 +32,7 @@ struct CaseInput {
   const Case& item;
   const ProbeSpec& probe;
   const World& world;
-  const Places& places;
+  const RankMap& places;
   const Attendance& attendance;
   const PastItems* past = nullptr;  ///< nullptr: nothing is known of earlier runs
 };
@@ -60,6 +60,6 @@ struct BoundUse {
 [[nodiscard]] bool is_unconfirmed(const Bound& bound, const ReadingGroup& group, const Readings& readings);
 /// The findings of one application whose samples are not all a pass: one per kind of bound, worst items first.
 [[nodiscard]] std::vector<Finding> findings_of(const Application& application, const Readings& readings,
-                                               const Places& places);
+                                               const RankMap& places);
 
 }  // namespace muster

@@ -5,7 +5,7 @@
 namespace muster {
 
 void LikeItems::add(const Case& item, const ProbeSpec& probe, const CaseRecord& record, const World& world) {
-  const Places places(world);
+  const RankMap places(world);
   const Plausible kept = plausible(record, probe, world, &item);
   const Attendance attendance = attend(kept.of(record), places);
   const Readings readings(item, probe, attendance, places);

@@ -9,7 +9,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "evaluate/places.hpp"
+#include "evaluate/rank_map.hpp"
 #include "evaluate/readings.hpp"
 #include "model/series.hpp"
 
@@ -105,7 +105,7 @@ class Search {
 
 /// The maximum of a check is unconfirmed, as its references are, where most nodes exceed it, or the only one.
 void doubt_maximum(const CaseRecord& record, const Metric& metric, const std::vector<Impossible>& all,
-                   const Places& places, const Case& item, Finding& finding) {
+                   const RankMap& places, const Case& item, Finding& finding) {
   std::set<int> nodes;
   std::set<int> beyond;
   for (const Observation& seen : record.observations)
@@ -120,7 +120,7 @@ void doubt_maximum(const CaseRecord& record, const Metric& metric, const std::ve
 }
 
 Finding finding_of(const CaseRecord& record, const Metric& metric, const std::vector<Impossible>& all,
-                   const Places& places) {
+                   const RankMap& places) {
   std::string text = metric.name;
   Finding finding;
   for (std::size_t i = 0; i < std::min(all.size(), most_readings); ++i) {
@@ -156,7 +156,7 @@ Plausible plausible(const CaseRecord& record, const ProbeSpec& probe, const Worl
   const std::vector<Metric> metrics = metrics_of(probe, item);
   Search search(record, metrics);
   if (search.found.empty()) return result;
-  const Places places(world);
+  const RankMap places(world);
   result.changed = record;
   for (auto& [metric, all] : search.found) {
     std::stable_sort(all.begin(), all.end(),

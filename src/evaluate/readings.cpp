@@ -117,7 +117,7 @@ Summary scaled(Summary summary, double factor) {
   return summary;
 }
 
-Readings::Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const Places& places,
+Readings::Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const RankMap& places,
                    const LikeItems* like)
     : like_(like) {
   std::vector<Placed> placed;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "evaluate/attendance.hpp"
-#include "evaluate/places.hpp"
+#include "evaluate/rank_map.hpp"
 #include "model/plan.hpp"
 
 namespace muster {
@@ -18,7 +18,7 @@ namespace muster {
 struct Sample {
   const Reading* reading = nullptr;
   int rank = 0;
-  int node = 0;                     ///< as Places numbers them
+  int node = 0;                     ///< as RankMap numbers them
   double value = 0;                 ///< the median in the unit of its group; NaN when the reading has no value
   bool is_judged = false;           ///< an expectation asks for it
   bool is_held = false;             ///< at least one bound could be held against it
@@ -43,7 +43,7 @@ class LikeItems;
 class Readings {
  public:
   /// `like`: the same on other nodes, where these are of one alone; must outlive this.
-  Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const Places& places,
+  Readings(const Case& item, const ProbeSpec& probe, const Attendance& attendance, const RankMap& places,
            const LikeItems* like = nullptr);
 
   /// In the order in which they appear, the lowest rank first.

@@ -210,7 +210,7 @@ std::vector<MetricRow> metric_rows(const Readings& readings, const Expected& exp
   return rows;
 }
 
-std::vector<NodeRow> node_rows(const Readings& readings, const Places& places) {
+std::vector<NodeRow> node_rows(const Readings& readings, const RankMap& places) {
   std::vector<NodeRow> rows(static_cast<std::size_t>(places.nodes()));
   for (int node = 0; node < places.nodes(); ++node) {
     NodeRow& row = rows[static_cast<std::size_t>(node)];
@@ -247,7 +247,7 @@ std::vector<RankRow> rank_rows(const CaseInput& input) {
   return rows;
 }
 
-std::vector<Item> items_of(const Readings& readings, const Expected& expected, const Places& places) {
+std::vector<Item> items_of(const Readings& readings, const Expected& expected, const RankMap& places) {
   const auto applied = by_group(readings, expected);
   std::vector<Item> items;
   for (std::size_t i = 0; i < applied.size(); ++i) {

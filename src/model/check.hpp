@@ -149,7 +149,7 @@ struct SystemProfile {
   std::vector<EnvironmentProfile> environments;
   std::vector<PartitionProfile> partitions;
   std::string file;
-  /// Places of the parts of references: `<place of the reference> <part>` -> file:line:column.
+  /// RankMap of the parts of references: `<place of the reference> <part>` -> file:line:column.
   std::map<std::string, std::string> places;
   friend bool operator==(const SystemProfile&, const SystemProfile&) = default;
 };

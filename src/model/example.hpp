@@ -17,7 +17,7 @@ struct Example {
   std::string machine;              ///< name of a description, or a file beside the examples
   std::vector<std::string> faults;  ///< of the machine: `gpu_missing`, `gpu_missing@nid002`
   std::vector<std::string> driver;  ///< further lines for the stand-ins of the vendors' libraries
-  std::vector<std::string> orders;  ///< what ranks do wrong; base/orders.hpp
+  std::vector<std::string> orders;  ///< what ranks do wrong; base/fault_injection.hpp
   std::vector<std::string> hosts;   ///< names of nodes; empty: one
   std::optional<int> ranks_per_node;
   std::string system;  ///< profile: NAME[:PARTITION]; empty: none

@@ -7,7 +7,7 @@
 #include "base/units.hpp"
 #include "probes/allreduce/judge.hpp"
 #include "probes/allreduce/measure.hpp"
-#include "probes/gpu_copy/capable.hpp"
+#include "probes/gpu_copy/peak_bandwidth.hpp"
 #include "probes/p2p/gpu_data.hpp"
 #include "probes/p2p/link_class.hpp"
 #include "probes/p2p/network_limit.hpp"

@@ -5,12 +5,12 @@
 
 #include "base/text.hpp"
 #include "muster/probe.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/network.hpp"
 #include "probes/environment/node.hpp"
 #include "probes/environment/not_run.hpp"
 #include "probes/environment/paths.hpp"
 #include "probes/environment/profile.hpp"
-#include "probes/environment/seen.hpp"
 #include "probes/environment/torchrun.hpp"
 #include "probes/environment/variables.hpp"
 #include "stats/stats.hpp"
@@ -174,7 +174,7 @@ bool is_fault(const Finding& finding) {
 // Causes come before their consequences: a case's first finding is its headline.
 ProbeJudgement judge_environment(const CaseView& view) {
   ProbeJudgement judgement;
-  const SeenCase seen(view);
+  const EnvironmentView seen(view);
   for (const SeenRank* rank : seen.ranks()) {
     if (rank->facts.count("machine") != 0) continue;
     Finding finding;

@@ -7,10 +7,10 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "probes/gpu_copy/bench.hpp"
-#include "probes/gpu_copy/capable.hpp"
 #include "probes/gpu_copy/judge.hpp"
 #include "probes/gpu_copy/load_watch.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
+#include "probes/gpu_copy/peak_bandwidth.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
 

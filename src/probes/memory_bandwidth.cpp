@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/clock.hpp"
-#include "base/orders.hpp"
+#include "base/fault_injection.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/probe.hpp"
@@ -178,7 +178,7 @@ void measure_targets(RunContext& context, Arrays& arrays, const Cover& cover, Ob
       note(seen, kernel, target, measured);
       passes += measured.passes;
       context.recorder.step("verify");
-      spoil("memory", std::as_writable_bytes(arrays.stream->array(0, 0)));
+      corrupt("memory", std::as_writable_bytes(arrays.stream->array(0, 0)));
       if (const auto fault = arrays.stream->verify())
         seen.facts.push_back({"wrong", fmt::format("after {} in {}: {}", to_string(kernel), target.name, *fault)});
     }

@@ -8,9 +8,9 @@
 #include "probes/memory_bandwidth/domains.hpp"
 #include "probes/p2p/gpu_data.hpp"
 #include "probes/p2p/link_class.hpp"
-#include "probes/training/demand.hpp"
 #include "probes/training/judge.hpp"
 #include "probes/training/observe.hpp"
+#include "probes/training/param_check.hpp"
 #include "probes/training/saving.hpp"
 #include "system/system.hpp"
 

@@ -10,14 +10,14 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "base/orders.hpp"
+#include "base/fault_injection.hpp"
 #include "base/text.hpp"
 #include "model/json.hpp"
 #include "run/agent_world.hpp"
 #include "run/autopsy.hpp"
+#include "run/faulty_comm.hpp"
 #include "run/per_node.hpp"
 #include "run/plugins.hpp"
-#include "run/spoilt_comm.hpp"
 #include "run/wire_client.hpp"
 #include "system/asked_binding.hpp"
 
@@ -230,9 +230,9 @@ Result<Prepared> Agent::prepare(const JobItem& item, const Side& side, Observati
 }
 
 void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side, Observation& observation) {
-  const OrdersInForce orders;
-  SpoiltComm spoilt(*side.comm);
-  Comm& comm = has_orders() ? spoilt : *side.comm;
+  const FaultInjection orders;
+  FaultyComm spoilt(*side.comm);
+  Comm& comm = injects_faults() ? spoilt : *side.comm;
   RunContext context{prepared.params,      side.place,        *side.recorder, comm,
                      prepared.state.get(), side.timing_doubt, item.folder,    prepared.node};
   auto seen = contained("run", [&] { return prepared.probe->run(context); });
@@ -252,7 +252,7 @@ Result<Observation> Agent::observe(const JobItem& item, const Side& side) {
   const double begun = monotonic_seconds();
   recorder_.phase(Phase::prepare);
   Result<Prepared> prepared = [&] {
-    const OrdersInForce orders;
+    const FaultInjection orders;
     return prepare(item, side, observation);
   }();
 

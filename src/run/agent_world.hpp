@@ -25,7 +25,7 @@ struct Introduction {
 [[nodiscard]] ByteVector encode(const Introduction& introduction);
 [[nodiscard]] Result<Introduction> decode_introduction(std::span<const std::byte> bytes);
 
-/// Places from host names alone: a node is a host name. Index = rank.
+/// RankMap from host names alone: a node is a host name. Index = rank.
 [[nodiscard]] std::vector<RankPlace> place_ranks(const std::vector<Introduction>& ranks);
 /// `simulated machine lumi-g`, `4 ranks share 2 cores on nid001`, `4 ranks on nid001 and nid002 share 2 cores of one
 /// machine`, or empty.

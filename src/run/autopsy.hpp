@@ -57,7 +57,7 @@ struct NodeAutopsy {
 void forget_old_launches(double age_s);
 
 /// What the driver knows when a launch goes wrong.
-struct Wreck {
+struct LaunchFailure {
   enum class Cause { deadline, launch_ended } cause = Cause::deadline;
   std::string stage;      ///< `start-up`, `case`, `gap`, `finish`
   std::string case_id;    ///< of the case in flight; empty: none
@@ -79,6 +79,6 @@ struct Wreck {
 /// `rank 5 on nid003 is stopped in barrier, iteration 12; 7 ranks wait for it`
 /// `nid002 does not answer (ssh: connect timed out); 4 ranks wait`
 /// `rank 1 on nid001 was killed by signal 9 (SIGKILL) in run, step barrier`
-[[nodiscard]] Finding explain(const Wreck& wreck);
+[[nodiscard]] Finding explain(const LaunchFailure& failure);
 
 }  // namespace muster

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "run/scene.hpp"
+#include "run/failure_context.hpp"
 
 namespace muster {
 
@@ -14,7 +14,7 @@ bool is_told_to_end(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
-std::string signal_remedy(const Wreck& wreck, int signal, const std::string& node) {
+std::string signal_remedy(const LaunchFailure& failure, int signal, const std::string& node) {
   switch (signal) {
     case SIGKILL:
       return "look for the out-of-memory killer in the kernel log of " + node + " (dmesg)";
@@ -29,64 +29,65 @@ std::string signal_remedy(const Wreck& wreck, int signal, const std::string& nod
     case SIGXCPU:
       return "raise the limit on CPU time (ulimit -t) on " + node;
     default:
-      return fmt::format("look at {} and for a core file on {}", output_words(wreck), node);
+      return fmt::format("look at {} and for a core file on {}", output_words(failure), node);
   }
 }
 
 /// Slurm's PMIx lets ranks out of MPI_Init while others are still in it, where it goes by its tree:
 /// docs/proving-ground.md.
-std::string early_fence_remedy(const Scene& scene, const FlightRecord* record, int signal) {
-  const bool is_starting = record == nullptr ? scene.wreck.stage == "start-up"
+std::string early_fence_remedy(const FailureContext& context, const FlightRecord* record, int signal) {
+  const bool is_starting = record == nullptr ? context.failure.stage == "start-up"
                                              : record->phase == Phase::starting || record->phase == Phase::connecting;
-  if (signal != SIGSEGV || !is_starting || scene.wreck.launcher != "srun" || scene.wreck.ranks_expected < 2) return "";
+  if (signal != SIGSEGV || !is_starting || context.failure.launcher != "srun" || context.failure.ranks_expected < 2)
+    return "";
   return "; where this comes and goes, with other ranks and nodes, it is Slurm's PMIx: try SLURM_PMIX_FENCE=ring";
 }
 
 // What became of those that died after `first`, or wait for it.
-std::string others_words(const Scene& scene, const SeenRanks& first) {
-  const std::size_t waiting = scene.waiting(first);
+std::string others_words(const FailureContext& context, const SeenRanks& first) {
+  const std::size_t waiting = context.waiting(first);
   if (waiting > 0) return waiting_words(waiting, first.size());
   const auto ended =
-      scene.those([](const SeenRank& rank) { return !rank.is_alive() && is_told_to_end(rank.record().signal); });
-  if (ended.empty() || ended.size() == scene.ranks.size()) return "";
+      context.those([](const SeenRank& rank) { return !rank.is_alive() && is_told_to_end(rank.record().signal); });
+  if (ended.empty() || ended.size() == context.ranks.size()) return "";
   return fmt::format("; {} {} ended after it", counted(ended.size(), "rank"), ended.size() == 1 ? "was" : "were");
 }
 
-Finding killed(const Scene& scene, const SeenRanks& who, const std::string& name, int signal) {
+Finding killed(const FailureContext& context, const SeenRanks& who, const std::string& name, int signal) {
   const FlightRecord* record = who.empty() ? nullptr : &who.front().record();
-  const std::string told = who.empty() ? scene.wreck.notice.node : who.front().node;
+  const std::string told = who.empty() ? context.failure.notice.node : who.front().node;
   const std::string node = told.empty() ? "its node" : told;
   const bool is_in_a_call = record != nullptr && !record->call.empty() && signal != SIGKILL && !is_told_to_end(signal);
   return {Verdict::fail,
-          fmt::format("{} was killed by {} {}{}{}", name, signal_words(signal), death_place(scene.wreck, record),
-                      who.size() == 1 ? device_words(who) : "", others_words(scene, who)),
+          fmt::format("{} was killed by {} {}{}{}", name, signal_words(signal), death_place(context.failure, record),
+                      who.size() == 1 ? device_words(who) : "", others_words(context, who)),
           rank_culprits(who),
-          (is_in_a_call ? crash_remedy(scene.wreck, *record, node) : signal_remedy(scene.wreck, signal, node)) +
-              early_fence_remedy(scene, record, signal)};
+          (is_in_a_call ? crash_remedy(context.failure, *record, node) : signal_remedy(context.failure, signal, node)) +
+              early_fence_remedy(context, record, signal)};
 }
 
 /// Launchers name nodes with or without their domain, and their own as localhost.
-bool is_on(const Scene& scene, const SeenRank& rank, const std::string& node) {
+bool is_on(const FailureContext& context, const SeenRank& rank, const std::string& node) {
   const auto host = [](std::string_view name) { return name.substr(0, name.find('.')); };
-  return host(rank.node) == host(node == "localhost" ? scene.wreck.launcher_node : node);
+  return host(rank.node) == host(node == "localhost" ? context.failure.launcher_node : node);
 }
 
 /// The rank that the launcher names, with its record where there is one: by number, by PID, or as the only one that
 /// can have ended so.
-SeenRanks named_by_launcher(const Scene& scene) {
-  const LauncherNotice& notice = scene.wreck.notice;
-  const auto is_there = [&](const SeenRank& rank) { return notice.node.empty() || is_on(scene, rank, notice.node); };
+SeenRanks named_by_launcher(const FailureContext& context) {
+  const LauncherNotice& notice = context.failure.notice;
+  const auto is_there = [&](const SeenRank& rank) { return notice.node.empty() || is_on(context, rank, notice.node); };
   if (notice.rank) {
-    auto who = scene.those([&](const SeenRank& rank) { return rank.record().rank == *notice.rank; });
+    auto who = context.those([&](const SeenRank& rank) { return rank.record().rank == *notice.rank; });
     if (!who.empty()) return {who.front()};
     return {};
   }
   if (notice.pid) {
-    auto who = scene.those(
+    auto who = context.those(
         [&](const SeenRank& rank) { return is_there(rank) && !rank.is_alive() && rank.record().pid == *notice.pid; });
     if (who.size() == 1) return who;
   }
-  auto who = scene.those([&](const SeenRank& rank) {
+  auto who = context.those([&](const SeenRank& rank) {
     return is_there(rank) && !rank.is_alive() && (rank.record().signal == 0 || rank.record().signal == notice.signal);
   });
   return who.size() == 1 ? who : SeenRanks{};
@@ -94,28 +95,28 @@ SeenRanks named_by_launcher(const Scene& scene) {
 
 }  // namespace
 
-Explained killed_says_launcher(const Scene& scene) {
-  const LauncherNotice& notice = scene.wreck.notice;
+Explained killed_by_launcher_report(const FailureContext& context) {
+  const LauncherNotice& notice = context.failure.notice;
   if (!notice.signal) return std::nullopt;
   // Ended by request: another rank's death, found in a recorder, may be the cause.
-  const bool is_second =
-      is_told_to_end(*notice.signal) && std::any_of(scene.ranks.begin(), scene.ranks.end(), [](const SeenRank& rank) {
-        return !rank.is_alive() && !is_told_to_end(rank.record().signal) && rank.record().rank != -1;
-      });
+  const bool is_second = is_told_to_end(*notice.signal) &&
+                         std::any_of(context.ranks.begin(), context.ranks.end(), [](const SeenRank& rank) {
+                           return !rank.is_alive() && !is_told_to_end(rank.record().signal) && rank.record().rank != -1;
+                         });
   if (is_second) return std::nullopt;
-  const SeenRanks who = named_by_launcher(scene);
-  if (!who.empty()) return killed(scene, who, rank_words(who.front()), *notice.signal);
+  const SeenRanks who = named_by_launcher(context);
+  if (!who.empty()) return killed(context, who, rank_words(who.front()), *notice.signal);
   if (!notice.rank) return std::nullopt;
   std::string name = fmt::format("rank {}", *notice.rank);
   Culprit culprit{CulpritKind::rank, name, notice.node, *notice.rank};
   if (!notice.node.empty()) name += " on " + notice.node;
-  Finding finding = killed(scene, {}, name, *notice.signal);
+  Finding finding = killed(context, {}, name, *notice.signal);
   finding.culprits = {std::move(culprit)};
   return finding;
 }
 
-Explained killed_says_recorder(const Scene& scene) {
-  auto stamped = scene.those([](const SeenRank& rank) {
+Explained killed_by_recorder(const FailureContext& context) {
+  auto stamped = context.those([](const SeenRank& rank) {
     const int signal = rank.record().signal;
     // A program may live through a QUIT that it handles; not through a crash.
     return signal != 0 && !is_told_to_end(signal) && (signal != SIGQUIT || !rank.is_alive());
@@ -125,13 +126,13 @@ Explained killed_says_recorder(const Scene& scene) {
   const auto first = std::max_element(stamped.begin(), stamped.end(), [](const SeenRank& a, const SeenRank& b) {
     return a.signal_age_s < b.signal_age_s;
   });
-  return killed(scene, {*first}, rank_words(*first), first->record().signal);
+  return killed(context, {*first}, rank_words(*first), first->record().signal);
 }
 
-Explained exited_says_launcher(const Scene& scene) {
-  const LauncherNotice& notice = scene.wreck.notice;
+Explained exited_by_launcher_report(const FailureContext& context) {
+  const LauncherNotice& notice = context.failure.notice;
   if (!notice.exit_status || (!notice.rank && !notice.pid)) return std::nullopt;
-  const SeenRanks who = named_by_launcher(scene);
+  const SeenRanks who = named_by_launcher(context);
   if (who.empty() && !notice.rank) return std::nullopt;
   const int rank = notice.rank ? *notice.rank : who.front().record().rank;
   const std::string node = who.empty() ? notice.node : who.front().node;
@@ -139,42 +140,43 @@ Explained exited_says_launcher(const Scene& scene) {
   const Culprit culprit{CulpritKind::rank, name, node, rank};
   if (!node.empty()) name += " on " + node;
   const FlightRecord* record = who.empty() ? nullptr : &who.front().record();
-  return Finding{Verdict::fail,
-                 fmt::format("{} exited with status {} {}{}{}", name, *notice.exit_status,
-                             death_place(scene.wreck, record), others_words(scene, who), complaint_words(scene.wreck)),
-                 {culprit},
-                 fmt::format("look at what the rank wrote to its standard error before it ended{}",
-                             scene.wreck.output.empty() ? "" : ": " + scene.wreck.output)};
+  return Finding{
+      Verdict::fail,
+      fmt::format("{} exited with status {} {}{}{}", name, *notice.exit_status, death_place(context.failure, record),
+                  others_words(context, who), complaint_words(context.failure)),
+      {culprit},
+      fmt::format("look at what the rank wrote to its standard error before it ended{}",
+                  context.failure.output.empty() ? "" : ": " + context.failure.output)};
 }
 
-Explained ended_silently(const Scene& scene) {
-  const auto who = scene.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
+Explained ended_silently(const FailureContext& context) {
+  const auto who = context.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
   if (who.empty()) return std::nullopt;
   const bool is_one = who.size() == 1;
-  const bool is_everybody = !is_one && who.size() == scene.ranks.size();
+  const bool is_everybody = !is_one && who.size() == context.ranks.size();
   const std::string subject = is_everybody ? fmt::format("all {}", counted(who.size(), "rank")) : names(who);
-  std::string more = complaint_words(scene.wreck);
-  if (scene.wreck.notice.signal)
-    more += fmt::format("; the launcher reports {}", signal_words(*scene.wreck.notice.signal));
+  std::string more = complaint_words(context.failure);
+  if (context.failure.notice.signal)
+    more += fmt::format("; the launcher reports {}", signal_words(*context.failure.notice.signal));
   // The others were ended by the launcher, and leave nothing either.
   if (!is_one) more += "; which one was first cannot be determined";
   return Finding{Verdict::fail,
                  fmt::format("{} ended without a message {}{}{}", subject,
-                             death_place(scene.wreck, &who.front().record()), others_words(scene, who), more),
+                             death_place(context.failure, &who.front().record()), others_words(context, who), more),
                  is_one ? rank_culprits(who) : std::vector<Culprit>{},
-                 fmt::format("look at {} and, for a kill, in the kernel log of {} (dmesg)", output_words(scene.wreck),
-                             nodes_of(who))};
+                 fmt::format("look at {} and, for a kill, in the kernel log of {} (dmesg)",
+                             output_words(context.failure), nodes_of(who))};
 }
 
-Explained told_to_end(const Scene& scene) {
-  const auto who = scene.those([](const SeenRank& rank) { return !rank.is_alive(); });
-  if (who.empty() || scene.wreck.cause != Wreck::Cause::launch_ended) return std::nullopt;
-  if (!scene.wreck.notice.sentence.empty()) return std::nullopt;  // the launcher knows better
+Explained ended_by_signal(const FailureContext& context) {
+  const auto who = context.those([](const SeenRank& rank) { return !rank.is_alive(); });
+  if (who.empty() || context.failure.cause != LaunchFailure::Cause::launch_ended) return std::nullopt;
+  if (!context.failure.notice.sentence.empty()) return std::nullopt;  // the launcher knows better
   return Finding{
       Verdict::fail,
       fmt::format("{} ended by {} {}",
                   who.size() == 1 ? rank_words(who.front()) + " was" : "all " + counted(who.size(), "rank") + " were",
-                  signal_words(who.front().record().signal), death_place(scene.wreck, &who.front().record())),
+                  signal_words(who.front().record().signal), death_place(context.failure, &who.front().record())),
       {},
       "see who ended the launch: the scheduler (time or memory limit), an operator, or the launcher itself"};
 }

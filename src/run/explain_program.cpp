@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "model/suspect.hpp"
-#include "run/scene.hpp"
+#include "run/failure_context.hpp"
 
 namespace muster {
 
@@ -42,14 +42,14 @@ bool is_stuck(const SeenRanks& ranks) {
 
 }  // namespace
 
-Explained program_still_runs(const Scene& scene) {
-  const Wreck& wreck = scene.wreck;
-  if (wreck.cause != Wreck::Cause::deadline || wreck.stage != "case") return std::nullopt;
-  const auto who = scene.those([](const SeenRank& rank) { return rank.is_alive() && !rank.remains.program.empty(); });
+Explained program_still_runs(const FailureContext& context) {
+  const LaunchFailure& failure = context.failure;
+  if (failure.cause != LaunchFailure::Cause::deadline || failure.stage != "case") return std::nullopt;
+  const auto who = context.those([](const SeenRank& rank) { return rank.is_alive() && !rank.remains.program.empty(); });
   if (who.empty()) return std::nullopt;
-  const SeenRanks living = scene.alive();
-  const std::size_t done = living.size() - who.size() + scene.done;
-  const Suspect suspect = suspect_of(who, scene.ranks);
+  const SeenRanks living = context.alive();
+  const std::size_t done = living.size() - who.size() + context.done;
+  const Suspect suspect = suspect_of(who, context.ranks);
   const std::string subject = done == 0 && who.size() == 1 ? std::string("the program")
                               : done == 0                  ? fmt::format("all {} programs", who.size())
                                                            : fmt::format("the program of {}", names(who));
@@ -57,7 +57,7 @@ Explained program_still_runs(const Scene& scene) {
   finding.verdict = Verdict::fail;
   finding.reason =
       fmt::format("{} timed out after {} (limit {}), still running `{}`{}{}", subject, seconds_words(longest_idle(who)),
-                  seconds_words(wreck.deadline_s), who.front().remains.program,
+                  seconds_words(failure.deadline_s), who.front().remains.program,
                   is_stuck(who) ? ", which is stuck in the kernel" : "",
                   done == 0 ? "" : fmt::format("; {} ended", done == 1 ? "1 other" : fmt::format("{} others", done)));
   finding.remedy =
@@ -67,7 +67,7 @@ Explained program_still_runs(const Scene& scene) {
     finding.remedy = fmt::format("look at what the program does on {}: load, file system, device", nodes_of(who));
   } else if (suspect == Suspect::rank_0) {
     finding.culprits = {rank_0_culprit()};
-    finding.remedy = rank_0_remedy(hosts_from(who.front().node, scene.ranks));
+    finding.remedy = rank_0_remedy(hosts_from(who.front().node, context.ranks));
   } else if (done > 0) {
     // No node is to blame by comparison with so few others.
     finding.culprits = rank_culprits(who);

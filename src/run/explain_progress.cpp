@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "run/failure_context.hpp"
 #include "run/rank_progress.hpp"
-#include "run/scene.hpp"
 
 namespace muster {
 
@@ -21,14 +21,14 @@ constexpr std::string_view remedy_longer =
     "faster, look for load on the nodes";
 
 // `ranks 4 and 5`, as far as it can be known which are missing.
-std::string missing_words(const Scene& scene) {
+std::string missing_words(const FailureContext& context) {
   std::set<int> started;
-  for (const SeenRank& rank : scene.ranks) started.insert(rank.record().rank);
-  const auto expected = static_cast<std::size_t>(scene.wreck.ranks_expected);
+  for (const SeenRank& rank : context.ranks) started.insert(rank.record().rank);
+  const auto expected = static_cast<std::size_t>(context.failure.ranks_expected);
   if (started.count(-1) != 0 || started.empty())
-    return fmt::format("{} of {} never started", expected - scene.ranks.size(), counted(expected, "rank"));
+    return fmt::format("{} of {} never started", expected - context.ranks.size(), counted(expected, "rank"));
   std::vector<std::string> missing;
-  for (int rank = 0; rank < scene.wreck.ranks_expected; ++rank)
+  for (int rank = 0; rank < context.failure.ranks_expected; ++rank)
     if (started.count(rank) == 0) missing.push_back(std::to_string(rank));
   return fmt::format("rank{} {} never started", missing.size() == 1 ? "" : "s", human_list(missing));
 }
@@ -39,10 +39,10 @@ bool is_in_a_call(const SeenRank& rank) {
 }
 
 // An iteration may take longer than that: what counts is whether another should have been done by now.
-bool is_at_work(const Scene& scene, const SeenRank& rank) {
+bool is_at_work(const FailureContext& context, const SeenRank& rank) {
   if (is_in_a_call(rank)) return false;
   const auto iteration = static_cast<double>(rank.record().iteration);
-  return rank.idle_s < fresh_s || (iteration >= 2 && rank.idle_s < 2 * scene.wreck.deadline_s / iteration);
+  return rank.idle_s < fresh_s || (iteration >= 2 && rank.idle_s < 2 * context.failure.deadline_s / iteration);
 }
 
 // Since when none of them has moved.
@@ -72,49 +72,49 @@ std::string straggler_words(const SeenRanks& who, const SeenRanks& living) {
 
 }  // namespace
 
-Explained out_of_time(const Scene& scene) {
-  if (scene.wreck.cause != Wreck::Cause::deadline || scene.wreck.stage != "case") return std::nullopt;
-  const SeenRanks living = scene.alive();
-  const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
-  const SeenRanks who = who_stands_out(living).who;
-  if (who.empty() || living.size() + scene.done != expected || !std::all_of(who.begin(), who.end(), is_moving))
+Explained out_of_time(const FailureContext& context) {
+  if (context.failure.cause != LaunchFailure::Cause::deadline || context.failure.stage != "case") return std::nullopt;
+  const SeenRanks living = context.alive();
+  const auto expected = static_cast<std::size_t>(std::max(context.failure.ranks_expected, 0));
+  const SeenRanks who = outlying_ranks(living).who;
+  if (who.empty() || living.size() + context.done != expected || !std::all_of(who.begin(), who.end(), is_moving))
     return std::nullopt;
   return Finding{
       Verdict::fail,
       fmt::format("not finished in time: {} still at work when the deadline of {} passed{}",
-                  expected == 1     ? "the only rank was"
-                  : scene.done == 0 ? fmt::format("all {} ranks were", living.size())
-                                    : fmt::format("{} {}", names(living), living.size() == 1 ? "was" : "were"),
-                  seconds_words(scene.wreck.deadline_s), straggler_words(who, living)),
+                  expected == 1       ? "the only rank was"
+                  : context.done == 0 ? fmt::format("all {} ranks were", living.size())
+                                      : fmt::format("{} {}", names(living), living.size() == 1 ? "was" : "were"),
+                  seconds_words(context.failure.deadline_s), straggler_words(who, living)),
       {{CulpritKind::setting, "timeout", "", -1}},
       std::string(remedy_longer)};
 }
 
-Explained gave_up(const Scene& scene) {
-  const auto who = scene.those([](const SeenRank& rank) { return rank.is_alive() && !rank.record().error.empty(); });
+Explained gave_up(const FailureContext& context) {
+  const auto who = context.those([](const SeenRank& rank) { return rank.is_alive() && !rank.record().error.empty(); });
   // When all gave up, none of them keeps another.
-  if (who.empty() || scene.waiting(who) == 0) return std::nullopt;
+  if (who.empty() || context.waiting(who) == 0) return std::nullopt;
   return Finding{Verdict::fail,
                  fmt::format("{} gave up: {}{}", names(who), who.front().record().error,
-                             waiting_words(scene.waiting(who), who.size())),
+                             waiting_words(context.waiting(who), who.size())),
                  rank_culprits(who),
                  fmt::format("repair the cause that {} reports; the others wait in a step that {} never entered",
                              who.size() == 1 ? "it" : "the first of them", who.size() == 1 ? "it" : "they")};
 }
 
-Explained not_started(const Scene& scene) {
-  const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
-  if (scene.wreck.stage != "start-up" || scene.ranks.size() >= expected) return std::nullopt;
-  if (!scene.wreck.notice.sentence.empty()) return std::nullopt;  // the launcher knows better
+Explained not_started(const FailureContext& context) {
+  const auto expected = static_cast<std::size_t>(std::max(context.failure.ranks_expected, 0));
+  if (context.failure.stage != "start-up" || context.ranks.size() >= expected) return std::nullopt;
+  if (!context.failure.notice.sentence.empty()) return std::nullopt;  // the launcher knows better
   Finding finding;
   std::vector<std::string> empty;
-  for (const NodeAutopsy& node : scene.wreck.nodes)
+  for (const NodeAutopsy& node : context.failure.nodes)
     if (node.answered && node.ranks.empty()) empty.push_back(node.node);
   finding.reason =
-      scene.ranks.empty() ? fmt::format("none of {} started", counted(expected, "rank")) : missing_words(scene);
-  if (scene.wreck.launcher_status >= 0)
-    finding.reason += fmt::format("; the launcher ended with status {}", scene.wreck.launcher_status);
-  if (scene.ranks.empty() || empty.empty()) {
+      context.ranks.empty() ? fmt::format("none of {} started", counted(expected, "rank")) : missing_words(context);
+  if (context.failure.launcher_status >= 0)
+    finding.reason += fmt::format("; the launcher ended with status {}", context.failure.launcher_status);
+  if (context.ranks.empty() || empty.empty()) {
     finding.culprits.push_back({CulpritKind::launcher, "launcher", "", -1});
     finding.remedy = "run the launcher by hand with \"hostname\" as the program: it has to print every node";
   } else {
@@ -123,41 +123,41 @@ Explained not_started(const Scene& scene) {
     for (const std::string& node : empty) finding.culprits.push_back({CulpritKind::node, node, node, -1});
     finding.remedy = fmt::format("check that the launcher reaches {} and that muster-rank is there", human_list(empty));
   }
-  finding.reason += waiting_words(scene.alive().size(), 2);
+  finding.reason += waiting_words(context.alive().size(), 2);
   return finding;
 }
 
 /// No rank came through MPI_Init, none of them is known to keep the others, and what they wait for is the launcher's.
-Explained not_connected(const Scene& scene) {
-  const SeenRanks living = scene.alive();
-  const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
+Explained not_connected(const FailureContext& context) {
+  const SeenRanks living = context.alive();
+  const auto expected = static_cast<std::size_t>(std::max(context.failure.ranks_expected, 0));
   const auto is_starting = [](const SeenRank& rank) {
     return rank.record().phase == Phase::starting && rank.record().step.empty() && rank.record().call.empty();
   };
-  if (scene.wreck.stage != "start-up" || living.empty() || living.size() != expected ||
+  if (context.failure.stage != "start-up" || living.empty() || living.size() != expected ||
       !std::all_of(living.begin(), living.end(), is_starting))
     return std::nullopt;
   return Finding{Verdict::error,
                  fmt::format("{} in MPI_Init since {}: no rank stands out",
                              living.size() == 1 ? "the only rank is" : fmt::format("all {} ranks are", living.size()),
                              seconds_words(standstill_of(living))),
-                 {{CulpritKind::launcher, scene.wreck.launcher, "", -1}},
+                 {{CulpritKind::launcher, context.failure.launcher, "", -1}},
                  "see whether the launcher's own ports can be reached between the nodes, and by whom (ss --tcp "
                  "--processes), and which network MPI chose"};
 }
 
-Explained behind(const Scene& scene) {
-  const SeenRanks living = scene.alive();
-  const Standing standing = who_stands_out(living);
-  if (standing.who.empty()) return std::nullopt;
-  const SeenRanks& who = standing.who;
+Explained behind(const FailureContext& context) {
+  const SeenRanks living = context.alive();
+  const OutlyingRanks status = outlying_ranks(living);
+  if (status.who.empty()) return std::nullopt;
+  const SeenRanks& who = status.who;
   const std::string place = common_place(who);
   const std::string since = fmt::format("{}{} since {}", place, device_words(who), seconds_words(standstill_of(who)));
-  const std::size_t waiting = scene.waiting(who);
-  if (standing.how == Standing::How::ahead)
+  const std::size_t waiting = context.waiting(who);
+  if (status.how == OutlyingRanks::How::ahead)
     return Finding{Verdict::fail,
                    fmt::format("{} {} out of step:{}; {} {} further back{}", names(who), is_or_are(who), since,
-                               counted(waiting, "rank"), waiting == 1 ? "is" : "are", common_place(standing.others)),
+                               counted(waiting, "rank"), waiting == 1 ? "is" : "are", common_place(status.others)),
                    rank_culprits(who), "a rank left a collective step before the others: look at its output"};
   std::string remedy = call_remedy(who);
   if (remedy.empty())
@@ -169,14 +169,14 @@ Explained behind(const Scene& scene) {
       rank_culprits(who), std::move(remedy)};
 }
 
-Explained unfinished(const Scene& scene) {
-  const SeenRanks living = scene.alive();
-  const auto expected = static_cast<std::size_t>(std::max(scene.wreck.ranks_expected, 0));
-  if (scene.wreck.stage != "finish" || living.empty() || scene.ranks.size() >= expected) return std::nullopt;
+Explained unfinished(const FailureContext& context) {
+  const SeenRanks living = context.alive();
+  const auto expected = static_cast<std::size_t>(std::max(context.failure.ranks_expected, 0));
+  if (context.failure.stage != "finish" || living.empty() || context.ranks.size() >= expected) return std::nullopt;
   return Finding{
       Verdict::fail,
       fmt::format("{} {} not finished:{}; {} ended as they should", names(living), living.size() == 1 ? "has" : "have",
-                  common_place(living), counted(expected - scene.ranks.size(), "rank")),
+                  common_place(living), counted(expected - context.ranks.size(), "rank")),
       rank_culprits(living),
       fmt::format("all cases had ended before; see what keeps MPI_Finalize on {}: the MPI itself (another version or "
                   "transport of it), a library's clean-up, or the network of the node",
@@ -186,17 +186,17 @@ Explained unfinished(const Scene& scene) {
 namespace {
 
 /// No other rank to compare it with, and no other culprit.
-Finding the_only_one(const Scene& scene, const SeenRanks& who) {
+Finding the_only_one(const FailureContext& context, const SeenRanks& who) {
   const SeenRank& rank = who.front();
   const std::string where =
-      fmt::format("{}, the only rank{}, is{}{}", rank_words(rank), scene.wreck.ranks_expected == 1 ? "" : " left",
+      fmt::format("{}, the only rank{}, is{}{}", rank_words(rank), context.failure.ranks_expected == 1 ? "" : " left",
                   common_place(who), device_words(who));
-  if (is_at_work(scene, rank))
-    return {
-        Verdict::fail,
-        fmt::format("{}: still at work when the deadline of {} passed", where, seconds_words(scene.wreck.deadline_s)),
-        {},
-        std::string(remedy_longer)};
+  if (is_at_work(context, rank))
+    return {Verdict::fail,
+            fmt::format("{}: still at work when the deadline of {} passed", where,
+                        seconds_words(context.failure.deadline_s)),
+            {},
+            std::string(remedy_longer)};
   std::string remedy = call_remedy(who);
   if (remedy.empty())
     remedy = fmt::format("look at what the rank did on {} at that time: load, file system, device", rank.node);
@@ -219,20 +219,20 @@ std::vector<Culprit> nodes_of_a_driver(const SeenRanks& ranks) {
 
 }  // namespace
 
-Finding nobody_stands_out(const Scene& scene) {
-  const SeenRanks living = scene.alive();
-  if (living.size() == 1) return the_only_one(scene, living);
+Finding no_rank_stands_out(const FailureContext& context) {
+  const SeenRanks living = context.alive();
+  if (living.size() == 1) return the_only_one(context, living);
   const std::string subject = fmt::format("all {} ranks are", living.size());
   const double idle = standstill_of(living);
   std::string place = common_place(living);
   const std::string& step = living.front().record().step;
   if (!step.empty() && place == " in " + step) place = " in step " + step;
   if (place.empty()) place = " at different places";
-  if (std::all_of(living.begin(), living.end(), [&](const SeenRank& rank) { return is_at_work(scene, rank); }) ||
+  if (std::all_of(living.begin(), living.end(), [&](const SeenRank& rank) { return is_at_work(context, rank); }) ||
       idle < fresh_s)
     return {Verdict::fail,
             fmt::format("{} still at work{} when the deadline of {} passed: no rank stands out", subject, place,
-                        seconds_words(scene.wreck.deadline_s)),
+                        seconds_words(context.failure.deadline_s)),
             {},
             std::string(remedy_longer)};
   const std::string remedy = call_remedy(living);

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "run/failure_context.hpp"
 #include "run/name_lookup.hpp"
-#include "run/scene.hpp"
 
 namespace muster {
 
@@ -12,48 +12,48 @@ namespace {
 // A process in state D may just be reading a file; one whose last entry is this old hangs there.
 constexpr double stuck_s = 1;
 
-std::vector<std::string> names_not_resolved(const Scene& scene) {
+std::vector<std::string> names_not_resolved(const FailureContext& context) {
   std::vector<std::string> names;
-  for (const NodeAutopsy* node : scene.silent_nodes)
+  for (const NodeAutopsy* node : context.silent_nodes)
     if (is_unresolved(node->error)) names.push_back(node->node);
   return names;
 }
 
 }  // namespace
 
-Explained stopped(const Scene& scene) {
-  const auto who = scene.those([](const SeenRank& rank) { return rank.remains.state == ProcessState::stopped; });
+Explained stopped(const FailureContext& context) {
+  const auto who = context.those([](const SeenRank& rank) { return rank.remains.state == ProcessState::stopped; });
   if (who.empty()) return std::nullopt;
   return Finding{
       Verdict::fail,
       fmt::format("{} {} stopped{}{}", names(who), is_or_are(who), common_place(who),
-                  waiting_words(scene.waiting(who), who.size())),
+                  waiting_words(context.waiting(who), who.size())),
       rank_culprits(who),
       fmt::format("see what stopped {0} on {1}: a debugger, job suspension or someone's kill -STOP; muster ended {0}, "
                   "so that the other checks could run",
                   who.size() == 1 ? "it" : "them", nodes_of(who))};
 }
 
-Explained launcher_stopped_outside_of_cases(const Scene& scene) {
-  return scene.wreck.stage == "case" ? std::nullopt : launcher_stopped(scene);
+Explained launcher_stopped_outside_of_cases(const FailureContext& context) {
+  return context.failure.stage == "case" ? std::nullopt : launcher_stopped(context);
 }
 
-Explained launcher_stopped(const Scene& scene) {
-  const Wreck& wreck = scene.wreck;
-  if (wreck.launcher_state != ProcessState::stopped) return std::nullopt;
-  const std::size_t waiting = scene.alive().size();
+Explained launcher_stopped(const FailureContext& context) {
+  const LaunchFailure& failure = context.failure;
+  if (failure.launcher_state != ProcessState::stopped) return std::nullopt;
+  const std::size_t waiting = context.alive().size();
   return Finding{
       Verdict::fail,
-      fmt::format("the launcher {} (process {} on {}) is stopped{}", wreck.launcher, wreck.launcher_pid,
-                  wreck.launcher_node, waiting_words(waiting, 1)),
-      {{CulpritKind::launcher, wreck.launcher, wreck.launcher_node, -1}},
+      fmt::format("the launcher {} (process {} on {}) is stopped{}", failure.launcher, failure.launcher_pid,
+                  failure.launcher_node, waiting_words(waiting, 1)),
+      {{CulpritKind::launcher, failure.launcher, failure.launcher_node, -1}},
       fmt::format("see what stopped it on {}: a debugger, job suspension or someone's kill -STOP; muster ended it, so "
                   "that the other checks could run",
-                  wreck.launcher_node)};
+                  failure.launcher_node)};
 }
 
-Explained uninterruptible(const Scene& scene) {
-  const auto who = scene.those([](const SeenRank& rank) {
+Explained uninterruptible(const FailureContext& context) {
+  const auto who = context.those([](const SeenRank& rank) {
     return rank.remains.state == ProcessState::uninterruptible && rank.idle_s >= stuck_s;
   });
   if (who.empty()) return std::nullopt;
@@ -61,29 +61,30 @@ Explained uninterruptible(const Scene& scene) {
   const std::string function = known.empty() ? "an unknown function" : known;
   return Finding{Verdict::fail,
                  fmt::format("{} {} stuck in the kernel ({}){}{}", names(who), is_or_are(who), function,
-                             common_place(who), waiting_words(scene.waiting(who), who.size())),
+                             common_place(who), waiting_words(context.waiting(who), who.size())),
                  rank_culprits(who),
                  fmt::format("the process waits in the kernel in {}: check the file system or driver of {}; only a "
                              "reboot clears it",
                              function, nodes_of(who))};
 }
 
-Explained unreachable(const Scene& scene) {
-  if (scene.silent_nodes.empty()) return std::nullopt;
-  if (const auto names = names_not_resolved(scene); names.size() == scene.silent_nodes.size()) return unresolved(names);
+Explained unreachable(const FailureContext& context) {
+  if (context.silent_nodes.empty()) return std::nullopt;
+  if (const auto names = names_not_resolved(context); names.size() == context.silent_nodes.size())
+    return unresolved(names);
   Finding finding;
   std::vector<std::string> words;
-  const bool is_one = scene.silent_nodes.size() == 1;
-  for (const NodeAutopsy* node : scene.silent_nodes) {
+  const bool is_one = context.silent_nodes.size() == 1;
+  for (const NodeAutopsy* node : context.silent_nodes) {
     words.push_back(node->error.empty() ? node->node : fmt::format("{} ({})", node->node, printable_line(node->error)));
     finding.culprits.push_back({CulpritKind::node, node->node, node->node, -1});
   }
   finding.subject = Subject::node;
-  if (is_one) words.front() = scene.silent_nodes.front()->node;
+  if (is_one) words.front() = context.silent_nodes.front()->node;
   finding.reason = human_list(words) + (is_one ? " does not answer" : " do not answer");
-  if (is_one && !scene.silent_nodes.front()->error.empty())
-    finding.reason += fmt::format(" ({})", printable_line(scene.silent_nodes.front()->error));
-  if (const std::size_t waiting = scene.alive().size(); waiting > 0)
+  if (is_one && !context.silent_nodes.front()->error.empty())
+    finding.reason += fmt::format(" ({})", printable_line(context.silent_nodes.front()->error));
+  if (const std::size_t waiting = context.alive().size(); waiting > 0)
     finding.reason += fmt::format("; {} {}", counted(waiting, "rank"), waiting == 1 ? "waits" : "wait");
   finding.remedy = is_one ? "check the node's network and power; it is left out of the rest of the run"
                           : "check the nodes' network and power; they are left out of the rest of the run";

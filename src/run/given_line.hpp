@@ -11,7 +11,7 @@
 #include "model/record.hpp"
 #include "muster/launcher.hpp"
 #include "muster/verdict.hpp"
-#include "run/examine.hpp"
+#include "run/diagnose.hpp"
 #include "run/launch.hpp"
 #include "run/line_tasks.hpp"
 
@@ -58,8 +58,8 @@ struct LaterStart {
 
 /// What the line did wrong at that start, in place of `finding`, which was found about it as about any launch.
 /// `finding` as it is where the launch had begun its cases.
-[[nodiscard]] Finding explain_later_start(const Launch& launch, const Examiner::Scene& scene, Finding finding,
-                                          const LaterStart& start);
+[[nodiscard]] Finding explain_later_start(const Launch& launch, const LaunchDiagnosis::Inspection& inspection,
+                                          Finding finding, const LaterStart& start);
 
 /// A start that failed, beside what was found about it as about any launch.
 struct LineFailure {

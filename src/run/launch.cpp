@@ -17,7 +17,7 @@
 #include "run/line_tasks.hpp"
 #include "run/node_names.hpp"
 #include "run/plugins.hpp"
-#include "run/reach.hpp"
+#include "run/remote_exec.hpp"
 #include "system/asked_binding.hpp"
 #include "system/own_limits.hpp"
 #include "system/rank_launcher.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "run/per_node.hpp"
-#include "run/reach.hpp"
+#include "run/remote_exec.hpp"
 
 namespace muster {
 

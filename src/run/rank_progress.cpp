@@ -73,20 +73,20 @@ SeenRanks at_their_turn(const SeenRanks& ranks) {
 
 }  // namespace
 
-Standing who_stands_out(const SeenRanks& living) {
+OutlyingRanks outlying_ranks(const SeenRanks& living) {
   const Divided by_phase =
       divide(living, [](const FlightRecord& record) { return std::make_tuple(record.item, record.phase); });
   if (const SeenRanks who = at_their_turn(by_phase.least); !who.empty())
-    return {Standing::How::behind, narrowed(who), {}};
+    return {OutlyingRanks::How::behind, narrowed(who), {}};
   if (const SeenRanks who = behind_within_phase(by_phase.least); !who.empty())
-    return {Standing::How::behind, narrowed(who), {}};
-  if (const SeenRanks who = inside_a_call(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
-  if (const SeenRanks who = awaited(by_phase.least); !who.empty()) return {Standing::How::behind, who, {}};
+    return {OutlyingRanks::How::behind, narrowed(who), {}};
+  if (const SeenRanks who = inside_a_call(by_phase.least); !who.empty()) return {OutlyingRanks::How::behind, who, {}};
+  if (const SeenRanks who = awaited(by_phase.least); !who.empty()) return {OutlyingRanks::How::behind, who, {}};
   if (by_phase.rest.empty()) return {};
   // Most are further back, all alike: they wait for the few that have gone ahead.
   if (by_phase.rest.size() * 2 < living.size() && by_phase.least.size() > 1)
-    return {Standing::How::ahead, by_phase.rest, by_phase.least};
-  return {Standing::How::behind, by_phase.least, by_phase.rest};
+    return {OutlyingRanks::How::ahead, by_phase.rest, by_phase.least};
+  return {OutlyingRanks::How::behind, by_phase.least, by_phase.rest};
 }
 
 }  // namespace muster

@@ -49,7 +49,7 @@ class Results {
   void watch(const Launch* launch) { watched_ = launch; }
   [[nodiscard]] const std::string& running() const { return running_; }
   [[nodiscard]] bool is_over_limit() const;
-  /// Orders the cases, sets verdict and exit status, and lets the reporters write.
+  /// InjectedFaults the cases, sets verdict and exit status, and lets the reporters write.
   void end();
 
  private:

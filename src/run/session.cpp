@@ -15,9 +15,9 @@
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
 #include "model/json.hpp"
-#include "run/examine.hpp"
+#include "run/cleanup_process.hpp"
+#include "run/diagnose.hpp"
 #include "run/given_line.hpp"
-#include "run/keeper.hpp"
 #include "run/launch.hpp"
 #include "run/name_lookup.hpp"
 #include "run/per_node.hpp"
@@ -107,11 +107,11 @@ class Session {
   [[nodiscard]] LaunchEvents events_of(const std::vector<Bundle>& bundles, int index);
   void supervise(Launch& launch);
   [[nodiscard]] Way way_of(const JobShape& shape) const;
-  [[nodiscard]] Damage examine(Launch& launch, const PlannedLaunch& planned, const Way& way);
+  [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way);
   void blame(const Finding& finding, const std::vector<NodeAutopsy>& nodes, const JobShape& shape);
   void set_aside(const std::string& node, const std::string& why);
-  void settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const Damage& damage, int index);
-  void settle_in_flight(const Bundle& bundle, Launch& launch, const Damage& damage, int index);
+  void settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const LaunchOutcome& outcome, int index);
+  void settle_in_flight(const Bundle& bundle, Launch& launch, const LaunchOutcome& outcome, int index);
   void give_up(const std::vector<WorkItem>& items, const Finding& finding);
   [[nodiscard]] bool must_stop() const {
     return !report_.interrupted.empty() || results_.is_over_limit() || is_time_up();
@@ -125,7 +125,7 @@ class Session {
   const LauncherIdentity& identity_;
   const SessionOptions& options_;
   RunReport& report_;
-  Keeper keeper_;  // before anything that could start a thread
+  CleanupProcess cleanup_;  // before anything that could start a thread
   Loop loop_;
   Results results_;
   std::vector<std::shared_ptr<Loop::SignalWatch>> signals_;
@@ -344,54 +344,55 @@ void Session::carry_out(Task task) {
 
   if (const std::string note = note_for_root(way, task.launch.shape); !note.empty()) results_.note_once(note);
   const double began = monotonic_seconds();
-  const Keeper::InFlight in_flight(keeper_, order.tag.tag);
+  const CleanupProcess::InFlight in_flight(cleanup_, order.tag.tag);
   Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));
   results_.watch(&launch);
-  Damage damage;
+  LaunchOutcome outcome;
   if (auto foreign = folder_problem(way)) {
-    damage = {std::move(*foreign), true};
+    outcome = {std::move(*foreign), true};
   } else if (auto started = launch.start(); !started) {
-    damage = {{Verdict::error,
-               to_string(started.error()),
-               {{CulpritKind::launcher, std::string(way.launcher.name), "", -1}},
-               "see muster doctor for what this node can launch"},
-              true};
+    outcome = {{Verdict::error,
+                to_string(started.error()),
+                {{CulpritKind::launcher, std::string(way.launcher.name), "", -1}},
+                "see muster doctor for what this node can launch"},
+               true};
   } else {
     supervise(launch);
-    if (!launch.is_clean()) damage = examine(launch, task.launch, way);
+    if (!launch.is_clean()) outcome = examine(launch, task.launch, way);
   }
   results_.watch(nullptr);
   auto& kept = report_.launches[static_cast<std::size_t>(index)];
   kept.argv = launch.argv();
   kept.seconds = monotonic_seconds() - began;
-  kept.outcome = damage.finding.reason.empty() ? "finished" : damage.finding.reason;
+  kept.outcome = outcome.finding.reason.empty() ? "finished" : outcome.finding.reason;
   if (!launch.trouble().empty()) results_.trouble(launch.trouble());
-  settle(std::move(task), bundles, launch, damage, index);
+  settle(std::move(task), bundles, launch, outcome, index);
 }
 
-Damage Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way) {
+LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way) {
   const auto& shape = planned.shape;
-  Examiner examiner(loop_, {&way.launcher, way.identity, way.options.launcher_options, way.options.self}, way.options);
-  Examiner::Scene scene;
-  scene.nodes = nodes_of(shape);
-  scene.tag = launch.tag();
-  scene.ranks = shape.ranks();
+  LaunchDiagnosis diagnosis(loop_, {&way.launcher, way.identity, way.options.launcher_options, way.options.self},
+                            way.options);
+  LaunchDiagnosis::Inspection inspection;
+  inspection.nodes = nodes_of(shape);
+  inspection.tag = launch.tag();
+  inspection.ranks = shape.ranks();
   const bool has_ended = launch.has_ended();
-  scene.case_id = launch.item() >= 0 ? results_.running() : "";
-  scene.is_per_node = !case_of(planned.items.front()).host.empty();
-  scene.folder = options_.folder / "launches" / std::to_string(report_.launches.size());
-  if (!must_stop() && launch.refusal().empty() && !launch.wrong_names()) examiner.look(launch, scene);
-  for (const auto& [node, why] : examiner.clear_away(launch, scene)) set_aside(node, why);
+  inspection.case_id = launch.item() >= 0 ? results_.running() : "";
+  inspection.is_per_node = !case_of(planned.items.front()).host.empty();
+  inspection.folder = options_.folder / "launches" / std::to_string(report_.launches.size());
+  if (!must_stop() && launch.refusal().empty() && !launch.wrong_names()) diagnosis.look(launch, inspection);
+  for (const auto& [node, why] : diagnosis.clear_away(launch, inspection)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
-  auto damage = examiner.diagnose(launch, scene);
+  auto outcome = diagnosis.diagnose(launch, inspection);
   if (!shape.line.empty())
-    damage.finding = explain_later_start(launch, scene, std::move(damage.finding),
-                                         {line_starts_[shape.line], has_ended, way.options.agent,
-                                          way.options.line != nullptr ? way.options.line->argv : Argv()});
+    outcome.finding = explain_later_start(launch, inspection, std::move(outcome.finding),
+                                          {line_starts_[shape.line], has_ended, way.options.agent,
+                                           way.options.line != nullptr ? way.options.line->argv : Argv()});
   // Nodes can't be queried when the scheduler took them away, which is not a fault.
-  const bool is_somebodys_fault = damage.finding.verdict != Verdict::unmeasured;
-  if (!damage.is_total && is_somebodys_fault) blame(damage.finding, scene.seen, shape);
-  return damage;
+  const bool is_somebodys_fault = outcome.finding.verdict != Verdict::unmeasured;
+  if (!outcome.is_total && is_somebodys_fault) blame(outcome.finding, inspection.seen, shape);
+  return outcome;
 }
 
 /// Counts culprits per node and sets nodes aside: those that don't answer at once, the others the second time,
@@ -418,9 +419,9 @@ void Session::set_aside(const std::string& node, const std::string& why) {
 
 /// The case in flight fails, and is not started again. Of a case on many nodes that is so on those at fault; the others
 /// have waited for them in vain, and go back into the queue.
-void Session::settle_in_flight(const Bundle& bundle, Launch& launch, const Damage& damage, int index) {
+void Session::settle_in_flight(const Bundle& bundle, Launch& launch, const LaunchOutcome& outcome, int index) {
   const auto is_named = [&](const WorkItem& work) {
-    const auto& culprits = damage.finding.culprits;
+    const auto& culprits = outcome.finding.culprits;
     return std::any_of(culprits.begin(), culprits.end(), [&](const Culprit& culprit) {
       return culprit.kind != CulpritKind::launcher && !culprit.node.empty() &&
              is_same_node(culprit.node, case_of(work).host);
@@ -435,33 +436,34 @@ void Session::settle_in_flight(const Bundle& bundle, Launch& launch, const Damag
                      index,
                      false,
                      is_per_node ? std::vector<Observation>{} : std::move(launch.partial()),
-                     {damage.finding},
+                     {outcome.finding},
                      launch.stage_elapsed_s()});
     barred_.insert(work.case_index);
   }
 }
 
 /// Files what a launch left undone: the case in flight fails, the rest goes back into the queue.
-void Session::settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const Damage& damage, int index) {
+void Session::settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const LaunchOutcome& outcome,
+                     int index) {
   const auto done = [&](const WorkItem& item) { return results_.is_settled(item); };
   const auto before = task.launch.items.size();
   const int in_flight = launch.item();
-  if (in_flight >= 0) settle_in_flight(bundles[static_cast<std::size_t>(in_flight)], launch, damage, index);
+  if (in_flight >= 0) settle_in_flight(bundles[static_cast<std::size_t>(in_flight)], launch, outcome, index);
   std::erase_if(task.launch.items, done);
-  if (damage.finding.reason.empty() && task.launch.items.empty()) return;
+  if (outcome.finding.reason.empty() && task.launch.items.empty()) return;
   if (must_stop()) return give_up(task.launch.items, why_stopped());
-  if (damage.is_total) {
-    if (task.launch.items.empty()) results_.settle_launch(index, damage.finding);
-    return give_up(task.launch.items, damage.finding);
+  if (outcome.is_total) {
+    if (task.launch.items.empty()) results_.settle_launch(index, outcome.finding);
+    return give_up(task.launch.items, outcome.finding);
   }
-  if (in_flight < 0) results_.settle_launch(index, damage.finding);
+  if (in_flight < 0) results_.settle_launch(index, outcome.finding);
   if (task.launch.items.empty()) return;
   task.fruitless = task.launch.items.size() < before ? 0 : task.fruitless + 1;
   if (task.fruitless >= most_fruitless)
     return give_up(task.launch.items, {Verdict::unmeasured,
                                        fmt::format("never started: {} launches in a row failed; the last one: {}",
-                                                   task.fruitless, damage.finding.reason),
-                                       damage.finding.culprits, damage.finding.remedy});
+                                                   task.fruitless, outcome.finding.reason),
+                                       outcome.finding.culprits, outcome.finding.remedy});
   const auto left = task.launch.items.size();
   results_.notice(left == 1 ? "launching the remaining case again"
                             : fmt::format("launching the remaining {} cases again", left));

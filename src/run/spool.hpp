@@ -39,8 +39,8 @@ class Spool {
 };
 
 /// A report from a spool: judged again where observations are there, verdicts as written otherwise, cases that
-/// never finished `unmeasured` with the reason that the driver ended before them. Damage is skipped and noted.
+/// never finished `unmeasured` with the reason that the driver ended before them. LaunchOutcome is skipped and noted.
 /// Fails with kind `file` when neither the plan nor any verdict can be read.
-[[nodiscard]] Result<RunReport> salvage(const fs::path& spool_file);
+[[nodiscard]] Result<RunReport> recover_spool(const fs::path& spool_file);
 
 }  // namespace muster

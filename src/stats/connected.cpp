@@ -65,7 +65,7 @@ class Left {
   [[nodiscard]] std::size_t size() const { return members_.size(); }
   [[nodiscard]] const std::vector<std::size_t>& members() const { return members_; }
 
-  /// Places of those that are in one of the pairs, each as often as it is.
+  /// RankMap of those that are in one of the pairs, each as often as it is.
   [[nodiscard]] std::vector<int> quarrels(std::span<const NodePair> apart) const {
     std::vector<int> counts(members_.size(), 0);
     for (const auto& [a, b] : apart) {

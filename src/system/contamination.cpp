@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
-#include "base/orders.hpp"
+#include "base/fault_injection.hpp"
 #include "base/text.hpp"
 
 namespace muster {

@@ -23,7 +23,7 @@ class Lists {
     return list;
   }
   /// What a slip of the finger makes of it.
-  std::string spoil(std::string list) {
+  std::string corrupt(std::string list) {
     const auto at = static_cast<std::size_t>(pick(0, static_cast<int>(list.size()) - 1));
     constexpr std::string_view strays = "[]-,x0";
     if (pick(0, 1) == 0)
@@ -100,7 +100,7 @@ TEST(Hostlist, EqualsWhatSlurmSaysOfRandomLists) {
   std::vector<std::string> lists;
   for (int i = 0; i < lists_compared; ++i) {
     lists.push_back(random.make());
-    if (i % 10 == 0) lists.back() = random.spoil(lists.back());
+    if (i % 10 == 0) lists.back() = random.corrupt(lists.back());
   }
   const auto answers = ask_slurm(lists, folder);
   fs::remove_all(folder);

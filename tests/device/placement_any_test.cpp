@@ -11,8 +11,8 @@
 
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
+#include "device/core_assignment.hpp"
 #include "device/placement.hpp"
-#include "device/seating.hpp"
 
 namespace muster {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "scene.hpp"
+#include "case_fixture.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::testing {
@@ -163,13 +163,13 @@ TEST(Matching, EveryLabelMustBeThere) {
 
 class ProfileReferences : public ::testing::Test {
  protected:
-  Scene scene;
+  CaseFixture fixture;
   void SetUp() override {
-    scene.report("busbw", {100, 100, 100, 100}, {{"size", "16MiB"}});
-    scene.expect("busbw").profile_reference = true;
+    fixture.report("busbw", {100, 100, 100, 100}, {{"size", "16MiB"}});
+    fixture.expect("busbw").profile_reference = true;
   }
   void expect_chosen(const std::string& place) const {
-    const auto result = scene.result();
+    const auto result = fixture.result();
     EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
     ASSERT_EQ(result.metrics.size(), 1u);
     EXPECT_NE(result.metrics[0].bound.find(place), std::string::npos) << result.metrics[0].bound;
@@ -177,7 +177,7 @@ class ProfileReferences : public ::testing::Test {
 };
 
 TEST_F(ProfileReferences, NoneIsUnmeasured) {
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "no reference for busbw where size=16MiB in the profile");
   EXPECT_FALSE(result.remedy.empty());
@@ -185,89 +185,89 @@ TEST_F(ProfileReferences, NoneIsUnmeasured) {
 }
 
 TEST_F(ProfileReferences, AnotherMetricOrLabelIsNone) {
-  scene.profile({}, 100, "a:1", "latency");
-  scene.profile({{"size", "8B"}}, 100, "a:2");
-  scene.profile({{"type", "half"}}, 100, "a:3");
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+  fixture.profile({}, 100, "a:1", "latency");
+  fixture.profile({{"size", "8B"}}, 100, "a:2");
+  fixture.profile({{"type", "half"}}, 100, "a:3");
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
 }
 
 TEST_F(ProfileReferences, MostKeysWinWhateverTheOrder) {
-  scene.profile({{"ranks", "4"}, {"size", "16777216B"}}, 100, "a:2");
-  scene.profile({{"size", "16MiB"}}, 500, "a:1");
-  scene.profile({}, 900, "a:3");
+  fixture.profile({{"ranks", "4"}, {"size", "16777216B"}}, 100, "a:2");
+  fixture.profile({{"size", "16MiB"}}, 500, "a:1");
+  fixture.profile({}, 900, "a:3");
   expect_chosen("a:2");
 }
 
 TEST_F(ProfileReferences, TheShapeOfTheJobIsAKey) {
-  scene.profile({}, 900, "a:1");
-  scene.profile({{"nodes", "2"}, {"ranks", "4"}, {"ranks_per_node", "2"}}, 100, "a:2");
-  scene.profile({{"nodes", "3"}, {"ranks", "4"}, {"ranks_per_node", "2"}, {"size", "16MiB"}}, 900, "a:3");
+  fixture.profile({}, 900, "a:1");
+  fixture.profile({{"nodes", "2"}, {"ranks", "4"}, {"ranks_per_node", "2"}}, 100, "a:2");
+  fixture.profile({{"nodes", "3"}, {"ranks", "4"}, {"ranks_per_node", "2"}, {"size", "16MiB"}}, 900, "a:3");
   expect_chosen("a:2");
 }
 
 TEST_F(ProfileReferences, TheBindingOfTheLaunchIsAKey) {
-  scene.profile({{"binding", "masks"}}, 100, "a:1");
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured) << "bound to cores";
-  scene.item.shape.binding.kind = BindKind::masks;
+  fixture.profile({{"binding", "masks"}}, 100, "a:1");
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured) << "bound to cores";
+  fixture.item.shape.binding.kind = BindKind::masks;
   expect_chosen("a:1");
 }
 
 TEST_F(ProfileReferences, ParametersOfTheCaseAreKeys) {
-  scene.item.params.set("type", {ParamType::text, {std::string("half")}});
-  scene.item.params.set("window", {ParamType::bytes, {Bytes{1u << 20}}});
-  scene.profile({{"type", "half"}, {"window", "1024KiB"}}, 100, "a:1");
-  scene.profile({{"type", "float"}, {"window", "1MiB"}, {"size", "16MiB"}}, 900, "a:2");
+  fixture.item.params.set("type", {ParamType::text, {std::string("half")}});
+  fixture.item.params.set("window", {ParamType::bytes, {Bytes{1u << 20}}});
+  fixture.profile({{"type", "half"}, {"window", "1024KiB"}}, 100, "a:1");
+  fixture.profile({{"type", "float"}, {"window", "1MiB"}, {"size", "16MiB"}}, 900, "a:2");
   expect_chosen("a:1");
 }
 
 TEST_F(ProfileReferences, TwoAsSpecificThatDifferAreAnErrorNamingBoth) {
-  scene.profile({{"size", "16MiB"}}, 100, "a:1");
-  scene.profile({{"ranks", "4"}}, 110, "b:2");
-  const auto result = scene.result();
+  fixture.profile({{"size", "16MiB"}}, 100, "a:1");
+  fixture.profile({{"ranks", "4"}}, 110, "b:2");
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
   EXPECT_NE(result.reason.find("a:1 and b:2"), std::string::npos) << result.reason;
   EXPECT_FALSE(result.remedy.empty());
 }
 
 TEST_F(ProfileReferences, ATieIsSettledByAMoreSpecificOne) {
-  scene.profile({{"size", "16MiB"}}, 100, "a:1");
-  scene.profile({{"ranks", "4"}}, 110, "b:2");
-  scene.profile({{"ranks", "4"}, {"size", "16MiB"}}, 100, "c:3");
+  fixture.profile({{"size", "16MiB"}}, 100, "a:1");
+  fixture.profile({{"ranks", "4"}}, 110, "b:2");
+  fixture.profile({{"ranks", "4"}, {"size", "16MiB"}}, 100, "c:3");
   expect_chosen("c:3");
 }
 
 TEST_F(ProfileReferences, TwoThatSayTheSameAreNoTie) {
-  scene.profile({{"size", "16MiB"}}, 100, "a:1");
-  scene.profile({{"ranks", "4"}}, 100, "b:2");
+  fixture.profile({{"size", "16MiB"}}, 100, "a:1");
+  fixture.profile({{"ranks", "4"}}, 100, "b:2");
   expect_chosen("a:1");
 }
 
 TEST_F(ProfileReferences, TheCheckSpeaksBeforeTheProfile) {
-  scene.profile({{"size", "16MiB"}}, 900, "a:1");
-  scene.item.expects[0].reference = Scene::reference(100, -0.1, "checks/scene.toml:14");
+  fixture.profile({{"size", "16MiB"}}, 900, "a:1");
+  fixture.item.expects[0].reference = CaseFixture::reference(100, -0.1, "checks/scene.toml:14");
   expect_chosen("checks/scene.toml:14");
 }
 
 TEST_F(ProfileReferences, UnitsAreConverted) {
-  scene.profile({}, 100000, "a:1");
-  scene.item.references[0].reference.unit = "MB/s";
+  fixture.profile({}, 100000, "a:1");
+  fixture.item.references[0].reference.unit = "MB/s";
   expect_chosen("a:1");
-  scene.item.references[0].reference.value = 200000;
-  EXPECT_EQ(scene.result().verdict, Verdict::fail);
+  fixture.item.references[0].reference.value = 200000;
+  EXPECT_EQ(fixture.result().verdict, Verdict::fail);
 }
 
 TEST_F(ProfileReferences, AnotherDimensionIsAnError) {
-  scene.profile({}, 100, "a:1");
-  scene.item.references[0].reference.unit = "us";
-  const auto result = scene.result();
+  fixture.profile({}, 100, "a:1");
+  fixture.item.references[0].reference.unit = "us";
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
   EXPECT_NE(result.reason.find("a:1"), std::string::npos) << result.reason;
 }
 
 TEST_F(ProfileReferences, AReferenceThatNothingCanBreakIsNoBound) {
-  scene.profile({}, 100, "a:1");
-  scene.item.references[0].reference.lower.reset();
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+  fixture.profile({}, 100, "a:1");
+  fixture.item.references[0].reference.lower.reset();
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
 }
 
 }  // namespace

@@ -5,36 +5,36 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "scene.hpp"
+#include "case_fixture.hpp"
 
 namespace muster::testing {
 namespace {
 
 /// A scene that passes: every rank reports every size well inside of all its bounds.
-Scene good_scene() {
-  Scene scene(*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 5));
-  const int ranks = static_cast<int>(scene.world.ranks.size());
+CaseFixture good_scene() {
+  CaseFixture fixture(*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 5));
+  const int ranks = static_cast<int>(fixture.world.ranks.size());
   for (const char* size : {"8B", "16MiB"})
     for (int rank = 0; rank < ranks; ++rank) {
-      scene.add(rank, "busbw", *rc::gen::inRange(95, 105), {{"size", size}});
-      scene.add(rank, "busbw.capable", 200, {{"size", size}});
+      fixture.add(rank, "busbw", *rc::gen::inRange(95, 105), {{"size", size}});
+      fixture.add(rank, "busbw.capable", 200, {{"size", size}});
     }
-  auto& asked = scene.expect_reference("busbw", 100, -0.2);
+  auto& asked = fixture.expect_reference("busbw", 100, -0.2);
   if (*rc::gen::arbitrary<bool>()) asked.limit = Limit{0.25, 1.0};
   if (*rc::gen::arbitrary<bool>()) asked.peers = Peers{};
-  return scene;
+  return fixture;
 }
 
-int any_rank(const Scene& scene) {
-  return *rc::gen::inRange(0, static_cast<int>(scene.world.ranks.size()));
+int any_rank(const CaseFixture& fixture) {
+  return *rc::gen::inRange(0, static_cast<int>(fixture.world.ranks.size()));
 }
 
 /// Something may be wrong with each rank.
-Scene any_scene() {
-  Scene scene = good_scene();
+CaseFixture any_scene() {
+  CaseFixture fixture = good_scene();
   const int troubles = *rc::gen::inRange(0, 4);
-  for (int i = 0; i < troubles && !scene.record.observations.empty(); ++i) {
-    auto& one = scene.record.observations[*rc::gen::inRange<std::size_t>(0, scene.record.observations.size())];
+  for (int i = 0; i < troubles && !fixture.record.observations.empty(); ++i) {
+    auto& one = fixture.record.observations[*rc::gen::inRange<std::size_t>(0, fixture.record.observations.size())];
     switch (*rc::gen::inRange(0, 6)) {
       case 0:
         one.state = ObservationState::failed;
@@ -52,11 +52,11 @@ Scene any_scene() {
         one.readings.clear(), one.state = ObservationState::not_run;
         break;
       default:
-        scene.leave(one.rank);
+        fixture.leave(one.rank);
         break;
     }
   }
-  return scene;
+  return fixture;
 }
 
 /// 0 best: the order of `combine`.
@@ -87,10 +87,10 @@ TEST(EvaluateProperty, AGoodSceneIsAPass) {
 
 TEST(EvaluateProperty, AMissingRankIsNeverAPass) {
   EXPECT_TRUE(rc::check([] {
-    Scene scene = good_scene();
+    CaseFixture fixture = good_scene();
     said.evidence = {"everything is fine"};
-    scene.leave(any_rank(scene));
-    RC_ASSERT(scene.result().verdict == Verdict::unmeasured);
+    fixture.leave(any_rank(fixture));
+    RC_ASSERT(fixture.result().verdict == Verdict::unmeasured);
   }));
 }
 
@@ -121,27 +121,27 @@ TEST(EvaluateProperty, WhatIsNoPassHasAReasonAndARemedy) {
 
 TEST(EvaluateProperty, TheOrderOfObservationsDoesNotMatter) {
   EXPECT_TRUE(rc::check([] {
-    Scene scene = any_scene();
-    const auto before = scene.result();
+    CaseFixture fixture = any_scene();
+    const auto before = fixture.result();
     const auto keys =
-        *rc::gen::container<std::vector<int>>(scene.record.observations.size(), rc::gen::arbitrary<int>());
+        *rc::gen::container<std::vector<int>>(fixture.record.observations.size(), rc::gen::arbitrary<int>());
     std::vector<std::pair<int, Observation>> keyed;
-    for (std::size_t i = 0; i < keys.size(); ++i) keyed.emplace_back(keys[i], scene.record.observations[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i) keyed.emplace_back(keys[i], fixture.record.observations[i]);
     std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (std::size_t i = 0; i < keys.size(); ++i) scene.record.observations[i] = keyed[i].second;
-    RC_ASSERT(scene.result() == before);
+    for (std::size_t i = 0; i < keys.size(); ++i) fixture.record.observations[i] = keyed[i].second;
+    RC_ASSERT(fixture.result() == before);
   }));
 }
 
 TEST(EvaluateProperty, AFailingItemMoreNeverImprovesTheVerdict) {
   EXPECT_TRUE(rc::check([] {
-    Scene scene = any_scene();
-    const auto before = scene.result();
-    if (scene.record.observations.empty()) return;
-    auto& one = scene.record.observations[*rc::gen::inRange<std::size_t>(0, scene.record.observations.size())];
+    CaseFixture fixture = any_scene();
+    const auto before = fixture.result();
+    if (fixture.record.observations.empty()) return;
+    auto& one = fixture.record.observations[*rc::gen::inRange<std::size_t>(0, fixture.record.observations.size())];
     const bool counts = one.state == ObservationState::measured;
-    scene.add(one.rank, "busbw", 1, {{"size", *rc::gen::element<std::string>("8B", "16MiB", "1KiB")}});
-    const auto after = scene.result();
+    fixture.add(one.rank, "busbw", 1, {{"size", *rc::gen::element<std::string>("8B", "16MiB", "1KiB")}});
+    const auto after = fixture.result();
     RC_ASSERT(badness(after.verdict) >= badness(before.verdict));
     if (counts) RC_ASSERT(after.verdict == Verdict::fail);
   }));

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "base/units.hpp"
+#include "case_fixture.hpp"
 #include "evaluate/like_items.hpp"
 #include "model/program_metric.hpp"
-#include "scene.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::testing {
@@ -21,9 +21,9 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 TEST(Expectations, AReferenceThatIsKeptIsEvidence) {
-  Scene scene;
-  scene.report("busbw", {150, 149, 151, 135}, big).expect_reference("busbw", 150).where = big;
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 149, 151, 135}, big).expect_reference("busbw", 150).where = big;
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
   EXPECT_EQ(result.reason, "busbw where size=16MiB: all 4 readings inside the bounds (reference)");
   EXPECT_TRUE(result.items.empty());
@@ -37,17 +37,17 @@ TEST(Expectations, AReferenceThatIsKeptIsEvidence) {
 }
 
 TEST(Expectations, WhereMayNameCountsOfTheCase) {
-  Scene scene;
-  scene.report("busbw", {150, 149, 151, 150}, big).expect_reference("busbw", 150).where = {{"ranks", "4"},
-                                                                                           {"size", "16MiB"}};
-  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 149, 151, 150}, big).expect_reference("busbw", 150).where = {{"ranks", "4"},
+                                                                                             {"size", "16MiB"}};
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << fixture.result().reason;
 }
 
 TEST(Expectations, AboutAnotherNumberOfRanksNothingIsJudged) {
-  Scene scene;
-  scene.report("busbw", {150, 149, 151, 1}, big).expect_reference("busbw", 150).where = {{"ranks", "8"},
-                                                                                         {"size", "16MiB"}};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 149, 151, 1}, big).expect_reference("busbw", 150).where = {{"ranks", "8"},
+                                                                                           {"size", "16MiB"}};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured) << result.reason;
   EXPECT_TRUE(has(result.reason, "is about 4 ranks on 2 nodes")) << result.reason;
   ASSERT_FALSE(result.notes.empty());
@@ -56,15 +56,15 @@ TEST(Expectations, AboutAnotherNumberOfRanksNothingIsJudged) {
 
 TEST(Expectations, AboutAnotherModelNothingIsAskedAndNothingIsMissed) {
   const Labels h100{{"model", "H100 SXM"}};
-  Scene scene;
-  for (int rank = 0; rank < 4; ++rank) scene.add(rank, "busbw", 150, rank < 3 ? h100 : Labels{{"model", "T4"}});
-  scene.expect_reference("busbw", 150).where = h100;
-  scene.expect_reference("busbw", 900).where = {{"model", "H200 SXM"}};
-  auto result = scene.result();
+  CaseFixture fixture;
+  for (int rank = 0; rank < 4; ++rank) fixture.add(rank, "busbw", 150, rank < 3 ? h100 : Labels{{"model", "T4"}});
+  fixture.expect_reference("busbw", 150).where = h100;
+  fixture.expect_reference("busbw", 900).where = {{"model", "H200 SXM"}};
+  auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
   EXPECT_EQ(result.reason, "busbw where model=H100 SXM: all 3 readings inside the bounds (reference)");
 
-  Scene alone;
+  CaseFixture alone;
   for (int rank = 0; rank < 4; ++rank) alone.add(rank, "busbw", 150, h100);
   alone.expect_reference("busbw", 900).where = {{"model", "H200 SXM"}};
   result = alone.result();
@@ -73,22 +73,22 @@ TEST(Expectations, AboutAnotherModelNothingIsAskedAndNothingIsMissed) {
 }
 
 TEST(Expectations, ARankThatTestsOneDeviceIsBlamedWithIt) {
-  Scene scene;
-  scene.report("busbw", {150, 149, 151, 71.2}, big).expect_reference("busbw", 150).where = big;
-  scene.rank(3).facts.push_back({"tested", "0000:c1:00.0 GPU-3 NVIDIA H100"});
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 149, 151, 71.2}, big).expect_reference("busbw", 150).where = big;
+  fixture.rank(3).facts.push_back({"tested", "0000:c1:00.0 GPU-3 NVIDIA H100"});
+  const auto result = fixture.result();
   EXPECT_TRUE(has(result.reason, "; rank 3 has GPU 0000:c1:00.0 (GPU-3)")) << result.reason;
   ASSERT_EQ(result.culprits.size(), 2u);
   EXPECT_EQ(result.culprits[1].name, "GPU 0000:c1:00.0");
   // Which of several devices it was nobody knows.
-  scene.rank(3).facts.push_back({"tested", "0000:c2:00.0 GPU-4 NVIDIA H100"});
-  EXPECT_EQ(scene.result().culprits.size(), 1u);
+  fixture.rank(3).facts.push_back({"tested", "0000:c2:00.0 GPU-4 NVIDIA H100"});
+  EXPECT_EQ(fixture.result().culprits.size(), 1u);
 }
 
 TEST(Expectations, AValueOutsideNamesWhoWhereWhatAndWhy) {
-  Scene scene;
-  scene.report("busbw", {150, 149, 151, 71.2}, big).expect_reference("busbw", 150).where = big;
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 149, 151, 71.2}, big).expect_reference("busbw", 150).where = big;
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.reason, "busbw of rank 3 on nid002 where size=16MiB is " + format_value(71.2, "GB/s") + ", bound " +
                                format_value(135, "GB/s") + " (reference " + format_value(150, "GB/s") +
@@ -114,23 +114,23 @@ TEST(Expectations, AValueOutsideNamesWhoWhereWhatAndWhy) {
 }
 
 TEST(Expectations, TooHighIsOutsideAnUpperTolerance) {
-  Scene scene;
-  scene.report("cores", {8, 8, 8, 16});
-  auto& asked = scene.expect("cores");
-  asked.reference = Scene::reference(8, 0, "p:1");
+  CaseFixture fixture;
+  fixture.report("cores", {8, 8, 8, 16});
+  auto& asked = fixture.expect("cores");
+  asked.reference = CaseFixture::reference(8, 0, "p:1");
   asked.reference->upper = 0;
   asked.reference->unit = "cores";
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_TRUE(has(result.reason, "rank 3")) << result.reason;
   EXPECT_TRUE(has(result.reason, "bound " + format_value(8, "cores"))) << result.reason;
 }
 
 TEST(Expectations, ManyBadItemsAreOneFindingTheWorstFirst) {
-  Scene scene(10, 4);
-  for (int rank = 0; rank < 40; ++rank) scene.add(rank, "busbw", rank < 20 ? 50 + rank : 150);
-  scene.expect_reference("busbw", 150);
-  const auto result = scene.result();
+  CaseFixture fixture(10, 4);
+  for (int rank = 0; rank < 40; ++rank) fixture.add(rank, "busbw", rank < 20 ? 50 + rank : 150);
+  fixture.expect_reference("busbw", 150);
+  const auto result = fixture.result();
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.items.size(), 20u);
   EXPECT_EQ(result.culprits.size(), 16u);
@@ -140,46 +140,46 @@ TEST(Expectations, ManyBadItemsAreOneFindingTheWorstFirst) {
 }
 
 TEST(Expectations, AMetricThatNobodyReportsIsUnmeasured) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"all else is well"};
-  scene.report("busbw", {1, 1, 1, 1}, small).expect_reference("busbw", 1).where = big;
-  const auto result = scene.result();
+  fixture.report("busbw", {1, 1, 1, 1}, small).expect_reference("busbw", 1).where = big;
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "metric busbw where size=16MiB: expected from 4 ranks, reported by none");
   for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);
 }
 
 TEST(Expectations, ARankThatLacksWhatOthersReportIsNamed) {
-  Scene scene;
-  scene.report("busbw", {150, 150, 150}, big).expect_reference("busbw", 150);
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 150, 150}, big).expect_reference("busbw", 150);
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "rank 3 on nid002 did not report busbw where size=16MiB, 3 of 4 ranks did");
   EXPECT_EQ(result.culprits[0].rank, 3);
 }
 
 TEST(Expectations, EveryRankOwesEverySizeThatAnyReports) {
-  Scene scene;
-  scene.report("busbw", {150, 150, 150, 150}, small).report("busbw", {150, 150, 150}, big);
-  scene.expect_reference("busbw", 150);
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 150, 150, 150}, small).report("busbw", {150, 150, 150}, big);
+  fixture.expect_reference("busbw", 150);
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_TRUE(has(result.reason, "rank 3 on nid002 did not report busbw where size=16MiB")) << result.reason;
 }
 
 TEST(Expectations, NotEveryRankHasALinkOfEveryClass) {
-  Scene scene;
+  CaseFixture fixture;
   for (int rank = 0; rank < 4; ++rank)
-    scene.add(rank, "busbw", 150, {{"link", rank == 0 ? "node" : "network"}, {"size", "8B"}});
-  scene.expect_reference("busbw", 150);
-  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+    fixture.add(rank, "busbw", 150, {{"link", rank == 0 ? "node" : "network"}, {"size", "8B"}});
+  fixture.expect_reference("busbw", 150);
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << fixture.result().reason;
 }
 
 TEST(Expectations, AReadingWithoutSamplesIsUnmeasured) {
-  Scene scene;
-  scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150);
-  scene.rank(2).readings[0].summary = {};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150);
+  fixture.rank(2).readings[0].summary = {};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_TRUE(has(result.reason, "busbw of rank 2 on nid002 has no value")) << result.reason;
   ASSERT_EQ(result.items.size(), 1u);
@@ -190,29 +190,29 @@ TEST(Expectations, AReadingWithoutSamplesIsUnmeasured) {
 
 TEST(Expectations, WhatIsNotANumberIsUnmeasured) {
   for (double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    Scene scene;
-    scene.report("busbw", {150, 150, 150, bad}).expect_reference("busbw", 150);
-    EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
-    EXPECT_EQ(scene.result().items.size(), 1u);
+    CaseFixture fixture;
+    fixture.report("busbw", {150, 150, 150, bad}).expect_reference("busbw", 150);
+    EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
+    EXPECT_EQ(fixture.result().items.size(), 1u);
   }
 }
 
 TEST(Expectations, AnExpectationWithoutABoundIsNoEvidence) {
-  Scene scene;
-  scene.report("busbw", {1, 1, 1, 1}).expect("busbw");
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {1, 1, 1, 1}).expect("busbw");
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "no bound is given for busbw");
 }
 
 TEST(Expectations, LimitComparesWithTheCapableValueOfTheSameLink) {
-  Scene scene;
+  CaseFixture fixture;
   for (int rank = 0; rank < 4; ++rank) {
-    scene.add(rank, "busbw", 50, big, (rank + 1) % 4);
-    scene.add(rank, "busbw.capable", rank == 1 ? 400 : 100, big, (rank + 1) % 4);
+    fixture.add(rank, "busbw", 50, big, (rank + 1) % 4);
+    fixture.add(rank, "busbw.capable", rank == 1 ? 400 : 100, big, (rank + 1) % 4);
   }
-  scene.expect("busbw").limit = Limit{0.25, {}};
-  const auto result = scene.result();
+  fixture.expect("busbw").limit = Limit{0.25, {}};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.items.size(), 1u);
   EXPECT_TRUE(has(result.reason, "busbw of rank 1 on nid001 to rank 2 on nid002 where size=16MiB is")) << result.reason;
@@ -222,27 +222,27 @@ TEST(Expectations, LimitComparesWithTheCapableValueOfTheSameLink) {
 }
 
 TEST(Expectations, LimitTooGoodToBeTrue) {
-  Scene scene;
-  scene.report("busbw", {90, 90, 90, 130}).report("busbw.capable", {100, 100, 100, 100});
-  scene.expect("busbw").limit = Limit{0.25, 1.05};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {90, 90, 90, 130}).report("busbw.capable", {100, 100, 100, 100});
+  fixture.expect("busbw").limit = Limit{0.25, 1.05};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.culprits[0].rank, 3);
 }
 
 TEST(Expectations, LimitWithoutACapableValueIsUnmeasured) {
-  Scene scene;
-  scene.report("busbw", {90, 90, 90, 90}).expect("busbw").limit = Limit{0.25, {}};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {90, 90, 90, 90}).expect("busbw").limit = Limit{0.25, {}};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "busbw: nothing to compare with: no capable value was measured");
 }
 
 TEST(Expectations, LimitWithoutACapableValueOnOneRankNamesIt) {
-  Scene scene;
-  scene.report("busbw", {90, 90, 90, 90}).report("busbw.capable", {100, 100, 0});
-  scene.expect("busbw").limit = Limit{0.25, {}};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {90, 90, 90, 90}).report("busbw.capable", {100, 100, 0});
+  fixture.expect("busbw").limit = Limit{0.25, {}};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(
       result.reason,
@@ -251,16 +251,16 @@ TEST(Expectations, LimitWithoutACapableValueOnOneRankNamesIt) {
 }
 
 TEST(Expectations, LimitWithoutFractionsIsUnmeasured) {
-  Scene scene;
-  scene.report("busbw", {90, 90, 90, 90}).report("busbw.capable", {100, 100, 100, 100});
-  scene.expect("busbw").limit = Limit{};
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+  CaseFixture fixture;
+  fixture.report("busbw", {90, 90, 90, 90}).report("busbw.capable", {100, 100, 100, 100});
+  fixture.expect("busbw").limit = Limit{};
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
 }
 
 TEST(Expectations, PeersNameTheOddOne) {
-  Scene scene(3, 2);
-  scene.report("latency", {2.0, 2.1, 2.0, 9.0, 1.9, 0.1}).expect("latency").peers = Peers{};
-  const auto result = scene.result();
+  CaseFixture fixture(3, 2);
+  fixture.report("latency", {2.0, 2.1, 2.0, 9.0, 1.9, 0.1}).expect("latency").peers = Peers{};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   ASSERT_EQ(result.items.size(), 1u) << "a latency that is too good is not a failure";
   EXPECT_EQ(result.items[0].rank, 3);
@@ -269,9 +269,9 @@ TEST(Expectations, PeersNameTheOddOne) {
 }
 
 TEST(Expectations, PeersOfAMetricWithoutDirectionFailBothWays) {
-  Scene scene(3, 2);
-  scene.report("cores", {4, 4, 4, 8, 4, 1}).expect("cores").peers = Peers{};
-  const auto result = scene.result();
+  CaseFixture fixture(3, 2);
+  fixture.report("cores", {4, 4, 4, 8, 4, 1}).expect("cores").peers = Peers{};
+  const auto result = fixture.result();
   EXPECT_EQ(result.items.size(), 2u);
   EXPECT_EQ(result.metrics[0].worst_rank, -1);
 }
@@ -280,7 +280,7 @@ TEST(Expectations, PeersOfTwoBinsAreJudgedWithinTheirs) {
   std::vector<double> values;
   for (int i = 0; i < 18; ++i) values.push_back(100 + 0.1 * i);
   for (int i = 0; i < 6; ++i) values.push_back(80 + 0.1 * i);
-  Scene two_bins(24, 1);
+  CaseFixture two_bins(24, 1);
   two_bins.report("busbw", values).expect("busbw").peers = Peers{};
   const auto well = two_bins.result();
   EXPECT_EQ(well.verdict, Verdict::pass) << well.reason;
@@ -288,7 +288,7 @@ TEST(Expectations, PeersOfTwoBinsAreJudgedWithinTheirs) {
     return has(note, "two bins, 6 readings around ") && has(note, " and 18 around ");
   })) << "the bins are named";
   values.back() = 60;
-  Scene slow(24, 1);
+  CaseFixture slow(24, 1);
   slow.report("busbw", values).expect("busbw").peers = Peers{};
   const auto result = slow.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
@@ -298,37 +298,37 @@ TEST(Expectations, PeersOfTwoBinsAreJudgedWithinTheirs) {
 }
 
 TEST(Expectations, PeersAreJudgedPerSize) {
-  Scene scene(3, 2);
-  scene.report("busbw", {1, 1, 1, 1, 1, 1}, small).report("busbw", {90, 90, 90, 90, 90, 90}, big);
-  scene.expect("busbw").peers = Peers{};
-  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+  CaseFixture fixture(3, 2);
+  fixture.report("busbw", {1, 1, 1, 1, 1, 1}, small).report("busbw", {90, 90, 90, 90, 90, 90}, big);
+  fixture.expect("busbw").peers = Peers{};
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << fixture.result().reason;
 }
 
 TEST(Expectations, TooFewPeersAloneAreUnmeasured) {
-  Scene scene;
-  scene.report("busbw", {1, 1, 1, 1}).expect("busbw").peers = Peers{};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {1, 1, 1, 1}).expect("busbw").peers = Peers{};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "busbw has 4 values, its peers judge from 5");
   EXPECT_EQ(result.remedy, "use more ranks, or judge it by a reference") << "it has no hardware maximum";
 }
 
 TEST(Expectations, TooFewPeersBesideAnotherBoundAreANote) {
-  Scene scene;
-  scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150).peers = Peers{};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150).peers = Peers{};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
   EXPECT_EQ(result.notes, (std::vector<std::string>{"peers not judged: busbw has 4 values, its peers judge from 5"}));
   EXPECT_EQ(result.reason, "busbw: all 4 readings inside the bounds (reference)");
 }
 
 TEST(Expectations, EveryKindOfBoundThatFailsSaysSo) {
-  Scene scene(3, 2);
-  scene.report("busbw", {150, 150, 150, 150, 150, 20}).report("busbw.capable", {200, 200, 200, 200, 200, 200});
-  auto& asked = scene.expect_reference("busbw", 150);
+  CaseFixture fixture(3, 2);
+  fixture.report("busbw", {150, 150, 150, 150, 150, 20}).report("busbw.capable", {200, 200, 200, 200, 200, 200});
+  auto& asked = fixture.expect_reference("busbw", 150);
   asked.limit = Limit{0.5, {}};
   asked.peers = Peers{};
-  const auto result = scene.result();
+  const auto result = fixture.result();
   ASSERT_EQ(result.findings.size(), 3u);
   EXPECT_TRUE(has(result.findings[0].reason, "(reference"));
   EXPECT_TRUE(has(result.findings[1].reason, "(limit"));
@@ -338,9 +338,9 @@ TEST(Expectations, EveryKindOfBoundThatFailsSaysSo) {
 }
 
 TEST(Expectations, OneBoundMissingMakesAKeptOneNoPass) {
-  Scene scene;
-  scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150).limit = Limit{0.5, {}};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150).limit = Limit{0.5, {}};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   ASSERT_EQ(result.items.size(), 4u);
   EXPECT_EQ(result.items[0].bounds[0].verdict, Verdict::pass);
@@ -350,11 +350,11 @@ TEST(Expectations, OneBoundMissingMakesAKeptOneNoPass) {
 }
 
 TEST(Expectations, TwoExpectationsOnOneReadingBothCount) {
-  Scene scene;
-  scene.report("busbw", {150, 150, 150, 120}, big);
-  scene.expect_reference("busbw", 100);
-  scene.expect_reference("busbw", 150).where = big;
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 150, 150, 120}, big);
+  fixture.expect_reference("busbw", 100);
+  fixture.expect_reference("busbw", 150).where = big;
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   ASSERT_EQ(result.items.size(), 1u);
   ASSERT_EQ(result.items[0].bounds.size(), 2u);
@@ -363,10 +363,10 @@ TEST(Expectations, TwoExpectationsOnOneReadingBothCount) {
 }
 
 TEST(Expectations, TimingIsNotJudgedWhereItMeansNothing) {
-  Scene scene;
-  scene.world.timing_doubt = "4 ranks share 2 cores on nid001";
-  scene.report("busbw", {1, 1, 1, 1}).expect_reference("busbw", 150);
-  auto result = scene.result();
+  CaseFixture fixture;
+  fixture.world.timing_doubt = "4 ranks share 2 cores on nid001";
+  fixture.report("busbw", {1, 1, 1, 1}).expect_reference("busbw", 150);
+  auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "timing is not judged: 4 ranks share 2 cores on nid001");
   EXPECT_EQ(result.notes, (std::vector<std::string>{"timing is not judged: 4 ranks share 2 cores on nid001"}));
@@ -375,81 +375,81 @@ TEST(Expectations, TimingIsNotJudgedWhereItMeansNothing) {
   EXPECT_EQ(result.metrics[0].bound, "");
 
   said.evidence = {"the data is right"};
-  result = scene.result();
+  result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass);
   EXPECT_EQ(result.reason, "the data is right");
 }
 
 TEST(Expectations, TheRateOfAProgramNeedsCoresOfItsOwn) {
-  Scene scene;
-  scene.world.timing_doubt = "4 ranks share 2 cores on nid001";
-  scene.item.metrics = {{.name = "triad", .unit = "MB/s"}};
-  scene.report("triad", {1, 1, 1, 1}).expect_reference("triad", 150);
+  CaseFixture fixture;
+  fixture.world.timing_doubt = "4 ranks share 2 cores on nid001";
+  fixture.item.metrics = {{.name = "triad", .unit = "MB/s"}};
+  fixture.report("triad", {1, 1, 1, 1}).expect_reference("triad", 150);
   said.evidence = {"the program ended with 0"};
-  auto result = scene.result();
+  auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "triad is not judged: 4 ranks share 2 cores on nid001");
   EXPECT_NE(result.remedy.find("--ranks-per-node"), std::string::npos);
 
-  scene.world.nodes.resize(1);
-  scene.world.nodes[0].facts = {{"simulated", "lumi"}};
-  EXPECT_EQ(scene.result().verdict, Verdict::pass) << "times of simulated machines are judged nowhere";
+  fixture.world.nodes.resize(1);
+  fixture.world.nodes[0].facts = {{"simulated", "lumi"}};
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << "times of simulated machines are judged nowhere";
 }
 
 TEST(Expectations, WhatIsNoTimingIsJudgedAllTheSame) {
-  Scene scene;
-  scene.world.timing_doubt = "4 ranks share 2 cores on nid001";
-  scene.report("width", {4, 4, 4, 1});
-  auto& asked = scene.expect("width");
-  asked.reference = Scene::reference(4, 0, "p:1");
+  CaseFixture fixture;
+  fixture.world.timing_doubt = "4 ranks share 2 cores on nid001";
+  fixture.report("width", {4, 4, 4, 1});
+  auto& asked = fixture.expect("width");
+  asked.reference = CaseFixture::reference(4, 0, "p:1");
   asked.reference->unit = "cores";
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.culprits[0].rank, 3);
 }
 
 TEST(Expectations, ACaseWithTimingsSaysThatTheyAreNotJudged) {
-  Scene scene;
-  scene.world.timing_doubt = "16 ranks share 2 cores";
-  scene.report("busbw", {1, 1, 1, 1});
+  CaseFixture fixture;
+  fixture.world.timing_doubt = "16 ranks share 2 cores";
+  fixture.report("busbw", {1, 1, 1, 1});
   said.evidence = {"the data is right"};
-  EXPECT_EQ(scene.result().notes, (std::vector<std::string>{"timing is not judged: 16 ranks share 2 cores"}));
-  scene.world.timing_doubt.clear();
-  EXPECT_TRUE(scene.result().notes.empty());
+  EXPECT_EQ(fixture.result().notes, (std::vector<std::string>{"timing is not judged: 16 ranks share 2 cores"}));
+  fixture.world.timing_doubt.clear();
+  EXPECT_TRUE(fixture.result().notes.empty());
 }
 
 TEST(Expectations, AValueOfTheSweepBelongsToTheCaseThatHasIt) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"met"};
-  scene.item.swept = {"sizes"};
-  scene.item.params.set("sizes", {ParamType::bytes_list, {Bytes{8}}});
-  scene.report("busbw", {1, 1, 1, 1}, small).expect_reference("busbw", 150).where = big;
-  const auto result = scene.result();
+  fixture.item.swept = {"sizes"};
+  fixture.item.params.set("sizes", {ParamType::bytes_list, {Bytes{8}}});
+  fixture.report("busbw", {1, 1, 1, 1}, small).expect_reference("busbw", 150).where = big;
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
   EXPECT_EQ(result.notes, (std::vector<std::string>{"busbw where size=16MiB is judged in another case of this sweep"}));
 }
 
 TEST(Expectations, AReferenceIsPrintedInItsUnit) {
-  Scene scene;
-  scene.report("busbw", {150, 150, 150, 100}).expect_reference("busbw", 1200).reference->unit = "Gbit/s";
-  EXPECT_TRUE(has(scene.result().reason, "is 100 GB/s, bound 135 GB/s (reference 1200 Gbit/s -10 %, "))
-      << scene.result().reason;
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 150, 150, 100}).expect_reference("busbw", 1200).reference->unit = "Gbit/s";
+  EXPECT_TRUE(has(fixture.result().reason, "is 100 GB/s, bound 135 GB/s (reference 1200 Gbit/s -10 %, "))
+      << fixture.result().reason;
 }
 
 TEST(Expectations, AProgramsOwnUnitIsConverted) {
-  Scene scene;
-  scene.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150);
-  auto& own = scene.rank(3).readings[0];
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 150, 150, 150}).expect_reference("busbw", 150);
+  auto& own = fixture.rank(3).readings[0];
   own.unit = "MB/s";
   own.summary.median = 150000;
-  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << fixture.result().reason;
   own.summary.median = 100000;
-  auto low = scene.result();
+  auto low = fixture.result();
   ASSERT_EQ(low.items.size(), 1u);
   EXPECT_EQ(low.items[0].unit, "GB/s");
   EXPECT_EQ(low.items[0].summary.median, 100) << "told in the unit beside it";
   own.unit = "us";
-  low = scene.result();
+  low = fixture.result();
   EXPECT_EQ(low.verdict, Verdict::unmeasured);
   EXPECT_EQ(low.reason, "busbw was printed in us, which can't be converted to GB/s");
   EXPECT_EQ(low.culprits, (std::vector<Culprit>{{CulpritKind::program, "the program", "", -1}}))
@@ -460,29 +460,29 @@ TEST(Expectations, AProgramsOwnUnitIsConverted) {
 }
 
 TEST(Expectations, ADeclaredMetricIsJudgedInItsUnit) {
-  Scene scene;
-  scene.item.metrics = {{"samples", "samples/s", Better::higher}};
-  scene.report("samples", {10, 10, 10, 2});
-  auto& asked = scene.expect("samples");
-  asked.reference = Scene::reference(10, -0.1, "p:1");
+  CaseFixture fixture;
+  fixture.item.metrics = {{"samples", "samples/s", Better::higher}};
+  fixture.report("samples", {10, 10, 10, 2});
+  auto& asked = fixture.expect("samples");
+  asked.reference = CaseFixture::reference(10, -0.1, "p:1");
   asked.reference->unit = "samples/s";
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.metrics[0].unit, "samples/s");
 }
 
 /// Four nodes with a rank each, of which the first `count` print a number that the check declares; without a bound.
-Scene printed_by(int count, bool has_pattern = true) {
-  Scene scene(4, 1);
-  scene.item.metrics.push_back({"triad", "GB/s", Better::higher});
+CaseFixture printed_by(int count, bool has_pattern = true) {
+  CaseFixture fixture(4, 1);
+  fixture.item.metrics.push_back({"triad", "GB/s", Better::higher});
   ProgramMetric metric;
   metric.name = "triad";
   metric.pattern = "Triad: ([0-9.]+)";
   metric.unit = "GB/s";
-  if (has_pattern) scene.item.params.set("metric", {ParamType::text_list, {to_text(metric)}});
-  scene.report("triad", std::vector<double>(static_cast<std::size_t>(count), 10));
+  if (has_pattern) fixture.item.params.set("metric", {ParamType::text_list, {to_text(metric)}});
+  fixture.report("triad", std::vector<double>(static_cast<std::size_t>(count), 10));
   said.evidence = {"4 of 4 programs exited with 0"};
-  return scene;
+  return fixture;
 }
 
 TEST(Expectations, APatternThatMatchesOnSomeRanksIsUnmeasuredWithoutABoundToo) {
@@ -516,9 +516,9 @@ TEST(Expectations, ANumberWithoutABoundIsNotedWithWhatBoundsIt) {
 TEST(Expectations, ANumberThatHalfOfTheNodesLackIsNoNodesFault) {
   for (const int count : {1, 2})
     for (const bool has_bound : {false, true}) {
-      Scene scene = printed_by(count);
-      if (has_bound) scene.expect_reference("triad", 10);
-      const auto result = scene.result();
+      CaseFixture fixture = printed_by(count);
+      if (has_bound) fixture.expect_reference("triad", 10);
+      const auto result = fixture.result();
       EXPECT_EQ(result.verdict, Verdict::unmeasured);
       EXPECT_EQ(result.reason, fmt::format("metric triad: expected from 4 ranks, reported by {}", count));
       EXPECT_EQ(result.culprits, (std::vector<Culprit>{{CulpritKind::file, "checks/scene.toml:2", "", -1}}));
@@ -527,34 +527,34 @@ TEST(Expectations, ANumberThatHalfOfTheNodesLackIsNoNodesFault) {
 }
 
 TEST(Expectations, AUnitOfAnotherKindIsUnmeasuredWithoutABoundToo) {
-  Scene scene = printed_by(4);
-  scene.rank(3).readings[0].unit = "GiB";
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
-  EXPECT_EQ(scene.result().reason, "rank 3 on nid004 printed triad in GiB, which can't be converted to GB/s");
-  EXPECT_EQ(scene.result().culprits.at(0).node, "nid004");
-  for (Observation& one : scene.record.observations) one.readings[0].unit = "GiB";
-  EXPECT_EQ(scene.result().reason, "triad was printed in GiB, which can't be converted to GB/s");
-  EXPECT_EQ(scene.result().culprits, (std::vector<Culprit>{{CulpritKind::program, "the program", "", -1}}));
+  CaseFixture fixture = printed_by(4);
+  fixture.rank(3).readings[0].unit = "GiB";
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
+  EXPECT_EQ(fixture.result().reason, "rank 3 on nid004 printed triad in GiB, which can't be converted to GB/s");
+  EXPECT_EQ(fixture.result().culprits.at(0).node, "nid004");
+  for (Observation& one : fixture.record.observations) one.readings[0].unit = "GiB";
+  EXPECT_EQ(fixture.result().reason, "triad was printed in GiB, which can't be converted to GB/s");
+  EXPECT_EQ(fixture.result().culprits, (std::vector<Culprit>{{CulpritKind::program, "the program", "", -1}}));
 }
 
 TEST(Expectations, ANumberOfRank0AloneIsHeldAgainstNoNode) {
   const std::vector<Culprit> rank_0{{CulpritKind::rank, "rank 0", "", 0}};
-  Scene scene = printed_by(4);
-  scene.rank(0).readings[0].unit = "GiB";
-  EXPECT_EQ(scene.result().reason, "rank 0 on nid001 printed triad in GiB, which can't be converted to GB/s");
-  EXPECT_EQ(scene.result().culprits, rank_0);
-  EXPECT_TRUE(has(scene.result().remedy, "run it once more without nid001 (--nodes 'nid[002-004]')"));
-  scene.rank(0).readings.clear();
-  EXPECT_EQ(scene.result().reason, "rank 0 on nid001 did not report triad, 3 of 4 ranks did");
-  EXPECT_EQ(scene.result().culprits, rank_0);
+  CaseFixture fixture = printed_by(4);
+  fixture.rank(0).readings[0].unit = "GiB";
+  EXPECT_EQ(fixture.result().reason, "rank 0 on nid001 printed triad in GiB, which can't be converted to GB/s");
+  EXPECT_EQ(fixture.result().culprits, rank_0);
+  EXPECT_TRUE(has(fixture.result().remedy, "run it once more without nid001 (--nodes 'nid[002-004]')"));
+  fixture.rank(0).readings.clear();
+  EXPECT_EQ(fixture.result().reason, "rank 0 on nid001 did not report triad, 3 of 4 ranks did");
+  EXPECT_EQ(fixture.result().culprits, rank_0);
 }
 
 /// `values` of a program on as many nodes, of a metric that the check declares, with a reference of 10.
-Scene program_scene(const std::vector<double>& values) {
-  Scene scene(static_cast<int>(values.size()), 1);
-  scene.item.metrics = {{"samples", "samples/s", Better::higher}};
-  scene.report("samples", values).expect_reference("samples", 10).reference->unit = "samples/s";
-  return scene;
+CaseFixture program_scene(const std::vector<double>& values) {
+  CaseFixture fixture(static_cast<int>(values.size()), 1);
+  fixture.item.metrics = {{"samples", "samples/s", Better::higher}};
+  fixture.report("samples", values).expect_reference("samples", 10).reference->unit = "samples/s";
+  return fixture;
 }
 
 TEST(Expectations, AReferenceThatMostNodesMissBlamesNone) {
@@ -585,40 +585,40 @@ TEST(Expectations, AReferenceThatHalfOfTheNodesMeetIsHeldAgainstTheOthers) {
 }
 
 TEST(Expectations, AMetricOfMustersOwnBlamesANodeByItself) {
-  Scene scene(1, 1);
-  scene.report("busbw", {1}).expect_reference("busbw", 10);
-  EXPECT_EQ(scene.result().culprits.at(0).node, "nid001");
+  CaseFixture fixture(1, 1);
+  fixture.report("busbw", {1}).expect_reference("busbw", 10);
+  EXPECT_EQ(fixture.result().culprits.at(0).node, "nid001");
 }
 
 TEST(Expectations, ADeclaredMetricThatNobodyPrintsIsUnmeasured) {
-  Scene scene;
-  scene.item.metrics = {{"loss", "1", Better::lower}, {"samples", "samples/s", Better::higher}};
+  CaseFixture fixture;
+  fixture.item.metrics = {{"loss", "1", Better::lower}, {"samples", "samples/s", Better::higher}};
   said.evidence = {"4 of 4 programs exited with 0"};
-  scene.report("samples", {1, 1, 1, 1});
-  const auto result = scene.result();
+  fixture.report("samples", {1, 1, 1, 1});
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_TRUE(has(result.reason, "metric loss: expected from 4 ranks, reported by none")) << result.reason;
   // A bound that is never missed does not make its metric one.
-  scene.expect("loss").history = Drift{};
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
-  scene.add(0, "loss", 0.1);
-  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+  fixture.expect("loss").history = Drift{};
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
+  fixture.add(0, "loss", 0.1);
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << fixture.result().reason;
 }
 
 TEST(Expectations, WhatDoesNotApplyIsNotMissed) {
-  Scene scene;
-  scene.item.metrics = {{"loss", "1", Better::lower}};
-  scene.expect_reference("busbw", 150);
+  CaseFixture fixture;
+  fixture.item.metrics = {{"loss", "1", Better::lower}};
+  fixture.expect_reference("busbw", 150);
   said.findings = {{Verdict::skip, "no python3 on PATH has torch", {}, "install it"}};
-  EXPECT_EQ(scene.result().verdict, Verdict::skip) << scene.result().reason;
-  scene.report("latency", {1, 1, 1, 1});
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured) << "something was measured, so the rest is missed";
+  EXPECT_EQ(fixture.result().verdict, Verdict::skip) << fixture.result().reason;
+  fixture.report("latency", {1, 1, 1, 1});
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured) << "something was measured, so the rest is missed";
 }
 
 TEST(Rows, MetricsAreRolledUpOverTheCaseAndPerNode) {
-  Scene scene;
-  scene.report("latency", {1, 2, 3, 4}, small).report("latency", {10, 20, 30, 40}, big);
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("latency", {1, 2, 3, 4}, small).report("latency", {10, 20, 30, 40}, big);
+  const auto result = fixture.result();
   ASSERT_EQ(result.metrics.size(), 2u);
   EXPECT_EQ(result.metrics[0].where, small);
   EXPECT_EQ(result.metrics[0].over, summarize(std::vector<double>{1, 2, 3, 4}));
@@ -633,10 +633,10 @@ TEST(Rows, MetricsAreRolledUpOverTheCaseAndPerNode) {
 }
 
 TEST(Rows, EveryReadingIsListedWithTheBoundsAsNumbers) {
-  Scene scene;
-  scene.report("busbw", {150, 149, 151, 71.2}, big).report("busbw", {1, 2, 3, 4}, small);
-  scene.expect_reference("busbw", 150).where = big;
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {150, 149, 151, 71.2}, big).report("busbw", {1, 2, 3, 4}, small);
+  fixture.expect_reference("busbw", 150).where = big;
+  const auto result = fixture.result();
   ASSERT_EQ(result.metrics.size(), 2u);
   const auto& judged = result.metrics[0].where == big ? result.metrics[0] : result.metrics[1];
   const auto& reported = result.metrics[0].where == big ? result.metrics[1] : result.metrics[0];
@@ -657,13 +657,13 @@ TEST(Rows, EveryReadingIsListedWithTheBoundsAsNumbers) {
 }
 
 TEST(Rows, ABoundOfItsOwnForEachLinkHasNoCommonEnd) {
-  Scene scene;
+  CaseFixture fixture;
   for (int rank = 0; rank < 4; ++rank) {
-    scene.add(rank, "busbw", 50, big, (rank + 1) % 4);
-    scene.add(rank, "busbw.capable", rank == 1 ? 150 : 100, big, (rank + 1) % 4);
+    fixture.add(rank, "busbw", 50, big, (rank + 1) % 4);
+    fixture.add(rank, "busbw.capable", rank == 1 ? 150 : 100, big, (rank + 1) % 4);
   }
-  scene.expect("busbw").limit = Limit{0.25, {}};
-  const auto result = scene.result();
+  fixture.expect("busbw").limit = Limit{0.25, {}};
+  const auto result = fixture.result();
   ASSERT_EQ(result.metrics[0].bounds.size(), 1u);
   EXPECT_EQ(result.metrics[0].bounds[0].least, std::nullopt);
   EXPECT_EQ(result.metrics[0].bounds[0].verdict, Verdict::pass);
@@ -671,9 +671,9 @@ TEST(Rows, ABoundOfItsOwnForEachLinkHasNoCommonEnd) {
 }
 
 TEST(Rows, BeyondSoManyReadingsOnlyTheRowsAreLeft) {
-  Scene scene(2, static_cast<int>(most_listed_readings) / 2 + 1);
-  scene.report("busbw", std::vector<double>(most_listed_readings + 2, 150), big);
-  const auto result = scene.result();
+  CaseFixture fixture(2, static_cast<int>(most_listed_readings) / 2 + 1);
+  fixture.report("busbw", std::vector<double>(most_listed_readings + 2, 150), big);
+  const auto result = fixture.result();
   ASSERT_EQ(result.metrics.size(), 1u);
   EXPECT_EQ(result.metrics[0].over.n, static_cast<int>(most_listed_readings) + 2);
   EXPECT_TRUE(result.metrics[0].readings.empty());
@@ -682,11 +682,11 @@ TEST(Rows, BeyondSoManyReadingsOnlyTheRowsAreLeft) {
 
 TEST(Rows, RanksSayWhereTheyStood) {
   static constexpr std::string_view told[] = {"tested", "mask"};
-  Scene scene;
-  scene.probe.told_facts = told;
-  scene.report("busbw", {1, 2, 3, 4});
-  scene.rank(3).facts = {{"secret", "x"}, {"tested", "a"}, {"mask", "0-3\x1b"}, {"tested", "b"}};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.probe.told_facts = told;
+  fixture.report("busbw", {1, 2, 3, 4});
+  fixture.rank(3).facts = {{"secret", "x"}, {"tested", "a"}, {"mask", "0-3\x1b"}, {"tested", "b"}};
+  const auto result = fixture.result();
   ASSERT_EQ(result.rank_rows.size(), 4u);
   EXPECT_EQ(result.rank_rows[3].node, "nid002");
   EXPECT_EQ(result.rank_rows[3].facts, (std::vector<Fact>{{"mask", "0-3\\x1b"}, {"tested", "a; b"}}));
@@ -694,14 +694,14 @@ TEST(Rows, RanksSayWhereTheyStood) {
 }
 
 TEST(Rows, RanksDealtRoundRobinStillBelongToTheirNodes) {
-  Scene scene;
+  CaseFixture fixture;
   for (int rank = 0; rank < 4; ++rank) {
-    auto& place = scene.world.ranks[static_cast<std::size_t>(rank)];
+    auto& place = fixture.world.ranks[static_cast<std::size_t>(rank)];
     place.node_index = rank % 2;
     place.host = host(rank % 2);
   }
-  scene.report("busbw", {1, 2, 3, 4});
-  const auto result = scene.result();
+  fixture.report("busbw", {1, 2, 3, 4});
+  const auto result = fixture.result();
   ASSERT_EQ(result.node_rows.size(), 2u);
   ASSERT_EQ(result.node_rows[0].metrics.size(), 1u);
   EXPECT_EQ(result.node_rows[0].metrics[0].over.median, 2);
@@ -709,11 +709,11 @@ TEST(Rows, RanksDealtRoundRobinStillBelongToTheirNodes) {
 }
 
 TEST(Rows, ForeignTextIsHarmless) {
-  Scene scene;
-  scene.world.ranks[3].host = "nid\x1b[0m";
-  scene.world.ranks[3].node_index = 7;
-  scene.report("evil\x1b", {1, 1, 1, 1}, {{"k\n", "v\x07"}});
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.world.ranks[3].host = "nid\x1b[0m";
+  fixture.world.ranks[3].node_index = 7;
+  fixture.report("evil\x1b", {1, 1, 1, 1}, {{"k\n", "v\x07"}});
+  const auto result = fixture.result();
   for (const auto& row : result.metrics) {
     EXPECT_EQ(row.metric.find('\x1b'), std::string::npos);
     EXPECT_EQ(row.where[0].first.find('\n'), std::string::npos);
@@ -725,12 +725,12 @@ TEST(Rows, ForeignTextIsHarmless) {
 
 TEST(LikeItems, ANodeByItselfHasItsPeersOnTheOthers) {
   const std::vector<double> latencies{2.0, 2.1, 2.0, 9.0, 1.9, 2.0};
-  std::vector<Scene> nodes;
+  std::vector<CaseFixture> nodes;
   LikeItems like;
   for (const double latency : latencies) {
-    auto& scene = nodes.emplace_back(1, 1);
-    scene.report("latency", {latency}).expect("latency").peers = Peers{};
-    like.add(scene.item, scene.probe, scene.record, scene.world);
+    auto& fixture = nodes.emplace_back(1, 1);
+    fixture.report("latency", {latency}).expect("latency").peers = Peers{};
+    like.add(fixture.item, fixture.probe, fixture.record, fixture.world);
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto alone = nodes[i].result();
@@ -748,8 +748,8 @@ TEST(LikeItems, AReferenceIsConfirmedByTheOtherNodes) {
   for (const double others : {10.0, 1.0}) {
     LikeItems like;
     for (const double value : {others, others, 1.0}) {
-      const auto scene = program_scene({value});
-      like.add(scene.item, scene.probe, scene.record, scene.world);
+      const auto fixture = program_scene({value});
+      like.add(fixture.item, fixture.probe, fixture.record, fixture.world);
     }
     const auto slow = program_scene({1});
     const auto result = evaluate(slow.item, slow.probe, slow.record, slow.world, &like);
@@ -759,12 +759,12 @@ TEST(LikeItems, AReferenceIsConfirmedByTheOtherNodes) {
 
 TEST(LikeItems, OtherLabelsAreNoPeers) {
   LikeItems like;
-  std::vector<Scene> nodes;
+  std::vector<CaseFixture> nodes;
   for (int i = 0; i < 6; ++i) {
-    auto& scene = nodes.emplace_back(1, 1);
-    scene.report("latency", {i == 0 ? 9.0 : 2.0}, {{"link", i == 0 ? "network" : "node"}}).expect("latency").peers =
+    auto& fixture = nodes.emplace_back(1, 1);
+    fixture.report("latency", {i == 0 ? 9.0 : 2.0}, {{"link", i == 0 ? "network" : "node"}}).expect("latency").peers =
         Peers{};
-    like.add(scene.item, scene.probe, scene.record, scene.world);
+    like.add(fixture.item, fixture.probe, fixture.record, fixture.world);
   }
   const auto result = evaluate(nodes[0].item, nodes[0].probe, nodes[0].record, nodes[0].world, &like);
   EXPECT_EQ(result.reason, "latency where link=network has 1 value, its peers judge from 5");

@@ -1,7 +1,7 @@
 // What is said of ranks that did not take part, and how the verdict comes about.
 #include <gtest/gtest.h>
 
-#include "scene.hpp"
+#include "case_fixture.hpp"
 
 namespace muster::testing {
 namespace {
@@ -11,24 +11,24 @@ Finding hang() {
 }
 
 TEST(Evaluate, TheHeadDescribesTheCase) {
-  Scene scene;
-  scene.item.summary = "A scene.";
-  scene.item.tags = {"default"};
-  scene.item.system = "alps";
-  scene.item.partition = "normal";
-  scene.item.environment = "container";
-  scene.item.rerun = {"muster", "run", "-n", "scene"};
-  const auto head = describe(scene.item);
+  CaseFixture fixture;
+  fixture.item.summary = "A scene.";
+  fixture.item.tags = {"default"};
+  fixture.item.system = "alps";
+  fixture.item.partition = "normal";
+  fixture.item.environment = "container";
+  fixture.item.rerun = {"muster", "run", "-n", "scene"};
+  const auto head = describe(fixture.item);
   EXPECT_EQ(head.id, "scene%00000001");
   EXPECT_EQ(head.check, "scene");
   EXPECT_EQ(head.probe, "scene");
   EXPECT_EQ(head.summary, "A scene.");
   EXPECT_EQ(head.place, "checks/scene.toml:2");
-  EXPECT_EQ(head.tags, scene.item.tags);
+  EXPECT_EQ(head.tags, fixture.item.tags);
   EXPECT_EQ(head.system, "alps");
   EXPECT_EQ(head.partition, "normal");
   EXPECT_EQ(head.environment, "container");
-  EXPECT_EQ(head.rerun, scene.item.rerun);
+  EXPECT_EQ(head.rerun, fixture.item.rerun);
   EXPECT_EQ(head.nodes, 2);
   EXPECT_EQ(head.ranks, 4);
   EXPECT_EQ(head.params, (std::vector<std::pair<std::string, std::string>>{{"sizes", "8B,16MiB"}}));
@@ -36,7 +36,7 @@ TEST(Evaluate, TheHeadDescribesTheCase) {
 }
 
 TEST(Evaluate, NeitherBoundNorEvidenceIsNoPass) {
-  const auto result = Scene().result();
+  const auto result = CaseFixture().result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "nothing was judged: no bound and no evidence");
   EXPECT_FALSE(result.remedy.empty());
@@ -44,9 +44,9 @@ TEST(Evaluate, NeitherBoundNorEvidenceIsNoPass) {
 }
 
 TEST(Evaluate, EvidenceOfTheJudgeIsAPass) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"4 ranks met", "8 masks are disjoint"};
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass);
   EXPECT_EQ(result.reason, "4 ranks met; 8 masks are disjoint");
   EXPECT_EQ(result.evidence.size(), 2u);
@@ -57,25 +57,25 @@ TEST(Evaluate, EvidenceOfTheJudgeIsAPass) {
 }
 
 TEST(Evaluate, EmptyEvidenceIsNone) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {""};
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, AFindingThatSaysPassIsNoEvidence) {
-  Scene scene;
+  CaseFixture fixture;
   said.findings = {{Verdict::pass, "looks good", {}, ""}};
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_TRUE(result.findings.empty());
   EXPECT_EQ(result.notes, (std::vector<std::string>{"looks good"}));
 }
 
 TEST(Evaluate, AFindingOfTheJudgeOutweighsItsEvidence) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"3 ranks met"};
   said.findings = {{Verdict::fail, "rank 2 is elsewhere", {{CulpritKind::rank, "rank 2", "nid002", 2}}, "find it"}};
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.reason, "rank 2 is elsewhere");
   EXPECT_EQ(result.remedy, "find it");
@@ -85,58 +85,58 @@ TEST(Evaluate, AFindingOfTheJudgeOutweighsItsEvidence) {
 }
 
 TEST(Evaluate, AFindingThatNamesOthersClearsANode) {
-  Scene scene(3);
+  CaseFixture fixture(3);
   said.findings = {{Verdict::fail, "the clock of nid002 is wrong", {{CulpritKind::node, "nid002", "nid002", -1}}, "x"}};
-  auto rows = scene.result().node_rows;
+  auto rows = fixture.result().node_rows;
   EXPECT_EQ(rows[0].verdict, Verdict::pass);
   EXPECT_EQ(rows[1].verdict, Verdict::fail);
   EXPECT_EQ(rows[2].verdict, Verdict::pass);
   // Somebody is meant who has no name.
   said.findings.push_back({Verdict::fail, "the sums differ", {}, "x"});
-  EXPECT_EQ(scene.result().node_rows[0].verdict, Verdict::unmeasured);
+  EXPECT_EQ(fixture.result().node_rows[0].verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, SilenceIsNotClearedByOthers) {
-  Scene scene(3);
+  CaseFixture fixture(3);
   said.findings = {{Verdict::fail, "the clock of nid002 is wrong", {{CulpritKind::node, "nid002", "nid002", -1}}, "x"}};
-  scene.leave(4);
-  const auto rows = scene.result().node_rows;
+  fixture.leave(4);
+  const auto rows = fixture.result().node_rows;
   EXPECT_EQ(rows[0].verdict, Verdict::unmeasured) << "an incomplete case is not judged";
   EXPECT_NE(rows[2].verdict, Verdict::pass);
 }
 
 TEST(Evaluate, ManyCulpritsMayNotBeAll) {
-  Scene scene(10, 1);
+  CaseFixture fixture(10, 1);
   said.findings = {{Verdict::fail, "8 of them and others have wrong sums", {}, "x"}};
   for (int node = 0; node < 8; ++node)
     said.findings[0].culprits.push_back({CulpritKind::node, testing::host(node), testing::host(node), -1});
-  EXPECT_EQ(scene.result().node_rows[9].verdict, Verdict::unmeasured);
+  EXPECT_EQ(fixture.result().node_rows[9].verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, AFindingWithoutCulpritLeavesNoNodeGood) {
-  Scene scene;
+  CaseFixture fixture;
   said.findings = {{Verdict::fail, "the sums differ", {}, "x"}};
-  for (const auto& row : scene.result().node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);
+  for (const auto& row : fixture.result().node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, ASkipOfTheJudgeIsASkip) {
-  Scene scene;
+  CaseFixture fixture;
   said.findings = {{Verdict::skip, "no GPU here and none expected", {}, ""}};
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::skip);
   EXPECT_EQ(result.reason, "no GPU here and none expected");
   for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::skip);
 }
 
 TEST(Evaluate, WhatWasAskedAndCanNotBeDoneIsNobodysFault) {
-  Scene scene;
-  for (Observation& one : scene.record.observations) {
+  CaseFixture fixture;
+  for (Observation& one : fixture.record.observations) {
     one.state = one.rank == 1 ? ObservationState::not_run : ObservationState::unable;
     if (one.rank != 1) one.facts.push_back({"refused", "batch"});
     one.error = one.rank == 1 ? "" : "batch: 6000 is too many, says " + std::to_string(one.rank);
     one.readings.clear();
   }
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.reason, "the request is impossible: batch: 6000 is too many, says 0");
@@ -146,10 +146,10 @@ TEST(Evaluate, WhatWasAskedAndCanNotBeDoneIsNobodysFault) {
 }
 
 TEST(Evaluate, ASilentRankIsNamedAndNeverAPass) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"all is well"};
-  scene.leave(2);
-  const auto result = scene.result();
+  fixture.leave(2);
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "rank 2 on nid002 reported nothing");
   ASSERT_EQ(result.culprits.size(), 1u);
@@ -160,10 +160,10 @@ TEST(Evaluate, ASilentRankIsNamedAndNeverAPass) {
 }
 
 TEST(Evaluate, SilenceThatTheFrameExplainsIsNoFindingOfItsOwn) {
-  Scene scene;
-  scene.record.findings = {hang()};
-  scene.record.observations.clear();
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.record.findings = {hang()};
+  fixture.record.observations.clear();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.reason, hang().reason);
@@ -172,16 +172,16 @@ TEST(Evaluate, SilenceThatTheFrameExplainsIsNoFindingOfItsOwn) {
 }
 
 TEST(Evaluate, ASkipOfTheFrameExplainsNoSilence) {
-  Scene scene;
-  scene.record.findings = {{Verdict::skip, "not here", {}, ""}};
-  scene.leave(0);
-  EXPECT_EQ(scene.result().verdict, Verdict::unmeasured);
+  CaseFixture fixture;
+  fixture.record.findings = {{Verdict::skip, "not here", {}, ""}};
+  fixture.leave(0);
+  EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, ManySilentRanksAreOneSentence) {
-  Scene scene(10, 4);
-  scene.record.observations.clear();
-  const auto result = scene.result();
+  CaseFixture fixture(10, 4);
+  fixture.record.observations.clear();
+  const auto result = fixture.result();
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.culprits.size(), 16u);
   EXPECT_NE(result.reason.find("rank 0 on nid001, rank 1 on nid001"), std::string::npos) << result.reason;
@@ -189,11 +189,11 @@ TEST(Evaluate, ManySilentRanksAreOneSentence) {
 }
 
 TEST(Evaluate, ARankThatCannotPrepareIsNamed) {
-  Scene scene;
-  for (auto& one : scene.record.observations) one.state = ObservationState::not_run;
-  scene.rank(3).state = ObservationState::not_prepared;
-  scene.rank(3).error = "allocating 64GiB: Cannot allocate memory";
-  const auto result = scene.result();
+  CaseFixture fixture;
+  for (auto& one : fixture.record.observations) one.state = ObservationState::not_run;
+  fixture.rank(3).state = ObservationState::not_prepared;
+  fixture.rank(3).error = "allocating 64GiB: Cannot allocate memory";
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.reason, "rank 3 on nid002 could not prepare: allocating 64GiB: Cannot allocate memory");
   ASSERT_EQ(result.findings.size(), 1u) << "the ranks that therefore did not run are no findings";
@@ -203,12 +203,12 @@ TEST(Evaluate, ARankThatCannotPrepareIsNamed) {
 }
 
 TEST(Evaluate, RanksWithTheSameErrorShareAFinding) {
-  Scene scene;
-  for (auto& one : scene.record.observations) {
+  CaseFixture fixture;
+  for (auto& one : fixture.record.observations) {
     one.state = ObservationState::failed;
     one.error = one.rank == 1 ? "no route" : "refused";
   }
-  const auto result = scene.result();
+  const auto result = fixture.result();
   ASSERT_EQ(result.findings.size(), 2u);
   EXPECT_EQ(result.findings[0].reason, "rank 0 on nid001, rank 2 on nid002 and rank 3 on nid002 failed: refused");
   EXPECT_EQ(result.findings[1].reason, "rank 1 on nid001 failed: no route");
@@ -216,42 +216,42 @@ TEST(Evaluate, RanksWithTheSameErrorShareAFinding) {
 }
 
 TEST(Evaluate, WhoFailedThroughAnotherRankIsNoCulpritWhereThatOneTells) {
-  Scene scene;
-  for (auto& one : scene.record.observations) {
+  CaseFixture fixture;
+  for (auto& one : fixture.record.observations) {
     one.state = ObservationState::failed;
     one.error = "ncclAllReduce returned 6: remote process exited";
     one.facts.push_back({"peer_failed", ""});
   }
-  const auto alone = scene.result();
+  const auto alone = fixture.result();
   ASSERT_EQ(alone.findings.size(), 1u);
   EXPECT_EQ(alone.findings[0].culprits.size(), 4u);
 
-  scene.rank(2).error = "ncclAllReduce returned 1: unhandled cuda error";
-  scene.rank(2).facts.clear();
-  const auto result = scene.result();
+  fixture.rank(2).error = "ncclAllReduce returned 1: unhandled cuda error";
+  fixture.rank(2).facts.clear();
+  const auto result = fixture.result();
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(result.findings[0].reason, "rank 2 on nid002 failed: ncclAllReduce returned 1: unhandled cuda error");
   EXPECT_EQ(result.verdict, Verdict::fail);
 }
 
 TEST(Evaluate, ManyDifferentErrorsStayFewFindings) {
-  Scene scene(10, 4);
-  for (auto& one : scene.record.observations) {
+  CaseFixture fixture(10, 4);
+  for (auto& one : fixture.record.observations) {
     one.state = ObservationState::failed;
     one.error = "address " + std::to_string(one.rank);
   }
-  const auto result = scene.result();
+  const auto result = fixture.result();
   ASSERT_EQ(result.findings.size(), 17u);
   EXPECT_NE(result.findings.back().reason.find("failed: address 16, or for other reasons"), std::string::npos);
   for (const auto& row : result.node_rows) EXPECT_EQ(row.verdict, Verdict::fail);
 }
 
 TEST(Evaluate, AnErrorWithoutTextOrWithEscapesIsStillASentence) {
-  Scene scene;
-  scene.rank(0).state = ObservationState::failed;
-  scene.rank(1).state = ObservationState::failed;
-  scene.rank(1).error = "\x1b[31mred\nline";
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.rank(0).state = ObservationState::failed;
+  fixture.rank(1).state = ObservationState::failed;
+  fixture.rank(1).error = "\x1b[31mred\nline";
+  const auto result = fixture.result();
   ASSERT_EQ(result.findings.size(), 2u);
   EXPECT_EQ(result.findings[0].reason, "rank 0 on nid001 failed: no reason was given");
   EXPECT_EQ(result.findings[1].reason.find('\x1b'), std::string::npos);
@@ -259,21 +259,21 @@ TEST(Evaluate, AnErrorWithoutTextOrWithEscapesIsStillASentence) {
 }
 
 TEST(Evaluate, RanksThatDidNotRunForNoReasonAreNoPass) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"x"};
-  for (auto& one : scene.record.observations) one.state = ObservationState::not_run;
-  const auto result = scene.result();
+  for (auto& one : fixture.record.observations) one.state = ObservationState::not_run;
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_NE(result.reason.find("did not run, and no rank said why"), std::string::npos);
 }
 
 TEST(Evaluate, AnAgentThatLacksTheProbeIsAnErrorAndNoFaultOfTheMachine) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"x"};
-  for (auto& one : scene.record.observations) one.state = ObservationState::not_run;
-  scene.rank(3).state = ObservationState::unable;
-  scene.rank(3).error = "agent: has no probe \"p2p\"";
-  const auto result = scene.result();
+  for (auto& one : fixture.record.observations) one.state = ObservationState::not_run;
+  fixture.rank(3).state = ObservationState::unable;
+  fixture.rank(3).error = "agent: has no probe \"p2p\"";
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
   EXPECT_EQ(result.reason, "rank 3 on nid002 could not be asked: agent: has no probe \"p2p\"");
   EXPECT_EQ(result.findings.size(), 1u);
@@ -281,36 +281,36 @@ TEST(Evaluate, AnAgentThatLacksTheProbeIsAnErrorAndNoFaultOfTheMachine) {
 }
 
 TEST(Evaluate, ARankThatReportsTwiceIsAnError) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"x"};
-  scene.record.observations.push_back(scene.record.observations[2]);
-  const auto result = scene.result();
+  fixture.record.observations.push_back(fixture.record.observations[2]);
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
   EXPECT_EQ(result.reason, "rank 2 on nid002 reported more than once");
   EXPECT_EQ(result.findings.size(), 1u);
 }
 
 TEST(Evaluate, RanksOutsideOfTheWorldAreAnError) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"x"};
   Observation stranger;
   stranger.rank = 4;
-  scene.record.observations.push_back(stranger);
+  fixture.record.observations.push_back(stranger);
   stranger.rank = -1;
-  scene.record.observations.push_back(stranger);
-  const auto result = scene.result();
+  fixture.record.observations.push_back(stranger);
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
   EXPECT_EQ(result.reason, "rank -1 and rank 4 reported, in a world of 4 ranks");
 }
 
 TEST(Evaluate, CausesStandBeforeConsequences) {
-  Scene scene;
-  scene.rank(0).state = ObservationState::failed;
-  scene.leave(3);
-  scene.expect_reference("busbw", 100);
-  scene.add(1, "busbw", 50);
-  scene.add(2, "busbw", 100);
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.rank(0).state = ObservationState::failed;
+  fixture.leave(3);
+  fixture.expect_reference("busbw", 100);
+  fixture.add(1, "busbw", 50);
+  fixture.add(2, "busbw", 100);
+  const auto result = fixture.result();
   ASSERT_EQ(result.findings.size(), 3u);
   EXPECT_NE(result.findings[0].reason.find("failed"), std::string::npos);
   EXPECT_NE(result.findings[1].reason.find("reported nothing"), std::string::npos);
@@ -318,12 +318,12 @@ TEST(Evaluate, CausesStandBeforeConsequences) {
 }
 
 TEST(Evaluate, ReasonAndCulpritsAreThoseOfTheWorstFinding) {
-  Scene scene;
-  scene.leave(3);
-  scene.rank(0).readings.clear();
-  scene.expect_reference("busbw", 100);
-  scene.report("busbw", {100, 50, 100});
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.leave(3);
+  fixture.rank(0).readings.clear();
+  fixture.expect_reference("busbw", 100);
+  fixture.report("busbw", {100, 50, 100});
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.findings[0].verdict, Verdict::unmeasured);
   EXPECT_NE(result.reason.find("rank 1 on nid001"), std::string::npos) << result.reason;
@@ -332,30 +332,30 @@ TEST(Evaluate, ReasonAndCulpritsAreThoseOfTheWorstFinding) {
 }
 
 TEST(Evaluate, AnEmptyWorldIsUnmeasured) {
-  Scene scene(0, 0);
+  CaseFixture fixture(0, 0);
   said.evidence = {"x"};
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "no rank reported anything");
   EXPECT_EQ(judge_calls, 0);
 }
 
 TEST(Evaluate, OutputOfAPassIsThatOfTheLowestRank) {
-  Scene scene;
+  CaseFixture fixture;
   said.evidence = {"x"};
-  scene.rank(1).output = "hello\n";
-  scene.rank(2).output = "world\n";
-  const auto result = scene.result();
+  fixture.rank(1).output = "hello\n";
+  fixture.rank(2).output = "world\n";
+  const auto result = fixture.result();
   ASSERT_EQ(result.outputs.size(), 1u);
   EXPECT_EQ(result.outputs[0], (RankOutput{1, "nid001", "hello\n"}));
 }
 
 TEST(Evaluate, OutputOfOthersIsAllOfItAndHarmless) {
-  Scene scene;
-  scene.rank(0).output = "\x1b[2Jgone";
-  scene.rank(3).output = std::string(10000, 'a') + "\nlast line\n";
-  scene.rank(1).output = std::string(10000, 'a') + " the end";
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.rank(0).output = "\x1b[2Jgone";
+  fixture.rank(3).output = std::string(10000, 'a') + "\nlast line\n";
+  fixture.rank(1).output = std::string(10000, 'a') + " the end";
+  const auto result = fixture.result();
   ASSERT_EQ(result.outputs.size(), 3u);
   EXPECT_LE(result.outputs[1].text.size(), 4096u);
   EXPECT_EQ(result.outputs[1].text.substr(0, 5), "...aa") << "the start of a long line is left out";
@@ -365,10 +365,10 @@ TEST(Evaluate, OutputOfOthersIsAllOfItAndHarmless) {
 }
 
 TEST(Evaluate, OutputOfCulpritsIsKeptWhenThereIsTooMuch) {
-  Scene scene(50, 2);
-  for (auto& one : scene.record.observations) one.output = "text";
-  scene.rank(99).state = ObservationState::failed;
-  const auto result = scene.result();
+  CaseFixture fixture(50, 2);
+  for (auto& one : fixture.record.observations) one.output = "text";
+  fixture.rank(99).state = ObservationState::failed;
+  const auto result = fixture.result();
   ASSERT_EQ(result.outputs.size(), 64u);
   EXPECT_EQ(result.outputs.front().rank, 0);
   EXPECT_EQ(result.outputs.back().rank, 99);
@@ -376,18 +376,18 @@ TEST(Evaluate, OutputOfCulpritsIsKeptWhenThereIsTooMuch) {
 }
 
 TEST(EvaluateUnable, VerdictAndReasonAreThoseOfTheCase) {
-  Scene scene;
-  scene.item.unable = {{Verdict::skip, "2 nodes are needed, 1 is here", {}, "give it more nodes"}};
-  const auto result = evaluate_unable(scene.item);
+  CaseFixture fixture;
+  fixture.item.unable = {{Verdict::skip, "2 nodes are needed, 1 is here", {}, "give it more nodes"}};
+  const auto result = evaluate_unable(fixture.item);
   EXPECT_EQ(result.verdict, Verdict::skip);
   EXPECT_EQ(result.reason, "2 nodes are needed, 1 is here");
   EXPECT_EQ(result.remedy, "give it more nodes");
-  EXPECT_EQ(result.id, scene.item.id);
-  EXPECT_EQ(result.findings, scene.item.unable);
+  EXPECT_EQ(result.id, fixture.item.id);
+  EXPECT_EQ(result.findings, fixture.item.unable);
 }
 
 TEST(EvaluateUnable, WithoutAReasonItIsUnmeasured) {
-  const auto result = evaluate_unable(Scene().item);
+  const auto result = evaluate_unable(CaseFixture().item);
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_FALSE(result.reason.empty());
 }

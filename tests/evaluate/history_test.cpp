@@ -1,16 +1,18 @@
 // Values against those of earlier runs of the same node, device or link.
 #include <gtest/gtest.h>
 
+#include "case_fixture.hpp"
 #include "evaluate/past_items.hpp"
-#include "scene.hpp"
 
 namespace muster::testing {
 namespace {
 
-struct PastScene : Scene {
+struct PastScene : CaseFixture {
   PastValues past;
 
-  explicit PastScene(int nodes = 2, int per_node = 2) : Scene(nodes, per_node) { probe.subject = Subject::memory; }
+  explicit PastScene(int nodes = 2, int per_node = 2) : CaseFixture(nodes, per_node) {
+    probe.subject = Subject::memory;
+  }
 
   /// So many runs in which the node had about that value.
   void earlier(const std::string& name, double value, int runs, ItemKind kind = ItemKind::node,
@@ -32,23 +34,23 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 TEST(HistoryBound, AnItemLikeItsPastPasses) {
-  PastScene scene;
-  scene.earlier("nid001", 100, 10);
-  scene.earlier("nid002", 50, 10);
-  scene.report("busbw", {100, 101, 50, 49});
-  scene.expect_history();
-  const auto result = scene.result();
+  PastScene fixture;
+  fixture.earlier("nid001", 100, 10);
+  fixture.earlier("nid002", 50, 10);
+  fixture.report("busbw", {100, 101, 50, 49});
+  fixture.expect_history();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
   EXPECT_EQ(result.reason, "busbw: all 4 readings inside the bounds (history)");
 }
 
 TEST(HistoryBound, OneThatBecameSlowFails) {
-  PastScene scene;
-  scene.earlier("nid001", 100, 10);
-  scene.earlier("nid002", 50, 10);
-  scene.report("busbw", {100, 101, 30, 30});
-  scene.expect_history();
-  const auto result = scene.result();
+  PastScene fixture;
+  fixture.earlier("nid001", 100, 10);
+  fixture.earlier("nid002", 50, 10);
+  fixture.report("busbw", {100, 101, 30, 30});
+  fixture.expect_history();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_TRUE(has(result.reason, "rank 2 on nid002")) << result.reason;
   EXPECT_TRUE(has(result.reason, "history: median 50 GB/s of 10 earlier passing runs")) << result.reason;
@@ -61,67 +63,67 @@ TEST(HistoryBound, OneThatBecameSlowFails) {
 }
 
 TEST(HistoryBound, ANodeIsJudgedByTheMedianOfItsRanks) {
-  PastScene scene(1, 3);
-  scene.past.add({"scene%00000001", "3 ranks per node", "", "busbw", {}, {ItemKind::node, "nid001", "", ""}},
-                 std::vector<DriftPoint>(10, {100, true}));
-  scene.report("busbw", {100, 100, 20});
-  scene.expect_history();
-  EXPECT_EQ(scene.result().verdict, Verdict::pass) << scene.result().reason;
+  PastScene fixture(1, 3);
+  fixture.past.add({"scene%00000001", "3 ranks per node", "", "busbw", {}, {ItemKind::node, "nid001", "", ""}},
+                   std::vector<DriftPoint>(10, {100, true}));
+  fixture.report("busbw", {100, 100, 20});
+  fixture.expect_history();
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << fixture.result().reason;
 }
 
 TEST(HistoryBound, TooLittlePastIsNoFailureAndNoEvidence) {
-  PastScene scene;
-  scene.earlier("nid001", 100, 4);
-  scene.report("busbw", {1, 1, 1, 1});
-  scene.expect_history();
-  auto result = scene.result();
+  PastScene fixture;
+  fixture.earlier("nid001", 100, 4);
+  fixture.report("busbw", {1, 1, 1, 1});
+  fixture.expect_history();
+  auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured) << result.reason;
   EXPECT_TRUE(has(result.reason, "nothing was judged")) << result.reason;
   ASSERT_FALSE(result.notes.empty());
   EXPECT_TRUE(has(result.notes[0], "history not judged: fewer than 5 earlier")) << result.notes[0];
   EXPECT_TRUE(result.items.empty());
   said.evidence = {"the data is right"};
-  EXPECT_EQ(scene.result().verdict, Verdict::pass) << "it stands on its other evidence";
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << "it stands on its other evidence";
 }
 
 TEST(HistoryBound, AValueThatIsNotThereIsNotMissed) {
-  PastScene scene;
-  scene.earlier("nid001", 100, 10);
-  scene.report("busbw", {100, 100});
-  scene.rank(1).readings[0].summary = {};
-  scene.expect_history();
-  scene.expect_history("latency");
-  const auto result = scene.result();
+  PastScene fixture;
+  fixture.earlier("nid001", 100, 10);
+  fixture.report("busbw", {100, 100});
+  fixture.rank(1).readings[0].summary = {};
+  fixture.expect_history();
+  fixture.expect_history("latency");
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
   EXPECT_EQ(result.reason, "busbw: 1 reading inside the bounds (history)");
 }
 
 TEST(HistoryBound, ANewNodeIsPassedOver) {
-  PastScene scene;
-  scene.earlier("nid001", 100, 10);
-  scene.report("busbw", {100, 100, 1, 1});
-  scene.expect_history();
-  const auto result = scene.result();
+  PastScene fixture;
+  fixture.earlier("nid001", 100, 10);
+  fixture.report("busbw", {100, 100, 1, 1});
+  fixture.expect_history();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
   EXPECT_EQ(result.reason, "busbw: all 2 readings inside the bounds (history)");
 }
 
 TEST(HistoryBound, WithoutAHistoryOtherBoundsStillJudge) {
-  Scene scene;
-  scene.report("busbw", {100, 100, 1, 100});
-  scene.expect_reference("busbw", 100).history = Drift{};
-  const auto result = scene.result();
+  CaseFixture fixture;
+  fixture.report("busbw", {100, 100, 1, 100});
+  fixture.expect_reference("busbw", 100).history = Drift{};
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_TRUE(has(result.reason, "reference")) << result.reason;
 }
 
 TEST(HistoryBound, LatencyFailsWhenItRises) {
-  PastScene scene;
-  scene.earlier("nid001", 10, 10, ItemKind::node, "latency");
-  scene.earlier("nid002", 10, 10, ItemKind::node, "latency");
-  scene.report("latency", {5, 5, 15, 15});
-  scene.expect_history("latency");
-  const auto result = scene.result();
+  PastScene fixture;
+  fixture.earlier("nid001", 10, 10, ItemKind::node, "latency");
+  fixture.earlier("nid002", 10, 10, ItemKind::node, "latency");
+  fixture.report("latency", {5, 5, 15, 15});
+  fixture.expect_history("latency");
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_TRUE(has(result.reason, "nid002")) << result.reason;
   EXPECT_FALSE(has(result.reason, "nid001")) << result.reason;
@@ -129,14 +131,14 @@ TEST(HistoryBound, LatencyFailsWhenItRises) {
 
 TEST(HistoryBound, LinksAndDevicesAreKnownWhereverTheirRanksStand) {
   constexpr static std::string_view told[] = {"tested"};
-  PastScene scene;
-  scene.probe.told_facts = told;
-  scene.earlier("nid002 -> nid001", 100, 10, ItemKind::link);
-  scene.earlier("nid001 -> nid002", 100, 10, ItemKind::link);
-  scene.add(0, "busbw", 100, {}, 2);
-  scene.add(2, "busbw", 50, {}, 0);
-  scene.expect_history();
-  auto result = scene.result();
+  PastScene fixture;
+  fixture.probe.told_facts = told;
+  fixture.earlier("nid002 -> nid001", 100, 10, ItemKind::link);
+  fixture.earlier("nid001 -> nid002", 100, 10, ItemKind::link);
+  fixture.add(0, "busbw", 100, {}, 2);
+  fixture.add(2, "busbw", 50, {}, 0);
+  fixture.expect_history();
+  auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_TRUE(has(result.reason, "rank 2 on nid002 to rank 0 on nid001")) << result.reason;
 

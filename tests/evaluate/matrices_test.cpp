@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "evaluate/scene.hpp"
+#include "evaluate/case_fixture.hpp"
 
 namespace muster::testing {
 namespace {

@@ -3,22 +3,22 @@
 
 #include <gtest/gtest.h>
 
+#include "evaluate/case_fixture.hpp"
 #include "evaluate/matrices.hpp"
-#include "evaluate/scene.hpp"
 
 namespace muster {
 namespace {
 
+using testing::CaseFixture;
 using testing::said;
-using testing::Scene;
 
 const Labels big{{"size", "16MiB"}};
 
 TEST(Possible, AValueAboveItIsUnmeasuredWithBothNumbers) {
-  Scene scene;
-  scene.report("busbw", {90, 2000, 90, 90}, big).report("busbw.possible", {100, 100, 100, 100}, big);
+  CaseFixture fixture;
+  fixture.report("busbw", {90, 2000, 90, 90}, big).report("busbw.possible", {100, 100, 100, 100}, big);
   said.evidence = {"all sums are right"};
-  const auto result = scene.result();
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(
       result.reason,
@@ -31,71 +31,71 @@ TEST(Possible, AValueAboveItIsUnmeasuredWithBothNumbers) {
 }
 
 TEST(Possible, UpToFivePercentIsNotExact) {
-  Scene scene;
-  scene.report("busbw", {104.9, 90, 90, 90}).report("busbw.possible", {100, 100, 100, 100});
+  CaseFixture fixture;
+  fixture.report("busbw", {104.9, 90, 90, 90}).report("busbw.possible", {100, 100, 100, 100});
   said.evidence = {"all sums are right"};
-  EXPECT_EQ(scene.result().verdict, Verdict::pass);
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass);
 }
 
 TEST(Possible, WhereLowerIsBetterItIsTheLeast) {
-  Scene scene;
-  scene.report("latency", {3, 0.1, 3, 3}).report("latency.possible", {1, 1, 1, 1});
-  EXPECT_EQ(scene.result().reason,
+  CaseFixture fixture;
+  fixture.report("latency", {3, 0.1, 3, 3}).report("latency.possible", {1, 1, 1, 1});
+  EXPECT_EQ(fixture.result().reason,
             "faster than possible: latency of rank 1 on nid001 is 0.1 us, at least 1 us is possible");
 }
 
 TEST(Possible, ItIsHeldAgainstTheReadingWithTheSamePeerAndLabels) {
-  Scene scene;
-  scene.add(0, "busbw", 150, big, 1);
-  scene.add(0, "busbw", 150, big, 2);
-  scene.add(0, "busbw.possible", 400, big, 1);
-  scene.add(0, "busbw.possible", 100, big, 2);
-  scene.add(0, "busbw", 150, {{"size", "8B"}}, 2);
-  const auto kept = plausible(scene.record, scene.probe, scene.world);
+  CaseFixture fixture;
+  fixture.add(0, "busbw", 150, big, 1);
+  fixture.add(0, "busbw", 150, big, 2);
+  fixture.add(0, "busbw.possible", 400, big, 1);
+  fixture.add(0, "busbw.possible", 100, big, 2);
+  fixture.add(0, "busbw", 150, {{"size", "8B"}}, 2);
+  const auto kept = plausible(fixture.record, fixture.probe, fixture.world);
   ASSERT_EQ(kept.findings.size(), 1u);
   EXPECT_EQ(
       kept.findings[0].reason,
       "faster than possible: busbw of rank 0 on nid001 to rank 2 on nid002 where size=16MiB is 150 GB/s, at most 100 "
       "GB/s is possible");
-  EXPECT_EQ(matrices_of(scene.record, scene.probe, scene.world).at(0).where, big);
+  EXPECT_EQ(matrices_of(fixture.record, fixture.probe, fixture.world).at(0).where, big);
 }
 
 TEST(Possible, OthersAreNotJudgedByIt) {
-  Scene scene(5, 1);
-  scene.report("busbw", {90, 90, 90, 90, 9000}).report("busbw.possible", {100, 100, 100, 100, 100});
-  scene.expect("busbw").limit = Limit{0.5, {}};
-  scene.report("busbw.capable", {100, 100, 100, 100, 100});
-  const auto result = scene.result();
+  CaseFixture fixture(5, 1);
+  fixture.report("busbw", {90, 90, 90, 90, 9000}).report("busbw.possible", {100, 100, 100, 100, 100});
+  fixture.expect("busbw").limit = Limit{0.5, {}};
+  fixture.report("busbw.capable", {100, 100, 100, 100, 100});
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured) << "it is not above half of what the hardware can do: it has no value";
   EXPECT_NE(result.reason.find("faster than possible"), std::string::npos);
 }
 
 TEST(Possible, OnAMachineThatIsMadeUpTimesMeanNothing) {
-  Scene scene;
-  scene.report("busbw", {900, 900, 900, 900}).report("busbw.possible", {100, 100, 100, 100});
-  scene.world.timing_doubt = "2 ranks share a core";
-  EXPECT_EQ(plausible(scene.record, scene.probe, scene.world).findings.size(), 1u)
+  CaseFixture fixture;
+  fixture.report("busbw", {900, 900, 900, 900}).report("busbw.possible", {100, 100, 100, 100});
+  fixture.world.timing_doubt = "2 ranks share a core";
+  EXPECT_EQ(plausible(fixture.record, fixture.probe, fixture.world).findings.size(), 1u)
       << "ranks that share cores are slower, not faster";
-  scene.world.timing_doubt = "simulated machine x";
+  fixture.world.timing_doubt = "simulated machine x";
   NodeProvenance node;
   node.facts.push_back({"simulated", "x"});
-  scene.world.nodes = {node};
-  EXPECT_TRUE(plausible(scene.record, scene.probe, scene.world).findings.empty());
+  fixture.world.nodes = {node};
+  EXPECT_TRUE(plausible(fixture.record, fixture.probe, fixture.world).findings.empty());
 }
 
 /// A program's numbers, one of each node, of a metric whose check says that 100 MB/s are possible.
-Scene program_scene(const std::vector<double>& values) {
-  Scene scene(static_cast<int>(values.size()), 1);
-  scene.item.metrics = {{"triad", "MB/s", Better::neither, {}, 100}};
+CaseFixture program_scene(const std::vector<double>& values) {
+  CaseFixture fixture(static_cast<int>(values.size()), 1);
+  fixture.item.metrics = {{"triad", "MB/s", Better::neither, {}, 100}};
   said.evidence = {"the programs exited with 0"};
-  scene.report("triad", values);
-  return scene;
+  fixture.report("triad", values);
+  return fixture;
 }
 
 TEST(Possible, TheMaximumThatACheckDeclaresForItsProgram) {
-  auto scene = program_scene({90, 200, 80});
-  scene.rank(1).readings[0].where = big;
-  const auto result = scene.result();
+  auto fixture = program_scene({90, 200, 80});
+  fixture.rank(1).readings[0].where = big;
+  const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(
       result.reason,
@@ -119,9 +119,9 @@ TEST(Possible, AMaximumThatMostNodesExceedIsAtFaultItself) {
 }
 
 TEST(Possible, ALimitIsAShareOfTheDeclaredMaximum) {
-  auto scene = program_scene({90, 40, 80});
-  scene.expect("triad").limit = Limit{0.5, {}};
-  const auto slow = scene.result();
+  auto fixture = program_scene({90, 40, 80});
+  fixture.expect("triad").limit = Limit{0.5, {}};
+  const auto slow = fixture.result();
   EXPECT_EQ(slow.verdict, Verdict::fail);
   EXPECT_EQ(slow.reason,
             "triad of rank 1 on nid002 is 40 MB/s, bound 50 MB/s (limit at least 50 % of what the hardware can do, "
@@ -139,9 +139,9 @@ TEST(Possible, ALimitIsAShareOfTheDeclaredMaximum) {
 }
 
 TEST(Possible, FourReadingsAreNamedTheWorstFirst) {
-  Scene scene(6, 1);
-  scene.report("busbw", {200, 300, 400, 500, 600, 700}).report("busbw.possible", {100, 100, 100, 100, 100, 100});
-  const auto kept = plausible(scene.record, scene.probe, scene.world);
+  CaseFixture fixture(6, 1);
+  fixture.report("busbw", {200, 300, 400, 500, 600, 700}).report("busbw.possible", {100, 100, 100, 100, 100, 100});
+  const auto kept = plausible(fixture.record, fixture.probe, fixture.world);
   ASSERT_EQ(kept.findings.size(), 1u);
   EXPECT_EQ(kept.findings[0].reason.find("faster than possible: busbw of rank 5 on nid006 is 700 GB/s"), 0u)
       << kept.findings[0].reason;

@@ -31,7 +31,29 @@ def types_of(text):
     return found
 
 
+# Names that are not the field's terms, and what to write instead.
+FILES = {"ails": "usability", "told": "symptoms, result_lines", "seen": "case_view", "standing": "node_status", "settle": "verdict_rules", "reach": "remote_exec",
+         "aim": "retarget", "scene": "failure_context", "wreck_words": "failure_text", "salvage": "spool_recovery", "examine": "diagnose",
+         "orders": "fault_injection", "spoilt_comm": "faulty_comm", "screen": "prescan", "complaints": "document_errors", "narrow": "float16",
+         "capable": "peak_bandwidth", "demand": "param_check", "seating": "core_assignment", "places": "rank_map", "odd_ones": "outliers", "odd_one_out": "outliers",
+         "ballots": "vote_codec", "signed_lines": "tagged_lines", "shown": "grouped_cases", "act": "node_actions_command", "night": "scheduled_run",
+         "keeper": "cleanup_process"}
+WORDS = {"Opinion": "NodeAssessment", "Heard": "CollectedFindings", "Errand": "RemoteCommand", "Scene": "FailureContext, CaseFixture", "Wreck": "LaunchFailure",
+         "Damage": "LaunchOutcome", "SpoiltComm": "FaultyComm", "spoil": "corrupt", "Complaints": "DocumentErrors", "Room": "SizeBudget", "Draft": "PageWriter",
+         "Kept": "UvHandle", "hurry": "tighten_deadlines", "heed_silence": "explain_unreachable", "salvage": "recover_spool", "Keeper": "CleanupProcess",
+         "Orders": "InjectedFaults", "Standings": "NodeStatuses", "Told": "ProgramFinding"}
+
+
 class Names(unittest.TestCase):
+    def test_names_are_the_terms_of_the_field(self):
+        found = []
+        for path in sorted(path for root in ("src", "include") for path in (SOURCE / root).rglob("*.?pp")):
+            if path.stem in FILES:
+                found.append(f"{path.relative_to(SOURCE)}: rename it: {FILES[path.stem]}")
+            code = set(re.findall(r"\w+", NOT_CODE.sub(" ", path.read_text())))
+            found += [f"{path.relative_to(SOURCE)}: {word}: write {WORDS[word]}" for word in sorted(code & WORDS.keys())]
+        self.assertEqual([], found)
+
     def test_no_two_headers_have_a_type_of_one_name(self):
         where = {}
         headers = [path for root in ("src", "include") for path in sorted((SOURCE / root).rglob("*.hpp"))]

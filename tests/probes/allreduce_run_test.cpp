@@ -63,14 +63,14 @@ struct Outcome {
 };
 
 /// The probe from prepare to judge; `spoil` changes the communicator of one rank or of all.
-Outcome run_probe(int ranks, const Texts& params, const Spoil& spoil, std::string_view doubt = {},
+Outcome run_probe(int ranks, const Texts& params, const Spoil& corrupt, std::string_view doubt = {},
                   const ExpectedNode& promised = no_expectations) {
   const MadeCase settings(probe(), params);
   Outcome outcome;
   outcome.seen.resize(static_cast<std::size_t>(ranks));
   run_ranks(ranks, [&](ThreadComm& good) {
     BadComm comm(good);
-    spoil(comm);
+    corrupt(comm);
     SilentRecorder recorder;
     const RankPlace place{.rank = comm.rank(), .world_size = ranks, .local_size = ranks, .host = "here"};
     auto state = probe().prepare({settings.params(), place, recorder, doubt});
@@ -244,7 +244,7 @@ TEST(AllreducePrepare, NothingToAddUpIsRefused) {
 struct Bench {
   Task task{SumType::float32, 64, 4};
   SamplingGoal goal{.interval = 0.0001, .cap = {0.4}, .steady = 1e9};
-  std::function<void(BadComm&)> spoil = [](BadComm&) {};
+  std::function<void(BadComm&)> corrupt = [](BadComm&) {};
   /// Of rank 0: CPU time that others have used so far, asked after each batch.
   std::function<double()> foreign;
 };
@@ -260,7 +260,7 @@ std::vector<Result<Measured>> measure_on(int ranks, Bench& bench) {
   write_stat(0);
   run_ranks(ranks, [&](ThreadComm& good) {
     BadComm comm(good);
-    bench.spoil(comm);
+    bench.corrupt(comm);
     SilentRecorder recorder;
     const auto out = p2p::Buffer::make(4096);
     const auto in = p2p::Buffer::make(4096);
@@ -290,7 +290,7 @@ TEST(AllreduceMeasure, OwnTimeAndSkewAreOfTheOperationsThatCount) {
 
 TEST(AllreduceMeasure, WhoComesLateHasTheSkew) {
   Bench bench;
-  bench.spoil = [](BadComm& comm) {
+  bench.corrupt = [](BadComm& comm) {
     if (comm.rank() == 1) comm.late = std::chrono::milliseconds(10);
   };
   const auto all = measure_on(3, bench);
@@ -327,7 +327,7 @@ TEST(AllreduceMeasure, WhatOthersDisturbedCountsNowhere) {
 TEST(AllreduceMeasure, AReportThatIsCutShortIsNoTime) {
   Bench bench;
   bench.goal.cap = {0.01};
-  bench.spoil = [](BadComm& comm) {
+  bench.corrupt = [](BadComm& comm) {
     if (comm.rank() == 1) comm.spoil_gathered = [](ByteVector& bytes) { bytes.pop_back(); };
   };
   for (const auto& measured : measure_on(3, bench)) {
@@ -340,7 +340,7 @@ TEST(AllreduceMeasure, AReportThatIsCutShortIsNoTime) {
 
 TEST(AllreduceMeasure, ABroadcastOfAnotherLengthIsAnError) {
   Bench bench;
-  bench.spoil = [](BadComm& comm) { comm.spoil_broadcast = [](ByteVector& bytes) { bytes.resize(3); }; };
+  bench.corrupt = [](BadComm& comm) { comm.spoil_broadcast = [](ByteVector& bytes) { bytes.resize(3); }; };
   for (const auto& measured : measure_on(2, bench)) {
     ASSERT_FALSE(measured);
     EXPECT_EQ(to_string(measured.error()), "broadcast: rank 0 sent data of another length");

@@ -8,7 +8,7 @@
 #include <rapidcheck.h>
 #endif
 
-#include "probes/allreduce/narrow.hpp"
+#include "probes/allreduce/float16.hpp"
 #include "probes/allreduce/values.hpp"
 
 namespace muster::allreduce {

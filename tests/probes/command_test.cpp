@@ -272,12 +272,12 @@ TEST(Command, DamagedFindingsAreFacts) {
         R"({"reason":"a","remedy":"b","culprits":[{}]})", R"({"reason":"a","remedy":"b","culprits":[{"rank":"1"}]})",
         R"({"reason":"a","remedy":"b","culprits":[{"moon":"1"}]})",
         R"({"reason":"a","remedy":"b","culprits":[{"rank":1,"setting":"x"}]})"}) {
-    EXPECT_FALSE(program::read_told("finding", "{\"finding\":" + content + "}")) << content;
-    const auto told = program::to_told(content, RankPlace{.host = "a"}, {});
+    EXPECT_FALSE(program::read_result_line("finding", "{\"finding\":" + content + "}")) << content;
+    const auto told = program::to_program_finding(content, RankPlace{.host = "a"}, {});
     EXPECT_EQ(told.finding.verdict, Verdict::unmeasured) << content;
   }
-  EXPECT_FALSE(program::read_told("finding", R"({"finding":{"reason":"a","remedy":"b"},"more":1})"));
-  EXPECT_FALSE(program::read_told("evidence", R"({"evidence":"x")"));
+  EXPECT_FALSE(program::read_result_line("finding", R"({"finding":{"reason":"a","remedy":"b"},"more":1})"));
+  EXPECT_FALSE(program::read_result_line("evidence", R"({"evidence":"x")"));
 }
 
 constexpr const char* not_seen =

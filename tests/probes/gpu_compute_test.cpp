@@ -8,7 +8,7 @@
 #include "model/machine_description.hpp"
 #include "probes/four_gpus.hpp"
 #include "probes/gpu_compute/answer.hpp"
-#include "probes/gpu_compute/ballots.hpp"
+#include "probes/gpu_compute/vote_codec.hpp"
 #include "probes/gpu_compute/votes.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"

@@ -4,8 +4,8 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "probes/judging.hpp"
-#include "probes/training/demand.hpp"
 #include "probes/training/observe.hpp"
+#include "probes/training/param_check.hpp"
 
 namespace muster {
 namespace {

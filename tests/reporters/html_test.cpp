@@ -6,8 +6,8 @@
 
 #include "base/text.hpp"
 #include "model/matrix.hpp"
+#include "reporters/html/grouped_cases.hpp"
 #include "reporters/html/json_text.hpp"
-#include "reporters/html/shown.hpp"
 #include "reporters/html/template.hpp"
 #include "reporters/sample_report.hpp"
 #include "reporters/telling.hpp"
@@ -125,7 +125,7 @@ TEST(Html, NodesThatAreWellAreOneCase) {
         on_node(node, i % 10 == 3 ? Verdict::fail : Verdict::pass, i % 10 == 3 ? node + " is hot" : ""));
     report.cases.back().metrics[0].over = sample::summary(1, i, i, i);
   }
-  const auto shown = html::shown_cases(report);
+  const auto shown = html::grouped_cases(report);
   ASSERT_EQ(shown.size(), 2U);
   EXPECT_EQ(shown[0].all.size(), 5U);
   EXPECT_EQ(shown[1].all.size(), 45U);

@@ -86,8 +86,8 @@ NodeAutopsy lost_node(const std::string& name, const std::string& error) {
   return autopsy;
 }
 
-Wreck wreck(std::vector<NodeAutopsy> nodes, int ranks, const std::string& stage = "case") {
-  Wreck result;
+LaunchFailure failure(std::vector<NodeAutopsy> nodes, int ranks, const std::string& stage = "case") {
+  LaunchFailure result;
   result.stage = stage;
   if (stage == "case") result.case_id = "hello%1a2b";
   result.deadline_s = 60;
@@ -96,20 +96,20 @@ Wreck wreck(std::vector<NodeAutopsy> nodes, int ranks, const std::string& stage 
   return result;
 }
 
-Wreck ended(Wreck wreck, int status = 1) {
-  wreck.cause = Wreck::Cause::launch_ended;
-  wreck.launcher_status = status;
-  return wreck;
+LaunchFailure ended(LaunchFailure failure, int status = 1) {
+  failure.cause = LaunchFailure::Cause::launch_ended;
+  failure.launcher_status = status;
+  return failure;
 }
 
-Wreck said(Wreck wreck, std::optional<int> rank, std::string node, std::optional<int> signal,
-           std::optional<int> exit_status = {}) {
-  wreck = ended(std::move(wreck));
-  wreck.notice.rank = rank;
-  wreck.notice.node = std::move(node);
-  wreck.notice.signal = signal;
-  wreck.notice.exit_status = exit_status;
-  return wreck;
+LaunchFailure said(LaunchFailure failure, std::optional<int> rank, std::string node, std::optional<int> signal,
+                   std::optional<int> exit_status = {}) {
+  failure = ended(std::move(failure));
+  failure.notice.rank = rank;
+  failure.notice.node = std::move(node);
+  failure.notice.signal = signal;
+  failure.notice.exit_status = exit_status;
+  return failure;
 }
 
 std::vector<std::string> culprits(const Finding& finding) {
@@ -121,8 +121,8 @@ std::vector<std::string> culprits(const Finding& finding) {
 
 using Names = std::vector<std::string>;
 
-void expect(const Wreck& wreck, const std::string& reason, const Names& names, const std::string& in_remedy) {
-  const Finding finding = explain(wreck);
+void expect(const LaunchFailure& failure, const std::string& reason, const Names& names, const std::string& in_remedy) {
+  const Finding finding = explain(failure);
   EXPECT_EQ(finding.verdict, Verdict::fail);
   EXPECT_EQ(finding.reason, reason);
   EXPECT_EQ(culprits(finding), names);
@@ -135,16 +135,16 @@ constexpr auto gone = ProcessState::gone;
 // Death --------------------------------------------------------------------------------------------------------
 
 TEST(ExplainTest, KilledAsTheLauncherSays) {
-  expect(said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)}),
-                     node("nid002", {in_state(2, gone, SIGTERM), in_state(3, gone, SIGTERM)})},
-                    4),
+  expect(said(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)}),
+                       node("nid002", {in_state(2, gone, SIGTERM), in_state(3, gone, SIGTERM)})},
+                      4),
               1, "nid001", SIGKILL),
          "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier; 3 ranks were ended after it",
          {"rank 1@nid001"}, "out-of-memory killer in the kernel log of nid001 (dmesg)");
 }
 
 TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
-  Wreck cancelled = ended(wreck({node("nid001", {in_state(0, gone), in_state(1, gone, SIGTERM)})}, 2));
+  LaunchFailure cancelled = ended(failure({node("nid001", {in_state(0, gone), in_state(1, gone, SIGTERM)})}, 2));
   cancelled.notice.sentence = "the job was cancelled";
   cancelled.notice.remedy = "see who did";
   EXPECT_EQ(explain(cancelled).reason.find("the job was cancelled"), std::string::npos) << "a rank's death comes first";
@@ -159,7 +159,7 @@ TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
 }
 
 TEST(ExplainTest, KilledAsTheLauncherSaysWithoutARecord) {
-  expect(said(wreck({node("nid001", {})}, 4, "gap"), 3, "nid004", SIGSEGV),
+  expect(said(failure({node("nid001", {})}, 4, "gap"), 3, "nid004", SIGSEGV),
          "rank 3 on nid004 was killed by signal 11 (SIGSEGV) between two cases", {"rank 3@nid004"},
          "core file on nid004");
 }
@@ -167,7 +167,7 @@ TEST(ExplainTest, KilledAsTheLauncherSaysWithoutARecord) {
 TEST(ExplainTest, ACrashWhileStartingBelowSrunMayBeItsFence) {
   RankRow crashed = in_phase(1, Phase::starting);
   crashed.state = gone;
-  Wreck below = wreck({node("nid001", {in_phase(0, Phase::starting), crashed})}, 2, "start-up");
+  LaunchFailure below = failure({node("nid001", {in_phase(0, Phase::starting), crashed})}, 2, "start-up");
   for (const char* launcher : {"srun", "mpirun"}) {
     below.launcher = launcher;
     const Finding finding = explain(said(below, 1, "nid001", SIGSEGV));
@@ -177,7 +177,7 @@ TEST(ExplainTest, ACrashWhileStartingBelowSrunMayBeItsFence) {
 }
 
 TEST(ExplainTest, SignalWithoutARankIsTheRankThatIsGone) {
-  expect(said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), {}, "", SIGKILL),
+  expect(said(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), {}, "", SIGKILL),
          "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier; 1 rank was ended after it",
          {"rank 1@nid001"}, "out-of-memory");
 }
@@ -188,7 +188,7 @@ TEST(ExplainTest, EarliestCrashIsTheFirstThoughClocksOfNodesDiffer) {
   RankRow first = in_state(1, gone, SIGSEGV);
   first.signal_age_s = 2.5;
   first.iteration = 7;
-  expect(ended(wreck({node("nid001", {second}, 10), node("nid002", {first}, 99999)}, 2)),
+  expect(ended(failure({node("nid001", {second}, 10), node("nid002", {first}, 99999)}, 2)),
          "rank 1 on nid002 was killed by signal 11 (SIGSEGV) in hello%1a2b, step barrier, iteration 7",
          {"rank 1@nid002"}, "core file on nid002");
 }
@@ -197,32 +197,33 @@ TEST(ExplainTest, CrashInPrepareWhileOthersWait) {
   RankRow crashed = in_phase(1, Phase::prepare);
   crashed.state = ProcessState::zombie;
   crashed.signal = SIGBUS;
-  expect(wreck({node("nid001", {in_phase(0, Phase::agreeing), crashed})}, 2),
+  expect(failure({node("nid001", {in_phase(0, Phase::agreeing), crashed})}, 2),
          "rank 1 on nid001 was killed by signal 7 (SIGBUS) in hello%1a2b, prepare; 1 rank waits for it",
          {"rank 1@nid001"}, "memory");
 }
 
 TEST(ExplainTest, LauncherEndingASecondRankDoesNotHideTheFirst) {
   expect(
-      said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGFPE)})}, 2), 0, "nid001", SIGTERM),
+      said(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGFPE)})}, 2), 0, "nid001", SIGTERM),
       "rank 1 on nid001 was killed by signal 8 (SIGFPE) in hello%1a2b, step barrier; 1 rank was ended after it",
       {"rank 1@nid001"}, "core file");
 }
 
 TEST(ExplainTest, ExitStatusAsTheLauncherSays) {
-  expect(said(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), 1, "", {}, 3),
+  expect(said(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), 1, "", {}, 3),
          "rank 1 on nid001 exited with status 3 in hello%1a2b, step barrier; 1 rank was ended after it",
          {"rank 1@nid001"}, "standard error");
 }
 
 TEST(ExplainTest, GoneWithoutAStampDiedFirst) {
-  expect(ended(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone), in_state(2, gone, SIGTERM)})}, 3)),
-         "rank 1 on nid001 ended without a message in hello%1a2b, step barrier; 2 ranks were ended after it",
-         {"rank 1@nid001"}, "kernel log of nid001");
+  expect(
+      ended(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone), in_state(2, gone, SIGTERM)})}, 3)),
+      "rank 1 on nid001 ended without a message in hello%1a2b, step barrier; 2 ranks were ended after it",
+      {"rank 1@nid001"}, "kernel log of nid001");
 }
 
 TEST(ExplainTest, GoneWhileTheOthersStillWait) {
-  expect(wreck({node("nid001", {rank(0), in_state(1, gone)}), node("nid002", {rank(2), rank(3)})}, 4),
+  expect(failure({node("nid001", {rank(0), in_state(1, gone)}), node("nid002", {rank(2), rank(3)})}, 4),
          "rank 1 on nid001 ended without a message in hello%1a2b, step barrier; 3 ranks wait for it", {"rank 1@nid001"},
          "output of the rank");
 }
@@ -231,18 +232,18 @@ TEST(ExplainTest, EverybodyGoneWithoutAMessage) {
   RankRow zero = in_phase(0, Phase::starting);
   RankRow one = in_phase(1, Phase::starting);
   zero.state = one.state = gone;
-  expect(ended(wreck({node("nid001", {zero, one})}, 2, "start-up")),
+  expect(ended(failure({node("nid001", {zero, one})}, 2, "start-up")),
          "all 2 ranks ended without a message during start-up; which one was first cannot be determined", {}, "output");
 }
 
 // Hydra ends the ranks of all nodes by SIGKILL, which leaves no stamp.
 TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
   const auto all_gone = [] {
-    return wreck({node("nid001", {in_state(0, gone), in_state(1, gone)}),
-                  node("nid002", {in_state(2, gone), in_state(3, gone)})},
-                 4);
+    return failure({node("nid001", {in_state(0, gone), in_state(1, gone)}),
+                    node("nid002", {in_state(2, gone), in_state(3, gone)})},
+                   4);
   };
-  Wreck hydra = said(all_gone(), {}, "nid002", SIGKILL);
+  LaunchFailure hydra = said(all_gone(), {}, "nid002", SIGKILL);
   hydra.notice.pid = 103;
   expect(hydra, "rank 3 on nid002 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 3@nid002"},
          "out-of-memory killer");
@@ -253,7 +254,7 @@ TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
   hydra.notice.node = "nid002.cluster";
   expect(hydra, "rank 3 on nid002 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 3@nid002"},
          "out-of-memory killer");
-  Wreck left = said(all_gone(), {}, "nid002", {}, 3);
+  LaunchFailure left = said(all_gone(), {}, "nid002", {}, 3);
   left.notice.pid = 102;
   expect(left, "rank 2 on nid002 exited with status 3 in hello%1a2b, step barrier", {"rank 2@nid002"},
          "standard error");
@@ -268,7 +269,7 @@ TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
 }
 
 TEST(ExplainTest, WhatARankWroteStandsInTheReasonAndItsFileInTheRemedy) {
-  Wreck left = said(wreck({node("nid001", {in_state(0, gone), in_state(1, gone)})}, 2), 1, "nid001", {}, 3);
+  LaunchFailure left = said(failure({node("nid001", {in_state(0, gone), in_state(1, gone)})}, 2), 1, "nid001", {}, 3);
   left.output = "/run/launches/1/stderr";
   left.complaint = "cannot allocate 3 GiB";
   expect(left,
@@ -282,14 +283,14 @@ TEST(ExplainTest, WhatARankWroteStandsInTheReasonAndItsFileInTheRemedy) {
 }
 
 TEST(ExplainTest, EverybodyToldToEnd) {
-  expect(ended(wreck({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGTERM)})}, 2)),
+  expect(ended(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGTERM)})}, 2)),
          "all 2 ranks were ended by signal 15 (SIGTERM) in hello%1a2b, step barrier", {}, "scheduler");
 }
 
 // Standstill -----------------------------------------------------------------------------------------------------
 
 TEST(ExplainTest, ARankThatGaveUpIsToBlameNotThoseWhoWait) {
-  auto seen = wreck({node("nid001", {in_phase(0, Phase::gathering), rank(1)}), node("nid002", {rank(2)})}, 3);
+  auto seen = failure({node("nid001", {in_phase(0, Phase::gathering), rank(1)}), node("nid002", {rank(2)})}, 3);
   seen.nodes[0].ranks[0].record.error = "run: exception: no such plane";
   expect(seen, "rank 0 on nid001 gave up: run: exception: no such plane; 2 ranks wait for it", {"rank 0@nid001"},
          "repair the cause that it reports");
@@ -300,7 +301,7 @@ TEST(ExplainTest, ARankThatGaveUpIsToBlameNotThoseWhoWait) {
 }
 
 TEST(ExplainTest, AStoppedLauncher) {
-  Wreck stopped = wreck({node("nid001", {rank(0), rank(1)})}, 2, "finish");
+  LaunchFailure stopped = failure({node("nid001", {rank(0), rank(1)})}, 2, "finish");
   stopped.launcher = "mpirun";
   stopped.launcher_node = "nid001";
   stopped.launcher_pid = 77;
@@ -308,7 +309,7 @@ TEST(ExplainTest, AStoppedLauncher) {
   expect(stopped, "the launcher mpirun (process 77 on nid001) is stopped; 2 ranks wait for it", {"mpirun"},
          "see what stopped it on nid001: ");
   // In a case ranks do without it: one that is behind is to blame.
-  Wreck in_case = wreck({node("nid001", {rank(0), in_state(1, ProcessState::running)})}, 2);
+  LaunchFailure in_case = failure({node("nid001", {rank(0), in_state(1, ProcessState::running)})}, 2);
   in_case.launcher_state = ProcessState::stopped;
   in_case.nodes[0].ranks[0].record.iteration = 2;
   EXPECT_EQ(explain(in_case).reason.substr(0, 26), "rank 1 on nid001 is behind");
@@ -325,21 +326,21 @@ TEST(ExplainTest, AStoppedLauncher) {
 TEST(ExplainTest, StoppedRank) {
   RankRow stopped = in_state(5, ProcessState::stopped);
   stopped.iteration = 12;
-  expect(wreck({node("nid001", {rank(0), rank(1), rank(2), rank(3)}),
-                node("nid003", {rank(4), stopped, rank(6), rank(7)})},
-               8),
+  expect(failure({node("nid001", {rank(0), rank(1), rank(2), rank(3)}),
+                  node("nid003", {rank(4), stopped, rank(6), rank(7)})},
+                 8),
          "rank 5 on nid003 is stopped in barrier, iteration 12; 7 ranks wait for it", {"rank 5@nid003"},
          "see what stopped it on nid003: ");
 }
 
 TEST(ExplainTest, StoppedRanksOfOneNodeAndOfTwo) {
   const auto stopped = ProcessState::stopped;
-  expect(wreck({node("nid001", {in_state(0, stopped), in_state(1, stopped), rank(2)})}, 3),
+  expect(failure({node("nid001", {in_state(0, stopped), in_state(1, stopped), rank(2)})}, 3),
          "ranks 0 and 1 on nid001 are stopped in barrier; 1 rank waits for them", {"rank 0@nid001", "rank 1@nid001"},
          "see what stopped them on nid001: ");
   RankRow elsewhere = in_state(1, stopped);
   elsewhere.step = "gather";
-  expect(wreck({node("nid001", {in_state(0, stopped)}), node("nid002", {elsewhere})}, 2),
+  expect(failure({node("nid001", {in_state(0, stopped)}), node("nid002", {elsewhere})}, 2),
          "rank 0 on nid001 and rank 1 on nid002 are stopped", {"rank 0@nid001", "rank 1@nid002"},
          "see what stopped them on nid001 and nid002: ");
 }
@@ -347,7 +348,7 @@ TEST(ExplainTest, StoppedRanksOfOneNodeAndOfTwo) {
 TEST(ExplainTest, StoppedInStartUpBeforeItKnewItsRank) {
   RankRow stopped = in_phase(-1, Phase::starting);
   stopped.state = ProcessState::stopped;
-  expect(wreck({node("nid001", {stopped, in_phase(1, Phase::starting)})}, 2, "start-up"),
+  expect(failure({node("nid001", {stopped, in_phase(1, Phase::starting)})}, 2, "start-up"),
          "process 99 on nid001 is stopped in MPI_Init; 1 rank waits for it", {"process 99@nid001"},
          "see what stopped it on nid001: ");
 }
@@ -356,7 +357,7 @@ TEST(ExplainTest, StuckInTheKernel) {
   RankRow stuck = in_state(1, ProcessState::uninterruptible);
   stuck.kernel_function = "rpc_wait_bit_killable";
   stuck.step = "";
-  expect(wreck({node("nid001", {rank(0)}), node("nid002", {stuck})}, 2),
+  expect(failure({node("nid001", {rank(0)}), node("nid002", {stuck})}, 2),
          "rank 1 on nid002 is stuck in the kernel (rpc_wait_bit_killable) in run; 1 rank waits for it",
          {"rank 1@nid002"}, "only a reboot clears it");
 }
@@ -364,56 +365,56 @@ TEST(ExplainTest, StuckInTheKernel) {
 TEST(ExplainTest, ShortWaitInTheKernelIsNoCulprit) {
   RankRow reading = in_state(1, ProcessState::uninterruptible);
   reading.idle_s = 0.2;
-  expect(wreck({node("nid001", {rank(0), reading})}, 2),
+  expect(failure({node("nid001", {rank(0), reading})}, 2),
          "all 2 ranks are still at work in step barrier when the deadline of 60 s passed: no rank stands out", {},
          "longer timeout");
 }
 
 TEST(ExplainTest, NodeThatDoesNotAnswer) {
   expect(
-      wreck({node("nid001", {rank(0), rank(1), rank(2), rank(3)}), lost_node("nid002", "ssh: connect timed out")}, 8),
+      failure({node("nid001", {rank(0), rank(1), rank(2), rank(3)}), lost_node("nid002", "ssh: connect timed out")}, 8),
       "nid002 does not answer (ssh: connect timed out); 4 ranks wait", {"nid002"}, "network and power");
 }
 
 TEST(ExplainTest, RankThatEndedBecauseANodeWasLostIsNotTheCause) {
-  expect(said(wreck({node("nid001", {in_state(0, gone)}), lost_node("nid002", "")}, 2), 0, "nid001", {}, 1),
+  expect(said(failure({node("nid001", {in_state(0, gone)}), lost_node("nid002", "")}, 2), 0, "nid001", {}, 1),
          "nid002 does not answer", {"nid002"}, "left out of the rest");
 }
 
 TEST(ExplainTest, SeveralNodesThatDoNotAnswer) {
-  expect(wreck({lost_node("nid001", "no route"), node("nid002", {rank(2)}), lost_node("nid003", "")}, 3),
+  expect(failure({lost_node("nid001", "no route"), node("nid002", {rank(2)}), lost_node("nid003", "")}, 3),
          "nid001 (no route) and nid003 do not answer; 1 rank waits", {"nid001", "nid003"}, "the nodes' network");
 }
 
 // Progress -------------------------------------------------------------------------------------------------------
 
 TEST(ExplainTest, RanksThatNeverStarted) {
-  expect(wreck({node("nid001", {in_phase(0, Phase::starting), in_phase(1, Phase::starting)}), node("nid002", {})}, 4,
-               "start-up"),
+  expect(failure({node("nid001", {in_phase(0, Phase::starting), in_phase(1, Phase::starting)}), node("nid002", {})}, 4,
+                 "start-up"),
          "ranks 2 and 3 never started: no rank is on nid002; 2 ranks wait for them", {"nid002"}, "reaches nid002");
-  expect(wreck({node("nid001", {})}, 4, "start-up"), "none of 4 ranks started", {"launcher"}, "hostname");
-  expect(ended(wreck({node("nid001", {})}, 4, "start-up"), 132),
+  expect(failure({node("nid001", {})}, 4, "start-up"), "none of 4 ranks started", {"launcher"}, "hostname");
+  expect(ended(failure({node("nid001", {})}, 4, "start-up"), 132),
          "none of 4 ranks started; the launcher ended with status 132", {"launcher"}, "hostname");
 }
 
 TEST(ExplainTest, LauncherThatSaysWhyKnowsBest) {
-  Wreck known = ended(wreck({node("nid001", {})}, 4, "start-up"));
+  LaunchFailure known = ended(failure({node("nid001", {})}, 4, "start-up"));
   known.notice.sentence = "there are not enough slots for 4 ranks";
   known.notice.remedy = "ask for fewer ranks";
   expect(known, "there are not enough slots for 4 ranks", {"launcher"}, "ask for fewer ranks");
 }
 
 TEST(ExplainTest, BehindByPhase) {
-  expect(wreck({node("nid001", {in_phase(0, Phase::agreeing), in_phase(1, Phase::prepare)}),
-                node("nid002", {in_phase(2, Phase::agreeing), in_phase(3, Phase::agreeing)})},
-               4),
+  expect(failure({node("nid001", {in_phase(0, Phase::agreeing), in_phase(1, Phase::prepare)}),
+                  node("nid002", {in_phase(2, Phase::agreeing), in_phase(3, Phase::agreeing)})},
+                 4),
          "rank 1 on nid001 is behind: in prepare since 12 s; 3 ranks wait for it", {"rank 1@nid001"}, "on nid001");
 }
 
 TEST(ExplainTest, BehindByItem) {
   RankRow late = in_phase(0, Phase::gathering);
   late.item = 1;
-  expect(wreck({node("nid001", {late, in_phase(1, Phase::gap)})}, 2, "gap"),
+  expect(failure({node("nid001", {late, in_phase(1, Phase::gap)})}, 2, "gap"),
          "rank 0 on nid001 is behind: handing over its observations since 12 s; 1 rank waits for it", {"rank 0@nid001"},
          "look at what the rank did");
 }
@@ -422,7 +423,7 @@ TEST(ExplainTest, BehindByIterationOfTheSameStep) {
   std::vector<RankRow> rows = {rank(0), rank(1), rank(2)};
   for (RankRow& row : rows) row.iteration = 13;
   rows[2].iteration = 12;
-  expect(wreck({node("nid001", rows)}, 3),
+  expect(failure({node("nid001", rows)}, 3),
          "rank 2 on nid001 is behind: in barrier, iteration 12 since 12 s; 2 ranks wait for it", {"rank 2@nid001"},
          "load, file system");
 }
@@ -435,7 +436,7 @@ TEST(ExplainTest, WhoAwaitsATurnIsNotBehind) {
   }
   rows[1].step = "cuMemcpyAsync";
   rows[1].steps = 900;
-  expect(wreck({node("nid001", rows)}, 3),
+  expect(failure({node("nid001", rows)}, 3),
          "rank 1 on nid001 is behind: in cuMemcpyAsync since 12 s; 2 ranks wait for it", {"rank 1@nid001"},
          "load, file system");
 }
@@ -447,12 +448,12 @@ TEST(ExplainTest, WhoStillMakesProgressIsNotBlamed) {
     row.idle_s = 0.01;
   }
   rows[1].iteration = 4710;
-  expect(wreck({node("nid001", rows)}, 4),
+  expect(failure({node("nid001", rows)}, 4),
          "not finished in time: all 4 ranks were still at work when the deadline of 60 s passed", {"timeout"},
          "longer timeout (--timeout)");
   // Progress of the others does not help who stands still.
   rows[1].idle_s = 12;
-  expect(wreck({node("nid001", rows)}, 4),
+  expect(failure({node("nid001", rows)}, 4),
          "rank 1 on nid001 is behind: in barrier, iteration 4710 since 12 s; 3 ranks wait for it", {"rank 1@nid001"},
          "load");
 }
@@ -464,7 +465,7 @@ TEST(ExplainTest, AStragglerIsToldThoughItMakesProgress) {
     row.idle_s = 0.2;
   }
   rows[2].iteration = 100;
-  expect(wreck({node("nid001", rows)}, 3),
+  expect(failure({node("nid001", rows)}, 3),
          "not finished in time: all 3 ranks were still at work when the deadline of 60 s passed; rank 2 on nid001 is "
          "far behind the others",
          {"timeout"}, "fewer rounds");
@@ -478,7 +479,7 @@ TEST(ExplainTest, AnOperationThatAlwaysTakesSecondsIsNoLostMessage) {
     row.idle_s = 1.9;
   }
   expect(
-      wreck({node("nid001", rows)}, 2),
+      failure({node("nid001", rows)}, 2),
       "all 2 ranks are still at work in allreduce, iteration 20 when the deadline of 60 s passed: no rank stands out",
       {}, "longer timeout");
 }
@@ -491,7 +492,7 @@ TEST(ExplainTest, IterationsOfDifferentStepsDoNotCompare) {
   RankRow waiting = rank(1);
   waiting.iteration = 0;
   waiting.steps = 2;
-  expect(wreck({node("nid001", {sending, waiting})}, 2),
+  expect(failure({node("nid001", {sending, waiting})}, 2),
          "rank 0 on nid001 is behind: in send, iteration 900 since 12 s; 1 rank waits for it", {"rank 0@nid001"},
          "load");
 }
@@ -502,19 +503,19 @@ TEST(ExplainTest, PeerThatSeveralWaitFor) {
   rows[0].peer = 3;
   rows[1].peer = 3;
   rows[2].peer = 1;
-  expect(wreck({node("nid001", rows)}, 4), "rank 3 on nid001 is behind: in receive since 12 s; 3 ranks wait for it",
+  expect(failure({node("nid001", rows)}, 4), "rank 3 on nid001 is behind: in receive since 12 s; 3 ranks wait for it",
          {"rank 3@nid001"}, "nid001");
 }
 
 TEST(ExplainTest, OneThatLeftTooEarly) {
   expect(
-      wreck({node("nid001", {rank(0), rank(1), rank(2), in_phase(3, Phase::gathering)})}, 4),
+      failure({node("nid001", {rank(0), rank(1), rank(2), in_phase(3, Phase::gathering)})}, 4),
       "rank 3 on nid001 is out of step: handing over its observations since 12 s; 3 ranks are further back in barrier",
       {"rank 3@nid001"}, "collective step");
 }
 
 TEST(ExplainTest, RankThatDoesNotFinish) {
-  expect(wreck({node("nid001", {in_phase(1, Phase::finishing)})}, 4, "finish"),
+  expect(failure({node("nid001", {in_phase(1, Phase::finishing)})}, 4, "finish"),
          "rank 1 on nid001 has not finished: in MPI_Finalize; 3 ranks ended as they should", {"rank 1@nid001"},
          "MPI_Finalize");
 }
@@ -523,7 +524,7 @@ TEST(ExplainTest, NobodyStandsOut) {
   std::vector<RankRow> rows;
   for (int i = 0; i < 8; ++i) rows.push_back(rank(i));
   rows[3].idle_s = 14;
-  expect(wreck({node("nid001", rows)}, 8), "all 8 ranks are in step barrier since 12 s: no rank stands out", {},
+  expect(failure({node("nid001", rows)}, 8), "all 8 ranks are in step barrier since 12 s: no rank stands out", {},
          "check the network");
 }
 
@@ -532,7 +533,7 @@ TEST(ExplainTest, NoNodeIsBlamedWhereAllWaitInMpiInit) {
   for (const int count : {1, 2}) {
     std::vector<RankRow> rows;
     for (int i = 0; i < count; ++i) rows.push_back(in_phase(i, Phase::starting));
-    Wreck starting = wreck({node("nid001", rows)}, count, "start-up");
+    LaunchFailure starting = failure({node("nid001", rows)}, count, "start-up");
     starting.launcher = "mpirun";
     const Finding finding = explain(starting);
     EXPECT_EQ(finding.verdict, Verdict::error);
@@ -547,8 +548,8 @@ TEST(ExplainTest, NoNodeIsBlamedWhereAllWaitInMpiInit) {
 TEST(ExplainTest, TheOnlyRankHangs) {
   RankRow row = rank(0);
   row.step = "";
-  expect(wreck({node("nid001", {row})}, 1), "rank 0 on nid001, the only rank, is in run since 12 s", {"rank 0@nid001"},
-         "look at what the rank did on nid001");
+  expect(failure({node("nid001", {row})}, 1), "rank 0 on nid001, the only rank, is in run since 12 s",
+         {"rank 0@nid001"}, "look at what the rank did on nid001");
 }
 
 constexpr const char* gpu = "GPU 0000:4b:00.0 (GPU-11)";
@@ -563,14 +564,14 @@ RankRow in_call(int number, std::string call, double age_s = 12) {
 }
 
 TEST(ExplainTest, AVendorsCallThatNeverReturns) {
-  expect(wreck({node("nid001", {in_call(0, ""), in_call(1, "ncclAllReduce")}), node("nid002", {in_call(2, "")})}, 3),
+  expect(failure({node("nid001", {in_call(0, ""), in_call(1, "ncclAllReduce")}), node("nid002", {in_call(2, "")})}, 3),
          "rank 1 on nid001 is behind: in ncclAllReduce, step allreduce, iteration 5 (GPU 0000:4b:00.0 (GPU-11)) since "
          "12 s; 2 ranks wait for it",
          {"rank 1@nid001"}, "NCCL_DEBUG=INFO");
   // The step was entered just now, and the call is old enough.
   auto fresh = in_call(0, "cuMemAlloc_v2", 5);
   fresh.idle_s = 0.2;
-  expect(wreck({node("nid001", {fresh, in_call(1, "")})}, 2),
+  expect(failure({node("nid001", {fresh, in_call(1, "")})}, 2),
          "rank 0 on nid001 is behind: in cuMemAlloc_v2, step allreduce, iteration 5 (GPU 0000:4b:00.0 (GPU-11)) since "
          "5.0 s; 1 rank waits for it",
          {"rank 0@nid001"}, "nvidia-fabricmanager");
@@ -583,20 +584,20 @@ TEST(ExplainTest, AVendorsCallOfTheOnlyRank) {
                                                         {"hipInit", "rocm-smi --gpureset"}}) {
     RankRow row = in_call(0, call);
     row.step = "";
-    expect(wreck({node("nid001", {row})}, 1),
+    expect(failure({node("nid001", {row})}, 1),
            "rank 0 on nid001, the only rank, is in " + call + " (GPU 0000:4b:00.0 (GPU-11)) since 12 s",
            {"rank 0@nid001"}, remedy);
   }
 }
 
 TEST(ExplainTest, AllInOneVendorsCall) {
-  expect(wreck({node("nid001", {in_call(0, "ncclCommInitRank"), in_call(1, "ncclCommInitRank")})}, 2),
+  expect(failure({node("nid001", {in_call(0, "ncclCommInitRank"), in_call(1, "ncclCommInitRank")})}, 2),
          "all 2 ranks are in ncclCommInitRank, step allreduce, iteration 5 since 12 s: no rank stands out", {},
          "NCCL_DEBUG=INFO");
 }
 
 TEST(ExplainTest, AllInOneCallOfADriver) {
-  expect(wreck({node("nid001", {in_call(0, "cuInit")}), node("nid002", {in_call(1, "cuInit")})}, 2),
+  expect(failure({node("nid001", {in_call(0, "cuInit")}), node("nid002", {in_call(1, "cuInit")})}, 2),
          "all 2 ranks are in cuInit, step allreduce, iteration 5 since 12 s: no rank stands out", {"nid001", "nid002"},
          "nvidia-smi");
 }
@@ -604,7 +605,7 @@ TEST(ExplainTest, AllInOneCallOfADriver) {
 TEST(ExplainTest, FewInCallsAreNamedWithTheirGpus) {
   auto other = in_call(2, "cuMemcpyAsync");
   other.device = "GPU 0000:5b:00.0 (GPU-12)";
-  expect(wreck({node("nid001", {in_call(0, ""), in_call(1, "cuMemcpyAsync"), other})}, 3),
+  expect(failure({node("nid001", {in_call(0, ""), in_call(1, "cuMemcpyAsync"), other})}, 3),
          "ranks 1 and 2 on nid001 are behind: in cuMemcpyAsync, step allreduce, iteration 5 (GPU 0000:4b:00.0 (GPU-11) "
          "and GPU 0000:5b:00.0 (GPU-12)) since 12 s; 1 rank waits for them",
          {"rank 1@nid001", "rank 2@nid001"}, "nvidia-smi");
@@ -614,7 +615,7 @@ TEST(ExplainTest, ACrashInsideOfAVendorsCallNamesItsGpu) {
   RankRow row = in_call(1, "hipMemcpyAsync");
   row.state = gone;
   row.signal = SIGSEGV;
-  expect(ended(wreck({node("nid001", {in_state(0, gone, SIGTERM), row})}, 2)),
+  expect(ended(failure({node("nid001", {in_state(0, gone, SIGTERM), row})}, 2)),
          "rank 1 on nid001 was killed by signal 11 (SIGSEGV) in hello%1a2b, step allreduce, iteration 5, inside of "
          "hipMemcpyAsync (GPU 0000:4b:00.0 (GPU-11)); 1 rank was ended after it",
          {"rank 1@nid001"}, "kernel log of nid001 (dmesg: amdgpu)");
@@ -623,16 +624,16 @@ TEST(ExplainTest, ACrashInsideOfAVendorsCallNamesItsGpu) {
 TEST(ExplainTest, CallsThatComeAndGoAreNoProgress) {
   std::vector<RankRow> rows{in_call(0, "cuStreamQuery", 0.01), in_call(1, "cuStreamQuery", 0.02)};
   for (RankRow& row : rows) row.iteration = 0;
-  expect(wreck({node("nid001", rows)}, 2),
+  expect(failure({node("nid001", rows)}, 2),
          "all 2 ranks are in cuStreamQuery, step allreduce since 12 s: no rank stands out", {}, "nvidia-smi");
 }
 
 TEST(ExplainTest, NothingIsLeft) {
-  expect(ended(wreck({node("nid001", {})}, 2), 7),
+  expect(ended(failure({node("nid001", {})}, 2), 7),
          "the launcher ended with status 7 in hello%1a2b, and no rank left a record", {"launcher"}, "standard error");
-  expect(ended(wreck({node("nid001", {})}, 2), 0),
+  expect(ended(failure({node("nid001", {})}, 2), 0),
          "the launcher ended with status 0 in hello%1a2b without starting muster-rank", {"launcher"}, "--agent");
-  expect(wreck({node("nid001", {})}, 2, "finish"),
+  expect(failure({node("nid001", {})}, 2, "finish"),
          "no rank is left during finish, and the launcher did not end within 60 s", {"launcher"}, "launcher");
 }
 
@@ -645,20 +646,20 @@ TEST(ExplainTest, AWreckOfNothingAtAllStillGetsAReason) {
 
 // Each node by itself ------------------------------------------------------------------------------------------
 
-Wreck per_node(Wreck wreck) {
-  wreck.is_per_node = true;
-  return wreck;
+LaunchFailure per_node(LaunchFailure failure) {
+  failure.is_per_node = true;
+  return failure;
 }
 
 TEST(ExplainTest, OfNodesByThemselvesOnlyThoseInTroubleAreNamed) {
   const auto done = [](int number) { return in_phase(number, Phase::gathering); };
   // Three of four hang: were they one world, the one that is through would be ahead of the rest.
-  expect(per_node(wreck({node("nid001", {done(0), done(1)}), node("nid002", {rank(2), rank(3)}),
-                         node("nid003", {rank(4), rank(5)}), node("nid004", {rank(6), rank(7)})},
-                        8)),
+  expect(per_node(failure({node("nid001", {done(0), done(1)}), node("nid002", {rank(2), rank(3)}),
+                           node("nid003", {rank(4), rank(5)}), node("nid004", {rank(6), rank(7)})},
+                          8)),
          "on nid002, nid003 and nid004: all 6 ranks are in step barrier since 12 s: no rank stands out",
          {"nid002", "nid003", "nid004"}, "check the network");
-  expect(per_node(wreck(
+  expect(per_node(failure(
              {node("nid001", {done(0), done(1)}), node("nid002", {in_state(2, ProcessState::stopped), rank(3)})}, 4)),
          "rank 2 on nid002 is stopped in barrier; 1 rank waits for it", {"rank 2@nid002"}, "kill -STOP");
 }
@@ -670,7 +671,7 @@ TEST(ExplainTest, ASlowNodeByItselfIsNamed) {
   auto other = slow;
   other.rank = 3;
   other.iteration = 101;
-  const Finding finding = explain(per_node(wreck(
+  const Finding finding = explain(per_node(failure(
       {node("nid001", {in_phase(0, Phase::gathering), in_phase(1, Phase::gathering)}), node("nid002", {slow, other})},
       4)));
   EXPECT_EQ(finding.reason.find("not finished in time: ranks 2 and 3 on nid002 were still at work"), 0u)
@@ -686,32 +687,35 @@ RankRow with_program(int number, const std::string& command, double idle) {
 }
 
 TEST(ExplainTest, AProgramThatStillRunsOnAllNodesIsNoNodesFault) {
-  Wreck one = wreck({node("nid001", {with_program(0, "sleep 100", 5.2)})}, 1);
+  LaunchFailure one = failure({node("nid001", {with_program(0, "sleep 100", 5.2)})}, 1);
   one.deadline_s = 5;
   expect(one, "the program timed out after 5.2 s (limit 5.0 s), still running `sleep 100`", {"sleep"},
          "raise the timeout");
-  Wreck two = wreck({node("nid001", {with_program(0, "./x", 61)}), node("nid002", {with_program(1, "./x", 60)})}, 2);
+  LaunchFailure two =
+      failure({node("nid001", {with_program(0, "./x", 61)}), node("nid002", {with_program(1, "./x", 60)})}, 2);
   expect(two, "all 2 programs timed out after 61 s (limit 60 s), still running `./x`", {"./x"}, "raise the timeout");
 }
 
 TEST(ExplainTest, AProgramThatStillRunsOnFewNodesIsTheirs) {
   const auto done = [](int number) { return in_phase(number, Phase::gathering); };
-  expect(wreck({node("nid001", {done(0)}), node("nid002", {with_program(1, "./x", 60)}), node("nid003", {done(2)})}, 3),
-         "the program of rank 1 on nid002 timed out after 60 s (limit 60 s), still running `./x`; 2 others ended",
-         {"rank 1@nid002"}, "look at what the program does on nid002");
-  expect(wreck({node("nid001", {with_program(0, "./x", 60)}), node("nid002", {done(1)}), node("nid003", {done(2)})}, 3),
-         "the program of rank 0 on nid001 timed out after 60 s (limit 60 s), still running `./x`; 2 others ended",
-         {"rank 0@"}, "run it once more without nid001 (--nodes 'nid[002-003]')");
+  expect(
+      failure({node("nid001", {done(0)}), node("nid002", {with_program(1, "./x", 60)}), node("nid003", {done(2)})}, 3),
+      "the program of rank 1 on nid002 timed out after 60 s (limit 60 s), still running `./x`; 2 others ended",
+      {"rank 1@nid002"}, "look at what the program does on nid002");
+  expect(
+      failure({node("nid001", {with_program(0, "./x", 60)}), node("nid002", {done(1)}), node("nid003", {done(2)})}, 3),
+      "the program of rank 0 on nid001 timed out after 60 s (limit 60 s), still running `./x`; 2 others ended",
+      {"rank 0@"}, "run it once more without nid001 (--nodes 'nid[002-003]')");
   RankRow stuck = with_program(0, "ls /scratch", 60);
   stuck.program_state = ProcessState::uninterruptible;
-  expect(wreck({node("nid001", {stuck})}, 1),
+  expect(failure({node("nid001", {stuck})}, 1),
          "the program timed out after 60 s (limit 60 s), still running `ls /scratch`, which is stuck in the kernel",
          {"rank 0@nid001"}, "look at what the program does on nid001");
 }
 
 TEST(ExplainTest, ANameThatDoesNotResolveIsNoNodesFault) {
   const auto finding =
-      explain(wreck({lost_node("nid066", "ssh: Could not resolve hostname nid066: Name or service not known")}, 1));
+      explain(failure({lost_node("nid066", "ssh: Could not resolve hostname nid066: Name or service not known")}, 1));
   EXPECT_EQ(finding.verdict, Verdict::error);
   EXPECT_EQ(finding.reason, "nid066 does not resolve");
   EXPECT_EQ(finding.culprits, (std::vector<Culprit>{{CulpritKind::setting, "--nodes", "", -1}}));

@@ -87,7 +87,7 @@ void verdicts_outlive_the_disk(const fs::path& file, bool full_from_the_start) {
     }
     EXPECT_EQ(refused, 1);  // told once
   }
-  const auto report = salvage(file);
+  const auto report = recover_spool(file);
   ASSERT_TRUE(report) << to_string(report.error());
   ASSERT_EQ(report->cases.size(), static_cast<std::size_t>(cases));
   int measured = 0;
@@ -143,7 +143,7 @@ TEST_F(SpoolOnFullDisk, SaysWhenEvenTheReserveIsUsedUp) {
     ASSERT_FALSE(written);
     EXPECT_EQ(written.error().kind, ErrorKind::system);
     // What was written before is still whole.
-    const auto report = salvage(file());
+    const auto report = recover_spool(file());
     ASSERT_TRUE(report);
     EXPECT_EQ(report->notes.size(), 1u) << join(report->notes, "\n");
   });

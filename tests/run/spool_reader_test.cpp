@@ -48,7 +48,7 @@ class Frames {
     for (const auto& payload : encode_record(record, most)) add(MessageType::record, payload);
     return *this;
   }
-  [[nodiscard]] Result<RunReport> salvage() const { return salvage_bytes(bytes_); }
+  [[nodiscard]] Result<RunReport> recover_spool() const { return salvage_bytes(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;
@@ -56,7 +56,7 @@ class Frames {
 
 TEST(SpoolReaderTest, JoinsARecordThatIsDividedIntoFrames) {
   ASSERT_EQ(encode_record(good_record(0), 1).size(), 2u);
-  const auto report = Frames().add(good_record(0), 1).add(good_record(1), 1).salvage();
+  const auto report = Frames().add(good_record(0), 1).add(good_record(1), 1).recover_spool();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->cases[0].verdict, Verdict::pass) << report->cases[0].reason;
   EXPECT_EQ(report->cases[1].verdict, Verdict::pass) << report->cases[1].reason;
@@ -64,12 +64,12 @@ TEST(SpoolReaderTest, JoinsARecordThatIsDividedIntoFrames) {
 
 TEST(SpoolReaderTest, DoesNotJudgeARecordOfWhichAPartIsMissing) {
   const auto parts = encode_record(good_record(0), 1);
-  const auto cut = Frames().add(MessageType::record, parts[0]).salvage();
+  const auto cut = Frames().add(MessageType::record, parts[0]).recover_spool();
   ASSERT_TRUE(cut);
   EXPECT_EQ(cut->cases[0].verdict, Verdict::unmeasured);
   EXPECT_EQ(cut->cases[0].reason, "the driver ended before this case finished");
   EXPECT_NE(join(cut->notes, "\n").find("ends before all of its observations"), std::string::npos);
-  const auto other = Frames().add(MessageType::record, parts[0]).add(good_record(1)).salvage();
+  const auto other = Frames().add(MessageType::record, parts[0]).add(good_record(1)).recover_spool();
   ASSERT_TRUE(other);
   EXPECT_EQ(other->cases[0].verdict, Verdict::unmeasured);
   EXPECT_EQ(other->cases[1].verdict, Verdict::pass);
@@ -78,7 +78,7 @@ TEST(SpoolReaderTest, DoesNotJudgeARecordOfWhichAPartIsMissing) {
 TEST(SpoolReaderTest, CombinesRepetitions) {
   auto failed = good_record(0, 2);
   failed.findings = {hang()};
-  const auto report = Frames(plan_of(1, 3)).add(good_record(0, 1)).add(failed).add(good_record(0, 3)).salvage();
+  const auto report = Frames(plan_of(1, 3)).add(good_record(0, 1)).add(failed).add(good_record(0, 3)).recover_spool();
   ASSERT_TRUE(report);
   ASSERT_EQ(report->cases.size(), 1u);
   EXPECT_EQ(report->cases[0].verdict, Verdict::fail);
@@ -89,7 +89,7 @@ TEST(SpoolReaderTest, CombinesRepetitions) {
 
 TEST(SpoolReaderTest, SaysWhenItJudgesOtherwiseThanTheRunDid) {
   const auto verdict = encode_verdict("hello%00000000", {1, Verdict::fail, "by another muster", 0.5, 0});
-  const auto report = Frames().add(good_record(0)).add(MessageType::verdict, verdict).salvage();
+  const auto report = Frames().add(good_record(0)).add(MessageType::verdict, verdict).recover_spool();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->cases[0].verdict, Verdict::pass);
   EXPECT_EQ(report->cases[0].notes.back(), "it was fail when it ran (by another muster), and is pass judged again");
@@ -98,7 +98,7 @@ TEST(SpoolReaderTest, SaysWhenItJudgesOtherwiseThanTheRunDid) {
 TEST(SpoolReaderTest, ReportsCasesThatCouldNotBeLaunched) {
   auto plan = plan_of(1);
   plan.cases[0].unable = {{Verdict::skip, "needs 3 nodes", {}, "ask for more"}};
-  const auto report = Frames(plan).salvage();
+  const auto report = Frames(plan).recover_spool();
   ASSERT_TRUE(report);
   EXPECT_EQ(report->cases[0].verdict, Verdict::skip);
   EXPECT_EQ(report->cases[0].reason, "needs 3 nodes");
@@ -106,7 +106,7 @@ TEST(SpoolReaderTest, ReportsCasesThatCouldNotBeLaunched) {
 
 TEST(SpoolReaderTest, RefusesPlansThatCanNotBe) {
   const auto damaged = [](const Plan& plan) {
-    const auto report = Frames(plan).salvage();
+    const auto report = Frames(plan).recover_spool();
     return !report && report.error().kind == ErrorKind::file;
   };
   auto plan = plan_of(1);
@@ -124,7 +124,7 @@ TEST(SpoolReaderTest, RefusesPlansThatCanNotBe) {
 
 TEST(SpoolReaderTest, NotesRecordsItCanNotUse) {
   const auto notes_of = [](const CaseRecord& record, const Plan& plan) {
-    const auto report = Frames(plan).add(record).salvage();
+    const auto report = Frames(plan).add(record).recover_spool();
     return report ? join(report->notes, "\n") : "no report";
   };
   const auto unused = "could not be used; the first: ";
@@ -148,14 +148,14 @@ TEST(SpoolReaderTest, RefusesASpoolOfANewerMuster) {
 }
 
 TEST(SalvageTest, SaysWhatCanNotBeRead) {
-  EXPECT_EQ(salvage("/no/such/spool").error().kind, ErrorKind::file);
-  EXPECT_EQ(salvage("/tmp").error().what, "is a directory, not a spool file");
+  EXPECT_EQ(recover_spool("/no/such/spool").error().kind, ErrorKind::file);
+  EXPECT_EQ(recover_spool("/tmp").error().what, "is a directory, not a spool file");
   const auto pipe = fs::temp_directory_path() / fmt::format("muster-pipe-{}", ::getpid());
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(salvage(pipe).error().what, "can't be read: it is a pipe or a device, not a spool file");
+  EXPECT_EQ(recover_spool(pipe).error().what, "can't be read: it is a pipe or a device, not a spool file");
   fs::remove(pipe);
   ASSERT_TRUE(write_file(pipe, ""));
-  const auto nothing = salvage(pipe);
+  const auto nothing = recover_spool(pipe);
   fs::remove(pipe);
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().what, "holds neither a plan nor a verdict that can be read");

@@ -20,7 +20,7 @@ TEST_F(SpoolFile, IsJudgedAgainAfterTheDriverDied) {
     write_sample(*spool);
     EXPECT_FALSE(spool->is_degraded());
   }
-  const auto report = salvage(file());
+  const auto report = recover_spool(file());
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_EQ(report->run_id, "abc123");
   ASSERT_EQ(report->cases.size(), 5u);

@@ -860,32 +860,32 @@ TEST(CulpritsSimulation, ASlowSenderAmongAThousandIn5Rounds) {
 
 #ifdef MUSTER_HAVE_RAPIDCHECK
 
-struct Scene {
+struct Network {
   Machine machine;
   std::vector<LinkSample> samples;
 };
 
-Scene some_scene() {
-  Scene scene;
-  scene.machine = machine_of(*rc::gen::inRange(2, 12), {});
+Network some_network() {
+  Network network;
+  network.machine = machine_of(*rc::gen::inRange(2, 12), {});
   const int faults = *rc::gen::inRange(0, 3);
   for (int i = 0; i < faults; ++i) {
     const auto kind = *rc::gen::element(PartKind::node, PartKind::sender, PartKind::receiver);
-    scene.machine.faults.push_back(fault_of(kind, *rc::gen::inRange(0, scene.machine.units), 0.25 * (2 + i)));
+    network.machine.faults.push_back(fault_of(kind, *rc::gen::inRange(0, network.machine.units), 0.25 * (2 + i)));
   }
   Random random(*rc::gen::inRange<std::uint64_t>(1, 1000000));
-  scene.samples = simulated::all_rounds(scene.machine, random);
-  return scene;
+  network.samples = simulated::all_rounds(network.machine, random);
+  return network;
 }
 
 TEST(CulpritsProperty, RenamingTheNodesRenamesTheAnswer) {
   EXPECT_TRUE(rc::check([] {
-    const Scene scene = some_scene();
+    const Network network = some_network();
     Random random(*rc::gen::inRange<std::uint64_t>(1, 1000000));
-    std::vector<int> renamed(static_cast<std::size_t>(scene.machine.units));
+    std::vector<int> renamed(static_cast<std::size_t>(network.machine.units));
     std::iota(renamed.begin(), renamed.end(), 0);
-    for (int i = scene.machine.units - 1; i > 0; --i) std::swap(renamed[i], renamed[random.below(i + 1)]);
-    auto samples = scene.samples;
+    for (int i = network.machine.units - 1; i > 0; --i) std::swap(renamed[i], renamed[random.below(i + 1)]);
+    auto samples = network.samples;
     for (LinkSample& sample : samples) {
       sample.from = renamed[sample.from];
       sample.to = renamed[sample.to];
@@ -903,17 +903,17 @@ TEST(CulpritsProperty, RenamingTheNodesRenamesTheAnswer) {
       std::sort(lines.begin(), lines.end());
       return lines;
     };
-    RC_ASSERT(told(decode_culprits(scene.samples), true) == told(decode_culprits(samples), false));
+    RC_ASSERT(told(decode_culprits(network.samples), true) == told(decode_culprits(samples), false));
   }));
 }
 
 TEST(CulpritsProperty, TheUnitOfSpeedDoesNotMatter) {
   EXPECT_TRUE(rc::check([] {
-    const Scene scene = some_scene();
-    auto samples = scene.samples;
+    const Network network = some_network();
+    auto samples = network.samples;
     const double factor = *rc::gen::element(0.001, 8.0, 1e6);
     for (LinkSample& sample : samples) sample.value *= factor;
-    const Culprits before = decode_culprits(scene.samples);
+    const Culprits before = decode_culprits(network.samples);
     const Culprits after = decode_culprits(samples);
     RC_ASSERT(names(before) == names(after));
     for (std::size_t i = 0; i < before.parts.size(); ++i) {

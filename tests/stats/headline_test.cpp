@@ -7,10 +7,10 @@
 namespace muster {
 namespace {
 
-struct Scene {
+struct Observed {
   std::vector<Observation> seen = std::vector<Observation>(2);
 
-  Scene& add(std::size_t rank, const char* metric, double value, Labels where) {
+  Observed& add(std::size_t rank, const char* metric, double value, Labels where) {
     Reading reading;
     reading.metric = metric;
     reading.where = std::move(where);
@@ -31,36 +31,37 @@ struct Scene {
 };
 
 TEST(Headline, IsTheMedianAtTheLargestOrSmallestSize) {
-  Scene scene;
-  scene.add(0, "bandwidth", 1, {{"size", "8B"}}).add(0, "bandwidth", 10, {{"size", "16MiB"}});
-  scene.add(1, "bandwidth", 12, {{"size", "16MiB"}}).add(1, "bandwidth", 5, {{"size", "64KiB"}});
-  EXPECT_EQ(scene.of({"bandwidth", "GB/s", "size"}), "bandwidth 11 GB/s at 16MiB");
-  EXPECT_EQ(scene.of({"bandwidth", "GB/s", "size", false}), "bandwidth 1 GB/s at 8B");
+  Observed observed;
+  observed.add(0, "bandwidth", 1, {{"size", "8B"}}).add(0, "bandwidth", 10, {{"size", "16MiB"}});
+  observed.add(1, "bandwidth", 12, {{"size", "16MiB"}}).add(1, "bandwidth", 5, {{"size", "64KiB"}});
+  EXPECT_EQ(observed.of({"bandwidth", "GB/s", "size"}), "bandwidth 11 GB/s at 16MiB");
+  EXPECT_EQ(observed.of({"bandwidth", "GB/s", "size", false}), "bandwidth 1 GB/s at 8B");
 }
 
 TEST(Headline, TellsPartsApart) {
-  Scene scene;
-  scene.add(0, "bandwidth", 24, {{"size", "1MiB"}, {"link", "network"}});
-  EXPECT_EQ(scene.of({"bandwidth", "GB/s", "size", true, "link"}), "bandwidth 24 GB/s at 1MiB") << "the only one";
-  scene.add(1, "bandwidth", 11, {{"size", "1MiB"}, {"link", "node"}});
-  EXPECT_EQ(scene.of({"bandwidth", "GB/s", "size", true, "link"}), "bandwidth at 1MiB: network 24 GB/s, node 11 GB/s");
+  Observed observed;
+  observed.add(0, "bandwidth", 24, {{"size", "1MiB"}, {"link", "network"}});
+  EXPECT_EQ(observed.of({"bandwidth", "GB/s", "size", true, "link"}), "bandwidth 24 GB/s at 1MiB") << "the only one";
+  observed.add(1, "bandwidth", 11, {{"size", "1MiB"}, {"link", "node"}});
+  EXPECT_EQ(observed.of({"bandwidth", "GB/s", "size", true, "link"}),
+            "bandwidth at 1MiB: network 24 GB/s, node 11 GB/s");
 }
 
 TEST(Headline, ALabelThatIsNoSizeIsNamed) {
-  Scene scene;
-  scene.add(0, "triad", 20, {{"domain", "0"}}).add(0, "triad", 40, {{"domain", "node"}});
-  EXPECT_EQ(scene.of({"triad", "GB/s", "domain", false}), "triad 40 GB/s (domain node)");
+  Observed observed;
+  observed.add(0, "triad", 20, {{"domain", "0"}}).add(0, "triad", 40, {{"domain", "node"}});
+  EXPECT_EQ(observed.of({"triad", "GB/s", "domain", false}), "triad 40 GB/s (domain node)");
 }
 
 TEST(Headline, IsEmptyWithoutAValue) {
-  Scene scene;
-  EXPECT_EQ(scene.of({"bandwidth", "GB/s", "size"}), "");
-  scene.add(0, "bandwidth", 1, {{"size", "8B"}});
-  scene.seen[0].readings[0].summary = {};
-  EXPECT_EQ(scene.of({"bandwidth", "GB/s", "size"}), "");
-  scene.add(0, "bandwidth", 1, {{"size", "8B"}});
-  scene.seen[0].state = ObservationState::failed;
-  EXPECT_EQ(scene.of({"bandwidth", "GB/s", "size"}), "") << "what a rank says that failed is no figure";
+  Observed observed;
+  EXPECT_EQ(observed.of({"bandwidth", "GB/s", "size"}), "");
+  observed.add(0, "bandwidth", 1, {{"size", "8B"}});
+  observed.seen[0].readings[0].summary = {};
+  EXPECT_EQ(observed.of({"bandwidth", "GB/s", "size"}), "");
+  observed.add(0, "bandwidth", 1, {{"size", "8B"}});
+  observed.seen[0].state = ObservationState::failed;
+  EXPECT_EQ(observed.of({"bandwidth", "GB/s", "size"}), "") << "what a rank says that failed is no figure";
 }
 
 }  // namespace

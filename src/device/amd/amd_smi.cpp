@@ -35,8 +35,8 @@ class AmdSmi {
  public:
   AmdSmi(VendorCalls& calls, const std::vector<Place>& places) : calls_(calls), places_(places) {}
 
-  [[nodiscard]] ToldGpu read(const Place& place) {
-    ToldGpu gpu;
+  [[nodiscard]] VendorGpu read(const Place& place) {
+    VendorGpu gpu;
     gpu.address = place.address;
     std::uint32_t numa = 0;
     if (ask(gpu, "amdsmi_topo_get_numa_node_number", place.handle, &numa) && numa < 4096)
@@ -50,7 +50,7 @@ class AmdSmi {
     if (ask(gpu, "amdsmi_get_gpu_memory_total", place.handle, memory_vram, &number)) gpu.memory_total = number;
     if (ask(gpu, "amdsmi_get_gpu_memory_usage", place.handle, memory_vram, &number)) gpu.memory_used = number;
     // Corrected first, then uncorrected, in every release.
-    Room counts{};
+    ReplyBuffer counts{};
     if (ask(gpu, "amdsmi_get_gpu_total_ecc_count", place.handle, counts.data())) gpu.uncorrected = counts[1];
     read_links(place, gpu);
     return gpu;
@@ -58,13 +58,13 @@ class AmdSmi {
 
  private:
   template <class... Arguments>
-  bool ask(ToldGpu& gpu, const char* name, Arguments... arguments) {
+  bool ask(VendorGpu& gpu, const char* name, Arguments... arguments) {
     const int status = calls_(name, arguments...);
     if (!is_quiet(status) && gpu.error.empty()) gpu.error = calls_.failure(name, status, words);
     return status == 0;
   }
 
-  void read_links(const Place& place, ToldGpu& gpu) {
+  void read_links(const Place& place, VendorGpu& gpu) {
     for (const Place& other : places_) {
       if (other.address == place.address) continue;
       std::uint64_t hops = 0;
@@ -102,7 +102,7 @@ std::optional<Place> place_of(VendorCalls& calls, Handle handle) {
 
 /// Year, major, minor, release.
 std::string version_of(VendorCalls& calls) {
-  Room room{};
+  ReplyBuffer room{};
   if (calls("amdsmi_get_lib_version", room.data()) != 0) return {};
   return fmt::format("{}.{}.{}", room[0] & 0xffffffff, room[0] >> 32, room[1] & 0xffffffff);
 }
@@ -124,7 +124,7 @@ void read_gpus(VendorCalls& calls, LibraryReport& report, Inventory& inventory) 
       for (Handle one : handles_of(calls, status, "amdsmi_get_processor_handles", socket))
         if (const auto place = place_of(calls, one)) places.push_back(*place);
     AmdSmi library(calls, places);
-    std::vector<ToldGpu> gpus;
+    std::vector<VendorGpu> gpus;
     for (const Place& place : places) {
       calls.turn_to(place.address, inventory);
       gpus.push_back(library.read(place));

@@ -30,8 +30,8 @@ class RocmSmi {
  public:
   explicit RocmSmi(VendorCalls& calls) : calls_(calls) {}
 
-  [[nodiscard]] ToldGpu read(std::uint32_t index, const PciAddress& address) {
-    ToldGpu gpu;
+  [[nodiscard]] VendorGpu read(std::uint32_t index, const PciAddress& address) {
+    VendorGpu gpu;
     gpu.address = address;
     std::uint64_t number = 0;
     if (ask(gpu, "rsmi_dev_unique_id_get", index, &number) && number != 0) gpu.unique_id = fmt::format("{:#x}", number);
@@ -50,7 +50,8 @@ class RocmSmi {
     return gpu;
   }
 
-  void read_links(std::uint32_t index, const std::vector<std::pair<std::uint32_t, PciAddress>>& places, ToldGpu& gpu) {
+  void read_links(std::uint32_t index, const std::vector<std::pair<std::uint32_t, PciAddress>>& places,
+                  VendorGpu& gpu) {
     for (const auto& [other, address] : places) {
       if (address == gpu.address) continue;
       std::uint64_t hops = 0;
@@ -61,7 +62,7 @@ class RocmSmi {
   }
 
   template <class... Arguments>
-  bool ask(ToldGpu& gpu, const char* name, Arguments... arguments) {
+  bool ask(VendorGpu& gpu, const char* name, Arguments... arguments) {
     const int status = calls_(name, arguments...);
     if (!is_quiet(status) && gpu.error.empty()) gpu.error = calls_.failure(name, status, words);
     return status == 0;
@@ -69,9 +70,9 @@ class RocmSmi {
 
  private:
   /// Corrected first, then uncorrected, in every release.
-  void read_errors(std::uint32_t index, ToldGpu& gpu) {
+  void read_errors(std::uint32_t index, VendorGpu& gpu) {
     for (std::uint64_t block = first_block; block <= last_block; block <<= 1) {
-      Room counts{};
+      ReplyBuffer counts{};
       if (ask(gpu, "rsmi_dev_ecc_count_get", index, block, counts.data()))
         gpu.uncorrected = gpu.uncorrected.value_or(0) + counts[1];
     }
@@ -80,7 +81,7 @@ class RocmSmi {
 };
 
 std::string version_of(VendorCalls& calls) {
-  Room room{};
+  ReplyBuffer room{};
   if (calls("rsmi_version_get", room.data()) != 0) return {};
   return fmt::format("{}.{}.{}", room[0] & 0xffffffff, room[0] >> 32, room[1] & 0xffffffff);
 }
@@ -110,7 +111,7 @@ void read_gpus(VendorCalls& calls, LibraryReport& report, Inventory& inventory) 
   } else {
     const auto places = places_of(calls, std::min(count, 4096u));
     RocmSmi library(calls);
-    std::vector<ToldGpu> gpus;
+    std::vector<VendorGpu> gpus;
     for (const auto& [index, address] : places) {
       calls.turn_to(address, inventory);
       gpus.push_back(library.read(index, address));

@@ -26,7 +26,7 @@ double degrees(std::int64_t told) {
   return told > 1000 ? static_cast<double>(told) / 1000 : static_cast<double>(told);
 }
 
-void add_sensors(const ToldGpu& gpu, Device& device) {
+void add_sensors(const VendorGpu& gpu, Device& device) {
   constexpr const char* places[] = {"temperature_edge", "temperature_junction", "temperature_memory"};
   for (std::size_t i = 0; i < 3; ++i)
     if (gpu.temperatures[i] > 0) fill(device, places[i], fmt::format("{:g}", degrees(gpu.temperatures[i])));
@@ -35,7 +35,7 @@ void add_sensors(const ToldGpu& gpu, Device& device) {
   if (gpu.memory_used > 0) fill(device, "memory_used", std::to_string(gpu.memory_used >> 20));
 }
 
-void add_told(const ToldGpu& gpu, const std::string& source, Device& device) {
+void add_told(const VendorGpu& gpu, const std::string& source, Device& device) {
   if (device.vendor_id.empty()) device.vendor_id = "1002";
   add_sensors(gpu, device);
   if (!gpu.unique_id.empty()) device.values[source + "_unique_id"] = gpu.unique_id;
@@ -88,9 +88,9 @@ LibraryReport report_of(const Library& library) {
   return report;
 }
 
-void join(const std::vector<ToldGpu>& gpus, const std::string& source, Inventory& inventory) {
+void join(const std::vector<VendorGpu>& gpus, const std::string& source, Inventory& inventory) {
   inventory.add_source(source);
-  for (const ToldGpu& gpu : gpus) {
+  for (const VendorGpu& gpu : gpus) {
     Device& device = inventory.seen(DeviceKind::gpu, gpu.address, source);
     // Of several parts of one GPU the first speaks for it.
     if (device.values.count(source + "_devices") == 0) add_told(gpu, source, device);

@@ -48,14 +48,14 @@ class VendorCalls {
   LibraryReport& report_;
 };
 
-/// Room for a struct of which only the first numbers are known, in whatever release.
-using Room = std::array<std::uint64_t, 1024>;
+/// ReplyBuffer for a struct of which only the first numbers are known, in whatever release.
+using ReplyBuffer = std::array<std::uint64_t, 1024>;
 
 /// The data available after opening.
 [[nodiscard]] LibraryReport report_of(const Library& library);
 
 /// One GPU, from a library of AMD's.
-struct ToldGpu {
+struct VendorGpu {
   PciAddress address;
   std::string unique_id;           ///< `0x79ccd55167a2124a`; empty: unknown
   int numa_node = -1;              ///< -1: unknown
@@ -69,6 +69,6 @@ struct ToldGpu {
 };
 
 /// Joins the data of library `source`: fills gaps of the kernel's data, and keeps comparable values beside it.
-void join(const std::vector<ToldGpu>& gpus, const std::string& source, Inventory& inventory);
+void join(const std::vector<VendorGpu>& gpus, const std::string& source, Inventory& inventory);
 
 }  // namespace muster

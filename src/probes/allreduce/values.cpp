@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <type_traits>
 
-#include "probes/allreduce/narrow.hpp"
+#include "probes/allreduce/float16.hpp"
 #include "probes/p2p/pattern.hpp"
 
 namespace muster::allreduce {

@@ -10,8 +10,8 @@
 #include "base/units.hpp"
 #include "probes/command/ends.hpp"
 #include "probes/command/lack.hpp"
+#include "probes/command/result_lines.hpp"
 #include "probes/command/same.hpp"
-#include "probes/command/told.hpp"
 
 namespace muster::program {
 
@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t most_evidence = 20;
 
 /// The findings that programs printed; index = rank.
-std::vector<std::vector<Told>> read_findings(const CaseView& view) {
-  std::vector<Told> all;
+std::vector<std::vector<ProgramFinding>> read_findings(const CaseView& view) {
+  std::vector<ProgramFinding> all;
   std::vector<std::size_t> tellers;
   std::set<int> nodes;
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
@@ -30,20 +30,20 @@ std::vector<std::vector<Told>> read_findings(const CaseView& view) {
     nodes.insert(view.ranks[rank].node_index);
     for (const Fact& fact : seen->facts) {
       if (fact.key != "finding") continue;
-      all.push_back(to_told(fact.value, view.ranks[rank], view.ranks));
+      all.push_back(to_program_finding(fact.value, view.ranks[rank], view.ranks));
       tellers.push_back(rank);
     }
   }
   spare_nodes(all, tellers, view.ranks, nodes.size(), program_name(view.params));
-  std::vector<std::vector<Told>> of_rank(view.ranks.size());
+  std::vector<std::vector<ProgramFinding>> of_rank(view.ranks.size());
   for (std::size_t i = 0; i < all.size(); ++i) of_rank[tellers[i]].push_back(std::move(all[i]));
   return of_rank;
 }
 
 /// True when the program reported a failure: then its exit status adds nothing.
-bool take_told(std::vector<Told> of_rank, Findings& findings) {
+bool take_told(std::vector<ProgramFinding> of_rank, Findings& findings) {
   bool has_failed = false;
-  for (Told& told : of_rank) {
+  for (ProgramFinding& told : of_rank) {
     has_failed = has_failed || told.finding.verdict == Verdict::fail;
     const std::string key = told.finding.reason;
     findings.add(told.is_consequence ? Order::told_consequence : Order::told, key, std::move(told.finding), false);

@@ -16,8 +16,8 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "muster/observation.hpp"
+#include "probes/command/result_lines.hpp"
 #include "probes/command/same.hpp"
-#include "probes/command/told.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::program {
@@ -163,7 +163,7 @@ class Output {
   void take_told(const char* kind, std::string_view line) {
     const auto read = is_too_long_               ? fail(ErrorKind::protocol, "", "is longer than 1 MiB")
                       : told.size() >= most_told ? fail(ErrorKind::protocol, "", "is one too many")
-                                                 : read_told(kind, line);
+                                                 : read_result_line(kind, line);
     if (read)
       told.push_back({kind, *read});
     else if (bad_lines.size() < most_bad_lines)

@@ -19,10 +19,10 @@ constexpr std::size_t longest_value = 300;
 constexpr std::size_t most_culprits = 16;
 constexpr std::string_view fact_start = "same.";
 
-using Places = std::vector<const RankPlace*>;
+using RankMap = std::vector<const RankPlace*>;
 struct Group {
   std::string value;
-  Places ranks;
+  RankMap ranks;
 };
 
 tl::unexpected<Error> malformed(std::string what) {
@@ -30,8 +30,8 @@ tl::unexpected<Error> malformed(std::string what) {
 }
 
 /// Name -> value -> ranks.
-std::map<std::string, std::map<std::string, Places>> read_case(const CaseView& view) {
-  std::map<std::string, std::map<std::string, Places>> all;
+std::map<std::string, std::map<std::string, RankMap>> read_case(const CaseView& view) {
+  std::map<std::string, std::map<std::string, RankMap>> all;
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
     const Observation* seen = view.observed[rank];
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
@@ -44,7 +44,7 @@ std::map<std::string, std::map<std::string, Places>> read_case(const CaseView& v
 }
 
 /// Largest first; of equal ones, that of the lowest rank.
-std::vector<Group> sorted_groups(const std::map<std::string, Places>& values) {
+std::vector<Group> sorted_groups(const std::map<std::string, RankMap>& values) {
   std::vector<Group> groups;
   for (const auto& [value, ranks] : values) groups.push_back({value, ranks});
   std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
@@ -55,7 +55,7 @@ std::vector<Group> sorted_groups(const std::map<std::string, Places>& values) {
 }
 
 /// Whole nodes by name, else ranks.
-std::string describe(const CaseView& view, const Places& some) {
+std::string describe(const CaseView& view, const RankMap& some) {
   std::map<std::string, int> here, there;
   for (const RankPlace* place : some) ++here[place->host];
   for (const RankPlace& place : view.ranks) ++there[place.host];
@@ -69,7 +69,7 @@ std::string describe(const CaseView& view, const Places& some) {
   return human_list(words, 4);
 }
 
-void add_culprits(const CaseView& view, const Places& some, Finding& finding) {
+void add_culprits(const CaseView& view, const RankMap& some, Finding& finding) {
   std::map<std::string, int> here, there;
   for (const RankPlace* place : some) ++here[place->host];
   for (const RankPlace& place : view.ranks) ++there[place.host];
@@ -83,7 +83,7 @@ void add_culprits(const CaseView& view, const Places& some, Finding& finding) {
   }
 }
 
-std::size_t count_nodes(const Places& some) {
+std::size_t count_nodes(const RankMap& some) {
   std::set<int> nodes;
   for (const RankPlace* place : some) nodes.insert(place->node_index);
   return nodes.size();
@@ -92,9 +92,9 @@ std::size_t count_nodes(const Places& some) {
 /// Nodes where most ranks agree and at most half of the nodes have other values: these differ, and not all by the
 /// nature of the value.
 Suspect suspect_of(const std::vector<Group>& groups) {
-  Places all;
+  RankMap all;
   for (const Group& group : groups) all.insert(all.end(), group.ranks.begin(), group.ranks.end());
-  const Places odd(all.begin() + static_cast<std::ptrdiff_t>(groups.front().ranks.size()), all.end());
+  const RankMap odd(all.begin() + static_cast<std::ptrdiff_t>(groups.front().ranks.size()), all.end());
   if (2 * odd.size() >= all.size()) return Suspect::job;
   const bool is_rank_0_alone = odd.size() == 1 && odd.front()->rank == 0;
   return find_suspect({count_nodes(odd), count_nodes(all), is_rank_0_alone}, Half::is_of_nodes);

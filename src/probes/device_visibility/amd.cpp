@@ -8,31 +8,32 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "stats/odd_one_out.hpp"
+#include "stats/outliers.hpp"
 
 namespace muster::visibility {
 
 namespace {
 
 /// A library that joins its word to the inventory, by the name of the source that it is there.
-struct Told {
+struct ProgramFinding {
   std::string_view source;
   std::string_view library;  ///< how the names of its files begin
   std::string_view name;
 };
-constexpr Told libraries[] = {{"rocm_smi", "librocm_smi64", "ROCm SMI"}, {"amd_smi", "libamd_smi", "AMD SMI"}};
+constexpr ProgramFinding libraries[] = {{"rocm_smi", "librocm_smi64", "ROCm SMI"},
+                                        {"amd_smi", "libamd_smi", "AMD SMI"}};
 
 std::string said(std::string_view text) {
   return printable_line(text, 200);
 }
 
-std::string key_of(const Told& library, std::string_view what) {
+std::string key_of(const ProgramFinding& library, std::string_view what) {
   return fmt::format("{}_{}", library.source, what);
 }
 
 void judge_broken(const NodeView& node, Findings& findings) {
   for (const LibraryReport& report : node.inventory.libraries) {
-    const auto is_it = [&](const Told& one) { return report.name.rfind(one.library, 0) == 0; };
+    const auto is_it = [&](const ProgramFinding& one) { return report.name.rfind(one.library, 0) == 0; };
     if (report.state != LibraryState::broken || std::none_of(std::begin(libraries), std::end(libraries), is_it))
       continue;
     const bool is_open = !report.file.empty();
@@ -57,7 +58,7 @@ std::vector<const Device*> gpus_of(const NodeView& node) {
   return gpus;
 }
 
-void judge_count(const NodeView& node, const Told& library, Findings& findings) {
+void judge_count(const NodeView& node, const ProgramFinding& library, Findings& findings) {
   std::vector<const Device*> unlisted;
   auto gpus = gpus_of(node);
   // What a control group hides, KFD hides, and a library may.
@@ -75,7 +76,7 @@ void judge_count(const NodeView& node, const Told& library, Findings& findings) 
                 node.host)));
 }
 
-void judge_unique_ids(const NodeView& node, const Told& library, Findings& findings) {
+void judge_unique_ids(const NodeView& node, const ProgramFinding& library, Findings& findings) {
   for (const Device* gpu : gpus_of(node)) {
     const std::string told = value_of(*gpu, key_of(library, "unique_id"));
     const std::string known = unique_id_of(*gpu);
@@ -90,7 +91,7 @@ void judge_unique_ids(const NodeView& node, const Told& library, Findings& findi
   }
 }
 
-void judge_errors_told(const NodeView& node, const Told& library, Findings& findings) {
+void judge_errors_told(const NodeView& node, const ProgramFinding& library, Findings& findings) {
   for (const Device* gpu : gpus_of(node)) {
     const std::string failed = value_of(*gpu, key_of(library, "error"));
     if (!failed.empty())
@@ -179,7 +180,7 @@ void judge_partitions(const NodeView& node, Findings& findings) {
       question.votes.push_back({"of " + named(node, *gpu), said(value_of(*gpu, key)), culprit_of(node, *gpu)});
     }
     for (const auto& [model, question] : questions)
-      if (auto finding = odd_one_out(question)) findings.push_back(std::move(*finding));
+      if (auto finding = outlier_finding(question)) findings.push_back(std::move(*finding));
   }
 }
 
@@ -223,7 +224,7 @@ std::string names_of(const std::vector<const Device*>& gpus) {
 
 void judge_amd(const NodeView& node, Findings& findings) {
   judge_broken(node, findings);
-  for (const Told& library : libraries) {
+  for (const ProgramFinding& library : libraries) {
     if (!node.inventory.has_source(library.source)) continue;
     judge_count(node, library, findings);
     judge_unique_ids(node, library, findings);

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/device_visibility/told.hpp"
+#include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {
 
@@ -34,13 +34,14 @@ constexpr double most_retired_pages = 62;
 
 void judge_counters(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
   for (const Counter& counter : counters) {
-    const double count = number_told(gpu, counter.key);
+    const double count = vendor_number(gpu, counter.key);
     if (count <= counter.most) continue;
     const std::string bound = counter.most > 0 ? fmt::format(", {:.0f} are the most", counter.most) : std::string();
     symptoms.add(gpu, {fmt::format("{:.0f} {}{}", count, counter.what, bound),
                        fmt::format("drain {}{}", node.host, counter.remedy)});
   }
-  const double retired = number_told(gpu, "retired_pages_corrected") + number_told(gpu, "retired_pages_uncorrected");
+  const double retired =
+      vendor_number(gpu, "retired_pages_corrected") + vendor_number(gpu, "retired_pages_uncorrected");
   if (retired > most_retired_pages)
     symptoms.add(gpu,
                  {fmt::format("{:.0f} pages of its memory retired, {:.0f} are the most", retired, most_retired_pages),
@@ -68,8 +69,8 @@ bool is_throttled_by(const Device& gpu, std::string_view reason) {
 }
 
 void judge_clocks(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
-  const double heat = number_told(gpu, "temperature");
-  const double limit = number_told(gpu, "temperature_slowdown");
+  const double heat = vendor_number(gpu, "temperature");
+  const double limit = vendor_number(gpu, "temperature_slowdown");
   const std::string at = heat > 0 ? fmt::format(" at {:.0f} C", heat) : std::string();
   const std::string cooling = fmt::format(
       "drain {} and check its cooling: fans, coolant, air flow, dust; see whether its neighbours are hot", node.host);
@@ -125,8 +126,8 @@ void judge_processes(const NodeView& node, const Device& gpu, Symptoms& symptoms
 
 /// Where /sys shows the same link it has been judged.
 void judge_width(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
-  const double width = number_told(gpu, "pcie_width");
-  const double able = number_told(gpu, "pcie_width_able");
+  const double width = vendor_number(gpu, "pcie_width");
+  const double able = vendor_number(gpu, "pcie_width_able");
   if (width <= 0 || width >= able) return;
   if (std::any_of(gpu.links.begin(), gpu.links.end(), [](const PciLink& link) { return link.width < link.width_able; }))
     return;
@@ -134,7 +135,7 @@ void judge_width(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
   const bool has_wider =
       std::any_of(node.inventory.devices.begin(), node.inventory.devices.end(), [&](const Device& like) {
         return like.kind == DeviceKind::gpu && like.device_id == gpu.device_id &&
-               number_told(like, "pcie_width") > width;
+               vendor_number(like, "pcie_width") > width;
       });
   symptoms.add(gpu, {fmt::format("NVML reports a PCIe link x{:.0f} where x{:.0f} is possible{}", width, able,
                                  is_open && !has_wider ? "; the other end of the link is not visible" : ""),
@@ -146,7 +147,7 @@ void judge_width(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
 
 void judge_health(const NodeView& node, Findings& findings) {
   Symptoms symptoms;
-  for (const Device* gpu : told_by_nvml(node)) {
+  for (const Device* gpu : reported_by_nvml(node)) {
     judge_counters(node, *gpu, symptoms);
     judge_repairs(node, *gpu, symptoms);
     judge_clocks(node, *gpu, symptoms);

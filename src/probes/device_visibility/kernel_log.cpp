@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "device/nvidia/xid.hpp"
 #include "probes/device_visibility/node_view.hpp"
-#include "probes/device_visibility/told.hpp"
+#include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {
 

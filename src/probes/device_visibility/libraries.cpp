@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/device_visibility/told.hpp"
+#include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {
 
@@ -108,7 +108,7 @@ void judge_refusals(const NodeView& node, const LibraryReport& library, Findings
     is_told |= ail_of(node, *gpu) != Ail::none || !error.empty();
     if (error.empty() || ail_of(node, *gpu) != Ail::none || is_withheld(*gpu)) continue;
     findings.push_back(about(node, {gpu}, fmt::format("{}: {}", subject(node, {gpu}), error),
-                             remedy_for(static_cast<int>(number_told(*gpu, "nvml_code")), node.host)));
+                             remedy_for(static_cast<int>(vendor_number(*gpu, "nvml_code")), node.host)));
   }
   if (!is_told)
     findings.push_back(about_library(

@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "probes/device_visibility/node_view.hpp"
-#include "probes/device_visibility/told.hpp"
+#include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {
 

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "probes/device_visibility/told.hpp"
-#include "stats/odd_one_out.hpp"
+#include "probes/device_visibility/symptoms.hpp"
+#include "stats/outliers.hpp"
 
 namespace muster::visibility {
 
@@ -100,7 +100,7 @@ void judge_domain(const NodeView& node, const Gpus& siblings, Findings& findings
   for (const Device* gpu : siblings)
     if (const std::string domain = told(*gpu, "fabric_domain"); !domain.empty())
       question.votes.push_back({"of " + subject(node, {gpu}), printable_line(domain, 60), culprit_of(node, *gpu)});
-  if (auto finding = odd_one_out(question)) findings.push_back(std::move(*finding));
+  if (auto finding = outlier_finding(question)) findings.push_back(std::move(*finding));
 }
 
 void judge_mig(const NodeView& node, const Gpus& siblings, Symptoms& symptoms) {
@@ -132,7 +132,7 @@ void judge_mig(const NodeView& node, const Gpus& siblings, Symptoms& symptoms) {
 void judge_siblings(const NodeView& node, Findings& findings) {
   std::map<std::string, Gpus> models;
   Symptoms symptoms;
-  for (const Device* gpu : told_by_nvml(node)) models[gpu->device_id + model_of(*gpu)].push_back(gpu);
+  for (const Device* gpu : reported_by_nvml(node)) models[gpu->device_id + model_of(*gpu)].push_back(gpu);
   for (const auto& [model, siblings] : models) {
     judge_nvlinks(node, siblings, symptoms);
     for (const Device* gpu : siblings) judge_fabric(node, *gpu, symptoms);

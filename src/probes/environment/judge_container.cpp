@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/environment/seen.hpp"
+#include "probes/environment/case_view.hpp"
 
 namespace muster::environment {
 
 namespace {
 
-RankList with_fact(const SeenCase& seen, std::string_view key) {
+RankList with_fact(const EnvironmentView& seen, std::string_view key) {
   RankList some;
   for (const SeenRank* rank : seen.ranks())
     if (rank->fact(key)) some.push_back(rank);
@@ -19,7 +19,7 @@ std::string container_on(const SeenRank& rank) {
   return rank.fact("container").value_or("the container");
 }
 
-void judge_fabric(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_fabric(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const RankList without = with_fact(seen, "container.lacks");
   if (without.empty()) return;
   const SeenRank& first = *without.front();
@@ -32,7 +32,7 @@ void judge_fabric(const SeenCase& seen, ProbeJudgement& judgement) {
 }
 
 /// Python puts that folder before the packages of the image.
-void judge_user_base(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_user_base(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const RankList with = with_fact(seen, "container.user_base");
   if (with.empty()) return;
   const SeenRank& first = *with.front();
@@ -45,7 +45,7 @@ void judge_user_base(const SeenCase& seen, ProbeJudgement& judgement) {
 
 }  // namespace
 
-void judge_containers(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_containers(const EnvironmentView& seen, ProbeJudgement& judgement) {
   judge_fabric(seen, judgement);
   judge_user_base(seen, judgement);
 }

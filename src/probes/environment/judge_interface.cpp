@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/network.hpp"
-#include "probes/environment/seen.hpp"
 
 namespace muster::environment {
 
@@ -47,7 +47,7 @@ std::string way_out(const VariableExpectation& wanted, const Interfaces& all, co
 
 }  // namespace
 
-void judge_interface(const SeenCase& seen, const VariableExpectation& wanted, ProbeJudgement& judgement) {
+void judge_interface(const EnvironmentView& seen, const VariableExpectation& wanted, ProbeJudgement& judgement) {
   const SeenRank* speaker = seen.speaker(0, "interfaces");
   if (speaker == nullptr) return;
   const Interfaces all = parse_interfaces(*speaker->fact("interfaces"));

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/environment/seen.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/variables.hpp"
 
 namespace muster::environment {
@@ -34,7 +34,7 @@ struct Claim {
   RankList wrong;
 };
 
-std::vector<Claim> claims_of(const SeenCase& seen, const LauncherVariables& launcher) {
+std::vector<Claim> claims_of(const EnvironmentView& seen, const LauncherVariables& launcher) {
   std::vector<Claim> claims;
   const std::pair<std::string_view, ValueOf> wanted[] = {{launcher.rank, rank_of},
                                                          {launcher.world_size, size_of},
@@ -50,12 +50,12 @@ std::vector<Claim> claims_of(const SeenCase& seen, const LauncherVariables& laun
   return claims;
 }
 
-bool is_same_everywhere(const SeenCase& seen, const Claim& claim) {
+bool is_same_everywhere(const EnvironmentView& seen, const Claim& claim) {
   const auto groups = seen.groups([&](const SeenRank& rank) { return seen.variable(rank, claim.name); });
   return groups.size() == 1 && seen.ranks().size() > 1;
 }
 
-std::string disagreement(const SeenCase& seen, const Claim& claim) {
+std::string disagreement(const EnvironmentView& seen, const Claim& claim) {
   if (is_same_everywhere(seen, claim) && claim.wrong.size() + 1 >= claim.set.size())
     return fmt::format("{} is {} on all {} ranks", claim.name,
                        in_quotes(*seen.variable(*claim.set.front(), claim.name)), claim.set.size());
@@ -66,7 +66,7 @@ std::string disagreement(const SeenCase& seen, const Claim& claim) {
   return fmt::format("{} is {}", claim.name, human_list(words, 4));
 }
 
-Finding wrong_launcher(const SeenCase& seen, const LauncherVariables& launcher, const Claim& claim) {
+Finding wrong_launcher(const EnvironmentView& seen, const LauncherVariables& launcher, const Claim& claim) {
   std::string reason = disagreement(seen, claim);
   const bool is_same = is_same_everywhere(seen, claim);
   if (is_same) reason += fmt::format(", left over from {} around this launch", launcher.who);
@@ -76,7 +76,7 @@ Finding wrong_launcher(const SeenCase& seen, const LauncherVariables& launcher, 
 }
 
 /// A launcher that is not used here, or that started the surrounding process: a note, not a fault.
-std::string left_over(const SeenCase& seen, const LauncherVariables& launcher, const Claim& claim,
+std::string left_over(const EnvironmentView& seen, const LauncherVariables& launcher, const Claim& claim,
                       std::string_view speaks) {
   return fmt::format("{}, not MPI's: left over from {} around this launch; {} variables are the ones to read",
                      disagreement(seen, claim), launcher.who,
@@ -85,7 +85,7 @@ std::string left_over(const SeenCase& seen, const LauncherVariables& launcher, c
 
 }  // namespace
 
-void judge_launchers(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_launchers(const EnvironmentView& seen, ProbeJudgement& judgement) {
   std::string_view speaks;  // the most specific launcher that is right
   std::vector<std::string> right;
   std::size_t wrong = 0;

@@ -5,8 +5,8 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/node.hpp"
-#include "probes/environment/seen.hpp"
 
 namespace muster::environment {
 
@@ -25,7 +25,7 @@ std::string remedy_for(const LimitSpec& spec, std::string_view value) {
 }
 
 /// One finding for all ranks whose limit is not what it should be. `demand` ends the sentence.
-void demand(const SeenCase& seen, const LimitSpec& spec,
+void demand(const EnvironmentView& seen, const LimitSpec& spec,
             const std::function<bool(const SeenRank&, const Limit&)>& is_bad, std::string_view demand,
             std::string remedy, ProbeJudgement& judgement) {
   const auto groups = seen.groups([&](const SeenRank& rank) -> std::optional<std::string> {
@@ -43,14 +43,14 @@ void demand(const SeenCase& seen, const LimitSpec& spec,
   }
 }
 
-void demand_open_files(const SeenCase& seen, ProbeJudgement& judgement) {
+void demand_open_files(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const auto least = static_cast<std::uint64_t>(seen.params().integer("min_open_files"));
   demand(
       seen, limits[0], [&](const SeenRank&, const Limit& limit) { return limit && *limit < least; },
       fmt::format("fewer than {}", least), remedy_for(limits[0], std::to_string(least)), judgement);
 }
 
-void demand_memlock(const SeenCase& seen, ProbeJudgement& judgement) {
+void demand_memlock(const EnvironmentView& seen, ProbeJudgement& judgement) {
   if (seen.params().text("memlock") == "unlimited") {
     demand(
         seen, limits[1], [](const SeenRank&, const Limit& limit) { return limit.has_value(); }, "not unlimited",
@@ -68,7 +68,7 @@ void demand_memlock(const SeenCase& seen, ProbeJudgement& judgement) {
       remedy_for(limits[1], "unlimited"), judgement);
 }
 
-void demand_core(const SeenCase& seen, ProbeJudgement& judgement) {
+void demand_core(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const std::string& wanted = seen.params().text("core");
   if (wanted == "disabled")
     demand(
@@ -81,7 +81,7 @@ void demand_core(const SeenCase& seen, ProbeJudgement& judgement) {
 }
 
 /// Each limit once per value: `8MiB`, or `8MiB on 4 of 8 ranks`.
-void judge_equal(const SeenCase& seen, const LimitSpec& spec, ProbeJudgement& judgement) {
+void judge_equal(const EnvironmentView& seen, const LimitSpec& spec, ProbeJudgement& judgement) {
   const auto may_differ = seen.params().texts("may_differ");
   const auto groups = seen.groups([&](const SeenRank& rank) -> std::optional<std::string> {
     const auto text = rank.fact(fact_key(spec));
@@ -98,7 +98,7 @@ void judge_equal(const SeenCase& seen, const LimitSpec& spec, ProbeJudgement& ju
   judgement.findings.push_back(std::move(finding));
 }
 
-std::string shown(const SeenCase& seen, const LimitSpec& spec) {
+std::string shown(const EnvironmentView& seen, const LimitSpec& spec) {
   const auto text = seen.ranks().front()->fact(fact_key(spec));
   const auto limit = text ? parse_limit(*text) : std::nullopt;
   return fmt::format("{} {}", spec.name, limit ? limit_words(*limit, spec.is_bytes) : "unknown");
@@ -106,7 +106,7 @@ std::string shown(const SeenCase& seen, const LimitSpec& spec) {
 
 }  // namespace
 
-void judge_limits(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_limits(const EnvironmentView& seen, ProbeJudgement& judgement) {
   constexpr std::array demands = {demand_open_files, demand_memlock, demand_core};
   const std::size_t at_first = judgement.findings.size();
   for (std::size_t i = 0; i < limits.size(); ++i) {

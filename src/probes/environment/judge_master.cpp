@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/network.hpp"
-#include "probes/environment/seen.hpp"
 
 namespace muster::environment {
 
@@ -25,7 +25,7 @@ struct Node {
 using Nodes = std::map<int, Node>;
 
 /// By index; without those that reported no address.
-Nodes nodes_of(const SeenCase& seen) {
+Nodes nodes_of(const EnvironmentView& seen) {
   Nodes nodes;
   for (const SeenRank* rank : seen.ranks()) {
     const auto text = rank->fact("interfaces");
@@ -71,7 +71,7 @@ bool is_host_list(std::string_view name) {
 }
 
 /// The name, a line's end, and what is wrong with it for this rank.
-std::optional<std::string> address_fault(const SeenCase& seen, const SeenRank& rank, const Nodes& nodes) {
+std::optional<std::string> address_fault(const EnvironmentView& seen, const SeenRank& rank, const Nodes& nodes) {
   const auto name = seen.variable(rank, "MASTER_ADDR");
   if (!name) return std::nullopt;
   if (const auto error = rank.fact("master.error"))
@@ -83,7 +83,7 @@ std::optional<std::string> address_fault(const SeenCase& seen, const SeenRank& r
 }
 
 /// One finding for all ranks that the same is wrong for.
-void judge_address(const SeenCase& seen, const Nodes& nodes, ProbeJudgement& judgement) {
+void judge_address(const EnvironmentView& seen, const Nodes& nodes, ProbeJudgement& judgement) {
   for (const Group& group : seen.groups([&](const SeenRank& rank) { return address_fault(seen, rank, nodes); })) {
     if (!group.value) continue;
     const std::size_t end = group.value->find('\n');
@@ -101,7 +101,7 @@ void judge_address(const SeenCase& seen, const Nodes& nodes, ProbeJudgement& jud
 }
 
 /// On rank 0's node, which is the one that will listen.
-void judge_port(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_port(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const SeenRank* first = seen.first();
   const auto text = first == nullptr ? std::nullopt : seen.variable(*first, "MASTER_PORT");
   if (!text) return;
@@ -125,7 +125,7 @@ void judge_port(const SeenCase& seen, ProbeJudgement& judgement) {
 
 }  // namespace
 
-void judge_master(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_master(const EnvironmentView& seen, ProbeJudgement& judgement) {
   if (seen.params().text("torch") == "ignored") return;
   const Nodes nodes = nodes_of(seen);
   const std::size_t before = judgement.findings.size();

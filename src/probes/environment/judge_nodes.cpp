@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "probes/environment/seen.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/variables.hpp"
 
 namespace muster::environment {
@@ -18,7 +18,7 @@ struct Lacking {
   std::vector<std::string> names;
 };
 
-Finding lacks(const SeenCase& seen, const Lacking& lacking) {
+Finding lacks(const EnvironmentView& seen, const Lacking& lacking) {
   const std::size_t most = 3;
   std::vector<std::string> forwards;
   for (std::size_t i = 0; i < lacking.names.size() && i < most; ++i) forwards.push_back("-x " + lacking.names[i]);
@@ -34,7 +34,7 @@ Finding lacks(const SeenCase& seen, const Lacking& lacking) {
   return finding;
 }
 
-std::set<std::string> shared_names(const SeenCase& seen) {
+std::set<std::string> shared_names(const EnvironmentView& seen) {
   std::set<std::string> names;
   for (const SeenRank* rank : seen.ranks()) {
     for (const auto& fact : rank->facts) {
@@ -47,7 +47,7 @@ std::set<std::string> shared_names(const SeenCase& seen) {
 
 }  // namespace
 
-void judge_machines(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_machines(const EnvironmentView& seen, ProbeJudgement& judgement) {
   std::map<std::string, std::map<std::string, RankList>> machines_of_host;
   std::set<std::string> machines;
   for (const SeenRank* rank : seen.ranks()) {
@@ -80,7 +80,7 @@ void judge_machines(const SeenCase& seen, ProbeJudgement& judgement) {
                                            machines.size(), plural(machines.size(), "machine", "machines")));
 }
 
-void judge_differences(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_differences(const EnvironmentView& seen, ProbeJudgement& judgement) {
   if (seen.first() == nullptr) return;
   const std::vector<std::string> may_differ = seen.params().texts("may_differ");
   const std::set<std::string> names = shared_names(seen);

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/paths.hpp"
-#include "probes/environment/seen.hpp"
 
 namespace muster::environment {
 
@@ -24,7 +24,7 @@ constexpr SharedPath shared_paths_known[] = {
     {"CONDA_PREFIX", "importing from there takes minutes on many nodes; unpack the environment on each node first"},
 };
 
-void judge_shared(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_shared(const EnvironmentView& seen, ProbeJudgement& judgement) {
   for (const SharedPath& known : shared_paths_known) {
     const std::string key = fmt::format("path.{}", known.variable);
     RankList there;
@@ -39,7 +39,7 @@ void judge_shared(const SeenCase& seen, ProbeJudgement& judgement) {
 }
 
 /// Folders that MIOpen keeps its caches in: some scripts make them on each node, and another node than theirs has none.
-void judge_absent(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_absent(const EnvironmentView& seen, ProbeJudgement& judgement) {
   for (const std::string_view name : cache_variables) {
     const std::string key = fmt::format("absent.{}", name);
     RankList without;
@@ -53,7 +53,7 @@ void judge_absent(const SeenCase& seen, ProbeJudgement& judgement) {
   }
 }
 
-void judge_single_task(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_single_task(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const SeenRank* first = seen.first();
   if (first == nullptr || first->place->world_size != 1) return;
   // Slurm 22.05 has its own variable in the tasks of a batch script's steps alone.
@@ -71,7 +71,7 @@ void judge_single_task(const SeenCase& seen, ProbeJudgement& judgement) {
 
 }  // namespace
 
-void judge_paths(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_paths(const EnvironmentView& seen, ProbeJudgement& judgement) {
   judge_shared(seen, judgement);
   judge_absent(seen, judgement);
   judge_single_task(seen, judgement);

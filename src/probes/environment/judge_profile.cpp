@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "model/expected_node.hpp"
-#include "probes/environment/seen.hpp"
+#include "probes/environment/case_view.hpp"
 
 namespace muster::environment {
 
@@ -49,7 +49,7 @@ std::string figure(const Trait& trait, const std::string& value) {
   return fmt::format(fmt::runtime(trait.thing), trait.is_pattern ? in_quotes(value) : value);
 }
 
-void judge_trait(const SeenCase& seen, const Trait& trait, ProbeJudgement& judgement, std::size_t& told) {
+void judge_trait(const EnvironmentView& seen, const Trait& trait, ProbeJudgement& judgement, std::size_t& told) {
   std::map<std::string, RankList> others;
   for (const SeenRank* rank : seen.ranks()) {
     const auto value = rank->fact(trait.fact);
@@ -101,7 +101,7 @@ std::string way_out(const VariableExpectation& wanted) {
   return fmt::format("export {}={} in the job script", wanted.name, printable_line(wanted.values.front(), 80));
 }
 
-bool applies(const SeenCase& seen, const VariableExpectation& wanted) {
+bool applies(const EnvironmentView& seen, const VariableExpectation& wanted) {
   return seen.node_count() >= wanted.nodes;
 }
 
@@ -109,7 +109,7 @@ std::optional<std::string> value_of(const SeenRank& rank, const VariableExpectat
   return rank.fact("wanted." + wanted.name);
 }
 
-void judge_variable(const SeenCase& seen, const VariableExpectation& wanted, ProbeJudgement& judgement) {
+void judge_variable(const EnvironmentView& seen, const VariableExpectation& wanted, ProbeJudgement& judgement) {
   for (const Group& group : seen.groups([&](const SeenRank& rank) { return value_of(rank, wanted); })) {
     if (is_fulfilled(wanted, group.value)) continue;
     std::string reason = fmt::format("{} is {} on {}, the profile {}: {} ({})", wanted.name,
@@ -124,7 +124,7 @@ void judge_variable(const SeenCase& seen, const VariableExpectation& wanted, Pro
 
 }  // namespace
 
-bool breaks_profile(const SeenCase& seen, std::string_view variable) {
+bool breaks_profile(const EnvironmentView& seen, std::string_view variable) {
   for (const VariableExpectation& wanted : seen.node().variables)
     if (wanted.name == variable && applies(seen, wanted))
       for (const SeenRank* rank : seen.ranks())
@@ -132,7 +132,7 @@ bool breaks_profile(const SeenCase& seen, std::string_view variable) {
   return false;
 }
 
-void judge_login(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_login(const EnvironmentView& seen, ProbeJudgement& judgement) {
   std::vector<std::string> hosts;
   for (const SeenRank* rank : seen.ranks()) {
     const auto gpus = rank->fact("node.gpus");
@@ -148,7 +148,7 @@ void judge_login(const SeenCase& seen, ProbeJudgement& judgement) {
                        human_list(hosts), plural(hosts.size(), "is a login node", "are login nodes"))));
 }
 
-void judge_description(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_description(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const auto traits = traits_of(seen.node());
   const std::size_t before = judgement.findings.size();
   std::size_t told = 0;
@@ -161,7 +161,7 @@ void judge_description(const SeenCase& seen, ProbeJudgement& judgement) {
       fmt::format("nodes match the profile{}{}", words.empty() ? "" : ": ", human_list(words)));
 }
 
-void judge_variables(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_variables(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const std::size_t before = judgement.findings.size();
   std::size_t judged = 0;
   for (const VariableExpectation& wanted : seen.node().variables) {

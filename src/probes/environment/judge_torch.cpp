@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/environment/seen.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/variables.hpp"
 
 namespace muster::environment {
@@ -35,24 +35,24 @@ bool is_number(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-RankList without_variable(const SeenCase& seen, std::string_view name) {
+RankList without_variable(const EnvironmentView& seen, std::string_view name) {
   RankList some;
   for (const SeenRank* rank : seen.ranks())
     if (!seen.variable(*rank, name)) some.push_back(rank);
   return some;
 }
 
-bool is_set_anywhere(const SeenCase& seen, std::string_view name) {
+bool is_set_anywhere(const EnvironmentView& seen, std::string_view name) {
   return !seen.with_variable(name).empty();
 }
 
 /// RANK and the like: what only a wrapper or a launcher on the rank itself can set.
-bool has_rank_variables(const SeenCase& seen) {
+bool has_rank_variables(const EnvironmentView& seen) {
   return std::any_of(torch_variables.begin(), torch_variables.begin() + 3,
                      [&](std::string_view name) { return is_set_anywhere(seen, name); });
 }
 
-std::vector<std::string_view> needed_variables(const SeenCase& seen) {
+std::vector<std::string_view> needed_variables(const EnvironmentView& seen) {
   if (seen.params().text("torch") == "required")
     return {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"};
   if (has_rank_variables(seen)) return {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
@@ -60,7 +60,7 @@ std::vector<std::string_view> needed_variables(const SeenCase& seen) {
 }
 
 /// Variables that no rank has although others need them, and those that some ranks lack.
-void judge_presence(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_presence(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const auto needed = needed_variables(seen);
   std::vector<std::string> nowhere;
   for (const std::string_view name : torch_variables) {
@@ -93,7 +93,7 @@ void judge_presence(const SeenCase& seen, ProbeJudgement& judgement) {
 }
 
 /// Where values come from that are the same on every rank though each should have its own.
-std::string origin_of_same(const SeenCase& seen, const std::string& value) {
+std::string origin_of_same(const EnvironmentView& seen, const std::string& value) {
   const auto has_value = [&](std::string_view name) {
     const auto groups = seen.groups([&](const SeenRank& rank) { return seen.variable(rank, name); });
     return groups.size() == 1 && groups[0].value == value;
@@ -107,7 +107,7 @@ std::string origin_of_same(const SeenCase& seen, const std::string& value) {
 }
 
 /// `; 0 is the RANK of ranks 1 and 3`
-std::string duplicates(const SeenCase& seen) {
+std::string duplicates(const EnvironmentView& seen) {
   for (const Group& group : seen.groups([&](const SeenRank& rank) { return seen.variable(rank, "RANK"); }))
     if (group.value && group.ranks.size() > 1)
       return fmt::format("; RANK {} is there {} times: {}", in_quotes(*group.value), group.ranks.size(),
@@ -115,7 +115,7 @@ std::string duplicates(const SeenCase& seen) {
   return {};
 }
 
-void judge_value(const SeenCase& seen, const Expected& one, ProbeJudgement& judgement) {
+void judge_value(const EnvironmentView& seen, const Expected& one, ProbeJudgement& judgement) {
   RankList wrong;
   std::vector<std::string> words;
   std::string same;
@@ -147,7 +147,7 @@ void judge_value(const SeenCase& seen, const Expected& one, ProbeJudgement& judg
 }
 
 /// MASTER_ADDR and MASTER_PORT: the same for all ranks. WORLD_SIZE was compared with MPI's.
-void judge_equal(const SeenCase& seen, std::string_view name, ProbeJudgement& judgement) {
+void judge_equal(const EnvironmentView& seen, std::string_view name, ProbeJudgement& judgement) {
   RankList set = seen.with_variable(name);
   auto groups = seen.groups([&](const SeenRank& rank) { return seen.variable(rank, name); });
   std::erase_if(groups, [](const Group& group) { return !group.value; });
@@ -167,7 +167,7 @@ void judge_equal(const SeenCase& seen, std::string_view name, ProbeJudgement& ju
 
 }  // namespace
 
-void judge_torch(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_torch(const EnvironmentView& seen, ProbeJudgement& judgement) {
   if (seen.params().text("torch") == "ignored") return;
   const std::size_t before = judgement.findings.size();
   for (const Expected& one : expected) judge_value(seen, one, judgement);

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "probes/environment/seen.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/torchrun.hpp"
 
 namespace muster::environment {
@@ -42,7 +42,7 @@ bool is_local_address(std::string_view endpoint) {
 
 class Torchruns {
  public:
-  Torchruns(const SeenCase& seen, std::string command)
+  Torchruns(const EnvironmentView& seen, std::string command)
       : seen_(seen),
         command_(std::move(command)),
         words_(words_of_starter(seen.first()->fact("torchrun.starter").value_or(""))) {
@@ -340,7 +340,7 @@ class Torchruns {
     return note(fmt::format("{}: {}, which become one job; {}: {}", starts(), tasks_, words, remedy));
   }
 
-  const SeenCase& seen_;
+  const EnvironmentView& seen_;
   std::string command_;
   const StarterWords& words_;
   int per_node_ = 1;
@@ -349,7 +349,7 @@ class Torchruns {
 
 }  // namespace
 
-void judge_torchrun(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_torchrun(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const SeenRank* first = seen.first();
   if (const auto words = first == nullptr ? std::nullopt : first->fact("torchrun"))
     Torchruns(seen, *words).judge(judgement);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "probes/environment/case_view.hpp"
 #include "probes/environment/network.hpp"
-#include "probes/environment/seen.hpp"
 
 namespace muster::environment {
 
@@ -12,7 +12,7 @@ namespace {
 
 /// A rank together with what its node has.
 struct Place {
-  const SeenCase& seen;
+  const EnvironmentView& seen;
   const SeenRank& rank;
   bool is_slingshot;  ///< interfaces hsn*, or the cxi provider was asked for
 
@@ -59,12 +59,12 @@ constexpr Trap traps[] = {
      "makes srun start tasks without the variables and modules of this shell; unset SLURM_EXPORT_ENV", ""},
 };
 
-std::vector<InterfaceAddress> interfaces_of(const SeenCase& seen, int node_index) {
+std::vector<InterfaceAddress> interfaces_of(const EnvironmentView& seen, int node_index) {
   const SeenRank* speaker = seen.speaker(node_index, "interfaces");
   return speaker == nullptr ? std::vector<InterfaceAddress>{} : parse_interfaces(*speaker->fact("interfaces"));
 }
 
-std::vector<Place> places_of(const SeenCase& seen) {
+std::vector<Place> places_of(const EnvironmentView& seen) {
   std::vector<Place> places;
   std::map<int, std::vector<InterfaceAddress>> known;
   for (const SeenRank* rank : seen.ranks()) {
@@ -81,7 +81,7 @@ std::vector<Place> places_of(const SeenCase& seen) {
 
 }  // namespace
 
-void judge_traps(const SeenCase& seen, ProbeJudgement& judgement) {
+void judge_traps(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const std::string& mode = seen.params().text("traps");
   if (mode == "ignored") return;
   const std::vector<Place> places = places_of(seen);

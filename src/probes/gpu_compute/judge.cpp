@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "probes/gpu_compute/ballots.hpp"
 #include "probes/gpu_compute/judge_rates.hpp"
+#include "probes/gpu_compute/vote_codec.hpp"
 #include "probes/gpu_copy/judge_health.hpp"
 #include "probes/gpu_copy/judge_limits.hpp"
 #include "probes/gpu_copy/node_gpus.hpp"
@@ -22,7 +22,7 @@ using gpu_copy::take_word;
 using gpu_copy::TestedGpus;
 
 /// What several steps of judging need.
-struct Scene {
+struct JudgeContext {
   const CaseView& view;
   std::map<int, TestedGpus> named;  ///< by rank
   Ballots ballots;
@@ -52,7 +52,7 @@ std::string first_wrong_row(const Observation& seen, const std::string& address,
 }
 
 /// `3 of 30 products of bfloat16 (intermittent) differ from what 7 GPUs got and the known answer, first in row 17`
-std::string deviation(const Scene& scene, const std::string& type, const std::pair<int, std::string>& gpu,
+std::string deviation(const JudgeContext& context, const std::string& type, const std::pair<int, std::string>& gpu,
                       const Ballot& ballot, const Decision& decision) {
   const int wrong = decision.right ? ballot.other_than(*decision.right) : ballot.products();
   std::string text = fmt::format("{} of {} products of {}{} differ from ", wrong, ballot.products(), type,
@@ -60,23 +60,23 @@ std::string deviation(const Scene& scene, const std::string& type, const std::pa
   const int others = decision.votes - (decision.right && ballot.usual() == decision.right ? 1 : 0);
   if (others > 0) text += fmt::format("what {} got", counted(static_cast<std::size_t>(others), "GPU"));
   if (others == 0 || decision.is_answered) text += fmt::format("{}the known answer", others > 0 ? " and " : "");
-  if (const std::string row = first_wrong_row(scene.seen(gpu.first), gpu.second, type); !row.empty())
+  if (const std::string row = first_wrong_row(context.seen(gpu.first), gpu.second, type); !row.empty())
     text += ", first in " + row;
   return text;
 }
 
-void judge_minority(const Scene& scene, std::vector<Finding>& findings) {
+void judge_minority(const JudgeContext& context, std::vector<Finding>& findings) {
   std::map<std::pair<int, std::string>, std::vector<std::string>> wrong;
-  for (const auto& [type, ballots] : scene.ballots) {
-    const Decision& decision = scene.decisions.at(type);
+  for (const auto& [type, ballots] : context.ballots) {
+    const Decision& decision = context.decisions.at(type);
     // Where all are refuted, a single GPU stands for itself.
     if (!decision.right && !(decision.is_refuted && ballots.size() == 1)) continue;
     for (const auto& [gpu, ballot] : ballots)
-      if (is_suspect(ballot, decision)) wrong[gpu].push_back(deviation(scene, type, gpu, ballot, decision));
+      if (is_suspect(ballot, decision)) wrong[gpu].push_back(deviation(context, type, gpu, ballot, decision));
   }
   for (const auto& [gpu, told] : wrong)
-    findings.push_back(about_gpu(scene.place(gpu.first), Verdict::fail, gpu.second,
-                                 fmt::format("{} computes wrong: {}", scene.who(gpu), join(told, "; ")),
+    findings.push_back(about_gpu(context.place(gpu.first), Verdict::fail, gpu.second,
+                                 fmt::format("{} computes wrong: {}", context.who(gpu), join(told, "; ")),
                                  std::string(wrong_remedy)));
 }
 
@@ -87,22 +87,22 @@ std::string either(const std::vector<std::string>& names) {
          (names.size() > some.size() ? fmt::format(" or {} others", names.size() - some.size()) : "");
 }
 
-Finding about_several(const Scene& scene, const std::vector<std::pair<int, std::string>>& gpus, std::string reason,
-                      std::string remedy) {
+Finding about_several(const JudgeContext& context, const std::vector<std::pair<int, std::string>>& gpus,
+                      std::string reason, std::string remedy) {
   Finding finding{Verdict::fail, std::move(reason), {}, std::move(remedy)};
   finding.subject = Subject::devices;
   for (const auto& [rank, address] : gpus)
     finding.culprits.push_back(
-        {CulpritKind::device, printable_line("GPU " + address, 80), scene.place(rank).host, rank});
+        {CulpritKind::device, printable_line("GPU " + address, 80), context.place(rank).host, rank});
   return finding;
 }
 
 /// Types whose GPUs disagree, or are all refuted, alike.
-void judge_undecided(const Scene& scene, std::vector<Finding>& findings) {
+void judge_undecided(const JudgeContext& context, std::vector<Finding>& findings) {
   std::map<std::vector<std::pair<int, std::string>>, std::vector<std::string>> tied;
   std::map<std::vector<std::pair<int, std::string>>, std::vector<std::string>> refuted;
-  for (const auto& [type, ballots] : scene.ballots) {
-    const Decision& decision = scene.decisions.at(type);
+  for (const auto& [type, ballots] : context.ballots) {
+    const Decision& decision = context.decisions.at(type);
     if (decision.right || (decision.is_refuted && ballots.size() == 1)) continue;
     std::vector<std::pair<int, std::string>> gpus;
     for (const auto& [gpu, ballot] : ballots)
@@ -111,9 +111,9 @@ void judge_undecided(const Scene& scene, std::vector<Finding>& findings) {
   }
   for (const auto& [gpus, types] : tied) {
     std::vector<std::string> names;
-    for (const auto& gpu : gpus) names.push_back(scene.who(gpu));
+    for (const auto& gpu : gpus) names.push_back(context.who(gpu));
     findings.push_back(about_several(
-        scene, gpus,
+        context, gpus,
         gpus.size() == 1
             ? fmt::format("{} computes wrong: the same products of {} came out in different ways", names[0],
                           human_list(types))
@@ -123,7 +123,7 @@ void judge_undecided(const Scene& scene, std::vector<Finding>& findings) {
   }
   for (const auto& [gpus, types] : refuted)
     findings.push_back(about_several(
-        scene, gpus,
+        context, gpus,
         fmt::format("products of {} on all {} are not the known answer", human_list(types),
                     counted(gpus.size(), "GPU")),
         "suspect what they share: the library of matrix products, its version and variables; run gpu_memory, and "
@@ -131,19 +131,19 @@ void judge_undecided(const Scene& scene, std::vector<Finding>& findings) {
 }
 
 /// A host whose check differs from those of others, for the same bits.
-void judge_checks(const Scene& scene, std::vector<Finding>& findings) {
+void judge_checks(const JudgeContext& context, std::vector<Finding>& findings) {
   std::set<int> told;
-  for (const auto& [type, ballots] : scene.ballots) {
-    const Decision& decision = scene.decisions.at(type);
+  for (const auto& [type, ballots] : context.ballots) {
+    const Decision& decision = context.decisions.at(type);
     if (!decision.right || !decision.is_answered) continue;
     for (const auto& [gpu, ballot] : ballots) {
       const auto found = ballot.prints.find(*decision.right);
       if (found == ballot.prints.end() || found->second.wrong == 0 || !told.insert(gpu.first).second) continue;
-      const RankPlace& place = scene.place(gpu.first);
+      const RankPlace& place = context.place(gpu.first);
       Finding finding{Verdict::fail,
                       fmt::format("rank {} on {} takes a product of {} for wrong that other ranks found right, to the "
                                   "bit: not {} is at fault, but the way from it, or the host's memory or processor",
-                                  place.rank, place.host, type, scene.named.at(gpu.first)(gpu.second)),
+                                  place.rank, place.host, type, context.named.at(gpu.first)(gpu.second)),
                       {{CulpritKind::node, place.host, place.host, place.rank}},
                       fmt::format("run gpu_copy and memory_bandwidth on {}, and see its kernel log for machine checks",
                                   place.host)};
@@ -152,15 +152,15 @@ void judge_checks(const Scene& scene, std::vector<Finding>& findings) {
   }
 }
 
-void judge_failed(const Scene& scene, int rank, std::vector<Finding>& findings) {
-  const RankPlace& place = scene.place(rank);
-  const TestedGpus& named = scene.named.at(rank);
-  for (const Fact& fact : scene.seen(rank).facts) {
+void judge_failed(const JudgeContext& context, int rank, std::vector<Finding>& findings) {
+  const RankPlace& place = context.place(rank);
+  const TestedGpus& named = context.named.at(rank);
+  for (const Fact& fact : context.seen(rank).facts) {
     if (fact.key != "failed" && fact.key != "no_blas") continue;
     std::string text = printable_line(fact.value);
     const std::string address = take_word(text);
     if (fact.key == "no_blas") {
-      const std::string* remedy = scene.seen(rank).fact("blas_remedy");
+      const std::string* remedy = context.seen(rank).fact("blas_remedy");
       findings.push_back(about_gpu(
           place, Verdict::fail, address,
           fmt::format("the library of matrix products is unusable to {} on {}: {}", named(address), place.host, text),
@@ -186,16 +186,16 @@ bool is_blas(const LibraryReport& library) {
 }
 
 /// One rank speaks for its node.
-void judge_libraries(const Scene& scene, std::vector<Finding>& findings, std::set<std::string>& absent) {
+void judge_libraries(const JudgeContext& context, std::vector<Finding>& findings, std::set<std::string>& absent) {
   std::set<int> told;
-  for (const auto& [rank, named] : scene.named) {
+  for (const auto& [rank, named] : context.named) {
     std::vector<std::string> faults;
-    const RankPlace& place = scene.place(rank);
-    for (const LibraryReport& library : parse_inventory(scene.seen(rank).facts, faults).libraries) {
+    const RankPlace& place = context.place(rank);
+    for (const LibraryReport& library : parse_inventory(context.seen(rank).facts, faults).libraries) {
       if (!is_blas(library)) continue;
       if (library.state == LibraryState::absent) absent.insert(printable_line(library.name, 60));
       if (library.state != LibraryState::broken || !told.insert(place.node_index).second) continue;
-      const std::string* remedy = scene.seen(rank).fact("blas_remedy");
+      const std::string* remedy = context.seen(rank).fact("blas_remedy");
       findings.push_back({Verdict::fail,
                           fmt::format("{} on {} is unusable: {}", printable_line(library.name, 60), place.host,
                                       printable_line(library.error, 300)),
@@ -206,29 +206,29 @@ void judge_libraries(const Scene& scene, std::vector<Finding>& findings, std::se
 }
 
 /// Whether it multiplied, or said why not.
-bool has_spoken(const Scene& scene, const std::pair<int, std::string>& gpu) {
-  const bool has_products = std::any_of(scene.ballots.begin(), scene.ballots.end(), [&](const auto& of_type) {
+bool has_spoken(const JudgeContext& context, const std::pair<int, std::string>& gpu) {
+  const bool has_products = std::any_of(context.ballots.begin(), context.ballots.end(), [&](const auto& of_type) {
     const auto found = of_type.second.find(gpu);
     return found != of_type.second.end() && found->second.products() > 0;
   });
-  const auto& facts = scene.seen(gpu.first).facts;
+  const auto& facts = context.seen(gpu.first).facts;
   return has_products || std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) {
            return fact.key == "failed" && fact.value.rfind(gpu.second + " ", 0) == 0;
          });
 }
 
-void judge_silence(const Scene& scene, std::vector<Finding>& findings) {
-  for (const auto& [rank, named] : scene.named)
+void judge_silence(const JudgeContext& context, std::vector<Finding>& findings) {
+  for (const auto& [rank, named] : context.named)
     for (const auto& [address, uuid] : named.uuids)
-      if (!has_spoken(scene, {rank, address}))
-        findings.push_back(about_gpu(scene.place(rank), Verdict::unmeasured, address,
-                                     fmt::format("{} reported no product", scene.who({rank, address})),
+      if (!has_spoken(context, {rank, address}))
+        findings.push_back(about_gpu(context.place(rank), Verdict::unmeasured, address,
+                                     fmt::format("{} reported no product", context.who({rank, address})),
                                      "name types of numbers that this GPU has, in the parameter types"));
 }
 
 /// Nothing to compare with is not evidence.
-void judge_lonely(const Scene& scene, std::vector<Finding>& findings) {
-  for (const auto& [type, decision] : scene.decisions) {
+void judge_lonely(const JudgeContext& context, std::vector<Finding>& findings) {
+  for (const auto& [type, decision] : context.decisions) {
     if (!decision.right || decision.is_answered || decision.votes > 1) continue;
     Finding finding{
         Verdict::unmeasured,
@@ -240,25 +240,25 @@ void judge_lonely(const Scene& scene, std::vector<Finding>& findings) {
   }
 }
 
-void add_evidence(const Scene& scene, const std::set<std::string>& absent, ProbeJudgement& judgement) {
-  const bool has_rate = std::any_of(scene.named.begin(), scene.named.end(), [&](const auto& rank) {
-    const auto& readings = scene.seen(rank.first).readings;
+void add_evidence(const JudgeContext& context, const std::set<std::string>& absent, ProbeJudgement& judgement) {
+  const bool has_rate = std::any_of(context.named.begin(), context.named.end(), [&](const auto& rank) {
+    const auto& readings = context.seen(rank.first).readings;
     return std::any_of(readings.begin(), readings.end(),
                        [](const Reading& one) { return label_of(one, "by") == "blas"; });
   });
-  if (has_rate && scene.view.timing_doubt.empty())
-    if (auto rate = headline(scene.view, {"rate", "TFLOP/s", "by", false, "type"}); !rate.empty())
+  if (has_rate && context.view.timing_doubt.empty())
+    if (auto rate = headline(context.view, {"rate", "TFLOP/s", "by", false, "type"}); !rate.empty())
       judgement.evidence.push_back(std::move(rate));
   std::size_t products = 0;
   bool is_answered = true;
   std::vector<std::string> types;
-  for (const auto& [type, ballots] : scene.ballots) {
+  for (const auto& [type, ballots] : context.ballots) {
     types.push_back(printable_line(type, 20));
-    is_answered = is_answered && scene.decisions.at(type).is_answered;
+    is_answered = is_answered && context.decisions.at(type).is_answered;
     for (const auto& [gpu, ballot] : ballots) products += static_cast<std::size_t>(ballot.products());
   }
   judgement.evidence.push_back(fmt::format("{} of {} on {}: the same bits{}", counted(products, "product"),
-                                           human_list(types), counted(scene.gpus, "GPU"),
+                                           human_list(types), counted(context.gpus, "GPU"),
                                            is_answered ? ", and the known answer" : ""));
   for (const std::string& library : absent)
     judgement.evidence.push_back(fmt::format(
@@ -269,30 +269,31 @@ void add_evidence(const Scene& scene, const std::set<std::string>& absent, Probe
 
 ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement;
-  Scene scene{view, {}, {}, {}, gpu_copy::judge_nodes(view, judgement)};
+  JudgeContext context{view, {}, {}, {}, gpu_copy::judge_nodes(view, judgement)};
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
     auto named = gpu_copy::tested_by(*seen);
     if (named.uuids.empty()) continue;
-    scene.named[static_cast<int>(i)] = std::move(named);
-    add_ballots(static_cast<int>(i), seen->facts, scene.ballots);
+    context.named[static_cast<int>(i)] = std::move(named);
+    add_ballots(static_cast<int>(i), seen->facts, context.ballots);
   }
-  scene.decisions = decide(scene.ballots);
+  context.decisions = decide(context.ballots);
   auto& findings = judgement.findings;
   std::set<std::string> absent;
-  judge_minority(scene, findings);
-  judge_undecided(scene, findings);
-  judge_checks(scene, findings);
-  for (const auto& [rank, named] : scene.named) judge_failed(scene, rank, findings);
-  judge_libraries(scene, findings, absent);
-  auto timed = scene.named;
-  std::erase_if(timed, [&](const auto& one) { return gpu_copy::is_shared_with_others(scene.seen(one.first)); });
+  judge_minority(context, findings);
+  judge_undecided(context, findings);
+  judge_checks(context, findings);
+  for (const auto& [rank, named] : context.named) judge_failed(context, rank, findings);
+  judge_libraries(context, findings, absent);
+  auto timed = context.named;
+  std::erase_if(timed, [&](const auto& one) { return gpu_copy::is_shared_with_others(context.seen(one.first)); });
   if (view.timing_doubt.empty()) judge_rates(view, timed, findings);
-  judge_silence(scene, findings);
-  judge_lonely(scene, findings);
+  judge_silence(context, findings);
+  judge_lonely(context, findings);
   gpu_copy::judge_health(view, findings);
-  if (scene.gpus > 0 && gpu_copy::is_well(judgement) && !scene.ballots.empty()) add_evidence(scene, absent, judgement);
+  if (context.gpus > 0 && gpu_copy::is_well(judgement) && !context.ballots.empty())
+    add_evidence(context, absent, judgement);
   gpu_copy::add_health_evidence(view, judgement);
   return judgement;
 }

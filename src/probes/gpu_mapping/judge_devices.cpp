@@ -89,15 +89,15 @@ std::vector<Culprit> settings_of(const NodeRanks& node, const Said& said, std::s
   return culprits;
 }
 
-struct Reach {
+struct RemoteExec {
   Some outside;
   Some senseless;
   std::size_t most_visible = 0;
 };
 
 /// Local ranks that point nowhere; those of which a variable left nothing are explained already.
-Reach reach_of(NodeRanks& node) {
-  Reach reach;
+RemoteExec reach_of(NodeRanks& node) {
+  RemoteExec reach;
   for (RankView& rank : node.ranks) {
     if (rank.is_explained || rank.has("device")) continue;
     const std::string index = rank.fact("index");
@@ -116,7 +116,7 @@ bool is_one_for_each(const NodeRanks& node) {
   return true;
 }
 
-Tally::Sentence outside_sentence(const NodeRanks& node, const Reach& reach) {
+Tally::Sentence outside_sentence(const NodeRanks& node, const RemoteExec& reach) {
   const RankView& first = *reach.outside[0];
   const bool is_own = first.fact("chosen_by") == "LOCAL_RANK";
   const std::string sees = gpus_word(reach.most_visible);
@@ -196,7 +196,7 @@ void judge_faults(Nodes& nodes, std::vector<Finding>& findings) {
 void judge_range(Nodes& nodes, std::vector<Finding>& findings) {
   Tally tally;
   for (NodeRanks& node : nodes) {
-    const Reach reach = reach_of(node);
+    const RemoteExec reach = reach_of(node);
     if (!reach.outside.empty()) tally.add(outside_sentence(node, reach), node.host, culprits_of(reach.outside));
     for (const RankView* rank : reach.senseless)
       tally.add({fmt::format("LOCAL_RANK of local rank {} {} is \"{}\"", rank->place->local_rank, on_nodes,

@@ -102,11 +102,11 @@ std::vector<std::string> order_of(const NodeRanks& node) {
   return order;
 }
 
-using Orders = std::map<std::vector<std::string>, std::vector<const NodeRanks*>>;
+using InjectedFaults = std::map<std::vector<std::string>, std::vector<const NodeRanks*>>;
 
 /// Of nodes that have as many ranks; those with a rank whose device is not its own, or not known, have their finding.
-Orders orders_of(const Nodes& nodes, std::size_t ranks) {
-  Orders orders;
+InjectedFaults orders_of(const Nodes& nodes, std::size_t ranks) {
+  InjectedFaults orders;
   for (const NodeRanks& node : nodes) {
     const auto order = order_of(node);
     const bool is_told = std::find(order.begin(), order.end(), std::string()) == order.end();
@@ -115,7 +115,7 @@ Orders orders_of(const Nodes& nodes, std::size_t ranks) {
   return orders;
 }
 
-void judge_orders(const Orders& orders, Tally& tally) {
+void judge_orders(const InjectedFaults& orders, Tally& tally) {
   if (orders.size() < 2) return;
   std::vector<std::pair<std::vector<std::string>, std::vector<const NodeRanks*>>> groups(orders.begin(), orders.end());
   std::stable_sort(groups.begin(), groups.end(),

@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "probes/network_interfaces/node_view.hpp"
-#include "stats/odd_one_out.hpp"
+#include "stats/outliers.hpp"
 
 namespace muster::network {
 
@@ -187,7 +187,7 @@ void judge_networks(Judging& judging, const std::string& name) {
           "give the interface an address of the network that it is in on the other nodes, or put its cable where it "
           "belongs; where networks are routed, subnets = \"any\" in the check",
           networks_of);
-  auto finding = odd_one_out(question);
+  auto finding = outlier_finding(question);
   if (!finding) return;
   // A network of its own for every node is a way to build a fabric; a cable in the wrong switch is not.
   if (has_majority(question) || is_exchanged(judging, name)) return judging.find(std::move(*finding));
@@ -286,7 +286,7 @@ void judge_addresses(Judging& judging) {
                                   "set the same MTU on all nodes and switches: large messages get lost or are cut into "
                                   "pieces where it is smaller",
                                   mtu_of);
-    if (auto finding = odd_one_out(question)) judging.find(std::move(*finding));
+    if (auto finding = outlier_finding(question)) judging.find(std::move(*finding));
   }
 }
 

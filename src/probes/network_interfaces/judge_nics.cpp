@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "probes/network_interfaces/node_view.hpp"
-#include "stats/odd_one_out.hpp"
+#include "stats/outliers.hpp"
 
 namespace muster::network {
 
@@ -132,7 +132,7 @@ void judge_sets(Judging& judging) {
   for (const NodeView& node : judging.nodes)
     if (node.inventory.has_source("pci") && judging.short_of_nics.count(node.host) == 0)
       question.votes.push_back({"on " + node.host, models_on(node), culprit_of(node)});
-  auto finding = odd_one_out(question);
+  auto finding = outlier_finding(question);
   if (!finding) return;
   for (const Culprit& culprit : finding->culprits) judging.short_of_nics.insert(culprit.node);
   judging.find(std::move(*finding));

@@ -13,10 +13,10 @@ namespace muster::p2p {
 namespace {
 
 /// Bytes by link class and carrier, as reported by one rank: `CLASS CARRIER GIGABYTES GB`.
-using Told = std::map<std::string, std::map<std::string, double>>;
+using ProgramFinding = std::map<std::string, std::map<std::string, double>>;
 
-Told told_by(const Observation& seen) {
-  Told told;
+ProgramFinding told_by(const Observation& seen) {
+  ProgramFinding told;
   for (const Fact& fact : seen.facts) {
     if (fact.key != "transport") continue;
     const auto words = split(fact.value, ' ');

@@ -7,8 +7,8 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "probes/gpu_copy/capable.hpp"
 #include "probes/gpu_copy/judge_limits.hpp"
+#include "probes/gpu_copy/peak_bandwidth.hpp"
 #include "probes/p2p/settings.hpp"
 
 namespace muster::p2p {

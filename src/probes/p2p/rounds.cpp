@@ -5,7 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
-#include "probes/gpu_copy/capable.hpp"
+#include "probes/gpu_copy/peak_bandwidth.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/measure.hpp"
 #include "probes/p2p/network_limit.hpp"

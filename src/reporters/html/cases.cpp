@@ -18,33 +18,33 @@ constexpr std::size_t most_repetitions = 1'000;
 /// Of a case in short form.
 constexpr std::size_t brief_bytes = 400;
 
-void write_culprits(Draft& draft, const std::vector<Culprit>& culprits) {
-  JsonText& out = draft.out;
+void write_culprits(PageWriter& writer, const std::vector<Culprit>& culprits) {
+  JsonText& out = writer.out;
   out.list("culprits", culprits, [&](const Culprit& culprit) {
     out.begin_object();
     out.member("kind", to_string(culprit.kind));
     out.member("text", culprit_phrase(culprit));
-    if (!culprit.node.empty()) out.member("node", draft.nodes.find(culprit.node));
+    if (!culprit.node.empty()) out.member("node", writer.nodes.find(culprit.node));
     if (culprit.rank >= 0) out.member("rank", culprit.rank);
     out.end_object();
   });
 }
 
-void write_findings(Draft& draft, const CaseResult& result) {
-  JsonText& out = draft.out;
+void write_findings(PageWriter& writer, const CaseResult& result) {
+  JsonText& out = writer.out;
   out.list("findings", result.findings, [&](const Finding& finding) {
     out.begin_object();
     out.member("verdict", static_cast<int>(finding.verdict));
     out.member("reason", finding.reason);
     out.member("remedy", finding.remedy);
     out.member("follows", finding.follows);
-    write_culprits(draft, finding.culprits);
+    write_culprits(writer, finding.culprits);
     out.end_object();
   });
 }
 
-void write_items(Draft& draft, const CaseResult& result) {
-  JsonText& out = draft.out;
+void write_items(PageWriter& writer, const CaseResult& result) {
+  JsonText& out = writer.out;
   if (result.items.empty()) return;
   out.key("items");
   out.begin_list();
@@ -56,7 +56,7 @@ void write_items(Draft& draft, const CaseResult& result) {
     write_labels(out, item.where);
     out.member("rank", item.rank);
     out.member("peer", item.peer);
-    out.member("node", draft.nodes.find(item.node));
+    out.member("node", writer.nodes.find(item.node));
     out.member("verdict", static_cast<int>(item.verdict));
     write_summary(out, item.summary);
     write_bounds(out, item.bounds);
@@ -66,8 +66,8 @@ void write_items(Draft& draft, const CaseResult& result) {
   if (result.items.size() > most_items) out.member("items_left_out", result.items.size() - most_items);
 }
 
-void write_outputs(Draft& draft, const CaseResult& result) {
-  JsonText& out = draft.out;
+void write_outputs(PageWriter& writer, const CaseResult& result) {
+  JsonText& out = writer.out;
   if (result.outputs.empty()) return;
   out.key("outputs");
   out.begin_list();
@@ -75,7 +75,7 @@ void write_outputs(Draft& draft, const CaseResult& result) {
     const RankOutput& output = result.outputs[i];
     out.begin_object();
     out.member("rank", output.rank);
-    out.member("node", draft.nodes.find(output.node));
+    out.member("node", writer.nodes.find(output.node));
     out.key("text");
     out.text(tail(output.text, most_output));
     out.end_object();
@@ -84,9 +84,9 @@ void write_outputs(Draft& draft, const CaseResult& result) {
   if (result.outputs.size() > most_outputs) out.member("outputs_left_out", result.outputs.size() - most_outputs);
 }
 
-void write_repetitions(Draft& draft, const CaseResult& result) {
+void write_repetitions(PageWriter& writer, const CaseResult& result) {
   if (result.repetitions.size() < 2) return;
-  JsonText& out = draft.out;
+  JsonText& out = writer.out;
   out.member("repeated", repetitions_passed(result));
   std::string verdicts;
   for (std::size_t i = 0; i < result.repetitions.size() && i < most_repetitions; ++i)
@@ -95,17 +95,17 @@ void write_repetitions(Draft& draft, const CaseResult& result) {
 }
 
 /// Which nodes took part, and how each did: a digit is a verdict.
-void write_node_rows(Draft& draft, const Shown& shown) {
-  JsonText& out = draft.out;
+void write_node_rows(PageWriter& writer, const CaseGroup& shown) {
+  JsonText& out = writer.out;
   std::vector<int> nodes;
   std::string verdicts;
   for (const auto* result : shown.all) {
     for (const auto& row : result->node_rows) {
-      nodes.push_back(draft.nodes.find(row.node));
+      nodes.push_back(writer.nodes.find(row.node));
       verdicts += static_cast<char>('0' + static_cast<int>(row.verdict));
     }
     if (!result->node_rows.empty() || result->node.empty()) continue;
-    nodes.push_back(draft.nodes.find(result->node));
+    nodes.push_back(writer.nodes.find(result->node));
     verdicts += static_cast<char>('0' + static_cast<int>(result->verdict));
   }
   out.list("on", nodes, [&](int node) { out.number(node); });
@@ -113,8 +113,8 @@ void write_node_rows(Draft& draft, const Shown& shown) {
 }
 
 /// Whom it is about and what came of it; enough for a line in a list.
-void write_line(Draft& draft, const Shown& shown) {
-  JsonText& out = draft.out;
+void write_line(PageWriter& writer, const CaseGroup& shown) {
+  JsonText& out = writer.out;
   const CaseResult& result = *shown.first;
   out.member("id", shown.is_folded() ? common_title(result) : title(result));
   out.member("check", result.check);
@@ -130,11 +130,11 @@ void write_line(Draft& draft, const Shown& shown) {
   }
   const bool is_about_all = !shown.is_folded() || needs_attention(result.verdict) || result.verdict == Verdict::skip;
   out.member("brief", is_about_all ? brief(result) : fmt::format("{} are well", counted(shown.all.size(), "node")));
-  write_node_rows(draft, shown);
+  write_node_rows(writer, shown);
 }
 
-void write_words(Draft& draft, const CaseResult& result) {
-  JsonText& out = draft.out;
+void write_words(PageWriter& writer, const CaseResult& result) {
+  JsonText& out = writer.out;
   const auto text = [&](const std::string& one) { out.text(one); };
   out.member("probe", result.probe);
   out.member("summary", result.summary);
@@ -152,18 +152,18 @@ void write_words(Draft& draft, const CaseResult& result) {
   out.member("reason", result.reason);
   out.member("remedy", result.remedy);
   out.member("follows", result.follows);
-  write_culprits(draft, result.culprits);
-  write_findings(draft, result);
+  write_culprits(writer, result.culprits);
+  write_findings(writer, result);
   out.list("evidence", result.evidence, text);
   out.list("notes", result.notes, text);
   out.member("rerun", shell_line(result.rerun));
-  write_repetitions(draft, result);
-  write_items(draft, result);
-  write_outputs(draft, result);
+  write_repetitions(writer, result);
+  write_items(writer, result);
+  write_outputs(writer, result);
 }
 
 /// Of the list of nodes that took part.
-std::size_t nodes_size(const Shown& shown) {
+std::size_t nodes_size(const CaseGroup& shown) {
   std::size_t size = 0;
   for (const auto* result : shown.all) size += 6 * std::max<std::size_t>(1, result->node_rows.size());
   return size;
@@ -179,28 +179,28 @@ std::size_t size_of(const CaseResult& result) {
 
 }  // namespace
 
-void write_cases(Draft& draft) {
-  JsonText& out = draft.out;
-  const Wanted wanted = choose_rows(draft);
+void write_cases(PageWriter& writer) {
+  JsonText& out = writer.out;
+  const Wanted wanted = choose_rows(writer);
   std::size_t brief_ones = 0;
   std::size_t unnamed = 0;
   out.key("cases");
   out.begin_list();
-  for (std::size_t i = 0; i < draft.cases.size(); ++i) {
-    const Shown& shown = draft.cases[i];
+  for (std::size_t i = 0; i < writer.cases.size(); ++i) {
+    const CaseGroup& shown = writer.cases[i];
     const std::size_t of_nodes = nodes_size(shown);
-    const bool is_whole = draft.rooms.cases.take(size_of(*shown.first) + of_nodes);
-    if (!is_whole && !draft.rooms.cases.take(brief_bytes + of_nodes)) {
+    const bool is_whole = writer.rooms.cases.take(size_of(*shown.first) + of_nodes);
+    if (!is_whole && !writer.rooms.cases.take(brief_bytes + of_nodes)) {
       ++unnamed;
       continue;
     }
     out.begin_object();
-    write_line(draft, shown);
+    write_line(writer, shown);
     if (is_whole) {
-      write_words(draft, *shown.first);
-      write_metrics(draft, shown, wanted[i]);
-      write_ranks(draft, *shown.first);
-      write_matrices(draft, *shown.first);
+      write_words(writer, *shown.first);
+      write_metrics(writer, shown, wanted[i]);
+      write_ranks(writer, *shown.first);
+      write_matrices(writer, *shown.first);
     } else {
       ++brief_ones;
       out.member("is_brief", 1);
@@ -208,8 +208,8 @@ void write_cases(Draft& draft) {
     out.end_object();
   }
   out.end_list();
-  if (brief_ones > 0) draft.left_out.push_back("all but one line of " + counted(brief_ones, "case"));
-  if (unnamed > 0) draft.left_out.push_back(counted(unnamed, "case") + " altogether");
+  if (brief_ones > 0) writer.left_out.push_back("all but one line of " + counted(brief_ones, "case"));
+  if (unnamed > 0) writer.left_out.push_back(counted(unnamed, "case") + " altogether");
 }
 
 }  // namespace muster::html

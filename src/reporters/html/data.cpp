@@ -37,9 +37,9 @@ std::string largest_shape(const RunReport& report) {
 
 }  // namespace
 
-void write_run(Draft& draft) {
-  const RunReport& report = draft.report;
-  JsonText& out = draft.out;
+void write_run(PageWriter& writer) {
+  const RunReport& report = writer.report;
+  JsonText& out = writer.out;
   out.key("run");
   out.begin_object();
   write_head(out, report);
@@ -54,22 +54,22 @@ void write_run(Draft& draft) {
   out.end_object();
 }
 
-void write_nodes(Draft& draft) {
-  JsonText& out = draft.out;
-  out.list("nodes", draft.nodes.all(), [&](const std::string& name) { out.text(name, 10'000); });
+void write_nodes(PageWriter& writer) {
+  JsonText& out = writer.out;
+  out.list("nodes", writer.nodes.all(), [&](const std::string& name) { out.text(name, 10'000); });
   Names keys;
-  for (const auto& node : draft.report.nodes)
+  for (const auto& node : writer.report.nodes)
     for (const auto& fact : node.facts) keys.of(fact.key);
   // By key, so that a value that all nodes share is a run of the same number.
-  std::vector<std::vector<int>> columns(keys.all().size(), std::vector<int>(draft.report.nodes.size(), -1));
-  for (std::size_t at = 0; at < draft.report.nodes.size(); ++at)
-    for (const auto& fact : draft.report.nodes[at].facts)
-      columns[static_cast<std::size_t>(keys.find(fact.key))][at] = draft.texts.of(fact.value);
+  std::vector<std::vector<int>> columns(keys.all().size(), std::vector<int>(writer.report.nodes.size(), -1));
+  for (std::size_t at = 0; at < writer.report.nodes.size(); ++at)
+    for (const auto& fact : writer.report.nodes[at].facts)
+      columns[static_cast<std::size_t>(keys.find(fact.key))][at] = writer.texts.of(fact.value);
   std::size_t left_out = 0;
   out.key("facts");
   out.begin_list();
   for (std::size_t key = 0; key < columns.size(); ++key) {
-    if (!draft.rooms.facts.take(columns[key].size() * 7)) {
+    if (!writer.rooms.facts.take(columns[key].size() * 7)) {
       ++left_out;
       continue;
     }
@@ -79,12 +79,12 @@ void write_nodes(Draft& draft) {
     out.end_object();
   }
   out.end_list();
-  if (left_out > 0) draft.left_out.push_back(fmt::format("{} of the nodes' provenance", counted(left_out, "fact")));
+  if (left_out > 0) writer.left_out.push_back(fmt::format("{} of the nodes' provenance", counted(left_out, "fact")));
 }
 
-void write_launches(Draft& draft) {
-  JsonText& out = draft.out;
-  const auto& launches = draft.report.launches;
+void write_launches(PageWriter& writer) {
+  JsonText& out = writer.out;
+  const auto& launches = writer.report.launches;
   out.key("launches");
   out.begin_list();
   for (std::size_t i = 0; i < launches.size() && i < most_launches; ++i) {
@@ -101,21 +101,21 @@ void write_launches(Draft& draft) {
   }
   out.end_list();
   if (launches.size() > most_launches)
-    draft.left_out.push_back(counted(launches.size() - most_launches, "launch") + " of many");
+    writer.left_out.push_back(counted(launches.size() - most_launches, "launch") + " of many");
 }
 
 std::string data_of(const RunReport& report) {
-  Draft draft{report, nodes_of(report)};
-  draft.cases = shown_cases(report);
-  JsonText& out = draft.out;
+  PageWriter writer{report, nodes_of(report)};
+  writer.cases = grouped_cases(report);
+  JsonText& out = writer.out;
   out.begin_object();
   out.member("form", 1);
-  write_run(draft);
-  write_nodes(draft);
-  write_launches(draft);
-  write_cases(draft);
-  out.list("texts", draft.texts.all(), [&](const std::string& text) { out.text(text, 10'000); });
-  out.list("left_out", draft.left_out, [&](const std::string& text) { out.text(text); });
+  write_run(writer);
+  write_nodes(writer);
+  write_launches(writer);
+  write_cases(writer);
+  out.list("texts", writer.texts.all(), [&](const std::string& text) { out.text(text, 10'000); });
+  out.list("left_out", writer.left_out, [&](const std::string& text) { out.text(text); });
   out.end_object();
   return out.view();
 }

@@ -4,28 +4,28 @@
 #include <string>
 #include <vector>
 
+#include "reporters/html/grouped_cases.hpp"
 #include "reporters/html/json_text.hpp"
-#include "reporters/html/shown.hpp"
 
 namespace muster::html {
 
 /// How much of each kind a page holds, in bytes; together they keep it below 15 MB.
-struct Rooms {
-  Room cases{2'500'000};        ///< the text of each case
-  Room node_values{3'500'000};  ///< metrics by node
-  Room readings{1'000'000};     ///< of single ranks
-  Room matrices{5'500'000};
-  Room ranks{700'000};  ///< where ranks stood
-  Room facts{700'000};  ///< provenance
+struct SizeBudgets {
+  SizeBudget cases{2'500'000};        ///< the text of each case
+  SizeBudget node_values{3'500'000};  ///< metrics by node
+  SizeBudget readings{1'000'000};     ///< of single ranks
+  SizeBudget matrices{5'500'000};
+  SizeBudget ranks{700'000};  ///< where ranks stood
+  SizeBudget facts{700'000};  ///< provenance
 };
 
 /// What all parts share while one page is written.
-struct Draft {
+struct PageWriter {
   const RunReport& report;
   Names nodes;
-  std::vector<Shown> cases = {};
+  std::vector<CaseGroup> cases = {};
   Names texts = {};  ///< facts, whose values repeat
-  Rooms rooms = {};
+  SizeBudgets rooms = {};
   std::vector<std::string> left_out = {};  ///< sentences for the reader
   JsonText out = {};
 };
@@ -33,21 +33,21 @@ struct Draft {
 /// The whole document, one line.
 [[nodiscard]] std::string data_of(const RunReport& report);
 
-void write_run(Draft& draft);
+void write_run(PageWriter& writer);
 /// Nodes with their facts, column by column.
-void write_nodes(Draft& draft);
-void write_launches(Draft& draft);
-void write_cases(Draft& draft);
+void write_nodes(PageWriter& writer);
+void write_launches(PageWriter& writer);
+void write_cases(PageWriter& writer);
 /// Index = case, row of its first member: whether the values of each node fit.
 using Wanted = std::vector<std::vector<bool>>;
-[[nodiscard]] Wanted choose_rows(Draft& draft);
-void write_metrics(Draft& draft, const Shown& shown, const std::vector<bool>& wanted);
+[[nodiscard]] Wanted choose_rows(PageWriter& writer);
+void write_metrics(PageWriter& writer, const CaseGroup& shown, const std::vector<bool>& wanted);
 void write_summary(JsonText& out, const Summary& summary);
 void write_bounds(JsonText& out, const std::vector<BoundOutcome>& bounds);
 void write_labels(JsonText& out, const Labels& where);
 /// Where each rank stood.
-void write_ranks(Draft& draft, const CaseResult& result);
+void write_ranks(PageWriter& writer, const CaseResult& result);
 /// From the files beside the report, and where there is none from the readings.
-void write_matrices(Draft& draft, const CaseResult& result);
+void write_matrices(PageWriter& writer, const CaseResult& result);
 
 }  // namespace muster::html

@@ -52,12 +52,12 @@ std::optional<Matrix> from_readings(const CaseResult& result, const MatrixFile& 
   return is_empty ? std::nullopt : std::optional(std::move(matrix));
 }
 
-std::optional<Matrix> matrix_of(const Draft& draft, const CaseResult& result, const MatrixFile& wanted) {
+std::optional<Matrix> matrix_of(const PageWriter& writer, const CaseResult& result, const MatrixFile& wanted) {
   // A name that leads out of the folder is not one of ours.
   const std::filesystem::path name(wanted.file);
   const bool is_below = name.is_relative() && wanted.file.find("..") == std::string::npos;
-  if (is_below && !draft.report.folder.empty()) {
-    const auto bytes = read_file(std::filesystem::path(draft.report.folder) / name, std::size_t{80} << 20);
+  if (is_below && !writer.report.folder.empty()) {
+    const auto bytes = read_file(std::filesystem::path(writer.report.folder) / name, std::size_t{80} << 20);
     if (bytes)
       if (auto matrix = matrix_from_file(*bytes); matrix && !matrix->names.empty()) return std::move(*matrix);
   }
@@ -120,24 +120,25 @@ std::string packed(const std::vector<float>& values, const Levels& levels) {
 }
 
 /// How many rows become one; 0: there is no room.
-std::size_t take_rows(Draft& draft, std::size_t size) {
+std::size_t take_rows(PageWriter& writer, std::size_t size) {
   for (const std::size_t most : most_rows) {
     const std::size_t step = (size + most - 1) / most;
     const std::size_t rows = (size + step - 1) / step;
-    if (draft.rooms.matrices.take(300 + 5 * size + rows * rows * (size <= most_fine_rows ? 2 : 1) * 4 / 3)) return step;
+    if (writer.rooms.matrices.take(300 + 5 * size + rows * rows * (size <= most_fine_rows ? 2 : 1) * 4 / 3))
+      return step;
   }
   return 0;
 }
 
 /// True if it was written.
-bool write_matrix(Draft& draft, const Matrix& matrix, const MatrixFile& file) {
+bool write_matrix(PageWriter& writer, const Matrix& matrix, const MatrixFile& file) {
   const bool is_fine = matrix.names.size() <= most_fine_rows;
   if (levels_of(matrix.values, is_fine).most <= 0) return false;
-  const std::size_t step = take_rows(draft, matrix.names.size());
+  const std::size_t step = take_rows(writer, matrix.names.size());
   if (step == 0) return false;
   const auto values = thinned(matrix, step);
   const Levels levels = levels_of(values, is_fine);
-  JsonText& out = draft.out;
+  JsonText& out = writer.out;
   out.begin_object();
   out.member("metric", matrix.metric);
   out.member("unit", matrix.unit);
@@ -146,7 +147,7 @@ bool write_matrix(Draft& draft, const Matrix& matrix, const MatrixFile& file) {
   out.member("file", file.file);
   out.member("step", step);
   out.member("size", matrix.names.size());
-  out.list("nodes", matrix.names, [&](const std::string& name) { out.number(draft.nodes.find(name)); });
+  out.list("nodes", matrix.names, [&](const std::string& name) { out.number(writer.nodes.find(name)); });
   out.member("least", static_cast<double>(levels.least));
   out.member("most", static_cast<double>(levels.most));
   out.member("bytes", is_fine ? 2 : 1);
@@ -158,38 +159,38 @@ bool write_matrix(Draft& draft, const Matrix& matrix, const MatrixFile& file) {
 
 }  // namespace
 
-void write_matrices(Draft& draft, const CaseResult& result) {
+void write_matrices(PageWriter& writer, const CaseResult& result) {
   if (result.matrices.empty()) return;
-  JsonText& out = draft.out;
+  JsonText& out = writer.out;
   out.key("matrices");
   out.begin_list();
   std::size_t left_out = 0;
   for (const auto& file : result.matrices) {
-    const auto matrix = matrix_of(draft, result, file);
-    if (!matrix || !write_matrix(draft, *matrix, file)) ++left_out;
+    const auto matrix = matrix_of(writer, result, file);
+    if (!matrix || !write_matrix(writer, *matrix, file)) ++left_out;
   }
   out.end_list();
   if (left_out > 0)
-    draft.left_out.push_back(fmt::format("{} of {}: no room, or no file beside the report",
-                                         counted(left_out, left_out == 1 ? "matrix" : "matrice"), title(result)));
+    writer.left_out.push_back(fmt::format("{} of {}: no room, or no file beside the report",
+                                          counted(left_out, left_out == 1 ? "matrix" : "matrice"), title(result)));
 }
 
-void write_ranks(Draft& draft, const CaseResult& result) {
+void write_ranks(PageWriter& writer, const CaseResult& result) {
   const auto& ranks = result.rank_rows;
   if (ranks.empty()) return;
   Names keys;
   for (const auto& rank : ranks)
     for (const auto& fact : rank.facts) keys.of(fact.key);
-  if (!draft.rooms.ranks.take(ranks.size() * 6 * (1 + keys.all().size()))) {
-    draft.left_out.push_back(fmt::format("where the {} of {} stood", counted(ranks.size(), "rank"), title(result)));
+  if (!writer.rooms.ranks.take(ranks.size() * 6 * (1 + keys.all().size()))) {
+    writer.left_out.push_back(fmt::format("where the {} of {} stood", counted(ranks.size(), "rank"), title(result)));
     return;
   }
   std::vector<std::vector<int>> columns(keys.all().size(), std::vector<int>(ranks.size(), -1));
   for (std::size_t at = 0; at < ranks.size(); ++at)
     for (const auto& fact : ranks[at].facts)
-      columns[static_cast<std::size_t>(keys.find(fact.key))][at] = draft.texts.of(fact.value);
-  JsonText& out = draft.out;
-  out.list("rank_nodes", ranks, [&](const RankRow& rank) { out.number(draft.nodes.find(rank.node)); });
+      columns[static_cast<std::size_t>(keys.find(fact.key))][at] = writer.texts.of(fact.value);
+  JsonText& out = writer.out;
+  out.list("rank_nodes", ranks, [&](const RankRow& rank) { out.number(writer.nodes.find(rank.node)); });
   if (columns.empty()) return;
   out.key("rank_facts");
   out.begin_object();

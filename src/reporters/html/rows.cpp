@@ -19,7 +19,7 @@ bool has_label(const MetricRow& row, std::string_view name) {
   return std::any_of(row.where.begin(), row.where.end(), [&](const auto& label) { return label.first == name; });
 }
 
-std::size_t node_count(const Shown& shown) {
+std::size_t node_count(const CaseGroup& shown) {
   std::size_t count = 0;
   for (const auto* result : shown.all) count += result->node_rows.size();
   return count;
@@ -64,11 +64,11 @@ const MetricRow* row_of(const std::vector<MetricRow>& rows, const MetricRow& wan
   return nullptr;
 }
 
-void write_by_node(Draft& draft, const Shown& shown, const MetricRow& row, std::size_t at) {
+void write_by_node(PageWriter& writer, const CaseGroup& shown, const MetricRow& row, std::size_t at) {
   std::vector<const MetricRow*> all;
   for (const auto* result : shown.all)
     for (const auto& node : result->node_rows) all.push_back(row_of(node.metrics, row, at));
-  JsonText& out = draft.out;
+  JsonText& out = writer.out;
   const auto column = [&](std::string_view name, double Summary::*part) {
     out.list(name, all,
              [&](const MetricRow* one) { out.number(one == nullptr || one->over.n == 0 ? nothing : one->over.*part); });
@@ -86,9 +86,9 @@ void write_by_node(Draft& draft, const Shown& shown, const MetricRow& row, std::
   out.list("bad", bad, [&](std::size_t i) { out.number(i); });
 }
 
-void write_readings(Draft& draft, const MetricRow& row) {
-  if (row.readings.size() < 2 || !draft.rooms.readings.take(row.readings.size() * bytes_of_reading)) return;
-  JsonText& out = draft.out;
+void write_readings(PageWriter& writer, const MetricRow& row) {
+  if (row.readings.size() < 2 || !writer.rooms.readings.take(row.readings.size() * bytes_of_reading)) return;
+  JsonText& out = writer.out;
   const bool has_peers =
       std::any_of(row.readings.begin(), row.readings.end(), [](const auto& r) { return r.peer >= 0; });
   out.list("ranks", row.readings, [&](const RankReading& one) { out.number(one.rank); });
@@ -110,7 +110,7 @@ double median(std::vector<double> values) {
 }
 
 /// Of one case, or of all that are shown as one: then the median is that of the nodes' medians.
-MetricRow whole_row(const Shown& shown, std::size_t at) {
+MetricRow whole_row(const CaseGroup& shown, std::size_t at) {
   MetricRow whole = shown.first->metrics[at];
   if (!shown.is_folded()) return whole;
   std::vector<double> medians;
@@ -163,12 +163,12 @@ void write_labels(JsonText& out, const Labels& where) {
   });
 }
 
-Wanted choose_rows(Draft& draft) {
+Wanted choose_rows(PageWriter& writer) {
   Wanted wanted;
   std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < draft.cases.size(); ++i) {
-    const CaseResult& first = *draft.cases[i].first;
-    const std::size_t nodes = node_count(draft.cases[i]);
+  for (std::size_t i = 0; i < writer.cases.size(); ++i) {
+    const CaseResult& first = *writer.cases[i].first;
+    const std::size_t nodes = node_count(writer.cases[i]);
     wanted.emplace_back(first.metrics.size(), false);
     if (nodes < 2) continue;
     const auto bad = bad_metrics(first);
@@ -182,16 +182,16 @@ Wanted choose_rows(Draft& draft) {
                    [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
   std::size_t left_out = 0;
   for (const auto& one : candidates) {
-    const bool fits = draft.rooms.node_values.take(one.bytes);
+    const bool fits = writer.rooms.node_values.take(one.bytes);
     wanted[one.shown][one.row] = fits;
     if (!fits) ++left_out;
   }
-  if (left_out > 0) draft.left_out.push_back("the values of each node of " + counted(left_out, "metric"));
+  if (left_out > 0) writer.left_out.push_back("the values of each node of " + counted(left_out, "metric"));
   return wanted;
 }
 
-void write_metrics(Draft& draft, const Shown& shown, const std::vector<bool>& wanted) {
-  JsonText& out = draft.out;
+void write_metrics(PageWriter& writer, const CaseGroup& shown, const std::vector<bool>& wanted) {
+  JsonText& out = writer.out;
   if (shown.first->metrics.empty()) return;
   out.key("metrics");
   out.begin_list();
@@ -209,8 +209,8 @@ void write_metrics(Draft& draft, const Shown& shown, const std::vector<bool>& wa
       out.member("bound", row.bound);
     }
     write_bounds(out, row.bounds);
-    if (wanted[at]) write_by_node(draft, shown, row, at);
-    if (!shown.is_folded()) write_readings(draft, row);
+    if (wanted[at]) write_by_node(writer, shown, row, at);
+    if (!shown.is_folded()) write_readings(writer, row);
     out.end_object();
   }
   out.end_list();

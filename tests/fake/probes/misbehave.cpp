@@ -35,18 +35,18 @@ constexpr MetricSpec metrics[] = {
     {"barriers", "1", Better::neither, "Barriers that went well.", false},
 };
 
-struct Orders {
+struct InjectedFaults {
   std::string how;
   int rank;
   std::string node;
   std::string at;
 };
 
-Orders orders_of(const Params& given) {
+InjectedFaults orders_of(const Params& given) {
   return {given.text("how"), static_cast<int>(given.integer("rank")), given.text("node"), given.text("at")};
 }
 
-bool is_mine(const Orders& orders, const RankPlace& place) {
+bool is_mine(const InjectedFaults& orders, const RankPlace& place) {
   return (orders.rank < 0 || orders.rank == place.rank) && (orders.node.empty() || orders.node == place.host);
 }
 
@@ -73,7 +73,7 @@ void leave_orphan(Recorder& recorder) {
 }
 
 /// Ways that work in both steps. Returns only for those that let the rank go on.
-void misbehave(const Orders& orders, const Params& given, Recorder& recorder) {
+void misbehave(const InjectedFaults& orders, const Params& given, Recorder& recorder) {
   if (const auto& marker = given.text("marker"); !marker.empty())
     ::close(::open(marker.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   const auto& how = orders.how;
@@ -103,7 +103,7 @@ Result<std::unique_ptr<ProbeState>> prepare(const PrepareContext& context) {
 }
 
 /// What an honest rank says, made wrong.
-void falsify(const Orders& orders, const Params& given, const RankPlace& place, Observation& seen) {
+void falsify(const InjectedFaults& orders, const Params& given, const RankPlace& place, Observation& seen) {
   if (orders.how == "lie") seen.rank = (place.rank + 1) % place.world_size;
   if (orders.how == "big") seen.output.assign(given.bytes("size").count, 'x');
   if (orders.how != "bad_result") return;

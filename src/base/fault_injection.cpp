@@ -1,0 +1,142 @@
+#include "base/fault_injection.hpp"
+
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <optional>
+
+#include "base/hostlist.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> flips{"gathered", "sum", "received", "memory"};
+/// Far from real clocks, so that the two cannot be confused.
+constexpr std::int64_t made_up_start = 1'000'000'000'000;
+
+struct Own {
+  bool is_given = false;
+  bool judges_speed = false;
+  std::string flipped;
+  std::int64_t step = 0;  ///< nanoseconds
+  std::int64_t ahead = 0;
+};
+
+// Written once before there are threads; the clock asks it billions of times.
+Own own;
+std::atomic<bool> in_force{false};
+std::atomic<std::int64_t> made_up{made_up_start};
+
+std::optional<double> number_of(const std::string& word) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc{} || end != word.data() + word.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+std::optional<int> rank_of(const std::string& word) {
+  const auto number = number_of(word);
+  if (!number || *number < 0 || *number > 1e6 || *number != std::floor(*number)) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+std::optional<double> seconds_of(const std::string& word) {
+  const auto time = parse_duration(word);
+  return time ? std::optional(time->value) : std::nullopt;
+}
+
+bool take_flip(int rank, const std::string& what, InjectedFaults& orders) {
+  for (const std::string_view known : flips)
+    if (known == what) return orders.flipped[rank] = what, true;
+  return false;
+}
+
+bool take(const std::vector<std::string>& words, InjectedFaults& orders) {
+  if (words.size() == 2 && words[0] == "hosts") {
+    const auto hosts = expand_hostlist(words[1]);
+    if (hosts) orders.hosts = *hosts;
+    return hosts.has_value();
+  }
+  if (words.size() == 2 && words[0] == "clock") {
+    const auto tick = seconds_of(words[1]);
+    if (tick) orders.tick_s = *tick;
+    return tick && *tick >= 1e-9;
+  }
+  if (words.size() == 1 && words[0] == "speed") return orders.judges_speed = true;
+  const auto rank = words.size() == 3 ? rank_of(words[1]) : std::nullopt;
+  if (!rank) return false;
+  if (words[0] == "flip") return take_flip(*rank, words[2], orders);
+  const auto value = words[0] == "slow" ? number_of(words[2]) : seconds_of(words[2]);
+  if (!value || *value <= 0) return false;
+  if (words[0] == "slow") return orders.slow[*rank] = *value, true;
+  if (words[0] == "ahead") return orders.ahead_s[*rank] = *value, true;
+  return false;
+}
+
+}  // namespace
+
+std::span<const std::string_view> flippable() {
+  return flips;
+}
+
+Result<InjectedFaults> parse_faults(std::string_view text) {
+  InjectedFaults orders;
+  for (const std::string& order : split(text, ';')) {
+    std::vector<std::string> words;
+    for (const std::string& word : split(trim(order), ' '))
+      if (!word.empty()) words.push_back(word);
+    if (!words.empty() && !take(words, orders))
+      return fail(
+          ErrorKind::usage, "",
+          fmt::format("\"{}\" is not an order; write for example \"flip 1 sum\" (gathered, sum, received, memory), "
+                      "\"clock 1ms\", \"slow 3 2\", \"ahead 2 5s\", \"speed\"",
+                      printable_line(trim(order), 60)));
+  }
+  return orders;
+}
+
+void inject_faults(const InjectedFaults& orders, int rank) {
+  own.is_given = true;
+  own.judges_speed = orders.judges_speed || orders.tick_s > 0;
+  if (const auto flipped = orders.flipped.find(rank); flipped != orders.flipped.end()) own.flipped = flipped->second;
+  const auto slow = orders.slow.find(rank);
+  own.step = static_cast<std::int64_t>(orders.tick_s * 1e9 * (slow == orders.slow.end() ? 1 : slow->second));
+  const auto ahead = orders.ahead_s.find(rank);
+  own.ahead = ahead == orders.ahead_s.end() ? 0 : static_cast<std::int64_t>(ahead->second * 1e9);
+}
+
+bool injects_faults() {
+  return own.is_given;
+}
+
+bool must_judge_speed() {
+  return own.judges_speed;
+}
+
+FaultInjection::FaultInjection() {
+  in_force = own.is_given;
+}
+
+FaultInjection::~FaultInjection() {
+  in_force = false;
+}
+
+void corrupt(std::string_view what, std::span<std::byte> bytes) {
+  if (in_force && own.flipped == what && !bytes.empty()) bytes[bytes.size() / 2] ^= std::byte{0x04};
+}
+
+double orders::made_up_seconds() {
+  if (!in_force.load(std::memory_order_relaxed) || own.step == 0) return -1;
+  return static_cast<double>(made_up.fetch_add(own.step) + own.step) * 1e-9;
+}
+
+std::int64_t orders::ahead_nanoseconds() {
+  return in_force.load(std::memory_order_relaxed) ? own.ahead : 0;
+}
+
+}  // namespace muster

@@ -1,0 +1,55 @@
+#include "probes/device_visibility/symptoms.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster::visibility {
+
+void Symptoms::add(const Device& gpu, Symptom symptom) {
+  const auto same = [&](const auto& one) {
+    return one.first.what == symptom.what && one.first.remedy == symptom.remedy;
+  };
+  const auto found = std::find_if(seen_.begin(), seen_.end(), same);
+  if (found != seen_.end())
+    found->second.push_back(&gpu);
+  else
+    seen_.emplace_back(std::move(symptom), std::vector<const Device*>{&gpu});
+}
+
+void Symptoms::report(const NodeView& node, Findings& findings) const {
+  for (const auto& [symptom, gpus] : seen_) {
+    const std::string reason = fmt::format("{}: {}", subject(node, gpus), symptom.what);
+    findings.push_back(symptom.is_note ? note(reason) : about(node, gpus, reason, symptom.remedy));
+  }
+}
+
+std::string told(const Device& device, std::string_view key) {
+  const auto found = device.values.find(std::string(key));
+  return found == device.values.end() ? std::string() : printable_line(found->second, 200);
+}
+
+double vendor_number(const Device& device, std::string_view key) {
+  const std::string text = told(device, key);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+}
+
+std::vector<const Device*> reported_by_nvml(const NodeView& node) {
+  std::vector<const Device*> gpus;
+  for (const Device* gpu : devices_of(node, DeviceKind::gpu))
+    if (gpu->is_seen_by("nvml") && ail_of(node, *gpu) == Ail::none && !is_withheld(*gpu)) gpus.push_back(gpu);
+  return gpus;
+}
+
+Finding note(std::string reason) {
+  Finding finding;
+  finding.verdict = Verdict::pass;
+  finding.reason = std::move(reason);
+  return finding;
+}
+
+}  // namespace muster::visibility

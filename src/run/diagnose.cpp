@@ -1,0 +1,219 @@
+#include "run/diagnose.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "run/failure_text.hpp"
+#include "run/process_status.hpp"
+#include "run/rank_complaint.hpp"
+#include "run/start_complaint.hpp"
+#include "system/system.hpp"
+
+namespace muster {
+
+namespace {
+
+Culprit launcher_culprit(const std::string& name) {
+  return {CulpritKind::launcher, name, "", -1};
+}
+
+/// The first line that is neither a rule nor a warning, or else the first warning.
+std::string first_complaint(std::string_view text) {
+  std::string warning;
+  for (const auto line : lines(text)) {
+    const auto one = trim(line);
+    if (one.size() <= 3 || one.find_first_not_of("-=*") == one.npos) continue;
+    if (one.find("arning: ") == one.npos) return printable_line(one, 160);
+    if (warning.empty()) warning = printable_line(one, 160);
+  }
+  return warning;
+}
+
+}  // namespace
+
+LaunchDiagnosis::LaunchDiagnosis(Loop& loop, RemoteExec reach, const SessionOptions& options)
+    : loop_(loop), remote_(std::move(reach)), options_(options) {}
+
+void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
+  if (!launch.has_ended() && launch.pid() > 0) {
+    const auto status = process_status(launch.pid());
+    inspection.launcher = status ? to_state(status->state) : ProcessState::gone;
+    // Its own: one for each node and rank, and each may have called more than once.
+    const std::size_t own = 4 * (inspection.nodes.size() + static_cast<std::size_t>(std::max(inspection.ranks, 0)));
+    if (launch.stage() == LaunchStage::start_up) inspection.crowded_port = find_crowded_port(launch.pid(), 100 + own);
+  }
+  inspection.seen = autopsy(inspection);
+}
+
+std::vector<NodeAutopsy> LaunchDiagnosis::autopsy(const Inspection& inspection) {
+  std::vector<NodeAutopsy> found;
+  std::vector<std::string> away;
+  for (const auto& node : inspection.nodes) {
+    if (!is_this_node(node)) {
+      away.push_back(node);
+      continue;
+    }
+    found.push_back(look_at_this_node(inspection.tag));
+    found.back().node = node;
+  }
+  if (away.empty()) return found;
+  for (auto& answer :
+       ask_nodes(loop_, remote_, away, {"autopsy", "--tag", inspection.tag}, options_.deadlines.autopsy_s)) {
+    NodeAutopsy seen;
+    if (answer.answered) {
+      auto parsed = node_autopsy_from_json(nlohmann::json::parse(last_object(answer.out), nullptr, false));
+      if (parsed)
+        seen = std::move(*parsed);
+      else
+        answer.error = "its answer could not be read: " + parsed.error().what;
+      seen.answered = parsed.has_value();
+    }
+    seen.node = answer.node;
+    if (!seen.answered) seen.error = answer.error;
+    found.push_back(std::move(seen));
+  }
+  return found;
+}
+
+std::map<std::string, std::string> LaunchDiagnosis::clean_nodes(const std::vector<std::string>& nodes,
+                                                                const std::string& tag,
+                                                                const std::vector<std::string>& options) {
+  const double grace = options_.deadlines.grace_s;
+  std::vector<std::string> words{"clean", "--tag", tag, "--grace", fmt::format("{}", grace)};
+  words.insert(words.end(), options.begin(), options.end());
+  std::map<std::string, std::string> stuck;
+  for (const auto& answer : ask_nodes(loop_, remote_, nodes, words, grace + 4, grace + 3)) {
+    if (!answer.answered) continue;
+    std::vector<std::string> survivors;
+    for (const auto line : lines(answer.out))
+      if (!line.empty() && line.find_first_not_of("0123456789") == std::string_view::npos) survivors.emplace_back(line);
+    if (!survivors.empty()) stuck[answer.node] = fmt::format("process {} can't be ended", human_list(survivors));
+  }
+  return stuck;
+}
+
+std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, const Inspection& inspection) {
+  const double grace = options_.deadlines.grace_s;
+  launch.stop(grace);
+  std::vector<std::string> answering;
+  for (const auto& node : inspection.seen)
+    if (node.answered) answering.push_back(node.node);
+  if (inspection.seen.empty()) answering = inspection.nodes;
+  auto stuck = clean_nodes(answering, inspection.tag, {});
+  const auto wake = loop_.after(grace + 2, [] {});
+  const double until = monotonic_seconds() + grace + 2;
+  loop_.run_until([&] { return launch.has_ended() || monotonic_seconds() > until; });
+  // While ranks start, one may have been too young to be found the first time.
+  if (launch.stage() == LaunchStage::start_up && launch.has_ended())
+    for (auto& [node, words] : clean_nodes(answering, inspection.tag, {"--launcher-has-ended"})) stuck[node] = words;
+  return stuck;
+}
+
+/// The launcher ended before any rank was there: it did not like what it was asked.
+Finding LaunchDiagnosis::refused_by_launcher(const Launch& launch, const Inspection& inspection) const {
+  const auto said = first_complaint(launch.stderr_tail());
+  if (launch.end()->shell_status() == 0)
+    return {Verdict::error,
+            fmt::format("{} ended with status 0 without starting muster-rank{}", program(),
+                        said.empty() ? "" : ": " + said),
+            {launcher_culprit(program())},
+            "see what --agent and MUSTER_AGENT name, and whether an option given with -J makes the launcher do "
+            "something else"};
+  const auto explain = remote_.launcher->explain_silence;
+  if (const auto notice = said.empty() && explain != nullptr ? explain(launch.argv()) : LauncherNotice();
+      !notice.sentence.empty())
+    return {Verdict::error,
+            fmt::format("{} ended with status {} before any rank was there, and without a message; {}", program(),
+                        launch.end()->shell_status(), notice.sentence),
+            {launcher_culprit(program())},
+            notice.remedy};
+  return {
+      Verdict::error,
+      fmt::format("{} ended with status {} before any rank was there{}", program(), launch.end()->shell_status(),
+                  said.empty() ? "" : ": " + said),
+      {launcher_culprit(program())},
+      fmt::format("all that it said is in {}; try its command line by hand", (inspection.folder / "stderr").string())};
+}
+
+LaunchFailure LaunchDiagnosis::failure_of(const Launch& launch, const Inspection& inspection) const {
+  LaunchFailure failure;
+  failure.cause = launch.is_past_deadline() ? LaunchFailure::Cause::deadline : LaunchFailure::Cause::launch_ended;
+  failure.stage = std::string(to_string(launch.stage()));
+  failure.deadline_s = launch.stage_deadline_s();
+  failure.case_id = inspection.case_id;
+  failure.ranks_expected = inspection.ranks;
+  failure.nodes = inspection.seen;
+  failure.is_per_node = inspection.is_per_node;
+  failure.launcher = program();
+  failure.launcher_node = host_name();
+  failure.launcher_pid = launch.pid();
+  failure.launcher_state = inspection.launcher;
+  failure.output = (inspection.folder / "stderr").string();
+  failure.complaint = rank_complaint(launch.stderr_tail());
+  return failure;
+}
+
+/// Nodes of a job that is gone can't be asked any more: that is why they are silent, and no fault of theirs.
+void LaunchDiagnosis::explain_unreachable(LaunchFailure& failure) const {
+  if (failure.notice.is_first_cause || remote_.launcher->read_notice == nullptr) return;
+  for (const auto& node : failure.nodes) {
+    if (node.answered) continue;
+    auto said = remote_.launcher->read_notice(remote_.identity, node.error, 1);
+    if (said.is_first_cause && !said.sentence.empty()) failure.notice = std::move(said);
+  }
+}
+
+LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& inspection) const {
+  if (launch.wrong_names()) return {*launch.wrong_names(), false};
+  if (!launch.refusal().empty())
+    return {{Verdict::error, launch.refusal(), {launcher_culprit(program())}, launch.refusal_remedy()}, true};
+  if (launch.stage() == LaunchStage::start_up)
+    if (auto complaint = explain_complaint(launch.stderr_tail(), inspection.nodes)) {
+      const bool is_total = complaint->culprits.empty();
+      return {std::move(*complaint), is_total};
+    }
+  // Other users can flood its ports: nothing that ranks and nodes do not do then is their fault.
+  if (launch.stage() == LaunchStage::start_up && inspection.crowded_port)
+    return {{Verdict::error,
+             fmt::format("other processes keep {} connections to port {} of {}, in which those of ranks may be lost",
+                         inspection.crowded_port->connections, inspection.crowded_port->port, program()),
+             {launcher_culprit(program())},
+             fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
+                         inspection.crowded_port->port)},
+            true};
+  // Other users can flood the port; what rank 0 wrote is not theirs.
+  if (launch.is_flooded() && !launch.world() && launch.stderr_tail().find("rank 0: wire: ") != std::string::npos)
+    return {{Verdict::error,
+             "other processes made so many connections to the driver's port that rank 0's was lost among them",
+             {},
+             "find the process that connects to ports of this node: ss --tcp --processes"},
+            true};
+  LaunchFailure failure = failure_of(launch, inspection);
+  if (failure.cause == LaunchFailure::Cause::deadline || !launch.end()) {
+    explain_unreachable(failure);
+    return {explain(failure), false};
+  }
+  failure.notice = launch.notice();
+  failure.launcher_status = launch.end()->shell_status();
+  explain_unreachable(failure);
+  if (launch.end()->signal != 0)
+    return {{Verdict::error,
+             fmt::format("the launcher {} was ended by {} during {}", program(), signal_words(launch.end()->signal),
+                         failure.stage == "case" ? failure.case_id : failure.stage),
+             {launcher_culprit(program())},
+             "see who ended it; the ranks it had started are gone with it"},
+            false};
+  const bool names_a_rank = failure.notice.rank || failure.notice.signal;
+  if (launch.stage() != LaunchStage::start_up || names_a_rank) return {explain(failure), false};
+  if (!failure.notice.sentence.empty())
+    return {{Verdict::error, failure.notice.sentence, {launcher_culprit(program())}, failure.notice.remedy}, true};
+  const bool none_started = std::all_of(failure.nodes.begin(), failure.nodes.end(),
+                                        [](const NodeAutopsy& node) { return node.answered && node.ranks.empty(); });
+  if (none_started) return {refused_by_launcher(launch, inspection), true};
+  return {explain(failure), false};
+}
+
+}  // namespace muster

@@ -1,0 +1,65 @@
+/// After a failed launch: inspects its nodes, ends remaining processes, and determines the cause.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.hpp"
+#include "base/loop.hpp"
+#include "run/autopsy.hpp"
+#include "run/crowded_port.hpp"
+#include "run/launch.hpp"
+#include "run/remote_exec.hpp"
+#include "run/session.hpp"
+
+namespace muster {
+
+/// What is wrong with a launch, and whose fault it is.
+struct LaunchOutcome {
+  Finding finding;
+  bool is_total = false;  ///< launching again can't help: launcher missing, agent of another MPI
+};
+
+class LaunchDiagnosis {
+ public:
+  /// Loop and options must outlive this.
+  LaunchDiagnosis(Loop& loop, RemoteExec reach, const SessionOptions& options);
+
+  /// What is asked about, and what was seen of it.
+  struct Inspection {
+    std::vector<std::string> nodes;
+    std::string tag;
+    int ranks = 0;
+    std::string case_id;       ///< in flight; empty: none
+    bool is_per_node = false;  ///< nodes do not wait for each other in it
+    fs::path folder;           ///< of the launch: command, stdout, stderr
+    std::vector<NodeAutopsy> seen;
+    ProcessState launcher = ProcessState::running;
+    std::optional<CrowdedPort> crowded_port;  ///< of the launcher, while ranks start
+  };
+
+  /// Looks at launcher and ranks where they stand. Sends no signal.
+  void look(const Launch& launch, Inspection& inspection);
+  /// Ends launcher and ranks, and removes what they left on the nodes that answer. Returns the nodes on which something
+  /// would not end, with why.
+  [[nodiscard]] std::map<std::string, std::string> clear_away(Launch& launch, const Inspection& inspection);
+  [[nodiscard]] LaunchOutcome diagnose(const Launch& launch, const Inspection& inspection) const;
+
+ private:
+  /// Has `muster clean` end what the launch left on the nodes; by node: what could not be ended.
+  std::map<std::string, std::string> clean_nodes(const std::vector<std::string>& nodes, const std::string& tag,
+                                                 const std::vector<std::string>& options);
+  [[nodiscard]] std::vector<NodeAutopsy> autopsy(const Inspection& inspection);
+  [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Inspection& inspection) const;
+  void explain_unreachable(LaunchFailure& failure) const;
+  [[nodiscard]] LaunchFailure failure_of(const Launch& launch, const Inspection& inspection) const;
+  [[nodiscard]] std::string program() const { return std::string(remote_.launcher->name); }
+
+  Loop& loop_;
+  RemoteExec remote_;
+  const SessionOptions& options_;
+};
+
+}  // namespace muster

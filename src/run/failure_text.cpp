@@ -1,0 +1,221 @@
+#include "run/failure_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+std::string signal_words(int signal) {
+  static constexpr std::array<std::pair<int, const char*>, 16> known{{{SIGHUP, "SIGHUP"},
+                                                                      {SIGINT, "SIGINT"},
+                                                                      {SIGQUIT, "SIGQUIT"},
+                                                                      {SIGILL, "SIGILL"},
+                                                                      {SIGTRAP, "SIGTRAP"},
+                                                                      {SIGABRT, "SIGABRT"},
+                                                                      {SIGBUS, "SIGBUS"},
+                                                                      {SIGFPE, "SIGFPE"},
+                                                                      {SIGKILL, "SIGKILL"},
+                                                                      {SIGUSR1, "SIGUSR1"},
+                                                                      {SIGSEGV, "SIGSEGV"},
+                                                                      {SIGUSR2, "SIGUSR2"},
+                                                                      {SIGPIPE, "SIGPIPE"},
+                                                                      {SIGTERM, "SIGTERM"},
+                                                                      {SIGXCPU, "SIGXCPU"},
+                                                                      {SIGSYS, "SIGSYS"}}};
+  for (const auto& one : known)
+    if (one.first == signal) return fmt::format("signal {} ({})", signal, one.second);
+  return fmt::format("signal {}", signal);
+}
+
+std::string seconds_words(double seconds) {
+  return seconds < 10 ? fmt::format("{:.1f} s", std::max(seconds, 0.0)) : fmt::format("{:.0f} s", seconds);
+}
+
+std::string bare_name(const SeenRank& rank) {
+  if (rank.record().rank < 0) return fmt::format("process {}", rank.record().pid);
+  return fmt::format("rank {}", rank.record().rank);
+}
+
+namespace {
+
+std::string iteration_words(const FlightRecord& record) {
+  return record.iteration == 0 ? "" : fmt::format(", iteration {}", record.iteration);
+}
+
+std::string peer_words(const FlightRecord& record) {
+  return record.peer < 0 ? "" : fmt::format(", with rank {}", record.peer);
+}
+
+}  // namespace
+
+std::string rank_words(const SeenRank& rank) {
+  return bare_name(rank) + " on " + rank.node;
+}
+
+std::string names(const SeenRanks& ranks) {
+  const auto is_alike = [&](const SeenRank& one) { return one.node == ranks.front().node && one.record().rank >= 0; };
+  std::vector<std::string> words;
+  if (ranks.size() < 2 || !std::all_of(ranks.begin(), ranks.end(), is_alike)) {
+    for (const SeenRank& rank : ranks) words.push_back(rank_words(rank));
+    return human_list(words);
+  }
+  for (const SeenRank& rank : ranks) words.push_back(std::to_string(rank.record().rank));
+  return "ranks " + human_list(words) + " on " + ranks.front().node;
+}
+
+const char* is_or_are(const SeenRanks& ranks) {
+  return ranks.size() == 1 ? "is" : "are";
+}
+
+std::string place_words(const FlightRecord& record) {
+  const std::string step = record.step + iteration_words(record) + peer_words(record);
+  if (!record.call.empty()) return "in " + record.call + (record.step.empty() ? "" : ", step " + step);
+  if (!record.step.empty()) return "in " + step;
+  switch (record.phase) {
+    case Phase::starting:
+      return "in MPI_Init";
+    case Phase::connecting:
+      return "waiting for its work";
+    case Phase::gap:
+      return "between two cases";
+    case Phase::prepare:
+      return "in prepare";
+    case Phase::agreeing:
+      return "waiting until all ranks have prepared";
+    case Phase::running:
+      return "in run";
+    case Phase::gathering:
+      return "handing over its observations";
+    case Phase::finishing:
+      return "in MPI_Finalize";
+    case Phase::finished:
+      return "at its end";
+  }
+  return "";
+}
+
+std::string device_words(const SeenRanks& ranks) {
+  constexpr std::size_t most = 4;  // every name is long
+  std::vector<std::string> devices;
+  for (const SeenRank& rank : ranks)
+    if (!rank.record().call.empty() && !rank.record().device.empty()) devices.push_back(rank.record().device);
+  if (devices.empty() || devices.size() != ranks.size() || ranks.size() > most) return "";
+  return " (" + human_list(devices) + ")";
+}
+
+namespace {
+
+struct CallMaker {
+  std::string_view prefix;
+  const char* remedy;  ///< {0}: the call, {1}: the nodes
+};
+
+constexpr const char* nvidia_remedy =
+    "{0} of NVIDIA's driver did not come back: look for NVRM and Xid in the kernel log of {1} (dmesg), see whether "
+    "nvidia-smi answers there and, behind NVSwitches, whether nvidia-fabricmanager runs; reset the GPU (nvidia-smi "
+    "--gpu-reset) or reboot the node";
+constexpr const char* amd_remedy =
+    "{0} of AMD's driver did not come back: look for amdgpu and kfd in the kernel log of {1} (dmesg) and see whether "
+    "rocm-smi answers there; reset the GPU (rocm-smi --gpureset) or reboot the node";
+constexpr const char* collective_remedy =
+    "{0} did not come back: run it with NCCL_DEBUG=INFO, whose last lines show what it waits for, look for Xid or "
+    "amdgpu "
+    "in the kernel log of {1} (dmesg), and see whether nvidia-smi or rocm-smi answers there";
+constexpr const char* library_remedy =
+    "{0} of a vendor's library did not come back: look at the kernel log of {1} (dmesg) and at the library's own log, "
+    "and install the libraries of one release";
+
+constexpr CallMaker makers[] = {
+    {"nccl", collective_remedy}, {"nvml", nvidia_remedy}, {"cublas", nvidia_remedy}, {"cu", nvidia_remedy},
+    {"hip", amd_remedy},         {"rsmi_", amd_remedy},   {"amdsmi_", amd_remedy},   {"", library_remedy},
+};
+
+}  // namespace
+
+std::string call_remedy(const SeenRanks& ranks) {
+  const std::string& call = ranks.front().record().call;
+  const bool is_one = std::all_of(ranks.begin(), ranks.end(),
+                                  [&](const SeenRank& one) { return !call.empty() && one.record().call == call; });
+  if (!is_one) return {};
+  for (const CallMaker& maker : makers)
+    if (call.rfind(maker.prefix, 0) == 0) return fmt::format(fmt::runtime(maker.remedy), call, nodes_of(ranks));
+  return {};
+}
+
+std::string output_words(const LaunchFailure& failure) {
+  return failure.output.empty() ? "the output of the rank" : failure.output;
+}
+
+std::string complaint_words(const LaunchFailure& failure) {
+  return failure.complaint.empty() ? "" : fmt::format("; standard error: \"{}\"", failure.complaint);
+}
+
+std::string crash_remedy(const LaunchFailure& failure, const FlightRecord& record, const std::string& node) {
+  const auto is_of = [&](std::string_view prefix) { return record.call.rfind(prefix, 0) == 0; };
+  const bool is_amd = is_of("hip") || is_of("rsmi_") || is_of("amdsmi_");
+  const char* marks = is_amd ? "amdgpu" : is_of("cu") || is_of("nv") ? "NVRM, Xid" : "NVRM, Xid, amdgpu";
+  return fmt::format(
+      "see the kernel log of {} (dmesg: {}), whether the library and the kernel's driver are of one release "
+      "(device_visibility), and {} or a core file",
+      node, marks, output_words(failure));
+}
+
+std::string common_place(const SeenRanks& ranks) {
+  const std::string first = place_words(ranks.front().record());
+  const auto is_same = [&](const SeenRank& rank) { return place_words(rank.record()) == first; };
+  return std::all_of(ranks.begin(), ranks.end(), is_same) ? " " + first : "";
+}
+
+std::string death_place(const LaunchFailure& failure, const FlightRecord* record) {
+  const std::string in_case = failure.case_id.empty() ? "in a case" : "in " + failure.case_id;
+  if (record == nullptr) {
+    if (failure.stage == "case") return in_case;
+    return failure.stage == "gap" ? "between two cases"
+                                  : "during " + (failure.stage.empty() ? "the launch" : failure.stage);
+  }
+  std::string place;
+  switch (record->phase) {
+    case Phase::starting:
+    case Phase::connecting:
+      return "during start-up";
+    case Phase::gap:
+      return "between two cases";
+    case Phase::finishing:
+    case Phase::finished:
+      return "while finishing";
+    case Phase::running:
+      place = in_case;
+      break;
+    default:
+      place = fmt::format("{}, {}", in_case, to_string(record->phase));
+  }
+  if (!record->step.empty()) place += ", step " + record->step + iteration_words(*record);
+  if (!record->call.empty()) place += ", inside of " + record->call;
+  return place;
+}
+
+std::string waiting_words(std::size_t waiting, std::size_t culprits) {
+  if (waiting == 0) return "";
+  return fmt::format("; {} {} for {}", counted(waiting, "rank"), waiting == 1 ? "waits" : "wait",
+                     culprits == 1 ? "it" : "them");
+}
+
+std::vector<Culprit> rank_culprits(const SeenRanks& ranks) {
+  std::vector<Culprit> culprits;
+  for (const SeenRank& rank : ranks)
+    culprits.push_back({CulpritKind::rank, bare_name(rank), rank.node, rank.record().rank});
+  return culprits;
+}
+
+std::string nodes_of(const SeenRanks& ranks) {
+  std::vector<std::string> nodes;
+  for (const SeenRank& rank : ranks)
+    if (std::find(nodes.begin(), nodes.end(), rank.node) == nodes.end()) nodes.push_back(rank.node);
+  return human_list(nodes);
+}
+
+}  // namespace muster
