@@ -33,7 +33,7 @@ void typed_numbers(void** arguments, Stream* stream) {
   add(stream, [=] {
     for (Word i = 0; i < count; ++i)
       put_number(memory, type, i, small(seed, columns == 0 ? i : i % columns * columns + i / columns));
-    corrupt(memory, count * size_of_number(type));
+    apply_memory_faults(memory, count * size_of_number(type));
   });
 }
 
@@ -50,7 +50,7 @@ void multiply(Stream* stream, const In* a, const In* b, Out* c, int size) {
       std::memcpy(c + row * n, sums.data(), n * sizeof(Out));
     }
     after_product(device_of(stream), c, n * n * sizeof(Out));
-    corrupt(c, n * n * sizeof(Out));
+    apply_memory_faults(c, n * n * sizeof(Out));
     took(stream, 2e-12 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n));
   });
 }

@@ -130,7 +130,7 @@ void fill(void** arguments, Stream* stream) {
   const Word seed = argument<Word>(arguments, 3);
   add(stream, [=] {
     for (Word i = 0; i < count; ++i) memory[i] = value_of(kind, seed, i);
-    corrupt(memory, count * 8);
+    apply_memory_faults(memory, count * 8);
     took(stream, count * 8);
   });
 }
@@ -156,7 +156,7 @@ void check(void** arguments, Stream* stream) {
       report[3 + 3 * before] = found;
     }
     report[61] += count;
-    if (inverts != 0) corrupt(memory, count * 8);
+    if (inverts != 0) apply_memory_faults(memory, count * 8);
     took(stream, inverts != 0 ? count * 16 : count * 8);
   });
 }
@@ -207,7 +207,7 @@ void add(Stream* stream, std::function<void()> what) {
   });
 }
 
-void corrupt(const void* memory, std::size_t bytes) {
+void apply_memory_faults(const void* memory, std::size_t bytes) {
   const int device = owner_of(memory);
   if (device < 0) return;
   Arena& arena = arena_of(device);
@@ -363,7 +363,7 @@ void copy(void* to, const void* from, std::size_t bytes, Stream* stream) {
   add(stream, [=] {
     std::memmove(to, from, bytes);
     corrupt(to, bytes);
-    corrupt(to, bytes);
+    apply_memory_faults(to, bytes);
     stream->now += cost(to, from, bytes);
   });
 }
@@ -371,7 +371,7 @@ void copy(void* to, const void* from, std::size_t bytes, Stream* stream) {
 void set32(void* memory, unsigned value, std::size_t count, Stream* stream) {
   add(stream, [=] {
     std::fill_n(static_cast<unsigned*>(memory), count, value);
-    corrupt(memory, count * 4);
+    apply_memory_faults(memory, count * 4);
   });
 }
 

@@ -48,7 +48,7 @@ void add(Stream* stream, std::function<void()> what);
 /// As muster_value in kernels.cu.
 std::uint64_t value_of(int kind, std::uint64_t seed, std::uint64_t i);
 /// What a device does to its own memory after it was written.
-void corrupt(const void* memory, std::size_t bytes);
+void apply_memory_faults(const void* memory, std::size_t bytes);
 /// Made-up time: that of a healthy device, or of moving so many bytes in its memory.
 void took(Stream* stream, double seconds);
 void took(Stream* stream, std::uint64_t bytes);

@@ -31,7 +31,7 @@ void wrote(const char* kernel, const Stream* stream, float* memory, std::size_t 
     bits ^= std::uint32_t{1} << bit;
     std::memcpy(memory + count / 2, &bits, sizeof bits);
   }
-  corrupt(memory, count * sizeof(float));
+  apply_memory_faults(memory, count * sizeof(float));
 }
 
 void transpose(const float* from, float* to, std::size_t rows, std::size_t columns) {

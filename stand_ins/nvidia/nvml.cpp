@@ -496,10 +496,10 @@ EXPORT int nvmlDeviceGetPciInfo_v3(Handle handle, Pci* to) {
 }
 EXPORT int nvmlDeviceGetMemoryInfo_v2(Handle handle, void* to) {
   if (const int code = begin("nvmlDeviceGetMemoryInfo_v2", handle); code != 0) return code;
-  struct ProgramFinding {
+  struct Reply {
     U32 version;
     U64 total, reserved, free, used;
-  }* told = static_cast<ProgramFinding*>(to);
+  }* told = static_cast<Reply*>(to);
   if (told->version != (40u | 2u << 24)) return 25;
   memory_of(handle, told->total, told->used);
   told->reserved = std::strtoull(value(handle, "memory_reserved", "480").c_str(), nullptr, 10) << 20;
@@ -546,10 +546,10 @@ EXPORT int nvmlDeviceGetComputeInstanceId(Handle handle, U32* to) {
 EXPORT int nvmlDeviceGetAttributes_v2(Handle handle, void* to) {
   if (const int code = begin("nvmlDeviceGetAttributes_v2", handle); code != 0) return code;
   if (part_of(handle) < 0) return not_supported;
-  struct ProgramFinding {
+  struct Reply {
     U32 numbers[8];
     U64 mebibytes;
-  }* told = static_cast<ProgramFinding*>(to);
+  }* told = static_cast<Reply*>(to);
   U64 gigabytes = 0;
   U64 used = 0;
   sizes_of(profiles(handle)[static_cast<std::size_t>(part_of(handle))], told->numbers[6], gigabytes);
@@ -566,12 +566,12 @@ EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(Handle handle, U32 link, Pci* to)
 }
 EXPORT int nvmlDeviceGetFieldValues(Handle handle, int count, void* to) {
   if (const int code = begin("nvmlDeviceGetFieldValues", handle); code != 0) return code;
-  struct ProgramFinding {
+  struct Reply {
     U32 id, scope;
     std::int64_t at, latency;
     std::int32_t type, code;
     U64 value;
-  }* told = static_cast<ProgramFinding*>(to);
+  }* told = static_cast<Reply*>(to);
   for (int i = 0; i < count; ++i) {
     const bool is_speed = told[i].id == 164 || told[i].id == 90;
     told[i].code = is_speed ? 0 : not_supported;
@@ -583,14 +583,14 @@ EXPORT int nvmlDeviceGetFieldValues(Handle handle, int count, void* to) {
 }
 EXPORT int nvmlDeviceGetGpuFabricInfoV(Handle handle, void* to) {
   if (const int code = begin("nvmlDeviceGetGpuFabricInfoV", handle); code != 0) return code;
-  struct ProgramFinding {
+  struct Reply {
     U32 version;
     unsigned char cluster[16];
     std::int32_t status;
     U32 clique;
     unsigned char state;
     U32 health;
-  }* told = static_cast<ProgramFinding*>(to);
+  }* told = static_cast<Reply*>(to);
   if (told->version != (36u | 2u << 24)) return 25;
   const std::string state = value(handle, "fabric_state", link_count(handle) == 18 ? "3" : "none");
   if (state == "none") return not_supported;
