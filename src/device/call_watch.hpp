@@ -15,12 +15,12 @@ namespace muster {
 /// reported: a rank that polls is to be found in the operation it waits for.
 class CallWatch {
  public:
-  using ProgramFinding = std::function<void(std::string_view)>;
+  using DeviceSink = std::function<void(std::string_view)>;
 
   CallWatch() = default;
   /// `call`: given the name before a call, an empty one after it. `device`: the GPU that calls are about from now on.
   template <std::invocable<std::string_view> Call>
-  CallWatch(Call call, ProgramFinding device = {}) : call_(std::move(call)), device_(std::move(device)) {}
+  CallWatch(Call call, DeviceSink device = {}) : call_(std::move(call)), device_(std::move(device)) {}
   /// A flight recorder, which must outlive it; one that takes no calls gets none.
   CallWatch(Recorder& recorder) {
     auto* calls = dynamic_cast<CallRecorder*>(&recorder);
@@ -52,8 +52,8 @@ class CallWatch {
     const CallWatch& watch_;
   };
 
-  ProgramFinding call_;
-  ProgramFinding device_;
+  DeviceSink call_;
+  DeviceSink device_;
 };
 
 }  // namespace muster

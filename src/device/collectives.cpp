@@ -25,17 +25,17 @@ Part part_of(const Result<bool>& mine) {
 }
 
 /// One rank's, with its error and its GPU.
-struct ProgramFinding {
+struct RankReport {
   Part part = Part::through;
   std::string words;
 };
 
-Result<std::vector<ProgramFinding>> exchange(Comm& base, Part part, std::string_view words) {
+Result<std::vector<RankReport>> exchange(Comm& base, Part part, std::string_view words) {
   std::string mine(1, static_cast<char>(part));
   mine += words.substr(0, 400);
   auto all = base.all_gather(std::as_bytes(std::span(mine)));
   if (!all) return tl::unexpected(all.error());
-  std::vector<ProgramFinding> told;
+  std::vector<RankReport> told;
   for (const ByteVector& bytes : *all) {
     if (bytes.empty()) return fail(ErrorKind::protocol, "all_gather", "a rank sent nothing");
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -44,13 +44,13 @@ Result<std::vector<ProgramFinding>> exchange(Comm& base, Part part, std::string_
   return told;
 }
 
-int first_with(const std::vector<ProgramFinding>& all, Part part) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const ProgramFinding& one) { return one.part == part; });
+int first_with(const std::vector<RankReport>& all, Part part) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const RankReport& one) { return one.part == part; });
   return found == all.end() ? -1 : static_cast<int>(found - all.begin());
 }
 
 /// Who has an error of its own keeps it; the others lost those who have one, or all of them waited in vain.
-Error blame(const std::vector<ProgramFinding>& all, const Result<bool>& mine, std::string_view what) {
+Error blame(const std::vector<RankReport>& all, const Result<bool>& mine, std::string_view what) {
   if (!mine && mine.error().kind != ErrorKind::protocol) return mine.error();
   const int culprit = first_with(all, Part::failed);
   if (culprit >= 0)
@@ -73,8 +73,7 @@ Result<void> together(Comm& base, const Result<void>& mine, std::string_view wha
   const Result<bool> state = mine ? Result<bool>(true) : Result<bool>(tl::unexpected(mine.error()));
   auto all = exchange(base, part_of(state), error_words(state));
   if (!all) return tl::unexpected(all.error());
-  if (std::all_of(all->begin(), all->end(), [](const ProgramFinding& one) { return one.part == Part::through; }))
-    return {};
+  if (std::all_of(all->begin(), all->end(), [](const RankReport& one) { return one.part == Part::through; })) return {};
   return tl::unexpected(blame(*all, state, what));
 }
 
@@ -127,7 +126,7 @@ Result<void> meet(Comm& base, CollectiveRank& rank) {
     }
     if (has(Part::late)) {
       const auto late =
-          std::count_if(all->begin(), all->end(), [](const ProgramFinding& one) { return one.part != Part::through; });
+          std::count_if(all->begin(), all->end(), [](const RankReport& one) { return one.part != Part::through; });
       const Error error{
           mine && *mine ? ErrorKind::protocol : ErrorKind::device, rank.label(),
           fmt::format("{} was not done after {} on {} of {} ranks and was given up ({})", what,

@@ -11,7 +11,7 @@ namespace muster {
 namespace {
 
 /// What reports and runs of a history have in common.
-struct ProgramFinding {
+struct RecordedOutcome {
   Verdict verdict = Verdict::unmeasured;
   int exit_status = 2;
   std::string_view interrupted;
@@ -23,7 +23,7 @@ tl::unexpected<Error> contradiction(const char* field, std::string what) {
   return fail(ErrorKind::file, field, std::move(what));
 }
 
-Result<void> check_exit(const ProgramFinding& told, int by_cases) {
+Result<void> check_exit(const RecordedOutcome& told, int by_cases) {
   int expected = by_cases;
   if (told.interrupted == "SIGHUP") expected = 129;
   if (told.interrupted == "SIGINT") expected = 130;
@@ -34,7 +34,7 @@ Result<void> check_exit(const ProgramFinding& told, int by_cases) {
                        fmt::format("is {}, but the cases give {}; the report was changed", told.exit_status, expected));
 }
 
-Result<void> check(const ProgramFinding& told) {
+Result<void> check(const RecordedOutcome& told) {
   if (!std::isfinite(told.seconds) || told.seconds < 0)
     return contradiction("seconds", fmt::format("is {}, which is not a duration", told.seconds));
   std::set<std::string_view> ids;
@@ -51,8 +51,8 @@ Result<void> check(const ProgramFinding& told) {
 }
 
 template <class Cases>
-ProgramFinding told_by(const auto& run, const Cases& cases) {
-  ProgramFinding told{run.verdict, run.exit_status, run.interrupted, run.seconds, {}};
+RecordedOutcome told_by(const auto& run, const Cases& cases) {
+  RecordedOutcome told{run.verdict, run.exit_status, run.interrupted, run.seconds, {}};
   for (const auto& one : cases) {
     auto& brief = told.cases.emplace_back();
     brief.id = one.id;

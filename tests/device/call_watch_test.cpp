@@ -8,17 +8,17 @@
 namespace muster {
 namespace {
 
-using ProgramFinding = std::vector<std::string>;
+using Names = std::vector<std::string>;
 
 int add(int a, int b) {
   return a + b;
 }
 
 TEST(CallWatch, IsToldBeforeACallAndThatItHasComeBack) {
-  ProgramFinding told;
+  Names told;
   const CallWatch watch([&](std::string_view call) { told.emplace_back(call); });
   EXPECT_EQ(watch("cuInit", [&] { return told.size(); }), 1u);
-  EXPECT_EQ(told, (ProgramFinding{"cuInit", ""}));
+  EXPECT_EQ(told, (Names{"cuInit", ""}));
   EXPECT_EQ(watch("add", add, 1, 2), 3);
   watch.device("nobody listens");
 }
@@ -31,7 +31,7 @@ TEST(CallWatch, NobodyMayListen) {
 
 TEST(CallWatch, ARecorderTakesCallsAsSuchAndNotAsSteps) {
   struct Seen final : Recorder, CallRecorder {
-    ProgramFinding told;
+    Names told;
     void step(std::string_view) override { told.emplace_back("a step"); }
     void iteration(std::uint64_t) override { told.emplace_back("an iteration"); }
     void peer(int) override {}
@@ -42,7 +42,7 @@ TEST(CallWatch, ARecorderTakesCallsAsSuchAndNotAsSteps) {
   const CallWatch watch(seen);
   watch.device("GPU 0000:c1:00.0");
   EXPECT_EQ(watch("add", add, 1, 2), 3);
-  EXPECT_EQ(seen.told, (ProgramFinding{"device GPU 0000:c1:00.0", "call add", "call "}));
+  EXPECT_EQ(seen.told, (Names{"device GPU 0000:c1:00.0", "call add", "call "}));
 }
 
 }  // namespace

@@ -224,6 +224,7 @@ class Html(unittest.TestCase):
         rows = [f"rank {rank} on nid001 printed 12.5 MiB, and the bound is 128 MiB" for rank in range(8)]
         made.blame(report["cases"][0], "fail", "; ".join(rows), "correct the reference", [{"kind": "program", "name": "it"}])
         report.update(verdict="fail", exit_status=1)
+        report["tally"].update({"pass": 8, "fail": 1})
         self.browser.open(page_of(report, self.folder, "rows"))
         self.assertEqual(self.texts("#cases .card .reason p"), rows)
 

@@ -15,25 +15,24 @@ namespace muster::visibility {
 namespace {
 
 /// A library that joins its word to the inventory, by the name of the source that it is there.
-struct ProgramFinding {
+struct AmdLibrary {
   std::string_view source;
   std::string_view library;  ///< how the names of its files begin
   std::string_view name;
 };
-constexpr ProgramFinding libraries[] = {{"rocm_smi", "librocm_smi64", "ROCm SMI"},
-                                        {"amd_smi", "libamd_smi", "AMD SMI"}};
+constexpr AmdLibrary libraries[] = {{"rocm_smi", "librocm_smi64", "ROCm SMI"}, {"amd_smi", "libamd_smi", "AMD SMI"}};
 
 std::string said(std::string_view text) {
   return printable_line(text, 200);
 }
 
-std::string key_of(const ProgramFinding& library, std::string_view what) {
+std::string key_of(const AmdLibrary& library, std::string_view what) {
   return fmt::format("{}_{}", library.source, what);
 }
 
 void judge_broken(const NodeView& node, Findings& findings) {
   for (const LibraryReport& report : node.inventory.libraries) {
-    const auto is_it = [&](const ProgramFinding& one) { return report.name.rfind(one.library, 0) == 0; };
+    const auto is_it = [&](const AmdLibrary& one) { return report.name.rfind(one.library, 0) == 0; };
     if (report.state != LibraryState::broken || std::none_of(std::begin(libraries), std::end(libraries), is_it))
       continue;
     const bool is_open = !report.file.empty();
@@ -58,7 +57,7 @@ std::vector<const Device*> gpus_of(const NodeView& node) {
   return gpus;
 }
 
-void judge_count(const NodeView& node, const ProgramFinding& library, Findings& findings) {
+void judge_count(const NodeView& node, const AmdLibrary& library, Findings& findings) {
   std::vector<const Device*> unlisted;
   auto gpus = gpus_of(node);
   // What a control group hides, KFD hides, and a library may.
@@ -76,7 +75,7 @@ void judge_count(const NodeView& node, const ProgramFinding& library, Findings& 
                 node.host)));
 }
 
-void judge_unique_ids(const NodeView& node, const ProgramFinding& library, Findings& findings) {
+void judge_unique_ids(const NodeView& node, const AmdLibrary& library, Findings& findings) {
   for (const Device* gpu : gpus_of(node)) {
     const std::string told = value_of(*gpu, key_of(library, "unique_id"));
     const std::string known = unique_id_of(*gpu);
@@ -91,7 +90,7 @@ void judge_unique_ids(const NodeView& node, const ProgramFinding& library, Findi
   }
 }
 
-void judge_errors_told(const NodeView& node, const ProgramFinding& library, Findings& findings) {
+void judge_errors_told(const NodeView& node, const AmdLibrary& library, Findings& findings) {
   for (const Device* gpu : gpus_of(node)) {
     const std::string failed = value_of(*gpu, key_of(library, "error"));
     if (!failed.empty())
@@ -224,7 +223,7 @@ std::string names_of(const std::vector<const Device*>& gpus) {
 
 void judge_amd(const NodeView& node, Findings& findings) {
   judge_broken(node, findings);
-  for (const ProgramFinding& library : libraries) {
+  for (const AmdLibrary& library : libraries) {
     if (!node.inventory.has_source(library.source)) continue;
     judge_count(node, library, findings);
     judge_unique_ids(node, library, findings);

@@ -13,10 +13,10 @@ namespace muster::p2p {
 namespace {
 
 /// Bytes by link class and carrier, as reported by one rank: `CLASS CARRIER GIGABYTES GB`.
-using ProgramFinding = std::map<std::string, std::map<std::string, double>>;
+using CarriedBytes = std::map<std::string, std::map<std::string, double>>;
 
-ProgramFinding told_by(const Observation& seen) {
-  ProgramFinding told;
+CarriedBytes told_by(const Observation& seen) {
+  CarriedBytes told;
   for (const Fact& fact : seen.facts) {
     if (fact.key != "transport") continue;
     const auto words = split(fact.value, ' ');

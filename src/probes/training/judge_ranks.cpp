@@ -68,8 +68,8 @@ std::string RankJudge::name(const std::vector<int>& ranks, bool is_certain) cons
   return human_list(names, most_named);
 }
 
-std::vector<RankJudge::ProgramFinding> RankJudge::all_told(std::string_view key) const {
-  std::vector<ProgramFinding> told;
+std::vector<RankJudge::RankValue> RankJudge::all_told(std::string_view key) const {
+  std::vector<RankValue> told;
   for (std::size_t rank = 0; rank < measured_.size(); ++rank)
     if (measured_[rank] != nullptr)
       if (const std::string* fact = measured_[rank]->fact(key))
@@ -77,16 +77,16 @@ std::vector<RankJudge::ProgramFinding> RankJudge::all_told(std::string_view key)
   return told;
 }
 
-std::vector<RankJudge::ProgramFinding> RankJudge::earliest(std::vector<ProgramFinding> told) {
+std::vector<RankJudge::RankValue> RankJudge::earliest(std::vector<RankValue> told) {
   int first = -1;
-  for (const ProgramFinding& one : told) first = first < 0 ? one.step() : std::min(first, one.step());
-  std::erase_if(told, [&](const ProgramFinding& one) { return one.step() != first; });
+  for (const RankValue& one : told) first = first < 0 ? one.step() : std::min(first, one.step());
+  std::erase_if(told, [&](const RankValue& one) { return one.step() != first; });
   return told;
 }
 
-std::vector<int> RankJudge::ranks_of(const std::vector<ProgramFinding>& told) {
+std::vector<int> RankJudge::ranks_of(const std::vector<RankValue>& told) {
   std::vector<int> ranks;
-  for (const ProgramFinding& one : told) ranks.push_back(one.rank);
+  for (const RankValue& one : told) ranks.push_back(one.rank);
   return ranks;
 }
 
@@ -98,8 +98,8 @@ std::vector<int> RankJudge::ranks_in(std::string_view text) {
 }
 
 bool RankJudge::judge_broken() {
-  std::map<std::string, std::vector<ProgramFinding>> groups;
-  for (const ProgramFinding& one : all_told("broken"))
+  std::map<std::string, std::vector<RankValue>> groups;
+  for (const RankValue& one : all_told("broken"))
     groups[join(std::vector<std::string>(one.words.begin() + 1, one.words.end()), " ")].push_back(one);
   for (const auto& [words, told] : groups) {
     // Each names its own GPU first.
