@@ -33,15 +33,18 @@ Result<OwnedDescriptor> open_parent(const fs::path& path) {
   // Links first: a folder is not even made where another user leads it.
   if (auto links = check_links(path); !links) return refuse(to_string(links.error()));
   const bool is_root = ::geteuid() == 0;
+  const auto refuse_root = [&](const Error& error) {
+    return refuse(to_string(error) + "; or choose another folder: --output /root/muster-runs");
+  };
   if (is_root) {
     auto there = parent;
     while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
-    if (auto held = open_trusted(there, {.has_groups = true}); !held) return refuse(to_string(held.error()));
+    if (auto held = open_trusted(there, {.has_groups = true}); !held) return refuse_root(held.error());
   }
   if (auto made = make_folder(parent); !made) return tl::unexpected(made.error());
   if (is_root) {
     auto opened = open_trusted(parent, {.has_groups = true});
-    return opened ? std::move(opened) : refuse(to_string(opened.error()));
+    return opened ? std::move(opened) : refuse_root(opened.error());
   }
   // Folders further up may be those of a project, which another member owns (docs/security.md, "Remaining risks").
   OwnedDescriptor opened(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

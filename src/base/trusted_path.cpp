@@ -35,8 +35,11 @@ bool is_outside(uid_t owner) {
 Result<void> hold_part(const struct stat& about, const fs::path& part, const fs::path& path, const Trust& trust) {
   const auto name = part == path ? std::string("it") : part.string();
   if (about.st_uid != trust.also && is_other_user(about.st_uid))
-    return refuse(path, fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your own",
-                                    name, about.st_uid));
+    return refuse(
+        path,
+        fmt::format("is not used: {} belongs to user {}, who could change it; use a folder of your own{}", name,
+                    about.st_uid,
+                    ::geteuid() != 0 ? std::string() : ", run muster as that user, or chown root " + part.string()));
   const bool is_sticky = S_ISDIR(about.st_mode) && (about.st_mode & S_ISVTX) != 0;
   if (is_sticky) return {};
   if ((about.st_mode & S_IWOTH) != 0)

@@ -315,6 +315,7 @@ class OtherUser(unittest.TestCase):
                 done = self.muster("run", *names, "--launcher", "local", "--output", "runs", **variables)
                 self.assertEqual(done.returncode, 3, done.stdout)
                 self.assertIn(f"belongs to user {NOBODY}", done.stderr)
+                self.assertIn(f"run muster as that user, or chown root {path}", done.stderr)
                 self.assertFalse((self.folder / "runs").exists())
                 self.assertEqual(self.muster("list", *names, **variables).returncode, 0)
                 os.chown(path, 0, -1)
@@ -509,7 +510,9 @@ class OtherUser(unittest.TestCase):
         runs.mkdir()
         os.chown(runs, NOBODY, -1)
         self.refused_output(self.gate(), 125)
-        self.refused_output(self.muster("run", "hello.toml", "--launcher", "local"), 3)
+        done = self.muster("run", "hello.toml", "--launcher", "local")
+        self.refused_output(done, 3)
+        self.assertIn("choose another folder: --output /root/muster-runs", done.stderr)
         self.assertEqual(list(runs.iterdir()), [])
 
     def test_a_folder_of_runs_below_one_of_another_user(self):

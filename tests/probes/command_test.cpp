@@ -514,6 +514,24 @@ std::string remedy_of(const std::string& program) {
   return remedy == nullptr ? "" : *remedy;
 }
 
+TEST(Command, AFileInTheCurrentFolderIsNotOnPath) {
+  const std::string name = "muster-stream-" + std::to_string(::getpid());
+  const fs::path file = fs::current_path() / name;
+  const std::string what =
+      name + " is not on PATH; the file of that name in " + fs::current_path().string() + " is not searched for";
+  const std::string remedy = "write argv = [\"./" + name + "\"] for that file, or argv = [\"{check}/" + name +
+                             "\"] for one beside the check file";
+  std::ofstream(file) << "#!/bin/sh\n";
+  fs::permissions(file, fs::perms::owner_all);
+  EXPECT_EQ(lack_of(name), what);
+  EXPECT_EQ(remedy_of(name), remedy);
+  fs::permissions(file, fs::perms::owner_read);
+  EXPECT_EQ(lack_of(name), what);
+  EXPECT_EQ(remedy_of(name), remedy + "; it also needs chmod +x " + name);
+  EXPECT_EQ(lack_of("./" + name), "./" + name + " is not executable");
+  fs::remove(file);
+}
+
 TEST(Command, WhatAShellWouldDoIsNamed) {
   EXPECT_EQ(lack_of("~/bin/x.sh"),
             "~/bin/x.sh does not exist: programs are started without a shell, which would replace ~");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <map>
+#include <unistd.h>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -40,9 +41,27 @@ bool is_for_a_shell(const std::string& name) {
   return name.starts_with("~") || name.find('$') != name.npos;
 }
 
+/// A name without a folder is looked for on PATH alone, as a shell does it.
+Lack not_on_path(const std::string& name, const std::string& shown) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(name, ignored))
+    return {name, shown + " is not on PATH",
+            "correct its name, give it an absolute path, or install it on PATH of every node; ranks that are started "
+            "by ssh have PATH of an ssh login"};
+  const bool may_run = ::access(name.c_str(), X_OK) == 0;
+  return {
+      name,
+      fmt::format("{} is not on PATH; the file of that name in {} is not searched for", shown,
+                  printable_line(fs::current_path(ignored).string(), 300)),
+      fmt::format("write argv = [\"./{}\"] for that file, or argv = [\"{{check}}/{}\"] for one beside the check file{}",
+                  shown, shown, may_run ? "" : fmt::format("; it also needs chmod +x {}", shown))};
+}
+
 Lack lack_of(const std::string& name) {
   std::error_code ignored;
   const std::string shown = printable_line(name, 300);
+  const bool is_for_path = name.find('/') == name.npos;
+  if (is_for_path && fs::is_regular_file(name, ignored)) return not_on_path(name, shown);
   if (fs::is_directory(name, ignored)) return {name, shown + " is a directory", install_it};
   if (fs::exists(name, ignored))
     return {
@@ -59,10 +78,7 @@ Lack lack_of(const std::string& name) {
                         name.starts_with("~") ? "~" : "variables"),
             "write the path in full, as in argv = [\"/home/me/bin/check.sh\"], or \"{check}/\" for a file beside the "
             "check file; or start a shell: argv = [\"sh\", \"-c\", \"...\"]"};
-  if (name.find('/') == name.npos)
-    return {name, shown + " is not on PATH",
-            "correct its name, give it an absolute path, or install it on PATH of every node; ranks that are started "
-            "by ssh have PATH of an ssh login"};
+  if (is_for_path) return not_on_path(name, shown);
   if (fs::path(name).is_absolute()) return {name, shown + " does not exist", install_it};
   return {name,
           fmt::format("{} does not exist below {}", shown, printable_line(fs::current_path(ignored).string(), 300)),
