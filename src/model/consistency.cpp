@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "model/interruption.hpp"
 
 namespace muster {
 
@@ -24,10 +25,7 @@ tl::unexpected<Error> contradiction(const char* field, std::string what) {
 }
 
 Result<void> check_exit(const RecordedOutcome& told, int by_cases) {
-  int expected = by_cases;
-  if (told.interrupted == "SIGHUP") expected = 129;
-  if (told.interrupted == "SIGINT") expected = 130;
-  if (told.interrupted == "SIGTERM") expected = 143;
+  const int expected = interrupted_status(told.interrupted).value_or(by_cases);
   // 2 also where something could not be recorded.
   if (told.exit_status == expected || (told.exit_status == 2 && told.interrupted.empty())) return {};
   return contradiction("exit_status",

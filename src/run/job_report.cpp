@@ -6,6 +6,7 @@
 #include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "evaluate/evaluate.hpp"
+#include "model/interruption.hpp"
 #include "run/rerun.hpp"
 
 namespace muster {
@@ -86,9 +87,7 @@ std::string where_it_ran(const SchedulerSpec& scheduler, const JobReturn& back) 
 }
 
 int status_of(const RunReport& report, const JobReturn& back) {
-  if (back.interrupted == "SIGINT") return 130;
-  if (back.interrupted == "SIGTERM") return 143;
-  if (back.interrupted == "SIGHUP") return 129;
+  if (const auto status = interrupted_status(back.interrupted)) return *status;
   const int judged = exit_status(report.cases);
   if (!back.is_finished) return judged == 0 ? 2 : judged;
   // A failure to record or print is a failure, too.

@@ -11,6 +11,7 @@
 #include "evaluate/like_items.hpp"
 #include "evaluate/matrices.hpp"
 #include "evaluate/training_blame.hpp"
+#include "model/interruption.hpp"
 #include "muster/probe.hpp"
 #include "run/launch.hpp"
 #include "run/name_lookup.hpp"
@@ -347,9 +348,7 @@ void Results::end() {
   report_.exit_status = exit_status(report_.cases);
   // What was found but not kept can't be shown again: never a clean exit.
   if (incomplete_) report_.exit_status = 2;
-  if (report_.interrupted == "SIGINT") report_.exit_status = 130;
-  if (report_.interrupted == "SIGTERM") report_.exit_status = 143;
-  if (report_.interrupted == "SIGHUP") report_.exit_status = 129;
+  report_.exit_status = interrupted_status(report_.interrupted).value_or(report_.exit_status);
   finish_sinks();
 }
 
