@@ -5,12 +5,12 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/gpu_data.hpp"
+#include "measure/link_class.hpp"
+#include "measure/network_limit.hpp"
+#include "measure/peak_bandwidth.hpp"
 #include "probes/allreduce/judge.hpp"
 #include "probes/allreduce/measure.hpp"
-#include "probes/gpu_copy/peak_bandwidth.hpp"
-#include "probes/p2p/gpu_data.hpp"
-#include "probes/p2p/link_class.hpp"
-#include "probes/p2p/network_limit.hpp"
 
 namespace muster {
 

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "device/amd/libraries.hpp"
 #include "device/nvidia/nvml.hpp"
-#include "probes/device_visibility/node_view.hpp"
+#include "measure/node_devices.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
 

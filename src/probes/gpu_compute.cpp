@@ -7,11 +7,11 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "measure/load_watch.hpp"
+#include "measure/peak_bandwidth.hpp"
 #include "probes/gpu_compute/bench.hpp"
 #include "probes/gpu_compute/judge.hpp"
 #include "probes/gpu_compute/vote_codec.hpp"
-#include "probes/gpu_copy/load_watch.hpp"
-#include "probes/gpu_copy/peak_bandwidth.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {

@@ -6,11 +6,11 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/load_watch.hpp"
+#include "measure/node_gpus.hpp"
+#include "measure/peak_bandwidth.hpp"
 #include "probes/gpu_copy/bench.hpp"
 #include "probes/gpu_copy/judge.hpp"
-#include "probes/gpu_copy/load_watch.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
-#include "probes/gpu_copy/peak_bandwidth.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
 

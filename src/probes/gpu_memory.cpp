@@ -8,12 +8,12 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/load_watch.hpp"
+#include "measure/node_gpus.hpp"
+#include "measure/pattern.hpp"
+#include "measure/peak_bandwidth.hpp"
 #include "muster/probe.hpp"
-#include "probes/gpu_copy/load_watch.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
-#include "probes/gpu_copy/peak_bandwidth.hpp"
 #include "probes/gpu_memory/judge.hpp"
-#include "probes/p2p/pattern.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
 

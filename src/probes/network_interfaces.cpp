@@ -8,7 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "probes/environment/node.hpp"
+#include "measure/node_facts.hpp"
 #include "probes/network_interfaces/node_view.hpp"
 #include "probes/network_interfaces/selection.hpp"
 #include "stats/stats.hpp"

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
+#include "measure/paths.hpp"
 #include "muster/probe.hpp"
-#include "probes/environment/paths.hpp"
 #include "probes/network_plugin/judge.hpp"
 #include "probes/network_plugin/plugin.hpp"
 

@@ -4,12 +4,12 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "probes/p2p/gpu_data.hpp"
+#include "measure/gpu_data.hpp"
+#include "measure/link_class.hpp"
+#include "measure/pair_measure.hpp"
+#include "measure/pair_settings.hpp"
 #include "probes/p2p/judge.hpp"
-#include "probes/p2p/link_class.hpp"
-#include "probes/p2p/measure.hpp"
 #include "probes/p2p/rounds.hpp"
-#include "probes/p2p/settings.hpp"
 
 namespace muster {
 

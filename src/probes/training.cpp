@@ -5,9 +5,9 @@
 #include <span>
 
 #include "device/gpu_execution.hpp"
-#include "probes/memory_bandwidth/domains.hpp"
-#include "probes/p2p/gpu_data.hpp"
-#include "probes/p2p/link_class.hpp"
+#include "measure/domains.hpp"
+#include "measure/gpu_data.hpp"
+#include "measure/link_class.hpp"
 #include "probes/training/judge.hpp"
 #include "probes/training/observe.hpp"
 #include "probes/training/param_check.hpp"

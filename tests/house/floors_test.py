@@ -14,7 +14,8 @@ MAY_INCLUDE = {
     "device": {"base", "model", "system"},
     "comm": {"base", "model"},
     "stats": {"base", "model"},
-    "probes": {"base", "model", "system", "device", "comm", "stats"},
+    "measure": {"base", "model", "system", "device", "comm", "stats"},
+    "probes": {"base", "model", "system", "device", "comm", "stats", "measure"},
     "launchers": {"base", "model"},
     "schedulers": {"base", "model"},
     "reporters": {"base", "model"},
@@ -48,6 +49,11 @@ def sources(*roots):
                     yield os.path.relpath(os.path.join(folder, name), SOURCE)
 
 
+def probe_of(path):
+    """`probes/p2p/judge.hpp` and `probes/p2p.cpp` are of p2p."""
+    return path.split("/")[1].split(".")[0]
+
+
 def problems_of(path, text):
     parts = path.split("/")
     home = parts[1] if parts[0] == "src" else None
@@ -61,6 +67,8 @@ def problems_of(path, text):
         if home is None:
             if target != "muster":
                 yield f"{path}: a public header includes \"{name}\"; it may only include muster/*"
+        elif home == "probes" == target and probe_of(path[len("src/"):]) != probe_of(name):
+            yield f"{path}: a probe includes another, {name}; what both need belongs into src/measure"
         elif target not in ("muster", home) and target not in MAY_INCLUDE.get(home, set()):
             yield f"{path}: {home} may not include {name}"
 
@@ -73,6 +81,8 @@ def main():
     # The test must be able to fail: a made-up offence of each kind is seen.
     assert list(problems_of("src/base/x.cpp", '#include "run/session.hpp"\n')), "upward include not seen"
     assert list(problems_of("src/probes/x.cpp", "#include <mpi.h>\n")), "open door not seen"
+    assert list(problems_of("src/probes/p2p/x.cpp", '#include "probes/gpu_copy/judge.hpp"\n')), "a probe that includes another is not seen"
+    assert not list(problems_of("src/probes/p2p.cpp", '#include "probes/p2p/judge.hpp"\n'))
     assert list(problems_of("include/muster/x.hpp", '#include "base/text.hpp"\n')), "private include not seen"
     print("\n".join(found) if found else f"{len(files)} files keep to their floors")
     return 1 if found or len(files) < 20 else 0

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "device/bind_lines.hpp"
-#include "probes/cpu_affinity/bind_words.hpp"
+#include "measure/bind_words.hpp"
 #include "probes/judging.hpp"
 #include "system/layout.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "probes/environment/paths.hpp"
+#include "measure/paths.hpp"
 #include "probes/environment/profile.hpp"
 #include "probes/judging.hpp"
 

@@ -8,11 +8,11 @@
 #include <thread>
 #include <unistd.h>
 
-#include "probes/environment/network.hpp"
-#include "probes/environment/node.hpp"
-#include "probes/environment/paths.hpp"
-#include "probes/environment/torchrun.hpp"
-#include "probes/environment/variables.hpp"
+#include "measure/network.hpp"
+#include "measure/node_facts.hpp"
+#include "measure/paths.hpp"
+#include "measure/torchrun.hpp"
+#include "measure/variables.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
 

@@ -1,7 +1,7 @@
 // What lies between two GPUs of a node, by what NVML and KFD report, and what it can do at most.
 #include <gtest/gtest.h>
 
-#include "probes/gpu_copy/peak_bandwidth.hpp"
+#include "measure/peak_bandwidth.hpp"
 
 namespace muster::gpu_copy {
 namespace {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/files.hpp"
+#include "measure/node_gpus.hpp"
+#include "measure/peak_bandwidth.hpp"
 #include "model/machine_description.hpp"
 #include "probes/four_gpus.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
-#include "probes/gpu_copy/peak_bandwidth.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
 #include "stats/stats.hpp"

@@ -1,5 +1,5 @@
 // Where data lies: what all ranks come to, and what the judges of p2p and allreduce say of it.
-#include "probes/p2p/gpu_data.hpp"
+#include "measure/gpu_data.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,10 @@
 // What is made of GPUs that change under load, and of errors in the kernel's log.
+#include "measure/gpu_health.hpp"
+
 #include <fmt/format.h>
 
 #include "device/kernel_log.hpp"
-#include "probes/device_visibility/node_view.hpp"
-#include "probes/gpu_copy/judge_health.hpp"
+#include "measure/node_devices.hpp"
 #include "probes/judging.hpp"
 #include "stats/stats.hpp"
 

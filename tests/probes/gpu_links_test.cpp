@@ -1,6 +1,6 @@
 // NVLink and xGMI between the GPUs of ranks: what is known of them, and what the judges of p2p and allreduce say of
 // data that goes round them or runs far slower than they can.
-#include "probes/p2p/gpu_links.hpp"
+#include "measure/gpu_links.hpp"
 
 #include <map>
 

@@ -5,7 +5,7 @@
 
 #include "device/inventory.hpp"
 #include "device/machine_tree.hpp"
-#include "probes/gpu_mapping/observe.hpp"
+#include "measure/rank_gpus.hpp"
 #include "probes/judging.hpp"
 #include "run/thread_comm.hpp"
 #include "system/layout.hpp"

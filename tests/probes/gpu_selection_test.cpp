@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "probes/gpu_mapping/selection.hpp"
+#include "measure/device_selection.hpp"
 
 #ifdef MUSTER_HAVE_RAPIDCHECK
 #include <rapidcheck.h>

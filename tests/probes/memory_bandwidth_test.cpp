@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "measure/domains.hpp"
 #include "probes/judging.hpp"
-#include "probes/memory_bandwidth/domains.hpp"
 #include "probes/memory_bandwidth/stream.hpp"
 #include "probes/memory_bandwidth/targets.hpp"
 #include "probes/memory_bandwidth/turns.hpp"

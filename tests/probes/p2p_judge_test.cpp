@@ -2,8 +2,8 @@
 #include <functional>
 #include <gtest/gtest.h>
 
+#include "measure/schedule.hpp"
 #include "probes/judging.hpp"
-#include "probes/p2p/schedule.hpp"
 
 namespace muster {
 namespace {

@@ -1,7 +1,7 @@
 // What the network of a node can carry at most, and between whom that is known.
 #include <gtest/gtest.h>
 
-#include "probes/p2p/network_limit.hpp"
+#include "measure/network_limit.hpp"
 
 namespace muster::p2p {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "probes/p2p/pattern.hpp"
+#include "measure/pattern.hpp"
 
 namespace muster::p2p {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "probes/p2p/schedule.hpp"
+#include "measure/schedule.hpp"
 
 #ifdef MUSTER_HAVE_RAPIDCHECK
 #include <rapidcheck/gtest.h>

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <set>
 
+#include "measure/pair_measure.hpp"
+#include "measure/pair_settings.hpp"
 #include "probes/judging.hpp"
-#include "probes/p2p/measure.hpp"
-#include "probes/p2p/settings.hpp"
 #include "run/thread_comm.hpp"
 
 namespace muster {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "probes/p2p/link_class.hpp"
-#include "probes/p2p/own_sockets.hpp"
-#include "probes/p2p/transport.hpp"
+#include "measure/link_class.hpp"
+#include "measure/own_sockets.hpp"
+#include "measure/transport.hpp"
 #include "run/thread_comm.hpp"
 
 namespace muster::p2p {

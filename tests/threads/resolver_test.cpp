@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "probes/environment/network.hpp"
+#include "measure/network.hpp"
 
 namespace muster::environment {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/p2p/gpu_data.hpp"
+#include "measure/gpu_data.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::allreduce {

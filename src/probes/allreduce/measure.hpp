@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "measure/pair_measure.hpp"
 #include "muster/probe.hpp"
 #include "probes/allreduce/values.hpp"
-#include "probes/p2p/measure.hpp"
 
 namespace muster::allreduce {
 

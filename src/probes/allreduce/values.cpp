@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <type_traits>
 
+#include "measure/pattern.hpp"
 #include "probes/allreduce/float16.hpp"
-#include "probes/p2p/pattern.hpp"
 
 namespace muster::allreduce {
 

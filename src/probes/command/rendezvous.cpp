@@ -12,7 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "probes/environment/network.hpp"
+#include "measure/network.hpp"
 
 namespace muster::program {
 

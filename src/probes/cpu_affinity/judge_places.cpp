@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "device/placement.hpp"
-#include "probes/cpu_affinity/bind_words.hpp"
+#include "measure/bind_words.hpp"
 #include "probes/cpu_affinity/node_masks.hpp"
 
 namespace muster::affinity {

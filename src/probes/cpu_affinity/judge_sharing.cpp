@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "probes/cpu_affinity/bind_words.hpp"
+#include "measure/bind_words.hpp"
 #include "probes/cpu_affinity/node_masks.hpp"
 
 namespace muster::affinity {

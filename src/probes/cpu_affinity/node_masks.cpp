@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "device/placement.hpp"
-#include "probes/cpu_affinity/bind_words.hpp"
+#include "measure/bind_words.hpp"
 
 namespace muster::affinity {
 

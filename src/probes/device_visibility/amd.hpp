@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "probes/device_visibility/node_view.hpp"
+#include "measure/node_devices.hpp"
 
 namespace muster::visibility {
 

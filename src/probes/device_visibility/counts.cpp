@@ -4,8 +4,8 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "measure/node_devices.hpp"
 #include "model/expected_node.hpp"
-#include "probes/device_visibility/node_view.hpp"
 
 namespace muster::visibility {
 

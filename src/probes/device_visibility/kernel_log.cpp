@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "device/nvidia/xid.hpp"
-#include "probes/device_visibility/node_view.hpp"
+#include "measure/node_devices.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {

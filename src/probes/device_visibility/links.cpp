@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "probes/device_visibility/node_view.hpp"
+#include "measure/node_devices.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {

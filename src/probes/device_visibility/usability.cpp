@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "probes/device_visibility/node_view.hpp"
+#include "measure/node_devices.hpp"
 
 namespace muster::visibility {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/environment/variables.hpp"
+#include "measure/variables.hpp"
 
 namespace muster::environment {
 

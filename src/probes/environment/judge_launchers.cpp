@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "measure/variables.hpp"
 #include "probes/environment/case_view.hpp"
-#include "probes/environment/variables.hpp"
 
 namespace muster::environment {
 

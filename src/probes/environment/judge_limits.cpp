@@ -5,8 +5,8 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/node_facts.hpp"
 #include "probes/environment/case_view.hpp"
-#include "probes/environment/node.hpp"
 
 namespace muster::environment {
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "measure/network.hpp"
 #include "probes/environment/case_view.hpp"
-#include "probes/environment/network.hpp"
 
 namespace muster::environment {
 

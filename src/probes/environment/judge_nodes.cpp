@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "measure/variables.hpp"
 #include "probes/environment/case_view.hpp"
-#include "probes/environment/variables.hpp"
 
 namespace muster::environment {
 

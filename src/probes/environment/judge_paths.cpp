@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "measure/paths.hpp"
 #include "probes/environment/case_view.hpp"
-#include "probes/environment/paths.hpp"
 
 namespace muster::environment {
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "measure/torchrun.hpp"
 #include "probes/environment/case_view.hpp"
-#include "probes/environment/torchrun.hpp"
 
 namespace muster::environment {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "measure/network.hpp"
 #include "probes/environment/case_view.hpp"
-#include "probes/environment/network.hpp"
 
 namespace muster::environment {
 

@@ -1,8 +1,8 @@
 /// A rank's data on itself and its node required by the profile.
 #pragma once
 
+#include "measure/variables.hpp"
 #include "muster/probe.hpp"
-#include "probes/environment/variables.hpp"
 
 namespace muster::environment {
 

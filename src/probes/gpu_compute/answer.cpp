@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "probes/p2p/pattern.hpp"
+#include "measure/pattern.hpp"
 
 namespace muster::gpu_compute {
 

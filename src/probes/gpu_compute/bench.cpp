@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "device/device_models.hpp"
-#include "probes/gpu_copy/peak_bandwidth.hpp"
+#include "measure/peak_bandwidth.hpp"
 #include "stats/sampling.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"

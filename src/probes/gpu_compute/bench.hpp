@@ -8,10 +8,10 @@
 
 #include "device/gpu_blas.hpp"
 #include "device/gpu_meter.hpp"
+#include "measure/node_gpus.hpp"
 #include "muster/probe.hpp"
 #include "probes/gpu_compute/answer.hpp"
 #include "probes/gpu_compute/votes.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
 
 namespace muster::gpu_compute {
 

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "measure/gpu_health.hpp"
+#include "measure/gpu_limits.hpp"
+#include "measure/node_gpus.hpp"
 #include "probes/gpu_compute/judge_rates.hpp"
 #include "probes/gpu_compute/vote_codec.hpp"
-#include "probes/gpu_copy/judge_health.hpp"
-#include "probes/gpu_copy/judge_limits.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::gpu_compute {

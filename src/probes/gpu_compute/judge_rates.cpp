@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "probes/gpu_copy/judge_limits.hpp"
+#include "measure/gpu_limits.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::gpu_compute {

@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "measure/node_gpus.hpp"
 #include "muster/probe.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
 
 namespace muster::gpu_compute {
 

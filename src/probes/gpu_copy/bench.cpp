@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "probes/p2p/pattern.hpp"
+#include "measure/pattern.hpp"
 #include "system/numa_policy.hpp"
 
 namespace muster::gpu_copy {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "device/gpu.hpp"
+#include "measure/node_gpus.hpp"
 #include "muster/probe.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/sampling.hpp"
 
 namespace muster::gpu_copy {

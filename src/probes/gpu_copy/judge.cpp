@@ -6,10 +6,10 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/gpu_health.hpp"
+#include "measure/gpu_limits.hpp"
+#include "measure/node_gpus.hpp"
 #include "model/series.hpp"
-#include "probes/gpu_copy/judge_health.hpp"
-#include "probes/gpu_copy/judge_limits.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
 #include "stats/headline.hpp"
 #include "stats/stats.hpp"
 

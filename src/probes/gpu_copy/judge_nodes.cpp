@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
+#include "measure/node_gpus.hpp"
 
 namespace muster::gpu_copy {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/device_visibility/node_view.hpp"
-#include "probes/gpu_mapping/node_ranks.hpp"
+#include "measure/node_devices.hpp"
+#include "measure/node_ranks.hpp"
 
 namespace muster::gpu_mapping {
 

@@ -4,8 +4,8 @@
 
 #include "base/text.hpp"
 #include "device/placement.hpp"
-#include "probes/cpu_affinity/bind_words.hpp"
-#include "probes/gpu_mapping/node_ranks.hpp"
+#include "measure/bind_words.hpp"
+#include "measure/node_ranks.hpp"
 
 namespace muster::gpu_mapping {
 

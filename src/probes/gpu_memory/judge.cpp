@@ -5,9 +5,9 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "probes/gpu_copy/judge_health.hpp"
-#include "probes/gpu_copy/judge_limits.hpp"
-#include "probes/gpu_copy/node_gpus.hpp"
+#include "measure/gpu_health.hpp"
+#include "measure/gpu_limits.hpp"
+#include "measure/node_gpus.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::gpu_memory {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "measure/domains.hpp"
 #include "muster/observation.hpp"
-#include "probes/memory_bandwidth/domains.hpp"
 
 namespace muster::memory_bandwidth {
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "measure/transport.hpp"
 #include "probes/p2p/judge.hpp"
-#include "probes/p2p/transport.hpp"
 
 namespace muster::p2p {
 

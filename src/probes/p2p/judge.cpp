@@ -8,10 +8,10 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "probes/p2p/gpu_data.hpp"
+#include "measure/gpu_data.hpp"
+#include "measure/pair_settings.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/name_parts.hpp"
-#include "probes/p2p/settings.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::p2p {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "probes/p2p/gpu_data.hpp"
+#include "measure/gpu_data.hpp"
 
 namespace muster::p2p {
 

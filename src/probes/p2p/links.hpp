@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "probes/p2p/link_class.hpp"
+#include "measure/link_class.hpp"
 #include "stats/culprits.hpp"
 
 namespace muster::p2p {

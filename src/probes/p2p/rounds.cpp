@@ -5,12 +5,12 @@
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
-#include "probes/gpu_copy/peak_bandwidth.hpp"
+#include "measure/network_limit.hpp"
+#include "measure/pair_measure.hpp"
+#include "measure/pair_settings.hpp"
+#include "measure/peak_bandwidth.hpp"
+#include "measure/transport.hpp"
 #include "probes/p2p/links.hpp"
-#include "probes/p2p/measure.hpp"
-#include "probes/p2p/network_limit.hpp"
-#include "probes/p2p/settings.hpp"
-#include "probes/p2p/transport.hpp"
 
 namespace muster::p2p {
 

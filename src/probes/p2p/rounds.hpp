@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "measure/gpu_data.hpp"
+#include "measure/link_class.hpp"
 #include "muster/probe.hpp"
-#include "probes/p2p/gpu_data.hpp"
-#include "probes/p2p/link_class.hpp"
 
 namespace muster::p2p {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/p2p/pattern.hpp"
+#include "measure/pattern.hpp"
 
 namespace muster::training {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "device/execution.hpp"
-#include "probes/p2p/pattern.hpp"
+#include "measure/pattern.hpp"
 
 namespace muster::training {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "probes/p2p/gpu_data.hpp"
+#include "measure/gpu_data.hpp"
 #include "probes/training/judge_ranks.hpp"
 
 namespace muster::training {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "probes/p2p/pattern.hpp"
+#include "measure/pattern.hpp"
 
 namespace muster::training {
 

@@ -1,0 +1,297 @@
+#include "measure/gpu_health.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "device/device_models.hpp"
+#include "device/nvidia/xid.hpp"
+#include "stats/stats.hpp"
+
+namespace muster::gpu_copy {
+
+namespace {
+
+/// The GPU of a fact, with its rank.
+struct Gpu {
+  const RankPlace& place;
+  const TestedGpus& named;
+  std::string address;
+};
+
+Finding about(const Gpu& gpu, Verdict verdict, const std::string& what, std::string remedy) {
+  return about_gpu(gpu.place, verdict, gpu.address,
+                   fmt::format("{} on {} {}", gpu.named(gpu.address), gpu.place.host, what), std::move(remedy));
+}
+
+struct Counter {
+  std::string_view key;  ///< begins with this
+  std::string_view what;
+  bool is_fault;
+};
+
+/// The first that fits.
+constexpr std::array counters = {
+    Counter{"ecc_uncorrected", "uncorrected memory errors", true},
+    Counter{"sram_uncorrected", "uncorrected errors of its SRAM", true},
+    Counter{"dram_uncorrected", "uncorrected errors of its memory", true},
+    Counter{"remapped_rows_uncorrected", "rows remapped after uncorrected errors", true},
+    Counter{"retired_pages_uncorrected", "pages retired after uncorrected errors", true},
+    Counter{"bad_pages_", "bad pages of memory", true},
+    Counter{"nvlink_replays", "NVLink replays", true},
+    Counter{"nvlink_recoveries", "NVLink recoveries", true},
+    Counter{"throttle_prochot", "times that the board asked it to slow down", true},
+    Counter{"throttle_heat", "units of time slowed down by heat", true},
+    Counter{"ecc_corrected", "corrected memory errors", false},
+    Counter{"sram_corrected", "corrected errors of its SRAM", false},
+    Counter{"dram_corrected", "corrected errors of its memory", false},
+    Counter{"remapped_rows_corrected", "rows remapped after corrected errors", false},
+    Counter{"retired_pages_corrected", "pages retired after corrected errors", false},
+    Counter{"nvlink_crc_", "NVLink CRC errors", false},
+    Counter{"pcie_replays", "PCIe replays", false},
+};
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// Of blocks of AMD's: `ras_umc_uncorrected`.
+Counter counter_of(const std::string& key, std::string& words) {
+  for (const Counter& counter : counters)
+    if (key.rfind(counter.key, 0) == 0) return counter;
+  const bool is_fault = ends_with(key, "_uncorrected");
+  const std::string block = key.rfind("ras_", 0) == 0 ? key.substr(4, key.rfind('_') - 4) : key;
+  words = fmt::format("{} errors of block {}", is_fault ? "uncorrected" : "corrected", block);
+  return {key, words, is_fault};
+}
+
+/// As many as bit errors of a link within its specification make in a minute: 1e-12 x GT/s x lanes x 60 s, as in
+/// NVIDIA's DCGM; of an unknown link, that of generation 3.
+double replay_budget(const Observation& seen, const std::string& address) {
+  double rate = 8.0 * 16;
+  for (const Fact& fact : seen.facts) {
+    const auto words = split(fact.value, ' ');
+    if (fact.key == "link_in_use" && words.size() == 5 && words[0] == address)
+      rate = pcie_speed(std::atoi(words[1].c_str())) * std::atof(words[3].c_str());
+  }
+  return std::ceil(rate * 1e9 * 1e-12 * 60);
+}
+
+/// Seconds that a GPU was watched for; 0: unknown.
+double seconds_watched(const Observation& seen, const std::string& address) {
+  for (const Fact& fact : seen.facts) {
+    std::string text = fact.value;
+    if (fact.key == "watched" && take_word(text) == address) return std::strtod(text.c_str(), nullptr);
+  }
+  return 0;
+}
+
+/// A healthy memory has a few in a day. At thousands a second the corrections themselves slow the GPU down.
+constexpr double most_corrected_per_second = 1000;
+/// Above this a GPU is held against its like, of which there have to be at least `least_peers`.
+constexpr double least_corrected_per_second = 10;
+constexpr double most_of_peers = 10;
+/// A shorter time counts as this: a few errors within milliseconds give too high a rate.
+constexpr double least_watched_s = 1;
+constexpr std::size_t least_peers = 5;
+
+bool is_of_corrected(std::string_view key) {
+  return key == "ecc_corrected" || key == "sram_corrected" || key == "dram_corrected" ||
+         (key.starts_with("ras_") && key.ends_with("_corrected"));
+}
+
+/// Corrected errors per second of every GPU that was watched: of the worst of its counters.
+std::vector<double> corrected_rates(const CaseView& view) {
+  std::vector<double> rates;
+  for (const Observation* seen : view.observed) {
+    if (seen == nullptr) continue;
+    std::map<std::string, double> of_gpu;
+    for (const Fact& fact : seen->facts) {
+      std::string text = fact.value;
+      const std::string address = take_word(text);
+      if (fact.key == "watched") of_gpu.emplace(address, 0);
+      if (fact.key != "grew" || !is_of_corrected(take_word(text))) continue;
+      const double before = std::strtod(take_word(text).c_str(), nullptr);
+      const double seconds = seconds_watched(*seen, address);
+      double& rate = of_gpu[address];
+      if (seconds <= 0) continue;
+      rate = std::max(rate, (std::strtod(text.c_str(), nullptr) - before) / std::max(seconds, least_watched_s));
+    }
+    for (const auto& [address, rate] : of_gpu) rates.push_back(rate);
+  }
+  return rates;
+}
+
+/// Why so many corrected errors are a fault; empty: they are none.
+std::string flood_of_corrected(double rate, const std::vector<double>& rates) {
+  if (rate >= most_corrected_per_second)
+    return fmt::format("{:.0f} per second, {:.0f} are the most", rate, most_corrected_per_second);
+  if (rate < least_corrected_per_second || rates.size() < least_peers) return {};
+  const double typical = summarize(rates).median;
+  if (rate <= most_of_peers * typical) return {};
+  return fmt::format("{:.0f} per second, the median of {} GPUs is {:.1f}", rate, rates.size(), typical);
+}
+
+/// `key before after`
+void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, const std::vector<double>& rates,
+                  std::vector<Finding>& findings) {
+  const std::string key = take_word(text);
+  const double before = std::strtod(take_word(text).c_str(), nullptr);
+  const double grown = std::strtod(text.c_str(), nullptr) - before;
+  std::string words;
+  const Counter counter = counter_of(key, words);
+  const bool is_flood = key == "pcie_replays" && grown > replay_budget(seen, gpu.address);
+  const double seconds = seconds_watched(seen, gpu.address);
+  const std::string corrected = is_of_corrected(key) && seconds > 0
+                                    ? flood_of_corrected(grown / std::max(seconds, least_watched_s), rates)
+                                    : std::string();
+  if (!corrected.empty())
+    return findings.push_back(
+        about(gpu, Verdict::fail,
+              fmt::format("had {:.0f} {} more under load: {} (counter {}, {:.0f} before)", grown, counter.what,
+                          corrected, key, before),
+              fmt::format("drain {} and have the GPU replaced if the rate stays after a reset", gpu.place.host)));
+  const std::string what =
+      fmt::format("had {:.0f} {} more under load (counter {}, {:.0f} before)", grown, counter.what, key, before);
+  if (!counter.is_fault && !is_flood)
+    return findings.push_back(about(gpu, Verdict::pass, what, "watch whether it goes on: run this again"));
+  const bool is_heat = key.rfind("throttle_", 0) == 0;
+  const bool is_link = key.rfind("nvlink_", 0) == 0 || is_flood || key.find("xgmi") != std::string::npos;
+  findings.push_back(about(
+      gpu, Verdict::fail, what,
+      is_heat ? fmt::format("drain {} and check cooling, power supplies and cables", gpu.place.host)
+      : is_link
+          ? fmt::format("drain {}, reset its GPUs, and have riser, bridge or board looked at if the errors come again",
+                        gpu.place.host)
+          : fmt::format("drain {} and reset the GPU; have it replaced if the errors come again", gpu.place.host)));
+}
+
+/// Of NVML and of gpu_metrics; power and current limits are meant so.
+void judge_throttling(const Gpu& gpu, const std::string& reasons, std::vector<Finding>& findings) {
+  std::vector<std::string> bad;
+  for (const std::string& text : split(reasons, ',')) {
+    const std::string reason(trim(text));
+    for (const char* one : {"hw_slowdown", "hw_thermal", "sw_thermal", "power_brake", "heat"})
+      if (reason == one) bad.push_back(reason);
+  }
+  if (bad.empty()) return;
+  findings.push_back(about(gpu, Verdict::fail, fmt::format("was slowed down under load: {}", human_list(bad)),
+                           fmt::format("drain {} and check cooling, power supplies and cables; see whether the "
+                                       "neighbours of this GPU are hot",
+                                       gpu.place.host)));
+}
+
+/// `generation able width able`, with the GPU busy.
+void judge_link_in_use(const Gpu& gpu, const std::string& text, std::vector<Finding>& findings) {
+  const auto words = split(text, ' ');
+  if (words.size() != 4) return;
+  const auto model = gpu.named.models.find(gpu.address);
+  // What goes another way leaves this link asleep.
+  if (model != gpu.named.models.end())
+    if (const DeviceModel* known = find_device_model(model->second); known != nullptr && known->host > 0) return;
+  const int generation = std::atoi(words[0].c_str());
+  const int able = std::atoi(words[1].c_str());
+  const int width = std::atoi(words[2].c_str());
+  const int width_able = std::atoi(words[3].c_str());
+  if (generation >= able && width >= width_able) return;
+  findings.push_back(
+      about(gpu, Verdict::fail,
+            fmt::format("has its PCIe link at generation {} x{} under load, generation {} x{} is possible", generation,
+                        width, able, width_able),
+            "power-cycle the node; if the link stays so, have the card or its riser reseated, then replaced"));
+}
+
+void judge_xid(const Gpu& gpu, int code, std::vector<Finding>& findings) {
+  const XidMeaning meaning = xid_meaning(code);
+  findings.push_back(
+      about(gpu, meaning.verdict, fmt::format("gave Xid {} under load: {}", code, meaning.words), meaning.remedy));
+}
+
+/// Those that serve all programs of a node.
+bool is_service(const std::string& process) {
+  for (const char* name : {"nvidia-cuda-mps", "nv-hostengine", "nvidia-persiste"})
+    if (process.find(name) != std::string::npos) return true;
+  return false;
+}
+
+std::string strangers(const std::string& list) {
+  std::vector<std::string> found;
+  for (const std::string& process : split(list, ','))
+    if (!is_service(process)) found.emplace_back(trim(process));
+  return human_list(found);
+}
+
+void judge_others(const CaseView& view, const Gpu& gpu, const std::string& list, std::vector<Finding>& findings) {
+  const std::string who = strangers(list);
+  if (who.empty()) return;
+  const bool is_timed = view.timing_doubt.empty();
+  findings.push_back(about(
+      gpu, is_timed ? Verdict::unmeasured : Verdict::pass,
+      fmt::format("is used by others, {}: {}", is_timed ? "so that its times mean nothing" : "beside this run", who),
+      fmt::format("see whose they are on {} (ps -o user,lstart,cmd -p PID), end what an earlier job left, and run "
+                  "again",
+                  gpu.place.host)));
+}
+
+void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, const std::vector<double>& rates,
+                std::vector<Finding>& findings) {
+  const TestedGpus named = tested_by(seen);
+  std::set<std::pair<std::string, int>> xids;
+  for (const Fact& fact : seen.facts) {
+    std::string text = printable_line(fact.value);
+    const Gpu gpu{place, named, take_word(text)};
+    if (fact.key == "grew") judge_growth(seen, gpu, text, rates, findings);
+    if (fact.key == "throttled") judge_throttling(gpu, text, findings);
+    if (fact.key == "link_in_use") judge_link_in_use(gpu, text, findings);
+    if (fact.key == "others") judge_others(view, gpu, text, findings);
+    if (fact.key == "xid" && xids.insert({gpu.address, std::atoi(text.c_str())}).second)
+      judge_xid(gpu, std::atoi(text.c_str()), findings);
+    if (fact.key == "became")
+      findings.push_back(about(gpu, Verdict::fail,
+                               text == "row_remap_failed" ? "could not remap a row of its memory under load"
+                                                          : "has had a row or page of its memory go bad under load",
+                               fmt::format("drain {} and reset the GPU; have it replaced if that fails", place.host)));
+    if (fact.key == "health_error")
+      findings.push_back(about(gpu, Verdict::fail, "failed under load: " + text,
+                               fmt::format("see the kernel log of {} (Xid), drain it and reset the GPU", place.host)));
+  }
+}
+
+}  // namespace
+
+bool is_shared_with_others(const Observation& seen) {
+  return std::any_of(seen.facts.begin(), seen.facts.end(), [](const Fact& fact) {
+    std::string text = fact.value;
+    static_cast<void>(take_word(text));
+    return fact.key == "others" && !strangers(text).empty();
+  });
+}
+
+bool is_well(const ProbeJudgement& judgement) {
+  return std::all_of(judgement.findings.begin(), judgement.findings.end(),
+                     [](const Finding& finding) { return finding.verdict == Verdict::pass; });
+}
+
+void judge_health(const CaseView& view, std::vector<Finding>& findings) {
+  const std::vector<double> rates = corrected_rates(view);
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    if (seen != nullptr && seen->state == ObservationState::measured)
+      judge_rank(view, view.ranks[i], *seen, rates, findings);
+  }
+}
+
+void add_health_evidence(const CaseView& view, ProbeJudgement& judgement) {
+  std::size_t watched = 0;
+  for (const Observation* seen : view.observed)
+    for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) watched += fact.key == "watched";
+  if (watched > 0 && is_well(judgement))
+    judgement.evidence.push_back("health of " + counted(watched, "GPU") + " watched under load");
+}
+
+}  // namespace muster::gpu_copy

@@ -1,0 +1,145 @@
+#include "measure/load_watch.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <set>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+
+namespace muster::gpu_copy {
+
+namespace {
+
+constexpr double seconds_between_looks = 0.02;
+
+std::string told(const GpuHealth::Values& values, const std::string& key) {
+  const auto found = values.find(key);
+  return found == values.end() ? std::string() : found->second;
+}
+
+double real_told(const GpuHealth::Values& values, const std::string& key) {
+  return std::strtod(told(values, key).c_str(), nullptr);
+}
+
+/// Only numbers that stand alone: `4`, and the two of `ras_umc`: `1 0`.
+std::vector<std::uint64_t> counts_of(const std::string& text) {
+  std::vector<std::uint64_t> counts;
+  for (const std::string& word : split(text, ' ')) {
+    std::uint64_t count = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+    if (error != std::errc() || end != word.data() + word.size()) return {};
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+bool is_counter(const std::string& key) {
+  for (const char* part : {"ecc_", "sram_", "dram_", "remapped_rows_", "retired_pages_", "bad_pages_", "nvlink_replays",
+                           "nvlink_recoveries", "nvlink_crc_", "pcie_replays", "ras_", "throttle_"})
+    if (key.rfind(part, 0) == 0) return true;
+  return false;
+}
+
+/// The reasons of both, none twice.
+std::string both(const std::string& a, const std::string& b) {
+  std::set<std::string> reasons;
+  for (const std::string& text : {a, b})
+    for (const std::string& reason : split(text, ','))
+      if (const std::string one{trim(reason)}; !one.empty() && one != "nothing") reasons.insert(one);
+  return join(std::vector<std::string>(reasons.begin(), reasons.end()), ", ");
+}
+
+}  // namespace
+
+LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
+    : context_(context), node_(node), health_(node.inventory, CallWatch(context.recorder)) {}
+
+void LoadWatch::begin(const SeenGpu& gpu) {
+  const Device* device = node_.known(gpu);
+  if (device == nullptr || watched_.count(gpu.key) != 0) return;
+  watched_[gpu.key] = {device, address_of(gpu), health_.look(*device), -1, {}, monotonic_seconds()};
+}
+
+void LoadWatch::during(const SeenGpu& gpu) {
+  const auto found = watched_.find(gpu.key);
+  if (found == watched_.end() || found->second.before.empty()) return;
+  const double now_is = monotonic_seconds();
+  if (found->second.last_look >= 0 && now_is - found->second.last_look < seconds_between_looks) return;
+  found->second.last_look = now_is;
+  const GpuHealth::Values now = health_.glance(*found->second.device);
+  GpuHealth::Values& worst = found->second.during;
+  const std::string throttled = both(told(worst, "throttled_by"), told(now, "throttled_by"));
+  for (const auto& [key, value] : now) {
+    // A link wakes up with the first copy: its best is what it can do now.
+    const bool is_link = key.rfind("pcie_", 0) == 0;
+    if (!is_link || real_told(now, key) > real_told(worst, key)) worst[key] = value;
+  }
+  worst["throttled_by"] = throttled;
+}
+
+void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const {
+  const auto note = [&](const char* key, const std::string& text) {
+    seen.facts.push_back({key, gpu.address + " " + text});
+  };
+  for (const auto& [key, value] : after) {
+    const std::string before = told(gpu.before, key);
+    if (key == "row_remap_pending" || key == "row_remap_failed" || key == "page_retirement_pending") {
+      if (value == "yes" && before != "yes") note("became", key);
+      continue;
+    }
+    if (key == "nvml_error" && before.empty()) note("health_error", value);
+    const auto was = counts_of(before);
+    const auto is = counts_of(value);
+    if (!is_counter(key) || was.size() != is.size()) continue;
+    for (std::size_t i = 0; i < is.size(); ++i)
+      if (is[i] > was[i])
+        note("grew", fmt::format("{}{} {} {}", key,
+                                 is.size() == 1 ? ""
+                                 : i == 0       ? "_uncorrected"
+                                                : "_corrected",
+                                 was[i], is[i]));
+  }
+}
+
+void LoadWatch::end(Observation& seen) {
+  const auto tested = tested_by(seen).uuids;
+  for (auto& one : watched_) {
+    auto& gpu = one.second;
+    if (tested.count(gpu.address) == 0) continue;
+    context_.recorder.step("health after the load");
+    const auto after = health_.look(*gpu.device);
+    const auto xids = health_.xids(*gpu.device);
+    if (gpu.before.empty() || after.empty()) continue;
+    seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, monotonic_seconds() - gpu.began)});
+    add_changes(gpu, after, seen);
+    for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
+    if (const std::string reasons = told(gpu.during, "throttled_by"); !reasons.empty())
+      seen.facts.push_back({"throttled", gpu.address + " " + reasons});
+    const auto number = [&](const char* name) { return told(gpu.during, name); };
+    // Where the other end is not visible, a link may be as wide as its slot.
+    const auto& links = gpu.device->links;
+    const bool is_width_open = links.empty() || links[0].is_one_ended;
+    if (!number("pcie_generation").empty())
+      seen.facts.push_back({"link_in_use", fmt::format("{} {} {} {} {}", gpu.address, number("pcie_generation"),
+                                                       number("pcie_generation_able"), number("pcie_width"),
+                                                       number(is_width_open ? "pcie_width" : "pcie_width_able"))});
+    // Who was there before the load; of those that came since, some are ranks of this run.
+    if (const std::string others = told(gpu.before, "processes"); !others.empty() && others != "none")
+      seen.facts.push_back({"others", gpu.address + " " + others});
+    for (const auto& [name, value] : gpu.device->values)
+      if (name.rfind("process.", 0) == 0)
+        seen.facts.push_back({"others", fmt::format("{} {} {}", gpu.address, name.substr(8), value)});
+  }
+  watched_.clear();
+}
+
+void begin_likely(const RunContext& context, const NodeGpus& node, LoadWatch& watch) {
+  const auto local = static_cast<std::size_t>(std::max(context.place.local_rank, 0));
+  for (std::size_t i = 0; i < node.seen.size(); ++i)
+    if (node.seen.size() == 1 || context.place.local_size < static_cast<int>(node.seen.size()) || i == local)
+      watch.begin(node.seen[i]);
+}
+
+}  // namespace muster::gpu_copy

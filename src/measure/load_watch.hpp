@@ -1,0 +1,50 @@
+/// The health of the GPUs that a rank tests, before, during and after the load. For all probes that execute on GPUs;
+/// judge_health.hpp judges what is noted here.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "device/gpu_health.hpp"
+#include "measure/node_gpus.hpp"
+
+namespace muster::gpu_copy {
+
+/// Local: no communication. Calls of libraries are steps of the recorder. To be made before anybody computes on the
+/// GPUs: who is on them then is not of this run. `context` and `node` outlive it.
+class LoadWatch {
+ public:
+  LoadWatch(RunContext& context, const NodeGpus& node);
+
+  /// Notes counters before the load. Again does nothing.
+  void begin(const SeenGpu& gpu);
+  /// To be called while the GPU is busy, or right after, as often as you like: clocks, throttling, and the link awake.
+  /// Most calls do nothing, so that they take no time from the GPU's next work.
+  void during(const SeenGpu& gpu);
+  /// Notes what has changed, in facts of `seen`, for the GPUs that this rank tested (those with a fact of
+  /// `tested_fact`) and that were begun.
+  void end(Observation& seen);
+
+ private:
+  struct Watched {
+    const Device* device = nullptr;
+    std::string address;
+    GpuHealth::Values before;
+    double last_look = -1;     ///< monotonic seconds; -1: none
+    GpuHealth::Values during;  ///< the worst of throttling, the best of the link
+    double began = 0;          ///< monotonic seconds
+  };
+  void add_changes(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const;
+
+  RunContext& context_;
+  const NodeGpus& node_;
+  GpuHealth health_;
+  std::map<std::string, Watched> watched_;  ///< by key
+};
+
+/// Begins with the GPU that this rank will test by the rule of `schedule_of`, or with all of them where that can't be
+/// known before ranks have communicated: one alone, that whose number is the rank's, or all for the only rank of a
+/// node.
+void begin_likely(const RunContext& context, const NodeGpus& node, LoadWatch& watch);
+
+}  // namespace muster::gpu_copy

@@ -1,0 +1,77 @@
+#include "measure/node_facts.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <sys/resource.h>
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster::environment {
+
+std::string machine_identity(const fs::path& root) {
+  if (const auto boot = read_file(root / "proc/sys/kernel/random/boot_id", 4096); boot && !trim(*boot).empty())
+    return "boot " + printable_line(trim(*boot), 64);
+  if (const auto id = read_file(root / "etc/machine-id", 4096); id && !trim(*id).empty())
+    return "machine " + printable_line(trim(*id), 64);
+  return {};
+}
+
+std::vector<std::string> rdma_devices(const fs::path& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(root / "sys/class/infiniband", error), end; !error && at != end; at.increment(error))
+    names.push_back(printable_line(at->path().filename().string(), 64));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool may_lock_freely(const fs::path& root) {
+  constexpr unsigned ipc_lock = 14;  // CAP_IPC_LOCK in linux/capability.h
+  const auto status = read_file(root / "proc/self/status", 1u << 20);
+  if (!status) return false;
+  for (std::string_view line : lines(*status)) {
+    constexpr std::string_view key = "CapEff:";
+    if (line.substr(0, key.size()) != key) continue;
+    const std::string_view hex = trim(line.substr(key.size()));
+    std::uint64_t effective = 0;
+    const auto [end, error] = std::from_chars(hex.data(), hex.data() + hex.size(), effective, 16);
+    return error == std::errc{} && end == hex.data() + hex.size() && (effective >> ipc_lock & 1u) != 0;
+  }
+  return false;
+}
+
+std::array<Limit, limits.size()> read_limits() {
+  std::array<Limit, limits.size()> found;
+  constexpr std::array which = {RLIMIT_NOFILE, RLIMIT_MEMLOCK, RLIMIT_CORE};
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    rlimit limit{};
+    // It fails for a bad argument only.
+    if (::getrlimit(which[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) found[i] = limit.rlim_cur;
+    const auto said = this_machine().limits.find(std::string(limits[i].name));
+    if (const auto other = said == this_machine().limits.end() ? std::nullopt : parse_limit(said->second))
+      found[i] = *other;
+  }
+  return found;
+}
+
+std::string to_text(const Limit& limit) {
+  return limit ? std::to_string(*limit) : "unlimited";
+}
+
+std::optional<Limit> parse_limit(std::string_view text) {
+  if (text == "unlimited") return std::make_optional(Limit());
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return std::make_optional(Limit(number));
+}
+
+std::string limit_words(const Limit& limit, bool is_bytes) {
+  if (!limit) return "unlimited";
+  if (*limit == 0) return "0";
+  return is_bytes ? format_bytes(Bytes{*limit}) : std::to_string(*limit);
+}
+
+}  // namespace muster::environment

@@ -1,0 +1,200 @@
+#include "measure/node_gpus.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "device/nvidia/nvml.hpp"
+#include "system/this_machine.hpp"
+
+namespace muster::gpu_copy {
+
+const SeenGpu* NodeGpus::find(const std::string& key) const {
+  const auto found = std::find_if(seen.begin(), seen.end(), [&](const SeenGpu& gpu) { return gpu.key == key; });
+  return found == seen.end() ? nullptr : &*found;
+}
+
+const Device* NodeGpus::known(const SeenGpu& gpu) const {
+  for (const Device& device : inventory.devices)
+    if (gpu.about().address && device.address == *gpu.about().address) return &device;
+  return nullptr;
+}
+
+NodeGpus open_node_gpus(RunContext& context) {
+  NodeGpus node;
+  context.recorder.step("inventory");
+  const CallWatch watch(context.recorder);
+  if (auto read = read_inventory(root_of("/"))) {
+    // device_visibility judges the library itself.
+    add_nvml_links(*read, watch);
+    for (Device& device : read->devices)
+      if (device.kind == DeviceKind::gpu) node.inventory.devices.push_back(std::move(device));
+    node.inventory.sources = read->sources;
+  }
+  node.runtimes = open_gpu_runtimes(watch);
+  for (const GpuRuntime& runtime : node.runtimes) {
+    node.inventory.libraries.push_back(runtime.library);
+    for (std::size_t i = 0; runtime.gpus && i < runtime.gpus->devices().size(); ++i) {
+      const GpuDevice& device = runtime.gpus->devices()[i];
+      const std::string key = device.uuid.empty() ? device.label() : device.uuid;
+      node.seen.push_back({runtime.gpus.get(), static_cast<int>(i), key});
+    }
+  }
+  return node;
+}
+
+void add_facts(const NodeGpus& node, Observation& seen) {
+  for (Fact& fact : to_facts(node.inventory)) seen.facts.push_back(std::move(fact));
+  seen.facts.push_back({"visible", std::to_string(node.seen.size())});
+  for (const GpuRuntime& runtime : node.runtimes)
+    if (runtime.library.state == LibraryState::broken)
+      seen.facts.push_back({"remedy." + runtime.vendor, runtime.remedy});
+  if (!this_machine().simulated.empty() && std::getenv(env_drivers) == nullptr)
+    seen.facts.push_back({"no_stand_ins", this_machine().simulated});
+}
+
+namespace {
+
+using Keys = std::vector<std::string>;
+
+/// The rank that sees the GPU and has the fewest so far; of those, the one whose place among the ranks is the GPU's.
+int owner_for(const std::string& key, const std::vector<RankSight>& ranks, int node, std::map<int, int>& owned) {
+  int best = -1;
+  const auto rate = [&](int rank) {
+    const RankSight& sight = ranks[static_cast<std::size_t>(rank)];
+    const auto at = std::find(sight.keys.begin(), sight.keys.end(), key) - sight.keys.begin();
+    return std::tuple(owned[rank], at == sight.local_rank ? 0 : 1, sight.local_rank);
+  };
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const int rank = static_cast<int>(i);
+    if (ranks[i].node != node || std::find(ranks[i].keys.begin(), ranks[i].keys.end(), key) == ranks[i].keys.end())
+      continue;
+    if (best < 0 || rate(rank) < rate(best)) best = rank;
+  }
+  if (best >= 0) ++owned[best];
+  return best;
+}
+
+bool sees(const RankSight& rank, const std::string& key) {
+  return std::find(rank.keys.begin(), rank.keys.end(), key) != rank.keys.end();
+}
+
+void add_pairs(const std::vector<RankSight>& ranks, const Keys& keys, int node, Schedule& schedule) {
+  auto& turns = schedule.nodes[static_cast<std::size_t>(node)];
+  for (const std::string& from : keys)
+    for (const std::string& to : keys) {
+      if (from == to) continue;
+      const int first = schedule.owner(node, from);
+      const int second = schedule.owner(node, to);
+      if (sees(ranks[static_cast<std::size_t>(first)], to))
+        turns.push_back({first, from, to});
+      else if (sees(ranks[static_cast<std::size_t>(second)], from))
+        turns.push_back({second, from, to});
+      else
+        ++schedule.apart[static_cast<std::size_t>(node)];
+    }
+}
+
+}  // namespace
+
+int Schedule::owner(int node, const std::string& gpu) const {
+  for (const Turn& turn : nodes[static_cast<std::size_t>(node)])
+    if (turn.gpu == gpu && turn.to.empty()) return turn.rank;
+  return -1;
+}
+
+std::size_t Schedule::turns() const {
+  std::size_t most = 0;
+  for (const auto& turns : nodes) most = std::max(most, turns.size());
+  return most;
+}
+
+Schedule schedule_of(const std::vector<RankSight>& ranks, bool with_pairs) {
+  Schedule schedule;
+  for (const RankSight& rank : ranks)
+    if (schedule.nodes.size() <= static_cast<std::size_t>(rank.node))
+      schedule.nodes.resize(static_cast<std::size_t>(rank.node) + 1);
+  schedule.apart.resize(schedule.nodes.size());
+  for (std::size_t node = 0; node < schedule.nodes.size(); ++node) {
+    Keys keys;
+    for (const RankSight& rank : ranks)
+      for (const std::string& key : rank.keys)
+        if (rank.node == static_cast<int>(node) && std::find(keys.begin(), keys.end(), key) == keys.end())
+          keys.push_back(key);
+    std::map<int, int> owned;
+    for (const std::string& key : keys)
+      schedule.nodes[node].push_back({owner_for(key, ranks, static_cast<int>(node), owned), key, {}});
+    if (with_pairs) add_pairs(ranks, keys, static_cast<int>(node), schedule);
+  }
+  return schedule;
+}
+
+Result<std::vector<RankSight>> exchange_sight(RunContext& context, const NodeGpus& node) {
+  std::string mine = fmt::format("{} {}", context.place.node_index, context.place.local_rank);
+  for (const SeenGpu& gpu : node.seen) mine += "\n" + gpu.key;
+  context.recorder.step("exchange GPUs");
+  auto all = context.comm.all_gather(std::as_bytes(std::span(mine)));
+  if (!all) return tl::unexpected(all.error());
+  std::vector<RankSight> ranks;
+  for (const ByteVector& bytes : *all) {
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto told = lines(text);
+    RankSight rank;
+    if (!told.empty()) {
+      const auto numbers = split(told[0], ' ');
+      rank.node = std::max(0, std::atoi(numbers[0].c_str()));
+      rank.local_rank = numbers.size() > 1 ? std::atoi(numbers[1].c_str()) : 0;
+      for (std::size_t i = 1; i < told.size(); ++i) rank.keys.emplace_back(told[i]);
+    }
+    ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
+
+std::string address_of(const SeenGpu& gpu) {
+  return gpu.about().address ? to_string(*gpu.about().address) : gpu.key;
+}
+
+Fact tested_fact(const SeenGpu& gpu) {
+  return {"tested", fmt::format("{} {} {}", address_of(gpu), gpu.about().uuid.empty() ? "-" : gpu.about().uuid,
+                                gpu.about().name)};
+}
+
+std::string TestedGpus::operator()(const std::string& address) const {
+  const auto found = uuids.find(address);
+  if (found == uuids.end() || found->second == "-") return "GPU " + address;
+  return fmt::format("GPU {} ({})", address, found->second);
+}
+
+TestedGpus tested_by(const Observation& seen) {
+  TestedGpus tested;
+  for (const Fact& fact : seen.facts) {
+    if (fact.key != "tested") continue;
+    std::string text = printable_line(fact.value, 200);
+    const std::string address = take_word(text);
+    tested.uuids[address] = take_word(text);
+    tested.models[address] = text;
+    tested.only = address;
+  }
+  return tested;
+}
+
+std::string take_word(std::string& text) {
+  const auto blank = text.find(' ');
+  std::string word = text.substr(0, blank);
+  text = blank == std::string::npos ? std::string() : text.substr(blank + 1);
+  return word;
+}
+
+Finding about_gpu(const RankPlace& place, Verdict verdict, const std::string& address, std::string reason,
+                  std::string remedy) {
+  Finding finding{verdict, std::move(reason), {}, std::move(remedy)};
+  finding.culprits.push_back({CulpritKind::device, printable_line("GPU " + address, 80), place.host, place.rank});
+  finding.subject = Subject::devices;
+  return finding;
+}
+
+}  // namespace muster::gpu_copy

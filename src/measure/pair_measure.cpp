@@ -1,0 +1,267 @@
+#include "measure/pair_measure.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include "base/clock.hpp"
+
+namespace muster::p2p {
+
+namespace {
+
+constexpr int control_tag = 100;  // first -> second: an Order
+constexpr int reply_tag = 101;    // second -> first: were its CPUs its own?
+constexpr std::size_t page = 4096;
+/// No fill() makes a whole message of it.
+constexpr int poison = 0xa5;
+
+/// What the second shall take part in next.
+struct Order {
+  std::int64_t samples = 0;  ///< 0: enough
+  std::int64_t window = 1;   ///< of each
+};
+
+enum class Reply : std::uint8_t { clean, contaminated, unknown };
+
+std::optional<bool> ask(Equipment& with) {
+  if (with.watch == nullptr) return std::nullopt;
+  const auto own = with.own_s();
+  return own ? with.watch->ask(*own) : std::nullopt;
+}
+
+Reply to_reply(std::optional<bool> contaminated) {
+  if (!contaminated) return Reply::unknown;
+  return *contaminated ? Reply::contaminated : Reply::clean;
+}
+
+/// Of both ends: one bad end invalidates the sample for both.
+std::optional<bool> both(std::optional<bool> mine, Reply other) {
+  if (other == Reply::contaminated || mine == std::optional(true)) return true;
+  if (other == Reply::unknown || !mine) return std::nullopt;
+  return false;
+}
+
+class PairRun {
+ public:
+  PairRun(Equipment& with, int peer, PairRole role, const Task& task)
+      : with_(with),
+        peer_(peer),
+        role_(role),
+        task_(task),
+        out_{with.out.bytes(), task.size, task.stride(), task.slots},
+        in_{with.in.bytes(), task.size, task.stride(), task.slots} {}
+
+  [[nodiscard]] Result<Sampled> lead(const SamplingGoal& goal) {
+    window_ = task_.window;
+    if (goal.most > 1)
+      if (auto tried = choose_window(goal.cap.value); !tried) return tl::unexpected(tried.error());
+    Sampler sampler(goal);
+    for (int count = sampler.next(); count > 0; count = sampler.next()) {
+      const double begun = monotonic_seconds();
+      auto values = lead_batch(count);
+      if (!values) return tl::unexpected(values.error());
+      Reply reply{};
+      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&reply, 1)), peer_, reply_tag); !got)
+        return tl::unexpected(got.error());
+      const auto contaminated = both(ask(with_), reply);
+      sampler.feed(*values, Seconds{monotonic_seconds() - begun}, contaminated);
+    }
+    if (auto told = tell({}); !told) return tl::unexpected(told.error());
+    return sampler.result();
+  }
+
+  [[nodiscard]] Result<void> follow() {
+    for (;;) {
+      Order order;
+      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&order, 1)), peer_, control_tag); !got)
+        return got;
+      if (order.samples <= 0) return {};
+      for (std::int64_t i = 0; i < order.samples; ++i)
+        if (auto done = one_sample(static_cast<int>(order.window)); !done) return done;
+      const Reply reply = to_reply(ask(with_));
+      if (auto sent = with_.comm.send(std::as_bytes(std::span(&reply, 1)), peer_, reply_tag); !sent) return sent;
+    }
+  }
+
+  [[nodiscard]] std::uint64_t received() const {
+    return role_ == PairRole::second || task_.kind != Kind::bandwidth ? messages_ : 0;
+  }
+
+  [[nodiscard]] std::uint64_t sent() const {
+    return role_ == PairRole::first || task_.kind != Kind::bandwidth ? messages_ : 0;
+  }
+
+  [[nodiscard]] std::uint64_t used_slots() const {
+    return std::min<std::uint64_t>(received(), static_cast<std::uint64_t>(task_.slots));
+  }
+
+  /// The last message of every slot that was used.
+  [[nodiscard]] std::optional<Corruption> look() const {
+    const std::uint64_t seed = seed_of(with_.seed, peer_);
+    std::optional<Corruption> found;
+    for (std::uint64_t slot = 0; slot < used_slots(); ++slot) {
+      const std::size_t offset = slot * task_.stride();
+      auto bad = find_corruption(with_.in.host().subspan(offset, task_.size), seed + offset / 8);
+      if (!bad) continue;
+      if (found)
+        found->bytes += bad->bytes;
+      else
+        found = *bad;
+    }
+    return found;
+  }
+
+  /// The next data must be distinguishable from the present one.
+  [[nodiscard]] Result<void> poison_slots() const {
+    std::memset(with_.in.host().data(), poison, used_slots() * task_.stride());
+    return with_.in.push(used_slots() * task_.stride());
+  }
+
+ private:
+  [[nodiscard]] Result<void> tell(const Order& order) {
+    return with_.comm.send(std::as_bytes(std::span(&order, 1)), peer_, control_tag);
+  }
+
+  /// The first message waits for the peer, and may have to open a connection; of the others the fastest counts.
+  [[nodiscard]] Result<void> choose_window(double cap_s) {
+    constexpr int tries = 4;
+    double fastest = cap_s;
+    double spent = 0;
+    for (int i = 0; i < tries && (i < 2 || spent < cap_s / 8); ++i) {
+      const double begun = monotonic_seconds();
+      if (auto done = lead_batch(1); !done) return tl::unexpected(done.error());
+      Reply reply{};
+      if (auto got = with_.comm.receive(std::as_writable_bytes(std::span(&reply, 1)), peer_, reply_tag); !got)
+        return got;
+      if (i == 0) continue;
+      spent += monotonic_seconds() - begun;
+      fastest = std::min(fastest, last_s_);
+    }
+    window_ = fitting_window(task_.window, fastest, cap_s);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> one_sample(int window) {
+    with_.recorder.iteration(messages_);
+    const std::uint64_t start = messages_;
+    messages_ += static_cast<std::uint64_t>(window);
+    if (task_.kind == Kind::latency) return with_.carrier().ping_pong(peer_, role_, out_, in_, start, window);
+    Comm::Stream stream;
+    stream.window = window;
+    stream.start = start;
+    stream.both_ways = task_.kind == Kind::bidirectional;
+    return with_.carrier().stream(peer_, role_, out_, in_, stream);
+  }
+
+  [[nodiscard]] Result<std::vector<double>> lead_batch(int count) {
+    if (auto told = tell({count, window_}); !told) return tl::unexpected(told.error());
+    std::vector<double> values;
+    values.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      const double begun = monotonic_seconds();
+      if (auto done = one_sample(window_); !done) return tl::unexpected(done.error());
+      last_s_ = monotonic_seconds() - begun;
+      values.push_back(to_value(last_s_));
+    }
+    return values;
+  }
+
+  [[nodiscard]] double to_value(double seconds) const {
+    if (task_.kind == Kind::latency) return seconds / window_ / 2 * 1e6;
+    const double bytes = static_cast<double>(task_.size) * window_ * (task_.kind == Kind::bidirectional ? 2 : 1);
+    return bytes / seconds * 1e-9;
+  }
+
+  Equipment& with_;
+  int peer_;
+  PairRole role_;
+  const Task& task_;
+  Slots out_;
+  Slots in_;
+  int window_ = 1;
+  double last_s_ = 0;
+  std::uint64_t messages_ = 0;
+};
+
+}  // namespace
+
+void Buffer::Free::operator()(std::byte* memory) const {
+  std::free(memory);
+}
+
+Result<Buffer> Buffer::make(std::size_t bytes) {
+  Buffer buffer;
+  buffer.size_ = (bytes + page - 1) / page * page;
+  buffer.memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page, std::max(buffer.size_, page))));
+  if (!buffer.memory_) return fail(ErrorKind::system, "memory", "can't have " + std::to_string(bytes) + " bytes");
+  std::memset(buffer.memory_.get(), poison, buffer.size_);
+  return buffer;
+}
+
+Result<void> Buffer::move_to(const Gpus& gpus, int device) {
+  auto stream = gpus.stream(device);
+  if (!stream) return tl::unexpected(stream.error());
+  auto memory = gpus.allocate(device, size_);
+  if (!memory) return tl::unexpected(memory.error());
+  gpus_ = &gpus;
+  device_ = device;
+  stream_ = std::move(*stream);
+  on_device_ = std::move(*memory);
+  return push(size_);
+}
+
+Result<void> Buffer::copy(void* to, const void* from, std::size_t size) const {
+  if (auto copied = gpus_->copy(device_, to, from, std::min(size, size_), stream_.get()); !copied) return copied;
+  return gpus_->synchronize(device_, stream_.get());
+}
+
+Result<void> Buffer::push(std::size_t size) const {
+  return on_device_ ? copy(on_device_.get(), memory_.get(), size) : Result<void>();
+}
+
+Result<void> Buffer::pull(std::size_t size) const {
+  return on_device_ ? copy(memory_.get(), on_device_.get(), size) : Result<void>();
+}
+
+std::string_view to_string(Kind kind) {
+  switch (kind) {
+    case Kind::latency:
+      return "latency";
+    case Kind::bandwidth:
+      return "bandwidth";
+    case Kind::bidirectional:
+      return "bidirectional";
+  }
+  return "bidirectional";
+}
+
+int fitting_window(int most, double message_s, double cap_s) {
+  if (most * message_s <= cap_s / 8) return most;
+  return std::clamp(static_cast<int>(cap_s / 16 / message_s), 1, most);
+}
+
+Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& task, const SamplingGoal& goal) {
+  with.recorder.step(std::string(to_string(task.kind)) + (with.data == nullptr ? "" : " by ncclSend/Recv"));
+  with.recorder.peer(peer);
+  PairRun run(with, peer, role, task);
+  Measured measured;
+  if (role == PairRole::first) {
+    auto sampled = run.lead(goal);
+    if (!sampled) return tl::unexpected(sampled.error());
+    measured.sampled = std::move(*sampled);
+  } else if (auto done = run.follow(); !done) {
+    return tl::unexpected(done.error());
+  }
+  with.recorder.step("verify");
+  measured.received = run.received();
+  measured.sent = run.sent();
+  measured.compared = run.used_slots() * task.size;
+  if (auto pulled = with.in.pull(run.used_slots() * task.stride()); !pulled) return tl::unexpected(pulled.error());
+  measured.corruption = run.look();
+  if (auto poisoned = run.poison_slots(); !poisoned) return tl::unexpected(poisoned.error());
+  return measured;
+}
+
+}  // namespace muster::p2p

@@ -1,0 +1,142 @@
+#include "measure/variables.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "system/system.hpp"
+
+namespace muster::environment {
+
+namespace {
+
+// docs/methods/environment.md names the source. Hydra's MPI_LOCALNRANKS is left out: some versions set it wrong.
+constexpr LauncherVariables launchers[] = {
+    {"Open MPI", Weight::own, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MVAPICH2", Weight::own, "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"PALS", Weight::own, "PALS_RANKID", "", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},
+    {"Flux", Weight::own, "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", ""},
+    {"jsrun", Weight::own, "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK",
+     "JSM_NAMESPACE_LOCAL_SIZE"},
+    {"PMIx", Weight::pmi, "PMIX_RANK", "", "", ""},
+    {"PMI", Weight::pmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""},
+    {"Slurm", Weight::slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""},
+};
+
+constexpr std::array<std::string_view, 7> also_own = {"SLURM_JOB_ID",        "SLURM_NETWORK", "SLURM_EXPORT_ENV",
+                                                      "TORCHELASTIC_RUN_ID", "SLURM_STEP_ID", "SLURM_GPU_BIND",
+                                                      "MUSTER_GPU_BIND"};
+
+// Beyond those that every report has of a node: what decides which libraries a program loads, and PyTorch's own.
+constexpr std::array<std::string_view, 5> shared_variables = {"LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH",
+                                                              "VIRTUAL_ENV", "CONDA_PREFIX"};
+constexpr std::array<std::string_view, 4> shared_prefixes = {"GLOO_", "TORCH_NCCL_", "HSA_", "UCC_"};
+
+// A scheduler's and a launcher's own differ with every rank, and they are judged by name.
+constexpr std::array<std::string_view, 6> private_prefixes = {"SLURM_",           "PBS_",        "HYDRA_",
+                                                              "MPICH_INTERFACE_", "MPICH_RANK_", "OMPI_MCA_mpi_yield"};
+// What a wrapper sets to give each rank a device, a network card or cores of its own.
+constexpr std::array<std::string_view, 9> pinning = {"UCX_NET_DEVICES",   "NCCL_IB_HCA",       "FI_CXI_DEVICE_NAME",
+                                                     "FI_OPX_HFI_SELECT", "GOMP_CPU_AFFINITY", "OMP_PLACES",
+                                                     "KMP_AFFINITY",      "NCCL_DEBUG_FILE",   "CUDA_CACHE_PATH"};
+
+template <class List>
+bool has(const List& list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+template <class List>
+bool starts_with_any(const List& prefixes, std::string_view name) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; });
+}
+
+bool is_shared(std::string_view name) {
+  constexpr std::string_view devices = "_VISIBLE_DEVICES";
+  if (name.size() >= devices.size() && name.substr(name.size() - devices.size()) == devices) return false;
+  if (looks_secret(name) || has(pinning, name) || starts_with_any(private_prefixes, name)) return false;
+  return has(shared_variables, name) || starts_with_any(shared_prefixes, name) || is_wanted_variable(name);
+}
+
+template <class Predicate>
+Variables only(const Variables& all, Predicate wanted) {
+  Variables some;
+  for (const auto& [name, value] : all)
+    if (wanted(name)) some.emplace(name, value);
+  return some;
+}
+
+/// As long as a search path may be and still be compared to its end.
+std::string harmless(std::string_view value) {
+  return printable_line(value, 4096);
+}
+
+}  // namespace
+
+bool is_own_variable(std::string_view name) {
+  if (has(torch_variables, name) || has(also_own, name)) return true;
+  return std::any_of(std::begin(launchers), std::end(launchers), [&](const LauncherVariables& launcher) {
+    return name == launcher.rank || name == launcher.world_size || name == launcher.local_rank ||
+           name == launcher.local_size;
+  });
+}
+
+std::span<const LauncherVariables> launcher_variables() {
+  return launchers;
+}
+
+Variables parse_environment(const char* const* environment) {
+  Variables all;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    all.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return all;
+}
+
+Variables own_variables(const Variables& all) {
+  return only(all, [](std::string_view name) { return is_own_variable(name); });
+}
+
+Variables shared_variables(const Variables& all) {
+  return only(all, [](std::string_view name) { return is_shared(name) && !is_own_variable(name); });
+}
+
+ByteVector encode(const Variables& variables) {
+  std::string text;
+  for (const auto& [name, value] : variables) {
+    text += name;
+    text += '\0';
+    text += value;
+    text += '\0';
+  }
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+Variables decode(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::vector<std::string> parts = split(text, '\0');
+  Variables variables;
+  for (std::size_t at = 0; at + 1 < parts.size(); at += 2) variables.emplace(parts[at], parts[at + 1]);
+  return variables;
+}
+
+void add_variables(const Variables& variables, std::vector<Fact>& facts) {
+  for (const auto& [name, value] : variables) facts.push_back({"env." + printable_line(name), harmless(value)});
+}
+
+void add_differences(const Variables& first, const Variables& mine, std::vector<Fact>& facts) {
+  for (const auto& [name, value] : mine) {
+    const auto other = first.find(name);
+    if (other == first.end() || other->second != value)
+      facts.push_back({"env." + printable_line(name), harmless(value)});
+  }
+  for (const auto& [name, value] : first)
+    if (mine.find(name) == mine.end()) facts.push_back({"lacks." + printable_line(name), "not set"});
+}
+
+}  // namespace muster::environment
