@@ -134,6 +134,12 @@ bool is_refusal(const Observation& one) {
   return one.state == ObservationState::unable && one.fact("refused") != nullptr;
 }
 
+bool has_no_reading(const Observation& one, std::string_view metric) {
+  return std::any_of(one.facts.begin(), one.facts.end(), [&](const Fact& fact) {
+    return fact.key == "no_reading" && (fact.value == "*" || fact.value == metric);
+  });
+}
+
 Attendance attend(const CaseRecord& record, const RankMap& places) {
   Attendance attendance;
   attendance.observed.resize(static_cast<std::size_t>(places.ranks()), nullptr);

@@ -1,6 +1,7 @@
 /// Participation of ranks in a case, and findings on those that did not report.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "evaluate/rank_map.hpp"
@@ -23,6 +24,10 @@ struct Attendance {
 /// What was asked can't be done on any node: neither this rank nor its node is at fault. Fact `refused` names the
 /// parameter, `error` is the reason.
 [[nodiscard]] bool is_refusal(const Observation& one);
+
+/// Why a rank has no reading of `metric` is reported by the judge of its probe: its program was not started, ended as
+/// it should not, or printed a value that can't be read. Fact `no_reading` names the metric; `*` is any.
+[[nodiscard]] bool has_no_reading(const Observation& one, std::string_view metric);
 
 /// A rank that reported twice is not believed at all: which of the two would count must not depend on the order in
 /// which they arrived. Silence is not a finding of its own where the frame has already given the reason

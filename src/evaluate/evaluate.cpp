@@ -95,6 +95,11 @@ bool does_not_apply(const CaseResult& result, const Readings& readings) {
                      [](const Finding& finding) { return finding.verdict == Verdict::skip; });
 }
 
+/// A reading that is missing may follow from what the judge of the probe found.
+bool is_trouble(const Finding& finding) {
+  return finding.verdict != Verdict::pass && finding.verdict != Verdict::skip;
+}
+
 /// A reader of a time must see that it was not judged.
 void note_timing(const CaseInput& input, CaseResult& result) {
   const auto& metrics = input.probe.metrics;
@@ -121,12 +126,13 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   const Plausible kept = plausible(record, probe, world, &item);
   const Attendance attendance = attend(kept.of(record), places);
   const PastItems earlier(item, probe, world, attendance, past);
-  const CaseInput input{item, probe, world, places, attendance, past == nullptr ? nullptr : &earlier};
+  CaseInput input{item, probe, world, places, attendance, past == nullptr ? nullptr : &earlier};
   result.findings = record.findings;
   append(result.findings, attendance.findings);
   append(result.findings, kept.findings);
   append(result.notes, attendance.notes);
   append_judgement(input, result);
+  input.is_troubled = std::any_of(result.findings.begin(), result.findings.end(), is_trouble);
 
   Readings readings(item, probe, attendance, places, like);
   const Expected expected = does_not_apply(result, readings) ? Expected{} : judge_expectations(input, readings);

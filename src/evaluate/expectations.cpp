@@ -124,6 +124,19 @@ bool is_declared(const Case& item, std::string_view metric) {
                      [&](const DeclaredMetric& declared) { return declared.name == metric; });
 }
 
+/// A missing reading is not reported beside its cause.
+bool owes(const CaseInput& input, std::size_t rank, std::string_view metric) {
+  const Attendance& attendance = input.attendance;
+  return attendance.has_measured(rank) && !(input.is_troubled && has_no_reading(*attendance.observed[rank], metric));
+}
+
+int count_owing(const CaseInput& input, std::string_view metric) {
+  int count = 0;
+  for (std::size_t rank = 0; rank < input.attendance.observed.size(); ++rank)
+    count += owes(input, rank, metric) ? 1 : 0;
+  return count;
+}
+
 /// Where the mistake of a check is.
 Culprit file_of_check(const CaseInput& input) {
   return {CulpritKind::file, input.item.place.empty() ? "the check" : input.item.place, "", -1};
@@ -145,21 +158,21 @@ void doubt_rank_0(const CaseInput& input, Finding& finding) {
 
 /// `rank 2 on nid003 did not report triad, 3 of 4 ranks did`. Of a program's number that half of the nodes or more lack
 /// the check is at fault, which asks it of every rank.
-Finding lacking_finding(const CaseInput& input, const std::string& what, const std::vector<int>& lacking,
-                        bool is_of_program) {
-  const Attendance& attendance = input.attendance;
+Finding lacking_finding(const CaseInput& input, const Expectation& asked, const Labels& where,
+                        const std::vector<int>& lacking) {
+  const std::string what = asked.metric + where_clause(where);
+  const bool is_of_program = is_declared(input.item, asked.metric);
+  const int owing = count_owing(input, asked.metric);
   const auto missing = static_cast<int>(lacking.size());
   const Suspect suspect = is_of_program ? suspect_of(input, lacking) : Suspect::nodes;
   if (suspect != Suspect::job) {
-    const auto sentence =
-        fmt::format("did not report {}, {} of {} ranks did", what, attendance.measured - missing, attendance.measured);
+    const auto sentence = fmt::format("did not report {}, {} of {} ranks did", what, owing - missing, owing);
     Finding finding = input.places.finding(Verdict::unmeasured, lacking, sentence, look_at_rank);
     if (suspect == Suspect::rank_0) doubt_rank_0(input, finding);
     return finding;
   }
   return {Verdict::unmeasured,
-          fmt::format("metric {}: expected from {} ranks, reported by {}", what, attendance.measured,
-                      attendance.measured - missing),
+          fmt::format("metric {}: expected from {} ranks, reported by {}", what, owing, owing - missing),
           {file_of_check(input)},
           "let the program print it on each rank: every rank starts it and owes the number"};
 }
@@ -172,11 +185,10 @@ void find_lacking(const CaseInput& input, const Readings& readings, const Expect
     for (const Sample& sample : readings.of(readings.groups()[index])) has[static_cast<std::size_t>(sample.rank)] = 1;
   std::vector<int> lacking;
   for (std::size_t rank = 0; rank < has.size(); ++rank)
-    if (has[rank] == 0 && input.attendance.has_measured(rank)) lacking.push_back(static_cast<int>(rank));
+    if (has[rank] == 0 && owes(input, rank, asked.metric)) lacking.push_back(static_cast<int>(rank));
   if (lacking.empty()) return;
   const auto& where = groups.size() == 1 ? readings.groups()[groups.front()].where : asked.where;
-  findings.push_back(
-      lacking_finding(input, asked.metric + where_clause(where), lacking, is_declared(input.item, asked.metric)));
+  findings.push_back(lacking_finding(input, asked, where, lacking));
 }
 
 /// `argv[0]` of the check.
@@ -220,7 +232,7 @@ std::optional<ProgramMetric> pattern_of(const Case& item, const std::string& met
 }
 
 Finding nowhere_reported(const CaseInput& input, const Expectation& asked) {
-  const int ranks = input.attendance.measured;
+  const int ranks = count_owing(input, asked.metric);
   if (const auto metric = pattern_of(input.item, asked.metric); metric && asked.where.empty())
     return {Verdict::unmeasured,
             fmt::format("metric {}: no line of {} matches the pattern '{}'", asked.metric,
@@ -289,7 +301,7 @@ class Judge {
     }
     const auto matching = groups_matching(asked.metric, scope.labels, readings_);
     const bool is_owed = !asks_only_history(asked);
-    if (matching.empty() && !is_owed) return;
+    if (matching.empty() && (!is_owed || count_owing(input_, asked.metric) == 0)) return;
     if (matching.empty()) {
       expected_.findings.push_back(nowhere_reported(input_, asked));
       return;
@@ -312,6 +324,7 @@ class Judge {
     Expectation asked;
     asked.metric = metric.name;
     const auto matching = groups_matching(metric.name, {}, readings_);
+    if (matching.empty() && count_owing(input_, metric.name) == 0) return;
     if (matching.empty()) {
       expected_.findings.push_back(nowhere_reported(input_, asked));
       return;

@@ -35,6 +35,7 @@ struct CaseInput {
   const RankMap& places;
   const Attendance& attendance;
   const PastItems* past = nullptr;  ///< nullptr: nothing is known of earlier runs
+  bool is_troubled = false;         ///< the judge of the probe found a cause for which readings may be missing
 };
 
 /// `timing is not judged: 16 ranks share 2 cores`; of a world where it is not.

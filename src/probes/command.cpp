@@ -5,10 +5,12 @@
 #include "base/cpu_mask.hpp"
 #include "base/text.hpp"
 #include "muster/probe.hpp"
+#include "probes/command/ends.hpp"
 #include "probes/command/hidden.hpp"
 #include "probes/command/interpreter.hpp"
 #include "probes/command/judge.hpp"
 #include "probes/command/lack.hpp"
+#include "probes/command/no_reading.hpp"
 #include "probes/command/output.hpp"
 #include "probes/command/patterns.hpp"
 #include "probes/command/rendezvous.hpp"
@@ -88,7 +90,7 @@ bool wants_python(const Params& params) {
 /// Of a rank that could have started its program, while others could not.
 Observation not_started() {
   Observation seen;
-  seen.facts.push_back({"not_started", "other ranks lack the program or its interpreter"});
+  seen.facts = {{"not_started", "other ranks lack the program or its interpreter"}, program::no_reading()};
   return seen;
 }
 
@@ -96,7 +98,7 @@ Observation not_started() {
 Observation without_interpreter(const Interpreter& mine) {
   if (!mine.path.empty()) return not_started();
   Observation seen;
-  seen.facts.push_back({"absent", mine.lack});
+  seen.facts = {{"absent", mine.lack}, program::no_reading()};
   return seen;
 }
 
@@ -149,6 +151,7 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   seen.readings = std::move(output.readings);
   readings->deliver(seen);
   add_end(*end, options.argv, seen);
+  if (!program::find_fault(seen, context.params).empty()) seen.facts.push_back(program::no_reading());
   seen.facts.push_back({"last_line", output.last_line()});
   seen.facts.insert(seen.facts.end(), output.told.begin(), output.told.end());
   seen.facts.insert(seen.facts.end(), output.bad_lines.begin(), output.bad_lines.end());

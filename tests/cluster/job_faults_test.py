@@ -1,6 +1,7 @@
 """Mistakes of a job on four nodes of a real Slurm: no node is blamed, excluded or drained for them; a node that lacks what most
 have is named."""
 import json
+import os
 import pathlib
 import sys
 
@@ -58,6 +59,31 @@ class JobFaults(support.EndToEnd):
                         self.assertEqual([one["at_fault"] for one in json.loads(run.stdout)["not_good"]], [False, False], run.story())
         self.assertEqual(self.drained(), [])
 
+    def test_tasks_for_which_a_node_has_too_few_cpus_blame_no_node(self):
+        """slurm.conf gives the nodes four times as many CPUs as they have, so that slurmd refuses the step of a
+        launch line. (A launch of muster's own with more ranks than CPUs is not bound.)"""
+        has = slurm_services.Shape().cpus
+        with vc.running(2, name=f"cpus{os.getpid() % 10000}", slurm=vc.Shape(cpus=4 * has)) as cluster:
+            job = ["salloc", "--quiet", "--nodes=2", f"--ntasks-per-node={4 * has}"]
+            for kind, more in ((Run, ()), (GateRun, ("--print", "json"))):
+                with self.subTest(kind=kind.__name__):
+                    run = kind(check("all"), "--launch", f"srun -n {8 * has} ./train", *more, env=cluster.environment(),
+                               wrapper=cluster.argv_on_login(job))
+                    self.addCleanup(run.clean)
+                    run.start()
+                    run.wait(90)
+                    report = run.report() if kind is Run else run.reports()[0]
+                    case = next(case for case in report["cases"] if case["check"] == "all")
+                    self.assertEqual(case["verdict"], "error", run.story())
+                    self.assertIn("Slurm can't place the tasks of the line on the CPUs of the step", case["reason"])
+                    self.assertIn("Unable to layout tasks", case["reason"])
+                    self.assertIn("lower the numbers in the line", case["remedy"])
+                    self.assertEqual(job_faults.nodes_blamed(report), [], run.story())
+                    if kind is GateRun:
+                        self.assertEqual({one["at_fault"] for one in json.loads(run.stdout)["not_good"]}, {False}, run.story())
+            told = slurm_services.ask(cluster, "sinfo", "--noheader", "--format=%T").stdout
+            self.assertEqual(set(told.split()), {"idle"})
+
     def drained(self):
         told = slurm_services.ask(self.cluster, "sinfo", "--noheader", "--format=%n %T", "--Node").stdout
         return [line for line in told.splitlines() if "drain" in line]
@@ -87,7 +113,6 @@ class JobFaults(support.EndToEnd):
         run = self.finished(GateRun, "--print", "json", checks=checks)
         told = json.loads(run.stdout)
         self.assertEqual([(one["node"], one["at_fault"]) for one in told["not_good"]], [("nid003", True)], run.story())
-
 
     def not_good(self, params, more=""):
         """(node, whether it is at fault) of the gate with one check, and what `--print exclude` has."""

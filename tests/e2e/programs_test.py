@@ -139,6 +139,27 @@ class Patterns(Programs):
         self.assertEqual(case["verdict"], "unmeasured")
         self.assertIn('"1.2.3" is not a number', case["reason"])
 
+    def test_the_first_cause_alone_is_reported(self):
+        """A program that never started, or did not end well, has no number: its pattern is not at fault."""
+        folder = support.new_folder()
+        for name, content, mode in (("plain", "no program\n", 0o755), ("locked", "#!/bin/sh\n", 0o644), ("windows.sh", "#!/bin/sh\r\n", 0o755)):
+            (folder / name).write_bytes(content.encode())
+            (folder / name).chmod(mode)
+        bound = 'expect = [{ metric = "load", reference = { value = 3, lower = -0.1, unit = "1" } }]'
+        never = [f'argv = ["{folder}/{name}"]' for name in ("missing", "plain", "locked", "windows.sh", "")]
+        never += ['argv = ["no-such-program"]', 'argv = ["mychecks/load.sh"]', 'argv = ["{python}"]\nimports = ["no_such_module"]']
+        badly = [f'argv = ["sh", "-c", "{script}"]' for script in ("exit 3", "no_such_command", "kill -SEGV $$")]
+        badly += ['argv = ["sleep", "60"]\ndeadline = "1s"', 'argv = ["echo", "load: 1.2.3"]']
+        for params in never + badly:
+            for more in ("", bound):
+                with self.subTest(params=params, more=more):
+                    case = self.only_case(self.run_checks(f'[check.it]\nprobe = "command"\nranks = "one-per-node"\n{more}\n[check.it.params]\n'
+                                                          f"{params}\n{metric()}"))
+                    self.assertEqual(len(case["findings"]), 1, [one["reason"] for one in case["findings"]])
+                    self.assertNotIn("matches the pattern", case["reason"])
+                    if params in never:
+                        self.assertEqual(case["verdict"], "error", case["reason"])
+
     def test_a_file_of_this_run(self):
         folder = support.new_folder()
         out = folder / "out.txt"

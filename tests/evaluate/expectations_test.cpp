@@ -526,6 +526,27 @@ TEST(Expectations, ANumberThatHalfOfTheNodesLackIsNoNodesFault) {
     }
 }
 
+TEST(Expectations, ANumberIsNotMissedBesideTheCauseOfItsAbsence) {
+  for (const bool has_bound : {false, true}) {
+    CaseFixture none = printed_by(0);
+    for (Observation& one : none.record.observations) one.facts.push_back({"no_reading", has_bound ? "*" : "triad"});
+    if (has_bound) none.expect_reference("triad", 10);
+    said.findings = {{Verdict::error, "stream is not on PATH", {}, "install it"}};
+    EXPECT_EQ(none.result().verdict, Verdict::error);
+    ASSERT_EQ(none.result().findings.size(), 1u) << none.result().findings[1].reason;
+    said.findings.clear();
+    EXPECT_EQ(none.result().verdict, Verdict::unmeasured) << "a rank excuses itself only where the judge has the cause";
+    EXPECT_EQ(none.result().findings.size(), 1u);
+  }
+  CaseFixture some = printed_by(2);
+  some.rank(3).facts.push_back({"no_reading", "*"});
+  said.findings = {{Verdict::fail, "rank 3 on nid004 exited with 1", {}, "look at it"}};
+  ASSERT_EQ(some.result().findings.size(), 2u);
+  EXPECT_EQ(some.result().findings[1].reason, "rank 2 on nid003 did not report triad, 2 of 3 ranks did");
+  some.rank(2).facts.push_back({"no_reading", "copy"});
+  EXPECT_EQ(some.result().findings.size(), 2u) << "the cause of another metric";
+}
+
 TEST(Expectations, AUnitOfAnotherKindIsUnmeasuredWithoutABoundToo) {
   CaseFixture fixture = printed_by(4);
   fixture.rank(3).readings[0].unit = "GiB";

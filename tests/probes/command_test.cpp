@@ -680,6 +680,14 @@ TEST(Command, PatternsFindNumbersAndLabels) {
   EXPECT_EQ(seen[0]->readings[1].unit, "MB/s");
   ASSERT_NE(seen[0]->fact("bad_metric_value"), nullptr);
   EXPECT_EQ(*seen[0]->fact("bad_metric_value"), "\"-\" is not a number, in: 4 -");
+  EXPECT_EQ(facts(*seen[0], "no_reading"), std::vector<std::string>{"bandwidth"});
+}
+
+TEST(Command, AProgramWithoutAGoodEndOwesNoNumber) {
+  EXPECT_EQ(facts(*run_script("true")[0], "no_reading"), std::vector<std::string>{});
+  for (const char* script : {"exit 3", "kill -SEGV $$", "sleep 60"})
+    EXPECT_EQ(facts(*run_script(script, "0.3s")[0], "no_reading"), std::vector<std::string>{"*"}) << script;
+  EXPECT_EQ(facts(*run_with(argv_of({"/no/such/program"}))[0], "no_reading"), std::vector<std::string>{"*"});
 }
 
 TEST(Command, ACommaSeparatesThousandsOrTheValueIsNoNumber) {

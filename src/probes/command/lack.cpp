@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "probes/command/blame.hpp"
+#include "probes/command/no_reading.hpp"
 #include "probes/command/words.hpp"
 
 namespace muster::program {
@@ -177,7 +178,7 @@ Lack find_bad_start(const std::string& program, const std::string& error) {
 
 Observation lacking(const Lack& lack) {
   Observation seen;
-  seen.facts = {{fact_name, lack.name}, {fact_what, lack.what}, {fact_remedy, lack.remedy}};
+  seen.facts = {{fact_name, lack.name}, {fact_what, lack.what}, {fact_remedy, lack.remedy}, no_reading()};
   return seen;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "probes/command/no_reading.hpp"
 #include "probes/command/words.hpp"
 #include "stats/stats.hpp"
 
@@ -84,10 +85,10 @@ void PatternReadings::take(const Metric& metric, std::string_view line) {
     std::sort(where.begin(), where.end());
     if (value)
       add(metric, std::move(where), *value);
-    else if (facts_.size() < most_facts)
-      facts_.push_back({"bad_metric_value",
-                        fmt::format("\"{}\" is not a number, in: {}", printable_line(groups[metric.groups.value], 60),
-                                    printable_line(line, 200))});
+    else
+      add_fact(metric, "bad_metric_value",
+               fmt::format("\"{}\" is not a number, in: {}", printable_line(groups[metric.groups.value], 60),
+                           printable_line(line, 200)));
   }
 }
 
@@ -96,6 +97,11 @@ void PatternReadings::add(const Metric& metric, Labels where, double value) {
   if (is_new) found_.push_back({metric.asked.name, std::move(where), {}, metric.asked.unit});
   auto& samples = found_[place->second].samples;
   if (samples.size() < most_samples) samples.push_back(value);
+}
+
+void PatternReadings::add_fact(const Metric& metric, const char* key, std::string what) {
+  if (facts_.size() < most_facts) facts_.push_back({key, std::move(what)});
+  unread_.insert(metric.asked.name);
 }
 
 void PatternReadings::note_files(std::string_view folder) {
@@ -109,8 +115,8 @@ void PatternReadings::read_files() {
     const auto text = metric.before.written();
     if (text)
       for (const std::string_view line : lines(*text)) take(metric, line);
-    else if (facts_.size() < most_facts)
-      facts_.push_back({"unwritten", fmt::format("{} {}", printable_line(metric.before.path()), text.error().what)});
+    else
+      add_fact(metric, "unwritten", fmt::format("{} {}", printable_line(metric.before.path()), text.error().what));
   }
 }
 
@@ -124,6 +130,7 @@ void PatternReadings::deliver(Observation& seen) const {
     seen.readings.push_back(std::move(reading));
   }
   seen.facts.insert(seen.facts.end(), facts_.begin(), facts_.end());
+  for (const std::string& name : unread_) seen.facts.push_back(no_reading(name));
   for (std::size_t i = 0; i < wanted_.size(); ++i)
     if (is_found_[i] == 0) seen.facts.push_back({"unprinted", printable_line(wanted_texts_[i], 200)});
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +30,8 @@ class PatternReadings {
   void read_files();
 
   /// The numbers, one reading for each metric and set of labels, in the order of the output; and the facts
-  /// `bad_metric_value` (what a pattern took for a number), `unwritten` (files) and `unprinted` (patterns of `wanted`).
+  /// `bad_metric_value` (what a pattern took for a number), `unwritten` (files) and `unprinted` (patterns of `wanted`),
+  /// and no_reading() of each metric with one of them.
   void deliver(Observation& seen) const;
 
  private:
@@ -47,6 +49,7 @@ class PatternReadings {
   };
   void take(const Metric& metric, std::string_view line);
   void add(const Metric& metric, Labels where, double value);
+  void add_fact(const Metric& metric, const char* key, std::string what);
 
   std::vector<Metric> metrics_;
   std::vector<Pattern> wanted_;
@@ -55,6 +58,7 @@ class PatternReadings {
   std::vector<Found> found_;
   std::map<std::pair<std::string, Labels>, std::size_t> index_;  ///< into found_
   std::vector<Fact> facts_;
+  std::set<std::string> unread_;  ///< metrics with a fact
 };
 
 }  // namespace muster::program
