@@ -515,6 +515,22 @@ class OtherUser(unittest.TestCase):
         self.assertIn("choose another folder: --output /root/muster-runs", done.stderr)
         self.assertEqual(list(runs.iterdir()), [])
 
+    def test_dev_run_in_a_checkout_of_another_user(self):
+        """Root is warned before the build, which ends at once here: there is nothing to build."""
+        checkout = self.folder / "checkout"
+        checkout.mkdir()
+        shutil.copy(CHECKS.parent / "dev", checkout)
+
+        def warned(*options):
+            done = subprocess.run(["sh", "dev", "run", *options], cwd=checkout, capture_output=True, text=True, timeout=60 * support.SLOWNESS,
+                                  env={"PATH": os.environ["PATH"], "HOME": str(self.folder), "MUSTER_NO_INSTALL": "1"})
+            self.assertNotEqual(done.returncode, 0, done.stdout)
+            return f"{checkout} belongs to user {NOBODY}: " in done.stderr and "--output /root/muster-runs" in done.stderr
+        self.assertFalse(warned())
+        os.chown(checkout, NOBODY, -1)
+        self.assertTrue(warned())
+        self.assertFalse(warned("--output", "/root/muster-runs"))
+
     def test_a_folder_of_runs_below_one_of_another_user(self):
         theirs = self.folder / "theirs"
         theirs.mkdir()
