@@ -62,6 +62,8 @@ constexpr KnownCause known_causes[] = {
      "lower the number of ranks in the line (-n), or add --oversubscribe", false},
     {"processes than cpus on a resource", "the line binds more ranks than a node has cores",
      "lower the number of ranks per node in the line, or add --bind-to none", false},
+    {"Exec format error", "the line starts a file that is neither a program for this processor nor a script",
+     "begin a script with a line such as #!/bin/sh; name a build for the processor of these nodes"},
     {"Invalid MPI type", "srun does not know the MPI type of the line",
      "choose one of those that srun --mpi=list prints"},
     {"unrecognized option", "the line has an option that its program does not know", "correct the line"},

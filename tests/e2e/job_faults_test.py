@@ -37,6 +37,8 @@ class JobFaults(support.EndToEnd):
         self.assertEqual(reasons["name_misspelt"][0], "no-such-program-here is not on PATH")
         self.assertIn("is not executable", reasons["not_executable"][0])
         self.assertIn("127", reasons["command_of_a_script"][0])
+        self.assertIn("its last line: ls: unrecognized option '--no-such-option'", reasons["option"][0])
+        self.assertIn("its last line: Executable: ./no_such_program", reasons["executable_of_mpirun"][0])
         reason, remedy = reasons["reference_in_another_unit"]
         self.assertRegex(reason, r"^size of rank 0 on \S+ is 12\.5 MiB, bound 11520 MiB \(reference 12\.5 GiB -10 %, .*checks\.toml:\d+:\d+\)$")
         self.assertIn("correct the value or the unit of the reference", remedy)

@@ -683,6 +683,20 @@ TEST(Command, PatternsFindNumbersAndLabels) {
   EXPECT_EQ(facts(*seen[0], "no_reading"), std::vector<std::string>{"bandwidth"});
 }
 
+TEST(Command, TheLastLineNamesTheMistake) {
+  const auto last_line = [](const std::string& text) {
+    return *run_script("printf '" + text + "'")[0]->fact("last_line");
+  };
+  EXPECT_EQ(last_line("ls: unrecognized option x\\nTry ls --help for more information.\\n"),
+            "ls: unrecognized option x");
+  EXPECT_EQ(
+      last_line("Executable: ./x\\nNode: vm\\n\\nwhile attempting to start process rank 0.\\n---\\n2 total processes "
+                "failed to start\\n"),
+      "Executable: ./x");
+  EXPECT_EQ(last_line("Try ls --help for more information.\\n"), "Try ls --help for more information.");
+  EXPECT_EQ(last_line("Node: vm\\n3 processes failed to start\\n"), "3 processes failed to start");
+}
+
 TEST(Command, AProgramWithoutAGoodEndOwesNoNumber) {
   EXPECT_EQ(facts(*run_script("true")[0], "no_reading"), std::vector<std::string>{});
   for (const char* script : {"exit 3", "kill -SEGV $$", "sleep 60"})

@@ -173,6 +173,8 @@ TEST(GivenLine, WhatTheLineAsksForInVain) {
                "more ranks than there are slots", "--oversubscribe"},
            Row{"A request was made to bind to that would result in binding more\nprocesses than cpus on a resource:\n",
                "more ranks than a node has cores", "--bind-to none"},
+           Row{"slurmstepd-nid001: error: execve(): /tmp/./train: Exec format error\n", "neither a program",
+               "#!/bin/sh"},
            Row{"srun: error: Invalid MPI type 'x', --mpi=list for acceptable types\n", "MPI type", "--mpi=list"},
            Row{"srun: unrecognized option '--no-such-option'\n", "an option that its program does not know",
                "correct the line"},

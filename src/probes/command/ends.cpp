@@ -26,13 +26,25 @@ std::string describe(const Blame& blame, const RankPlace& place, const Observati
   return text + "; its last line: " + printable_line(*last, 200);
 }
 
+constexpr std::string_view option_remedy = "correct that option in argv; --help of the program lists its options";
+
 /// What to do about a mistake that the last line of the output contains; empty: none is known.
 std::string remedy_by(std::string_view last) {
   struct Mistake {
     std::string_view words;
     std::string_view remedy;
   };
-  constexpr std::array<Mistake, 7> mistakes{{
+  constexpr std::array<Mistake, 13> mistakes{{
+      {"nrecognized option", option_remedy},
+      {"nvalid option", option_remedy},
+      {"nknown option", option_remedy},
+      {"nrecognized arguments", option_remedy},
+      {"Executable: ",
+       "correct the name or path of the program that is started: it must be at the same place on all nodes, and is "
+       "looked "
+       "for on PATH or below the folder in which muster was started"},
+      {"module: command not found",
+       "load modules before muster: programs inherit its environment, but no functions of the shell"},
       {"error while loading shared libraries",
        "install that library at the same place on all nodes, or set LD_LIBRARY_PATH before muster (module load); ldd "
        "PROGRAM lists what is missing"},

@@ -85,6 +85,15 @@ inline Result<Reading> parse_metric_line(std::string_view text) {
   return reading;
 }
 
+/// A line behind the one that names the mistake: `Try 'ls --help' for more information.`, and what mpirun prints behind
+/// the executable that it can't start.
+inline bool is_hint(std::string_view line, std::string_view before) {
+  if (line.starts_with("Try ") && line.find("help") != line.npos) return true;
+  return before.starts_with("Executable: ") &&
+         (line.starts_with("Node: ") || line.starts_with("while attempting to start process") ||
+          line.ends_with("failed to start"));
+}
+
 /// Takes a program's output as it comes: keeps its tail and the readings of its metric lines.
 class Output {
  public:
@@ -134,7 +143,9 @@ class Output {
     // mpirun's messages end with a line of dashes.
     const bool has_words =
         std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; });
-    if (has_words || (!line.empty() && last_line_.empty())) last_line_ = printable_line(line);
+    const bool is_said = !last_line_.empty();
+    if ((has_words && !(is_said && is_hint(line, last_line_))) || (!line.empty() && !is_said))
+      last_line_ = printable_line(line);
     if (on_line_) on_line_(std::string_view(line_).substr(0, line_.find_last_not_of('\r') + 1));
     line_.clear();
     is_too_long_ = false;
