@@ -248,7 +248,7 @@ void write_excluded(const GateOutcome& outcome) {
 
 /// Returns only when it could not be started, with the status for that.
 Result<int> start(const Command& command, const GateOutcome& outcome, const SiteFound& found,
-                  const GateOptions& options, bool heeds_pipes) {
+                  const GateOptions& options, bool heeds_pipes, const std::optional<std::string>& master_set) {
   const auto there = destination_of(outcome);
   if (!there) return tl::unexpected(there.error());
   auto argv = command.aim(*there);
@@ -256,12 +256,23 @@ Result<int> start(const Command& command, const GateOutcome& outcome, const Site
   if (command.is_other() && found.allocation && outcome.chosen.size() < outcome.nodes.size())
     tell_user("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
   const auto master =
-      choose_master({variable("MASTER_ADDR"), options.keeps_master}, outcome.nodes, outcome.chosen, resolved_addresses);
+      choose_master({master_set, options.keeps_master}, outcome.nodes, outcome.chosen, resolved_addresses);
   if (!master) return tl::unexpected(master.error());
   if (!master->note.empty()) tell_user(master->note);
   auto environment = environment_for(*there, found);
-  if (master->value) environment.emplace_back("MASTER_ADDR", *master->value);
+  if (const auto& value = master->value ? master->value : master_set) environment.emplace_back("MASTER_ADDR", *value);
   return become(*argv, environment, heeds_pipes);
+}
+
+/// Ranks of a line of the user's own get the MASTER_ADDR that the command would get on all nodes. What is wrong with it
+/// is reported after the choice of nodes.
+void give_master(const SiteFound& found, const GateOptions& options) {
+  if (options.site.launch.empty() || options.keeps_master) return;
+  // Open MPI's hands no variables on to other nodes.
+  if (!variable("MASTER_ADDR") && found.site.launcher == "mpirun") return;
+  const auto nodes = nodes_of(found);
+  const auto master = choose_master({variable("MASTER_ADDR"), false}, nodes, nodes, resolved_addresses);
+  if (master && master->value) ::setenv("MASTER_ADDR", master->value->c_str(), 1);
 }
 
 int status_after(const std::string& interrupted) {
@@ -296,6 +307,8 @@ int gate_command(const GateOptions& options) {
   // Its errors are reported now, not after all measurements.
   if (starts)
     if (auto tried = try_aim(command, found, need); !tried) return answer.refuse(tried.error());
+  const auto master_set = variable("MASTER_ADDR");
+  give_master(found, options);
   const auto outcome = pass_gate(run, std::move(*prepared), need, {answer.began(), *deadline});
   if (outcome.error) return answer.refuse(*outcome.error, outcome);
   if (!outcome.interrupted.empty()) {
@@ -307,7 +320,7 @@ int gate_command(const GateOptions& options) {
   for (const std::string& line : gate_lines(outcome, need)) tell_user(line);
   write_excluded(outcome);
   if (!starts || outcome.chosen.empty()) return answer.print(outcome);
-  const auto status = start(command, outcome, found, options, heeds_pipes);
+  const auto status = start(command, outcome, found, options, heeds_pipes, master_set);
   return status ? *status : answer.refuse(status.error());
 }
 

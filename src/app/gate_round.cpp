@@ -44,6 +44,13 @@ std::vector<std::string> ids_of(const Plan& plan) {
   return ids;
 }
 
+/// A line of the user's own may already have the sizes of the job: without the spare nodes.
+void tell_job_size(Plan& plan, std::size_t need) {
+  for (Case& item : plan.cases)
+    if (item.probe == "environment" && !item.shape.line.empty())
+      item.params.set("job_nodes", {ParamType::integer, {static_cast<std::int64_t>(need)}});
+}
+
 /// Cases that judge the line that starts their ranks.
 std::set<std::string> line_cases(const Plan& plan) {
   std::set<std::string> ids;
@@ -82,6 +89,7 @@ class Gate {
       : options_(options), prepared_(std::move(prepared)), need_(need), time_(time) {
     outcome_.nodes = prepared_.found.site.nodes;
     if (outcome_.nodes.empty()) outcome_.nodes = {host_name()};
+    tell_job_size(prepared_.plan, need);
     // An explicit timeout of a case overrides the share of the deadline.
     if (options.choose.timeout.empty()) tighten_deadlines(prepared_.plan, time);
   }
@@ -216,6 +224,7 @@ class Gate {
       if (statuses.nodes[i].is_good) good.push_back(i);
     const auto best = well_connected(connections, good, statuses.apart, need_);
     outcome_.statuses = std::move(statuses.nodes);
+    outcome_.unjudged = std::move(statuses.unjudged);
     outcome_.chosen.clear();
     outcome_.spare.clear();
     outcome_.kept_apart = best.size() < need_ ? good.size() - best.size() : 0;

@@ -21,16 +21,17 @@ struct GateTime {
 };
 
 struct GateOutcome {
-  std::vector<std::string> nodes;    ///< all that could be had
-  std::vector<NodeStatus> statuses;  ///< of each
-  std::vector<std::string> chosen;   ///< as many as are needed, or none
-  std::vector<std::string> spare;    ///< good, and not chosen
-  std::vector<std::string> folders;  ///< of the runs
-  std::string interrupted;           ///< SIGINT; empty: not
-  std::optional<Error> error;        ///< nothing was measured, or not to the end
-  std::string simulated;             ///< machines that nodes were on; empty: all were real
-  std::vector<Fact> variables;       ///< MUSTER_* in the environment
-  std::size_t kept_apart = 0;        ///< good nodes that the link to a chosen one rules out
+  std::vector<std::string> nodes;      ///< all that could be had
+  std::vector<NodeStatus> statuses;    ///< of each
+  std::vector<UnjudgedLine> unjudged;  ///< checks that could not judge the user's launch line
+  std::vector<std::string> chosen;     ///< as many as are needed, or none
+  std::vector<std::string> spare;      ///< good, and not chosen
+  std::vector<std::string> folders;    ///< of the runs
+  std::string interrupted;             ///< SIGINT; empty: not
+  std::optional<Error> error;          ///< nothing was measured, or not to the end
+  std::string simulated;               ///< machines that nodes were on; empty: all were real
+  std::vector<Fact> variables;         ///< MUSTER_* in the environment
+  std::size_t kept_apart = 0;          ///< good nodes that the link to a chosen one rules out
 };
 
 /// Runs the plan on all its nodes; while too few are good and others may be well without those at fault, what is open

@@ -116,6 +116,8 @@ std::vector<std::string> gate_lines(const GateOutcome& outcome, std::size_t need
   for (std::size_t i = 0; i < std::min(groups.size(), most_groups); ++i)
     lines.push_back(line_of(groups[i], outcome.nodes.size()));
   if (groups.size() > most_groups) lines.push_back(fmt::format("and {} more", groups.size() - most_groups));
+  for (const UnjudgedLine& one : outcome.unjudged)
+    lines.push_back(fmt::format("the launch line was not judged by {}: {}; {}", one.check, one.reason, one.remedy));
   if (outcome.chosen.empty())
     lines.push_back(missing(outcome, need));
   else

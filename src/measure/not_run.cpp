@@ -32,7 +32,7 @@ void judge_not_run(const CaseView& view, std::initializer_list<std::string_view>
                    std::vector<Finding>& findings) {
   const std::string* part = not_run_in(view);
   if (part == nullptr) return;
-  const bool is_open = part->starts_with('$') || part->find("; $") != part->npos;
+  const bool is_open = words.size() > 0 && (part->starts_with('$') || part->find("; $") != part->npos);
   const auto names = [&](std::string_view word) { return part->find(word) != part->npos; };
   const bool is_concerned = is_open || std::any_of(words.begin(), words.end(), names);
   Finding finding;

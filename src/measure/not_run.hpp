@@ -17,8 +17,8 @@ inline constexpr const char* env_not_run = "MUSTER_NOT_RUN";
 /// Reports it as a fact, once on each node.
 void add_not_run(const RunContext& context, Observation& seen);
 
-/// One finding at most: `unmeasured` where that part holds one of `words`, or starts what a variable names; else a
-/// note.
+/// One finding at most: `unmeasured` where that part holds one of `words`, or starts what a variable names; else, and
+/// without `words`, a note.
 void judge_not_run(const CaseView& view, std::initializer_list<std::string_view> words, std::vector<Finding>& findings);
 
 }  // namespace muster::environment

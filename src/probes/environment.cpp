@@ -61,6 +61,13 @@ constexpr ParamSpec environment_params[] = {
      {},
      {},
      {}},
+    {"job_nodes",
+     ParamType::integer,
+     "0",
+     "Nodes that the job will have, where more are measured; 0: those that are.",
+     {},
+     0,
+     {}},
     {"core", ParamType::text, "any", "Whether a crash may leave core files.", "any|disabled|enabled", {}, {}},
 };
 
@@ -198,7 +205,10 @@ ProbeJudgement judge_environment(const CaseView& view) {
   for (const auto& judge_one :
        {judge_differences, judge_variables, judge_traps, judge_containers, judge_paths, judge_limits})
     judge_one(seen, judgement);
-  judge_not_run(view, {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_"}, judgement.findings);
+  if (seen.params().text("torch") == "ignored")
+    judge_not_run(view, {}, judgement.findings);
+  else
+    judge_not_run(view, {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PET_"}, judgement.findings);
   if (std::any_of(judgement.findings.begin(), judgement.findings.end(), is_fault)) judgement.evidence.clear();
   return judgement;
 }

@@ -25,6 +25,26 @@ struct NodeAssessment {
 
 using Named = std::set<std::size_t>;
 
+bool is_about_settings(const Finding& finding) {
+  return !finding.culprits.empty() &&
+         std::all_of(finding.culprits.begin(), finding.culprits.end(),
+                     [](const Culprit& culprit) { return culprit.kind == CulpritKind::setting; });
+}
+
+/// All that is open is what the launch line sets where muster does not carry out a part of it.
+bool is_unjudged_line(const CaseResult& result) {
+  const auto is_of_line = [](const Finding& finding) {
+    return finding.verdict == Verdict::pass ||
+           (finding.verdict == Verdict::unmeasured && !finding.culprits.empty() &&
+            std::all_of(finding.culprits.begin(), finding.culprits.end(), [](const Culprit& culprit) {
+              return culprit.kind == CulpritKind::setting ||
+                     (culprit.kind == CulpritKind::launcher && culprit.node.empty());
+            }));
+  };
+  return result.verdict == Verdict::unmeasured && !result.findings.empty() &&
+         std::all_of(result.findings.begin(), result.findings.end(), is_of_line);
+}
+
 /// The content of all findings of one case.
 class NodeAssessments {
  public:
@@ -82,12 +102,6 @@ class NodeAssessments {
       if (a && b && *a != *b) return NodePair(*a, *b);
     }
     return std::nullopt;
-  }
-
-  static bool is_about_settings(const Finding& finding) {
-    return !finding.culprits.empty() &&
-           std::all_of(finding.culprits.begin(), finding.culprits.end(),
-                       [](const Culprit& culprit) { return culprit.kind == CulpritKind::setting; });
   }
 
   /// A variable or an option that is wrong on all nodes is wrong in the job, or for all that the job could get.
@@ -171,6 +185,7 @@ struct CollectedFindings {
   std::map<std::string, std::string> check_of;
   std::vector<std::pair<std::string, NodeAssessment>> faults;  ///< by node: check and what it found
   std::vector<NodePair> apart;
+  std::vector<UnjudgedLine> unjudged;
   std::map<std::string, PartOfRank0> of_rank_0;
 };
 
@@ -193,14 +208,17 @@ void collect_rank_0(const CaseResult& result, const std::vector<std::string>& no
 void collect(const CaseResult& result, const std::vector<std::string>& nodes, bool is_asked_for,
              CollectedFindings& collected) {
   const NodeAssessments assessments(result, nodes, collected.apart);
+  const bool is_of_line = collected.of_the_job.count(result.id) > 0;
+  const bool is_unjudged = is_of_line && is_unjudged_line(result);
+  if (is_unjudged) collected.unjudged.push_back({result.check, result.reason, result.remedy});
   if (is_asked_for) collect_rank_0(result, nodes, collected.of_rank_0[result.id]);
   auto& known = collected.of_case[result.id];
   known.resize(nodes.size());
   collected.check_of[result.id] = result.check;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     NodeAssessment assessment = assessments.of(i);
-    if (assessment.word == Claim::at_fault && collected.of_the_job.count(result.id) > 0)
-      assessment.word = Claim::unknown;
+    if (is_unjudged) assessment = {Claim::applies_not, result.reason, {}};
+    if (assessment.word == Claim::at_fault && is_of_line) assessment.word = Claim::unknown;
     // A failed node or launch is not a case: it concerns only the nodes that it names.
     const bool counts = is_asked_for || assessments.are_about(i);
     if (counts && assessment.word == Claim::at_fault && collected.faults[i].second.word != Claim::at_fault)
@@ -228,6 +246,30 @@ void blame_first_nodes(const std::vector<std::string>& nodes, CollectedFindings&
   }
 }
 
+/// A variable or an option that the line sets wrongly is wrong for the job, also where only some ranks get it so: rank
+/// 0 has 0 by chance. What a node's own check blames on that node is not the line's.
+void doubt_line(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
+                CollectedFindings& collected) {
+  const auto is_of_bad_node = [&](const Culprit& culprit) {
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (!culprit.node.empty() && is_same_node(nodes[i], culprit.node))
+        return collected.faults[i].second.word == Claim::at_fault;
+    return false;
+  };
+  for (const RunReport& report : reports) {
+    for (const CaseResult& result : report.cases) {
+      if (collected.of_the_job.count(result.id) == 0) continue;
+      for (const Finding& finding : result.findings) {
+        if (finding.verdict != Verdict::fail || !is_about_settings(finding) ||
+            std::all_of(finding.culprits.begin(), finding.culprits.end(), is_of_bad_node))
+          continue;
+        for (NodeAssessment& one : collected.of_case[result.id])
+          if (one.word != Claim::unknown) one = {Claim::unknown, finding.reason, finding.remedy};
+      }
+    }
+  }
+}
+
 CollectedFindings collect_findings(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
                                    const std::vector<std::string>& cases,
                                    const std::set<std::string>& of_the_job = {}) {
@@ -238,6 +280,7 @@ CollectedFindings collect_findings(std::span<const RunReport> reports, const std
   for (const RunReport& report : reports)
     for (const CaseResult& result : report.cases) collect(result, nodes, asked.count(result.id) > 0, collected);
   blame_first_nodes(nodes, collected);
+  doubt_line(reports, nodes, collected);
   return collected;
 }
 
@@ -266,6 +309,7 @@ NodeStatuses assess_nodes(std::span<const RunReport> reports, const std::vector<
   const CollectedFindings collected = collect_findings(reports, nodes, cases, of_the_job);
   NodeStatuses statuses;
   statuses.apart = collected.apart;
+  statuses.unjudged = collected.unjudged;
   bool has_any_passed = false;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     NodeStatus status{nodes[i], true, false, {}, "nothing was measured", "choose checks that apply to it"};

@@ -21,9 +21,17 @@ struct NodeStatus {
   std::string remedy;
 };
 
+/// A case that the user's launch line keeps from judging it: a part of the line that muster does not carry out.
+struct UnjudgedLine {
+  std::string check;
+  std::string reason;
+  std::string remedy;
+};
+
 struct NodeStatuses {
-  std::vector<NodeStatus> nodes;  ///< in the order that was asked for
-  std::vector<NodePair> apart;    ///< each of the two is well, what lies between them is not; indices
+  std::vector<NodeStatus> nodes;       ///< in the order that was asked for
+  std::vector<NodePair> apart;         ///< each of the two is well, what lies between them is not; indices
+  std::vector<UnjudgedLine> unjudged;  ///< counted for no node
 };
 
 /// Of a case in which rank 0 alone failed its node is at fault where the case passed with rank 0 on another node.
@@ -31,7 +39,8 @@ struct NodeStatuses {
 /// counts where an earlier one was undecided; a fault found by any remains. A failed case does not count against
 /// nodes that it measured while each of its findings names others. Where findings name two nodes because data changed
 /// between them, the one that is in most of them is at fault, and both where none stands out. What a case of
-/// `of_the_job` (ids) finds is held against no node: the user's launch line is at fault.
+/// `of_the_job` (ids) finds is held against no node: the user's launch line is at fault. What it finds wrong with a
+/// setting that is right elsewhere leaves no node good; what it can't judge of the line counts for none.
 [[nodiscard]] NodeStatuses assess_nodes(std::span<const RunReport> reports, const std::vector<std::string>& nodes,
                                         const std::vector<std::string>& cases,
                                         const std::set<std::string>& of_the_job = {});

@@ -168,6 +168,28 @@ class AllGood(SixNodes):
         self.assertEqual(run.status, 125, run.story())
         self.assertRegex(run.stderr, r"7 nodes are needed, and 6 are there \(Slurm job \d+\)")
 
+    def test_the_ranks_of_the_users_line(self):
+        """RANK of the batch script on all nodes: no node is to be excluded. Sizes may be those of the job without its spare nodes."""
+        variables = "RANK={} WORLD_SIZE={} MASTER_ADDR=nid001 MASTER_PORT=29511"
+        line = f"srun --ntasks-per-node=1 --cpu-bind=none bash -c 'export {variables}; python3 train.py'"
+        others = "^(p2p|gpu|device|network|memory|cpu)"
+        for rank, size, status in (("$SLURM_PROCID", 4, 0), ("$SLURM_PROCID", 6, 0), ("$SLURM_PROCID", 5, 125), ("0", 4, 125)):
+            run = self.new_gate("", "--launch", line.format(rank, size), "-x", others, need=4, command=["srun", "hostname"])
+            run.argv.remove("-J=--cpu-bind=none")
+            run.finish(60)
+            print(f"  {run.seconds:.1f} s, status {run.status}: {run.stderr.strip()}", flush=True)
+            self.assertEqual((run.status, len(run.stdout.split())), (status, 4 if status == 0 else 0), run.story())
+            if status:
+                self.assertIn("environment: " + ("RANK" if rank == "0" else "WORLD_SIZE") + " is", run.stderr)
+                self.assertIn("no node is at fault", run.stderr)
+                self.assertEqual((run.run_folder() / "exclude").read_text(), "")
+        # Sent on by the gate, not by the line: that of a node which the gate replaces for the command, too.
+        line = "srun --ntasks-per-node=1 --cpu-bind=none"
+        run = self.new_gate("", "--launch", line, "-x", others, need=4, env={"MASTER_ADDR": "elsewhere.invalid"}, command=["sh", "-c", "echo $MASTER_ADDR"])
+        run.argv.remove("-J=--cpu-bind=none")
+        run.finish(60)
+        self.assertEqual((run.status, run.stdout), (0, "nid001\n"), run.story())
+
     def test_without_a_scheduler(self):
         run = self.gate(HELLO, "--nodes", "nid[001-003]", need=2, job=(),
                         command=["mpirun", "--oversubscribe", "-n", "2", "--map-by", "node", "hostname"])

@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -487,6 +488,22 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("no node is at fault", self.told["reason"])
         if len(CPUS) > 1:
             self.assertEqual(self.gate("mpirun -n 1"), 0, self.output)
+
+    def test_a_gate_judges_the_environment_of_the_line(self):
+        with socket.socket() as free:
+            free.bind(("", 0))
+            port = free.getsockname()[1]
+        torch = f"WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT={port}"
+        line = "mpirun --oversubscribe -n 2 bash -c 'export RANK={} " + torch + "; python3 train.py'"
+        self.assertEqual(self.gate(line.format("0")), 125, self.output)
+        (found,) = self.told["not_good"]
+        self.assertEqual((found["check"], found["at_fault"]), ("environment", False), self.output)
+        self.assertIn("RANK is", found["reason"])
+        self.assertIn("no node is at fault", self.told["reason"])
+        self.assertEqual(self.gate(line.format("$OMPI_COMM_WORLD_RANK")), 0, self.output)
+        # Of a value that only the program's own run shows, nothing is known to be wrong.
+        self.assertEqual(self.gate(line.format("$(my_rank)")), 0, self.output)
+        self.assertIn("the launch line was not judged by environment: the shell of the launch line also runs", self.output)
 
     def test_a_gate_whose_line_starts_no_agent(self):
         self.assertEqual(self.gate("mpirun -n 1 true"), 125, self.output)

@@ -129,14 +129,54 @@ bool has_evidence(const ProbeJudgement& judgement, const std::string& sentence) 
 
 /// Two tasks on each of two nodes, or one; `options` of all of them.
 ProbeJudgement torchruns(const Words& options, std::vector<std::string> hosts = {"a", "a", "b", "b"},
-                         const std::vector<Words>& own = {}) {
-  World world({{"torch", "ignored"}}, std::move(hosts));
+                         const std::vector<Words>& own = {}, Given params = {}) {
+  World world(std::move(params), std::move(hosts));
   world.everywhere({"torchrun:torchrun train.py"}).everywhere(options);
   for (std::size_t rank = 0; rank < own.size(); ++rank) world.on(rank, own[rank]);
   return world.judge();
 }
 
 const std::vector<std::string> two_nodes{"a", "b"};
+
+// `muster gate` measures spare nodes, too: what the line sets for the job of 1 of these 2 nodes is as right.
+TEST(Environment, SizesOfAJobThatGetsFewerNodes) {
+  const auto sizes = [](const std::string& size, const std::string& job_nodes) {
+    World world({{"job_nodes", job_nodes}});
+    world.torch();
+    for (std::size_t rank = 0; rank < 4; ++rank) world.on(rank, {"WORLD_SIZE=" + size});
+    return world.judge();
+  };
+  EXPECT_TRUE(sizes("4", "1").findings.empty());
+  EXPECT_TRUE(sizes("2", "1").findings.empty()) << sizes("2", "1").findings[0].reason;
+  EXPECT_TRUE(sizes("4", "0").findings.empty());
+  expect_fail(sizes("2", "0"), "WORLD_SIZE is \"2\" on all 4 ranks, but MPI's world size is 4");
+  expect_fail(sizes("3", "1"), "WORLD_SIZE is \"3\" on all 4 ranks, but MPI's world size is 4");
+  const auto agents = [](const std::string& nnodes, const std::string& job_nodes) {
+    return torchruns({"torchrun.nnodes:" + nnodes, "torchrun.rdzv-backend:c10d", "torchrun.rdzv-endpoint:a:1"},
+                     {"a", "a", "b", "b"}, {}, {{"job_nodes", job_nodes}, {"torch", "if set"}});
+  };
+  const auto wrong = [&](const std::string& nnodes, const std::string& job_nodes) {
+    const auto judgement = agents(nnodes, job_nodes);
+    return std::any_of(judgement.findings.begin(), judgement.findings.end(), [](const Finding& finding) {
+      return finding.verdict == Verdict::fail && finding.reason.find("--nnodes") != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(wrong("4", "1"));
+  EXPECT_FALSE(wrong("2", "1"));
+  EXPECT_TRUE(wrong("2", "0"));
+  EXPECT_TRUE(wrong("5", "1"));
+}
+
+// `environment_short` is of the nodes.
+TEST(Environment, TheLineIsNotJudgedWhereTorchIsIgnored) {
+  EXPECT_TRUE(torchruns({"torchrun.standalone:1"}, two_nodes, {}, {{"torch", "ignored"}}).findings.empty());
+  World world({{"torch", "ignored"}}, {"a", "a"});
+  const auto judgement = world.everywhere({"line.not_run:export RANK=$(./rank)"}).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass);
+  World open({{"torch", "ignored"}}, {"a", "a"});
+  EXPECT_EQ(open.everywhere({"line.not_run:$PROGRAM a"}).judge().findings.back().verdict, Verdict::pass);
+}
 
 TEST(Environment, TorchrunInEachTaskOfANodeFails) {
   const auto judgement = torchruns({"torchrun.nproc-per-node:4"});

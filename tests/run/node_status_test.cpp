@@ -178,6 +178,41 @@ TEST(NodeStatus, WhatALaunchLineGotWrongIsNoFaultOfNodes) {
   EXPECT_EQ(nodes[0].reason, "far");
 }
 
+TEST(NodeStatus, AVariableThatALaunchLineGotWrongOnSomeNodesIsNoFaultOfNodes) {
+  const std::string id = "environment%1";
+  const Finding wrong = failure({{CulpritKind::setting, "RANK", "nid002", -1}}, "RANK is \"0\" on rank 1");
+  const auto bad = found(id, {wrong}, {passing, failed, passing, passing});
+  for (const auto& one : assess_nodes(std::vector<RunReport>{report({bad})}, four, {id}, {id}).nodes) {
+    EXPECT_FALSE(one.is_good) << one.node;
+    EXPECT_FALSE(one.is_at_fault) << one.node;
+    EXPECT_EQ(one.reason, "RANK is \"0\" on rank 1");
+  }
+  // What a check of the nodes finds there, too, is that node's.
+  const auto both = report({bad, found("environment_short%1", {wrong}, {passing, failed, passing, passing})});
+  const auto nodes = assess_nodes(std::vector<RunReport>{both}, four, {id, "environment_short%1"}, {id}).nodes;
+  EXPECT_TRUE(nodes[1].is_at_fault);
+  for (const std::size_t other : {0, 2, 3}) EXPECT_TRUE(nodes[other].is_good) << nodes[other].node;
+}
+
+TEST(NodeStatus, APartOfALaunchLineThatIsNotCarriedOutCountsForNoNode) {
+  const std::string id = "environment%1";
+  const Finding open{not_measured, "it also runs x", {{CulpritKind::launcher, "the launch line", "", -1}}, "exec"};
+  const auto unjudged = found(id, {open}, {not_measured, not_measured, not_measured, not_measured});
+  const std::vector<RunReport> reports{report({unjudged, passed_on("hello%1")})};
+  const auto statuses = assess_nodes(reports, four, {id, "hello%1"}, {id});
+  for (const auto& one : statuses.nodes) EXPECT_TRUE(one.is_good) << one.node;
+  ASSERT_EQ(statuses.unjudged.size(), 1u);
+  EXPECT_EQ(statuses.unjudged[0].check, "environment");
+  EXPECT_EQ(statuses.unjudged[0].reason, "it also runs x");
+  // By itself it is no measurement, nor is a case of another kind excused.
+  EXPECT_FALSE(assess_nodes(std::vector<RunReport>{report({unjudged})}, four, {id}, {id}).nodes[0].is_good);
+  EXPECT_FALSE(assess_nodes(reports, four, {id, "hello%1"}).nodes[0].is_good);
+  const auto both =
+      found(id, {open, failure({{CulpritKind::setting, "RANK", "", -1}})}, {failed, failed, failed, failed});
+  const std::vector<RunReport> wrong{report({both, passed_on("hello%1")})};
+  EXPECT_FALSE(assess_nodes(wrong, four, {id, "hello%1"}, {id}).nodes[0].is_good);
+}
+
 TEST(NodeStatus, ASettingThatIsWrongOnAllNodesIsNoFaultOfNodes) {
   const auto wrong_on = [](const Names& names) {
     std::vector<Finding> findings;

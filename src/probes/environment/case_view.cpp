@@ -37,6 +37,11 @@ const SeenRank* EnvironmentView::speaker(int node_index, std::string_view key) c
   return found == ranks_.end() ? nullptr : *found;
 }
 
+int EnvironmentView::in_job(int count) const {
+  const auto nodes = static_cast<int>(params().integer("job_nodes"));
+  return nodes > 0 && nodes < node_count() ? count / node_count() * nodes : count;
+}
+
 std::optional<std::string> EnvironmentView::variable(const SeenRank& rank, std::string_view name) const {
   const std::string key = fmt::format("env.{}", name);
   if (auto own = rank.fact(key)) return own;

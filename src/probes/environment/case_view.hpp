@@ -41,6 +41,8 @@ class EnvironmentView {
   [[nodiscard]] const SeenRank* first() const;
   /// A rank that reported this fact of its node, which one rank of each node does.
   [[nodiscard]] const SeenRank* speaker(int node_index, std::string_view key) const;
+  /// `count` of all nodes as it is in a job of `job_nodes` nodes: a gate measures spare ones, too.
+  [[nodiscard]] int in_job(int count) const;
   [[nodiscard]] int node_count() const { return static_cast<int>(on_node_.size()); }
   /// Of any rank, also where only rank 0 reported it because ours is the same.
   [[nodiscard]] std::optional<std::string> variable(const SeenRank& rank, std::string_view name) const;

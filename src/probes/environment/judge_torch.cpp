@@ -124,6 +124,7 @@ void judge_value(const EnvironmentView& seen, const Expected& one, ProbeJudgemen
     const auto value = seen.variable(*rank, one.name);
     const std::string right = std::to_string(rank->place->*one.value);
     if (!value || *value == right) continue;
+    if (one.value == &RankPlace::world_size && *value == std::to_string(seen.in_job(rank->place->world_size))) continue;
     is_same = is_same && (wrong.empty() || same == *value);
     same = *value;
     wrong.push_back(rank);

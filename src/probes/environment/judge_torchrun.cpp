@@ -197,9 +197,9 @@ class Torchruns {
                               is_standalone ? "--standalone" : *endpoint));
     if (is_apart) return fail(own_jobs(is_standalone ? "--standalone" : *endpoint));
     if (agents->most == 1) return fail(jobs_of_one(is_static));
-    if (tasks_ < agents->least)
+    if (seen_.in_job(tasks_) < agents->least && tasks_ < agents->least)
       return fail(fmt::format("{}={} waits for more than these {}", words_.nodes, *said, tasks_));
-    if (tasks_ > agents->most)
+    if (seen_.in_job(tasks_) > agents->most)
       return fail(fmt::format("{}={} admits {} of these {} to the job, and the others wait until they time out",
                               words_.nodes, *said, agents->most, tasks_));
     if (is_static)
@@ -350,6 +350,7 @@ class Torchruns {
 }  // namespace
 
 void judge_torchrun(const EnvironmentView& seen, ProbeJudgement& judgement) {
+  if (seen.params().text("torch") == "ignored") return;
   const SeenRank* first = seen.first();
   if (const auto words = first == nullptr ? std::nullopt : first->fact("torchrun"))
     Torchruns(seen, *words).judge(judgement);
