@@ -142,9 +142,8 @@ const std::vector<std::string> two_nodes{"a", "b"};
 TEST(Environment, SizesOfAJobThatGetsFewerNodes) {
   const auto sizes = [](const std::string& size, const std::string& job_nodes) {
     World world({{"job_nodes", job_nodes}});
-    world.torch();
-    for (std::size_t rank = 0; rank < 4; ++rank) world.on(rank, {"WORLD_SIZE=" + size});
-    return world.judge();
+    // The first of each is the rank's.
+    return world.everywhere({"WORLD_SIZE=" + size}).torch().judge();
   };
   EXPECT_TRUE(sizes("4", "1").findings.empty());
   EXPECT_TRUE(sizes("2", "1").findings.empty()) << sizes("2", "1").findings[0].reason;
