@@ -1,7 +1,7 @@
 # The agent: the only MPI program. Built once per MPI; tests build it with further probes and hooks.
 add_library(muster_agent STATIC agent_main.cpp)
 muster_precompiled(muster_agent muster_library_headers)
-target_link_libraries(muster_agent PUBLIC muster_run)
+target_link_libraries(muster_agent PUBLIC muster_run muster_device)
 
 # muster_agent(TARGET MPI default|mpich SOURCES file... [PROBE_TABLE target])
 # A program whose SOURCES define main and call agent_main (app/agent_main.hpp).

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <functional>
 #include <new>
 #include <string>
 
@@ -15,6 +16,7 @@
 #include "base/fault_injection.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/mpi_comm.hpp"
+#include "device/link_errors.hpp"
 #include "model/added_probes.hpp"
 #include "run/line_tasks.hpp"
 #include "run/messages.hpp"
@@ -145,8 +147,17 @@ Result<void> take_orders_from_environment(const Comm& comm, AgentHooks& hooks) {
   return {};
 }
 
+/// What its links count during a case. The files are looked for once.
+std::function<std::vector<Fact>()> watch_links() {
+  static const LinkErrors links(root_of("/"));
+  return [before = links.read(), begun = monotonic_seconds()] {
+    return link_facts(before, links.read(), monotonic_seconds() - begun);
+  };
+}
+
 Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_note) {
   hooks.ends_with_driver = true;
+  hooks.watch_node = watch_links;
   hooks.start_note = std::move(start_note);
   auto comm = MpiComm::world();
   if (!comm) return tl::unexpected(comm.error());

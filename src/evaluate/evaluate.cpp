@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "evaluate/attendance.hpp"
 #include "evaluate/expectations.hpp"
+#include "evaluate/link_errors.hpp"
 #include "evaluate/past_items.hpp"
 #include "evaluate/possible.hpp"
 #include "evaluate/rank_map.hpp"
@@ -133,6 +134,7 @@ CaseResult evaluate(const Case& item, const ProbeSpec& probe, const CaseRecord& 
   append(result.notes, attendance.notes);
   append_judgement(input, result);
   input.is_troubled = std::any_of(result.findings.begin(), result.findings.end(), is_trouble);
+  judge_link_errors(input, result);
 
   Readings readings(item, probe, attendance, places, like);
   const Expected expected = does_not_apply(result, readings) ? Expected{} : judge_expectations(input, readings);

@@ -235,6 +235,9 @@ void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side,
   Comm& comm = injects_faults() ? spoilt : *side.comm;
   RunContext context{prepared.params,      side.place,        *side.recorder, comm,
                      prepared.state.get(), side.timing_doubt, item.folder,    prepared.node};
+  const bool is_watching = hooks_.watch_node && side.place.local_rank == 0;
+  if (is_watching) recorder_.step("counters of links");
+  const auto facts_of_node = is_watching ? hooks_.watch_node() : nullptr;
   auto seen = contained("run", [&] { return prepared.probe->run(context); });
   if (seen) {
     observation = std::move(*seen);
@@ -244,6 +247,9 @@ void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side,
     // waits like them.
     if (seen.error().kind != ErrorKind::protocol) recorder_.error(observation.error);
   }
+  if (!facts_of_node) return;
+  recorder_.step("counters of links");
+  for (Fact& fact : facts_of_node()) observation.facts.push_back(std::move(fact));
 }
 
 /// Everything of a case that this rank sees. Fails only when the ranks can no longer talk to each other.

@@ -1,9 +1,12 @@
 /// The agent's life after MPI_Init and before MPI_Finalize. Linked by muster-rank alone; knows MPI only as Comm.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "muster/comm.hpp"
+#include "muster/observation.hpp"
 #include "run/flight_recorder.hpp"
 #include "run/sealed_frames.hpp"
 
@@ -19,6 +22,9 @@ struct AgentHooks {
   LaunchKey key = {};           ///< empty: frames travel as they are
   std::string refusal = {};     ///< why it must not work; sent to the driver. Empty: it may
   std::string start_note = {};  ///< note for the report on MPI's start; empty: none
+  /// Called before a case on the first rank of each node; what it returns is called after the case, for facts about
+  /// the node in that time (`link_error`, `link_counters`; evaluate/link_errors.hpp). Empty: none are noted.
+  std::function<std::function<std::vector<Fact>()>()> watch_node = {};
 };
 
 /// Takes the job, runs every case, sends what was seen. Collective over all ranks of `comm`.
