@@ -137,6 +137,12 @@ std::string flood_of_corrected(double rate, const std::vector<double>& rates) {
   return fmt::format("{:.0f} per second, the median of {} GPUs is {:.1f}", rate, rates.size(), typical);
 }
 
+/// ` of link 3`, of `nvlink_replays.3`.
+std::string link_words(const std::string& key) {
+  const auto dot = key.find('.');
+  return dot == key.npos ? std::string() : " of link " + key.substr(dot + 1);
+}
+
 /// `key before after`
 void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, const std::vector<double>& rates,
                   std::vector<Finding>& findings) {
@@ -156,8 +162,10 @@ void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, con
               fmt::format("had {:.0f} {} more under load: {} (counter {}, {:.0f} before)", grown, counter.what,
                           corrected, key, before),
               fmt::format("drain {} and have the GPU replaced if the rate stays after a reset", gpu.place.host)));
-  const std::string what =
-      fmt::format("had {:.0f} {} more under load (counter {}, {:.0f} before)", grown, counter.what, key, before);
+  const std::string rate =
+      seconds > 0 ? fmt::format(", {:.3g} per second", grown / std::max(seconds, least_watched_s)) : std::string();
+  const std::string what = fmt::format("had {:.0f} {}{} more under load (counter {}, {:.0f} before{})", grown,
+                                       counter.what, link_words(key), key, before, rate);
   if (!counter.is_fault && !is_flood)
     return findings.push_back(about(gpu, Verdict::pass, what, "watch whether it goes on: run this again"));
   const bool is_heat = key.rfind("throttle_", 0) == 0;
@@ -251,6 +259,11 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
     if (fact.key == "others") judge_others(view, gpu, text, findings);
     if (fact.key == "xid" && xids.insert({gpu.address, std::atoi(text.c_str())}).second)
       judge_xid(gpu, std::atoi(text.c_str()), findings);
+    if (fact.key == "link_down")
+      findings.push_back(about(gpu, Verdict::fail, fmt::format("lost NVLink {} under load", text),
+                               fmt::format("drain {} and reset its GPUs; have bridge, board or cable looked at if the "
+                                           "link goes down again",
+                                           place.host)));
     if (fact.key == "became")
       findings.push_back(about(gpu, Verdict::fail,
                                text == "row_remap_failed" ? "could not remap a row of its memory under load"

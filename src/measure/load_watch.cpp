@@ -35,7 +35,9 @@ std::vector<std::uint64_t> counts_of(const std::string& text) {
   return counts;
 }
 
+/// Errors of NVLinks count by link, `nvlink_replays.3`, where one has any; not their sum.
 bool is_counter(const std::string& key) {
+  if (key.starts_with("nvlink_") && key.find('.') == key.npos) return false;
   for (const char* part : {"ecc_", "sram_", "dram_", "remapped_rows_", "retired_pages_", "bad_pages_", "nvlink_replays",
                            "nvlink_recoveries", "nvlink_crc_", "pcie_replays", "ras_", "throttle_"})
     if (key.rfind(part, 0) == 0) return true;
@@ -84,7 +86,15 @@ void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, 
     seen.facts.push_back({key, gpu.address + " " + text});
   };
   for (const auto& [key, value] : after) {
-    const std::string before = told(gpu.before, key);
+    const bool is_of_link = key.starts_with("nvlink_") && key.find('.') != key.npos;
+    const std::string before = is_of_link && gpu.before.count(key) == 0 ? "0" : told(gpu.before, key);
+    if (key == "nvlinks_down") {
+      const auto down = split(before, ',');
+      for (const std::string& link : split(value, ','))
+        if (std::none_of(down.begin(), down.end(), [&](const auto& one) { return trim(one) == trim(link); }))
+          note("link_down", std::string(trim(link)));
+      continue;
+    }
     if (key == "row_remap_pending" || key == "row_remap_failed" || key == "page_retirement_pending") {
       if (value == "yes" && before != "yes") note("became", key);
       continue;

@@ -61,12 +61,26 @@ class Health(gpu_copy_test.OnGpus):
         self.falls_ill("later 1 row_remap_pending yes after 1", "go bad under load")
 
     def test_nvlink_recoveries(self):
-        self.falls_ill("later 1 nvlink_recoveries 4 after 1", "had 4 NVLink recoveries more under load")
+        self.falls_ill("later 1 nvlink_recoveries 4 after 1", "had 4 NVLink recoveries of link 0 more under load", "per second")
+
+    def test_an_nvlink_that_goes_down(self):
+        self.falls_ill("later 1 nvlinks_down 3 after 36", "lost NVLink 3 under load")
+
+    def test_a_port_that_flaps_while_gpus_copy(self):
+        count = "sys/class/infiniband/mlx5_0/ports/1/counters/link_downed"
+        self.MORE = ('[[nics]]\nkind = "infiniband"\nid = "15b3:1021"\nrate = 400\n'
+                     'devices = [{ name = "ib0", device = "mlx5_0", address = "0000:5e:00.0", domain = 0 }]\n')
+        self.describe(f"write cuMemcpyAsync {count} {b'1'.hex()} after 3")
+        self.assertEqual(self.check(), 1, self.output)
+        self.assertEqual(self.verdicts(), {"gpu_copy": "fail", "gpu_memory": "pass"}, self.output)
+        self.assertIn("port mlx5_0/1 on ", self.reasons("gpu_copy"))
+        self.assertIn("counted 1 more link_downed during this case: the link was down", self.reasons("gpu_copy"))
+        self.assertEqual(self.culprits("gpu_copy"), ["mlx5_0/1"])
 
     def test_what_was_corrected_is_only_said(self):
         self.describe("later 1 ecc_corrected 7 after 1", "later 0 nvlink_crc_flit 2 after 1", "later 0 pcie_replays 3 after 1")
         self.assertEqual(self.check(), 0, self.output)
-        for words in ("had 7 corrected memory errors more", "had 2 NVLink CRC errors more", "had 3 PCIe replays more"):
+        for words in ("had 7 corrected memory errors more", "had 2 NVLink CRC errors of link 0 more", "had 3 PCIe replays more"):
             self.assertIn(words, self.notes("gpu_copy"))
 
     def test_a_flood_of_replays(self):

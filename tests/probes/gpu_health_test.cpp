@@ -59,6 +59,17 @@ TEST(GpuHealth, CountersThatGrow) {
     EXPECT_EQ(told({{"grew", fmt::format("{} 0 5", key)}}).rfind("fail: ", 0), 0u) << key;
 }
 
+TEST(GpuHealth, ErrorsOfAnNvlinkAreOfThatLink) {
+  MadeCase made(copy_probe());
+  Observation seen = watched({{"grew", "nvlink_recoveries.3 1 6"}});
+  seen.facts[3].value += " 2.000";
+  made.rank("a", seen);
+  EXPECT_EQ(made.judge().findings.at(0).reason,
+            "GPU 0000:c1:00.0 (GPU-1) on a had 5 NVLink recoveries of link 3 more under load (counter "
+            "nvlink_recoveries.3, 1 before, 2.5 per second)");
+  EXPECT_EQ(told({{"link_down", "3"}}), "fail: GPU 0000:c1:00.0 (GPU-1) on a lost NVLink 3 under load");
+}
+
 TEST(GpuHealth, ReplaysUpToWhatTheLinkMayHave) {
   const auto with = [](const char* replays, const char* generation) {
     MadeCase made(copy_probe());

@@ -129,6 +129,7 @@ void read_part(const Session& session, Handle handle, Device& part) {
 }  // namespace
 
 void read_nvlinks(const Session& session, Handle handle, Device& gpu) {
+  gpu.values.erase("nvlinks_down");
   for (std::uint32_t link = 0; link < most_links; ++link) {
     std::uint32_t is_up = 0;
     // Said of all links by a GPU that has none, or is in MIG mode; and of those behind its last one.

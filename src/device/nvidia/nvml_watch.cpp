@@ -27,16 +27,21 @@ void read_link_errors(const Session& session, Handle handle, Device& gpu) {
   if (session.ask(gpu, "nvmlDeviceGetPcieReplayCounter", session.at.pcie_replays, handle, &replays))
     gpu.values["pcie_replays"] = std::to_string(replays);
   std::map<std::string, std::uint64_t> sums;
+  std::vector<std::string> down;
   for (std::uint32_t link = 0; link < most_links; ++link) {
     std::uint32_t is_up = 0;
     if (!session.ask(gpu, "nvmlDeviceGetNvLinkState", session.at.link_state, handle, link, &is_up)) break;
+    if (is_up == 0) down.push_back(std::to_string(link));
     for (const LinkCounter& counter : link_counters) {
       std::uint64_t count = 0;
       if (is_up != 0 && session.ask(gpu, "nvmlDeviceGetNvLinkErrorCounter", session.at.link_errors, handle, link,
-                                    int{counter.kind}, &count))
+                                    int{counter.kind}, &count)) {
         sums[counter.key] += count;
+        if (count > 0) gpu.values[fmt::format("{}.{}", counter.key, link)] = std::to_string(count);
+      }
     }
   }
+  if (!down.empty()) gpu.values["nvlinks_down"] = join(down, ", ");
   for (const auto& [key, sum] : sums) gpu.values[key] = std::to_string(sum);
 }
 
