@@ -75,9 +75,22 @@ bool is_taken(const MachineDescription& machine, const DescribedGpus& gpus, cons
                               std::any_of(gpus.devices.begin(), gpus.devices.end(), same));
 }
 
-std::vector<std::string> files_of(const std::string& vendor, std::size_t index) {
-  if (vendor == "amd") return {fmt::format("/dev/dri/renderD{}", 128 + index)};
-  return {fmt::format("/dev/nvidia{}", index)};
+/// Each partition has its own.
+std::vector<std::string> files_of(const std::string& vendor, std::size_t index, int partitions) {
+  if (vendor != "amd") return {fmt::format("/dev/nvidia{}", index)};
+  std::vector<std::string> files;
+  const auto parts = static_cast<std::size_t>(partitions);
+  for (std::size_t part = 0; part < parts; ++part)
+    files.push_back(fmt::format("/dev/dri/renderD{}", 128 + index * parts + part));
+  return files;
+}
+
+void read_partitions(Fields& fields, DescribedGpus& gpus) {
+  gpus.partitions = fields.integer("partitions", {1, 8}).value_or(1);
+  gpus.compute_partition = fields.text("compute_partition").value_or("");
+  gpus.memory_partition = fields.text("memory_partition").value_or("");
+  if (fields.find("partition_bits") != nullptr)
+    gpus.is_partition_low = read_word(fields, "partition_bits", {"high", "low"}) == "low";
 }
 
 /// `5` or `[5, 6]`: numbers of GPUs.
@@ -156,6 +169,8 @@ DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, D
   gpus.driver_version = fields.text("driver_version").value_or("");
   gpus.firmware = fields.text("firmware").value_or("");
   gpus.memory = read_bytes(fields, "memory").value_or(0);
+  const int lanes = fields.integer("lanes", {1, 32}).value_or(16);
+  read_partitions(fields, gpus);
   for (const Node& item : items_of(fields, "devices", "devices = [{ address = \"0000:c1:00.0\", domain = 3 }]")) {
     Fields one(item, item.at, "\"devices\" of [gpus]", errors);
     DescribedGpu gpu;
@@ -164,7 +179,8 @@ DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, D
     if (is_taken(machine, gpus, gpu.address))
       errors.add(place->value.at, fmt::format("another device is at {}, too", gpu.address));
     read_place(one, machine, gpu.domain, gpu.near);
-    gpu.files = files_of(gpus.vendor, gpus.devices.size());
+    gpu.files = files_of(gpus.vendor, gpus.devices.size(), gpus.partitions);
+    gpu.lanes = lanes;
     one.finish();
     gpus.devices.push_back(std::move(gpu));
   }
@@ -219,6 +235,7 @@ MachineFault read_fault(const Entry& entry, const MachineDescription& machine, D
   fault.gpu_without_file = read_gpu_numbers(fields, "gpu_without_file", gpus);
   fault.gpu_closed = read_gpu_numbers(fields, "gpu_closed", gpus);
   fault.gpu_narrow = read_gpu_numbers(fields, "gpu_narrow", gpus);
+  fault.gpu_whole = read_gpu_numbers(fields, "gpu_whole", gpus);
   fault.nic_missing = read_nic_names(fields, "nic_missing", machine);
   fault.nic_down = read_nic_names(fields, "nic_down", machine);
   fault.nic_slow = read_nic_names(fields, "nic_slow", machine);

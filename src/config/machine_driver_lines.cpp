@@ -194,7 +194,9 @@ class Line {
     if (word == "number") return is_number(text) ? std::string() : fmt::format("\"{}\" is not a number", shown);
     if (word == "key") return among("value", keys_of_values);
     if (word == "kernel") return among("kernel", kernels_of_training);
-    if (word == "kernels") return text == "all" ? std::string() : among("kernel", kernels_of_probes);
+    if (word == "kernels")
+      return text == "all" ? std::string()
+                           : among("kernel", fmt::format("{} {}", kernels_of_probes, kernels_of_training));
     if (word == "call") return check_call();
     if (word == "path")
       return text.front() == '/' || text.find("..") != text.npos

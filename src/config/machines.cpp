@@ -70,6 +70,7 @@ class MachineReader {
     if (machine_.architecture.empty()) machine_.architecture = "x86_64";
     machine_.kernel = fields.text("kernel").value_or("");
     machine_.board = fields.text("board").value_or("");
+    machine_.is_virtual = fields.boolean("virtual").value_or(false);
     read_libraries(fields);
     fields.finish();
   }

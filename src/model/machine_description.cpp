@@ -26,6 +26,7 @@ Result<void> spoil_gpus(const MachineFault& fault, DescribedGpus& gpus) {
   if (auto done = each(fault.gpu_without_file, [](DescribedGpu& gpu) { gpu.file_mode = "none"; }); !done) return done;
   if (auto done = each(fault.gpu_closed, [](DescribedGpu& gpu) { gpu.file_mode = "0600"; }); !done) return done;
   if (auto done = each(fault.gpu_narrow, [](DescribedGpu& gpu) { gpu.lanes /= 2; }); !done) return done;
+  if (auto done = each(fault.gpu_whole, [](DescribedGpu& gpu) { gpu.is_whole = true; }); !done) return done;
   // Last, and from the highest: the others are named by the numbers that they had.
   std::vector<int> missing = fault.gpu_missing;
   std::sort(missing.begin(), missing.end(), std::greater<>());

@@ -30,6 +30,7 @@ struct DescribedGpu {
   std::vector<std::string> files;
   std::string file_mode = "0666";  ///< `none`: the files are missing
   int lanes = 16;                  ///< PCIe lanes in use
+  bool is_whole = false;           ///< not partitioned, though the others are
   bool is_lost = false;            ///< answers on the bus with ones only
   friend bool operator==(const DescribedGpu&, const DescribedGpu&) = default;
 };
@@ -52,6 +53,10 @@ struct DescribedGpus {
   std::uint64_t memory = 0;
   std::vector<DescribedGpu> devices;
   std::vector<DescribedLinks> links;  ///< between them, without a processor's help: xGMI
+  int partitions = 1;                 ///< of AMD: parts of each, a node of KFD's each
+  bool is_partition_low = false;      ///< its number is in the lowest bits of `location_id`, not in the highest
+  std::string compute_partition;      ///< `SPX`, `CPX`, ...; empty: unknown
+  std::string memory_partition;       ///< `NPS1`, `NPS4`
   std::vector<std::string> driver;    ///< what stand-ins of the vendor's libraries do, a line each; docs/machines.md
   friend bool operator==(const DescribedGpus&, const DescribedGpus&) = default;
 };
@@ -80,6 +85,7 @@ struct MachineFault {
   std::vector<int> gpu_without_file;     ///< its device files are missing
   std::vector<int> gpu_closed;           ///< its device files are for root alone
   std::vector<int> gpu_narrow;           ///< half its lanes
+  std::vector<int> gpu_whole;            ///< not partitioned
   std::vector<std::string> nic_missing;  ///< by interface or device
   std::vector<std::string> nic_down;
   std::vector<std::string> nic_slow;      ///< half the rate
@@ -106,7 +112,8 @@ struct MachineDescription {
   std::vector<std::string> unverified;  ///< facts not confirmed on hardware
   std::string architecture;             ///< `x86_64`, `aarch64`
   std::string kernel;
-  std::string board;  ///< as the firmware names it; empty: unknown
+  std::string board;        ///< as the firmware names it; empty: unknown
+  bool is_virtual = false;  ///< a virtual machine
   std::string cpu_model;
   int packages = 1;
   int cores = 0;                ///< of all packages, numbered from 0

@@ -45,7 +45,8 @@ void write_cpuinfo(const MachineDescription& machine, TreeWriter& tree) {
   for (int cpu = 0; cpu < machine.cores * machine.smt; ++cpu) {
     const int core = cpu % machine.cores;
     text += fmt::format("processor\t: {}\nmodel name\t: {}\n", cpu, machine.cpu_model);
-    text += fmt::format("physical id\t: {}\ncore id\t\t: {}\n\n", core / share, core % share);
+    text += fmt::format("physical id\t: {}\ncore id\t\t: {}\n", core / share, core % share);
+    text += machine.is_virtual ? "flags\t\t: fpu vme hypervisor\n\n" : "\n";
   }
   tree.write("proc/cpuinfo", text);
 }

@@ -14,8 +14,7 @@ void write_files(const DescribedGpu& gpu, TreeWriter& tree) {
     tree.write(file.substr(1), "", static_cast<unsigned>(std::stoul(gpu.file_mode, nullptr, 8)));
 }
 
-std::string minor_of(const DescribedGpu& gpu) {
-  const std::string& file = gpu.files.front();
+std::string minor_of(const std::string& file) {
   return file.substr(file.find_last_not_of("0123456789") + 1);
 }
 
@@ -31,14 +30,27 @@ int links_between(const DescribedGpus& gpus, const DescribedGpu& a, const Descri
   return 0;
 }
 
+int parts_of(const DescribedGpus& gpus, const DescribedGpu& gpu) {
+  return gpu.is_whole ? 1 : gpus.partitions;
+}
+
+/// KFD counts every partition; 0 is the processor.
+std::size_t kfd_node(const DescribedGpus& gpus, std::size_t index) {
+  std::size_t node = 1;
+  for (std::size_t before = 0; before < index; ++before)
+    node += static_cast<std::size_t>(parts_of(gpus, gpus.devices[before]));
+  return node;
+}
+
 /// KFD's number for a kind of link: 11 is xGMI. Pairs without a link of their own reach one another over a third.
 void write_links(const DescribedGpus& gpus, std::size_t index, TreeWriter& tree) {
-  const std::string folder = fmt::format("{}/{}/io_links", kfd, index + 1);
+  const std::size_t node = kfd_node(gpus, index);
+  const std::string folder = fmt::format("{}/{}/io_links", kfd, node);
   const auto put = [&](std::size_t number, int type, std::size_t to, int weight, int least, int most) {
     tree.put(fmt::format("{}/{}/properties", folder, number),
              fmt::format("type {}\nversion_major 0\nversion_minor 0\nnode_from {}\nnode_to {}\nweight {}\n"
                          "min_bandwidth {}\nmax_bandwidth {}\nflags 1",
-                         type, index + 1, to, weight, least, most));
+                         type, node, to, weight, least, most));
   };
   put(0, 2, 0, 20, 312, 32000);
   if (gpus.links.empty()) return;
@@ -46,7 +58,8 @@ void write_links(const DescribedGpus& gpus, std::size_t index, TreeWriter& tree)
   for (std::size_t other = 0; other < gpus.devices.size(); ++other) {
     if (other == index) continue;
     const int count = links_between(gpus, gpus.devices[index], gpus.devices[other]);
-    put(number++, 11, other + 1, count > 0 ? 15 : 30, count > 0 ? link_bandwidth : 0, count * link_bandwidth);
+    put(number++, 11, kfd_node(gpus, other), count > 0 ? 15 : 30, count > 0 ? link_bandwidth : 0,
+        count * link_bandwidth);
   }
 }
 
@@ -62,6 +75,26 @@ void write_sensors(const std::string& folder, TreeWriter& tree) {
   tree.put(folder + "/hwmon/hwmon0/power1_cap", "560000000");
 }
 
+/// A GPU, or one of its partitions.
+void write_kfd_node(const DescribedGpus& gpus, const DescribedGpu& gpu, std::size_t index, int part,
+                    const std::string& unique, std::uint64_t hive, TreeWriter& tree) {
+  const auto bus = static_cast<unsigned>(std::stoi(gpu.address.substr(5, 2), nullptr, 16));
+  const auto slot =
+      static_cast<unsigned>(std::stoi(gpu.address.substr(8, 2), nullptr, 16) << 3 | (gpu.address.back() - '0'));
+  const unsigned number = static_cast<unsigned>(part) << (gpus.is_partition_low ? 0 : 28);
+  const std::size_t node = kfd_node(gpus, index) + static_cast<std::size_t>(part);
+  const std::string folder = fmt::format("{}/{}", kfd, node);
+  tree.put(folder + "/gpu_id", std::to_string(9999 + node));
+  tree.put(folder + "/mem_banks/0/properties", fmt::format("heap_type 1\nsize_in_bytes {}\nflags 0",
+                                                           gpus.memory / static_cast<unsigned>(parts_of(gpus, gpu))));
+  tree.put(folder + "/properties",
+           fmt::format("cpu_cores_count 0\nsimd_count 440\nvendor_id {}\ndevice_id {}\nlocation_id {}\ndomain {}\n"
+                       "drm_render_minor {}\nhive_id {}\nunique_id {}",
+                       std::stoi(gpus.id.substr(0, 4), nullptr, 16), std::stoi(gpus.id.substr(5), nullptr, 16),
+                       bus << 8 | slot | number, std::stoi(gpu.address.substr(0, 4), nullptr, 16),
+                       minor_of(gpu.files[static_cast<std::size_t>(part)]), hive, unique));
+}
+
 void write_amd(const DescribedGpus& gpus, const DescribedGpu& gpu, std::size_t index, const std::string& folder,
                const std::string& unique, std::uint64_t hive, TreeWriter& tree) {
   tree.put(folder + "/product_name", gpus.model);
@@ -72,17 +105,14 @@ void write_amd(const DescribedGpus& gpus, const DescribedGpu& gpu, std::size_t i
   tree.put(folder + "/unique_id", fmt::format("{:016x}", std::stoull(unique)));
   write_sensors(folder, tree);
   write_links(gpus, index, tree);
-  tree.put(fmt::format("{}/drm/renderD{}/dev", folder, minor_of(gpu)), "226:" + minor_of(gpu));
-  const int bus = std::stoi(gpu.address.substr(5, 2), nullptr, 16);
-  const int slot = std::stoi(gpu.address.substr(8, 2), nullptr, 16) << 3 | (gpu.address.back() - '0');
-  tree.put(fmt::format("{}/{}/gpu_id", kfd, index + 1), std::to_string(10000 + index));
-  tree.put(fmt::format("{}/{}/mem_banks/0/properties", kfd, index + 1),
-           fmt::format("heap_type 1\nsize_in_bytes {}\nflags 0", gpus.memory));
-  tree.put(fmt::format("{}/{}/properties", kfd, index + 1),
-           fmt::format("cpu_cores_count 0\nsimd_count 440\nvendor_id {}\ndevice_id {}\nlocation_id {}\ndomain {}\n"
-                       "drm_render_minor {}\nhive_id {}\nunique_id {}",
-                       std::stoi(gpus.id.substr(0, 4), nullptr, 16), std::stoi(gpus.id.substr(5), nullptr, 16),
-                       bus << 8 | slot, std::stoi(gpu.address.substr(0, 4), nullptr, 16), minor_of(gpu), hive, unique));
+  tree.put(fmt::format("{}/drm/renderD{}/dev", folder, minor_of(gpu.files.front())),
+           "226:" + minor_of(gpu.files.front()));
+  const auto modes = [&](const char* file, const std::string& mode) {
+    if (!mode.empty()) tree.put(folder + "/" + file, mode);
+  };
+  modes("current_compute_partition", gpu.is_whole ? "SPX" : gpus.compute_partition);
+  modes("current_memory_partition", gpu.is_whole ? "NPS1" : gpus.memory_partition);
+  for (int part = 0; part < parts_of(gpus, gpu); ++part) write_kfd_node(gpus, gpu, index, part, unique, hive, tree);
 }
 
 void write_nvidia(const DescribedGpus& gpus, const DescribedGpu& gpu, const std::string& uuid, TreeWriter& tree) {
@@ -90,7 +120,7 @@ void write_nvidia(const DescribedGpus& gpus, const DescribedGpu& gpu, const std:
            fmt::format("Model: \t\t {}\nIRQ:   \t\t 100\nGPU UUID: \t {}\nVideo BIOS: \t {}\n"
                        "Bus Type: \t PCIe\nBus Location: \t {}\nDevice Minor: \t {}\nGPU Excluded:\t No",
                        gpus.model, uuid, gpus.firmware.empty() ? "??.??.??.??.??" : gpus.firmware, gpu.address,
-                       minor_of(gpu)));
+                       minor_of(gpu.files.front())));
 }
 
 void write_driver(const DescribedGpus& gpus, TreeWriter& tree) {
