@@ -122,7 +122,8 @@ void read_gpus(VendorCalls& calls, LibraryReport& report, Inventory& inventory) 
   } else {
     for (Handle socket : all)
       for (Handle one : handles_of(calls, status, "amdsmi_get_processor_handles", socket))
-        if (const auto place = place_of(calls, one)) places.push_back(*place);
+        if (const auto place = place_of(calls, one))
+          places.push_back({place->handle, whole_at(inventory, place->address)});
     AmdSmi library(calls, places);
     std::vector<VendorGpu> gpus;
     for (const Place& place : places) {

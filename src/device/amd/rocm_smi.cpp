@@ -87,14 +87,15 @@ std::string version_of(VendorCalls& calls) {
 }
 
 /// Those with a known place, by their number in the library. Bits 28 to 31 are a part's number.
-std::vector<std::pair<std::uint32_t, PciAddress>> places_of(VendorCalls& calls, std::uint32_t count) {
+std::vector<std::pair<std::uint32_t, PciAddress>> places_of(VendorCalls& calls, std::uint32_t count,
+                                                            const Inventory& inventory) {
   std::vector<std::pair<std::uint32_t, PciAddress>> places;
   for (std::uint32_t index = 0; index < count; ++index) {
     std::uint64_t id = 0;
     if (calls("rsmi_dev_pci_id_get", index, &id) != 0) continue;
     places.push_back(
-        {index, PciAddress{static_cast<std::uint32_t>(id >> 32), static_cast<std::uint32_t>(id >> 8 & 0xff),
-                           static_cast<std::uint32_t>(id >> 3 & 0x1f), static_cast<std::uint32_t>(id & 7)}});
+        {index, whole_at(inventory, {static_cast<std::uint32_t>(id >> 32), static_cast<std::uint32_t>(id >> 8 & 0xff),
+                                     static_cast<std::uint32_t>(id >> 3 & 0x1f), static_cast<std::uint32_t>(id & 7)})});
   }
   return places;
 }
@@ -109,7 +110,7 @@ void read_gpus(VendorCalls& calls, LibraryReport& report, Inventory& inventory) 
   if (const int status = calls("rsmi_num_monitor_devices", &count); status != 0) {
     calls.give_up("rsmi_num_monitor_devices", status, words);
   } else {
-    const auto places = places_of(calls, std::min(count, 4096u));
+    const auto places = places_of(calls, std::min(count, 4096u), inventory);
     RocmSmi library(calls);
     std::vector<VendorGpu> gpus;
     for (const auto& [index, address] : places) {

@@ -88,6 +88,19 @@ LibraryReport report_of(const Library& library) {
   return report;
 }
 
+PciAddress whole_at(const Inventory& inventory, const PciAddress& address) {
+  const auto gpu_at = [&](const PciAddress& place) {
+    const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(), [&](const Device& device) {
+      return device.kind == DeviceKind::gpu && device.address == place;
+    });
+    return found == inventory.devices.end() ? nullptr : &*found;
+  };
+  if (address.function == 0 || gpu_at(address) != nullptr) return address;
+  const PciAddress whole{address.domain, address.bus, address.device, 0};
+  const Device* gpu = gpu_at(whole);
+  return gpu != nullptr && gpu->partitions > 1 ? whole : address;
+}
+
 void join(const std::vector<VendorGpu>& gpus, const std::string& source, Inventory& inventory) {
   inventory.add_source(source);
   for (const VendorGpu& gpu : gpus) {

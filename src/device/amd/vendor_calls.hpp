@@ -54,6 +54,10 @@ using ReplyBuffer = std::array<std::uint64_t, 1024>;
 /// The data available after opening.
 [[nodiscard]] LibraryReport report_of(const Library& library);
 
+/// The GPU at that place. Where the driver numbers the parts of a GPU in the lowest bits, a library has them as
+/// functions of a device that the bus does not show.
+[[nodiscard]] PciAddress whole_at(const Inventory& inventory, const PciAddress& address);
+
 /// One GPU, from a library of AMD's.
 struct VendorGpu {
   PciAddress address;
