@@ -1,6 +1,7 @@
 #include "system/layout.hpp"
 
 #include <charconv>
+#include <cstring>
 #include <fmt/format.h>
 
 #include "base/files.hpp"
@@ -96,7 +97,10 @@ TopologyDevice device_at(hwloc_obj_t object) {
                         static_cast<double>(pci.linkspeed) * 8};
   for (hwloc_obj_t child = object->io_first_child; child != nullptr; child = child->next_sibling) {
     if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
-    const auto kind = child->attr->osdev.type;
+    // A file of a later hwloc has sets of kinds here, which this enumeration does not have.
+    int kind = 0;
+    static_assert(sizeof(kind) == sizeof(child->attr->osdev.type));
+    std::memcpy(&kind, &child->attr->osdev.type, sizeof(kind));
     if (kind == HWLOC_OBJ_OSDEV_NETWORK || (kind == HWLOC_OBJ_OSDEV_OPENFABRICS && device.name.empty()))
       device.name = child->name;
     const char* const model = hwloc_obj_get_info_by_name(child, "GPUModel");

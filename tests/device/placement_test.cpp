@@ -306,8 +306,12 @@ TEST(Placement, ACapturedMachineOfALaterHwloc) {
   text.replace(text.find(version), version.size(), "topology version=\"2.0\"");
   const fs::path file = fs::temp_directory_path() / fmt::format("muster-dgx2-{}.xml", ::getpid());
   std::ofstream(file) << text;
-  const NodeParts node = parts_of(*read_layout(file.string()), *read_topology_devices(file.string()));
+  const auto layout = read_layout(file.string());
+  const auto devices = read_topology_devices(file.string());
   fs::remove(file);
+  ASSERT_TRUE(layout) << to_string(layout.error());
+  ASSERT_TRUE(devices) << to_string(devices.error());
+  const NodeParts node = parts_of(*layout, *devices);
   EXPECT_EQ(node.gpus.size(), 16u);
   EXPECT_EQ(node.vendor, "nvidia");
   const auto placement = place_ranks(node, {.ranks = 16, .policy = BindPolicy::gpu});
