@@ -39,7 +39,9 @@ std::vector<Group> groups_of(const GateOutcome& outcome) {
   for (const NodeStatus& status : outcome.statuses) {
     if (status.is_good) continue;
     auto saying = saying_of(status);
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.saying == saying; });
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) {
+      return known.saying == saying || finding_of(*known.one) == finding_of(status);
+    });
     if (group == groups.end()) group = groups.insert(groups.end(), {{}, &status, std::move(saying)});
     group->nodes.push_back(status.node);
   }

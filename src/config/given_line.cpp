@@ -107,6 +107,30 @@ Result<Argv> words_of(std::string_view text, const LineOrigin& origin) {
   }
 }
 
+/// Outside of comments; a backslash takes its letter along, but not in single quotes.
+bool has_open_quote(std::string_view text) {
+  char quote = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char letter = text[at];
+    const bool begins_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '\t';
+    if (letter == '#' && quote == 0 && begins_word) return false;
+    if (letter == '\\' && quote != '\'')
+      ++at;
+    else if (quote == 0 && (letter == '\'' || letter == '"'))
+      quote = letter;
+    else if (letter == quote)
+      quote = 0;
+  }
+  return quote != 0;
+}
+
+/// What a word processor puts in place of `-`, `"` and `'`.
+bool begins_with_typography(std::string_view word) {
+  for (const std::string_view sign : {"\u2013", "\u2014", "\u201c", "\u201d", "\u201e", "\u2018", "\u2019"})
+    if (word.starts_with(sign)) return true;
+  return false;
+}
+
 /// The value of `--export` in `words`, as `--export=VALUE` or in the next word.
 std::optional<std::string> export_option(const Argv& words) {
   for (std::size_t at = 0; at < words.size(); ++at) {
@@ -211,6 +235,7 @@ struct Tail {
   Argv program;
 };
 std::optional<Tail> tail_of(const std::string& line) {
+  if (has_open_quote(line)) return std::nullopt;
   const auto statements = shell_statements(line);
   if (statements.size() != 1 || statements.front().end < line.size()) return std::nullopt;
   Argv words;
@@ -235,6 +260,12 @@ Result<GivenLine> split_line(Argv words, const LineOrigin& origin) {
   line.launcher = behind_prefixes(words);
   if (line.launcher == words.size())
     return fail(ErrorKind::usage, origin.where, "names no launcher; write for example 'srun -N 2 --ntasks-per-node=8'");
+  if (const auto odd = std::find_if(words.begin(), words.end(), begins_with_typography); odd != words.end())
+    return fail(
+        ErrorKind::usage, origin.where,
+        fmt::format("\"{}\" begins with a dash or a quote of printed text, which is none to a shell; type - \" or ' "
+                    "in its place",
+                    printable_line(*odd, 80)));
   if (auto checked = check_single_program(words, line.launcher, origin); !checked)
     return tl::unexpected(checked.error());
   line.argv = std::move(words);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "config/given_line.hpp"
 #include "config/launch_script.hpp"
 #include "config/shell_prologue.hpp"
+#include "config/starter_files.hpp"
 
 namespace muster {
 
@@ -22,9 +24,9 @@ namespace {
 constexpr char option_separator = '|';
 
 // Names as in torch/distributed/run.py, where `_` serves for `-` as well.
-constexpr std::array<std::string_view, 11> that_count = {
-    "standalone", "nnodes",      "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint",
-    "rdzv-id",    "master-addr", "master-port",    "starter",   "num-processes"};
+constexpr std::array<std::string_view, 12> that_count = {
+    "standalone", "nnodes",      "nproc-per-node", "node-rank", "rdzv-backend",  "rdzv-endpoint",
+    "rdzv-id",    "master-addr", "master-port",    "starter",   "num-processes", "devices"};
 constexpr std::array<std::string_view, 9> without_value = {
     "standalone", "module", "no-python",          "run-path",           "use-env",
     "use_env",    "help",   "virtual-local-rank", "enable-cpu-affinity"};
@@ -97,6 +99,11 @@ class OptionText {
     if (!text_.empty()) text_ += option_separator;
     text_ += name + mark + printable_line(with_dollars(std::move(value)), 200);
   }
+  /// A value that no shell expands.
+  void add_literal(const std::string& name, std::string value) {
+    std::replace(value.begin(), value.end(), option_separator, ' ');
+    text_ += fmt::format("{}{}={}", text_.empty() ? "" : "|", name, printable_line(value, 200));
+  }
   /// `words`: what decides about them.
   void add_unknown(std::initializer_list<std::string_view> names, std::string_view words) {
     for (const std::string_view name : names) {
@@ -167,17 +174,66 @@ std::string count_of_slots(const std::string& included) {
   return std::to_string(std::count(included.begin() + static_cast<std::ptrdiff_t>(colon), included.end(), ',') + 1);
 }
 
-/// What options without a like of torchrun decide.
-void add_other(std::string_view starter, const std::string& name, const std::string& value, OptionText& options) {
-  // What the file has is not read.
-  if (starter == "accelerate" && name == "config-file")
-    options.add_unknown({"nnodes", "num-processes"}, "the value in the file of --config_file");
-  if (starter != "deepspeed") return;
-  if (name == "hostfile" || name == "H") options.add_unknown({"nproc-per-node"}, "the number of slots in the hostfile");
-  if (name == "exclude" || name == "e") options.add_unknown({"nproc-per-node"}, "what --exclude leaves");
-  if (name != "include" && name != "i") return;
-  if (const std::string slots = count_of_slots(value); !slots.empty()) return options.add("nproc-per-node", slots);
-  options.add_unknown({"nproc-per-node"}, "the number of slots in --include");
+using GivenOptions = std::map<std::string, std::string>;
+
+const std::string* given_of(const GivenOptions& given, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const auto found = given.find(name); found != given.end()) return &found->second;
+  return nullptr;
+}
+
+/// What the command line leaves to a file: accelerate/commands/launch.py.
+void add_accelerate_file(const GivenOptions& given, OptionText& options) {
+  const std::string* named = given_of(given, {"config-file"});
+  const std::string path = named != nullptr ? *named : accelerate_default_file();
+  if (const std::string* devices = given_of(given, {"gpu-ids"}); devices != nullptr && *devices != "all")
+    options.add("devices", *devices);
+  if (path.empty()) return;
+  const auto text = path.ends_with(".json") ? std::nullopt : read_starter_file(path);
+  for (const LikeOption& like : of_accelerate) {
+    if (given.count(std::string(like.name)) != 0 || like.name == "rdzv-backend") continue;
+    if (!text) {
+      const bool is_count = like.name == "num-machines" || like.name == "num-processes";
+      if (is_count) options.add_unknown({like.of_torchrun}, "the value in the file of --config_file");
+      continue;
+    }
+    std::string key(like.name);
+    std::replace(key.begin(), key.end(), '-', '_');
+    const auto settings = yaml_settings(*text);
+    if (const auto found = settings.find(key); found != settings.end())
+      options.add_literal(std::string(like.of_torchrun), found->second);
+  }
+  if (!text || given.count("gpu-ids") != 0) return;
+  const auto settings = yaml_settings(*text);
+  if (const auto found = settings.find("gpu_ids"); found != settings.end() && found->second != "all")
+    options.add_literal("devices", found->second);
+}
+
+/// Nodes and processes by its hostfile, and the devices that replace CUDA_VISIBLE_DEVICES:
+/// deepspeed/launcher/runner.py.
+void add_deepspeed_devices(const GivenOptions& given, bool has_no_ssh, OptionText& options) {
+  const std::string* file = given_of(given, {"hostfile", "H"});
+  const std::string* include = given_of(given, {"include", "i"});
+  const bool has_number = given_of(given, {"num-gpus", "num-accelerators"}) != nullptr;
+  const bool leaves_out = given_of(given, {"exclude", "e"}) != nullptr;
+  const auto text = file != nullptr ? read_starter_file(*file) : std::nullopt;
+  const auto hosts = text ? deepspeed_hosts(*text) : std::nullopt;
+  if (file != nullptr && has_no_ssh && given_of(given, {"num-nodes"}) == nullptr) {
+    if (hosts && include == nullptr && !leaves_out)
+      options.add_literal("nnodes", std::to_string(hosts->nodes));
+    else
+      options.add_unknown({"nnodes"}, "the number of nodes in the hostfile");
+  }
+  if (include != nullptr) {
+    const std::string slots = count_of_slots(*include);
+    if (slots.empty()) return options.add_unknown({"nproc-per-node", "devices"}, "the number of slots in --include");
+    options.add("nproc-per-node", slots);
+    return options.add("devices", include->substr(include->find(':') + 1));
+  }
+  if (leaves_out) return options.add_unknown({"nproc-per-node", "devices"}, "what --exclude leaves");
+  if (file == nullptr || has_number) return;
+  if (hosts && hosts->slots) return options.add_literal("nproc-per-node", std::to_string(*hosts->slots));
+  options.add_unknown({"nproc-per-node", "devices"}, "the number of slots in the hostfile");
 }
 
 /// `at`: the first word behind it. Its script, which ends its options, may follow an option without a value.
@@ -189,6 +245,7 @@ std::string options_of_like(std::string_view starter, const Argv& words, std::si
   if (starter == "accelerate") likes.assign(std::begin(of_accelerate), std::end(of_accelerate));
   OptionText options(has_shell);
   options.add("starter", std::string(starter));
+  GivenOptions given;
   for (; at < words.size() && !words[at].ends_with(".py"); ++at) {
     if (!words[at].starts_with('-')) continue;
     const std::size_t equals = words[at].find('=');
@@ -196,10 +253,14 @@ std::string options_of_like(std::string_view starter, const Argv& words, std::si
     const bool has_value = equals != std::string::npos || at + 1 < words.size();
     if (!has_value) break;
     const std::string value = equals == std::string::npos ? words[at + 1] : words[at].substr(equals + 1);
+    given[name] = value;
     for (const LikeOption& like : likes)
       if (name == like.name) options.add(std::string(like.of_torchrun), value);
-    add_other(starter, name, value, options);
   }
+  if (starter == "accelerate")
+    add_accelerate_file(given, options);
+  else
+    add_deepspeed_devices(given, has_no_ssh, options);
   return options.text();
 }
 

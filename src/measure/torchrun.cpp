@@ -53,6 +53,8 @@ constexpr StarterWords starter_words[] = {
 
 using Values = std::map<std::string, std::string>;
 
+constexpr long most_devices = 64;
+
 std::optional<long> parse_count(std::string_view text) {
   long number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -87,6 +89,20 @@ std::string processes_of_starter(const Values& values) {
   return processes ? std::to_string(*processes / *number) : unknown_value + all;
 }
 
+/// What deepspeed puts into CUDA_VISIBLE_DEVICES, whatever it was: the first devices, as many as it was given a number.
+/// Without one it keeps the variable: deepspeed/launcher/runner.py, launch.py.
+std::optional<std::string> replaced_devices(const Values& values) {
+  const auto starter = values.find("starter");
+  const auto number = values.find("nproc-per-node");
+  const bool is_deepspeed = starter != values.end() && starter->second == "deepspeed";
+  if (!is_deepspeed || values.count("devices") != 0 || number == values.end()) return std::nullopt;
+  const auto count = parse_count(number->second);
+  if (!count) return unknown_value + number->second;
+  std::string devices;
+  for (long i = 0; i < std::min(*count, most_devices); ++i) devices += fmt::format("{}{}", i == 0 ? "" : ",", i);
+  return devices;
+}
+
 }  // namespace
 
 const StarterWords& words_of_starter(std::string_view starter) {
@@ -113,7 +129,10 @@ std::vector<Fact> torchrun_facts(std::string_view options, const Variables& vari
     const auto value = option[at] == '=' ? filled(text, variables) : std::nullopt;
     values[option.substr(0, at)] = value ? *value : unknown_value + text;
   }
-  if (!is_torchrun) values.try_emplace("nproc-per-node", processes_of_starter(values));
+  if (!is_torchrun) {
+    if (auto devices = replaced_devices(values)) values["devices"] = std::move(*devices);
+    values.try_emplace("nproc-per-node", processes_of_starter(values));
+  }
   std::vector<Fact> facts;
   for (const auto& [name, value] : values) facts.push_back({"torchrun." + name, printable_line(value, 200)});
   return facts;
@@ -132,6 +151,16 @@ std::vector<Fact> torchrun_processes(const Variables& variables) {
   return facts;
 }
 
+void replace_devices(const Variables& variables, gpu_mapping::Variables& selecting) {
+  const auto options = variables.find(env_torchrun_options);
+  if (variables.find(env_torchrun) == variables.end() || options == variables.end()) return;
+  for (const Fact& fact : torchrun_facts(options->second, variables)) {
+    if (fact.key != "torchrun.devices") continue;
+    selecting.erase("CUDA_VISIBLE_DEVICES");
+    if (!fact.value.starts_with(unknown_value)) selecting.emplace("CUDA_VISIBLE_DEVICES", fact.value);
+  }
+}
+
 std::string torchrun_gpus(const Variables& variables, int local_rank) {
   const std::string root = root_of("/");
   const auto inventory = read_inventory(root);
@@ -139,6 +168,7 @@ std::string torchrun_gpus(const Variables& variables, int local_rank) {
   gpu_mapping::Variables selecting;
   for (const std::string_view name : gpu_mapping::selection_variables)
     if (const auto set = variables.find(name); set != variables.end()) selecting.emplace(name, set->second);
+  replace_devices(variables, selecting);
   Observation seen;
   seen.facts = gpu_mapping::observe(Machine(root), *inventory, {local_rank, CpuMask(), selecting}, {"auto", false});
   if (const std::string* visible = seen.fact("visible")) return *visible;

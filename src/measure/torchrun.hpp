@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "measure/device_selection.hpp"
 #include "measure/variables.hpp"
 #include "muster/observation.hpp"
 
@@ -39,6 +40,10 @@ struct StarterWords {
 };
 /// Those of torchrun for any other name.
 [[nodiscard]] const StarterWords& words_of_starter(std::string_view starter);
+
+/// `selecting`: variables that select GPUs, as the processes that `deepspeed` and `accelerate launch` start have them:
+/// CUDA_VISIBLE_DEVICES follows --num_gpus, --include, the hostfile or --gpu_ids, whatever the task has.
+void replace_devices(const Variables& variables, gpu_mapping::Variables& selecting);
 
 /// The GPUs that this task sees, separated by spaces; `none`: the node has none; empty: not known.
 [[nodiscard]] std::string torchrun_gpus(const Variables& variables, int local_rank);

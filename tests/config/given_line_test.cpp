@@ -109,6 +109,25 @@ TEST(GivenLine, AVariableThatExportsNothingIsRefused) {
   ::unsetenv("SLURM_EXPORT_ENV");
 }
 
+// bash would wait for the rest of the line.
+TEST(GivenLine, AQuoteThatIsNotClosedIsRefused) {
+  for (const char* line : {"srun -N 2 bash -c 'python train.py", "srun -N 2 bash -c \"python 'a\" 'b",
+                           "srun -N 2 python train.py --name 'x", "srun -N 2 \"a"})
+    EXPECT_NE(refusal_of(line).find("has a quote that is not closed"), std::string::npos) << line;
+  for (const char* line :
+       {"srun -N 2 bash -c 'python \"it'", "srun -N 2 python a.py \\'", "srun -N 2 python a.py # don't"})
+    EXPECT_EQ(refusal_of(line), "taken") << line;
+}
+
+TEST(GivenLine, SignsOfPrintedTextAreRefused) {
+  EXPECT_NE(refusal_of("srun -N 2 \u2013\u2013cpu-bind=none").find("begins with a dash or a quote of printed text"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("srun -N 2 \u201csingularity exec\u201d").find("begins with a dash or a quote"),
+            std::string::npos);
+  EXPECT_EQ(refusal_of("srun -N 2 --job-name=caf\u00e9"), "taken");
+  EXPECT_EQ(refusal_of("srun -N 2 python a.py \u201cx\u201d"), "taken") << "the program's own";
+}
+
 TEST(GivenLine, TorchrunInTheTextOfAShellIsCutWithTheShell) {
   const auto line = parse_given_line("srun -N 2 singularity exec a.sif bash -c 'source env; exec torchrun train.py'");
   ASSERT_TRUE(line);
@@ -273,8 +292,10 @@ TEST(GivenLine, AccelerateAndDeepspeedAreLikeTorchrun) {
             "--config_file"},
         Row{"deepspeed --num_nodes 2 --num_gpus 4 train.py", "starter=deepspeed|nproc-per-node=4"},
         Row{"python -m deepspeed.launcher.runner --num_accelerators 4 train.py", "starter=deepspeed|nproc-per-node=4"},
-        Row{"deepspeed --include localhost:0,1,2 train.py", "starter=deepspeed|nproc-per-node=3"},
-        Row{"deepspeed -H hosts train.py", "starter=deepspeed|nproc-per-node?the number of slots in the hostfile"},
+        Row{"deepspeed --include localhost:0,1,2 train.py", "starter=deepspeed|nproc-per-node=3|devices=0,1,2"},
+        Row{"deepspeed -H hosts train.py",
+            "starter=deepspeed|nproc-per-node?the number of slots in the hostfile|devices?the number of slots in the "
+            "hostfile"},
         Row{"deepspeed --no_ssh --num_nodes 2 --node_rank 1 train.py", "starter=deepspeed|nnodes=2|node-rank=1"},
         Row{"python -m torch.distributed.launch --nproc_per_node=4 train.py", "nproc-per-node=4"}}) {
     const auto line = parse_given_line("srun -n 2 " + std::string(row.program));

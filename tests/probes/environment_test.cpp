@@ -342,6 +342,28 @@ TEST(Environment, ProcessesOfAccelerateAndDeepspeed) {
   EXPECT_TRUE(torchrun_processes({}).empty());
 }
 
+// deepspeed keeps CUDA_VISIBLE_DEVICES only where it is given neither a number nor a file.
+TEST(Environment, DevicesThatAProcessStarterPutsInPlaceOfTheTasks) {
+  using namespace environment;
+  const auto visible = [](const std::string& options) {
+    const Variables all{{env_torchrun, "x"}, {env_torchrun_options, options}, {"CUDA_VISIBLE_DEVICES", "3"}};
+    gpu_mapping::Variables selecting{{"CUDA_VISIBLE_DEVICES", "3"}};
+    replace_devices(all, selecting);
+    const auto found = selecting.find("CUDA_VISIBLE_DEVICES");
+    return found == selecting.end() ? "none" : found->second;
+  };
+  EXPECT_EQ(visible("starter=deepspeed"), "3");
+  EXPECT_EQ(visible("starter=deepspeed|nproc-per-node=2"), "0,1");
+  EXPECT_EQ(visible("starter=deepspeed|nproc-per-node=2|devices=4,5"), "4,5");
+  EXPECT_EQ(visible("starter=deepspeed|nproc-per-node?what --exclude leaves|devices?what --exclude leaves"), "none");
+  EXPECT_EQ(visible("starter=accelerate|num-processes=2"), "3");
+  EXPECT_EQ(visible("starter=accelerate|num-processes=2|devices=1,2"), "1,2");
+  EXPECT_EQ(visible("nproc-per-node=2"), "3") << "torchrun";
+  gpu_mapping::Variables selecting{{"CUDA_VISIBLE_DEVICES", "3"}};
+  replace_devices({}, selecting);
+  EXPECT_EQ(selecting.count("CUDA_VISIBLE_DEVICES"), 1u);
+}
+
 TEST(Environment, AccelerateAndDeepspeedHaveTheirOwnOptions) {
   const std::vector<std::string> two_nodes{"a", "b"};
   const auto numbers = [](const std::string& first, const std::string& second) {

@@ -332,6 +332,11 @@ class Torchruns {
     if (const std::string gpu = shared_gpus(); !gpu.empty()) {
       Finding finding = fail(fmt::format("{}, and they see the same GPUs: several processes on GPU {}", words, gpu));
       finding.remedy = fmt::format("{}, or {}", remedy, one_per_node);
+      if (words_.starter == "deepspeed" && seen_.ranks().front()->fact("torchrun.devices"))
+        finding.remedy = fmt::format(
+            "leave out --num_gpus, --include, --exclude and --hostfile, by which deepspeed replaces "
+            "CUDA_VISIBLE_DEVICES, and {}",
+            finding.remedy);
       return finding;
     }
     const bool is_known = std::all_of(seen_.ranks().begin(), seen_.ranks().end(),
