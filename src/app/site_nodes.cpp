@@ -24,8 +24,10 @@ Result<Nodes> first_nodes(const std::string& text, const std::optional<Allocatio
   if (!allocation)
     return fail(
         ErrorKind::usage, "--nodes",
-        fmt::format("\"{}\" is a count, which needs a scheduler to choose nodes; name them: --nodes 'nid[001-004]'",
-                    text));
+        fmt::format(
+            "\"{0}\" is a count: without a job, name the nodes (--nodes 'nid[001-004]'), or let Slurm choose them "
+            "(muster run --submit --nodes {0})",
+            text));
   std::size_t count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc{} || count < 1 || count > allocation->nodes.size())

@@ -84,6 +84,13 @@ class Commands(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn('"-oProxyCommand=true" is not a host name: it begins with', done.stderr)
 
+    def test_a_number_of_nodes_without_a_job(self):
+        """On a login node: what a user wants is a job."""
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+        done = self.muster("run", "-n", "hello", "--nodes", "2", env=env)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("without a job, name the nodes (--nodes 'nid[001-004]'), or let Slurm choose them (muster run --submit --nodes 2)", done.stderr)
+
     def test_shown_reports_have_standard_output_to_themselves(self):
         self.assertEqual(self.muster("run", "--launcher", "local", "-n", "hello", "--ranks-per-node", "1").returncode, 0)
         shown = self.muster("show", "latest", "--report", "junit")
