@@ -151,6 +151,24 @@ class Ill(OnGpus):
             for call in calls[first:first + 7]:
                 self.assertIn(call, self.reasons("gpu_memory"))
 
+    def test_each_call_of_a_copy_fails_in_turn(self):
+        calls = ("cuCtxSetCurrent", "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuEventElapsedTime_v2", "cuEventRecord", "cuLaunchKernel",
+                 "cuMemAlloc_v2", "cuMemHostAlloc", "cuMemcpyAsync", "cuMemcpyPeerAsync", "cuModuleGetFunction", "cuStreamCreate",
+                 "cuStreamSynchronize", "cuCtxEnablePeerAccess")
+        codes = (1, 2, 3, 46, 101, 201, 214, 400, 700, 709, 719, 801, 999)
+        self.CHECKS = CHECKS.split("[check.gpu_memory]")[0]
+        for index, call in enumerate(calls):
+            with self.subTest(call):
+                self.FAULTS = {"call": f"fail {call} {codes[index % len(codes)]} 1"}
+                self.describe("call", count=2)
+                self.check()
+                case = self.cases["gpu_copy"]
+                # Without peer access copies go by way of the host, and a note says so.
+                allowed = ("fail", "pass") if call == "cuCtxEnablePeerAccess" else ("fail",)
+                self.assertIn(case["verdict"], allowed, self.output)
+                if case["verdict"] == "fail":
+                    self.assertIn(f"GPU {GPUS[1]}", {culprit["name"] for culprit in case["culprits"]}, self.output)
+
     def test_a_device_is_lost_in_the_middle(self):
         self.describe("lost")
         self.assertEqual(self.check(), 1, self.output)

@@ -138,6 +138,15 @@ class Ill(Training):
         self.ill("wrong_activation")
         self.blamed(1, "computes wrongly")
 
+    def test_kernels_that_do_nothing(self):
+        for kernel in ("all", "muster_train_product", "muster_train_bias", "muster_train_mask", "muster_train_sum_rows",
+                       "muster_train_classify", "muster_train_tally", "muster_train_update"):
+            with self.subTest(kernel):
+                self.FAULTS = {**self.FAULTS, "idle": f"idle_kernels {kernel}"}
+                own = ["-S", "training.blas=plain"] if kernel == "muster_train_product" else []
+                self.assertEqual(self.train(*SHORT, *own, faults=["idle"], count=2), 1, self.output)
+                self.assertEqual(self.case["verdict"], "fail", self.output)
+
     def test_a_wrong_loss(self):
         self.ill("wrong_loss")
         self.blamed(0, "computes wrongly")
