@@ -127,6 +127,11 @@ bool GpuBlas::has(NumberType type) const {
   return table_->types[index_of(type)].input >= 0;
 }
 
+std::string GpuBlas::withheld(NumberType type) const {
+  const auto found = table_->withheld.find(type);
+  return found == table_->withheld.end() ? std::string() : found->second;
+}
+
 const std::string& GpuBlas::name() const {
   return table_->label;
 }

@@ -47,6 +47,7 @@ struct GpuBlasTable;
 struct GpuBlasLibrary {
   LibraryReport report;
   std::string remedy;                         ///< a sentence where the library is broken
+  std::string setting;                        ///< `NAME=value` by which it can't start on a device; empty: none
   std::shared_ptr<const GpuBlasTable> table;  ///< nullptr unless the library works
 };
 
@@ -67,6 +68,8 @@ class GpuBlas {
 
   /// Whether the library knows the type at all; the device may still refuse it.
   [[nodiscard]] bool has(NumberType type) const;
+  /// `NVIDIA_TF32_OVERRIDE=0`: the setting by which the library multiplies another type instead; empty: none.
+  [[nodiscard]] std::string withheld(NumberType type) const;
   /// Enqueues the product. Fails with kind `device`.
   [[nodiscard]] Result<void> multiply(const GpuProduct& product, void* stream);
   /// The last failure of `multiply` was that library or device have no such product (they return `not supported` or

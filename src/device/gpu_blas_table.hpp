@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <string>
 
 #include "device/gpu_blas.hpp"
@@ -21,8 +22,9 @@ struct GpuBlasTable {
   std::string label;  ///< `cuBLAS`; with its version once that is known
   int as_is = 0, transposed = 1;
   int algorithm = -1;
-  std::array<BlasTypes, 6> types;  ///< by NumberType
-  std::array<int, 2> refusals{};   ///< codes that mean: no such product here
+  std::array<BlasTypes, 6> types;              ///< by NumberType
+  std::map<NumberType, std::string> withheld;  ///< `NAME=value`, by which the library multiplies another type
+  std::array<int, 2> refusals{};               ///< codes that mean: no such product here
   int math_mode = 0;
   std::function<std::string(int code)> words;
 

@@ -20,26 +20,6 @@ namespace muster::p2p {
 
 namespace {
 
-gpu_mapping::Variables own_variables() {
-  gpu_mapping::Variables variables;
-  for (const std::string_view name : gpu_mapping::selection_variables)
-    if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
-  return variables;
-}
-
-/// The GPU of this rank according to gpu_mapping.
-Observation own_device(const RankPlace& place) {
-  Observation seen;
-  const std::string root = root_of("/");
-  const auto inventory = read_inventory(root);
-  if (!inventory) return seen;
-  const gpu_mapping::Asker asker{place.local_rank, CpuMask(), own_variables()};
-  seen.facts = gpu_mapping::observe(Machine(root), *inventory, asker, {"auto", false});
-  for (const Device& device : inventory->devices)
-    if (device.kind == DeviceKind::gpu) seen.facts.push_back({"vendor", std::string(vendor_of(device))});
-  return seen;
-}
-
 /// By address; where the kernel's files name none (MIG, partitions), by number. -1: it is not shown.
 int find_device(const Gpus& gpus, const Observation& mapped) {
   const auto& devices = gpus.devices();
@@ -96,7 +76,7 @@ void GpuData::see(Sight sight, std::string why, std::string remedy) {
 
 void GpuData::look() {
   context_.recorder.step("own GPU");
-  mapped_ = own_device(context_.place);
+  mapped_.facts = gpu_mapping::observe_here(context_.place.local_rank);
   // Until its runtime reports it.
   const std::string* uuid = mapped_.fact("device.uuid");
   if (const std::string* address = mapped_.fact("device.address"))
@@ -130,7 +110,10 @@ void GpuData::explain_blindness() {
     return runtime.library.state == LibraryState::broken && (!has_gpus || is_of_node(runtime.vendor));
   });
   // A driver's library on the GPUs of the node.
-  if (broken != runtimes_.end()) return see(Sight::lacking, state_of(broken->library), broken->remedy);
+  if (broken != runtimes_.end()) {
+    setting_ = gpu_mapping::hiding_setting(mapped_.facts);
+    return see(Sight::lacking, state_of(broken->library), broken->remedy);
+  }
   see(Sight::lacking, "no library shows a GPU here",
       "run it where GPUs are, with the driver's libraries (libcuda.so.1, libamdhip64.so) on the node; see "
       "device_visibility");
@@ -312,6 +295,7 @@ void GpuData::tell(Observation& seen) const {
   if (is_refused() && sight_ != Sight::gpu) {
     add("data.refused", why_.empty() ? "it has no GPU" : why_);
     add("data.remedy", remedy_);
+    add("data.setting", setting_);
   } else if (is_refused()) {
     add("data.stopped", "others refused");
   } else if (!is_on_device()) {

@@ -142,6 +142,7 @@ class GpuData {
   Sight sight_ = Sight::host;
   std::string why_;
   std::string remedy_;
+  std::string setting_;  ///< the variable that hides every GPU from this rank; empty: none
   Decision decision_ = Decision::host;
   GpuLinks links_;
   std::unique_ptr<DeviceComm> comm_;

@@ -135,9 +135,12 @@ void LoadWatch::end(Observation& seen) {
       seen.facts.push_back({"link_in_use", fmt::format("{} {} {} {} {}", gpu.address, number("pcie_generation"),
                                                        number("pcie_generation_able"), number("pcie_width"),
                                                        number(is_width_open ? "pcie_width" : "pcie_width_able"))});
-    // Who was there before the load; of those that came since, some are ranks of this run.
-    if (const std::string others = told(gpu.before, "processes"); !others.empty() && others != "none")
-      seen.facts.push_back({"others", gpu.address + " " + others});
+    // Who was there before the load. Those that came since can be ranks of this run, unless the numbers are known to be
+    // those of this process's namespace.
+    std::string others = told(gpu.before, "processes");
+    if ((others.empty() || others == "none") && !told(after, "lists_this_process").empty())
+      others = told(after, "processes");
+    if (!others.empty() && others != "none") seen.facts.push_back({"others", gpu.address + " " + others});
     for (const auto& [name, value] : gpu.device->values)
       if (name.rfind("process.", 0) == 0)
         seen.facts.push_back({"others", fmt::format("{} {} {}", gpu.address, name.substr(8), value)});

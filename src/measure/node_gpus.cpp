@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "device/nvidia/nvml.hpp"
+#include "measure/rank_gpus.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster::gpu_copy {
@@ -43,6 +44,8 @@ NodeGpus open_node_gpus(RunContext& context) {
       node.seen.push_back({runtime.gpus.get(), static_cast<int>(i), key});
     }
   }
+  if (node.seen.empty())
+    node.setting = gpu_mapping::hiding_setting(gpu_mapping::observe_here(context.place.local_rank));
   return node;
 }
 
@@ -52,6 +55,7 @@ void add_facts(const NodeGpus& node, Observation& seen) {
   for (const GpuRuntime& runtime : node.runtimes)
     if (runtime.library.state == LibraryState::broken)
       seen.facts.push_back({"remedy." + runtime.vendor, runtime.remedy});
+  if (!node.setting.empty()) seen.facts.push_back({"hidden_by", node.setting});
   if (!this_machine().simulated.empty() && std::getenv(env_drivers) == nullptr)
     seen.facts.push_back({"no_stand_ins", this_machine().simulated});
 }

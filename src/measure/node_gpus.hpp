@@ -25,6 +25,7 @@ struct NodeGpus {
   Inventory inventory;  ///< GPUs and libraries alone
   std::vector<GpuRuntime> runtimes;
   std::vector<SeenGpu> seen;
+  std::string setting;  ///< the variable that hides every GPU from this rank; empty: none
 
   [[nodiscard]] const SeenGpu* find(const std::string& key) const;
   /// What the kernel knows of it; nullptr: nothing.
@@ -35,6 +36,11 @@ struct NodeGpus {
 [[nodiscard]] NodeGpus open_node_gpus(RunContext& context);
 /// Facts from which `judge_node` knows what there was.
 void add_facts(const NodeGpus& node, Observation& seen);
+
+/// Of a rank with the fact `launches_wait`.
+inline constexpr std::string_view without_gate =
+    "timed without a gate: launches return only when their kernel has ended, as with CUDA_LAUNCH_BLOCKING=1, "
+    "AMD_SERIALIZE_KERNEL or a debugger";
 
 /// One GPU alone, or a copy from one to another.
 struct Turn {

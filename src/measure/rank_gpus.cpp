@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 
 #include "base/text.hpp"
 #include "measure/node_devices.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster::gpu_mapping {
 
@@ -160,6 +162,25 @@ std::vector<Fact> observe(const Machine& machine, const Inventory& inventory, co
   else if (choice.index >= 0 && !selection.is_count_known)
     add_device(machine, inventory, {fmt::format("tile:{}", index), nullptr}, facts);
   return facts;
+}
+
+std::vector<Fact> observe_here(int local_rank) {
+  const std::string root = root_of("/");
+  const auto inventory = read_inventory(root);
+  if (!inventory) return {};
+  Variables variables;
+  for (const std::string_view name : selection_variables)
+    if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
+  auto facts = observe(Machine(root), *inventory, {local_rank, CpuMask(), std::move(variables)}, {"auto", false});
+  for (const Device& device : inventory->devices)
+    if (device.kind == DeviceKind::gpu) facts.push_back({"vendor", std::string(vendor_of(device))});
+  return facts;
+}
+
+std::string hiding_setting(const std::vector<Fact>& facts) {
+  const auto found =
+      std::find_if(facts.begin(), facts.end(), [](const Fact& fact) { return fact.key == "fault.hides"; });
+  return found == facts.end() ? std::string() : found->value.substr(0, found->value.find('='));
 }
 
 }  // namespace muster::gpu_mapping

@@ -38,6 +38,12 @@ struct Asker {
 [[nodiscard]] std::vector<Fact> observe(const Machine& machine, const Inventory& inventory, const Asker& asker,
                                         const Habit& habit);
 
+/// The same of this process, with the vendor of each GPU (`vendor`); empty where the node can't be read.
+[[nodiscard]] std::vector<Fact> observe_here(int local_rank);
+
+/// The variable whose list hides every GPU, by the facts of `observe`; empty: none does.
+[[nodiscard]] std::string hiding_setting(const std::vector<Fact>& facts);
+
 /// The NICs nearest to a GPU, the fastest where several are as near, with how near: `hsn0 (same switch)`; empty: none
 /// is known to be near.
 [[nodiscard]] std::string nearest_nics(const Inventory& inventory, const Device& gpu);

@@ -112,6 +112,7 @@ class ComputePart {
       libraries_[vendor] = open_gpu_blas(vendor, watch);
       node_.inventory.libraries.push_back(libraries_[vendor].report);
       if (!libraries_[vendor].remedy.empty()) seen_.facts.push_back({"blas_remedy", libraries_[vendor].remedy});
+      if (!libraries_[vendor].setting.empty()) seen_.facts.push_back({"blas_setting", libraries_[vendor].setting});
     }
     const auto asked = static_cast<int>(context_.params.integer("size"));
     size_ = asked == 0 ? (this_machine().simulated.empty() ? 8192 : 64) : std::max((asked + 63) / 64 * 64, 64);
@@ -136,6 +137,7 @@ class ComputePart {
     gpu_compute::Bench& bench = **made;
     seen_.facts.push_back({"by", fmt::format("{} {}", address, bench.multiplier())});
     if (!bench.no_blas().empty()) seen_.facts.push_back({"no_blas", fmt::format("{} {}", address, bench.no_blas())});
+    if (bench.do_launches_wait()) seen_.facts.push_back({"launches_wait", address});
     Labels where;
     if (is_one_of_several) where.emplace_back("device", address);
     gpu_copy::add_model(gpu, where);
@@ -143,6 +145,10 @@ class ComputePart {
     for (const NumberType type : all_types) {
       if (std::find(wanted.begin(), wanted.end(), to_string(type)) == wanted.end()) continue;
       if (!gpu_compute::has_type(gpu.gpus->vendor(), gpu.about(), type) || !bench.can(type)) continue;
+      if (const std::string setting = bench.withheld(type); !setting.empty()) {
+        seen_.facts.push_back({"withheld", fmt::format("{} {}", to_string(type), setting)});
+        continue;
+      }
       if (auto done = bench.measure(type, seen_, where); !done) {
         fails(gpu, done.error());
         failed_.insert(&bench);

@@ -217,6 +217,9 @@ class CopyPart {
     seen_.facts.push_back({"bytes", format_bytes({bytes_})});
     for (const auto& [link, count] : links_) seen_.facts.push_back({"link." + link, std::to_string(count)});
     if (unread > 0) seen_.facts.push_back({"unread", fmt::format("{} of {} readings", unread, cells)});
+    if (std::any_of(benches_.begin(), benches_.end(),
+                    [](const auto& one) { return one.second && one.second->do_launches_wait(); }))
+      seen_.facts.push_back({"launches_wait", "all"});
     if (expired > 0) seen_.facts.push_back({"expired", std::to_string(expired)});
     const std::size_t apart = schedule_.apart[static_cast<std::size_t>(context_.place.node_index)];
     if (apart > 0 && context_.place.local_rank == 0) seen_.facts.push_back({"apart", std::to_string(apart)});

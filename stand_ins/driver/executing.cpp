@@ -191,6 +191,15 @@ std::vector<int> find_visible(const std::string& vendor) {
   return chosen(chosen(all, "ROCR_VISIBLE_DEVICES"), "HIP_VISIBLE_DEVICES");
 }
 
+/// As the runtimes have it: the launch returns when the kernel has ended.
+bool do_launches_wait() {
+  const auto is = [](const char* variable, const char* value) {
+    const char* text = std::getenv(variable);
+    return text != nullptr && std::strcmp(text, value) == 0;
+  };
+  return is("CUDA_LAUNCH_BLOCKING", "1") || is("AMD_SERIALIZE_KERNEL", "3");
+}
+
 const AddKernels of_copies{
     {"muster_gate", gate}, {"muster_copy", copy_kernel}, {"muster_fill", fill}, {"muster_check", check}};
 
@@ -386,6 +395,7 @@ bool launch(const Kernel* kernel, unsigned blocks, void** arguments, Stream* str
   for (const auto& [words] : Sheet::here().lines)
     if (words.size() > 1 && words[0] == "idle_kernels" && (words[1] == "all" || words[1] == kernel->name)) return true;
   kernel->enqueue(arguments, stream);
+  if (do_launches_wait()) finish(stream);
   return true;
 }
 

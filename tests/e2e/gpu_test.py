@@ -125,6 +125,38 @@ class InOtherWords(unittest.TestCase):
             told = [cases[check]["reason"] + cases[check].get("remedy", "") for check in ("training", "gpu_copy_short", "device_visibility")]
             self.assertTrue(any("/dev/nvidia" in text for text in told), f"{lost}: {told}")
 
+    def test_launches_that_wait_for_their_kernel(self):
+        cases, output, status = run(self.folder, "-n", "^gpu_copy_short%", "-n", "^gpu_compute%", CUDA_LAUNCH_BLOCKING="1")
+        self.assertEqual(status, 0, output)
+        for check, case in cases.items():
+            self.assertLess(case["seconds"], 12, f"{check}\n{output}")
+            self.assertTrue(any("timed without a gate" in told for told in case["evidence"]), case["evidence"])
+
+    def test_settings_that_change_what_the_blas_multiplies_are_not_the_gpus_fault(self):
+        cases, output, status = run(self.folder, "-n", "^gpu_compute%", NVIDIA_TF32_OVERRIDE="0")
+        self.assertEqual(status, 0, output)
+        self.assertTrue(any("tf32 not measured: NVIDIA_TF32_OVERRIDE=0" in told for told in cases["gpu_compute"]["evidence"]), output)
+        cases, output, status = run(self.folder, "-n", "^gpu_compute%", CUDA_FORCE_PTX_JIT="1")
+        for finding in cases["gpu_compute"]["findings"]:
+            self.assertEqual([culprit["kind"] for culprit in finding["culprits"]], ["setting"], output)
+
+    def test_a_list_that_hides_the_gpu_is_the_settings_fault(self):
+        cases, output, status = run(self.folder, "-n", "^gpu_copy_short%", "-n", "^training%", CUDA_VISIBLE_DEVICES="0,0")
+        self.assertEqual(status, 1, output)
+        for check, case in cases.items():
+            kinds = {culprit["kind"] for finding in case["findings"] for culprit in finding["culprits"]}
+            self.assertEqual(kinds, {"setting"}, f"{check}\n{output}")
+
+    def test_another_run_on_the_gpu_at_once(self):
+        """Rates of neither are judged."""
+        with tempfile.TemporaryDirectory(prefix="muster-gpu-") as other:
+            arguments = [MUSTER, "run", "--no-history", "-n", "^gpu_compute%", "-S", "gpu_compute.types=bfloat16", "-S", "gpu_compute.cap=8s"]
+            with subprocess.Popen(arguments, cwd=other, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as second:
+                cases, output, _ = run(self.folder, "-n", "^gpu_compute%", "-S", "gpu_compute.types=bfloat16", "-S", "gpu_compute.cap=4s")
+                beside = second.communicate()[0]
+        self.assertEqual(cases["gpu_compute"]["verdict"], "unmeasured", output + beside)
+        self.assertRegex(cases["gpu_compute"]["reason"], "used by others.*muster-rank", output)
+
     def test_a_process_of_others_on_the_gpu(self):
         """Rates are not judged beside it, and it is named."""
         busy = "import torch, time\na = torch.ones(8192, 8192, device='cuda')\nprint(1, flush=True)\nwhile True: a @ a"

@@ -295,7 +295,7 @@ TEST(GpuCompute, SilenceIsNoPass) {
 }
 
 /// One rank with four GPUs. To be called in a process of its own: it stays on that machine.
-ProbeJudgement judged_on(std::vector<std::string> lines) {
+ProbeJudgement judged_on(std::vector<std::string> lines, const char* types = "float64,bfloat16") {
   const MachineDescription machine = four_gpus(std::move(lines));
   const fs::path folder = fs::temp_directory_path() / ("muster-compute-" + std::to_string(::getpid()));
   ::setenv(env_drivers, MUSTER_STAND_INS, 1);
@@ -303,7 +303,7 @@ ProbeJudgement judged_on(std::vector<std::string> lines) {
   RankPlace place;
   place.host = "a";
   if (write_machine(machine, "a", folder) && simulate(folder, place)) {
-    MadeCase made(probe(), {{"types", "float64,bfloat16"}, {"cap", "5ms"}});
+    MadeCase made(probe(), {{"types", types}, {"cap", "5ms"}});
     run_ranks(1, [&](ThreadComm& comm) {
       SilentRecorder recorder;
       RunContext context{made.params(), place, recorder, comm, nullptr};
@@ -328,6 +328,43 @@ TEST(GpuComputeOnStandIns, HealthyOnesPassWithTheirRates) {
         std::exit(judgement.findings.empty() && !judgement.evidence.empty() ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "rate .by blas.: bfloat16 200 TFLOP/s, float64 50 TFLOP/s\n.*the known answer");
+}
+
+TEST(GpuComputeOnStandIns, WhereLaunchesWaitForTheirKernelNothingIsGated) {
+  EXPECT_EXIT(
+      {
+        ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+        const auto judgement = judged_on({});
+        tell(judgement);
+        std::exit(judgement.findings.empty() ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "bfloat16 200 TFLOP/s(.|\n)*timed without a gate: launches return only when");
+}
+
+TEST(GpuComputeOnStandIns, ATypeThatASettingTurnsIntoAnotherIsNotMeasured) {
+  EXPECT_EXIT(
+      {
+        ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
+        const auto judgement = judged_on({}, "float64,tf32");
+        tell(judgement);
+        std::exit(judgement.findings.empty() ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0),
+      "products? of float64 on(.|\n)*tf32 not measured: NVIDIA_TF32_OVERRIDE=0 turns it into another type");
+}
+
+TEST(GpuCompute, ALibraryThatASettingKeepsFromStartingIsNotTheGpusFault) {
+  MadeCase failed(probe());
+  auto seen = told("gpu0", {});
+  seen.facts.push_back({"no_blas", "gpu0 cublasCreate_v2 returned 14: CUBLAS_STATUS_INTERNAL_ERROR"});
+  seen.facts.push_back({"blas_setting", "CUDA_FORCE_PTX_JIT=1"});
+  failed.rank("a", seen);
+  const auto judgement = failed.judge();
+  ASSERT_FALSE(judgement.findings.empty());
+  const Finding& finding = judgement.findings[0];
+  EXPECT_NE(finding.reason.find("unusable to GPU gpu0 (GPU-1) on a: cublasCreate_v2 returned 14"), std::string::npos);
+  EXPECT_EQ(finding.culprits, (std::vector<Culprit>{{CulpritKind::setting, "CUDA_FORCE_PTX_JIT", "a", 0}}));
+  EXPECT_EQ(finding.remedy.find("unset CUDA_FORCE_PTX_JIT"), 0U);
 }
 
 TEST(GpuComputeOnStandIns, ASlowGpuIsNamedAndNoOther) {

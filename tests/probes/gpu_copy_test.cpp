@@ -306,6 +306,34 @@ TEST(GpuCopyOnStandIns, HealthyOnesPassWithTheirRates) {
       ::testing::ExitedWithCode(0), "host_to_device 25 GB/s.*\n.*local_copy 2000 GB/s");
 }
 
+TEST(GpuCopyOnStandIns, WhereLaunchesWaitForTheirKernelNothingIsGated) {
+  EXPECT_EXIT(
+      {
+        ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+        const auto judgement = judged_on({});
+        tell(judgement);
+        std::exit(judgement.findings.empty() ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0),
+      "host_to_device 25 GB/s.*local_copy 2000 GB/s(.|\n)*timed without a gate: launches return only when");
+}
+
+/// The library's own words then are of a device; the fault is not.
+TEST(GpuCopyOnStandIns, AListThatHidesEveryGpuIsTheCulpritNotTheNode) {
+  EXPECT_EXIT(
+      {
+        ::setenv("CUDA_VISIBLE_DEVICES", "0,0", 1);
+        const auto judgement = judged_on({"fail cuInit 101"});
+        tell(judgement);
+        bool only = !judgement.findings.empty();
+        for (const Finding& finding : judgement.findings)
+          only &= finding.culprits.size() == 1 && finding.culprits[0].kind == CulpritKind::setting &&
+                  finding.culprits[0].name == "CUDA_VISIBLE_DEVICES";
+        std::exit(only ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "libcuda.so.1 on a is unusable: cuInit returned 101");
+}
+
 TEST(GpuCopyOnStandIns, ASlowGpuIsNamedAndNoOther) {
   EXPECT_EXIT(
       {

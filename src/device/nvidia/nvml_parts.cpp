@@ -69,14 +69,23 @@ std::vector<std::pair<std::uint32_t, std::uint64_t>> parse_processes(const unsig
   return list;
 }
 
-/// Whether it is one of the agents of this run, or their child.
+/// `NAME=value` of a process's first environment, which only its user and root can read; empty: none.
+std::string first_value(const std::string& pid, const std::string& name) {
+  std::ifstream in("/proc/" + pid + "/environ", std::ios::binary);
+  for (std::string entry; std::getline(in, entry, '\0');)
+    if (entry.rfind(name + "=", 0) == 0) return entry;
+  return {};
+}
+
+/// Whether it is an agent of this launch: another run of muster is a stranger.
 bool is_own(std::uint32_t pid) {
   if (pid == static_cast<std::uint32_t>(::getpid())) return true;
   if (!this_machine().simulated.empty()) return false;
+  const std::string its = std::to_string(pid);
   std::error_code none, other;
   const fs::path own = fs::read_symlink("/proc/self/exe", none);
-  const fs::path its = fs::read_symlink(fmt::format("/proc/{}/exe", pid), other);
-  return !none && !other && own == its;
+  if (none || fs::read_symlink("/proc/" + its + "/exe", other) != own || other) return false;
+  return first_value(its, "MUSTER_TAG") == first_value("self", "MUSTER_TAG");
 }
 
 std::string command_of(std::uint32_t pid) {
@@ -160,6 +169,8 @@ void read_processes(const Session& session, Handle handle, Device& gpu) {
     if (list.empty()) list = parse_processes(bytes.data(), count, session.at.are_processes_short ? 16 : stride);
   std::vector<std::string> texts;
   for (const auto& [pid, used] : list) {
+    // In a namespace of its own, this process has another number in the list.
+    if (pid == static_cast<std::uint32_t>(::getpid())) gpu.values["lists_this_process"] = "yes";
     if (is_own(pid)) continue;
     const std::string command = command_of(pid);
     const std::string memory = used > 1ull << 48 ? "memory unknown" : fmt::format("{} MiB", used >> 20);

@@ -22,8 +22,6 @@ constexpr std::uint32_t nothing = 0xa5a5a5a5U;
 struct Print {
   std::uint64_t sum = 0, words = 0, unwritten = 0;
 };
-/// A look over PCIe takes about a microsecond: some seconds, far more than enqueuing does.
-constexpr std::uint64_t gate_looks = 4'000'000;
 constexpr std::size_t told_bytes = std::size_t{16} << 20;
 /// Of each sample: long enough for clocks and power to be those of work.
 constexpr double sample_seconds = 0.05;
@@ -90,12 +88,13 @@ Result<void> Bench::take() {
   // At least a row.
   const std::size_t told = std::max(std::min(told_bytes, most), static_cast<std::size_t>(work_.size) * 8);
   also([&] { return keep(gpus.pin(device, told), told_); });
-  also([&] { return keep(gpus.pin(device, 4096), flags_); });
-  also([&] { return keep(gpus.device_address(device, flags_.get()), flags_seen_); });
   also([&] { return keep(gpus.stream(device), stream_); });
   also([&] { return keep(gpus.event(device), start_); });
   also([&] { return keep(gpus.event(device), stop_); });
   also([&] { return gpus.load_kernels(device); });
+  also([&] { return gate_.make(gpus, device); });
+  also([&] { return keep(gate_.holds(stream_.get()), is_gated_); });
+  do_launches_wait_ = done.has_value() && !is_gated_;
   return done;
 }
 
@@ -112,6 +111,10 @@ void Bench::find_blas() {
 
 std::string Bench::multiplier() const {
   return blas_ ? blas_->name() : "own kernels";
+}
+
+std::string Bench::withheld(NumberType type) const {
+  return blas_ ? blas_->withheld(type) : std::string();
 }
 
 bool Bench::can(NumberType type) const {
@@ -232,21 +235,16 @@ Result<void> Bench::look_at_one(NumberType type) {
 Result<double> Bench::sample(NumberType type, int passes) {
   const Gpus& gpus = *gpu_.gpus;
   const int device = gpu_.device;
-  auto* flags = static_cast<volatile std::uint32_t*>(flags_.get());
-  flags[0] = 0;
-  flags[1] = 0;
-  std::uint64_t looks = gate_looks;
   Result<void> done = gpus.set(device, c_.get(), nothing, result_bytes(type) / 4, stream_.get());
   const auto also = [&](auto&& step) {
     if (done) done = step();
   };
-  if (is_gated_)
-    also([&] { return gpus.launch(device, "muster_gate", {.threads = 1}, {&flags_seen_, &looks}, stream_.get()); });
+  const bool has_gate = is_gated_;
+  if (has_gate) also([&] { return gate_.close(stream_.get()); });
   also([&] { return gpus.record(device, start_.get(), stream_.get()); });
   for (int i = 0; i < passes; ++i) also([&] { return multiply(type); });
   also([&] { return gpus.record(device, stop_.get(), stream_.get()); });
-  // Opened also where something failed, or the stream stands until the gate gives up.
-  flags[0] = 1;
+  if (has_gate) gate_.open();
   if (done && meter_) {
     const GpuReading reading = meter_->read();
     if (reading.watts) watts_.push_back(*reading.watts);
@@ -259,7 +257,7 @@ Result<double> Bench::sample(NumberType type, int passes) {
   auto print = fingerprint(type);
   if (!seconds || !print) return tl::unexpected(seconds ? print.error() : seconds.error());
   if (auto checked = check(type, *print); !checked) return tl::unexpected(checked.error());
-  if (!is_gated_ || flags[1] == 0) return seconds;
+  if (!has_gate || !gate_.has_expired()) return seconds;
   is_gated_ = false;
   return std::numeric_limits<double>::quiet_NaN();
 }

@@ -8,6 +8,7 @@
 
 #include "device/gpu_blas.hpp"
 #include "device/gpu_meter.hpp"
+#include "measure/launch_gate.hpp"
 #include "measure/node_gpus.hpp"
 #include "muster/probe.hpp"
 #include "probes/gpu_compute/answer.hpp"
@@ -51,6 +52,10 @@ class Bench {
   [[nodiscard]] const std::string& no_blas() const { return no_blas_; }
   /// `cuBLAS 12.8.4`, `own kernels`.
   [[nodiscard]] std::string multiplier() const;
+  /// Launches return only when their kernel has ended: nothing is timed behind a gate.
+  [[nodiscard]] bool do_launches_wait() const { return do_launches_wait_; }
+  /// `NVIDIA_TF32_OVERRIDE=0`: the setting that turns the type into another; empty: none does.
+  [[nodiscard]] std::string withheld(NumberType type) const;
   /// Whether anybody here multiplies numbers of that type.
   [[nodiscard]] bool can(NumberType type) const;
 
@@ -73,12 +78,13 @@ class Bench {
   gpu_copy::SeenGpu gpu_;
   std::unique_ptr<GpuMeter> meter_;
   GpuHandle a_, b_, c_, sum_;  // device
-  GpuHandle told_, flags_;     // host
-  void* flags_seen_ = nullptr;
+  GpuHandle told_;             // host
   GpuHandle stream_, start_, stop_;
   std::unique_ptr<GpuBlas> blas_;
   std::string no_blas_;
-  bool is_gated_ = true;
+  LaunchGate gate_;
+  bool is_gated_ = false;
+  bool do_launches_wait_ = false;
   bool is_refused_ = false;
   std::map<NumberType, Ballot> ballots_;
   std::vector<std::string> wrong_rows_;

@@ -167,6 +167,11 @@ void judge_failed(const JudgeContext& context, int rank, std::vector<Finding>& f
           remedy != nullptr ? *remedy
                             : "see that the library is of the driver's CUDA or ROCm and that the GPU has free memory; "
                               "see LD_LIBRARY_PATH and modules for the one in use"));
+      if (const std::string* setting = context.seen(rank).fact("blas_setting")) {
+        const std::string name = printable_line(setting->substr(0, setting->find('=')), 60);
+        findings.back().culprits = {{CulpritKind::setting, name, place.host, place.rank}};
+        findings.back().remedy = fmt::format("unset {}: the library has no code that a driver could compile", name);
+      }
       continue;
     }
     const bool lacks_code = text.find("no code for kernels") == 0;
@@ -260,6 +265,17 @@ void add_evidence(const JudgeContext& context, const std::set<std::string>& abse
   judgement.evidence.push_back(fmt::format("{} of {} on {}: the same bits{}", counted(products, "product"),
                                            human_list(types), counted(context.gpus, "GPU"),
                                            is_answered ? ", and the known answer" : ""));
+  std::set<std::string> settings;
+  for (const auto& [rank, named] : context.named)
+    for (const Fact& fact : context.seen(rank).facts) {
+      if (fact.key == "withheld") {
+        std::string setting = printable_line(fact.value, 100);
+        const std::string type = take_word(setting);
+        settings.insert(fmt::format("{} not measured: {} turns it into another type", type, setting));
+      }
+      if (fact.key == "launches_wait") settings.emplace(gpu_copy::without_gate);
+    }
+  judgement.evidence.insert(judgement.evidence.end(), settings.begin(), settings.end());
   for (const std::string& library : absent)
     judgement.evidence.push_back(fmt::format(
         "by our own kernels where there is no {}: correct, but their rate does not characterise the GPU", library));

@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::uint64_t seed = 0x6d757374;
 constexpr std::uint32_t nothing = 0xa5a5a5a5U;
-/// A look over PCIe takes about a microsecond: some seconds, far more than enqueuing does.
-constexpr std::uint64_t gate_looks = 4'000'000;
 
 std::byte* bytes_of(const GpuHandle& handle) {
   return static_cast<std::byte*>(handle.get());
@@ -54,7 +52,6 @@ Result<void> Bench::take(int domain) {
     const PreferDomain policy(domain);
     also([&] { return keep(gpus.pin(device, bytes_), source_); });
     also([&] { return keep(gpus.pin(device, bytes_), back_); });
-    also([&] { return keep(gpus.pin(device, 4096), flags_); });
     if (!done) return done;
     // First touch, as far as the driver has not done it.
     p2p::fill({bytes_of(source_), bytes_}, seed);
@@ -63,7 +60,6 @@ Result<void> Bench::take(int domain) {
   pinned_at_ = domains_of(source_.get(), bytes_);
   also([&] { return keep(gpus.device_address(device, source_.get()), source_seen_); });
   also([&] { return keep(gpus.device_address(device, back_.get()), back_seen_); });
-  also([&] { return keep(gpus.device_address(device, flags_.get()), flags_seen_); });
   also([&] { return keep(gpus.allocate(device, bytes_), first_); });
   also([&] { return keep(gpus.allocate(device, bytes_), second_); });
   also([&] { return keep(gpus.stream(device), stream_); });
@@ -72,8 +68,13 @@ Result<void> Bench::take(int domain) {
   also([&] { return keep(gpus.event(device), stop_); });
   also([&] { return keep(gpus.event(device), other_stop_); });
   if (!done) return done;
-  if (auto loaded = gpus.load_kernels(device); !loaded) no_kernels_ = to_string(loaded.error());
-  return {};
+  if (auto loaded = gpus.load_kernels(device); !loaded) {
+    no_kernels_ = to_string(loaded.error());
+    return {};
+  }
+  also([&] { return gate_.make(gpus, device); });
+  also([&] { return keep(gate_.holds(stream_.get()), has_gate_); });
+  return done;
 }
 
 Result<void> Bench::move(void* to, const void* from) const {
@@ -87,25 +88,16 @@ Result<void> Bench::by_kernel(const void* from, void* to) const {
                            stream_.get());
 }
 
-Result<void> Bench::close_gate() {
-  auto* flags = static_cast<volatile std::uint32_t*>(flags_.get());
-  flags[0] = 0;
-  flags[1] = 0;
-  std::uint64_t looks = gate_looks;
-  return gpu_.gpus->launch(gpu_.device, "muster_gate", {.threads = 1}, {&flags_seen_, &looks}, stream_.get());
-}
-
 /// Seconds of `passes`.
 Result<double> Bench::sample(const Cell& cell, int passes, bool& has_expired) {
   const Gpus& gpus = *gpu_.gpus;
   const int device = gpu_.device;
-  auto* flags = static_cast<volatile std::uint32_t*>(flags_.get());
-  const bool has_gate = cell.is_gated && no_kernels_.empty();
+  const bool has_gate = cell.is_gated && has_gate_;
   Result<void> done;
   const auto also = [&](auto&& step) {
     if (done) done = step();
   };
-  if (has_gate) also([&] { return close_gate(); });
+  if (has_gate) also([&] { return gate_.close(stream_.get()); });
   also([&] { return gpus.record(device, start_.get(), stream_.get()); });
   if (cell.uses_second) also([&] { return gpus.wait(device, other_stream_.get(), start_.get()); });
   for (int i = 0; i < passes; ++i) also(cell.pass);
@@ -114,12 +106,11 @@ Result<double> Bench::sample(const Cell& cell, int passes, bool& has_expired) {
     also([&] { return gpus.wait(device, stream_.get(), other_stop_.get()); });
   }
   also([&] { return gpus.record(device, stop_.get(), stream_.get()); });
-  // Opened also where something failed, or the stream stands until the gate gives up.
-  flags[0] = 1;
+  if (has_gate) gate_.open();
   if (done && while_busy_ && !std::exchange(has_looked_, true)) while_busy_();
   also([&] { return gpus.synchronize(device, stream_.get()); });
   if (!done) return tl::unexpected(done.error());
-  has_expired = has_gate && flags[1] != 0;
+  has_expired = has_gate && gate_.has_expired();
   return gpus.seconds_between(device, start_.get(), stop_.get());
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/gpu.hpp"
+#include "measure/launch_gate.hpp"
 #include "measure/node_gpus.hpp"
 #include "muster/probe.hpp"
 #include "stats/sampling.hpp"
@@ -47,6 +48,8 @@ class Bench {
   void while_busy(std::function<void()> look) { while_busy_ = std::move(look); }
   [[nodiscard]] const std::string& pinned_at() const { return pinned_at_; }
   [[nodiscard]] const std::string& no_kernels() const { return no_kernels_; }
+  /// Launches return only when their kernel has ended: nothing is timed behind a gate.
+  [[nodiscard]] bool do_launches_wait() const { return no_kernels_.empty() && !has_gate_; }
   [[nodiscard]] int cells() const { return cells_; }
   [[nodiscard]] int expired() const { return expired_; }
   [[nodiscard]] int disturbed() const { return disturbed_; }
@@ -56,7 +59,6 @@ class Bench {
   [[nodiscard]] Result<void> take(int domain);
   [[nodiscard]] Result<void> time(const Cell& cell, Observation& seen, Labels labels, int peer_rank);
   [[nodiscard]] Result<double> sample(const Cell& cell, int passes, bool& has_expired);
-  [[nodiscard]] Result<void> close_gate();
   [[nodiscard]] Result<void> move(void* to, const void* from) const;
   [[nodiscard]] Result<void> by_kernel(const void* from, void* to) const;
   /// Host memory for what comes back, after the device's `memory` was copied into it.
@@ -70,15 +72,16 @@ class Bench {
   RunContext& context_;
   SeenGpu gpu_;
   std::size_t bytes_;
-  GpuHandle source_, back_, flags_;  // host
-  GpuHandle first_, second_;         // device
+  GpuHandle source_, back_;   // host
+  GpuHandle first_, second_;  // device
   GpuHandle stream_, other_stream_;
   GpuHandle start_, stop_, other_stop_;
   void* source_seen_ = nullptr;  ///< by the device
   void* back_seen_ = nullptr;
-  void* flags_seen_ = nullptr;
   std::function<void()> while_busy_;
   bool has_looked_ = false;  ///< in this cell
+  LaunchGate gate_;
+  bool has_gate_ = false;  ///< there are kernels, and their launches return before they have ended
   std::string pinned_at_;
   std::string no_kernels_;
   int cells_ = 0;

@@ -204,6 +204,7 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
   std::size_t apart = 0;
   std::map<std::string, std::size_t> links;
   bool lacks_kernels = false;
+  bool do_launches_wait = false;
   for (const Observation* seen : view.observed) {
     if (seen == nullptr) continue;
     for (const Fact& fact : seen->facts) {
@@ -212,6 +213,7 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
       if (fact.key == "apart") apart += number();
       if (fact.key.rfind("link.", 0) == 0) links[fact.key.substr(5)] += number();
       lacks_kernels |= fact.key == "no_kernels";
+      do_launches_wait |= fact.key == "launches_wait";
     }
   }
   if (view.timing_doubt.empty())
@@ -228,6 +230,7 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
   if (apart > 0) judgement.evidence.push_back(counted(apart, "pair") + " not copied: no rank sees both GPUs");
   if (lacks_kernels)
     judgement.evidence.push_back("not copied by kernels, and timed without a gate: no code for kernels");
+  if (do_launches_wait) judgement.evidence.emplace_back(without_gate);
 }
 
 }  // namespace

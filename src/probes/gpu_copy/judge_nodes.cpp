@@ -25,9 +25,15 @@ struct RankView {
   }
 };
 
+/// Of the rank's setting where that hides every GPU from it, whatever the library's code is; else of its node.
 Finding about_node(const RankView& rank, Verdict verdict, std::string reason, std::string remedy) {
   Finding finding{verdict, std::move(reason), {}, std::move(remedy)};
-  finding.culprits.push_back({CulpritKind::node, rank.place->host, rank.place->host, rank.place->rank});
+  const std::string* setting = rank.seen->fact("hidden_by");
+  if (setting != nullptr)
+    finding.culprits.push_back(
+        {CulpritKind::setting, printable_line(*setting, 60), rank.place->host, rank.place->rank});
+  else
+    finding.culprits.push_back({CulpritKind::node, rank.place->host, rank.place->host, rank.place->rank});
   // Where GPUs are missing or closed, this is not news.
   finding.subject = Subject::mapping;
   return finding;

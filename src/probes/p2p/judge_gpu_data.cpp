@@ -51,6 +51,19 @@ void add_culprits(const CaseView& view, const std::vector<int>& ranks, Finding& 
           {CulpritKind::rank, fmt::format("rank {}", rank), view.ranks[static_cast<std::size_t>(rank)].host, rank});
 }
 
+/// The variables that hide every GPU from these ranks, with their nodes.
+void add_settings(const CaseView& view, const std::vector<int>& ranks, Finding& finding) {
+  for (const int rank : ranks) {
+    const std::string* setting = view.observed[static_cast<std::size_t>(rank)]->fact("data.setting");
+    if (setting == nullptr) continue;
+    const Culprit culprit{CulpritKind::setting, printable_line(*setting, 60),
+                          view.ranks[static_cast<std::size_t>(rank)].host, -1};
+    const auto& all = finding.culprits;
+    if (all.size() < most_culprits && std::find(all.begin(), all.end(), culprit) == all.end())
+      finding.culprits.push_back(culprit);
+  }
+}
+
 void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
   const auto told = told_under(view, "data.refused");
   std::vector<std::pair<std::string, std::vector<int>>> groups(told.begin(), told.end());
@@ -63,7 +76,8 @@ void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
     Finding finding;
     finding.verdict = Verdict::error;
     finding.reason = fmt::format("no data on GPUs: {} ({})", printable_line(why, 400), who_with_gpus(view, ranks));
-    add_culprits(view, ranks, finding);
+    add_settings(view, ranks, finding);
+    if (finding.culprits.empty()) add_culprits(view, ranks, finding);
     const std::string* remedy = view.observed[static_cast<std::size_t>(ranks.front())]->fact("data.remedy");
     finding.remedy = remedy == nullptr ? "see the ranks' libraries by device_visibility" : printable_line(*remedy, 400);
     finding.remedy += "; on=host measures host memory";
