@@ -21,7 +21,7 @@ struct StarterHosts {
 /// nullopt: deepspeed refuses it, or there is no node in it.
 [[nodiscard]] std::optional<StarterHosts> deepspeed_hosts(std::string_view text);
 
-/// nullopt: there is none, its name has a variable in it, or not text.
+/// nullopt: there is none, its name has a variable in it, or it has a zero byte.
 [[nodiscard]] std::optional<std::string> read_starter_file(const std::string& path);
 
 /// The file that `accelerate launch` reads where the command line names none; empty: there is none.

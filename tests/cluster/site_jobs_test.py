@@ -148,6 +148,14 @@ class Lumi(SiteJob):
         self.assertIn("rank 0 on CPUs 57-63 (muster bind: 49-55)", self.words, self.said)
         self.assertRegex(self.words, r"; cost: \d ranks far from their GPU: ", self.said)
 
+    def test_gate_with_masks_shifted_by_one(self):
+        line = LUMI_LINE + ",".join(LUMI_MASKS[1:] + LUMI_MASKS[:1])
+        run = self.run_job(command=f"muster gate --need 1 --launch {shlex.quote(line)} -x '^(p2p|memory|gpu_copy|network)' --print hosts")
+        self.assertEqual(run.status, 125, self.said)
+        self.assertEqual(self.said.count("far from its GPU 0000:c1:00.0"), 1, "once for all nodes")
+        self.assertIn("all 2 nodes: not known to be good: cpu_affinity: on nid001 rank 0 runs on CPUs 57-63", self.said)
+        self.assertIn("no node is at fault", self.said)
+
     def test_the_line_without_masks(self):
         """What it costs, counted on masks of slurmstepd."""
         run, case = self.run_line("srun --nodes=2 --ntasks-per-node=8 --cpu-bind=none")
