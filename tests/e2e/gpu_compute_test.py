@@ -223,6 +223,21 @@ class Failing(OnGpus):
         self.assertEqual(self.check(), 1, self.output)
         self.blamed(3, "failed while it multiplied: cublasGemmEx returned 13: CUBLAS_STATUS_EXECUTION_FAILED")
 
+    def test_each_call_that_does_work_fails_in_turn(self):
+        calls = ("cuCtxSetCurrent", "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuEventElapsedTime_v2", "cuEventRecord", "cuLaunchKernel",
+                 "cuMemAlloc_v2", "cuMemcpyAsync", "cuModuleGetFunction", "cuStreamCreate", "cuStreamSynchronize", "cublasCreate_v2",
+                 "cublasGemmEx", "cublasSetStream_v2")
+        codes = (1, 3, 7, 13, 14, 100, 201, 214, 400, 700, 719, 801, 999)
+        self.params('types = "float32"')
+        for first in (0, 7):
+            # Seven GPUs, each with another call that fails; the last one is well.
+            self.FAULTS = {"calls": [f"fail {call} {codes[(first + index) % len(codes)]} {index}"
+                                     for index, call in enumerate(calls[first:first + 7])]}
+            self.describe("calls")
+            self.assertEqual(self.check(), 1, self.output)
+            self.assertEqual(self.verdicts(), {"gpu_compute": "fail"}, self.output)
+            self.assertEqual({name for name, _, _ in self.all_blamed()}, {f"GPU {gpu}" for gpu in on_gpus.GPUS[:7]}, self.output)
+
     def test_a_device_is_lost_in_the_middle(self):
         self.describe("lost")
         self.assertEqual(self.check(), 1, self.output)
