@@ -217,6 +217,35 @@ TEST(DeviceHealth, AllGpusWithFewerLanesInAVirtualMachineAreANote) {
   EXPECT_NE(judgement.findings[0].reason.find("the other end of the link is not visible"), std::string::npos);
 }
 
+/// Reasons of the findings about IMEX, one for each node: its NVLink domain, and what it has of channels.
+std::string imex_of(const std::vector<std::pair<std::string, std::string>>& nodes) {
+  MadeCase made(*find_probe("device_visibility"));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    Inventory inventory = healthy(2);
+    for (std::size_t gpu = 0; gpu < 2; ++gpu) {
+      inventory.devices[gpu].uuid = fmt::format("GPU-{}-{}", i, gpu);
+      set(inventory, gpu, "fabric_domain", nodes[i].first);
+      set(inventory, gpu, "imex", nodes[i].second);
+    }
+    made.rank(fmt::format("nid00{}", i + 1), to_facts(inventory));
+  }
+  std::string text;
+  for (const Finding& finding : made.judge().findings)
+    if (finding.reason.find("IMEX") != std::string::npos) text += finding.reason.substr(0, 57) + "; ";
+  return text;
+}
+
+/// An idle rack has no channels, and a node alone needs none: neither is a fault.
+TEST(DeviceHealth, ImexIsJudgedOnlyWhereADomainIsUsed) {
+  EXPECT_EQ(imex_of({{"a/1", "none"}}), "");
+  EXPECT_EQ(imex_of({{"a/1", "none"}, {"a/1", "none"}, {"a/1", "closed"}}), "");
+  EXPECT_EQ(imex_of({{"a/1", "open"}, {"a/1", "open"}, {"a/1", "open"}}), "");
+  EXPECT_EQ(imex_of({{"a/1", "open"}, {"a/1", "none"}}), "") << "which of two is right is not known";
+  EXPECT_EQ(imex_of({{"a/1", "open"}, {"b/1", "open"}, {"c/1", "none"}}), "") << "alone in its domain";
+  EXPECT_EQ(imex_of({{"a/1", "open"}, {"a/1", "closed"}, {"a/1", "open"}}),
+            "nid002 has no IMEX channel that this job may open (/dev/n; ");
+}
+
 TEST(DeviceHealth, EachCodeOfInitHasItsRemedy) {
   for (const auto& [code, remedy] :
        {std::pair(4, "NVreg_DeviceFileMode"), std::pair(9, "modprobe nvidia"), std::pair(12, "strace"),

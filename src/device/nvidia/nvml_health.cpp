@@ -3,8 +3,10 @@
 #include <array>
 #include <cstring>
 
+#include "device/machine.hpp"
 #include "device/nvidia/nvml.hpp"
 #include "device/nvidia/nvml_session.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster {
 
@@ -120,6 +122,17 @@ void read_fabric_health(std::uint32_t health, Device& gpu) {
         configuration < configurations.size() ? configurations[configuration] : fmt::format("code {}", configuration);
 }
 
+/// Device files by which this job may import memory of other nodes of its NVLink domain; NVIDIA's IMEX service must run
+/// for them. `none`, `closed`, `open`.
+std::string imex_channels() {
+  const Machine machine(root_of("/"));
+  const std::string folder = "dev/nvidia-caps-imex-channels";
+  const auto names = machine.names(folder);
+  const auto is_open = [&](const std::string& name) { return machine.access(folder + "/" + name) == FileAccess::open; };
+  if (names.empty()) return "none";
+  return std::any_of(names.begin(), names.end(), is_open) ? "open" : "closed";
+}
+
 void read_fabric(const Session& session, Handle handle, Device& gpu) {
   FabricV2 told{};
   told.version = version_word<FabricV2>(2);
@@ -142,6 +155,7 @@ void read_fabric(const Session& session, Handle handle, Device& gpu) {
   for (const unsigned char byte : told.cluster) cluster += fmt::format("{:02x}", byte);
   if (told.state == 3 && cluster.find_first_not_of('0') != cluster.npos)
     gpu.values["fabric_domain"] = fmt::format("{}/{}", cluster, told.clique);
+  if (gpu.values.count("fabric_domain") != 0) gpu.values["imex"] = imex_channels();
 }
 
 }  // namespace
