@@ -1,14 +1,22 @@
 // AMD's GPUs: KFD, amdgpu's files, and the libraries that are looked for only where there is such a GPU.
 #include <algorithm>
+#include <array>
+#include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <set>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "config/machines.hpp"
 #include "device/amd/libraries.hpp"
 #include "device/amd/numbers.hpp"
 #include "device/inventory.hpp"
+#include "device/library.hpp"
 #include "device/machine_tree.hpp"
+#include "device/nvml_machine.hpp"
 #include "device/placement.hpp"
 #include "model/machine_description.hpp"
 #include "system/this_machine.hpp"
@@ -186,6 +194,53 @@ TEST(AmdLibraries, AreLookedForOnlyWhereThereIsSuchAGpu) {
   EXPECT_TRUE(inventory.libraries.empty());
 }
 
+/// Of libraries in which one function after the other fails, with every code in turn: no GPU is lost, and what the
+/// functions that work report is there.
+TEST(AmdLibraries, ACallThatFailsCostsNoGpu) {
+  constexpr std::size_t gpus = 8;
+  const char* const calls[] = {"rsmi_dev_pci_id_get",
+                               "rsmi_dev_unique_id_get",
+                               "rsmi_topo_get_numa_node_number",
+                               "rsmi_dev_temp_metric_get",
+                               "rsmi_dev_power_ave_get",
+                               "rsmi_dev_memory_total_get",
+                               "rsmi_dev_memory_usage_get",
+                               "rsmi_dev_ecc_count_get",
+                               "rsmi_topo_get_link_type",
+                               "amdsmi_get_processor_type",
+                               "amdsmi_get_gpu_device_bdf",
+                               "amdsmi_topo_get_numa_node_number",
+                               "amdsmi_get_temp_metric",
+                               "amdsmi_get_gpu_memory_total",
+                               "amdsmi_get_gpu_memory_usage",
+                               "amdsmi_get_gpu_total_ecc_count",
+                               "amdsmi_topo_get_link_type",
+                               "rsmi_version_get",
+                               "rsmi_num_monitor_devices",
+                               "rsmi_init",
+                               "amdsmi_get_lib_version",
+                               "amdsmi_get_socket_handles",
+                               "amdsmi_init"};
+  constexpr std::array codes = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 16, 17, 31, 34, 0x7fffffff};
+  for (std::size_t from = 0; from < std::size(calls); from += gpus) {
+    std::vector<std::string> lines;
+    std::string names;
+    for (std::size_t i = from; i < std::min(from + gpus, std::size(calls)); ++i) {
+      const bool is_of_a_gpu = i < 17;
+      lines.push_back(fmt::format("fail {} {}{}", calls[i], codes[i % codes.size()],
+                                  is_of_a_gpu ? fmt::format(" {}", i % gpus) : std::string()));
+      names += std::string(calls[i]) + " ";
+    }
+    const Asked told = asked(shipped_machine("mi300x", lines));
+    std::size_t seen = 0;
+    for (const Device& device : told.inventory.devices)
+      seen += device.kind == DeviceKind::gpu && device.is_seen_by("pci") && device.is_seen_by("kfd") &&
+              text_of(device, "memory_total") == "196608" && device.peers.size() == 7;
+    EXPECT_EQ(seen, gpus) << names;
+    EXPECT_EQ(told.inventory.libraries.size(), 2u) << names;
+  }
+}
+
 /// Debian has the library; it loads without a GPU and says that there is none.
 TEST(RealRocmSmi, GivesItsOwnErrorWithoutAGpu) {
   if (fs::exists("/sys/class/kfd/kfd/topology")) GTEST_SKIP() << "this machine has GPUs of AMD's";
@@ -271,6 +326,142 @@ TEST_F(CapturedAmd, LinksOfTwoBridges) {
   const Device& first = *inventory.gpu_at(*parse_pci_address("0000:63:00.0"));
   EXPECT_EQ(text_of(first, "xgmi_hive"), "0xaefdf8293fefa6b7");
   EXPECT_EQ(first.uuid, "1801979520617338022");
+}
+
+/// Debian's library over a captured topology, which is /sys in a namespace of its own; what else it reads of a GPU is
+/// written by hand.
+class CapturedSys : public CapturedAmd {
+ protected:
+  void SetUp() override {
+    CapturedAmd::SetUp();
+    if (IsSkipped()) return;
+    if (::geteuid() != 0) GTEST_SKIP() << "only root may mount";
+    if (!Library::open({"librocm_smi64.so.1"}).is_open()) GTEST_SKIP() << "librocm_smi64 is not installed";
+  }
+  void put(const std::string& path, const std::string& text) const {
+    const fs::path file = machine_.root() / path;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text << '\n';
+  }
+  void link(const std::string& path, const fs::path& to) const {
+    const fs::path file = machine_.root() / path;
+    fs::create_directories(file.parent_path());
+    fs::create_symlink(fs::proximate(machine_.root() / to, file.parent_path()), file);
+  }
+  /// As amdgpu shows the GPUs of the topology; those that `hidden` names are on the bus, without a card for the
+  /// library.
+  void write_cards(const std::string& hidden = "") {
+    const Inventory topology = *read_inventory(machine_.root().string());
+    int card = 0;
+    for (const Device& gpu : topology.devices) {
+      if (gpu.kind != DeviceKind::gpu) continue;
+      const std::string address = to_string(gpu.address);
+      const std::string folder = "sys/devices/pci" + address.substr(0, 7) + "/" + address;
+      put(folder + "/vendor", "0x1002");
+      put(folder + "/device", "0x740f");
+      put(folder + "/class", "0x038000");
+      put(folder + "/vbios_version", "113-D6700100");
+      put(folder + "/unique_id", fmt::format("{:016x}", std::stoull(gpu.uuid)));
+      link(folder + "/driver", "sys/bus/pci/drivers/amdgpu");
+      link("sys/bus/pci/devices/" + address, folder);
+      if (address == hidden) continue;
+      const std::string name = fmt::format("card{}", card++);
+      put(fmt::format("{}/drm/{}/dev", folder, name), "226:0");
+      link(fmt::format("{}/drm/{}/device", folder, name), folder);
+      link("sys/class/drm/" + name, fs::path(folder) / "drm" / name);
+    }
+    fs::create_directories(machine_.root() / "sys/class/hwmon");
+    fs::create_directories(machine_.root() / "sys/bus/pci/drivers/amdgpu");
+    // The captures leave these out.
+    for (const auto& node : fs::directory_iterator(machine_.root() / "sys/class/kfd/kfd/topology/nodes")) {
+      const auto text = read_file(node.path() / "properties");
+      const bool is_gpu = text && text->find("simd_count 0\n") == text->npos;
+      if (!fs::exists(node.path() / "gpu_id"))
+        std::ofstream(node.path() / "gpu_id") << (is_gpu ? "1" + node.path().filename().string() : "0") << '\n';
+      if (!fs::exists(node.path() / "name")) std::ofstream(node.path() / "name") << "gpu\n";
+    }
+  }
+  /// What a process sees for which the tree is /sys.
+  [[nodiscard]] Inventory seen() const {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::string text;
+      const std::string sys = (machine_.root() / "sys").string();
+      if (::unshare(CLONE_NEWNS) == 0 && ::mount("", "/", "", MS_REC | MS_PRIVATE, "") == 0 &&
+          ::mount(sys.c_str(), "/sys", "", MS_BIND | MS_REC, "") == 0) {
+        Inventory inventory = *read_inventory("/");
+        add_rocm_smi(inventory, {});
+        for (const Fact& fact : to_facts(inventory)) text += fact.key + "\t" + fact.value + "\n";
+      }
+      for (std::size_t at = 0; at < text.size();)
+        at += static_cast<std::size_t>(::write(ends[1], text.data() + at, text.size() - at));
+      ::_exit(0);
+    }
+    ::close(ends[1]);
+    std::string text;
+    char part[4096];
+    for (ssize_t got; (got = ::read(ends[0], part, sizeof(part))) > 0;)
+      text.append(part, static_cast<std::size_t>(got));
+    ::close(ends[0]);
+    ::waitpid(child, nullptr, 0);
+    std::vector<Fact> facts;
+    for (const std::string& line : split(text, '\n'))
+      if (const auto tab = line.find('\t'); tab != line.npos)
+        facts.push_back({line.substr(0, tab), line.substr(tab + 1)});
+    std::vector<std::string> faults;
+    return parse_inventory(facts, faults);
+  }
+};
+
+TEST_F(CapturedSys, TheRealLibraryAgreesWithTheKernel) {
+  unpack("kfd-mi210-xgmi-pcie.tar.gz");
+  write_cards();
+  const Inventory inventory = seen();
+  ASSERT_EQ(inventory.libraries.size(), 1u) << "the namespace could not be made";
+  EXPECT_EQ(inventory.libraries[0].state, LibraryState::working) << inventory.libraries[0].error;
+  int gpus = 0;
+  for (const Device& gpu : inventory.devices) {
+    if (gpu.kind != DeviceKind::gpu) continue;
+    ++gpus;
+    EXPECT_TRUE(gpu.is_seen_by("kfd") && gpu.is_seen_by("pci") && gpu.is_seen_by("rocm_smi")) << to_string(gpu.address);
+    EXPECT_EQ(to_number(text_of(gpu, "rocm_smi_unique_id").substr(2), 16), to_number(gpu.uuid));
+    std::set<std::string> by_kernel, by_library;
+    for (const PeerLink& peer : gpu.peers)
+      if (peer.kind == "xgmi") by_kernel.insert(to_string(peer.to));
+    for (const std::string& peer : split(text_of(gpu, "rocm_smi_xgmi"), ' ')) by_library.insert(peer);
+    EXPECT_EQ(by_library, by_kernel) << to_string(gpu.address);
+    EXPECT_EQ(text_of(gpu, "rocm_smi_error"), "");
+  }
+  EXPECT_EQ(gpus, 8);
+}
+
+TEST_F(CapturedSys, AGpuThatTheRealLibraryMissesIsNotSeenByIt) {
+  unpack("kfd-mi210-xgmi-pcie.tar.gz");
+  write_cards("0000:43:00.0");
+  const Inventory inventory = seen();
+  ASSERT_EQ(inventory.libraries.size(), 1u);
+  for (const Device& gpu : inventory.devices)
+    if (gpu.kind == DeviceKind::gpu)
+      EXPECT_EQ(gpu.is_seen_by("rocm_smi"), to_string(gpu.address) != "0000:43:00.0") << to_string(gpu.address);
+}
+
+/// It is older than partitions, and knows the GPUs alone: none that is not there, none too few.
+TEST_F(CapturedSys, PartitionsAreOneGpuForTheRealLibrary) {
+  unpack("kfd-mi308-partitioned.tar.gz");
+  write_cards();
+  const Inventory inventory = seen();
+  ASSERT_EQ(inventory.libraries.size(), 1u);
+  int gpus = 0;
+  for (const Device& gpu : inventory.devices) {
+    if (gpu.kind != DeviceKind::gpu) continue;
+    ++gpus;
+    EXPECT_EQ(gpu.partitions, 4);
+    EXPECT_TRUE(gpu.is_seen_by("rocm_smi")) << to_string(gpu.address);
+    EXPECT_EQ(text_of(gpu, "rocm_smi_devices"), "1");
+  }
+  EXPECT_EQ(gpus, 8);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-/// What a process on a described machine reads from the stand-in of NVIDIA's management library. Each time in a process
-/// of its own, as a machine is taken on once and a stand-in reads its sheet once.
+/// What a process on a described machine reads from the stand-ins of the vendors' management libraries. Each time in a
+/// process of its own, as a machine is taken on once and a stand-in reads its sheet once.
 #pragma once
 
 #include <cstdlib>
@@ -12,6 +12,7 @@
 
 #include "base/files.hpp"
 #include "config/machines.hpp"
+#include "device/amd/libraries.hpp"
 #include "device/inventory.hpp"
 #include "device/nvidia/nvml.hpp"
 #include "model/machine_description.hpp"
@@ -57,7 +58,9 @@ inline void tell(int to, const fs::path& folder, const std::string& drivers) {
     const auto note_call = [&](std::string_view call) {
       if (!call.empty()) json.push_back({"call", call, device});
     };
-    add_nvml(*inventory, CallWatch(note_call, [&](std::string_view label) { device = label; }));
+    const auto note_device = [&](std::string_view label) { device = label; };
+    add_nvml(*inventory, CallWatch(note_call, note_device));
+    add_amd_libraries(*inventory, CallWatch(note_call, note_device));
     for (const Fact& fact : to_facts(*inventory)) json.push_back({fact.key, fact.value});
   }
   const std::string text = json.dump();

@@ -30,19 +30,20 @@ class RocmSmi {
  public:
   explicit RocmSmi(VendorCalls& calls) : calls_(calls) {}
 
-  [[nodiscard]] VendorGpu read(std::uint32_t index, const PciAddress& address) {
+  /// Release 5 ends the process where it is asked for a sensor of a GPU without hwmon, as in some containers.
+  [[nodiscard]] VendorGpu read(std::uint32_t index, const PciAddress& address, bool has_sensors) {
     VendorGpu gpu;
     gpu.address = address;
     std::uint64_t number = 0;
     if (ask(gpu, "rsmi_dev_unique_id_get", index, &number) && number != 0) gpu.unique_id = fmt::format("{:#x}", number);
     std::uint32_t numa = 0;
     if (ask(gpu, "rsmi_topo_get_numa_node_number", index, &numa)) gpu.numa_node = static_cast<int>(numa);
-    for (std::uint32_t sensor = 0; sensor < 3; ++sensor) {
+    for (std::uint32_t sensor = 0; has_sensors && sensor < 3; ++sensor) {
       std::int64_t degrees = 0;
       if (ask(gpu, "rsmi_dev_temp_metric_get", index, sensor, temperature_now, &degrees))
         gpu.temperatures[sensor] = degrees;
     }
-    if (ask(gpu, "rsmi_dev_power_ave_get", index, std::uint32_t{0}, &number))
+    if (has_sensors && ask(gpu, "rsmi_dev_power_ave_get", index, std::uint32_t{0}, &number))
       gpu.power = static_cast<double>(number) / 1e6;
     if (ask(gpu, "rsmi_dev_memory_total_get", index, memory_vram, &number)) gpu.memory_total = number;
     if (ask(gpu, "rsmi_dev_memory_usage_get", index, memory_vram, &number)) gpu.memory_used = number;
@@ -100,6 +101,15 @@ std::vector<std::pair<std::uint32_t, PciAddress>> places_of(VendorCalls& calls, 
   return places;
 }
 
+/// The kernel shows some, and what it shows goes before the library's.
+bool has_sensors(const Inventory& inventory, const PciAddress& address) {
+  const Device* gpu = inventory.gpu_at(address);
+  if (gpu == nullptr) return false;
+  return std::any_of(gpu->values.begin(), gpu->values.end(), [](const auto& value) {
+    return value.first.starts_with("temperature_") || value.first == "power";
+  });
+}
+
 void read_gpus(VendorCalls& calls, LibraryReport& report, Inventory& inventory) {
   if (const int status = calls("rsmi_init", std::uint64_t{0}); status != 0) {
     calls.give_up("rsmi_init", status, words);
@@ -115,7 +125,7 @@ void read_gpus(VendorCalls& calls, LibraryReport& report, Inventory& inventory) 
     std::vector<VendorGpu> gpus;
     for (const auto& [index, address] : places) {
       calls.turn_to(address, inventory);
-      gpus.push_back(library.read(index, address));
+      gpus.push_back(library.read(index, address, has_sensors(inventory, address)));
       library.read_links(index, places, gpus.back());
     }
     join(gpus, source, inventory);
