@@ -75,6 +75,17 @@ std::vector<const Device*> in_compute_order(std::vector<const Device*> gpus) {
   return gpus;
 }
 
+/// Partitions as ROCR counts them: KFD lists those of a GPU one after the other. Empty: it does not.
+std::vector<Slot> partition_slots(const std::vector<const Device*>& gpus) {
+  std::vector<Slot> slots;
+  for (const Device* gpu : in_compute_order(gpus)) {
+    if (gpu->compute_order != static_cast<int>(slots.size()) + 1) return {};
+    for (int part = 0; part < gpu->partitions; ++part)
+      slots.push_back({fmt::format("{}/{}", to_string(gpu->address), part), gpu});
+  }
+  return slots;
+}
+
 bool is_identity(const std::vector<Slot>& before, const std::vector<Slot>& after) {
   return std::equal(before.begin(), before.end(), after.begin(), after.end(),
                     [](const Slot& a, const Slot& b) { return a.name == b.name; });
@@ -115,12 +126,13 @@ Selection select_hip(const std::vector<const Device*>& gpus, const Variables& va
   selection.runtime = "HIP";
   const bool is_partitioned =
       std::any_of(gpus.begin(), gpus.end(), [](const Device* gpu) { return gpu->partitions > 1; });
-  if (is_partitioned) {
+  if (is_partitioned) selection.slots = partition_slots(gpus);
+  if (is_partitioned && selection.slots.empty()) {
     std::size_t count = 0;
     for (const Device* gpu : gpus) count += static_cast<std::size_t>(std::max(1, gpu->partitions));
     selection.slots = nameless("hip", count);
     selection.unknown = "GPUs are divided into partitions, whose order no file of the kernel shows";
-  } else {
+  } else if (!is_partitioned) {
     selection.slots = slots_of(in_compute_order(gpus));
     if (std::any_of(gpus.begin(), gpus.end(), [](const Device* gpu) { return gpu->compute_order == 0; }))
       selection.assumption = "KFD does not list all GPUs: their order is taken to be that of their PCI addresses";

@@ -84,6 +84,23 @@ TEST(OwnDevice, HipCountsWhatRocrLeft) {
   EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "2"}, {"HIP_VISIBLE_DEVICES", "2"}}), "");
 }
 
+TEST(OwnDevice, RocrCountsPartitions) {
+  const MadeMachine machine("gpus 4 MI250X");
+  Inventory inventory = *read_inventory(machine.root().string());
+  std::vector<std::string> addresses;
+  for (Device& device : inventory.devices) {
+    if (device.kind != DeviceKind::gpu) continue;
+    device.compute_order = 4 * static_cast<int>(addresses.size()) + 1;
+    device.partitions = 4;
+    addresses.push_back(to_string(device.address));
+  }
+  EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "0"}}), addresses.at(0));
+  EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "4"}}), addresses.at(1));
+  EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "14,15"}}), addresses.at(3)) << "two parts of one";
+  EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "3,4"}}), "");
+  EXPECT_EQ(chosen(inventory, {{"ROCR_VISIBLE_DEVICES", "16"}}), "");
+}
+
 TEST(OwnDevice, TheOnlyGpuOfANodeIsNobodysOwn) {
   const MadeMachine machine("gpus 1 H100; nics 2");
   const Inventory inventory = *read_inventory(machine.root().string());

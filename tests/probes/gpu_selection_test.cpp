@@ -93,6 +93,11 @@ TEST(GpuSelection, KfdCounts) {
   EXPECT_EQ(seen(gpus, {{"ROCR_VISIBLE_DEVICES", "0,2"}}), "2 0");
   gpus[1].partitions = 4;
   EXPECT_EQ(seen(gpus, {{"ROCR_VISIBLE_DEVICES", "0,5"}}), "hip:0 hip:5") << "which one that is, nobody knows";
+  for (std::size_t i = 0; i < 3; ++i) {
+    gpus[i].partitions = 4;
+    gpus[i].compute_order = static_cast<int>(4 * i) + 1;
+  }
+  EXPECT_EQ(seen(gpus, {{"ROCR_VISIBLE_DEVICES", "0,5"}}), "0000:00:00.0/0 0000:01:00.0/1");
 }
 
 TEST(GpuSelection, LevelZero) {

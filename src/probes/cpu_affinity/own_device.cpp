@@ -26,6 +26,16 @@ Gpus usable(const Inventory& inventory) {
   return gpus;
 }
 
+/// ROCR counts partitions, in the order in which KFD lists them.
+Gpus as_counted(Gpus gpus) {
+  if (std::none_of(gpus.begin(), gpus.end(), [](const Device* gpu) { return gpu->partitions > 1; })) return gpus;
+  std::stable_sort(gpus.begin(), gpus.end(),
+                   [](const Device* a, const Device* b) { return a->compute_order < b->compute_order; });
+  Gpus parts;
+  for (const Device* gpu : gpus) parts.insert(parts.end(), static_cast<std::size_t>(std::max(1, gpu->partitions)), gpu);
+  return parts;
+}
+
 /// `3`, and `3.1` of ZE_AFFINITY_MASK, whose second number is a tile.
 std::optional<std::size_t> index_in(std::string_view word) {
   std::size_t index = 0;
@@ -81,7 +91,7 @@ OwnGpu own_gpu(const Inventory& inventory, const Visible& visible) {
   for (const std::string_view name : variables_for(*vendors.begin(), visible)) {
     const auto variable = visible.find(name);
     if (variable == visible.end() || variable->second.empty()) continue;
-    auto chosen = choose(gpus, variable->second);
+    auto chosen = choose(because.empty() ? as_counted(gpus) : gpus, variable->second);
     if (!chosen) return {};
     gpus = std::move(*chosen);
     because.push_back(fmt::format("{}={}", name, printable_line(variable->second, 60)));
