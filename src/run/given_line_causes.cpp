@@ -67,6 +67,9 @@ constexpr KnownCause known_causes[] = {
     {"Invalid MPI type", "srun does not know the MPI type of the line",
      "choose one of those that srun --mpi=list prints"},
     {"unrecognized option", "the line has an option that its program does not know", "correct the line"},
+    {"Invalid numeric value", "an option of the line has a value that is not a number", "correct the line"},
+    {"that a parameter given to a command line", "an option of the line has a value that mpirun does not take",
+     "correct the line; launches/line/stderr has the option and its value", false},
     {"multi_prog config file", "the line takes its programs from a file (--multi-prog)",
      "write a line that starts the same program on all ranks"},
 };

@@ -176,6 +176,13 @@ TEST(GivenLine, WhatTheLineAsksForInVain) {
            Row{"slurmstepd-nid001: error: execve(): /tmp/./train: Exec format error\n", "neither a program",
                "#!/bin/sh"},
            Row{"srun: error: Invalid MPI type 'x', --mpi=list for acceptable types\n", "MPI type", "--mpi=list"},
+           Row{"Open MPI has detected that a parameter given to a command line\noption does not match the expected "
+               "format:\n"
+               "\n  Option: n\n  Param:  two\n",
+               "an option of the line has a value that mpirun does not take", "launches/line/stderr has the option"},
+           Row{"srun: error: Invalid numeric value \"two\" for --ntasks.\n",
+               "an option of the line has a value that is not a number: srun: error: Invalid numeric value \"two\"",
+               "correct the line"},
            Row{"srun: unrecognized option '--no-such-option'\n", "an option that its program does not know",
                "correct the line"},
            Row{"srun: error: Could not open multi_prog config file f\n", "--multi-prog",
