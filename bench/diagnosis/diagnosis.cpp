@@ -1,6 +1,8 @@
 /// How often rules that name slow parts are right, on matrices of a network with known faults:
-///   diagnosis [--seeds N] [--units N] [--rounds N] [--only TEXT] [--tuning] [--details]
-/// --only: shapes or faults whose name holds the text; --tuning: the part that rules may be tuned on, instead of the
+///   diagnosis [--seeds N] [--first-seed N] [--units N] [--rounds N] [--only TEXT] [--shape TEXT] [--fault TEXT]
+///             [--muster] [--tuning] [--details]
+/// --only: shapes or faults whose name holds the text; --shape, --fault: one of each, by its whole name; --muster:
+/// muster's decoder without the rules of other tools; --tuning: the part that rules may be tuned on, instead of the
 /// part that is held out; --details: each shape for itself. Tables of Markdown; docs/measurements/diagnosis.md holds
 /// what it printed.
 #include <chrono>
@@ -23,7 +25,11 @@ struct Size {
 
 struct Options {
   int seeds = 20;
+  int first_seed = 1;
   std::string only;
+  std::string shape;
+  std::string fault;
+  std::size_t rules = muster::diagnosis::rules.size();
   bool is_tuning = false;
   bool has_details = false;
   double noise = 0.03;
@@ -34,6 +40,8 @@ struct Options {
 using Scores = std::array<Score, rules.size()>;
 
 bool is_wanted(const Options& options, Shape shape, FaultKind fault) {
+  if (!options.shape.empty() && options.shape != name_of(shape)) return false;
+  if (!options.fault.empty() && options.fault != name_of(fault)) return false;
   return options.only.empty() || name_of(shape).find(options.only) != std::string_view::npos ||
          name_of(fault) == options.only;
 }
@@ -54,8 +62,8 @@ Scores measure(const Options& options, Shape shape, FaultKind fault, const Size&
   scenario.noise = options.noise;
   scenario.slowdown = options.slowdown;
   const int seeds = std::max(1, options.seeds / size.share_of_seeds);
-  for (int seed = 1; seed <= seeds; ++seed)
-    for (std::size_t i = 0; i < rules.size(); ++i) {
+  for (int seed = options.first_seed; seed < options.first_seed + seeds; ++seed)
+    for (std::size_t i = 0; i < options.rules; ++i) {
       World world(scenario, static_cast<std::uint64_t>(seed));
       scores[i].add(world, rules[i].ask(world));
     }
@@ -149,9 +157,13 @@ Options options_of(int argc, char** argv) {
     const std::string_view option = argv[i];
     if (option == "--tuning") options.is_tuning = true;
     if (option == "--details") options.has_details = true;
+    if (option == "--muster") options.rules = 1;
     if (i + 1 >= argc) break;
     const double value = std::atof(argv[i + 1]);
     if (option == "--only") options.only = argv[++i];
+    if (option == "--shape") options.shape = argv[++i];
+    if (option == "--fault") options.fault = argv[++i];
+    if (option == "--first-seed" && value >= 1) options.first_seed = static_cast<int>(value);
     if (option == "--seeds" && value >= 1) options.seeds = static_cast<int>(value);
     if (option == "--units" && value >= 2) units = static_cast<int>(value);
     if (option == "--rounds" && value >= 1) rounds = static_cast<int>(value);

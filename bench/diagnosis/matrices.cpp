@@ -17,9 +17,19 @@ std::string_view name_of(Shape shape) {
 }
 
 std::string_view name_of(FaultKind kind) {
-  constexpr std::array<std::string_view, fault_kinds> names{"none",      "node",       "sender",  "link",
-                                                            "rack",      "receiver",   "path",    "rail",
-                                                            "two nodes", "five nodes", "quarter", "half of the rounds"};
+  constexpr std::array<std::string_view, fault_kinds> names{"none",
+                                                            "node",
+                                                            "sender",
+                                                            "link",
+                                                            "rack",
+                                                            "eighth",
+                                                            "receiver",
+                                                            "path",
+                                                            "rail",
+                                                            "two nodes",
+                                                            "five nodes",
+                                                            "quarter",
+                                                            "half of the rounds"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -71,6 +81,9 @@ void World::choose_fault(const Matching& first) {
       break;
     case FaultKind::five_nodes:
       take(5);
+      break;
+    case FaultKind::eighth:
+      take(units / 8);
       break;
     case FaultKind::quarter:
       take(units / 4);

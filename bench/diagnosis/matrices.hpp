@@ -39,6 +39,7 @@ enum class FaultKind {
   sender,
   link,
   rack,      ///< behind one slow uplink
+  eighth,    ///< of the nodes
   receiver,  ///< held out from here on
   path,      ///< between two racks
   rail,      ///< every fourth node behind one slow switch
@@ -47,7 +48,7 @@ enum class FaultKind {
   quarter,         ///< of the nodes
   half_of_rounds,  ///< one node, in every round by chance
 };
-constexpr int fault_kinds = 12;
+constexpr int fault_kinds = 13;
 [[nodiscard]] std::string_view name_of(FaultKind kind);
 [[nodiscard]] inline bool is_held_out(FaultKind kind) {
   return kind >= FaultKind::receiver;

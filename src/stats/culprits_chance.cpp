@@ -50,13 +50,16 @@ std::vector<RoundMeeting> round_meetings_of(const PairTable& table, const Pair& 
 }
 
 /// How many of the unit's meetings are slow by more than half of what is usual for it.
-Count count_of(const PairTable& table, const std::vector<SuspectPart>& groups, const SuspectPart& part) {
+/// Not those with `is_left_out`.
+Count count_of(const PairTable& table, const std::vector<SuspectPart>& groups, const SuspectPart& part,
+               const std::vector<bool>& is_left_out) {
   const double bound = slowness_of(part.slowdown) / 2;
   const int unit = part.ends.front();
   Count count;
   for (const std::size_t at : table.pairs_of(unit)) {
     const Pair& pair = table.pairs[at];
     if (is_across_any(groups, pair.low, pair.high)) continue;
+    if (is_left_out[static_cast<std::size_t>(pair.other(unit))]) continue;
     if (is_both(part.kind)) {
       for (const RoundMeeting& meeting : round_meetings_of(table, pair, true)) {
         ++count.all;
@@ -118,20 +121,21 @@ class Others {
   std::vector<double> slowness_[2];
 };
 
-/// Readings alone of a unit, by partner.
+/// Readings alone of a unit, by partner; not with partners that are slow themselves.
 struct Again {
   std::size_t slow = 0;
   std::size_t all = 0;
 };
 
 Again measured_again(const PairTable& table, const std::vector<SuspectPart>& groups, const SuspectPart& part,
-                     double least) {
+                     const std::vector<bool>& is_persistent, double least) {
   const int unit = part.ends.front();
   const double bound = std::max(least, slowness_of(part.slowdown) / 2);
   Again again;
   for (const std::size_t at : table.pairs_of(unit)) {
     const Pair& pair = table.pairs[at];
     if (is_across_any(groups, pair.low, pair.high)) continue;
+    if (is_persistent[static_cast<std::size_t>(pair.other(unit))]) continue;
     double sum = 0;
     double worst = -1e300;
     int n = 0;
@@ -150,12 +154,13 @@ Again measured_again(const PairTable& table, const std::vector<SuspectPart>& gro
 }
 
 /// Cells of the unit that would decide: those that were slowest, of different partners.
-void propose(const PairTable& table, const SuspectPart& part, Culprits& found) {
+void propose(const PairTable& table, const SuspectPart& part, const std::vector<bool>& is_persistent, Culprits& found) {
   const int unit = part.ends.front();
   std::vector<std::pair<double, const Pair*>> slowest;
   for (const std::size_t at : table.pairs_of(unit)) {
     const Pair& pair = table.pairs[at];
     if (is_across_any(found.groups, pair.low, pair.high)) continue;
+    if (is_persistent[static_cast<std::size_t>(pair.other(unit))]) continue;
     double most = -1e300;
     for (std::size_t i = pair.begin; i < pair.end; ++i) {
       const LinkReading& reading = table.readings[i];
@@ -182,17 +187,40 @@ double log_choose(double n, double k) {
   return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
 }
 
-double log_upper_tail(const Count& count, double rate) {
-  const auto n = static_cast<double>(count.all);
-  const auto log_of = [&](std::size_t slow) {
-    const auto x = static_cast<double>(slow);
-    return log_choose(n, x) + x * std::log(rate) + (n - x) * std::log1p(-rate);
-  };
+namespace {
+
+/// ln of the sum of the probabilities of `slow` to `all`.
+template <class LogProbability>
+double log_sum_from(const Count& count, LogProbability log_of) {
   double most = -std::numeric_limits<double>::infinity();
   for (std::size_t k = count.slow; k <= count.all; ++k) most = std::max(most, log_of(k));
   double sum = 0;
   for (std::size_t k = count.slow; k <= count.all; ++k) sum += std::exp(log_of(k) - most);
   return std::min(0.0, most + std::log(sum));
+}
+
+double log_beta(double a, double b) {
+  return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b);
+}
+
+}  // namespace
+
+double log_upper_tail(const Count& count, double rate) {
+  const auto n = static_cast<double>(count.all);
+  return log_sum_from(count, [&](std::size_t slow) {
+    const auto x = static_cast<double>(slow);
+    return log_choose(n, x) + x * std::log(rate) + (n - x) * std::log1p(-rate);
+  });
+}
+
+double log_upper_tail(const Count& count, const Count& others) {
+  const auto n = static_cast<double>(count.all);
+  const double a = static_cast<double>(others.slow) + 0.5;
+  const double b = static_cast<double>(others.all - others.slow) + 0.5;
+  return log_sum_from(count, [&](std::size_t slow) {
+    const auto x = static_cast<double>(slow);
+    return log_choose(n, x) + log_beta(x + a, n - x + b) - log_beta(a, b);
+  });
 }
 
 bool is_of(const Pair& pair, bool is_upward, int unit, PartKind kind) {
@@ -217,10 +245,15 @@ void leave_out_chance(PairTable& table, const DecodeSettings& settings, Culprits
   if (parts.empty()) return;
   std::vector<Count> counts;
   std::vector<bool> is_persistent(static_cast<std::size_t>(table.units));
+  const std::vector<bool> none(is_persistent.size());
   for (const SuspectPart& part : parts) {
-    counts.push_back(count_of(table, found.groups, part));
+    counts.push_back(count_of(table, found.groups, part, none));
     if (counts.back().share() >= persistent) is_persistent[static_cast<std::size_t>(part.ends.front())] = true;
   }
+  // Meetings with those accuse none of the others.
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (!is_persistent[static_cast<std::size_t>(parts[i].ends.front())])
+      counts[i] = count_of(table, found.groups, parts[i], is_persistent);
   const Others others(table, found, is_persistent);
   const double most_chance = false_rate_of_counts / (3.0 * table.present_units);
   const double least = slowness_of(settings.least_slowdown);
@@ -228,8 +261,8 @@ void leave_out_chance(PairTable& table, const DecodeSettings& settings, Culprits
   std::vector<const SuspectPart*> suspects;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Count rest = others.count(parts[i]);
-    const bool is_beyond = rest.all < fewest_others || log_upper_tail(counts[i], rest.rate()) <= std::log(most_chance);
-    const Again again = measured_again(table, found.groups, parts[i], least);
+    const bool is_beyond = rest.all < fewest_others || log_upper_tail(counts[i], rest) <= std::log(most_chance);
+    const Again again = measured_again(table, found.groups, parts[i], is_persistent, least);
     const bool is_again = again.slow >= 2;
     const bool is_cleared = again.all >= 2 && again.slow == 0 && counts[i].share() >= persistent;
     if ((is_beyond && !is_cleared) || is_again) {
@@ -241,7 +274,8 @@ void leave_out_chance(PairTable& table, const DecodeSettings& settings, Culprits
   }
   std::stable_sort(suspects.begin(), suspects.end(),
                    [](const SuspectPart* a, const SuspectPart* b) { return a->score > b->score; });
-  for (std::size_t i = 0; i < std::min(suspects.size(), most_suspects); ++i) propose(table, *suspects[i], found);
+  for (std::size_t i = 0; i < std::min(suspects.size(), most_suspects); ++i)
+    propose(table, *suspects[i], is_persistent, found);
   const bool has_changed = kept.size() < parts.size();
   parts = std::move(kept);
   if (has_changed) explain_found(table, found);

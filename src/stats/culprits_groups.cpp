@@ -1,24 +1,21 @@
 // Units that are slow with others and well among each other share what is slow: a rack, a switch, an uplink.
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
 #include <map>
-#include <set>
+#include <optional>
 
-#include "stats/culprits_pairs.hpp"
+#include "stats/culprits_sides.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::culprits {
 
 namespace {
 
-constexpr std::size_t fewest_members = 4;
-constexpr int fewest_inner = 3;      ///< meetings of two members
-constexpr double least_slow = 0.85;  ///< of the meetings that a group should explain
-constexpr double least_well = 0.75;  ///< of the others of its members: slow nodes would be slow with each other
-constexpr double nearly_all = 0.7;   ///< of the other units slow with it: it is slow with all of them
-constexpr std::size_t most_inner_cells = 12;
-constexpr double false_group_rate = 0.01;  ///< per matrix: a division of the units that fits as well by chance
+constexpr double seldom = 0.6;                ///< of its readings
+constexpr double least_apart = 0.85;          ///< of the meetings of two sets
+constexpr std::size_t most_inner_cells = 31;  ///< a rack of 32, of which no two were measured together
+constexpr std::size_t most_doubtful = 12;
 
 bool has(const std::vector<int>& units, int unit) {
   return std::binary_search(units.begin(), units.end(), unit);
@@ -30,188 +27,20 @@ bool crosses(const SuspectPart& group, int a, int b) {
   return (has(group.ends, a) && has(group.far_ends, b)) || (has(group.ends, b) && has(group.far_ends, a));
 }
 
-/// One pair, all its rounds together; or alone.
-struct Meeting {
-  int low = 0;
-  int high = 0;
-  bool is_slow = false;
-};
-
-std::vector<Meeting> meetings_of(const PairTable& table, const std::vector<SuspectPart>& groups, double bound) {
-  std::vector<Meeting> meetings;
-  for (const Pair& pair : table.pairs) {
-    if (is_across_any(groups, pair.low, pair.high)) continue;
-    double sum[2] = {0, 0};
-    int n[2] = {0, 0};
-    for (std::size_t i = pair.begin; i < pair.end; ++i) {
-      sum[table.readings[i].is_alone] += table.readings[i].slowness;
-      ++n[table.readings[i].is_alone];
-    }
-    // What was measured alone has more weight.
-    const int which = n[1] > 0 ? 1 : 0;
-    if (n[which] > 0) meetings.push_back({pair.low, pair.high, sum[which] / n[which] > bound});
-  }
-  return meetings;
-}
-
-/// Where each unit belongs: 0 elsewhere, 1 to the group, 2 to the other end of a path.
-class Sides {
- public:
-  Sides(const PairTable& table, std::vector<Meeting> meetings)
-      : meetings_(std::move(meetings)), side_(static_cast<std::size_t>(table.units)) {}
-
-  int& of(int unit) { return side_[static_cast<std::size_t>(unit)]; }
-  [[nodiscard]] int of(int unit) const { return side_[static_cast<std::size_t>(unit)]; }
-  [[nodiscard]] const std::vector<Meeting>& meetings() const { return meetings_; }
-  [[nodiscard]] std::vector<int> members(int side) const {
-    std::vector<int> units;
-    for (std::size_t unit = 0; unit < side_.size(); ++unit)
-      if (side_[unit] == side) units.push_back(static_cast<int>(unit));
-    return units;
-  }
-  /// With a path only the two ends are slow with each other, else the group with all others.
-  [[nodiscard]] static bool is_crossing(int a, int b, bool is_path) {
-    return is_path ? a + b == 3 : (a == 1) != (b == 1);
-  }
-
- private:
-  std::vector<Meeting> meetings_;
-  std::vector<int> side_;
-};
-
-/// By unit: meetings that don't fit, were it on that side.
-std::vector<std::array<int, 3>> misfits(const PairTable& table, const Sides& sides, bool is_path) {
-  std::vector<std::array<int, 3>> all(static_cast<std::size_t>(table.units));
-  for (const Meeting& meeting : sides.meetings())
-    for (const auto& [unit, other] : {std::pair(meeting.low, meeting.high), std::pair(meeting.high, meeting.low)})
-      for (int side = 0; side < 3; ++side)
-        all[static_cast<std::size_t>(unit)][static_cast<std::size_t>(side)] +=
-            Sides::is_crossing(side, sides.of(other), is_path) != meeting.is_slow;
-  return all;
-}
-
-/// Moves units to the side that fits them best, until none moves.
-void refine(const PairTable& table, Sides& sides, bool is_path) {
-  for (int step = 0; step < 8; ++step) {
-    const auto all = misfits(table, sides, is_path);
-    bool has_moved = false;
-    for (int unit = 0; unit < table.units; ++unit) {
-      const auto& one = all[static_cast<std::size_t>(unit)];
-      int best = sides.of(unit);
-      for (int side = 0; side < (is_path ? 3 : 2); ++side)
-        if (one[static_cast<std::size_t>(side)] < one[static_cast<std::size_t>(best)]) best = side;
-      has_moved = has_moved || best != sides.of(unit);
-      sides.of(unit) = best;
-    }
-    if (!has_moved) break;
-  }
-}
-
-struct Fit {
-  int inner = 0;  ///< meetings of two of the same end
-  int inner_well = 0;
-  int crossing = 0;
-  int crossing_slow = 0;
-  [[nodiscard]] bool is_good() const {
-    return fits(inner_well, inner, least_well) && fits(crossing_slow, crossing, least_slow);
-  }
-  /// A single misfit among few pairs is consistent with chance.
-  [[nodiscard]] static bool fits(int fitting, int all, double least) {
-    return all >= fewest_inner && all - fitting <= std::max(1.0, (1 - least) * all);
-  }
-};
-
-Fit fit_of(const Sides& sides, bool is_path) {
-  Fit fit;
-  for (const Meeting& meeting : sides.meetings()) {
-    const int a = sides.of(meeting.low);
-    const int b = sides.of(meeting.high);
-    if (a == b && a > 0) {
-      ++fit.inner;
-      fit.inner_well += !meeting.is_slow;
-    }
-    if (!Sides::is_crossing(a, b, is_path)) continue;
-    ++fit.crossing;
-    fit.crossing_slow += meeting.is_slow;
-  }
-  return fit;
-}
-
-/// Of each unit: the meetings that cross.
-std::vector<Count> crossings(const Sides& sides, bool is_path, int units) {
-  std::vector<Count> of(static_cast<std::size_t>(units));
-  for (const Meeting& meeting : sides.meetings()) {
-    if (!Sides::is_crossing(sides.of(meeting.low), sides.of(meeting.high), is_path)) continue;
-    for (const int unit : {meeting.low, meeting.high}) of[static_cast<std::size_t>(unit)].add(meeting.is_slow);
-  }
-  return of;
-}
-
-/// Slow meetings that hit any pair alike make no group, however the units are divided: log of how likely one of the
-/// divisions into groups of these sizes fits as well by chance. Without the unit that is slow most often: alone it
-/// makes no group either.
-double log_chance(const PairTable& table, const Sides& sides, bool is_path) {
-  const auto units = table.present_units;
-  const auto of = crossings(sides, is_path, table.units);
-  const auto most =
-      std::max_element(of.begin(), of.end(), [](const Count& a, const Count& b) { return a.slow < b.slow; });
-  const auto left_out = static_cast<int>(most - of.begin());
-  Count crossing;
-  Count others;
-  for (const Meeting& meeting : sides.meetings()) {
-    if (meeting.low == left_out || meeting.high == left_out) continue;
-    const bool is_across = Sides::is_crossing(sides.of(meeting.low), sides.of(meeting.high), is_path);
-    (is_across ? crossing : others).add(meeting.is_slow);
-  }
-  const auto near = static_cast<double>(sides.members(1).size());
-  const auto far = static_cast<double>(sides.members(2).size());
-  return log_upper_tail(crossing, others.rate()) + log_choose(units, near) + log_choose(units - near, far);
-}
-
-/// Units outside of the group most of whose meetings with it are slow go to the other end; true: those are not nearly
-/// all others, so it is a path.
-bool find_other_end(Sides& sides) {
-  std::map<int, std::pair<int, int>> met;
-  for (const Meeting& meeting : sides.meetings()) {
-    const int a = sides.of(meeting.low);
-    const int b = sides.of(meeting.high);
-    if ((a == 1) == (b == 1)) continue;
-    auto& [slow, all] = met[a == 1 ? meeting.high : meeting.low];
-    slow += meeting.is_slow;
-    ++all;
-  }
-  std::vector<int> ends;
-  for (const auto& [unit, counts] : met)
-    if (2 * counts.first > counts.second) ends.push_back(unit);
-  if (static_cast<double>(ends.size()) >= nearly_all * static_cast<double>(met.size())) return false;
-  for (const int unit : ends) sides.of(unit) = 2;
-  return true;
-}
-
-SuspectPart part_of(const PairTable& table, const Sides& sides, bool is_path, double bound) {
+SuspectPart part_of(const PairTable& table, const Sides& sides, double bound) {
   SuspectPart part;
   part.kind = PartKind::group;
   part.is_both_ways = true;
   part.ends = sides.members(1);
-  if (is_path) part.far_ends = sides.members(2);
+  if (sides.is_path()) part.far_ends = sides.members(2);
   std::vector<SeenReading> seen;
   for (const Pair& pair : table.pairs) {
-    if (!Sides::is_crossing(sides.of(pair.low), sides.of(pair.high), is_path)) continue;
+    if (!sides.is_crossing(sides.of(pair.low), sides.of(pair.high))) continue;
     for (std::size_t i = pair.begin; i < pair.end; ++i)
       if (!table.readings[i].is_alone) seen.push_back({table.readings[i].round, table.readings[i].slowness});
   }
   count_readings(part, seen, bound);
   return part;
-}
-
-/// A ring through the named: if they are slow with each other, too, each is slow for itself.
-void propose_inner(const std::vector<SuspectPart>& parts, std::vector<LinkCell>& cells) {
-  for (std::size_t i = 0; i < parts.size() && cells.size() < most_inner_cells; ++i) {
-    const int a = parts[i].ends.front();
-    const int b = parts[(i + 1) % parts.size()].ends.front();
-    cells.push_back({a, b, 0});
-    cells.push_back({b, a, 0});
-  }
 }
 
 /// The named, by sets that are connected by meetings that went well; the largest first.
@@ -235,37 +64,128 @@ std::vector<std::vector<int>> connected_sets(const std::vector<Meeting>& meeting
   return sets;
 }
 
-/// Meetings with members of a set that is slow with the largest one show nothing about that: it may be a group of its
-/// own.
-void leave_out_other_sets(const std::vector<std::vector<int>>& sets, std::vector<Meeting>& meetings) {
-  std::map<int, std::size_t> set_of;
-  for (std::size_t i = 0; i < sets.size() && sets[i].size() >= fewest_members; ++i)
-    for (const int unit : sets[i]) set_of[unit] = i;
-  std::vector<Count> with_largest(sets.size());
-  const auto find = [&](int unit) {
-    const auto found = set_of.find(unit);
-    return found == set_of.end() ? sets.size() : found->second;
-  };
-  for (const Meeting& meeting : meetings) {
-    const std::size_t a = find(meeting.low);
-    const std::size_t b = find(meeting.high);
-    if (a != b && std::min(a, b) == 0 && std::max(a, b) < sets.size())
-      with_largest[std::max(a, b)].add(meeting.is_slow);
+/// Which sets the meetings between them show to belong to the largest one, and which to be something else.
+class SetLinks {
+ public:
+  SetLinks(const std::vector<Meeting>& meetings, const std::vector<std::vector<int>>& sets) : sets_(sets) {
+    for (std::size_t i = 0; i < sets.size(); ++i)
+      for (const int unit : sets[i]) set_of_[unit] = i;
+    for (const Meeting& meeting : meetings) {
+      const std::size_t a = of(meeting.low);
+      const std::size_t b = of(meeting.high);
+      if (std::max(a, b) >= sets.size()) continue;
+      if (meeting.is_slow && !meeting.is_alone) doubtful_.push_back({meeting.low, meeting.high, 0});
+      if (a == b) {
+        inner_.add(meeting.is_slow);
+        continue;
+      }
+      Between& between = between_[{std::min(a, b), std::max(a, b)}];
+      between.count.add(meeting.is_slow);
+      between.is_alone |= meeting.is_alone;
+    }
   }
-  const auto is_other = [&](int unit) {
-    const std::size_t i = find(unit);
-    return i < sets.size() && with_largest[i].all >= fewest_inner && with_largest[i].share() >= least_slow;
+
+  /// The number of sets: the unit was not named.
+  [[nodiscard]] std::size_t of(int unit) const {
+    const auto found = set_of_.find(unit);
+    return found == set_of_.end() ? sets_.size() : found->second;
+  }
+  /// All meetings of two of the named.
+  [[nodiscard]] Count all() const {
+    Count sum = inner_;
+    for (const auto& [sets, between] : between_) sum.slow += between.count.slow, sum.all += between.count.all;
+    return sum;
+  }
+  /// Slow with the largest set whenever they met.
+  [[nodiscard]] bool is_apart(std::size_t set) const {
+    const auto found = between_.find({0, set});
+    return set > 0 && found != between_.end() && found->second.decides() && found->second.count.share() >= least_apart;
+  }
+  [[nodiscard]] bool is_other_group(std::size_t set) const {
+    return set < sets_.size() && sets_[set].size() >= fewest_members && is_apart(set);
+  }
+  /// Cells, by number, from each set to the next two: neighbours are more often of one rack. And what was slow
+  /// in the rounds, perhaps by chance. They decide what is slow with what.
+  void propose(std::vector<LinkCell>& cells) const {
+    std::vector<int> first;
+    for (const auto& set : sets_) first.push_back(set.front());
+    std::sort(first.begin(), first.end());
+    const std::size_t most = cells.size() + most_inner_cells;
+    for (const std::size_t step : {1, 2})
+      for (std::size_t i = step; i < first.size() && cells.size() < most; ++i) {
+        const auto found = between_.find(std::minmax(of(first[i - step]), of(first[i])));
+        if (found == between_.end() || !found->second.decides()) cells.push_back({first[i - step], first[i], 0});
+      }
+    if (doubtful_.size() <= most_doubtful) cells.insert(cells.end(), doubtful_.begin(), doubtful_.end());
+  }
+
+ private:
+  struct Between {
+    Count count;
+    bool is_alone = false;
+    /// One or two meetings in the rounds may be slow by chance.
+    [[nodiscard]] bool decides() const { return count.all > (is_alone ? 1 : 2); }
   };
-  std::erase_if(meetings, [&](const Meeting& one) { return is_other(one.low) || is_other(one.high); });
+
+  const std::vector<std::vector<int>>& sets_;
+  std::map<int, std::size_t> set_of_;
+  std::map<std::pair<std::size_t, std::size_t>, Between> between_;
+  Count inner_;
+  std::vector<LinkCell> doubtful_;
+};
+
+/// What two of the named being well with each other shows: they share what is slow. Sets that never met the largest one
+/// count as part of it.
+std::vector<int> likely_members(const SetLinks& links, const std::vector<std::vector<int>>& sets) {
+  std::vector<int> members;
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    if (!links.is_apart(i)) members.insert(members.end(), sets[i].begin(), sets[i].end());
+  return members;
 }
 
-bool has_inner(const std::vector<Meeting>& meetings, const std::vector<SuspectPart>& parts) {
-  int inner = 0;
-  const auto is_named = [&](int unit) {
-    return std::any_of(parts.begin(), parts.end(), [&](const SuspectPart& part) { return part.ends.front() == unit; });
-  };
-  for (const Meeting& meeting : meetings) inner += is_named(meeting.low) && is_named(meeting.high);
-  return inner >= fewest_inner;
+/// Beside enough of them that are slow most of the time, those that are seldom slow are others' bad luck.
+std::vector<SuspectPart> candidates_of(std::vector<SuspectPart> named) {
+  join_roles(named);
+  const auto is_seldom = [](const SuspectPart& part) { return part.slow < seldom * part.readings; };
+  const auto often = std::count_if(named.begin(), named.end(), std::not_fn(is_seldom));
+  if (often >= static_cast<std::ptrdiff_t>(fewest_members)) std::erase_if(named, is_seldom);
+  return named;
+}
+
+/// The group that named units form; `bound` is what is slow for them.
+std::optional<Sides> group_of_named(const PairTable& table, const DecodeSettings& settings, Culprits& found,
+                                    double& bound) {
+  const std::vector<SuspectPart> named = candidates_of(found.parts);
+  std::vector<double> slowdowns;
+  for (const SuspectPart& part : named) slowdowns.push_back(slowness_of(part.slowdown));
+  if (slowdowns.size() < fewest_members) return std::nullopt;
+  bound = std::max(slowness_of(settings.least_slowdown), *median(slowdowns)) / 2;
+  const auto meetings = meetings_of(table, found.groups, bound);
+  const auto sets = connected_sets(meetings, named, table.units);
+  const SetLinks links(meetings, sets);
+  const bool has_inner = links.all().all >= fewest_inner;
+  if (!has_inner) {
+    links.propose(found.worth_repeating);
+    return std::nullopt;
+  }
+  // Members of other sets may be a group of their own, meetings with which show nothing about this one; or the other
+  // end of a path.
+  auto shown = meetings;
+  std::erase_if(shown, [&](const Meeting& one) {
+    return links.is_other_group(links.of(one.low)) || links.is_other_group(links.of(one.high));
+  });
+  auto sides = better(meetings, divide(table, shown, likely_members(links, sets)), find_path(table, meetings));
+  // Nodes that are each slow are slow with each other, too.
+  const bool is_each_slow = links.all().slow == links.all().all;
+  if (!is_each_slow && !(sides && sides->is_path())) links.propose(found.worth_repeating);
+  return sides;
+}
+
+/// Slowness from which a meeting may be one across a slow path: clearly more than noise.
+double bound_of_paths(const DecodeSettings& settings, const std::vector<ClassLevel>& levels) {
+  double noise = 0;
+  for (const ClassLevel& level : levels) noise = std::max(noise, level.pair_noise);
+  return std::max(0.75 * slowness_of(settings.least_slowdown), 3 * noise / std::sqrt(2.0));
 }
 
 }  // namespace
@@ -275,31 +195,20 @@ bool is_across_any(std::span<const SuspectPart> groups, int a, int b) {
 }
 
 bool name_group(PairTable& table, const DecodeSettings& settings, Culprits& found) {
-  std::vector<SuspectPart> named = found.parts;
-  join_roles(named);
-  std::vector<double> slowdowns;
-  for (const SuspectPart& part : named) slowdowns.push_back(slowness_of(part.slowdown));
-  if (slowdowns.size() < fewest_members) return false;
-  const double bound = std::max(slowness_of(settings.least_slowdown), *median(slowdowns)) / 2;
-  auto meetings = meetings_of(table, found.groups, bound);
-  if (!has_inner(meetings, named)) {
-    propose_inner(named, found.worth_repeating);
-    return false;
+  double bound = 0;
+  std::optional<Sides> sides = group_of_named(table, settings, found, bound);
+  if (!sides) {
+    bound = bound_of_paths(settings, found.levels);
+    sides = find_path(table, meetings_of(table, found.groups, bound));
   }
-  const auto sets = connected_sets(meetings, named, table.units);
-  if (sets.front().size() < fewest_members) return false;
-  leave_out_other_sets(sets, meetings);
-  Sides sides(table, std::move(meetings));
-  for (const int unit : sets.front()) sides.of(unit) = 1;
-  const bool is_path = find_other_end(sides);
-  refine(table, sides, is_path);
-  const auto group = sides.members(1);
-  const auto others = static_cast<std::size_t>(table.present_units) - group.size();
-  if (group.size() < fewest_members || (!is_path && group.size() > others) || !fit_of(sides, is_path).is_good())
-    return false;
-  if (log_chance(table, sides, is_path) > std::log(false_group_rate)) return false;
-  std::erase_if(found.parts, [&](const SuspectPart& part) { return sides.of(part.ends.front()) != 0; });
-  found.groups.push_back(part_of(table, sides, is_path, bound));
+  if (!sides) return false;
+  if (sides->is_path()) {
+    const auto cells = undecided_cells(table, meetings_of(table, found.groups, bound), *sides);
+    if (cells.size() <= most_inner_cells)
+      found.worth_repeating.insert(found.worth_repeating.end(), cells.begin(), cells.end());
+  }
+  std::erase_if(found.parts, [&](const SuspectPart& part) { return sides->of(part.ends.front()) != 0; });
+  found.groups.push_back(part_of(table, *sides, bound));
   explain_found(table, found);
   return true;
 }

@@ -156,6 +156,9 @@ struct Count {
 };
 /// ln P(at least `slow` of `all`) when each is slow with probability `rate`.
 [[nodiscard]] double log_upper_tail(const Count& count, double rate);
+/// The same when all that is known of the rate is `others`, of which few leave it uncertain (Beta-binomial, Jeffreys'
+/// prior).
+[[nodiscard]] double log_upper_tail(const Count& count, const Count& others);
 /// ln of the number of ways to choose k of n.
 [[nodiscard]] double log_choose(double n, double k);
 
