@@ -117,6 +117,20 @@ for machine in MACHINES:
     setattr(GpuMachines, f"test_{machine.replace('-', '_')}_with_each_fault", ill(machine))
 
 
+class Partitions(OnOneMachine):
+    def test_ranks_that_are_bound_by_the_machines_numbers_are_near_their_gpus(self):
+        for name in ("mi300x-cpx", "mi308x-cpx"):
+            with self.subTest(name):
+                subprocess.run([MUSTER, "machine", name, "--write", name], cwd=self.folder, check=True, capture_output=True, timeout=100)
+                env = {**os.environ, "MUSTER_MACHINE": name, "MUSTER_DRIVERS": on_gpus.DRIVERS, "NO_COLOR": "1",
+                       "MUSTER_STARTUP_TIMEOUT": "120s", "OMPI_MCA_mpi_yield_when_idle": "1"}
+                done = subprocess.run([MUSTER, "run", "--simulated", "-n", "^(cpu_affinity|gpu_mapping)$", "--report", "json=r.json"],
+                                      cwd=self.folder, capture_output=True, text=True, timeout=300, env=env)
+                with open(os.path.join(self.folder, "r.json")) as file:
+                    cases = {case["check"]: case["verdict"] for case in json.load(file)["cases"]}
+                self.assertEqual(cases, {"cpu_affinity": "pass", "gpu_mapping": "pass"}, done.stdout + done.stderr)
+
+
 class Libraries(OnOneMachine):
     def test_parts_that_a_library_has_as_functions_of_a_device(self):
         with open(os.path.join(os.environ["MUSTER_SOURCE"], "machines", "mi308x-cpx.toml")) as file:
