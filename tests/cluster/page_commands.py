@@ -38,7 +38,7 @@ def blocks():
 
 
 # Begins of what one would type; options, names and messages stand in the text, too.
-TYPED = re.compile(r"(muster \S+|module|srun|python3|pip3?|conda|sacctmgr|shifter|unset|export|ldd|\.|[A-Z]+=\S+) \S")
+TYPED = re.compile(r"(muster \S+|module|srun|sbatch|salloc|scontrol|python3|pip3?|conda|eb|git|scp|sacctmgr|shifter|unset|export|ldd|\.|[A-Z]+=\S+) \S")
 
 
 def inline():

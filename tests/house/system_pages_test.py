@@ -24,8 +24,9 @@ RUN = [
     (r".*", False, r"export (LD_LIBRARY_)?PATH=.*", FOLLOWED),
     (r".*", False, r"muster (doctor|show)\b.*", FOLLOWED),
     (r".*", False, r"(salloc|idev) .*|cd ~/muster|exit", FOLLOWED),
-    (r".*", False, r"muster run( --environment (gpu|nccl|rccl))?", FOLLOWED),
-    (r".*", False, r"module load (?!lumi-aif).*", FOLLOWED),
+    (r".*", False, r"muster run( --environment (gpu|nccl|rccl)| --system zurada:gpu1h100)?", FOLLOWED),
+    (r".*", False, r"module load (?!lumi-aif|miniforge3|gcc cuda).*", FOLLOWED),
+    ("lumi", False, r"export NCCL_SOCKET_IFNAME=.*", FOLLOWED),
     ("lumi", False, r"module (use|load) .*", CONTAINER),
     ("lumi", False, r"muster run --environment laifs -J image=\$SIF --agent \S+", CONTAINER),
     ("lumi", False, r".*muster run .* -n p2p_site", FIGURES),
@@ -33,14 +34,24 @@ RUN = [
     ("vista", False, r"muster run --submit .*", SUBMITTED),
 ]
 # In the text: command -> the test that runs it, or why none does.
-INLINE_RUN = {r"muster bind --system \S+( --ranks-per-node 8)?": BINDINGS}
+INLINE_RUN = {
+    r"muster bind --system \S+( --ranks-per-node 8)?": BINDINGS,
+    r"sbatch (--chdir=\$PWD )?job\.sh": IN_A_JOB,
+}
 INLINE_NOT_RUN = {
     r"sacctmgr .*": "the clusters here have no accounting database",
     r"module .*": "there are no modules here",
-    r"muster run (--environment \w+ )?-t pytorch": "needs PyTorch; e2e.pytorch_test and cluster.torch_nodes_test run these checks where it is",
+    r"git archive .*|scp .*": "copies from the reader's own computer",
+    r"scontrol show partition .*": "shows a limit of the site",
+    r"salloc --partition=hgxh200 .*|srun -n 1 -c 112 muster bind|muster run --system zurada:hgxh200":
+        "the nodes of that partition are not described; cluster.site_jobs_test does the same on nodes without a profile",
+    r"eb .*": "installs a container of the site, by the network",
+    r"muster run (--environment \w+ |--system \S+ )?-t pytorch": "needs PyTorch; e2e.pytorch_test and cluster.torch_nodes_test run these checks "
+                                                               "where it is",
+    r"muster run --environment shifter --agent \S+ -t pytorch": "needs the image's PyTorch; cluster.site_jobs_test runs other checks by that environment",
     r"muster run --launch @job\.sh": "a script of the reader's; e2e.launch_line_test and cluster.site_jobs_test have such scripts",
     r"srun -n8 -c7 .*": "OLCF's line for a program of the reader's; cluster.site_jobs_test starts muster with its masks and GPUs",
-    r"(python3 -m venv|\.) FOLDER.*|pip3? install torch.*|conda (create|activate) .*": "makes an environment for PyTorch, by the network",
+    r"conda activate .*": "activates an environment for PyTorch of the site",
     r"MPICC=.* pip3? install .*": "builds mpi4py, by the network; cluster.mpi4py_test has a stand-in, e2e.mpi4py_test one that is installed",
     r"unset PYTHONUSERBASE|shifter --env .*": "there is no Shifter here",
     r"export PMI_SHARED_SECRET=.*": "there is no Cray MPICH here",
@@ -60,6 +71,11 @@ NOT_RUN = {
     r"muster run --environment laifs .* -n allreduce_site": "128 MiB between 16 GPUs that processors play take minutes; e2e.selftest_test "
                                                            "runs that check on two",
     r"shifterimg images .*": "there is no Shifter here",
+    r"module load (miniforge3|gcc cuda).*": "a site's Python; there are no modules here",
+    r"python3 -m venv .*|\. \S+/activate|pip3? install torch.*|conda (create|activate) .*": "makes an environment for PyTorch, by the network",
+    r"module unload .*": "there are no modules here",
+    r"MPICC=.* pip3? install .*": "builds mpi4py, by the network; cluster.mpi4py_test has a stand-in, e2e.mpi4py_test one that is installed",
+    r"muster run (--environment rccl )?-t pytorch": "needs PyTorch; e2e.pytorch_test and cluster.torch_nodes_test run these checks where it is",
     r"muster run --submit .*--environment shifter .*": "cluster.site_jobs_test submits the line with another check",
 }
 
