@@ -128,6 +128,15 @@ class Pages(unittest.TestCase):
             self.assertEqual(sum(block.is_script for block in mine), 1, page.name)
             self.assertTrue(mine[0].commands()[0].startswith("ssh "), page.name)
 
+    def test_no_page_denies_what_muster_has(self):
+        for page in page_commands.PAGES.glob("*.md"):
+            self.assertNotRegex(" ".join(page.read_text().split()).lower(), r"no gpu probes?|exchange (data in )?host memory|(on|in) host memory only", page.name)
+
+    def test_each_page_leads_to_the_rules_for_ranks(self):
+        self.assertIn("\n## Ranks of your own scripts\n", (SOURCE / "docs/methods/pytorch.md").read_text())
+        for page in page_commands.PAGES.glob("*.md"):
+            self.assertIn("`RANK` and `WORLD_SIZE`: [pytorch](../methods/pytorch.md#ranks-of-your-own-scripts)", " ".join(page.read_text().split()), page.name)
+
 
 if __name__ == "__main__":
     unittest.main()
