@@ -49,7 +49,7 @@ INLINE_NOT_RUN = {
     r"muster run (--environment \w+ |--system \S+ )?-t pytorch": "needs PyTorch; e2e.pytorch_test and cluster.torch_nodes_test run these checks "
                                                                "where it is",
     r"muster run --environment shifter --agent \S+ -t pytorch": "needs the image's PyTorch; cluster.site_jobs_test runs other checks by that environment",
-    r"muster run --launch @job\.sh": "a script of the reader's; e2e.launch_line_test and cluster.site_jobs_test have such scripts",
+    r"muster run --launch @train\.sh": "a script of the reader's; e2e.launch_line_test and cluster.site_jobs_test have such scripts",
     r"srun -n8 -c7 .*": "OLCF's line for a program of the reader's; cluster.site_jobs_test starts muster with its masks and GPUs",
     r"conda activate .*": "activates an environment for PyTorch of the site",
     r"MPICC=.* pip3? install .*": "builds mpi4py, by the network; cluster.mpi4py_test has a stand-in, e2e.mpi4py_test one that is installed",
