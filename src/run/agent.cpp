@@ -235,9 +235,15 @@ void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side,
   Comm& comm = injects_faults() ? spoilt : *side.comm;
   RunContext context{prepared.params,      side.place,        *side.recorder, comm,
                      prepared.state.get(), side.timing_doubt, item.folder,    prepared.node};
-  const bool is_watching = hooks_.watch_node && side.place.local_rank == 0;
-  if (is_watching) recorder_.step("counters of links");
-  const auto facts_of_node = is_watching ? hooks_.watch_node() : nullptr;
+  // Named as a call: a step that only the first rank of a node begins would make it differ from the others.
+  const auto read_links = [&](auto read) {
+    recorder_.call("counters of links");
+    auto found = read();
+    recorder_.call({});
+    return found;
+  };
+  std::function<std::vector<Fact>()> facts_of_node;
+  if (hooks_.watch_node && side.place.local_rank == 0) facts_of_node = read_links(hooks_.watch_node);
   auto seen = contained("run", [&] { return prepared.probe->run(context); });
   if (seen) {
     observation = std::move(*seen);
@@ -248,8 +254,7 @@ void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side,
     if (seen.error().kind != ErrorKind::protocol) recorder_.error(observation.error);
   }
   if (!facts_of_node) return;
-  recorder_.step("counters of links");
-  for (Fact& fact : facts_of_node()) observation.facts.push_back(std::move(fact));
+  for (Fact& fact : read_links(facts_of_node)) observation.facts.push_back(std::move(fact));
 }
 
 /// Everything of a case that this rank sees. Fails only when the ranks can no longer talk to each other.
