@@ -42,6 +42,17 @@ TEST(GpuData, WhoRefusesIsNamedWithTheLibrarysWords) {
   }
 }
 
+TEST(GpuData, ASettingThatHidesEveryGpuIsTheCulpritWithTheRankThatAloneHasIt) {
+  const std::vector<Fact> hidden{
+      {"data.refused", "cuInit returned 100"}, {"data.remedy", "see"}, {"data.setting", "CUDA_VISIBLE_DEVICES"}};
+  auto made = case_of("allreduce");
+  made.rank("n1", hidden).rank("n1", hidden).rank("n2", {{"data.stopped", "others refused"}}).rank("n2", hidden);
+  const auto findings = made.judge().findings;
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "CUDA_VISIBLE_DEVICES", "n1", -1},
+                                                        {CulpritKind::setting, "CUDA_VISIBLE_DEVICES", "n2", 3}}));
+}
+
 TEST(GpuData, WhoLostAPeerIsNamedAfterTheOneThatFailed) {
   const auto refused = [](const char* why) { return std::vector<Fact>{{"data.refused", why}, {"data.remedy", "see"}}; };
   auto made = case_of("allreduce");

@@ -51,17 +51,16 @@ void add_culprits(const CaseView& view, const std::vector<int>& ranks, Finding& 
           {CulpritKind::rank, fmt::format("rank {}", rank), view.ranks[static_cast<std::size_t>(rank)].host, rank});
 }
 
-/// The variables that hide every GPU from these ranks, with their nodes.
+/// The variables that hide every GPU from these ranks, with their nodes; with the rank where it is the only one there.
 void add_settings(const CaseView& view, const std::vector<int>& ranks, Finding& finding) {
-  for (const int rank : ranks) {
-    const std::string* setting = view.observed[static_cast<std::size_t>(rank)]->fact("data.setting");
-    if (setting == nullptr) continue;
-    const Culprit culprit{CulpritKind::setting, printable_line(*setting, 60),
-                          view.ranks[static_cast<std::size_t>(rank)].host, -1};
-    const auto& all = finding.culprits;
-    if (all.size() < most_culprits && std::find(all.begin(), all.end(), culprit) == all.end())
-      finding.culprits.push_back(culprit);
-  }
+  std::map<std::pair<std::string, std::string>, std::vector<int>> settings;
+  for (const int rank : ranks)
+    if (const std::string* setting = view.observed[static_cast<std::size_t>(rank)]->fact("data.setting"))
+      settings[{printable_line(*setting, 60), view.ranks[static_cast<std::size_t>(rank)].host}].push_back(rank);
+  for (const auto& [where, hidden_from] : settings)
+    if (finding.culprits.size() < most_culprits)
+      finding.culprits.push_back(
+          {CulpritKind::setting, where.first, where.second, hidden_from.size() == 1 ? hidden_from[0] : -1});
 }
 
 void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
