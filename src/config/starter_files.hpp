@@ -18,7 +18,7 @@ struct StarterHosts {
   int nodes = 0;
   std::optional<int> slots;  ///< on each node; nullopt: not the same on all
 };
-/// nullopt: deepspeed refuses it, or there is no node in it.
+/// nullopt: deepspeed refuses it, or it names no node.
 [[nodiscard]] std::optional<StarterHosts> deepspeed_hosts(std::string_view text);
 
 /// nullopt: there is none, its name has a variable in it, or it has a zero byte.

@@ -77,7 +77,8 @@ std::string first_value(const std::string& pid, const std::string& name) {
   return {};
 }
 
-/// Whether it is an agent of this launch: another run of muster is a stranger.
+/// Whether it is an agent of this launch: another run of muster is a stranger. By the launch's secret, as anyone can
+/// start a program with its public tag.
 bool is_own(std::uint32_t pid) {
   if (pid == static_cast<std::uint32_t>(::getpid())) return true;
   if (!this_machine().simulated.empty()) return false;
@@ -85,7 +86,7 @@ bool is_own(std::uint32_t pid) {
   std::error_code none, other;
   const fs::path own = fs::read_symlink("/proc/self/exe", none);
   if (none || fs::read_symlink("/proc/" + its + "/exe", other) != own || other) return false;
-  return first_value(its, "MUSTER_TAG") == first_value("self", "MUSTER_TAG");
+  return first_value(its, "MUSTER_TAG_SECRET") == first_value("self", "MUSTER_TAG_SECRET");
 }
 
 std::string command_of(std::uint32_t pid) {
