@@ -1,0 +1,170 @@
+#include "app/inputs/site_nodes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <set>
+
+#include "base/hostlist.hpp"
+#include "base/loop.hpp"
+#include "base/text.hpp"
+#include "run/remote_exec.hpp"
+
+namespace muster {
+
+namespace {
+
+using Nodes = std::vector<std::string>;
+
+bool is_count(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+Result<Nodes> first_nodes(const std::string& text, const std::optional<Allocation>& allocation) {
+  if (!allocation)
+    return fail(
+        ErrorKind::usage, "--nodes",
+        fmt::format(
+            "\"{0}\" is a count: without a job, name the nodes (--nodes 'nid[001-004]'), or let Slurm choose them "
+            "(muster run --submit --nodes {0})",
+            text));
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc{} || count < 1 || count > allocation->nodes.size())
+    return fail(ErrorKind::usage, "--nodes",
+                fmt::format("{} nodes: {} job {} has {}", printable_line(text, 20), allocation->scheduler,
+                            allocation->job, allocation->nodes.size()));
+  return Nodes(allocation->nodes.begin(), allocation->nodes.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+/// What goes to launchers and remote shells.
+Result<void> check_name(const std::string& host) {
+  const auto why = why_no_host_name(host);
+  if (why.empty()) return {};
+  return fail(ErrorKind::usage, "--nodes", fmt::format("\"{}\" is not a host name: {}", printable_line(host, 80), why));
+}
+
+Result<Nodes> named_nodes(const std::string& text) {
+  auto hosts = expand_hostlist(text);
+  if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);
+  if (hosts->empty()) return fail(ErrorKind::usage, "--nodes", "no node is named; write for example nid[001-004]");
+  std::set<std::string> seen;
+  std::string here;
+  for (const auto& host : *hosts) {
+    if (auto named = check_name(host); !named) return tl::unexpected(named.error());
+    if (!seen.insert(host).second)
+      return fail(ErrorKind::usage, "--nodes", fmt::format("{} is named twice", printable_line(host)));
+    if (!is_this_node(host)) continue;
+    if (!here.empty())
+      return fail(ErrorKind::usage, "--nodes",
+                  fmt::format("{} and {} are one machine, this one; name it once", here, printable_line(host)));
+    here = printable_line(host);
+  }
+  return hosts;
+}
+
+constexpr double answer_s = 20;
+
+Result<std::string> asked(const Argv& argv) {
+  auto done = run_program(argv, answer_s);
+  if (!done) return tl::unexpected(done.error());
+  if (done->timed_out || done->end.shell_status() != 0)
+    return fail(ErrorKind::usage, "--nodes",
+                fmt::format("{} failed: {}", argv[0],
+                            done->timed_out ? "it gave no answer" : printable_line(trim(done->err), 200)));
+  return std::move(done->out);
+}
+
+/// Nodes of the job that no step runs on.
+Result<Nodes> idle_nodes(const std::optional<Allocation>& allocation) {
+  if (!allocation)
+    return fail(ErrorKind::usage, "--nodes", "idle needs a batch system: use it in a job, or with --submit");
+  // The only one that muster finds an allocation of.
+  const auto* scheduler = find_scheduler("slurm");
+  const auto told = asked(scheduler->ask_steps(allocation->job));
+  if (!told) return tl::unexpected(told.error());
+  const auto busy = scheduler->read_busy(*told);
+  auto nodes = allocation->nodes;
+  std::erase_if(nodes,
+                [&](const std::string& node) { return std::find(busy.begin(), busy.end(), node) != busy.end(); });
+  if (!nodes.empty()) return nodes;
+  return fail(ErrorKind::usage, "--nodes",
+              fmt::format("no node of {} job {} is idle: steps run on {}; wait for them, or name nodes",
+                          allocation->scheduler, allocation->job, printable_line(compress_hostlist(busy), 120)));
+}
+
+NodeWish usable(const std::vector<NodeState>& nodes, bool only_idle) {
+  NodeWish wish;
+  std::vector<std::string> left_out;
+  for (const auto& node : nodes) {
+    if (only_idle ? node.is_idle : node.is_usable) {
+      wish.names.push_back(node.node);
+      continue;
+    }
+    left_out.push_back(fmt::format("{} ({}{})", node.node, node.state, node.why.empty() ? "" : ": " + node.why));
+  }
+  wish.count = static_cast<int>(wish.names.size());
+  if (!left_out.empty()) wish.notes.push_back("left out: " + human_list(left_out));
+  return wish;
+}
+
+}  // namespace
+
+Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& scheduler,
+                            std::span<const JobOption> options) {
+  NodeWish wish;
+  if (option.empty()) return wish;
+  if (is_count(option)) {
+    const auto [end, error] = std::from_chars(option.data(), option.data() + option.size(), wish.count);
+    if (error == std::errc{} && wish.count >= 1) return wish;
+    return fail(ErrorKind::usage, "--nodes", fmt::format("{} is not a number of nodes", printable_line(option, 20)));
+  }
+  if (option == "all" || option == "idle") {
+    const auto told = asked(scheduler.ask_nodes(options));
+    if (!told) return tl::unexpected(told.error());
+    wish = usable(scheduler.read_nodes(*told), option == "idle");
+    if (wish.count > 0) return wish;
+    const auto left_out = wish.notes.empty() ? std::string() : "; " + wish.notes.front();
+    const auto remedy = "; ask for a number of nodes and wait for them, with --nodes 2";
+    if (option == "all") return fail(ErrorKind::usage, "--nodes", "no node is there for jobs now" + left_out + remedy);
+    wish.none_idle = "no node is idle now" + left_out + remedy;
+    return wish;
+  }
+  auto hosts = expand_hostlist(option);
+  if (!hosts) return fail(ErrorKind::usage, "--nodes", hosts.error().what);
+  std::set<std::string> seen;
+  for (const auto& host : *hosts) {
+    if (auto named = check_name(host); !named) return tl::unexpected(named.error());
+    if (!seen.insert(host).second)
+      return fail(ErrorKind::usage, "--nodes", fmt::format("{} is named twice", printable_line(host)));
+  }
+  if (hosts->empty()) return fail(ErrorKind::usage, "--nodes", "no node is named; write for example nid[001-004]");
+  wish.names = std::move(*hosts);
+  wish.count = static_cast<int>(wish.names.size());
+  return wish;
+}
+
+Result<Nodes> choose_nodes(const std::string& option, const LauncherSpec& launcher,
+                           const std::optional<Allocation>& allocation) {
+  if (is_count(option)) return first_nodes(option, allocation);
+  if (option == "idle") return idle_nodes(allocation);
+  const bool is_all = option == "all" && allocation;
+  // One rank is all that it starts: the rest of the allocation is not for it.
+  if (option.empty() && (!allocation || launcher.most_ranks == 1)) return Nodes{};
+  if (option.empty() || is_all) return allocation->nodes;
+  if (option == "all")
+    return fail(
+        ErrorKind::usage, "--nodes",
+        "all needs a batch system: use it in a job, or with --submit; else name the nodes: --nodes 'nid[001-004]'");
+  auto nodes = named_nodes(option);
+  if (!nodes || !launcher.needs_allocation || !allocation) return nodes;
+  for (const auto& node : *nodes)
+    if (std::find(allocation->nodes.begin(), allocation->nodes.end(), node) == allocation->nodes.end())
+      return fail(
+          ErrorKind::usage, "--nodes",
+          fmt::format("{} is not in the allocation: {} job {} has {}", printable_line(node), allocation->scheduler,
+                      allocation->job, printable_line(compress_hostlist(allocation->nodes), 120)));
+  return nodes;
+}
+
+}  // namespace muster
