@@ -128,7 +128,7 @@ struct PartitionProfile {
   Argv launcher_options;
   int ranks_per_node = 0;  ///< unless the user chooses another number, whatever checks ask for; 0: what they ask for
   ExpectedNode node;
-  std::string machine;  ///< the description of its nodes, machines/<name>.toml; empty: none
+  std::string machine;  ///< the description of its nodes, simulation/machines/<name>.toml; empty: none
   std::vector<ProfileReference> references;
   friend bool operator==(const PartitionProfile&, const PartitionProfile&) = default;
 };

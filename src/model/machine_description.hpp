@@ -1,4 +1,4 @@
-/// One type of node as a readable file describes it: machines/<name>.toml, docs/machines.md. Made up, so that checks
+/// One type of node as a readable file describes it: simulation/machines/<name>.toml, docs/machines.md. Made up, so that checks
 /// can be seen to pass and to fail on a machine that is not here. Parsed by src/config, written as files by
 /// src/system.
 #pragma once

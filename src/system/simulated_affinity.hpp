@@ -1,5 +1,5 @@
 /// How a launch on a simulated machine binds ranks to CPUs that are not here: launcher, daemons and ranks run with a
-/// library that answers for these CPUs (stand_ins/affinity/affinity.cpp), so that a rank has the mask that its launcher
+/// library that answers for these CPUs (simulation/stand_ins/affinity/affinity.cpp), so that a rank has the mask that its launcher
 /// gave it. docs/machines.md
 #pragma once
 

@@ -1,5 +1,5 @@
-"""Nodes of a virtual cluster that are those of a machine description (machines/): ranks simulate it, slurmd and the daemons
-of MPI launchers read its topology, and what they bind tasks to is recorded (stand_ins/affinity/affinity.cpp)."""
+"""Nodes of a virtual cluster that are those of a machine description (simulation/machines/): ranks simulate it, slurmd and the daemons
+of MPI launchers read its topology, and what they bind tasks to is recorded (simulation/stand_ins/affinity/affinity.cpp)."""
 import os
 import pathlib
 import subprocess
@@ -14,7 +14,7 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 def read(name):
     """The description NAME, or that of a file."""
-    path = pathlib.Path(name) if str(name).endswith(".toml") else ROOT / "machines" / f"{name}.toml"
+    path = pathlib.Path(name) if str(name).endswith(".toml") else ROOT / "simulation/machines" / f"{name}.toml"
     try:
         return tomllib.loads(path.read_text())
     except OSError as problem:
@@ -22,7 +22,7 @@ def read(name):
 
 
 def names():
-    return sorted(path.stem for path in (ROOT / "machines").glob("*.toml"))
+    return sorted(path.stem for path in (ROOT / "simulation/machines").glob("*.toml"))
 
 
 def size_of(text):

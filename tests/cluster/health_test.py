@@ -17,7 +17,7 @@ import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 from support import wait_until  # noqa: E402
 
-EXAMPLES = HERE.parents[1] / "examples" / "slurm"
+EXAMPLES = HERE.parents[1] / "packaging/examples" / "slurm"
 NODES = ("nid001", "nid002")
 # What slurmd starts: the shipped script in the environment of slurmd, which is next to none. `switch` turns it on, and says where
 # the slurm.conf lies that is in /etc elsewhere.

@@ -9,7 +9,7 @@ from support import Run
 
 NODES = ("nid001", "nid002")
 GPUS = 8
-MACHINES = pathlib.Path(__file__).resolve().parent.parent.parent / "machines"
+MACHINES = pathlib.Path(__file__).resolve().parent.parent.parent / "simulation/machines"
 
 
 class TwoNodesOfEight(OnSharedNodes):

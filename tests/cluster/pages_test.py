@@ -63,7 +63,7 @@ class Pages(support.EndToEnd):
 
     def write_stream(self):
         """A check of the reader's, and the program that it starts, on PATH."""
-        shutil.copy(page_commands.SOURCE / "examples/programs/stream.toml", self.folder)
+        shutil.copy(page_commands.SOURCE / "packaging/examples/programs/stream.toml", self.folder)
         (self.folder / "stream").write_text(f"#!/bin/sh\ncat {page_commands.SOURCE}/tests/e2e/outputs/stream.txt\n")
         (self.folder / "stream").chmod(0o755)
 

@@ -79,7 +79,7 @@ class Submitted(support.EndToEnd):
 class AtNight(Submitted):
     def test_idle_nodes_by_the_line_of_the_crontab(self):
         """A node with a job and one that is drained are left alone. What is measured is cheap, which MUSTER_CHECKS says itself."""
-        table = (SOURCE / "examples/cron/muster").read_text()
+        table = (SOURCE / "packaging/examples/cron/muster").read_text()
         (line,) = re.findall(r"^#0 2 \* \* \* root (.*)$", table, re.MULTILINE)
         folder = support.new_folder()
         self.addCleanup(shutil.rmtree, folder, True)

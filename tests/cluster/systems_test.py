@@ -14,7 +14,7 @@ from support import Run  # noqa: E402
 NODES = ("nid001", "nid002")
 # With profiles alone the checks are muster's own.
 ONLY_A_PROFILE = '[system]\nname = "nothing"\n[[partition]]\nname = "p"\n'
-MACHINES = HERE.parent.parent / "machines"
+MACHINES = HERE.parent.parent / "simulation/machines"
 
 
 class Systems(OnSharedNodes):

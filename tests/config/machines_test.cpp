@@ -9,7 +9,7 @@ namespace muster::fake {
 
 namespace {
 
-const fs::path folder = fs::path(MUSTER_SOURCE_DIR) / "machines";
+const fs::path folder = fs::path(MUSTER_SOURCE_DIR) / "simulation/machines";
 
 MachineDescription shipped(const std::string& name) {
   Diagnostics diagnostics;

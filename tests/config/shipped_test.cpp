@@ -89,7 +89,7 @@ TEST(Shipped, ProfilesAndTheirMachinesAgree) {
       if (partition.machine.empty()) continue;
       ++seen;
       SCOPED_TRACE(system.name + ":" + partition.name);
-      const auto text = read_file(source / "machines" / (partition.machine + ".toml"));
+      const auto text = read_file(source / "simulation/machines" / (partition.machine + ".toml"));
       ASSERT_TRUE(text);
       const auto machine = parse_machine(*text, partition.machine, diagnostics);
       const auto& node = partition.node;

@@ -67,7 +67,7 @@ class Written : public testing::Test {
 
 MachineDescription shipped(const std::string& name) {
   Diagnostics diagnostics;
-  const auto text = read_file(fs::path(MUSTER_SOURCE_DIR) / "machines" / (name + ".toml"));
+  const auto text = read_file(fs::path(MUSTER_SOURCE_DIR) / "simulation/machines" / (name + ".toml"));
   auto machine = parse_machine(text ? *text : "", name, diagnostics);
   EXPECT_TRUE(diagnostics.ok()) << name << ": " << to_string(diagnostics.errors.front());
   return machine;

@@ -22,7 +22,7 @@ namespace muster {
 
 inline MachineDescription shipped_machine(const std::string& name, const std::vector<std::string>& driver = {}) {
   Diagnostics diagnostics;
-  const fs::path path = fs::path(MUSTER_SOURCE_DIR) / "machines" / (name + ".toml");
+  const fs::path path = fs::path(MUSTER_SOURCE_DIR) / "simulation/machines" / (name + ".toml");
   const auto text = read_file(path);
   EXPECT_TRUE(text) << path;
   MachineDescription machine = parse_machine(text ? *text : "", path.string(), diagnostics);

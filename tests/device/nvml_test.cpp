@@ -253,7 +253,7 @@ TEST(Nvml, InitThatFailsIsBrokenWithCodeAndWords) {
 }
 
 TEST(Nvml, AbsentOnANodeWithADriver) {
-  const Asked told = asked(shipped_machine("vista"), MUSTER_SOURCE_DIR "/machines");  // no libraries there
+  const Asked told = asked(shipped_machine("vista"), MUSTER_SOURCE_DIR "/simulation/machines");  // no libraries there
   ASSERT_EQ(told.inventory.libraries.size(), 1u);
   EXPECT_EQ(told.inventory.libraries[0].state, LibraryState::absent);
 }

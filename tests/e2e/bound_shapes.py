@@ -212,7 +212,7 @@ class Planner:
             self.stand_in(name, text)
         (self.folder / "check.toml").write_text(CHECK)
         # The shipped profiles name theirs.
-        shutil.copytree(pathlib.Path(os.environ["MUSTER_SOURCE"]) / "machines", self.folder / "machines")
+        shutil.copytree(pathlib.Path(os.environ["MUSTER_SOURCE"]) / "simulation/machines", self.folder / "machines")
 
     def clean(self):
         shutil.rmtree(self.folder, ignore_errors=True)

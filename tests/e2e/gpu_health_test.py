@@ -134,7 +134,7 @@ class HealthOfAmd(gpu_copy_test.OnGpus):
         """That file changes with the first copies."""
         machines = os.path.join(self.folder, "machines")
         os.makedirs(machines, exist_ok=True)
-        with open(os.path.join(os.environ["MUSTER_SOURCE"], "machines", "lumi-g.toml")) as file:
+        with open(os.path.join(os.environ["MUSTER_SOURCE"], "simulation/machines", "lumi-g.toml")) as file:
             text = file.read()
         text += f'\n[fault.made]\nsummary = "made"\ndriver = ["write hipMemcpyAsync {path} {after.hex()} after {count}"]\n'
         with open(os.path.join(machines, "lumi-g.toml"), "w") as out:

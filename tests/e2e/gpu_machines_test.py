@@ -133,7 +133,7 @@ class Partitions(OnOneMachine):
 
 class Libraries(OnOneMachine):
     def test_parts_that_a_library_has_as_functions_of_a_device(self):
-        with open(os.path.join(os.environ["MUSTER_SOURCE"], "machines", "mi308x-cpx.toml")) as file:
+        with open(os.path.join(os.environ["MUSTER_SOURCE"], "simulation/machines", "mi308x-cpx.toml")) as file:
             text = file.read().replace("[gpus]", '[gpus]\ndriver = ["set 5 address 0000:a6:00.3"]')
         with open(os.path.join(self.folder, "mi308x-cpx.toml"), "w") as file:
             file.write(text)
@@ -144,7 +144,7 @@ class Libraries(OnOneMachine):
 class AllFaults(unittest.TestCase):
     def test_are_in_the_table(self):
         for name, (_, _, faults) in MACHINES.items():
-            with open(os.path.join(os.environ["MUSTER_SOURCE"], "machines", name + ".toml")) as file:
+            with open(os.path.join(os.environ["MUSTER_SOURCE"], "simulation/machines", name + ".toml")) as file:
                 described = {line[len("[fault."):-2] for line in file if line.startswith("[fault.")}
             self.assertEqual(described, set(faults), name)
 

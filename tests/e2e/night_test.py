@@ -12,7 +12,7 @@ import unittest
 import support
 from support import Run, check
 
-EXAMPLES = pathlib.Path(os.environ.get("MUSTER_SOURCE", ".")).resolve() / "examples"
+EXAMPLES = pathlib.Path(os.environ.get("MUSTER_SOURCE", ".")).resolve() / "packaging/examples"
 PASSES = check("hello", probe="hello", ranks=1, timeout="20s")
 HOLDS = check("bad", how="hang", rank=0, ranks=1, timeout="60s", marker="MARKER")
 

@@ -13,7 +13,7 @@ from on_machine import MUSTER, NODE, OnMachine, main  # noqa: E402
 
 DRIVERS = os.path.join(os.environ.get("MUSTER_STAND_INS", os.environ["MUSTER_BUILD"]), "drivers")
 OLD_DRIVERS = DRIVERS + "-2018"
-MACHINES = pathlib.Path(os.environ["MUSTER_SOURCE"]) / "machines"
+MACHINES = pathlib.Path(os.environ["MUSTER_SOURCE"]) / "simulation/machines"
 CHECK = """
 [check.device_visibility]
 probe   = "device_visibility"

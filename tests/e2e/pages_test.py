@@ -49,7 +49,7 @@ class Reader:
         self.folder = support.new_folder()
         self.checkout = self.folder / "checkout"
         self.checkout.mkdir()
-        for name in ("checks", "examples", "machines", "reports", "tests"):
+        for name in ("checks", "packaging", "reports", "simulation", "tests"):
             (self.checkout / name).symlink_to(SOURCE / name)
         (self.checkout / "build").mkdir()
         (self.checkout / "build/release").symlink_to(support.BUILD)
@@ -64,7 +64,7 @@ class Reader:
 
     def run_of_stream(self):
         """The check of docs/programs.md. Its run is in the history, and not among those of the checkout."""
-        shutil.copy(SOURCE / "examples/programs/stream.toml", self.folder)
+        shutil.copy(SOURCE / "packaging/examples/programs/stream.toml", self.folder)
         (self.folder / "stream").write_text(f"#!/bin/sh\ncat {SOURCE}/tests/e2e/outputs/stream.txt\n")
         (self.folder / "stream").chmod(0o755)
         return f"PATH=$PATH:{self.folder} muster run {self.folder}/stream.toml --output {self.folder}/runs-of-stream"
@@ -238,7 +238,7 @@ class Pages(support.EndToEnd):
     def test_helps(self):
         """Examples of each command's help."""
         (self.reader.checkout / "my_checks.toml").write_text('[check.first]\nprobe = "hello"\nsummary = "x"\n')
-        shutil.copy(SOURCE / "examples/programs/stream.toml", self.reader.checkout)
+        shutil.copy(SOURCE / "packaging/examples/programs/stream.toml", self.reader.checkout)
         self.run_twice()
         helps = [fence for fence in page_commands.help_fences()
                  if any(page_tests.test_of(fence, command) == page_tests.ONE_MACHINE for command, _ in fence.steps())]

@@ -1,4 +1,4 @@
-"""Numbers of programs that muster does not come with: the examples below examples/programs, each with a program that prints what
+"""Numbers of programs that muster does not come with: the examples below packaging/examples/programs, each with a program that prints what
 the real one prints (tests/e2e/outputs), and what a program's wrong result, exit status or file looks like."""
 import os
 import pathlib
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import support  # noqa: E402
 
 SOURCE = pathlib.Path(os.environ.get("MUSTER_SOURCE", pathlib.Path(__file__).parents[2]))
-EXAMPLES = SOURCE / "examples/programs"
+EXAMPLES = SOURCE / "packaging/examples/programs"
 OUTPUTS = SOURCE / "tests/e2e/outputs"
 # Example, output, the program on PATH that prints it, metric, labels of the judged reading, its value and unit.
 PROGRAMS = (("stream", "stream", "stream", "triad", {}, 282390.6, "MB/s"),

@@ -10,7 +10,7 @@ import subprocess
 
 import support
 
-EXAMPLE = pathlib.Path(os.environ.get("MUSTER_SOURCE", ".")).resolve() / "examples" / "reframe" / "muster_check.py"
+EXAMPLE = pathlib.Path(os.environ.get("MUSTER_SOURCE", ".")).resolve() / "packaging/examples" / "reframe" / "muster_check.py"
 REFRAME = os.environ.get("REFRAME") or shutil.which("reframe")
 # A check of that name with a figure that no other work on this machine changes.
 TELLS = """[check.memory_bandwidth]

@@ -14,7 +14,7 @@ from on_machine import MUSTER, NODE, OnMachine, main  # noqa: E402
 SOURCE = os.environ["MUSTER_SOURCE"]
 DRIVERS = os.path.join(os.environ["MUSTER_BUILD"], "drivers")
 CAPTURES = os.environ.get("MUSTER_CAPTURES", "")
-LUMI = os.path.join(SOURCE, "machines", "lumi-g.toml")
+LUMI = os.path.join(SOURCE, "simulation/machines", "lumi-g.toml")
 MI300X = os.path.join(SOURCE, "tests", "device", "machines", "mi300x.toml")
 CHECK = """
 [check.device_visibility]

@@ -145,7 +145,7 @@ class Selftest(unittest.TestCase):
 
     def test_a_machine_of_our_own(self):
         folder = self.write(GOOD.replace("zurada-gpu2h100", "here.toml") + BAD % (FLIP, "rank 1"))
-        machine = pathlib.Path(os.environ["MUSTER_SOURCE"], "machines", "zurada-gpu2h100.toml").read_text()
+        machine = pathlib.Path(os.environ["MUSTER_SOURCE"], "simulation/machines", "zurada-gpu2h100.toml").read_text()
         here = pathlib.Path(folder, "my_checks", "selftest", "here.toml")
         here.write_text(machine)
         self.assertEqual(self.go("my_checks", folder=folder).returncode, 0, self.said)

@@ -24,7 +24,7 @@ class DriverLines(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         homes = [os.path.dirname(os.path.dirname(sheet)) for sheet in
-                 glob.glob(os.path.join(ROOT, "stand_ins", "driver", "sheet.cpp")) + glob.glob(os.path.join(ROOT, "tests", "fake", "driver", "sheet.cpp"))]
+                 glob.glob(os.path.join(ROOT, "simulation", "stand_ins", "driver", "sheet.cpp")) + glob.glob(os.path.join(ROOT, "tests", "fake", "driver", "sheet.cpp"))]
         assert len(homes) == 1, "where are the stand-ins?"
         files = [path for folder in ("nvidia", "amd", "driver") for path in glob.glob(os.path.join(homes[0], folder, "*pp"))]
         cls.source = "\n".join(map(read, sorted(files)))

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ.get("MUSTER_SOURCE", Path(__file__).resolve().parents[2]))
-UNIT = SOURCE / "examples/systemd/muster-night.service"
+UNIT = SOURCE / "packaging/examples/systemd/muster-night.service"
 
 
 def score():

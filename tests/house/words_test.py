@@ -28,14 +28,11 @@ CLEAN = [
     "CHANGELOG.md",
     "README.md",
     "checks",
-    "completion",
     "docs",
-    "examples",
     "include",
-    "machines",
     "packaging",
+    "simulation",
     "src",
-    "stand_ins",
 ]
 
 

@@ -108,7 +108,7 @@ class InAShell:
         for name in ("my_checks.toml", "report one.json"):
             (cls.folder / name).write_text("")
         (cls.folder / "muster-runs" / "2026-11-22-abc123").mkdir(parents=True)
-        setup = cls.setup.format(scripts=SOURCE / "completion")
+        setup = cls.setup.format(scripts=SOURCE / "packaging/completion")
         cls.shell = Terminal(cls.argv, setup, cls.folder)
 
     @classmethod

@@ -49,8 +49,8 @@ class Installed(unittest.TestCase):
         self.assertEqual(missing, [])
         packages = list(self.prefix.glob("lib*/**/cmake/muster/muster-config.cmake"))
         self.assertEqual(len(packages), 1, packages)
-        for path in ("checks", "machines"):
-            shipped = {p.relative_to(SOURCE / path) for p in (SOURCE / path).rglob("*")
+        for source, path in (("checks", "checks"), ("simulation/machines", "machines")):
+            shipped = {p.relative_to(SOURCE / source) for p in (SOURCE / source).rglob("*")
                        if p.is_file() and "__pycache__" not in p.parts}
             there = {p.relative_to(self.prefix / "share/muster" / path)
                      for p in (self.prefix / "share/muster" / path).rglob("*") if p.is_file()}

@@ -16,7 +16,7 @@ from night_machine import Machine
 sys.path.insert(0, str(SOURCE / "tests/cluster"))
 import page_commands  # noqa: E402
 
-EXAMPLES = SOURCE / "examples"
+EXAMPLES = SOURCE / "packaging/examples"
 SYSTEMD = "/lib/systemd/systemd"
 # In the place of a mail server: keeps what it is given.
 SENDMAIL = "#!/bin/sh\nexec cat >>/var/mail/root\n"

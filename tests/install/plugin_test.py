@@ -14,7 +14,7 @@ sys.path.insert(0, str(SOURCE / "tests/cluster"))
 import page_commands  # noqa: E402
 import page_tests  # noqa: E402
 
-EXAMPLE = SOURCE / "examples" / "plugin-probe"
+EXAMPLE = SOURCE / "packaging/examples" / "plugin-probe"
 CRASH = "struct Crash { Crash() { __builtin_trap(); } } crash;\n"
 THROW = """ProbeJudgement judge(const CaseView&) { throw std::runtime_error("no idea"); }"""
 
@@ -70,7 +70,7 @@ class Plugin(unittest.TestCase):
         """In a checkout, whose build is the one under test. `printed`: (exit status, output) of each command."""
         checkout = cls.folder / "checkout"
         (checkout / "build").mkdir(parents=True)
-        shutil.copytree(EXAMPLE, checkout / "examples/plugin-probe")
+        shutil.copytree(EXAMPLE, checkout / "packaging/examples/plugin-probe")
         (checkout / "build/release").symlink_to(installed.BUILD)
         cls.follow_the_first_tutorial(checkout)
         cls.built = checkout / "build/open_files"
@@ -141,7 +141,7 @@ class Plugin(unittest.TestCase):
         self.assertRegex(of("muster list --probes"), rf"open_files +How many files .*{self.good}")
         self.assertIn("least", of("muster list --metrics open_files"))
         self.assertIn("ranks may open at least 64 files", of("muster run"))
-        self.assertIn("raise nofile", of("muster run examples/plugin-probe/open_files.toml -S"))
+        self.assertIn("raise nofile", of("muster run packaging/examples/plugin-probe/open_files.toml -S"))
 
     def test_it_is_listed(self):
         shutil.copy(self.good, self.place)

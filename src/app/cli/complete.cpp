@@ -27,7 +27,7 @@ int complete_command(const CLI::App& app, const std::vector<std::string>& marked
 
 }  // namespace
 
-/// For shells (completion/), which put an equals sign before each word: so none is empty, and none an option.
+/// For shells (packaging/completion/), which put an equals sign before each word: so none is empty, and none an option.
 void add_complete(CommandLine line) {
   const auto words = std::make_shared<std::vector<std::string>>();
   auto* app = line.root.add_subcommand("complete", "Print completions of the last word")->group("");

@@ -1,4 +1,4 @@
-/// What can stand at the cursor of a command line that is being typed. The shells' scripts (completion/) ask for it.
+/// What can stand at the cursor of a command line that is being typed. The shells' scripts (packaging/completion/) ask for it.
 #pragma once
 
 #include <string>
