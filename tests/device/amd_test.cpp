@@ -77,7 +77,7 @@ std::string links_of(const Device& device) {
 }
 
 TEST_F(AmdTree, LinksOfAnMi250xBoard) {
-  write("machines/lumi-g.toml");
+  write("simulation/machines/lumi-g.toml");
   const auto inventory = read();
   EXPECT_EQ(links_of(gpu(inventory, "0000:c1:00.0")),
             "c6 xgmi x4 200 GB/s weight 15, c9 xgmi x1 50 GB/s weight 15, ce xgmi x0 0 GB/s weight 30, "
@@ -97,7 +97,7 @@ TEST_F(AmdTree, LinksOfAnMi250xBoard) {
 }
 
 TEST_F(AmdTree, WhatAmdgpuTellsOfAGpu) {
-  write("machines/lumi-g.toml");
+  write("simulation/machines/lumi-g.toml");
   const std::string folder = "sys/bus/pci/devices/0000:c6:00.0/";
   put(folder + "ras/umc_err_count", "ue: 2\nce: 7");
   put(folder + "ras/gfx_err_count", "ue: 1\nce: 0");
@@ -129,7 +129,7 @@ TEST_F(AmdTree, WhatAmdgpuTellsOfAGpu) {
 }
 
 TEST_F(AmdTree, ProcessesThatHoldMemory) {
-  write("machines/lumi-g.toml");
+  write("simulation/machines/lumi-g.toml");
   const auto process = [&](const std::string& pid, const std::string& name, const std::string& bytes) {
     if (!name.empty()) put("proc/" + pid + "/comm", name);
     put("sys/class/kfd/kfd/proc/" + pid + "/vram_10001", bytes);
