@@ -64,6 +64,9 @@ class Cluster:
     index = property(lambda self: self.state["index"])
     bridge = property(lambda self: f"vcbr{self.index}")
     subnet = property(lambda self: f"10.77.{self.index}.0/24")
+    has_data_network = property(lambda self: bool(self.state.get("data_network")))
+    data_bridge = property(lambda self: f"vcdb{self.index}")
+    data_subnet = property(lambda self: f"10.78.{self.index}.0/24")
     login_address = property(lambda self: f"10.77.{self.index}.254")
     agent = property(lambda self: str(self.folder / "agent"))
     hosts = property(lambda self: str(self.folder / "hosts"))
@@ -81,6 +84,13 @@ class Cluster:
         """Host side of the node's network cable."""
         return f"vc{self.index}n{self.node(name)['number']}"
 
+    def data_link(self, name):
+        """Host side of its cable of the data network, where there is one."""
+        return f"vc{self.index}d{self.node(name)['number']}"
+
+    def data_address(self, name):
+        return f"10.78.{self.index}.{self.node(name)['number']}"
+
     def ends(self, name, way="both"):
         """The devices at the two ends of the cable: each holds up what is sent from there."""
         inside = node_links.End("eth0", self.holder(name))
@@ -95,6 +105,7 @@ class Cluster:
 
     def environment(self):
         """What programs on the login node need; the variables for Open MPI and hydra make them use the nodes."""
+        of_mpi = self.data_subnet if self.has_data_network else self.subnet
         return {
             TOKEN: self.state["token"], "TMPDIR": str(self.folder / "tmp"),
             "VIRTUAL_CLUSTER_NAME": self.name, "VIRTUAL_CLUSTER_NODES": ",".join(self.names),
@@ -102,7 +113,7 @@ class Cluster:
             "VIRTUAL_CLUSTER_ADDRESS": self.login_address, "VIRTUAL_CLUSTER_HOSTS": self.hosts,
             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
             "OMPI_MCA_plm": "rsh", "OMPI_MCA_plm_rsh_agent": self.agent, "OMPI_MCA_btl": "tcp,self,vader",
-            "OMPI_MCA_oob_tcp_if_include": self.subnet, "OMPI_MCA_btl_tcp_if_include": self.subnet,
+            "OMPI_MCA_oob_tcp_if_include": of_mpi, "OMPI_MCA_btl_tcp_if_include": of_mpi,
             "HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": self.agent,
             # With the tree of Slurm 22.05, ranks leave MPI_Init while others are in it: docs/proving-ground.md.
             **({"SLURM_CONF": self.slurm_conf, "SLURM_PMIX_FENCE": "ring"} if self.has_slurm else {}),
@@ -144,8 +155,15 @@ class Cluster:
         self.is_as_made = False
         run("ip", "link", "set", self.link(name), "down")
 
+    def cut_data(self, name):
+        """The same for the data network alone: the remote shell still reaches the node."""
+        self.is_as_made = False
+        run("ip", "link", "set", self.data_link(name), "down")
+
     def heal(self, name):
         run("ip", "link", "set", self.link(name), "up")
+        if self.has_data_network:
+            run("ip", "link", "set", self.data_link(name), "up")
         for end in self.ends(name):
             node_links.unlimit(end)
 
@@ -154,6 +172,8 @@ class Cluster:
         self.is_as_made = False
         with contextlib.suppress(ClusterError):
             self.cut(name)
+            if self.has_data_network:
+                self.cut_data(name)
         network = self.node(name)["network"]
         end_all(lambda pid: network_of(pid) == network)
 
@@ -186,6 +206,7 @@ class Cluster:
         end_all(lambda pid: network_of(pid) in networks or environment_of(pid).get(TOKEN) == token)
         for child in self.children:
             child.wait()
-        for link in [self.link(name) for name in self.names] + [self.bridge]:
+        cables = [of(name) for name in self.names for of in (self.link, self.data_link)]
+        for link in cables + [self.bridge, self.data_bridge]:
             subprocess.run(["ip", "link", "del", link], capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -40,7 +40,7 @@ def answer(server):
 
 
 def main():
-    name, address, hosts, temporary = sys.argv[1:]
+    name, hosts, temporary, *addresses = sys.argv[1:]
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     socket.sethostname(name)
     mount_own(hosts, temporary)
@@ -48,8 +48,9 @@ def main():
     if sys.stdin.readline().strip() != "go":
         sys.exit(1)
     run("ip", "link", "set", "lo", "up")
-    run("ip", "address", "add", f"{address}/24", "dev", "eth0")
-    run("ip", "link", "set", "eth0", "up")
+    for device, _, address in (one.partition("=") for one in addresses):
+        run("ip", "address", "add", f"{address}/24", "dev", device)
+        run("ip", "link", "set", device, "up")
     server = socket.create_server(("0.0.0.0", 22), backlog=64)
     say("ready")
     nowhere = os.open("/dev/null", os.O_RDWR)

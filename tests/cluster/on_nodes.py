@@ -7,6 +7,7 @@ from support import Run, wait_until
 class OnNodes(support.EndToEnd):
     """Tests on the nodes in NODES. They share a cluster until one of them breaks it, or leaves something on a node."""
     NODES = ()
+    DATA_NETWORK = False  # MPI has a network of its own
     context = cluster = None
 
     @classmethod
@@ -22,7 +23,7 @@ class OnNodes(support.EndToEnd):
     def setUp(self):
         cls = type(self)
         if cls.context is None:
-            cls.context = vc.running(len(self.NODES))
+            cls.context = vc.running(len(self.NODES), data_network=self.DATA_NETWORK)
             cls.cluster = cls.context.__enter__()
         self.addCleanup(self.take_down_if_changed)
 

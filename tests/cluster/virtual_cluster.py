@@ -25,16 +25,17 @@ __all__ = ["LOGIN", "TOKEN", "Cluster", "ClusterError", "Shape", "environment_of
            "registry", "run", "running", "state_root", "sweep", "up", "why_not"]
 
 
-def up(count, name="vc", owner=0, slurm=None, machine=None):
+def up(count, name="vc", owner=0, slurm=None, machine=None, data_network=False):
     """Brings up `count` nodes. `owner`: pid without which the cluster has no right to exist. `slurm`: shape of the
-    nodes of a Slurm, where one is to run. `machine`: description that the nodes are of; else the one that `slurm` names."""
+    nodes of a Slurm, where one is to run. `machine`: description that the nodes are of; else the one that `slurm` names.
+    `data_network`: MPI has a network of its own (hsn0), beside the one of names and of the remote shell."""
     reason = why_not()
     if reason:
         raise ClusterError(reason)
     if not 1 <= count <= 250:
         raise ClusterError(f"{count} nodes: 1 to 250 fit into one address range")
     sweep()
-    cluster = reserve(count, name, owner)
+    cluster = reserve(count, name, owner, data_network)
     try:
         build(cluster)
         if machine or (slurm and slurm.machine):
@@ -59,7 +60,7 @@ def sweep():
                 cluster.down()
 
 
-def reserve(count, name, owner):
+def reserve(count, name, owner, data_network=False):
     """Records name and address range before anything is made, so that whatever happens can be undone."""
     with registry() as root:
         folder = root / name
@@ -69,23 +70,28 @@ def reserve(count, name, owner):
         used = run("ip", "-o", "address")
         first = zlib.crc32(name.encode()) % 250
         index = next((k for k in ((first + i) % 250 + 1 for i in range(250))
-                      if k not in taken and f"vcbr{k} " not in used and f"10.77.{k}." not in used), None)
+                      if k not in taken and f"vcbr{k} " not in used and f"10.77.{k}." not in used and f"10.78.{k}." not in used), None)
         if index is None:
             raise ClusterError("no address range 10.77.K.0/24 is free")
         (folder / "tmp").mkdir(mode=0o700, parents=True)
         nodes = {f"nid{i:03d}": {"number": i, "address": f"10.77.{index}.{i}", "holder": 0, "ticks": 0, "network": ""}
                  for i in range(1, count + 1)}
         cluster = Cluster(folder, {"name": name, "index": index, "nodes": nodes, "token": f"{name}-{os.urandom(8).hex()}",
-                                   "owner": {"pid": owner, "ticks": start_ticks(owner) if owner else 0}})
+                                   "owner": {"pid": owner, "ticks": start_ticks(owner) if owner else 0},
+                                   "data_network": data_network})
         cluster.save()
         return cluster
 
 
 def build(cluster):
     write_files(cluster)
-    run("ip", "link", "add", cluster.bridge, "type", "bridge")
-    run("ip", "address", "add", f"{cluster.login_address}/24", "dev", cluster.bridge)
-    run("ip", "link", "set", cluster.bridge, "up")
+    networks = [(cluster.bridge, cluster.subnet, cluster.link, "eth0")]
+    if cluster.has_data_network:
+        networks.append((cluster.data_bridge, cluster.data_subnet, cluster.data_link, "hsn0"))
+    for bridge, subnet, _, _ in networks:
+        run("ip", "link", "add", bridge, "type", "bridge")
+        run("ip", "address", "add", subnet.replace(".0/", ".254/"), "dev", bridge)
+        run("ip", "link", "set", bridge, "up")
     holders = {name: start_holder(cluster, name) for name in cluster.names}
     cluster.children = list(holders.values())
     try:
@@ -95,9 +101,10 @@ def build(cluster):
             node.update(holder=holder.pid, ticks=start_ticks(holder.pid), network=network_of(holder.pid))
         cluster.save()
         for name, holder in holders.items():
-            link = cluster.link(name)
-            run("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", holder.pid)
-            run("ip", "link", "set", link, "master", cluster.bridge, "up")
+            for bridge, _, link_of, device in networks:
+                link = link_of(name)
+                run("ip", "link", "add", link, "type", "veth", "peer", "name", device, "netns", holder.pid)
+                run("ip", "link", "set", link, "master", bridge, "up")
             holder.stdin.write("go\n")
             holder.stdin.flush()
         for name, holder in holders.items():
@@ -124,8 +131,11 @@ def write_files(cluster):
 
 
 def start_holder(cluster, name):
+    addresses = [f"eth0={cluster.node(name)['address']}"]
+    if cluster.has_data_network:
+        addresses.append(f"hsn0={cluster.data_address(name)}")
     words = ["unshare", "--net", "--uts", "--mount", "--ipc", os.path.realpath(sys.executable), "-ESB",
-             HERE / "node_holder.py", name, cluster.node(name)["address"], cluster.hosts, cluster.folder / "tmp"]
+             HERE / "node_holder.py", name, cluster.hosts, cluster.folder / "tmp", *addresses]
     return subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                             start_new_session=True)
 
@@ -137,11 +147,11 @@ def expect(holder, word, name):
 
 
 @contextlib.contextmanager
-def running(count, name=None, slurm=None, machine=None):
+def running(count, name=None, slurm=None, machine=None, data_network=False):
     """A cluster for the length of a `with` block. It goes down whatever happens, also when this process is killed:
     then by a guard that waits for the other end of its pipe to close."""
     name = name or f"vc{os.getpid()}"
-    cluster = up(count, name, owner=os.getpid(), slurm=slurm, machine=machine)
+    cluster = up(count, name, owner=os.getpid(), slurm=slurm, machine=machine, data_network=data_network)
     guard = subprocess.Popen([sys.executable, "-B", str(HERE / "cluster"), "guard", "--name", name],
                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
