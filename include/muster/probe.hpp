@@ -236,6 +236,9 @@ struct ProbeSpec {
   bool takes_declared_metrics = false;  ///< the check file declares further metrics (probe `command`)
   /// Keys of facts for the placement and device of a rank: a report keeps them for each rank.
   std::span<const std::string_view> told_facts = {};
+  /// Each rank needs at most those of its own node: where a node can't prepare, the others are measured all the same,
+  /// each by itself, as with --per-node.
+  bool is_about_nodes = false;
 };
 
 /// Every probe that was built in, by name. Generated from the folder.

@@ -148,11 +148,13 @@ Attendance attend(const CaseRecord& record, const RankMap& places) {
   by_error(unable, places, attendance);
   refusals(attendance);
   by_error(not_prepared, places, attendance);
-  const bool ran_nowhere = std::any_of(attendance.observed.begin(), attendance.observed.end(), is_kept_from_running);
-  if (ran_nowhere) attendance.notes.emplace_back("the probe ran on no rank, because not every rank could prepare");
   by_error(failed, places, attendance);
   for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank)
     attendance.measured += attendance.has_measured(rank) ? 1 : 0;
+  if (std::any_of(attendance.observed.begin(), attendance.observed.end(), is_kept_from_running))
+    attendance.notes.emplace_back(attendance.measured == 0
+                                      ? "the probe ran on no rank, because not every rank could prepare"
+                                      : "the probe ran only on nodes where every rank could prepare");
   // A hang or a lost node ends the launch, and with it ranks that had nothing to do with it: the frame's finding is
   // the cause, their silence the consequence.
   const bool frame_explains = std::any_of(record.findings.begin(), record.findings.end(), [](const Finding& finding) {

@@ -40,7 +40,9 @@ Finding broken_judge(const ProbeSpec& probe, const std::string& thrown) {
 }
 
 void append_judgement(const CaseInput& input, CaseResult& result) {
-  if (input.probe.judge == nullptr || !input.attendance.is_complete()) return;
+  const bool is_enough =
+      input.attendance.is_complete() || (input.probe.is_about_nodes && input.attendance.measured > 0);
+  if (input.probe.judge == nullptr || !is_enough) return;
   try {
     auto judgement = input.probe.judge(
         {input.item.params, input.world.ranks, input.attendance.observed, input.item.node, input.world.timing_doubt});

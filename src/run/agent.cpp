@@ -122,6 +122,8 @@ class Agent {
   Result<ByteVector> own_part(const JobItem& item);
   Result<Observation> observe(const JobItem& item, const Side& side);
   Result<Prepared> prepare(const JobItem& item, const Side& side, Observation& observation);
+  [[nodiscard]] Result<bool> run_by_node(Result<Prepared>& prepared, const JobItem& item, const Side& side,
+                                         Observation& observation);
   void run_probe(Prepared& prepared, const JobItem& item, const Side& side, Observation& observation);
   Result<void> send_observations(int index, const std::vector<ByteVector>& encoded);
 
@@ -257,6 +259,21 @@ void Agent::run_probe(Prepared& prepared, const JobItem& item, const Side& side,
   for (Fact& fact : read_links(facts_of_node)) observation.facts.push_back(std::move(fact));
 }
 
+/// Not every rank could prepare: a probe about single nodes runs on those where all ranks could. All ranks of the
+/// launch take part. Whether it ran here.
+Result<bool> Agent::run_by_node(Result<Prepared>& prepared, const JobItem& item, const Side& side,
+                                Observation& observation) {
+  const ProbeSpec* probe = find_probe(item.probe);
+  const auto is_known = side.comm->all_true(!item.is_per_node && probe != nullptr && probe->is_about_nodes);
+  if (!is_known || !*is_known) return is_known ? Result<bool>(false) : tl::unexpected(is_known.error());
+  if (!node_)
+    if (auto made = make_node_side(); !made) return tl::unexpected(made.error());
+  const auto here = node_->comm->all_true(prepared.has_value());
+  if (!here || !*here) return here ? Result<bool>(false) : tl::unexpected(here.error());
+  run_probe(*prepared, item, *node_, observation);
+  return true;
+}
+
 /// Everything of a case that this rank sees. Fails only when the ranks can no longer talk to each other.
 Result<Observation> Agent::observe(const JobItem& item, const Side& side) {
   Observation observation;
@@ -273,10 +290,13 @@ Result<Observation> Agent::observe(const JobItem& item, const Side& side) {
   recorder_.phase(Phase::running);
   if (!item.is_per_node) driver_deadline_ = monotonic_seconds() + item.timeout_s;
   recorder_.deadline(driver_deadline_);
-  if (*agreed)
+  if (*agreed) {
     run_probe(*prepared, item, side, observation);
-  else if (prepared)
-    observation.state = ObservationState::not_run;
+  } else {
+    const auto has_run = run_by_node(prepared, item, side, observation);
+    if (!has_run) return tl::unexpected(has_run.error());
+    if (prepared && !*has_run) observation.state = ObservationState::not_run;
+  }
   recorder_.child_group(0);
   observation.rank = comm_.rank();
   observation.seconds = monotonic_seconds() - begun;
