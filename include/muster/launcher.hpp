@@ -122,6 +122,7 @@ struct LauncherNotice {
   std::optional<int> exit_status;  ///< that it exited with
   std::string sentence;            ///< why the launch failed as a whole, without a full stop; empty: unknown
   std::string remedy;              ///< what to do about it; empty: unknown
+  bool is_about_a_node = false;    ///< the sentence is, whether the launcher reports its name or not
   bool is_first_cause = false;     ///< the sentence is why every rank ended, whatever ranks left behind (job cancelled)
 };
 

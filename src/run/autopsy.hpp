@@ -7,6 +7,7 @@
 
 #include "model/record.hpp"
 #include "run/flight_recorder.hpp"
+#include "run/lost_node.hpp"
 
 namespace muster {
 
@@ -49,8 +50,10 @@ struct NodeAutopsy {
 /// process groups of programs they started), and removes recorder files and shared memory that they left in
 /// /dev/shm. `launcher_has_ended`: also ends what has the launch's tag in its environment and no recorder yet. A pid
 /// that is another process by now, and memory that another process has mapped, are left alone. Returns the pids that
-/// survived KILL for 2 s (uninterruptible); their recorder files stay.
-[[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended = false);
+/// survived KILL for 2 s (uninterruptible); their recorder files stay. `ends_daemons`: also ends the daemons of MPI's
+/// launchers that started these ranks: on a node that their network has lost, nothing else does.
+[[nodiscard]] std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended = false,
+                                               bool ends_daemons = false);
 
 /// Removes the recorder files, and the shared memory, of ranks on this node that have ended and whose file is older
 /// than `age_s` seconds: what a launch leaves whose driver was killed before it could clean up.
@@ -64,6 +67,8 @@ struct LaunchFailure {
   double deadline_s = 0;  ///< that passed
   int ranks_expected = 0;
   std::vector<NodeAutopsy> nodes;
+  /// Nodes that answer over the remote shell, and that a network between the ranks has lost.
+  std::vector<LostNode> cut_off;
   bool is_per_node = false;   ///< ranks of one node do not wait for those of others within a case
   LauncherNotice notice;      ///< what the launcher said, once it ended
   int launcher_status = -1;   ///< -1: still running at the time

@@ -196,6 +196,18 @@ void remove_probes_of_open_mpi() {
   }
 }
 
+/// KILL for the daemons that started ranks of this launch. A launcher on this node is none of them, nor is Slurm's.
+void end_daemons(const Records& records) {
+  for (const FlightRecord& record : records) {
+    const auto status = process_status(record.parent);
+    const auto name = read_file("/proc/" + std::to_string(record.parent) + "/comm");
+    if (record.parent <= 1 || !status || status->start_ticks != record.parent_start_ticks || !name) continue;
+    for (const std::string_view daemon : {"orted", "prted", "hydra_pmi_proxy"})
+      if (trim(*name) == daemon && is_own_process(record.parent))
+        signal_process(record.parent, record.parent_start_ticks, SIGKILL);
+  }
+}
+
 /// Of ranks that were killed before their recorder could be read.
 void remove_unfinished_recorders(const std::string& tag) {
   const std::string prefix = "muster-" + tag + "-";
@@ -229,7 +241,7 @@ void forget_old_launches(double age_s) {
   remove_shared_memory(old);
 }
 
-std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended) {
+std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool launcher_has_ended, bool ends_daemons) {
   Remains remains{tag, read_recorders(recorder_folder(), tag), launcher_has_ended};
   const Records& records = remains.records;
   if (!all_ended(remains)) {
@@ -242,6 +254,7 @@ std::vector<int> clean_this_node(const std::string& tag, double grace_s, bool la
     // One that had only just started may have made its recorder in the meantime.
     remains.records = read_recorders(recorder_folder(), tag);
   }
+  if (ends_daemons) end_daemons(records);
   std::vector<int> survivors;
   for (const Named& other : others_of(remains)) survivors.push_back(other.pid);
   for (const FlightRecord& record : records)

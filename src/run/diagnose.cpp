@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "run/data_network.hpp"
 #include "run/failure_text.hpp"
 #include "run/process_status.hpp"
 #include "run/rank_complaint.hpp"
@@ -46,6 +47,14 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
     if (launch.stage() == LaunchStage::start_up) inspection.crowded_port = find_crowded_port(launch.pid(), 100 + own);
   }
   inspection.seen = autopsy(inspection);
+  inspection.cut_off = lost_to_the_network(inspection);
+}
+
+std::vector<LostNode> LaunchDiagnosis::lost_to_the_network(const Inspection& inspection) {
+  std::vector<std::string> nodes;
+  for (const NodeAutopsy& node : inspection.seen)
+    if (node.answered) nodes.push_back(node.node);
+  return look_at_networks(loop_, remote_, nodes);
 }
 
 std::vector<NodeAutopsy> LaunchDiagnosis::autopsy(const Inspection& inspection) {
@@ -102,7 +111,14 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
   for (const auto& node : inspection.seen)
     if (node.answered) answering.push_back(node.node);
   if (inspection.seen.empty()) answering = inspection.nodes;
+  std::vector<std::string> cut_off;
+  for (const LostNode& lost : inspection.cut_off) {
+    cut_off.push_back(lost.node);
+    std::erase(answering, lost.node);
+  }
   auto stuck = clean_nodes(answering, inspection.tag, {});
+  // Nothing reaches the launcher's daemons there.
+  if (!cut_off.empty()) stuck.merge(clean_nodes(cut_off, inspection.tag, {"--launcher-has-ended", "--daemons"}));
   const auto wake = loop_.after(grace + 2, [] {});
   const double until = monotonic_seconds() + grace + 2;
   loop_.run_until([&] { return launch.has_ended() || monotonic_seconds() > until; });
@@ -146,6 +162,7 @@ LaunchFailure LaunchDiagnosis::failure_of(const Launch& launch, const Inspection
   failure.case_id = inspection.case_id;
   failure.ranks_expected = inspection.ranks;
   failure.nodes = inspection.seen;
+  failure.cut_off = inspection.cut_off;
   failure.is_per_node = inspection.is_per_node;
   failure.launcher = program();
   failure.launcher_node = host_name();
@@ -166,6 +183,17 @@ void LaunchDiagnosis::explain_unreachable(LaunchFailure& failure) const {
   }
 }
 
+/// Of a launch that no rank of it explains, while it starts.
+LaunchOutcome LaunchDiagnosis::explain_start(const Launch& launch, const LaunchFailure& failure) const {
+  LaunchOutcome outcome{explain(failure)};
+  const auto is_of_launcher = [](const Culprit& culprit) { return culprit.kind == CulpritKind::launcher; };
+  const auto& culprits = outcome.finding.culprits;
+  outcome.may_be_a_nodes = launch.stage() == LaunchStage::start_up && !failure.notice.is_first_cause &&
+                           failure.launcher_state != ProcessState::stopped &&
+                           std::all_of(culprits.begin(), culprits.end(), is_of_launcher);
+  return outcome;
+}
+
 LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& inspection) const {
   if (launch.wrong_names()) return {*launch.wrong_names(), false};
   if (!launch.refusal().empty())
@@ -173,7 +201,8 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
   if (launch.stage() == LaunchStage::start_up)
     if (auto complaint = explain_complaint(launch.stderr_tail(), inspection.nodes)) {
       const bool is_total = complaint->culprits.empty();
-      return {std::move(*complaint), is_total};
+      const bool is_certain = complaint->verdict == Verdict::fail;
+      return {std::move(*complaint), is_total, is_certain};
     }
   // Other users can flood its ports: nothing that ranks and nodes do not do then is their fault.
   if (launch.stage() == LaunchStage::start_up && inspection.crowded_port)
@@ -192,9 +221,14 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
              "find the process that connects to ports of this node: ss --tcp --processes"},
             true};
   LaunchFailure failure = failure_of(launch, inspection);
+  // It can't start its daemons there, or loses them, and reports no more than that.
+  if (!failure.cut_off.empty() && failure.cause == LaunchFailure::Cause::launch_ended) {
+    failure.launcher_status = launch.end() ? launch.end()->shell_status() : -1;
+    return {explain(failure), false};
+  }
   if (failure.cause == LaunchFailure::Cause::deadline || !launch.end()) {
     explain_unreachable(failure);
-    return {explain(failure), false};
+    return explain_start(launch, failure);
   }
   failure.notice = launch.notice();
   failure.launcher_status = launch.end()->shell_status();
@@ -209,11 +243,14 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
   const bool names_a_rank = failure.notice.rank || failure.notice.signal;
   if (launch.stage() != LaunchStage::start_up || names_a_rank) return {explain(failure), false};
   if (!failure.notice.sentence.empty())
-    return {{Verdict::error, failure.notice.sentence, {launcher_culprit(program())}, failure.notice.remedy}, true};
+    return {{Verdict::error, failure.notice.sentence, {launcher_culprit(program())}, failure.notice.remedy},
+            true,
+            false,
+            failure.notice.is_about_a_node && !failure.notice.is_first_cause};
   const bool none_started = std::all_of(failure.nodes.begin(), failure.nodes.end(),
                                         [](const NodeAutopsy& node) { return node.answered && node.ranks.empty(); });
   if (none_started) return {refused_by_launcher(launch, inspection), true};
-  return {explain(failure), false};
+  return explain_start(launch, failure);
 }
 
 }  // namespace muster

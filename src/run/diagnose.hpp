@@ -19,7 +19,10 @@ namespace muster {
 /// What is wrong with a launch, and whose fault it is.
 struct LaunchOutcome {
   Finding finding;
-  bool is_total = false;  ///< launching again can't help: launcher missing, agent of another MPI
+  bool is_total = false;    ///< launching again can't help: launcher missing, agent of another MPI
+  bool is_certain = false;  ///< no rank can start on the nodes at fault: the next launch goes without them
+  /// The launch died or hung while it started, and a node of it may be at fault: it is unknown whether, and which.
+  bool may_be_a_nodes = false;
 };
 
 class LaunchDiagnosis {
@@ -36,6 +39,7 @@ class LaunchDiagnosis {
     bool is_per_node = false;  ///< nodes do not wait for each other in it
     fs::path folder;           ///< of the launch: command, stdout, stderr
     std::vector<NodeAutopsy> seen;
+    std::vector<LostNode> cut_off;  ///< that the remote shell reaches and a network between the ranks does not
     ProcessState launcher = ProcessState::running;
     std::optional<CrowdedPort> crowded_port;  ///< of the launcher, while ranks start
   };
@@ -52,7 +56,9 @@ class LaunchDiagnosis {
   std::map<std::string, std::string> clean_nodes(const std::vector<std::string>& nodes, const std::string& tag,
                                                  const std::vector<std::string>& options);
   [[nodiscard]] std::vector<NodeAutopsy> autopsy(const Inspection& inspection);
+  [[nodiscard]] std::vector<LostNode> lost_to_the_network(const Inspection& inspection);
   [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Inspection& inspection) const;
+  [[nodiscard]] LaunchOutcome explain_start(const Launch& launch, const LaunchFailure& failure) const;
   void explain_unreachable(LaunchFailure& failure) const;
   [[nodiscard]] LaunchFailure failure_of(const Launch& launch, const Inspection& inspection) const;
   [[nodiscard]] std::string program() const { return std::string(remote_.launcher->name); }

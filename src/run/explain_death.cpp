@@ -140,13 +140,15 @@ Explained exited_by_launcher_report(const FailureContext& context) {
   const Culprit culprit{CulpritKind::rank, name, node, rank};
   if (!node.empty()) name += " on " + node;
   const FlightRecord* record = who.empty() ? nullptr : &who.front().record();
+  std::string known_remedy = complaint_remedy(context.failure, node);
+  if (!known_remedy.empty()) known_remedy += "; ";
   return Finding{
       Verdict::fail,
       fmt::format("{} exited with status {} {}{}{}", name, *notice.exit_status, death_place(context.failure, record),
                   others_words(context, who), complaint_words(context.failure)),
       {culprit},
-      fmt::format("look at what the rank wrote to its standard error before it ended{}",
-                  context.failure.output.empty() ? "" : ": " + context.failure.output)};
+      known_remedy + fmt::format("look at what the rank wrote to its standard error before it ended{}",
+                                 context.failure.output.empty() ? "" : ": " + context.failure.output)};
 }
 
 Explained ended_silently(const FailureContext& context) {
@@ -160,12 +162,14 @@ Explained ended_silently(const FailureContext& context) {
     more += fmt::format("; the launcher reports {}", signal_words(*context.failure.notice.signal));
   // The others were ended by the launcher, and leave nothing either.
   if (!is_one) more += "; which one was first cannot be determined";
+  std::string known_remedy = complaint_remedy(context.failure, nodes_of(who));
+  if (!known_remedy.empty()) known_remedy += "; ";
   return Finding{Verdict::fail,
                  fmt::format("{} ended without a message {}{}{}", subject,
                              death_place(context.failure, &who.front().record()), others_words(context, who), more),
                  is_one ? rank_culprits(who) : std::vector<Culprit>{},
-                 fmt::format("look at {} and, for a kill, in the kernel log of {} (dmesg)",
-                             output_words(context.failure), nodes_of(who))};
+                 known_remedy + fmt::format("look at {} and, for a kill, in the kernel log of {} (dmesg)",
+                                            output_words(context.failure), nodes_of(who))};
 }
 
 Explained ended_by_signal(const FailureContext& context) {

@@ -56,6 +56,8 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained launcher_stopped_outside_of_cases(const FailureContext& context);
 [[nodiscard]] Explained uninterruptible(const FailureContext& context);
 [[nodiscard]] Explained unreachable(const FailureContext& context);
+/// The remote shell reaches them, other ranks do not: who waits for whom is not evidence then.
+[[nodiscard]] Explained cut_off(const FailureContext& context);
 
 // Programs that ranks run (probe command): explain_program.cpp
 /// Past the deadline of the case: a node is at fault only where most nodes are through with theirs.

@@ -154,6 +154,44 @@ std::string complaint_words(const LaunchFailure& failure) {
   return failure.complaint.empty() ? "" : fmt::format("; standard error: \"{}\"", failure.complaint);
 }
 
+namespace {
+
+/// Words of the C library, of C++, of the loader and of MPIs.
+struct KnownComplaint {
+  std::string_view words;
+  const char* remedy;  ///< {}: the node
+};
+
+constexpr KnownComplaint known_complaints[] = {
+    {"No space left on device", "free space on {}: df, also of /dev/shm and of the folder for temporary files"},
+    {"Disk quota exceeded", "free space below the quota of the user on {}"},
+    {"Read-only file system",
+     "see on {} why the file system is mounted read-only: its errors are in the kernel log (dmesg)"},
+    {"Too many open files", "raise the limit on open files on {}: ulimit -n"},
+    {"cannot open shared object file",
+     "install the library that the message names on {}, or correct LD_LIBRARY_PATH there"},
+    {"undefined symbol", "load the same modules on {} as where the program was built: a library is another version"},
+    {"version `", "load the same modules on {} as where the program was built: a library is another version"},
+    {"annot allocate memory", "free memory on {}, or raise the memory limit of the job"},
+    {"bad_alloc", "free memory on {}, or raise the memory limit of the job"},
+    {"ut of memory", "free memory on {}, or raise the memory limit of the job"},
+    {"Resource temporarily unavailable",
+     "raise the limit on processes and threads on {}: ulimit -u, and pids.max of the job"},
+    {"Stale file handle", "mount the file system again on {}: its server no longer knows the file"},
+    {"Input/output error", "check the file system and the disks of {}: kernel log (dmesg)"},
+    {"No route to host", "check the network of {} to the address in the message"},
+    {"Network is unreachable", "check the network of {} to the address in the message"},
+};
+
+}  // namespace
+
+std::string complaint_remedy(const LaunchFailure& failure, const std::string& node) {
+  for (const KnownComplaint& known : known_complaints)
+    if (failure.complaint.find(known.words) != failure.complaint.npos)
+      return fmt::format(fmt::runtime(known.remedy), node.empty() ? "its node" : node);
+  return {};
+}
+
 std::string crash_remedy(const LaunchFailure& failure, const FlightRecord& record, const std::string& node) {
   const auto is_of = [&](std::string_view prefix) { return record.call.rfind(prefix, 0) == 0; };
   const bool is_amd = is_of("hip") || is_of("rsmi_") || is_of("amdsmi_");

@@ -38,6 +38,8 @@ using SeenRanks = std::vector<SeenRank>;
 [[nodiscard]] std::string output_words(const LaunchFailure& failure);
 /// `; standard error: "..."` where a rank reported an error.
 [[nodiscard]] std::string complaint_words(const LaunchFailure& failure);
+/// What to do on `node` about the error that a rank reported; empty: it is not a known one.
+[[nodiscard]] std::string complaint_remedy(const LaunchFailure& failure, const std::string& node);
 /// `ranks 1 and 2 on nid001`, `rank 1 on nid001 and rank 5 on nid003`
 [[nodiscard]] std::string names(const SeenRanks& ranks);
 [[nodiscard]] const char* is_or_are(const SeenRanks& ranks);

@@ -207,18 +207,15 @@ void Results::settle_launch(int launch, const Finding& finding) {
   settle_extra(std::move(head), finding);
 }
 
-void Results::settle_node(const std::string& node, const std::string& why) {
+void Results::settle_node(const LostNode& lost) {
   CaseResult head;
-  head.id = "node%" + node;
+  head.id = "node%" + lost.node;
   head.check = "node";
   head.summary = "All requested nodes answer.";
   head.nodes = 1;
-  Finding finding{Verdict::fail,
-                  fmt::format("{} {}", node, why),
-                  {{CulpritKind::node, node, node, -1}},
-                  "check the node's network and power; it is left out of this run",
-                  Subject::node};
-  if (is_unresolved(why)) finding = unresolved({node});
+  Finding finding{
+      Verdict::fail, lost.reason(), {{CulpritKind::node, lost.node, lost.node, -1}}, lost.remedy, Subject::node};
+  if (is_unresolved(lost.why)) finding = unresolved({lost.node});
   head.repetitions = {{1, finding.verdict, finding.reason, 0, -1}};
   settle_extra(std::move(head), finding);
 }

@@ -35,7 +35,7 @@ class Results {
   /// A launch that failed outside of any case becomes a result of its own, so that it is seen and counted.
   void settle_launch(int launch, const Finding& finding);
   /// A node that was asked for and can't take part.
-  void settle_node(const std::string& node, const std::string& why);
+  void settle_node(const LostNode& lost);
   [[nodiscard]] bool is_settled(const WorkItem& item) const;
   void note_case(int case_index, const std::string& note);
   void notice(const std::string& line);

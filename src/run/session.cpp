@@ -23,6 +23,7 @@
 #include "run/per_node.hpp"
 #include "run/results.hpp"
 #include "run/session_folder.hpp"
+#include "run/start_trials.hpp"
 #include "system/system.hpp"
 
 namespace muster {
@@ -57,6 +58,7 @@ struct Way {
 struct Task {
   PlannedLaunch launch;
   int fruitless = 0;
+  std::size_t lost_nodes = 0;  ///< when it was last launched
 };
 
 /// What a launcher of muster's own command line starts ranks for root with, where that was not set already; empty:
@@ -108,7 +110,9 @@ class Session {
   void supervise(Launch& launch);
   [[nodiscard]] Way way_of(const JobShape& shape) const;
   [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way);
-  void blame(const Finding& finding, const std::vector<NodeAutopsy>& nodes, const JobShape& shape);
+  [[nodiscard]] LaunchOutcome find_nodes_that_do_not_start(const PlannedLaunch& planned, const Way& way,
+                                                           LaunchOutcome outcome);
+  void blame(const LaunchOutcome& outcome, const std::vector<NodeAutopsy>& nodes, const JobShape& shape);
   void set_aside(const std::string& node, const std::string& why);
   void settle(Task task, const std::vector<Bundle>& bundles, Launch& launch, const LaunchOutcome& outcome, int index);
   void settle_in_flight(const Bundle& bundle, Launch& launch, const LaunchOutcome& outcome, int index);
@@ -140,9 +144,9 @@ Result<void> Session::run() {
   watch_signals();
   if (auto begun = results_.begin(); !begun) return begun;
   report_.launches.clear();  // what was planned; from here on what happens
-  for (const auto& [node, why] : options_.lost_nodes) {
-    set_aside(node, why);
-    results_.settle_node(node, why);
+  for (const LostNode& lost : options_.lost_nodes) {
+    set_aside(lost.node, lost.why);
+    results_.settle_node(lost);
   }
   for (const auto& launch : plan_.launches) queue_.push_back({launch, 0});
   const auto ticker = loop_.every(tick_s, [this] { results_.tick(); });
@@ -326,6 +330,7 @@ Way Session::way_of(const JobShape& shape) const {
 void Session::carry_out(Task task) {
   task = without_lost_nodes(without_barred_cases(std::move(task)));
   if (task.launch.items.empty()) return;
+  task.lost_nodes = lost_.size();
 
   const int index = static_cast<int>(report_.launches.size());
   const auto bundles = bundles_of(task.launch);
@@ -385,29 +390,54 @@ LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, con
   for (const auto& [node, why] : diagnosis.clear_away(launch, inspection)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};
   auto outcome = diagnosis.diagnose(launch, inspection);
+  if (outcome.may_be_a_nodes && inspection.cut_off.empty())
+    outcome = find_nodes_that_do_not_start(planned, way, std::move(outcome));
+  for (const LostNode& lost : inspection.cut_off) set_aside(lost.node, lost.why);
   if (!shape.line.empty())
     outcome.finding = explain_later_start(launch, inspection, std::move(outcome.finding),
                                           {line_starts_[shape.line], has_ended, way.options.agent,
                                            way.options.line != nullptr ? way.options.line->argv : Argv()});
   // Nodes can't be queried when the scheduler took them away, which is not a fault.
   const bool is_somebodys_fault = outcome.finding.verdict != Verdict::unmeasured;
-  if (!outcome.is_total && is_somebodys_fault) blame(outcome.finding, inspection.seen, shape);
+  if (!outcome.is_total && is_somebodys_fault) blame(outcome, inspection.seen, shape);
   return outcome;
 }
 
-/// Counts culprits per node and sets nodes aside: those that don't answer at once, the others the second time,
-/// unless strict.
-void Session::blame(const Finding& finding, const std::vector<NodeAutopsy>& nodes, const JobShape& shape) {
+/// The launch died or hung while it started, for unknown reasons: groups of its nodes are started.
+LaunchOutcome Session::find_nodes_that_do_not_start(const PlannedLaunch& planned, const Way& way,
+                                                    LaunchOutcome outcome) {
+  const auto nodes = nodes_of(planned.shape);
+  if (nodes.size() < 2 || !planned.shape.line.empty()) return outcome;
+  results_.notice(fmt::format("starting groups of the {} nodes, to find those that keep the launch from starting: {}",
+                              nodes.size(), outcome.finding.reason));
+  const StartTrials trials{loop_,
+                           way.launcher,
+                           way.identity,
+                           way.options,
+                           cleanup_,
+                           planned.shape,
+                           make_launch_tag(fmt::format("{}-{}", report_.run_id, report_.launches.size())).tag,
+                           options_.folder / "launches" / fmt::format("{}-start", report_.launches.size()),
+                           [this] { return must_stop(); }};
+  return try_starts(trials, std::move(outcome));
+}
+
+/// Counts culprits per node and sets nodes aside: those that don't answer or on which no rank can start at once, the
+/// others the second time, unless strict.
+void Session::blame(const LaunchOutcome& outcome, const std::vector<NodeAutopsy>& nodes, const JobShape& shape) {
   for (const auto& node : nodes)
     if (!node.answered) set_aside(node.node, "does not answer: " + node.error);
   std::set<std::string> named;
-  for (const auto& culprit : finding.culprits)
+  for (const auto& culprit : outcome.finding.culprits)
     if (!culprit.node.empty()) named.insert(culprit.node);
   // On the only node there is nothing else to turn to: its other cases are still worth measuring. So it is where all
   // nodes are to blame: they are slow together, or what they do is.
   if (shape.node_count() < 2 || static_cast<int>(named.size()) >= shape.node_count()) return;
-  const int most = options_.forgives_once ? 2 : 1;
-  const std::string why = options_.forgives_once ? "it was the culprit twice" : "it was the culprit";
+  const bool forgives = options_.forgives_once && !outcome.is_certain;
+  const int most = forgives ? 2 : 1;
+  const std::string why = outcome.is_certain ? outcome.finding.reason
+                          : forgives         ? "it was the culprit twice"
+                                             : "it was the culprit";
   for (const auto& node : named)
     if (++blamed_[node] >= most) set_aside(node, why);
 }
@@ -458,7 +488,9 @@ void Session::settle(Task task, const std::vector<Bundle>& bundles, Launch& laun
   }
   if (in_flight < 0) results_.settle_launch(index, outcome.finding);
   if (task.launch.items.empty()) return;
-  task.fruitless = task.launch.items.size() < before ? 0 : task.fruitless + 1;
+  // Without a node that was in it, the next launch is another one.
+  const bool has_come_further = task.launch.items.size() < before || lost_.size() > task.lost_nodes;
+  task.fruitless = has_come_further ? 0 : task.fruitless + 1;
   if (task.fruitless >= most_fruitless)
     return give_up(task.launch.items, {Verdict::unmeasured,
                                        fmt::format("never started: {} launches in a row failed; the last one: {}",

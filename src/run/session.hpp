@@ -16,6 +16,7 @@
 #include "muster/launcher.hpp"
 #include "muster/report.hpp"
 #include "muster/reporter.hpp"
+#include "run/lost_node.hpp"
 
 namespace muster {
 
@@ -50,9 +51,9 @@ struct SessionOptions {
       false;  ///< ranks are to be on a simulated machine; otherwise one that is makes the launch an error
   fs::path affinity_library;  ///< for ranks of a simulated machine: libmuster_affinity.so; empty: masks are described
   std::string wire_address;   ///< address that ranks call; empty: found; `none`: they write to standard output
-  std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< did not answer before the run: node, why
-  std::vector<int> ended_by{SIGINT, SIGTERM, SIGHUP};           ///< signals that end the run
-  const PastValues* past = nullptr;  ///< what earlier runs measured; nullptr: nothing is known
+  std::vector<LostNode> lost_nodes;                    ///< before the run
+  std::vector<int> ended_by{SIGINT, SIGTERM, SIGHUP};  ///< signals that end the run
+  const PastValues* past = nullptr;                    ///< what earlier runs measured; nullptr: nothing is known
 };
 
 /// A reporter and where it writes.

@@ -57,6 +57,38 @@ std::optional<Finding> missing_component(std::string_view standard_error) {
                  fmt::format("correct OMPI_MCA_{} or --mca {}: ompi_info lists what there is", framework, framework)};
 }
 
+std::string free_memory_remedy(const std::string& where) {
+  return fmt::format("free shared memory on {}: df /dev/shm, and the files there of jobs that have ended", where);
+}
+
+/// Of all nodes whose agents found no space. The folder is a culprit, too, since any user may have filled it: no node
+/// is drained for a file.
+Finding full_nodes(std::string_view standard_error, const std::vector<std::string>& nodes) {
+  Finding finding;
+  finding.verdict = Verdict::fail;
+  std::vector<std::string> names;
+  std::string folder;
+  std::string words;
+  for (const std::string_view line : lines(standard_error)) {
+    const auto begin = line.find(mark);
+    if (begin == line.npos || !ends_with(trim(line), std::strerror(ENOSPC))) continue;
+    const auto complaint = line.substr(begin + mark.size());
+    const auto colon = complaint.find(": ");
+    const std::string node = asked_name(complaint.substr(0, colon), nodes);
+    if (colon == complaint.npos || node.empty() || std::find(names.begin(), names.end(), node) != names.end()) continue;
+    const auto what = complaint.substr(colon + 2);
+    folder = printable_line(fs::path(what.substr(0, what.find(": "))).parent_path().string(), 200);
+    if (names.empty()) words = printable_line(what, 300);
+    names.push_back(node);
+    finding.culprits.push_back({CulpritKind::node, node, node, -1});
+    finding.culprits.push_back({CulpritKind::file, folder, node, -1});
+  }
+  finding.reason = fmt::format("no space left in {} of {}: muster's agent can't start there ({})", folder,
+                               human_list(names, 8), words);
+  finding.remedy = free_memory_remedy(human_list(names, 8));
+  return finding;
+}
+
 }  // namespace
 
 std::string complaint_line(const std::string& host, const Error& error) {
@@ -73,20 +105,13 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
     if (colon == words.npos) continue;
     const std::string node = asked_name(words.substr(0, colon), nodes);
     const auto what = words.substr(colon + 2);
+    if (!node.empty() && ends_with(trim(what), std::strerror(ENOSPC))) return full_nodes(standard_error, nodes);
     const bool is_full = ends_with(trim(what), std::strerror(ENOSPC));
     const std::string where = node.empty() ? "the node" : node;
     Finding finding{
         Verdict::error, fmt::format("muster's agent can't start on {}", printable_line(words, 400)), {}, ""};
     if (is_full) {
-      finding.remedy =
-          fmt::format("free shared memory on {}: df /dev/shm, and the files there of jobs that have ended", where);
-      if (!node.empty()) {
-        finding.verdict = Verdict::fail;
-        // The folder is a culprit, too, since any user may have filled it: no node is drained for a file.
-        const auto folder = fs::path(what.substr(0, what.find(": "))).parent_path().string();
-        finding.culprits = {{CulpritKind::node, node, node, -1},
-                            {CulpritKind::file, printable_line(folder, 200), node, -1}};
-      }
+      finding.remedy = free_memory_remedy(where);
     } else if (what.find(finds_another_mpi) != what.npos) {
       finding.remedy = another_mpi_remedy;
     } else if (what.find(started_by_another_mpi) != what.npos) {

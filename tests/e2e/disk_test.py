@@ -166,7 +166,7 @@ class FullDisk(WholeReports):
         run = self.recorders_in(self.disk)
         self.assert_status(run, 1)
         case = next(case for case in run.report()["cases"] if case["verdict"] == "fail")
-        self.assertIn(f"muster's agent can't start on {support.HOST}: {self.disk}/muster-", case["reason"], run.story())
+        self.assertIn(f"no space left in {self.disk} of {support.HOST}: muster's agent can't start there ({self.disk}/muster-", case["reason"], run.story())
         self.assertIn("No space left on device", case["reason"])
         self.assertEqual([(culprit["kind"], culprit["node"]) for culprit in case["culprits"]], [("node", support.HOST), ("file", support.HOST)])
         self.assertEqual(case["culprits"][1]["name"], str(self.disk), "no node is drained for a file")

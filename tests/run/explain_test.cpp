@@ -143,6 +143,32 @@ TEST(ExplainTest, KilledAsTheLauncherSays) {
          {"rank 1@nid001"}, "out-of-memory killer in the kernel log of nid001 (dmesg)");
 }
 
+TEST(ExplainTest, TheErrorThatARankReportedHasItsOwnRemedy) {
+  LaunchFailure one =
+      said(failure({node("nid001", {rank(0)}), node("nid002", {in_state(1, gone)})}, 2), 1, "nid002", {}, 1);
+  one.complaint = "./train: error while loading shared libraries: libx.so.1: cannot open shared object file";
+  const Finding finding = explain(one);
+  EXPECT_NE(finding.reason.find("cannot open shared object file\""), std::string::npos) << finding.reason;
+  EXPECT_EQ(finding.remedy.find("install the library that the message names on nid002"), 0U) << finding.remedy;
+  LaunchFailure silent = ended(failure({node("nid002", {in_state(0, gone), in_state(1, gone)})}, 2));
+  silent.complaint = "terminate called after throwing an instance of 'std::bad_alloc'";
+  EXPECT_EQ(explain(silent).remedy.find("free memory on nid002"), 0U) << explain(silent).remedy;
+  silent.complaint = "error: something else";
+  EXPECT_EQ(explain(silent).remedy.find("look at"), 0U) << explain(silent).remedy;
+}
+
+TEST(ExplainTest, RanksThatANetworkKeepsApartAreNotBehind) {
+  LaunchFailure cut =
+      failure({node("nid001", {rank(0), rank(1)}), node("nid002", {in_phase(2, Phase::running, "send"), rank(3)})}, 4);
+  cut.cut_off = {{"nid002", "can't be reached over the data network", "check the cable"}};
+  expect(cut, "nid002 can't be reached over the data network; 4 ranks wait", {"nid002"}, "check the cable");
+  EXPECT_EQ(explain(cut).subject, Subject::node);
+  // A rank that it lost ends by itself, too; one that a signal killed has not.
+  expect(said(cut, 1, "nid001", {}, 1), "nid002 can't be reached over the data network; 4 ranks wait", {"nid002"},
+         "check the cable");
+  EXPECT_EQ(explain(said(cut, 1, "nid001", SIGKILL)).culprits.front().node, "nid001");
+}
+
 TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
   LaunchFailure cancelled = ended(failure({node("nid001", {in_state(0, gone), in_state(1, gone, SIGTERM)})}, 2));
   cancelled.notice.sentence = "the job was cancelled";

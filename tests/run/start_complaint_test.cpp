@@ -17,11 +17,15 @@ TEST(StartComplaint, FullSharedMemoryIsTheNodesFault) {
   const auto finding = explain_complaint(text, {"nid001", "nid002.cluster"});
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->verdict, Verdict::fail);
-  EXPECT_EQ(finding->reason,
-            "muster's agent can't start on nid002: /dev/shm/muster-1: no space for it: No space left on device");
+  EXPECT_EQ(
+      finding->reason,
+      "no space left in /dev/shm of nid002.cluster and nid001: muster's agent can't start there (/dev/shm/muster-1: no "
+      "space for it: No space left on device)");
   // With the file no node is drained (Drain.NotForWhatTheNodeMayNotHaveDone): any user may have filled it.
   EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002.cluster", "nid002.cluster", -1},
-                                                     {CulpritKind::file, "/dev/shm", "nid002.cluster", -1}}));
+                                                     {CulpritKind::file, "/dev/shm", "nid002.cluster", -1},
+                                                     {CulpritKind::node, "nid001", "nid001", -1},
+                                                     {CulpritKind::file, "/dev/shm", "nid001", -1}}));
   EXPECT_NE(finding->remedy.find("df /dev/shm"), std::string::npos);
 }
 

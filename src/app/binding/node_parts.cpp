@@ -87,7 +87,7 @@ std::optional<NodeParts> parse_parts(const std::string& text) {
 std::optional<NodeParts> ask_for_parts(const SiteFound& found) {
   const auto is_lost = [&](const std::string& node) {
     return std::any_of(found.lost_nodes.begin(), found.lost_nodes.end(),
-                       [&](const auto& lost) { return lost.first == node; });
+                       [&](const auto& lost) { return lost.node == node; });
   };
   const auto node = std::find_if_not(found.site.nodes.begin(), found.site.nodes.end(), is_lost);
   if (node == found.site.nodes.end()) return std::nullopt;

@@ -94,10 +94,15 @@ void add_node(CommandLine line) {
   clean->add_option("--tag", node->tag)->required();
   clean->add_option("--grace", node->grace_s);
   clean->add_flag("--launcher-has-ended", node->launcher_has_ended);
+  clean->add_flag("--daemons", node->ends_daemons);
   clean->callback([node, &status = line.status] { status = node_clean_command(*node); });
   app->add_subcommand("inventory", "What this node has")->callback([node, &status = line.status] {
     status = node_inventory_command(*node);
   });
+  auto* network = app->add_subcommand("network", "Addresses of this node, and which of others answer");
+  network->add_option("--among", node->among)->allow_extra_args(false);
+  network->add_option("--driver", node->driver)->allow_extra_args(false);
+  network->callback([node, &status = line.status] { status = node_network_command(*node); });
   auto* parts = app->add_subcommand("parts", "The GPUs and cores that ranks are bound by");
   parts->add_option("--machine", node->machine);
   parts->callback([node, &status = line.status] { status = node_parts_command(*node); });

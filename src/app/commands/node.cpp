@@ -7,9 +7,11 @@
 #include "app/inputs/options.hpp"
 #include "app/inputs/site.hpp"
 #include "base/files.hpp"
+#include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "model/json.hpp"
 #include "run/autopsy.hpp"
+#include "run/data_network.hpp"
 #include "run/tagged_lines.hpp"
 #include "system/system.hpp"
 
@@ -33,7 +35,7 @@ int node_autopsy_command(const NodeOptions& options) {
 
 int node_clean_command(const NodeOptions& options) {
   std::string survivors;
-  for (const int pid : clean_this_node(options.tag, options.grace_s, options.launcher_has_ended))
+  for (const int pid : clean_this_node(options.tag, options.grace_s, options.launcher_has_ended, options.ends_daemons))
     survivors += fmt::format("{}\n", pid);
   return answer(options, survivors);
 }
@@ -51,7 +53,21 @@ int node_inventory_command(const NodeOptions& options) {
                                {"cpus", topology->cpus},
                                {"numa_domains", topology->numa_domains},
                                {"gpus", count_gpus()},
+                               {"places", to_json(network_places())},
                                {"muster", MUSTER_VERSION}};
+  return answer(options, dump(json) + "\n");
+}
+
+int node_network_command(const NodeOptions& options) {
+  const auto places = network_places();
+  std::vector<std::vector<std::string>> networks;
+  for (const std::string& text : options.among)
+    if (auto addresses = expand_hostlist(text)) networks.push_back(std::move(*addresses));
+  auto calls = calls_of(places, networks, options.driver);
+  make_calls(calls);
+  nlohmann::json json = {{"places", to_json(places)}, {"calls", nlohmann::json::array()}};
+  for (const NetworkCall& call : calls)
+    json["calls"].push_back({{"from", call.from}, {"to", call.to}, {"answered", call.is_answered}});
   return answer(options, dump(json) + "\n");
 }
 

@@ -127,7 +127,10 @@ struct NodeOptions {
   std::string tag;
   double grace_s = 3;
   bool launcher_has_ended = false;
-  std::string machine;  ///< folder of the machine that the node is pretended to be
+  bool ends_daemons = false;
+  std::string machine;              ///< folder of the machine that the node is pretended to be
+  std::vector<std::string> among;   ///< addresses of nodes in one network, as a host list; repeated: of several
+  std::vector<std::string> driver;  ///< addresses
 };
 
 // Each returns the exit status.
@@ -143,6 +146,7 @@ int machine_command(const MachineOptions& options);
 int node_autopsy_command(const NodeOptions& options);
 int node_clean_command(const NodeOptions& options);
 int node_inventory_command(const NodeOptions& options);
+int node_network_command(const NodeOptions& options);
 int node_parts_command(const NodeOptions& options);
 
 }  // namespace muster

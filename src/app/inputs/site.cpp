@@ -18,6 +18,7 @@
 #include "device/inventory.hpp"
 #include "launchers/srun/surroundings.hpp"
 #include "model/expected_node.hpp"
+#include "run/data_network.hpp"
 #include "run/remote_exec.hpp"
 #include "run/session.hpp"
 #include "system/layout.hpp"
@@ -66,12 +67,26 @@ void take_grant(Site& site) {
   if (count > 0) site.gpus = site.gpus > 0 ? std::min(site.gpus, count) : count;
 }
 
+LostNode no_inventory(const NodeAnswer& answer, const fs::path& self) {
+  if (!answer.answered) return explain_no_answer(answer.node, answer.error, self);
+  return {answer.node, "gave no inventory", fmt::format("run there by hand: {} node inventory", self.string())};
+}
+
+/// The remote shell reaches them; ranks would not reach each other.
+void lose_cut_off_nodes(Loop& loop, const RemoteExec& reach, std::vector<NodePlaces> places, SiteFound& found) {
+  std::vector<std::string> nodes;
+  for (const NodePlaces& one : places) nodes.push_back(one.node);
+  for (LostNode& lost : look_at_networks(loop, reach, nodes, std::move(places)))
+    found.lost_nodes.push_back(std::move(lost));
+}
+
 /// The smallest figures of all nodes that answer: what every node can give.
 Result<void> take_inventory(SiteFound& found) {
   Loop loop;
   // Boot and own name -> name that was asked for: two machines may have one name, and nodes of one kernel two.
   std::map<std::pair<std::string, std::string>, std::string> machines;
   const RemoteExec reach{found.launcher, found.identity, found.launcher_options, own_executable()};
+  std::vector<NodePlaces> places;
   bool is_first = true;
   for (const auto& answer : ask_nodes(loop, reach, found.site.nodes, {"inventory"}, inventory_s)) {
     if (!answer.answered && answer.error.rfind(srun::refusal, 0) == 0)
@@ -80,10 +95,15 @@ Result<void> take_inventory(SiteFound& found) {
                               std::string_view(answer.error).substr(srun::refusal.size())));
     auto json = nlohmann::json::parse(answer.answered ? last_object(answer.out) : "", nullptr, false);
     if (!json.is_object() || !json["cores"].is_number_integer() || !json["numa_domains"].is_number_integer()) {
-      found.lost_nodes.emplace_back(answer.node,
-                                    answer.answered ? "gave no inventory" : "does not answer: " + answer.error);
+      found.lost_nodes.push_back(no_inventory(answer, reach.self));
       continue;
     }
+    if (json["muster"] != MUSTER_VERSION) {
+      const auto theirs = json["muster"].is_string() ? json["muster"].get<std::string>() : std::string();
+      found.lost_nodes.push_back(of_another_version(answer.node, theirs, reach.self));
+      continue;
+    }
+    places.push_back({answer.node, places_from_json(json["places"])});
     const int cores = std::max(1, json["cores"].get<int>());
     const int domains = std::max(1, json["numa_domains"].get<int>());
     const int gpus = json["gpus"].is_number_integer() ? json["gpus"].get<int>() : 0;
@@ -99,6 +119,7 @@ Result<void> take_inventory(SiteFound& found) {
                   fmt::format("{} and {} are one machine, {}; name it once", at->second, answer.node,
                               printable_line(at->first.second)));
   }
+  lose_cut_off_nodes(loop, reach, std::move(places), found);
   take_grant(found.site);
   return {};
 }

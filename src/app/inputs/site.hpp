@@ -13,6 +13,7 @@
 #include "model/plan.hpp"
 #include "muster/launcher.hpp"
 #include "run/given_line.hpp"
+#include "run/lost_node.hpp"
 #include "run/select.hpp"
 #include "system/allocation.hpp"
 
@@ -36,8 +37,8 @@ struct SiteFound {
   Argv wrapper;             ///< of the environment: in front of the agent
   Environment environment;  ///< of the environment: for every rank
   Site site;
-  std::optional<Allocation> allocation;                         ///< the scheduler's job around muster
-  std::vector<std::pair<std::string, std::string>> lost_nodes;  ///< node, why
+  std::optional<Allocation> allocation;  ///< the scheduler's job around muster
+  std::vector<LostNode> lost_nodes;
 };
 
 /// Fails with kind `usage` for what the command line got wrong: unknown launcher, bad host list.

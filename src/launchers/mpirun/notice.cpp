@@ -114,6 +114,7 @@ void take(const KnownFailure& failure, std::string node, LauncherNotice& notice)
   const std::string_view named = notice.node.empty() ? std::string_view("a node") : std::string_view(notice.node);
   notice.sentence = fmt::format(fmt::runtime(failure.sentence), named);
   notice.remedy = failure.remedy;
+  notice.is_about_a_node = failure.sentence.find("{}") != failure.sentence.npos;
 }
 
 /// The node that a known failure names: Open MPI's notice of a lost daemon names mpirun's own node first.

@@ -1,0 +1,113 @@
+#include "run/start_trials.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "base/text.hpp"
+#include "run/launch.hpp"
+
+namespace muster {
+
+namespace {
+
+/// Side by side: each takes a launcher, a port and ranks. Where more groups than that do not start, most of the machine
+/// is at fault.
+constexpr std::size_t most_side_by_side = 32;
+
+struct StartTrial {
+  std::unique_ptr<CleanupProcess::InFlight> in_flight;
+  std::unique_ptr<Launch> launch;
+  LaunchDiagnosis::Inspection inspection;
+};
+
+class TrialRounds {
+ public:
+  explicit TrialRounds(const StartTrials& setup) : setup_(setup) {}
+  /// Which of them started.
+  [[nodiscard]] std::vector<bool> start_all(const std::vector<Bisection::Group>& groups);
+  /// Of the last single node that did not start; empty: unknown.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  void begin(const Bisection::Group& group, StartTrial& trial);
+
+  const StartTrials& setup_;
+  int made_ = 0;
+  std::string reason_;
+};
+
+void TrialRounds::begin(const Bisection::Group& group, StartTrial& trial) {
+  LaunchOrder order;
+  order.tag = make_launch_tag(fmt::format("{}-s{}", setup_.tag, ++made_));
+  order.shape = setup_.shape;
+  order.shape.nodes = group;
+  order.folder = setup_.folder / std::to_string(made_);
+  trial.inspection.nodes = group;
+  trial.inspection.tag = order.tag.tag;
+  trial.inspection.ranks = order.shape.ranks();
+  trial.inspection.folder = order.folder;
+  trial.in_flight = std::make_unique<CleanupProcess::InFlight>(setup_.cleanup, order.tag.tag);
+  const auto made = make_folder(order.folder);
+  trial.launch = std::make_unique<Launch>(setup_.loop, setup_.launcher, setup_.identity, setup_.options,
+                                          std::move(order), LaunchEvents{});
+  if (!made || !trial.launch->start()) trial.launch.reset();
+}
+
+std::vector<bool> TrialRounds::start_all(const std::vector<Bisection::Group>& groups) {
+  std::vector<StartTrial> trials(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) begin(groups[i], trials[i]);
+  setup_.loop.run_until([&] {
+    return setup_.must_stop() || std::all_of(trials.begin(), trials.end(), [](const StartTrial& trial) {
+             return !trial.launch || trial.launch->is_over();
+           });
+  });
+  std::vector<bool> started;
+  const SessionOptions& options = setup_.options;
+  LaunchDiagnosis diagnosis(setup_.loop, {&setup_.launcher, setup_.identity, options.launcher_options, options.self},
+                            options);
+  for (StartTrial& trial : trials) {
+    started.push_back(trial.launch && trial.launch->is_clean());
+    if (started.back() || !trial.launch) continue;
+    (void)diagnosis.clear_away(*trial.launch, trial.inspection);
+    if (trial.inspection.nodes.size() == 1 && trial.launch->has_ended())
+      reason_ = diagnosis.diagnose(*trial.launch, trial.inspection).finding.reason;
+  }
+  return started;
+}
+
+}  // namespace
+
+LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
+  TrialRounds tried(trials);
+  Bisection bisection(trials.shape.nodes);
+  for (int rounds = 0; !bisection.round().empty(); ++rounds) {
+    const bool is_hopeless = rounds > 1 && bisection.has_started_none();
+    if (trials.must_stop() || is_hopeless || bisection.round().size() > most_side_by_side) return outcome;
+    bisection.take(tried.start_all(bisection.round()));
+  }
+  if (bisection.has_started_none()) return outcome;
+  const auto& bad = bisection.nodes_at_fault();
+  if (bad.empty() && bisection.apart().empty()) return outcome;
+  LaunchOutcome found;
+  Finding& finding = found.finding;
+  finding.subject = Subject::node;
+  const std::string why = tried.reason().empty() ? outcome.finding.reason : tried.reason();
+  if (bad.empty()) {
+    const std::string names = human_list(bisection.apart().front(), 8);
+    finding.verdict = Verdict::fail;
+    finding.reason = fmt::format("ranks do not start on {} together, though each half of them starts by itself: {}",
+                                 names, outcome.finding.reason);
+    finding.remedy = fmt::format("check the network between {}", names);
+    found.is_total = true;
+    return found;
+  }
+  finding.verdict = Verdict::fail;
+  finding.reason = fmt::format("no rank starts on {}, and ranks start on the other nodes: {}", human_list(bad, 8), why);
+  for (const auto& node : bad) finding.culprits.push_back({CulpritKind::node, node, node, -1});
+  finding.remedy = fmt::format("on {}: {}", human_list(bad, 8), outcome.finding.remedy);
+  found.is_certain = true;
+  return found;
+}
+
+}  // namespace muster

@@ -1,0 +1,141 @@
+"""One of four nodes that can't take part: its shared memory is full, muster is missing there or another one, it has too little
+memory. It is named with what is wrong, and the others are measured."""
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import support  # noqa: E402
+import virtual_cluster as vc  # noqa: E402
+from on_nodes import OnNodes  # noqa: E402
+from support import check, ten_cases  # noqa: E402
+
+NODES = ("nid001", "nid002", "nid003", "nid004")
+BIN = support.DRIVER.parent
+
+
+class NodeFaults(OnNodes):
+    NODES = NODES
+
+    def new_run(self, checks, *options):
+        run = super().new_run(checks, *options)
+        run.env["MUSTER_STARTUP_TIMEOUT"] = "15s"
+        return run
+
+    def on(self, node, script, *words):
+        """A shell script on a node."""
+        self.cluster.is_as_made = False
+        self.cluster.execute(node, ["sh", "-c", script, *words], check=True)
+
+    def accused(self, run):
+        return {culprit.get("node") or culprit["name"] for case in run.report()["cases"] for culprit in case["culprits"]}
+
+    def assert_lost(self, run, node, reason, remedy):
+        """One finding of the report names the node so, and no other node; all checks pass on the others."""
+        found = [one for one in run.report()["cases"] if one["verdict"] != "pass"]
+        self.assertEqual([one["culprits"][0]["node"] for one in found if one["culprits"]], [node] * len(found), run.story())
+        self.tell(run, found[0])
+        self.assertIn(reason, found[0]["reason"], run.story())
+        self.assertIn(remedy, found[0]["remedy"], run.story())
+        self.assertEqual(self.accused(run), {node}, run.story())
+        hello = run.case("hello")
+        self.assertEqual([(row["node"], row["verdict"]) for row in hello["node_rows"]],
+                         [(other, "pass") for other in NODES if other != node], run.story())
+        self.assert_nine_passed(run)
+
+    def finished(self, checks=None):
+        run = self.new_run(checks or check("hello", probe="hello") + ten_cases(how="none"))
+        run.start()
+        self.assertEqual(run.wait(90), 1, run.story())
+        return run
+
+    def test_shared_memory_is_full(self):
+        self.cluster.fill("nid003", "/dev/shm")
+        run = self.finished()
+        self.assert_lost(run, "nid003", "no space left in /dev/shm of nid003", "free shared memory on nid003")
+
+    def test_muster_is_not_installed(self):
+        self.on("nid002", 'mount -t tmpfs tmpfs "$0"', BIN)
+        run = self.finished()
+        self.assert_lost(run, "nid002", f"muster is not installed on nid002: there is no {support.DRIVER}", "install muster")
+
+    def test_a_library_of_muster_is_missing(self):
+        self.on("nid002", 'for one in /usr/lib/*/libhwloc.so.15; do mount --bind /dev/null "$one"; done')
+        run = self.finished()
+        self.assert_lost(run, "nid002", "muster can't start on nid002: error while loading shared libraries: ", "install libhwloc.so.15")
+
+    def test_another_version_of_muster(self):
+        script = "#!/bin/sh\\necho '{\"node\":\"nid002\",\"cores\":2,\"numa_domains\":1,\"gpus\":0,\"muster\":\"0.0.1\"}'\\n"
+        self.on("nid002", f'printf %b "$1" > /tmp/other && chmod +x /tmp/other && mount --bind /tmp/other "$0" && rm -f /tmp/other', support.DRIVER, script)
+        run = self.finished()
+        self.assert_lost(run, "nid002", "muster 0.0.1 is installed on nid002, this is muster ", "install the same version")
+
+    def test_the_home_folder_is_not_mounted(self):
+        """It holds muster, too."""
+        run = self.new_run(check("hello", probe="hello") + ten_cases(how="none"))
+        home = run.folder / "home"
+        home.mkdir()
+        run.env["HOME"] = str(home)
+        self.on("nid002", 'mount -t tmpfs tmpfs "$0" && mount -t tmpfs tmpfs "$1"', run.folder, BIN)
+        run.start()
+        self.assertEqual(run.wait(90), 1, run.story())
+        self.assert_lost(run, "nid002", "the home folder is not mounted on nid002: ", "mount the file system of home folders on nid002")
+
+    # A launch that dies at start-up, and whose launcher does not tell why: groups of nodes are started.
+
+    def without_daemon(self, *nodes):
+        for node in nodes:
+            self.on(node, 'printf "#!/bin/sh\\nexit 1\\n" > /tmp/no_daemon && chmod +x /tmp/no_daemon && '
+                          'mount --bind /tmp/no_daemon $(readlink -f /usr/bin/orted) && rm -f /tmp/no_daemon')
+
+    def assert_do_not_start(self, run, *nodes):
+        names = " and ".join(nodes)
+        launch = run.case("launch")
+        self.tell(run, launch)
+        self.assertIn(f"no rank starts on {names}, and ranks start on the other nodes: mpirun could not start its daemon on ", launch["reason"])
+        self.assertEqual([culprit["node"] for culprit in launch["culprits"]], list(nodes))
+        self.assertEqual(self.accused(run), set(nodes), run.story())
+        hello = run.case("hello")
+        self.assertEqual([(row["node"], row["verdict"]) for row in hello["node_rows"]],
+                         [(other, "pass") for other in NODES if other not in nodes], run.story())
+        self.assert_nine_passed(run)
+        self.assertEqual(len(run.report()["launches"]), 2, run.story())
+
+    def test_the_launchers_daemon_does_not_start_on_a_node(self):
+        self.without_daemon("nid002")
+        self.assert_do_not_start(self.finished(), "nid002")
+
+    def test_the_launchers_daemon_does_not_start_on_two_nodes(self):
+        self.without_daemon("nid001", "nid004")
+        self.assert_do_not_start(self.finished(), "nid001", "nid004")
+
+    def test_it_starts_on_no_node(self):
+        """No node is accused."""
+        self.without_daemon(*NODES)
+        run = self.new_run(check("hello", probe="hello"))
+        run.start()
+        self.assertEqual(run.wait(90), 2, run.story())
+        self.tell(run, run.case("hello"))
+        self.assertIn("mpirun could not start its daemon on", run.case("hello")["reason"])
+        self.assertEqual(self.accused(run) - {"mpirun"}, set(), run.story())
+
+    def test_too_little_memory(self):
+        """The probe is about single nodes: one that can't prepare costs only itself."""
+        script = 'awk \'/^MemAvailable/ { $2 = 1000 } { print }\' /proc/meminfo > /tmp/meminfo && mount --bind /tmp/meminfo /proc/meminfo'
+        self.on("nid002", script)
+        run = self.finished(check("memory", probe="memory_bandwidth", ranks=1, timeout="60s", bytes="4MiB", cap="50ms"))
+        case = run.case("memory")
+        self.tell(run, case)
+        self.assertIn("could not prepare", case["reason"])
+        self.assertEqual(self.accused(run), {"nid002"}, run.story())
+        self.assertEqual([(row["node"], row["verdict"]) for row in case["node_rows"]],
+                         [(node, "fail" if node == "nid002" else "pass") for node in NODES], run.story())
+        self.assertIn("the probe ran only on nodes where every rank could prepare", " ".join(case["notes"]))
+
+
+if __name__ == "__main__":
+    reason = vc.why_not()
+    if reason:
+        support.skip(reason)
+    support.main()
