@@ -151,6 +151,14 @@ TEST(P2pJudge, AHealthyClusterIsEvidence) {
                                       "24 readings of 16MiB between nodes compared, none slow"}));
 }
 
+TEST(P2pJudge, TheShareThatWasComparedIsReported) {
+  Mesh mesh(4, 2);
+  mesh.measure(healthy);
+  for (int rank = 0; rank < 8; ++rank) mesh.of(rank).facts.front() = {"checked", "6 readings, 0.25 GB of 10 GB"};
+  EXPECT_EQ(mesh.judge().evidence[1],
+            "8 ranks compared 2 GB from 48 readings, bit by bit: all right; 2.5 % of what they received");
+}
+
 void expect_node(const ProbeJudgement& judgement, const std::string& host, const std::string& claim) {
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];

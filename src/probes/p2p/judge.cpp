@@ -205,10 +205,11 @@ struct Coverage {
   int active = 0;
   int readings = 0;
   int disturbed = 0;
-  int timed = 0;    ///< readings whose time counts
-  int precise = 0;  ///< of them, those whose median is known as well as was asked
-  double gigabytes = 0;
-  std::string rounds;  ///< `N of M`, when the budget was up before all of them
+  int timed = 0;         ///< readings whose time counts
+  int precise = 0;       ///< of them, those whose median is known as well as was asked
+  double gigabytes = 0;  ///< compared
+  double arrived = 0;    ///< GB; 0: unknown
+  std::string rounds;    ///< `N of M`, when the budget was up before all of them
 };
 
 /// Of the schedule, as many rounds as were done.
@@ -230,7 +231,9 @@ Coverage coverage_of(const CaseView& view) {
     ++coverage.active;
     coverage.readings += readings;
     if (const std::string* rounds = seen->fact("rounds")) coverage.rounds = printable_line(*rounds, 40);
-    if (const auto words = split(*checked, ' '); words.size() >= 3) coverage.gigabytes += std::atof(words[2].c_str());
+    const auto amounts = split(*checked, ' ');
+    if (amounts.size() >= 3) coverage.gigabytes += std::atof(amounts[2].c_str());
+    if (amounts.size() >= 6) coverage.arrived += std::atof(amounts[5].c_str());
     if (const std::string* precise = seen->fact("precise")) {
       const auto words = split(*precise, ' ');
       coverage.precise += number_in(*precise).value_or(0);
@@ -306,6 +309,9 @@ ProbeJudgement judge(const CaseView& view) {
   }
   std::string sentence = fmt::format("{} ranks compared {:.3g} GB from {} readings, bit by bit: all right",
                                      coverage.active, coverage.gigabytes, coverage.readings);
+  // A fault that changes few messages is found by the share of them that is compared.
+  if (coverage.arrived > coverage.gigabytes)
+    sentence += fmt::format("; {:.2g} % of what they received", 100 * coverage.gigabytes / coverage.arrived);
   if (!coverage.rounds.empty()) sentence += fmt::format("; {} rounds, then the budget was up", coverage.rounds);
   if (coverage.timed > 0 && view.timing_doubt.empty())
     sentence += fmt::format("; {} of {} timings known to {:.3g} %", coverage.precise, coverage.timed,

@@ -96,6 +96,7 @@ class Part {
       carriers_.add(link, carrier_of(link, before, read_traffic(), moved), moved);
     ++checked_;
     bytes_ += static_cast<double>(measured->compared);
+    arrived_ += static_cast<double>(measured->received) * static_cast<double>(task.size);
     const std::string size = to_string(ParamScalar(Bytes{task.size}));
     if (measured->corruption && ++corrupt_ <= most_told)
       seen_.facts.push_back(
@@ -177,7 +178,8 @@ class Part {
     if (!fast.empty()) seen_.facts.push_back({"fast_ports", fast});
     const int asked = std::max(schedule_.rounds(), context_.timing_doubt.empty() ? asked_rounds(context_.params) : 0);
     if (round_ < asked) seen_.facts.push_back({"rounds", fmt::format("{} of {}", round_, asked)});
-    seen_.facts.push_back({"checked", fmt::format("{} readings, {:.3g} GB", checked_, bytes_ * 1e-9)});
+    seen_.facts.push_back(
+        {"checked", fmt::format("{} readings, {:.3g} GB of {:.3g} GB", checked_, bytes_ * 1e-9, arrived_ * 1e-9)});
     if (measured_ > 0) seen_.facts.push_back({"precise", fmt::format("{} of {}", precise_, measured_)});
     if (disturbed_ > 0)
       seen_.facts.push_back({"disturbed", fmt::format("{} of {} readings: {}", disturbed_, measured_,
@@ -206,7 +208,8 @@ class Part {
   int precise_ = 0;
   int disturbed_ = 0;
   int corrupt_ = 0;
-  double bytes_ = 0;
+  double bytes_ = 0;    ///< compared
+  double arrived_ = 0;  ///< bytes
 };
 
 }  // namespace
