@@ -23,7 +23,9 @@ BUILD = ("build it with the MPI that is loaded here: MPICC=\"cc -shared\" (Cray)
 FAMILIES = (("Open MPI", r"Open MPI v?(\d+\.\d+(?:\.\d+)?)"), ("Cray MPICH", r"CRAY MPICH version (\d+\.\d+(?:\.\d+)?)"),
             ("MVAPICH", r"MVAPICH2? Version\s*:\s*(\d+\.\d+(?:\.\d+)?)"), ("Intel MPI", r"Intel\(R\) MPI Library (\d+\.\d+)"),
             ("MPICH", r"MPICH Version:\s*(\d+\.\d+(?:\.\d+)?)"))
-TORCH_FIRST = ("import torch, mpi4py; mpi4py.rc.initialize = False; mpi4py.rc.finalize = False; from mpi4py import MPI; "
+# Without the current folder, which may be one where others put files.
+TORCH_FIRST = ("import sys; sys.path = [place for place in sys.path if place]; import torch, mpi4py; "
+               "mpi4py.rc.initialize = False; mpi4py.rc.finalize = False; from mpi4py import MPI; "
                "print('" + MARK + "' + MPI.Get_library_version().splitlines()[0])")
 
 

@@ -110,7 +110,8 @@ def first_match(path, pattern):
 
 def driver_cuda():
     """Asked of the driver's own library, in a process of its own: some drivers can't be used after a fork."""
-    program = ("import ctypes; version = ctypes.c_int(); cuda = ctypes.CDLL('libcuda.so.1'); "
+    program = ("import sys; sys.path = [place for place in sys.path if place]; import ctypes; "
+               "version = ctypes.c_int(); cuda = ctypes.CDLL('libcuda.so.1'); "
                "cuda.cuDriverGetVersion(ctypes.byref(version)); print(version.value)")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     number = int(done.stdout) if done.returncode == 0 and done.stdout.strip().isdigit() else 0

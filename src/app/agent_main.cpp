@@ -10,11 +10,13 @@
 #include <functional>
 #include <new>
 #include <string>
+#include <sys/stat.h>
 
 #include "app/agent_help.hpp"
 #include "base/clock.hpp"
 #include "base/fault_injection.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 #include "comm/mpi/mpi_comm.hpp"
 #include "device/link_errors.hpp"
 #include "model/added_probes.hpp"
@@ -22,6 +24,7 @@
 #include "run/messages.hpp"
 #include "run/other_mpi.hpp"
 #include "run/plugins.hpp"
+#include "run/shared_folder.hpp"
 #include "run/start_complaint.hpp"
 #include "run/watchdog.hpp"
 #include "system/asked_binding.hpp"
@@ -97,6 +100,15 @@ void leave_bundle() {
   for (const char* name :
        {"OMPI_MCA_mca_base_component_path", "OPAL_PKGDATADIR", "PMIX_MCA_mca_base_component_path", env_bundled_path})
     ::unsetenv(name);
+}
+
+/// What any user of the node can pretend to be, and then never answer: X servers, which hwloc in MPI libraries asks for
+/// GPUs, and the daemon of MPS, which CUDA asks where its folder exists.
+void leave_servers_of_others() {
+  ::setenv("HWLOC_COMPONENTS", "-gl", 0);
+  struct stat about {};
+  if (::lstat("/tmp/nvidia-mps", &about) == 0 && is_other_user(about.st_uid))
+    ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 0);
 }
 
 int complain(const Error& error) {
@@ -210,6 +222,9 @@ int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   take_variables_by_rank();
   fill_rank_variables(launcher.local_rank, asked_binding());
   restore_path();
+  leave_servers_of_others();
+  const SharedFolder shared;
+  if (!shared.name().empty()) (*recorder)->own_shared_folder(shared.name());
   // Without the library that answers for them, no rank can be bound to CPUs that are not here.
   if (machine_folder(host_name()).empty() || has_simulated_affinity())
     if (const auto bound = bind_as_asked(launcher.local_rank); !bound)
@@ -226,6 +241,7 @@ int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   auto started = mpi_start(argc, argv);
   forget_simulated_topology();
   leave_bundle();
+  shared.hide_settings();
   if (!started) return complain(started.error());
   (*recorder)->stamp_signals();
   (*recorder)->note_shared_memory();

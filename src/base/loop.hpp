@@ -57,7 +57,7 @@ struct ProcessOptions {
   Environment env = {};                 ///< added to (or replacing in) our own environment
   std::vector<std::string> unset = {};  ///< names that are taken out of our own environment
   std::string stdin_text = {};          ///< written to its standard input, which is then closed
-  std::string folder = {};              ///< working folder; empty: ours
+  std::string folder = {};              ///< working folder; empty: that of start_children_in()
   /// Raw chunks as they come, from standard output and standard error.
   std::function<void(std::span<const char>)> on_stdout = {};
   std::function<void(std::span<const char>)> on_stderr = {};
@@ -65,6 +65,10 @@ struct ProcessOptions {
   /// still holds them open).
   std::function<void(ProcessEnd)> on_end = {};
 };
+
+/// Processes without a folder of their own start there from now on; empty: in ours. A program that is named by a
+/// relative path is still looked for in ours.
+void start_children_in(std::string folder);
 
 /// A child in a session and process group of its own. Destroying the handle of a running one kills its group.
 class Process {

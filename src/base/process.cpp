@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/files.hpp"
 #include "base/uv_handle.hpp"
 
 extern char** environ;
@@ -71,10 +72,27 @@ Error start_error(const ProcessOptions& options, int status) {
   return {ErrorKind::launch, program, "can't be started: " + cause};
 }
 
+std::string& folder_of_children() {
+  static std::string folder;
+  return folder;
+}
+
 }  // namespace
 
+void start_children_in(std::string folder) {
+  folder_of_children() = std::move(folder);
+}
+
 struct Process::Implementation final : UvHandle {
-  Implementation(Loop::Implementation& loop, ProcessOptions options) : UvHandle(loop), options_(std::move(options)) {}
+  Implementation(Loop::Implementation& loop, ProcessOptions options) : UvHandle(loop), options_(std::move(options)) {
+    if (options_.folder.empty()) move_to(folder_of_children());
+  }
+  void move_to(const std::string& folder) {
+    options_.folder = folder;
+    std::string& program = options_.argv.front();
+    std::error_code ignored;
+    if (!folder.empty() && program.find('/') != program.npos) program = fs::absolute(program, ignored).string();
+  }
 
   Result<void> start();
   void signal_group(int signal) {

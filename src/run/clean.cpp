@@ -151,6 +151,11 @@ std::set<std::string, std::less<>> mapped_shared_memory() {
   return mapped;
 }
 
+bool holds_any(const std::string& folder, const std::set<std::string, std::less<>>& files) {
+  const auto first = files.lower_bound(folder + "/");
+  return first != files.end() && first->starts_with(folder + "/");
+}
+
 void remove_shared_memory(const Records& records) {
   std::set<std::string, std::less<>> left;
   for (const FlightRecord& record : records) left.insert(record.shared_memory.begin(), record.shared_memory.end());
@@ -160,6 +165,10 @@ void remove_shared_memory(const Records& records) {
     struct stat status {};
     if (mapped.count(file) != 0 || ::lstat(file.c_str(), &status) != 0) continue;
     if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) ::unlink(file.c_str());
+    if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && !holds_any(file, mapped)) {
+      std::error_code ignored;
+      fs::remove_all(file, ignored);
+    }
   }
 }
 

@@ -269,9 +269,15 @@ void FlightRecorder::note_shared_memory() {
   expect_shared_memory({names.begin(), names.end()});
 }
 
+void FlightRecorder::own_shared_folder(const std::string& name) {
+  shared_folder_ = name;
+  expect_shared_memory({});
+}
+
 void FlightRecorder::expect_shared_memory(const std::vector<std::string>& names) {
   enter([&](Layout& layout) {
     std::uint32_t count = 0;
+    if (!shared_folder_.empty()) store_text(layout.shared[count++], shared_folder_);
     for (const std::string& name : names)
       if (count < Layout::most_shared) store_text(layout.shared[count++], name);
     layout.shared_count.store(count, relaxed);

@@ -88,6 +88,8 @@ class FlightRecorder final : public Recorder, public CallRecorder {
   /// Notes up to 24 files below /dev/shm that this process has mapped now, so that they can be removed when it is
   /// killed. Call it when MPI is up.
   void note_shared_memory();
+  /// A folder below /dev/shm for shared memory of this launch's MPI: removed with all that is in it.
+  void own_shared_folder(const std::string& name);
   /// Names of files that MPI makes below /dev/shm before note_shared_memory() can see them.
   void expect_shared_memory(const std::vector<std::string>& names);
 
@@ -102,6 +104,7 @@ class FlightRecorder final : public Recorder, public CallRecorder {
   void enter(Act act);
   Layout* layout_;
   fs::path file_;
+  std::string shared_folder_;
   std::uint64_t forks_;  ///< that lie between main and this process
 };
 

@@ -12,13 +12,14 @@ namespace {
 /// 80 bits: the tag must fit into the name of an abstract socket.
 constexpr std::size_t digest_digits = 20;
 
-std::string digest_of(std::string_view secret) {
+/// `part`: other digits of the same digest; none follows from another part.
+std::string digest_of(std::string_view secret, std::size_t part = 0) {
   std::array<unsigned char, crypto_generichash_BYTES> hash{};
   crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(secret.data()), secret.size(),
                      nullptr, 0);
   std::array<char, 2 * crypto_generichash_BYTES + 1> text{};
   sodium_bin2hex(text.data(), text.size(), hash.data(), hash.size());
-  return {text.data(), digest_digits};
+  return {text.data() + part * digest_digits, digest_digits};
 }
 
 }  // namespace
@@ -26,6 +27,10 @@ std::string digest_of(std::string_view secret) {
 LaunchTag make_launch_tag(const std::string& prefix) {
   const std::string secret = LaunchKey::random().hex();
   return {prefix + "-" + digest_of(secret), secret};
+}
+
+std::string name_by_secret(std::string_view secret) {
+  return digest_of(secret, 1);
 }
 
 bool is_secret_of(std::string_view secret, std::string_view tag) {

@@ -16,6 +16,8 @@ struct LaunchTag {
 
 /// `PREFIX-DIGEST`, with a new secret.
 [[nodiscard]] LaunchTag make_launch_tag(const std::string& prefix);
+/// A name for a file or folder of the launch that can be found from the secret, and not from the tag.
+[[nodiscard]] std::string name_by_secret(std::string_view secret);
 [[nodiscard]] bool is_secret_of(std::string_view secret, std::string_view tag);
 
 }  // namespace muster

@@ -18,11 +18,13 @@ namespace {
 constexpr double interpreter_patience_s = 60;
 constexpr std::size_t most_said = 64u << 10;
 
-/// Without the current folder, whose name could be that of a module; a folder without code (no loader) is not a module.
+/// Without the current folder, before anything is imported: it could have a module of that name, of another user in
+/// /tmp. A folder without code (no loader) is not a module.
 constexpr const char* module_question =
-    "import importlib.util, platform, sys\n"
-    "print('muster: this is Python', platform.python_version())\n"
+    "import sys\n"
     "sys.path = [place for place in sys.path if place]\n"
+    "import importlib.util, platform\n"
+    "print('muster: this is Python', platform.python_version())\n"
     "for name in sys.argv[1:]:\n"
     "    found = importlib.util.find_spec(name)\n"
     "    if found is None or found.loader is None or found.origin is None:\n"

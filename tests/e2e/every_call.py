@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Call 1, 2, 3, ... of read, write, open, fork, connect and mmap fails, in the driver or in the agent, until a small run makes
-no further one: it ends in time, leaves nothing running, what it wrote can be shown, and it is a pass only where every rank
-was measured all the same.
+"""Call 1, 2, 3, ... of read, write, open, fork, connect, mmap, socket, pipe and pthread_create fails, in the driver or in the
+agent, until a small run makes no further one: it ends in time, leaves nothing running, what it wrote can be shown, and it is a
+pass only where every rank was measured all the same.
 
 By itself: every_call.py [--only read,open] [--first 1] [--step 1] [driver|agent ...], with MUSTER_BUILD naming a build; minutes to
 hours. With --seconds 300 --kept FILE in parts: each call goes on where the one before ended. Part of the tests is
@@ -22,7 +22,7 @@ import support  # noqa: E402
 from support import Run, check  # noqa: E402
 
 CALLS = {"read": errno.EIO, "write": errno.ENOSPC, "open": errno.EMFILE, "fork": errno.EAGAIN, "connect": errno.ECONNREFUSED,
-         "mmap": errno.ENOMEM}
+         "mmap": errno.ENOMEM, "socket": errno.EMFILE, "pipe": errno.EMFILE, "thread": errno.EAGAIN}
 VICTIMS = ("driver", "agent")
 CHECKS = check("a", ranks=1, probe="hello", timeout="20s") + check("b", ranks=1, probe="hello", timeout="20s")
 LIMIT = 60

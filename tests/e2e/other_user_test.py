@@ -624,6 +624,16 @@ class OtherUser(unittest.TestCase):
         self.assertNotIn("error", verdicts.values(), done.stdout)
         self.assertTrue((home / "state" / "muster" / "history.db").exists())
 
+    def test_a_user_without_a_home(self):
+        """Neither HOME nor an entry of passwd."""
+        runs = self.folder / "runs"
+        runs.mkdir()
+        os.chown(runs, 54321, 54321)
+        for launcher in ("local", "mpirun"):
+            done = self.muster("run", "hello.toml", "--launcher", launcher, "--quiet", "--no-history", "--output", str(runs),
+                               wrapper=("setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "env", "--unset=HOME"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
     # Without /proc.
 
     def test_without_proc_nothing_comes_from_the_current_folder(self):

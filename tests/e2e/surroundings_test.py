@@ -74,6 +74,31 @@ class Surroundings(unittest.TestCase):
                 self.assertEqual(done.returncode, status, done.said)
                 self.assertIn("pipe", done.said)
 
+    def test_a_pipe_in_every_other_place(self):
+        """Given to a command, in a folder that it searches, and among the state."""
+        for folder in ("folder", "config/systems", "site", "run", "state/muster", "plugins"):
+            (self.folder / folder).mkdir(parents=True)
+        for pipe in ("pipe", "folder/a.toml", "config/systems/a.toml", "site/site.toml", "run/report.json", "state/muster/history.db", "plugins/a.so"):
+            os.mkfifo(self.folder / pipe)
+        gate = ("gate", "--need", "1", "--launcher", "local", "--output", "runs")
+        for words, status in (
+                (("show", "run"), 2), (("show", "--history", "pipe", "latest"), 3), (("compare", "run", "run"), 2), (("run", "folder"), 3),
+                (("lint", "folder"), 3), (("lint", "hello.toml", "--config", "config"), 3), (("list", "--config", "site"), 3), (("plan", "pipe"), 3),
+                (("plan", "hello.toml", "--launch", "@pipe"), 3), (("run", "hello.toml", "--launch", "@pipe"), 3), (("run", "hello.toml", "--config", "pipe"), 3),
+                (("run", "hello.toml", "--launcher", "local", "--output", "pipe"), 3), ((*gate, "--checks", "pipe", "--", "true"), 125),
+                ((*gate, "--checks", "hello.toml", "--launch", "@pipe", "--", "true"), 125), ((*gate, "--checks", "hello.toml", "--", "./pipe"), 126),
+                (("history",), 2), (("history", "--history", "pipe"), 3), (("history", "import", "run"), 2), (("history", "export", "pipe"), 2),
+                (("bind", "pipe"), 3), (("bind", "--topology", "pipe"), 3), (("bind", "--machine", "pipe"), 3), (("machine", "dgx-h100", "--write", "pipe"), 3),
+                (("doctor", "--agent", "pipe"), 2), (("selftest", "pipe"), 3), (("selftest", "--agent", "pipe"), 2), (("selftest", "--keep", "pipe"), 3)):
+            with self.subTest(words=words):
+                done = self.muster(*words)
+                self.assertEqual(done.returncode, status, done.said)
+                self.assertRegex(done.said, r"pipe|config|No such run|no run")
+        with unittest.mock.patch.dict(os.environ, XDG_STATE_HOME=str(self.folder / "state")):
+            done = self.run_hello()
+        self.assertEqual(done.returncode, 0, done.said)
+        self.assertIn("this run is not in the history", done.said)
+
     def test_a_report_whose_start_is_no_time(self):
         self.assertEqual(self.run_hello().returncode, 0)
         report = json.loads((self.folder / "runs/latest/report.json").read_text())

@@ -2,8 +2,9 @@
 ///
 ///   FAIL_KIND=file      opening for writing, writing, making, renaming, closing below FAIL_PATH
 ///   FAIL_KIND=process   starting processes: fork, vfork, posix_spawn, and exec in the child
-///   FAIL_KIND=read, write, open, fork, connect, mmap: every call of that name and its likes, whatever it is about; of
-///                       writes, not those to pipes and event counters, nor libuv's reads of these
+///   FAIL_KIND=read, write, open, fork, connect, mmap, socket, pipe, thread: every call of that name and its likes,
+///                       whatever it is about; of writes, not those to pipes and event counters, nor libuv's reads of
+///                       these. `fork` is clone, too, `pipe` what makes event counters, and `thread` pthread_create.
 ///   FAIL_NAME=TEXT      of kind open, only paths that contain the text
 ///   FAIL_CALL=N         which call fails, counted from 1; 0: none, they are only counted
 ///   FAIL_STAYS=1        all calls from that one on fail, as on a disk that is full
@@ -20,9 +21,12 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <string>
 #include <string_view>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -39,7 +43,20 @@ Function* next(const char* name, Function*) {
 #define REAL(name) next(#name, &name)
 
 struct Plan {
-  enum class Kind { none, file, process, read, write, open, fork, connect, mmap } kind = Kind::none;
+  enum class Kind {
+    none,
+    file,
+    process,
+    read,
+    write,
+    open,
+    fork,
+    connect,
+    mmap,
+    socket,
+    pipe,
+    thread
+  } kind = Kind::none;
   std::uint64_t call = 0;
   bool stays = false;
   int error = EIO;
@@ -76,7 +93,8 @@ Plan::Kind kind_of(std::string_view name) {
   using Kind = Plan::Kind;
   constexpr std::pair<std::string_view, Kind> kinds[] = {
       {"file", Kind::file}, {"process", Kind::process}, {"read", Kind::read},       {"write", Kind::write},
-      {"open", Kind::open}, {"fork", Kind::fork},       {"connect", Kind::connect}, {"mmap", Kind::mmap}};
+      {"open", Kind::open}, {"fork", Kind::fork},       {"connect", Kind::connect}, {"mmap", Kind::mmap},
+      {"pipe", Kind::pipe}, {"socket", Kind::socket},   {"thread", Kind::thread}};
   for (const auto& [one, kind] : kinds)
     if (one == name) return kind;
   std::abort();
@@ -140,14 +158,16 @@ bool can_fail_to_write(int descriptor) {
   return ::fstat(descriptor, &about) != 0 || (!S_ISFIFO(about.st_mode) && (about.st_mode & S_IFMT) != 0);
 }
 
+bool is_libuv(const void* caller) {
+  Dl_info about{};
+  return ::dladdr(caller, &about) != 0 && about.dli_fname != nullptr &&
+         std::string_view(about.dli_fname).find("libuv") != std::string_view::npos;
+}
+
 /// libuv wakes itself by pipes and event counters, and ends the process where it can't read one; the kernel has no such
 /// failure. Other readers of a pipe are not spared.
 bool can_fail_to_read(int descriptor, const void* caller) {
-  if (plan().kind != Plan::Kind::read) return true;
-  Dl_info about{};
-  const bool is_libuv = ::dladdr(caller, &about) != 0 && about.dli_fname != nullptr &&
-                        std::string_view(about.dli_fname).find("libuv") != std::string_view::npos;
-  return !is_libuv || can_fail_to_write(descriptor);
+  return plan().kind != Plan::Kind::read || !is_libuv(caller) || can_fail_to_write(descriptor);
 }
 
 bool write_fails(int descriptor) {
@@ -292,6 +312,33 @@ void* mmap(void* at, size_t size, int protection, int flags, int descriptor, off
 }
 void* mmap64(void* at, size_t size, int protection, int flags, int descriptor, off64_t offset) noexcept {
   return counted_to_fail(Plan::Kind::mmap) ? MAP_FAILED : REAL(mmap64)(at, size, protection, flags, descriptor, offset);
+}
+
+int socket(int family, int type, int protocol) noexcept {
+  return counted_to_fail(Plan::Kind::socket) ? -1 : REAL(socket)(family, type, protocol);
+}
+int socketpair(int family, int type, int protocol, int ends[2]) noexcept {
+  return counted_to_fail(Plan::Kind::socket) ? -1 : REAL(socketpair)(family, type, protocol, ends);
+}
+int accept4(int descriptor, sockaddr* from, socklen_t* size, int flags) {
+  return counted_to_fail(Plan::Kind::socket) ? -1 : REAL(accept4)(descriptor, from, size, flags);
+}
+int pipe(int ends[2]) noexcept {
+  return counted_to_fail(Plan::Kind::pipe) ? -1 : REAL(pipe)(ends);
+}
+/// libuv ends the process where it can't make the pipe for its signals; muster starts with enough free descriptors.
+int pipe2(int ends[2], int flags) noexcept {
+  const bool fails = !is_libuv(__builtin_return_address(0)) && counted_to_fail(Plan::Kind::pipe);
+  return fails ? -1 : REAL(pipe2)(ends, flags);
+}
+int eventfd(unsigned start, int flags) noexcept {
+  return counted_to_fail(Plan::Kind::pipe) ? -1 : REAL(eventfd)(start, flags);
+}
+int epoll_create1(int flags) noexcept {
+  return counted_to_fail(Plan::Kind::pipe) ? -1 : REAL(epoll_create1)(flags);
+}
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*act)(void*), void* given) {
+  return counted_to_fail(Plan::Kind::thread) ? errno : REAL(pthread_create)(thread, attributes, act, given);
 }
 
 pid_t fork() noexcept {

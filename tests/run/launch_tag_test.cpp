@@ -20,5 +20,13 @@ TEST(LaunchTag, OnlyItsSecretFits) {
   EXPECT_LT(one.tag.size() + 16, 100u);
 }
 
+TEST(LaunchTag, TheNameByItsSecretIsNotInTheTag) {
+  const LaunchTag one = make_launch_tag("run-1"), other = make_launch_tag("run-1");
+  EXPECT_EQ(name_by_secret(one.secret), name_by_secret(one.secret));
+  EXPECT_NE(name_by_secret(one.secret), name_by_secret(other.secret));
+  EXPECT_EQ(name_by_secret(one.secret).size(), 20u);
+  EXPECT_EQ(one.tag.find(name_by_secret(one.secret).substr(0, 8)), one.tag.npos);
+}
+
 }  // namespace
 }  // namespace muster

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/loop.hpp"
 #include "base/text.hpp"
 #include "base/trusted_path.hpp"
 
@@ -53,19 +54,50 @@ PathEntry look_at(const std::string& entry) {
   return seen;
 }
 
-void clean_path(const char* path) {
+/// `names_owners`: entries of other users are named, too.
+void clean_list(const char* name, bool names_owners) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return;
   std::vector<std::string> kept, words;
-  for (const auto& entry : split(path, ':')) {
+  for (const auto& entry : split(value, ':')) {
     const auto seen = look_at(entry);
     if (seen.danger.empty()) kept.push_back(entry);
     if (!seen.danger.empty())
       words.push_back(fmt::format("\"{}\" is left out, as {}", printable_line(entry, 200), seen.danger));
-    else if (!seen.owner.empty())
+    else if (names_owners && !seen.owner.empty())
       words.push_back(seen.owner);
   }
   if (words.empty()) return;
-  ::setenv("PATH", join(kept, ":").c_str(), 1);
-  facts_found().push_back({"PATH", join(words, "; ")});
+  ::setenv(name, join(kept, ":").c_str(), 1);
+  facts_found().push_back({name, join(words, "; ")});
+}
+
+/// Why programs of root do not start there; empty: they may.
+std::string why_not_in(const fs::path& folder) {
+  struct stat about {};
+  if (::stat(folder.c_str(), &about) != 0) return "it can't be read";
+  const auto seen = look_at(folder.string());
+  if (!seen.danger.empty() || !seen.owner.empty()) return seen.danger.empty() ? seen.owner : seen.danger;
+  const bool has_group = (about.st_mode & S_IWGRP) != 0 && about.st_gid != 0;
+  return has_group ? fmt::format("group {} may write it", about.st_gid) : std::string();
+}
+
+/// UCX, below MPI libraries, reads it in the current folder: it may name modules to load.
+std::string whose_settings() {
+  struct stat about {};
+  const bool is_foreign = ::lstat("ucx.conf", &about) == 0 && is_other_user(about.st_uid);
+  return is_foreign ? fmt::format("ucx.conf there belongs to user {}", about.st_uid) : std::string();
+}
+
+void leave_current_folder() {
+  std::error_code error;
+  const auto folder = fs::current_path(error);
+  if (error) return;
+  const auto why = ::geteuid() == 0 ? why_not_in(folder) : whose_settings();
+  if (why.empty()) return;
+  start_children_in("/");
+  facts_found().push_back(
+      {"PWD", fmt::format("programs start in / instead of {}, as {}", printable_line(folder.string(), 200), why)});
 }
 
 void leave_home(const std::string& home) {
@@ -81,9 +113,14 @@ void leave_home(const std::string& home) {
 }  // namespace
 
 void leave_places_of_others() {
+  // PMIx, below Open MPI 4, crashes where neither gives it a home.
+  if (std::getenv("HOME") == nullptr && ::getpwuid(::geteuid()) == nullptr) ::setenv("HOME", "/", 1);
+  leave_current_folder();
   if (::geteuid() != 0) return;
   if (const char* home = std::getenv("HOME")) leave_home(home);
-  if (const char* path = std::getenv("PATH")) clean_path(path);
+  clean_list("PATH", true);
+  clean_list("LD_LIBRARY_PATH", false);
+  clean_list("PYTHONPATH", false);
 }
 
 const std::vector<Fact>& places_of_others() {
