@@ -202,15 +202,22 @@ std::map<std::string, std::string> variables_before(std::string_view script, std
 }
 
 std::optional<std::string> batch_value(const std::string& name, const std::map<std::string, std::string>& variables) {
-  constexpr int deepest = 8;
-  const std::function<std::optional<std::string>(const std::string&, int)> value =
-      [&](const std::string& wanted, int depth) -> std::optional<std::string> {
+  // Variables that hold each other several times would fill memory: `a=$b$b`, `b=$c$c` and so on.
+  constexpr std::size_t deepest = 32;
+  std::size_t left = 256 * 1024;
+  std::vector<std::string> open;
+  const std::function<std::optional<std::string>(const std::string&)> value =
+      [&](const std::string& wanted) -> std::optional<std::string> {
     const auto own = variables.find(wanted);
-    if (own != variables.end() && depth < deepest) {
+    // Within its own value stands the one that it had before, which the environment may know.
+    const bool is_open = std::find(open.begin(), open.end(), wanted) != open.end();
+    if (own != variables.end() && !is_open && open.size() < deepest) {
+      if (left < own->second.size() + 1) return std::nullopt;
+      left -= own->second.size() + 1;
+      open.push_back(wanted);
       // The quotes of the assignment are gone; what they kept from the shell is rare there.
-      const auto words = shell_statements(
-          '"' + own->second + '"', [&](const std::string& inner) { return value(inner, depth + 1); },
-          unknown_expansion);
+      const auto words = shell_statements('"' + own->second + '"', value, unknown_expansion);
+      open.pop_back();
       if (words.size() == 1 && words.front().words.size() == 1) return words.front().words.front().text;
     }
     if (const char* set = std::getenv(wanted.c_str()); set != nullptr) return set;
@@ -220,7 +227,7 @@ std::optional<std::string> batch_value(const std::string& name, const std::map<s
     if (is_listed_word(wanted, {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"})) return "0";
     return std::nullopt;
   };
-  return value(name, 0);
+  return value(name);
 }
 
 bool shell_text_uses_arguments(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 
 namespace muster {
 namespace {
@@ -56,6 +57,25 @@ TEST(LaunchScript, TheLineThatTheGateStarts) {
       commands_of("muster\nmuster gate --need 4 -- ./train.sh\nmuster gate --print hosts srun\nmuster run -- srun a\n"
                   "echo muster gate --\nmuster gate --\nmastered gate -- srun a\n"),
       Commands{});
+}
+
+TEST(LaunchScript, VariablesThatHoldEachOther) {
+  EXPECT_EQ(
+      batch_value("MUSTER_TEST_A", {{"MUSTER_TEST_A", "$MUSTER_TEST_B-${MUSTER_TEST_B}"}, {"MUSTER_TEST_B", "x"}}),
+      "x-x");
+  // Its value before, which is not known: the sign stands for the dollar.
+  EXPECT_EQ(batch_value("MUSTER_TEST_A", {{"MUSTER_TEST_A", "$MUSTER_TEST_A:/opt"}}),
+            std::string(1, unknown_expansion) + "MUSTER_TEST_A:/opt");
+  // 40 to the power of 12 copies, if they were written out.
+  std::map<std::string, std::string> many;
+  for (char name = 'a'; name < 'm'; ++name) {
+    std::string& text = many[std::string("MUSTER_TEST_") + name];
+    for (int i = 0; i < 40; ++i) text += std::string("$MUSTER_TEST_") + static_cast<char>(name + 1);
+  }
+  many["MUSTER_TEST_m"] = "0123456789";
+  const auto value = batch_value("MUSTER_TEST_a", many);
+  ASSERT_TRUE(value);
+  EXPECT_LT(value->size(), 300'000U);
 }
 
 TEST(LaunchScript, HereDocumentsHoldNone) {
