@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import unittest
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -17,8 +18,10 @@ import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 from support import wait_until  # noqa: E402
 
+HOSTILE = HERE.parent / "e2e" / "hostile_user.py"
 EXAMPLES = HERE.parents[1] / "packaging/examples" / "slurm"
 NODES = ("nid001", "nid002")
+NOBODY = 65534
 # What slurmd starts: the shipped script in the environment of slurmd, which is next to none. `switch` turns it on, and says where
 # the slurm.conf lies that is in /etc elsewhere.
 WRAPPER = """#!/bin/sh
@@ -108,6 +111,21 @@ class ByHand(support.EndToEnd):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
 
+    @unittest.skipIf(os.geteuid() != 0, "only root gives files to another user")
+    def test_nothing_is_kept_where_others_may_put_a_link(self):
+        """Root would copy the report to where it leads."""
+        self.machine("--fault", "gpu_missing")
+        log = self.folder / "log"
+        log.mkdir()
+        for owner, mode in ((NOBODY, 0o755), (0, 0o1777), (0, 0o775)):
+            os.chown(log, owner, -1)
+            log.chmod(mode)
+            done, _ = self.script("health_check")
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn(f"muster: other users may write {log}: the report is not kept", done.stdout)
+            self.assertEqual(list(log.iterdir()), [])
+
+
 class ByTheirDaemon(support.EndToEnd):
     def setUp(self):
         self.folder = support.new_folder()
@@ -144,6 +162,29 @@ class ByTheirDaemon(support.EndToEnd):
             wait_until(lambda: text_of(done).count("nid002 1\n") >= 2, 20 * support.SLOWNESS)
             self.assertEqual(self.reason(cluster, "nid002"), drained)
             self.assertEqual(slurm_services.states(cluster)["nid001"], "idle")
+            (self.folder / "health_check").unlink()
+
+    def test_health_check_beside_a_hostile_user(self):
+        """On both nodes, with jobs and words for Slurm: the broken node is drained, for what it lacks, and the other is not."""
+        more = f"HealthCheckProgram={self.wrapper('health_check')}\nHealthCheckInterval=2\nHealthCheckNodeState=ANY,CYCLE\n"
+        with vc.running(len(NODES), slurm=vc.Shape(more=more)) as cluster:
+            temporary = cluster.folder / "tmp"
+            for node in NODES:
+                cluster.execute(node, ["chmod", "1777", temporary])
+                user = subprocess.Popen(cluster.argv_in(node, [sys.executable, "-B", HOSTILE, self.folder, temporary]), stdout=subprocess.PIPE,
+                                        text=True, env={**os.environ, **cluster.environment(), "SLURM_CONF": cluster.slurm_conf})
+                self.addCleanup(lambda user=user: (user.kill(), user.wait(), user.stdout.close()))
+                self.assertEqual(user.stdout.readline(), "ready\n")
+            self.break_node("nid002")
+            (self.folder / "health_check").write_text(f"export SLURM_CONF={cluster.slurm_conf} TMPDIR={temporary}\n")
+            drained = wait_until(lambda: self.reason(cluster, "nid002"), 60 * support.SLOWNESS)
+            done = self.folder / "health_check.done"
+            self.assertTrue(drained, self.said("health_check", cluster))
+            self.assertRegex(drained, r"^muster\[[0-9a-f]{6}-[0-9a-f]{4}\]: device_visibility: .*GPU")
+            self.assertTrue(wait_until(lambda: text_of(done).count("nid001 0\n") >= 2, 40 * support.SLOWNESS), text_of(done))
+            self.assertEqual(self.reason(cluster, "nid001"), "")
+            self.assertFalse(slurm_services.states(cluster)["nid001"].startswith("drain"))
+            self.assertFalse(os.path.exists("/root/hostile"))
             (self.folder / "health_check").unlink()
 
     def test_a_fault_of_all_nodes_does_not_drain_them_all(self):
