@@ -205,15 +205,24 @@ void remove_probes_of_open_mpi() {
   }
 }
 
-/// KILL for the daemons that started ranks of this launch. A launcher on this node is none of them, nor is Slurm's.
+/// Whether a process is the daemon of one start of a launcher. The daemons of Slurm, and those of PRRTE that stay for
+/// several jobs (prte, whose jobs are not called prterun-...), are not.
+bool is_daemon_of_one_launch(int pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const auto name = read_file(folder + "/comm");
+  if (!name || !is_own_process(pid)) return false;
+  if (trim(*name) == "orted" || trim(*name) == "hydra_pmi_proxy") return true;
+  const auto line = read_file(folder + "/cmdline");
+  return trim(*name) == "prted" && line && line->find("prterun-") != line->npos;
+}
+
+/// KILL for the daemons that started ranks of this launch.
 void end_daemons(const Records& records) {
   for (const FlightRecord& record : records) {
+    if (record.parent <= 1) continue;
     const auto status = process_status(record.parent);
-    const auto name = read_file("/proc/" + std::to_string(record.parent) + "/comm");
-    if (record.parent <= 1 || !status || status->start_ticks != record.parent_start_ticks || !name) continue;
-    for (const std::string_view daemon : {"orted", "prted", "hydra_pmi_proxy"})
-      if (trim(*name) == daemon && is_own_process(record.parent))
-        signal_process(record.parent, record.parent_start_ticks, SIGKILL);
+    if (status && status->start_ticks == record.parent_start_ticks && is_daemon_of_one_launch(record.parent))
+      signal_process(record.parent, record.parent_start_ticks, SIGKILL);
   }
 }
 

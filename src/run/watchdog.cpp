@@ -101,7 +101,7 @@ void watch(const std::string& tag, const WatchdogTimes& times) {
     const double ended_s = since(live.empty(), ended);
     const auto is_past = [&](const FlightRecord& record) { return is_late(record, times.grace_s); };
     if (std::any_of(live.begin(), live.end(), is_past) || orphaned_s > times.orphan_s || ended_s > times.grace_s) {
-      (void)clean_this_node(tag, kill_grace_s, true);
+      (void)clean_this_node(tag, kill_grace_s, true, true);
       return;
     }
     wait_for(live, live.empty() ? std::min(times.look_s, look_at_ruins_s) : times.look_s);

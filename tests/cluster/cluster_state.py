@@ -155,15 +155,16 @@ class Cluster:
         self.is_as_made = False
         run("ip", "link", "set", self.link(name), "down")
 
-    def cut_data(self, name):
-        """The same for the data network alone: the remote shell still reaches the node."""
+    def cut_data(self, name, keeps_carrier=False):
+        """The same for the data network alone: the remote shell still reaches the node. `keeps_carrier`: in the switch, where the
+        node does not see it."""
         self.is_as_made = False
-        run("ip", "link", "set", self.data_link(name), "down")
+        run("ip", "link", "set", self.data_link(name), *(("nomaster",) if keeps_carrier else ("down",)))
 
     def heal(self, name):
         run("ip", "link", "set", self.link(name), "up")
         if self.has_data_network:
-            run("ip", "link", "set", self.data_link(name), "up")
+            run("ip", "link", "set", self.data_link(name), "master", self.data_bridge, "up")
         for end in self.ends(name):
             node_links.unlimit(end)
 

@@ -144,6 +144,16 @@ class OnTwoNodes(OnNodes):
     def test_link_cut(self):
         self.lose(self.cluster.cut, DEADLINE + 15)
 
+    def test_nothing_stays_on_a_node_that_was_cut_off(self):
+        """Nothing reaches it any more: its watchdog ends the ranks, and the daemon that started them."""
+        self.lose(self.cluster.cut, DEADLINE + 15)
+        holder = self.cluster.holder("nid002")
+        self.assertNotEqual(self.cluster.processes("nid002"), [holder])
+        is_alone = support.wait_until(lambda: self.cluster.processes("nid002") == [holder], 60 * support.SLOWNESS)
+        self.assertTrue(is_alone, [support.command_line(pid) for pid in self.cluster.processes("nid002")])
+        files = self.cluster.execute("nid002", ["ls", "-A", "/dev/shm"], capture_output=True, text=True).stdout
+        self.assertEqual(files, "")
+
     def test_node_gone(self):
         self.lose(self.cluster.remove, DEADLINE + 15)
 

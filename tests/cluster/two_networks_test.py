@@ -58,6 +58,19 @@ class TwoNetworks(OnNodes):
         self.assertEqual(len(run.report()["launches"]), 1, "the node was left out of the first launch")
         self.assert_nodes_clean()
 
+    def test_a_switch_that_drops_what_one_node_sends(self):
+        """Its link has a carrier. Once the switch works again the node is as good as others."""
+        self.cluster.cut_data("nid003", keeps_carrier=True)
+        run = self.new_run(check("hello", probe="hello"))
+        run.start()
+        self.assertEqual(run.wait(60), 1, run.story())
+        self.assert_lost(run, "nid003")
+        self.assertNotIn("no carrier", run.stdout)
+        self.cluster.heal("nid003")
+        run = self.new_run(check("hello", probe="hello"))
+        run.start()
+        self.assertEqual(run.wait(60), 0, run.story())
+
     def test_data_link_goes_down_in_a_case(self):
         checks = check("before", number=1) + check("hello", probe="hello", timeout="6s", repetitions=1000000) + check("after", number=2)
         run = self.new_run(checks)
