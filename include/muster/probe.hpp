@@ -31,6 +31,9 @@ struct MetricSpec {
   std::string_view help;
   bool is_timing = true;   ///< not judged where timing cannot mean anything (ranks sharing a core)
   bool has_limit = false;  ///< readings may have one `<name>.capable` beside them: what the hardware can do
+  /// Of a rate of errors, which is 0 where all is well: from here on it fails where it is more than ten times the
+  /// median of earlier passing runs of the same item, whether a check asks for history or not. 0: of no such rate.
+  double error_floor = 0;
 };
 
 /// A label that readings of this probe carry and `where` may name.
@@ -239,6 +242,9 @@ struct ProbeSpec {
   /// Each rank needs at most those of its own node: where a node can't prepare, the others are measured all the same,
   /// each by itself, as with --per-node.
   bool is_about_nodes = false;
+  /// It reads and judges the error counters of ports by itself: those that the frame reads around its cases are
+  /// ignored.
+  bool judges_link_errors = false;
 };
 
 /// Every probe that was built in, by name. Generated from the folder.

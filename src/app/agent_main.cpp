@@ -159,11 +159,21 @@ Result<void> take_orders_from_environment(const Comm& comm, AgentHooks& hooks) {
   return {};
 }
 
-/// What its links count during a case. The files are looked for once.
+/// What its links count during a case. The files are looked for once; where cases follow each other at once, the
+/// reading after one is that before the next.
 std::function<std::vector<Fact>()> watch_links() {
+  constexpr double most_between_s = 0.1;
   static const LinkErrors links(root_of("/"));
-  return [before = links.read(), begun = monotonic_seconds()] {
-    return link_facts(before, links.read(), monotonic_seconds() - begun);
+  static PortErrors last;
+  static double read_at = -1;
+  const auto read = [] {
+    last = links.read();
+    read_at = monotonic_seconds();
+  };
+  if (read_at < 0 || monotonic_seconds() - read_at > most_between_s) read();
+  return [before = last, begun = read_at, read] {
+    read();
+    return link_facts(before, last, read_at - begun, links.beside());
   };
 }
 

@@ -41,16 +41,16 @@ void GpuRelease::operator()(void* handle) const {
   const GpuTable& table = *gpus->table_;
   switch (what) {
     case What::memory:
-      static_cast<void>(gpus->call(table.free, handle));
+      static_cast<void>(gpus->try_call(device, table.free, handle));
       break;
     case What::pinned:
-      static_cast<void>(gpus->call(table.unpin, handle));
+      static_cast<void>(gpus->try_call(device, table.unpin, handle));
       break;
     case What::stream:
-      static_cast<void>(gpus->call(table.destroy_stream, handle));
+      static_cast<void>(gpus->try_call(device, table.destroy_stream, handle));
       break;
     case What::event:
-      static_cast<void>(gpus->call(table.destroy_event, handle));
+      static_cast<void>(gpus->try_call(device, table.destroy_event, handle));
       break;
   }
 }
@@ -75,6 +75,20 @@ std::string_view Gpus::vendor() const {
 template <class Call, class... Args>
 int Gpus::call(const Call& call, Args... args) const {
   return watch_(call.name, call.function, args...);
+}
+
+template <class Call, class... Args>
+int Gpus::try_call(int device, const Call& call, Args... args) const {
+  const int code = this->call(call, args...);
+  if (code == 0) return code;
+  // Attributes are refused as invalid where a driver is older than they.
+  constexpr int invalid_value = 1, not_supported = 801;  // both vendors'
+  const bool is_attribute = std::string_view(call.name) == table_->attribute.name;
+  OverlookedFailure failure{device, fmt::format("{} returned {}: {}", call.name, code, table_->words(code)),
+                            code == not_supported || (is_attribute && code == invalid_value)};
+  if (std::find(overlooked_.begin(), overlooked_.end(), failure) == overlooked_.end())
+    overlooked_.push_back(std::move(failure));
+  return code;
 }
 
 Error Gpus::error_of(int device, const char* call, int code) const {
@@ -131,13 +145,13 @@ Result<GpuDevice> Gpus::describe(int index) {
   if (auto got = ask(index, table_->device, &handle, index); !got) return tl::unexpected(got.error());
   std::array<char, 256> text{};
   const int size = static_cast<int>(text.size()) - 1;
-  if (call(table_->bus_id, text.data(), size, handle) == 0) device.address = parse_pci_address(text.data());
+  if (try_call(index, table_->bus_id, text.data(), size, handle) == 0) device.address = parse_pci_address(text.data());
   if (device.address) watch_.device(device.full_label());
   text = {};
-  if (call(table_->name, text.data(), size, handle) == 0) device.name = printable_line(text.data(), 80);
+  if (try_call(index, table_->name, text.data(), size, handle) == 0) device.name = printable_line(text.data(), 80);
   // More room than a UUID needs: what a newer driver writes beyond 16 bytes must not hit us.
   std::array<unsigned char, 64> bytes{};
-  if (call(table_->uuid, static_cast<void*>(bytes.data()), handle) == 0) {
+  if (try_call(index, table_->uuid, static_cast<void*>(bytes.data()), handle) == 0) {
     std::array<unsigned char, 16> uuid{};
     std::copy_n(bytes.begin(), uuid.size(), uuid.begin());
     device.uuid = uuid_text(uuid, table_->vendor);
@@ -145,7 +159,7 @@ Result<GpuDevice> Gpus::describe(int index) {
   }
   const auto attribute = [&](int which) {
     int value = 0;
-    return call(table_->attribute, &value, which, handle) == 0 ? value : 0;
+    return try_call(index, table_->attribute, &value, which, handle) == 0 ? value : 0;
   };
   const GpuAttributes& wanted = table_->attributes;
   device.multiprocessors = attribute(wanted.multiprocessors);
@@ -156,7 +170,7 @@ Result<GpuDevice> Gpus::describe(int index) {
   device.capability = attribute(wanted.major) * 10 + attribute(wanted.minor);
   device.copy_engines = attribute(wanted.engines);
   std::size_t memory = 0;
-  if (call(table_->total_memory, &memory, handle) == 0) device.memory = memory;
+  if (try_call(index, table_->total_memory, &memory, handle) == 0) device.memory = memory;
   return device;
 }
 

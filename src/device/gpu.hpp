@@ -46,6 +46,14 @@ struct GpuDevice {
 class Gpus;
 struct GpuTable;
 
+/// A call whose failure stopped nothing: of those that ask a device who it is, or give something back.
+struct OverlookedFailure {
+  int device = 0;
+  std::string what;      ///< `cuMemFree_v2 returned 719: ...`
+  bool is_lack = false;  ///< the device or driver has no such thing
+  friend bool operator==(const OverlookedFailure&, const OverlookedFailure&) = default;
+};
+
 /// Gives back what a runtime gave.
 struct GpuRelease {
   enum class What : std::uint8_t { memory, pinned, stream, event };
@@ -75,6 +83,9 @@ class Gpus {
   [[nodiscard]] std::string_view vendor() const;
   /// In the runtime's order; the index is what all functions take as `device`.
   [[nodiscard]] const std::vector<GpuDevice>& devices() const { return devices_; }
+
+  /// Each once; so far.
+  [[nodiscard]] const std::vector<OverlookedFailure>& overlooked() const { return overlooked_; }
 
   [[nodiscard]] Result<GpuHandle> allocate(int device, std::size_t bytes) const;
   /// Host memory that `device` may read and write itself, and others too. Where it lies is up to the memory policy of
@@ -126,11 +137,15 @@ class Gpus {
   void turn_to(int device) const;
   [[nodiscard]] Result<GpuDevice> describe(int index);
   [[nodiscard]] Error error_of(int device, const char* call, int code) const;
+  /// As `call`, where nothing follows from a failure but that it is remembered.
+  template <class Call, class... Args>
+  int try_call(int device, const Call& call, Args... args) const;
   [[nodiscard]] Result<void*> kernel(int device, const char* name) const;
 
   std::unique_ptr<GpuTable> table_;
   CallWatch watch_;
   std::vector<GpuDevice> devices_;
+  mutable std::vector<OverlookedFailure> overlooked_;
   mutable std::vector<Opened> opened_;
   mutable int current_ = -1;
 };

@@ -84,11 +84,25 @@ void LinkErrors::add_ports() {
 
 void LinkErrors::add_interfaces() {
   const std::string folder = "sys/class/net/";
+  std::set<PciAddress> of_fabric;
+  for (const std::string kind : {"sys/class/infiniband", "sys/class/cxi"})
+    for (const std::string& name : machine_.names(kind))
+      if (const auto path = machine_.pci_path(fmt::format("{}/{}/device", kind, name)); !path.empty())
+        of_fabric.insert(path[0]);
+  double fastest = 0;
+  std::map<std::string, double> speeds;
   for (const std::string& name : machine_.names("sys/class/net")) {
+    const auto path = machine_.pci_path(folder + name + "/device");
     // IP over InfiniBand is above a port that counts for itself.
-    if (machine_.pci_path(folder + name + "/device").empty() || machine_.text(folder + name + "/type") == "32")
-      continue;
-    if (leading_number(machine_.text(folder + name + "/speed")) < least_fabric_speed) continue;
+    if (path.empty() || machine_.text(folder + name + "/type") == "32") continue;
+    const double speed = leading_number(machine_.text(folder + name + "/speed"));
+    if (speed < least_fabric_speed) continue;
+    fastest = std::max(fastest, speed);
+    speeds[name] = speed;
+    if (!of_fabric.empty() && of_fabric.count(path[0]) == 0) beside_.insert(name);
+  }
+  for (const auto& [name, speed] : speeds) {
+    if (of_fabric.empty() && speed < fastest) beside_.insert(name);
     for (const std::string counter : interface_counters)
       sources_.push_back({name, counter.substr(counter.rfind('/') + 1), folder + name + "/" + counter});
   }
@@ -127,16 +141,18 @@ PortErrors LinkErrors::read() const {
   return errors;
 }
 
-std::vector<Fact> link_facts(const PortErrors& before, const PortErrors& after, double seconds) {
+std::vector<Fact> link_facts(const PortErrors& before, const PortErrors& after, double seconds,
+                             const std::set<std::string>& beside) {
   std::vector<Fact> facts;
   std::map<std::string, std::size_t> links;
   for (const auto& [key, count] : after) {
     const auto then = before.find(key);
     if (then == before.end()) continue;
-    ++links[key.second];
+    const bool is_beside = beside.count(key.first) != 0;
+    links[key.second] += is_beside ? 0 : 1;
     if (count > then->second)
-      facts.push_back({"link_error", fmt::format("{} {} {} {:.3f}", printable_line(key.first, 60), key.second,
-                                                 count - then->second, seconds)});
+      facts.push_back({"link_error", fmt::format("{} {} {} {:.3f}{}", printable_line(key.first, 60), key.second,
+                                                 count - then->second, seconds, is_beside ? " beside" : "")});
   }
   for (const auto& [counter, number] : links) facts.push_back({"link_counters", fmt::format("{} {}", counter, number)});
   return facts;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ class LinkErrors {
   explicit LinkErrors(const fs::path& root);
   /// By link (`mlx5_0/1`, `hsn0`, `cxi0`, `0000:c1:00.0`) and counter. Counters that can't be read are left out.
   [[nodiscard]] PortErrors read() const;
+  /// Interfaces that the data of jobs does not take: of a node with RDMA or Slingshot devices, those of other devices;
+  /// of a node without, those slower than its fastest.
+  [[nodiscard]] const std::set<std::string>& beside() const { return beside_; }
 
  private:
   struct Source {
@@ -33,11 +37,13 @@ class LinkErrors {
 
   Machine machine_;
   std::vector<Source> sources_;
+  std::set<std::string> beside_;
 };
 
 /// What grew between two readings, as facts `link_error` and `link_counters` (evaluate/link_errors.hpp). A counter that
-/// went down was reset in between.
-[[nodiscard]] std::vector<Fact> link_facts(const PortErrors& before, const PortErrors& after, double seconds);
+/// went down was reset in between. Links of `beside` are marked, and not among those that are compared.
+[[nodiscard]] std::vector<Fact> link_facts(const PortErrors& before, const PortErrors& after, double seconds,
+                                           const std::set<std::string>& beside = {});
 
 /// Lines of the kernel's `aer_dev_correctable` that the link itself causes: `BadTLP 3`. Not what software causes
 /// (AdvNonFatalErr), nor the total, which includes that.

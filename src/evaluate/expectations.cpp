@@ -335,6 +335,19 @@ class Judge {
       find_foreign_units(input_, readings_.groups()[index], readings_, expected_.findings);
   }
 
+  /// Rates of errors are held against earlier runs wherever these are read.
+  void expect_error_rates() {
+    if (facts_.past == nullptr || input_.attendance.measured == 0) return;
+    for (const MetricSpec& spec : input_.probe.metrics) {
+      const auto matching = groups_matching(std::string(spec.name), {}, readings_);
+      if (spec.error_floor <= 0 || matching.empty()) continue;
+      Expectation& asked = expected_.implied.emplace_back();
+      asked.metric = spec.name;
+      asked.history = Drift{};
+      hold_against(asked, matching);
+    }
+  }
+
   /// A check whose expectations are all for other numbers of nodes or ranks, or other models, has none here.
   [[nodiscard]] Expected take() {
     if (of_other_models_ > 0 && of_other_models_ == input_.item.expects.size()) {
@@ -365,7 +378,9 @@ class Judge {
       auto& application =
           expected_.applications.emplace_back(Application{&asked, index, bounds_of(asked, group, readings_, facts_)});
       for (const Bound& bound : application.bounds)
-        if (!bound.missing.empty() && bound.is_optional)
+        if (!bound.missing.empty() && bound.is_optional && group.facts.error_floor > 0)
+          continue;
+        else if (!bound.missing.empty() && bound.is_optional)
           note(fmt::format("{} not judged: {}", to_string(bound.kind), bound.missing));
         else if (!bound.note.empty())
           note(bound.note);
@@ -453,6 +468,7 @@ Expected judge_expectations(const CaseInput& input, Readings& readings) {
   Judge judge(input, readings);
   for (const Expectation& asked : input.item.expects) judge.expect(asked);
   for (const DeclaredMetric& metric : input.item.metrics) judge.expect_declared(metric);
+  judge.expect_error_rates();
   return judge.take();
 }
 

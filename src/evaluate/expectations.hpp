@@ -1,6 +1,7 @@
 /// What the check asks of its metrics, held against all readings of a case.
 #pragma once
 
+#include <list>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@ struct Application {
 };
 
 struct Expected {
+  std::list<Expectation> implied = {};  ///< that no check asks for; applications point to them
   std::vector<Application> applications;
   std::vector<Finding> findings;
   std::vector<std::string> evidence;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -9,6 +10,8 @@ namespace muster {
 
 namespace {
 
+constexpr double most_errors_of_past = 10;
+
 /// One item's past, ready to be held against its value.
 struct ItemBound {
   Range range;
@@ -19,6 +22,13 @@ ItemBound bound_of(const std::vector<DriftPoint>& points, const DriftOptions& op
   const auto past = drift_past(points, options);
   if (!past) return {};
   ItemBound bound;
+  if (group.facts.error_floor > 0) {
+    bound.range.most = std::max(group.facts.error_floor, most_errors_of_past * past->median);
+    bound.text = fmt::format("history: ten times the median {} of {} earlier passing runs, at least {}",
+                             format_value(past->median, group.facts.unit), past->runs,
+                             format_value(group.facts.error_floor, group.facts.unit));
+    return bound;
+  }
   if (group.facts.better != Better::lower) bound.range.least = drift_end(points, DriftSide::lower, options);
   if (group.facts.better != Better::higher) bound.range.most = drift_end(points, DriftSide::higher, options);
   bound.text = fmt::format("history: median {} of {} earlier passing runs",

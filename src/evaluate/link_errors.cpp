@@ -62,6 +62,7 @@ struct Grown {
   const Counter* counter = nullptr;
   std::uint64_t errors = 0;
   double seconds = 0;
+  bool is_beside = false;  ///< of a port that is not of the network that jobs use
   [[nodiscard]] double rate() const { return static_cast<double>(errors) / std::max(seconds, least_seconds); }
 };
 
@@ -91,10 +92,12 @@ LinkCounts link_counts(const CaseInput& input) {
       const auto words = split(printable_line(fact.value, 200), ' ');
       if (fact.key == "link_counters" && words.size() == 2)
         if (const Counter* counter = counter_named(words[0])) all.links[counter->name] += count_of(words[1]);
-      if (fact.key != "link_error" || words.size() != 4) continue;
+      const bool is_beside = words.size() == 5 && words[4] == "beside";
+      if (fact.key != "link_error" || (words.size() != 4 && !is_beside)) continue;
       const Counter* counter = counter_named(words[1]);
       if (counter == nullptr || count_of(words[2]) == 0) continue;
-      all.grown.push_back({place.host, words[0], counter, count_of(words[2]), std::strtod(words[3].c_str(), nullptr)});
+      all.grown.push_back(
+          {place.host, words[0], counter, count_of(words[2]), std::strtod(words[3].c_str(), nullptr), is_beside});
     }
   }
   return all;
@@ -104,7 +107,7 @@ LinkCounts link_counts(const CaseInput& input) {
 double median_rate(const LinkCounts& all, const Counter& counter, std::size_t links) {
   std::vector<double> rates;
   for (const Grown& one : all.grown)
-    if (one.counter == &counter) rates.push_back(one.rate());
+    if (one.counter == &counter && !one.is_beside) rates.push_back(one.rate());
   rates.resize(std::max(links, rates.size()), 0);
   std::sort(rates.begin(), rates.end());
   return rates[rates.size() / 2];
@@ -113,6 +116,7 @@ double median_rate(const LinkCounts& all, const Counter& counter, std::size_t li
 /// Why so many are a fault; empty: they are none.
 std::string excess(const LinkCounts& all, const Grown& one) {
   const Counter& counter = *one.counter;
+  if (one.is_beside) return {};
   if (counter.kind == Kind::broken) return "the link was down or had to be trained again";
   if (one.errors < least_errors || counter.kind == Kind::corrected) return {};
   if (one.rate() >= counter.most_per_second)
@@ -155,15 +159,15 @@ Finding link_finding(const Grown& one, const std::string& why) {
 }  // namespace
 
 void judge_link_errors(const CaseInput& input, CaseResult& result) {
-  // It reads the same counters by itself.
-  if (input.probe.name == "network_interfaces") return;
+  if (input.probe.judges_link_errors) return;
   const LinkCounts all = link_counts(input);
   for (const Grown& one : all.grown) {
     if (const std::string why = excess(all, one); !why.empty())
       result.findings.push_back(link_finding(one, why));
     else if (is_worth_a_note(all, one))
-      result.notes.push_back(fmt::format("{} of {} on {} grew by {} during this case ({:.3g} per second)",
-                                         one.counter->name, one.link, one.host, one.errors, one.rate()));
+      result.notes.push_back(fmt::format("{} of {} on {} grew by {} during this case ({:.3g} per second){}",
+                                         one.counter->name, one.link, one.host, one.errors, one.rate(),
+                                         one.is_beside ? "; the data of jobs takes other ports" : ""));
   }
 }
 

@@ -11,6 +11,8 @@
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "device/nvidia/xid.hpp"
+#include "measure/gpu_link_errors.hpp"
+#include "measure/load_watch.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::gpu_copy {
@@ -45,6 +47,7 @@ constexpr std::array counters = {
     Counter{"bad_pages_", "bad pages of memory", true},
     Counter{"nvlink_replays", "NVLink replays", true},
     Counter{"nvlink_recoveries", "NVLink recoveries", true},
+    Counter{"nvlink_failed_recoveries", "failed NVLink recoveries", true},
     Counter{"throttle_prochot", "times that the board asked it to slow down", true},
     Counter{"throttle_heat", "units of time slowed down by heat", true},
     Counter{"ecc_corrected", "corrected memory errors", false},
@@ -53,6 +56,9 @@ constexpr std::array counters = {
     Counter{"remapped_rows_corrected", "rows remapped after corrected errors", false},
     Counter{"retired_pages_corrected", "pages retired after corrected errors", false},
     Counter{"nvlink_crc_", "NVLink CRC errors", false},
+    Counter{"nvlink_symbol_errors", "NVLink symbol errors", false},
+    Counter{"nvlink_effective_errors", "NVLink errors after correction", false},
+    Counter{"nvlink_fec_corrected", "NVLink blocks with corrected symbols", false},
     Counter{"pcie_replays", "PCIe replays", false},
 };
 
@@ -82,28 +88,11 @@ double replay_budget(const Observation& seen, const std::string& address) {
   return std::ceil(rate * 1e9 * 1e-12 * 60);
 }
 
-/// Seconds that a GPU was watched for; 0: unknown.
-double seconds_watched(const Observation& seen, const std::string& address) {
-  for (const Fact& fact : seen.facts) {
-    std::string text = fact.value;
-    if (fact.key == "watched" && take_word(text) == address) return std::strtod(text.c_str(), nullptr);
-  }
-  return 0;
-}
-
 /// A healthy memory has a few in a day. At thousands a second the corrections themselves slow the GPU down.
 constexpr double most_corrected_per_second = 1000;
-/// Above this a GPU is held against its like, of which there have to be at least `least_peers`.
-constexpr double least_corrected_per_second = 10;
+/// Above `least_corrected_per_second` a GPU is held against its like, of which there have to be so many.
 constexpr double most_of_peers = 10;
-/// A shorter time counts as this: a few errors within milliseconds give too high a rate.
-constexpr double least_watched_s = 1;
 constexpr std::size_t least_peers = 5;
-
-bool is_of_corrected(std::string_view key) {
-  return key == "ecc_corrected" || key == "sram_corrected" || key == "dram_corrected" ||
-         (key.starts_with("ras_") && key.ends_with("_corrected"));
-}
 
 /// Corrected errors per second of every GPU that was watched: of the worst of its counters.
 std::vector<double> corrected_rates(const CaseView& view) {
@@ -120,12 +109,18 @@ std::vector<double> corrected_rates(const CaseView& view) {
       const double seconds = seconds_watched(*seen, address);
       double& rate = of_gpu[address];
       if (seconds <= 0) continue;
-      rate = std::max(rate, (std::strtod(text.c_str(), nullptr) - before) / std::max(seconds, least_watched_s));
+      rate = std::max(rate, rate_over(seconds, std::strtod(text.c_str(), nullptr) - before));
     }
     for (const auto& [address, rate] : of_gpu) rates.push_back(rate);
   }
   return rates;
 }
+
+/// Of all GPUs and links of the case, to compare one with.
+struct Rates {
+  std::vector<double> corrected;
+  LinkRates links;
+};
 
 /// Why so many corrected errors are a fault; empty: they are none.
 std::string flood_of_corrected(double rate, const std::vector<double>& rates) {
@@ -144,7 +139,7 @@ std::string link_words(const std::string& key) {
 }
 
 /// `key before after`
-void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, const std::vector<double>& rates,
+void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, const Rates& rates,
                   std::vector<Finding>& findings) {
   const std::string key = take_word(text);
   const double before = std::strtod(take_word(text).c_str(), nullptr);
@@ -153,20 +148,22 @@ void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, con
   const Counter counter = counter_of(key, words);
   const bool is_flood = key == "pcie_replays" && grown > replay_budget(seen, gpu.address);
   const double seconds = seconds_watched(seen, gpu.address);
-  const std::string corrected = is_of_corrected(key) && seconds > 0
-                                    ? flood_of_corrected(grown / std::max(seconds, least_watched_s), rates)
-                                    : std::string();
+  const double per_second = rate_over(seconds, grown);
+  const std::string corrected =
+      is_of_corrected(key) && seconds > 0 ? flood_of_corrected(per_second, rates.corrected) : std::string();
   if (!corrected.empty())
     return findings.push_back(
         about(gpu, Verdict::fail,
               fmt::format("had {:.0f} {} more under load: {} (counter {}, {:.0f} before)", grown, counter.what,
                           corrected, key, before),
               fmt::format("drain {} and have the GPU replaced if the rate stays after a reset", gpu.place.host)));
-  const std::string rate =
-      seconds > 0 ? fmt::format(", {:.3g} per second", grown / std::max(seconds, least_watched_s)) : std::string();
-  const std::string what = fmt::format("had {:.0f} {}{} more under load (counter {}, {:.0f} before{})", grown,
-                                       counter.what, link_words(key), key, before, rate);
-  if (!counter.is_fault && !is_flood)
+  const std::string rate = seconds > 0 ? fmt::format(", {:.3g} per second", per_second) : std::string();
+  const LinkExcess excess = excess_of_link(key, grown, per_second, rates.links);
+  if (excess.is_silent) return;
+  const std::string what = fmt::format("had {:.0f} {}{} more under load{}{} (counter {}, {:.0f} before{}{})", grown,
+                                       counter.what, link_words(key), excess.why.empty() ? "" : ": ", excess.why, key,
+                                       before, rate, symbol_ber(seen, gpu.address, key));
+  if (!counter.is_fault && !is_flood && !excess.is_fault)
     return findings.push_back(about(gpu, Verdict::pass, what, "watch whether it goes on: run this again"));
   const bool is_heat = key.rfind("throttle_", 0) == 0;
   const bool is_link = key.rfind("nvlink_", 0) == 0 || is_flood || key.find("xgmi") != std::string::npos;
@@ -246,7 +243,7 @@ void judge_others(const CaseView& view, const Gpu& gpu, const std::string& list,
                   gpu.place.host)));
 }
 
-void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, const std::vector<double>& rates,
+void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, const Rates& rates,
                 std::vector<Finding>& findings) {
   const TestedGpus named = tested_by(seen);
   std::set<std::pair<std::string, int>> xids;
@@ -260,7 +257,7 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
     if (fact.key == "xid" && xids.insert({gpu.address, std::atoi(text.c_str())}).second)
       judge_xid(gpu, std::atoi(text.c_str()), findings);
     if (fact.key == "link_down")
-      findings.push_back(about(gpu, Verdict::fail, fmt::format("lost NVLink {} under load", text),
+      findings.push_back(about(gpu, Verdict::fail, fmt::format("lost {} under load", text),
                                fmt::format("drain {} and reset its GPUs; have bridge, board or cable looked at if the "
                                            "link goes down again",
                                            place.host)));
@@ -269,6 +266,13 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
                                text == "row_remap_failed" ? "could not remap a row of its memory under load"
                                                           : "has had a row or page of its memory go bad under load",
                                fmt::format("drain {} and reset the GPU; have it replaced if that fails", place.host)));
+    if (fact.key == "call_lacked")
+      findings.push_back(about(gpu, Verdict::pass, "has a call that it does not support: " + text,
+                               "compare the driver's version with other nodes"));
+    if (fact.key == "call_failed")
+      findings.push_back(
+          about(gpu, Verdict::fail, "had a call fail: " + text,
+                fmt::format("see the kernel log of {} and drain it; reset the GPU if it comes again", place.host)));
     if (fact.key == "health_error")
       findings.push_back(about(gpu, Verdict::fail, "failed under load: " + text,
                                fmt::format("see the kernel log of {} (Xid), drain it and reset the GPU", place.host)));
@@ -291,7 +295,7 @@ bool is_well(const ProbeJudgement& judgement) {
 }
 
 void judge_health(const CaseView& view, std::vector<Finding>& findings) {
-  const std::vector<double> rates = corrected_rates(view);
+  const Rates rates{corrected_rates(view), link_rates(view)};
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
     if (seen != nullptr && seen->state == ObservationState::measured)

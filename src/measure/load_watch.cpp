@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <optional>
 #include <set>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "measure/gpu_link_errors.hpp"
+#include "stats/stats.hpp"
 
 namespace muster::gpu_copy {
 
@@ -39,9 +42,20 @@ std::vector<std::uint64_t> counts_of(const std::string& text) {
 bool is_counter(const std::string& key) {
   if (key.starts_with("nvlink_") && key.find('.') == key.npos) return false;
   for (const char* part : {"ecc_", "sram_", "dram_", "remapped_rows_", "retired_pages_", "bad_pages_", "nvlink_replays",
-                           "nvlink_recoveries", "nvlink_crc_", "pcie_replays", "ras_", "throttle_"})
+                           "nvlink_recoveries", "nvlink_failed_recoveries", "nvlink_crc_", "nvlink_symbol_errors",
+                           "nvlink_effective_errors", "nvlink_fec_", "pcie_replays", "ras_", "throttle_"})
     if (key.rfind(part, 0) == 0) return true;
   return false;
+}
+
+/// Those of a list that another one lacks: `0, 3` without `3` is 0.
+std::vector<std::string> without(const std::string& list, const std::string& other) {
+  const auto others = split(other, ',');
+  std::vector<std::string> left;
+  for (const std::string& one : split(list, ','))
+    if (std::none_of(others.begin(), others.end(), [&](const auto& two) { return trim(two) == trim(one); }))
+      if (!trim(one).empty()) left.emplace_back(trim(one));
+  return left;
 }
 
 /// The reasons of both, none twice.
@@ -54,6 +68,11 @@ std::string both(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+bool is_of_corrected(std::string_view key) {
+  return key == "ecc_corrected" || key == "sram_corrected" || key == "dram_corrected" ||
+         (key.starts_with("ras_") && key.ends_with("_corrected"));
+}
 
 LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
     : context_(context), node_(node), health_(node.inventory, CallWatch(context.recorder)) {}
@@ -88,13 +107,10 @@ void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, 
   for (const auto& [key, value] : after) {
     const bool is_of_link = key.starts_with("nvlink_") && key.find('.') != key.npos;
     const std::string before = is_of_link && gpu.before.count(key) == 0 ? "0" : told(gpu.before, key);
-    if (key == "nvlinks_down") {
-      const auto down = split(before, ',');
-      for (const std::string& link : split(value, ','))
-        if (std::none_of(down.begin(), down.end(), [&](const auto& one) { return trim(one) == trim(link); }))
-          note("link_down", std::string(trim(link)));
-      continue;
-    }
+    if (key == "nvlinks_down")
+      for (const std::string& link : without(value, before)) note("link_down", "NVLink " + link);
+    if (key == "nvlinks_up") note("links_watched", value);
+    if (key.starts_with("nvlink_symbol_ber.")) note("symbol_ber", key.substr(key.find('.') + 1) + " " + value);
     if (key == "row_remap_pending" || key == "row_remap_failed" || key == "page_retirement_pending") {
       if (value == "yes" && before != "yes") note("became", key);
       continue;
@@ -111,10 +127,36 @@ void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, 
                                                 : "_corrected",
                                  was[i], is[i]));
   }
+  // Of a GPU that no longer shows its table nothing is known.
+  if (after.count("gpu_metrics") != 0)
+    for (const std::string& link : without(told(gpu.before, "xgmi_links_up"), told(after, "xgmi_links_up")))
+      note("link_down", "xGMI link " + link);
+}
+
+/// Nothing of a GPU that counts none.
+void LoadWatch::add_corrected(const Watched& gpu, const GpuHealth::Values& after, double seconds, bool is_alone,
+                              Observation& seen) const {
+  std::optional<double> most;
+  for (const auto& [key, value] : after) {
+    const auto was = counts_of(told(gpu.before, key));
+    const auto is = counts_of(value);
+    // Of blocks of amdgpu the second number.
+    const bool is_block = key.starts_with("ras_") && is.size() == 2;
+    if ((!is_of_corrected(key) && !is_block) || is.empty() || is.size() != was.size()) continue;
+    const double grown = is.back() > was.back() ? static_cast<double>(is.back() - was.back()) : 0;
+    most = std::max(most.value_or(0), rate_over(seconds, grown));
+  }
+  if (!most) return;
+  seen.readings.push_back({std::string(corrected_errors_metric.name),
+                           is_alone ? Labels{} : Labels{{"device", gpu.address}}, summarize(std::span(&*most, 1))});
 }
 
 void LoadWatch::end(Observation& seen) {
   const auto tested = tested_by(seen).uuids;
+  for (const SeenGpu& gpu : node_.seen)
+    for (const OverlookedFailure& one : gpu.gpus->overlooked())
+      if (const std::string address = address_of(gpu); one.device == gpu.device && tested.count(address) != 0)
+        seen.facts.push_back({one.is_lack ? "call_lacked" : "call_failed", fmt::format("{} {}", address, one.what)});
   for (auto& one : watched_) {
     auto& gpu = one.second;
     if (tested.count(gpu.address) == 0) continue;
@@ -122,8 +164,10 @@ void LoadWatch::end(Observation& seen) {
     const auto after = health_.look(*gpu.device);
     const auto xids = health_.xids(*gpu.device);
     if (gpu.before.empty() || after.empty()) continue;
-    seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, monotonic_seconds() - gpu.began)});
+    const double seconds = monotonic_seconds() - gpu.began;
+    seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, seconds)});
     add_changes(gpu, after, seen);
+    add_corrected(gpu, after, seconds, tested.size() == 1, seen);
     for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
     if (const std::string reasons = told(gpu.during, "throttled_by"); !reasons.empty())
       seen.facts.push_back({"throttled", gpu.address + " " + reasons});

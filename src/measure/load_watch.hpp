@@ -22,7 +22,7 @@ class LoadWatch {
   /// Most calls do nothing, so that they take no time from the GPU's next work.
   void during(const SeenGpu& gpu);
   /// Notes what has changed, in facts of `seen`, for the GPUs that this rank tested (those with a fact of
-  /// `tested_fact`) and that were begun.
+  /// `tested_fact`) and that were begun; and calls of the runtime that failed without stopping anything.
   void end(Observation& seen);
 
  private:
@@ -35,12 +35,23 @@ class LoadWatch {
     double began = 0;          ///< monotonic seconds
   };
   void add_changes(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const;
+  void add_corrected(const Watched& gpu, const GpuHealth::Values& after, double seconds, bool is_alone,
+                     Observation& seen) const;
 
   RunContext& context_;
   const NodeGpus& node_;
   GpuHealth health_;
   std::map<std::string, Watched> watched_;  ///< by key
 };
+
+/// Of the probes that watch GPUs: corrected memory errors of a GPU under load, of the worst of its counters. A healthy
+/// memory has a few in a day.
+inline constexpr double least_corrected_per_second = 10;
+inline constexpr MetricSpec corrected_errors_metric{
+    "corrected_errors",        "1/s", Better::neither, "Corrected memory errors of the GPU under load.", false, false,
+    least_corrected_per_second};
+/// The counters that it is made of.
+[[nodiscard]] bool is_of_corrected(std::string_view key);
 
 /// Begins with the GPU that this rank will test by the rule of `schedule_of`, or with all of them where that can't be
 /// known before ranks have communicated: one alone, that whose number is the rank's, or all for the only rank of a

@@ -19,10 +19,54 @@ const SeenGpu* NodeGpus::find(const std::string& key) const {
 }
 
 const Device* NodeGpus::known(const SeenGpu& gpu) const {
+  if (!gpu.about().address) return nullptr;
+  const PciAddress& address = *gpu.about().address;
+  const PciAddress whole{address.domain, address.bus, address.device, 0};
   for (const Device& device : inventory.devices)
-    if (gpu.about().address && device.address == *gpu.about().address) return &device;
+    if (device.address == address) return &device;
+  // AMD's drivers may number partitions where functions are.
+  for (const Device& device : inventory.devices)
+    if (device.address == whole && device.partitions > 1) return &device;
   return nullptr;
 }
+
+namespace {
+
+int part_in(const std::string& slot) {
+  const auto slash = slot.rfind('/');
+  return slash == slot.npos ? -1 : std::atoi(slot.c_str() + slash + 1);
+}
+
+/// The partitions of AMD's GPUs have one address and one UUID: which is which follows from ROCR's order. Where that is
+/// not known, they are counted as they come.
+void name_partitions(NodeGpus& node, const std::vector<std::size_t>& of_amd) {
+  const auto is_part = [&](std::size_t index) {
+    const Device* device = node.known(node.seen[index]);
+    return device != nullptr && device->partitions > 1;
+  };
+  if (std::none_of(of_amd.begin(), of_amd.end(), is_part)) return;
+  std::vector<const Device*> gpus;
+  for (const Device& device : node.inventory.devices)
+    if (vendor_of(device) == "amd") gpus.push_back(&device);
+  gpu_mapping::Variables variables;
+  for (const std::string_view name : gpu_mapping::selection_variables)
+    if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
+  const auto selection = gpu_mapping::select_devices(gpus, variables);
+  bool is_told = selection.slots.size() == of_amd.size();
+  for (std::size_t i = 0; is_told && i < of_amd.size(); ++i)
+    is_told = selection.slots[i].device == node.known(node.seen[of_amd[i]]);
+  std::map<const Device*, int> counts;
+  for (std::size_t i = 0; i < of_amd.size(); ++i) {
+    SeenGpu& gpu = node.seen[of_amd[i]];
+    if (!is_part(of_amd[i])) continue;
+    const int counted = counts[node.known(gpu)]++;
+    gpu.part = is_told ? part_in(selection.slots[i].name) : counted;
+    gpu.parts = node.known(gpu)->partitions;
+    gpu.key += fmt::format("/{}", gpu.part);
+  }
+}
+
+}  // namespace
 
 NodeGpus open_node_gpus(RunContext& context) {
   NodeGpus node;
@@ -36,14 +80,17 @@ NodeGpus open_node_gpus(RunContext& context) {
     node.inventory.sources = read->sources;
   }
   node.runtimes = open_gpu_runtimes(watch);
+  std::vector<std::size_t> of_amd;
   for (const GpuRuntime& runtime : node.runtimes) {
     node.inventory.libraries.push_back(runtime.library);
     for (std::size_t i = 0; runtime.gpus && i < runtime.gpus->devices().size(); ++i) {
       const GpuDevice& device = runtime.gpus->devices()[i];
       const std::string key = device.uuid.empty() ? device.label() : device.uuid;
+      if (runtime.vendor == "amd") of_amd.push_back(node.seen.size());
       node.seen.push_back({runtime.gpus.get(), static_cast<int>(i), key});
     }
   }
+  name_partitions(node, of_amd);
   if (node.seen.empty())
     node.setting = gpu_mapping::hiding_setting(gpu_mapping::observe_here(context.place.local_rank));
   return node;
@@ -159,7 +206,11 @@ Result<std::vector<RankSight>> exchange_sight(RunContext& context, const NodeGpu
 }
 
 std::string address_of(const SeenGpu& gpu) {
-  return gpu.about().address ? to_string(*gpu.about().address) : gpu.key;
+  if (!gpu.about().address) return gpu.key;
+  PciAddress address = *gpu.about().address;
+  if (gpu.part < 0) return to_string(address);
+  address.function = 0;
+  return fmt::format("{}/{}", to_string(address), gpu.part);
 }
 
 Fact tested_fact(const SeenGpu& gpu) {

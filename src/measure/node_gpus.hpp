@@ -16,7 +16,9 @@ namespace muster::gpu_copy {
 struct SeenGpu {
   const Gpus* gpus = nullptr;
   int device = 0;
-  std::string key;  ///< its UUID, else its address: the same on all ranks of the node
+  std::string key;  ///< its UUID, else its address, and its part: the same on all ranks of the node
+  int part = -1;    ///< its number among the partitions of a GPU that is divided; -1: it is whole
+  int parts = 1;    ///< of that GPU
 
   [[nodiscard]] const GpuDevice& about() const { return gpus->devices()[static_cast<std::size_t>(device)]; }
 };
@@ -75,7 +77,7 @@ struct Schedule {
 
 /// The fact of a GPU that this rank tests; `tested_by` reads it.
 [[nodiscard]] Fact tested_fact(const SeenGpu& gpu);
-/// Its address, or its key where it has none.
+/// Its address, or its key where it has none; of a partition `0000:05:00.0/3`.
 [[nodiscard]] std::string address_of(const SeenGpu& gpu);
 
 /// One rank's own GPUs, by address.

@@ -114,7 +114,9 @@ HostWay host_way(const SeenGpu& gpu, const Device* device) {
 
 double memory_rate(const SeenGpu& gpu) {
   const DeviceModel* model = model_of(gpu);
-  return model != nullptr ? model->memory : gpu.about().memory_rate() * 1e-9;
+  const double rate = model != nullptr ? model->memory : gpu.about().memory_rate() * 1e-9;
+  // A partition alone may have more than its share, never less.
+  return gpu.parts > 1 ? rate / gpu.parts : rate;
 }
 
 double possible_memory_rate(const SeenGpu& gpu, double traffic, double saved) {
@@ -125,6 +127,7 @@ double possible_memory_rate(const SeenGpu& gpu, double traffic, double saved) {
 std::string link_between(const Inventory& node, const Device* from, const Device* to, bool reaches) {
   if (!reaches) return "staged";
   if (from == nullptr || to == nullptr) return "unknown";
+  if (from == to) return "same_gpu";
   if (const PeerLink* link = link_to(*from, to->address)) return printable_line(link->kind, 20);
   if (by_switches(node, *from, *to)) return "nvlink";
   if (is_routed(*from, to->address)) return "xgmi_routed";
@@ -136,7 +139,7 @@ std::string link_between(const Inventory& node, const Device* from, const Device
 }
 
 PeerWay peer_way(const Inventory& node, const Device* from, const Device* to, const std::string& link) {
-  if (from == nullptr || to == nullptr || link == "staged" || link == "unknown") return {};
+  if (from == nullptr || to == nullptr || from == to || link == "staged" || link == "unknown") return {};
   // How many links lead from one to the next, and which GPUs are between, is not known.
   if (link == "xgmi_routed") return {0, 0, std::min(rate_of_links(*from), rate_of_links(*to))};
   if (const PeerLink* direct = link_to(*from, to->address))

@@ -51,7 +51,7 @@ bool is_time_or_rate(std::string_view unit) {
 
 std::optional<MetricFacts> metric_facts(const Case& item, const ProbeSpec& probe, std::string_view metric) {
   for (const auto& spec : probe.metrics)
-    if (spec.name == metric) return MetricFacts{std::string(spec.unit), spec.better, spec.is_timing};
+    if (spec.name == metric) return MetricFacts{std::string(spec.unit), spec.better, spec.is_timing, spec.error_floor};
   for (const auto& declared : item.metrics)
     if (declared.name == metric) return MetricFacts{declared.unit, declared.better, is_time_or_rate(declared.unit)};
   return std::nullopt;

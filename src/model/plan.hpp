@@ -71,6 +71,7 @@ struct MetricFacts {
   std::string unit;
   Better better = Better::neither;
   bool is_timing = true;
+  double error_floor = 0;  ///< as in MetricSpec
 };
 /// nullopt when neither the probe nor the check knows the metric.
 [[nodiscard]] std::optional<MetricFacts> metric_facts(const Case& item, const ProbeSpec& probe,

@@ -76,6 +76,7 @@ constexpr MetricSpec gpu_compute_metrics[] = {
      "2 n^3 operations over the time of a product; of int8 they are not floating point.", true, true},
     {"power", "W", Better::neither, "Of the GPU meanwhile, as reported by its driver."},
     {"clock", "MHz", Better::neither, "Of its multiprocessors meanwhile."},
+    gpu_copy::corrected_errors_metric,
 };
 
 constexpr LabelSpec gpu_compute_labels[] = {

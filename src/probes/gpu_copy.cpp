@@ -62,6 +62,7 @@ constexpr MetricSpec gpu_copy_metrics[] = {
     {"both_ways", "GB/s", Better::higher, "Both at once, added up.", true, true},
     {"local_copy", "GB/s", Better::higher, "Within a GPU's memory, bytes read plus bytes written.", true, true},
     {"peer_copy", "GB/s", Better::higher, "From a GPU's memory into that of another one of the node.", true, true},
+    gpu_copy::corrected_errors_metric,
 };
 
 constexpr LabelSpec gpu_copy_labels[] = {
@@ -71,8 +72,8 @@ constexpr LabelSpec gpu_copy_labels[] = {
     {"pages", "The NUMA domain that the pinned memory lies in, where that is not the GPU's."},
     {"to", "PCI address of the other GPU, where a rank has several."},
     {"link",
-     "Between two GPUs: nvlink, xgmi, xgmi_routed (over a third GPU), switch (a PCIe switch above both), pcie, staged "
-     "(by way of the host), unknown (neither NVML nor KFD shows the GPU's links).",
+     "Between two GPUs: nvlink, xgmi, xgmi_routed (over a third GPU), same_gpu (partitions of one), switch (a PCIe "
+     "switch above both), pcie, staged (by way of the host), unknown (neither NVML nor KFD shows the GPU's links).",
      {},
      true},
 };
@@ -203,7 +204,6 @@ class CopyPart {
   }
 
   void finish() {
-    health_.end(seen_);
     int cells = 0;
     int expired = 0;
     int unread = 0;
@@ -245,7 +245,10 @@ Result<Observation> run_gpu_copy(RunContext& context) {
   auto sight = gpu_copy::exchange_sight(context, node);
   if (!sight) return tl::unexpected(sight.error());
   const auto schedule = gpu_copy::schedule_of(*sight, context.params.boolean("pairs"));
-  return CopyPart(context, node, health, schedule).all_turns();
+  // What it gives back, too, may fail.
+  auto seen = CopyPart(context, node, health, schedule).all_turns();
+  if (seen) health.end(*seen);
+  return seen;
 }
 
 constexpr std::string_view gpu_copy_facts[] = {"tested"};

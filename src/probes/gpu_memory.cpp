@@ -47,6 +47,7 @@ constexpr ParamSpec gpu_memory_params[] = {
 constexpr MetricSpec gpu_memory_metrics[] = {
     {"pattern_rate", "GB/s", Better::higher, "Checking and inverting a pattern, bytes read plus bytes written.", true,
      true},
+    gpu_copy::corrected_errors_metric,
 };
 
 constexpr LabelSpec gpu_memory_labels[] = {

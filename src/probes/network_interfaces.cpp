@@ -212,6 +212,7 @@ extern const ProbeSpec probe_network_interfaces{
     .labels = network_interfaces_labels,
     .run = run_network_interfaces,
     .judge = judge_network_interfaces,
+    .judges_link_errors = true,
 };
 
 }  // namespace muster

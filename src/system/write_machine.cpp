@@ -80,6 +80,8 @@ nlohmann::json driver_sheet(const MachineDescription& machine, const std::string
                        {"uuid", uuid_of(machine, host, gpu)},
                        {"domain", gpu.domain},
                        {"lanes", gpu.lanes},
+                       {"partitions", gpu.is_whole ? 1 : machine.gpus.partitions},
+                       {"partitions_are_functions", machine.gpus.is_partition_low},
                        {"lost", gpu.is_lost}});
   }
   auto links = nlohmann::json::array();

@@ -187,6 +187,13 @@ TEST(GpuMetrics, RevisionsAreToldApart) {
   EXPECT_EQ(values["throttle_prochot"], "3");
   EXPECT_EQ(values["throttle_heat"], "900");
   EXPECT_EQ(values["pcie_replays"], "12");
+  EXPECT_EQ(values.count("xgmi_links_up"), 0u) << "1.6 has none";
+
+  for (const auto& [size, revision] : {std::pair(2208, 7), std::pair(3360, 8)}) {
+    auto links = table(static_cast<std::size_t>(size), revision);
+    for (std::size_t link = 0; link < 4; ++link) put(links, 264 + 2 * link, std::uint16_t{link != 2});
+    EXPECT_EQ(parse_gpu_metrics(links)["xgmi_links_up"], "0, 1, 3") << revision << ", those of ones were not filled";
+  }
 }
 
 TEST(GpuMetrics, WhatIsNotKnownTellsNothing) {

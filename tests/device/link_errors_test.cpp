@@ -73,6 +73,23 @@ TEST(LinkErrorsText, WhatGrewIsAFactAndHowManyLinksCount) {
   EXPECT_EQ(link_facts(before, after, 1.5),
             (std::vector<Fact>{{"link_error", "hsn1 rx_errors 12 1.500"}, {"link_counters", "rx_errors 3"}}))
       << "one was reset, one is new";
+  EXPECT_EQ(link_facts(before, after, 1.5, {"hsn1"}),
+            (std::vector<Fact>{{"link_error", "hsn1 rx_errors 12 1.500 beside"}, {"link_counters", "rx_errors 2"}}));
+}
+
+using LinkNames = std::set<std::string>;
+
+/// A port of 100 Gbit/s for management or storage beside a fabric.
+TEST(LinkErrorsBeside, OtherPortsThanTheFabrics) {
+  const MadeMachine infiniband{"nics 1; nics 1 eth; nic 1 rate=100"};
+  EXPECT_EQ(LinkErrors(infiniband.root()).beside(), LinkNames{"eth1"});
+  const MadeMachine roce{"nics 2 eth; nic 0 rate=200; nic 1 rate=200"};
+  const fs::path rdma = roce.root() / "sys/class/infiniband/mlx5_0";
+  fs::create_directories(rdma);
+  fs::create_symlink(fs::canonical(roce.root() / "sys/class/net/eth0/device"), rdma / "device");
+  EXPECT_EQ(LinkErrors(roce.root()).beside(), LinkNames{"eth1"});
+  const MadeMachine ethernet{"nics 4 eth; nic 0 rate=100; nic 1 rate=200; nic 2 rate=200"};
+  EXPECT_EQ(LinkErrors(ethernet.root()).beside(), LinkNames{"eth0"}) << "25 Gbit/s are not read";
 }
 
 }  // namespace

@@ -230,6 +230,33 @@ TEST(Nvml, WhatIsWrongIsRead) {
   EXPECT_EQ(value(gpu_of(told, 6), "retired_pages_uncorrected"), "70");
 }
 
+TEST(Nvml, CountersOfNvlink5AreReadByLink) {
+  const Asked told = asked(shipped_machine(
+      "dgx-b200", {"set 5 nvlink_symbol_errors 12", "set 5 nvlink_symbol_ber 777", "set 5 nvlink_fec_corrected 40",
+                   "set 5 nvlink_effective_errors 3", "set 5 nvlink_failed_recoveries 1"}));
+  const Device& gpu = gpu_of(told, 5);
+  EXPECT_EQ(value(gpu, "nvlink_symbol_errors.0"), "12");
+  EXPECT_EQ(value(gpu, "nvlink_symbol_ber.0"), "3e-9") << "3 x 256 + 9";
+  EXPECT_EQ(value(gpu, "nvlink_fec_corrected.0"), "40");
+  EXPECT_EQ(value(gpu, "nvlink_effective_errors.0"), "3");
+  EXPECT_EQ(value(gpu, "nvlink_failed_recoveries.0"), "1");
+  EXPECT_EQ(value(gpu, "nvlinks_up"), "18");
+  EXPECT_EQ(value(gpu_of(told, 4), "nvlink_symbol_errors"), "") << "its driver gives none";
+}
+
+/// The state of link 3 fails, and link 7 is down.
+TEST(Nvml, ALinkWithoutAStateHidesNoOther) {
+  const Asked told = asked(
+      shipped_machine("dgx-h100", {"set 5 nvlinks_without_state 3", "set 5 nvlinks_down 7", "set 5 nvlink_replays 4"}));
+  const Device& gpu = gpu_of(told, 5);
+  EXPECT_EQ(value(gpu, "nvlinks_down"), "7");
+  EXPECT_EQ(value(gpu, "nvlinks_up"), "16");
+  EXPECT_EQ(value(gpu, "nvml_error"), "nvmlDeviceGetNvLinkState returned 999: Unknown Error");
+  int up = 0;
+  for (const PeerLink& peer : gpu.peers) up += peer.up;
+  EXPECT_EQ(up, 16);
+}
+
 TEST(Nvml, ALostGpuIsFoundByItsAddress) {
   const Asked told = asked(shipped_machine("dgx-h100", {"fail nvmlDeviceGetHandleByIndex_v2 15 5"}));
   EXPECT_EQ(value(gpu_of(told, 5), "nvml_error"), "nvmlDeviceGetHandleByPciBusId returned 15: GPU is lost");

@@ -14,7 +14,7 @@ def metrics(revision, size, **fields):
     table = bytearray(b"\xff" * size)
     struct.pack_into("<HBB", table, 0, size, 1, revision)
     for name, (layout, value) in fields.items():
-        struct.pack_into("<" + layout, table, int(name[1:]), value)
+        struct.pack_into("<" + layout, table, int(name[1:]), *(value if isinstance(value, tuple) else (value,)))
     return bytes(table)
 
 
@@ -62,6 +62,9 @@ class Health(gpu_copy_test.OnGpus):
 
     def test_nvlink_recoveries(self):
         self.falls_ill("later 1 nvlink_recoveries 4 after 1", "had 4 NVLink recoveries of link 0 more under load", "per second")
+
+    def test_symbol_errors_of_an_nvlink(self):
+        self.falls_ill("later 1 nvlink_symbol_errors 40 after 1", "had 40 NVLink symbol errors of link 0 more under load", "1 are the most")
 
     def test_an_nvlink_that_goes_down(self):
         self.falls_ill("later 1 nvlinks_down 3 after 36", "lost NVLink 3 under load")
@@ -162,6 +165,12 @@ class HealthOfAmd(gpu_copy_test.OnGpus):
         ill = metrics(6, 1664, _36=("I", 0), _44=("I", 5), _48=("I", 0), _52=("I", 900))
         self.start(f"{self.C1}/gpu_metrics", well, ill)
         self.only("had 900 units of time slowed down by heat more under load")
+
+    def test_an_xgmi_link_that_goes_down(self):
+        well = metrics(7, 2208, _264=("8H", (1, 1, 1, 1, 1, 1, 1, 0)))
+        ill = metrics(7, 2208, _264=("8H", (1, 1, 1, 1, 0, 1, 1, 0)))
+        self.start(f"{self.C1}/gpu_metrics", well, ill)
+        self.only("lost xGMI link 4 under load")
 
     def test_ras_errors(self):
         self.start(f"{self.C1}/ras/umc_err_count", b"ue: 0\nce: 0\n", b"ue: 1\nce: 0\n")

@@ -130,6 +130,49 @@ class Partitions(OnOneMachine):
                     cases = {case["check"]: case["verdict"] for case in json.load(file)["cases"]}
                 self.assertEqual(cases, {"cpu_affinity": "pass", "gpu_mapping": "pass"}, done.stdout + done.stderr)
 
+    def partitioned(self, bits="high"):
+        """Two MI300X, each of which is four devices."""
+        with open(os.path.join(os.environ["MUSTER_SOURCE"], "simulation", "machines", "mi300x-cpx.toml")) as file:
+            text = file.read()
+        head, _, rest = text.partition("devices        = [\n")
+        devices, _, _ = rest.partition("]\n")
+        text = head.replace("partitions        = 8", "partitions        = 4").replace('partition_bits    = "high"', f'partition_bits    = "{bits}"')
+        text += "devices        = [\n" + "".join(line + "\n" for line in devices.splitlines() if "05:00.0" in line or "85:00.0" in line)
+        text += ']\nlinks = [[0, 1, 1]]\n[ranks]\nlauncher = "srun"\nmasks = ["0xff", "0xff00"]\n'
+        with open(os.path.join(self.folder, "two.toml"), "w") as out:
+            out.write(text)
+        subprocess.run([MUSTER, "machine", "./two.toml", "--write", "two"], cwd=self.folder, check=True, capture_output=True, timeout=100)
+
+    def on_partitions(self, ranks, *arguments, **variables):
+        checks = "".join(f'[check.{probe}]\nprobe = "{probe}"\nsummary = "GPUs."\nranks = "{ranks}"\n' for probe in ("gpu_copy", "gpu_memory"))
+        with open(os.path.join(self.folder, "checks.toml"), "w") as out:
+            out.write(checks)
+        env = {**os.environ, "MUSTER_MACHINE": "two", "MUSTER_DRIVERS": on_gpus.DRIVERS, "NO_COLOR": "1", "MUSTER_STARTUP_TIMEOUT": "120s",
+               "OMPI_MCA_mpi_yield_when_idle": "1", **variables}
+        done = subprocess.run([MUSTER, "run", "--simulated", "checks.toml", "--report", "json=r.json", *arguments], cwd=self.folder,
+                              capture_output=True, text=True, timeout=300, env=env)
+        self.output = done.stdout + done.stderr
+        with open(os.path.join(self.folder, "r.json")) as file:
+            self.cases = {case["check"]: case for case in json.load(file)["cases"]}
+        return done.returncode
+
+    def test_each_partition_is_tested(self):
+        every = {f"0000:{bus}:00.0/{part}" for bus in ("05", "85") for part in range(4)}
+        for bits in ("high", "low"):
+            with self.subTest(bits):
+                self.partitioned(bits)
+                self.assertEqual(self.on_partitions("one-per-node"), 0, self.output)
+                rows = {row["where"]["device"] for row in self.cases["gpu_memory"]["metrics"] if row["metric"] == "pattern_rate"}
+                self.assertEqual(rows, every, self.output)
+                evidence = " | ".join(self.cases["gpu_copy"]["evidence"])
+                self.assertIn("on 8 GPUs: all data was right", evidence)
+                self.assertIn("24 same_gpu", evidence)
+
+    def test_partitions_that_no_rank_sees_are_named(self):
+        self.partitioned()
+        self.assertEqual(self.on_partitions("one-per-node", ROCR_VISIBLE_DEVICES="0,1,2,3,4,5,7"), 0, self.output)
+        self.assertIn("GPU 0000:85:00.0/2", " | ".join(self.cases["gpu_memory"]["evidence"] + self.cases["gpu_memory"].get("notes", [])), self.output)
+
 
 class Libraries(OnOneMachine):
     def test_parts_that_a_library_has_as_functions_of_a_device(self):

@@ -62,6 +62,34 @@ TEST(HistoryBound, OneThatBecameSlowFails) {
   EXPECT_LT(*result.items[0].bounds[0].least, 48);
 }
 
+constexpr MetricSpec error_metrics[] = {{"errors", "1/s", Better::neither, "", false, false, 10}};
+
+/// Ten earlier runs with such a rate on nid001, and one of now; no check asks for history.
+CaseResult with_errors(double earlier, double now, int runs = 10) {
+  PastScene fixture(2, 1);
+  fixture.probe.metrics = error_metrics;
+  said.evidence = {"all met"};
+  fixture.past.add({"scene%00000001", "1 rank per node", "", "errors", {}, {ItemKind::node, "nid001", "", ""}},
+                   std::vector<DriftPoint>(static_cast<std::size_t>(runs), {earlier, true}));
+  fixture.report("errors", {now, 900});
+  return fixture.result();
+}
+
+TEST(HistoryBound, ARateOfErrorsIsJudgedUnasked) {
+  const auto many = with_errors(0, 200);
+  EXPECT_EQ(many.verdict, Verdict::fail);
+  EXPECT_TRUE(has(many.reason, "nid001")) << many.reason;
+  EXPECT_TRUE(has(many.reason, "history: ten times the median 0 1/s of 10 earlier passing runs, at least 10 1/s"))
+      << many.reason;
+  EXPECT_FALSE(has(many.reason, "nid002")) << "it has no past: " << many.reason;
+  EXPECT_EQ(with_errors(30, 299).verdict, Verdict::pass);
+  EXPECT_EQ(with_errors(30, 301).verdict, Verdict::fail);
+  EXPECT_EQ(with_errors(0, 9).verdict, Verdict::pass) << "too few to judge";
+  const auto fewer = with_errors(0, 200, 4);
+  EXPECT_EQ(fewer.verdict, Verdict::pass) << fewer.reason;
+  EXPECT_TRUE(fewer.notes.empty()) << "nobody asked";
+}
+
 TEST(HistoryBound, ANodeIsJudgedByTheMedianOfItsRanks) {
   PastScene fixture(1, 3);
   fixture.past.add({"scene%00000001", "3 ranks per node", "", "busbw", {}, {ItemKind::node, "nid001", "", ""}},

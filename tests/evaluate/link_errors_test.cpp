@@ -58,6 +58,23 @@ TEST(LinkErrors, ALinkFarAboveItsLikeFails) {
   EXPECT_EQ(alike.result().verdict, Verdict::pass) << alike.result().reason;
 }
 
+TEST(LinkErrors, APortThatJobsDoNotUseNeverFails) {
+  for (const char* grown : {"eth0 rx_errors 9000 2.0 beside", "eth0 carrier_down_count 3 2.0 beside"}) {
+    const auto result = LinkScene().grew(0, grown).result();
+    EXPECT_EQ(result.verdict, Verdict::pass) << grown << result.reason;
+    EXPECT_NE(join(result.notes, "; ").find("per second); the data of jobs takes other ports"), std::string::npos);
+  }
+}
+
+/// Whatever its name: the probe declares it.
+TEST(LinkErrors, AProbeThatReadsThemItselfIsLeftAlone) {
+  LinkScene scene;
+  scene.probe.judges_link_errors = true;
+  const auto result = scene.grew(0, "mlx5_0/1 link_downed 1 2.0").result();
+  EXPECT_EQ(result.verdict, Verdict::pass) << result.reason;
+  EXPECT_TRUE(result.notes.empty()) << join(result.notes, "; ");
+}
+
 TEST(LinkErrors, WhatIsCorrectedNeverFails) {
   LinkScene scene(6);
   for (int node = 0; node < 6; ++node) {

@@ -40,7 +40,7 @@ class DriverLines(unittest.TestCase):
     def test_values(self):
         asked = set(re.findall(r'(?:text|number|later_value|value|entry|is_on)\((?:\w+, )?"([a-z_]+)"', self.source))
         asked |= set(re.findall(r'put_(?:number|on|count)\("\w+", \w+, "([a-z_]+)"', self.source))
-        asked -= {"vendor", "model", "id", "driver_version", "host", "memory", "domain", "lanes", "lost",
+        asked -= {"vendor", "model", "id", "driver_version", "host", "memory", "domain", "lanes", "lost", "partitions", "partitions_are_functions",
                   "lines", "links", "devices"}  # of the sheet itself
         self.assertLessEqual(asked, known("keys_of_values"))
         for key in known("keys_of_values"):

@@ -99,6 +99,39 @@ TEST(DeviceVisibilityAmd, AGoodNodePasses) {
   EXPECT_EQ(judgement.evidence[0], "8 GPUs on 1 node (8x AMD Instinct MI300X), seen by amd_smi, kfd, pci and rocm_smi");
 }
 
+/// Nodes with GPUs of these modes, each with UUIDs of its own.
+ProbeJudgement of_modes(const std::vector<std::pair<std::string, std::string>>& modes) {
+  MadeCase made(*find_probe("device_visibility"));
+  for (std::size_t node = 0; node < modes.size(); ++node) {
+    Inventory inventory = mi300x();
+    for (Device& gpu : inventory.devices) {
+      gpu.uuid += std::to_string(node);
+      gpu.values.erase("rocm_smi_unique_id");
+      gpu.values["compute_partition"] = modes[node].first;
+      gpu.values["memory_partition"] = modes[node].second;
+    }
+    made.rank("nid00" + std::to_string(node + 1), to_facts(inventory));
+  }
+  return made.judge();
+}
+
+TEST(DeviceVisibilityAmd, PartitionModesAreAlikeOnAllNodes) {
+  const auto alike = of_modes({{"CPX", "NPS4"}, {"CPX", "NPS4"}, {"CPX", "NPS4"}});
+  EXPECT_TRUE(alike.findings.empty()) << alike.findings[0].reason;
+  for (const auto& odd : {std::pair("SPX", "NPS1"), std::pair("CPX", "NPS1")}) {
+    const auto judgement = of_modes({{"CPX", "NPS4"}, {"CPX", "NPS4"}, {odd.first, odd.second}, {"CPX", "NPS4"}});
+    ASSERT_EQ(judgement.findings.size(), 1u);
+    const Finding& finding = judgement.findings[0];
+    EXPECT_EQ(finding.verdict, Verdict::fail);
+    EXPECT_NE(finding.reason.find("partition mode of the GPUs"), std::string::npos) << finding.reason;
+    EXPECT_NE(finding.reason.find(std::string(odd.first) + " " + odd.second), std::string::npos) << finding.reason;
+    EXPECT_NE(finding.reason.find("CPX NPS4"), std::string::npos) << finding.reason;
+    ASSERT_EQ(finding.culprits.size(), 1u);
+    EXPECT_EQ(finding.culprits[0].node, "nid003");
+    EXPECT_NE(finding.remedy.find("--compute-partition"), std::string::npos);
+  }
+}
+
 TEST(DeviceVisibilityAmd, AnAbsentLibraryIsNoFaultWhileTheKernelTells) {
   const auto judgement = judged([](Inventory& inventory) {
     inventory.libraries = {library("librocm_smi64.so.7", LibraryState::absent, "", ""),

@@ -67,7 +67,56 @@ TEST(GpuHealth, ErrorsOfAnNvlinkAreOfThatLink) {
   EXPECT_EQ(made.judge().findings.at(0).reason,
             "GPU 0000:c1:00.0 (GPU-1) on a had 5 NVLink recoveries of link 3 more under load (counter "
             "nvlink_recoveries.3, 1 before, 2.5 per second)");
-  EXPECT_EQ(told({{"link_down", "3"}}), "fail: GPU 0000:c1:00.0 (GPU-1) on a lost NVLink 3 under load");
+  EXPECT_EQ(told({{"link_down", "NVLink 3"}}), "fail: GPU 0000:c1:00.0 (GPU-1) on a lost NVLink 3 under load");
+}
+
+/// The verdict and reason of the only finding about a link of a GPU with 18, watched for 10 seconds; empty: none.
+std::string with_link(const std::string& grew, const std::string& other = {}) {
+  MadeCase made(copy_probe());
+  std::vector<Fact> facts{{"links_watched", "18"}, {"grew", grew}, {"symbol_ber", "3 2e-9"}};
+  if (!other.empty()) facts.push_back({"grew", other});
+  Observation seen = watched(facts);
+  seen.facts[3].value += " 10.000";
+  made.rank("a", seen);
+  std::string text;
+  for (const Finding& finding : made.judge().findings)
+    if (finding.reason.find("of link 3") != std::string::npos)
+      text = fmt::format("{}: {}", to_string(finding.verdict), finding.reason);
+  return text;
+}
+
+TEST(GpuHealth, ErrorsOfAnNvlinkByTheirRateAndAgainstOtherLinks) {
+  const std::string gpu = "GPU 0000:c1:00.0 (GPU-1) on a had ";
+  EXPECT_EQ(with_link("nvlink_symbol_errors.3 5 55"),
+            "fail: " + gpu +
+                "50 NVLink symbol errors of link 3 more under load: 5 per second, 1 are the most (counter "
+                "nvlink_symbol_errors.3, 5 before, 5 per second, symbol BER 2e-9)");
+  EXPECT_EQ(with_link("nvlink_crc_flit.3 0 50"),
+            "fail: " + gpu +
+                "50 NVLink CRC errors of link 3 more under load: 5 per second, the median of 18 links is 0 "
+                "(counter nvlink_crc_flit.3, 0 before, 5 per second, symbol BER 2e-9)");
+  for (const char* few : {"nvlink_symbol_errors.3 0 9", "nvlink_crc_data.3 0 9", "nvlink_crc_data.3 0 5"})
+    EXPECT_EQ(with_link(few).substr(0, 6), "pass: ") << few;
+  EXPECT_EQ(with_link("nvlink_fec_corrected.3 0 9000"), "") << "the rule";
+  EXPECT_EQ(with_link("nvlink_fec_corrected.3 0 90000000").substr(0, 6), "pass: ") << "a note";
+  EXPECT_EQ(with_link("nvlink_failed_recoveries.3 0 1").substr(0, 6), "fail: ");
+  EXPECT_EQ(told({{"link_down", "xGMI link 5"}}), "fail: GPU 0000:c1:00.0 (GPU-1) on a lost xGMI link 5 under load");
+}
+
+TEST(GpuHealth, CallsThatFailWithoutStoppingAnything) {
+  EXPECT_EQ(told({{"call_failed", "cuMemFree_v2 returned 719: gone"}}),
+            "fail: GPU 0000:c1:00.0 (GPU-1) on a had a call fail: cuMemFree_v2 returned 719: gone");
+  EXPECT_EQ(told({{"call_lacked", "cuDeviceGetUuid_v2 returned 801: no"}}).substr(0, 6), "pass: ");
+}
+
+TEST(GpuHealth, LinksThatAllHaveErrorsAreAlike) {
+  MadeCase made(copy_probe());
+  std::vector<Fact> facts{{"links_watched", "6"}};
+  for (int link = 0; link < 6; ++link) facts.push_back({"grew", fmt::format("nvlink_crc_flit.{} 0 50", link)});
+  Observation seen = watched(facts);
+  seen.facts[3].value += " 10.000";
+  made.rank("a", seen);
+  for (const Finding& finding : made.judge().findings) EXPECT_EQ(finding.verdict, Verdict::pass) << finding.reason;
 }
 
 TEST(GpuHealth, ReplaysUpToWhatTheLinkMayHave) {

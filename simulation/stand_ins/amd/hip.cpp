@@ -1,4 +1,5 @@
 // Stands in for libamdhip64.so.6. See driver/executing.hpp.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,17 +22,22 @@ constexpr int invalid_device = 101;
 constexpr int not_found = 500;
 constexpr int not_ready = 600;
 
-const std::vector<int>& devices() {
+const std::vector<fake::Seen>& devices() {
   return fake::visible("amd");
 }
 bool is_device(int handle) {
   return handle >= 0 && static_cast<std::size_t>(handle) < devices().size();
 }
 int sheet_number(int handle) {
-  return devices()[static_cast<std::size_t>(handle)];
+  return devices()[static_cast<std::size_t>(handle)].device;
 }
 const fake::SheetDevice& sheet_of(int handle) {
   return fake::Sheet::here().devices[static_cast<std::size_t>(sheet_number(handle))];
+}
+/// Of a partition, its share of the GPU's.
+std::size_t memory_of(int sheet_device) {
+  const auto& device = fake::Sheet::here().devices[static_cast<std::size_t>(sheet_device)];
+  return fake::Sheet::here().memory / static_cast<std::size_t>(std::max(1, device.partitions));
 }
 fake::Stream* as_stream(void* stream) {
   return static_cast<fake::Stream*>(stream);
@@ -98,7 +104,10 @@ CALL(hipDeviceGetUuid, char* bytes, int handle) {
 }
 CALL(hipDeviceGetPCIBusId, char* text, int size, int handle) {
   ENTER("hipDeviceGetPCIBusId", sheet_number(handle));
-  std::snprintf(text, static_cast<std::size_t>(size), "%s", sheet_of(handle).address.c_str());
+  std::string address = sheet_of(handle).address;
+  const int part = devices()[static_cast<std::size_t>(handle)].part;
+  if (sheet_of(handle).partitions_are_functions) address.back() = static_cast<char>('0' + part);
+  std::snprintf(text, static_cast<std::size_t>(size), "%s", address.c_str());
   return 0;
 }
 CALL(hipDeviceGetAttribute, int* value, int which, int handle) {
@@ -134,7 +143,7 @@ CALL(hipDeviceGetAttribute, int* value, int which, int handle) {
 }
 CALL(hipDeviceTotalMem, std::size_t* bytes, int handle) {
   ENTER("hipDeviceTotalMem", sheet_number(handle));
-  *bytes = fake::Sheet::here().memory;
+  *bytes = memory_of(sheet_number(handle));
   return 0;
 }
 CALL(hipSetDevice, int handle) {
@@ -179,7 +188,7 @@ CALL(hipHostGetDevicePointer, void** address, void* memory, unsigned) {
 CALL(hipMemGetInfo, std::size_t* free, std::size_t* total) {
   HERE("hipMemGetInfo");
   *free = fake::free_memory(fake::current());
-  *total = fake::Sheet::here().memory;
+  *total = memory_of(fake::current());
   return 0;
 }
 CALL(hipMemcpyAsync, void* to, const void* from, std::size_t bytes, int, void* stream) {
@@ -226,6 +235,7 @@ CALL(hipEventCreateWithFlags, void** event, unsigned) {
   return 0;
 }
 CALL(hipEventDestroy, void* event) {
+  HERE("hipEventDestroy");
   fake::delete_event(static_cast<fake::Event*>(event));
   return 0;
 }

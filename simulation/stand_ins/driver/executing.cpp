@@ -167,10 +167,10 @@ std::deque<Kernel>& kernels() {
 }
 
 /// Numbers of a list such as `0,2`; what is not a number ends it, as the runtimes have it.
-std::vector<int> chosen(std::vector<int> all, const char* variable) {
+std::vector<Seen> chosen(std::vector<Seen> all, const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return all;
-  std::vector<int> some;
+  std::vector<Seen> some;
   std::istringstream in(text);
   for (std::string word; std::getline(in, word, ',');) {
     char* end = nullptr;
@@ -181,12 +181,13 @@ std::vector<int> chosen(std::vector<int> all, const char* variable) {
   return some;
 }
 
-std::vector<int> find_visible(const std::string& vendor) {
-  std::vector<int> all;
+std::vector<Seen> find_visible(const std::string& vendor) {
+  std::vector<Seen> all;
   const Sheet& sheet = Sheet::here();
   if (sheet.vendor != vendor) return all;
   for (std::size_t i = 0; i < sheet.devices.size(); ++i)
-    if (!sheet.devices[i].is_lost) all.push_back(static_cast<int>(i));
+    for (int part = 0; !sheet.devices[i].is_lost && part < std::max(1, sheet.devices[i].partitions); ++part)
+      all.push_back({static_cast<int>(i), part});
   if (vendor == "nvidia") return chosen(all, "CUDA_VISIBLE_DEVICES");
   return chosen(chosen(all, "ROCR_VISIBLE_DEVICES"), "HIP_VISIBLE_DEVICES");
 }
@@ -249,8 +250,8 @@ int device_of(const Stream* stream) {
   return stream->device;
 }
 
-const std::vector<int>& visible(const char* vendor) {
-  static const std::vector<int> devices = find_visible(vendor);
+const std::vector<Seen>& visible(const char* vendor) {
+  static const std::vector<Seen> devices = find_visible(vendor);
   return devices;
 }
 

@@ -54,9 +54,14 @@ void took(Stream* stream, double seconds);
 void took(Stream* stream, std::uint64_t bytes);
 int device_of(const Stream* stream);
 
-/// Numbers in the sheet of the GPUs that this process sees: those of `vendor` that are not lost, filtered by the
-/// vendor's variables.
-const std::vector<int>& visible(const char* vendor);
+/// A GPU that this process sees, or a partition of it.
+struct Seen {
+  int device;  ///< number in the sheet
+  int part;    ///< 0 also of a GPU that is whole
+};
+/// Those of `vendor` that are not lost, filtered by the vendor's variables. Partitions of a GPU follow each other, as
+/// ROCR counts them, and share its memory.
+const std::vector<Seen>& visible(const char* vendor);
 
 /// The device of the calling process, as a number in the sheet.
 int current();

@@ -16,6 +16,8 @@ struct SheetDevice {
   std::string uuid;     ///< as the kernel's driver writes it
   int domain = -1;
   int lanes = 16;
+  int partitions = 1;
+  bool partitions_are_functions = false;  ///< the driver numbers them in the lowest bits of the address
   bool is_lost = false;
   std::map<std::string, std::string, std::less<>> values;  ///< of `set` lines
 
@@ -67,7 +69,8 @@ class Sheet {
 /// To be called first by every function that stands in for `call`. Returns the code of a line `fail CALL CODE` (with a
 /// number of a GPU behind it, only when `device` is that one), 0 without one. Does not return where a line demands
 /// `hang CALL [GPU]`; `write CALL PATH HEX` puts these bytes into a file below the machine's root; `crash CALL [GPU]`
-/// ends the process by SIGSEGV. A line that ends in `after N` counts from the N+1st call on.
+/// ends the process by SIGSEGV. A line that ends in `after N` counts from the N+1st call on. The variable
+/// MUSTER_DRIVER_FAILS (`CALL CODE`) goes before all lines.
 [[nodiscard]] int entered(std::string_view call, int device = -1);
 
 }  // namespace fake

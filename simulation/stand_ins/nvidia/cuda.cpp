@@ -21,14 +21,14 @@ constexpr int invalid_device = 101;
 constexpr int not_found = 500;
 constexpr int not_ready = 600;
 
-const std::vector<int>& devices() {
+const std::vector<fake::Seen>& devices() {
   return fake::visible("nvidia");
 }
 bool is_device(int handle) {
   return handle >= 0 && static_cast<std::size_t>(handle) < devices().size();
 }
 int sheet_number(int handle) {
-  return devices()[static_cast<std::size_t>(handle)];
+  return devices()[static_cast<std::size_t>(handle)].device;
 }
 const fake::SheetDevice& sheet_of(int handle) {
   return fake::Sheet::here().devices[static_cast<std::size_t>(sheet_number(handle))];
@@ -251,6 +251,7 @@ CALL(cuEventCreate, void** event, unsigned) {
   return 0;
 }
 CALL(cuEventDestroy_v2, void* event) {
+  HERE("cuEventDestroy_v2");
   fake::delete_event(static_cast<fake::Event*>(event));
   return 0;
 }

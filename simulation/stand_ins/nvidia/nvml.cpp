@@ -1,10 +1,12 @@
 // Stands in for NVIDIA's management library: reports the devices on the sheet as a healthy driver would, except for
 // its lines. Keys of `set` are the names of values in docs/methods/device_visibility.md; further ones:
-//   count (of all), uuid, address, nvlinks, nvlinks_down "3 7", nvlink_rate (MB/s), nvlink_to "ADDRESS ADDRESS...",
-//   throttle_bits (number), fabric_state, fabric_code, fabric_health, fabric_clique, fabric_cluster (32 digits),
-//   processes "PID:MIB ...", mig_profiles "3g.40gb 1g.10gb" or "-", mig_uuids, mig_instances (numbers of GPU
-//   instances), mig_memory "TOTAL:USED
-//   ..." (MiB), pcie_replays, nvlink_replays, nvlink_recoveries, nvlink_crc_flit, nvlink_crc_data (each of link 0)
+//   count (of all), uuid, address, nvlinks, nvlinks_down "3 7", nvlinks_without_state "3", nvlink_rate (MB/s),
+//   nvlink_to "ADDRESS ADDRESS...", throttle_bits (number), fabric_state, fabric_code, fabric_health, fabric_clique,
+//   fabric_cluster (32 digits), processes "PID:MIB ...", mig_profiles "3g.40gb 1g.10gb" or "-", mig_uuids,
+//   mig_instances (numbers of GPU instances), mig_memory "TOTAL:USED
+//   ..." (MiB), pcie_replays; nvlink_replays, nvlink_recoveries, nvlink_crc_flit, nvlink_crc_data, and of drivers with
+//   NVLink 5 nvlink_failed_recoveries, nvlink_symbol_errors, nvlink_effective_errors, nvlink_fec_corrected,
+//   nvlink_symbol_ber (mantissa x 256 + exponent): each of link 0
 // `later GPU KEY VALUE after N` gives another value from the N+1st question on; `xid GPU CODE [after N]` an event at
 // the N+1st look for one. A value `none`: this GPU has no such thing. With OLD_DRIVER it has only what drivers of 2018
 // had.
@@ -31,7 +33,7 @@ using Handle = void*;
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
-constexpr int invalid = 2, not_supported = 3, not_found = 6, too_small = 7, lost = 15;
+constexpr int invalid = 2, not_supported = 3, not_found = 6, too_small = 7, lost = 15, unknown = 999;
 
 /// The handle of GPU n is n + 1, of its instance m that and m + 1 in the upper half.
 int gpu_of(Handle handle) {
@@ -401,6 +403,8 @@ EXPORT int nvmlDeviceGetNvLinkState(Handle handle, U32 link, U32* to) {
   if (const int code = begin("nvmlDeviceGetNvLinkState", handle); code != 0) return code;
   if (is_on(handle, "mig", "off") || link_count(handle) == 0) return not_supported;
   if (static_cast<int>(link) >= link_count(handle)) return invalid;
+  for (const std::string& failing : words(value(handle, "nvlinks_without_state", "")))
+    if (std::atoi(failing.c_str()) == static_cast<int>(link)) return unknown;
   *to = is_link_up(handle, static_cast<int>(link));
   return 0;
 }
@@ -572,7 +576,19 @@ EXPORT int nvmlDeviceGetFieldValues(Handle handle, int count, void* to) {
     std::int32_t type, code;
     U64 value;
   }* told = static_cast<Reply*>(to);
+  static const std::map<U32, const char*> counters = {{214, "nvlink_failed_recoveries"},
+                                                      {219, "nvlink_effective_errors"},
+                                                      {221, "nvlink_symbol_errors"},
+                                                      {222, "nvlink_symbol_ber"},
+                                                      {236, "nvlink_fec_corrected"}};
   for (int i = 0; i < count; ++i) {
+    if (const auto counter = counters.find(told[i].id); counter != counters.end()) {
+      const std::string text = told[i].scope == 0 ? value(handle, counter->second, "none") : "none";
+      told[i].code = text == "none" ? not_supported : 0;
+      told[i].type = 3;
+      told[i].value = std::strtoull(text.c_str(), nullptr, 10);
+      continue;
+    }
     const bool is_speed = told[i].id == 164 || told[i].id == 90;
     told[i].code = is_speed ? 0 : not_supported;
     told[i].type = 1;

@@ -16,11 +16,18 @@ namespace {
 /// As many as a judgement looks at, and some that did not pass.
 constexpr std::size_t most_points = 80;
 
+/// Rates of errors are judged by history without being asked.
+bool has_error_rates(const Case& item) {
+  const ProbeSpec* probe = find_probe(item.probe);
+  return probe != nullptr && std::any_of(probe->metrics.begin(), probe->metrics.end(),
+                                         [](const MetricSpec& metric) { return metric.error_floor > 0; });
+}
+
 std::vector<std::string> judged_by_history(const Plan& plan) {
   std::set<std::string> ids;
   for (const Case& item : plan.cases)
-    if (std::any_of(item.expects.begin(), item.expects.end(),
-                    [](const Expectation& asked) { return asked.history.has_value(); }))
+    if (has_error_rates(item) || std::any_of(item.expects.begin(), item.expects.end(),
+                                             [](const Expectation& asked) { return asked.history.has_value(); }))
       ids.insert(common_id(item));
   return {ids.begin(), ids.end()};
 }

@@ -23,12 +23,14 @@ struct Layout {
   std::size_t replays;    ///< of PCIe, 8 bytes
   std::size_t clock;      ///< of the first engine
   std::size_t memory_clock;
+  std::size_t xgmi;  ///< of eight links whether they are active, 2 bytes each
 };
 constexpr std::array layouts = {
-    Layout{3, 120, 112, 0, 74, 0, 54, 58},     Layout{4, 288, 0, 0, 48, 88, 240, 280},
-    Layout{5, 328, 0, 0, 80, 120, 280, 320},   Layout{6, 1664, 0, 36, 60, 104, 264, 304},
-    Layout{7, 2208, 0, 44, 68, 112, 296, 336}, Layout{8, 3360, 0, 44, 68, 112, 296, 336},
+    Layout{3, 120, 112, 0, 74, 0, 54, 58, 0},       Layout{4, 288, 0, 0, 48, 88, 240, 280, 0},
+    Layout{5, 328, 0, 0, 80, 120, 280, 320, 0},     Layout{6, 1664, 0, 36, 60, 104, 264, 304, 0},
+    Layout{7, 2208, 0, 44, 68, 112, 296, 336, 264}, Layout{8, 3360, 0, 44, 68, 112, 296, 336, 264},
 };
+constexpr std::size_t xgmi_links = 8;
 
 template <class Number>
 std::optional<Number> number_in(std::string_view bytes, std::size_t at) {
@@ -46,6 +48,14 @@ std::string causes_of(std::uint64_t bits) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if ((bits >> 16 * i & 0xffff) != 0) causes.emplace_back(names[i]);
   return causes.empty() ? "nothing" : join(causes, ", ");
+}
+
+/// `0, 1, 4`
+std::string active_links(std::string_view bytes, std::size_t at) {
+  std::vector<std::string> active;
+  for (std::size_t link = 0; at != 0 && link < xgmi_links; ++link)
+    if (number_in<std::uint16_t>(bytes, at + 2 * link) == 1) active.push_back(std::to_string(link));
+  return join(active, ", ");
 }
 
 }  // namespace
@@ -76,6 +86,7 @@ std::map<std::string, std::string> parse_gpu_metrics(std::string_view bytes) {
     values["pcie_speed_now"] = fmt::format("{:g}", *speed / 10.0);
   if (const auto replays = number_in<std::uint64_t>(bytes, layout->replays))
     values["pcie_replays"] = std::to_string(*replays);
+  if (const std::string active = active_links(bytes, layout->xgmi); !active.empty()) values["xgmi_links_up"] = active;
   if (const auto clock = number_in<std::uint16_t>(bytes, layout->clock)) values["clock_gfx"] = std::to_string(*clock);
   if (const auto clock = number_in<std::uint16_t>(bytes, layout->memory_clock))
     values["clock_memory"] = std::to_string(*clock);

@@ -13,6 +13,7 @@ namespace muster::nvml {
 using Code = int;  ///< 0: well
 using Handle = void*;
 
+inline constexpr Code invalid_argument = 2;
 inline constexpr Code not_supported = 3;
 inline constexpr Code no_permission = 4;
 inline constexpr Code driver_not_loaded = 9;

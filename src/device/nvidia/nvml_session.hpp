@@ -26,7 +26,10 @@ class Session {
   /// As above about a device, which remembers the first failure that is more than "I do not have that".
   template <class Function, class... Arguments>
   bool ask(Device& device, std::string_view name, Function* function, Arguments... arguments) const {
-    const Code code = call(name, function, arguments...);
+    return note(device, name, call(name, function, arguments...));
+  }
+  /// The same of a call that was made.
+  bool note(Device& device, std::string_view name, Code code) const {
     if (code != 0 && is_failure(code) && device.values.try_emplace("nvml_error", words(name, code)).second)
       device.values["nvml_code"] = std::to_string(code);
     return code == 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "device/library.hpp"
@@ -20,6 +21,63 @@ struct LinkCounter {
 constexpr LinkCounter link_counters[] = {
     {0, "nvlink_replays"}, {1, "nvlink_recoveries"}, {2, "nvlink_crc_flit"}, {3, "nvlink_crc_data"}};
 
+/// Values of NVML_FI_DEV_NVLINK_COUNT_*, of the link in the scope: from NVLink 5 on in place of the counters above.
+constexpr LinkCounter link_fields[] = {{214, "nvlink_failed_recoveries"},
+                                       {215, "nvlink_recoveries"},
+                                       {219, "nvlink_effective_errors"},
+                                       {221, "nvlink_symbol_errors"}};
+constexpr std::uint32_t symbol_ber = 222;
+/// Blocks in which the error correction mended so many symbols, from 1 on; 0 is blocks without an error.
+constexpr std::uint32_t first_fec = 236, last_fec = 250;
+
+std::uint64_t count_in(const Field& field) {
+  return field.type == 1 ? field.value.number : field.value.longer;
+}
+
+/// `1.5e-12`: the lowest byte is the negative exponent, four bits above it the mantissa.
+std::string ber_in(const Field& field) {
+  const std::uint64_t bits = count_in(field);
+  return fmt::format("{}e-{}", bits >> 8 & 0xf, bits & 0xff);
+}
+
+void add_count(Device& gpu, const char* key, std::uint32_t link, std::uint64_t count) {
+  if (count > 0) gpu.values[fmt::format("{}.{}", key, link)] = std::to_string(count);
+}
+
+/// One call for each link; a field that the driver or the GPU lacks has a code of its own.
+void read_link_fields(const Session& session, Handle handle, std::uint32_t link, Device& gpu,
+                      std::map<std::string, std::uint64_t>& sums) {
+  std::vector<Field> fields;
+  const auto want = [&](std::uint32_t id) {
+    Field& field = fields.emplace_back();
+    field = {};
+    field.id = id;
+    field.scope = link;
+    field.code = not_supported;
+  };
+  for (const LinkCounter& counter : link_fields) want(static_cast<std::uint32_t>(counter.kind));
+  want(symbol_ber);
+  for (std::uint32_t id = first_fec; id <= last_fec; ++id) want(id);
+  if (!session.ask(gpu, "nvmlDeviceGetFieldValues", session.at.fields, handle, static_cast<int>(fields.size()),
+                   fields.data()))
+    return;
+  std::optional<std::uint64_t> corrected;
+  for (const Field& field : fields) {
+    if (field.code != 0) continue;
+    if (field.id >= first_fec && field.id <= last_fec) corrected = corrected.value_or(0) + count_in(field);
+    if (field.id == symbol_ber && count_in(field) >> 8 != 0)
+      gpu.values[fmt::format("nvlink_symbol_ber.{}", link)] = ber_in(field);
+    for (const LinkCounter& counter : link_fields)
+      if (field.id == static_cast<std::uint32_t>(counter.kind)) {
+        add_count(gpu, counter.key, link, count_in(field));
+        sums[counter.key] += count_in(field);
+      }
+  }
+  if (!corrected) return;
+  add_count(gpu, "nvlink_fec_corrected", link, *corrected);
+  sums["nvlink_fec_corrected"] += *corrected;
+}
+
 }  // namespace
 
 void read_link_errors(const Session& session, Handle handle, Device& gpu) {
@@ -28,19 +86,26 @@ void read_link_errors(const Session& session, Handle handle, Device& gpu) {
     gpu.values["pcie_replays"] = std::to_string(replays);
   std::map<std::string, std::uint64_t> sums;
   std::vector<std::string> down;
+  int up = 0;
   for (std::uint32_t link = 0; link < most_links; ++link) {
     std::uint32_t is_up = 0;
-    if (!session.ask(gpu, "nvmlDeviceGetNvLinkState", session.at.link_state, handle, link, &is_up)) break;
+    const Code code = session.call("nvmlDeviceGetNvLinkState", session.at.link_state, handle, link, &is_up);
+    // No such link, or none at all. Any other failure is of this link alone: those behind it may be well.
+    if (code == invalid_argument || code == not_supported) break;
+    if (!session.note(gpu, "nvmlDeviceGetNvLinkState", code)) continue;
     if (is_up == 0) down.push_back(std::to_string(link));
+    up += is_up != 0 ? 1 : 0;
     for (const LinkCounter& counter : link_counters) {
       std::uint64_t count = 0;
       if (is_up != 0 && session.ask(gpu, "nvmlDeviceGetNvLinkErrorCounter", session.at.link_errors, handle, link,
                                     int{counter.kind}, &count)) {
         sums[counter.key] += count;
-        if (count > 0) gpu.values[fmt::format("{}.{}", counter.key, link)] = std::to_string(count);
+        add_count(gpu, counter.key, link, count);
       }
     }
+    if (is_up != 0) read_link_fields(session, handle, link, gpu, sums);
   }
+  if (up > 0) gpu.values["nvlinks_up"] = std::to_string(up);
   if (!down.empty()) gpu.values["nvlinks_down"] = join(down, ", ");
   for (const auto& [key, sum] : sums) gpu.values[key] = std::to_string(sum);
 }

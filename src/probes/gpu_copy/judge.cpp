@@ -203,7 +203,7 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
   std::size_t cells = 0;
   std::size_t apart = 0;
   std::map<std::string, std::size_t> links;
-  bool lacks_kernels = false;
+  std::string no_kernels;
   bool do_launches_wait = false;
   for (const Observation* seen : view.observed) {
     if (seen == nullptr) continue;
@@ -212,7 +212,8 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
       if (fact.key == "checked") cells += number();
       if (fact.key == "apart") apart += number();
       if (fact.key.rfind("link.", 0) == 0) links[fact.key.substr(5)] += number();
-      lacks_kernels |= fact.key == "no_kernels";
+      if (fact.key == "no_kernels" && no_kernels.empty())
+        no_kernels = printable_line(fact.value.substr(fact.value.find(' ') + 1), 300);
       do_launches_wait |= fact.key == "launches_wait";
     }
   }
@@ -228,8 +229,8 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
   for (const auto& [link, count] : links) told.push_back(fmt::format("{} {}", count, printable_line(link, 20)));
   if (!told.empty()) judgement.evidence.push_back(fmt::format("pairs by link: {}", human_list(told)));
   if (apart > 0) judgement.evidence.push_back(counted(apart, "pair") + " not copied: no rank sees both GPUs");
-  if (lacks_kernels)
-    judgement.evidence.push_back("not copied by kernels, and timed without a gate: no code for kernels");
+  if (!no_kernels.empty())
+    judgement.evidence.push_back("not copied by kernels, and timed without a gate: " + no_kernels);
   if (do_launches_wait) judgement.evidence.emplace_back(without_gate);
 }
 

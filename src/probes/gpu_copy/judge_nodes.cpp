@@ -136,11 +136,16 @@ std::map<int, NodeSight> sights_of(const CaseView& view) {
   return nodes;
 }
 
+/// Of a partition, the GPU.
+std::string whole(const std::string& address) {
+  return address.substr(0, address.find('/'));
+}
+
 /// `GPU 0000:c1:00.0 (GPU-...)` of the untested ones. None where the kernel's addresses are not the runtime's.
 std::vector<std::string> untested_of(const NodeSight& node) {
   const auto is_known = [&](const std::string& address) {
     return std::any_of(node.gpus.begin(), node.gpus.end(),
-                       [&](const Device& gpu) { return to_string(gpu.address) == address; });
+                       [&](const Device& gpu) { return to_string(gpu.address) == whole(address); });
   };
   if (!std::all_of(node.tested.begin(), node.tested.end(), is_known)) return {};
   TestedGpus named;
@@ -149,7 +154,11 @@ std::vector<std::string> untested_of(const NodeSight& node) {
     const std::string address = to_string(gpu.address);
     // AMD's kernel driver writes the number of a GPU in another way than its runtime.
     if (vendor_of(gpu) == "nvidia" && !gpu.uuid.empty()) named.uuids[address] = printable_line(gpu.uuid, 60);
-    if (node.tested.count(address) == 0) names.push_back(named(address));
+    const int parts = gpu.partitions > 1 ? gpu.partitions : 0;
+    for (int part = 0; part < parts; ++part)
+      if (const auto its = fmt::format("{}/{}", address, part); node.tested.count(its) == 0)
+        names.push_back(named(its));
+    if (parts == 0 && node.tested.count(address) == 0) names.push_back(named(address));
   }
   return names;
 }
