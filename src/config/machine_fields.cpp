@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <regex>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "config/placeholders.hpp"
 #include "config/profile_fields.hpp"
 
 namespace muster {
@@ -23,15 +23,12 @@ std::string fault_of(const Result<CpuMask>& mask, const MachineDescription& mach
 }
 
 void check_placeholders(const Node& value, DocumentErrors& errors) {
-  static const std::regex placeholder(R"(\{([A-Za-z_]*)\})");
   static const std::vector<std::string> known{"rank", "local_rank", "world_size", "local_size",
                                               "node", "nodes",      "host"};
   if (value.text.size() > 10'000) return errors.add(value.at, "longer than 10000 characters");
-  for (std::sregex_iterator at(value.text.begin(), value.text.end(), placeholder), end; at != end; ++at) {
-    const std::string name = (*at)[1].str();
+  for (const std::string& name : words_in_braces(value.text))
     if (std::find(known.begin(), known.end(), name) == known.end())
       errors.add(value.at, fmt::format("nothing fills {{{}}}{}", printable_line(name, 40), suggestion(name, known)));
-  }
 }
 
 }  // namespace

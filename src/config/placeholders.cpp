@@ -75,4 +75,14 @@ void check_placeholders_of_program(Fields& check_fields) {
     if (const auto* table = check_fields.find(key)) check_table(table->value, check_fields.errors());
 }
 
+std::vector<std::string> words_in_braces(std::string_view text) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+  std::vector<std::string> found;
+  for (std::size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
+    const std::size_t end = std::min(text.find_first_not_of(letters, at + 1), text.size());
+    if (end < text.size() && text[end] == '}') found.emplace_back(text.substr(at + 1, end - at - 1));
+  }
+  return found;
+}
+
 }  // namespace muster

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <regex>
 #include <set>
 
 #include "base/text.hpp"
 #include "config/config.hpp"
 #include "config/node_expectations.hpp"
+#include "config/placeholders.hpp"
 #include "config/profile_fields.hpp"
 #include "config/profile_references.hpp"
 #include "config/system_head.hpp"
@@ -71,10 +71,9 @@ class SystemReader {
 
   /// What the agent fills in values; another single word in braces is one that was misspelt.
   void check_placeholders(const Node& value) {
-    static const std::regex placeholder(R"(\{([A-Za-z_]+)\})");
     if (value.kind != NodeKind::text || value.text.size() > 10'000) return;
-    for (std::sregex_iterator at(value.text.begin(), value.text.end(), placeholder), end; at != end; ++at)
-      if (const auto word = (*at)[1].str(); word != "local_rank" && word != "gpu" && word != "nic")
+    for (const auto& word : words_in_braces(value.text))
+      if (!word.empty() && word != "local_rank" && word != "gpu" && word != "nic")
         errors_.add(value.at,
                     fmt::format("nothing fills {{{}}} in a variable; {{local_rank}}, {{gpu}} and {{nic}} are filled",
                                 printable_line(word, 40)));

@@ -99,6 +99,13 @@ class Surroundings(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.said)
         self.assertIn("this run is not in the history", done.said)
 
+    def test_a_long_word_where_the_stack_is_small(self):
+        (self.folder / "profile.toml").write_text('[system]\nname = "x"\n[[partition]]\nname = "p"\n[[environment]]\nname = "e"\n'
+                                                  f'env = {{ A = "{{{"a" * 9990}}}" }}\n')
+        done = self.muster("lint", "profile.toml", limits=[(resource.RLIMIT_STACK, 512 << 10)])
+        self.assertEqual(done.returncode, 3, done.said)
+        self.assertIn("nothing fills {aaaa", done.said)
+
     def test_a_report_whose_start_is_no_time(self):
         self.assertEqual(self.run_hello().returncode, 0)
         report = json.loads((self.folder / "runs/latest/report.json").read_text())
