@@ -11,6 +11,8 @@
 #include <new>
 #include <string>
 #include <sys/stat.h>
+#include <utility>
+#include <vector>
 
 #include "app/agent_help.hpp"
 #include "base/clock.hpp"
@@ -29,6 +31,7 @@
 #include "run/watchdog.hpp"
 #include "system/asked_binding.hpp"
 #include "system/own_limits.hpp"
+#include "system/rank_launcher.hpp"
 #include "system/rank_variables.hpp"
 #include "system/simulated_affinity.hpp"
 #include "system/system.hpp"
@@ -110,6 +113,25 @@ void leave_servers_of_others() {
   if (::lstat("/tmp/nvidia-mps", &about) == 0 && is_other_user(about.st_uid))
     ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 0);
 }
+
+/// Until MPI is up: a rank without a launcher needs neither a daemon of Open MPI nor a port, on which either would wait
+/// for the rest of half a greeting of any user.
+class NoPorts {
+ public:
+  NoPorts() {
+    const char* launcher = std::getenv(env_launcher);
+    if (launcher == nullptr || std::string_view(launcher) != "local") return;
+    for (const auto& [name, value] : {std::pair{"OMPI_MCA_ess_singleton_isolated", "1"}, {"OMPI_MCA_btl", "self"}})
+      if (std::getenv(name) == nullptr && ::setenv(name, value, 1) == 0) names_.push_back(name);
+  }
+  void forget() {
+    for (const char* name : names_) ::unsetenv(name);
+    names_.clear();
+  }
+
+ private:
+  std::vector<const char*> names_;
+};
 
 int complain(const Error& error) {
   std::fputs(fmt::format("muster-rank: {}\n", to_string(error)).c_str(), stderr);
@@ -233,6 +255,7 @@ int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   fill_rank_variables(launcher.local_rank, asked_binding());
   restore_path();
   leave_servers_of_others();
+  NoPorts no_ports;
   const SharedFolder shared;
   if (!shared.name().empty()) (*recorder)->own_shared_folder(shared.name());
   // Without the library that answers for them, no rank can be bound to CPUs that are not here.
@@ -252,6 +275,7 @@ int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   forget_simulated_topology();
   leave_bundle();
   shared.hide_settings();
+  no_ports.forget();
   if (!started) return complain(started.error());
   (*recorder)->stamp_signals();
   (*recorder)->note_shared_memory();

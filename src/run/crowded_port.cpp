@@ -8,6 +8,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "base/trusted_path.hpp"
 
 namespace muster {
 
@@ -72,13 +73,49 @@ std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::s
   return worst;
 }
 
-std::optional<CrowdedPort> find_crowded_port(int pid, std::size_t most) {
-  constexpr std::size_t most_bytes = 256u << 20;
-  const auto inodes = sockets_of(pid);
-  for (const char* family : {"tcp", "tcp6"})
-    if (const auto text = read_file(fmt::format("/proc/{}/net/{}", pid, family), most_bytes))
-      if (auto found = parse_crowded_port(*text, inodes, most)) return found;
+std::optional<ForeignCaller> parse_foreign_caller(std::string_view tcp, const std::set<std::string>& inodes,
+                                                  bool (*is_foreign)(uid_t user)) {
+  constexpr std::size_t local = 1, remote = 2, state = 3, user = 7, inode = 9;
+  std::set<unsigned long> ports;
+  for (const std::string_view line : lines(tcp))
+    if (const auto row = columns(line);
+        row.size() > inode && row[state] == listening && inodes.count(std::string(row[inode])) != 0)
+      if (const auto port = port_in(row[local])) ports.insert(*port);
+  for (const std::string_view line : lines(tcp)) {
+    const auto row = columns(line);
+    const auto port = row.size() > inode && row[inode] != "0" ? port_in(row[remote]) : std::nullopt;
+    if (!port || ports.count(*port) == 0) continue;
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(row[user].data(), row[user].data() + row[user].size(), number);
+    if (error == std::errc() && is_foreign(number)) return ForeignCaller{static_cast<int>(*port), number};
+  }
   return std::nullopt;
+}
+
+namespace {
+
+constexpr std::size_t most_table_bytes = 256u << 20;
+
+/// `find(text)` of the tables of the process, IPv4 first.
+template <class Find>
+auto in_tables(int pid, Find find) {
+  decltype(find(std::string_view())) found;
+  for (const char* family : {"tcp", "tcp6"})
+    if (const auto text = read_file(fmt::format("/proc/{}/net/{}", pid, family), most_table_bytes); text && !found)
+      found = find(*text);
+  return found;
+}
+
+}  // namespace
+
+std::optional<ForeignCaller> find_foreign_caller(int pid) {
+  const auto inodes = sockets_of(pid);
+  return in_tables(pid, [&](std::string_view tcp) { return parse_foreign_caller(tcp, inodes, is_other_user); });
+}
+
+std::optional<CrowdedPort> find_crowded_port(int pid, std::size_t most) {
+  const auto inodes = sockets_of(pid);
+  return in_tables(pid, [&](std::string_view tcp) { return parse_crowded_port(tcp, inodes, most); });
 }
 
 }  // namespace muster

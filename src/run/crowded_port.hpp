@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 
 namespace muster {
 
@@ -20,7 +21,22 @@ struct CrowdedPort {
 /// wait to be accepted included, if they are more than `most`.
 [[nodiscard]] std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::set<std::string>& inodes,
                                                             std::size_t most);
-/// The same of a process of this node. A launcher has a connection for each node and for each rank of its own node.
+/// A connection of another user of this node to a listening port of the process. A launcher that reads greetings one
+/// after the other waits for the rest of half a greeting.
+struct ForeignCaller {
+  int port = 0;
+  unsigned user = 0;
+  friend bool operator==(const ForeignCaller&, const ForeignCaller&) = default;
+};
+
+/// Of the text of /proc/net/tcp. `is_foreign`: by number of the user.
+[[nodiscard]] std::optional<ForeignCaller> parse_foreign_caller(std::string_view tcp,
+                                                                const std::set<std::string>& inodes,
+                                                                bool (*is_foreign)(uid_t user));
+[[nodiscard]] std::optional<ForeignCaller> find_foreign_caller(int pid);
+
+/// As parse_crowded_port(), of a process of this node. A launcher has a connection for each node and for each rank of
+/// its own node.
 [[nodiscard]] std::optional<CrowdedPort> find_crowded_port(int pid, std::size_t most);
 
 }  // namespace muster

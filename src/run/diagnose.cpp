@@ -45,8 +45,13 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
     // Its own: one for each node and rank, and each may have called more than once.
     const std::size_t own = 4 * (inspection.nodes.size() + static_cast<std::size_t>(std::max(inspection.ranks, 0)));
     if (launch.stage() == LaunchStage::start_up) inspection.crowded_port = find_crowded_port(launch.pid(), 100 + own);
+    inspection.foreign_caller = find_foreign_caller(launch.pid());
   }
   inspection.seen = autopsy(inspection);
+  for (const NodeAutopsy& node : inspection.seen)
+    for (const RankRemains& rank : node.ranks)
+      if (!launch.has_ended() && !inspection.foreign_caller && is_this_node(node.node))
+        inspection.foreign_caller = find_foreign_caller(rank.record.pid);
   inspection.cut_off = lost_to_the_network(inspection);
 }
 
@@ -213,6 +218,16 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
              fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
                          inspection.crowded_port->port)},
             true};
+  // Open MPI's mpirun reads greetings one after the other, and so do ranks.
+  if (inspection.foreign_caller)
+    return {
+        {Verdict::error,
+         fmt::format("user {} is connected to port {} of {} or a rank, which may wait for what that user does not send",
+                     inspection.foreign_caller->user, inspection.foreign_caller->port, program()),
+         {launcher_culprit(program())},
+         fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
+                     inspection.foreign_caller->port)},
+        true};
   // Other users can flood the port; what rank 0 wrote is not theirs.
   if (launch.is_flooded() && !launch.world() && launch.stderr_tail().find("rank 0: wire: ") != std::string::npos)
     return {{Verdict::error,

@@ -41,7 +41,8 @@ class LaunchDiagnosis {
     std::vector<NodeAutopsy> seen;
     std::vector<LostNode> cut_off;  ///< that the remote shell reaches and a network between the ranks does not
     ProcessState launcher = ProcessState::running;
-    std::optional<CrowdedPort> crowded_port;  ///< of the launcher, while ranks start
+    std::optional<CrowdedPort> crowded_port;      ///< of the launcher, while ranks start
+    std::optional<ForeignCaller> foreign_caller;  ///< of the launcher, or of a rank of this node
   };
 
   /// Looks at launcher and ranks where they stand. Sends no signal.

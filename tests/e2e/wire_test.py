@@ -118,6 +118,27 @@ while os.getpid() == first or os.getppid() == first:
 """
 
 
+# To each port, a part of a greeting.
+HALF = """
+import os, socket, time
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print("ready", flush=True)
+kept = {}
+while True:
+    for line in open("/proc/net/tcp").read().splitlines()[1:]:
+        words = line.split()
+        port = int(words[1].split(":")[1], 16)
+        if words[3] == "0A" and port not in kept:
+            try:
+                kept[port] = socket.create_connection(("127.0.0.1", port), 0.2)
+                kept[port].send(b"hostile hostile")
+                print(len(kept), flush=True)
+            except OSError:
+                pass
+    time.sleep(0.001)
+"""
+
+
 def executable(path, text):
     path.write_text(text)
     path.chmod(0o755)
@@ -255,7 +276,19 @@ time.sleep(60)
             self.assertNotIn("node", [culprit["kind"] for culprit in case["culprits"]], run.story())
         print(f"  {run.report()['cases'][0]['verdict']}: {run.report()['cases'][0]['reason']}")
 
-    def called_by_strangers(self, attack, files=1024, statuses=(0,), launcher="local"):
+    @unittest.skipIf(os.geteuid() != 0, "only root takes the place of another user")
+    def test_half_a_greeting_on_the_launchers_own_port(self):
+        """mpirun waits for the rest. A rank without a launcher needs no daemon of Open MPI that does."""
+        self.called_by_strangers(HALF, least=0)
+        run = self.called_by_strangers(HALF, statuses=(0, 2), launcher="mpirun", least=1)
+        for case in run.report()["cases"]:
+            self.assertNotEqual(case["verdict"], "fail", run.story())
+            self.assertNotIn("node", [culprit["kind"] for culprit in case["culprits"]], run.story())
+            if case["verdict"] == "error":
+                self.assertRegex(case["reason"], "user 65534 is connected to port [0-9]+ of mpirun or a rank", run.story())
+        print(f"  {run.report()['cases'][0]['verdict']}: {run.report()['cases'][0]['reason']}")
+
+    def called_by_strangers(self, attack, files=1024, statuses=(0,), launcher="local", least=2000):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if hard < 8192:
             self.skipTest(f"no more than {hard} files may be open here")
@@ -277,7 +310,7 @@ exec "$@"
         run.start()
         run.wait(30)
         os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
-        self.assertGreater(int((folder / "attack").read_text().split()[-1]), 2000)
+        self.assertGreater(int((folder / "attack").read_text().replace("ready", "0").split()[-1]), least)
         self.assertIn(run.status, statuses, run.story())
         return run
 

@@ -26,6 +26,14 @@ TEST(CrowdedPort, TheListeningPortWithTheMostConnections) {
   EXPECT_FALSE(parse_crowded_port("x\n 0: 1:zz 2 0A 3 4 5 6 7 111\n", {"111"}, 0));
 }
 
+TEST(CrowdedPort, ACallerOfAnotherUser) {
+  const auto is_nobody = [](uid_t user) { return user == 65534; };
+  EXPECT_EQ(parse_foreign_caller(table, {"111"}, is_nobody), (ForeignCaller{0xa001, 65534}));
+  EXPECT_FALSE(parse_foreign_caller(table, {"222"}, is_nobody)) << "of another port";
+  EXPECT_FALSE(parse_foreign_caller(table, {"111"}, [](uid_t) { return false; }));
+  EXPECT_FALSE(parse_foreign_caller("x\n 0: 1:zz 2 0A 3 4 5 6 7 111\n", {"111"}, is_nobody));
+}
+
 TEST(CrowdedPort, OfAProcess) {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
