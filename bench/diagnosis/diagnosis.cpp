@@ -1,10 +1,11 @@
 /// How often rules that name slow parts are right, on matrices of a network with known faults:
 ///   diagnosis [--seeds N] [--first-seed N] [--units N] [--rounds N] [--only TEXT] [--shape TEXT] [--fault TEXT]
-///             [--muster] [--tuning] [--details]
+///             [--muster] [--tuning] [--details] [--names]
 /// --only: shapes or faults whose name holds the text; --shape, --fault: one of each, by its whole name; --muster:
 /// muster's decoder without the rules of other tools; --tuning: the part that rules may be tuned on, instead of the
-/// part that is held out; --details: each shape for itself. Tables of Markdown; docs/measurements/diagnosis.md holds
-/// what it printed.
+/// part that is held out; --details: each shape for itself; --names: what muster names in each run. Tables of Markdown;
+/// docs/measurements/diagnosis.md holds what it printed.
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -32,6 +33,7 @@ struct Options {
   std::size_t rules = muster::diagnosis::rules.size();
   bool is_tuning = false;
   bool has_details = false;
+  bool has_names = false;
   double noise = 0.03;
   double slowdown = 0.15;
   std::vector<Size> sizes{{16, 0, 1}, {16, 5, 1}, {64, 0, 2}, {64, 12, 1}, {256, 12, 4}, {1000, 5, 10}};
@@ -51,6 +53,22 @@ bool is_possible(FaultKind fault, int units) {
   return units >= 16 || (fault < FaultKind::rack || fault == FaultKind::receiver || fault == FaultKind::half_of_rounds);
 }
 
+/// At fault and named, as lists of nodes.
+void print_names(const World& world, const Answer& answer, int seed) {
+  constexpr std::array<std::string_view, 6> kinds{"node", "sender", "receiver", "link", "either", "group"};
+  const auto list = [](const std::vector<int>& near, const std::vector<int>& far) {
+    std::string text;
+    for (const int end : near) text += fmt::format(" {}", end);
+    if (!far.empty()) text += " -";
+    for (const int end : far) text += fmt::format(" {}", end);
+    return text;
+  };
+  fmt::print("seed {}: {} at{}; named", seed, name_of(world.scenario().fault), list(world.ends(), world.far_ends()));
+  for (const Named& one : answer.names)
+    fmt::print(" [{}{}]", kinds[static_cast<std::size_t>(one.kind)], list(one.ends, one.far_ends));
+  fmt::print("{}\n", answer.is_unmeasured ? " unmeasured" : "");
+}
+
 Scores measure(const Options& options, Shape shape, FaultKind fault, const Size& size) {
   Scores scores;
   if (!is_possible(fault, size.units)) return scores;
@@ -65,7 +83,9 @@ Scores measure(const Options& options, Shape shape, FaultKind fault, const Size&
   for (int seed = options.first_seed; seed < options.first_seed + seeds; ++seed)
     for (std::size_t i = 0; i < options.rules; ++i) {
       World world(scenario, static_cast<std::uint64_t>(seed));
-      scores[i].add(world, rules[i].ask(world));
+      const Answer answer = rules[i].ask(world);
+      scores[i].add(world, answer);
+      if (options.has_names && i == 0) print_names(world, answer, seed);
     }
   return scores;
 }
@@ -157,6 +177,7 @@ Options options_of(int argc, char** argv) {
     const std::string_view option = argv[i];
     if (option == "--tuning") options.is_tuning = true;
     if (option == "--details") options.has_details = true;
+    if (option == "--names") options.has_names = true;
     if (option == "--muster") options.rules = 1;
     if (i + 1 >= argc) break;
     const double value = std::atof(argv[i + 1]);

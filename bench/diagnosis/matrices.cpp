@@ -9,10 +9,23 @@
 namespace muster::diagnosis {
 
 std::string_view name_of(Shape shape) {
-  constexpr std::array<std::string_view, shapes> names{
-      "gaussian",           "transients", "skewed overhead", "one direction slower", "collisions",
-      "two classes",        "lognormal",  "heavy tails",     "spread of nodes",      "drift",
-      "direction of pairs", "fat tree",   "dragonfly",       "three classes",        "three classes, labelled"};
+  constexpr std::array<std::string_view, shapes> names{"gaussian",
+                                                       "transients",
+                                                       "skewed overhead",
+                                                       "one direction slower",
+                                                       "collisions",
+                                                       "two classes",
+                                                       "rows of racks",
+                                                       "busy uplinks",
+                                                       "lognormal",
+                                                       "heavy tails",
+                                                       "spread of nodes",
+                                                       "drift",
+                                                       "direction of pairs",
+                                                       "fat tree",
+                                                       "dragonfly",
+                                                       "three classes",
+                                                       "three classes, labelled"};
   return names[static_cast<std::size_t>(shape)];
 }
 
@@ -144,6 +157,10 @@ std::vector<double> World::sharing(const Matching& matching) {
   if (shape == Shape::collisions)
     for (double& one : left)
       if (random_.uniform() < 0.05) one = 0.5;
+  if (shape == Shape::busy_uplinks)
+    for (std::size_t i = 0; i < matching.size(); ++i)
+      if (rack_of(matching[i].first) != rack_of(matching[i].second) && random_.uniform() < 0.35)
+        left[i] = 0.6 + 0.3 * random_.uniform();
   if (shape != Shape::fat_tree && shape != Shape::dragonfly) return left;
   // Uplinks hold two flows each at full speed; a dragonfly has fewer links, of which any two groups use their own.
   const int group_size = shape == Shape::fat_tree ? rack_size_ : 2 * rack_size_;
@@ -192,6 +209,11 @@ double World::static_slowness(int from, int to) const {
   if (scenario_.shape == Shape::pair_asymmetric && is_upward == coin(salt_, from, to)) slowness -= std::log(0.92);
   const bool is_rack = rack_of(from) == rack_of(to);
   if (scenario_.shape == Shape::two_classes && !is_rack) slowness -= std::log(0.8);
+  if (scenario_.shape == Shape::rows && !is_rack) {
+    // Neighbouring racks are of different rows.
+    const int rows = std::max(2, scenario_.units / rack_size_ / 4);
+    slowness -= std::log(rack_of(from) % rows == rack_of(to) % rows ? 0.75 : 0.55);
+  }
   if (scenario_.shape == Shape::three_classes || scenario_.shape == Shape::labelled)
     if (!is_rack) slowness -= std::log(rack_of(from) / 2 == rack_of(to) / 2 ? 0.8 : 0.6);
   return slowness;

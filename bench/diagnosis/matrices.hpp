@@ -17,6 +17,8 @@ enum class Shape {
   asymmetric,       ///< the direction to the higher number is 10 % slower everywhere
   collisions,       ///< 5 % of the pairs of a round share their way with another pair
   two_classes,      ///< pairs of different racks reach 80 %, without a label
+  rows,             ///< racks in rows: pairs of a row reach 75 %, others 55 %, without a label
+  busy_uplinks,     ///< 35 % of the pairs of different racks share an uplink in a round, and keep 60 to 90 %
   lognormal,        ///< held out from here on
   heavy_tails,      ///< Student's t with 3 degrees of freedom
   node_spread,      ///< healthy nodes differ by a standard deviation of 1 %
@@ -27,7 +29,7 @@ enum class Shape {
   three_classes,    ///< rack, pod, core, without a label
   labelled,         ///< the same with labels
 };
-constexpr int shapes = 15;
+constexpr int shapes = 17;
 [[nodiscard]] std::string_view name_of(Shape shape);
 [[nodiscard]] inline bool is_held_out(Shape shape) {
   return shape >= Shape::lognormal;

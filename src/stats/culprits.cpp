@@ -102,6 +102,7 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
     leave_out_chance(table, settings, found);
   }
   found.seen_from = seen_from(table, settings, found.levels);
+  if (has_rates) found.seen_from = std::min(found.seen_from, seen_by_counts(table, settings, found));
   found.seen_from_if_quiet = seen_from_if_quiet(table, asked, found.levels);
   // For thousands of units noise is known well enough, and all pairs of each are too many to look at once more.
   constexpr int few_units = 64;

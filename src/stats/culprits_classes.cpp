@@ -18,6 +18,8 @@ constexpr double least_mode = 0.05;    ///< of the pairs on either side of a val
 constexpr double most_between = 0.15;  ///< of the density of the lower peak
 constexpr double least_clustered = 2.0 / 3;
 constexpr double least_fast_inside = 0.85;
+constexpr double most_of_divided = 0.75;  ///< of a set of slower pairs: the largest set of faster ones in it
+constexpr double least_divided = 0.75;    ///< of the units: in sets that a faster kind of pair divides
 
 /// Both directions and all rounds of a pair.
 struct PairSpeed {
@@ -151,6 +153,84 @@ bool is_connected(const PairTable& table, const ClassPairs& of) {
   return true;
 }
 
+/// Mean speeds of a unit's pairs, by the set of the other.
+std::map<int, std::pair<double, int>> speeds_by_set(const PairTable& table, const std::vector<double>& speed_of,
+                                                    const std::vector<int>& clusters, int unit) {
+  std::map<int, std::pair<double, int>> sums;
+  for (const std::size_t at : table.pairs_of(unit)) {
+    if (std::isnan(speed_of[at])) continue;
+    auto& [sum, n] = sums[clusters[static_cast<std::size_t>(table.pairs[at].other(unit))]];
+    sum += speed_of[at];
+    ++n;
+  }
+  return sums;
+}
+
+/// A slow unit is slow with those of its rack, too, but less than with all others of its parent: it joins the set with
+/// which it is faster by half of what the sets' own pairs are.
+void join_single_units(const PairTable& table, const ClassPairs& of, double bound, const std::vector<int>& parents,
+                       std::vector<int>& clusters) {
+  std::vector<double> speed_of(table.pairs.size(), std::numeric_limits<double>::quiet_NaN());
+  double fast = 0;
+  double slow = 0;
+  int fast_pairs = 0;
+  int slow_pairs = 0;
+  for (const PairSpeed& one : of.pairs) {
+    const Pair& pair = table.pairs[one.pair];
+    if (parents[static_cast<std::size_t>(pair.low)] != parents[static_cast<std::size_t>(pair.high)]) continue;
+    speed_of[one.pair] = one.speed;
+    (one.speed > bound ? fast : slow) += one.speed;
+    ++(one.speed > bound ? fast_pairs : slow_pairs);
+  }
+  if (fast_pairs == 0 || slow_pairs == 0) return;
+  const double margin = (fast / fast_pairs - slow / slow_pairs) / 2;
+  std::map<int, int> sizes;
+  for (const int cluster : clusters) ++sizes[cluster];
+  std::vector<int> joined = clusters;
+  for (int unit = 0; unit < table.units; ++unit) {
+    const int own = clusters[static_cast<std::size_t>(unit)];
+    if (own < 0 || sizes[own] > 1) continue;
+    double others = 0;
+    int n = 0;
+    int best = -1;
+    double best_mean = 0;
+    const auto sums = speeds_by_set(table, speed_of, clusters, unit);
+    for (const auto& [cluster, sum] : sums) {
+      others += sum.first;
+      n += sum.second;
+      if (sizes[cluster] > 1 && (best < 0 || sum.first / sum.second > best_mean))
+        best = cluster, best_mean = sum.first / sum.second;
+    }
+    if (best < 0) continue;
+    n -= sums.at(best).second;
+    if (n > 0 && best_mean - (others - sums.at(best).first) / n >= margin)
+      joined[static_cast<std::size_t>(unit)] = best;
+  }
+  clusters = std::move(joined);
+}
+
+/// A faster kind of pair is one within most of the sets of the slower kind; within one of them it is a slow part.
+bool divide_most(const std::vector<int>& parents, const std::vector<int>& clusters) {
+  std::map<int, std::map<int, int>> sizes;
+  for (std::size_t unit = 0; unit < clusters.size(); ++unit)
+    if (clusters[unit] >= 0) ++sizes[parents[unit]][clusters[unit]];
+  int units = 0;
+  int divided = 0;
+  for (const auto& [parent, inside] : sizes) {
+    int all = 0;
+    int largest = 0;
+    int sets = 0;
+    for (const auto& [cluster, size] : inside) {
+      all += size;
+      largest = std::max(largest, size);
+      sets += size > 1;
+    }
+    units += all;
+    if (sets > 1 && largest <= most_of_divided * all) divided += all;
+  }
+  return divided >= least_divided * units;
+}
+
 }  // namespace
 
 std::vector<SplitClass> split_classes(PairTable& table) {
@@ -161,19 +241,21 @@ std::vector<SplitClass> split_classes(PairTable& table) {
   for (const auto& [class_id, is_there] : ids) {
     const ClassPairs of = pairs_of_class(table, class_id);
     if (of.pairs.size() < fewest_pairs_of_modes || !is_connected(table, of)) continue;
-    for (const double bound : valleys(of)) {
-      const auto clusters = clusters_of(table, of, bound);
-      if (!are_classes(table, of, clusters, bound)) continue;
+    std::vector<double> bounds = valleys(of);
+    std::sort(bounds.begin(), bounds.end());
+    std::vector<int> parents(static_cast<std::size_t>(table.units));
+    for (const double bound : bounds) {
+      auto clusters = clusters_of(table, of, bound);
+      if (!are_classes(table, of, clusters, bound) || !divide_most(parents, clusters)) continue;
+      join_single_units(table, of, bound, parents, clusters);
       splits.push_back({++next, class_id});
-      for (const PairSpeed& one : of.pairs) {
-        const Pair& pair = table.pairs[one.pair];
+      // Those that were measured alone and never in a round, too.
+      for (const Pair& pair : table.pairs) {
         if (clusters[static_cast<std::size_t>(pair.low)] == clusters[static_cast<std::size_t>(pair.high)]) continue;
-        for (std::size_t i = pair.begin; i < pair.end; ++i) {
-          int& id = table.readings[i].class_id;
-          if (id == class_id || (splits.size() > 1 && id == next - 1 && splits[splits.size() - 2].of == class_id))
-            id = next;
-        }
+        for (std::size_t i = pair.begin; i < pair.end; ++i)
+          if (int& id = table.readings[i].class_id; id == class_id) id = next;
       }
+      parents = std::move(clusters);
     }
   }
   return splits;

@@ -1,5 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
 
 #include "stats/culprits_pairs.hpp"
 
@@ -7,17 +11,25 @@ namespace muster::culprits {
 
 namespace {
 
+/// More links than these, and than this share of the pairs, that stay slow alone are pairs of a slower class.
+constexpr double most_slow_links = 3;
+constexpr double most_share_of_links = 0.03;
+constexpr std::size_t enough_alone = 8;  ///< pairs that show whether those that are slow stay so
+
 /// What speaks for one direction of a pair, or for both.
 struct Evidence {
   double z = 0;
+  double pair_z = 0;  ///< by the noise of both directions together
   double slowness = 0;
   int n = 0;
-  void add(double more_z, double more_slowness, int more) {
-    z += more_z;
-    slowness += more_slowness;
-    n += more;
+  void add(const Evidence& more, int sign = 1) {
+    z += sign * more.z;
+    pair_z += sign * more.pair_z;
+    slowness += sign * more.slowness;
+    n += sign * more.n;
   }
   [[nodiscard]] double score() const { return n > 0 ? z / std::sqrt(n) : 0; }
+  [[nodiscard]] double pair_score() const { return n > 0 ? pair_z / std::sqrt(n) : 0; }
   [[nodiscard]] double mean() const { return n > 0 ? slowness / n : 0; }
 };
 
@@ -33,29 +45,35 @@ struct PairEvidence {
   bool is_alone[2] = {false, false};
   [[nodiscard]] Evidence together() const {
     Evidence sum = ways[0];
-    sum.add(ways[1].z, ways[1].slowness, ways[1].n);
+    sum.add(ways[1]);
     return sum;
   }
 };
 
-/// Readings alone replace those of the rounds, in each direction.
+/// Readings alone replace those of the rounds: where one direction was measured alone, the rounds prove nothing about
+/// the other.
 PairEvidence evidence_of(const PairTable& table, const Pair& pair) {
   PairEvidence evidence;
   for (std::size_t way = 0; way < 2; ++way) {
     if (pair.ways[way].is_explained) continue;
     Evidence alone;
-    LinkReading worst;
+    Evidence worst;
     for (std::size_t i = pair.begin; i < pair.end; ++i) {
       const LinkReading& reading = table.readings[i];
       if (!reading.is_alone || reading.is_upward != (way == 0)) continue;
-      if (alone.n == 0 || reading.z > worst.z) worst = reading;
-      alone.add(reading.z, reading.slowness, 1);
+      const Evidence one{reading.z, reading.pair_z, reading.slowness, 1};
+      if (alone.n == 0 || one.z > worst.z) worst = one;
+      alone.add(one);
     }
     // A link that is slow once in three is not what the rounds saw.
-    if (alone.n >= 3) alone.add(-worst.z, -worst.slowness, -1);
+    if (alone.n >= 3) alone.add(worst, -1);
     evidence.is_alone[way] = alone.n > 0;
     evidence.ways[way] = alone;
-    if (alone.n == 0) evidence.ways[way].add(pair.ways[way].z, pair.ways[way].slowness, pair.ways[way].n);
+  }
+  if (evidence.is_alone[0] || evidence.is_alone[1]) return evidence;
+  for (std::size_t way = 0; way < 2; ++way) {
+    const Way& of = pair.ways[way];
+    if (!of.is_explained) evidence.ways[way] = {of.z, of.pair_z, of.slowness, of.n};
   }
   return evidence;
 }
@@ -71,7 +89,7 @@ Direction slow_directions(const PairEvidence& evidence, double least_score, doub
   Direction direction;
   const Evidence together = evidence.together();
   const double most = std::max(evidence.ways[0].mean(), evidence.ways[1].mean());
-  const double best = std::max({together.score(), evidence.ways[0].score(), evidence.ways[1].score()});
+  const double best = std::max({together.pair_score(), evidence.ways[0].score(), evidence.ways[1].score()});
   if (best < least_score || most < least_slowness) return direction;
   direction.score = best;
   // Half as slow as the slower direction is slow, too.
@@ -116,26 +134,97 @@ SuspectPart link_part(const PairTable& table, const Pair& pair, const Direction&
 struct Repeat {
   LinkCell cell;
   double score = 0;
+  bool is_slower_way = true;  ///< of a pair of which both directions look bad
 };
 
-void judge_pair(const PairTable& table, const Pair& pair, const Bounds& bounds, Culprits& found,
-                std::vector<Repeat>& repeats) {
+/// Slowness of the open pairs of each class: where many are slow, and stay slow alone, they are a class of their own,
+/// and no link.
+class SlowPairs {
+ public:
+  explicit SlowPairs(const PairTable& table) {
+    for (const Pair& pair : table.pairs) {
+      if (pair.ways[0].is_explained && pair.ways[1].is_explained) continue;
+      ClassPairs& of = classes_[class_of(table, pair)];
+      const PairEvidence alone = evidence_of(table, pair);
+      if (alone.is_alone[0] || alone.is_alone[1]) of.alone.push_back(slowest(alone));
+      double together = -std::numeric_limits<double>::infinity();
+      LinkCell cell;
+      for (const Way& way : pair.ways) {
+        if (way.left() == 0 || way.slowness / way.n <= together) continue;
+        together = way.slowness / way.n;
+        const bool is_upward = &way == &pair.ways[0];
+        cell = {is_upward ? pair.low : pair.high, is_upward ? pair.high : pair.low, share_of(together)};
+      }
+      of.together.push_back(together);
+      of.cells.push_back(cell);
+    }
+    for (auto& [class_id, of] : classes_) {
+      std::sort(of.alone.begin(), of.alone.end());
+      std::sort(of.together.begin(), of.together.end());
+      std::stable_sort(of.cells.begin(), of.cells.end(),
+                       [](const LinkCell& a, const LinkCell& b) { return a.slowdown > b.slowdown; });
+    }
+  }
+
+  /// Of the open pairs of that class, this one not among them: the share that is half as slow, and stays so alone.
+  [[nodiscard]] bool are_many(const PairTable& table, const Pair& pair, const PairEvidence& evidence) const {
+    const ClassPairs& of = classes_.at(class_of(table, pair));
+    const double bound = slowest(evidence) / 2;
+    Count alone = above(of.alone, bound);
+    Count together = above(of.together, bound);
+    if (alone.slow > 0) --alone.slow, --alone.all;
+    if (together.slow > 0) --together.slow, --together.all;
+    const double slow = static_cast<double>(together.slow) * alone.rate();
+    return slow > std::max(most_slow_links, most_share_of_links * static_cast<double>(together.all));
+  }
+  [[nodiscard]] std::span<const LinkCell> slowest_of(int class_id) const {
+    const auto& cells = classes_.at(class_id).cells;
+    return std::span(cells).first(std::min(cells.size(), enough_alone));
+  }
+
+ private:
+  struct ClassPairs {
+    std::vector<double> together;
+    std::vector<double> alone;
+    std::vector<LinkCell> cells;  ///< the slower direction of each pair, the slowest pair first
+  };
+
+  static double slowest(const PairEvidence& evidence) {
+    return std::max(evidence.ways[0].mean(), evidence.ways[1].mean());
+  }
+  static Count above(const std::vector<double>& sorted, double bound) {
+    return {static_cast<std::size_t>(sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), bound)),
+            sorted.size()};
+  }
+
+  std::map<int, ClassPairs> classes_;
+};
+
+bool has_cell(const std::vector<LinkCell>& cells, const LinkCell& wanted) {
+  return std::any_of(cells.begin(), cells.end(),
+                     [&](const LinkCell& one) { return one.from == wanted.from && one.to == wanted.to; });
+}
+
+void judge_pair(const PairTable& table, const Pair& pair, const Bounds& bounds, const SlowPairs& slow_pairs,
+                Culprits& found, std::vector<Repeat>& repeats, std::set<int>& crowded) {
   if (pair.ways[0].is_explained && pair.ways[1].is_explained) return;
   const PairEvidence evidence = evidence_of(table, pair);
   const bool is_repeated = evidence.is_alone[0] || evidence.is_alone[1];
   const Direction look = slow_directions(evidence, bounds.screen, bounds.least_slowness);
   const Direction named = slow_directions(evidence, is_repeated ? bounds.repeat : bounds.name, bounds.least_slowness);
   for (int way = 0; way < 2; ++way) {
-    const LinkCell cell{way == 0 ? pair.low : pair.high, way == 0 ? pair.high : pair.low,
-                        share_of(evidence.ways[way].mean())};
+    const double mean = evidence.ways[way].mean();
+    const LinkCell cell{way == 0 ? pair.low : pair.high, way == 0 ? pair.high : pair.low, share_of(mean)};
+    const double other = look.is_slow[1 - way] ? evidence.ways[1 - way].mean() : -1;
     if (evidence.is_alone[way] && !named.is_slow[way]) found.cleared.push_back(cell);
-    if (!evidence.is_alone[way] && look.is_slow[way]) repeats.push_back({cell, look.score});
+    if (!is_repeated && look.is_slow[way])
+      repeats.push_back({cell, look.score, way == 0 ? mean >= other : mean > other});
   }
-  if (!named.is_any()) return;
+  const bool are_many = look.is_any() && slow_pairs.are_many(table, pair, evidence);
+  if (are_many && !is_repeated) crowded.insert(class_of(table, pair));
+  if (!named.is_any() || are_many) return;
   found.parts.push_back(link_part(table, pair, named, bounds.least_slowness));
-  // A direction that was not measured alone is not proven by the other.
-  const int slow_way = named.is_slow[0] ? 0 : 1;
-  found.parts.back().is_repeated = evidence.is_alone[slow_way] && (!named.is_slow[1] || evidence.is_alone[1]);
+  found.parts.back().is_repeated = is_repeated;
 }
 
 }  // namespace
@@ -160,14 +249,20 @@ void name_links(const PairTable& table, const DecodeSettings& settings, Culprits
   bounds.repeat = inverse_normal(1 - settings.false_rate / (3.0 * std::max(repeated, 1)));
   bounds.least_slowness = slowness_of(settings.least_slowdown);
   std::vector<Repeat> repeats;
-  for (const Pair& pair : table.pairs) judge_pair(table, pair, bounds, found, repeats);
+  std::set<int> crowded;  // classes of which it is to be known whether slow pairs stay slow alone
+  const SlowPairs slow_pairs(table);
+  for (const Pair& pair : table.pairs) judge_pair(table, pair, bounds, slow_pairs, found, repeats, crowded);
+  // One direction of each pair before the other one of any.
   std::stable_sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) { return a.score > b.score; });
-  for (const Repeat& one : repeats) {
-    if (static_cast<int>(found.worth_repeating.size()) >= settings.most_repeats) break;
-    const auto is_same = [&](const LinkCell& cell) { return cell.from == one.cell.from && cell.to == one.cell.to; };
-    if (std::none_of(found.worth_repeating.begin(), found.worth_repeating.end(), is_same))
-      found.worth_repeating.push_back(one.cell);
-  }
+  const auto repeat = [&](const LinkCell& cell) {
+    const bool is_full = static_cast<int>(found.worth_repeating.size()) >= settings.most_repeats;
+    if (!is_full && !has_cell(found.worth_repeating, cell)) found.worth_repeating.push_back(cell);
+  };
+  for (const Repeat& one : repeats)
+    if (one.is_slower_way) repeat(one.cell);
+  for (const int class_id : crowded)
+    for (const LinkCell& cell : slow_pairs.slowest_of(class_id)) repeat(cell);
+  for (const Repeat& one : repeats) repeat(one.cell);
 }
 
 }  // namespace muster::culprits

@@ -115,6 +115,10 @@ struct ScoreNull {
 };
 /// Of scores of both ways, of what nothing explains.
 [[nodiscard]] ScoreNull null_of_scores(const PairTable& table);
+/// Of its readings.
+[[nodiscard]] inline int class_of(const PairTable& table, const Pair& pair) {
+  return table.readings[pair.begin].class_id;
+}
 /// Whether a reading of the pair in that direction is one of the unit as a part of that kind.
 [[nodiscard]] bool is_of(const Pair& pair, bool is_upward, int unit, PartKind kind);
 /// Whether one of the groups explains that these two are slow with each other.
@@ -137,6 +141,8 @@ void join_roles(std::vector<SuspectPart>& parts);
 /// The same, were there no noise but `noise_floor`.
 [[nodiscard]] double seen_from_if_quiet(const PairTable& table, const DecodeSettings& settings,
                                         std::span<const ClassLevel> levels);
+/// The same by how often the readings of a unit are slow, which single readings of any size do not hide.
+[[nodiscard]] double seen_by_counts(const PairTable& table, const DecodeSettings& settings, const Culprits& found);
 /// Links among what is left.
 void name_links(const PairTable& table, const DecodeSettings& settings, Culprits& found);
 

@@ -159,6 +159,15 @@ TEST(P2pJudge, TheShareThatWasComparedIsReported) {
             "8 ranks compared 2 GB from 48 readings, bit by bit: all right; 2.5 % of what they received");
 }
 
+TEST(P2pJudge, RacksWithoutLabelsAreNamedAsKindsOfPairs) {
+  Mesh mesh(16, 1);
+  const auto judgement = mesh.measure([](const LinkAt& link) { return link.from / 4 == link.to / 4 ? 12 : 8; }).judge();
+  ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
+  EXPECT_EQ(judgement.evidence.back(),
+            "16MiB between nodes: 2 kinds of pairs, as of racks: 48 readings around 12.03 GB/s and 192 readings around "
+            "8 GB/s");
+}
+
 void expect_node(const ProbeJudgement& judgement, const std::string& host, const std::string& claim) {
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];

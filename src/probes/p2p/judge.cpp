@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "measure/gpu_data.hpp"
 #include "measure/pair_settings.hpp"
 #include "probes/p2p/links.hpp"
@@ -175,6 +176,23 @@ void say_none_slow(const Decoded& decoded, const std::string& size, const Params
                                 "larger messages; the matrix in the report shows what differs"});
 }
 
+/// Pairs of one class that have several speeds, as in racks: named, as each speed is judged for itself.
+void say_kinds(const Decoded& decoded, const std::string& size, ProbeJudgement& judgement) {
+  std::map<int, std::vector<const ClassLevel*>> kinds;
+  for (const ClassLevel& level : decoded.culprits.levels) kinds[level.class_id].push_back(&level);
+  for (auto& [class_id, levels] : kinds) {
+    if (levels.size() < 2) continue;
+    std::sort(levels.begin(), levels.end(),
+              [](const ClassLevel* a, const ClassLevel* b) { return a->expected > b->expected; });
+    std::vector<std::string> told;
+    for (const ClassLevel* level : levels)
+      told.push_back(fmt::format("{} readings around {}", level->readings, format_value(level->expected, "GB/s")));
+    judgement.evidence.push_back(fmt::format("{} {} nodes: {} kinds of pairs, as of racks: {}", size,
+                                             decoded.is_between_nodes ? "between" : "within", levels.size(),
+                                             human_list(told)));
+  }
+}
+
 /// What is slow, from the largest size: smaller messages cost more than the link does.
 void find_slow(const CaseView& view, ProbeJudgement& judgement) {
   auto by_size = links_by_size(view);
@@ -193,6 +211,7 @@ void find_slow(const CaseView& view, ProbeJudgement& judgement) {
       judgement.findings.push_back(name_part(view, part, decoded, size));
     }
     if (judgement.findings.size() == before) say_none_slow(decoded, size, view.params, judgement);
+    say_kinds(decoded, size, judgement);
     if (const double loss = decoded.culprits.direction_loss; loss != 0)
       judgement.evidence.push_back(fmt::format(
           "{} {} nodes: sending to a higher number is {:.0f} % {} than to a lower one", size,

@@ -1,0 +1,191 @@
+// Classes of pairs without labels, uplinks that pairs share, and links among them: what is slow with many is no one's.
+#include <algorithm>
+#include <functional>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <utility>
+
+#include "stats/culprits.hpp"
+#include "stats/link_simulator.hpp"
+
+namespace muster {
+namespace {
+
+using simulated::Machine;
+using simulated::Random;
+
+/// What is left of the speed from one unit to another, in the rounds and alone.
+using Network = std::function<double(int from, int to, bool is_alone)>;
+
+Machine healthy_machine(int units) {
+  Machine machine;
+  machine.units = units;
+  return machine;
+}
+
+LinkSample through(LinkSample sample, const Network& network) {
+  sample.value *= network(sample.from, sample.to, sample.is_alone);
+  return sample;
+}
+
+/// Decoded twice: what looks bad is measured three times alone in between.
+Culprits decoded(int units, int rounds, const Network& network, Random& random) {
+  const Machine machine = healthy_machine(units);
+  DecodeSettings settings;
+  settings.least_slowdown = 0.1;
+  std::vector<LinkSample> samples;
+  for (const LinkSample& sample :
+       rounds > 0 ? simulated::random_rounds(machine, rounds, random) : simulated::all_rounds(machine, random))
+    samples.push_back(through(sample, network));
+  const Culprits first = decode_culprits(samples, settings);
+  for (const LinkCell& cell : first.worth_repeating)
+    for (int i = 0; i < 3; ++i) {
+      LinkSample again = simulated::measure(machine, {}, random, cell.from, cell.to, 1000 + i);
+      again.is_alone = true;
+      samples.push_back(through(again, network));
+    }
+  return decode_culprits(samples, settings);
+}
+
+/// Pairs that were not measured alone are not blamed.
+int blamed(const Culprits& found) {
+  int parts = static_cast<int>(found.groups.size());
+  for (const SuspectPart& part : found.parts) parts += part.kind <= PartKind::receiver || part.is_repeated ? 1 : 0;
+  return parts;
+}
+
+std::pair<int, int> pair_of(int a, int b) {
+  return {std::min(a, b), std::max(a, b)};
+}
+
+/// Draws for each meeting what others leave to both of its directions.
+class Sharing {
+ public:
+  explicit Sharing(std::function<double()> draw) : draw_(std::move(draw)) {}
+  double left(int from, int to) {
+    if (pair_of(from, to) != last_) left_ = draw_();
+    last_ = pair_of(from, to);
+    return left_;
+  }
+
+ private:
+  std::function<double()> draw_;
+  std::pair<int, int> last_{-1, -1};
+  double left_ = 1;
+};
+
+/// Racks of 16, two of them in a pod.
+double rack_pod_core(int from, int to) {
+  if (from / 16 == to / 16) return 1;
+  return from / 32 == to / 32 ? 0.8 : 0.6;
+}
+
+/// Each unit met another of its rack or pod in 1.5 of 12 rounds.
+TEST(CulpritsClasses, PairsOfRacksAndPodsThatHardlyMetSeldomAccuse) {
+  int runs = 0;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Random random(seed);
+    runs += blamed(decoded(
+                256, 12, [](int from, int to, bool) { return rack_pod_core(from, to); }, random)) > 0;
+  }
+  EXPECT_LE(runs, 1) << "of 5";
+}
+
+TEST(CulpritsClasses, ASlowRackAmongRacksPodsAndCoreIsNamedAsOne) {
+  std::vector<int> rack(16);
+  std::iota(rack.begin(), rack.end(), 16);
+  int right = 0;
+  int accused = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    const Culprits found = decoded(
+        64, 12,
+        [](int from, int to, bool) {
+          return rack_pod_core(from, to) * ((from / 16 == 1) != (to / 16 == 1) ? 0.85 : 1);
+        },
+        random);
+    right += found.groups.size() == 1 && found.groups[0].ends == rack && found.groups[0].far_ends.empty();
+    for (const SuspectPart& part : found.parts) accused += part.kind <= PartKind::receiver;
+  }
+  EXPECT_GE(right, 8) << "of 10";
+  EXPECT_LE(accused, 1);
+}
+
+/// A slow node is as slow with its rack as others are with other racks, but faster than with those.
+TEST(CulpritsClasses, AFourthOfEachRackBehindASlowSwitchIsOneGroup) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Random random(seed);
+    const Culprits found = decoded(
+        16, 0,
+        [](int from, int to, bool) {
+          return (from / 4 == to / 4 ? 1 : 0.8) * ((from % 4 == 1) != (to % 4 == 1) ? 0.85 : 1);
+        },
+        random);
+    ASSERT_EQ(found.groups.size(), 1) << "seed " << seed;
+    EXPECT_EQ(found.groups[0].ends, (std::vector<int>{1, 5, 9, 13})) << "seed " << seed;
+    EXPECT_EQ(blamed(found), 1) << "seed " << seed;
+  }
+}
+
+/// Flows of different racks share uplinks, by a hash that differs from round to round.
+TEST(CulpritsClasses, SharedUplinksLeaveASlowNodeInSight) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    Random random(seed);
+    Sharing uplinks([&] { return random.uniform() < 0.35 ? 0.6 + 0.3 * random.uniform() : 1; });
+    const auto shared = [&](int from, int to, bool is_alone) {
+      return is_alone || from / 16 == to / 16 ? 1 : uplinks.left(from, to);
+    };
+    const Culprits healthy = decoded(64, 12, shared, random);
+    EXPECT_EQ(blamed(healthy), 0) << "seed " << seed;
+    EXPECT_LE(healthy.seen_from, 0.15) << "seed " << seed;
+    const Culprits slow = decoded(
+        64, 12,
+        [&](int from, int to, bool is_alone) {
+          return std::min(shared(from, to, is_alone), from == 7 || to == 7 ? 0.85 : 1);
+        },
+        random);
+    ASSERT_EQ(blamed(slow), 1) << "seed " << seed;
+    EXPECT_EQ(slow.parts[0].ends, std::vector<int>{7});
+  }
+}
+
+/// 32 cells are measured alone: one direction of each pair that looks bad comes first.
+TEST(CulpritsClasses, ASlowLinkIsFoundBesideCollisions) {
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    Sharing collisions([&] { return random.uniform() < 0.04 ? 0.5 : 1; });
+    std::pair<int, int> link{-1, -1};
+    const Culprits found = decoded(
+        64, 12,
+        [&](int from, int to, bool is_alone) {
+          if (link.first < 0) link = pair_of(from, to);
+          return std::min(is_alone ? 1 : collisions.left(from, to), pair_of(from, to) == link ? 0.85 : 1);
+        },
+        random);
+    for (const SuspectPart& part : found.parts)
+      right += part.kind == PartKind::link && part.is_repeated && pair_of(part.from, part.to) == link;
+  }
+  EXPECT_GE(right, 16) << "of 20";
+}
+
+/// One direction of each pair, in no order, is slower: that is no noise of both directions together.
+TEST(CulpritsClasses, ASlowLinkIsFoundWhereOneDirectionOfEachPairIsSlower) {
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    const Culprits found = decoded(
+        16, 0,
+        [](int from, int to, bool) {
+          const bool is_link = pair_of(from, to) == std::pair(3, 9);
+          return ((from < to) == ((from * 7 + to * 7) % 3 == 0) ? 0.92 : 1) * (is_link ? 0.85 : 1);
+        },
+        random);
+    for (const SuspectPart& part : found.parts)
+      right += part.kind == PartKind::link && pair_of(part.from, part.to) == std::pair(3, 9);
+  }
+  EXPECT_GE(right, 9) << "of 10";
+}
+
+}  // namespace
+}  // namespace muster
