@@ -60,7 +60,8 @@ Bound history_bound(const Drift& drift, const ReadingGroup& group, const Reading
     if (item.points != nullptr) bounds.try_emplace(item.key);
   DriftOptions options;
   options.min_runs = drift.min_runs;
-  options.max_z = drift_z(drift.max_z, bounds.size());
+  // Each group has the same share of the run's false alarms.
+  options.max_z = drift_z(drift.max_z, bounds.size() * facts.past->groups());
   options.least = drift.least;
   options.noise = drift.noise;
   std::size_t judged = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "model/series.hpp"
@@ -15,6 +17,15 @@ SeriesKey without_nodes(SeriesKey key) {
   key.item.node.clear();
   key.item.peer_node.clear();
   return key;
+}
+
+/// Parameters and counts are in `where`, too, and labels that distinguish devices are not in the key.
+bool may_match(const Labels& where, const Labels& labels) {
+  return std::all_of(where.begin(), where.end(), [&](const auto& wanted) {
+    const auto found =
+        std::find_if(labels.begin(), labels.end(), [&](const auto& one) { return one.first == wanted.first; });
+    return found == labels.end() || is_same_value(wanted.second, found->second);
+  });
 }
 
 /// As the report keeps them.
@@ -36,6 +47,26 @@ void PastValues::add(SeriesKey key, std::vector<DriftPoint> points) {
 const std::vector<DriftPoint>* PastValues::find(SeriesKey key) const {
   const auto found = series.find(without_nodes(std::move(key)));
   return found == series.end() ? nullptr : &found->second;
+}
+
+void PastValues::count_groups(const Plan& plan) {
+  std::map<std::string, std::vector<const Expectation*>> asked;
+  for (const Case& item : plan.cases)
+    for (const Expectation& one : item.expects)
+      if (one.history) asked[common_id(item)].push_back(&one);
+  std::set<std::tuple<std::string, std::string, Labels>> judged;
+  for (const auto& one : series) {
+    const SeriesKey& key = one.first;
+    const auto found = asked.find(key.case_id);
+    if (found == asked.end()) continue;
+    const auto basis =
+        std::count_if(one.second.begin(), one.second.end(), [](const DriftPoint& point) { return point.is_basis; });
+    const bool is_judged = std::any_of(found->second.begin(), found->second.end(), [&](const Expectation* of) {
+      return of->metric == key.metric && basis >= of->history->min_runs && may_match(of->where, key.where);
+    });
+    if (is_judged) judged.emplace(key.case_id, key.metric, key.where);
+  }
+  groups = std::max<std::size_t>(1, judged.size());
 }
 
 PastItems::PastItems(const Case& item, const ProbeSpec& probe, const World& world, const Attendance& attendance,

@@ -8,6 +8,7 @@
 #include "evaluate/readings.hpp"
 #include "model/item.hpp"
 #include "model/past_run.hpp"
+#include "model/plan.hpp"
 #include "stats/drift.hpp"
 
 namespace muster {
@@ -16,10 +17,14 @@ namespace muster {
 struct PastValues {
   /// The nodes of an item are left out of the key: a device may have moved.
   std::map<SeriesKey, std::vector<DriftPoint>> series;
+  /// Groups of like series (same case, metric and labels) that a run judges by history.
+  std::size_t groups = 1;
 
   void add(SeriesKey key, std::vector<DriftPoint> points);
   /// nullptr: there are none.
   [[nodiscard]] const std::vector<DriftPoint>* find(SeriesKey key) const;
+  /// Sets `groups`: those of the plan's cases of which a series has enough values to be judged by.
+  void count_groups(const Plan& plan);
 };
 
 /// One case's readings, by the items that values are kept of.
@@ -36,6 +41,7 @@ class PastItems {
     const std::vector<DriftPoint>* points = nullptr;
   };
   [[nodiscard]] std::vector<Of> of(const ReadingGroup& group, std::span<const Sample> samples) const;
+  [[nodiscard]] std::size_t groups() const { return past_->groups; }
 
  private:
   [[nodiscard]] SeriesKey key_of(const ReadingGroup& group, const Sample& sample) const;

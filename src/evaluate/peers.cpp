@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <numeric>
 
 #include "base/units.hpp"
 #include "evaluate/bounds.hpp"
 #include "stats/drift.hpp"
+#include "stats/separated.hpp"
 #include "stats/stats.hpp"
 
 namespace muster {
@@ -14,8 +16,11 @@ namespace {
 
 constexpr std::size_t fewest_of_bins = 16;
 constexpr std::size_t fewest_of_bin = 4;
-constexpr double least_gap = 0.03;        // of the median
-constexpr double floors = 4;              // within so many times the floor nothing is an outlier
+constexpr double least_gap = 0.03;  // of the median
+constexpr double floors = 4;        // within so many times the floor nothing is an outlier
+constexpr std::size_t many_readings = 400;
+constexpr double most_normal = 3;         // deviations
+constexpr double least_distance = 1.2;    // of an outlier, among many readings with a normal tail
 constexpr double least_deviations = 1.5;  // between two bins: in one, no gap near the middle is as wide
 
 /// The MAD of few values is often too small. With this factor healthy readings of 5 % noise fail in 1 % of cases.
@@ -26,6 +31,14 @@ double correction(std::size_t n) {
 
 double deviation_of(std::span<const double> values) {
   return 1.4826 * mad(values).value_or(0);
+}
+
+/// Many readings show their tail: one in 200 of normal ones is 2.6 deviations off.
+bool has_normal_tail(std::vector<double> offsets, double deviation) {
+  if (offsets.size() < many_readings) return false;
+  const auto at = offsets.begin() + static_cast<std::ptrdiff_t>(offsets.size() / 200);
+  std::nth_element(offsets.begin(), at, offsets.end(), std::greater<>());
+  return *at <= most_normal * deviation;
 }
 
 struct Bins {
@@ -98,9 +111,16 @@ Range peers_range(const Peers& peers, Better better, std::span<const double> val
   const auto n = static_cast<std::size_t>(summary.n);
   const double by_spread = peers_z(peers, n) * correction(n) * summary.mad / 0.6745;
   const double reach = std::max(by_spread, floors * peers.mad_floor * std::fabs(summary.median));
+  const auto bound_towards = [&](double sign) {
+    std::vector<double> offsets;
+    for (const double value : values)
+      if (std::isfinite(value)) offsets.push_back(sign * (value - summary.median));
+    const double distance = has_normal_tail(offsets, summary.mad / 0.6745) ? least_distance : outlier_distance;
+    return separated_bound(std::move(offsets), reach, distance);
+  };
   Range range;
-  if (better != Better::lower) range.least = summary.median - reach;
-  if (better != Better::higher) range.most = summary.median + reach;
+  if (better != Better::lower) range.least = summary.median - bound_towards(-1);
+  if (better != Better::higher) range.most = summary.median + bound_towards(1);
   return range;
 }
 

@@ -6,6 +6,7 @@
 
 #include "history/compare_parts.hpp"
 #include "stats/drift.hpp"
+#include "stats/separated.hpp"
 #include "stats/stats.hpp"
 
 namespace muster {
@@ -17,6 +18,8 @@ constexpr double least_unknown = 0.03;  ///< elsewhere
 constexpr double least_change = 0.05;
 constexpr double once_in_a_hundred = 2.576;  ///< normal deviate, both sides
 constexpr std::size_t enough_alike = 6;
+constexpr std::size_t enough_to_stand_apart = 12;
+constexpr double most_in_tail = 0.1;  ///< of the values
 constexpr double prior_freedom = 10;  ///< of the median variance of all values, to which each one's is shrunk
 constexpr double least_time = 5e-8;   ///< seconds; what a clock read costs
 
@@ -189,6 +192,15 @@ MetricChange told(std::vector<const Pair*> moved, const std::vector<Pair>& group
   return change;
 }
 
+/// Beyond which share of its own bound a value has moved: few that are beyond it and do not stand apart are the tail of
+/// the noise, which need not be normal.
+double bound_of(std::vector<double> shares) {
+  const auto beyond = std::count_if(shares.begin(), shares.end(), [](double share) { return share > 1; });
+  const bool is_tail = shares.size() >= enough_to_stand_apart &&
+                       static_cast<double>(beyond) <= most_in_tail * static_cast<double>(shares.size());
+  return is_tail ? separated_bound(std::move(shares), 1) : 1;
+}
+
 }  // namespace
 
 void compare_values(const PastRun& before, const PastRun& after, const RunNoise& noise, Comparison& comparison) {
@@ -196,14 +208,23 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
   // drift_z leaves 20 values free: here each one counts.
   const KnownSpread known(noise);
   const double deviate = drift_z(once_in_a_hundred, 20 * static_cast<std::size_t>(std::max(comparison.compared, 1)));
+  // How far each pair is off, in shares of its bound.
+  std::map<const Pair*, double> shares;
+  std::vector<double> all;
   for (const auto& [key, pairs] : groups) {
     const double scatter = scatter_of(pairs);
+    for (const Pair& pair : pairs) {
+      const double unknown = deviate * std::hypot(scatter, pair.uncertainty);
+      shares[&pair] = std::fabs(pair.ratio) / known.bound(pair, deviate).value_or(unknown);
+      all.push_back(shares[&pair]);
+    }
+  }
+  const double bound = bound_of(std::move(all));
+  for (const auto& [key, pairs] : groups) {
     std::vector<const Pair*> worse;
     std::vector<const Pair*> other;
     for (const Pair& pair : pairs) {
-      if (std::fabs(std::expm1(pair.ratio)) < least_change) continue;
-      const double unknown = deviate * std::hypot(scatter, pair.uncertainty);
-      if (std::fabs(pair.ratio) <= known.bound(pair, deviate).value_or(unknown)) continue;
+      if (std::fabs(std::expm1(pair.ratio)) < least_change || shares[&pair] <= bound) continue;
       (is_worse(pair) ? worse : other).push_back(&pair);
     }
     if (!worse.empty()) comparison.metrics.push_back(told(std::move(worse), pairs));

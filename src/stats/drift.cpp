@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "stats/stats.hpp"
@@ -15,6 +16,8 @@ constexpr double clip_at = 3;           ///< of the past, in scaled MADs
 constexpr std::size_t robust_from = 8;  ///< with fewer values a MAD is too uncertain to clip by
 constexpr std::size_t trend_from = 10;  ///< with fewer values a line is too uncertain
 constexpr double most_autocorrelation = 0.9;
+constexpr double more_than_before = 1;  ///< of the largest excursion that recovered; of windows less: / sqrt(length)
+constexpr std::size_t recovery = 5;     ///< values that show whether an excursion recovered
 constexpr std::size_t free_values = 20;
 
 double upper_tail(double z) {
@@ -57,8 +60,8 @@ double sum_of_squares(const std::vector<double>& values) {
   return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
 }
 
-/// Correlation of a value with the one before; 0 where chance explains it. Of few values it comes out too small
-/// (Kendall 1954), and by chance up to 1 / sqrt(n) either way.
+/// Correlation of a value with the one before; 0 where chance explains it, which makes up to 1 / sqrt(n) either way. Of
+/// few values it comes out too small (Kendall 1954).
 double autocorrelation_of(const std::vector<double>& residuals) {
   const double squares = sum_of_squares(residuals);
   if (squares <= 0) return 0;
@@ -66,7 +69,8 @@ double autocorrelation_of(const std::vector<double>& residuals) {
   for (std::size_t at = 1; at < residuals.size(); ++at) products += residuals[at] * residuals[at - 1];
   const double seen = products / squares;
   const auto n = static_cast<double>(residuals.size());
-  return std::clamp(seen + (1 + 4 * seen) / n - 1 / std::sqrt(n), 0.0, most_autocorrelation);
+  const double corrected = seen + (1 + 4 * seen) / n;
+  return corrected > 1 / std::sqrt(n) ? std::min(corrected, most_autocorrelation) : 0;
 }
 
 /// Variance of a mean of `length` values, in variances of one, when each goes on from the one before (AR(1)).
@@ -78,6 +82,21 @@ double variance_of_mean(double length, double correlation) {
     sum += 2 * (1 - lag / length) * power;
   }
   return sum / length;
+}
+
+/// Largest mean of `length` successive offsets after which the next ones were half as far off or less: what has
+/// happened before, and passed.
+double largest_excursion(const std::vector<double>& offsets, std::size_t length) {
+  double largest = 0;
+  for (std::size_t begin = 0; begin + length < offsets.size(); ++begin) {
+    const auto at = offsets.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto end = at + static_cast<std::ptrdiff_t>(length);
+    const auto last = end + static_cast<std::ptrdiff_t>(std::min(recovery, offsets.size() - begin - length));
+    const double mean = std::accumulate(at, end, 0.0) / static_cast<double>(length);
+    const double after = std::accumulate(end, last, 0.0) / static_cast<double>(last - end);
+    if (after <= mean / 2) largest = std::max(largest, mean);
+  }
+  return largest;
 }
 
 std::optional<Level> level_of(std::vector<double> past, const DriftOptions& options) {
@@ -109,6 +128,7 @@ std::optional<Level> level_of(std::vector<double> past, const DriftOptions& opti
 struct Window {
   Level level;
   std::vector<double> before;  ///< its earlier values, the value to come not among them
+  std::vector<double> past;    ///< passing values before it
 };
 
 std::vector<Window> windows_of(std::span<const DriftPoint> past, const DriftOptions& options) {
@@ -124,9 +144,10 @@ std::vector<Window> windows_of(std::span<const DriftPoint> past, const DriftOpti
     for (const DriftPoint& point : past.first(past.size() - recent.size()))
       if (point.is_basis) values.push_back(point.value);
     if (values.size() < least) break;
-    const auto level = level_of(std::move(values), options);
+    const auto level = level_of(values, options);
     if (!level) continue;
     window.level = *level;
+    window.past = std::move(values);
     windows.push_back(std::move(window));
   }
   return windows;
@@ -153,6 +174,14 @@ std::optional<DriftChange> change_in(const Window& window, double value, DriftSi
   const double shift = *median(off);
   const bool is_large = shift >= options.least * std::fabs(level.centre);
   if (!(z > options.max_z) || !is_large || off.back() < shift / 2) return std::nullopt;
+  if (window.past.size() >= robust_from) {
+    // One odd run makes no longer excursion.
+    const double most = off.size() == 1 ? std::numeric_limits<double>::infinity() : most_deviations * level.deviation;
+    std::vector<double> earlier;
+    for (const double one : window.past) earlier.push_back(std::clamp(sign * (one - level.centre), -most, most));
+    const double least = (1 + more_than_before / std::sqrt(length)) * largest_excursion(earlier, off.size());
+    if (std::accumulate(off.begin(), off.end(), 0.0) / length < least) return std::nullopt;
+  }
   return DriftChange{z, shift / std::fabs(level.centre), static_cast<int>(off.size())};
 }
 

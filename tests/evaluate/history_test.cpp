@@ -90,6 +90,42 @@ TEST(HistoryBound, ARateOfErrorsIsJudgedUnasked) {
   EXPECT_TRUE(fewer.notes.empty()) << "nobody asked";
 }
 
+/// One in so many series is off by chance, wherever in the run it is judged.
+TEST(HistoryBound, TheBoundCountsAllSeriesOfTheRun) {
+  PastScene fixture;
+  fixture.earlier("nid001", 100, 10);
+  fixture.earlier("nid002", 50, 10);
+  fixture.report("busbw", {100, 101, 40, 40});
+  fixture.expect_history();
+  EXPECT_EQ(fixture.result().verdict, Verdict::fail);
+  fixture.past.groups = 500;
+  EXPECT_EQ(fixture.result().verdict, Verdict::pass) << fixture.result().reason;
+}
+
+TEST(HistoryBound, GroupsOfSeriesAreThoseThatTheRunJudges) {
+  PastScene fixture;
+  auto& asked = fixture.expect_history();
+  asked.where = {{"size", "16MiB"}, {"op", "sum"}};
+  Plan plan;
+  plan.cases = {fixture.item};
+  const std::vector<DriftPoint> points(10, {100, true});
+  const auto add = [&](const std::string& id, const std::string& metric, const Labels& where, const std::string& node,
+                       std::size_t runs = 10) {
+    fixture.past.add({id, "2 ranks per node", "", metric, where, {ItemKind::node, node, "", ""}},
+                     {points.begin(), points.begin() + static_cast<std::ptrdiff_t>(runs)});
+    fixture.past.count_groups(plan);
+    return fixture.past.groups;
+  };
+  const std::string id = common_id(fixture.item);
+  EXPECT_EQ(add("other%00000001", "busbw", {{"size", "16MiB"}}, "nid001"), 1U);
+  EXPECT_EQ(add(id, "busbw", {{"size", "16777216"}}, "nid001"), 1U);
+  EXPECT_EQ(add(id, "busbw", {{"size", "16777216"}}, "nid002"), 1U);
+  EXPECT_EQ(add(id, "busbw", {{"size", "16777216"}, {"link", "node"}}, "nid002"), 2U);
+  EXPECT_EQ(add(id, "busbw", {{"size", "16777216"}, {"link", "socket"}}, "nid002", 4), 2U);
+  EXPECT_EQ(add(id, "busbw", {{"size", "8B"}}, "nid001"), 2U);
+  EXPECT_EQ(add(id, "latency", {{"size", "16MiB"}}, "nid001"), 2U);
+}
+
 TEST(HistoryBound, ANodeIsJudgedByTheMedianOfItsRanks) {
   PastScene fixture(1, 3);
   fixture.past.add({"scene%00000001", "3 ranks per node", "", "busbw", {}, {ItemKind::node, "nid001", "", ""}},

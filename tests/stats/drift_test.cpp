@@ -172,6 +172,28 @@ TEST(Drift, TheEndIsWhereItBegins) {
   }
 }
 
+/// Exponential losses: the largest of 60 is four times as far off as a normal one would be.
+TEST(Drift, WhatHappenedBeforeAndPassedIsNoChange) {
+  std::mt19937_64 engine(5);
+  std::exponential_distribution<double> exponential;
+  int alarms = 0;
+  int found = 0;
+  for (int set = 0; set < 200; ++set) {
+    std::vector<DriftPoint> past;
+    for (int run = 0; run < 40; ++run) past.push_back({100 * std::exp(-0.07 * exponential(engine)), true});
+    alarms += drift_of(past, 100 * std::exp(-0.07 * exponential(engine)), DriftSide::lower, {}).has_value();
+    bool is_found = false;
+    for (int run = 0; run < 5; ++run) {
+      const double value = 60 * std::exp(-0.07 * exponential(engine));
+      is_found = is_found || drift_of(past, value, DriftSide::lower, {});
+      past.push_back({value, false});
+    }
+    found += is_found;
+  }
+  EXPECT_LE(alarms, 6) << "of 200";
+  EXPECT_GE(found, 195) << "of 200";
+}
+
 TEST(Drift, ManyValuesAtOnceAskForMore) {
   EXPECT_EQ(drift_z(3.5, 1), 3.5);
   EXPECT_EQ(drift_z(3.5, 20), 3.5);

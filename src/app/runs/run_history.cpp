@@ -74,6 +74,7 @@ std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
         points.push_back({point.value, point.use == ValueUse::basis});
     past.add(std::move(one.key), std::move(points));
   }
+  past.count_groups(plan);
   return past;
 }
 

@@ -1,0 +1,16 @@
+#include "stats/separated.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+double separated_bound(std::vector<double> offsets, double bound, double distance) {
+  std::sort(offsets.begin(), offsets.end());
+  for (const double offset : offsets) {
+    if (offset > bound) break;
+    bound = std::max(bound, distance * offset);
+  }
+  return bound;
+}
+
+}  // namespace muster
