@@ -116,14 +116,9 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
   for (const auto& node : inspection.seen)
     if (node.answered) answering.push_back(node.node);
   if (inspection.seen.empty()) answering = inspection.nodes;
-  std::vector<std::string> cut_off;
-  for (const LostNode& lost : inspection.cut_off) {
-    cut_off.push_back(lost.node);
-    std::erase(answering, lost.node);
-  }
-  auto stuck = clean_nodes(answering, inspection.tag, {});
-  // Nothing reaches the launcher's daemons there.
-  if (!cut_off.empty()) stuck.merge(clean_nodes(cut_off, inspection.tag, {"--launcher-has-ended", "--daemons"}));
+  // Nothing else reaches the launcher's daemon on a node that its network has lost.
+  const auto options = inspection.cut_off.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--daemons"};
+  auto stuck = clean_nodes(answering, inspection.tag, options);
   const auto wake = loop_.after(grace + 2, [] {});
   const double until = monotonic_seconds() + grace + 2;
   loop_.run_until([&] { return launch.has_ended() || monotonic_seconds() > until; });
