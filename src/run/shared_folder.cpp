@@ -7,6 +7,7 @@
 
 #include "run/launch_tag.hpp"
 #include "run/messages.hpp"
+#include "system/system.hpp"
 
 namespace muster {
 
@@ -34,7 +35,8 @@ SharedFolder::SharedFolder() {
   if (secret == nullptr || *secret == '\0') return;
   for (const char* name : backing_folders)
     if (std::getenv(name) != nullptr) return;
-  const std::string name = "muster-shm." + name_by_secret(secret);
+  // With the node: containers with names of their own may share processes, and a folder stays while one has it mapped.
+  const std::string name = "muster-shm." + name_by_secret(secret) + "." + host_name();
   if (!make_private_folder(path_in_memory(name))) return;
   name_ = name;
   for (const char* setting : backing_folders) ::setenv(setting, path_in_memory(name_).c_str(), 1);
