@@ -16,7 +16,7 @@ constexpr double clip_at = 3;           ///< of the past, in scaled MADs
 constexpr std::size_t robust_from = 8;  ///< with fewer values a MAD is too uncertain to clip by
 constexpr std::size_t trend_from = 10;  ///< with fewer values a line is too uncertain
 constexpr double most_autocorrelation = 0.9;
-constexpr double more_than_before = 1;  ///< of the largest excursion that recovered; of windows less: / sqrt(length)
+constexpr double more_than_before = 0.75;  ///< of the largest excursion that recovered; of windows less: / sqrt(length)
 constexpr std::size_t recovery = 5;     ///< values that show whether an excursion recovered
 constexpr std::size_t free_values = 20;
 
@@ -60,8 +60,8 @@ double sum_of_squares(const std::vector<double>& values) {
   return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
 }
 
-/// Correlation of a value with the one before; 0 where chance explains it, which makes up to 1 / sqrt(n) either way. Of
-/// few values it comes out too small (Kendall 1954).
+/// Correlation of a value with the one before; 0 where chance explains it. Of few values it comes out too small
+/// (Kendall 1954), and by chance up to 1 / sqrt(n) either way.
 double autocorrelation_of(const std::vector<double>& residuals) {
   const double squares = sum_of_squares(residuals);
   if (squares <= 0) return 0;
@@ -69,8 +69,7 @@ double autocorrelation_of(const std::vector<double>& residuals) {
   for (std::size_t at = 1; at < residuals.size(); ++at) products += residuals[at] * residuals[at - 1];
   const double seen = products / squares;
   const auto n = static_cast<double>(residuals.size());
-  const double corrected = seen + (1 + 4 * seen) / n;
-  return corrected > 1 / std::sqrt(n) ? std::min(corrected, most_autocorrelation) : 0;
+  return std::clamp(seen + (1 + 4 * seen) / n - 1 / std::sqrt(n), 0.0, most_autocorrelation);
 }
 
 /// Variance of a mean of `length` values, in variances of one, when each goes on from the one before (AR(1)).
@@ -179,7 +178,8 @@ std::optional<DriftChange> change_in(const Window& window, double value, DriftSi
     const double most = off.size() == 1 ? std::numeric_limits<double>::infinity() : most_deviations * level.deviation;
     std::vector<double> earlier;
     for (const double one : window.past) earlier.push_back(std::clamp(sign * (one - level.centre), -most, most));
-    const double least = (1 + more_than_before / std::sqrt(length)) * largest_excursion(earlier, off.size());
+    const double more = off.size() == 1 ? 1 : more_than_before / std::sqrt(length);
+    const double least = (1 + more) * largest_excursion(earlier, off.size());
     if (std::accumulate(off.begin(), off.end(), 0.0) / length < least) return std::nullopt;
   }
   return DriftChange{z, shift / std::fabs(level.centre), static_cast<int>(off.size())};

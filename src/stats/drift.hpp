@@ -8,9 +8,9 @@
 /// value with the degrees of freedom of the past; it is turned into the normal deviate that is as unlikely (Wallace,
 /// Annals of Mathematical Statistics 30, 1959), so that few earlier runs ask for a larger change. It must be beyond
 /// max_z, the window must be at least `least` off, and the value that is judged at least half as far as the window:
-/// what has recovered is not reported again. Noise is often skewed, or has heavy tails: a window must be 1 + 1 /
-/// sqrt(length) times as far off as any of its length in the past after which the next five values were half as far
-/// off.
+/// what has recovered is not reported again. Noise is often skewed, or has heavy tails: a value must be twice, a
+/// window 1 + 0.75 / sqrt(length) times as far off as any of its length in the past after which the next five values
+/// were half as far off.
 #pragma once
 
 #include <cstdint>
