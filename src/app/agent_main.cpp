@@ -30,6 +30,7 @@
 #include "run/start_complaint.hpp"
 #include "run/watchdog.hpp"
 #include "system/asked_binding.hpp"
+#include "system/hwloc_display.hpp"
 #include "system/own_limits.hpp"
 #include "system/rank_launcher.hpp"
 #include "system/rank_variables.hpp"
@@ -108,7 +109,7 @@ void leave_bundle() {
 /// What any user of the node can pretend to be, and then never answer: X servers, which hwloc in MPI libraries asks for
 /// GPUs, and the daemon of MPS, which CUDA asks where its folder exists.
 void leave_servers_of_others() {
-  ::setenv("HWLOC_COMPONENTS", "-gl", 0);
+  if (const auto setting = hwloc_without_display()) ::setenv(setting->first.c_str(), setting->second.c_str(), 1);
   struct stat about {};
   if (::lstat("/tmp/nvidia-mps", &about) == 0 && is_other_user(about.st_uid))
     ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 0);

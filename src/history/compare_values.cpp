@@ -208,24 +208,28 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
   // drift_z leaves 20 values free: here each one counts.
   const KnownSpread known(noise);
   const double deviate = drift_z(once_in_a_hundred, 20 * static_cast<std::size_t>(std::max(comparison.compared, 1)));
-  // How far each pair is off, in shares of its bound.
+  // How far each pair is off, in shares of its bound. Changes for the better do not set the bound of those for the
+  // worse.
   std::map<const Pair*, double> shares;
-  std::vector<double> all;
+  std::vector<double> of_worse;
+  std::vector<double> of_others;
   for (const auto& [key, pairs] : groups) {
     const double scatter = scatter_of(pairs);
     for (const Pair& pair : pairs) {
       const double unknown = deviate * std::hypot(scatter, pair.uncertainty);
       shares[&pair] = std::fabs(pair.ratio) / known.bound(pair, deviate).value_or(unknown);
-      all.push_back(shares[&pair]);
+      (is_worse(pair) ? of_worse : of_others).push_back(shares[&pair]);
     }
   }
-  const double bound = bound_of(std::move(all));
+  const double bound_of_worse = bound_of(std::move(of_worse));
+  const double bound_of_others = bound_of(std::move(of_others));
   for (const auto& [key, pairs] : groups) {
     std::vector<const Pair*> worse;
     std::vector<const Pair*> other;
     for (const Pair& pair : pairs) {
-      if (std::fabs(std::expm1(pair.ratio)) < least_change || shares[&pair] <= bound) continue;
-      (is_worse(pair) ? worse : other).push_back(&pair);
+      const bool got_worse = is_worse(pair);
+      if (std::fabs(std::expm1(pair.ratio)) < least_change) continue;
+      if (shares[&pair] > (got_worse ? bound_of_worse : bound_of_others)) (got_worse ? worse : other).push_back(&pair);
     }
     if (!worse.empty()) comparison.metrics.push_back(told(std::move(worse), pairs));
     if (!other.empty()) comparison.metrics.push_back(told(std::move(other), pairs));

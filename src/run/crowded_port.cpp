@@ -81,10 +81,17 @@ std::optional<ForeignCaller> parse_foreign_caller(std::string_view tcp, const st
     if (const auto row = columns(line);
         row.size() > inode && row[state] == listening && inodes.count(std::string(row[inode])) != 0)
       if (const auto port = port_in(row[local])) ports.insert(*port);
+  // This end of connections to them, also of those that are not accepted yet: another host has the same port numbers.
+  std::set<std::string_view> here;
+  for (const std::string_view line : lines(tcp)) {
+    const auto row = columns(line);
+    const auto port = row.size() > inode && row[state] != listening ? port_in(row[local]) : std::nullopt;
+    if (port && ports.count(*port) > 0) here.insert(row[local]);
+  }
   for (const std::string_view line : lines(tcp)) {
     const auto row = columns(line);
     const auto port = row.size() > inode && row[inode] != "0" ? port_in(row[remote]) : std::nullopt;
-    if (!port || ports.count(*port) == 0) continue;
+    if (!port || ports.count(*port) == 0 || here.count(row[remote]) == 0) continue;
     unsigned number = 0;
     const auto [end, error] = std::from_chars(row[user].data(), row[user].data() + row[user].size(), number);
     if (error == std::errc() && is_foreign(number)) return ForeignCaller{static_cast<int>(*port), number};

@@ -115,22 +115,49 @@ std::vector<NetworkCall> calls_of(const std::vector<NetworkPlace>& own,
 
 namespace {
 
-/// The nodes of one network that it has lost.
+struct CallResults {
+  std::set<std::string> called;    ///< addresses from or to which calls were made
+  std::set<std::string> answered;  ///< from or to which one was answered
+  std::set<std::string> in_vain;   ///< from which a call was made to one of `answered`, and not answered
+};
+
+CallResults results_of(const std::vector<NetworkCall>& calls) {
+  CallResults results;
+  for (const NetworkCall& call : calls)
+    for (const std::string& end : {call.from, call.to}) {
+      results.called.insert(end);
+      if (call.is_answered) results.answered.insert(end);
+    }
+  for (const NetworkCall& call : calls)
+    if (!call.is_answered && results.answered.count(call.to) > 0) results.in_vain.insert(call.from);
+  return results;
+}
+
+bool has_answered(const NodePlaces& node, const std::string& network, const CallResults& results) {
+  return std::any_of(node.places.begin(), node.places.end(), [&](const NetworkPlace& place) {
+    return network_of(place) == network && results.answered.count(place.address) > 0;
+  });
+}
+
+/// The nodes of one network that it has lost. Their own calls to others that answer must have failed: the answer of a
+/// node that is not known, or neighbours that are all lost, give no evidence about it.
 std::vector<CutOffNode> cut_off_from(const std::string& network, const std::vector<Member>& members,
-                                     const std::vector<NodePlaces>& nodes, const std::set<std::string>& called,
-                                     const std::set<std::string>& answered) {
+                                     const std::vector<NodePlaces>& nodes, const CallResults& results) {
   std::vector<std::string> others;
   std::size_t carrying = 0;
   for (const Member& member : members) {
-    if (answered.count(member.place->address) > 0) others.push_back(nodes[member.node].node);
+    if (results.answered.count(member.place->address) > 0) others.push_back(nodes[member.node].node);
     if (member.place->state.empty()) ++carrying;
   }
   std::vector<CutOffNode> found;
   for (const Member& member : members) {
     const NetworkPlace& place = *member.place;
-    const bool was_called = called.count(place.address) > 0 && answered.count(place.address) == 0;
+    const bool was_called = results.called.count(place.address) > 0 && results.answered.count(place.address) == 0;
     const bool is_alone_without = !place.state.empty() && carrying + 1 == members.size();
-    if (was_called && (!others.empty() || is_alone_without))
+    // Several ports of a node in one network: with a link on all, one may answer for the others.
+    const bool is_reached_otherwise = place.state.empty() && has_answered(nodes[member.node], network, results);
+    const bool called_in_vain = results.in_vain.count(place.address) > 0 && !others.empty();
+    if (was_called && !is_reached_otherwise && (called_in_vain || is_alone_without))
       found.push_back({nodes[member.node].node, network, place, others});
   }
   return found;
@@ -139,16 +166,10 @@ std::vector<CutOffNode> cut_off_from(const std::string& network, const std::vect
 }  // namespace
 
 std::vector<CutOffNode> find_cut_off(const std::vector<NodePlaces>& nodes, const std::vector<NetworkCall>& calls) {
-  std::set<std::string> called;
-  std::set<std::string> answered;
-  for (const NetworkCall& call : calls)
-    for (const std::string& end : {call.from, call.to}) {
-      called.insert(end);
-      if (call.is_answered) answered.insert(end);
-    }
+  const CallResults results = results_of(calls);
   std::vector<CutOffNode> found;
   for (const auto& [key, members] : members_of(nodes))
-    for (CutOffNode& one : cut_off_from(key.first, members, nodes, called, answered)) {
+    for (CutOffNode& one : cut_off_from(key.first, members, nodes, results)) {
       const bool is_known =
           std::any_of(found.begin(), found.end(), [&](const CutOffNode& other) { return other.node == one.node; });
       if (!is_known) found.push_back(std::move(one));

@@ -215,14 +215,13 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
             true};
   // Open MPI's mpirun reads greetings one after the other, and so do ranks.
   if (inspection.foreign_caller)
-    return {
-        {Verdict::error,
-         fmt::format("user {} is connected to port {} of {} or a rank, which may wait for what that user does not send",
-                     inspection.foreign_caller->user, inspection.foreign_caller->port, program()),
-         {launcher_culprit(program())},
-         fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
-                     inspection.foreign_caller->port)},
-        true};
+    return {{Verdict::error,
+             fmt::format("user {} is connected to port {} of {} or of a rank", inspection.foreign_caller->user,
+                         inspection.foreign_caller->port, program()),
+             {launcher_culprit(program())},
+             fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
+                         inspection.foreign_caller->port)},
+            launch.stage() == LaunchStage::start_up};
   // Other users can flood the port; what rank 0 wrote is not theirs.
   if (launch.is_flooded() && !launch.world() && launch.stderr_tail().find("rank 0: wire: ") != std::string::npos)
     return {{Verdict::error,
@@ -231,8 +230,10 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
              "find the process that connects to ports of this node: ss --tcp --processes"},
             true};
   LaunchFailure failure = failure_of(launch, inspection);
+  if (launch.end()) failure.notice = launch.notice();
+  const bool has_first_cause = failure.notice.is_first_cause || failure.notice.signal;
   // It can't start its daemons there, or loses them, and reports no more than that.
-  if (!failure.cut_off.empty() && failure.cause == LaunchFailure::Cause::launch_ended) {
+  if (!failure.cut_off.empty() && !has_first_cause && failure.cause == LaunchFailure::Cause::launch_ended) {
     failure.launcher_status = launch.end() ? launch.end()->shell_status() : -1;
     return {explain(failure), false};
   }
@@ -240,7 +241,6 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
     explain_unreachable(failure);
     return explain_start(launch, failure);
   }
-  failure.notice = launch.notice();
   failure.launcher_status = launch.end()->shell_status();
   explain_unreachable(failure);
   if (launch.end()->signal != 0)

@@ -88,11 +88,11 @@ Finding find_cause(const FailureContext& context) {
   // A rank that ended by itself may have done so because a node was lost; one that a signal killed has not.
   static constexpr Cause with_all_nodes[] = {killed_by_launcher_report,
                                              killed_by_recorder,
+                                             stopped,
+                                             uninterruptible,
                                              cut_off,
                                              exited_by_launcher_report,
                                              ended_silently,
-                                             stopped,
-                                             uninterruptible,
                                              ended_by_signal,
                                              gave_up,
                                              program_still_runs,

@@ -19,6 +19,7 @@
 #include "run/plugins.hpp"
 #include "run/remote_exec.hpp"
 #include "system/asked_binding.hpp"
+#include "system/hwloc_display.hpp"
 #include "system/own_limits.hpp"
 #include "system/rank_launcher.hpp"
 #include "system/system.hpp"
@@ -30,7 +31,6 @@ namespace {
 
 constexpr std::size_t kept_output = 256u << 10;
 constexpr const char* affinity_records = "affinity";  // gone when the launch is
-constexpr const char* hwloc_components = "HWLOC_COMPONENTS";
 constexpr double drain_s = 1.0;
 constexpr double last_look_s = 0.2;
 // What a caller gets before it has said hello with the launch's key: memory, connections at a time, and time.
@@ -282,9 +282,8 @@ Result<void> Launch::start() {
   process.env = agent.env;
   process.env.insert(process.env.end(), command.env.begin(), command.env.end());
   process.env.insert(process.env.end(), simulated_.launcher.begin(), simulated_.launcher.end());
-  // hwloc, in mpirun and in ranks, would connect to X servers, which any user can pretend to be, and wait for ever.
-  if (options_.line == nullptr && std::getenv(hwloc_components) == nullptr)
-    process.env.emplace_back(hwloc_components, "-gl");
+  if (options_.line == nullptr)
+    if (auto setting = hwloc_without_display(process.env)) process.env.push_back(std::move(*setting));
   // The user's own line sees what it would see without muster.
   if (options_.line == nullptr)
     process.unset.assign(launcher_.hidden_variables.begin(), launcher_.hidden_variables.end());

@@ -20,6 +20,15 @@ std::string library_in(std::string_view loader) {
   return path.substr(path.rfind('/') + 1);
 }
 
+/// `/opt/muster/bin/muster: not found`, and not a folder or an account of that name.
+bool names_program(std::string_view text, const std::string& name) {
+  const std::string word = "/" + name;
+  for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if (const auto end = at + word.size(); end == text.size() || std::string_view(":'\" ").find(text[end]) != text.npos)
+      return true;
+  return false;
+}
+
 }  // namespace
 
 LostNode explain_no_answer(const std::string& node, std::string_view error, const fs::path& self) {
@@ -37,9 +46,9 @@ LostNode explain_no_answer(const std::string& node, std::string_view error, cons
   }
   // ssh and shells differ in words: `Could not chdir to home directory /home/u: No such file or directory`, `sh: 1: cd:
   // can't cd to /home/u`.
-  const bool has_no_home = has_any(error, {"chdir to home directory", "can't cd to", "cd: "});
-  const bool is_about_self =
-      error.find(self.string()) != error.npos || error.find(self.filename().string()) != error.npos;
+  const bool has_no_home = has_any(error, {"chdir to home directory", "can't cd to", ": cd: "});
+  const bool is_login = has_any(error, {"Permission denied ("});  // of ssh: the account may have muster's name
+  const bool is_about_self = !is_login && names_program(error, self.filename().string());
   const bool is_missing = has_any(error, {"not found", "No such file or directory", "cannot find"});
   if (is_missing && has_no_home) {
     lost.is_named = true;

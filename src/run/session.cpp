@@ -392,7 +392,10 @@ LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, con
   auto outcome = diagnosis.diagnose(launch, inspection);
   if (outcome.may_be_a_nodes && inspection.cut_off.empty())
     outcome = find_nodes_that_do_not_start(planned, way, std::move(outcome));
-  for (const LostNode& lost : inspection.cut_off) set_aside(lost.node, lost.why);
+  for (const LostNode& lost : inspection.cut_off)
+    if (std::any_of(outcome.finding.culprits.begin(), outcome.finding.culprits.end(),
+                    [&](const Culprit& culprit) { return culprit.node == lost.node; }))
+      set_aside(lost.node, lost.why);
   if (!shape.line.empty())
     outcome.finding = explain_later_start(launch, inspection, std::move(outcome.finding),
                                           {line_starts_[shape.line], has_ended, way.options.agent,

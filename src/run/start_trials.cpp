@@ -28,12 +28,17 @@ class TrialRounds {
   [[nodiscard]] std::vector<bool> start_all(const std::vector<Bisection::Group>& groups);
   /// Of the last single node that did not start; empty: unknown.
   [[nodiscard]] const std::string& reason() const { return reason_; }
+  /// A trial was not made (descriptors, disk, processes of this node), or cut short: nothing follows from it.
+  [[nodiscard]] bool is_incomplete() const { return is_incomplete_; }
 
  private:
   void begin(const Bisection::Group& group, StartTrial& trial);
+  /// Which of them started; `collided`: those that others beside them kept from it.
+  std::vector<bool> start_side_by_side(const std::vector<Bisection::Group>& groups, std::vector<std::size_t>& collided);
 
   const StartTrials& setup_;
   int made_ = 0;
+  bool is_incomplete_ = false;
   std::string reason_;
 };
 
@@ -51,10 +56,28 @@ void TrialRounds::begin(const Bisection::Group& group, StartTrial& trial) {
   const auto made = make_folder(order.folder);
   trial.launch = std::make_unique<Launch>(setup_.loop, setup_.launcher, setup_.identity, setup_.options,
                                           std::move(order), LaunchEvents{});
-  if (!made || !trial.launch->start()) trial.launch.reset();
+  if (made && trial.launch->start()) return;
+  trial.launch.reset();
+  is_incomplete_ = true;
+}
+
+/// One mpirun removes the folder of its user on this node while another makes its own in it.
+bool has_collided(const Launch& launch) {
+  return launch.stderr_tail().find("File exists") != std::string::npos;
 }
 
 std::vector<bool> TrialRounds::start_all(const std::vector<Bisection::Group>& groups) {
+  std::vector<std::size_t> collided;
+  std::vector<bool> started = start_side_by_side(groups, collided);
+  for (const std::size_t one : collided) {
+    std::vector<std::size_t> again;
+    started[one] = start_side_by_side({groups[one]}, again).front();
+  }
+  return started;
+}
+
+std::vector<bool> TrialRounds::start_side_by_side(const std::vector<Bisection::Group>& groups,
+                                                  std::vector<std::size_t>& collided) {
   std::vector<StartTrial> trials(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) begin(groups[i], trials[i]);
   setup_.loop.run_until([&] {
@@ -62,13 +85,17 @@ std::vector<bool> TrialRounds::start_all(const std::vector<Bisection::Group>& gr
              return !trial.launch || trial.launch->is_over();
            });
   });
+  if (setup_.must_stop()) is_incomplete_ = true;
   std::vector<bool> started;
   const SessionOptions& options = setup_.options;
   LaunchDiagnosis diagnosis(setup_.loop, {&setup_.launcher, setup_.identity, options.launcher_options, options.self},
                             options);
+  for (const StartTrial& trial : trials)
+    if (trial.launch && !trial.launch->is_clean()) trial.launch->stop(options.deadlines.grace_s);
   for (StartTrial& trial : trials) {
     started.push_back(trial.launch && trial.launch->is_clean());
     if (started.back() || !trial.launch) continue;
+    if (has_collided(*trial.launch)) collided.push_back(started.size() - 1);
     (void)diagnosis.clear_away(*trial.launch, trial.inspection);
     if (trial.inspection.nodes.size() == 1 && trial.launch->has_ended())
       reason_ = diagnosis.diagnose(*trial.launch, trial.inspection).finding.reason;
@@ -85,6 +112,7 @@ LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
     const bool is_hopeless = rounds > 1 && bisection.has_started_none();
     if (trials.must_stop() || is_hopeless || bisection.round().size() > most_side_by_side) return outcome;
     bisection.take(tried.start_all(bisection.round()));
+    if (tried.is_incomplete()) return outcome;
   }
   if (bisection.has_started_none()) return outcome;
   const auto& bad = bisection.nodes_at_fault();
@@ -94,6 +122,9 @@ LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
   finding.subject = Subject::node;
   const std::string why = tried.reason().empty() ? outcome.finding.reason : tried.reason();
   if (bad.empty()) {
+    // Once more: what failed may have been of that moment.
+    const std::vector<bool> again = tried.start_all({bisection.apart().front()});
+    if (tried.is_incomplete() || again.front()) return outcome;
     const std::string names = human_list(bisection.apart().front(), 8);
     finding.verdict = Verdict::fail;
     finding.reason = fmt::format("ranks do not start on {} together, though each half of them starts by itself: {}",

@@ -17,7 +17,7 @@ constexpr std::size_t robust_from = 8;  ///< with fewer values a MAD is too unce
 constexpr std::size_t trend_from = 10;  ///< with fewer values a line is too uncertain
 constexpr double most_autocorrelation = 0.9;
 constexpr double more_than_before = 0.75;  ///< of the largest excursion that recovered; of windows less: / sqrt(length)
-constexpr std::size_t recovery = 5;     ///< values that show whether an excursion recovered
+constexpr std::size_t recovery = 5;        ///< values that show whether an excursion recovered
 constexpr std::size_t free_values = 20;
 
 double upper_tail(double z) {

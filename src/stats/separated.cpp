@@ -5,10 +5,11 @@
 namespace muster {
 
 double separated_bound(std::vector<double> offsets, double bound, double distance) {
+  const double most = most_of_tail * bound;
   std::sort(offsets.begin(), offsets.end());
   for (const double offset : offsets) {
     if (offset > bound) break;
-    bound = std::max(bound, distance * offset);
+    bound = std::min(most, std::max(bound, distance * offset));
   }
   return bound;
 }

@@ -41,7 +41,7 @@ class Night(support.EndToEnd):
     def all_in_service(self):
         for node in NODES:
             slurm_services.ask(self.cluster, "scontrol", "update", f"nodename={node}", "state=resume")
-            self.cluster.execute(node, ["sh", "-c", "rm -f /dev/shm/muster-*"])
+            self.cluster.execute(node, ["sh", "-c", "rm -rf /dev/shm/muster-*"])
 
     def run_night(self, *options, wrong="", checks=CLOCKS, env=None, status=None):
         """From the login node over all nodes, as cron would: drained ones are reached, too. `wrong`: whose clock is."""

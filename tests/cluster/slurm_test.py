@@ -307,7 +307,7 @@ class AllNodesThere(BelowSlurm):
         self.assertTrue(wait_until(lambda: not run.processes(), 120 * support.SLOWNESS), run.leftovers())
         self.assert_clean(run)
         for node in NODES:
-            self.cluster.execute(node, ["sh", "-c", "rm -f /dev/shm/muster-*"])
+            self.cluster.execute(node, ["sh", "-c", "rm -rf /dev/shm/muster-*"])
         self.assert_nodes_clean()
 
 

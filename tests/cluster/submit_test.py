@@ -44,7 +44,7 @@ class Submitted(support.EndToEnd):
         self.assertTrue(idle, f"{slurm_services.states(self.cluster)}\n{slurm_services.last_words(self.cluster)}")
         # Nodes of a job that is gone can't be reached: flight recorders stay until a later run on the node drops them.
         for node in NODES:
-            self.cluster.execute(node, ["sh", "-c", "rm -f /dev/shm/muster-*"])
+            self.cluster.execute(node, ["sh", "-c", "rm -rf /dev/shm/muster-*"])
 
     def ask(self, *words):
         return slurm_services.ask(self.cluster, *words)

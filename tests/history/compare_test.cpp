@@ -56,6 +56,36 @@ TEST(Compare, NoiseIsNoDifference) {
   EXPECT_LE(reported, 6);
 }
 
+/// Slow parts, each a little further off than the one before, hide neither each other nor behind what got better.
+TEST(Compare, SeveralDifferencesAreAllReported) {
+  const auto run_of = [&](int day) {
+    PastRun run = a_run(day, 100);
+    run.values.clear();
+    for (int i = 0; i < 60; ++i) run.values.push_back(test::a_value("triad", fmt::format("nid{:03}", i), 100));
+    return run;
+  };
+  RunNoise noise;
+  for (const PastValue& value : run_of(1).values) {
+    SeriesKey key = value.key;
+    key.item.node.clear();
+    key.item.peer_node.clear();
+    noise[key] = {0.02, 100};
+  }
+  const PastRun before = run_of(1);
+  PastRun after = run_of(2);
+  after.values[3].value = 100 * std::exp(-0.10);
+  after.values[4].value = 100 * std::exp(-0.17);
+  after.values[5].value = 100 * std::exp(-0.29);
+  after.values[6].value = 100 * std::exp(-0.50);
+  const auto found = compare(before, after, noise);
+  ASSERT_TRUE(found.is_worse());
+  EXPECT_GE(found.metrics.front().moved, 2);
+  PastRun mixed = run_of(2);
+  mixed.values[3].value = 100 * std::exp(0.11);
+  mixed.values[4].value = 100 * std::exp(-0.16);
+  EXPECT_TRUE(compare(before, mixed, noise).is_worse());
+}
+
 /// Losses with a lognormal tail, of which earlier runs tell the deviation but not the shape.
 TEST(Compare, ATailIsNoDifference) {
   std::mt19937 engine(11);
@@ -84,7 +114,7 @@ TEST(Compare, ATailIsNoDifference) {
     after.values[7].value *= 0.5;
     found += compare(before, after, noise).is_worse();
   }
-  EXPECT_LE(worse, 8) << "of 100";
+  EXPECT_LE(worse, 12) << "of 100";
   EXPECT_GE(found, 98) << "of 100";
 }
 

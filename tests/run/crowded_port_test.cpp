@@ -31,6 +31,9 @@ TEST(CrowdedPort, ACallerOfAnotherUser) {
   EXPECT_EQ(parse_foreign_caller(table, {"111"}, is_nobody), (ForeignCaller{0xa001, 65534}));
   EXPECT_FALSE(parse_foreign_caller(table, {"222"}, is_nobody)) << "of another port";
   EXPECT_FALSE(parse_foreign_caller(table, {"111"}, [](uid_t) { return false; }));
+  std::string elsewhere(table);  // the same number of a port, on another host
+  elsewhere.replace(elsewhere.rfind("0100007F:A001"), 8, "0200A8C0");
+  EXPECT_FALSE(parse_foreign_caller(elsewhere, {"111"}, is_nobody));
   EXPECT_FALSE(parse_foreign_caller("x\n 0: 1:zz 2 0A 3 4 5 6 7 111\n", {"111"}, is_nobody));
 }
 

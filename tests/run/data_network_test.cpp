@@ -89,6 +89,31 @@ TEST(DataNetwork, NeighboursOfLostNodesAreNotAccused) {
   EXPECT_TRUE(find_cut_off(nodes, calls_of_all(nodes, {})).empty());
 }
 
+TEST(DataNetwork, ANodeWhoseNeighboursAreAllLostIsNotAccused) {
+  const auto nodes = nodes_with_two_networks(8);
+  const std::vector<std::string> lost{"10.78.1.1", "10.78.1.2", "10.78.1.4", "10.78.1.5"};
+  EXPECT_EQ(cut_off_names(find_cut_off(nodes, calls_of_all(nodes, lost))),
+            (std::vector<std::string>{"nid001", "nid002", "nid004", "nid005"}));
+}
+
+TEST(DataNetwork, ANodeWhoseAnswerIsMissingIsNotAccused) {
+  const auto nodes = nodes_with_two_networks(4);
+  auto calls = calls_of_all(nodes, {"10.78.1.2"});
+  std::erase_if(calls, [](const NetworkCall& call) { return call.from == "10.78.1.2"; });
+  EXPECT_TRUE(find_cut_off(nodes, calls).empty());
+}
+
+TEST(DataNetwork, OfSeveralPortsInOneNetworkOneAnswers) {
+  auto nodes = nodes_with_two_networks(4);
+  for (NodePlaces& node : nodes) node.places[0] = at_address("hsn1", "10.78.1.1" + node.places[1].address.substr(8));
+  // The kernel sends what hsn1 answers through hsn0, and others drop it.
+  EXPECT_TRUE(find_cut_off(nodes, calls_of_all(nodes, {"10.78.1.12"})).empty());
+  for (NetworkPlace& place : nodes[1].places)
+    if (place.interface == "hsn1") place.state = "no carrier";
+  EXPECT_EQ(cut_off_names(find_cut_off(nodes, calls_of_all(nodes, {"10.78.1.12"}))),
+            std::vector<std::string>{"nid002"});
+}
+
 TEST(DataNetwork, WhereNoCallIsAnsweredNothingTellsNodesApart) {
   const auto nodes = nodes_with_two_networks(3);
   EXPECT_TRUE(find_cut_off(nodes, calls_of_all(nodes, {"10.78.1.1", "10.78.1.2", "10.78.1.3"})).empty());

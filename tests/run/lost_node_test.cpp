@@ -43,6 +43,10 @@ TEST(LostNode, MusterThatCanNotRunIsNotANodeThatIsAway) {
        "muster can't start on nid002: sh: 1: /opt/muster/bin/muster: Permission denied", "noexec"},
       {"Permission denied (publickey)", "nid002 does not answer: Permission denied (publickey)",
        "check the node's network"},
+      {"muster@nid002: Permission denied (publickey,password).",
+       "nid002 does not answer: muster@nid002: Permission denied (publickey,password).", "check the node's network"},
+      {"sh: 1: /home/muster/site.sh: not found", "nid002 does not answer: sh: 1: /home/muster/site.sh: not found",
+       "check the node's network"},
       {"no answer within 8 s", "nid002 does not answer: no answer within 8 s", "check the node's network"},
   };
   for (const LostRow& row : rows) {

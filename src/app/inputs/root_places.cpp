@@ -85,7 +85,10 @@ std::string why_not_in(const fs::path& folder) {
 /// UCX, below MPI libraries, reads it in the current folder: it may name modules to load.
 std::string whose_settings() {
   struct stat about {};
-  const bool is_foreign = ::lstat("ucx.conf", &about) == 0 && is_other_user(about.st_uid);
+  struct stat target {};
+  const bool is_there = ::lstat("ucx.conf", &about) == 0;
+  if (is_there && !is_other_user(about.st_uid) && ::stat("ucx.conf", &target) == 0) about = target;
+  const bool is_foreign = is_there && is_other_user(about.st_uid);
   return is_foreign ? fmt::format("ucx.conf there belongs to user {}", about.st_uid) : std::string();
 }
 
@@ -93,7 +96,8 @@ void leave_current_folder() {
   std::error_code error;
   const auto folder = fs::current_path(error);
   if (error) return;
-  const auto why = ::geteuid() == 0 ? why_not_in(folder) : whose_settings();
+  std::string why = ::geteuid() == 0 ? why_not_in(folder) : std::string();
+  if (why.empty()) why = whose_settings();
   if (why.empty()) return;
   start_children_in("/");
   facts_found().push_back(

@@ -330,7 +330,7 @@ ProbeJudgement judge(const CaseView& view) {
                                      coverage.active, coverage.gigabytes, coverage.readings);
   // A fault that changes few messages is found by the share of them that is compared.
   if (coverage.arrived > coverage.gigabytes)
-    sentence += fmt::format("; {:.2g} % of what they received", 100 * coverage.gigabytes / coverage.arrived);
+    sentence += fmt::format("; {:.3g} % of what they received", 100 * coverage.gigabytes / coverage.arrived);
   if (!coverage.rounds.empty()) sentence += fmt::format("; {} rounds, then the budget was up", coverage.rounds);
   if (coverage.timed > 0 && view.timing_doubt.empty())
     sentence += fmt::format("; {} of {} timings known to {:.3g} %", coverage.precise, coverage.timed,
