@@ -23,6 +23,8 @@ constexpr std::array slingshot_counters = {"hni_pcs_uncorrected_cw", "hni_llr_tx
                                            "hni_llr_rx_replay_event", "hni_pcs_corrected_cw"};
 /// Mbit/s: slower interfaces are not of the fabric, and their cables may be pulled at any time.
 constexpr double least_fabric_speed = 40000;
+/// A port of the fabric that was trained with one lane of four is this much slower.
+constexpr double most_times_slower = 4;
 
 std::optional<std::uint64_t> parse_count(std::string_view text) {
   std::uint64_t count = 0;
@@ -69,6 +71,7 @@ std::optional<std::uint64_t> parse_slingshot_count(std::string_view text) {
 LinkErrors::LinkErrors(const fs::path& root) : machine_(root) {
   add_ports();
   add_interfaces();
+  find_beside();
   add_slingshot();
   add_pcie();
 }
@@ -76,36 +79,45 @@ LinkErrors::LinkErrors(const fs::path& root) : machine_(root) {
 void LinkErrors::add_ports() {
   const std::string folder = "sys/class/infiniband";
   for (const std::string& name : machine_.names(folder))
-    for (const std::string& number : machine_.names(fmt::format("{}/{}/ports", folder, name)))
+    for (const std::string& number : machine_.names(fmt::format("{}/{}/ports", folder, name))) {
+      const std::string port = fmt::format("{}/{}/ports/{}", folder, name, number);
+      // Of a port without a link, the rate is the lowest that there is.
+      const bool is_active = parse_state(machine_.text(port + "/state")) == "ACTIVE";
+      ports_.push_back({fmt::format("{}/{}", name, number),
+                        is_active ? 1000 * leading_number(machine_.text(port + "/rate")) : 0,
+                        machine_.text(port + "/link_layer") == "InfiniBand"});
       for (const char* counter : port_counters)
-        sources_.push_back({fmt::format("{}/{}", name, number), counter,
-                            fmt::format("{}/{}/ports/{}/counters/{}", folder, name, number, counter)});
+        sources_.push_back({ports_.back().link, counter, fmt::format("{}/counters/{}", port, counter)});
+    }
 }
 
 void LinkErrors::add_interfaces() {
   const std::string folder = "sys/class/net/";
-  std::set<PciAddress> of_fabric;
-  for (const std::string kind : {"sys/class/infiniband", "sys/class/cxi"})
-    for (const std::string& name : machine_.names(kind))
-      if (const auto path = machine_.pci_path(fmt::format("{}/{}/device", kind, name)); !path.empty())
-        of_fabric.insert(path[0]);
-  double fastest = 0;
-  std::map<std::string, double> speeds;
+  std::set<PciAddress> of_slingshot;
+  for (const std::string& name : machine_.names("sys/class/cxi"))
+    if (const auto path = machine_.pci_path("sys/class/cxi/" + name + "/device"); !path.empty())
+      of_slingshot.insert(path[0]);
   for (const std::string& name : machine_.names("sys/class/net")) {
     const auto path = machine_.pci_path(folder + name + "/device");
     // IP over InfiniBand is above a port that counts for itself.
     if (path.empty() || machine_.text(folder + name + "/type") == "32") continue;
     const double speed = leading_number(machine_.text(folder + name + "/speed"));
     if (speed < least_fabric_speed) continue;
-    fastest = std::max(fastest, speed);
-    speeds[name] = speed;
-    if (!of_fabric.empty() && of_fabric.count(path[0]) == 0) beside_.insert(name);
-  }
-  for (const auto& [name, speed] : speeds) {
-    if (of_fabric.empty() && speed < fastest) beside_.insert(name);
+    ports_.push_back({name, speed, of_slingshot.count(path[0]) != 0});
     for (const std::string counter : interface_counters)
       sources_.push_back({name, counter.substr(counter.rfind('/') + 1), folder + name + "/" + counter});
   }
+}
+
+void LinkErrors::find_beside() {
+  double fastest = 0;
+  for (const Port& port : ports_) fastest = std::max(fastest, port.speed);
+  double of_fabric = 0;
+  for (const Port& port : ports_)
+    if (port.is_of_fabric && most_times_slower * port.speed >= fastest) of_fabric = std::max(of_fabric, port.speed);
+  const double least = (of_fabric > 0 ? of_fabric : fastest) / most_times_slower;
+  for (const Port& port : ports_)
+    if (!port.is_of_fabric && port.speed > 0 && port.speed < least) beside_.insert(port.link);
 }
 
 void LinkErrors::add_slingshot() {

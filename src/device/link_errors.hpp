@@ -20,8 +20,8 @@ class LinkErrors {
   explicit LinkErrors(const fs::path& root);
   /// By link (`mlx5_0/1`, `hsn0`, `cxi0`, `0000:c1:00.0`) and counter. Counters that can't be read are left out.
   [[nodiscard]] PortErrors read() const;
-  /// Interfaces that the data of jobs does not take: of a node with RDMA or Slingshot devices, those of other devices;
-  /// of a node without, those slower than its fastest.
+  /// Links that the data of jobs does not take: Ethernet ports with less than a quarter of the speed of the fabric
+  /// (InfiniBand, Slingshot), else of the fastest port. A faster one may be of the fabric, and have been trained low.
   [[nodiscard]] const std::set<std::string>& beside() const { return beside_; }
 
  private:
@@ -34,9 +34,16 @@ class LinkErrors {
   void add_interfaces();
   void add_slingshot();
   void add_pcie();
+  void find_beside();
 
+  struct Port {
+    std::string link;
+    double speed = 0;  ///< Mbit/s; 0: unknown
+    bool is_of_fabric = false;
+  };
   Machine machine_;
   std::vector<Source> sources_;
+  std::vector<Port> ports_;
   std::set<std::string> beside_;
 };
 

@@ -79,17 +79,42 @@ TEST(LinkErrorsText, WhatGrewIsAFactAndHowManyLinksCount) {
 
 using LinkNames = std::set<std::string>;
 
-/// A port of 100 Gbit/s for management or storage beside a fabric.
+/// A device for RDMA over the Ethernet of an interface.
+void put_rdma(const fs::path& root, const std::string& name, const std::string& interface, const std::string& rate,
+              const std::string& state = "4: ACTIVE") {
+  const fs::path device = root / "sys/class/infiniband" / name;
+  fs::create_directories(device / "ports/1");
+  fs::create_symlink(fs::canonical(root / "sys/class/net" / interface / "device"), device / "device");
+  std::ofstream(device / "ports/1/link_layer") << "Ethernet\n";
+  std::ofstream(device / "ports/1/rate") << rate << "\n";
+  std::ofstream(device / "ports/1/state") << state << "\n";
+}
+
+/// Ports for management or storage beside a fabric.
 TEST(LinkErrorsBeside, OtherPortsThanTheFabrics) {
-  const MadeMachine infiniband{"nics 1; nics 1 eth; nic 1 rate=100"};
+  const MadeMachine infiniband{"nics 1; nics 2 eth; nic 1 rate=50; nic 2 rate=100"};
   EXPECT_EQ(LinkErrors(infiniband.root()).beside(), LinkNames{"eth1"});
-  const MadeMachine roce{"nics 2 eth; nic 0 rate=200; nic 1 rate=200"};
-  const fs::path rdma = roce.root() / "sys/class/infiniband/mlx5_0";
-  fs::create_directories(rdma);
-  fs::create_symlink(fs::canonical(roce.root() / "sys/class/net/eth0/device"), rdma / "device");
-  EXPECT_EQ(LinkErrors(roce.root()).beside(), LinkNames{"eth1"});
-  const MadeMachine ethernet{"nics 4 eth; nic 0 rate=100; nic 1 rate=200; nic 2 rate=200"};
-  EXPECT_EQ(LinkErrors(ethernet.root()).beside(), LinkNames{"eth0"}) << "25 Gbit/s are not read";
+  const MadeMachine slow_rdma{"nics 1; nics 1 eth"};
+  put_rdma(slow_rdma.root(), "bnxt_re0", "eth1", "25 Gb/sec (1X EDR)");
+  EXPECT_EQ(LinkErrors(slow_rdma.root()).beside(), LinkNames{"bnxt_re0/1"}) << "25 Gbit/s: the interface is not read";
+  const MadeMachine slingshot{"nics 1 hsn; nics 1 eth; nic 1 rate=40"};
+  EXPECT_EQ(LinkErrors(slingshot.root()).beside(), LinkNames{"eth1"});
+  const MadeMachine lower{"nics 1; nics 1 eth; nic 0 rate=200; nic 1 rate=400"};
+  EXPECT_EQ(LinkErrors(lower.root()).beside(), LinkNames{}) << "never the fabric";
+}
+
+/// Which of the ports carries the data of jobs, nobody says.
+TEST(LinkErrorsBeside, PortsThatMayBeOfTheFabricAreNot) {
+  const MadeMachine trained_low{"nics 3 eth; nic 0 rate=100; nic 1 rate=200; nic 2 rate=200"};
+  EXPECT_EQ(LinkErrors(trained_low.root()).beside(), LinkNames{}) << "200 Gbit/s, trained at 100";
+  const MadeMachine storage{"nics 3 eth; nic 0 rate=40; nic 1 rate=200; nic 2 rate=200"};
+  EXPECT_EQ(LinkErrors(storage.root()).beside(), LinkNames{"eth0"});
+  const MadeMachine management{"nics 2 eth; nic 0 rate=200"};
+  put_rdma(management.root(), "irdma0", "eth1", "25 Gb/sec (1X EDR)");
+  EXPECT_EQ(LinkErrors(management.root()).beside(), LinkNames{"irdma0/1"}) << "RDMA on a slow port makes no fabric";
+  const MadeMachine down{"nics 2 eth; nic 0 rate=200; nic 1 rate=200"};
+  put_rdma(down.root(), "mlx5_1", "eth1", "2.5 Gb/sec (1X SDR)", "1: DOWN");
+  EXPECT_EQ(LinkErrors(down.root()).beside(), LinkNames{}) << "nobody knows its speed";
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ std::string damaged(const std::string& text, std::mt19937& chance) {
 struct Seen {
   std::size_t gpus = 0;
   std::size_t nics = 0;
+  std::size_t on_bus = 0;  ///< that the PCI bus shows: other sources know most of them, too
 };
 
 /// Every reader of a tree; what it makes of the tree can be sent and read back.
@@ -72,6 +73,7 @@ Seen read_all(const fs::path& root, const std::string& place) {
   for (const Device& device : inventory->devices) {
     seen.gpus += device.kind == DeviceKind::gpu;
     seen.nics += device.kind == DeviceKind::nic;
+    seen.on_bus += device.is_seen_by("pci");
   }
   std::vector<std::string> faults;
   const Inventory back = parse_inventory(to_facts(*inventory), faults);
@@ -95,13 +97,14 @@ void damage_one_after_the_other(const fs::path& root, const std::string& tree) {
     // A damaged place is another device for a source: then there may be one more.
     EXPECT_GE(seen.gpus + 1, whole.gpus) << place;
     EXPECT_GE(seen.nics + 1, whole.nics) << place;
+    EXPECT_GE(seen.on_bus + 1, whole.on_bus) << place;
     std::ofstream(file) << *text;
   }
 }
 
 TEST(MutatedTree, MachinesOfAllVendors) {
   for (const char* text :
-       {"gpus 4 H100; nics 2; kernel 6.8; nvidia 550.54.15", "gpus 4 MI250X; nics 2 hsn; amdgpu 6.7"}) {
+       {"gpus 4 H100; nics 4; kernel 6.8; nvidia 550.54.15", "gpus 4 MI250X; nics 4 hsn; amdgpu 6.7"}) {
     const MadeMachine machine(text);
     damage_one_after_the_other(machine.root(), text);
   }

@@ -257,6 +257,24 @@ TEST(Nvml, ALinkWithoutAStateHidesNoOther) {
   EXPECT_EQ(up, 16);
 }
 
+/// How often a call was made about the GPU of that number.
+long calls_about(const Asked& told, std::size_t gpu, const std::string& call) {
+  const std::string address = to_string(gpu_of(told, gpu).address);
+  return std::count_if(told.calls.begin(), told.calls.end(), [&](const AskedCall& one) {
+    return one.name == call && one.device.find(address) != std::string::npos;
+  });
+}
+
+/// 18 links: each has a call for its rate.
+TEST(Nvml, FieldsThatOneLinkLacksAreNotAskedOfTheOthers) {
+  const Asked told = asked(shipped_machine("dgx-h100", {"fail nvmlDeviceGetNvLinkState 15 6"}));
+  const long with_rates = calls_about(told, 5, "nvmlDeviceGetFieldValues");
+  EXPECT_EQ(with_rates, 18 + 1);
+  EXPECT_EQ(calls_about(told, 6, "nvmlDeviceGetNvLinkState"), 2)
+      << "it is lost: one for its links, one for their errors";
+  EXPECT_EQ(value(gpu_of(told, 6), "nvml_error"), "nvmlDeviceGetNvLinkState returned 15: GPU is lost");
+}
+
 TEST(Nvml, ALostGpuIsFoundByItsAddress) {
   const Asked told = asked(shipped_machine("dgx-h100", {"fail nvmlDeviceGetHandleByIndex_v2 15 5"}));
   EXPECT_EQ(value(gpu_of(told, 5), "nvml_error"), "nvmlDeviceGetHandleByPciBusId returned 15: GPU is lost");

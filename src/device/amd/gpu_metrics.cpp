@@ -50,7 +50,7 @@ std::string causes_of(std::uint64_t bits) {
   return causes.empty() ? "nothing" : join(causes, ", ");
 }
 
-/// `0, 1, 4`
+/// `0, 1, 4`. The driver writes 1 for a link in state LS0 alone: others may be asleep as well as down.
 std::string active_links(std::string_view bytes, std::size_t at) {
   std::vector<std::string> active;
   for (std::size_t link = 0; at != 0 && link < xgmi_links; ++link)

@@ -145,7 +145,10 @@ void read_nvlinks(const Session& session, Handle handle, Device& gpu) {
     const Code code = session.call("nvmlDeviceGetNvLinkState", session.at.link_state, handle, link, &is_up);
     // Said of all links by a GPU that has none, or is in MIG mode; and of those behind its last one.
     if (code == invalid_argument || code == not_supported) break;
-    if (!session.note(gpu, "nvmlDeviceGetNvLinkState", code)) continue;
+    if (!session.note(gpu, "nvmlDeviceGetNvLinkState", code)) {
+      if (code == gpu_is_lost) break;
+      continue;
+    }
     if (is_up == 0) {
       ++link_to(gpu, {}).down;
       gpu.values["nvlinks_down"] += (gpu.values["nvlinks_down"].empty() ? "" : ", ") + std::to_string(link);

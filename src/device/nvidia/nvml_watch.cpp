@@ -44,8 +44,8 @@ void add_count(Device& gpu, const char* key, std::uint32_t link, std::uint64_t c
   if (count > 0) gpu.values[fmt::format("{}.{}", key, link)] = std::to_string(count);
 }
 
-/// One call for each link; a field that the driver or the GPU lacks has a code of its own.
-void read_link_fields(const Session& session, Handle handle, std::uint32_t link, Device& gpu,
+/// One call for each link; a field that the driver or the GPU lacks has a code of its own. False: it lacks them all.
+bool read_link_fields(const Session& session, Handle handle, std::uint32_t link, Device& gpu,
                       std::map<std::string, std::uint64_t>& sums) {
   std::vector<Field> fields;
   const auto want = [&](std::uint32_t id) {
@@ -60,7 +60,7 @@ void read_link_fields(const Session& session, Handle handle, std::uint32_t link,
   for (std::uint32_t id = first_fec; id <= last_fec; ++id) want(id);
   if (!session.ask(gpu, "nvmlDeviceGetFieldValues", session.at.fields, handle, static_cast<int>(fields.size()),
                    fields.data()))
-    return;
+    return true;
   std::optional<std::uint64_t> corrected;
   for (const Field& field : fields) {
     if (field.code != 0) continue;
@@ -73,9 +73,11 @@ void read_link_fields(const Session& session, Handle handle, std::uint32_t link,
         sums[counter.key] += count_in(field);
       }
   }
-  if (!corrected) return;
-  add_count(gpu, "nvlink_fec_corrected", link, *corrected);
-  sums["nvlink_fec_corrected"] += *corrected;
+  if (corrected) {
+    add_count(gpu, "nvlink_fec_corrected", link, *corrected);
+    sums["nvlink_fec_corrected"] += *corrected;
+  }
+  return std::any_of(fields.begin(), fields.end(), [](const Field& field) { return field.code != not_supported; });
 }
 
 }  // namespace
@@ -87,12 +89,16 @@ void read_link_errors(const Session& session, Handle handle, Device& gpu) {
   std::map<std::string, std::uint64_t> sums;
   std::vector<std::string> down;
   int up = 0;
+  bool has_fields = true;
   for (std::uint32_t link = 0; link < most_links; ++link) {
     std::uint32_t is_up = 0;
     const Code code = session.call("nvmlDeviceGetNvLinkState", session.at.link_state, handle, link, &is_up);
     // No such link, or none at all. Any other failure is of this link alone: those behind it may be well.
     if (code == invalid_argument || code == not_supported) break;
-    if (!session.note(gpu, "nvmlDeviceGetNvLinkState", code)) continue;
+    if (!session.note(gpu, "nvmlDeviceGetNvLinkState", code)) {
+      if (code == gpu_is_lost) break;
+      continue;
+    }
     if (is_up == 0) down.push_back(std::to_string(link));
     up += is_up != 0 ? 1 : 0;
     for (const LinkCounter& counter : link_counters) {
@@ -103,7 +109,7 @@ void read_link_errors(const Session& session, Handle handle, Device& gpu) {
         add_count(gpu, counter.key, link, count);
       }
     }
-    if (is_up != 0) read_link_fields(session, handle, link, gpu, sums);
+    if (is_up != 0 && has_fields) has_fields = read_link_fields(session, handle, link, gpu, sums);
   }
   if (up > 0) gpu.values["nvlinks_up"] = std::to_string(up);
   if (!down.empty()) gpu.values["nvlinks_down"] = join(down, ", ");
