@@ -96,23 +96,24 @@ constexpr std::size_t least_peers = 5;
 
 /// Corrected errors per second of every GPU that was watched: of the worst of its counters.
 std::vector<double> corrected_rates(const CaseView& view) {
-  std::vector<double> rates;
-  for (const Observation* seen : view.observed) {
-    if (seen == nullptr) continue;
-    std::map<std::string, double> of_gpu;
-    for (const Fact& fact : seen->facts) {
+  std::map<std::pair<int, std::string>, double> of_gpus;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) {
       std::string text = fact.value;
       const std::string address = take_word(text);
-      if (fact.key == "watched") of_gpu.emplace(address, 0);
+      const std::pair gpu(view.ranks[i].node_index, whole_of(address));
+      if (fact.key == "watched") of_gpus.emplace(gpu, 0);
       if (fact.key != "grew" || !is_of_corrected(take_word(text))) continue;
       const double before = std::strtod(take_word(text).c_str(), nullptr);
       const double seconds = seconds_watched(*seen, address);
-      double& rate = of_gpu[address];
+      double& rate = of_gpus[gpu];
       if (seconds <= 0) continue;
       rate = std::max(rate, rate_over(seconds, std::strtod(text.c_str(), nullptr) - before));
     }
-    for (const auto& [address, rate] : of_gpu) rates.push_back(rate);
   }
+  std::vector<double> rates;
+  for (const auto& [gpu, rate] : of_gpus) rates.push_back(rate);
   return rates;
 }
 
@@ -195,10 +196,9 @@ void judge_throttling(const Gpu& gpu, const std::string& reasons, std::vector<Fi
 void judge_link_in_use(const Gpu& gpu, const std::string& text, std::vector<Finding>& findings) {
   const auto words = split(text, ' ');
   if (words.size() != 4) return;
-  const auto model = gpu.named.models.find(gpu.address);
   // What goes another way leaves this link asleep.
-  if (model != gpu.named.models.end())
-    if (const DeviceModel* known = find_device_model(model->second); known != nullptr && known->host > 0) return;
+  if (const std::string model = gpu.named.model_of(gpu.address); !model.empty())
+    if (const DeviceModel* known = find_device_model(model); known != nullptr && known->host > 0) return;
   const int generation = std::atoi(words[0].c_str());
   const int able = std::atoi(words[1].c_str());
   const int width = std::atoi(words[2].c_str());
@@ -243,8 +243,9 @@ void judge_others(const CaseView& view, const Gpu& gpu, const std::string& list,
                   gpu.place.host)));
 }
 
+/// `said`: reports of others on GPUs, by node. Ranks with partitions of one GPU report the same.
 void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, const Rates& rates,
-                std::vector<Finding>& findings) {
+                std::set<std::pair<int, std::string>>& said, std::vector<Finding>& findings) {
   const TestedGpus named = tested_by(seen);
   std::set<std::pair<std::string, int>> xids;
   for (const Fact& fact : seen.facts) {
@@ -253,7 +254,8 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
     if (fact.key == "grew") judge_growth(seen, gpu, text, rates, findings);
     if (fact.key == "throttled") judge_throttling(gpu, text, findings);
     if (fact.key == "link_in_use") judge_link_in_use(gpu, text, findings);
-    if (fact.key == "others") judge_others(view, gpu, text, findings);
+    if (fact.key == "others" && said.insert({place.node_index, fact.value}).second)
+      judge_others(view, gpu, text, findings);
     if (fact.key == "xid" && xids.insert({gpu.address, std::atoi(text.c_str())}).second)
       judge_xid(gpu, std::atoi(text.c_str()), findings);
     if (fact.key == "link_down")
@@ -261,6 +263,10 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
                                fmt::format("drain {} and reset its GPUs; have bridge, board or cable looked at if the "
                                            "link goes down again",
                                            place.host)));
+    if (fact.key == "link_asleep")
+      findings.push_back(about(gpu, Verdict::pass,
+                               fmt::format("had {} inactive in the first of two looks after the load", text),
+                               "watch whether it goes on: run this again"));
     if (fact.key == "became")
       findings.push_back(about(gpu, Verdict::fail,
                                text == "row_remap_failed" ? "could not remap a row of its memory under load"
@@ -296,10 +302,11 @@ bool is_well(const ProbeJudgement& judgement) {
 
 void judge_health(const CaseView& view, std::vector<Finding>& findings) {
   const Rates rates{corrected_rates(view), link_rates(view)};
+  std::set<std::pair<int, std::string>> said;
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
     if (seen != nullptr && seen->state == ObservationState::measured)
-      judge_rank(view, view.ranks[i], *seen, rates, findings);
+      judge_rank(view, view.ranks[i], *seen, rates, said, findings);
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <fmt/format.h>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
@@ -16,6 +18,7 @@ namespace muster::gpu_copy {
 namespace {
 
 constexpr double seconds_between_looks = 0.02;
+constexpr std::chrono::milliseconds until_second_look{100};
 
 std::string told(const GpuHealth::Values& values, const std::string& key) {
   const auto found = values.find(key);
@@ -67,7 +70,25 @@ std::string both(const std::string& a, const std::string& b) {
   return join(std::vector<std::string>(reasons.begin(), reasons.end()), ", ");
 }
 
+/// Partitions of a GPU count together.
+std::string whole_key(const SeenGpu& gpu) {
+  return gpu.part < 0 ? gpu.key : whole_of(gpu.key);
+}
+
 }  // namespace
+
+LostLinks lost_xgmi_links(const GpuHealth::Values& before, const GpuHealth::Values& after,
+                          const std::function<GpuHealth::Values()>& look_again) {
+  // Of a GPU that no longer shows its table nothing is known.
+  if (after.count("gpu_metrics") == 0) return {};
+  const auto first = without(told(before, "xgmi_links_up"), told(after, "xgmi_links_up"));
+  if (first.empty()) return {};
+  const GpuHealth::Values again = look_again();
+  if (again.count("gpu_metrics") == 0) return {{}, first};
+  LostLinks lost{without(join(first, ", "), told(again, "xgmi_links_up")), {}};
+  lost.once = without(join(first, ", "), join(lost.down, ", "));
+  return lost;
+}
 
 bool is_of_corrected(std::string_view key) {
   return key == "ecc_corrected" || key == "sram_corrected" || key == "dram_corrected" ||
@@ -79,12 +100,13 @@ LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
 
 void LoadWatch::begin(const SeenGpu& gpu) {
   const Device* device = node_.known(gpu);
-  if (device == nullptr || watched_.count(gpu.key) != 0) return;
-  watched_[gpu.key] = {device, address_of(gpu), health_.look(*device), -1, {}, monotonic_seconds()};
+  if (device == nullptr || watched_.count(whole_key(gpu)) != 0) return;
+  const std::string address = gpu.part < 0 ? address_of(gpu) : whole_of(address_of(gpu));
+  watched_[whole_key(gpu)] = {device, address, health_.look(*device), -1, {}, monotonic_seconds()};
 }
 
 void LoadWatch::during(const SeenGpu& gpu) {
-  const auto found = watched_.find(gpu.key);
+  const auto found = watched_.find(whole_key(gpu));
   if (found == watched_.end() || found->second.before.empty()) return;
   const double now_is = monotonic_seconds();
   if (found->second.last_look >= 0 && now_is - found->second.last_look < seconds_between_looks) return;
@@ -127,10 +149,18 @@ void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, 
                                                 : "_corrected",
                                  was[i], is[i]));
   }
-  // Of a GPU that no longer shows its table nothing is known.
-  if (after.count("gpu_metrics") != 0)
-    for (const std::string& link : without(told(gpu.before, "xgmi_links_up"), told(after, "xgmi_links_up")))
-      note("link_down", "xGMI link " + link);
+}
+
+void LoadWatch::add_lost_links(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const {
+  const LostLinks lost = lost_xgmi_links(gpu.before, after, [&] {
+    context_.recorder.step("second look after the load");
+    std::this_thread::sleep_for(until_second_look);
+    return health_.look(*gpu.device);
+  });
+  for (const std::string& link : lost.down)
+    seen.facts.push_back({"link_down", fmt::format("{} xGMI link {}", gpu.address, link)});
+  for (const std::string& link : lost.once)
+    seen.facts.push_back({"link_asleep", fmt::format("{} xGMI link {}", gpu.address, link)});
 }
 
 /// Nothing of a GPU that counts none.
@@ -151,36 +181,44 @@ void LoadWatch::add_corrected(const Watched& gpu, const GpuHealth::Values& after
                            is_alone ? Labels{} : Labels{{"device", gpu.address}}, summarize(std::span(&*most, 1))});
 }
 
-void LoadWatch::end(Observation& seen) {
+void LoadWatch::add_load(const Watched& gpu, Observation& seen) const {
+  if (const std::string reasons = told(gpu.during, "throttled_by"); !reasons.empty())
+    seen.facts.push_back({"throttled", gpu.address + " " + reasons});
+  const auto number = [&](const char* name) { return told(gpu.during, name); };
+  // Where the other end is not visible, a link may be as wide as its slot.
+  const auto& links = gpu.device->links;
+  const bool is_width_open = links.empty() || links[0].is_one_ended;
+  if (!number("pcie_generation").empty())
+    seen.facts.push_back({"link_in_use", fmt::format("{} {} {} {} {}", gpu.address, number("pcie_generation"),
+                                                     number("pcie_generation_able"), number("pcie_width"),
+                                                     number(is_width_open ? "pcie_width" : "pcie_width_able"))});
+}
+
+void LoadWatch::end(Observation& seen, const Schedule& schedule) {
   const auto tested = tested_by(seen).uuids;
   for (const SeenGpu& gpu : node_.seen)
     for (const OverlookedFailure& one : gpu.gpus->overlooked())
       if (const std::string address = address_of(gpu); one.device == gpu.device && tested.count(address) != 0)
         seen.facts.push_back({one.is_lack ? "call_lacked" : "call_failed", fmt::format("{} {}", address, one.what)});
-  for (auto& one : watched_) {
-    auto& gpu = one.second;
-    if (tested.count(gpu.address) == 0) continue;
+  std::set<std::string> wholes;
+  for (const auto& one : tested) wholes.insert(whole_of(one.first));
+  for (auto& [key, gpu] : watched_) {
+    if (wholes.count(gpu.address) == 0) continue;
     context_.recorder.step("health after the load");
     const auto after = health_.look(*gpu.device);
     const auto xids = health_.xids(*gpu.device);
     if (gpu.before.empty() || after.empty()) continue;
-    const double seconds = monotonic_seconds() - gpu.began;
-    seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, seconds)});
-    add_changes(gpu, after, seen);
-    add_corrected(gpu, after, seconds, tested.size() == 1, seen);
-    for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
-    if (const std::string reasons = told(gpu.during, "throttled_by"); !reasons.empty())
-      seen.facts.push_back({"throttled", gpu.address + " " + reasons});
-    const auto number = [&](const char* name) { return told(gpu.during, name); };
-    // Where the other end is not visible, a link may be as wide as its slot.
-    const auto& links = gpu.device->links;
-    const bool is_width_open = links.empty() || links[0].is_one_ended;
-    if (!number("pcie_generation").empty())
-      seen.facts.push_back({"link_in_use", fmt::format("{} {} {} {} {}", gpu.address, number("pcie_generation"),
-                                                       number("pcie_generation_able"), number("pcie_width"),
-                                                       number(is_width_open ? "pcie_width" : "pcie_width_able"))});
-    // Who was there before the load. Those that came since can be ranks of this run, unless the numbers are known to be
-    // those of this process's namespace.
+    if (schedule.reporting_rank(context_.place.node_index, key) == context_.comm.rank()) {
+      const double seconds = monotonic_seconds() - gpu.began;
+      seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, seconds)});
+      add_changes(gpu, after, seen);
+      add_lost_links(gpu, after, seen);
+      add_corrected(gpu, after, seconds, wholes.size() == 1, seen);
+      for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
+      add_load(gpu, seen);
+    }
+    // Of all ranks: strangers slow each of them down. Who was there before the load. Those that came since can be
+    // ranks of this run, unless the numbers are known to be those of this process's namespace.
     std::string others = told(gpu.before, "processes");
     if ((others.empty() || others == "none") && !told(after, "lists_this_process").empty())
       others = told(after, "processes");

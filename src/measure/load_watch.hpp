@@ -2,8 +2,10 @@
 /// judge_health.hpp judges what is noted here.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "device/gpu_health.hpp"
 #include "measure/node_gpus.hpp"
@@ -22,8 +24,9 @@ class LoadWatch {
   /// Most calls do nothing, so that they take no time from the GPU's next work.
   void during(const SeenGpu& gpu);
   /// Notes what has changed, in facts of `seen`, for the GPUs that this rank tested (those with a fact of
-  /// `tested_fact`) and that were begun; and calls of the runtime that failed without stopping anything.
-  void end(Observation& seen);
+  /// `tested_fact`) and that were begun; and calls of the runtime that failed without stopping anything. Of a GPU with
+  /// partitions, which count together, one rank of the node notes them.
+  void end(Observation& seen, const Schedule& schedule);
 
  private:
   struct Watched {
@@ -35,14 +38,25 @@ class LoadWatch {
     double began = 0;          ///< monotonic seconds
   };
   void add_changes(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const;
+  void add_lost_links(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const;
+  void add_load(const Watched& gpu, Observation& seen) const;
   void add_corrected(const Watched& gpu, const GpuHealth::Values& after, double seconds, bool is_alone,
                      Observation& seen) const;
 
   RunContext& context_;
   const NodeGpus& node_;
   GpuHealth health_;
-  std::map<std::string, Watched> watched_;  ///< by key
+  std::map<std::string, Watched> watched_;  ///< by key, of partitions that of the GPU
 };
+
+/// Links of xGMI that were active before the load and are not after it. The driver calls those inactive, too, that a
+/// GPU has put to sleep: only what a second look finds so is down.
+struct LostLinks {
+  std::vector<std::string> down;
+  std::vector<std::string> once;  ///< in the first look alone
+};
+[[nodiscard]] LostLinks lost_xgmi_links(const GpuHealth::Values& before, const GpuHealth::Values& after,
+                                        const std::function<GpuHealth::Values()>& look_again);
 
 /// Of the probes that watch GPUs: corrected memory errors of a GPU under load, of the worst of its counters. A healthy
 /// memory has a few in a day.

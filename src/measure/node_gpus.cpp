@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "device/nvidia/nvml.hpp"
+#include "measure/node_devices.hpp"
 #include "measure/rank_gpus.hpp"
 #include "system/this_machine.hpp"
 
@@ -37,36 +38,57 @@ int part_in(const std::string& slot) {
   return slash == slot.npos ? -1 : std::atoi(slot.c_str() + slash + 1);
 }
 
-/// The partitions of AMD's GPUs have one address and one UUID: which is which follows from ROCR's order. Where that is
-/// not known, they are counted as they come.
-void name_partitions(NodeGpus& node, const std::vector<std::size_t>& of_amd) {
-  const auto is_part = [&](std::size_t index) {
-    const Device* device = node.known(node.seen[index]);
-    return device != nullptr && device->partitions > 1;
-  };
-  if (std::none_of(of_amd.begin(), of_amd.end(), is_part)) return;
+/// Those that ROCR counts.
+std::vector<const Device*> counted_by_rocr(const Inventory& inventory) {
   std::vector<const Device*> gpus;
-  for (const Device& device : node.inventory.devices)
-    if (vendor_of(device) == "amd") gpus.push_back(&device);
+  for (const Device& device : inventory.devices)
+    if (device.kind == DeviceKind::gpu && vendor_of(device) == "amd" && !device.is_lost &&
+        !visibility::is_withheld(device) && device.compute_order > 0)
+      gpus.push_back(&device);
+  return gpus;
+}
+
+void name_partitions(NodeGpus& node, const std::vector<std::size_t>& of_amd) {
   gpu_mapping::Variables variables;
   for (const std::string_view name : gpu_mapping::selection_variables)
     if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
-  const auto selection = gpu_mapping::select_devices(gpus, variables);
-  bool is_told = selection.slots.size() == of_amd.size();
-  for (std::size_t i = 0; is_told && i < of_amd.size(); ++i)
-    is_told = selection.slots[i].device == node.known(node.seen[of_amd[i]]);
-  std::map<const Device*, int> counts;
+  std::vector<const Device*> of_runtime;
+  for (const std::size_t index : of_amd) of_runtime.push_back(node.known(node.seen[index]));
+  const NamedParts named = name_parts(of_runtime, node.inventory, variables);
   for (std::size_t i = 0; i < of_amd.size(); ++i) {
+    if (named.parts[i] < 0) continue;
     SeenGpu& gpu = node.seen[of_amd[i]];
-    if (!is_part(of_amd[i])) continue;
-    const int counted = counts[node.known(gpu)]++;
-    gpu.part = is_told ? part_in(selection.slots[i].name) : counted;
-    gpu.parts = node.known(gpu)->partitions;
+    gpu.part = named.parts[i];
+    gpu.parts = of_runtime[i]->partitions;
     gpu.key += fmt::format("/{}", gpu.part);
   }
+  for (const auto& [gpu, count] : named.unknown)
+    node.unknown_parts.push_back(
+        {"part_unknown", fmt::format("{} {} {}", to_string(gpu->address), count, gpu->partitions)});
 }
 
 }  // namespace
+
+NamedParts name_parts(const std::vector<const Device*>& of_runtime, const Inventory& inventory,
+                      const gpu_mapping::Variables& variables) {
+  NamedParts named;
+  const auto is_part = [](const Device* device) { return device != nullptr && device->partitions > 1; };
+  named.parts.resize(of_runtime.size(), -1);
+  if (std::none_of(of_runtime.begin(), of_runtime.end(), is_part)) return named;
+  const auto selection = gpu_mapping::select_devices(counted_by_rocr(inventory), variables);
+  bool is_told = selection.slots.size() == of_runtime.size();
+  for (std::size_t i = 0; is_told && i < of_runtime.size(); ++i)
+    is_told = selection.slots[i].device != nullptr && selection.slots[i].device == of_runtime[i];
+  std::map<const Device*, int> counts;
+  for (std::size_t i = 0; i < of_runtime.size(); ++i) {
+    if (!is_part(of_runtime[i])) continue;
+    const int counted = counts[of_runtime[i]]++;
+    named.parts[i] = is_told ? part_in(selection.slots[i].name) : counted;
+  }
+  for (const auto& [gpu, count] : counts)
+    if (!is_told && count < gpu->partitions) named.unknown.emplace(gpu, count);
+  return named;
+}
 
 NodeGpus open_node_gpus(RunContext& context) {
   NodeGpus node;
@@ -102,6 +124,7 @@ void add_facts(const NodeGpus& node, Observation& seen) {
   for (const GpuRuntime& runtime : node.runtimes)
     if (runtime.library.state == LibraryState::broken)
       seen.facts.push_back({"remedy." + runtime.vendor, runtime.remedy});
+  for (const Fact& fact : node.unknown_parts) seen.facts.push_back(fact);
   if (!node.setting.empty()) seen.facts.push_back({"hidden_by", node.setting});
   if (!this_machine().simulated.empty() && std::getenv(env_drivers) == nullptr)
     seen.facts.push_back({"no_stand_ins", this_machine().simulated});
@@ -155,6 +178,19 @@ int Schedule::owner(int node, const std::string& gpu) const {
   for (const Turn& turn : nodes[static_cast<std::size_t>(node)])
     if (turn.gpu == gpu && turn.to.empty()) return turn.rank;
   return -1;
+}
+
+int Schedule::reporting_rank(int node, const std::string& whole) const {
+  int lowest = -1;
+  int rank = owner(node, whole);
+  for (const Turn& turn : nodes[static_cast<std::size_t>(node)]) {
+    if (!turn.to.empty() || turn.gpu == whole || whole_of(turn.gpu) != whole) continue;
+    const int part = part_in(turn.gpu);
+    if (lowest >= 0 && part >= lowest) continue;
+    lowest = part;
+    rank = turn.rank;
+  }
+  return rank;
 }
 
 std::size_t Schedule::turns() const {
@@ -213,6 +249,10 @@ std::string address_of(const SeenGpu& gpu) {
   return fmt::format("{}/{}", to_string(address), gpu.part);
 }
 
+std::string whole_of(const std::string& address) {
+  return address.substr(0, address.rfind('/'));
+}
+
 Fact tested_fact(const SeenGpu& gpu) {
   return {"tested", fmt::format("{} {} {}", address_of(gpu), gpu.about().uuid.empty() ? "-" : gpu.about().uuid,
                                 gpu.about().name)};
@@ -222,6 +262,12 @@ std::string TestedGpus::operator()(const std::string& address) const {
   const auto found = uuids.find(address);
   if (found == uuids.end() || found->second == "-") return "GPU " + address;
   return fmt::format("GPU {} ({})", address, found->second);
+}
+
+std::string TestedGpus::model_of(const std::string& whole) const {
+  for (const auto& [address, model] : models)
+    if (address == whole || whole_of(address) == whole) return model;
+  return {};
 }
 
 TestedGpus tested_by(const Observation& seen) {

@@ -8,6 +8,7 @@
 
 #include "device/gpu.hpp"
 #include "device/inventory.hpp"
+#include "measure/device_selection.hpp"
 #include "muster/probe.hpp"
 
 namespace muster::gpu_copy {
@@ -27,12 +28,24 @@ struct NodeGpus {
   Inventory inventory;  ///< GPUs and libraries alone
   std::vector<GpuRuntime> runtimes;
   std::vector<SeenGpu> seen;
-  std::string setting;  ///< the variable that hides every GPU from this rank; empty: none
+  std::string setting;              ///< the variable that hides every GPU from this rank; empty: none
+  std::vector<Fact> unknown_parts;  ///< `part_unknown ADDRESS SEEN OF`: of NamedParts
 
   [[nodiscard]] const SeenGpu* find(const std::string& key) const;
   /// What the kernel knows of it; nullptr: nothing.
   [[nodiscard]] const Device* known(const SeenGpu& gpu) const;
 };
+
+/// Which partition each device of AMD's runtime is: they have one address and one UUID, and follow each other as in
+/// ROCR. Where KFD and the rank's variables do not show that order, they are counted as they come: right if the rank
+/// sees all of a GPU.
+struct NamedParts {
+  std::vector<int> parts;                ///< of the devices; -1: a whole GPU
+  std::map<const Device*, int> unknown;  ///< how many this rank sees, of GPUs of which it is unknown which
+};
+/// `of_runtime`: in the runtime's order, nullptr: a device that the kernel does not show. Pure.
+[[nodiscard]] NamedParts name_parts(const std::vector<const Device*>& of_runtime, const Inventory& inventory,
+                                    const gpu_mapping::Variables& variables);
 
 /// Opens the runtimes; every call of theirs is a step of the recorder. `context` outlives the result.
 [[nodiscard]] NodeGpus open_node_gpus(RunContext& context);
@@ -68,6 +81,9 @@ struct Schedule {
 
   /// The rank that tests a GPU of that node; -1: none.
   [[nodiscard]] int owner(int node, const std::string& gpu) const;
+  /// The rank that reports on a GPU as a whole (`whole_of` its key): of one that is divided, that which tests the
+  /// lowest of its partitions.
+  [[nodiscard]] int reporting_rank(int node, const std::string& whole) const;
   [[nodiscard]] std::size_t turns() const;
 };
 [[nodiscard]] Schedule schedule_of(const std::vector<RankSight>& ranks, bool with_pairs);
@@ -80,6 +96,9 @@ struct Schedule {
 /// Its address, or its key where it has none; of a partition `0000:05:00.0/3`.
 [[nodiscard]] std::string address_of(const SeenGpu& gpu);
 
+/// Of a partition, the GPU: of `0000:05:00.0/3`, and of keys.
+[[nodiscard]] std::string whole_of(const std::string& address);
+
 /// One rank's own GPUs, by address.
 struct TestedGpus {
   std::map<std::string, std::string> uuids;
@@ -88,6 +107,8 @@ struct TestedGpus {
 
   /// `GPU 0000:c1:00.0 (GPU-...)`.
   [[nodiscard]] std::string operator()(const std::string& address) const;
+  /// Of a GPU or one of its partitions; empty: unknown.
+  [[nodiscard]] std::string model_of(const std::string& whole) const;
 };
 [[nodiscard]] TestedGpus tested_by(const Observation& seen);
 

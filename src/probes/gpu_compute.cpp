@@ -225,8 +225,9 @@ Result<Observation> run_gpu_compute(RunContext& context) {
   gpu_copy::begin_likely(context, node, health);
   auto sight = gpu_copy::exchange_sight(context, node);
   if (!sight) return tl::unexpected(sight.error());
-  auto seen = ComputePart(context, node, health).all(gpu_copy::schedule_of(*sight, false));
-  if (seen) health.end(*seen);
+  const auto schedule = gpu_copy::schedule_of(*sight, false);
+  auto seen = ComputePart(context, node, health).all(schedule);
+  if (seen) health.end(*seen, schedule);
   return seen;
 }
 

@@ -247,7 +247,7 @@ Result<Observation> run_gpu_copy(RunContext& context) {
   const auto schedule = gpu_copy::schedule_of(*sight, context.params.boolean("pairs"));
   // What it gives back, too, may fail.
   auto seen = CopyPart(context, node, health, schedule).all_turns();
-  if (seen) health.end(*seen);
+  if (seen) health.end(*seen, schedule);
   return seen;
 }
 

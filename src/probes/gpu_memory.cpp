@@ -264,7 +264,7 @@ Result<Observation> run_gpu_memory(RunContext& context) {
     if (auto done = Test(context, health, *gpu).all(seen, where); !done)
       seen.facts.push_back({"failed", fmt::format("{} {}", gpu_copy::address_of(*gpu), done.error().what)});
   }
-  health.end(seen);
+  health.end(seen, schedule);
   return seen;
 }
 

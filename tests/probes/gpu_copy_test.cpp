@@ -42,6 +42,13 @@ TEST(GpuSchedule, PairsAreDoneByWhoeverSeesBoth) {
   EXPECT_EQ(apart.owner(0, "c"), -1);
 }
 
+TEST(GpuSchedule, OneRankReportsOnAGpuWithPartitions) {
+  const auto schedule = schedule_of({{0, 0, {"G/10", "w"}}, {0, 1, {"G/2"}}, {0, 2, {"G/3"}}}, false);
+  EXPECT_EQ(schedule.reporting_rank(0, "G"), 1) << "of the lowest by number";
+  EXPECT_EQ(schedule.reporting_rank(0, "w"), 0);
+  EXPECT_EQ(schedule.reporting_rank(0, "none"), -1);
+}
+
 Observation seen_on(const std::string& address, double in, double capable) {
   Observation seen;
   seen.facts = {{"visible", "1"}, {"tested", address + " GPU-1 H100"}, {"checked", "7"}, {"link.pcie", "1"}};

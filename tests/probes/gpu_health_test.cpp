@@ -1,12 +1,19 @@
 // What is made of GPUs that change under load, and of errors in the kernel's log.
 #include "measure/gpu_health.hpp"
 
+#include <cstdlib>
 #include <fmt/format.h>
 
+#include "base/files.hpp"
+#include "base/text.hpp"
 #include "device/kernel_log.hpp"
+#include "measure/load_watch.hpp"
 #include "measure/node_devices.hpp"
+#include "probes/four_gpus.hpp"
 #include "probes/judging.hpp"
+#include "run/thread_comm.hpp"
 #include "stats/stats.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster::gpu_copy {
 namespace {
@@ -186,6 +193,106 @@ TEST(GpuHealth, CorrectedErrorsByTheirRate) {
   EXPECT_EQ(with_corrected(10, 0, 5), "") << "few";
   EXPECT_EQ(with_corrected(9, 0, 5, "0.085"), "") << "few, within a moment";
   EXPECT_NE(with_corrected(1200, 0, 1, "0.085").find("1200 per second"), std::string::npos);
+}
+
+TEST(GpuHealth, XgmiLinksThatSleepAreNoFault) {
+  using Values = GpuHealth::Values;
+  const Values before{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0, 1, 3"}};
+  const auto lost = [&](const Values& after, const Values& again) {
+    const LostLinks links = lost_xgmi_links(before, after, [&] { return again; });
+    return join(links.down, " ") + "; " + join(links.once, " ");
+  };
+  const Values two{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0, 1"}};
+  const Values one{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0"}};
+  EXPECT_EQ(lost(two, two), "3; ");
+  EXPECT_EQ(lost(one, two), "3; 1");
+  EXPECT_EQ(lost(one, before), "; 1 3");
+  EXPECT_EQ(lost(two, one), "3; ") << "what the first look did not miss";
+  EXPECT_EQ(lost(two, {}), "; 3");
+  EXPECT_EQ(lost({}, {}), "; ") << "no table";
+  EXPECT_EQ(lost(before, {}), "; ");
+  EXPECT_EQ(told({{"link_asleep", "xGMI link 3"}}),
+            "pass: GPU 0000:c1:00.0 (GPU-1) on a had xGMI link 3 inactive in the first of two looks after the load");
+}
+
+/// Two ranks that each test a partition of one GPU, as if each reported on the whole.
+TEST(GpuHealth, PartitionsOfAGpuCountOnce) {
+  MadeCase made(copy_probe());
+  for (int rank = 0; rank < 6; ++rank) {
+    Observation seen = watched({{"grew", rank < 2 ? "dram_corrected 0 400" : "dram_corrected 0 2"}, {"others", "7 x"}});
+    for (Fact& fact : seen.facts)
+      if (fact.key == "watched") fact.value += " 2.000";
+    made.rank(rank < 2 ? "a" : fmt::format("n{}", rank), seen);
+  }
+  std::string reasons;
+  int others = 0;
+  for (const Finding& finding : made.judge().findings) {
+    if (finding.verdict == Verdict::fail) reasons += finding.reason;
+    others += finding.reason.find(" on a is used by others") != std::string::npos;
+  }
+  EXPECT_NE(reasons.find("the median of 5 GPUs is 1.0"), std::string::npos) << reasons;
+  EXPECT_EQ(others, 1);
+}
+
+struct NoRecorder final : Recorder, CallRecorder {
+  void step(std::string_view) override {}
+  void iteration(std::uint64_t) override {}
+  void peer(int) override {}
+  void child_group(int) override {}
+  void call(std::string_view) override {}
+  void device(std::string_view) override {}
+};
+
+MachineDescription four_partitions() {
+  MachineDescription machine = four_gpus({});
+  machine.gpus.vendor = "amd";
+  machine.gpus.model = "AMD Instinct MI300X";
+  machine.gpus.id = "1002:74a1";
+  machine.gpus.partitions = 4;
+  machine.gpus.devices.resize(1);
+  machine.gpus.devices[0].files.clear();
+  for (int part = 0; part < 4; ++part)
+    machine.gpus.devices[0].files.push_back(fmt::format("/dev/dri/renderD{}", 128 + part));
+  return machine;
+}
+
+/// Of four ranks that test a partition each, those that report on the GPU: `rank address`.
+std::string who_watched_the_whole() {
+  std::vector<std::string> told(4);
+  const ProbeSpec& probe = *find_probe("gpu_memory");
+  MadeCase made(probe, {{"bytes", "64KiB"}});
+  run_ranks(4, [&](ThreadComm& comm) {
+    RankPlace place;
+    place.host = "a";
+    place.rank = place.local_rank = comm.rank();
+    place.local_size = 4;
+    NoRecorder recorder;
+    RunContext context{made.params(), place, recorder, comm, nullptr};
+    const auto seen = probe.run(context);
+    for (const Fact& fact : seen ? seen->facts : std::vector<Fact>())
+      if (fact.key == "watched" || fact.key == "tested")
+        told[static_cast<std::size_t>(comm.rank())] +=
+            fmt::format("{}:{} ", fact.key, fact.value.substr(0, fact.value.find(' ')));
+  });
+  return join(told, "| ");
+}
+
+TEST(GpuHealth, OneRankReportsOnAGpuWithPartitions) {
+  EXPECT_EXIT(
+      {
+        const fs::path folder = fs::temp_directory_path() / ("muster-partitions-" + std::to_string(::getpid()));
+        ::setenv(env_drivers, MUSTER_STAND_INS, 1);
+        RankPlace place;
+        place.host = "a";
+        if (!write_machine(four_partitions(), "a", folder) || !simulate(folder, place)) std::_Exit(2);
+        std::fprintf(stderr, "%s\n", who_watched_the_whole().c_str());
+        fs::remove_all(folder);
+        std::fflush(stderr);
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0),
+      "tested:0000:c1:00.0/0 watched:0000:c1:00.0 [|] tested:0000:c1:00.0/1 [|] tested:0000:c1:00.0/2 [|] "
+      "tested:0000:c1:00.0/3 ");
 }
 
 TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {

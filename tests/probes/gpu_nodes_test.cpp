@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "device/inventory.hpp"
+#include "measure/node_gpus.hpp"
 #include "probes/judging.hpp"
 
 namespace muster {
@@ -86,6 +87,64 @@ TEST(GpuNodes, WhatIsClosedToTheJobIsNotMissed) {
   made.rank("a",
             facts_of(inventory, {{"visible", "1"}, {"tested", "0000:c1:00.0 GPU-c1 NVIDIA H100"}, {"checked", "7"}}));
   for (const std::string& told : made.judge().evidence) EXPECT_EQ(told.find("not tested"), std::string::npos) << told;
+}
+
+/// Two MI300X in four partitions each, between them one that is lost: on the bus, and not in KFD.
+Inventory with_a_lost_one() {
+  Inventory inventory;
+  for (const std::uint32_t bus : {1u, 2u, 3u}) {
+    Device& gpu = inventory.seen(DeviceKind::gpu, {0, bus, 0, 0}, "pci");
+    gpu.vendor_id = "1002";
+    gpu.is_lost = bus == 2;
+    if (bus == 2) continue;
+    gpu.partitions = 4;
+    gpu.compute_order = bus == 1 ? 1 : 5;
+  }
+  return inventory;
+}
+
+using Parts = std::vector<int>;
+
+TEST(GpuParts, ALostGpuHidesNoOrder) {
+  const Inventory inventory = with_a_lost_one();
+  const Device* first = &inventory.devices[0];
+  const Device* last = &inventory.devices[2];
+  const auto one = gpu_copy::name_parts({last}, inventory, {{"ROCR_VISIBLE_DEVICES", "6"}});
+  EXPECT_EQ(one.parts, Parts{2});
+  EXPECT_TRUE(one.unknown.empty());
+  const auto all = gpu_copy::name_parts({first, first, first, first, last, last, last, last}, inventory, {});
+  EXPECT_EQ(all.parts, (Parts{0, 1, 2, 3, 0, 1, 2, 3}));
+}
+
+TEST(GpuParts, WithoutAnOrderThoseOfAGpuThatIsSeenInPart) {
+  Inventory inventory = with_a_lost_one();
+  inventory.devices[2].compute_order = 9;
+  const Device* first = &inventory.devices[0];
+  const Device* last = &inventory.devices[2];
+  const auto some = gpu_copy::name_parts({first, first, first, first, last}, inventory, {});
+  EXPECT_EQ(some.parts, (Parts{0, 1, 2, 3, 0}));
+  EXPECT_EQ(some.unknown, (std::map<const Device*, int>{{last, 1}}));
+}
+
+TEST(GpuNodes, APartitionThatNobodyKnowsIsUnmeasured) {
+  const std::vector<Fact> facts = {{"visible", "1"},
+                                   {"part_unknown", "0000:05:00.0 1 8"},
+                                   {"tested", "0000:05:00.0/0 abc AMD Instinct MI300X"},
+                                   {"checked", "7"}};
+  for (const char* probe : {"gpu_copy", "gpu_memory", "gpu_compute"}) {
+    MadeCase made(*find_probe(probe));
+    made.rank("a", facts).rank("a", facts).rank("b", facts);
+    std::vector<std::string> reasons;
+    for (const Finding& finding : made.judge().findings)
+      if (finding.reason.find("which partition it is is unknown") != std::string::npos) {
+        EXPECT_EQ(finding.verdict, Verdict::unmeasured);
+        reasons.push_back(finding.reason);
+      }
+    ASSERT_EQ(reasons.size(), 2u) << probe << ": once on each node";
+    EXPECT_EQ(reasons[0],
+              "of the 8 partitions of GPU 0000:05:00.0 on a rank 0 sees 1, and which partition it is is unknown: some "
+              "may not have been tested");
+  }
 }
 
 }  // namespace

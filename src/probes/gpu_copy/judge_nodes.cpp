@@ -136,16 +136,11 @@ std::map<int, NodeSight> sights_of(const CaseView& view) {
   return nodes;
 }
 
-/// Of a partition, the GPU.
-std::string whole(const std::string& address) {
-  return address.substr(0, address.find('/'));
-}
-
 /// `GPU 0000:c1:00.0 (GPU-...)` of the untested ones. None where the kernel's addresses are not the runtime's.
 std::vector<std::string> untested_of(const NodeSight& node) {
   const auto is_known = [&](const std::string& address) {
     return std::any_of(node.gpus.begin(), node.gpus.end(),
-                       [&](const Device& gpu) { return to_string(gpu.address) == whole(address); });
+                       [&](const Device& gpu) { return to_string(gpu.address) == whole_of(address); });
   };
   if (!std::all_of(node.tested.begin(), node.tested.end(), is_known)) return {};
   TestedGpus named;
@@ -203,11 +198,35 @@ void judge_blind_among_others(const NodeSight& node, std::vector<Finding>& findi
   }
 }
 
+/// GPUs of which a rank sees some partitions, and KFD does not show which: another rank may see others, and one of all
+/// was tested.
+void judge_unknown_parts(const CaseView& view, std::vector<Finding>& findings) {
+  std::set<std::pair<int, std::string>> named;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
+    const Observation* seen = view.observed[i];
+    const RankPlace& place = view.ranks[i];
+    for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) {
+      std::string text = printable_line(fact.value);
+      if (fact.key != "part_unknown") continue;
+      const std::string address = take_word(text);
+      const std::string count = take_word(text);
+      if (!named.insert({place.node_index, address}).second) continue;
+      findings.push_back(about_gpu(
+          place, Verdict::unmeasured, address,
+          fmt::format("of the {} partitions of GPU {} on {} rank {} sees {}, and which partition it is is unknown: "
+                      "some may not have been tested",
+                      text, address, place.host, place.rank, count),
+          "let each rank see all partitions of the node; see in device_visibility what KFD lists"));
+    }
+  }
+}
+
 }  // namespace
 
 std::size_t judge_nodes(const CaseView& view, ProbeJudgement& judgement) {
   std::size_t tested = 0;
   std::set<std::string> without;
+  judge_unknown_parts(view, judgement.findings);
   for (const Observation* seen : view.observed)
     for (const Fact& fact : seen == nullptr ? std::vector<Fact>() : seen->facts) tested += fact.key == "tested";
   for (const auto& [index, node] : sights_of(view)) {
