@@ -230,7 +230,8 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
              "find the process that connects to ports of this node: ss --tcp --processes"},
             true};
   LaunchFailure failure = failure_of(launch, inspection);
-  if (launch.end()) failure.notice = launch.notice();
+  const bool ended_by_itself = failure.cause == LaunchFailure::Cause::launch_ended && launch.end();
+  if (ended_by_itself) failure.notice = launch.notice();
   const bool has_first_cause = failure.notice.is_first_cause || failure.notice.signal;
   // It can't start its daemons there, or loses them, and reports no more than that.
   if (!failure.cut_off.empty() && !has_first_cause && failure.cause == LaunchFailure::Cause::launch_ended) {
