@@ -292,7 +292,9 @@ Result<void> Launch::start() {
   process.stdin_text.assign(reinterpret_cast<const char*>(job.data()), job.size());
   process.on_stdout = [this](std::span<const char> chunk) {
     stdout_decoder_.feed(as_bytes(chunk));
-    take_frames(stdout_decoder_, nullptr);
+    // Programs that ranks start may print what looks like frames; it is skipped.
+    while (!take_frames(stdout_decoder_, nullptr)) {
+    }
     const auto noise = stdout_decoder_.take_noise();
     // Alone, an end of line is that of a frame.
     if (noise.find_first_not_of('\n') == noise.npos) return;
@@ -394,16 +396,14 @@ void Launch::drop_strangers() {
   drop_where([&](const Caller&) { return strangers > most_strangers_unread; });
 }
 
+/// Nothing is taken behind a frame that is not of the sender, also where one read brings both.
 bool Launch::take_frames(FrameDecoder& decoder, const std::shared_ptr<Listener::Connection>& from) {
-  bool all_opened = true;
   while (const auto outer = decoder.next()) {
     const auto frame = opener_.open(*outer);
-    if (frame)
-      take(*frame, from);
-    else
-      all_opened = false;
+    if (!frame) return false;
+    take(*frame, from);
   }
-  return all_opened;
+  return true;
 }
 
 /// TCP delivers what rank 0 sent, in order and once; anything else was done to it on the way.
@@ -416,7 +416,7 @@ void Launch::note_tampering() {
 void Launch::take(const Frame& frame, const std::shared_ptr<Listener::Connection>& from) {
   // After its deadline results of a launch are ignored: ending it makes stopped ranks continue, and late work must not
   // pass.
-  if (past_deadline_ || is_stopped_) return;
+  if (past_deadline_ || is_stopped_ || !refusal_.empty()) return;
   const auto type = static_cast<MessageType>(frame.type);
   if (type == MessageType::hello) return take_hello(frame, from);
   // One way alone, the one by which hello came: TCP, or standard output where rank 0 could not connect.

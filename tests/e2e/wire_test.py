@@ -285,7 +285,7 @@ time.sleep(60)
             self.assertNotEqual(case["verdict"], "fail", run.story())
             self.assertNotIn("node", [culprit["kind"] for culprit in case["culprits"]], run.story())
             if case["verdict"] == "error":
-                self.assertRegex(case["reason"], "user 65534 is connected to port [0-9]+ of mpirun or a rank", run.story())
+                self.assertRegex(case["reason"], "user 65534 is connected to port [0-9]+ of mpirun or of a rank", run.story())
         print(f"  {run.report()['cases'][0]['verdict']}: {run.report()['cases'][0]['reason']}")
 
     def called_by_strangers(self, attack, files=1024, statuses=(0,), launcher="local", least=2000):
