@@ -56,6 +56,18 @@ TEST(Compare, NoiseIsNoDifference) {
   EXPECT_LE(reported, 6);
 }
 
+/// The same noise for each metric, whatever the item.
+RunNoise noise_of_all(const PastRun& run, const RunNoise::mapped_type& known) {
+  RunNoise noise;
+  for (const PastValue& value : run.values) {
+    SeriesKey key = value.key;
+    key.item.node.clear();
+    key.item.peer_node.clear();
+    noise[key] = known;
+  }
+  return noise;
+}
+
 /// Slow parts, each a little further off than the one before, hide neither each other nor behind what got better.
 TEST(Compare, SeveralDifferencesAreAllReported) {
   const auto run_of = [&](int day) {
@@ -64,13 +76,7 @@ TEST(Compare, SeveralDifferencesAreAllReported) {
     for (int i = 0; i < 60; ++i) run.values.push_back(test::a_value("triad", fmt::format("nid{:03}", i), 100));
     return run;
   };
-  RunNoise noise;
-  for (const PastValue& value : run_of(1).values) {
-    SeriesKey key = value.key;
-    key.item.node.clear();
-    key.item.peer_node.clear();
-    noise[key] = {0.02, 100};
-  }
+  const RunNoise noise = noise_of_all(run_of(1), {0.02, 100});
   const PastRun before = run_of(1);
   PastRun after = run_of(2);
   after.values[3].value = 100 * std::exp(-0.10);
@@ -98,13 +104,7 @@ TEST(Compare, ATailIsNoDifference) {
           test::a_value("triad", fmt::format("nid{:03}", i), 100 * std::exp(-0.03 * std::exp(0.75 * normal(engine)))));
     return run;
   };
-  RunNoise noise;
-  for (const PastValue& value : run_of(1).values) {
-    SeriesKey key = value.key;
-    key.item.node.clear();
-    key.item.peer_node.clear();
-    noise[key] = {0.03, 20};
-  }
+  const RunNoise noise = noise_of_all(run_of(1), {0.03, 20});
   int worse = 0;
   int found = 0;
   for (int pair = 0; pair < 100; ++pair) {
