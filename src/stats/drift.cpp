@@ -174,7 +174,7 @@ std::optional<DriftChange> change_in(const Window& window, double value, DriftSi
   const bool is_large = shift >= options.least * std::fabs(level.centre);
   if (!(z > options.max_z) || !is_large || off.back() < shift / 2) return std::nullopt;
   if (window.past.size() >= robust_from) {
-    // One odd run makes no longer excursion.
+    // A single outlier does not make an excursion of several runs.
     const double most = off.size() == 1 ? std::numeric_limits<double>::infinity() : most_deviations * level.deviation;
     std::vector<double> earlier;
     for (const double one : window.past) earlier.push_back(std::clamp(sign * (one - level.centre), -most, most));
