@@ -130,8 +130,12 @@ while True:
         port = int(words[1].split(":")[1], 16)
         if words[3] == "0A" and port not in kept:
             try:
-                kept[port] = socket.create_connection(("127.0.0.1", port), 0.2)
-                kept[port].send(b"hostile hostile")
+                # Not create_connection: it imports a codec, which this user may not be able to read.
+                one = socket.socket()
+                one.settimeout(0.2)
+                one.connect(("127.0.0.1", port))
+                kept[port] = one
+                one.send(b"hostile hostile")
                 print(len(kept), flush=True)
             except OSError:
                 pass
@@ -298,7 +302,7 @@ time.sleep(60)
         # In a network of its own: the connections must reach no other test.
         start = executable(folder / "start", f'''#!/bin/sh
 ip link set lo up
-(ulimit -n {hard}; exec {sys.executable} {folder}/attack.py > {folder}/attack) &
+(ulimit -n {hard}; exec {sys.executable} {folder}/attack.py > {folder}/attack 2> {folder}/errors) &
 echo $! > {folder}/pid
 until grep -q ready {folder}/attack; do sleep 0.05; done
 ulimit -n {files}
@@ -310,7 +314,8 @@ exec "$@"
         run.start()
         run.wait(30)
         os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
-        self.assertGreater(int((folder / "attack").read_text().replace("ready", "0").split()[-1]), least)
+        made = int((folder / "attack").read_text().replace("ready", "0").split()[-1])
+        self.assertGreater(made, least, (folder / "errors").read_text())
         self.assertIn(run.status, statuses, run.story())
         return run
 
