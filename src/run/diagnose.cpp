@@ -199,7 +199,7 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
   if (!launch.refusal().empty())
     return {{Verdict::error, launch.refusal(), {launcher_culprit(program())}, launch.refusal_remedy()}, true};
   if (launch.stage() == LaunchStage::start_up)
-    if (auto complaint = explain_complaint(launch.stderr_tail(), inspection.nodes)) {
+    if (auto complaint = explain_complaint(launch.stderr_text(), inspection.nodes)) {
       const bool is_total = complaint->culprits.empty();
       const bool is_certain = complaint->verdict == Verdict::fail;
       return {std::move(*complaint), is_total, is_certain};

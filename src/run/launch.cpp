@@ -559,6 +559,10 @@ std::string Launch::stderr_tail() const {
   return printable(tail(without_task_lines(stderr_text_), 4096));
 }
 
+std::string Launch::stderr_text() const {
+  return printable(without_task_lines(stderr_text_));
+}
+
 void Launch::stop(double grace_s) {
   is_stopped_ = true;
   deadline_.reset();

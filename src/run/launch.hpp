@@ -70,6 +70,8 @@ class Launch {
   [[nodiscard]] const std::string& tag() const { return order_.tag.tag; }
   [[nodiscard]] LauncherNotice notice() const;
   [[nodiscard]] std::string stderr_tail() const;
+  /// All that is kept of it: what comes last may be many ranks' consequence of what came first.
+  [[nodiscard]] std::string stderr_text() const;
 
   /// So many other processes have called that rank 0's connection may have been lost among theirs.
   [[nodiscard]] bool is_flooded() const { return is_flooded_; }

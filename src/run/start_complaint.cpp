@@ -89,6 +89,40 @@ Finding full_nodes(std::string_view standard_error, const std::vector<std::strin
   return finding;
 }
 
+/// `nid001` of `[nid001:13870] PMIX ERROR: OUT-OF-RESOURCE in file ...`: daemon or rank of Open MPI found no space for
+/// the files that they share.
+std::string_view host_without_space(std::string_view line) {
+  const auto words = line.find("] PMIX ERROR: OUT-OF-RESOURCE");
+  const auto begin = words == line.npos ? words : line.rfind('[', words);
+  if (begin == line.npos) return {};
+  const auto process = line.substr(begin + 1, words - begin - 1);
+  return process.substr(0, process.rfind(':'));
+}
+
+/// As full_nodes(), of the folder for temporary files.
+std::optional<Finding> full_temporary_folders(std::string_view standard_error, const std::vector<std::string>& nodes) {
+  Finding finding;
+  finding.verdict = Verdict::error;
+  std::vector<std::string> names;
+  for (const std::string_view line : lines(standard_error)) {
+    const auto host = host_without_space(line);
+    const std::string node = asked_name(host, nodes);
+    const std::string name = node.empty() ? printable_line(host, 80) : node;
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.push_back(name);
+    if (node.empty()) continue;
+    finding.verdict = Verdict::fail;
+    finding.culprits.push_back({CulpritKind::node, node, node, -1});
+    finding.culprits.push_back({CulpritKind::file, "TMPDIR", node, -1});
+  }
+  if (names.empty()) return std::nullopt;
+  const std::string where = human_list(names, 8);
+  finding.reason = fmt::format(
+      "no space left for Open MPI's files on {}, in TMPDIR or else in /tmp: its ranks can't start there", where);
+  finding.remedy = fmt::format("free space on {}: df and df -i, of TMPDIR or else of /tmp there; or set TMPDIR", where);
+  return finding;
+}
+
 }  // namespace
 
 std::string complaint_line(const std::string& host, const Error& error) {
@@ -130,6 +164,7 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
     }
     return finding;
   }
+  if (auto finding = full_temporary_folders(standard_error, nodes)) return finding;
   return missing_component(standard_error);
 }
 

@@ -52,6 +52,13 @@ std::string too_small_limit(std::size_t files) {
   if (::getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur < least_data)
     return fmt::format("this process may have {} MiB of data, and muster needs {}; raise the limit: ulimit -d unlimited",
                        data.rlim_cur >> 20, least_data >> 20);
+  // mpirun of Open MPI starts with 90 MiB, and ranks with 64; ranks below 128 end by a signal at times.
+  constexpr rlim_t least_addresses = 256u << 20;
+  rlimit addresses{};
+  if (::getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur < least_addresses)
+    return fmt::format(
+        "this process may have {} MiB of address space, and muster needs {}; raise the limit: ulimit -v unlimited",
+        addresses.rlim_cur >> 20, least_addresses >> 20);
   return "";
 }
 

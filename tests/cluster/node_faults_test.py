@@ -55,6 +55,12 @@ class NodeFaults(OnNodes):
         run = self.finished()
         self.assert_lost(run, "nid003", "no space left in /dev/shm of nid003", "free shared memory on nid003")
 
+    def test_the_folder_for_temporary_files_is_full(self):
+        """Where Open MPI's ranks share files; any user may have filled it."""
+        self.on("nid003", 'mount -t tmpfs -o size=256k tmpfs "$TMPDIR" && { cat /dev/zero > "$TMPDIR/full" 2>/dev/null; test -s "$TMPDIR/full"; }')
+        run = self.finished()
+        self.assert_lost(run, "nid003", "no space left for Open MPI's files on nid003, in TMPDIR or else in /tmp", "free space on nid003")
+
     def test_muster_is_not_installed(self):
         self.on("nid002", 'mount -t tmpfs tmpfs "$0"', BIN)
         run = self.finished()

@@ -172,6 +172,29 @@ class FullDisk(WholeReports):
         self.assertEqual(case["culprits"][1]["name"], str(self.disk), "no node is drained for a file")
         self.assertIn("df /dev/shm", case["remedy"])
 
+    def test_a_folder_for_temporary_files_without_room(self):
+        """Open MPI's ranks share files there: they fail at once, or wait, by how much room is left."""
+        for size in ("256k", "4m"):
+            with self.subTest(size=size):
+                self.mount(size)
+                if size == "256k":
+                    self.fill()
+                run = self.new_run(check("a", ranks=2), "--launcher", "mpirun", env={"TMPDIR": str(self.disk), "MUSTER_STARTUP_TIMEOUT": "5"}).finish(60)
+                self.assert_status(run, 1)
+                case = next(case for case in run.report()["cases"] if case["verdict"] == "fail")
+                self.assertEqual(case["reason"], f"no space left for Open MPI's files on {support.HOST}, in TMPDIR or else in /tmp: its ranks can't start there")
+                self.assertEqual([(culprit["kind"], culprit["name"]) for culprit in case["culprits"]], [("node", support.HOST), ("file", "TMPDIR")])
+                self.assertIn(f"free space on {support.HOST}: df", case["remedy"])
+
+    def test_a_folder_for_temporary_files_without_a_free_inode(self):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=2", "tmpfs", self.disk], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.disk], check=True)
+        run = self.new_run(check("a", ranks=2), "--launcher", "mpirun", env={"TMPDIR": str(self.disk)}).finish(30)
+        self.assert_status(run, 2)
+        case, = run.report()["cases"]
+        self.assertIn(f"on {support.HOST}: No space left on device", case["reason"], run.story())
+        self.assertRegex(case["remedy"], f"^on {support.HOST}, free space for .*df -i")
+
     def test_a_folder_of_recorders_that_is_missing(self):
         run = self.recorders_in("/no/such/folder")
         self.assert_status(run, 2)

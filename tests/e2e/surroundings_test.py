@@ -165,6 +165,31 @@ class Surroundings(unittest.TestCase):
         done = self.run_hello(limits=[(resource.RLIMIT_DATA, 128 << 20)])
         self.assertEqual(done.returncode, 0, done.said)
 
+    @unittest.skipIf(support.SLOWNESS > 1, "sanitizers reserve more addresses")
+    def test_a_small_address_space(self):
+        """Libraries would not load, or ranks end by a signal."""
+        for mebibytes in (64, 112, 255):
+            limit = (resource.RLIMIT_AS, mebibytes << 20)
+            done = self.run_hello(limits=[limit])
+            self.assertEqual(done.returncode, 3, done.said)
+            self.assertIn(f"may have {mebibytes} MiB of address space, and muster needs 256; raise the limit: ulimit -v", done.said)
+            done = self.muster("gate", "--need", "1", "--checks", "hello.toml", "--", "true", limits=[limit])
+            self.assertEqual(done.returncode, 125, done.said)
+        for launcher in ("local", "mpirun"):
+            done = self.muster("run", "hello.toml", "--launcher", launcher, "--output", "runs", limits=[(resource.RLIMIT_AS, 256 << 20)])
+            self.assertEqual(done.returncode, 0, done.said)
+
+    @unittest.skipIf(support.SLOWNESS > 1, "sanitizers reserve more addresses")
+    def test_a_small_address_space_of_the_ranks_alone(self):
+        """As limits.conf of a node may have it."""
+        agent = self.folder / "agent"
+        agent.write_text(f'#!/bin/sh\n[ $# = 0 ] && ulimit -v 49152\nexec {support.BIN / "muster-rank"} "$@"\n')
+        agent.chmod(0o755)
+        done = self.muster("run", "hello.toml", "--launcher", "mpirun", "--agent", str(agent), "--output", "runs")
+        self.assertEqual(done.returncode, 2, done.said)
+        self.assertIn("48 MiB of address space, and muster needs 256", " ".join(done.said.split()))
+        self.assertIn("ulimit -v unlimited", done.said)
+
     def test_names_of_nodes_that_are_none(self):
         for name in NO_HOSTS:
             with self.subTest(name=name):

@@ -229,6 +229,16 @@ TEST_P(Notices, SayWhoAndWhy) {
   EXPECT_EQ(notice.sentence.empty(), notice.remedy.empty());
 }
 
+TEST(Mpirun, AFullFolderForTemporaryFilesHasItsOwnRemedy) {
+  const auto remedy = [](const std::string& name) {
+    const auto text = read_file(fs::path(MUSTER_SOURCE_DIR "/tests/launchers/notices") / (name + ".txt"));
+    return text ? mpirun().read_notice(openmpi("4.1.4"), *text, 1).remedy : "";
+  };
+  EXPECT_EQ(remedy("openmpi-full"), "on nid001, free space for /tmp/ompi.nid001.0 (df and df -i), or set TMPDIR");
+  EXPECT_EQ(remedy("openmpi-session"),
+            "on nid001, remove /tmp/ompi.nid001.0 if it belongs to another user (ls -ld), or set TMPDIR");
+}
+
 constexpr auto none = std::nullopt;
 const NoticeCase notice_cases[] = {
     {"openmpi-kill", 137, 1, "nid001", 9, none, "", 4711},
@@ -244,6 +254,8 @@ const NoticeCase notice_cases[] = {
      "nid001 has not enough cores for the cores that each rank was to get"},
     {"openmpi-session", 1, none, "nid001", none, none,
      "Open MPI can't make its folder /tmp/ompi.nid001.0 on nid001: Not a directory"},
+    {"openmpi-full", 1, none, "nid001", none, none,
+     "Open MPI can't make its folder /tmp/ompi.nid001.0 on nid001: No space left on device"},
     {"openmpi-root", 1, none, "", none, none, "mpirun refuses to start ranks as root"},
     {"openmpi-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
     {"openmpi-noagent", 243, none, "", none, none, "the remote agent configured for mpirun does not exist"},

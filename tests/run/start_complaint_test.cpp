@@ -29,6 +29,27 @@ TEST(StartComplaint, FullSharedMemoryIsTheNodesFault) {
   EXPECT_NE(finding->remedy.find("df /dev/shm"), std::string::npos);
 }
 
+TEST(StartComplaint, AFullFolderForTemporaryFilesIsNamedWithItsNodes) {
+  const std::string text =
+      "[nid002:13870] PMIX ERROR: OUT-OF-RESOURCE in file ../../src/mca/common/dstore/dstore_segment.c at line 208\n"
+      "[nid002:13871] PMIX ERROR: OUT-OF-RESOURCE in file ../../../src/client/pmix_client.c at line 323\n"
+      "[nid001:13886] PMIX ERROR: ERROR in file ../../src/mca/gds/ds12/gds_ds12_lock_pthread.c at line 169\n";
+  const auto finding = explain_complaint(text, {"nid001", "nid002.cluster"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::fail);
+  EXPECT_EQ(finding->reason,
+            "no space left for Open MPI's files on nid002.cluster, in TMPDIR or else in /tmp: its ranks can't start "
+            "there");
+  EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002.cluster", "nid002.cluster", -1},
+                                                     {CulpritKind::file, "TMPDIR", "nid002.cluster", -1}}));
+  EXPECT_NE(finding->remedy.find("df"), std::string::npos);
+  const auto elsewhere = explain_complaint(text, {"nid007"});
+  ASSERT_TRUE(elsewhere);
+  EXPECT_EQ(elsewhere->verdict, Verdict::error);
+  EXPECT_TRUE(elsewhere->culprits.empty());
+  EXPECT_FALSE(explain_complaint("] PMIX ERROR: OUT-OF-RESOURCE\n[] PMIX ERROR: OUT-OF-RESOURCE\n", {"nid001"}));
+}
+
 TEST(StartComplaint, AnotherNodeIsNotBlamed) {
   const auto finding = explain_complaint(complaint_line("other", full), {"nid001"});
   ASSERT_TRUE(finding);

@@ -182,7 +182,10 @@ bool explain_session_folder(std::string_view text, LauncherNotice& notice) {
   notice.sentence = fmt::format("Open MPI can't make its folder {}{}", folder,
                                 notice.node.empty() ? std::string() : " on " + notice.node);
   if (error.size() > 7) notice.sentence += ": " + printable_line(error.substr(7), 80);
-  notice.remedy = fmt::format("on {}, remove {} if it belongs to another user (ls -ld), or set TMPDIR",
+  const bool is_full = error.find("No space left") != error.npos;
+  notice.remedy = fmt::format(fmt::runtime(is_full ? "on {}, free space for {} (df and df -i), or set TMPDIR"
+                                                   : "on {}, remove {} if it belongs to another user (ls -ld), or set "
+                                                     "TMPDIR"),
                               notice.node.empty() ? std::string("the node where that failed") : notice.node, folder);
   return true;
 }
