@@ -66,13 +66,14 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// Of blocks of AMD's: `ras_umc_uncorrected`.
+/// Of blocks of AMD's: `ras_umc_uncorrected`, `ras_xgmi_wafl_corrected`.
 Counter counter_of(const std::string& key, std::string& words) {
   for (const Counter& counter : counters)
     if (key.rfind(counter.key, 0) == 0) return counter;
   const bool is_fault = ends_with(key, "_uncorrected");
   const std::string block = key.rfind("ras_", 0) == 0 ? key.substr(4, key.rfind('_') - 4) : key;
-  words = fmt::format("{} errors of block {}", is_fault ? "uncorrected" : "corrected", block);
+  words = fmt::format("{} errors of {}", is_fault ? "uncorrected" : "corrected",
+                      is_of_xgmi(key) ? "its xGMI links" : "block " + block);
   return {key, words, is_fault};
 }
 
@@ -121,7 +122,34 @@ std::vector<double> corrected_rates(const CaseView& view) {
 struct Rates {
   std::vector<double> corrected;
   LinkRates links;
+  std::set<std::pair<int, std::string>> with_xgmi_errors;  ///< GPUs by node and address
 };
+
+std::set<std::pair<int, std::string>> gpus_with_xgmi_errors(const CaseView& view) {
+  std::set<std::pair<int, std::string>> gpus;
+  for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i)
+    for (const Fact& fact : view.observed[i] == nullptr ? std::vector<Fact>() : view.observed[i]->facts) {
+      std::string text = fact.value;
+      const std::string address = take_word(text);
+      if (fact.key == "grew" && is_of_xgmi(take_word(text))) gpus.emplace(view.ranks[i].node_index, address);
+    }
+  return gpus;
+}
+
+/// Which link it can be: one to a GPU that counted errors, too, where there is such a one.
+std::string suspected_links(const Observation& seen, const Gpu& gpu, const Rates& rates) {
+  std::vector<std::string> all, alike;
+  for (const Fact& fact : seen.facts) {
+    std::string text = printable_line(fact.value, 80);
+    if (fact.key != "xgmi_peer" || take_word(text) != gpu.address) continue;
+    if (std::find(all.begin(), all.end(), text) != all.end()) continue;
+    all.push_back(text);
+    if (rates.with_xgmi_errors.count({gpu.place.node_index, text}) != 0) alike.push_back(text);
+  }
+  if (all.empty()) return {};
+  return fmt::format("; the kernel counts them for all its links, which lead to {}{}", human_list(all, 8),
+                     alike.empty() ? "" : fmt::format("; {} counted errors, too", human_list(alike, 8)));
+}
 
 /// Why so many corrected errors are a fault; empty: they are none.
 std::string flood_of_corrected(double rate, const std::vector<double>& rates) {
@@ -139,6 +167,11 @@ std::string link_words(const std::string& key) {
   return dot == key.npos ? std::string() : " of link " + key.substr(dot + 1);
 }
 
+std::string remedy_for_links(const Gpu& gpu) {
+  return fmt::format("drain {}, reset its GPUs, and have riser, bridge or board looked at if the errors come again",
+                     gpu.place.host);
+}
+
 /// `key before after`
 void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, const Rates& rates,
                   std::vector<Finding>& findings) {
@@ -152,28 +185,30 @@ void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, con
   const double per_second = rate_over(seconds, grown);
   const std::string corrected =
       is_of_corrected(key) && seconds > 0 ? flood_of_corrected(per_second, rates.corrected) : std::string();
+  const std::string suspects = is_of_xgmi(key) ? suspected_links(seen, gpu, rates) : std::string();
   if (!corrected.empty())
-    return findings.push_back(
-        about(gpu, Verdict::fail,
-              fmt::format("had {:.0f} {} more under load: {} (counter {}, {:.0f} before)", grown, counter.what,
-                          corrected, key, before),
-              fmt::format("drain {} and have the GPU replaced if the rate stays after a reset", gpu.place.host)));
+    return findings.push_back(about(
+        gpu, Verdict::fail,
+        fmt::format("had {:.0f} {} more under load: {} (counter {}, {:.0f} before){}", grown, counter.what, corrected,
+                    key, before, suspects),
+        is_of_xgmi(key)
+            ? remedy_for_links(gpu)
+            : fmt::format("drain {} and have the GPU replaced if the rate stays after a reset", gpu.place.host)));
   const std::string rate = seconds > 0 ? fmt::format(", {:.3g} per second", per_second) : std::string();
   const LinkExcess excess = excess_of_link(key, grown, per_second, rates.links);
   if (excess.is_silent) return;
-  const std::string what = fmt::format("had {:.0f} {}{} more under load{}{} (counter {}, {:.0f} before{}{})", grown,
+  const std::string what = fmt::format("had {:.0f} {}{} more under load{}{} (counter {}, {:.0f} before{}{}){}", grown,
                                        counter.what, link_words(key), excess.why.empty() ? "" : ": ", excess.why, key,
-                                       before, rate, symbol_ber(seen, gpu.address, key));
+                                       before, rate, symbol_ber(seen, gpu.address, key), suspects);
   if (!counter.is_fault && !is_flood && !excess.is_fault)
     return findings.push_back(about(gpu, Verdict::pass, what, "watch whether it goes on: run this again"));
   const bool is_heat = key.rfind("throttle_", 0) == 0;
-  const bool is_link = key.rfind("nvlink_", 0) == 0 || is_flood || key.find("xgmi") != std::string::npos;
+  const bool is_link = key.rfind("nvlink_", 0) == 0 || is_flood || is_of_xgmi(key);
   findings.push_back(about(
       gpu, Verdict::fail, what,
       is_heat ? fmt::format("drain {} and check cooling, power supplies and cables", gpu.place.host)
       : is_link
-          ? fmt::format("drain {}, reset its GPUs, and have riser, bridge or board looked at if the errors come again",
-                        gpu.place.host)
+          ? remedy_for_links(gpu)
           : fmt::format("drain {} and reset the GPU; have it replaced if the errors come again", gpu.place.host)));
 }
 
@@ -263,10 +298,10 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
                                fmt::format("drain {} and reset its GPUs; have bridge, board or cable looked at if the "
                                            "link goes down again",
                                            place.host)));
-    if (fact.key == "link_asleep")
+    if (fact.key == "link_inactive")
       findings.push_back(about(gpu, Verdict::pass,
-                               fmt::format("had {} inactive in the first of two looks after the load", text),
-                               "watch whether it goes on: run this again"));
+                               fmt::format("had {} inactive after the load: asleep or down, one state for amdgpu", text),
+                               "compare the rates of copies between this GPU and the others"));
     if (fact.key == "became")
       findings.push_back(about(gpu, Verdict::fail,
                                text == "row_remap_failed" ? "could not remap a row of its memory under load"
@@ -301,7 +336,7 @@ bool is_well(const ProbeJudgement& judgement) {
 }
 
 void judge_health(const CaseView& view, std::vector<Finding>& findings) {
-  const Rates rates{corrected_rates(view), link_rates(view)};
+  const Rates rates{corrected_rates(view), link_rates(view), gpus_with_xgmi_errors(view)};
   std::set<std::pair<int, std::string>> said;
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];

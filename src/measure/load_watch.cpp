@@ -85,14 +85,19 @@ LostLinks lost_xgmi_links(const GpuHealth::Values& before, const GpuHealth::Valu
   if (first.empty()) return {};
   const GpuHealth::Values again = look_again();
   if (again.count("gpu_metrics") == 0) return {{}, first};
-  LostLinks lost{without(join(first, ", "), told(again, "xgmi_links_up")), {}};
-  lost.once = without(join(first, ", "), join(lost.down, ", "));
-  return lost;
+  const auto lost = without(join(first, ", "), told(again, "xgmi_links_up"));
+  const auto inactive = both(told(after, "xgmi_links_inactive"), told(again, "xgmi_links_inactive"));
+  const auto down = without(join(lost, ", "), inactive);
+  return {down, without(join(lost, ", "), join(down, ", "))};
 }
 
 bool is_of_corrected(std::string_view key) {
   return key == "ecc_corrected" || key == "sram_corrected" || key == "dram_corrected" ||
          (key.starts_with("ras_") && key.ends_with("_corrected"));
+}
+
+bool is_of_xgmi(std::string_view key) {
+  return key.starts_with("ras_xgmi");
 }
 
 LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
@@ -148,6 +153,9 @@ void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, 
                                  : i == 0       ? "_uncorrected"
                                                 : "_corrected",
                                  was[i], is[i]));
+    if (is_of_xgmi(key) && is != was)
+      for (const PeerLink& link : gpu.device->peers)
+        if (link.kind == "xgmi" && link.up > 0) note("xgmi_peer", to_string(link.to));
   }
 }
 
@@ -159,8 +167,8 @@ void LoadWatch::add_lost_links(const Watched& gpu, const GpuHealth::Values& afte
   });
   for (const std::string& link : lost.down)
     seen.facts.push_back({"link_down", fmt::format("{} xGMI link {}", gpu.address, link)});
-  for (const std::string& link : lost.once)
-    seen.facts.push_back({"link_asleep", fmt::format("{} xGMI link {}", gpu.address, link)});
+  for (const std::string& link : lost.inactive)
+    seen.facts.push_back({"link_inactive", fmt::format("{} xGMI link {}", gpu.address, link)});
 }
 
 /// Nothing of a GPU that counts none.

@@ -49,11 +49,10 @@ class LoadWatch {
   std::map<std::string, Watched> watched_;  ///< by key, of partitions that of the GPU
 };
 
-/// Links of xGMI that were active before the load and are not after it. The driver calls those inactive, too, that a
-/// GPU has put to sleep: only what a second look finds so is down.
+/// Links of xGMI that were active before the load and are not in two looks after it.
 struct LostLinks {
-  std::vector<std::string> down;
-  std::vector<std::string> once;  ///< in the first look alone
+  std::vector<std::string> down;      ///< disabled
+  std::vector<std::string> inactive;  ///< asleep or down: the driver gives both the same state
 };
 [[nodiscard]] LostLinks lost_xgmi_links(const GpuHealth::Values& before, const GpuHealth::Values& after,
                                         const std::function<GpuHealth::Values()>& look_again);
@@ -66,6 +65,8 @@ inline constexpr MetricSpec corrected_errors_metric{
     least_corrected_per_second};
 /// The counters that it is made of.
 [[nodiscard]] bool is_of_corrected(std::string_view key);
+/// A counter of the errors of all xGMI links of a GPU: the kernel has none of each link.
+[[nodiscard]] bool is_of_xgmi(std::string_view key);
 
 /// Begins with the GPU that this rank will test by the rule of `schedule_of`, or with all of them where that can't be
 /// known before ranks have communicated: one alone, that whose number is the rank's, or all for the only rank of a

@@ -226,10 +226,12 @@ std::string evidence_of(const CaseView& view, const std::vector<NodeMasks>& node
       with_gpu += nearness_of(gpu.rank->mask, gpu.near) != Nearness::apart;
   }
   const std::string& sharing = view.params.text("sharing");
+  // A rank that is alone on its node shares nothing with another.
+  const bool is_compared = masks > nodes.size();
   const char* claim = sharing == "exact" ? "are the same on each node" : "are disjoint";
-  if (sharing == "any") claim = "were read";
+  if (sharing == "any" || !is_compared) claim = masks == 1 ? "was read" : "were read";
   std::string words = fmt::format("{} on {} {}", counted(masks, "mask"), counted(nodes.size(), "node"), claim);
-  if (view.params.text("smt") == "apart") words += ", no core in two of them";
+  if (is_compared && view.params.text("smt") == "apart") words += ", no core in two of them";
   if (view.params.integer("cores") > 0)
     words += fmt::format(", {} wide", counted(view.params.integer("cores"), "core"));
   if (view.params.text("numa") == "one") words += ", each in one NUMA domain";

@@ -193,6 +193,7 @@ TEST(GpuMetrics, RevisionsAreToldApart) {
     auto links = table(static_cast<std::size_t>(size), revision);
     for (std::size_t link = 0; link < 4; ++link) put(links, 264 + 2 * link, std::uint16_t{link != 2});
     EXPECT_EQ(parse_gpu_metrics(links)["xgmi_links_up"], "0, 1, 3") << revision << ", those of ones were not filled";
+    EXPECT_EQ(parse_gpu_metrics(links)["xgmi_links_inactive"], "2") << revision;
   }
 }
 

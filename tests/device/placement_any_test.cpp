@@ -1,6 +1,7 @@
 // Any wish on any node: CPUs come from the allowed set, none twice, and a refusal has a reason that holds. 10,000 cases
 // from a fixed seed.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -180,23 +181,30 @@ TEST(PlacementAny, NodesThatAreMadeUp) {
   }
 }
 
+/// Of all captured topologies together: 1,400 by default, as many as MUSTER_PLACEMENT_CASES has.
+int captured_cases() {
+  const char* text = std::getenv("MUSTER_PLACEMENT_CASES");
+  return text == nullptr ? 1400 : std::max(1, std::atoi(text));
+}
+
 TEST(PlacementAny, CapturedTopologies) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
-  int read = 0;
-  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(folder) / "hwloc")) {
-    const auto layout = read_layout(file.path().string());
-    if (!layout) continue;
-    ++read;
-    const NodeParts whole = parts_of(*layout, *read_topology_devices(file.path().string()));
-    for (int i = 0; i < 200 && !testing::Test::HasFailure(); ++i) {
+  std::map<std::string, NodeParts> nodes;
+  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(folder) / "hwloc"))
+    if (const auto layout = read_layout(file.path().string()))
+      nodes[file.path().filename().string()] = parts_of(*layout, *read_topology_devices(file.path().string()));
+  EXPECT_GE(nodes.size(), 6u);
+  int placed = 0;
+  for (int i = 0; i < captured_cases() && !testing::Test::HasFailure(); ++i)
+    for (const auto& [name, whole] : nodes) {
+      if (placed++ >= captured_cases()) break;
       Chance chance(static_cast<unsigned>(i));
       NodeParts node = whole;
       restrict_cpus(chance, node);
-      expect_one(chance, node, fmt::format(" ({}, case {})", file.path().filename().string(), i));
+      expect_one(chance, node, fmt::format(" ({}, case {})", name, i));
     }
-  }
-  EXPECT_GE(read, 6);
+  std::printf("%d cases on %zu topologies\n", captured_cases(), nodes.size());
 }
 
 /// Twelve cores, three domains that overlap: the GPU of the first may take only what is its own.

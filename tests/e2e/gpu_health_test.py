@@ -168,9 +168,16 @@ class HealthOfAmd(gpu_copy_test.OnGpus):
 
     def test_an_xgmi_link_that_goes_down(self):
         well = metrics(7, 2208, _264=("8H", (1, 1, 1, 1, 1, 1, 1, 0)))
-        ill = metrics(7, 2208, _264=("8H", (1, 1, 1, 1, 0, 1, 1, 0)))
-        self.start(f"{self.C1}/gpu_metrics", well, ill)
+        disabled = metrics(7, 2208, _264=("8H", (1, 1, 1, 1, 0xFFFF, 1, 1, 0)))
+        self.start(f"{self.C1}/gpu_metrics", well, disabled)
         self.only("lost xGMI link 4 under load")
+
+    def test_an_xgmi_link_that_sleeps(self):
+        well = metrics(7, 2208, _264=("8H", (1, 1, 1, 1, 1, 1, 1, 0)))
+        asleep = metrics(7, 2208, _264=("8H", (1, 1, 1, 1, 0, 1, 1, 0)))
+        self.start(f"{self.C1}/gpu_metrics", well, asleep)
+        self.assertEqual(self.check(), 0, self.output)
+        self.assertIn("had xGMI link 4 inactive after the load: asleep or down", " ".join(self.cases["gpu_copy"]["notes"]))
 
     def test_ras_errors(self):
         self.start(f"{self.C1}/ras/umc_err_count", b"ue: 0\nce: 0\n", b"ue: 1\nce: 0\n")
@@ -179,7 +186,8 @@ class HealthOfAmd(gpu_copy_test.OnGpus):
     def test_xgmi_errors_that_were_corrected(self):
         self.start(f"{self.C1}/ras/xgmi_wafl_err_count", b"ue: 0\nce: 0\n", b"ue: 0\nce: 9\n")
         self.assertEqual(self.check(), 0, self.output)
-        self.assertIn("had 9 corrected errors of block xgmi_wafl more", " ".join(self.cases["gpu_copy"]["notes"]))
+        self.assertIn("had 9 corrected errors of its xGMI links more", " ".join(self.cases["gpu_copy"]["notes"]))
+        self.assertIn("the kernel counts them for all its links, which lead to 0000:", " ".join(self.cases["gpu_copy"]["notes"]))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """docs/measuring.md lists every metric and label that a probe or a check can report, and each row names a test that is there; so do
-the tables of docs/security.md, docs/measurements/profiles.md and docs/measurements/first-day.md."""
+the tables of docs/security.md, docs/measurements/{profiles,first-day,hardware}.md."""
 import json
 import os
 import pathlib
@@ -154,7 +154,8 @@ class NamedTests(unittest.TestCase):
         return missing
 
     def test_tables_of_attacks_and_of_facts_name_tests_that_are_there(self):
-        for page, least in (("security.md", 30), ("measurements/profiles.md", 20), ("measurements/first-day.md", 30)):
+        for page, least in (("security.md", 30), ("measurements/profiles.md", 20), ("measurements/first-day.md", 30),
+                            ("measurements/hardware.md", 20)):
             cells = cells_with_tests(page)
             self.assertGreaterEqual(len(cells), least, page)
             for cell in cells:

@@ -463,8 +463,8 @@ TEST(CpuAffinityPlaces, ThreadsOfTheTeam) {
   const auto with = [&](const char* wanted, const char* threads) {
     return on(layout, {"0-1"}, {{"threads", wanted}}, {{"threads", threads}}).judge();
   };
-  expect_evidence(with("bound", "0;1"), "1 mask on 1 node are disjoint, each thread on CPUs of its own");
-  expect_evidence(with("fit", "0-1;0-1"), "1 mask on 1 node are disjoint, threads inside");
+  expect_evidence(with("bound", "0;1"), "1 mask on 1 node was read, each thread on CPUs of its own");
+  expect_evidence(with("fit", "0-1;0-1"), "1 mask on 1 node was read, threads inside");
   expect_finding(with("bound", "0-1;0-1"), Verdict::fail, "on a threads 0 and 1 of rank 0 share CPUs 0-1");
   expect_finding(with("fit", "0;5"), Verdict::fail, "on a thread 1 of rank 0 may leave the rank's CPUs: 5");
   expect_finding(with("fit", "0;1;0"), Verdict::fail, "on a rank 0 starts 3 OpenMP threads on 2 CPUs");

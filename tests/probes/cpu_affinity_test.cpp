@@ -27,7 +27,7 @@ MadeCase masks(const std::string& sharing, const std::vector<std::string>& ranks
 
 TEST(CpuAffinity, DisjointMasksPass) {
   expect_evidence(masks("disjoint", {"0-3", "4-7", "b/0-3", "b/4-7"}).judge(), "4 masks on 2 nodes are disjoint");
-  expect_evidence(masks("disjoint", {"0-7"}).judge(), "1 mask on 1 node are disjoint");
+  expect_evidence(masks("disjoint", {"0-7"}).judge(), "1 mask on 1 node was read");
   const auto half = masks("disjoint", {"0-3", "3-7", "b/0-3", "b/4-7"}).judge();
   EXPECT_EQ(half.findings.size(), 1u);
   EXPECT_EQ(half.evidence, (std::vector<std::string>{"2 masks on 1 node are disjoint"}));

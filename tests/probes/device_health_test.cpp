@@ -291,6 +291,15 @@ TEST(DeviceHealth, WhatIsNoFaultIsANoteOrNothing) {
     EXPECT_EQ(judgement.findings[0].verdict, Verdict::pass);
     EXPECT_FALSE(judgement.evidence.empty()) << "a note takes nothing from a pass";
   }
+  Inventory flapped = healthy();
+  for (const auto& [key, value] : {std::pair("nvlink_recoveries", "5"), std::pair("nvlink_recoveries.10", "1"),
+                                   std::pair("nvlink_recoveries.3", "4"), std::pair("nvlink_failed_recoveries", "0")})
+    set(flapped, 2, key, value);
+  const auto noted = judged(flapped);
+  ASSERT_EQ(noted.findings.size(), 1u);
+  EXPECT_EQ(noted.findings[0].verdict, Verdict::pass);
+  EXPECT_EQ(noted.findings[0].reason,
+            "GPU 0000:12:00.0 on nid001: 5 NVLink recoveries since its driver was loaded (link 3: 4, link 10: 1)");
   Inventory bridgeless = healthy(1);
   bridgeless.devices[0].name = "NVIDIA H100 NVL";
   bridgeless.devices[0].peers = {{{}, "nvlink", 0, 12, 0}};

@@ -110,6 +110,40 @@ TEST(GpuHealth, ErrorsOfAnNvlinkByTheirRateAndAgainstOtherLinks) {
   EXPECT_EQ(told({{"link_down", "xGMI link 5"}}), "fail: GPU 0000:c1:00.0 (GPU-1) on a lost xGMI link 5 under load");
 }
 
+/// Errors of xGMI of two GPUs on one node that have a link, and of a third on another; each watched for 10 seconds.
+TEST(GpuHealth, ErrorsOfXgmiNameTheLinksThatItCanBe) {
+  const std::string other = "0000:c6:00.0";
+  const auto judged = [&](const std::string& errors) {
+    MadeCase made(copy_probe());
+    for (int rank = 0; rank < 7; ++rank) {
+      const std::string grew = rank < 2 ? "ras_xgmi_wafl_corrected 0 " + errors : "ras_umc_corrected 0 0";
+      Observation seen = watched({{"grew", grew}, {"xgmi_peer", rank == 0 ? other : "0000:c1:00.0"}});
+      for (Fact& fact : seen.facts) {
+        if (fact.key == "watched") fact.value += " 10.000";
+        if (rank == 1 && fact.value.starts_with("0000:c1:00.0 ")) fact.value.replace(0, other.size(), other);
+      }
+      if (rank == 0) seen.facts.push_back({"xgmi_peer", "0000:c1:00.0 0000:c9:00.0"});
+      made.rank(rank < 2 ? "a" : fmt::format("n{}", rank), seen);
+    }
+    std::string text;
+    for (const Finding& finding : made.judge().findings)
+      if (finding.reason.find("0000:c1:00.0 (GPU-1) on a had") != std::string::npos)
+        text = fmt::format("{}: {} ({})", to_string(finding.verdict), finding.reason, finding.remedy);
+    return text;
+  };
+  const std::string links = "; the kernel counts them for all its links, which lead to 0000:c6:00.0 and 0000:c9:00.0; "
+                            "0000:c6:00.0 counted errors, too";
+  EXPECT_EQ(judged("9"),
+            "pass: GPU 0000:c1:00.0 (GPU-1) on a had 9 corrected errors of its xGMI links more under load (counter "
+            "ras_xgmi_wafl_corrected, 0 before, 0.9 per second)" +
+                links + " (watch whether it goes on: run this again)");
+  EXPECT_EQ(judged("400"),
+            "fail: GPU 0000:c1:00.0 (GPU-1) on a had 400 corrected errors of its xGMI links more under load: 40 per "
+            "second, the median of 7 GPUs is 0.0 (counter ras_xgmi_wafl_corrected, 0 before)" +
+                links +
+                " (drain a, reset its GPUs, and have riser, bridge or board looked at if the errors come again)");
+}
+
 TEST(GpuHealth, CallsThatFailWithoutStoppingAnything) {
   EXPECT_EQ(told({{"call_failed", "cuMemFree_v2 returned 719: gone"}}),
             "fail: GPU 0000:c1:00.0 (GPU-1) on a had a call fail: cuMemFree_v2 returned 719: gone");
@@ -200,19 +234,25 @@ TEST(GpuHealth, XgmiLinksThatSleepAreNoFault) {
   const Values before{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0, 1, 3"}};
   const auto lost = [&](const Values& after, const Values& again) {
     const LostLinks links = lost_xgmi_links(before, after, [&] { return again; });
-    return join(links.down, " ") + "; " + join(links.once, " ");
+    return join(links.down, " ") + "; " + join(links.inactive, " ");
   };
-  const Values two{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0, 1"}};
-  const Values one{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0"}};
-  EXPECT_EQ(lost(two, two), "3; ");
-  EXPECT_EQ(lost(one, two), "3; 1");
-  EXPECT_EQ(lost(one, before), "; 1 3");
-  EXPECT_EQ(lost(two, one), "3; ") << "what the first look did not miss";
-  EXPECT_EQ(lost(two, {}), "; 3");
+  const Values off{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0, 1"}};
+  const Values asleep{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0, 1"}, {"xgmi_links_inactive", "3"}};
+  const Values both{{"gpu_metrics", "1.7"}, {"xgmi_links_up", "0"}, {"xgmi_links_inactive", "1"}};
+  EXPECT_EQ(lost(off, off), "3; ");
+  EXPECT_EQ(lost(asleep, asleep), "; 3");
+  EXPECT_EQ(lost(asleep, off), "; 3") << "disabled in both looks, or it may have slept";
+  EXPECT_EQ(lost(off, asleep), "; 3");
+  EXPECT_EQ(lost(both, both), "3; 1");
+  EXPECT_EQ(lost(both, asleep), "; 3");
+  EXPECT_EQ(lost(asleep, before), "; ") << "awake again";
+  EXPECT_EQ(lost(off, before), "; ");
+  EXPECT_EQ(lost(asleep, {}), "; 3");
   EXPECT_EQ(lost({}, {}), "; ") << "no table";
   EXPECT_EQ(lost(before, {}), "; ");
-  EXPECT_EQ(told({{"link_asleep", "xGMI link 3"}}),
-            "pass: GPU 0000:c1:00.0 (GPU-1) on a had xGMI link 3 inactive in the first of two looks after the load");
+  EXPECT_EQ(told({{"link_inactive", "xGMI link 3"}}),
+            "pass: GPU 0000:c1:00.0 (GPU-1) on a had xGMI link 3 inactive after the load: asleep or down, one state "
+            "for amdgpu");
 }
 
 /// Two ranks that each test a partition of one GPU, as if each reported on the whole.

@@ -50,12 +50,14 @@ std::string causes_of(std::uint64_t bits) {
   return causes.empty() ? "nothing" : join(causes, ", ");
 }
 
-/// `0, 1, 4`. The driver writes 1 for a link in state LS0 alone: others may be asleep as well as down.
-std::string active_links(std::string_view bytes, std::size_t at) {
-  std::vector<std::string> active;
+/// `0, 1, 4`. The driver writes 1 for a link in state LS0, 0 for one in any other state, as where it sleeps, and fills
+/// nothing in for one that is disabled (amdgpu_get_xgmi_link_status).
+std::string links_that_are(bool is_active, std::string_view bytes, std::size_t at) {
+  std::vector<std::string> links;
   for (std::size_t link = 0; at != 0 && link < xgmi_links; ++link)
-    if (number_in<std::uint16_t>(bytes, at + 2 * link) == 1) active.push_back(std::to_string(link));
-  return join(active, ", ");
+    if (const auto state = number_in<std::uint16_t>(bytes, at + 2 * link); state && (*state == 1) == is_active)
+      links.push_back(std::to_string(link));
+  return join(links, ", ");
 }
 
 }  // namespace
@@ -86,7 +88,9 @@ std::map<std::string, std::string> parse_gpu_metrics(std::string_view bytes) {
     values["pcie_speed_now"] = fmt::format("{:g}", *speed / 10.0);
   if (const auto replays = number_in<std::uint64_t>(bytes, layout->replays))
     values["pcie_replays"] = std::to_string(*replays);
-  if (const std::string active = active_links(bytes, layout->xgmi); !active.empty()) values["xgmi_links_up"] = active;
+  for (const bool is_active : {true, false})
+    if (const std::string links = links_that_are(is_active, bytes, layout->xgmi); !links.empty())
+      values[is_active ? "xgmi_links_up" : "xgmi_links_inactive"] = links;
   if (const auto clock = number_in<std::uint16_t>(bytes, layout->clock)) values["clock_gfx"] = std::to_string(*clock);
   if (const auto clock = number_in<std::uint16_t>(bytes, layout->memory_clock))
     values["clock_memory"] = std::to_string(*clock);

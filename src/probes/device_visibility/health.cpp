@@ -2,7 +2,9 @@
 // sources: docs/methods/device_visibility.md.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <map>
 
 #include "base/text.hpp"
 #include "probes/device_visibility/symptoms.hpp"
@@ -60,6 +62,29 @@ void judge_repairs(const NodeView& node, const Device& gpu, Symptoms& symptoms) 
     symptoms.add(gpu, {"a page of its memory waits to be retired, which takes a reset",
                        fmt::format("drain {} and reset the GPU: nvidia-smi --gpu-reset -i {}", node.host,
                                    to_string(gpu.address))});
+}
+
+/// `link 3: 4, link 10: 1`: those that have any.
+std::string counts_by_link(const Device& gpu, const std::string& key) {
+  std::map<int, std::string> links;
+  for (const auto& [name, value] : gpu.values)
+    if (name.starts_with(key + ".")) links[std::atoi(name.c_str() + key.size() + 1)] = value;
+  std::vector<std::string> words;
+  for (const auto& [link, count] : links) words.push_back(fmt::format("link {}: {}", link, printable_line(count, 20)));
+  return join(words, ", ");
+}
+
+/// A link that was trained again carried nothing meanwhile; when that was is unknown.
+void note_recoveries(const Device& gpu, Symptoms& symptoms) {
+  for (const auto& [key, words] : {std::pair<std::string, const char*>{"nvlink_recoveries", "NVLink recoveries"},
+                                   {"nvlink_failed_recoveries", "failed NVLink recoveries"}}) {
+    const double count = vendor_number(gpu, key);
+    if (count <= 0) continue;
+    const std::string links = counts_by_link(gpu, key);
+    symptoms.add(gpu, {fmt::format("{:.0f} {} since its driver was loaded{}", count, words,
+                                   links.empty() ? "" : " (" + links + ")"),
+                       "", true});
+  }
 }
 
 bool is_throttled_by(const Device& gpu, std::string_view reason) {
@@ -150,6 +175,7 @@ void judge_health(const NodeView& node, Findings& findings) {
   for (const Device* gpu : reported_by_nvml(node)) {
     judge_counters(node, *gpu, symptoms);
     judge_repairs(node, *gpu, symptoms);
+    note_recoveries(*gpu, symptoms);
     judge_clocks(node, *gpu, symptoms);
     judge_width(node, *gpu, symptoms);
     judge_processes(node, *gpu, symptoms);
