@@ -66,7 +66,7 @@ class Watch {
 };
 
 /// As the driver passes it at the end of a run.
-void tell(Reporter& reporter, const RunReport& report, std::ostream& out) {
+void announce(Reporter& reporter, const RunReport& report, std::ostream& out) {
   reporter.run_started(RunReport{}, out);
   for (const auto& result : report.cases) {
     reporter.case_started(result, out);
@@ -86,7 +86,7 @@ Cost write(const ReporterSpec& spec, const RunReport& report, const std::string&
   double megabytes = 0;
   {
     FileStream out(*file);
-    tell(*spec.make({}), report, out);
+    announce(*spec.make({}), report, out);
     out.flush();
   }
   if (!file->commit()) std::exit(1);
@@ -111,17 +111,17 @@ Cost write_apart(const ReporterSpec& spec, const RunReport& report, const std::s
     std::_Exit(::write(ends[1], &cost, sizeof cost) == sizeof cost ? 0 : 1);
   }
   ::close(ends[1]);
-  const bool is_told = ::read(ends[0], &cost, sizeof cost) == sizeof cost;
+  const bool is_reported = ::read(ends[0], &cost, sizeof cost) == sizeof cost;
   ::close(ends[0]);
   int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child || status != 0 || !is_told) {
+  if (child < 0 || ::waitpid(child, &status, 0) != child || status != 0 || !is_reported) {
     fmt::print(stderr, "report_bench: {} was not written\n", spec.name);
     std::exit(1);
   }
   return cost;
 }
 
-bool tell_cost(std::string_view name, const Cost& cost) {
+bool report_cost(std::string_view name, const Cost& cost) {
   const bool fits = cost.cpu <= most_seconds && cost.mebibytes <= most_mebibytes;
   fmt::print("{:<22}{:>9.2f}{:>9.2f}{:>10.0f}{:>11.1f}{}\n", name, cost.seconds, cost.cpu, cost.mebibytes,
              cost.megabytes, fits ? "" : "  too much");
@@ -139,7 +139,7 @@ int read_back(const std::string& path) {
   }
   auto cost = watch.stop();
   cost.megabytes = static_cast<double>(text->size()) / 1e6;
-  return tell_cost("read report.json", cost) ? 0 : 1;
+  return report_cost("read report.json", cost) ? 0 : 1;
 }
 
 /// By a new program, which holds nothing yet.
@@ -174,11 +174,11 @@ int run(const Options& options) {
   fmt::print("{} ranks on {} nodes x {} cases; each format at most {:g} s of CPU time and {:g} MiB\n",
              options.sizes.ranks, report.nodes.size(), options.sizes.cases, most_seconds, most_mebibytes);
   fmt::print("{:<22}{:>9}{:>9}{:>10}{:>11}\n", "", "s", "CPU s", "peak MiB", "file MB");
-  bool fits = tell_cost("decode and evaluate", judging);
+  bool fits = report_cost("decode and evaluate", judging);
   for (const auto* spec : all_reporters()) {
     const auto& wanted = options.formats;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), spec->name) == wanted.end()) continue;
-    fits = tell_cost(spec->name, write_apart(*spec, report, options.folder)) && fits;
+    fits = report_cost(spec->name, write_apart(*spec, report, options.folder)) && fits;
   }
   if (!options.folder.empty()) fits = read_apart(report, options.folder) && fits;
   return fits ? 0 : 1;

@@ -33,8 +33,8 @@ class Job:
         """Ends the program where one rank would use gloo and another one nccl, or where nccl was demanded and can't be used."""
         place, device = self.place, self.device
         self._store.set(self.meeting.key(f"backend/{place.rank}"), f"{device.backend} {device.why}")
-        told = [self._store.get(self.meeting.key(f"backend/{rank}")).decode() for rank in range(place.world)]
-        lacking = [rank for rank, text in enumerate(told) if not text.startswith("nccl ")]
+        backends = [self._store.get(self.meeting.key(f"backend/{rank}")).decode() for rank in range(place.world)]
+        lacking = [rank for rank, text in enumerate(backends) if not text.startswith("nccl ")]
         if not lacking or (len(lacking) == place.world and device.asked != "nccl"):
             return
         # The store goes with rank 0.

@@ -127,7 +127,7 @@ class Meeting:
 
     def _explain_stranger(self, problem):
         place = self.place
-        if place.is_as_told():
+        if place.is_as_given():
             self._explain_rank_0(problem)
         muster.stop(f"rank {place.rank} on {muster.HOST}: what listens at {place.where} is not rank 0 of this job: {problem}",
                     "give MASTER_ADDR the address of rank 0's node and MASTER_PORT a port that is free there; all ranks "
@@ -136,10 +136,10 @@ class Meeting:
 
     def _explain_address(self, problem):
         place = self.place
-        if place.is_as_told() and "refused" in problem:
+        if place.is_as_given() and "refused" in problem:
             self._explain_rank_0(f"{problem} for {self.patience:g} s")
-        told = f"; muster gave MASTER_ADDR={place.told[0]} MASTER_PORT={place.told[1]}" if place.is_as_told() is False else ""
-        muster.stop(f"rank {place.rank} on {muster.HOST} can't reach rank 0 at {place.where}: {problem}{told}",
+        given = f"; muster gave MASTER_ADDR={place.given[0]} MASTER_PORT={place.given[1]}" if place.is_as_given() is False else ""
+        muster.stop(f"rank {place.rank} on {muster.HOST} can't reach rank 0 at {place.where}: {problem}{given}",
                     "MASTER_ADDR must be the same on all ranks: a name or an address of rank 0's node that every other "
                     "node reaches; no firewall may close the port between them",
                     [{"rank": place.rank}])

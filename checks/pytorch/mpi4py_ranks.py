@@ -68,25 +68,25 @@ def other_library(mine, launched):
             f"{BUILD}, or load the module of {family} {version}")
 
 
-def wrong_ranks(told, world):
+def wrong_ranks(reported, world):
     """(reason, remedy) where the started processes are not one job; the argument is a list of (rank, size, host)."""
-    if len(told) != world:
-        return (f"{len(told)} of {world} processes with mpi4py said which rank they are", BUILD)
-    if all(size == 1 for _, size, _ in told) and world > 1:
+    if len(reported) != world:
+        return (f"{len(reported)} of {world} processes with mpi4py reported their rank", BUILD)
+    if all(size == 1 for _, size, _ in reported) and world > 1:
         return (f"each of {world} processes with mpi4py is rank 0 of 1: its MPI does not know the launcher", BUILD)
-    sizes = sorted({size for _, size, _ in told})
+    sizes = sorted({size for _, size, _ in reported})
     if sizes != [world]:
         return (f"processes with mpi4py have a size of {' and '.join(str(one) for one in sizes)} where {world} were started",
                 BUILD)
-    ranks = sorted(rank for rank, _, _ in told)
+    ranks = sorted(rank for rank, _, _ in reported)
     if ranks != list(range(world)):
         return (f"the ranks of {world} processes with mpi4py are {', '.join(str(rank) for rank in ranks[:16])}", BUILD)
     return None
 
 
-def wrong_hosts(told, hosts):
+def wrong_hosts(reported, hosts):
     """None, or where the ranks are on other nodes than they were asked to be."""
-    here = sorted(host for _, _, host in told)
+    here = sorted(host for _, _, host in reported)
     if here == sorted(hosts):
         return None
     return (f"processes with mpi4py are on {', '.join(dict.fromkeys(here))}, where {', '.join(dict.fromkeys(hosts))} was asked",
@@ -152,13 +152,13 @@ def ask_ranks(hosts, launched, seconds):
     if shutil.which(front[0][0]) is None:
         return f"there is no {front[0][0]} here (inside of a container?)"
     output, status = relaunch.start(*front, [sys.executable, os.path.abspath(__file__), "--as-rank"], seconds)
-    told = [tuple(json.loads(line.partition(MARK)[2])) for line in output.splitlines() if MARK in line]
-    if status is None or (status != 0 and not told):
+    reported = [tuple(json.loads(line.partition(MARK)[2])) for line in output.splitlines() if MARK in line]
+    if status is None or (status != 0 and not reported):
         print(output)
-        said = [line.strip() for line in output.splitlines() if any(letter.isalpha() for letter in line)]
+        output_lines = [line.strip() for line in output.splitlines() if any(letter.isalpha() for letter in line)]
         muster.stop(f"mpi4py started by {launcher} on {', '.join(dict.fromkeys(hosts))} failed: "
-                    f"{(said or ['no output'])[0][:200]}", BUILD, [{"program": sys.executable}])
-    return told
+                    f"{(output_lines or ['no output'])[0][:200]}", BUILD, [{"program": sys.executable}])
+    return reported
 
 
 def be_rank():
@@ -180,7 +180,7 @@ def after_torch(seconds):
     for line in done.stdout.splitlines():
         if line.startswith(MARK):
             return library_line(line[len(MARK):]), ""
-    return "", ([line for line in done.stdout.splitlines() if line.strip()] or ["it said nothing"])[-1].strip()[:200]
+    return "", ([line for line in done.stdout.splitlines() if line.strip()] or ["it printed nothing"])[-1].strip()[:200]
 
 
 def judge_order(found, library):
@@ -208,11 +208,11 @@ def main():
         findings.append(judge_order(after_torch(asked.patience), library))
     hosts = hosts_of(place, asked.patience)
     if hosts is not None and findings[0] is None:
-        told = ask_ranks(hosts, launched, asked.patience)
-        if isinstance(told, str):
-            muster.evidence(f"rank and size of mpi4py were not looked at: {told}")
+        reported = ask_ranks(hosts, launched, asked.patience)
+        if isinstance(reported, str):
+            muster.evidence(f"rank and size of mpi4py were not looked at: {reported}")
         else:
-            findings.append(wrong_ranks(told, place.world) or wrong_hosts(told, hosts))
+            findings.append(wrong_ranks(reported, place.world) or wrong_hosts(reported, hosts))
             if findings[-1] is None:
                 muster.evidence(f"{place.world} processes with mpi4py have ranks 0 to {place.world - 1} of {place.world}" if place.world > 1
                                 else "the process with mpi4py has rank 0 of 1")

@@ -156,16 +156,16 @@ class Place:
         self.address = environment["MASTER_ADDR"]
         self.port = port_of(environment["MASTER_PORT"])
         # Set by muster: a word common to all ranks of this job, and the address of rank 0. Absent when started by hand.
-        told = environment.get("MUSTER_MEETING", "").split()
-        self.word, self.told = (told[0], tuple(told[1:])) if len(told) == 3 else ("", None)
+        given = environment.get("MUSTER_MEETING", "").split()
+        self.word, self.given = (given[0], tuple(given[1:])) if len(given) == 3 else ("", None)
         self.where = f"MASTER_ADDR={self.address} MASTER_PORT={self.port}"
         # torchrun keeps the store itself, on that address and port.
         self.has_agent_store = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
-    def is_as_told(self):
+    def is_as_given(self):
         """Whether MASTER_ADDR and MASTER_PORT are those that muster set; None without muster."""
-        return None if self.told is None else self.told == (self.address, str(self.port))
+        return None if self.given is None else self.given == (self.address, str(self.port))
 
 
 def port_of(text):

@@ -41,7 +41,7 @@ class Facts:
         self.backends = []
         self.nccl = None
         self.visible = {}  # variables that choose devices
-        self.problem = ""  # what torch said when asked
+        self.problem = ""  # the error of torch when asked
         for name, value in known.items():
             getattr(self, name)  # a fact that is not among the above is a slip
             setattr(self, name, value)
@@ -231,12 +231,12 @@ def unavailable(facts):
     count = facts.nvidia_gpus if facts.cuda and not facts.hip else facts.amd_gpus
     if facts.is_available or not count or not (facts.cuda or facts.hip):
         return None
-    said = f": {facts.problem}" if facts.problem else ""
+    problem = f": {facts.problem}" if facts.problem else ""
     if facts.hip:
-        return (f"torch uses none of {gpu_nouns(count, 'AMD')}{said}",
+        return (f"torch uses none of {gpu_nouns(count, 'AMD')}{problem}",
                 "may this user open /dev/kfd and /dev/dri/renderD* (groups video and render), and are they bound into the "
                 "container? Then install the build for this system's ROCm")
-    return (f"torch uses none of {gpu_nouns(count, 'NVIDIA')}{said}",
+    return (f"torch uses none of {gpu_nouns(count, 'NVIDIA')}{problem}",
             "ask the scheduler for GPUs (--gpus-per-node); in a container, hand them through (--nv); then look at "
             "device_visibility of muster")
 

@@ -64,7 +64,7 @@ def run_torchrun(workers, mask, patience):
     except OSError:
         pass
     logs = tempfile.mkdtemp(prefix="muster-torch-")
-    # Its own way of keeping the workers' output, said in full: with Python 3.11, torch 1.13 stumbles over its default.
+    # Its own way of keeping the workers' output, written in full: with Python 3.11, torch 1.13 stumbles over its default.
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={workers}",
                "--redirects=1", "--tee=1", f"--log_dir={logs}",
                os.path.abspath(__file__), "--worker", "--patience", str(patience)]
@@ -76,9 +76,9 @@ def run_torchrun(workers, mask, patience):
     finally:
         os.sched_setaffinity(0, own)
         shutil.rmtree(logs, ignore_errors=True)
-    told = [json.loads(line.partition(MARK)[2]) for line in done.stdout.splitlines() if MARK in line]
-    if done.returncode == 0 and len(told) == workers:
-        return {"reports": told}
+    reported = [json.loads(line.partition(MARK)[2]) for line in done.stdout.splitlines() if MARK in line]
+    if done.returncode == 0 and len(reported) == workers:
+        return {"reports": reported}
     print(done.stdout, end="")
     return {"problem": f"it exited with {done.returncode}; {cause_in(done.stdout)}"}
 
@@ -89,7 +89,7 @@ def cause_in(output):
         if '{"finding"' in line:
             return json.loads(line[line.index("{"):])["finding"]["reason"]
     lines = [line for line in output.splitlines() if "Error" in line]
-    return (lines or ["it said nothing"])[-1].strip()[:300]
+    return (lines or ["it printed nothing"])[-1].strip()[:300]
 
 
 # --- what it means ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ CHOSEN = ("NCCL_DEBUG", "NCCL_DEBUG_FILE")  # what the user set stays
 
 
 class Transport:
-    """Empty: not said."""
+    """Empty: not given."""
 
     def __init__(self, network="", provider="", plugin=""):
         self.network = network  # AWS Libfabric, IB, Socket

@@ -113,7 +113,7 @@ struct LaunchCommand {
   std::vector<LaunchFile> files = {};  ///< written before the start; arguments name them as `{files}/<name>`
 };
 
-/// What a launcher said when it ended: parsed from its output and its exit status (128+N for signal N).
+/// What a launcher reported when it ended: parsed from its output and its exit status (128+N for signal N).
 struct LauncherNotice {
   std::optional<int> rank;         ///< rank that died first, where the launcher reports it
   std::optional<int> pid;          ///< of that rank's process on its node, where the launcher reports it

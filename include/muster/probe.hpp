@@ -105,11 +105,11 @@ struct GpuLinkExpectation {
 struct NicExpectation {
   int count = 0;
   std::string name;  ///< regular expression of interface or adapter: `^hsn`; empty: any
-  double rate = 0;   ///< Gbit/s of each; 0: not said
+  double rate = 0;   ///< Gbit/s of each; 0: not given
   friend bool operator==(const NicExpectation&, const NicExpectation&) = default;
 };
 
-/// How a partition's profile wants ranks bound; docs/bind.md. Empty: not said.
+/// How a partition's profile wants ranks bound; docs/bind.md. Empty: not given.
 struct BindExpectation {
   std::string policy;              ///< `gpu`, `cores`, `spread`, `compact`
   bool smt = false;                ///< all hardware threads of a core, not only the first
@@ -159,7 +159,7 @@ struct LoginExpectation {
 /// The partition's profile of each of its nodes, and of programs there. All empty on a system without a
 /// profile.
 struct ExpectedNode {
-  int cores = 0;                    ///< physical cores; 0: not said
+  int cores = 0;                    ///< physical cores; 0: not given
   std::vector<int> reserved_cores;  ///< logical CPUs kept for the system
   std::optional<GpuExpectation> gpus;
   std::optional<BindExpectation> bind = std::nullopt;
@@ -238,7 +238,7 @@ struct ProbeSpec {
   Subject subject = Subject::none;      ///< of findings of its metrics' bounds
   bool takes_declared_metrics = false;  ///< the check file declares further metrics (probe `command`)
   /// Keys of facts for the placement and device of a rank: a report keeps them for each rank.
-  std::span<const std::string_view> told_facts = {};
+  std::span<const std::string_view> reported_facts = {};
   /// Each rank needs at most those of its own node: where a node can't prepare, the others are measured all the same,
   /// each by itself, as with --per-node.
   bool is_about_nodes = false;

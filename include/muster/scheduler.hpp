@@ -111,7 +111,7 @@ struct NodeService {
   std::string host;  ///< as it calls itself
   std::string state;
   bool is_drained = false;  ///< gets no new jobs, by a user's or operator's request
-  bool is_down = false;     ///< gets none, whatever anybody said
+  bool is_down = false;     ///< gets none, whatever the partition allows
   std::string reason;       ///< as it was written, by an operator or the batch system itself; empty: none
   std::string by;           ///< user who wrote it
   std::string since;        ///< when, UTC: `2026-11-22T18:02:43`; empty: unknown

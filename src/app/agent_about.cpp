@@ -48,10 +48,10 @@ Result<AgentAbout> ask_agent(const fs::path& agent) {
     return fail(ErrorKind::launch, agent.string(),
                 fmt::format("is of muster {}, this is muster {}; name the agent of this installation with --agent",
                             printable_line(version, 80), MUSTER_VERSION));
-  AgentAbout told{about.value("mpi", std::string()), about.value("library", std::string("?"))};
+  AgentAbout reported{about.value("mpi", std::string()), about.value("library", std::string("?"))};
   // Cray's has MPICH's API, but is started in a different way.
-  if (told.library.find("CRAY MPICH") != std::string::npos) told.flavor = "cray-mpich";
-  return told;
+  if (reported.library.find("CRAY MPICH") != std::string::npos) reported.flavor = "cray-mpich";
+  return reported;
 }
 
 }  // namespace muster

@@ -200,8 +200,8 @@ void read_node(const Entry& entry, PartitionProfile& partition, DocumentErrors& 
 
 std::vector<std::string> expectation_keys(const ExpectedNode& node) {
   std::vector<std::string> keys;
-  const auto add = [&](bool is_said, std::string key) {
-    if (is_said) keys.push_back(std::move(key));
+  const auto add = [&](bool is_stated, std::string key) {
+    if (is_stated) keys.push_back(std::move(key));
   };
   add(node.cores > 0, "cores");
   add(!node.reserved_cores.empty(), "reserved_cores");

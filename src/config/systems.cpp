@@ -55,18 +55,18 @@ class SystemReader {
 
   /// A key that is not set can't be unverified.
   void take_unverified(const Unverified& unverified) {
-    std::set<std::string> said;
-    if (!system_.detect.empty()) said.insert("detect");
+    std::set<std::string> message;
+    if (!system_.detect.empty()) message.insert("detect");
     for (auto& partition : system_.partitions) {
       const auto keys = expectation_keys(partition.node);
       for (const auto& [key, why] : unverified.why)
         if (std::find(keys.begin(), keys.end(), key) != keys.end()) partition.node.unverified.emplace(key, why);
-      said.insert(keys.begin(), keys.end());
+      message.insert(keys.begin(), keys.end());
     }
     for (const auto& [key, at] : unverified.places)
-      if (said.count(key) == 0)
+      if (message.count(key) == 0)
         errors_.add(at, fmt::format("this profile does not set \"{}\"{}", printable_line(key, 60),
-                                    suggestion(key, std::vector<std::string>(said.begin(), said.end()))));
+                                    suggestion(key, std::vector<std::string>(message.begin(), message.end()))));
   }
 
   /// What the agent fills in values; another single word in braces is one that was misspelt.

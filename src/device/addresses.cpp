@@ -77,8 +77,8 @@ std::optional<std::uint32_t> hex_of(std::string_view text) {
 }
 
 /// /proc/net/route prints the bytes of the network as a number of a little-endian machine.
-std::uint32_t host_order(std::uint32_t told) {
-  return told >> 24 | (told >> 8 & 0xff00) | (told << 8 & 0xff0000) | told << 24;
+std::uint32_t host_order(std::uint32_t reported) {
+  return reported >> 24 | (reported >> 8 & 0xff00) | (reported << 8 & 0xff0000) | reported << 24;
 }
 
 struct Route {
@@ -145,23 +145,23 @@ bool is_local(std::string_view address) {
   return address == "::1" || (bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80);
 }
 
-std::vector<ToldAddress> addresses_here() {
-  std::vector<ToldAddress> found;
+std::vector<ListedAddress> addresses_here() {
+  std::vector<ListedAddress> found;
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return found;
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
     const Bits bits = bits_of(one->ifa_addr);
-    ToldAddress told{printable_line(one->ifa_name, 60), {}, (one->ifa_flags & IFF_UP) != 0};
-    if (bits.family != AF_UNSPEC) told.address = {text_of(bits), prefix_of(bits_of(one->ifa_netmask))};
-    found.push_back(std::move(told));
+    ListedAddress reported{printable_line(one->ifa_name, 60), {}, (one->ifa_flags & IFF_UP) != 0};
+    if (bits.family != AF_UNSPEC) reported.address = {text_of(bits), prefix_of(bits_of(one->ifa_netmask))};
+    found.push_back(std::move(reported));
   }
   ::freeifaddrs(all);
   return found;
 }
 
-std::vector<ToldAddress> parse_addresses(std::string_view fib_trie, std::string_view route) {
+std::vector<ListedAddress> parse_addresses(std::string_view fib_trie, std::string_view route) {
   const std::vector<Route> routes = parse_routes(route);
-  std::vector<ToldAddress> found;
+  std::vector<ListedAddress> found;
   for (const std::uint32_t address : local_addresses(fib_trie)) {
     if (address >> 24 == 127) {
       found.push_back({"lo", {text_of(address), 8}, true});
@@ -175,8 +175,8 @@ std::vector<ToldAddress> parse_addresses(std::string_view fib_trie, std::string_
   return found;
 }
 
-std::vector<ToldAddress> parse_addresses6(std::string_view if_inet6) {
-  std::vector<ToldAddress> found;
+std::vector<ListedAddress> parse_addresses6(std::string_view if_inet6) {
+  std::vector<ListedAddress> found;
   for (const std::string_view line : lines(if_inet6)) {
     const auto words = words_of(line);
     if (words.size() != 6 || words[0].size() != 32) continue;

@@ -23,9 +23,9 @@ struct Connections {
   /// By way, without numbers of devices: `P2P/CUMEM`, `P2P/IPC`, `SHM`, `NET/IB/GDRDMA`, `NET/Socket`.
   std::map<std::string, int> ways;
   std::set<Connection> between;
-  std::string network;   ///< of `Using network IB`; empty: not said
+  std::string network;   ///< of `Using network IB`; empty: not given
   std::string provider;  ///< of libfabric, where that is the network: `cxi`, `efa`, `tcp`
-  std::string plugin;    ///< of `Using aws-ofi-rccl 1.4.0`: name and version; empty: not said
+  std::string plugin;    ///< of `Using aws-ofi-rccl 1.4.0`: name and version; empty: not given
   friend bool operator==(const Connections&, const Connections&) = default;
 };
 

@@ -13,7 +13,7 @@ constexpr int remote_error = 6;  // ncclRemoteError: a peer went away
 
 }  // namespace
 
-std::string told_by(const CollectiveTable& table, std::string_view call, int code, void* comm) {
+std::string reported_by(const CollectiveTable& table, std::string_view call, int code, void* comm) {
   const char* words = table.words == nullptr ? nullptr : table.words(code);
   std::string text = fmt::format("{} returned {}: {}", call, code, words == nullptr ? "a code without words" : words);
   const char* last = table.last_error == nullptr ? nullptr : table.last_error(comm);
@@ -34,7 +34,8 @@ std::string CollectiveRank::label() const {
 }
 
 Error CollectiveRank::error_of(std::string_view name, int code) const {
-  return {code == remote_error ? ErrorKind::protocol : ErrorKind::device, label(), told_by(*table_, name, code, comm_)};
+  return {code == remote_error ? ErrorKind::protocol : ErrorKind::device, label(),
+          reported_by(*table_, name, code, comm_)};
 }
 
 Error CollectiveRank::late(std::string_view name) const {

@@ -86,6 +86,6 @@ class CollectiveRank {
 };
 
 /// The library's text for a code: `ncclAllReduce returned 1: unhandled cuda error (...)`. `comm` may be nullptr.
-[[nodiscard]] std::string told_by(const CollectiveTable& table, std::string_view call, int code, void* comm);
+[[nodiscard]] std::string reported_by(const CollectiveTable& table, std::string_view call, int code, void* comm);
 
 }  // namespace muster

@@ -35,13 +35,13 @@ Result<std::vector<RankReport>> exchange(Comm& base, Part part, std::string_view
   mine += words.substr(0, 400);
   auto all = base.all_gather(std::as_bytes(std::span(mine)));
   if (!all) return tl::unexpected(all.error());
-  std::vector<RankReport> told;
+  std::vector<RankReport> reported;
   for (const ByteVector& bytes : *all) {
     if (bytes.empty()) return fail(ErrorKind::protocol, "all_gather", "a rank sent nothing");
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    told.push_back({static_cast<Part>(text[0]), printable_line(text.substr(1), 400)});
+    reported.push_back({static_cast<Part>(text[0]), printable_line(text.substr(1), 400)});
   }
-  return told;
+  return reported;
 }
 
 int first_with(const std::vector<RankReport>& all, Part part) {
@@ -84,7 +84,7 @@ Result<CollectiveId> share_id(Comm& base, const CollectiveRank& rank) {
   Result<void> made;
   if (base.rank() == 0) {
     const int code = rank.watch()(table.new_id.name, table.new_id.function, &id);
-    if (code != 0) made = fail(ErrorKind::device, rank.label(), told_by(table, table.new_id.name, code, nullptr));
+    if (code != 0) made = fail(ErrorKind::device, rank.label(), reported_by(table, table.new_id.name, code, nullptr));
   }
   if (auto all = together(base, made, table.new_id.name); !all) return tl::unexpected(all.error());
   auto got = base.broadcast(std::as_bytes(std::span(id.bytes)), 0);

@@ -31,7 +31,7 @@ struct CollectiveLibrary {
 /// Messages have no tags: they arrive in the order in which they were sent.
 class DeviceComm : public Comm {
  public:
-  /// What the library said of this rank's connections since this communicator was made. Not collective.
+  /// What the library reported of this rank's connections since this communicator was made. Not collective.
   [[nodiscard]] virtual Connections connections() const = 0;
   /// Not collective: aborts the communicator, as when its deadline is up. For who knows by other means that a rank
   /// will not come.

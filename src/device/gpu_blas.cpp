@@ -36,9 +36,9 @@ std::size_t bytes_of_result(NumberType type) {
 std::function<std::string(int)> blas_words(const char* (*name)(int), const char* (*text)(int)) {
   return [name, text](int code) {
     const char* called = name == nullptr ? nullptr : name(code);
-    const char* told = text == nullptr ? nullptr : text(code);
+    const char* reported = text == nullptr ? nullptr : text(code);
     std::string words = called == nullptr ? "" : called;
-    if (told != nullptr) words += fmt::format("{}{}", words.empty() ? "" : ", ", told);
+    if (reported != nullptr) words += fmt::format("{}{}", words.empty() ? "" : ", ", reported);
     return words.empty() ? std::string("a code without words") : printable_line(words, 160);
   };
 }

@@ -10,7 +10,7 @@ namespace muster {
 namespace {
 
 /// NVIDIA's driver writes question marks for what it has not yet asked the card.
-std::string told(const std::map<std::string, std::string, std::less<>>& table, std::string_view key) {
+std::string reported(const std::map<std::string, std::string, std::less<>>& table, std::string_view key) {
   const auto found = table.find(key);
   if (found == table.end() || found->second.find('?') != std::string::npos || found->second == "N/A") return {};
   return found->second;
@@ -68,11 +68,11 @@ void add_nvidia(const Machine& machine, Inventory& inventory) {
     const auto table = parse_table(machine.text(fmt::format("{}/{}/information", folder, name)), ':');
     Device& device = inventory.seen(DeviceKind::gpu, *address, "nvidia");
     if (device.vendor_id.empty()) device.vendor_id = "10de";
-    device.name = told(table, "Model");
-    device.uuid = told(table, "GPU UUID");
-    device.firmware = told(table, "Video BIOS");
-    device.is_excluded = told(table, "GPU Excluded") == "Yes";
-    const std::string minor = told(table, "Device Minor");
+    device.name = reported(table, "Model");
+    device.uuid = reported(table, "GPU UUID");
+    device.firmware = reported(table, "Video BIOS");
+    device.is_excluded = reported(table, "GPU Excluded") == "Yes";
+    const std::string minor = reported(table, "Device Minor");
     if (!minor.empty() && !device.is_lost) device.files.push_back(file_at(machine, "/dev/nvidia" + minor));
   }
 }

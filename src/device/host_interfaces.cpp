@@ -39,8 +39,8 @@ IpAddress parse_ip(std::string_view text, int otherwise) {
   return {std::string(text.substr(0, slash)), slash == text.npos ? otherwise : number_of(text.substr(slash + 1))};
 }
 
-std::vector<ToldAddress> described_addresses() {
-  std::vector<ToldAddress> found;
+std::vector<ListedAddress> described_addresses() {
+  std::vector<ListedAddress> found;
   for (const SimulatedInterface& one : this_machine().interfaces)
     if (!one.inet.empty()) found.push_back({one.name, parse_ip(one.inet, described_prefix), one.is_up});
   found.push_back({"lo", {"127.0.0.1", 8}, true});
@@ -51,11 +51,11 @@ bool is_of_this_kernel(const fs::path& root) {
   return root == "/" && this_machine().simulated.empty();
 }
 
-std::vector<ToldAddress> addresses_of(const fs::path& root, const Machine& machine) {
+std::vector<ListedAddress> addresses_of(const fs::path& root, const Machine& machine) {
   if (!this_machine().simulated.empty() && root == this_machine().root) return described_addresses();
   if (is_of_this_kernel(root)) return addresses_here();
   auto found = parse_addresses(machine.text("proc/net/fib_trie"), machine.text("proc/net/route"));
-  for (ToldAddress& one : parse_addresses6(machine.text("proc/net/if_inet6"))) found.push_back(std::move(one));
+  for (ListedAddress& one : parse_addresses6(machine.text("proc/net/if_inet6"))) found.push_back(std::move(one));
   return found;
 }
 
@@ -64,8 +64,8 @@ bool is_up_by(const std::string& state, const std::string& flags, bool otherwise
   if (state == "up") return true;
   if (!state.empty() && state != "unknown") return false;
   unsigned bits = 0;
-  const bool is_told = flags.substr(0, 2) == "0x" && read_whole(std::string_view(flags).substr(2), bits, 16);
-  return is_told ? (bits & 1) != 0 : otherwise;
+  const bool is_reported = flags.substr(0, 2) == "0x" && read_whole(std::string_view(flags).substr(2), bits, 16);
+  return is_reported ? (bits & 1) != 0 : otherwise;
 }
 
 void read_entry(const Machine& machine, Interface& one) {
@@ -104,12 +104,12 @@ std::vector<Interface> read_interfaces(const fs::path& root) {
   for (const std::string& name : is_own ? std::vector<std::string>() : machine.names("sys/class/net"))
     if (machine.has("sys/class/net/" + name + "/type") || machine.has("sys/class/net/" + name + "/operstate"))
       named(name);
-  for (const ToldAddress& told : addresses_of(root, machine)) {
-    Interface& one = named(told.interface);
-    one.is_up = one.is_up || told.is_up;
+  for (const ListedAddress& reported : addresses_of(root, machine)) {
+    Interface& one = named(reported.interface);
+    one.is_up = one.is_up || reported.is_up;
     const auto& have = one.addresses;
-    if (!told.address.text.empty() && std::find(have.begin(), have.end(), told.address) == have.end())
-      one.addresses.push_back(told.address);
+    if (!reported.address.text.empty() && std::find(have.begin(), have.end(), reported.address) == have.end())
+      one.addresses.push_back(reported.address);
   }
   for (Interface& one : found) {
     if (is_own) one.index = static_cast<int>(::if_nametoindex(one.name.c_str()));

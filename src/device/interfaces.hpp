@@ -43,19 +43,19 @@ struct Interface {
 [[nodiscard]] std::optional<Interface> parse_interface(std::string_view text);
 
 /// An address from some source.
-struct ToldAddress {
+struct ListedAddress {
   std::string interface;
   IpAddress address;   ///< empty text: an interface without one
   bool is_up = false;  ///< of the interface
-  friend bool operator==(const ToldAddress&, const ToldAddress&) = default;
+  friend bool operator==(const ListedAddress&, const ListedAddress&) = default;
 };
 /// Of this process's network, by getifaddrs; interfaces without address, too.
-[[nodiscard]] std::vector<ToldAddress> addresses_here();
+[[nodiscard]] std::vector<ListedAddress> addresses_here();
 /// /proc/net/fib_trie knows which IPv4 addresses are the machine's own, /proc/net/route in which interface's network
 /// each is. Only addresses of interfaces that are up are there.
-[[nodiscard]] std::vector<ToldAddress> parse_addresses(std::string_view fib_trie, std::string_view route);
+[[nodiscard]] std::vector<ListedAddress> parse_addresses(std::string_view fib_trie, std::string_view route);
 /// /proc/net/if_inet6.
-[[nodiscard]] std::vector<ToldAddress> parse_addresses6(std::string_view if_inet6);
+[[nodiscard]] std::vector<ListedAddress> parse_addresses6(std::string_view if_inet6);
 
 /// What a port has counted since its driver was loaded: (`mlx5_0/1`, `link_downed`) -> 2. Only counters of a bad link;
 /// those of interfaces only where a device is behind them.

@@ -48,8 +48,8 @@ Library Library::open(std::initializer_list<const char*> names) {
         library.error_.clear();
         return library;
       }
-      const char* said = ::dlerror();
-      const std::string words = said == nullptr ? "" : said;
+      const char* message = ::dlerror();
+      const std::string words = message == nullptr ? "" : message;
       if (library.error_.empty() && !is_missing(path, words)) {
         library.name_ = name;
         library.error_ = printable_line(words, 300);

@@ -16,7 +16,7 @@ struct CompilerNames {
   std::string code;       ///< `nvrtcGetPTX`
 };
 
-/// Code for the kernels of this program. Fails with kind `device`; what a compiler said is in the text.
+/// Code for the kernels of this program. Fails with kind `device`; a compiler's message is in the text.
 [[nodiscard]] Result<std::string> compile_kernels(const Library& library, const CompilerNames& names,
                                                   const std::vector<std::string>& options);
 

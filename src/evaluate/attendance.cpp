@@ -66,7 +66,7 @@ bool is_through_a_peer(const Observation& one) {
 }
 
 /// A rank that failed because of another one is omitted where that one is reported.
-bool is_told_by_another(const Observation& one, const Attendance& attendance) {
+bool is_reported_by_another(const Observation& one, const Attendance& attendance) {
   if (!is_through_a_peer(one)) return false;
   return std::any_of(attendance.observed.begin(), attendance.observed.end(), [](const Observation* other) {
     return other != nullptr && other->state == ObservationState::failed && !is_through_a_peer(*other);
@@ -79,7 +79,7 @@ void by_error(const Trouble& trouble, const RankMap& places, Attendance& attenda
   for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
     const Observation* one = attendance.observed[rank];
     if (one == nullptr || one->state != trouble.state || is_refusal(*one)) continue;
-    if (is_told_by_another(*one, attendance)) continue;
+    if (is_reported_by_another(*one, attendance)) continue;
     std::string error = one->error.empty() ? "no reason was given" : printable_line(one->error);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) { return known.first == error; });
     if (group == groups.end() && groups.size() > most_errors) group = groups.end() - 1;
@@ -125,7 +125,7 @@ void silences(const RankMap& places, const std::vector<char>& twice, Attendance&
                                                  "look at the launch's stderr in the run folder and run it again"));
   else if (!idle.empty() && !is_explained)
     attendance.findings.push_back(
-        places.finding(Verdict::unmeasured, idle, "did not run, and no rank said why", our_fault));
+        places.finding(Verdict::unmeasured, idle, "did not run, and no rank reported why", our_fault));
 }
 
 }  // namespace

@@ -29,11 +29,11 @@ bool may_match(const Labels& where, const Labels& labels) {
 }
 
 /// As the report keeps them.
-std::vector<Fact> told_facts(const Observation* seen, const ProbeSpec& probe) {
+std::vector<Fact> reported_facts(const Observation* seen, const ProbeSpec& probe) {
   std::vector<Fact> facts;
   if (seen == nullptr) return facts;
   std::copy_if(seen->facts.begin(), seen->facts.end(), std::back_inserter(facts), [&](const Fact& fact) {
-    return std::find(probe.told_facts.begin(), probe.told_facts.end(), fact.key) != probe.told_facts.end();
+    return std::find(probe.reported_facts.begin(), probe.reported_facts.end(), fact.key) != probe.reported_facts.end();
   });
   return facts;
 }
@@ -78,7 +78,7 @@ PastItems::PastItems(const Case& item, const ProbeSpec& probe, const World& worl
   for (std::size_t rank = 0; rank < attendance.observed.size(); ++rank) {
     node_of_.push_back(printable_line(world.ranks[rank].host));
     const Observation* seen = attendance.observed[rank];
-    names_.add_rank(node_of_.back(), told_facts(seen, probe));
+    names_.add_rank(node_of_.back(), reported_facts(seen, probe));
     if (!attendance.has_measured(rank)) continue;
     readings += seen->readings.size();
     for (const Reading& reading : seen->readings)

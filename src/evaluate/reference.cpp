@@ -33,7 +33,7 @@ bool applies(const ProfileReference& candidate, const ReadingGroup& group, const
   return true;
 }
 
-bool says_the_same(const Reference& a, const Reference& b) {
+bool is_same(const Reference& a, const Reference& b) {
   return a.value == b.value && a.lower == b.lower && a.upper == b.upper && a.unit == b.unit;
 }
 
@@ -49,7 +49,7 @@ Choice choose(const ReadingGroup& group, const CaseFacts& facts) {
     if (choice.best == nullptr || candidate.where.size() > choice.best->where.size()) {
       choice = {&candidate, nullptr};
     } else if (candidate.where.size() == choice.best->where.size() && choice.rival == nullptr &&
-               !says_the_same(candidate.reference, choice.best->reference)) {
+               !is_same(candidate.reference, choice.best->reference)) {
       choice.rival = &candidate;
     }
   }

@@ -132,7 +132,7 @@ std::vector<BoundOutcome> outcomes(const Applications& applications, std::size_t
 constexpr std::size_t most_fact_bytes = 800;
 
 /// One fact for each key that the rank gave, sorted by key.
-std::vector<Fact> told(const Observation& seen, std::span<const std::string_view> keys) {
+std::vector<Fact> reported(const Observation& seen, std::span<const std::string_view> keys) {
   std::vector<Fact> facts;
   for (const std::string_view key : keys) {
     Fact all{std::string(key), {}};
@@ -242,7 +242,7 @@ std::vector<RankRow> rank_rows(const CaseInput& input) {
     const int number = static_cast<int>(rank);
     rows.push_back({number, input.places.name_of(input.places.node_of(number)), {}});
     if (const Observation* seen = input.attendance.observed[rank]; seen != nullptr)
-      rows.back().facts = told(*seen, input.probe.told_facts);
+      rows.back().facts = reported(*seen, input.probe.reported_facts);
   }
   return rows;
 }

@@ -160,7 +160,7 @@ std::string common_node(const std::vector<const Pair*>& moved) {
 }
 
 /// One line for items that moved the same way; links of one node are reported as the node.
-MetricChange told(std::vector<const Pair*> moved, const std::vector<Pair>& group) {
+MetricChange reported(std::vector<const Pair*> moved, const std::vector<Pair>& group) {
   std::sort(moved.begin(), moved.end(),
             [](const Pair* a, const Pair* b) { return std::fabs(a->ratio) > std::fabs(b->ratio); });
   MetricChange change;
@@ -231,8 +231,8 @@ void compare_values(const PastRun& before, const PastRun& after, const RunNoise&
       if (std::fabs(std::expm1(pair.ratio)) < least_change) continue;
       if (shares[&pair] > (got_worse ? bound_of_worse : bound_of_others)) (got_worse ? worse : other).push_back(&pair);
     }
-    if (!worse.empty()) comparison.metrics.push_back(told(std::move(worse), pairs));
-    if (!other.empty()) comparison.metrics.push_back(told(std::move(other), pairs));
+    if (!worse.empty()) comparison.metrics.push_back(reported(std::move(worse), pairs));
+    if (!other.empty()) comparison.metrics.push_back(reported(std::move(other), pairs));
   }
   std::stable_sort(comparison.metrics.begin(), comparison.metrics.end(),
                    [](const MetricChange& a, const MetricChange& b) {

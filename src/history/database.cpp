@@ -132,30 +132,31 @@ std::unique_ptr<SQLite::Database> open_to_read(const fs::path& file) {
 }  // namespace
 
 Error history_error(const fs::path& file, const SQLite::Exception& error) {
-  const auto said = [&](ErrorKind kind, const char* what) {
+  const auto message = [&](ErrorKind kind, const char* what) {
     return Error{kind, file.string(), fmt::format("{} ({})", what, printable_line(error.what(), 400))};
   };
   constexpr const char* full = "no space is left for the history; free some, or name another file with --history";
-  if (error.getErrorCode() == SQLITE_IOERR && is_on_full_disk(file)) return said(ErrorKind::system, full);
+  if (error.getErrorCode() == SQLITE_IOERR && is_on_full_disk(file)) return message(ErrorKind::system, full);
   switch (error.getErrorCode()) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return said(
+      return message(
           ErrorKind::file,
           "is damaged or no history; move it away, and bring back what was exported with muster history import");
     case SQLITE_FULL:
-      return said(ErrorKind::system, full);
+      return message(ErrorKind::system, full);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return said(ErrorKind::system, "can't be written; change its permissions, or name another file with --history");
+      return message(ErrorKind::system,
+                     "can't be written; change its permissions, or name another file with --history");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return said(ErrorKind::system, "is in use by others for longer than 30 s");
+      return message(ErrorKind::system, "is in use by others for longer than 30 s");
     case SQLITE_CANTOPEN:
-      return said(ErrorKind::file, "can't be opened; name another file with --history");
+      return message(ErrorKind::file, "can't be opened; name another file with --history");
     default:
-      return said(ErrorKind::system, "the history can't be used");
+      return message(ErrorKind::system, "the history can't be used");
   }
 }
 

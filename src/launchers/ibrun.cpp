@@ -70,9 +70,9 @@ LaunchCommand command(const LauncherIdentity& identity, const JobShape& shape, c
 LauncherNotice read_notice(const LauncherIdentity&, std::string_view text, int status) {
   LauncherNotice notice;
   if (status == 0) return notice;
-  const std::string said = mpirun::in_one_line(text);
-  if (mpirun::find_openmpi_rank(said, notice) || mpirun::find_mpich_rank(said, notice)) return notice;
-  mpirun::explain_launch(said, notice);
+  const std::string message = mpirun::in_one_line(text);
+  if (mpirun::find_openmpi_rank(message, notice) || mpirun::find_mpich_rank(message, notice)) return notice;
+  mpirun::explain_launch(message, notice);
   return notice;
 }
 

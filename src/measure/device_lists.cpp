@@ -80,16 +80,16 @@ Pick by_uuid(std::string_view token, const std::vector<Slot>& from) {
   const std::string wanted = lower(token);
   if (wanted.size() < 5) return {{}, in_quotes(token) + " is not a UUID"};
   const Slot* found = nullptr;
-  bool is_told_of_all = true;
+  bool is_reported_of_all = true;
   for (const Slot& slot : from) {
     const std::string uuid = slot.device == nullptr ? std::string() : uuid_of(*slot.device);
-    is_told_of_all &= !uuid.empty();
+    is_reported_of_all &= !uuid.empty();
     if (uuid.empty() || !starts_with(uuid, wanted)) continue;
     if (found != nullptr) return {{}, in_quotes(token) + " fits several GPUs"};
     found = &slot;
   }
   if (found != nullptr) return {*found};
-  if (!is_told_of_all) return {{printable_line(token, 60), nullptr}};
+  if (!is_reported_of_all) return {{printable_line(token, 60), nullptr}};
   return {{}, in_quotes(token) + " is the UUID of no GPU here"};
 }
 
@@ -111,12 +111,12 @@ bool holds(const std::vector<Slot>& slots, const Slot& slot) {
 
 void end_list(const ListText& list, const std::vector<Slot>& slots, const std::string& why,
               std::vector<Fault>& faults) {
-  const std::string said = setting(list.name, list.value);
+  const std::string message = setting(list.name, list.value);
   if (slots.empty())
-    faults.push_back({"hides", fmt::format("{} hides every GPU: {}", said, why)});
+    faults.push_back({"hides", fmt::format("{} hides every GPU: {}", message, why)});
   else
     faults.push_back(
-        {"ends", fmt::format("{}: {}, so the list ends after {} of its entries", said, why, slots.size())});
+        {"ends", fmt::format("{}: {}, so the list ends after {} of its entries", message, why, slots.size())});
 }
 
 }  // namespace

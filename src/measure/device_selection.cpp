@@ -91,7 +91,7 @@ bool is_identity(const std::vector<Slot>& before, const std::vector<Slot>& after
                     [](const Slot& a, const Slot& b) { return a.name == b.name; });
 }
 
-std::string told(const std::vector<Slot>& slots) {
+std::string reported(const std::vector<Slot>& slots) {
   std::vector<std::string> names;
   for (const Slot& slot : slots) names.push_back(slot.name);
   return names.empty() ? "none is left" : human_list(names) + (names.size() == 1 ? " is left" : " are left");
@@ -114,9 +114,9 @@ void filter_by_hip(const Variables& variables, Selection& selection) {
   if (rocr == nullptr) {
     selection.faults.insert(selection.faults.end(), faults.begin(), faults.end());
   } else if (!selection.slots.empty() && !is_identity(selection.slots, left)) {
-    selection.faults.push_back(
-        {"filters", fmt::format("{} counts within {} that {} leaves: {}", setting(name, value),
-                                range_of(selection.slots.size()), setting("ROCR_VISIBLE_DEVICES", *rocr), told(left))});
+    selection.faults.push_back({"filters", fmt::format("{} counts within {} that {} leaves: {}", setting(name, value),
+                                                       range_of(selection.slots.size()),
+                                                       setting("ROCR_VISIBLE_DEVICES", *rocr), reported(left))});
   }
   selection.slots = std::move(left);
 }

@@ -287,7 +287,7 @@ void GpuData::add_labels(Labels& labels) const {
   std::sort(labels.begin(), labels.end());
 }
 
-void GpuData::tell(Observation& seen) const {
+void GpuData::announce(Observation& seen) const {
   const auto add = [&](const char* key, std::string_view value) {
     if (!value.empty()) seen.facts.push_back({key, printable_line(value, 400)});
   };

@@ -113,7 +113,7 @@ class GpuData {
   /// On GPUs: for all readings. Leaves them sorted.
   void add_labels(Labels& labels) const;
   /// Facts for the judge, of keys that begin with `data.`.
-  void tell(Observation& seen) const;
+  void announce(Observation& seen) const;
 
  private:
   void look();

@@ -278,9 +278,9 @@ void judge_others(const CaseView& view, const Gpu& gpu, const std::string& list,
                   gpu.place.host)));
 }
 
-/// `said`: reports of others on GPUs, by node. Ranks with partitions of one GPU report the same.
+/// `message`: reports of others on GPUs, by node. Ranks with partitions of one GPU report the same.
 void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, const Rates& rates,
-                std::set<std::pair<int, std::string>>& said, std::vector<Finding>& findings) {
+                std::set<std::pair<int, std::string>>& message, std::vector<Finding>& findings) {
   const TestedGpus named = tested_by(seen);
   std::set<std::pair<std::string, int>> xids;
   for (const Fact& fact : seen.facts) {
@@ -289,7 +289,7 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
     if (fact.key == "grew") judge_growth(seen, gpu, text, rates, findings);
     if (fact.key == "throttled") judge_throttling(gpu, text, findings);
     if (fact.key == "link_in_use") judge_link_in_use(gpu, text, findings);
-    if (fact.key == "others" && said.insert({place.node_index, fact.value}).second)
+    if (fact.key == "others" && message.insert({place.node_index, fact.value}).second)
       judge_others(view, gpu, text, findings);
     if (fact.key == "xid" && xids.insert({gpu.address, std::atoi(text.c_str())}).second)
       judge_xid(gpu, std::atoi(text.c_str()), findings);
@@ -337,11 +337,11 @@ bool is_well(const ProbeJudgement& judgement) {
 
 void judge_health(const CaseView& view, std::vector<Finding>& findings) {
   const Rates rates{corrected_rates(view), link_rates(view), gpus_with_xgmi_errors(view)};
-  std::set<std::pair<int, std::string>> said;
+  std::set<std::pair<int, std::string>> message;
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
     if (seen != nullptr && seen->state == ObservationState::measured)
-      judge_rank(view, view.ranks[i], *seen, rates, said, findings);
+      judge_rank(view, view.ranks[i], *seen, rates, message, findings);
   }
 }
 

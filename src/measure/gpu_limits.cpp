@@ -117,8 +117,8 @@ void judge_limits(const CaseView& view, const RankPlace& place, const Observatio
   for (const Reading& reading : seen.readings) {
     const Reading* capable = reading.summary.n > 0 ? capable_of(seen, reading) : nullptr;
     if (capable == nullptr) continue;
-    const std::string told = label_of(reading, "device");
-    const std::string address = told.empty() ? named.only : told;
+    const std::string reported = label_of(reading, "device");
+    const std::string address = reported.empty() ? named.only : reported;
     const auto bounds = bounds_of(view, seen, reading, address);
     if (!bounds) continue;
     const double able = capable->summary.median;

@@ -133,16 +133,16 @@ double GpuLinks::together() const {
 }
 
 std::vector<Fact> GpuLinks::detours(const Connections& connections) const {
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const Connection& one : connections.between) {
     if (one.from != self_ && one.to != self_) continue;
     // Multicast and reduction in the switch is not a detour.
     if (one.way != "SHM" && one.way.rfind("NET/", 0) != 0) continue;
     const int other = one.from == self_ ? one.to : one.from;
-    if (const auto link = to(other)) told.insert(fmt::format("{} {} {}", other, one.way, link->kind));
+    if (const auto link = to(other)) reported.insert(fmt::format("{} {} {}", other, one.way, link->kind));
   }
   std::vector<Fact> facts;
-  for (const std::string& value : told) facts.push_back({"data.detour", value});
+  for (const std::string& value : reported) facts.push_back({"data.detour", value});
   return facts;
 }
 
@@ -161,12 +161,12 @@ void find_detours(const CaseView& view, std::vector<Finding>& findings) {
       groups[{text.substr(0, blank), text.substr(blank + 1)}].insert({std::min(rank, other), std::max(rank, other)});
     }
   });
-  for (const auto& [told, found] : groups) {
+  for (const auto& [reported, found] : groups) {
     const std::vector<Pair> pairs(found.begin(), found.end());
     Finding finding;
     finding.reason = fmt::format(
         "data between GPUs of one node goes {}, though {} links them ({}: {}, from the library's own log)",
-        way_words(told.first), link_words(told.second), counted(pairs.size(), "pair"), pair_words(view, pairs));
+        way_words(reported.first), link_words(reported.second), counted(pairs.size(), "pair"), pair_words(view, pairs));
     blame_pairs(view, pairs, finding);
     finding.remedy =
         "let every rank see all GPUs of its node (with Slurm neither --gpus-per-task nor --gpu-bind; choose by the "

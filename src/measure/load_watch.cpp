@@ -20,13 +20,13 @@ namespace {
 constexpr double seconds_between_looks = 0.02;
 constexpr std::chrono::milliseconds until_second_look{100};
 
-std::string told(const GpuHealth::Values& values, const std::string& key) {
+std::string reported(const GpuHealth::Values& values, const std::string& key) {
   const auto found = values.find(key);
   return found == values.end() ? std::string() : found->second;
 }
 
-double real_told(const GpuHealth::Values& values, const std::string& key) {
-  return std::strtod(told(values, key).c_str(), nullptr);
+double real_reported(const GpuHealth::Values& values, const std::string& key) {
+  return std::strtod(reported(values, key).c_str(), nullptr);
 }
 
 /// Only numbers that stand alone: `4`, and the two of `ras_umc`: `1 0`.
@@ -81,12 +81,12 @@ LostLinks lost_xgmi_links(const GpuHealth::Values& before, const GpuHealth::Valu
                           const std::function<GpuHealth::Values()>& look_again) {
   // Of a GPU that no longer shows its table nothing is known.
   if (after.count("gpu_metrics") == 0) return {};
-  const auto first = without(told(before, "xgmi_links_up"), told(after, "xgmi_links_up"));
+  const auto first = without(reported(before, "xgmi_links_up"), reported(after, "xgmi_links_up"));
   if (first.empty()) return {};
   const GpuHealth::Values again = look_again();
   if (again.count("gpu_metrics") == 0) return {{}, first};
-  const auto lost = without(join(first, ", "), told(again, "xgmi_links_up"));
-  const auto inactive = both(told(after, "xgmi_links_inactive"), told(again, "xgmi_links_inactive"));
+  const auto lost = without(join(first, ", "), reported(again, "xgmi_links_up"));
+  const auto inactive = both(reported(after, "xgmi_links_inactive"), reported(again, "xgmi_links_inactive"));
   const auto down = without(join(lost, ", "), inactive);
   return {down, without(join(lost, ", "), join(down, ", "))};
 }
@@ -118,11 +118,11 @@ void LoadWatch::during(const SeenGpu& gpu) {
   found->second.last_look = now_is;
   const GpuHealth::Values now = health_.glance(*found->second.device);
   GpuHealth::Values& worst = found->second.during;
-  const std::string throttled = both(told(worst, "throttled_by"), told(now, "throttled_by"));
+  const std::string throttled = both(reported(worst, "throttled_by"), reported(now, "throttled_by"));
   for (const auto& [key, value] : now) {
     // A link wakes up with the first copy: its best is what it can do now.
     const bool is_link = key.rfind("pcie_", 0) == 0;
-    if (!is_link || real_told(now, key) > real_told(worst, key)) worst[key] = value;
+    if (!is_link || real_reported(now, key) > real_reported(worst, key)) worst[key] = value;
   }
   worst["throttled_by"] = throttled;
 }
@@ -133,7 +133,7 @@ void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, 
   };
   for (const auto& [key, value] : after) {
     const bool is_of_link = key.starts_with("nvlink_") && key.find('.') != key.npos;
-    const std::string before = is_of_link && gpu.before.count(key) == 0 ? "0" : told(gpu.before, key);
+    const std::string before = is_of_link && gpu.before.count(key) == 0 ? "0" : reported(gpu.before, key);
     if (key == "nvlinks_down")
       for (const std::string& link : without(value, before)) note("link_down", "NVLink " + link);
     if (key == "nvlinks_up") note("links_watched", value);
@@ -176,7 +176,7 @@ void LoadWatch::add_corrected(const Watched& gpu, const GpuHealth::Values& after
                               Observation& seen) const {
   std::optional<double> most;
   for (const auto& [key, value] : after) {
-    const auto was = counts_of(told(gpu.before, key));
+    const auto was = counts_of(reported(gpu.before, key));
     const auto is = counts_of(value);
     // Of blocks of amdgpu the second number.
     const bool is_block = key.starts_with("ras_") && is.size() == 2;
@@ -190,9 +190,9 @@ void LoadWatch::add_corrected(const Watched& gpu, const GpuHealth::Values& after
 }
 
 void LoadWatch::add_load(const Watched& gpu, Observation& seen) const {
-  if (const std::string reasons = told(gpu.during, "throttled_by"); !reasons.empty())
+  if (const std::string reasons = reported(gpu.during, "throttled_by"); !reasons.empty())
     seen.facts.push_back({"throttled", gpu.address + " " + reasons});
-  const auto number = [&](const char* name) { return told(gpu.during, name); };
+  const auto number = [&](const char* name) { return reported(gpu.during, name); };
   // Where the other end is not visible, a link may be as wide as its slot.
   const auto& links = gpu.device->links;
   const bool is_width_open = links.empty() || links[0].is_one_ended;
@@ -227,9 +227,9 @@ void LoadWatch::end(Observation& seen, const Schedule& schedule) {
     }
     // Of all ranks: strangers slow each of them down. Who was there before the load. Those that came since can be
     // ranks of this run, unless the numbers are known to be those of this process's namespace.
-    std::string others = told(gpu.before, "processes");
-    if ((others.empty() || others == "none") && !told(after, "lists_this_process").empty())
-      others = told(after, "processes");
+    std::string others = reported(gpu.before, "processes");
+    if ((others.empty() || others == "none") && !reported(after, "lists_this_process").empty())
+      others = reported(after, "processes");
     if (!others.empty() && others != "none") seen.facts.push_back({"others", gpu.address + " " + others});
     for (const auto& [name, value] : gpu.device->values)
       if (name.rfind("process.", 0) == 0)

@@ -115,12 +115,13 @@ std::vector<InterfaceAddress> interfaces_up() {
       if (is_up) found.push_back({printable_line(name), printable_line(inet.substr(0, inet.find('/')))});
     found.push_back({"lo", "127.0.0.1"});
     // Names of nodes resolve to addresses of the real network, over which ranks talk.
-    for (const ToldAddress& told : addresses_here())
-      if (told.is_up && !is_loopback(told.address.text)) found.push_back({told.interface, told.address.text});
+    for (const ListedAddress& reported : addresses_here())
+      if (reported.is_up && !is_loopback(reported.address.text))
+        found.push_back({reported.interface, reported.address.text});
     return found;
   }
-  for (const ToldAddress& told : addresses_here())
-    if (told.is_up) found.push_back({told.interface, told.address.text});
+  for (const ListedAddress& reported : addresses_here())
+    if (reported.is_up) found.push_back({reported.interface, reported.address.text});
   std::sort(found.begin(), found.end(), [](const InterfaceAddress& a, const InterfaceAddress& b) {
     return std::tie(a.name, a.address) < std::tie(b.name, b.address);
   });

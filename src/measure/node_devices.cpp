@@ -40,7 +40,7 @@ std::optional<int> granted_by(const NodeView& node, std::string_view variable) {
   // Per task or socket: one task, on one socket, is what every node of a job has at least.
   const auto count = granted(found->second);
   if (!count || variable != "SLURM_GPUS" || *count == 0) return count;
-  // Of the whole job: how they are spread is not said.
+  // Of the whole job: how they are spread is not known.
   const auto nodes = node.job.find("SLURM_NNODES");
   return nodes != node.job.end() && nodes->second == "1" ? *count : 1;
 }

@@ -49,8 +49,8 @@ std::array<Limit, limits.size()> read_limits() {
     rlimit limit{};
     // It fails for a bad argument only.
     if (::getrlimit(which[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) found[i] = limit.rlim_cur;
-    const auto said = this_machine().limits.find(std::string(limits[i].name));
-    if (const auto other = said == this_machine().limits.end() ? std::nullopt : parse_limit(said->second))
+    const auto message = this_machine().limits.find(std::string(limits[i].name));
+    if (const auto other = message == this_machine().limits.end() ? std::nullopt : parse_limit(message->second))
       found[i] = *other;
   }
   return found;

@@ -76,17 +76,17 @@ NamedParts name_parts(const std::vector<const Device*>& of_runtime, const Invent
   named.parts.resize(of_runtime.size(), -1);
   if (std::none_of(of_runtime.begin(), of_runtime.end(), is_part)) return named;
   const auto selection = gpu_mapping::select_devices(counted_by_rocr(inventory), variables);
-  bool is_told = selection.slots.size() == of_runtime.size();
-  for (std::size_t i = 0; is_told && i < of_runtime.size(); ++i)
-    is_told = selection.slots[i].device != nullptr && selection.slots[i].device == of_runtime[i];
+  bool is_reported = selection.slots.size() == of_runtime.size();
+  for (std::size_t i = 0; is_reported && i < of_runtime.size(); ++i)
+    is_reported = selection.slots[i].device != nullptr && selection.slots[i].device == of_runtime[i];
   std::map<const Device*, int> counts;
   for (std::size_t i = 0; i < of_runtime.size(); ++i) {
     if (!is_part(of_runtime[i])) continue;
     const int counted = counts[of_runtime[i]]++;
-    named.parts[i] = is_told ? part_in(selection.slots[i].name) : counted;
+    named.parts[i] = is_reported ? part_in(selection.slots[i].name) : counted;
   }
   for (const auto& [gpu, count] : counts)
-    if (!is_told && count < gpu->partitions) named.unknown.emplace(gpu, count);
+    if (!is_reported && count < gpu->partitions) named.unknown.emplace(gpu, count);
   return named;
 }
 
@@ -228,13 +228,13 @@ Result<std::vector<RankSight>> exchange_sight(RunContext& context, const NodeGpu
   std::vector<RankSight> ranks;
   for (const ByteVector& bytes : *all) {
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const auto told = lines(text);
+    const auto reported = lines(text);
     RankSight rank;
-    if (!told.empty()) {
-      const auto numbers = split(told[0], ' ');
+    if (!reported.empty()) {
+      const auto numbers = split(reported[0], ' ');
       rank.node = std::max(0, std::atoi(numbers[0].c_str()));
       rank.local_rank = numbers.size() > 1 ? std::atoi(numbers[1].c_str()) : 0;
-      for (std::size_t i = 1; i < told.size(); ++i) rank.keys.emplace_back(told[i]);
+      for (std::size_t i = 1; i < reported.size(); ++i) rank.keys.emplace_back(reported[i]);
     }
     ranks.push_back(std::move(rank));
   }

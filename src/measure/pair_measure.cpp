@@ -68,7 +68,7 @@ class PairRun {
       const auto contaminated = both(ask(with_), reply);
       sampler.feed(*values, Seconds{monotonic_seconds() - begun}, contaminated);
     }
-    if (auto told = tell({}); !told) return tl::unexpected(told.error());
+    if (auto reported = announce({}); !reported) return tl::unexpected(reported.error());
     return sampler.result();
   }
 
@@ -120,7 +120,7 @@ class PairRun {
   }
 
  private:
-  [[nodiscard]] Result<void> tell(const Order& order) {
+  [[nodiscard]] Result<void> announce(const Order& order) {
     return with_.comm.send(std::as_bytes(std::span(&order, 1)), peer_, control_tag);
   }
 
@@ -156,7 +156,7 @@ class PairRun {
   }
 
   [[nodiscard]] Result<std::vector<double>> lead_batch(int count) {
-    if (auto told = tell({count, window_}); !told) return tl::unexpected(told.error());
+    if (auto reported = announce({count, window_}); !reported) return tl::unexpected(reported.error());
     std::vector<double> values;
     values.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {

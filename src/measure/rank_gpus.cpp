@@ -110,15 +110,15 @@ std::string names_of_fastest(const Gpus& nics) {
 }  // namespace
 
 Choice choose(const Selection& selection, const Variables& variables, int local_rank, const Habit& habit) {
-  const auto said = variables.find("LOCAL_RANK");
+  const auto message = variables.find("LOCAL_RANK");
   if (habit.choice == "first") return {"first", "0", 0};
   const bool is_only_one = selection.is_count_known && selection.slots.size() == 1;
-  if (habit.choice == "auto" && said == variables.end() && is_only_one) return {"only one", "0", 0};
+  if (habit.choice == "auto" && message == variables.end() && is_only_one) return {"only one", "0", 0};
   Choice choice{"local rank", std::to_string(local_rank), local_rank};
-  if (said != variables.end()) {
-    choice = {"LOCAL_RANK", printable_line(said->second, 40), -1};
+  if (message != variables.end()) {
+    choice = {"LOCAL_RANK", printable_line(message->second, 40), -1};
     int index = -1;
-    const std::string& text = said->second;
+    const std::string& text = message->second;
     const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), index);
     if (!text.empty() && error == std::errc() && at == text.data() + text.size() && index >= 0) choice.index = index;
   }

@@ -1,5 +1,5 @@
-/// One type of node as a readable file describes it: simulation/machines/<name>.toml, docs/machines.md. Made up, so that checks
-/// can be seen to pass and to fail on a machine that is not here. Parsed by src/config, written as files by
+/// One type of node as a readable file describes it: simulation/machines/<name>.toml, docs/machines.md. Made up, so
+/// that checks can be seen to pass and to fail on a machine that is not here. Parsed by src/config, written as files by
 /// src/system.
 #pragma once
 
@@ -125,7 +125,7 @@ struct MachineDescription {
   DescribedGpus gpus;
   std::vector<DescribedNic> nics;
   std::vector<std::string> libraries;  ///< that a loader would find, beside the system's: `librccl-net.so`
-  std::string launcher;                ///< who starts ranks there: `srun`, `mpirun`, ...; empty: not said
+  std::string launcher;                ///< who starts ranks there: `srun`, `mpirun`, ...; empty: not given
   std::vector<CpuMask> masks;          ///< by local rank; empty: what the real launcher gives
   Environment environment;             ///< of each rank; `{rank}` and the like are filled
   std::map<std::string, std::vector<std::string>> by_rank;  ///< variables whose value follows from the local rank

@@ -20,12 +20,12 @@ bool is_of_series(std::string_view metric, const Labels& where) {
 }
 
 std::string job_shape(const ProbeSpec* probe, ItemKind kind, int nodes, int ranks) {
-  const auto tells = [&](std::string_view key) {
+  const auto announces = [&](std::string_view key) {
     return probe != nullptr &&
-           std::find(probe->told_facts.begin(), probe->told_facts.end(), key) != probe->told_facts.end();
+           std::find(probe->reported_facts.begin(), probe->reported_facts.end(), key) != probe->reported_facts.end();
   };
   // `data.device` is where a rank keeps its data while all ranks work together.
-  const bool is_of_parts = kind == ItemKind::link || (kind == ItemKind::device && !tells("data.device")) ||
+  const bool is_of_parts = kind == ItemKind::link || (kind == ItemKind::device && !announces("data.device")) ||
                            (probe != nullptr && probe->subject == Subject::memory);
   if (is_of_parts && nodes > 0 && ranks % nodes == 0)
     return counted(static_cast<std::size_t>(ranks / nodes), "rank") + " per node";

@@ -188,7 +188,7 @@ Result<Observation> run_allreduce(RunContext& context) {
   if (auto agreed = gpu.agree(out, in); !agreed) return tl::unexpected(agreed.error());
   Observation seen;
   if (gpu.is_refused()) {
-    gpu.tell(seen);
+    gpu.announce(seen);
     return seen;
   }
   context.recorder.step("placement");
@@ -225,7 +225,7 @@ Result<Observation> run_allreduce(RunContext& context) {
     precise += measured->time.end == SamplingEnd::precise;
     keep(task, *measured, context.comm.size(), network, gpu, seen);
   }
-  gpu.tell(seen);
+  gpu.announce(seen);
   seen.facts.push_back({"checked", std::to_string(looked)});
   if (timed > 0) seen.facts.push_back({"precise", fmt::format("{} of {}", precise, timed)});
   return seen;
@@ -245,7 +245,7 @@ extern const ProbeSpec probe_allreduce{
     .run = run_allreduce,
     .judge = allreduce::judge,
     .subject = Subject::collective,
-    .told_facts = allreduce_facts,
+    .reported_facts = allreduce_facts,
 };
 
 }  // namespace muster

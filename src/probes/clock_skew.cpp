@@ -118,11 +118,11 @@ Finding about_skew(Verdict verdict, std::string reason, std::string_view remedy,
 /// nullopt: certainly within the limit.
 std::optional<Finding> judge_distance(double away, double uncertainty, double most, const std::string& sentence,
                                       const std::vector<NodeClock>& nodes) {
-  const std::string told = fmt::format("{} (+-{}), limit {}", sentence, say_time(uncertainty), say_time(most));
-  if (std::fabs(away) - uncertainty > most) return about_skew(Verdict::fail, told, remedy_sync, nodes);
+  const std::string reported = fmt::format("{} (+-{}), limit {}", sentence, say_time(uncertainty), say_time(most));
+  if (std::fabs(away) - uncertainty > most) return about_skew(Verdict::fail, reported, remedy_sync, nodes);
   if (std::fabs(away) + uncertainty > most)
-    return about_skew(Verdict::unmeasured, told + ": too uncertain",
-                 "run again when the network is quiet, or with more round_trips", nodes);
+    return about_skew(Verdict::unmeasured, reported + ": too uncertain",
+                      "run again when the network is quiet, or with more round_trips", nodes);
   return std::nullopt;
 }
 
@@ -176,12 +176,12 @@ std::optional<Finding> judge_halves(std::vector<NodeClock> clocks, double most) 
   const double apart = *high.front().offset - *low.back().offset;
   const double uncertainty = high.front().uncertainty + low.back().uncertainty;
   if (apart - uncertainty <= most || spread(low) > most || spread(high) > most) return std::nullopt;
-  return about_skew(Verdict::fail,
-               fmt::format("clocks of {} are {} behind those of {} (+-{}), limit {}: half against half, it is unknown "
-                           "which are right",
-                           hosts_of(low), say_time(apart), hosts_of(high), say_time(uncertainty), say_time(most)),
-               "compare both with a time source (chronyc tracking, date), and synchronise those that are wrong",
-               clocks);
+  return about_skew(
+      Verdict::fail,
+      fmt::format("clocks of {} are {} behind those of {} (+-{}), limit {}: half against half, it is unknown "
+                  "which are right",
+                  hosts_of(low), say_time(apart), hosts_of(high), say_time(uncertainty), say_time(most)),
+      "compare both with a time source (chronyc tracking, date), and synchronise those that are wrong", clocks);
 }
 
 /// Rank 0's clock may be the wrong one: all are held against the median, which few wrong ones can't move far.
@@ -215,7 +215,7 @@ ProbeJudgement judge_clock_skew(const CaseView& view) {
     else
       judgement.findings.push_back(
           about_skew(Verdict::unmeasured, fmt::format("clock of {} gave no offset", printable_line(clock.host)),
-                "look whether something steps the clocks of that node or of rank 0's", {clock}));
+                     "look whether something steps the clocks of that node or of rank 0's", {clock}));
   }
   const double most = view.params.duration("max_offset").value * 1e6;
   if (known.size() > 2) judge_many(known, most, judgement);
@@ -223,8 +223,8 @@ ProbeJudgement judge_clock_skew(const CaseView& view) {
   const bool is_one_node =
       std::all_of(view.ranks.begin(), view.ranks.end(), [](const RankPlace& place) { return place.node_index == 0; });
   if (known.size() == 1 && is_one_node)
-    judgement.findings.push_back(about_skew(Verdict::skip, "one node has one clock: there is nothing to compare it with",
-                                       "run on two nodes or more", {}));
+    judgement.findings.push_back(about_skew(
+        Verdict::skip, "one node has one clock: there is nothing to compare it with", "run on two nodes or more", {}));
   return judgement;
 }
 

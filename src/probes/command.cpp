@@ -153,7 +153,7 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   add_end(*end, options.argv, seen);
   if (!program::find_fault(seen, context.params).empty()) seen.facts.push_back(program::no_reading());
   seen.facts.push_back({"last_line", output.last_line()});
-  seen.facts.insert(seen.facts.end(), output.told.begin(), output.told.end());
+  seen.facts.insert(seen.facts.end(), output.reported.begin(), output.reported.end());
   seen.facts.insert(seen.facts.end(), output.bad_lines.begin(), output.bad_lines.end());
   seen.output = output.text();
   return seen;

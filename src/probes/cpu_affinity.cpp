@@ -201,7 +201,7 @@ void judge_node(const CaseView& view, const NodeMasks& node, std::vector<NodeFin
 }
 
 /// One finding for all nodes that have the same thing wrong: the first one's text, the culprits of all.
-void tell_once(std::vector<NodeFinding> all, std::vector<Finding>& findings) {
+void report_once(std::vector<NodeFinding> all, std::vector<Finding>& findings) {
   std::map<std::pair<std::pair<int, std::size_t>, Verdict>, std::vector<NodeFinding>> groups;
   for (NodeFinding& one : all) groups[{one.respect, one.finding.verdict}].push_back(std::move(one));
   for (auto& [key, group] : groups) {
@@ -256,7 +256,7 @@ ProbeJudgement judge_cpu_affinity(const CaseView& view) {
                     [](const NodeFinding& one) { return one.finding.verdict == Verdict::pass; }))
       clean.push_back(node);
   }
-  tell_once(std::move(all), judgement.findings);
+  report_once(std::move(all), judgement.findings);
   environment::judge_not_run(view, {"taskset", "numactl", "hwloc-bind", "likwid-pin"}, judgement.findings);
   if (has_all_masks && !clean.empty()) judgement.evidence.push_back(evidence_of(view, clean));
   return judgement;
@@ -273,7 +273,7 @@ extern const ProbeSpec probe_cpu_affinity{
     .metrics = cpu_affinity_metrics,
     .run = run_cpu_affinity,
     .judge = judge_cpu_affinity,
-    .told_facts = cpu_affinity_facts,
+    .reported_facts = cpu_affinity_facts,
 };
 
 }  // namespace muster

@@ -116,7 +116,7 @@ std::string nodes_word(std::size_t count) {
 }
 
 /// `4 NICs on 1 node: 4x ConnectX-7`, with who saw them.
-std::string told_of(const visibility::Nodes& nodes, DeviceKind kind) {
+std::string reported_of(const visibility::Nodes& nodes, DeviceKind kind) {
   std::map<std::string, int> models;
   std::set<std::string> sources;
   std::size_t count = 0;
@@ -135,7 +135,7 @@ std::string told_of(const visibility::Nodes& nodes, DeviceKind kind) {
 }
 
 /// GPUs that belong to other jobs; a pass does not cover them.
-std::string told_of_withheld(const visibility::Nodes& nodes) {
+std::string reported_of_withheld(const visibility::Nodes& nodes) {
   std::size_t count = 0;
   for (const visibility::NodeView& node : nodes)
     for (const Device* gpu : visibility::devices_of(node, DeviceKind::gpu)) count += visibility::is_withheld(*gpu);
@@ -143,7 +143,7 @@ std::string told_of_withheld(const visibility::Nodes& nodes) {
 }
 
 /// What only the vendor's library knows.
-std::string told_of_health(const visibility::Nodes& nodes) {
+std::string reported_of_health(const visibility::Nodes& nodes) {
   std::size_t gpus = 0, parts = 0;
   std::map<std::string, int> profiles;
   int links = 0;
@@ -222,18 +222,18 @@ ProbeJudgement judge_device_visibility(const CaseView& view) {
   visibility::judge_odd_ones(nodes, findings);
   skip_without_gpus(view, nodes, findings);
 
-  const std::string gpus = told_of(nodes, DeviceKind::gpu);
-  const std::string withheld = told_of_withheld(nodes);
-  const std::string nics = told_of(nodes, DeviceKind::nic);
+  const std::string gpus = reported_of(nodes, DeviceKind::gpu);
+  const std::string withheld = reported_of_withheld(nodes);
+  const std::string nics = reported_of(nodes, DeviceKind::nic);
   const bool is_well = std::all_of(findings.begin(), findings.end(),
                                    [](const Finding& finding) { return finding.verdict == Verdict::pass; });
   if (!gpus.empty() && is_well) judgement.evidence.push_back(gpus);
-  if (const std::string health = told_of_health(nodes); !health.empty() && is_well)
+  if (const std::string health = reported_of_health(nodes); !health.empty() && is_well)
     judgement.evidence.push_back(health);
   if (!withheld.empty() && is_well) judgement.evidence.push_back(withheld);
   if (!nics.empty()) judgement.evidence.push_back(nics);
-  for (std::string& told : links)
-    if (!told.empty()) judgement.evidence.push_back(std::move(told));
+  for (std::string& reported : links)
+    if (!reported.empty()) judgement.evidence.push_back(std::move(reported));
   return judgement;
 }
 

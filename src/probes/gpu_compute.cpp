@@ -100,7 +100,7 @@ class ComputePart {
     gpu_copy::add_facts(node_, seen_);
     for (const SeenGpu* gpu : own) multiply(*gpu, own.size() > 1);
     if (auto compared = look_again(); !compared) return tl::unexpected(compared.error());
-    tell();
+    announce();
     return std::move(seen_);
   }
 
@@ -199,7 +199,7 @@ class ComputePart {
     }
   }
 
-  void tell() {
+  void announce() {
     seen_.facts.push_back({"size", std::to_string(size_)});
     for (Fact& fact : prints()) seen_.facts.push_back(std::move(fact));
     for (const auto& bench : benches_)
@@ -243,7 +243,7 @@ extern const ProbeSpec probe_gpu_compute{
     .labels = gpu_compute_labels,
     .run = run_gpu_compute,
     .judge = gpu_compute::judge,
-    .told_facts = gpu_compute_facts,
+    .reported_facts = gpu_compute_facts,
 };
 
 }  // namespace muster

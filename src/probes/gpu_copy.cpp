@@ -263,7 +263,7 @@ extern const ProbeSpec probe_gpu_copy{
     .labels = gpu_copy_labels,
     .run = run_gpu_copy,
     .judge = gpu_copy::judge,
-    .told_facts = gpu_copy_facts,
+    .reported_facts = gpu_copy_facts,
 };
 
 }  // namespace muster

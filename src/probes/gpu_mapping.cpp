@@ -196,7 +196,7 @@ extern const ProbeSpec probe_gpu_mapping{
     .metrics = gpu_mapping_metrics,
     .run = run_gpu_mapping,
     .judge = judge_gpu_mapping,
-    .told_facts = gpu_mapping_facts,
+    .reported_facts = gpu_mapping_facts,
 };
 
 }  // namespace muster

@@ -145,14 +145,14 @@ class Test {
 
   [[nodiscard]] Result<void> take_rest() {
     auto report = gpus_.allocate(gpu_.device, report_words * 8);
-    auto told = gpus_.pin(gpu_.device, report_words * 8);
+    auto reported = gpus_.pin(gpu_.device, report_words * 8);
     auto stream = gpus_.stream(gpu_.device);
     auto start = gpus_.event(gpu_.device);
     auto stop = gpus_.event(gpu_.device);
-    for (const auto* part : {&report, &told, &stream, &start, &stop})
+    for (const auto* part : {&report, &reported, &stream, &start, &stop})
       if (!*part) return tl::unexpected(part->error());
     report_ = std::move(*report);
-    told_ = std::move(*told);
+    reported_ = std::move(*reported);
     stream_ = std::move(*stream);
     start_ = std::move(*start);
     stop_ = std::move(*stop);
@@ -175,7 +175,7 @@ class Test {
   [[nodiscard]] Result<double> one(Pattern pattern, Observation& seen) {
     constexpr std::uint64_t complement = ~std::uint64_t{0};
     constexpr std::uint64_t checks = 3;
-    std::memset(told_.get(), 0, report_words * 8);
+    std::memset(reported_.get(), 0, report_words * 8);
     void* memory = memory_.get();
     std::uint64_t count = bytes_ / 8;
     Result<void> done = gpus_.set(gpu_.device, report_.get(), 0, report_words * 2, stream_.get());
@@ -188,7 +188,7 @@ class Test {
     also([&] { return check(pattern, complement, 1); });
     also([&] { return gpus_.record(gpu_.device, stop_.get(), stream_.get()); });
     also([&] { return check(pattern, 0, 0); });
-    also([&] { return gpus_.copy(gpu_.device, told_.get(), report_.get(), report_words * 8, stream_.get()); });
+    also([&] { return gpus_.copy(gpu_.device, reported_.get(), report_.get(), report_words * 8, stream_.get()); });
     if (done) health_.during(gpu_);
     also([&] { return gpus_.synchronize(gpu_.device, stream_.get()); });
     also([&] { return have_checked(checks * count); });
@@ -202,7 +202,7 @@ class Test {
   /// A kernel that does not run finds no wrong word either.
   [[nodiscard]] Result<void> have_checked(std::uint64_t wanted) const {
     std::uint64_t checked = 0;
-    std::memcpy(&checked, static_cast<const std::byte*>(told_.get()) + checked_word * 8, sizeof checked);
+    std::memcpy(&checked, static_cast<const std::byte*>(reported_.get()) + checked_word * 8, sizeof checked);
     if (checked == wanted) return {};
     return fail(ErrorKind::device, "muster_check",
                 fmt::format("the kernel checked {} of {} words: kernels are started without an error and do not run to "
@@ -211,28 +211,28 @@ class Test {
   }
 
   void note(const Pattern& pattern, Observation& seen) const {
-    std::uint64_t told[report_words];
-    std::memcpy(told, told_.get(), sizeof told);
-    if (told[0] == 0) return;
+    std::uint64_t reported[report_words];
+    std::memcpy(reported, reported_.get(), sizeof reported);
+    if (reported[0] == 0) return;
     // Threads report in no order, and a word once for each time that it was wrong: the lowest address is reported, and
     // all bits that were seen wrong.
     std::size_t first = 0;
     std::uint64_t wrong = 0;
     std::set<std::uint64_t> words;
-    const std::size_t kept = std::min<std::uint64_t>(told[0], 20);
+    const std::size_t kept = std::min<std::uint64_t>(reported[0], 20);
     for (std::size_t i = 0; i < kept; ++i) {
-      wrong |= told[2 + 3 * i] ^ told[3 + 3 * i];
-      words.insert(told[1 + 3 * i]);
-      if (told[1 + 3 * i] < told[1 + 3 * first]) first = i;
+      wrong |= reported[2 + 3 * i] ^ reported[3 + 3 * i];
+      words.insert(reported[1 + 3 * i]);
+      if (reported[1 + 3 * i] < reported[1 + 3 * first]) first = i;
     }
-    const std::uint64_t offset = told[1 + 3 * first] * 8;
+    const std::uint64_t offset = reported[1 + 3 * first] * 8;
     seen.facts.push_back(
         {"wrong", fmt::format("{} {}{} wrong under pattern {}: {:#018x} instead of {:#018x} at address {:#x} "
                               "({:#x} into the tested {}), wrong {}",
-                              gpu_copy::address_of(gpu_), kept < told[0] ? "at least " : "",
-                              counted(words.size(), "word"), pattern.name, told[3 + 3 * first], told[2 + 3 * first],
-                              reinterpret_cast<std::uintptr_t>(memory_.get()) + offset, offset, format_bytes({bytes_}),
-                              bits_of(wrong))});
+                              gpu_copy::address_of(gpu_), kept < reported[0] ? "at least " : "",
+                              counted(words.size(), "word"), pattern.name, reported[3 + 3 * first],
+                              reported[2 + 3 * first], reinterpret_cast<std::uintptr_t>(memory_.get()) + offset, offset,
+                              format_bytes({bytes_}), bits_of(wrong))});
   }
 
   RunContext& context_;
@@ -240,7 +240,7 @@ class Test {
   const Gpus& gpus_;
   SeenGpu gpu_;
   std::uint64_t bytes_ = 0;
-  GpuHandle memory_, report_, told_, stream_, start_, stop_;
+  GpuHandle memory_, report_, reported_, stream_, start_, stop_;
 };
 
 Result<Observation> run_gpu_memory(RunContext& context) {
@@ -280,7 +280,7 @@ extern const ProbeSpec probe_gpu_memory{
     .labels = gpu_memory_labels,
     .run = run_gpu_memory,
     .judge = gpu_memory::judge,
-    .told_facts = gpu_memory_facts,
+    .reported_facts = gpu_memory_facts,
 };
 
 }  // namespace muster

@@ -264,7 +264,7 @@ extern const ProbeSpec probe_memory_bandwidth{
     .run = run_memory_bandwidth,
     .judge = judge_memory_bandwidth,
     .subject = Subject::memory,
-    .told_facts = memory_bandwidth_facts,
+    .reported_facts = memory_bandwidth_facts,
     .is_about_nodes = true,
 };
 

@@ -113,7 +113,7 @@ Result<Observation> run_network_interfaces(RunContext& context) {
 }
 
 /// `8 NICs on 2 nodes (8x ConnectX-7), 8 ports up`.
-void tell_nics(Judging& judging) {
+void report_nics(Judging& judging) {
   std::map<std::string, int> models;
   std::map<double, std::size_t> rates;
   std::size_t count = 0;
@@ -129,12 +129,12 @@ void tell_nics(Judging& judging) {
   std::vector<std::string> ports;
   for (const auto& [rate, number] : rates)
     if (number > 0) ports.push_back(fmt::format("{} at {} Gbit/s", counted(number, "port"), rate));
-  judging.said.evidence.push_back(fmt::format("{} on {} ({}){}{}", counted(count, "NIC"),
-                                              counted(judging.nodes.size(), "node"), human_list(list),
-                                              ports.empty() ? "" : ": ", human_list(ports)));
+  judging.judgement.evidence.push_back(fmt::format("{} on {} ({}){}{}", counted(count, "NIC"),
+                                                   counted(judging.nodes.size(), "node"), human_list(list),
+                                                   ports.empty() ? "" : ": ", human_list(ports)));
 }
 
-void tell_interfaces(Judging& judging) {
+void report_interfaces(Judging& judging) {
   std::map<std::string, std::size_t> nodes_with;
   for (const NodeView& node : judging.nodes)
     for (const Interface& one : node.interfaces)
@@ -143,18 +143,18 @@ void tell_interfaces(Judging& judging) {
   for (const auto& [name, count] : nodes_with)
     if (count == judging.nodes.size()) everywhere.push_back(name);
   if (!everywhere.empty())
-    judging.said.evidence.push_back(fmt::format("{} {} up with an address on {}", human_list(everywhere),
-                                                everywhere.size() == 1 ? "is" : "are",
-                                                counted(judging.nodes.size(), "node")));
+    judging.judgement.evidence.push_back(fmt::format("{} {} up with an address on {}", human_list(everywhere),
+                                                     everywhere.size() == 1 ? "is" : "are",
+                                                     counted(judging.nodes.size(), "node")));
 }
 
-void tell_settings(Judging& judging) {
+void report_settings(Judging& judging) {
   for (const Variable& variable : variables) {
     const auto found = judging.settings.find(variable.name);
     if (found == judging.settings.end()) continue;
     const auto& all = found->second;
     const bool is_one = std::all_of(all.begin(), all.end(), [&](const auto& one) { return one.value == all[0].value; });
-    judging.said.evidence.push_back(
+    judging.judgement.evidence.push_back(
         is_one ? fmt::format("{}={} names what is up", variable.name, printable_line(all[0].value, 80))
                : fmt::format("{} names what is up on every node", variable.name));
   }
@@ -172,18 +172,18 @@ bool is_without_network(const Judging& judging) {
 ProbeJudgement judge_network_interfaces(const CaseView& view) {
   Judging judging{view, {}, {}, {}, {}, {}};
   read_case(judging);
-  if (judging.nodes.empty()) return std::move(judging.said);
-  auto& said = judging.said;
-  const std::size_t first = said.findings.size();
+  if (judging.nodes.empty()) return std::move(judging.judgement);
+  auto& judgement = judging.judgement;
+  const std::size_t first = judgement.findings.size();
   for (const auto& judge_one : {judge_nics, judge_ports, judge_errors}) judge_one(judging);
-  set_subject(said.findings, first, Subject::nics);
-  const std::size_t before = said.findings.size();
+  set_subject(judgement.findings, first, Subject::nics);
+  const std::size_t before = judgement.findings.size();
   for (const auto& judge_one : {judge_names, judge_addresses, judge_selections}) judge_one(judging);
-  set_subject(said.findings, before, Subject::interfaces);
-  const bool is_fault = std::any_of(said.findings.begin(), said.findings.end(),
+  set_subject(judgement.findings, before, Subject::interfaces);
+  const bool is_fault = std::any_of(judgement.findings.begin(), judgement.findings.end(),
                                     [](const Finding& one) { return one.verdict != Verdict::pass; });
   if (is_fault) {
-    said.evidence.clear();
+    judgement.evidence.clear();
   } else if (is_without_network(judging)) {
     Finding finding;
     finding.verdict = Verdict::skip;
@@ -192,14 +192,14 @@ ProbeJudgement judge_network_interfaces(const CaseView& view) {
     finding.remedy = "if there should be NICs, set nics in [partition.node] of the profile";
     judging.find(std::move(finding));
   } else {
-    tell_nics(judging);
-    tell_interfaces(judging);
-    tell_settings(judging);
-    if (said.evidence.empty())
-      said.evidence.push_back(fmt::format("no NIC and no address beside loopback's on {}; none is expected",
-                                          counted(judging.nodes.size(), "node")));
+    report_nics(judging);
+    report_interfaces(judging);
+    report_settings(judging);
+    if (judgement.evidence.empty())
+      judgement.evidence.push_back(fmt::format("no NIC and no address beside loopback's on {}; none is expected",
+                                               counted(judging.nodes.size(), "node")));
   }
-  return std::move(said);
+  return std::move(judgement);
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ Result<Observation> run_p2p(RunContext& context) {
   if (auto agreed = gpu.agree(out, in); !agreed) return tl::unexpected(agreed.error());
   if (gpu.is_refused()) {
     Observation seen;
-    gpu.tell(seen);
+    gpu.announce(seen);
     return seen;
   }
   context.recorder.step("placement");
@@ -172,7 +172,7 @@ extern const ProbeSpec probe_p2p{
     .run = run_p2p,
     .judge = p2p::judge,
     .subject = Subject::links,
-    .told_facts = p2p_facts,
+    .reported_facts = p2p_facts,
 };
 
 }  // namespace muster

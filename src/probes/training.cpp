@@ -182,7 +182,7 @@ Result<Observation> run_training(RunContext& context) {
   if (!agreed) return tl::unexpected(agreed.error());
   Observation refused;
   if (gpu.is_refused()) {
-    gpu.tell(refused);
+    gpu.announce(refused);
     return refused;
   }
   context.recorder.step("placement");
@@ -210,7 +210,7 @@ Result<Observation> run_training(RunContext& context) {
     if (gpu.is_on_device() && is_timing(reading.metric)) reading.where.emplace_back("memory", "device");
   seen.facts.push_back({"execution", execution.name()});
   if (gpu.is_on_device()) seen.facts.push_back({"reference.execution", on_host->name()});
-  gpu.tell(seen);
+  gpu.announce(seen);
   return seen;
 }
 
@@ -231,7 +231,7 @@ extern const ProbeSpec probe_training{
     .prepare = prepare_training,
     .run = run_training,
     .judge = training::judge,
-    .told_facts = training_facts,
+    .reported_facts = training_facts,
 };
 
 }  // namespace muster

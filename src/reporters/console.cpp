@@ -66,21 +66,21 @@ class Console : public Reporter {
 
   void case_finished(const CaseResult& result, std::ostream& out) override {
     if (options_.quiet) return;
-    if (held_.empty() || result.node.empty() || common_title(held_.front()) != common_title(result)) tell_held(out);
+    if (held_.empty() || result.node.empty() || common_title(held_.front()) != common_title(result)) report_held(out);
     if (!result.node.empty()) return held_.push_back(result);
     fit_title(columns(title(result)) + (result.repetitions.size() > 1 ? repetitions_passed(result).size() + 2 : 0));
     say(case_line(result, title_columns_, page_), out);
   }
 
   void notice(std::string_view line, std::ostream& out) override {
-    tell_held(out);
+    report_held(out);
     if (!options_.quiet)
       say(fmt::format("{}{}\n", pad("note", 11), wrap(printable_line(line, uncut), page_.width, 11)), out);
   }
 
   /// Redraws with spaces and a carriage return: no escapes, so that it works without colours too.
   void tick(const RunProgress& progress, std::ostream& out) override {
-    tell_held(out);
+    report_held(out);
     if (options_.quiet || !options_.terminal) return;
     const auto text = status_text(progress, page_.width - 1);
     if (text == status_) return;
@@ -89,7 +89,7 @@ class Console : public Reporter {
   }
 
   void run_finished(const RunReport& report, std::ostream& out) override {
-    tell_held(out);
+    report_held(out);
     if (options_.quiet) {
       out << mail_text(report, page_.width, static_cast<std::size_t>(std::max(options_.lines_beside, 0)));
       return;
@@ -101,7 +101,7 @@ class Console : public Reporter {
 
  private:
   /// The nodes of one case come one right after the other; together they take few lines.
-  void tell_held(std::ostream& out) {
+  void report_held(std::ostream& out) {
     if (held_.empty()) return;
     for (const auto& result : held_)
       fit_title(columns(needs_attention(result.verdict) ? title(result) : common_title(result)));

@@ -68,9 +68,9 @@ Result<Prepared> find_work(const JobItem& item) {
   if (!params) return tl::unexpected(params.error());
   prepared.params = std::move(*params);
   if (item.node.empty()) return prepared;
-  const nlohmann::json said = nlohmann::json::parse(item.node, nullptr, false);
-  if (said.is_discarded()) return fail(ErrorKind::protocol, item.probe, "the profile's part is not JSON");
-  auto node = expected_node_from_json(said);
+  const nlohmann::json message = nlohmann::json::parse(item.node, nullptr, false);
+  if (message.is_discarded()) return fail(ErrorKind::protocol, item.probe, "the profile's part is not JSON");
+  auto node = expected_node_from_json(message);
   if (!node) return tl::unexpected(node.error());
   prepared.node = std::move(*node);
   return prepared;
@@ -418,7 +418,7 @@ Result<void> Agent::run() {
   if (!hooks_.refusal.empty()) return refuse(hooks_.refusal);
   call_driver();
   if (wire_) {
-    // Said before anything collective, so that the driver knows us even when a peer never comes. A failure shows
+    // Sent before anything collective, so that the driver knows us even when a peer never comes. A failure shows
     // again, for all ranks, when the world is sent.
     (void)say_hello();
   }

@@ -65,10 +65,10 @@ std::string doubt_about(const Machine& machine) {
 Result<void> take_machine(Comm& comm, const RankPlace& place) {
   const fs::path folder = machine_folder(place.host);
   const Result<void> taken = folder.empty() ? Result<void>() : simulate(folder, place);
-  const auto told = comm.all_gather(to_bytes(taken ? std::string() : to_string(taken.error())));
-  if (!told) return tl::unexpected(told.error());
-  for (std::size_t rank = 0; rank < told->size(); ++rank)
-    if (const std::string why(as_text((*told)[rank])); !why.empty())
+  const auto reported = comm.all_gather(to_bytes(taken ? std::string() : to_string(taken.error())));
+  if (!reported) return tl::unexpected(reported.error());
+  for (std::size_t rank = 0; rank < reported->size(); ++rank)
+    if (const std::string why(as_text((*reported)[rank])); !why.empty())
       return fail(ErrorKind::usage, fmt::format("rank {}", rank), printable_line(why, 800));
   return {};
 }

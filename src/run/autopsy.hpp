@@ -70,7 +70,7 @@ struct LaunchFailure {
   /// Nodes that answer over the remote shell, and that a network between the ranks has lost.
   std::vector<LostNode> cut_off;
   bool is_per_node = false;   ///< ranks of one node do not wait for those of others within a case
-  LauncherNotice notice;      ///< what the launcher said, once it ended
+  LauncherNotice notice;      ///< the launcher's notice, once it ended
   int launcher_status = -1;   ///< -1: still running at the time
   std::string launcher;       ///< `mpirun`
   std::string launcher_node;  ///< where the driver runs

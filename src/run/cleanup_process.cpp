@@ -69,25 +69,25 @@ CleanupProcess::CleanupProcess() {
 
 CleanupProcess::~CleanupProcess() {
   if (socket_ < 0) return;
-  tell('.', "");
+  announce('.', "");
   ::close(socket_);
   // It has nothing left to do, and may be stopped.
   ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
-void CleanupProcess::tell(char what, const std::string& tag) const {
+void CleanupProcess::announce(char what, const std::string& tag) const {
   if (socket_ < 0) return;
   const std::string line = what + tag + "\n";
   while (::send(socket_, line.data(), line.size(), MSG_NOSIGNAL) < 0 && errno == EINTR) continue;
 }
 
 CleanupProcess::InFlight::InFlight(CleanupProcess& cleanup, std::string tag) : cleanup_(cleanup), tag_(std::move(tag)) {
-  cleanup_.tell('+', tag_);
+  cleanup_.announce('+', tag_);
 }
 
 CleanupProcess::InFlight::~InFlight() {
-  cleanup_.tell('-', tag_);
+  cleanup_.announce('-', tag_);
 }
 
 }  // namespace muster

@@ -30,7 +30,7 @@ class CleanupProcess {
   };
 
  private:
-  void tell(char what, const std::string& tag) const;
+  void announce(char what, const std::string& tag) const;
 
   int socket_ = -1;
   int pid_ = -1;

@@ -130,16 +130,16 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
 
 /// The launcher ended before any rank was there: it did not like what it was asked.
 Finding LaunchDiagnosis::refused_by_launcher(const Launch& launch, const Inspection& inspection) const {
-  const auto said = first_complaint(launch.stderr_tail());
+  const auto message = first_complaint(launch.stderr_tail());
   if (launch.end()->shell_status() == 0)
     return {Verdict::error,
             fmt::format("{} ended with status 0 without starting muster-rank{}", program(),
-                        said.empty() ? "" : ": " + said),
+                        message.empty() ? "" : ": " + message),
             {launcher_culprit(program())},
             "see what --agent and MUSTER_AGENT name, and whether an option given with -J makes the launcher do "
             "something else"};
   const auto explain = remote_.launcher->explain_silence;
-  if (const auto notice = said.empty() && explain != nullptr ? explain(launch.argv()) : LauncherNotice();
+  if (const auto notice = message.empty() && explain != nullptr ? explain(launch.argv()) : LauncherNotice();
       !notice.sentence.empty())
     return {Verdict::error,
             fmt::format("{} ended with status {} before any rank was there, and without a message; {}", program(),
@@ -149,9 +149,9 @@ Finding LaunchDiagnosis::refused_by_launcher(const Launch& launch, const Inspect
   return {
       Verdict::error,
       fmt::format("{} ended with status {} before any rank was there{}", program(), launch.end()->shell_status(),
-                  said.empty() ? "" : ": " + said),
+                  message.empty() ? "" : ": " + message),
       {launcher_culprit(program())},
-      fmt::format("all that it said is in {}; try its command line by hand", (inspection.folder / "stderr").string())};
+      fmt::format("its whole output is in {}; try its command line by hand", (inspection.folder / "stderr").string())};
 }
 
 LaunchFailure LaunchDiagnosis::failure_of(const Launch& launch, const Inspection& inspection) const {
@@ -178,8 +178,8 @@ void LaunchDiagnosis::explain_unreachable(LaunchFailure& failure) const {
   if (failure.notice.is_first_cause || remote_.launcher->read_notice == nullptr) return;
   for (const auto& node : failure.nodes) {
     if (node.answered) continue;
-    auto said = remote_.launcher->read_notice(remote_.identity, node.error, 1);
-    if (said.is_first_cause && !said.sentence.empty()) failure.notice = std::move(said);
+    auto message = remote_.launcher->read_notice(remote_.identity, node.error, 1);
+    if (message.is_first_cause && !message.sentence.empty()) failure.notice = std::move(message);
   }
 }
 

@@ -123,10 +123,10 @@ void name_nodes(const FailureContext& context, Finding& finding) {
   for (const SeenRank& rank : context.alive())
     if (std::find(nodes.begin(), nodes.end(), rank.node) == nodes.end()) nodes.push_back(rank.node);
   for (const auto& node : nodes) finding.culprits.push_back({CulpritKind::node, node, node, -1});
-  const bool is_told = std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
+  const bool is_reported = std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) {
     return finding.reason.find(node) != std::string::npos;
   });
-  if (!nodes.empty() && !is_told) finding.reason = fmt::format("on {}: {}", human_list(nodes, 6), finding.reason);
+  if (!nodes.empty() && !is_reported) finding.reason = fmt::format("on {}: {}", human_list(nodes, 6), finding.reason);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace muster {
 
 namespace {
 
-bool is_told_to_end(int signal) {
+bool is_asked_to_end(int signal) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
@@ -48,16 +48,16 @@ std::string others_words(const FailureContext& context, const SeenRanks& first) 
   const std::size_t waiting = context.waiting(first);
   if (waiting > 0) return waiting_words(waiting, first.size());
   const auto ended =
-      context.those([](const SeenRank& rank) { return !rank.is_alive() && is_told_to_end(rank.record().signal); });
+      context.those([](const SeenRank& rank) { return !rank.is_alive() && is_asked_to_end(rank.record().signal); });
   if (ended.empty() || ended.size() == context.ranks.size()) return "";
   return fmt::format("; {} {} ended after it", counted(ended.size(), "rank"), ended.size() == 1 ? "was" : "were");
 }
 
 Finding killed(const FailureContext& context, const SeenRanks& who, const std::string& name, int signal) {
   const FlightRecord* record = who.empty() ? nullptr : &who.front().record();
-  const std::string told = who.empty() ? context.failure.notice.node : who.front().node;
-  const std::string node = told.empty() ? "its node" : told;
-  const bool is_in_a_call = record != nullptr && !record->call.empty() && signal != SIGKILL && !is_told_to_end(signal);
+  const std::string reported = who.empty() ? context.failure.notice.node : who.front().node;
+  const std::string node = reported.empty() ? "its node" : reported;
+  const bool is_in_a_call = record != nullptr && !record->call.empty() && signal != SIGKILL && !is_asked_to_end(signal);
   return {Verdict::fail,
           fmt::format("{} was killed by {} {}{}{}", name, signal_words(signal), death_place(context.failure, record),
                       who.size() == 1 ? device_words(who) : "", others_words(context, who)),
@@ -99,10 +99,11 @@ Explained killed_by_launcher_report(const FailureContext& context) {
   const LauncherNotice& notice = context.failure.notice;
   if (!notice.signal) return std::nullopt;
   // Ended by request: another rank's death, found in a recorder, may be the cause.
-  const bool is_second = is_told_to_end(*notice.signal) &&
-                         std::any_of(context.ranks.begin(), context.ranks.end(), [](const SeenRank& rank) {
-                           return !rank.is_alive() && !is_told_to_end(rank.record().signal) && rank.record().rank != -1;
-                         });
+  const bool is_second =
+      is_asked_to_end(*notice.signal) &&
+      std::any_of(context.ranks.begin(), context.ranks.end(), [](const SeenRank& rank) {
+        return !rank.is_alive() && !is_asked_to_end(rank.record().signal) && rank.record().rank != -1;
+      });
   if (is_second) return std::nullopt;
   const SeenRanks who = named_by_launcher(context);
   if (!who.empty()) return killed(context, who, rank_words(who.front()), *notice.signal);
@@ -119,7 +120,7 @@ Explained killed_by_recorder(const FailureContext& context) {
   auto stamped = context.those([](const SeenRank& rank) {
     const int signal = rank.record().signal;
     // A program may live through a QUIT that it handles; not through a crash.
-    return signal != 0 && !is_told_to_end(signal) && (signal != SIGQUIT || !rank.is_alive());
+    return signal != 0 && !is_asked_to_end(signal) && (signal != SIGQUIT || !rank.is_alive());
   });
   if (stamped.empty()) return std::nullopt;
   // Clocks of nodes differ: what compares is how long ago it was when each node looked.

@@ -66,7 +66,7 @@ struct LineFailure {
   Finding finding;
   std::string stderr_text = {};  ///< the end of it
   LineTasks tasks = {};
-  LauncherNotice notice = {};  ///< what the launcher said
+  LauncherNotice notice = {};  ///< the launcher's notice
   int launcher_status = -1;    ///< -1: it did not end
   Argv argv = {};              ///< of the line
   bool is_of_agent = false;    ///< an agent itself reported why: each of the others was ended for it

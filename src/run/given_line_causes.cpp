@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t longest_quote = 200;
 
 struct KnownCause {
-  std::string_view says;    ///< in a line of standard error
+  std::string_view text;    ///< in a line of standard error
   std::string_view reason;  ///< `{agent}`: the agent's path; the line of standard error follows it
   std::string_view remedy;
   bool is_quoted = true;  ///< false: the launcher breaks its sentence into lines
@@ -122,7 +122,7 @@ std::string line_with(std::string_view text, std::string_view words, std::string
   return {};
 }
 
-bool says_missing(std::string_view line) {
+bool reports_missing(std::string_view line) {
   for (const char* words : {"No such file or directory", "no such file or directory", "not found"})
     if (line.find(words) != line.npos) return true;
   return false;
@@ -160,7 +160,7 @@ Finding missing_agent(const Finding& finding, const fs::path& agent, const std::
 std::optional<Finding> explain_missing(const Finding& finding, std::string_view text, const fs::path& agent) {
   for (const std::string_view line : lines(text)) {
     const bool names_agent = line.find(agent.filename().string()) != line.npos;
-    if (names_agent && says_missing(line))
+    if (names_agent && reports_missing(line))
       return missing_agent(finding, agent, printable_line(trim(line), longest_quote));
   }
   const std::string program = missing_program(text);
@@ -176,8 +176,8 @@ std::optional<Finding> explain_missing(const Finding& finding, std::string_view 
 /// Slurm's own words where it can't bind tasks as the line asks for.
 std::optional<Finding> explain_binding(const LineFailure& failure) {
   for (const char* words : {"CPU binding outside of job step allocation", "Unable to satisfy cpu bind request"}) {
-    const std::string said = line_with(failure.stderr_text, words, "");
-    if (said.empty()) continue;
+    const std::string message = line_with(failure.stderr_text, words, "");
+    if (message.empty()) continue;
     const std::string value = bind_value(failure.argv);
     const auto* kind = std::find_if(std::begin(bind_kinds), std::end(bind_kinds),
                                     [&](const CpuBindKind& one) { return is_of_kind(one, value); });
@@ -185,7 +185,7 @@ std::optional<Finding> explain_binding(const LineFailure& failure) {
     return by_the_line(
         failure.finding,
         fmt::format("Slurm refuses {}{} of the line: {}", kind->what, is_named ? fmt::format(" ({})", value) : "",
-                    said),
+                    message),
         fmt::format("{} (SLURM_CPUS_PER_TASK and --threads-per-core count as -c), and ask for whole nodes "
                     "(--exclusive)",
                     kind->remedy));
@@ -207,7 +207,7 @@ std::optional<Finding> explain_plugins(const LineFailure& failure) {
       "whole; unset OPAL_PREFIX where it names another folder");
 }
 
-/// What the launcher said last, where it ended.
+/// The launcher's last output, where it ended.
 std::string end_words(const LineFailure& failure) {
   if (failure.launcher_status <= 0) return {};
   const auto complaint = rank_complaint(failure.stderr_text);
@@ -256,10 +256,10 @@ Finding explain_given_line(LineFailure failure, const fs::path& agent) {
   for (const KnownCause& cause : known_causes) {
     // What a wrapper lacks does not concern the agent.
     const bool is_of_agent = cause.reason.find("{agent}") != cause.reason.npos;
-    const std::string said = line_with(stderr_text, cause.says, is_of_agent ? agent.filename().string() : "");
-    if (said.empty()) continue;
+    const std::string message = line_with(stderr_text, cause.text, is_of_agent ? agent.filename().string() : "");
+    if (message.empty()) continue;
     const auto reason = fmt::format(fmt::runtime(cause.reason), fmt::arg("agent", agent.string()));
-    return by_the_line(std::move(failure.finding), cause.is_quoted ? fmt::format("{}: {}", reason, said) : reason,
+    return by_the_line(std::move(failure.finding), cause.is_quoted ? fmt::format("{}: {}", reason, message) : reason,
                        std::string(cause.remedy));
   }
   if (auto binding = explain_binding(failure)) return std::move(*binding);

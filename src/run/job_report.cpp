@@ -42,9 +42,9 @@ CaseResult result_of_job(const SchedulerSpec& scheduler, const RunReport& header
   }
   if (back.interrupted.empty() && back.news.status.state == "CANCELLED" && back.news.status.ended_by.empty())
     finding.reason += fmt::format("; {} does not report by whom", scheduler.title);
-  if (!back.told)
+  if (!back.reported)
     finding.reason += fmt::format("; nothing came back{}", back.output.empty() ? ", and it has printed nothing" : "");
-  if (!back.told && back.output.empty() && back.interrupted.empty())
+  if (!back.reported && back.output.empty() && back.interrupted.empty())
     finding.remedy =
         fmt::format("see that {} is on a file system which login node and nodes share (--output)", header.folder);
   take_finding(result, finding);
@@ -54,7 +54,7 @@ CaseResult result_of_job(const SchedulerSpec& scheduler, const RunReport& header
   return result;
 }
 
-CaseResult never_told(const Case& item, const JobReturn& back) {
+CaseResult never_reported(const Case& item, const JobReturn& back) {
   if (!item.unable.empty()) return evaluate_unable(item);
   auto result = describe(item);
   take_finding(result, {Verdict::unmeasured,
@@ -82,7 +82,7 @@ std::string where_it_ran(const SchedulerSpec& scheduler, const JobReturn& back) 
   if (const int restarts = back.news.status.restarts; restarts > 0)
     text += fmt::format("; it was requeued {}, and this is of its last start",
                         restarts == 1 ? "once" : fmt::format("{} times", restarts));
-  if (back.told) text += fmt::format("; in the job muster took {:.1f} s", back.told->seconds);
+  if (back.reported) text += fmt::format("; in the job muster took {:.1f} s", back.reported->seconds);
   return text;
 }
 
@@ -97,22 +97,22 @@ int status_of(const RunReport& report, const JobReturn& back) {
 }  // namespace
 
 RunReport report_of_job(const SchedulerSpec& scheduler, RunReport header, const Plan& plan, JobReturn back) {
-  RunReport report = back.told ? *back.told : header;
+  RunReport report = back.reported ? *back.reported : header;
   report.run_id = header.run_id;
   report.command_line = header.command_line;
   report.folder = header.folder;
   report.started = header.started;
   report.interrupted = back.interrupted;
   report.seconds = back.seconds;
-  if (!back.told) {
+  if (!back.reported) {
     report.launches.clear();
     report.cases.clear();
-    for (const auto& item : plan.cases) report.cases.push_back(never_told(item, back));
+    for (const auto& item : plan.cases) report.cases.push_back(never_reported(item, back));
   }
   // Cases without a report have the command of this plan, which is one for outside.
-  if (back.told)
+  if (back.reported)
     for (auto& result : report.cases) turn_rerun(result, back);
-  const bool is_whole = back.is_finished && back.told;
+  const bool is_whole = back.is_finished && back.reported;
   if (!is_whole) report.cases.insert(report.cases.begin(), result_of_job(scheduler, header, back));
   std::vector<std::string> notes{where_it_ran(scheduler, back)};
   notes.insert(notes.end(), back.notes.begin(), back.notes.end());

@@ -46,7 +46,7 @@ class Watch {
       : scheduler_(scheduler), options_(options), pause_s_(options.first_pause_s) {
     for (const int signal : options.ended_by)
       signals_.push_back(loop_.on_signal(signal, [this](int which) {
-        ++told_;
+        ++reported_;
         if (end_.interrupted.empty()) end_.interrupted = std::string("SIG") + sigabbrev_np(which);
       }));
   }
@@ -61,7 +61,7 @@ class Watch {
   void ask_past();
   void cancel();
   void wait(double seconds);
-  void tell();
+  void announce();
   void wait_for_files();
   [[nodiscard]] bool is_over() const;
   void look_for_end();
@@ -76,7 +76,7 @@ class Watch {
   double pause_s_ = 0;
   double queue_asked_ = -1e9;
   double cancelled_at_ = 0;  ///< 0: it was not
-  int told_ = 0;             ///< signals that came
+  int reported_ = 0;         ///< signals that came
   int unknown_ = 0;
   int ended_start_ = -1;  ///< the last start that left an exit status
 };
@@ -186,10 +186,10 @@ void Watch::look_for_end() {
 bool Watch::is_over() const {
   if (end_.is_finished && cancelled_at_ == 0) return true;
   if (end_.news.status.phase == JobPhase::ended || unknown_ >= most_unknown) return true;
-  return cancelled_at_ > 0 && (told_ > 1 || monotonic_seconds() - cancelled_at_ > options_.gone_s);
+  return cancelled_at_ > 0 && (reported_ > 1 || monotonic_seconds() - cancelled_at_ > options_.gone_s);
 }
 
-void Watch::tell() {
+void Watch::announce() {
   end_.news.waited_s = monotonic_seconds() - began_;
   if (options_.on_news) options_.on_news(end_.news);
 }
@@ -197,12 +197,12 @@ void Watch::tell() {
 /// Ends early when a signal comes, or the run inside has finished.
 void Watch::wait(double seconds) {
   const double until = monotonic_seconds() + seconds;
-  const int told = told_;
+  const int reported = reported_;
   double next_word = monotonic_seconds() + 1;
-  while (monotonic_seconds() < until && told_ == told && !end_.is_finished) {
+  while (monotonic_seconds() < until && reported_ == reported && !end_.is_finished) {
     bool is_time = false;
     const auto timer = loop_.after(std::min(options_.look_s, until - monotonic_seconds()), [&] { is_time = true; });
-    loop_.run_until([&] { return is_time || told_ != told; });
+    loop_.run_until([&] { return is_time || reported_ != reported; });
     const int before = ended_start_;
     look_for_end();
     if (ended_start_ != before) return;
@@ -213,7 +213,7 @@ void Watch::wait(double seconds) {
       if (const auto start = last_start(options_.starts); !start.empty())
         end_.news.progress = read_progress(start / "spool");
     }
-    tell();
+    announce();
   }
 }
 
@@ -242,7 +242,7 @@ Result<void> Watch::submit(const fs::path& script) {
 }
 
 JobEnd Watch::follow() {
-  tell();
+  announce();
   wait(std::min(1.0, options_.first_pause_s));
   while (true) {
     look_for_end();
@@ -251,13 +251,13 @@ JobEnd Watch::follow() {
     if (!end_.interrupted.empty() && cancelled_at_ == 0 && end_.news.status.phase != JobPhase::ended) cancel();
     if (is_over()) break;
     ask_queue();
-    tell();
+    announce();
     wait(pause_s_);
     pause_s_ = std::min(options_.longest_pause_s, pause_s_ * slower);
   }
   wait_for_files();
   if (!end_.is_finished && end_.news.status.phase == JobPhase::ended) ask_past();
-  tell();
+  announce();
   return std::move(end_);
 }
 

@@ -48,7 +48,7 @@ std::string running(const JobNews& news, bool is_live) {
 
 }  // namespace
 
-std::string tell(const SchedulerSpec& scheduler, const JobNews& news, bool is_live) {
+std::string announce(const SchedulerSpec& scheduler, const JobNews& news, bool is_live) {
   const auto& status = news.status;
   std::string text = fmt::format("{} job {} ", scheduler.title, news.job);
   // While a start is cleared away, Slurm counts the next one already.

@@ -22,7 +22,7 @@ struct JobNews {
 
 /// One sentence without a full stop: `Slurm job 12 runs on nid[001-004]`. What changes all the time (seconds, places in
 /// the queue, cases) is left out unless `is_live`.
-[[nodiscard]] std::string tell(const SchedulerSpec& scheduler, const JobNews& news, bool is_live);
+[[nodiscard]] std::string announce(const SchedulerSpec& scheduler, const JobNews& news, bool is_live);
 
 /// `Slurm job 12 was cancelled by 1000 (CANCELLED, exit status 0, signal 15)`, with the node that failed where it is
 /// known. Verdict: `fail` for a node, `unmeasured` without a culprit, else `error`.

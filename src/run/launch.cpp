@@ -33,7 +33,7 @@ constexpr std::size_t kept_output = 256u << 10;
 constexpr const char* affinity_records = "affinity";  // gone when the launch is
 constexpr double drain_s = 1.0;
 constexpr double last_look_s = 0.2;
-// What a caller gets before it has said hello with the launch's key: memory, connections at a time, and time.
+// What a caller gets before it has sent hello with the launch's key: memory, connections at a time, and time.
 constexpr std::size_t most_before_hello = 64u << 10;
 constexpr std::size_t most_strangers = 32;
 constexpr std::size_t most_strangers_unread = 128;

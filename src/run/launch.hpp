@@ -86,7 +86,7 @@ class Launch {
   struct Caller {
     std::shared_ptr<Listener::Connection> connection;
     double since = 0;
-    bool is_known = false;  ///< said hello with the launch's key
+    bool is_known = false;  ///< has sent hello with the launch's key
   };
   [[nodiscard]] Result<void> listen();
   [[nodiscard]] std::string asked_binding_of(const JobShape& shape) const;

@@ -17,7 +17,7 @@ enum class ActionKind : std::uint8_t { drain, resume };
 
 [[nodiscard]] std::string_view to_string(ActionKind kind);
 
-/// What may be done. Nothing, unless said.
+/// What may be done. Nothing, unless given.
 struct ActionWish {
   bool drain_failed = false;
   bool resume_passed = false;

@@ -97,10 +97,10 @@ Result<void> open_plugin(const fs::path& file, OwnedDescriptor opened_file,
   if (library == nullptr)
     return refuse(file, fmt::format("can't be opened: {}", with_own_name(loader_words(), file, opened_file)));
   (void)opened_file.release();
-  const auto tell = reinterpret_cast<void (*)(Plugin*)>(::dlsym(library, entry));
-  if (tell == nullptr) return refuse(file, fmt::format("has no function {}; build it again", entry));
+  const auto announce = reinterpret_cast<void (*)(Plugin*)>(::dlsym(library, entry));
+  if (announce == nullptr) return refuse(file, fmt::format("has no function {}; build it again", entry));
   Plugin plugin;
-  tell(&plugin);
+  announce(&plugin);
   if (plugin.probes == nullptr || plugin.count == 0 || plugin.count > most_probes) return refuse(file, "has no probes");
   const std::span<const ProbeSpec* const> probes(plugin.probes, plugin.count);
   std::set<std::string_view> names;

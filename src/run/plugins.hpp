@@ -21,7 +21,7 @@ inline constexpr const char* env_plugin_files = "MUSTER_PLUGIN_FILES";
 [[nodiscard]] std::vector<fs::path> plugin_places();
 
 /// For set_probe_source. Opens what lies in plugin_places(), each file first in a process of its own. What is refused
-/// is left out, and said on standard error: no run ends by it.
+/// is left out, and reported on standard error: no run ends by it.
 [[nodiscard]] std::vector<const ProbeSpec*> find_plugins(std::span<const ProbeSpec* const> built_in);
 /// The same on the side of the agent: only the files that the driver named, and silently.
 [[nodiscard]] std::vector<const ProbeSpec*> take_plugins(std::span<const ProbeSpec* const> built_in);

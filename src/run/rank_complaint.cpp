@@ -10,7 +10,7 @@ namespace muster {
 namespace {
 
 /// In lower case.
-constexpr std::string_view telling[] = {
+constexpr std::string_view explaining[] = {
     "error",   "fatal",  "fail",    "cannot",        "can't",     "could not", "unsupported",      "no space",
     "no such", "denied", "refused", "out of memory", "bad_alloc", "assertion", "terminate called", "unable to"};
 
@@ -20,10 +20,10 @@ constexpr std::string_view of_launchers[] = {"[mpiexec@",         "[proxy:",    
                                              "PMIX ERROR",        "Socket closed",   "MPI_ERRORS_ARE_FATAL",
                                              "*** Unknown error", "BAD TERMINATION", "YOUR APPLICATION TERMINATED"};
 
-bool is_telling(std::string_view line) {
+bool is_reporting(std::string_view line) {
   std::string lower(line);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::any_of(std::begin(telling), std::end(telling),
+  return std::any_of(std::begin(explaining), std::end(explaining),
                      [&](std::string_view word) { return lower.find(word) != lower.npos; });
 }
 
@@ -41,7 +41,7 @@ std::string rank_complaint(std::string_view standard_error) {
     const std::string_view words = trim(line);
     if (words.size() > 20 && words.find_first_not_of('-') == words.npos)
       is_in_notice = !is_in_notice;
-    else if (!is_in_notice && is_telling(words) && !is_of_launcher(words))
+    else if (!is_in_notice && is_reporting(words) && !is_of_launcher(words))
       last = printable_line(words, 200);
   }
   return last;

@@ -36,8 +36,8 @@ struct RemoteCommand {
 
 std::string why_not(const RemoteCommand& remote_command, const ProcessEnd& end, double deadline_s) {
   if (remote_command.timed_out) return fmt::format("no answer within {:.0f} s", deadline_s);
-  const auto said = printable_line(trim(remote_command.err), 200);
-  if (!said.empty()) return said;
+  const auto message = printable_line(trim(remote_command.err), 200);
+  if (!message.empty()) return message;
   return fmt::format("ended with status {}", end.shell_status());
 }
 
@@ -142,9 +142,9 @@ class JointErrand {
     if (options.argv.empty()) return;
     options.unset = reach.hidden();
     options.on_stdout = [this](std::span<const char> chunk) {
-      const auto before = told_.whole();
-      told_.feed(chunk);
-      if (told_.whole() != before) changed_ = monotonic_seconds();
+      const auto before = reported_.whole();
+      reported_.feed(chunk);
+      if (reported_.whole() != before) changed_ = monotonic_seconds();
     };
     options.on_end = [this](ProcessEnd) { has_ended_ = true; };
     auto started = Process::start(loop, std::move(options));
@@ -158,14 +158,14 @@ class JointErrand {
     const auto wake = loop.every(0.1, [] {});
     loop.run_until([&] {
       const double now = monotonic_seconds();
-      const bool most_are_there = 2 * told_.whole() >= away_.size() && told_.whole() > 0;
-      return has_ended_ || told_.whole() == away_.size() || now > until ||
+      const bool most_are_there = 2 * reported_.whole() >= away_.size() && reported_.whole() > 0;
+      return has_ended_ || reported_.whole() == away_.size() || now > until ||
              (most_are_there && now > changed_ + straggling_s);
     });
     // It may hang at a node that is not there. The rest of its time runs beside what comes next.
     process_->end(1);
   }
-  [[nodiscard]] const std::string* answer_of(const std::string& node) const { return told_.answer_of(node); }
+  [[nodiscard]] const std::string* answer_of(const std::string& node) const { return reported_.answer_of(node); }
   void finish(Loop& loop) {
     if (!process_ || has_ended_) return;
     const double until = monotonic_seconds() + 2;
@@ -175,7 +175,7 @@ class JointErrand {
 
  private:
   std::vector<std::string> away_;
-  TaggedLines told_;
+  TaggedLines reported_;
   double changed_ = 0;
   bool has_ended_ = false;
   std::shared_ptr<Process> process_;
@@ -194,8 +194,8 @@ std::vector<NodeAnswer> ask_nodes(Loop& loop, const RemoteExec& reach, const std
     while (next < remote_commands.size() && running < most_at_once) {
       RemoteCommand& remote_command = remote_commands[next];
       remote_command.answer.node = nodes[next];
-      if (const auto* told = is_this_node(nodes[next]) ? nullptr : joint.answer_of(nodes[next]))
-        remote_command.answer.out = *told, remote_command.answer.answered = true;
+      if (const auto* reported = is_this_node(nodes[next]) ? nullptr : joint.answer_of(nodes[next]))
+        remote_command.answer.out = *reported, remote_command.answer.answered = true;
       else
         start(loop, remote_command, {.argv = reach.command(nodes[next], arguments), .unset = reach.hidden()},
               deadline_s, running);

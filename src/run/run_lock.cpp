@@ -212,13 +212,14 @@ Result<std::vector<Entry>> read_living(const LockFile& file) {
   if (!is_ours(*text)) return not_ours(file.path);
   const auto slots = living_slots(file);
   if (!slots) return tl::unexpected(slots.error());
-  std::vector<Entry> told;
+  std::vector<Entry> reported;
   for (const auto line : lines(*text))
-    if (auto entry = from_line(line)) told.push_back(std::move(*entry));
+    if (auto entry = from_line(line)) reported.push_back(std::move(*entry));
   std::vector<Entry> living;
   for (const int slot : *slots) {
-    const auto found = std::find_if(told.begin(), told.end(), [&](const Entry& entry) { return entry.slot == slot; });
-    living.push_back(found == told.end() ? Entry{slot, {}} : *found);
+    const auto found =
+        std::find_if(reported.begin(), reported.end(), [&](const Entry& entry) { return entry.slot == slot; });
+    living.push_back(found == reported.end() ? Entry{slot, {}} : *found);
   }
   return living;
 }

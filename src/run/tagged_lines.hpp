@@ -17,9 +17,9 @@ class TaggedLines {
  public:
   /// The next bytes, in pieces of any size.
   void feed(std::span<const char> bytes);
-  /// All of what that node said, once the end of it is there; nullptr before.
+  /// The whole output of that node, once its end is there; nullptr before.
   [[nodiscard]] const std::string* answer_of(const std::string& node) const;
-  /// How many nodes have said all.
+  /// How many nodes have sent all.
   [[nodiscard]] std::size_t whole() const { return whole_; }
 
  private:

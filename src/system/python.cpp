@@ -16,7 +16,7 @@ namespace {
 
 /// A busy parallel file system is slow, even for a lookup.
 constexpr double interpreter_patience_s = 60;
-constexpr std::size_t most_said = 64u << 10;
+constexpr std::size_t most_stated = 64u << 10;
 
 /// Without the current folder, before anything is imported: it could have a module of that name, of another user in
 /// /tmp. A folder without code (no loader) is not a module.
@@ -43,10 +43,10 @@ struct Answer {
 };
 
 /// The rest of the line that begins with `start`.
-std::string said_after(std::string_view said, std::string_view start) {
-  const std::size_t at = said.find(start);
-  if (at == said.npos) return "";
-  const std::string_view rest = said.substr(at + start.size());
+std::string stated_after(std::string_view message, std::string_view start) {
+  const std::size_t at = message.find(start);
+  if (at == message.npos) return "";
+  const std::string_view rest = message.substr(at + start.size());
   return printable_line(rest.substr(0, rest.find('\n')), 40);
 }
 
@@ -60,15 +60,15 @@ Answer ask(const std::string& python, const std::vector<std::string>& modules) {
   options.argv.insert(options.argv.end(), modules.begin(), modules.end());
   options.without = {"MUSTER_KEY", "MUSTER_WIRE"};
   options.deadline_s = interpreter_patience_s;
-  std::string said;
+  std::string message;
   options.on_output = [&](std::string_view chunk) {
-    if (said.size() < most_said) said += chunk;
+    if (message.size() < most_stated) message += chunk;
   };
   const auto end = run_child(options);
   Answer answer;
   if (!end) return answer;
-  answer.version = said_after(said, greeting);
-  answer.near = said_after(said, near_greeting);
+  answer.version = stated_after(message, greeting);
+  answer.near = stated_after(message, near_greeting);
   answer.has_modules = !end->timed_out && end->signal == 0 && end->status == 0;
   return answer;
 }

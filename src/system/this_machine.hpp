@@ -24,7 +24,7 @@ inline constexpr const char* env_driver_sheet = "MUSTER_DRIVER_SHEET";
 
 struct SimulatedInterface {
   std::string name;
-  std::string inet;  ///< its address; empty: not said
+  std::string inet;  ///< its address; empty: not given
   bool is_up = true;
 };
 

@@ -33,8 +33,8 @@ void load(const std::string& name, const LoadQuestion& question, int out, bool& 
   }
   is_loaded = true;
   link_map* map = nullptr;
-  const bool is_told = ::dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
-  say(out, "path " + std::string(is_told ? map->l_name : name.c_str()));
+  const bool is_reported = ::dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
+  say(out, "path " + std::string(is_reported ? map->l_name : name.c_str()));
   for (const std::string& symbol : question.wanted)
     if (::dlsym(library, symbol.c_str()) != nullptr) say(out, "symbol " + symbol);
   if (!question.companion.empty() && ::dlopen(question.companion.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr)
@@ -51,7 +51,7 @@ void load(const std::string& name, const LoadQuestion& question, int out, bool& 
 }
 
 /// All its output until it ends or the deadline passes; true: it ended.
-bool listen(int in, double deadline_s, std::string& said) {
+bool listen(int in, double deadline_s, std::string& message) {
   const double until = monotonic_seconds() + deadline_s;
   for (;;) {
     const double left = until - monotonic_seconds();
@@ -64,13 +64,13 @@ bool listen(int in, double deadline_s, std::string& said) {
     const auto count = ::read(in, chunk, sizeof chunk);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return true;
-    if (said.size() < (1u << 20)) said.append(chunk, static_cast<std::size_t>(count));
+    if (message.size() < (1u << 20)) message.append(chunk, static_cast<std::size_t>(count));
   }
 }
 
-std::vector<TriedLibrary> understand(const std::string& said) {
+std::vector<TriedLibrary> understand(const std::string& message) {
   std::vector<TriedLibrary> tried;
-  for (const std::string_view line : lines(said)) {
+  for (const std::string_view line : lines(message)) {
     const auto space = line.find(' ');
     if (space == line.npos) continue;
     const std::string_view key = line.substr(0, space);
@@ -127,14 +127,14 @@ std::vector<TriedLibrary> try_load(const LoadQuestion& question) {
     return refused(question, "could not be tried: " + std::string(std::strerror(error)));
   }
   if (question.on_start) question.on_start(child);
-  std::string said;
-  const bool has_ended = listen(ends[0], question.deadline_s, said);
+  std::string message;
+  const bool has_ended = listen(ends[0], question.deadline_s, message);
   ::close(ends[0]);
   const int status = end_harmless(child);
   if (question.on_start) question.on_start(0);
-  auto tried = understand(said);
-  const bool is_told = said.size() >= 4 && said.compare(said.size() - 4, 4, "end\n") == 0;
-  if (is_told) return tried;
+  auto tried = understand(message);
+  const bool is_reported = message.size() >= 4 && message.compare(message.size() - 4, 4, "end\n") == 0;
+  if (is_reported) return tried;
   if (tried.empty()) tried.push_back({question.names.empty() ? std::string() : question.names[0], {}, {}, {}, false});
   TriedLibrary& last = tried.back();
   last.path.clear();

@@ -78,14 +78,14 @@ std::vector<std::string> ask_slurm(const std::vector<std::string>& lists, const 
       "hosts=$(scontrol show hostnames \"$list\" 2>/dev/null); [ -n \"$hosts\" ] && echo $hosts || echo '!'; done "
       "<lists",
       folder.string());
-  std::string said;
+  std::string message;
   if (FILE* pipe = ::popen(script.c_str(), "r"); pipe != nullptr) {
     char part[65536];
-    for (std::size_t got = 0; (got = std::fread(part, 1, sizeof part, pipe)) > 0;) said.append(part, got);
+    for (std::size_t got = 0; (got = std::fread(part, 1, sizeof part, pipe)) > 0;) message.append(part, got);
     ::pclose(pipe);
   }
   std::vector<std::string> answers;
-  for (const auto line : lines(said)) answers.emplace_back(line);
+  for (const auto line : lines(message)) answers.emplace_back(line);
   return answers;
 }
 

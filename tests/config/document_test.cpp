@@ -113,9 +113,9 @@ TEST(Document, LineEndingsAndByteOrderMarkDoNotShiftPlaces) {
 }
 
 TEST(Document, TextFromFilesIsHarmlessInMessages) {
-  const auto said = errors_of_checks("[check.a]\nprobe = \"\\u001b[31mred\"\n\"\\u0007\" = 1\n");
+  const auto message = errors_of_checks("[check.a]\nprobe = \"\\u001b[31mred\"\n\"\\u0007\" = 1\n");
   EXPECT_EQ(
-      said,
+      message,
       (Texts{
           R"(f.toml:2:9: unknown probe "\x1b[31mred"; known: bandwidth, program)",
           R"(f.toml:3:1: unknown key "\x07" in [check.a]; known: probe, summary, tags, ranks, bind, launch, nodes, timeout, params, sweep, metrics, expect)"}));

@@ -39,12 +39,12 @@ inline std::vector<std::string> errors_of_system(const std::string& document) {
   return texts(diagnostics);
 }
 
-inline void expect_errors(const std::vector<std::string>& wanted, std::vector<std::string> said) {
-  for (std::size_t i = 0; i < wanted.size() && i < said.size(); ++i) {
+inline void expect_errors(const std::vector<std::string>& wanted, std::vector<std::string> message) {
+  for (std::size_t i = 0; i < wanted.size() && i < message.size(); ++i) {
     const auto end = wanted[i].rfind("...");
-    if (end != std::string::npos && end + 3 == wanted[i].size()) said[i] = said[i].substr(0, end) + "...";
+    if (end != std::string::npos && end + 3 == wanted[i].size()) message[i] = message[i].substr(0, end) + "...";
   }
-  EXPECT_EQ(wanted, said);
+  EXPECT_EQ(wanted, message);
 }
 
 inline std::string name_of(const testing::TestParamInfo<Malformed>& info) {

@@ -175,10 +175,10 @@ TEST(Systems, APartitionIsLikeAnother) {
 TEST(Systems, ARegularExpressionOfAnyLengthIsReadWithoutRecursion) {
   const auto document = "[system]\nname = \"s\"\ndetect = { env = \"X\", matches = \"" + std::string(100'000, '(') +
                         "\" }\n" + "[[partition]]\nname = \"p\"\n";
-  const auto said = errors_of_system(document);
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0].substr(0, 13), "f.toml:3:33: ");
-  EXPECT_NE(said[0].find("is not a valid regular expression: "), std::string::npos);
+  const auto message = errors_of_system(document);
+  ASSERT_EQ(message.size(), 1u);
+  EXPECT_EQ(message[0].substr(0, 13), "f.toml:3:33: ");
+  EXPECT_NE(message[0].find("is not a valid regular expression: "), std::string::npos);
 }
 
 TEST(Systems, AreToldFromCheckFiles) {

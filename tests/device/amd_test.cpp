@@ -229,13 +229,13 @@ TEST(AmdLibraries, ACallThatFailsCostsNoGpu) {
                                   is_of_a_gpu ? fmt::format(" {}", i % gpus) : std::string()));
       names += std::string(calls[i]) + " ";
     }
-    const Asked told = asked(shipped_machine("mi300x", lines));
+    const Asked reported = asked(shipped_machine("mi300x", lines));
     std::size_t seen = 0;
-    for (const Device& device : told.inventory.devices)
+    for (const Device& device : reported.inventory.devices)
       seen += device.kind == DeviceKind::gpu && device.is_seen_by("pci") && device.is_seen_by("kfd") &&
               text_of(device, "memory_total") == "196608" && device.peers.size() == 7;
     EXPECT_EQ(seen, gpus) << names;
-    EXPECT_EQ(told.inventory.libraries.size(), 2u) << names;
+    EXPECT_EQ(reported.inventory.libraries.size(), 2u) << names;
   }
 }
 

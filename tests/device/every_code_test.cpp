@@ -61,7 +61,7 @@ bool is_reported(const Inventory& inventory, const std::string& call, int code) 
 std::string try_all(const TriedLibrary& library, const Inventory& base, std::size_t& tried) {
   std::string complaints;
   const std::size_t gpus = gpus_in(base);
-  std::map<std::string, std::set<int>> said;
+  std::map<std::string, std::set<int>> message;
   for (const std::string& call : calls_of(library, base))
     for (const int code : library.codes) {
       ::setenv("MUSTER_DRIVER_FAILS", fmt::format("{} {}", call, code).c_str(), 1);
@@ -72,15 +72,15 @@ std::string try_all(const TriedLibrary& library, const Inventory& base, std::siz
       const Inventory back = parse_inventory(to_facts(inventory), faults);
       if (gpus_in(back) < gpus || back.libraries.size() != inventory.libraries.size() || !faults.empty())
         complaints += fmt::format("{} {}: {} of {} GPUs, {}\n", call, code, gpus_in(back), gpus, join(faults, "; "));
-      if (is_reported(back, call, code)) said[call].insert(code);
+      if (is_reported(back, call, code)) message[call].insert(code);
     }
   ::unsetenv("MUSTER_DRIVER_FAILS");
   // A call whose failures are reported at all has them reported for every code that is one.
-  for (const auto& [call, codes] : said)
+  for (const auto& [call, codes] : message)
     for (const int code : library.codes)
       if (codes.count(code) == 0 && library.quiet.count(code) == 0)
         complaints += fmt::format("{} {} is not reported, other codes are\n", call, code);
-  return complaints + (said.size() < 5 ? "hardly any call is reported\n" : "");
+  return complaints + (message.size() < 5 ? "hardly any call is reported\n" : "");
 }
 
 void expect_well(const TriedLibrary& library) {

@@ -60,9 +60,9 @@ constexpr std::string_view routes =
 TEST(Addresses, OfAnotherRootsProcNet) {
   const auto found = parse_addresses(fib_trie, routes);
   ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[0], (ToldAddress{"eth0", {"10.1.0.5", 16}, true}));
-  EXPECT_EQ(found[1], (ToldAddress{"lo", {"127.0.0.1", 8}, true}));
-  EXPECT_EQ(found[2], (ToldAddress{"ib0", {"192.168.7.2", 24}, true})) << "the narrower network";
+  EXPECT_EQ(found[0], (ListedAddress{"eth0", {"10.1.0.5", 16}, true}));
+  EXPECT_EQ(found[1], (ListedAddress{"lo", {"127.0.0.1", 8}, true}));
+  EXPECT_EQ(found[2], (ListedAddress{"ib0", {"192.168.7.2", 24}, true})) << "the narrower network";
   EXPECT_TRUE(parse_addresses("", "").empty());
   EXPECT_TRUE(parse_addresses("|-- 10.1.0.5\n/32 host LOCAL", "").empty()) << "of no interface";
 }
@@ -75,8 +75,8 @@ TEST(Addresses, OfVersionSix) {
       "20010db80000000000000000000000zz 02 40 00 80 eth0\n"
       "20010db8000000000000000000000005 02 fff 00 80 eth0\n");
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0], (ToldAddress{"lo", {"::1", 128}, true}));
-  EXPECT_EQ(found[1], (ToldAddress{"eth0", {"2001:db8::5", 64}, true}));
+  EXPECT_EQ(found[0], (ListedAddress{"lo", {"::1", 128}, true}));
+  EXPECT_EQ(found[1], (ListedAddress{"eth0", {"2001:db8::5", 64}, true}));
 }
 
 TEST(Interfaces, OfThisMachineHaveALoopback) {

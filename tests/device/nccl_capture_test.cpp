@@ -172,9 +172,9 @@ TEST_F(NcclCapture, LinksToSwitchesAreInTheInventory) {
     machine.gpus.driver.push_back(fmt::format("set {} nvlinks {}", index++, ends.size()));
     machine.gpus.devices.push_back(gpu);
   }
-  const Asked told = asked(machine);
+  const Asked reported = asked(machine);
   for (const Function& one : gpus) {
-    const Device* device = told.inventory.gpu_at(*parse_pci_address(one.address));
+    const Device* device = reported.inventory.gpu_at(*parse_pci_address(one.address));
     ASSERT_NE(device, nullptr) << one.address;
     std::map<std::string, int> wanted, found;
     for (const pugi::xml_node& link : one.node.child("gpu").children("nvlink"))

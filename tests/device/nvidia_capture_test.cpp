@@ -167,16 +167,16 @@ TEST_P(NvidiaCapture, IsInTheInventory) {
   EXPECT_EQ(smi_.nvlinks, GetParam().nvlinks);
   std::map<std::string, std::string> uuids;
   for (const Gpu& gpu : smi_.gpus) uuids[to_string(*parse_pci_address(gpu.address))] = gpu.first("GPU UUID|uuid");
-  const Asked told = asked(machine_of(smi_), MUSTER_STAND_INS "/drivers", uuids);
+  const Asked reported = asked(machine_of(smi_), MUSTER_STAND_INS "/drivers", uuids);
   std::size_t gpus = 0, parts = 0;
-  for (const Device& device : told.inventory.devices) {
+  for (const Device& device : reported.inventory.devices) {
     gpus += device.kind == DeviceKind::gpu;
     parts += device.kind == DeviceKind::part;
   }
   EXPECT_EQ(gpus, GetParam().gpus);
   EXPECT_EQ(parts, GetParam().parts);
-  EXPECT_EQ(told.inventory.versions.at("nvidia"), smi_.driver);
-  for (const Gpu& gpu : smi_.gpus) expect_gpu(smi_, gpu, told.inventory);
+  EXPECT_EQ(reported.inventory.versions.at("nvidia"), smi_.driver);
+  for (const Gpu& gpu : smi_.gpus) expect_gpu(smi_, gpu, reported.inventory);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NvidiaCapture,

@@ -48,7 +48,7 @@ struct AskedCall {
   std::string device;
 };
 
-inline void tell(int to, const fs::path& folder, const std::string& drivers) {
+inline void announce(int to, const fs::path& folder, const std::string& drivers) {
   ::setenv("MUSTER_DRIVERS", drivers.c_str(), 1);
   auto json = nlohmann::json::array();
   std::string device;
@@ -77,7 +77,7 @@ struct Asked {
 /// `drivers` is a folder of stand-ins. `uuids` (by address) replace those that the kernel tells.
 inline Asked asked(const MachineDescription& machine, const std::string& drivers = MUSTER_STAND_INS "/drivers",
                    const std::map<std::string, std::string>& uuids = {}) {
-  Asked told;
+  Asked reported;
   char name[] = "/tmp/muster-nvml-XXXXXX";
   const fs::path folder = fs::path(::mkdtemp(name)) / "m";
   const auto written = write_machine(machine, "nid001", folder);
@@ -87,7 +87,7 @@ inline Asked asked(const MachineDescription& machine, const std::string& drivers
   EXPECT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    tell(ends[1], folder, drivers);
+    announce(ends[1], folder, drivers);
     ::_exit(0);
   }
   ::close(ends[1]);
@@ -101,14 +101,14 @@ inline Asked asked(const MachineDescription& machine, const std::string& drivers
   fs::remove_all(folder.parent_path());
   for (const auto& pair : nlohmann::json::parse(text, nullptr, false)) {
     if (pair[0] == "call")
-      told.calls.push_back({pair[1], pair[2]});
+      reported.calls.push_back({pair[1], pair[2]});
     else
-      told.facts.push_back({pair[0], pair[1]});
+      reported.facts.push_back({pair[0], pair[1]});
   }
   std::vector<std::string> faults;
-  told.inventory = parse_inventory(told.facts, faults);
+  reported.inventory = parse_inventory(reported.facts, faults);
   EXPECT_TRUE(faults.empty()) << faults[0];
-  return told;
+  return reported;
 }
 
 }  // namespace muster

@@ -11,8 +11,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const Device& gpu_of(const Asked& told, std::size_t index) {
-  return told.inventory.devices.at(index);
+const Device& gpu_of(const Asked& reported, std::size_t index) {
+  return reported.inventory.devices.at(index);
 }
 
 std::string value(const Device& device, const std::string& key) {
@@ -21,9 +21,9 @@ std::string value(const Device& device, const std::string& key) {
 }
 
 /// Of kind `part`.
-std::vector<Device> parts_of(const Asked& told) {
+std::vector<Device> parts_of(const Asked& reported) {
   std::vector<Device> parts;
-  for (const Device& device : told.inventory.devices)
+  for (const Device& device : reported.inventory.devices)
     if (device.kind == DeviceKind::part) parts.push_back(device);
   return parts;
 }
@@ -41,15 +41,15 @@ TEST(Nvml, TheNumbersOfTheInterface) {
 }
 
 TEST(Nvml, EightH100AreJoinedByAddressAndUuid) {
-  const Asked told = asked(shipped_machine("dgx-h100"));
-  ASSERT_EQ(told.inventory.libraries.size(), 1u);
-  const LibraryReport& library = told.inventory.libraries[0];
+  const Asked reported = asked(shipped_machine("dgx-h100"));
+  ASSERT_EQ(reported.inventory.libraries.size(), 1u);
+  const LibraryReport& library = reported.inventory.libraries[0];
   EXPECT_EQ(library.state, LibraryState::working) << library.error;
   EXPECT_EQ(library.version, "12.550.127.08");
   EXPECT_EQ(library.missing, Texts{});
-  EXPECT_EQ(told.inventory.versions.at("cuda_driver"), "12.4");
+  EXPECT_EQ(reported.inventory.versions.at("cuda_driver"), "12.4");
   for (std::size_t i = 0; i < 8; ++i) {
-    const Device& gpu = gpu_of(told, i);
+    const Device& gpu = gpu_of(reported, i);
     EXPECT_EQ(gpu.kind, DeviceKind::gpu);
     EXPECT_EQ(gpu.sources, (Texts{"pci", "nvidia", "nvml"}));
     EXPECT_EQ(value(gpu, "nvml_index"), std::to_string(i));
@@ -88,23 +88,23 @@ TEST(Nvml, OtherMachines) {
 
 /// In racks (NVL72), containers of B200 and virtual machines NVML gives no address of the switches.
 TEST(Nvml, SwitchesThatAreNotOnThisBus) {
-  const Asked told = asked(shipped_machine("dgx-h100", {"set all nvlink_to FFFFFFFF:FF:FF.0"}));
-  ASSERT_EQ(told.inventory.devices.empty(), false);
+  const Asked reported = asked(shipped_machine("dgx-h100", {"set all nvlink_to FFFFFFFF:FF:FF.0"}));
+  ASSERT_EQ(reported.inventory.devices.empty(), false);
   for (std::size_t i = 0; i < 8; ++i) {
-    ASSERT_EQ(gpu_of(told, i).peers.size(), 1u);
-    EXPECT_EQ(gpu_of(told, i).peers[0].to, off_this_bus);
-    EXPECT_EQ(gpu_of(told, i).peers[0].up, 18);
+    ASSERT_EQ(gpu_of(reported, i).peers.size(), 1u);
+    EXPECT_EQ(gpu_of(reported, i).peers[0].to, off_this_bus);
+    EXPECT_EQ(gpu_of(reported, i).peers[0].up, 18);
   }
 }
 
 TEST(Nvml, MigInstancesAreDevicesWithAParent) {
-  const Asked told = asked(shipped_machine("dgx-h100", {"set 2 mig on", "set 2 mig_profiles 3g.40gb 1g.10gb"}));
-  const auto parts = parts_of(told);
+  const Asked reported = asked(shipped_machine("dgx-h100", {"set 2 mig on", "set 2 mig_profiles 3g.40gb 1g.10gb"}));
+  const auto parts = parts_of(reported);
   ASSERT_EQ(parts.size(), 2u);
-  EXPECT_EQ(value(gpu_of(told, 2), "mig_instances"), "2");
+  EXPECT_EQ(value(gpu_of(reported, 2), "mig_instances"), "2");
   EXPECT_EQ(parts[1].part, 1);
-  EXPECT_EQ(parts[1].address, gpu_of(told, 2).address);
-  EXPECT_EQ(parts[1].parent, gpu_of(told, 2).uuid);
+  EXPECT_EQ(parts[1].address, gpu_of(reported, 2).address);
+  EXPECT_EQ(parts[1].parent, gpu_of(reported, 2).uuid);
   EXPECT_EQ(parts[1].uuid.substr(0, 5), "MIG-1");
   EXPECT_EQ(value(parts[0], "profile"), "3g.40gb");
   EXPECT_EQ(value(parts[1], "profile"), "1g.10gb");
@@ -125,14 +125,14 @@ TEST(Nvml, EveryFieldOfTheFabricsHealth) {
                                     "set all fabric_clique 32766"};
   for (std::size_t i = 0; i < std::size(all); ++i)
     lines.push_back(fmt::format("set {} fabric_health {}", i, all[i].first));
-  const Asked told = asked(shipped_machine("dgx-h100", lines));
+  const Asked reported = asked(shipped_machine("dgx-h100", lines));
   for (std::size_t i = 0; i < std::size(all); ++i) {
     std::string seen;
-    for (const auto& [key, text] : gpu_of(told, i).values)
+    for (const auto& [key, text] : gpu_of(reported, i).values)
       if (key.rfind("fabric_", 0) == 0 && key != "fabric_status" && key != "fabric_domain")
         seen += key.substr(7) + " " + text + "; ";
     EXPECT_EQ(seen, all[i].second) << all[i].first;
-    EXPECT_EQ(value(gpu_of(told, i), "fabric_domain"), "0123456789abcdef0123456789abcdef/32766");
+    EXPECT_EQ(value(gpu_of(reported, i), "fabric_domain"), "0123456789abcdef0123456789abcdef/32766");
   }
 }
 
@@ -192,20 +192,21 @@ TEST(Nvml, ACallThatFailsCostsNoGpu) {
                                   is_of_no_gpu ? std::string() : fmt::format(" {}", i % gpus)));
       names += call + " ";
     }
-    const Asked told = asked(shipped_machine("dgx-h100", lines));
+    const Asked reported = asked(shipped_machine("dgx-h100", lines));
     std::size_t seen = 0;
-    for (const Device& device : told.inventory.devices)
+    for (const Device& device : reported.inventory.devices)
       seen += device.kind == DeviceKind::gpu && device.is_seen_by("pci") && device.is_seen_by("nvidia");
     EXPECT_EQ(seen, gpus) << names;
-    EXPECT_EQ(told.inventory.libraries.size(), 1u) << names;
+    EXPECT_EQ(reported.inventory.libraries.size(), 1u) << names;
   }
 }
 
 /// An instance of an H200 has less memory than its name says.
 TEST(Nvml, ProfilesAreCalledAsNvmlCallsThem) {
-  const Asked told = asked(shipped_machine("dgx-h100", {"set 2 mig on", "set 2 mig_profiles 1g.18gb 2g.35gb 1g.18gb+me",
-                                                        "set 2 mig_memory 16384:10 33280:10 16384:10"}));
-  const auto parts = parts_of(told);
+  const Asked reported =
+      asked(shipped_machine("dgx-h100", {"set 2 mig on", "set 2 mig_profiles 1g.18gb 2g.35gb 1g.18gb+me",
+                                         "set 2 mig_memory 16384:10 33280:10 16384:10"}));
+  const auto parts = parts_of(reported);
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(value(parts[0], "profile"), "1g.18gb");
   EXPECT_EQ(value(parts[1], "profile"), "2g.35gb");
@@ -213,12 +214,12 @@ TEST(Nvml, ProfilesAreCalledAsNvmlCallsThem) {
 }
 
 TEST(Nvml, WhatIsWrongIsRead) {
-  const Asked told = asked(shipped_machine(
+  const Asked reported = asked(shipped_machine(
       "dgx-h100",
       {"set 5 ecc_uncorrected 2", "set 5 row_remap_pending yes", "set 5 throttle_bits 0xc8", "set 5 nvlinks_down 3 7",
        "set 5 processes 4242:2048 4243:10", "set 5 uuid GPU-other", "fail nvmlDeviceGetPowerUsage 999 5",
        "set 6 retired_pages_uncorrected 70", "set all fabric_state 2"}));
-  const Device& gpu = gpu_of(told, 5);
+  const Device& gpu = gpu_of(reported, 5);
   EXPECT_EQ(value(gpu, "ecc_uncorrected"), "2");
   EXPECT_EQ(value(gpu, "row_remap_pending"), "yes");
   EXPECT_EQ(value(gpu, "throttled_by"), "hw_slowdown, hw_thermal, power_brake");
@@ -227,28 +228,28 @@ TEST(Nvml, WhatIsWrongIsRead) {
   EXPECT_EQ(value(gpu, "nvml_uuid"), "GPU-other");
   EXPECT_EQ(value(gpu, "nvml_error"), "nvmlDeviceGetPowerUsage returned 999: Unknown Error");
   EXPECT_EQ(value(gpu, "fabric"), "in_progress");
-  EXPECT_EQ(value(gpu_of(told, 6), "retired_pages_uncorrected"), "70");
+  EXPECT_EQ(value(gpu_of(reported, 6), "retired_pages_uncorrected"), "70");
 }
 
 TEST(Nvml, CountersOfNvlink5AreReadByLink) {
-  const Asked told = asked(shipped_machine(
+  const Asked reported = asked(shipped_machine(
       "dgx-b200", {"set 5 nvlink_symbol_errors 12", "set 5 nvlink_symbol_ber 777", "set 5 nvlink_fec_corrected 40",
                    "set 5 nvlink_effective_errors 3", "set 5 nvlink_failed_recoveries 1"}));
-  const Device& gpu = gpu_of(told, 5);
+  const Device& gpu = gpu_of(reported, 5);
   EXPECT_EQ(value(gpu, "nvlink_symbol_errors.0"), "12");
   EXPECT_EQ(value(gpu, "nvlink_symbol_ber.0"), "3e-9") << "3 x 256 + 9";
   EXPECT_EQ(value(gpu, "nvlink_fec_corrected.0"), "40");
   EXPECT_EQ(value(gpu, "nvlink_effective_errors.0"), "3");
   EXPECT_EQ(value(gpu, "nvlink_failed_recoveries.0"), "1");
   EXPECT_EQ(value(gpu, "nvlinks_up"), "18");
-  EXPECT_EQ(value(gpu_of(told, 4), "nvlink_symbol_errors"), "") << "its driver gives none";
+  EXPECT_EQ(value(gpu_of(reported, 4), "nvlink_symbol_errors"), "") << "its driver gives none";
 }
 
 /// The state of link 3 fails, and link 7 is down.
 TEST(Nvml, ALinkWithoutAStateHidesNoOther) {
-  const Asked told = asked(
+  const Asked reported = asked(
       shipped_machine("dgx-h100", {"set 5 nvlinks_without_state 3", "set 5 nvlinks_down 7", "set 5 nvlink_replays 4"}));
-  const Device& gpu = gpu_of(told, 5);
+  const Device& gpu = gpu_of(reported, 5);
   EXPECT_EQ(value(gpu, "nvlinks_down"), "7");
   EXPECT_EQ(value(gpu, "nvlinks_up"), "16");
   EXPECT_EQ(value(gpu, "nvml_error"), "nvmlDeviceGetNvLinkState returned 999: Unknown Error");
@@ -258,66 +259,67 @@ TEST(Nvml, ALinkWithoutAStateHidesNoOther) {
 }
 
 /// How often a call was made about the GPU of that number.
-long calls_about(const Asked& told, std::size_t gpu, const std::string& call) {
-  const std::string address = to_string(gpu_of(told, gpu).address);
-  return std::count_if(told.calls.begin(), told.calls.end(), [&](const AskedCall& one) {
+long calls_about(const Asked& reported, std::size_t gpu, const std::string& call) {
+  const std::string address = to_string(gpu_of(reported, gpu).address);
+  return std::count_if(reported.calls.begin(), reported.calls.end(), [&](const AskedCall& one) {
     return one.name == call && one.device.find(address) != std::string::npos;
   });
 }
 
 /// 18 links: each has a call for its rate.
 TEST(Nvml, FieldsThatOneLinkLacksAreNotAskedOfTheOthers) {
-  const Asked told = asked(shipped_machine("dgx-h100", {"fail nvmlDeviceGetNvLinkState 15 6"}));
-  const long with_rates = calls_about(told, 5, "nvmlDeviceGetFieldValues");
+  const Asked reported = asked(shipped_machine("dgx-h100", {"fail nvmlDeviceGetNvLinkState 15 6"}));
+  const long with_rates = calls_about(reported, 5, "nvmlDeviceGetFieldValues");
   EXPECT_EQ(with_rates, 18 + 1);
-  EXPECT_EQ(calls_about(told, 6, "nvmlDeviceGetNvLinkState"), 2)
+  EXPECT_EQ(calls_about(reported, 6, "nvmlDeviceGetNvLinkState"), 2)
       << "it is lost: one for its links, one for their errors";
-  EXPECT_EQ(value(gpu_of(told, 6), "nvml_error"), "nvmlDeviceGetNvLinkState returned 15: GPU is lost");
+  EXPECT_EQ(value(gpu_of(reported, 6), "nvml_error"), "nvmlDeviceGetNvLinkState returned 15: GPU is lost");
 }
 
 TEST(Nvml, ALostGpuIsFoundByItsAddress) {
-  const Asked told = asked(shipped_machine("dgx-h100", {"fail nvmlDeviceGetHandleByIndex_v2 15 5"}));
-  EXPECT_EQ(value(gpu_of(told, 5), "nvml_error"), "nvmlDeviceGetHandleByPciBusId returned 15: GPU is lost");
-  EXPECT_FALSE(gpu_of(told, 5).is_seen_by("nvml"));
-  EXPECT_TRUE(gpu_of(told, 6).is_seen_by("nvml"));
-  EXPECT_EQ(told.inventory.libraries.at(0).code, 15);
+  const Asked reported = asked(shipped_machine("dgx-h100", {"fail nvmlDeviceGetHandleByIndex_v2 15 5"}));
+  EXPECT_EQ(value(gpu_of(reported, 5), "nvml_error"), "nvmlDeviceGetHandleByPciBusId returned 15: GPU is lost");
+  EXPECT_FALSE(gpu_of(reported, 5).is_seen_by("nvml"));
+  EXPECT_TRUE(gpu_of(reported, 6).is_seen_by("nvml"));
+  EXPECT_EQ(reported.inventory.libraries.at(0).code, 15);
 }
 
 TEST(Nvml, InitThatFailsIsBrokenWithCodeAndWords) {
   for (const auto& [code, words] : {std::pair(9, "Driver Not Loaded"), std::pair(18, "Driver/library version mismatch"),
                                     std::pair(999, "Unknown Error"), std::pair(4, "Insufficient Permissions")}) {
-    const Asked told = asked(shipped_machine("vista", {"fail nvmlInit_v2 " + std::to_string(code)}));
-    ASSERT_EQ(told.inventory.libraries.size(), 1u);
-    const LibraryReport& library = told.inventory.libraries[0];
+    const Asked reported = asked(shipped_machine("vista", {"fail nvmlInit_v2 " + std::to_string(code)}));
+    ASSERT_EQ(reported.inventory.libraries.size(), 1u);
+    const LibraryReport& library = reported.inventory.libraries[0];
     EXPECT_EQ(library.state, LibraryState::broken);
     EXPECT_EQ(library.code, code);
     EXPECT_EQ(library.error, "nvmlInit_v2 returned " + std::to_string(code) + ": " + words);
-    EXPECT_FALSE(gpu_of(told, 0).is_seen_by("nvml"));
-    EXPECT_EQ(told.calls.back().name, "nvmlInit_v2") << "nothing is asked of a library that refused";
+    EXPECT_FALSE(gpu_of(reported, 0).is_seen_by("nvml"));
+    EXPECT_EQ(reported.calls.back().name, "nvmlInit_v2") << "nothing is asked of a library that refused";
   }
 }
 
 TEST(Nvml, AbsentOnANodeWithADriver) {
-  const Asked told = asked(shipped_machine("vista"), MUSTER_SOURCE_DIR "/simulation/machines");  // no libraries there
-  ASSERT_EQ(told.inventory.libraries.size(), 1u);
-  EXPECT_EQ(told.inventory.libraries[0].state, LibraryState::absent);
+  const Asked reported =
+      asked(shipped_machine("vista"), MUSTER_SOURCE_DIR "/simulation/machines");  // no libraries there
+  ASSERT_EQ(reported.inventory.libraries.size(), 1u);
+  EXPECT_EQ(reported.inventory.libraries[0].state, LibraryState::absent);
 }
 
 TEST(Nvml, WithoutNvidiaNobodyIsAsked) {
-  const Asked told = asked(shipped_machine("lumi-g"));
-  for (const LibraryReport& library : told.inventory.libraries)
+  const Asked reported = asked(shipped_machine("lumi-g"));
+  for (const LibraryReport& library : reported.inventory.libraries)
     EXPECT_EQ(library.name.find("nvidia"), std::string::npos) << library.name;
-  for (const AskedCall& call : told.calls) EXPECT_EQ(call.name.find("nv"), std::string::npos) << call.name;
+  for (const AskedCall& call : reported.calls) EXPECT_EQ(call.name.find("nv"), std::string::npos) << call.name;
 }
 
 TEST(Nvml, AnOldDriverTellsLessAndSaysWhatItLacks) {
-  const Asked told = asked(shipped_machine("perlmutter", {"set 1 ecc_uncorrected 3", "set 1 processes 4242:7"}),
-                           MUSTER_STAND_INS "/drivers-2018");
-  const LibraryReport& library = told.inventory.libraries.at(0);
+  const Asked reported = asked(shipped_machine("perlmutter", {"set 1 ecc_uncorrected 3", "set 1 processes 4242:7"}),
+                               MUSTER_STAND_INS "/drivers-2018");
+  const LibraryReport& library = reported.inventory.libraries.at(0);
   EXPECT_EQ(library.state, LibraryState::working) << library.error;
   EXPECT_NE(std::find(library.missing.begin(), library.missing.end(), "nvmlDeviceGetRemappedRows"),
             library.missing.end());
-  const Device& gpu = gpu_of(told, 1);
+  const Device& gpu = gpu_of(reported, 1);
   EXPECT_TRUE(gpu.is_seen_by("nvml"));
   EXPECT_EQ(value(gpu, "ecc_uncorrected"), "3");
   EXPECT_EQ(value(gpu, "processes"), "4242 (7 MiB)");
@@ -326,24 +328,24 @@ TEST(Nvml, AnOldDriverTellsLessAndSaysWhatItLacks) {
 }
 
 TEST(Nvml, EveryCallIsToldOfBeforeItIsMade) {
-  const Asked told = asked(shipped_machine("vista"));
+  const Asked reported = asked(shipped_machine("vista"));
   for (const char* call :
        {"dlopen libnvidia-ml.so.1", "nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetPowerUsage", "nvmlShutdown"})
-    EXPECT_TRUE(std::any_of(told.calls.begin(), told.calls.end(), [&](const AskedCall& one) {
+    EXPECT_TRUE(std::any_of(reported.calls.begin(), reported.calls.end(), [&](const AskedCall& one) {
       return one.name == call;
     })) << call;
 }
 
 TEST(Nvml, CallsAreAboutTheGpuThatIsAskedAndNoOther) {
-  const Asked told = asked(shipped_machine("perlmutter", {"fail nvmlDeviceGetHandleByIndex_v2 15 2"}));
+  const Asked reported = asked(shipped_machine("perlmutter", {"fail nvmlDeviceGetHandleByIndex_v2 15 2"}));
   const auto about = [&](std::string_view call) {
     Texts devices;
-    for (const AskedCall& one : told.calls)
+    for (const AskedCall& one : reported.calls)
       if (one.name == call) devices.push_back(one.device);
     return devices;
   };
   const auto label = [&](std::size_t index) {
-    const Device& gpu = gpu_of(told, index);
+    const Device& gpu = gpu_of(reported, index);
     return "GPU " + to_string(gpu.address) + " (" + gpu.uuid + ")";
   };
   EXPECT_EQ(about("nvmlInit_v2"), Texts{""});

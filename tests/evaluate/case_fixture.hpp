@@ -20,12 +20,12 @@ inline constexpr MetricSpec scene_metrics[] = {
 inline constexpr LabelSpec scene_labels[] = {{"size", "", "sizes"}, {"link", "", ""}};
 
 /// What the probe's judge says; a judge is a plain function, so that this is where tests leave it.
-inline ProbeJudgement said;
+inline ProbeJudgement message;
 inline int judge_calls = 0;
 
 inline ProbeJudgement scene_judge(const CaseView&) {
   ++judge_calls;
-  return said;
+  return message;
 }
 
 inline ProbeSpec scene_probe() {
@@ -48,7 +48,7 @@ struct CaseFixture {
   ProbeSpec probe = scene_probe();
 
   explicit CaseFixture(int nodes = 2, int per_node = 2) {
-    said = {};
+    message = {};
     judge_calls = 0;
     item.id = "scene%00000001";
     item.check = "scene";

@@ -88,7 +88,7 @@ TEST(EvaluateProperty, AGoodSceneIsAPass) {
 TEST(EvaluateProperty, AMissingRankIsNeverAPass) {
   EXPECT_TRUE(rc::check([] {
     CaseFixture fixture = good_scene();
-    said.evidence = {"everything is fine"};
+    message.evidence = {"everything is fine"};
     fixture.leave(any_rank(fixture));
     RC_ASSERT(fixture.result().verdict == Verdict::unmeasured);
   }));

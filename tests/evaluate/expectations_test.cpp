@@ -141,7 +141,7 @@ TEST(Expectations, ManyBadItemsAreOneFindingTheWorstFirst) {
 
 TEST(Expectations, AMetricThatNobodyReportsIsUnmeasured) {
   CaseFixture fixture;
-  said.evidence = {"all else is well"};
+  message.evidence = {"all else is well"};
   fixture.report("busbw", {1, 1, 1, 1}, small).expect_reference("busbw", 1).where = big;
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
@@ -374,7 +374,7 @@ TEST(Expectations, TimingIsNotJudgedWhereItMeansNothing) {
   EXPECT_EQ(result.metrics[0].judged, 0);
   EXPECT_EQ(result.metrics[0].bound, "");
 
-  said.evidence = {"the data is right"};
+  message.evidence = {"the data is right"};
   result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass);
   EXPECT_EQ(result.reason, "the data is right");
@@ -385,7 +385,7 @@ TEST(Expectations, TheRateOfAProgramNeedsCoresOfItsOwn) {
   fixture.world.timing_doubt = "4 ranks share 2 cores on nid001";
   fixture.item.metrics = {{.name = "triad", .unit = "MB/s"}};
   fixture.report("triad", {1, 1, 1, 1}).expect_reference("triad", 150);
-  said.evidence = {"the program ended with 0"};
+  message.evidence = {"the program ended with 0"};
   auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "triad is not judged: 4 ranks share 2 cores on nid001");
@@ -412,7 +412,7 @@ TEST(Expectations, ACaseWithTimingsSaysThatTheyAreNotJudged) {
   CaseFixture fixture;
   fixture.world.timing_doubt = "16 ranks share 2 cores";
   fixture.report("busbw", {1, 1, 1, 1});
-  said.evidence = {"the data is right"};
+  message.evidence = {"the data is right"};
   EXPECT_EQ(fixture.result().notes, (std::vector<std::string>{"timing is not judged: 16 ranks share 2 cores"}));
   fixture.world.timing_doubt.clear();
   EXPECT_TRUE(fixture.result().notes.empty());
@@ -420,7 +420,7 @@ TEST(Expectations, ACaseWithTimingsSaysThatTheyAreNotJudged) {
 
 TEST(Expectations, AValueOfTheSweepBelongsToTheCaseThatHasIt) {
   CaseFixture fixture;
-  said.evidence = {"met"};
+  message.evidence = {"met"};
   fixture.item.swept = {"sizes"};
   fixture.item.params.set("sizes", {ParamType::bytes_list, {Bytes{8}}});
   fixture.report("busbw", {1, 1, 1, 1}, small).expect_reference("busbw", 150).where = big;
@@ -481,7 +481,7 @@ CaseFixture printed_by(int count, bool has_pattern = true) {
   metric.unit = "GB/s";
   if (has_pattern) fixture.item.params.set("metric", {ParamType::text_list, {to_text(metric)}});
   fixture.report("triad", std::vector<double>(static_cast<std::size_t>(count), 10));
-  said.evidence = {"4 of 4 programs exited with 0"};
+  message.evidence = {"4 of 4 programs exited with 0"};
   return fixture;
 }
 
@@ -531,16 +531,16 @@ TEST(Expectations, ANumberIsNotMissedBesideTheCauseOfItsAbsence) {
     CaseFixture none = printed_by(0);
     for (Observation& one : none.record.observations) one.facts.push_back({"no_reading", has_bound ? "*" : "triad"});
     if (has_bound) none.expect_reference("triad", 10);
-    said.findings = {{Verdict::error, "stream is not on PATH", {}, "install it"}};
+    message.findings = {{Verdict::error, "stream is not on PATH", {}, "install it"}};
     EXPECT_EQ(none.result().verdict, Verdict::error);
     ASSERT_EQ(none.result().findings.size(), 1u) << none.result().findings[1].reason;
-    said.findings.clear();
+    message.findings.clear();
     EXPECT_EQ(none.result().verdict, Verdict::unmeasured) << "a rank excuses itself only where the judge has the cause";
     EXPECT_EQ(none.result().findings.size(), 1u);
   }
   CaseFixture some = printed_by(2);
   some.rank(3).facts.push_back({"no_reading", "*"});
-  said.findings = {{Verdict::fail, "rank 3 on nid004 exited with 1", {}, "look at it"}};
+  message.findings = {{Verdict::fail, "rank 3 on nid004 exited with 1", {}, "look at it"}};
   ASSERT_EQ(some.result().findings.size(), 2u);
   EXPECT_EQ(some.result().findings[1].reason, "rank 2 on nid003 did not report triad, 2 of 3 ranks did");
   some.rank(2).facts.push_back({"no_reading", "copy"});
@@ -614,7 +614,7 @@ TEST(Expectations, AMetricOfMustersOwnBlamesANodeByItself) {
 TEST(Expectations, ADeclaredMetricThatNobodyPrintsIsUnmeasured) {
   CaseFixture fixture;
   fixture.item.metrics = {{"loss", "1", Better::lower}, {"samples", "samples/s", Better::higher}};
-  said.evidence = {"4 of 4 programs exited with 0"};
+  message.evidence = {"4 of 4 programs exited with 0"};
   fixture.report("samples", {1, 1, 1, 1});
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
@@ -630,7 +630,7 @@ TEST(Expectations, WhatDoesNotApplyIsNotMissed) {
   CaseFixture fixture;
   fixture.item.metrics = {{"loss", "1", Better::lower}};
   fixture.expect_reference("busbw", 150);
-  said.findings = {{Verdict::skip, "no python3 on PATH has torch", {}, "install it"}};
+  message.findings = {{Verdict::skip, "no python3 on PATH has torch", {}, "install it"}};
   EXPECT_EQ(fixture.result().verdict, Verdict::skip) << fixture.result().reason;
   fixture.report("latency", {1, 1, 1, 1});
   EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured) << "something was measured, so the rest is missed";
@@ -702,9 +702,9 @@ TEST(Rows, BeyondSoManyReadingsOnlyTheRowsAreLeft) {
 }
 
 TEST(Rows, RanksSayWhereTheyStood) {
-  static constexpr std::string_view told[] = {"tested", "mask"};
+  static constexpr std::string_view stated[] = {"tested", "mask"};
   CaseFixture fixture;
-  fixture.probe.told_facts = told;
+  fixture.probe.reported_facts = stated;
   fixture.report("busbw", {1, 2, 3, 4});
   fixture.rank(3).facts = {{"secret", "x"}, {"tested", "a"}, {"mask", "0-3\x1b"}, {"tested", "b"}};
   const auto result = fixture.result();

@@ -45,7 +45,7 @@ TEST(Evaluate, NeitherBoundNorEvidenceIsNoPass) {
 
 TEST(Evaluate, EvidenceOfTheJudgeIsAPass) {
   CaseFixture fixture;
-  said.evidence = {"4 ranks met", "8 masks are disjoint"};
+  message.evidence = {"4 ranks met", "8 masks are disjoint"};
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::pass);
   EXPECT_EQ(result.reason, "4 ranks met; 8 masks are disjoint");
@@ -58,13 +58,13 @@ TEST(Evaluate, EvidenceOfTheJudgeIsAPass) {
 
 TEST(Evaluate, EmptyEvidenceIsNone) {
   CaseFixture fixture;
-  said.evidence = {""};
+  message.evidence = {""};
   EXPECT_EQ(fixture.result().verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, AFindingThatSaysPassIsNoEvidence) {
   CaseFixture fixture;
-  said.findings = {{Verdict::pass, "looks good", {}, ""}};
+  message.findings = {{Verdict::pass, "looks good", {}, ""}};
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_TRUE(result.findings.empty());
@@ -73,32 +73,34 @@ TEST(Evaluate, AFindingThatSaysPassIsNoEvidence) {
 
 TEST(Evaluate, AFindingOfTheJudgeOutweighsItsEvidence) {
   CaseFixture fixture;
-  said.evidence = {"3 ranks met"};
-  said.findings = {{Verdict::fail, "rank 2 is elsewhere", {{CulpritKind::rank, "rank 2", "nid002", 2}}, "find it"}};
+  message.evidence = {"3 ranks met"};
+  message.findings = {{Verdict::fail, "rank 2 is elsewhere", {{CulpritKind::rank, "rank 2", "nid002", 2}}, "find it"}};
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::fail);
   EXPECT_EQ(result.reason, "rank 2 is elsewhere");
   EXPECT_EQ(result.remedy, "find it");
-  EXPECT_EQ(result.culprits, said.findings[0].culprits);
+  EXPECT_EQ(result.culprits, message.findings[0].culprits);
   EXPECT_EQ(result.node_rows[0].verdict, Verdict::pass);
   EXPECT_EQ(result.node_rows[1].verdict, Verdict::fail);
 }
 
 TEST(Evaluate, AFindingThatNamesOthersClearsANode) {
   CaseFixture fixture(3);
-  said.findings = {{Verdict::fail, "the clock of nid002 is wrong", {{CulpritKind::node, "nid002", "nid002", -1}}, "x"}};
+  message.findings = {
+      {Verdict::fail, "the clock of nid002 is wrong", {{CulpritKind::node, "nid002", "nid002", -1}}, "x"}};
   auto rows = fixture.result().node_rows;
   EXPECT_EQ(rows[0].verdict, Verdict::pass);
   EXPECT_EQ(rows[1].verdict, Verdict::fail);
   EXPECT_EQ(rows[2].verdict, Verdict::pass);
   // Somebody is meant who has no name.
-  said.findings.push_back({Verdict::fail, "the sums differ", {}, "x"});
+  message.findings.push_back({Verdict::fail, "the sums differ", {}, "x"});
   EXPECT_EQ(fixture.result().node_rows[0].verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, SilenceIsNotClearedByOthers) {
   CaseFixture fixture(3);
-  said.findings = {{Verdict::fail, "the clock of nid002 is wrong", {{CulpritKind::node, "nid002", "nid002", -1}}, "x"}};
+  message.findings = {
+      {Verdict::fail, "the clock of nid002 is wrong", {{CulpritKind::node, "nid002", "nid002", -1}}, "x"}};
   fixture.leave(4);
   const auto rows = fixture.result().node_rows;
   EXPECT_EQ(rows[0].verdict, Verdict::unmeasured) << "an incomplete case is not judged";
@@ -107,21 +109,21 @@ TEST(Evaluate, SilenceIsNotClearedByOthers) {
 
 TEST(Evaluate, ManyCulpritsMayNotBeAll) {
   CaseFixture fixture(10, 1);
-  said.findings = {{Verdict::fail, "8 of them and others have wrong sums", {}, "x"}};
+  message.findings = {{Verdict::fail, "8 of them and others have wrong sums", {}, "x"}};
   for (int node = 0; node < 8; ++node)
-    said.findings[0].culprits.push_back({CulpritKind::node, testing::host(node), testing::host(node), -1});
+    message.findings[0].culprits.push_back({CulpritKind::node, testing::host(node), testing::host(node), -1});
   EXPECT_EQ(fixture.result().node_rows[9].verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, AFindingWithoutCulpritLeavesNoNodeGood) {
   CaseFixture fixture;
-  said.findings = {{Verdict::fail, "the sums differ", {}, "x"}};
+  message.findings = {{Verdict::fail, "the sums differ", {}, "x"}};
   for (const auto& row : fixture.result().node_rows) EXPECT_EQ(row.verdict, Verdict::unmeasured);
 }
 
 TEST(Evaluate, ASkipOfTheJudgeIsASkip) {
   CaseFixture fixture;
-  said.findings = {{Verdict::skip, "no GPU here and none expected", {}, ""}};
+  message.findings = {{Verdict::skip, "no GPU here and none expected", {}, ""}};
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::skip);
   EXPECT_EQ(result.reason, "no GPU here and none expected");
@@ -147,7 +149,7 @@ TEST(Evaluate, WhatWasAskedAndCanNotBeDoneIsNobodysFault) {
 
 TEST(Evaluate, ASilentRankIsNamedAndNeverAPass) {
   CaseFixture fixture;
-  said.evidence = {"all is well"};
+  message.evidence = {"all is well"};
   fixture.leave(2);
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
@@ -260,16 +262,16 @@ TEST(Evaluate, AnErrorWithoutTextOrWithEscapesIsStillASentence) {
 
 TEST(Evaluate, RanksThatDidNotRunForNoReasonAreNoPass) {
   CaseFixture fixture;
-  said.evidence = {"x"};
+  message.evidence = {"x"};
   for (auto& one : fixture.record.observations) one.state = ObservationState::not_run;
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
-  EXPECT_NE(result.reason.find("did not run, and no rank said why"), std::string::npos);
+  EXPECT_NE(result.reason.find("did not run, and no rank reported why"), std::string::npos);
 }
 
 TEST(Evaluate, AnAgentThatLacksTheProbeIsAnErrorAndNoFaultOfTheMachine) {
   CaseFixture fixture;
-  said.evidence = {"x"};
+  message.evidence = {"x"};
   for (auto& one : fixture.record.observations) one.state = ObservationState::not_run;
   fixture.rank(3).state = ObservationState::unable;
   fixture.rank(3).error = "agent: has no probe \"p2p\"";
@@ -282,7 +284,7 @@ TEST(Evaluate, AnAgentThatLacksTheProbeIsAnErrorAndNoFaultOfTheMachine) {
 
 TEST(Evaluate, ARankThatReportsTwiceIsAnError) {
   CaseFixture fixture;
-  said.evidence = {"x"};
+  message.evidence = {"x"};
   fixture.record.observations.push_back(fixture.record.observations[2]);
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::error);
@@ -292,7 +294,7 @@ TEST(Evaluate, ARankThatReportsTwiceIsAnError) {
 
 TEST(Evaluate, RanksOutsideOfTheWorldAreAnError) {
   CaseFixture fixture;
-  said.evidence = {"x"};
+  message.evidence = {"x"};
   Observation stranger;
   stranger.rank = 4;
   fixture.record.observations.push_back(stranger);
@@ -333,7 +335,7 @@ TEST(Evaluate, ReasonAndCulpritsAreThoseOfTheWorstFinding) {
 
 TEST(Evaluate, AnEmptyWorldIsUnmeasured) {
   CaseFixture fixture(0, 0);
-  said.evidence = {"x"};
+  message.evidence = {"x"};
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(result.reason, "no rank reported anything");
@@ -342,7 +344,7 @@ TEST(Evaluate, AnEmptyWorldIsUnmeasured) {
 
 TEST(Evaluate, OutputOfAPassIsThatOfTheLowestRank) {
   CaseFixture fixture;
-  said.evidence = {"x"};
+  message.evidence = {"x"};
   fixture.rank(1).output = "hello\n";
   fixture.rank(2).output = "world\n";
   const auto result = fixture.result();

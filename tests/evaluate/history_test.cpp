@@ -68,7 +68,7 @@ constexpr MetricSpec error_metrics[] = {{"errors", "1/s", Better::neither, "", f
 CaseResult with_errors(double earlier, double now, int runs = 10) {
   PastScene fixture(2, 1);
   fixture.probe.metrics = error_metrics;
-  said.evidence = {"all met"};
+  message.evidence = {"all met"};
   fixture.past.add({"scene%00000001", "1 rank per node", "", "errors", {}, {ItemKind::node, "nid001", "", ""}},
                    std::vector<DriftPoint>(static_cast<std::size_t>(runs), {earlier, true}));
   fixture.report("errors", {now, 900});
@@ -146,7 +146,7 @@ TEST(HistoryBound, TooLittlePastIsNoFailureAndNoEvidence) {
   ASSERT_FALSE(result.notes.empty());
   EXPECT_TRUE(has(result.notes[0], "history not judged: fewer than 5 earlier")) << result.notes[0];
   EXPECT_TRUE(result.items.empty());
-  said.evidence = {"the data is right"};
+  message.evidence = {"the data is right"};
   EXPECT_EQ(fixture.result().verdict, Verdict::pass) << "it stands on its other evidence";
 }
 
@@ -194,9 +194,9 @@ TEST(HistoryBound, LatencyFailsWhenItRises) {
 }
 
 TEST(HistoryBound, LinksAndDevicesAreKnownWhereverTheirRanksStand) {
-  constexpr static std::string_view told[] = {"tested"};
+  constexpr static std::string_view reported[] = {"tested"};
   PastScene fixture;
-  fixture.probe.told_facts = told;
+  fixture.probe.reported_facts = reported;
   fixture.earlier("nid002 -> nid001", 100, 10, ItemKind::link);
   fixture.earlier("nid001 -> nid002", 100, 10, ItemKind::link);
   fixture.add(0, "busbw", 100, {}, 2);
@@ -207,7 +207,7 @@ TEST(HistoryBound, LinksAndDevicesAreKnownWhereverTheirRanksStand) {
   EXPECT_TRUE(has(result.reason, "rank 2 on nid002 to rank 0 on nid001")) << result.reason;
 
   PastScene moved;
-  moved.probe.told_facts = told;
+  moved.probe.reported_facts = reported;
   moved.earlier("GPU-1234", 100, 10, ItemKind::device);
   moved.rank(3).facts = {{"tested", "0000:c1:00.0 GPU-1234 H100"}};
   moved.report("busbw", {100, 100, 100, 50});

@@ -10,7 +10,7 @@ namespace {
 
 /// A case that passes, with facts of the first rank of each node.
 struct LinkScene : CaseFixture {
-  explicit LinkScene(int nodes = 2) : CaseFixture(nodes, 1) { said.evidence = {"all met"}; }
+  explicit LinkScene(int nodes = 2) : CaseFixture(nodes, 1) { message.evidence = {"all met"}; }
   LinkScene& with(int node, const std::string& key, const std::string& value) {
     rank(node).facts.push_back({key, value});
     return *this;
@@ -96,7 +96,7 @@ TEST(LinkErrors, DamagedFactsSayNothing) {
 
 TEST(LinkErrors, NoEvidenceByThemselves) {
   LinkScene scene;
-  said.evidence.clear();
+  message.evidence.clear();
   EXPECT_EQ(scene.with(0, "link_counters", "rx_errors 4").result().verdict, Verdict::unmeasured);
 }
 

@@ -10,14 +10,14 @@ namespace muster {
 namespace {
 
 using testing::CaseFixture;
-using testing::said;
+using testing::message;
 
 const Labels big{{"size", "16MiB"}};
 
 TEST(Possible, AValueAboveItIsUnmeasuredWithBothNumbers) {
   CaseFixture fixture;
   fixture.report("busbw", {90, 2000, 90, 90}, big).report("busbw.possible", {100, 100, 100, 100}, big);
-  said.evidence = {"all sums are right"};
+  message.evidence = {"all sums are right"};
   const auto result = fixture.result();
   EXPECT_EQ(result.verdict, Verdict::unmeasured);
   EXPECT_EQ(
@@ -33,7 +33,7 @@ TEST(Possible, AValueAboveItIsUnmeasuredWithBothNumbers) {
 TEST(Possible, UpToFivePercentIsNotExact) {
   CaseFixture fixture;
   fixture.report("busbw", {104.9, 90, 90, 90}).report("busbw.possible", {100, 100, 100, 100});
-  said.evidence = {"all sums are right"};
+  message.evidence = {"all sums are right"};
   EXPECT_EQ(fixture.result().verdict, Verdict::pass);
 }
 
@@ -87,7 +87,7 @@ TEST(Possible, OnAMachineThatIsMadeUpTimesMeanNothing) {
 CaseFixture program_scene(const std::vector<double>& values) {
   CaseFixture fixture(static_cast<int>(values.size()), 1);
   fixture.item.metrics = {{"triad", "MB/s", Better::neither, {}, 100}};
-  said.evidence = {"the programs exited with 0"};
+  message.evidence = {"the programs exited with 0"};
   fixture.report("triad", values);
   return fixture;
 }

@@ -39,8 +39,8 @@ extern "C" int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatyp
                               MPI_Request* request) {
   *request = MPI_REQUEST_NULL;
   const bool is_odd = is_meant() && type == MPI_FLOAT;
-  const char* told = std::getenv("ODD_SUMS");
-  const std::string_view what = told == nullptr ? "" : told;
+  const char* reported = std::getenv("ODD_SUMS");
+  const std::string_view what = reported == nullptr ? "" : reported;
   const auto size = static_cast<std::size_t>(count) * sizeof(float);
   const auto element = static_cast<std::size_t>(number_in("ODD_ELEMENT")) % static_cast<std::size_t>(count);
   std::vector<float> mine(type == MPI_FLOAT ? static_cast<std::size_t>(count) : 0);

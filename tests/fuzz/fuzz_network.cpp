@@ -23,9 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Two files in one input.
   const auto half = text.find('\f');
   const std::string_view second = half == text.npos ? text : text.substr(half + 1);
-  for (const ToldAddress& one : parse_addresses(text.substr(0, half), second))
+  for (const ListedAddress& one : parse_addresses(text.substr(0, half), second))
     require(!network_of(one.address).empty());
-  for (const ToldAddress& one : parse_addresses6(text)) require(!one.interface.empty() && !one.address.text.empty());
+  for (const ListedAddress& one : parse_addresses6(text)) require(!one.interface.empty() && !one.address.text.empty());
   if (const auto one = parse_interface(text)) require(parse_interface(to_text(*one)).has_value());
   if (const auto one = network_plugin::parse_library(text))
     require(network_plugin::parse_library(network_plugin::to_text(*one)).has_value());

@@ -19,8 +19,8 @@ constexpr std::size_t many_results = 200;
 void feed_frames(muster::SpoolReader& reader, std::span<const std::byte> rest) {
   while (rest.size() >= 3) {
     const auto type = static_cast<std::uint8_t>(rest[0]);
-    const auto told = static_cast<std::size_t>(rest[1]) | static_cast<std::size_t>(rest[2]) << 8;
-    const auto payload = rest.subspan(3, std::min(told, rest.size() - 3));
+    const auto reported = static_cast<std::size_t>(rest[1]) | static_cast<std::size_t>(rest[2]) << 8;
+    const auto payload = rest.subspan(3, std::min(reported, rest.size() - 3));
     reader.feed(muster::encode_frame(type, payload));
     rest = rest.subspan(3 + payload.size());
   }

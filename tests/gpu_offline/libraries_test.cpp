@@ -70,14 +70,14 @@ std::string again(const std::string& file, const std::string& name, const std::s
   fs::create_symlink(file, folder / name);
   const std::string command = "LD_LIBRARY_PATH=" + folder.string() + " " + fs::read_symlink("/proc/self/exe").string() +
                               " --gtest_also_run_disabled_tests --gtest_filter=" + test + " 2>&1";
-  std::string said;
+  std::string message;
   if (FILE* out = ::popen(command.c_str(), "r")) {
     char part[512];
-    while (std::fgets(part, sizeof part, out) != nullptr) said += part;
+    while (std::fgets(part, sizeof part, out) != nullptr) message += part;
     ::pclose(out);
   }
   fs::remove_all(folder);
-  return said;
+  return message;
 }
 
 TEST(CudaStub, DISABLED_Tell) {
@@ -89,10 +89,10 @@ TEST(CudaStub, DISABLED_Tell) {
 TEST(CudaStub, IsToldAsAStub) {
   constexpr const char* stub = "/usr/local/cuda/lib64/stubs/libcuda.so";
   if (::access(stub, R_OK) != 0) GTEST_SKIP() << "there is no stub of libcuda";
-  const std::string said = again(stub, "libcuda.so.1", "CudaStub.DISABLED_Tell");
-  EXPECT_NE(said.find("state broken code 34 error cuInit returned 34: CUDA_ERROR_STUB_LIBRARY"), std::string::npos)
-      << said;
-  EXPECT_NE(said.find("stubs) out of LD_LIBRARY_PATH"), std::string::npos) << said;
+  const std::string message = again(stub, "libcuda.so.1", "CudaStub.DISABLED_Tell");
+  EXPECT_NE(message.find("state broken code 34 error cuInit returned 34: CUDA_ERROR_STUB_LIBRARY"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("stubs) out of LD_LIBRARY_PATH"), std::string::npos) << message;
 }
 
 TEST(Cublas, TellsItsRealErrorWithoutADriver) {

@@ -27,13 +27,13 @@ PastRun numbered(int writer, int number) {
 }
 
 /// Stores runs until it is killed; tells each one, by a byte, once it is acknowledged.
-[[noreturn]] void write_for_ever(const fs::path& file, int tell) {
+[[noreturn]] void write_for_ever(const fs::path& file, int announce) {
   auto history = History::open(file, HistoryUse::write);
   if (!history) _exit(1);
   for (int number = 0;; ++number) {
     if (!history->record(numbered(getpid(), number))) _exit(2);
     const char done = 1;
-    if (write(tell, &done, 1) != 1) _exit(3);
+    if (write(announce, &done, 1) != 1) _exit(3);
   }
 }
 

@@ -42,6 +42,9 @@ WORDS = {"Opinion": "NodeAssessment", "Heard": "CollectedFindings", "Errand": "R
          "Damage": "LaunchOutcome", "SpoiltComm": "FaultyComm", "spoil": "corrupt", "Complaints": "DocumentErrors", "Room": "SizeBudget", "Draft": "PageWriter",
          "Kept": "UvHandle", "hurry": "tighten_deadlines", "heed_silence": "explain_unreachable", "salvage": "recover_spool", "Keeper": "CleanupProcess",
          "Orders": "InjectedFaults", "Standings": "NodeStatuses", "Told": "ProgramFinding"}
+# Parts of names: `told_by`, `has_said`.
+PARTS = {"told": "reported, listed, given", "tell": "report", "tells": "reports", "said": "message, output", "says": "reports"}
+PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 class Names(unittest.TestCase):
@@ -52,6 +55,8 @@ class Names(unittest.TestCase):
                 found.append(f"{path.relative_to(SOURCE)}: rename it: {FILES[path.stem]}")
             code = set(re.findall(r"\w+", NOT_CODE.sub(" ", path.read_text())))
             found += [f"{path.relative_to(SOURCE)}: {word}: write {WORDS[word]}" for word in sorted(code & WORDS.keys())]
+            found += [f"{path.relative_to(SOURCE)}: {word}: write {PARTS[part]}"
+                      for word in sorted(code) for part in {part.lower() for part in PART.findall(word)} & PARTS.keys()]
         self.assertEqual([], found)
 
     def test_no_two_headers_have_a_type_of_one_name(self):

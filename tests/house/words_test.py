@@ -12,8 +12,8 @@ SOURCE = pathlib.Path(os.environ.get("MUSTER_SOURCE", pathlib.Path(__file__).res
 
 # Pattern (ignoring case) -> what to write instead.
 FORBIDDEN = {
-    r"told|tells?": "is printed, reports, shows",
-    r"(?:is|are|was|were|as|be) said|said (?:so|beside|where|with)|says?(?: so)?|saying": "reports, notes, contains, or the message itself",
+    r"told|tells?|telling": "is printed, reports, shows",
+    r"said|says?(?: so)?|saying": "reports, notes, contains, or the message itself",
     r"nobody|everybody|somebody|whoever": "no user, all users, another user, users who",
     r"in so many words": "explicitly",
     r"(?<!there )(?<!there's )(?:is|are|was|were) no(?! (?:longer|more|less|older|later|newer|greater|larger)\b)": "is not a, has no",

@@ -324,9 +324,9 @@ TEST(Mpirun, ReachesANodeAsTheLauncherWould) {
   EXPECT_EQ(mpirun().reach(openmpi(), "n1", look, {"--mca", "plm_rsh_agent", "/x/agent -q"}),
             (Argv{"/x/agent", "-q", "n1", "/opt/muster node autopsy 'a b'"}));
   EXPECT_EQ(mpirun().reach(mpich(), "n1", look, {"-launcher-exec", "/x/agent"})[0], "/x/agent");
-  LauncherIdentity told = openmpi();
-  told.remote_agent = "rsh : ssh";
-  EXPECT_EQ(mpirun().reach(told, "n1", look, {}), (Argv{"rsh", "n1", "/opt/muster node autopsy 'a b'"}));
+  LauncherIdentity reported = openmpi();
+  reported.remote_agent = "rsh : ssh";
+  EXPECT_EQ(mpirun().reach(reported, "n1", look, {}), (Argv{"rsh", "n1", "/opt/muster node autopsy 'a b'"}));
 }
 
 TEST(Local, IsTheAgentItself) {

@@ -159,12 +159,13 @@ TEST(Srun, TellsItsTypes) {
 }
 
 TEST(Srun, OneThatIsOutOfOrderIsAnErrorThatQuotesIt) {
-  for (const char* said : {"", "srun: fatal: Could not establish a configuration source\x1b[31m\n"}) {
-    const auto identity = srun().identify("/usr/bin/srun", said);
-    ASSERT_FALSE(identity) << said;
+  for (const char* message : {"", "srun: fatal: Could not establish a configuration source\x1b[31m\n"}) {
+    const auto identity = srun().identify("/usr/bin/srun", message);
+    ASSERT_FALSE(identity) << message;
     EXPECT_EQ(identity.error().kind, ErrorKind::launch);
     EXPECT_EQ(identity.error().what.find('\x1b'), std::string::npos);
-    EXPECT_NE(identity.error().what.find(std::string(said).substr(0, 30)), std::string::npos) << identity.error().what;
+    EXPECT_NE(identity.error().what.find(std::string(message).substr(0, 30)), std::string::npos)
+        << identity.error().what;
   }
 }
 

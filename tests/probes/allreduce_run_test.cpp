@@ -36,9 +36,9 @@ class BadComm final : public ForwardingComm {
     return met;
   }
   Result<ByteVector> broadcast(std::span<const std::byte> bytes, int root) override {
-    auto told = good_.broadcast(bytes, root);
-    if (told) spoil_broadcast(*told);
-    return told;
+    auto reported = good_.broadcast(bytes, root);
+    if (reported) spoil_broadcast(*reported);
+    return reported;
   }
   Result<std::vector<ByteVector>> gather(std::span<const std::byte> bytes, int root) override {
     ByteVector mine(bytes.begin(), bytes.end());

@@ -19,7 +19,7 @@ Observation seen(double skew_us, std::vector<std::string> wrong = {}) {
   add("skew", "8B", skew_us == 0 ? 1.9 : 0.1);
   add("time", "16MiB", 1000);
   add("skew", "16MiB", skew_us);
-  for (std::string& told : wrong) seen.facts.push_back({"wrong", std::move(told)});
+  for (std::string& reported : wrong) seen.facts.push_back({"wrong", std::move(reported)});
   seen.facts.push_back({"checked", "12"});
   return seen;
 }

@@ -19,14 +19,14 @@ const ProbeSpec& command() {
 }
 
 /// What `ranks` ranks see of a shell script.
-std::vector<Result<Observation>> run_with(const Params& params, int ranks = 1, SilentRecorder* told = nullptr,
+std::vector<Result<Observation>> run_with(const Params& params, int ranks = 1, SilentRecorder* reported = nullptr,
                                           const std::string& host = "nid001.invalid", const std::string& folder = {}) {
   std::vector<Result<Observation>> all(static_cast<std::size_t>(ranks));
   run_ranks(ranks, [&](ThreadComm& comm) {
     SilentRecorder recorder;
     const RankPlace place{
         .rank = comm.rank(), .world_size = ranks, .local_rank = comm.rank(), .local_size = ranks, .host = host};
-    RunContext context{params, place, told != nullptr ? *told : recorder, comm, nullptr, {}, folder};
+    RunContext context{params, place, reported != nullptr ? *reported : recorder, comm, nullptr, {}, folder};
     all[static_cast<std::size_t>(comm.rank())] = command().run(context);
   });
   return all;
@@ -39,8 +39,8 @@ Params argv_of(std::vector<std::string> words, std::vector<std::pair<std::string
 }
 
 std::vector<Result<Observation>> run_script(const std::string& script, const std::string& deadline = "20s",
-                                            int ranks = 1, SilentRecorder* told = nullptr) {
-  return run_with(argv_of({"/bin/sh", "-c", script}, {{"deadline", deadline}}), ranks, told);
+                                            int ranks = 1, SilentRecorder* reported = nullptr) {
+  return run_with(argv_of({"/bin/sh", "-c", script}, {{"deadline", deadline}}), ranks, reported);
 }
 
 std::vector<std::string> facts(const Observation& seen, std::string_view key) {
@@ -273,8 +273,8 @@ TEST(Command, DamagedFindingsAreFacts) {
         R"({"reason":"a","remedy":"b","culprits":[{"moon":"1"}]})",
         R"({"reason":"a","remedy":"b","culprits":[{"rank":1,"setting":"x"}]})"}) {
     EXPECT_FALSE(program::read_result_line("finding", "{\"finding\":" + content + "}")) << content;
-    const auto told = program::to_program_finding(content, RankPlace{.host = "a"}, {});
-    EXPECT_EQ(told.finding.verdict, Verdict::unmeasured) << content;
+    const auto reported = program::to_program_finding(content, RankPlace{.host = "a"}, {});
+    EXPECT_EQ(reported.finding.verdict, Verdict::unmeasured) << content;
   }
   EXPECT_FALSE(program::read_result_line("finding", R"({"finding":{"reason":"a","remedy":"b"},"more":1})"));
   EXPECT_FALSE(program::read_result_line("evidence", R"({"evidence":"x")"));

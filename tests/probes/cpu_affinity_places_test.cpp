@@ -472,10 +472,10 @@ TEST(CpuAffinityPlaces, ThreadsOfTheTeam) {
                  "on a rank 0 starts 4 OpenMP threads on 1 CPU");
   expect_finding(with("bound", ""), Verdict::unmeasured, "on a rank 0 started no OpenMP threads");
   // Only told, unless the check asks.
-  const auto told = with("any", "0;1;0");
-  ASSERT_EQ(told.findings.size(), 1u);
-  EXPECT_EQ(told.findings[0].verdict, Verdict::pass);
-  EXPECT_EQ(told.evidence.size(), 1u);
+  const auto reported = with("any", "0;1;0");
+  ASSERT_EQ(reported.findings.size(), 1u);
+  EXPECT_EQ(reported.findings[0].verdict, Verdict::pass);
+  EXPECT_EQ(reported.evidence.size(), 1u);
 }
 
 // The line.

@@ -222,19 +222,19 @@ TEST(EnvironmentProfile, NodesAsTheProfileSays) {
   EXPECT_TRUE(has_evidence(judgement,
                            "nodes match the profile: architecture x86_64, 64 cores, 2 CPUs a core and 4 NUMA "
                            "domains with CPUs"));
-  const auto told = [&](const char* key, const char* value) {
+  const auto reported = [&](const char* key, const char* value) {
     const auto found = judge(node, good, {{key, value}});
     EXPECT_EQ(found.findings.size(), 1u) << key;
     EXPECT_EQ(found.findings[0].culprits[0].node, "b");
     EXPECT_FALSE(found.findings[0].remedy.empty());
     return found.findings[0].reason;
   };
-  EXPECT_EQ(told("node.architecture", "aarch64"), "architecture aarch64 on b, the profile has architecture x86_64");
-  EXPECT_EQ(told("node.model", "Xeon"),
+  EXPECT_EQ(reported("node.architecture", "aarch64"), "architecture aarch64 on b, the profile has architecture x86_64");
+  EXPECT_EQ(reported("node.model", "Xeon"),
             "processors called \"Xeon\" on b, the profile has processors called \"EPYC 7A53\"");
-  EXPECT_EQ(told("node.cores", "60"), "60 cores on b, the profile has 64 cores");
-  EXPECT_EQ(told("node.smt", "1"), "1 CPUs a core on b, the profile has 2 CPUs a core");
-  EXPECT_EQ(told("node.domains", "1"), "1 NUMA domains with CPUs on b, the profile has 4 NUMA domains with CPUs");
+  EXPECT_EQ(reported("node.cores", "60"), "60 cores on b, the profile has 64 cores");
+  EXPECT_EQ(reported("node.smt", "1"), "1 CPUs a core on b, the profile has 2 CPUs a core");
+  EXPECT_EQ(reported("node.domains", "1"), "1 NUMA domains with CPUs on b, the profile has 4 NUMA domains with CPUs");
   EXPECT_TRUE(judge(node, {}).findings.empty()) << "what a node does not tell is not held against it";
   EXPECT_FALSE(has_evidence(judge(node, {}), "nodes match the profile"));
 }
@@ -243,10 +243,11 @@ TEST(EnvironmentProfile, ALoginNodeIsToldByNameJobAndGpusTogether) {
   ExpectedNode node;
   node.login = LoginExpectation{"^(a|b)$", 1};
   const auto notes = [&](const Facts& facts) { return reasons(judge(node, facts), Verdict::pass); };
-  const auto said = notes({{"node.gpus", "1"}});
-  ASSERT_EQ(said.size(), 1u);
-  EXPECT_NE(said[0].find("are login nodes (by the profile: its name, and that no job is around)"), std::string::npos);
-  EXPECT_NE(said[0].find("get some with salloc or sbatch and run there"), std::string::npos);
+  const auto message = notes({{"node.gpus", "1"}});
+  ASSERT_EQ(message.size(), 1u);
+  EXPECT_NE(message[0].find("are login nodes (by the profile: its name, and that no job is around)"),
+            std::string::npos);
+  EXPECT_NE(message[0].find("get some with salloc or sbatch and run there"), std::string::npos);
   EXPECT_EQ(notes({{"node.gpus", "4"}}), Sentences{}) << "no login node has so many GPUs";
   EXPECT_EQ(notes({{"node.gpus", "0"}, {"env.SLURM_JOB_ID", "7"}}), Sentences{}) << "in a job";
   EXPECT_EQ(notes({}), Sentences{}) << "who does not tell its GPUs is not accused";

@@ -191,7 +191,7 @@ TEST(KnownAnswer, OfOtherTypesAndOtherSeeds) {
 }
 
 /// A rank with one GPU of that address, and the prints that it told.
-Observation told(const std::string& address, const std::vector<std::string>& prints, double rate = 0) {
+Observation reported(const std::string& address, const std::vector<std::string>& prints, double rate = 0) {
   Observation seen;
   seen.facts = {{"visible", "1"}, {"tested", address + " GPU-1 H100"}};
   for (const std::string& print : prints) seen.facts.push_back({"print", address + " " + print});
@@ -202,7 +202,7 @@ Observation told(const std::string& address, const std::vector<std::string>& pri
 
 TEST(GpuCompute, TheSameBitsPassWithTheirRate) {
   MadeCase made(probe());
-  for (const double rate : {700.0, 720.0, 710.0}) made.rank("a", told("gpu", {"bfloat16 7 3 1 0"}, rate));
+  for (const double rate : {700.0, 720.0, 710.0}) made.rank("a", reported("gpu", {"bfloat16 7 3 1 0"}, rate));
   expect_evidence(made.judge(), "9 products of bfloat16 on 3 GPUs: the same bits, and the known answer",
                   {"rate 710 TFLOP/s (by blas)"});
 }
@@ -211,7 +211,7 @@ TEST(GpuCompute, TheMinorityOfTheWholeJobIsNamed) {
   MadeCase made(probe());
   for (int i = 0; i < 100; ++i)
     made.rank("n" + std::to_string(i / 4),
-              told("gpu" + std::to_string(i % 4), {i == 42 ? "tf32 8 13 0 0" : "tf32 7 3 0 0"}));
+              reported("gpu" + std::to_string(i % 4), {i == 42 ? "tf32 8 13 0 0" : "tf32 7 3 0 0"}));
   const auto judgement = made.judge();
   expect_finding(judgement, Verdict::fail,
                  "GPU gpu2 (GPU-1) on n10 computes wrong: 13 of 13 products of tf32 differ from what 99 GPUs got");
@@ -221,8 +221,8 @@ TEST(GpuCompute, TheMinorityOfTheWholeJobIsNamed) {
 
 TEST(GpuCompute, SomeProductsOfOneGpuAreIntermittent) {
   MadeCase made(probe());
-  for (int i = 0; i < 3; ++i) made.rank("a", told("gpu" + std::to_string(i), {"int8 7 3 1 0"}));
-  auto seen = told("gpu3", {"int8 7 28 1 0", "int8 9 2 0 2"});
+  for (int i = 0; i < 3; ++i) made.rank("a", reported("gpu" + std::to_string(i), {"int8 7 3 1 0"}));
+  auto seen = reported("gpu3", {"int8 7 28 1 0", "int8 9 2 0 2"});
   seen.facts.push_back({"wrong_row", "gpu3 int8 0000000000000009 row 5"});
   made.rank("a", seen);
   expect_finding(
@@ -233,8 +233,8 @@ TEST(GpuCompute, SomeProductsOfOneGpuAreIntermittent) {
 
 TEST(GpuCompute, OfTwoWithoutAKnownAnswerItIsOneOrTheOther) {
   MadeCase made(probe());
-  made.rank("a", told("gpu0", {"int8 7 3 0 0", "tf32 1 3 0 0"}))
-      .rank("b", told("gpu0", {"int8 8 3 0 0", "tf32 2 3 0 0"}));
+  made.rank("a", reported("gpu0", {"int8 7 3 0 0", "tf32 1 3 0 0"}))
+      .rank("b", reported("gpu0", {"int8 8 3 0 0", "tf32 2 3 0 0"}));
   const auto judgement = made.judge();
   expect_finding(
       judgement, Verdict::fail,
@@ -245,9 +245,9 @@ TEST(GpuCompute, OfTwoWithoutAKnownAnswerItIsOneOrTheOther) {
 
 TEST(GpuCompute, AHostThatChecksWronglyIsNamedInsteadOfItsGpu) {
   MadeCase made(probe());
-  made.rank("a", told("gpu0", {"int8 7 3 1 0"}))
-      .rank("a", told("gpu1", {"int8 7 3 1 0"}))
-      .rank("b", told("gpu0", {"int8 7 3 0 1"}));
+  made.rank("a", reported("gpu0", {"int8 7 3 1 0"}))
+      .rank("a", reported("gpu1", {"int8 7 3 1 0"}))
+      .rank("b", reported("gpu0", {"int8 7 3 0 1"}));
   const auto judgement = made.judge();
   expect_finding(judgement, Verdict::fail,
                  "rank 2 on b takes a product of int8 for wrong that other ranks found right, to the bit: not GPU gpu0 "
@@ -257,7 +257,7 @@ TEST(GpuCompute, AHostThatChecksWronglyIsNamedInsteadOfItsGpu) {
 
 TEST(GpuCompute, SlowerThanItsLikeIsAFindingWhereTimeIsJudged) {
   MadeCase made(probe());
-  for (const double rate : {700.0, 690.0, 500.0, 710.0}) made.rank("a", told("gpu", {"bfloat16 7 3 1 0"}, rate));
+  for (const double rate : {700.0, 690.0, 500.0, 710.0}) made.rank("a", reported("gpu", {"bfloat16 7 3 1 0"}, rate));
   expect_finding(made.judge(), Verdict::fail,
                  "GPU gpu (GPU-1) on a multiplies bfloat16 at 500 TFLOP/s, 3 like it at 695 TFLOP/s in the median");
   made.doubt("simulated");
@@ -266,7 +266,7 @@ TEST(GpuCompute, SlowerThanItsLikeIsAFindingWhereTimeIsJudged) {
 
 TEST(GpuCompute, FarBelowWhatItsModelCanDoIsAFinding) {
   MadeCase made(probe());
-  auto seen = told("gpu", {"bfloat16 7 3 1 0"}, 200);
+  auto seen = reported("gpu", {"bfloat16 7 3 1 0"}, 200);
   const double able = 989.4;
   seen.readings.push_back({"rate.capable", {{"by", "blas"}, {"type", "bfloat16"}}, summarize(std::span(&able, 1))});
   made.rank("a", seen);
@@ -277,17 +277,17 @@ TEST(GpuCompute, FarBelowWhatItsModelCanDoIsAFinding) {
 
 TEST(GpuCompute, SilenceIsNoPass) {
   MadeCase made(probe());
-  made.rank("a", told("gpu0", {"int8 7 3 1 0"})).rank("a", told("gpu1", {}));
+  made.rank("a", reported("gpu0", {"int8 7 3 1 0"})).rank("a", reported("gpu1", {}));
   expect_finding(made.judge(), Verdict::unmeasured, "GPU gpu1 (GPU-1) on a reported no product");
   MadeCase silent(probe());
   silent.rank("a", std::optional<Observation>());
   EXPECT_TRUE(silent.judge().evidence.empty());
   MadeCase lonely(probe());
-  lonely.rank("a", told("gpu0", {"int8 7 3 0 0"}));
+  lonely.rank("a", reported("gpu0", {"int8 7 3 0 0"}));
   expect_finding(lonely.judge(), Verdict::unmeasured,
                  "a product of int8 was compared with nothing: there is one GPU, and no known answer");
   MadeCase failed(probe());
-  auto seen = told("gpu0", {});
+  auto seen = reported("gpu0", {});
   seen.facts.push_back({"failed", "gpu0 cuLaunchKernel returned 719: gone"});
   failed.rank("a", seen);
   expect_finding(failed.judge(), Verdict::fail,
@@ -315,7 +315,7 @@ ProbeJudgement judged_on(std::vector<std::string> lines, const char* types = "fl
   return judgement;
 }
 
-void tell(const ProbeJudgement& judgement) {
+void announce(const ProbeJudgement& judgement) {
   for (const std::string& sentence : judgement.evidence) std::fprintf(stderr, "%s\n", sentence.c_str());
   for (const Finding& finding : judgement.findings) std::fprintf(stderr, "%s\n", finding.reason.c_str());
 }
@@ -324,7 +324,7 @@ TEST(GpuComputeOnStandIns, HealthyOnesPassWithTheirRates) {
   EXPECT_EXIT(
       {
         const auto judgement = judged_on({});
-        tell(judgement);
+        announce(judgement);
         std::exit(judgement.findings.empty() && !judgement.evidence.empty() ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "rate .by blas.: bfloat16 200 TFLOP/s, float64 50 TFLOP/s\n.*the known answer");
@@ -335,7 +335,7 @@ TEST(GpuComputeOnStandIns, WhereLaunchesWaitForTheirKernelNothingIsGated) {
       {
         ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
         const auto judgement = judged_on({});
-        tell(judgement);
+        announce(judgement);
         std::exit(judgement.findings.empty() ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "bfloat16 200 TFLOP/s(.|\n)*timed without a gate: launches return only when");
@@ -346,7 +346,7 @@ TEST(GpuComputeOnStandIns, ATypeThatASettingTurnsIntoAnotherIsNotMeasured) {
       {
         ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
         const auto judgement = judged_on({}, "float64,tf32");
-        tell(judgement);
+        announce(judgement);
         std::exit(judgement.findings.empty() ? 0 : 1);
       },
       ::testing::ExitedWithCode(0),
@@ -355,7 +355,7 @@ TEST(GpuComputeOnStandIns, ATypeThatASettingTurnsIntoAnotherIsNotMeasured) {
 
 TEST(GpuCompute, ALibraryThatASettingKeepsFromStartingIsNotTheGpusFault) {
   MadeCase failed(probe());
-  auto seen = told("gpu0", {});
+  auto seen = reported("gpu0", {});
   seen.facts.push_back({"no_blas", "gpu0 cublasCreate_v2 returned 14: CUBLAS_STATUS_INTERNAL_ERROR"});
   seen.facts.push_back({"blas_setting", "CUDA_FORCE_PTX_JIT=1"});
   failed.rank("a", seen);
@@ -371,7 +371,7 @@ TEST(GpuComputeOnStandIns, ASlowGpuIsNamedAndNoOther) {
   EXPECT_EXIT(
       {
         const auto judgement = judged_on({"set 2 slow 3"});
-        tell(judgement);
+        announce(judgement);
         bool only = !judgement.findings.empty();
         for (const Finding& finding : judgement.findings)
           only &= finding.reason.find("0000:c3:00.0") != std::string::npos;
@@ -384,7 +384,7 @@ TEST(GpuComputeOnStandIns, AWrongBitNowAndThenIsCounted) {
   EXPECT_EXIT(
       {
         const auto judgement = judged_on({"wrong_product 1 every 5"});
-        tell(judgement);
+        announce(judgement);
         std::exit(
             judgement.findings.size() == 1 && judgement.findings[0].culprits.at(0).name == "GPU 0000:c2:00.0" ? 0 : 1);
       },

@@ -298,7 +298,7 @@ ProbeJudgement judged_on(std::vector<std::string> lines) {
   return judgement;
 }
 
-void tell(const ProbeJudgement& judgement) {
+void announce(const ProbeJudgement& judgement) {
   for (const std::string& sentence : judgement.evidence) std::fprintf(stderr, "%s\n", sentence.c_str());
   for (const Finding& finding : judgement.findings) std::fprintf(stderr, "%s\n", finding.reason.c_str());
 }
@@ -307,7 +307,7 @@ TEST(GpuCopyOnStandIns, HealthyOnesPassWithTheirRates) {
   EXPECT_EXIT(
       {
         const auto judgement = judged_on({});
-        tell(judgement);
+        announce(judgement);
         std::exit(judgement.findings.empty() ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "host_to_device 25 GB/s.*\n.*local_copy 2000 GB/s");
@@ -318,7 +318,7 @@ TEST(GpuCopyOnStandIns, WhereLaunchesWaitForTheirKernelNothingIsGated) {
       {
         ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
         const auto judgement = judged_on({});
-        tell(judgement);
+        announce(judgement);
         std::exit(judgement.findings.empty() ? 0 : 1);
       },
       ::testing::ExitedWithCode(0),
@@ -331,7 +331,7 @@ TEST(GpuCopyOnStandIns, AListThatHidesEveryGpuIsTheCulpritNotTheNode) {
       {
         ::setenv("CUDA_VISIBLE_DEVICES", "0,0", 1);
         const auto judgement = judged_on({"fail cuInit 101"});
-        tell(judgement);
+        announce(judgement);
         bool only = !judgement.findings.empty();
         for (const Finding& finding : judgement.findings)
           only &= finding.culprits.size() == 1 && finding.culprits[0].kind == CulpritKind::setting &&
@@ -345,7 +345,7 @@ TEST(GpuCopyOnStandIns, ASlowGpuIsNamedAndNoOther) {
   EXPECT_EXIT(
       {
         const auto judgement = judged_on({"set 2 slow 3"});
-        tell(judgement);
+        announce(judgement);
         bool only = !judgement.findings.empty();
         for (const Finding& finding : judgement.findings)
           only &= finding.reason.find("0000:c3:00.0") != std::string::npos;
@@ -359,7 +359,7 @@ TEST(GpuCopyOnStandIns, OthersOnAGpuMakeItsTimesWorthless) {
   EXPECT_EXIT(
       {
         const auto judgement = judged_on({"set 2 processes 4242:61440", "set 2 slow 3"});
-        tell(judgement);
+        announce(judgement);
         std::exit(judgement.findings.size() == 1 && judgement.findings[0].verdict == Verdict::unmeasured ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "GPU 0000:c3:00.0 .* is used by others, so that its times mean nothing: 4242");

@@ -34,7 +34,7 @@ Observation watched(const std::vector<Fact>& more, const std::string& model = "N
 }
 
 /// The verdict and reason of the only finding; empty: there is none.
-std::string told(const std::vector<Fact>& more, const std::string& model = "NVIDIA H100 80GB HBM3") {
+std::string reported(const std::vector<Fact>& more, const std::string& model = "NVIDIA H100 80GB HBM3") {
   MadeCase made(copy_probe());
   made.rank("a", watched(more, model));
   const auto judgement = made.judge();
@@ -54,16 +54,16 @@ TEST(GpuHealth, WhatIsWatchedAndWellIsEvidence) {
 }
 
 TEST(GpuHealth, CountersThatGrow) {
-  EXPECT_EQ(told({{"grew", "dram_uncorrected 1 3"}}),
+  EXPECT_EQ(reported({{"grew", "dram_uncorrected 1 3"}}),
             "fail: GPU 0000:c1:00.0 (GPU-1) on a had 2 uncorrected errors of its memory more under load (counter "
             "dram_uncorrected, 1 before)");
-  EXPECT_EQ(told({{"grew", "ras_gfx_uncorrected 0 1"}}),
+  EXPECT_EQ(reported({{"grew", "ras_gfx_uncorrected 0 1"}}),
             "fail: GPU 0000:c1:00.0 (GPU-1) on a had 1 uncorrected errors of block gfx more under load (counter "
             "ras_gfx_uncorrected, 0 before)");
   for (const char* key : {"ecc_corrected", "nvlink_crc_data", "ras_umc_corrected", "remapped_rows_corrected"})
-    EXPECT_EQ(told({{"grew", fmt::format("{} 0 5", key)}}).rfind("pass: ", 0), 0u) << key;
+    EXPECT_EQ(reported({{"grew", fmt::format("{} 0 5", key)}}).rfind("pass: ", 0), 0u) << key;
   for (const char* key : {"nvlink_replays", "nvlink_recoveries", "throttle_heat", "bad_pages_pending"})
-    EXPECT_EQ(told({{"grew", fmt::format("{} 0 5", key)}}).rfind("fail: ", 0), 0u) << key;
+    EXPECT_EQ(reported({{"grew", fmt::format("{} 0 5", key)}}).rfind("fail: ", 0), 0u) << key;
 }
 
 TEST(GpuHealth, ErrorsOfAnNvlinkAreOfThatLink) {
@@ -74,7 +74,7 @@ TEST(GpuHealth, ErrorsOfAnNvlinkAreOfThatLink) {
   EXPECT_EQ(made.judge().findings.at(0).reason,
             "GPU 0000:c1:00.0 (GPU-1) on a had 5 NVLink recoveries of link 3 more under load (counter "
             "nvlink_recoveries.3, 1 before, 2.5 per second)");
-  EXPECT_EQ(told({{"link_down", "NVLink 3"}}), "fail: GPU 0000:c1:00.0 (GPU-1) on a lost NVLink 3 under load");
+  EXPECT_EQ(reported({{"link_down", "NVLink 3"}}), "fail: GPU 0000:c1:00.0 (GPU-1) on a lost NVLink 3 under load");
 }
 
 /// The verdict and reason of the only finding about a link of a GPU with 18, watched for 10 seconds; empty: none.
@@ -107,7 +107,8 @@ TEST(GpuHealth, ErrorsOfAnNvlinkByTheirRateAndAgainstOtherLinks) {
   EXPECT_EQ(with_link("nvlink_fec_corrected.3 0 9000"), "") << "the rule";
   EXPECT_EQ(with_link("nvlink_fec_corrected.3 0 90000000").substr(0, 6), "pass: ") << "a note";
   EXPECT_EQ(with_link("nvlink_failed_recoveries.3 0 1").substr(0, 6), "fail: ");
-  EXPECT_EQ(told({{"link_down", "xGMI link 5"}}), "fail: GPU 0000:c1:00.0 (GPU-1) on a lost xGMI link 5 under load");
+  EXPECT_EQ(reported({{"link_down", "xGMI link 5"}}),
+            "fail: GPU 0000:c1:00.0 (GPU-1) on a lost xGMI link 5 under load");
 }
 
 /// Errors of xGMI of two GPUs on one node that have a link, and of a third on another; each watched for 10 seconds.
@@ -145,9 +146,9 @@ TEST(GpuHealth, ErrorsOfXgmiNameTheLinksThatItCanBe) {
 }
 
 TEST(GpuHealth, CallsThatFailWithoutStoppingAnything) {
-  EXPECT_EQ(told({{"call_failed", "cuMemFree_v2 returned 719: gone"}}),
+  EXPECT_EQ(reported({{"call_failed", "cuMemFree_v2 returned 719: gone"}}),
             "fail: GPU 0000:c1:00.0 (GPU-1) on a had a call fail: cuMemFree_v2 returned 719: gone");
-  EXPECT_EQ(told({{"call_lacked", "cuDeviceGetUuid_v2 returned 801: no"}}).substr(0, 6), "pass: ");
+  EXPECT_EQ(reported({{"call_lacked", "cuDeviceGetUuid_v2 returned 801: no"}}).substr(0, 6), "pass: ");
 }
 
 TEST(GpuHealth, LinksThatAllHaveErrorsAreAlike) {
@@ -172,15 +173,15 @@ TEST(GpuHealth, ReplaysUpToWhatTheLinkMayHave) {
 }
 
 TEST(GpuHealth, ThrottlingLinksAndXids) {
-  EXPECT_EQ(told({{"throttled", "hw_slowdown, hw_thermal, power_cap"}}),
+  EXPECT_EQ(reported({{"throttled", "hw_slowdown, hw_thermal, power_cap"}}),
             "fail: GPU 0000:c1:00.0 (GPU-1) on a was slowed down under load: hw_slowdown and hw_thermal");
-  EXPECT_EQ(told({{"link_in_use", "3 5 8 16"}}),
+  EXPECT_EQ(reported({{"link_in_use", "3 5 8 16"}}),
             "fail: GPU 0000:c1:00.0 (GPU-1) on a has its PCIe link at generation 3 x8 under load, generation 5 x16 is "
             "possible");
-  EXPECT_EQ(told({{"link_in_use", "1 5 16 16"}}, "NVIDIA GH200 120GB"), "") << "copies go over NVLink-C2C";
-  EXPECT_EQ(told({{"xid", "79"}, {"xid", "79"}}),
+  EXPECT_EQ(reported({{"link_in_use", "1 5 16 16"}}, "NVIDIA GH200 120GB"), "") << "copies go over NVLink-C2C";
+  EXPECT_EQ(reported({{"xid", "79"}, {"xid", "79"}}),
             "fail: GPU 0000:c1:00.0 (GPU-1) on a gave Xid 79 under load: it has fallen off the bus");
-  EXPECT_EQ(told({{"xid", "13"}}),
+  EXPECT_EQ(reported({{"xid", "13"}}),
             "pass: GPU 0000:c1:00.0 (GPU-1) on a gave Xid 13 under load: an exception of the graphics engine");
 }
 
@@ -199,7 +200,7 @@ TEST(GpuHealth, OthersSpoilTimesAndNotData) {
   MadeCase wrong(copy_probe());
   wrong.rank("a", seen);
   EXPECT_EQ(wrong.judge().findings.at(0).verdict, Verdict::fail);
-  EXPECT_EQ(told({{"others", "17 nvidia-cuda-mps-server (30 MiB)"}}), "");
+  EXPECT_EQ(reported({{"others", "17 nvidia-cuda-mps-server (30 MiB)"}}), "");
 }
 
 /// Of `count` GPUs, watched for so many seconds each; the first has more.
@@ -250,7 +251,7 @@ TEST(GpuHealth, XgmiLinksThatSleepAreNoFault) {
   EXPECT_EQ(lost(asleep, {}), "; 3");
   EXPECT_EQ(lost({}, {}), "; ") << "no table";
   EXPECT_EQ(lost(before, {}), "; ");
-  EXPECT_EQ(told({{"link_inactive", "xGMI link 3"}}),
+  EXPECT_EQ(reported({{"link_inactive", "xGMI link 3"}}),
             "pass: GPU 0000:c1:00.0 (GPU-1) on a had xGMI link 3 inactive after the load: asleep or down, one state "
             "for amdgpu");
 }
@@ -298,7 +299,7 @@ MachineDescription four_partitions() {
 
 /// Of four ranks that test a partition each, those that report on the GPU: `rank address`.
 std::string who_watched_the_whole() {
-  std::vector<std::string> told(4);
+  std::vector<std::string> reported(4);
   const ProbeSpec& probe = *find_probe("gpu_memory");
   MadeCase made(probe, {{"bytes", "64KiB"}});
   run_ranks(4, [&](ThreadComm& comm) {
@@ -311,10 +312,10 @@ std::string who_watched_the_whole() {
     const auto seen = probe.run(context);
     for (const Fact& fact : seen ? seen->facts : std::vector<Fact>())
       if (fact.key == "watched" || fact.key == "tested")
-        told[static_cast<std::size_t>(comm.rank())] +=
+        reported[static_cast<std::size_t>(comm.rank())] +=
             fmt::format("{}:{} ", fact.key, fact.value.substr(0, fact.value.find(' ')));
   });
-  return join(told, "| ");
+  return join(reported, "| ");
 }
 
 TEST(GpuHealth, OneRankReportsOnAGpuWithPartitions) {

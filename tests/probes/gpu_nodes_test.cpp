@@ -86,7 +86,8 @@ TEST(GpuNodes, WhatIsClosedToTheJobIsNotMissed) {
   MadeCase made(*find_probe("gpu_copy"));
   made.rank("a",
             facts_of(inventory, {{"visible", "1"}, {"tested", "0000:c1:00.0 GPU-c1 NVIDIA H100"}, {"checked", "7"}}));
-  for (const std::string& told : made.judge().evidence) EXPECT_EQ(told.find("not tested"), std::string::npos) << told;
+  for (const std::string& reported : made.judge().evidence)
+    EXPECT_EQ(reported.find("not tested"), std::string::npos) << reported;
 }
 
 /// Two MI300X in four partitions each, between them one that is lost: on the bus, and not in KFD.

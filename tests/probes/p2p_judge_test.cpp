@@ -109,9 +109,9 @@ TEST(P2pJudge, WrongDataNamesRankPeerOffsetAndBits) {
 
 TEST(P2pJudge, WrongDataFromOnePeerIsOneFinding) {
   Mesh mesh(1, 3);
-  for (const char* told : {"0 8B latency bit 0 of byte 1 is flipped", "0 1MiB bandwidth bit 2 of byte 3 is flipped",
-                           "2 8B latency bit 4 of byte 5 is flipped"})
-    mesh.of(1).facts.push_back({"corrupt", told});
+  for (const char* reported : {"0 8B latency bit 0 of byte 1 is flipped", "0 1MiB bandwidth bit 2 of byte 3 is flipped",
+                               "2 8B latency bit 4 of byte 5 is flipped"})
+    mesh.of(1).facts.push_back({"corrupt", reported});
   const auto judgement = mesh.judge();
   ASSERT_EQ(judgement.findings.size(), 2u);
   EXPECT_EQ(judgement.findings[0].reason,
@@ -121,11 +121,11 @@ TEST(P2pJudge, WrongDataFromOnePeerIsOneFinding) {
 }
 
 TEST(P2pJudge, WrongDataThatCanNotBeReadIsNoLessAFault) {
-  for (const char* told : {"", "x", "99 1MiB bandwidth bit 0 is flipped", "-1"}) {
+  for (const char* reported : {"", "x", "99 1MiB bandwidth bit 0 is flipped", "-1"}) {
     Mesh mesh(2, 1);
-    mesh.measure(healthy).of(0).facts.push_back({"corrupt", told});
+    mesh.measure(healthy).of(0).facts.push_back({"corrupt", reported});
     const auto judgement = mesh.judge();
-    ASSERT_EQ(judgement.findings.size(), 1u) << told;
+    ASSERT_EQ(judgement.findings.size(), 1u) << reported;
     EXPECT_EQ(judgement.findings[0].verdict, Verdict::fail);
     EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 0", "nid001", 0}}));
   }

@@ -26,13 +26,13 @@ std::vector<RankLink> links_of(int rank, double (*speed)(int from, int to)) {
 }
 
 std::vector<RankPair> chosen_by(double (*speed)(int from, int to)) {
-  std::vector<std::vector<RankPair>> told(8);
+  std::vector<std::vector<RankPair>> reported(8);
   run_ranks(8, [&](ThreadComm& comm) {
     if (auto links = choose_links(comm, spots(), links_of(comm.rank(), speed), {}))
-      told[static_cast<std::size_t>(comm.rank())] = *links;
+      reported[static_cast<std::size_t>(comm.rank())] = *links;
   });
-  for (const auto& one : told) EXPECT_EQ(one, told[0]) << "every rank gets the same";
-  return told[0];
+  for (const auto& one : reported) EXPECT_EQ(one, reported[0]) << "every rank gets the same";
+  return reported[0];
 }
 
 TEST(ChooseLinks, HealthyLinksAreLeftAlone) {

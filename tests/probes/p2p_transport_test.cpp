@@ -220,12 +220,12 @@ TEST(Spots, AreToldToAll) {
   std::vector<Spot> mine{spot(0, "0-1"), spot(0, "4"), spot(1, "0,2,7")};
   mine[1].pid = 4711;
   mine[2].kernel = ~0ULL;
-  std::vector<std::vector<Spot>> told(3);
+  std::vector<std::vector<Spot>> reported(3);
   run_ranks(3, [&](ThreadComm& comm) {
     const auto rank = static_cast<std::size_t>(comm.rank());
-    if (auto all = exchange_spots(comm, mine[rank])) told[rank] = *all;
+    if (auto all = exchange_spots(comm, mine[rank])) reported[rank] = *all;
   });
-  for (const auto& all : told) EXPECT_EQ(all, mine);
+  for (const auto& all : reported) EXPECT_EQ(all, mine);
 }
 
 TEST(OwnTime, IsThatOfAllWhoShareCpus) {

@@ -77,7 +77,7 @@ class OddComm final : public ForwardingComm {
 };
 
 /// Calls a test at each step that the probe tells of.
-struct ToldRecorder final : Recorder {
+struct OpenedRecorder final : Recorder {
   std::function<void(std::string_view)> at = [](std::string_view) {};
   void step(std::string_view name) override { at(name); }
   void iteration(std::uint64_t) override {}
@@ -90,7 +90,7 @@ struct Odd {
   int rank;
   OddExecution& execution;
   OddComm& comm;
-  ToldRecorder& recorder;
+  OpenedRecorder& recorder;
   Parts& parts;
   DataSet& data;
 };
@@ -125,7 +125,7 @@ inline Outcome train_on(
     const auto rank = static_cast<std::size_t>(good.rank());
     OddExecution execution;
     OddComm comm(good);
-    ToldRecorder recorder;
+    OpenedRecorder recorder;
     Parts parts{execution, comm, recorder};
     DataSet data = make_training_data(settings);
     const DataSet held_out = make_held_out_data(settings);

@@ -529,7 +529,7 @@ TEST(TrainingRun, AnErrorOfTheCommunicatorComesBack) {
     const Settings settings = small_settings();
     const DataSet data = make_training_data(settings);
     const auto execution = make_host_execution(Products::plain, 1);
-    ToldRecorder recorder;
+    OpenedRecorder recorder;
     const Parts parts{*execution, comm, recorder};
     bool is_through = false;
     for (int calls = 0; !is_through; calls += calls < 2 ? 1 : 13) {

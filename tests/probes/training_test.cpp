@@ -198,26 +198,26 @@ TEST(TrainingPrepare, ABatchLargerThanTheDataIsRefused) {
 
 TEST(TrainingPrepare, MoreThanTheMemoryIsRefusedBeforeItIsTaken) {
   const RankPlace place{.world_size = 2, .local_size = 2, .host = "here"};
-  const auto said = [&](training::Settings settings, std::uint64_t available) {
+  const auto message = [&](training::Settings settings, std::uint64_t available) {
     const auto fits = training::demand_sense(settings, place, available);
     return fits ? std::string() : to_string(fits.error());
   };
   constexpr std::uint64_t gib = 1u << 30;
-  EXPECT_EQ(said({}, gib), "");
-  EXPECT_EQ(said({}, 0), "") << "not known";
+  EXPECT_EQ(message({}, gib), "");
+  EXPECT_EQ(message({}, 0), "") << "not known";
   training::Settings wide;
   wide.hidden = 65536;
-  EXPECT_EQ(said(wide, 64 * gib),
+  EXPECT_EQ(message(wide, 64 * gib),
             "hidden: with these sizes the 2 ranks of a node need 385.0 GiB, and 64.0 GiB are available; a smaller one, "
             "or fewer ranks per node");
-  EXPECT_EQ(said(wide, 512 * gib), "");
+  EXPECT_EQ(message(wide, 512 * gib), "");
   training::Settings much;
   much.samples = 100'000'000;
-  EXPECT_TRUE(said(much, 32 * gib).starts_with("samples: with these sizes")) << said(much, 32 * gib);
+  EXPECT_TRUE(message(much, 32 * gib).starts_with("samples: with these sizes")) << message(much, 32 * gib);
   training::Settings big;
   big.samples = big.batch = 1'000'000;
   big.features = 1;
-  EXPECT_TRUE(said(big, gib).starts_with("batch: with these sizes")) << said(big, gib);
+  EXPECT_TRUE(message(big, gib).starts_with("batch: with these sizes")) << message(big, gib);
 }
 
 TEST(TrainingPrepare, SizesThatNoMachineHasAreRefused) {

@@ -137,7 +137,7 @@ TEST(Console, NoEscapeFromANodeGetsThrough) {
   for (const bool color : {false, true}) {
     ReporterOptions options;
     options.color = color;
-    auto text = told("console", sample::report(), options);
+    auto text = reported("console", sample::report(), options);
     // What Ink writes is of the form ESC [ digits and ; m.
     for (auto at = text.find('\x1b'); at != std::string::npos; at = text.find('\x1b', at)) {
       ASSERT_TRUE(color);
@@ -189,9 +189,9 @@ RunReport hostile_run() {
 TEST(Console, HostileTextInEveryField) {
   ReporterOptions options;
   options.terminal = true;
-  EXPECT_FALSE(has_controls(told("console", hostile_run(), options), "\n\r"));
+  EXPECT_FALSE(has_controls(reported("console", hostile_run(), options), "\n\r"));
   options.quiet = true;
-  EXPECT_FALSE(has_controls(told("console", hostile_run(), options), "\n"));
+  EXPECT_FALSE(has_controls(reported("console", hostile_run(), options), "\n"));
   std::ostringstream out;
   find_reporter("console")->make({})->notice(sample::hostile, out);
   EXPECT_FALSE(has_controls(out.str(), "\n"));
@@ -199,13 +199,13 @@ TEST(Console, HostileTextInEveryField) {
 }
 
 TEST(Junit, HostileTextInEveryField) {
-  const auto text = told("junit", hostile_run());
+  const auto text = reported("junit", hostile_run());
   EXPECT_FALSE(has_controls(text, "\n\t"));
   EXPECT_EQ(printable(text), text) << "not valid UTF-8";
 }
 
 TEST(Console, SaysWhyWhoAndWhatToDo) {
-  const auto text = told("console", sample::report());
+  const auto text = reported("console", sample::report());
   EXPECT_TRUE(has(text, "FAIL  training%0badc0de\n"));
   EXPECT_TRUE(has(text, "  culprits   rank 5 on nid002\n"));
   EXPECT_TRUE(has(text, "  also       process 4711 on nid002 did not end within 3 s of SIGTERM\n"));
@@ -218,7 +218,7 @@ TEST(Console, SaysWhyWhoAndWhatToDo) {
 }
 
 TEST(Console, BlocksAndTableShowFailuresFirst) {
-  const auto text = told("console", sample::report());
+  const auto text = reported("console", sample::report());
   const auto last_fail = text.find("\nFAIL  cpu_affinity");
   const auto error = text.find("\nERROR  pytorch");
   const auto unmeasured = text.find("\nUNMEASURED  p2p");
@@ -234,7 +234,7 @@ TEST(Console, WhatTheHardwareCouldDoStandsAfterWhatWasMeasured) {
     result.metrics = {sample::row("busbw.possible", "GB/s", {}, sample::summary(8, 400, 400, 400)),
                       sample::row("busbw", "GB/s", {}, sample::summary(8, 40, 41, 42))};
   }
-  const auto text = told("console", report);
+  const auto text = reported("console", report);
   EXPECT_LT(text.find("metrics    busbw: "), text.find("busbw.possible: "));
   EXPECT_TRUE(has(text, "metrics    busbw: "));
 }
@@ -243,7 +243,7 @@ TEST(Console, SentencesKeepToTheWidthAndCommandsStayWhole) {
   for (const int width : {60, 80, 100, 120}) {
     ReporterOptions options;
     options.width = width;
-    const auto text = told("console", sample::report(), options);
+    const auto text = reported("console", sample::report(), options);
     for (const auto line : lines(text)) {
       const bool may_be_wide = line.find("run again") != std::string_view::npos || line.find('%') < 30;
       EXPECT_TRUE(may_be_wide || columns(line) <= static_cast<std::size_t>(width)) << line;
@@ -275,7 +275,7 @@ TEST(Console, OverviewLinesOfANarrowTerminalHaveValueAndBoundWithinItsWidth) {
 }
 
 TEST(Console, AGoodRunNeedsNoNodeTableAndNoBlock) {
-  const auto text = told("console", sample::good_report());
+  const auto text = reported("console", sample::good_report());
   EXPECT_FALSE(has(text, "nodes      "));
   EXPECT_FALSE(has(text, "run again"));
   EXPECT_TRUE(has(text, "busbw 8.44 GB/s\n"));
@@ -289,7 +289,7 @@ TEST(Console, ThatTimingIsNotJudgedIsSaidAlsoOfWhatPassed) {
   for (auto& result : report.cases)
     if (result.verdict == Verdict::pass && ++passed <= 2)
       result.notes = {"timing is not judged: 16 ranks share 2 cores"};
-  const auto text = told("console", report);
+  const auto text = reported("console", report);
   const auto at = text.find("  notes      ");
   ASSERT_NE(at, std::string::npos) << text;
   EXPECT_NE(text.find(report.cases[0].id, at), std::string::npos);
@@ -304,7 +304,7 @@ TEST(Console, NotesOfPassingCasesAreInTheSummaryEachOnceAndInFewLines) {
   for (int i = 0; i < 9; ++i) report.cases[0].notes.push_back("note " + std::to_string(i));
   ReporterOptions wide;
   wide.width = 1000;
-  const auto text = told("console", report, wide);
+  const auto text = reported("console", report, wide);
   const auto at = text.find("  notes      ");
   ASSERT_NE(at, std::string::npos) << text;
   const auto first = text.find("on nid001 rank 0 runs", at);
@@ -315,7 +315,7 @@ TEST(Console, NotesOfPassingCasesAreInTheSummaryEachOnceAndInFewLines) {
   EXPECT_NE(text.find("and 3 more, see the report", at), std::string::npos) << text;
   ReporterOptions quiet;
   quiet.quiet = true;
-  EXPECT_EQ(told("console", report, quiet), "");
+  EXPECT_EQ(reported("console", report, quiet), "");
 }
 
 TEST(Console, NotesOfOneCaseOnManyNodesAreOne) {
@@ -329,7 +329,7 @@ TEST(Console, NotesOfOneCaseOnManyNodesAreOne) {
   }
   ReporterOptions wide;
   wide.width = 1000;
-  const auto text = told("console", report, wide);
+  const auto text = reported("console", report, wide);
   const auto at = text.find("starts 2 OpenMP threads");
   ASSERT_NE(at, std::string::npos) << text;
   EXPECT_EQ(text.find("starts 2 OpenMP threads", at + 1), std::string::npos) << text;
@@ -340,25 +340,25 @@ TEST(Console, QuietSaysNothingWhenAllIsWell) {
   options.quiet = true;
   options.terminal = true;
   options.color = true;
-  EXPECT_EQ(told("console", sample::good_report(), options), "");
+  EXPECT_EQ(reported("console", sample::good_report(), options), "");
 }
 
 TEST(Console, QuietIsSelfContainedWhenNot) {
   ReporterOptions options;
   options.quiet = true;
-  const auto text = told("console", sample::report(), options);
+  const auto text = reported("console", sample::report(), options);
   EXPECT_EQ(text.rfind("muster 0.1.0 on cirrus", 0), 0u);
   EXPECT_FALSE(has(text, "\npass       hello")) << "no line per case";
   EXPECT_TRUE(has(text, "nid002 needed SIGKILL"));
   auto incomplete = sample::good_report();
   incomplete.exit_status = 2;
   incomplete.notes = {"not everything could be recorded: disk full"};
-  EXPECT_TRUE(has(told("console", incomplete, options), "disk full"));
+  EXPECT_TRUE(has(reported("console", incomplete, options), "disk full"));
 }
 
 TEST(Console, AnEmptyRunIsSaidToBeOne) {
   RunReport run;
-  const auto text = told("console", run);
+  const auto text = reported("console", run);
   EXPECT_TRUE(has(text, "no case was run"));
   EXPECT_TRUE(has(text, "UNMEASURED  0 cases"));
 }
@@ -367,7 +367,7 @@ TEST(Console, AnInterruptIsNamed) {
   auto run = sample::good_report();
   run.interrupted = "SIGINT";
   run.exit_status = 130;
-  EXPECT_TRUE(has(told("console", run), "interrupted by SIGINT (exit status"));
+  EXPECT_TRUE(has(reported("console", run), "interrupted by SIGINT (exit status"));
 }
 
 TEST(Console, RepetitionsThatAgree) {
@@ -391,12 +391,12 @@ TEST(Console, AThousandCasesAndVeryLongNames) {
   run.cases[0].culprits[0].node = std::string(10000, 'h');
   const auto begin = std::chrono::steady_clock::now();
   for (const auto* format : {"console", "json", "junit"}) {
-    const auto text = told(format, run);
+    const auto text = reported(format, run);
     EXPECT_TRUE(has(text, "case%999"));
     EXPECT_TRUE(text.find(std::string(10000, 'n')) != std::string::npos) << "an id is never cut: " << format;
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
-  const auto summary = told("console", run).substr(told("console", run).find("\nsummary\n"));
+  const auto summary = reported("console", run).substr(reported("console", run).find("\nsummary\n"));
   EXPECT_TRUE(has(summary, "case%15 sizes=16MiB")) << "a name is not broken";
   EXPECT_TRUE(has(summary, "328"));
   EXPECT_LT(std::count(summary.begin(), summary.end(), '\n'), 40);

@@ -76,12 +76,12 @@ RunReport with_text(const std::string& text) {
 
 TEST(Csv, EveryRecordHasAllFields) {
   for (const auto& run : {sample::listed_report(), sample::report(), RunReport{}, with_text(sample::hostile)})
-    for (const auto& record : parsed(told("csv", run))) EXPECT_EQ(record.size(), field_count);
+    for (const auto& record : parsed(reported("csv", run))) EXPECT_EQ(record.size(), field_count);
 }
 
 TEST(Csv, TextComesBack) {
   for (const auto* text : {"a,b", "say \"hi\"", "a;b", " led and trailed ", "\"", ",", "it's"}) {
-    const auto records = parsed(told("csv", with_text(text)));
+    const auto records = parsed(reported("csv", with_text(text)));
     const auto& first = records.at(3);
     for (const int column : {id, check, system, partition, node, peer_node, device, metric, unit})
       EXPECT_EQ(first.at(static_cast<std::size_t>(column)), text) << column;
@@ -94,7 +94,7 @@ TEST(Csv, NoFieldIsAFormula) {
                            "\xEF\xBC\x9D"
                            "1",
                            "\",=1+1,\""}) {
-    for (const auto& record : parsed(told("csv", with_text(text))))
+    for (const auto& record : parsed(reported("csv", with_text(text))))
       for (std::size_t i = 0; i < record.size(); ++i) {
         const auto field = std::string(trim(record[i]));
         const bool is_number = i == rank || i == peer || i >= n;
@@ -108,13 +108,13 @@ TEST(Csv, NoFieldIsAFormula) {
 TEST(Csv, NegativeNumbersStayNumbers) {
   auto run = sample::listed_report();
   run.cases[2].metrics[0].readings[0].summary = {3, -1.5, -1, -0.5, -0.25, 0.125};
-  const auto record = parsed(told("csv", run)).at(3);
+  const auto record = parsed(reported("csv", run)).at(3);
   EXPECT_EQ(Record(record.begin() + n, record.begin() + verdict),
             (Record{"3", "-1.5", "-1", "-0.5", "-0.25", "0.125"}));
 }
 
 TEST(Csv, AReadingSaysWhereAndWhatAbout) {
-  const auto records = parsed(told("csv", sample::listed_report()));
+  const auto records = parsed(reported("csv", sample::listed_report()));
   const auto& first = records.at(3);
   EXPECT_EQ(first.at(node), "nid001");
   EXPECT_EQ(first.at(rank), "0");
@@ -127,7 +127,7 @@ TEST(Csv, AReadingSaysWhereAndWhatAbout) {
 TEST(Csv, TheDeviceOfTheLabelsCountsMore) {
   auto run = sample::listed_report();
   for (auto& row : run.cases[2].metrics) row.where = {{"device", "0000:c1:00.0"}};
-  EXPECT_EQ(parsed(told("csv", run)).at(3).at(device), "0000:c1:00.0");
+  EXPECT_EQ(parsed(reported("csv", run)).at(3).at(device), "0000:c1:00.0");
 }
 
 TEST(Csv, ManyReadingsAreRolledUpByNode) {
@@ -149,7 +149,7 @@ TEST(Csv, ManyReadingsAreRolledUpByNode) {
   item.verdict = Verdict::fail;
   result.items = {item};
   run.cases = {result};
-  const auto records = parsed(told("csv", run));
+  const auto records = parsed(reported("csv", run));
   ASSERT_EQ(records.size(), 4u);
   const std::string verdicts[] = {"pass", "fail", "unmeasured"};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -164,7 +164,7 @@ TEST(Csv, EveryRowNamesTheSimulatedMachineAndTheVariables) {
   auto run = sample::report();
   run.simulated = "lumi-g, with a comma";
   run.variables = {{"MUSTER_CHECKS", "/opt/checks"}, {"MUSTER_MACHINE", "/srv/lumi"}};
-  const auto records = parsed(told("csv", run));
+  const auto records = parsed(reported("csv", run));
   ASSERT_GT(records.size(), 1u);
   for (std::size_t i = 1; i < records.size(); ++i) {
     EXPECT_EQ(records[i].at(simulated), run.simulated);
@@ -178,7 +178,7 @@ TEST(Csv, ACaseWithoutReadingsIsSeen) {
   result.id = "lost%1";
   result.verdict = Verdict::error;
   run.cases = {result};
-  const auto records = parsed(told("csv", run));
+  const auto records = parsed(reported("csv", run));
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[1].at(id), "lost%1");
   EXPECT_EQ(records[1].at(metric), "");

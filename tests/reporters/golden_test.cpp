@@ -13,46 +13,46 @@ RunReport sample_run() {
 }
 
 TEST(Golden, Console) {
-  expect_golden("console.txt", told("console", sample_run()));
+  expect_golden("console.txt", reported("console", sample_run()));
 }
 
 TEST(Golden, ConsoleWithColor) {
   ReporterOptions options;
   options.color = true;
   options.width = 120;
-  expect_golden("console-color.txt", told("console", sample_run(), options));
+  expect_golden("console-color.txt", reported("console", sample_run(), options));
 }
 
 TEST(Golden, ConsoleQuiet) {
   ReporterOptions options;
   options.quiet = true;
-  expect_golden("console-quiet.txt", told("console", sample_run(), options));
+  expect_golden("console-quiet.txt", reported("console", sample_run(), options));
 }
 
 TEST(Golden, ConsoleOfAGoodRun) {
   auto run = sample::good_report();
   run.muster_version = MUSTER_VERSION;
-  expect_golden("console-good.txt", told("console", run));
+  expect_golden("console-good.txt", reported("console", run));
 }
 
 TEST(Golden, Json) {
-  expect_golden("report.json", told("json", sample_run()));
+  expect_golden("report.json", reported("json", sample_run()));
 }
 
 TEST(Golden, Junit) {
-  expect_golden("junit.xml", told("junit", sample_run()));
+  expect_golden("junit.xml", reported("junit", sample_run()));
 }
 
 TEST(Golden, Prometheus) {
-  expect_golden("muster.prom", told("prometheus", sample_run()));
+  expect_golden("muster.prom", reported("prometheus", sample_run()));
 }
 
 TEST(Golden, Markdown) {
-  expect_golden("report.md", told("markdown", sample_run()));
+  expect_golden("report.md", reported("markdown", sample_run()));
 }
 
 TEST(Golden, Csv) {
-  expect_golden("readings.csv", told("csv", sample::listed_report()));
+  expect_golden("readings.csv", reported("csv", sample::listed_report()));
 }
 
 TEST(Golden, EveryFormatIsRegisteredWithASummary) {

@@ -107,7 +107,7 @@ TEST(HostileField, IsInertInEveryFormat) {
       ++tried;
       for (const auto* reporter : all_reporters()) {
         SCOPED_TRACE(fmt::format("{} in {}", pattern, reporter->name));
-        expect_inert(std::string(reporter->name), told(reporter->name, *hostile));
+        expect_inert(std::string(reporter->name), reported(reporter->name, *hostile));
       }
       if (::testing::Test::HasFailure()) return;
     }

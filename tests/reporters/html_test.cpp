@@ -25,7 +25,7 @@ nlohmann::json data_in(const std::string& page) {
 }
 
 nlohmann::json data_of(const RunReport& report) {
-  return data_in(told("html", report));
+  return data_in(reported("html", report));
 }
 
 CaseResult on_node(const std::string& node, Verdict verdict, const std::string& reason) {
@@ -40,7 +40,7 @@ CaseResult on_node(const std::string& node, Verdict verdict, const std::string& 
 }
 
 TEST(Html, IsOnePageWithoutAnythingFromOutside) {
-  const auto page = told("html", sample::report());
+  const auto page = reported("html", sample::report());
   EXPECT_EQ(page.rfind("<!doctype html>", 0), 0U);
   EXPECT_EQ(page.find("@DATA@"), std::string::npos);
   for (const auto* outside : {"src=", "<link", "@import", "fetch(", "XMLHttpRequest"})
@@ -58,7 +58,7 @@ TEST(Html, PolicyNamesTheScriptByItsHash) {
   EXPECT_EQ(html::base64("fo"), "Zm8=");
   EXPECT_EQ(html::base64("foobar"), "Zm9vYmFy");
   EXPECT_EQ(html::page_script_sha256().size(), 64U);
-  const auto page = told("html", sample::report());
+  const auto page = reported("html", sample::report());
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
   EXPECT_NE(page.find("script-src 'sha256-"), std::string::npos);
 }
@@ -89,7 +89,7 @@ TEST(Html, TextOfOthersStaysText) {
   report.cases[2].culprits[0] = {CulpritKind::rank, name, name, 5};
   report.cases[2].reason = name;
   report.system = name;
-  const auto page = told("html", report);
+  const auto page = reported("html", report);
   EXPECT_EQ(page.find("<script>alert"), std::string::npos);
   EXPECT_EQ(page.find('\x1b'), std::string::npos);
   EXPECT_EQ(page.find('\xff'), std::string::npos);
@@ -178,7 +178,7 @@ TEST(Html, WhatHasNoRoomIsNamed) {
   big.outputs.assign(30, {0, "nid001", std::string(8'000, 'x')});
   big.verdict = Verdict::fail;
   for (int i = 0; i < 100; ++i) report.cases.push_back(big);
-  const auto page = told("html", report);
+  const auto page = reported("html", report);
   EXPECT_LT(page.size(), 15'000'000U);
   const auto data = data_in(page);
   EXPECT_EQ(data["cases"].size(), 100U);
@@ -190,7 +190,7 @@ TEST(Html, ACaseOfManyBadReadingsIsStillTold) {
   auto report = sample::report();
   auto& result = report.cases[2];
   result.items.assign(100'000, result.items.front());
-  const auto page = told("html", report);
+  const auto page = reported("html", report);
   EXPECT_LT(page.size(), 1'000'000U);
   const auto data = data_in(page);
   EXPECT_FALSE(data["cases"][0].contains("is_brief"));
@@ -201,7 +201,7 @@ TEST(Html, ACaseOfManyBadReadingsIsStillTold) {
 TEST(Html, SaysTheVerdictWithoutScripts) {
   auto report = sample::report();
   report.simulated = "lumi-g";
-  const auto page = told("html", report);
+  const auto page = reported("html", report);
   EXPECT_NE(page.find("<title>SIMULATED FAIL cirrus 2026-11-21T08:00</title>"), std::string::npos);
   const auto plain = page.substr(page.find("<noscript>"), 2000);
   EXPECT_NE(plain.find("<b>FAIL allreduce%77aa0b11 sizes=16MiB</b>"), std::string::npos);

@@ -12,7 +12,7 @@ namespace {
 
 TEST(JsonReport, ReadsBackAsTheSameRun) {
   auto run = sample::report();
-  const auto json = nlohmann::json::parse(told("json", run), nullptr, false);
+  const auto json = nlohmann::json::parse(reported("json", run), nullptr, false);
   ASSERT_FALSE(json.is_discarded());
   const auto back = run_report_from_json(json);
   ASSERT_TRUE(back) << to_string(back.error());
@@ -31,7 +31,7 @@ TEST(JsonReport, TheTextIsTheDocument) {
   hostile.cases[2].metrics[0].over.mad = std::numeric_limits<double>::infinity();
   hostile.cases[2].metrics[0].bounds = {{BoundKind::limit, Verdict::fail, 1.5, {}, "a limit"}};
   for (const auto& run : {hostile, sample::report(), RunReport{}})
-    EXPECT_EQ(nlohmann::json::parse(told("json", run), nullptr, false), to_json(run));
+    EXPECT_EQ(nlohmann::json::parse(reported("json", run), nullptr, false), to_json(run));
 }
 
 TEST(JsonReport, ReadFromTextItIsTheSame) {
@@ -40,14 +40,14 @@ TEST(JsonReport, ReadFromTextItIsTheSame) {
       result.outputs.clear();
       for (auto& row : result.node_rows) row.metrics = {sample::row("triad", "GB/s", {}, sample::summary(4, 1, 2, 3))};
     }
-    const auto back = read_run_report(told("json", run));
+    const auto back = read_run_report(reported("json", run));
     ASSERT_TRUE(back) << to_string(back.error());
     EXPECT_EQ(*back, run);
   }
 }
 
 TEST(JsonReport, WhatIsWrongInTheTextHasAPlace) {
-  const auto text = told("json", sample::report());
+  const auto text = reported("json", sample::report());
   const auto with = [&](const std::string& from, const std::string& to, std::size_t times) {
     auto changed = text;
     auto at = changed.find(from);
@@ -64,7 +64,7 @@ TEST(JsonReport, WhatIsWrongInTheTextHasAPlace) {
 }
 
 TEST(JsonReport, IsWrittenForReadingAndEndsInANewline) {
-  const auto text = told("json", sample::good_report());
+  const auto text = reported("json", sample::good_report());
   EXPECT_EQ(text.rfind("{\n \"", 0), 0u);
   EXPECT_EQ(text.back(), '\n');
   EXPECT_EQ(printable(text), text);

@@ -23,7 +23,7 @@ std::string property(pugi::xml_node node, const char* name) {
 }
 
 TEST(Junit, CountsAgreeWithTheElements) {
-  const auto document = parsed(told("junit", sample::report()));
+  const auto document = parsed(reported("junit", sample::report()));
   const auto suite = document.child("testsuites").child("testsuite");
   int tests = 0, failures = 0, errors = 0, skipped = 0;
   for (const auto one : suite.children("testcase")) {
@@ -44,7 +44,7 @@ TEST(Junit, CountsAgreeWithTheElements) {
 }
 
 TEST(Junit, EachVerdictHasItsElement) {
-  const auto document = parsed(told("junit", sample::report()));
+  const auto document = parsed(reported("junit", sample::report()));
   const auto hello = case_named(document, "hello%3f2a9c1d");
   EXPECT_STREQ(hello.attribute("classname").value(), "cirrus.gpu.hello");
   EXPECT_STREQ(hello.attribute("time").value(), "0.410");
@@ -59,7 +59,7 @@ TEST(Junit, EachVerdictHasItsElement) {
 }
 
 TEST(Junit, PropertiesCarryMetricsParametersAndCulprits) {
-  const auto document = parsed(told("junit", sample::report()));
+  const auto document = parsed(reported("junit", sample::report()));
   const auto one = case_named(document, "allreduce%77aa0b11 sizes=16MiB");
   EXPECT_EQ(property(one, "metric.busbw{size=16MiB,type=float}"), "11.9 GB/s");
   EXPECT_EQ(property(one, "param.type"), "float");
@@ -72,7 +72,7 @@ TEST(Junit, PropertiesCarryMetricsParametersAndCulprits) {
 }
 
 TEST(Junit, TextThatNobodyVouchesForComesBackAsPrintable) {
-  const auto document = parsed(told("junit", sample::report()));
+  const auto document = parsed(reported("junit", sample::report()));
   const std::string out = case_named(document, "training%0badc0de").child("system-out").text().get();
   EXPECT_NE(out.find(printable(sample::hostile)), std::string::npos) << out;
 }
@@ -83,7 +83,7 @@ TEST(Junit, WellFormedForAnyBytes) {
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
   run.cases[0].outputs = {{0, all, all + "]]>"}};
   run.cases[0].id = all;
-  const auto text = told("junit", run);
+  const auto text = reported("junit", run);
   EXPECT_EQ(text.find("\xEF\xBF\xBE"), std::string::npos);
   EXPECT_EQ(text.find("\xEF\xBF\xBF"), std::string::npos);
   EXPECT_EQ(printable(text), text);
@@ -98,7 +98,7 @@ TEST(Junit, TimesAreNumbersWhateverTheRunSays) {
   run.cases[1].seconds = 1e300;
   run.cases[2].seconds = 12345678.9;
   run.started = "";
-  const auto document = parsed(told("junit", run));
+  const auto document = parsed(reported("junit", run));
   const auto suite = document.child("testsuites").child("testsuite");
   std::vector<std::string> times;
   for (const auto one : suite.children("testcase")) times.emplace_back(one.attribute("time").value());

@@ -77,7 +77,7 @@ TEST(Mail, NeitherColoursNorTheWidthOfAScreen) {
   ReporterOptions options;
   options.quiet = options.color = options.terminal = true;
   options.width = 500;
-  EXPECT_EQ(wrong_with(told("console", sample::report(), options)), "");
+  EXPECT_EQ(wrong_with(reported("console", sample::report(), options)), "");
 }
 
 TEST(Mail, SaysVerdictTallyExitStatusAndWhereTheReportIs) {
@@ -224,11 +224,11 @@ void any_report_fits() {
   for (int i = 0; i < cases; ++i) run.cases.push_back(any_case(i));
   const auto text = mail_text(run, static_cast<std::size_t>(*rc::gen::inRange(0, 300)));
   RC_ASSERT(wrong_with(text) == "");
-  std::size_t told = 0;
+  std::size_t reported = 0;
   std::size_t wrong = 0;
-  for (const auto& cause : causes_of(run)) told += cause.size();
+  for (const auto& cause : causes_of(run)) reported += cause.size();
   for (const auto& result : run.cases) wrong += result.verdict != Verdict::pass && result.verdict != Verdict::skip;
-  RC_ASSERT(told == wrong);
+  RC_ASSERT(reported == wrong);
 }
 
 TEST(Mail, AnyReportFitsOnAPage) {

@@ -83,7 +83,7 @@ std::string prose(const std::string& text) {
 }
 
 TEST(Markdown, HostileTextIsNeverProse) {
-  const auto text = prose(told("markdown", hostile_run()));
+  const auto text = prose(reported("markdown", hostile_run()));
   for (const auto* what : {"script", "@", "evil", "](", "<", "`", "\\"})
     EXPECT_EQ(text.find(what), std::string::npos) << what << "\n" << text;
 }
@@ -91,7 +91,7 @@ TEST(Markdown, HostileTextIsNeverProse) {
 TEST(Markdown, RowsOfTablesKeepTheirCells) {
   bool is_table = false;
   std::size_t bars = 0;
-  const auto text = told("markdown", hostile_run());
+  const auto text = reported("markdown", hostile_run());
   for (const auto& line : lines(text)) {
     if (!line.starts_with("|")) {
       is_table = false;
@@ -125,7 +125,7 @@ TEST(Markdown, ATicketTakesIt) {
     run.cases.back().id = fmt::format("allreduce%{:08x}", i);
     run.cases.back().reason = std::string(1 + static_cast<std::size_t>(i) % 50, 'x') + std::string(2'000, 'y');
   }
-  const auto text = told("markdown", run);
+  const auto text = reported("markdown", run);
   EXPECT_LT(text.size(), 65'536u);
   EXPECT_NE(text.find("Left out here: "), std::string::npos);
   EXPECT_NE(text.find(" more, see the report."), std::string::npos);
@@ -143,7 +143,7 @@ TEST(Markdown, ANumberOfNodesIsOneCause) {
     result.culprits = {{CulpritKind::node, result.node, result.node, -1}};
     run.cases.push_back(result);
   }
-  const auto text = told("markdown", run);
+  const auto text = reported("markdown", run);
   EXPECT_EQ(text.find("### FAIL"), text.rfind("### FAIL")) << text;
   EXPECT_NE(text.find("nid[002-030]"), std::string::npos) << text;
 }

@@ -81,7 +81,7 @@ TEST(NodeLines, ANameWithinAnotherIsNotItsNode) {
   EXPECT_EQ(without_node({}, "nid001"), "nid001");
 }
 
-std::string told(const std::vector<CaseResult>& results) {
+std::string reported(const std::vector<CaseResult>& results) {
   RunReport report;
   report.exit_status = 1;
   report.cases = results;
@@ -107,7 +107,7 @@ TEST(ConsolePerNode, OneBlockForWhatIsTheSameOnManyNodes) {
   for (int number = 1; number <= 40; ++number)
     results.push_back(on_node(number, Verdict::fail, fmt::format("GPU 5 is missing on nid{:03}", number)));
   results.push_back(on_node(41));
-  const auto text = told(results);
+  const auto text = reported(results);
   EXPECT_EQ(count(text, "run again") + count(text, "reason"), 1u) << text;
   EXPECT_NE(text.find("likewise   hello%3f2a9c1d on nid[002-040]"), std::string::npos) << text;
   EXPECT_NE(text.find("40  hello%3f2a9c1d on nid[001-040]"), std::string::npos) << text;
@@ -119,7 +119,7 @@ TEST(ConsolePerNode, TheNextCaseEndsTheOneBefore) {
   CaseResult whole = on_node(2);
   whole.node.clear();
   whole.id = "whole%00000000";
-  const auto text = told({on_node(1), on_node(2), other, whole});
+  const auto text = reported({on_node(1), on_node(2), other, whole});
   const auto first = text.find("2 nodes: nid[001-002]");
   const auto second = text.find("next%00000000@nid001");
   const auto third = text.find("whole%00000000");

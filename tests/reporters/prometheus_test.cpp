@@ -28,21 +28,21 @@ std::size_t count(const std::string& text, const std::string& what) {
 std::string by_promtool(const std::string& text, int& status) {
   const auto path = fs::temp_directory_path() / fmt::format("muster-prometheus-test-{}.prom", ::getpid());
   EXPECT_TRUE(write_file(path, text));
-  std::string said;
+  std::string message;
   std::FILE* pipe = ::popen(fmt::format("promtool check metrics < {} 2>&1", path.string()).c_str(), "r");
   char bytes[4096];
-  while (pipe != nullptr && std::fgets(bytes, sizeof bytes, pipe) != nullptr) said += bytes;
+  while (pipe != nullptr && std::fgets(bytes, sizeof bytes, pipe) != nullptr) message += bytes;
   status = pipe == nullptr ? -1 : WEXITSTATUS(::pclose(pipe));
   fs::remove(path);
-  return said;
+  return message;
 }
 
 void expect_taken(const RunReport& report, int allowed = 0) {
   if (find_program("promtool").empty()) GTEST_SKIP() << "there is no promtool (Debian package prometheus)";
   int status = -1;
-  const auto text = told("prometheus", report);
-  const auto said = by_promtool(text, status);
-  EXPECT_TRUE(status == 0 || status == allowed) << status << "\n" << said;
+  const auto text = reported("prometheus", report);
+  const auto message = by_promtool(text, status);
+  EXPECT_TRUE(status == 0 || status == allowed) << status << "\n" << message;
 }
 
 RunReport hostile_run() {
@@ -79,18 +79,18 @@ TEST(Prometheus, PromtoolTakesHostileText) {
 TEST(Prometheus, PromtoolRefusesWhatIsBroken) {
   if (find_program("promtool").empty()) GTEST_SKIP() << "there is no promtool (Debian package prometheus)";
   int status = 0;
-  by_promtool(told("prometheus", sample::report()) + "muster_cases{verdict=\"fail} 1\n", status);
+  by_promtool(reported("prometheus", sample::report()) + "muster_cases{verdict=\"fail} 1\n", status);
   EXPECT_NE(status, 0);
 }
 
 TEST(Prometheus, HostileTextForgesNoSeries) {
-  const auto text = told("prometheus", hostile_run());
+  const auto text = reported("prometheus", hostile_run());
   EXPECT_FALSE(has(text, "\nmuster_forged"));
   EXPECT_FALSE(has(text, "\n# TYPE muster_forged"));
 }
 
 TEST(Prometheus, NoSampleHasATimestamp) {
-  const auto text = told("prometheus", sample::report());
+  const auto text = reported("prometheus", sample::report());
   std::istringstream all(text);
   for (std::string line; std::getline(all, line);)
     if (line[0] != '#') {
@@ -102,7 +102,7 @@ TEST(Prometheus, NoSampleHasATimestamp) {
 TEST(Prometheus, ASimulatedRunSaysSoInEverySeries) {
   auto run = sample::report();
   run.simulated = "lumi-g";
-  std::istringstream all(told("prometheus", run));
+  std::istringstream all(reported("prometheus", run));
   for (std::string line; std::getline(all, line);) {
     EXPECT_TRUE(line[0] == '#' || has(line, "simulated=\"lumi-g\"")) << line;
   }
@@ -132,7 +132,7 @@ TEST(Prometheus, NamesAreInSnakeCase) {
 TEST(Prometheus, EndingsThatMeanSomethingElseGetAWord) {
   auto run = sample::good_report();
   run.cases[0].metrics = {sample::row("retries_total", "1", {}, sample::summary(1, 3, 3, 3))};
-  const auto text = told("prometheus", run);
+  const auto text = reported("prometheus", run);
   EXPECT_TRUE(has(text, "muster_metric_retries_total_value{")) << text;
   expect_taken(run);
 }
@@ -143,7 +143,7 @@ TEST(Prometheus, OnlyWhatIsFiniteAndNewIsWritten) {
   run.cases[0].metrics = {
       sample::row("first", "1", {}, nothing), sample::row("second", "1", {}, sample::summary(1, 1, 1, 1)),
       sample::row("second", "1", {}, sample::summary(1, 2, 2, 2)), sample::row("third", "1", {}, {})};
-  const auto text = told("prometheus", run);
+  const auto text = reported("prometheus", run);
   EXPECT_FALSE(has(text, "muster_metric_first"));
   EXPECT_EQ(count(text, "\nmuster_metric_second{"), 1u);
   EXPECT_FALSE(has(text, "muster_metric_third"));
@@ -158,7 +158,7 @@ TEST(Prometheus, ALargeClusterFillsNoServer) {
   for (int i = 0; i < 20'000; ++i)
     result.node_rows.push_back({fmt::format("nid{:05}", i), 1, i == 19'999 ? Verdict::fail : Verdict::pass, {}});
   run.cases = {result};
-  const auto text = told("prometheus", run);
+  const auto text = reported("prometheus", run);
   EXPECT_EQ(count(text, "\nmuster_node_verdict{"), most_series);
   EXPECT_TRUE(has(text, "muster_node_verdict{node=\"nid19999\",verdict=\"fail\"} 1")) << "those in trouble come first";
   EXPECT_TRUE(has(text, "muster_nodes{verdict=\"pass\"} 19999"));

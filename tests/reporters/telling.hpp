@@ -17,7 +17,7 @@ inline RunReport header_of(RunReport report) {
   return report;
 }
 
-inline void tell(Reporter& reporter, const RunReport& report, std::ostream& out) {
+inline void announce(Reporter& reporter, const RunReport& report, std::ostream& out) {
   RunProgress progress;
   progress.total = static_cast<int>(report.cases.size());
   reporter.run_started(header_of(report), out);
@@ -37,9 +37,9 @@ inline void tell(Reporter& reporter, const RunReport& report, std::ostream& out)
   reporter.run_finished(report, out);
 }
 
-inline std::string told(std::string_view format, const RunReport& report, const ReporterOptions& options = {}) {
+inline std::string reported(std::string_view format, const RunReport& report, const ReporterOptions& options = {}) {
   std::ostringstream out;
-  tell(*find_reporter(format)->make(options), report, out);
+  announce(*find_reporter(format)->make(options), report, out);
   return out.str();
 }
 

@@ -84,10 +84,10 @@ TEST(Agent, RunsEveryCaseAndTellsAllRanksObservations) {
   EXPECT_EQ(run_agents(3, hooks), (std::vector<int>{0, 0, 0}));
   driver.stop();
   EXPECT_EQ(types(driver), (std::vector<int>{2, 4, 5, 6, 7, 5, 6, 7, 8}));
-  const auto said = decode_hello(driver.frames.at(0).payload);
-  ASSERT_TRUE(said);
-  EXPECT_EQ(said->world_size, 3);
-  EXPECT_EQ(said->muster_version, MUSTER_VERSION);
+  const auto message = decode_hello(driver.frames.at(0).payload);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->world_size, 3);
+  EXPECT_EQ(message->muster_version, MUSTER_VERSION);
   for (const int item : {0, 7}) {
     const auto seen = observations_of(driver, item);
     ASSERT_EQ(seen.size(), 3u);

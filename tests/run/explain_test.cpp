@@ -102,8 +102,8 @@ LaunchFailure ended(LaunchFailure failure, int status = 1) {
   return failure;
 }
 
-LaunchFailure said(LaunchFailure failure, std::optional<int> rank, std::string node, std::optional<int> signal,
-                   std::optional<int> exit_status = {}) {
+LaunchFailure message(LaunchFailure failure, std::optional<int> rank, std::string node, std::optional<int> signal,
+                      std::optional<int> exit_status = {}) {
   failure = ended(std::move(failure));
   failure.notice.rank = rank;
   failure.notice.node = std::move(node);
@@ -135,17 +135,17 @@ constexpr auto gone = ProcessState::gone;
 // Death --------------------------------------------------------------------------------------------------------
 
 TEST(ExplainTest, KilledAsTheLauncherSays) {
-  expect(said(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)}),
-                       node("nid002", {in_state(2, gone, SIGTERM), in_state(3, gone, SIGTERM)})},
-                      4),
-              1, "nid001", SIGKILL),
+  expect(message(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)}),
+                          node("nid002", {in_state(2, gone, SIGTERM), in_state(3, gone, SIGTERM)})},
+                         4),
+                 1, "nid001", SIGKILL),
          "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier; 3 ranks were ended after it",
          {"rank 1@nid001"}, "out-of-memory killer in the kernel log of nid001 (dmesg)");
 }
 
 TEST(ExplainTest, TheErrorThatARankReportedHasItsOwnRemedy) {
   LaunchFailure one =
-      said(failure({node("nid001", {rank(0)}), node("nid002", {in_state(1, gone)})}, 2), 1, "nid002", {}, 1);
+      message(failure({node("nid001", {rank(0)}), node("nid002", {in_state(1, gone)})}, 2), 1, "nid002", {}, 1);
   one.complaint = "./train: error while loading shared libraries: libx.so.1: cannot open shared object file";
   const Finding finding = explain(one);
   EXPECT_NE(finding.reason.find("cannot open shared object file\""), std::string::npos) << finding.reason;
@@ -164,9 +164,9 @@ TEST(ExplainTest, RanksThatANetworkKeepsApartAreNotBehind) {
   expect(cut, "nid002 can't be reached over the data network; 4 ranks wait", {"nid002"}, "check the cable");
   EXPECT_EQ(explain(cut).subject, Subject::node);
   // A rank that it lost ends by itself, too; one that a signal killed has not.
-  expect(said(cut, 1, "nid001", {}, 1), "nid002 can't be reached over the data network; 4 ranks wait", {"nid002"},
+  expect(message(cut, 1, "nid001", {}, 1), "nid002 can't be reached over the data network; 4 ranks wait", {"nid002"},
          "check the cable");
-  EXPECT_EQ(explain(said(cut, 1, "nid001", SIGKILL)).culprits.front().node, "nid001");
+  EXPECT_EQ(explain(message(cut, 1, "nid001", SIGKILL)).culprits.front().node, "nid001");
 }
 
 TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
@@ -185,7 +185,7 @@ TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
 }
 
 TEST(ExplainTest, KilledAsTheLauncherSaysWithoutARecord) {
-  expect(said(failure({node("nid001", {})}, 4, "gap"), 3, "nid004", SIGSEGV),
+  expect(message(failure({node("nid001", {})}, 4, "gap"), 3, "nid004", SIGSEGV),
          "rank 3 on nid004 was killed by signal 11 (SIGSEGV) between two cases", {"rank 3@nid004"},
          "core file on nid004");
 }
@@ -196,14 +196,14 @@ TEST(ExplainTest, ACrashWhileStartingBelowSrunMayBeItsFence) {
   LaunchFailure below = failure({node("nid001", {in_phase(0, Phase::starting), crashed})}, 2, "start-up");
   for (const char* launcher : {"srun", "mpirun"}) {
     below.launcher = launcher;
-    const Finding finding = explain(said(below, 1, "nid001", SIGSEGV));
+    const Finding finding = explain(message(below, 1, "nid001", SIGSEGV));
     EXPECT_EQ(finding.reason.substr(0, 72), "rank 1 on nid001 was killed by signal 11 (SIGSEGV) during start-up; 1 ra");
     EXPECT_EQ(finding.remedy.find("SLURM_PMIX_FENCE=ring") != std::string::npos, below.launcher == "srun");
   }
 }
 
 TEST(ExplainTest, SignalWithoutARankIsTheRankThatIsGone) {
-  expect(said(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), {}, "", SIGKILL),
+  expect(message(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), {}, "", SIGKILL),
          "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier; 1 rank was ended after it",
          {"rank 1@nid001"}, "out-of-memory");
 }
@@ -229,14 +229,14 @@ TEST(ExplainTest, CrashInPrepareWhileOthersWait) {
 }
 
 TEST(ExplainTest, LauncherEndingASecondRankDoesNotHideTheFirst) {
-  expect(
-      said(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGFPE)})}, 2), 0, "nid001", SIGTERM),
-      "rank 1 on nid001 was killed by signal 8 (SIGFPE) in hello%1a2b, step barrier; 1 rank was ended after it",
-      {"rank 1@nid001"}, "core file");
+  expect(message(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone, SIGFPE)})}, 2), 0, "nid001",
+                 SIGTERM),
+         "rank 1 on nid001 was killed by signal 8 (SIGFPE) in hello%1a2b, step barrier; 1 rank was ended after it",
+         {"rank 1@nid001"}, "core file");
 }
 
 TEST(ExplainTest, ExitStatusAsTheLauncherSays) {
-  expect(said(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), 1, "", {}, 3),
+  expect(message(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)})}, 2), 1, "", {}, 3),
          "rank 1 on nid001 exited with status 3 in hello%1a2b, step barrier; 1 rank was ended after it",
          {"rank 1@nid001"}, "standard error");
 }
@@ -269,7 +269,7 @@ TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
                     node("nid002", {in_state(2, gone), in_state(3, gone)})},
                    4);
   };
-  LaunchFailure hydra = said(all_gone(), {}, "nid002", SIGKILL);
+  LaunchFailure hydra = message(all_gone(), {}, "nid002", SIGKILL);
   hydra.notice.pid = 103;
   expect(hydra, "rank 3 on nid002 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 3@nid002"},
          "out-of-memory killer");
@@ -280,7 +280,7 @@ TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
   hydra.notice.node = "nid002.cluster";
   expect(hydra, "rank 3 on nid002 was killed by signal 9 (SIGKILL) in hello%1a2b, step barrier", {"rank 3@nid002"},
          "out-of-memory killer");
-  LaunchFailure left = said(all_gone(), {}, "nid002", {}, 3);
+  LaunchFailure left = message(all_gone(), {}, "nid002", {}, 3);
   left.notice.pid = 102;
   expect(left, "rank 2 on nid002 exited with status 3 in hello%1a2b, step barrier", {"rank 2@nid002"},
          "standard error");
@@ -295,7 +295,8 @@ TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
 }
 
 TEST(ExplainTest, WhatARankWroteStandsInTheReasonAndItsFileInTheRemedy) {
-  LaunchFailure left = said(failure({node("nid001", {in_state(0, gone), in_state(1, gone)})}, 2), 1, "nid001", {}, 3);
+  LaunchFailure left =
+      message(failure({node("nid001", {in_state(0, gone), in_state(1, gone)})}, 2), 1, "nid001", {}, 3);
   left.output = "/run/launches/1/stderr";
   left.complaint = "cannot allocate 3 GiB";
   expect(left,
@@ -403,7 +404,7 @@ TEST(ExplainTest, NodeThatDoesNotAnswer) {
 }
 
 TEST(ExplainTest, RankThatEndedBecauseANodeWasLostIsNotTheCause) {
-  expect(said(failure({node("nid001", {in_state(0, gone)}), lost_node("nid002", "")}, 2), 0, "nid001", {}, 1),
+  expect(message(failure({node("nid001", {in_state(0, gone)}), lost_node("nid002", "")}, 2), 0, "nid001", {}, 1),
          "nid002 does not answer", {"nid002"}, "left out of the rest");
 }
 

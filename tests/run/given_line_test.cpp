@@ -188,16 +188,16 @@ TEST(GivenLine, WhatTheLineAsksForInVain) {
            Row{"srun: error: Could not open multi_prog config file f\n", "--multi-prog",
                "the same program on all ranks"},
        }) {
-    const auto told = explain_given_line(
+    const auto reported = explain_given_line(
         {.finding = {Verdict::error, "srun ended with status 1", {}, "correct the options (-J, profile)"},
          .stderr_text = std::string(row.says),
          .launcher_status = 1},
         "/opt/muster/bin/muster-rank");
-    EXPECT_NE(told.reason.find(row.reason), std::string::npos) << told.reason;
-    EXPECT_NE(told.remedy.find(row.remedy), std::string::npos) << told.remedy;
-    EXPECT_EQ(told.remedy.find("-J"), std::string::npos) << told.remedy;
-    ASSERT_EQ(told.culprits.size(), 1u);
-    EXPECT_EQ(told.culprits[0].name, "the launch line");
+    EXPECT_NE(reported.reason.find(row.reason), std::string::npos) << reported.reason;
+    EXPECT_NE(reported.remedy.find(row.remedy), std::string::npos) << reported.remedy;
+    EXPECT_EQ(reported.remedy.find("-J"), std::string::npos) << reported.remedy;
+    ASSERT_EQ(reported.culprits.size(), 1u);
+    EXPECT_EQ(reported.culprits[0].name, "the launch line");
   }
 }
 
@@ -212,10 +212,10 @@ TEST(GivenLine, SentencesThatOpenMpiBreaksIntoLinesAreNotQuoted) {
 TEST(GivenLine, OneThatHangsIsAnErrorOfTheLine) {
   const Finding hung{
       Verdict::fail, "no rank is left during start-up, and the launcher did not end within 60 s", {}, "look"};
-  const auto told = explain_given_line({.finding = hung}, "/opt/muster/bin/muster-rank");
-  EXPECT_EQ(told.verdict, Verdict::error);
-  EXPECT_EQ(told.reason.find("the line did not start muster's agent, and did not end"), 0u);
-  EXPECT_NE(told.remedy.find("end the line before the program"), std::string::npos);
+  const auto reported = explain_given_line({.finding = hung}, "/opt/muster/bin/muster-rank");
+  EXPECT_EQ(reported.verdict, Verdict::error);
+  EXPECT_EQ(reported.reason.find("the line did not start muster's agent, and did not end"), 0u);
+  EXPECT_NE(reported.remedy.find("end the line before the program"), std::string::npos);
 }
 
 // `mpirun -n 3 sh -c '[ $OMPI_COMM_WORLD_RANK = 1 ] && exec sleep 600; exec "$@"' x`
@@ -225,13 +225,13 @@ TEST(GivenLine, ATaskThatStartsNoAgentIsAnErrorOfTheLine) {
                      {{CulpritKind::rank, "rank 0", "nid001", 0}},
                      "check the network"};
   LineFailure failure{.finding = hung, .tasks = {3, 0, {{0, 1}, {2, 1}}}};
-  const auto told = explain_given_line(failure, "/opt/muster/bin/muster-rank");
-  EXPECT_EQ(told.verdict, Verdict::error);
-  EXPECT_EQ(told.reason, "the line starts 3 tasks, 2 of which started muster's agent: not task 1");
-  EXPECT_NE(told.remedy.find("exec \"$@\", on every rank"), std::string::npos);
-  ASSERT_EQ(told.culprits.size(), 1u);
-  EXPECT_EQ(told.culprits[0].name, "the launch line");
-  EXPECT_EQ(told.culprits[0].node, "");
+  const auto reported = explain_given_line(failure, "/opt/muster/bin/muster-rank");
+  EXPECT_EQ(reported.verdict, Verdict::error);
+  EXPECT_EQ(reported.reason, "the line starts 3 tasks, 2 of which started muster's agent: not task 1");
+  EXPECT_NE(reported.remedy.find("exec \"$@\", on every rank"), std::string::npos);
+  ASSERT_EQ(reported.culprits.size(), 1u);
+  EXPECT_EQ(reported.culprits[0].name, "the launch line");
+  EXPECT_EQ(reported.culprits[0].node, "");
   // All of them are there: something else keeps them.
   failure.tasks.agents[1] = 1;
   EXPECT_EQ(explain_given_line(failure, "/opt/muster/bin/muster-rank"), hung);

@@ -21,34 +21,34 @@ JobNews news(const std::string& state, const std::string& reason = "None", const
 TEST(JobWords, TellWhereTheJobIs) {
   JobNews submitted;
   submitted.job = "12";
-  EXPECT_EQ(tell(slurm(), submitted, false), "Slurm job 12 is submitted");
+  EXPECT_EQ(announce(slurm(), submitted, false), "Slurm job 12 is submitted");
   auto waits = news("PENDING", "Resources", "StartTime=2026-11-22T00:08:56");
   waits.position = 2;
   waits.waited_s = 75.4;
-  EXPECT_EQ(tell(slurm(), waits, false), "Slurm job 12 waits for nodes to become free (Resources)");
-  EXPECT_EQ(tell(slurm(), waits, true),
+  EXPECT_EQ(announce(slurm(), waits, false), "Slurm job 12 waits for nodes to become free (Resources)");
+  EXPECT_EQ(announce(slurm(), waits, true),
             "Slurm job 12 waits for nodes to become free (Resources), number 2 in the queue, expected to start at "
             "2026-11-22T00:08:56; 1m15s so far");
   auto runs = news("RUNNING", "None", "RunTime=00:01:05 NodeList=nid[001-004]");
   runs.progress = SpoolProgress{3, 15, 1};
-  EXPECT_EQ(tell(slurm(), runs, false), "Slurm job 12 runs on nid[001-004]");
-  EXPECT_EQ(tell(slurm(), runs, true), "Slurm job 12 runs on nid[001-004] for 1m5s, 3 of 15 cases done, 1 failed");
+  EXPECT_EQ(announce(slurm(), runs, false), "Slurm job 12 runs on nid[001-004]");
+  EXPECT_EQ(announce(slurm(), runs, true), "Slurm job 12 runs on nid[001-004] for 1m5s, 3 of 15 cases done, 1 failed");
 }
 
 TEST(JobWords, SayWhatToDoWhereWaitingDoesNotHelp) {
-  EXPECT_EQ(tell(slurm(), news("PENDING", "JobHeldUser"), false),
+  EXPECT_EQ(announce(slurm(), news("PENDING", "JobHeldUser"), false),
             "Slurm job 12 is held by its user (JobHeldUser); release it: scontrol release 12");
   EXPECT_EQ(
-      tell(slurm(), news("PENDING", "PartitionTimeLimit"), false),
+      announce(slurm(), news("PENDING", "PartitionTimeLimit"), false),
       "Slurm job 12 can't start: the partition allows less time (PartitionTimeLimit); ask for less with -J time=..., "
       "or choose a partition that allows it: -J partition=...");
   auto silent = news("PENDING", "Priority");
   silent.trouble = "Unable to contact slurm controller";
   EXPECT_EQ(
-      tell(slurm(), silent, false),
+      announce(slurm(), silent, false),
       "Slurm job 12 waits behind jobs of higher priority (Priority); Slurm does not answer now: Unable to contact "
       "slurm controller");
-  EXPECT_EQ(tell(slurm(), news("PENDING", "BeginTime", "Restarts=1"), false),
+  EXPECT_EQ(announce(slurm(), news("PENDING", "BeginTime", "Restarts=1"), false),
             "Slurm job 12 (start 2: it was requeued) waits for the time from which it may start (BeginTime)");
 }
 
@@ -91,20 +91,20 @@ JobReturn returned(JobNews of) {
 }
 
 RunReport good() {
-  RunReport told;
-  told.run_id = "inside";
-  told.folder = "muster-runs/x/job/0";
-  told.cases = {passed("a"), passed("b")};
-  told.exit_status = 0;
-  told.verdict = Verdict::pass;
-  return told;
+  RunReport reported;
+  reported.run_id = "inside";
+  reported.folder = "muster-runs/x/job/0";
+  reported.cases = {passed("a"), passed("b")};
+  reported.exit_status = 0;
+  reported.verdict = Verdict::pass;
+  return reported;
 }
 
 TEST(JobReport, IsAsIfItHadRunHere) {
   auto back = returned(news("COMPLETED", "None", "NodeList=nid[001-002] ExitCode=0:0"));
   back.is_finished = true;
-  back.told = good();
-  back.told->seconds = 2.5;
+  back.reported = good();
+  back.reported->seconds = 2.5;
   back.seconds = 60;
   const auto report = report_of_job(slurm(), header(), plan(), back);
   EXPECT_EQ(report.exit_status, 0);
@@ -121,7 +121,7 @@ TEST(JobReport, IsAsIfItHadRunHere) {
 TEST(JobReport, SaysThatTheJobWasRequeued) {
   auto back = returned(news("COMPLETED", "None", "Restarts=1"));
   back.is_finished = true;
-  back.told = good();
+  back.reported = good();
   const auto report = report_of_job(slurm(), header(), plan(), back);
   EXPECT_NE(report.notes[0].find("requeued once"), std::string::npos) << report.notes[0];
 }
@@ -161,10 +161,10 @@ TEST(JobReport, AJobThatPrintedNothingMayHaveAnotherFileSystem) {
 TEST(JobReport, AFailedNodeIsTheCulprit) {
   auto back = returned(news("NODE_FAIL", "NodeDown", "NodeList=nid[001-002] ExitCode=0:15"));
   back.nodes = {{"nid001", "idle", "", true, true}, {"nid002", "down", "lost power", false, false}};
-  auto told = good();
-  told.cases[1].verdict = Verdict::unmeasured;
-  told.exit_status = 2;
-  back.told = told;
+  auto reported = good();
+  reported.cases[1].verdict = Verdict::unmeasured;
+  reported.exit_status = 2;
+  back.reported = reported;
   const auto report = report_of_job(slurm(), header(), plan(), back);
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_EQ(report.cases[0].verdict, Verdict::fail);
@@ -195,9 +195,9 @@ TEST(JobReport, AnInterruptHasItsExitStatus) {
 
 TEST(JobReport, ASignalInsideIsNotOneHere) {
   auto back = returned(news("CANCELLED"));
-  back.told = good();
-  back.told->interrupted = "SIGTERM";
-  back.told->exit_status = 143;
+  back.reported = good();
+  back.reported->interrupted = "SIGTERM";
+  back.reported->exit_status = 143;
   const auto report = report_of_job(slurm(), header(), plan(), back);
   EXPECT_EQ(report.interrupted, "");
   EXPECT_EQ(report.exit_status, 2);
@@ -207,7 +207,7 @@ TEST(JobReport, WhatTheRunInsideCouldNotRecordIsNoSuccess) {
   auto back = returned(news("COMPLETED"));
   back.is_finished = true;
   back.inside_status = 2;
-  back.told = good();
+  back.reported = good();
   EXPECT_EQ(report_of_job(slurm(), header(), plan(), back).exit_status, 2);
 }
 

@@ -48,10 +48,10 @@ TEST(RunLock, WhoIsInTheWayIsTold) {
   auto first = run("1", {"a", "b"});
   EXPECT_EQ(taken(one, folder.file(), first), "");
   for (int times = 1; times <= 3; ++times) {
-    const auto told = RunLock::take(two, folder.file(), run("2", {"a"}));
-    ASSERT_TRUE(told && *told);
+    const auto reported = RunLock::take(two, folder.file(), run("2", {"a"}));
+    ASSERT_TRUE(reported && *reported);
     first.turned_away = times;
-    EXPECT_EQ(**told, first);
+    EXPECT_EQ(**reported, first);
   }
 }
 
@@ -93,9 +93,9 @@ TEST(RunLock, ALineThatWasLostDoesNotSetAnybodyFree) {
   RunLock one, two;
   EXPECT_EQ(taken(one, folder.file(), run("1", {"a"})), "");
   fs::resize_file(folder.file(), 30);
-  const auto told = RunLock::take(two, folder.file(), run("2", {"b"}));
-  ASSERT_TRUE(told && *told) << "a living run of which nothing is known is in everybody's way";
-  EXPECT_EQ((*told)->run, "");
+  const auto reported = RunLock::take(two, folder.file(), run("2", {"b"}));
+  ASSERT_TRUE(reported && *reported) << "a living run of which nothing is known is in everybody's way";
+  EXPECT_EQ((*reported)->run, "");
 }
 
 TEST(RunLock, AFileThatWasPutInItsPlaceIsTheOneThatCounts) {

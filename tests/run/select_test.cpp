@@ -31,9 +31,9 @@ Texts checks_of(const Choosing& choosing) {
 
 /// What is said, by make_plan and select_checks alike.
 std::string error_of(const Choosing& choosing) {
-  const auto said = choosing.error();
-  EXPECT_EQ(names(select_checks(choosing.checks, choosing.options)), Texts{said});
-  return said;
+  const auto message = choosing.error();
+  EXPECT_EQ(names(select_checks(choosing.checks, choosing.options)), Texts{message});
+  return message;
 }
 
 }  // namespace

@@ -145,19 +145,19 @@ TEST_F(WatchdogTest, RecordersThatNoDriverRemovesGo) {
 
 // A daemon of the launcher that was killed: nobody else would end its ranks.
 TEST_F(WatchdogTest, EndsRanksWhoseParentHasEnded) {
-  const fs::path told = folder_.path / "pid";
+  const fs::path reported = folder_.path / "pid";
   RankProcess daemon(folder_.path, tag_ + "daemon", [&](FlightRecorder&) {
     if (fork() == 0) {
       const auto recorder = FlightRecorder::create(folder_.path, tag_);
       start_watchdog(tag_, quick);
-      std::ofstream(told) << getpid() << std::flush;
+      std::ofstream(reported) << getpid() << std::flush;
       for (;;) pause();
     }
     RankProcess::hang();
   });
-  ASSERT_TRUE(becomes_true([&] { return fs::exists(told) && fs::file_size(told) > 0; }));
+  ASSERT_TRUE(becomes_true([&] { return fs::exists(reported) && fs::file_size(reported) > 0; }));
   int rank = 0;
-  std::ifstream(told) >> rank;
+  std::ifstream(reported) >> rank;
   ASSERT_GT(rank, 1);
   EXPECT_FALSE(has_ended(rank));
   kill(daemon.pid, SIGKILL);

@@ -11,14 +11,14 @@ const SchedulerSpec& slurm() {
   return *find_scheduler("slurm");
 }
 
-std::vector<NodeService> told() {
+std::vector<NodeService> reported() {
   const auto text = read_file(fs::path(MUSTER_SOURCE_DIR) / "tests/schedulers/answers/nodes_service.txt");
   EXPECT_TRUE(text.has_value());
   return slurm().read_service(text ? *text : "");
 }
 
 TEST(SlurmService, TellsStateReasonWhoAndWhen) {
-  const auto nodes = told();
+  const auto nodes = reported();
   ASSERT_EQ(nodes.size(), 5u);
   EXPECT_EQ(nodes[0].node, "nid001");
   EXPECT_EQ(nodes[0].host, "nid001");
@@ -42,17 +42,17 @@ TEST(SlurmService, OneControllerIsEnough) {
 }
 
 TEST(SlurmService, AReasonMayHaveAnyCharacter) {
-  EXPECT_EQ(told()[0].reason, "muster[3f2a9c-6461]: clocks: clock = 5 s 'behind' | [x] (+-1 ms), Comment=foo");
-  EXPECT_EQ(told()[1].reason, "cable [see mail@ops] torn");
+  EXPECT_EQ(reported()[0].reason, "muster[3f2a9c-6461]: clocks: clock = 5 s 'behind' | [x] (+-1 ms), Comment=foo");
+  EXPECT_EQ(reported()[1].reason, "cable [see mail@ops] torn");
 }
 
 TEST(SlurmService, ACommentBehindTheReasonIsNoPartOfIt) {
-  EXPECT_EQ(told()[2].reason, "fan is loud");
+  EXPECT_EQ(reported()[2].reason, "fan is loud");
 }
 
 TEST(SlurmService, WhatIsDownIsNotDrained) {
-  EXPECT_TRUE(told()[1].is_down);
-  EXPECT_FALSE(told()[1].is_drained);
+  EXPECT_TRUE(reported()[1].is_down);
+  EXPECT_FALSE(reported()[1].is_drained);
 }
 
 TEST(SlurmService, StatesOfOtherVersions) {

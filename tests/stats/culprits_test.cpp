@@ -991,7 +991,7 @@ TEST(CulpritsProperty, RenamingTheNodesRenamesTheAnswer) {
       sample.from = renamed[sample.from];
       sample.to = renamed[sample.to];
     }
-    const auto told = [&](const Culprits& found, bool rename) {
+    const auto reported = [&](const Culprits& found, bool rename) {
       std::vector<std::string> lines;
       for (const SuspectPart& part : found.parts) {
         auto ends = part.ends;
@@ -1004,7 +1004,7 @@ TEST(CulpritsProperty, RenamingTheNodesRenamesTheAnswer) {
       std::sort(lines.begin(), lines.end());
       return lines;
     };
-    RC_ASSERT(told(decode_culprits(network.samples), true) == told(decode_culprits(samples), false));
+    RC_ASSERT(reported(decode_culprits(network.samples), true) == reported(decode_culprits(samples), false));
   }));
 }
 

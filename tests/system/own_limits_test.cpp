@@ -14,13 +14,13 @@ TEST(OwnLimits, FreeDescriptorsAreThoseThatCanBeOpened) {
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &kept), 0);
   const rlimit narrow{100, kept.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &narrow), 0);
-  const std::size_t told = free_descriptors();
+  const std::size_t reported = free_descriptors();
   std::vector<int> opened;
   for (int one = 0; (one = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) opened.push_back(one);
   const std::size_t none = free_descriptors();
   for (const int one : opened) ::close(one);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &kept), 0);
-  EXPECT_EQ(told, opened.size());
+  EXPECT_EQ(reported, opened.size());
   EXPECT_EQ(none, 0U);
 }
 

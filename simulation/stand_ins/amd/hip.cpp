@@ -57,7 +57,7 @@ constexpr Words words[] = {{1, "hipErrorInvalidValue", "invalid argument"},
                            {719, "hipErrorLaunchFailure", "unspecified launch failure"},
                            {999, "hipErrorUnknown", "unknown error"}};
 
-const char* tell(int code, const char* Words::*part) {
+const char* announce(int code, const char* Words::*part) {
   for (const Words& one : words)
     if (one.code == code) return one.*part;
   return "unrecognized error code";
@@ -74,10 +74,10 @@ CALL(hipRuntimeGetVersion, int* version) {
   return 0;
 }
 extern "C" __attribute__((visibility("default"))) const char* hipGetErrorName(int code) {
-  return tell(code, &Words::name);
+  return announce(code, &Words::name);
 }
 extern "C" __attribute__((visibility("default"))) const char* hipGetErrorString(int code) {
-  return tell(code, &Words::text);
+  return announce(code, &Words::text);
 }
 CALL(hipGetDeviceCount, int* count) {
   ENTER("hipGetDeviceCount", -1);

@@ -43,9 +43,9 @@ inline std::uint64_t unique_id_of(const SheetDevice& device) {
 /// As the kernel has it: all GPUs of a board with links reach one another.
 inline bool is_linked(int from, int to) {
   const Sheet& sheet = Sheet::here();
-  const std::string told = sheet.devices[static_cast<std::size_t>(from)].text("links");
-  if (told.empty()) return !sheet.links.empty();
-  std::istringstream in(told);
+  const std::string reported = sheet.devices[static_cast<std::size_t>(from)].text("links");
+  if (reported.empty()) return !sheet.links.empty();
+  std::istringstream in(reported);
   for (std::string number; std::getline(in, number, ',');)
     if (number == std::to_string(to)) return true;
   return false;

@@ -61,7 +61,7 @@ constexpr Words words[] = {
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
     {999, "CUDA_ERROR_UNKNOWN", "unknown error"}};
 
-int tell(int code, const char** text, const char* Words::*part) {
+int announce(int code, const char** text, const char* Words::*part) {
   for (const Words& one : words)
     if (one.code == code) {
       *text = one.*part;
@@ -82,10 +82,10 @@ CALL(cuDriverGetVersion, int* version) {
   return 0;
 }
 CALL(cuGetErrorName, int code, const char** text) {
-  return tell(code, text, &Words::name);
+  return announce(code, text, &Words::name);
 }
 CALL(cuGetErrorString, int code, const char** text) {
-  return tell(code, text, &Words::text);
+  return announce(code, text, &Words::text);
 }
 CALL(cuDeviceGetCount, int* count) {
   ENTER("cuDeviceGetCount", -1);

@@ -54,7 +54,7 @@ std::string way_between(const Meeting& meeting, int from, int to) {
   return "NET/" + network + "/0" + (network == "Socket" ? "" : "/GDRDMA");
 }
 
-void tell_connections(const Rank& rank) {
+void report_connections(const Rank& rank) {
   const Meeting& meeting = *rank.meeting;
   const int device = meeting.devices[rank.rank];
   say(device, "Using network %s", fake::Sheet::here().text("nccl_network", "IB").c_str());
@@ -110,7 +110,7 @@ CALL(ncclGetUniqueId, Id* id) {
 }
 namespace {
 
-bool is_told_to_stall(std::string_view call, int rank) {
+bool is_asked_to_stall(std::string_view call, int rank) {
   const auto& lines = fake::Sheet::here().lines;
   return std::any_of(lines.begin(), lines.end(), [&](const fake::Line& line) {
     return line.words.size() >= 3 && line.words[0] == "stall" && line.words[1] == call &&
@@ -138,7 +138,7 @@ int come(const char* call, void** comm, int ranks, const Id& id, int number, boo
   }
   std::snprintf(meeting.hosts[number], sizeof meeting.hosts[number], "%s", fake::Sheet::here().host.c_str());
   meeting.devices[number] = current();
-  if (!is_told_to_stall(call, number)) ++meeting.joined;
+  if (!is_asked_to_stall(call, number)) ++meeting.joined;
   return 0;
 }
 
@@ -148,7 +148,7 @@ int look_for_all(Rank& rank) {
   if (meeting.joined.load() < rank.ranks)
     return meeting.failed.load() != 0 ? failed(remote_error, "a peer did not come") : in_progress;
   if (has_twins(meeting, rank.ranks)) return failed(invalid_usage, "Duplicate GPU detected");
-  if (!rank.is_made) tell_connections(rank);
+  if (!rank.is_made) report_connections(rank);
   rank.is_made = true;
   return 0;
 }

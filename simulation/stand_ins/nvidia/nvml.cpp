@@ -181,8 +181,8 @@ void memory_of(Handle handle, U64& total, U64& used) {
     return;
   }
   total = Sheet::here().memory;
-  const std::string told = value(handle, "memory_total", "");
-  if (!told.empty()) total = std::strtoull(told.c_str(), nullptr, 10) * mebi;
+  const std::string reported = value(handle, "memory_total", "");
+  if (!reported.empty()) total = std::strtoull(reported.c_str(), nullptr, 10) * mebi;
   used = std::strtoull(value(handle, "memory_used", "60").c_str(), nullptr, 10) * mebi;
 }
 
@@ -453,9 +453,9 @@ EXPORT int nvmlEventSetWait(Handle, Event* to, U32) {
 }
 EXPORT int nvmlDeviceGetPciInfo(Handle handle, Pci* to) {
   if (const int code = begin("nvmlDeviceGetPciInfo", handle); code != 0) return code;
-  Pci told;
-  put_pci(device_at(handle).text("address", device_at(handle).address), ids_of_sheet(), &told);
-  std::memcpy(to, &told, 36);
+  Pci reported;
+  put_pci(device_at(handle).text("address", device_at(handle).address), ids_of_sheet(), &reported);
+  std::memcpy(to, &reported, 36);
   return 0;
 }
 EXPORT int nvmlDeviceGetComputeRunningProcesses(Handle handle, U32* count, void* to) {
@@ -503,11 +503,11 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(Handle handle, void* to) {
   struct Reply {
     U32 version;
     U64 total, reserved, free, used;
-  }* told = static_cast<Reply*>(to);
-  if (told->version != (40u | 2u << 24)) return 25;
-  memory_of(handle, told->total, told->used);
-  told->reserved = std::strtoull(value(handle, "memory_reserved", "480").c_str(), nullptr, 10) << 20;
-  told->free = told->total - told->used;
+  }* reported = static_cast<Reply*>(to);
+  if (reported->version != (40u | 2u << 24)) return 25;
+  memory_of(handle, reported->total, reported->used);
+  reported->reserved = std::strtoull(value(handle, "memory_reserved", "480").c_str(), nullptr, 10) << 20;
+  reported->free = reported->total - reported->used;
   return 0;
 }
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(Handle handle, U64* to) {
@@ -553,14 +553,14 @@ EXPORT int nvmlDeviceGetAttributes_v2(Handle handle, void* to) {
   struct Reply {
     U32 numbers[8];
     U64 mebibytes;
-  }* told = static_cast<Reply*>(to);
+  }* reported = static_cast<Reply*>(to);
   U64 gigabytes = 0;
   U64 used = 0;
-  sizes_of(profiles(handle)[static_cast<std::size_t>(part_of(handle))], told->numbers[6], gigabytes);
-  told->numbers[7] = told->numbers[6];
-  told->numbers[0] = 16 * told->numbers[6];
-  memory_of(handle, told->mebibytes, used);
-  told->mebibytes >>= 20;
+  sizes_of(profiles(handle)[static_cast<std::size_t>(part_of(handle))], reported->numbers[6], gigabytes);
+  reported->numbers[7] = reported->numbers[6];
+  reported->numbers[0] = 16 * reported->numbers[6];
+  memory_of(handle, reported->mebibytes, used);
+  reported->mebibytes >>= 20;
   return 0;
 }
 EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(Handle handle, U32 link, Pci* to) {
@@ -575,24 +575,24 @@ EXPORT int nvmlDeviceGetFieldValues(Handle handle, int count, void* to) {
     std::int64_t at, latency;
     std::int32_t type, code;
     U64 value;
-  }* told = static_cast<Reply*>(to);
+  }* reported = static_cast<Reply*>(to);
   static const std::map<U32, const char*> counters = {{214, "nvlink_failed_recoveries"},
                                                       {219, "nvlink_effective_errors"},
                                                       {221, "nvlink_symbol_errors"},
                                                       {222, "nvlink_symbol_ber"},
                                                       {236, "nvlink_fec_corrected"}};
   for (int i = 0; i < count; ++i) {
-    if (const auto counter = counters.find(told[i].id); counter != counters.end()) {
-      const std::string text = told[i].scope == 0 ? value(handle, counter->second, "none") : "none";
-      told[i].code = text == "none" ? not_supported : 0;
-      told[i].type = 3;
-      told[i].value = std::strtoull(text.c_str(), nullptr, 10);
+    if (const auto counter = counters.find(reported[i].id); counter != counters.end()) {
+      const std::string text = reported[i].scope == 0 ? value(handle, counter->second, "none") : "none";
+      reported[i].code = text == "none" ? not_supported : 0;
+      reported[i].type = 3;
+      reported[i].value = std::strtoull(text.c_str(), nullptr, 10);
       continue;
     }
-    const bool is_speed = told[i].id == 164 || told[i].id == 90;
-    told[i].code = is_speed ? 0 : not_supported;
-    told[i].type = 1;
-    told[i].value =
+    const bool is_speed = reported[i].id == 164 || reported[i].id == 90;
+    reported[i].code = is_speed ? 0 : not_supported;
+    reported[i].type = 1;
+    reported[i].value =
         static_cast<U64>(std::atoi(value(handle, "nvlink_rate", is_model("A100") ? "25000" : "26562").c_str()));
   }
   return 0;
@@ -606,17 +606,17 @@ EXPORT int nvmlDeviceGetGpuFabricInfoV(Handle handle, void* to) {
     U32 clique;
     unsigned char state;
     U32 health;
-  }* told = static_cast<Reply*>(to);
-  if (told->version != (36u | 2u << 24)) return 25;
+  }* reported = static_cast<Reply*>(to);
+  if (reported->version != (36u | 2u << 24)) return 25;
   const std::string state = value(handle, "fabric_state", link_count(handle) == 18 ? "3" : "none");
   if (state == "none") return not_supported;
-  told->state = static_cast<unsigned char>(std::atoi(state.c_str()));
-  told->status = std::atoi(value(handle, "fabric_code", "0").c_str());
-  told->health = static_cast<U32>(std::strtoul(value(handle, "fabric_health", "2").c_str(), nullptr, 0));
-  told->clique = static_cast<U32>(std::atoi(value(handle, "fabric_clique", "0").c_str()));
+  reported->state = static_cast<unsigned char>(std::atoi(state.c_str()));
+  reported->status = std::atoi(value(handle, "fabric_code", "0").c_str());
+  reported->health = static_cast<U32>(std::strtoul(value(handle, "fabric_health", "2").c_str(), nullptr, 0));
+  reported->clique = static_cast<U32>(std::atoi(value(handle, "fabric_clique", "0").c_str()));
   const std::string cluster = value(handle, "fabric_cluster", "");
   for (std::size_t i = 0; i < 16; ++i)
-    told->cluster[i] = static_cast<unsigned char>(
+    reported->cluster[i] = static_cast<unsigned char>(
         2 * i + 1 < cluster.size() ? std::strtoul(cluster.substr(2 * i, 2).c_str(), nullptr, 16) : 0);
   return 0;
 }

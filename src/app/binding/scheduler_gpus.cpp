@@ -139,8 +139,8 @@ std::optional<Finding> find_ungranted_gpus(const SystemProfile& system, const Al
   const auto nodes = gpus_of(*scheduler, partition == nullptr ? "" : partition, job.nodes);
   const int least = nodes ? least_gpus(*nodes) : 0;
   if (least == 0) return std::nullopt;
-  const auto told = answer_of(scheduler->ask(job.job));
-  if (!told || scheduler->asks_for_gpus(*told)) return std::nullopt;
+  const auto reported = answer_of(scheduler->ask(job.job));
+  if (!reported || scheduler->asks_for_gpus(*reported)) return std::nullopt;
   return Finding{Verdict::error,
                  fmt::format("job {} asked for no GPUs, and {} {} {} by sinfo", job.job, compress_hostlist(job.nodes),
                              job.nodes.size() == 1 ? "has" : "have", gpus_text(least)),

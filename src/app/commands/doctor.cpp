@@ -34,7 +34,7 @@ enum class Health { good, limited, bad };
 struct Line {
   std::string subject;
   Health health = Health::good;
-  std::string says;
+  std::string text;
   std::string remedy;
 };
 
@@ -121,7 +121,7 @@ Line system_line(const SiteOptions& options, const Loaded& loaded, std::optional
   const bool is_in_job = here.variable("SLURM_JOB_ID").has_value();
   Line line{"system", Health::good, fmt::format("{}:{}: {}", found.name, partition.name, match->because), ""};
   if (is_login_node(partition.node, host_name(), is_in_job, count_gpus()))
-    line = {"system", Health::limited, fmt::format("{}; {} is a login node", line.says, host_name()),
+    line = {"system", Health::limited, fmt::format("{}; {} is a login node", line.text, host_name()),
             "get compute nodes with salloc or sbatch, and run there"};
   system = std::move(found);
   return line;
@@ -244,7 +244,7 @@ void print(const std::vector<Line>& all) {
   std::size_t width = 0;
   for (const auto& line : all) width = std::max(width, line.subject.size());
   for (const auto& line : all) {
-    fmt::print("{:<7}  {:<{}}  {}\n", word(line.health), line.subject, width, printable_line(line.says));
+    fmt::print("{:<7}  {:<{}}  {}\n", word(line.health), line.subject, width, printable_line(line.text));
     if (!line.remedy.empty()) fmt::print("{:<7}  {:<{}}  -> {}\n", "", "", width, line.remedy);
   }
 }
@@ -253,7 +253,7 @@ void print_json(const std::vector<Line>& all) {
   auto list = nlohmann::json::array();
   for (const auto& line : all)
     list.push_back(
-        {{"subject", line.subject}, {"health", word(line.health)}, {"says", line.says}, {"remedy", line.remedy}});
+        {{"subject", line.subject}, {"health", word(line.health)}, {"says", line.text}, {"remedy", line.remedy}});
   fmt::print("{}\n", dump(list, 1));
 }
 

@@ -30,7 +30,7 @@ namespace {
 constexpr double shortest_deadline_s = 2;
 constexpr double longest_deadline_s = 86'400;
 
-void tell_user(const std::string& line) {
+void report_to_user(const std::string& line) {
   fmt::print(stderr, "muster: {}\n", printable_line(line, 4000));
 }
 
@@ -104,8 +104,9 @@ class Command {
     if (!find_program(name).empty()) return 0;
     std::error_code ignored;
     const bool is_there = name.find('/') != std::string::npos && fs::exists(name, ignored);
-    tell_user(fmt::format("{} {}; nothing was measured", printable_line(name, 200),
-                          is_there ? "can't be run: it is not a program, or not executable for you" : "is not found"));
+    report_to_user(
+        fmt::format("{} {}; nothing was measured", printable_line(name, 200),
+                    is_there ? "can't be run: it is not a program, or not executable for you" : "is not found"));
     return is_there ? exit_gate_not_executable : exit_gate_not_found;
   }
 
@@ -114,9 +115,9 @@ class Command {
     if (starter_ != Starter::mpirun) return {};
     const auto* launcher = find_launcher("mpirun");
     const auto path = find_program(argv_.front()).string();
-    const auto told = run_program({path, "--version"}, ask_s);
-    if (!told) return tl::unexpected(told.error());
-    const auto identity = launcher->identify(path, told->out + told->err);
+    const auto reported = run_program({path, "--version"}, ask_s);
+    if (!reported) return tl::unexpected(reported.error());
+    const auto identity = launcher->identify(path, reported->out + reported->err);
     if (!identity) return fail(ErrorKind::usage, path, identity.error().what);
     flavor_ = identity->flavor;
     return {};
@@ -157,8 +158,8 @@ int become(const Argv& argv, const Environment& environment, bool heeds_pipes) {
     ::execvp(words.front(), words.data());
     why = errno;
   }
-  tell_user(fmt::format("{} can't be started: {}", argv.front(),
-                        why == ENOEXEC ? "it is not a program for this machine" : std::strerror(why)));
+  report_to_user(fmt::format("{} can't be started: {}", argv.front(),
+                             why == ENOEXEC ? "it is not a program for this machine" : std::strerror(why)));
   return why == ENOENT ? exit_gate_not_found : exit_gate_not_executable;
 }
 
@@ -243,7 +244,7 @@ void write_excluded(const GateOutcome& outcome) {
   const auto nodes = to_exclude(outcome);
   const auto text = nodes.empty() ? std::string() : join(nodes, ",") + "\n";
   if (const auto written = write_file(fs::path(outcome.folders.back()) / "exclude", text); !written)
-    tell_user(to_string(written.error()));
+    report_to_user(to_string(written.error()));
 }
 
 /// Returns only when it could not be started, with the status for that.
@@ -254,11 +255,11 @@ Result<int> start(const Command& command, const GateOutcome& outcome, const Site
   auto argv = command.aim(*there);
   if (!argv) return tl::unexpected(argv.error());
   if (command.is_other() && found.allocation && outcome.chosen.size() < outcome.nodes.size())
-    tell_user("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
+    report_to_user("srun inside of it takes the nodes that were chosen with --nodelist=$MUSTER_NODELIST only");
   const auto master =
       choose_master({master_set, options.keeps_master}, outcome.nodes, outcome.chosen, resolved_addresses);
   if (!master) return tl::unexpected(master.error());
-  if (!master->note.empty()) tell_user(master->note);
+  if (!master->note.empty()) report_to_user(master->note);
   auto environment = environment_for(*there, found);
   if (const auto& value = master->value ? master->value : master_set) environment.emplace_back("MASTER_ADDR", *value);
   return become(*argv, environment, heeds_pipes);
@@ -313,11 +314,11 @@ int gate_command(const GateOptions& options) {
   if (outcome.error) return answer.refuse(*outcome.error, outcome);
   if (!outcome.interrupted.empty()) {
     const auto why = fmt::format("interrupted by {}; nothing was started", outcome.interrupted);
-    tell_user(why);
+    report_to_user(why);
     (void)answer.give_up({ErrorKind::usage, "gate", why}, outcome);
     return status_after(outcome.interrupted);
   }
-  for (const std::string& line : gate_lines(outcome, need)) tell_user(line);
+  for (const std::string& line : gate_lines(outcome, need)) report_to_user(line);
   write_excluded(outcome);
   if (!starts || outcome.chosen.empty()) return answer.print(outcome);
   const auto status = start(command, outcome, found, options, heeds_pipes, master_set);

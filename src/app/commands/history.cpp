@@ -110,10 +110,10 @@ int list_actions(History& history, const View& view) {
   if (actions->empty()) fmt::print("nothing has been done to any node\n");
   for (const NodeAction& one : *actions) {
     // A reason of muster's begins with the owner's tag.
-    const bool is_told = one.reason.compare(0, one.owner.size(), one.owner) == 0;
+    const bool is_reported = one.reason.compare(0, one.owner.size(), one.owner) == 0;
     fmt::print("{}  {} {}: {} ({}{})\n", moment(one.time), printable_line(one.action), printable_line(one.node),
                printable_line(one.outcome), printable_line(one.reason),
-               is_told ? "" : ", " + printable_line(one.owner));
+               is_reported ? "" : ", " + printable_line(one.owner));
   }
   return 0;
 }

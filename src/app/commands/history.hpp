@@ -26,7 +26,7 @@ struct HistoryOptions {
 struct PruneOptions {
   std::string file;
   std::string before;  ///< parse_moment()
-  int keep = 0;        ///< latest runs; 0: not said
+  int keep = 0;        ///< latest runs; 0: not given
 };
 
 struct AcceptOptions {

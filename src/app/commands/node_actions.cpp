@@ -22,7 +22,7 @@ namespace {
 constexpr double deadline_s = 30;
 constexpr int most_drained = 2;
 
-void tell(const std::vector<LeftAlone>& left, ActionLines& lines) {
+void announce(const std::vector<LeftAlone>& left, ActionLines& lines) {
   const auto most = lines.most_left_alone();
   for (std::size_t i = 0; i < left.size() && i < most; ++i)
     lines.say("{} is left as it is: {}", left[i].node, left[i].why);
@@ -45,7 +45,7 @@ class Acting {
     if (!nodes) return trouble("nothing was done to nodes", nodes.error());
     const auto plan = plan_actions(report_, *nodes, wish());
     if (!plan.refusal.empty()) lines_.say("{}", plan.refusal);
-    tell(plan.left_alone, lines_);
+    announce(plan.left_alone, lines_);
     carry_out(plan.actions, *nodes);
     if (!drained_.empty()) keep_to_the_cap();
     return is_well_;
@@ -91,9 +91,9 @@ class Acting {
   }
 
   Result<std::vector<NodeService>> ask(std::string_view node) const {
-    const auto told = run(scheduler_.ask_service(node));
-    if (!told) return tl::unexpected(told.error());
-    auto nodes = scheduler_.read_service(*told);
+    const auto reported = run(scheduler_.ask_service(node));
+    if (!reported) return tl::unexpected(reported.error());
+    auto nodes = scheduler_.read_service(*reported);
     if (nodes.empty())
       return fail(ErrorKind::launch, std::string(scheduler_.service_program), "printed no readable node");
     return nodes;
@@ -196,7 +196,7 @@ int act_on_nodes(const RunReport& report, const RunOptions& options, int status)
   std::vector<LeftAlone> doubtful;
   if (options.night.on_pass.empty() && nodes_to_blame(report, doubtful).empty()) {
     ActionLines lines(options.quiet);
-    tell(doubtful, lines);
+    announce(doubtful, lines);
     return status;
   }
   return Acting(*scheduler, report, options).carry_out() || status != 0 ? status : 2;

@@ -229,7 +229,7 @@ JobReturn fetch(const Submission& submission, const RunOptions& options, JobEnd 
   back.output_file = submission.request.output;
   if (auto output = read_file(submission.request.output, most_job_output)) back.output = std::move(*output);
   if (const auto start = last_start(submission.request.starts); !start.empty())
-    if (auto told = read_run(start)) back.told = std::move(*told);
+    if (auto reported = read_run(start)) back.reported = std::move(*reported);
   if (back.news.status.fault == JobFault::node) back.nodes = nodes_of(*submission.scheduler, back.news.status);
   auto inside = options;
   inside.submit = false;
@@ -243,8 +243,8 @@ JobReturn fetch(const Submission& submission, const RunOptions& options, JobEnd 
   return back;
 }
 
-int show_report(const RunReport& told, Outputs& outputs, const RunOptions& options) {
-  auto report = told;
+int show_report(const RunReport& reported, Outputs& outputs, const RunOptions& options) {
+  auto report = reported;
   for (const auto& error : replay(report, outputs.sinks())) {
     report.unwritten.push_back(to_string(error));
     if (report.interrupted.empty()) report.exit_status = 2;

@@ -45,7 +45,7 @@ std::vector<std::string> ids_of(const Plan& plan) {
 }
 
 /// A line of the user's own may already have the sizes of the job: without the spare nodes.
-void tell_job_size(Plan& plan, std::size_t need) {
+void report_job_size(Plan& plan, std::size_t need) {
   for (Case& item : plan.cases)
     if (item.probe == "environment" && !item.shape.line.empty())
       item.params.set("job_nodes", {ParamType::integer, {static_cast<std::int64_t>(need)}});
@@ -89,7 +89,7 @@ class Gate {
       : options_(options), prepared_(std::move(prepared)), need_(need), time_(time) {
     outcome_.nodes = prepared_.found.site.nodes;
     if (outcome_.nodes.empty()) outcome_.nodes = {host_name()};
-    tell_job_size(prepared_.plan, need);
+    report_job_size(prepared_.plan, need);
     // An explicit timeout of a case overrides the share of the deadline.
     if (options.choose.timeout.empty()) tighten_deadlines(prepared_.plan, time);
   }

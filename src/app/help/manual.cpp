@@ -157,8 +157,8 @@ std::string exit_status_of(const CommandWords& command, const CommandWords& abov
       if (command.path != one.path) return exit_status_of(command, one);
       break;
     }
-  const auto told = take_apart(above.footer).exit_status;
-  return told.empty() ? std::string(statuses) : told;
+  const auto reported = take_apart(above.footer).exit_status;
+  return reported.empty() ? std::string(statuses) : reported;
 }
 
 }  // namespace
@@ -191,14 +191,15 @@ std::string manual_page(const CommandWords& command, const CommandWords& root, c
 std::string agent_page(const CommandWords& root, const std::string& date) {
   const std::string help = agent_help;
   const auto all = lines(help);
-  std::string says;
-  for (std::size_t i = 1; i < all.size(); ++i) says += trim(all[i]).empty() ? ".PP\n" : roff(trim(all[i])) + "\n.br\n";
+  std::string description;
+  for (std::size_t i = 1; i < all.size(); ++i)
+    description += trim(all[i]).empty() ? ".PP\n" : roff(trim(all[i])) + "\n.br\n";
   auto page = heading("muster-rank", date);
   page += section("NAME", one_line("muster-rank", "one rank of a job that muster started"));
   page +=
       section("SYNOPSIS", roff_bold("muster-rank") + " [" + roff_bold("--about") + " | " + roff_bold("--help") + "]\n");
   // A paragraph right below a heading would be one too many.
-  page += section("DESCRIPTION", says.substr(says.find(".PP\n") == 0 ? 4 : 0));
+  page += section("DESCRIPTION", description.substr(description.find(".PP\n") == 0 ? 4 : 0));
   page += section("EXIT STATUS", roff("0: all work was done; the driver reports other values.") + "\n");
   return page + section("SEE ALSO", see_also(root, "muster-rank"));
 }

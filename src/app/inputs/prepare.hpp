@@ -28,7 +28,7 @@ struct Chosen {
 
 /// `muster run`, the paths and where: what every rerun command starts with.
 [[nodiscard]] Argv rerun_prefix(const RunOptions& options);
-/// nullopt after having said on standard error what is wrong: exit status 3.
+/// nullopt after printing on standard error what is wrong: exit status 3.
 [[nodiscard]] std::optional<Chosen> choose(const RunOptions& options);
 /// Whether a run on this system and these nodes (none: this machine) may begin; prints the reason on standard error if
 /// not.

@@ -81,9 +81,9 @@ Result<Nodes> idle_nodes(const std::optional<Allocation>& allocation) {
     return fail(ErrorKind::usage, "--nodes", "idle needs a batch system: use it in a job, or with --submit");
   // The only one that muster finds an allocation of.
   const auto* scheduler = find_scheduler("slurm");
-  const auto told = asked(scheduler->ask_steps(allocation->job));
-  if (!told) return tl::unexpected(told.error());
-  const auto busy = scheduler->read_busy(*told);
+  const auto reported = asked(scheduler->ask_steps(allocation->job));
+  if (!reported) return tl::unexpected(reported.error());
+  const auto busy = scheduler->read_busy(*reported);
   auto nodes = allocation->nodes;
   std::erase_if(nodes,
                 [&](const std::string& node) { return std::find(busy.begin(), busy.end(), node) != busy.end(); });
@@ -120,9 +120,9 @@ Result<NodeWish> wish_nodes(const std::string& option, const SchedulerSpec& sche
     return fail(ErrorKind::usage, "--nodes", fmt::format("{} is not a number of nodes", printable_line(option, 20)));
   }
   if (option == "all" || option == "idle") {
-    const auto told = asked(scheduler.ask_nodes(options));
-    if (!told) return tl::unexpected(told.error());
-    wish = usable(scheduler.read_nodes(*told), option == "idle");
+    const auto reported = asked(scheduler.ask_nodes(options));
+    if (!reported) return tl::unexpected(reported.error());
+    wish = usable(scheduler.read_nodes(*reported), option == "idle");
     if (wish.count > 0) return wish;
     const auto left_out = wish.notes.empty() ? std::string() : "; " + wish.notes.front();
     const auto remedy = "; ask for a number of nodes and wait for them, with --nodes 2";

@@ -22,8 +22,8 @@ int lines_beside_report(const RunOptions& options) {
 }
 
 void ActionLines::add(const std::string& line) {
-  if (!is_quiet_ || said_ + 1 < most_when_quiet) {
-    ++said_;
+  if (!is_quiet_ || stated_ + 1 < most_when_quiet) {
+    ++stated_;
     return print(line);
   }
   ++held_;

@@ -34,7 +34,7 @@ class ActionLines {
   void add(const std::string& line);
 
   bool is_quiet_;
-  std::size_t said_ = 0;
+  std::size_t stated_ = 0;
   std::size_t held_ = 0;  ///< the last of them is `last_`
   std::string last_;
 };

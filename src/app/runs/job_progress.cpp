@@ -31,7 +31,7 @@ JobProgress::JobProgress(bool is_quiet) : is_quiet_(is_quiet), is_terminal_(can_
 
 void JobProgress::show(const SchedulerSpec& scheduler, const JobNews& news) {
   if (is_quiet_) return;
-  const auto line = tell(scheduler, news, is_terminal_);
+  const auto line = announce(scheduler, news, is_terminal_);
   if (line == last_) return;
   last_ = line;
   if (!is_terminal_) {

@@ -19,7 +19,7 @@ inline constexpr int exit_locked = 75;
 /// Fails with kind `usage` where actions were asked for and there is nothing that could do them.
 [[nodiscard]] Result<void> check_scheduled_run(const ScheduledRunOptions& options);
 
-/// Enters the run that `head` begins, where a lock was asked for. Otherwise, after having said and recorded why not:
+/// Enters the run that `head` begins, where a lock was asked for. Otherwise, after reporting and recording why not:
 /// the exit status.
 [[nodiscard]] std::optional<int> enter_scheduled_run(RunLock& lock, const RunOptions& options, const RunReport& head,
                                                      std::vector<std::string> nodes);

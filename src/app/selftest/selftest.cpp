@@ -93,13 +93,13 @@ bool are_named(const std::vector<std::string>& culprits, const std::vector<std::
 void compare(Shown& shown) {
   const Example& example = *shown.example;
   const auto wanted = example.is_bad ? Verdict::fail : Verdict::pass;
-  const auto said = shown.reason.empty() ? "" : ": " + printable_line(shown.reason, 600);
+  const auto message = shown.reason.empty() ? "" : ": " + printable_line(shown.reason, 600);
   if (shown.verdict != wanted)
-    shown.wrong = fmt::format("{} instead of {}{}", to_string(shown.verdict), to_string(wanted), said);
+    shown.wrong = fmt::format("{} instead of {}{}", to_string(shown.verdict), to_string(wanted), message);
   else if (example.is_bad && !are_named(shown.culprits, example.culprits))
     shown.wrong =
         fmt::format("blames {} instead of {}{}", shown.culprits.empty() ? "no culprit" : human_list(shown.culprits),
-                    example.culprits.empty() ? "no culprit" : human_list(example.culprits), said);
+                    example.culprits.empty() ? "no culprit" : human_list(example.culprits), message);
 }
 
 /// What shows it again.

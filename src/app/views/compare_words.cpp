@@ -47,9 +47,9 @@ std::string line_of(const MetricChange& change) {
 }
 
 std::string line_of(const FactChange& change) {
-  const auto told = [](const std::string& value) { return value.empty() ? "nothing" : printable_line(value, 200); };
+  const auto reported = [](const std::string& value) { return value.empty() ? "nothing" : printable_line(value, 200); };
   return fmt::format("{} on {}: {} -> {}", printable_line(change.key), printable_line(human_list(change.nodes)),
-                     told(change.before), told(change.after));
+                     reported(change.before), reported(change.after));
 }
 
 std::string items_of(const std::vector<std::string>& items) {

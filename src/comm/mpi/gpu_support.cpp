@@ -31,7 +31,7 @@ HiddenGpuSupport::~HiddenGpuSupport() {
   if (!hidden_.empty()) ::setenv(variable, hidden_.c_str(), 1);
 }
 
-std::string HiddenGpuSupport::told() const {
+std::string HiddenGpuSupport::reported() const {
   if (hidden_.empty()) return {};
   return std::string(variable) + "=" + hidden_ +
          " was hidden from MPI: muster-rank is built without Cray's GPU transport library (libmpi_gtl_*), and MPI_Init "

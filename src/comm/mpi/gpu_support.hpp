@@ -18,7 +18,7 @@ class HiddenGpuSupport {
   HiddenGpuSupport& operator=(const HiddenGpuSupport&) = delete;
 
   /// The note for the report; empty: nothing was hidden.
-  [[nodiscard]] std::string told() const;
+  [[nodiscard]] std::string reported() const;
 
  private:
   std::string hidden_;  ///< the value

@@ -100,7 +100,7 @@ Result<std::string> mpi_start(int& argc, char**& argv) {
   if (auto done = checked(MPI_Init(&argc, &argv), "MPI_Init"); !done) return tl::unexpected(done.error());
   if (auto done = checked(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"); !done)
     return tl::unexpected(done.error());
-  return hidden.told();
+  return hidden.reported();
 }
 
 Result<void> mpi_finish() {

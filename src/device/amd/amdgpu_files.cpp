@@ -20,14 +20,15 @@ class Files {
       : machine_(machine), device_(device), folder_("sys/bus/pci/devices/" + to_string(device.address)) {}
 
   void read() {
-    tell("memory_total", mebibytes(text("mem_info_vram_total")));
-    tell("memory_used", mebibytes(text("mem_info_vram_used")));
-    tell("compute_partition", text("current_compute_partition"));
-    tell("memory_partition", text("current_memory_partition"));
-    tell("unique_id", text("unique_id"));
-    tell("pcie_clock", chosen(text("pp_dpm_pcie")));
-    tell("pcie_replays", text("pcie_replay_count"));
-    for (const auto& [key, value] : parse_gpu_metrics(machine_.head(folder_ + "/gpu_metrics", 4096))) tell(key, value);
+    announce("memory_total", mebibytes(text("mem_info_vram_total")));
+    announce("memory_used", mebibytes(text("mem_info_vram_used")));
+    announce("compute_partition", text("current_compute_partition"));
+    announce("memory_partition", text("current_memory_partition"));
+    announce("unique_id", text("unique_id"));
+    announce("pcie_clock", chosen(text("pp_dpm_pcie")));
+    announce("pcie_replays", text("pcie_replay_count"));
+    for (const auto& [key, value] : parse_gpu_metrics(machine_.head(folder_ + "/gpu_metrics", 4096)))
+      announce(key, value);
     read_errors();
     read_bad_pages();
     read_sensors();
@@ -37,7 +38,7 @@ class Files {
   [[nodiscard]] std::string text(std::string_view file) const {
     return machine_.text(fmt::format("{}/{}", folder_, file));
   }
-  void tell(const std::string& key, std::string value) {
+  void announce(const std::string& key, std::string value) {
     if (!value.empty()) device_.values[key] = std::move(value);
   }
 
@@ -62,8 +63,8 @@ class Files {
       if (name.size() <= end.size() || name.compare(name.size() - end.size(), end.size(), end) != 0) continue;
       const auto counts = parse_table(text("ras/" + name), ':');
       if (counts.empty()) continue;
-      tell("ras_" + name.substr(0, name.size() - end.size()),
-           fmt::format("{} {}", number_at(counts, "ue"), number_at(counts, "ce")));
+      announce("ras_" + name.substr(0, name.size() - end.size()),
+               fmt::format("{} {}", number_at(counts, "ue"), number_at(counts, "ce")));
     }
   }
 
@@ -80,15 +81,15 @@ class Files {
       failed += state == "F";
     }
     if (retired + pending + failed == 0) return;
-    tell("bad_pages_retired", std::to_string(retired));
-    tell("bad_pages_pending", std::to_string(pending));
-    tell("bad_pages_failed", std::to_string(failed));
+    announce("bad_pages_retired", std::to_string(retired));
+    announce("bad_pages_pending", std::to_string(pending));
+    announce("bad_pages_failed", std::to_string(failed));
   }
 
   /// Thousandths of a degree, millionths of a watt.
-  void tell_scaled(const std::string& key, const std::string& value, double scale) {
+  void report_scaled(const std::string& key, const std::string& value, double scale) {
     if (const auto number = to_number(value); number > 0)
-      tell(key, fmt::format("{:g}", static_cast<double>(number) / scale));
+      announce(key, fmt::format("{:g}", static_cast<double>(number) / scale));
   }
 
   void read_sensors() {
@@ -100,12 +101,12 @@ class Files {
       const std::string label = text(sensor + "label");
       const std::string place = label == "mem" ? "memory" : label;
       if (place != "edge" && place != "junction" && place != "memory") continue;
-      tell_scaled("temperature_" + place, text(sensor + "input"), 1000);
-      tell_scaled("temperature_limit_" + place, text(sensor + "crit"), 1000);
+      report_scaled("temperature_" + place, text(sensor + "input"), 1000);
+      report_scaled("temperature_limit_" + place, text(sensor + "crit"), 1000);
     }
     const std::string average = text(folder + "/power1_average");
-    tell_scaled("power", average.empty() ? text(folder + "/power1_input") : average, 1e6);
-    tell_scaled("power_limit", text(folder + "/power1_cap"), 1e6);
+    report_scaled("power", average.empty() ? text(folder + "/power1_input") : average, 1e6);
+    report_scaled("power_limit", text(folder + "/power1_cap"), 1e6);
   }
 
   const Machine& machine_;

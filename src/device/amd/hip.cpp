@@ -118,9 +118,9 @@ void fill_constants(const Library& library, GpuTable& table) {
   static_cast<void>(library.fill(name, "hipGetErrorName") && library.fill(text, "hipGetErrorString"));
   table.words = [name, text](int code) {
     const char* called = name == nullptr ? nullptr : name(code);
-    const char* told = text == nullptr ? nullptr : text(code);
+    const char* reported = text == nullptr ? nullptr : text(code);
     if (called == nullptr) return std::string("a code without words");
-    return printable_line(told == nullptr ? called : fmt::format("{}, {}", called, told), 160);
+    return printable_line(reported == nullptr ? called : fmt::format("{}, {}", called, reported), 160);
   };
   table.images.emplace_back([](int) { return compile_by_hiprtc(); });
 }

@@ -68,8 +68,8 @@ void fold_partitions(const Inventory& inventory, std::vector<Node>& nodes) {
   for (Node& node : nodes) {
     if (!node.address || is_on_bus(*node.address)) continue;
     const auto [slot, unique] = slot_of(node);
-    const bool is_told = !unique.empty() && unique != "0";
-    if (is_told)
+    const bool is_reported = !unique.empty() && unique != "0";
+    if (is_reported)
       node.address = wholes.at({slot, unique});
     else if (is_on_bus(slot))
       node.address = slot;

@@ -22,8 +22,8 @@ void fill(Device& device, const std::string& key, const std::string& value) {
 }
 
 /// Releases differ in whether they give degrees or thousandths of one.
-double degrees(std::int64_t told) {
-  return told > 1000 ? static_cast<double>(told) / 1000 : static_cast<double>(told);
+double degrees(std::int64_t reported) {
+  return reported > 1000 ? static_cast<double>(reported) / 1000 : static_cast<double>(reported);
 }
 
 void add_sensors(const VendorGpu& gpu, Device& device) {
@@ -35,7 +35,7 @@ void add_sensors(const VendorGpu& gpu, Device& device) {
   if (gpu.memory_used > 0) fill(device, "memory_used", std::to_string(gpu.memory_used >> 20));
 }
 
-void add_told(const VendorGpu& gpu, const std::string& source, Device& device) {
+void add_reported(const VendorGpu& gpu, const std::string& source, Device& device) {
   if (device.vendor_id.empty()) device.vendor_id = "1002";
   add_sensors(gpu, device);
   if (!gpu.unique_id.empty()) device.values[source + "_unique_id"] = gpu.unique_id;
@@ -61,9 +61,9 @@ void VendorCalls::turn_to(const PciAddress& address, const Inventory& inventory)
 std::string VendorCalls::failure(const char* name, int status, const char* words) {
   if (status == lacks) return fmt::format("it has no {}", name);
   const char* text = nullptr;
-  std::string said;
-  if ((*this)(words, status, &text) == 0 && text != nullptr) said = ": " + printable_line(text, 200);
-  return fmt::format("{} returned {}{}", name, status, said);
+  std::string message;
+  if ((*this)(words, status, &text) == 0 && text != nullptr) message = ": " + printable_line(text, 200);
+  return fmt::format("{} returned {}{}", name, status, message);
 }
 
 void VendorCalls::give_up(const char* name, int status, const char* words) {
@@ -106,7 +106,7 @@ void join(const std::vector<VendorGpu>& gpus, const std::string& source, Invento
   for (const VendorGpu& gpu : gpus) {
     Device& device = inventory.seen(DeviceKind::gpu, gpu.address, source);
     // Of several parts of one GPU the first speaks for it.
-    if (device.values.count(source + "_devices") == 0) add_told(gpu, source, device);
+    if (device.values.count(source + "_devices") == 0) add_reported(gpu, source, device);
     auto& count = device.values[source + "_devices"];
     count = std::to_string(count.empty() ? 1 : std::stoi(count) + 1);
   }

@@ -54,13 +54,13 @@ std::function<std::string(int)> words_of(const Library& library) {
   Words* text = nullptr;
   static_cast<void>(library.fill(name, "cuGetErrorName") && library.fill(text, "cuGetErrorString"));
   return [name, text](int code) {
-    const char* told = nullptr;
+    const char* reported = nullptr;
     std::string words;
-    if (name != nullptr && name(code, &told) == 0 && told != nullptr) words = told;
+    if (name != nullptr && name(code, &reported) == 0 && reported != nullptr) words = reported;
     if (words.empty()) words = name_of_cuda(code);
-    told = nullptr;
-    if (text != nullptr && text(code, &told) == 0 && told != nullptr)
-      words += fmt::format("{}{}", words.empty() ? "" : ", ", told);
+    reported = nullptr;
+    if (text != nullptr && text(code, &reported) == 0 && reported != nullptr)
+      words += fmt::format("{}{}", words.empty() ? "" : ", ", reported);
     return words.empty() ? std::string("a code without words") : printable_line(words, 160);
   };
 }

@@ -134,27 +134,28 @@ std::string imex_channels() {
 }
 
 void read_fabric(const Session& session, Handle handle, Device& gpu) {
-  FabricV2 told{};
-  told.version = version_word<FabricV2>(2);
-  if (!session.ask(gpu, "nvmlDeviceGetGpuFabricInfoV", session.at.fabric_v2, handle, &told)) {
+  FabricV2 reported{};
+  reported.version = version_word<FabricV2>(2);
+  if (!session.ask(gpu, "nvmlDeviceGetGpuFabricInfoV", session.at.fabric_v2, handle, &reported)) {
     Fabric old{};
     if (!session.ask(gpu, "nvmlDeviceGetGpuFabricInfo", session.at.fabric, handle, &old)) return;
-    told.state = old.state;
-    told.status = old.status;
-    told.health = 0;
-    told.clique = old.clique;
-    std::copy(std::begin(old.cluster), std::end(old.cluster), std::begin(told.cluster));
+    reported.state = old.state;
+    reported.status = old.status;
+    reported.health = 0;
+    reported.clique = old.clique;
+    std::copy(std::begin(old.cluster), std::end(old.cluster), std::begin(reported.cluster));
   }
   constexpr std::array states = {"", "not_started", "in_progress", "completed"};
-  if (told.state == 0 || told.state >= states.size()) return;  // 0: this GPU has none
-  gpu.values["fabric"] = states[told.state];
-  if (told.state == 3) gpu.values["fabric_status"] = told.status == 0 ? "success" : std::to_string(told.status);
-  read_fabric_health(told.health, gpu);
+  if (reported.state == 0 || reported.state >= states.size()) return;  // 0: this GPU has none
+  gpu.values["fabric"] = states[reported.state];
+  if (reported.state == 3)
+    gpu.values["fabric_status"] = reported.status == 0 ? "success" : std::to_string(reported.status);
+  read_fabric_health(reported.health, gpu);
   // A clique's number means something only inside of its cluster; no cluster: the links end in this node.
   std::string cluster;
-  for (const unsigned char byte : told.cluster) cluster += fmt::format("{:02x}", byte);
-  if (told.state == 3 && cluster.find_first_not_of('0') != cluster.npos)
-    gpu.values["fabric_domain"] = fmt::format("{}/{}", cluster, told.clique);
+  for (const unsigned char byte : reported.cluster) cluster += fmt::format("{:02x}", byte);
+  if (reported.state == 3 && cluster.find_first_not_of('0') != cluster.npos)
+    gpu.values["fabric_domain"] = fmt::format("{}/{}", cluster, reported.clique);
   if (gpu.values.count("fabric_domain") != 0) gpu.values["imex"] = imex_channels();
 }
 
@@ -190,18 +191,18 @@ std::string text_of(const Session& session, Device& device, std::string_view nam
 
 void read_memory(const Session& session, Handle handle, Device& device) {
   constexpr std::uint64_t mebi = 1u << 20;
-  MemoryV2 told{};
-  told.version = version_word<MemoryV2>(2);
-  if (!session.ask(device, "nvmlDeviceGetMemoryInfo_v2", session.at.memory_v2, handle, &told)) {
+  MemoryV2 reported{};
+  reported.version = version_word<MemoryV2>(2);
+  if (!session.ask(device, "nvmlDeviceGetMemoryInfo_v2", session.at.memory_v2, handle, &reported)) {
     Memory old{};
     if (!session.ask(device, "nvmlDeviceGetMemoryInfo", session.at.memory, handle, &old)) return;
-    told.total = old.total;
-    told.used = old.used;
+    reported.total = old.total;
+    reported.used = old.used;
   } else {
-    put(device, "memory_reserved", told.reserved / mebi);
+    put(device, "memory_reserved", reported.reserved / mebi);
   }
-  put(device, "memory_total", told.total / mebi);
-  put(device, "memory_used", told.used / mebi);
+  put(device, "memory_total", reported.total / mebi);
+  put(device, "memory_used", reported.used / mebi);
 }
 
 void read_health(const Session& session, Handle handle, Device& gpu) {

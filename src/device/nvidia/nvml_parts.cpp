@@ -106,12 +106,12 @@ std::string named_profile(const std::string& name) {
 }
 
 /// `1g.10gb`, `1c.3g.40gb`, as older nvidia-smi write it.
-std::string profile_of(const MigAttributes& told) {
-  const std::uint64_t gigabytes = (told.memory_mib + 1023) / 1024;
-  const std::string part = told.compute_slices != 0 && told.compute_slices != told.instance_slices
-                               ? fmt::format("{}c.", told.compute_slices)
+std::string profile_of(const MigAttributes& reported) {
+  const std::uint64_t gigabytes = (reported.memory_mib + 1023) / 1024;
+  const std::string part = reported.compute_slices != 0 && reported.compute_slices != reported.instance_slices
+                               ? fmt::format("{}c.", reported.compute_slices)
                                : std::string();
-  return fmt::format("{}{}g.{}gb", part, told.instance_slices, gigabytes);
+  return fmt::format("{}{}g.{}gb", part, reported.instance_slices, gigabytes);
 }
 
 void read_part(const Session& session, Handle handle, Device& part) {
@@ -125,13 +125,13 @@ void read_part(const Session& session, Handle handle, Device& part) {
   if (session.ask(part, "nvmlDeviceGetComputeInstanceId", at.compute_instance, handle, &number))
     part.values["compute_instance"] = std::to_string(number);
   struct {
-    MigAttributes told;
+    MigAttributes reported;
     char spare[64];
   } room{};
-  if (session.ask(part, "nvmlDeviceGetAttributes_v2", at.mig_attributes, handle, &room.told)) {
-    part.values["profile"] = profile_of(room.told);
+  if (session.ask(part, "nvmlDeviceGetAttributes_v2", at.mig_attributes, handle, &room.reported)) {
+    part.values["profile"] = profile_of(room.reported);
     if (const std::string named = named_profile(part.name); !named.empty()) part.values["profile"] = named;
-    part.values["multiprocessors"] = std::to_string(room.told.multiprocessors);
+    part.values["multiprocessors"] = std::to_string(room.reported.multiprocessors);
   }
   read_memory(session, handle, part);
 }
@@ -143,7 +143,7 @@ void read_nvlinks(const Session& session, Handle handle, Device& gpu) {
   for (std::uint32_t link = 0; link < most_links; ++link) {
     std::uint32_t is_up = 0;
     const Code code = session.call("nvmlDeviceGetNvLinkState", session.at.link_state, handle, link, &is_up);
-    // Said of all links by a GPU that has none, or is in MIG mode; and of those behind its last one.
+    // Returned for all links by a GPU that has none, or is in MIG mode; and of those behind its last one.
     if (code == invalid_argument || code == not_supported) break;
     if (!session.note(gpu, "nvmlDeviceGetNvLinkState", code)) {
       if (code == gpu_is_lost) break;

@@ -45,9 +45,9 @@ class Session {
 
   /// `nvmlInit_v2 returned 18: Driver/library version mismatch`
   [[nodiscard]] std::string words(std::string_view name, Code code) const {
-    const char* said = at.error_string == nullptr ? nullptr : at.error_string(code);
-    return printable_line(
-        fmt::format("{} returned {}{}{}", name, code, said == nullptr ? "" : ": ", said == nullptr ? "" : said));
+    const char* message = at.error_string == nullptr ? nullptr : at.error_string(code);
+    return printable_line(fmt::format("{} returned {}{}{}", name, code, message == nullptr ? "" : ": ",
+                                      message == nullptr ? "" : message));
   }
 
   const Functions& at;

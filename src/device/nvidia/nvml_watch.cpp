@@ -119,7 +119,7 @@ void read_link_errors(const Session& session, Handle handle, Device& gpu) {
 }  // namespace nvml
 
 struct NvmlWatch::Inside {
-  explicit Inside(CallWatch told) : watch(std::move(told)), session(functions, watch) {}
+  explicit Inside(CallWatch reported) : watch(std::move(reported)), session(functions, watch) {}
 
   CallWatch watch;
   nvml::Functions functions;

@@ -310,17 +310,17 @@ Binder binder(const LauncherIdentity& identity, const JobShape& shape, const Arg
   if (is_intel(identity)) return binds_intel(options) ? Binder::options : Binder::launcher;
   if (!is_openmpi(identity)) return binds_mpich(options) ? Binder::options : Binder::launcher;
   if (binds_openmpi(options)) return Binder::options;
-  const bool is_said =
+  const bool is_stated =
       shape.binding.kind == BindKind::node || has_mapping(shape, options) || has_rankfile(identity, shape, options);
-  return is_said ? Binder::launcher : Binder::agent;
+  return is_stated ? Binder::launcher : Binder::agent;
 }
 
 LauncherNotice read_notice(const LauncherIdentity& identity, std::string_view text, int status) {
   LauncherNotice notice;
   if (status == 0) return notice;
-  const std::string said = in_one_line(text);
-  const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(said, notice) : find_mpich_rank(said, notice);
-  if (!is_rank) explain_launch(said, notice);
+  const std::string message = in_one_line(text);
+  const bool is_rank = is_openmpi(identity) ? find_openmpi_rank(message, notice) : find_mpich_rank(message, notice);
+  if (!is_rank) explain_launch(message, notice);
   // Where a rank called abort, prterun ends with its status and does not print it.
   if (notice.rank && !notice.signal && !notice.exit_status) notice.exit_status = status;
   return notice;

@@ -58,7 +58,7 @@ std::optional<int> pid_after(std::string_view text, std::string_view mark) {
 
 /// A text that explains a failed launch as a whole.
 struct KnownFailure {
-  std::string_view says;
+  std::string_view text;
   std::string_view node_after;  ///< a node's name follows this text, at the text itself or later; empty: none is named
   std::string_view sentence;    ///< `{}`: the node, or `a node`
   std::string_view remedy;
@@ -118,9 +118,9 @@ void take(const KnownFailure& failure, std::string node, LauncherNotice& notice)
 }
 
 /// The node that a known failure names: Open MPI's notice of a lost daemon names mpirun's own node first.
-std::string failed_node(std::string_view said, const KnownFailure& failure) {
-  if (failure.node_after == "Remote daemon") said = from(said, failure.node_after);
-  return word_after(said, failure.node_after == "Remote daemon" ? " on node " : failure.node_after);
+std::string failed_node(std::string_view message, const KnownFailure& failure) {
+  if (failure.node_after == "Remote daemon") message = from(message, failure.node_after);
+  return word_after(message, failure.node_after == "Remote daemon" ? " on node " : failure.node_after);
 }
 
 /// Hydra could not start a program: its proxy `[proxy:0:0@nid001]` the agent, mpiexec and Intel's bstrap the remote
@@ -170,13 +170,13 @@ std::string node_of_folder(std::string_view folder) {
 
 /// Open MPI names the folder and the error below its sentence.
 bool explain_session_folder(std::string_view text, LauncherNotice& notice) {
-  const std::string_view said = from(text, "A call to mkdir was unable to create the desired directory");
-  std::string folder = word_after(said, "Directory: ");
+  const std::string_view message = from(text, "A call to mkdir was unable to create the desired directory");
+  std::string folder = word_after(message, "Directory: ");
   if (folder.empty()) return false;
   // Of `/tmp/ompi.nid001.0/pid.32634` the first is in the way.
   if (const std::size_t top = folder.find("/ompi."); top != folder.npos)
     folder.resize(std::min(folder.size(), folder.find('/', top + 1)));
-  std::string_view error = from(said, "Error: ");
+  std::string_view error = from(message, "Error: ");
   error = error.substr(0, error.find(" Please check"));
   notice.node = node_of_folder(folder);
   notice.sentence = fmt::format("Open MPI can't make its folder {}{}", folder,
@@ -197,8 +197,8 @@ void explain_launch(std::string_view text, LauncherNotice& notice) {
   if (text.find("hydra_pmi_proxy (No such file") == text.npos && explain_execvp(text, notice)) return;
   if (explain_missing_daemon(text, notice)) return;
   for (const KnownFailure& failure : known_failures)
-    if (const auto said = from(text, failure.says); !said.empty())
-      return take(failure, failed_node(said, failure), notice);
+    if (const auto message = from(text, failure.text); !message.empty())
+      return take(failure, failed_node(message, failure), notice);
 }
 
 namespace {
@@ -243,15 +243,15 @@ namespace {
 
 /// One of Intel MPI's: `RANK 3 PID 27442 RUNNING AT nid002 = KILLED BY SIGNAL: 11 (Segmentation fault)`.
 struct Termination {
-  std::string_view said;
+  std::string_view message;
   int signal;  ///< 0: it exited
 };
 
 std::vector<Termination> intel_terminations(std::string_view text) {
   constexpr std::string_view mark = "BAD TERMINATION";
   std::vector<Termination> found;
-  for (auto said = from(text, mark); !said.empty(); said = from(said.substr(mark.size()), mark)) {
-    const auto here = said.substr(0, said.find(mark, mark.size()));
+  for (auto message = from(text, mark); !message.empty(); message = from(message.substr(mark.size()), mark)) {
+    const auto here = message.substr(0, message.find(mark, mark.size()));
     if (here.find("= RANK ") == here.npos) continue;
     found.push_back({here, number_after(here, "KILLED BY SIGNAL:").value_or(0)});
   }
@@ -274,13 +274,13 @@ bool find_intel_rank(std::string_view text, LauncherNotice& notice) {
     notice.signal = all.front().signal;
     return true;
   }
-  notice.rank = number_after(first->said, "= RANK");
-  notice.pid = pid_after(first->said, " PID");
-  notice.node = word_after(first->said, "RUNNING AT ");
+  notice.rank = number_after(first->message, "= RANK");
+  notice.pid = pid_after(first->message, " PID");
+  notice.node = word_after(first->message, "RUNNING AT ");
   if (first->signal != 0)
     notice.signal = first->signal;
   else
-    notice.exit_status = number_after(first->said, "EXIT STATUS:");
+    notice.exit_status = number_after(first->message, "EXIT STATUS:");
   return true;
 }
 

@@ -57,8 +57,8 @@ class Rewriting {
 
   /// Counts of the nodes that are left; nothing when they can't be understood.
   std::vector<long> keep(const std::string& name) {
-    const auto told = look_up_(name);
-    const auto all = told ? per_node(*told, job_nodes_.size()) : std::vector<long>();
+    const auto reported = look_up_(name);
+    const auto all = reported ? per_node(*reported, job_nodes_.size()) : std::vector<long>();
     std::vector<long> kept;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (std::find(nodes_.begin(), nodes_.end(), job_nodes_[i]) != nodes_.end()) kept.push_back(all[i]);
@@ -68,8 +68,8 @@ class Rewriting {
 
   /// A total over all nodes, where it is the same on each.
   void scale(const std::string& name) {
-    const auto told = look_up_(name);
-    const auto total = told ? number(*told) : std::nullopt;
+    const auto reported = look_up_(name);
+    const auto total = reported ? number(*reported) : std::nullopt;
     const auto count = static_cast<long>(job_nodes_.size());
     if (total && count > 0 && *total % count == 0)
       replace(name, std::to_string(*total / count * static_cast<long>(nodes_.size())));

@@ -16,7 +16,7 @@ namespace muster::srun {
 
 /// A message that explains a failed launch as a whole.
 struct KnownFailure {
-  std::string_view says;
+  std::string_view text;
   std::string_view sentence;  ///< `{}`: the node, or `a node`
   std::string_view remedy;
   bool is_job_gone = false;  ///< nothing that is seen after it is anybody's fault
@@ -157,14 +157,14 @@ inline std::string failed_node(std::string_view text, std::string_view line) {
 inline bool explain_launch(std::string_view text, LauncherNotice& notice) {
   for (const KnownFailure& failure : known_failures)
     for (const std::string_view line : lines(text)) {
-      if (!is_message(line) || line.find(failure.says) == line.npos) continue;
+      if (!is_message(line) || line.find(failure.text) == line.npos) continue;
       if (failure.sentence.find("{}") != failure.sentence.npos) notice.node = failed_node(text, line);
       put(failure, notice);
       notice.is_first_cause = failure.is_job_gone;
       return true;
     }
   for (const KnownFailure& failure : known_starts)
-    if (text.find(failure.says) != text.npos) {
+    if (text.find(failure.text) != text.npos) {
       notice.node = failed_node(text, {});
       put(failure, notice);
       return true;
@@ -176,11 +176,11 @@ inline bool explain_launch(std::string_view text, LauncherNotice& notice) {
 inline void take_cancellation(std::string_view text, LauncherNotice& notice) {
   notice.is_first_cause = true;
   for (const KnownFailure& end : known_ends) {
-    const bool is_node = end.says == known_ends[0].says;
+    const bool is_node = end.text == known_ends[0].text;
     for (const std::string_view line : lines(text)) {
       if (!is_message(line)) continue;
       const bool is_named = is_node && line.find("Node failure on ") != line.npos;
-      if (!is_named && line.find(end.says) == line.npos) continue;
+      if (!is_named && line.find(end.text) == line.npos) continue;
       if (is_node) notice.node = printable_line(word_after(text, "Node failure on "), 255);
       return put(end, notice);
     }

@@ -37,7 +37,7 @@ constexpr std::size_t most_named = 8;
 
 /// Ranks whose first wrong sum is the same: `TYPE SIZE INDEX EXPECTED GOT BITS COUNT`.
 struct Wrong {
-  std::string told;
+  std::string reported;
   std::size_t others = 0;  ///< further sums that are wrong, on the rank that has most of them
   std::vector<int> ranks;
 };
@@ -46,10 +46,10 @@ std::vector<Wrong> collect_wrong(const CaseView& view) {
   std::vector<Wrong> all;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const Observation* seen = measured_by(view, rank);
-    const std::string* told = seen == nullptr ? nullptr : seen->fact("wrong");
-    if (told == nullptr) continue;
-    auto same = std::find_if(all.begin(), all.end(), [&](const Wrong& other) { return other.told == *told; });
-    if (same == all.end()) same = all.insert(all.end(), {*told, 0, {}});
+    const std::string* reported = seen == nullptr ? nullptr : seen->fact("wrong");
+    if (reported == nullptr) continue;
+    auto same = std::find_if(all.begin(), all.end(), [&](const Wrong& other) { return other.reported == *reported; });
+    if (same == all.end()) same = all.insert(all.end(), {*reported, 0, {}});
     same->ranks.push_back(static_cast<int>(rank));
     const auto facts =
         std::count_if(seen->facts.begin(), seen->facts.end(), [](const Fact& fact) { return fact.key == "wrong"; });
@@ -66,7 +66,7 @@ std::string name_ranks(const CaseView& view, const std::vector<int>& ranks) {
 }
 
 std::string describe(const Wrong& wrong) {
-  const auto words = split(wrong.told, ' ');
+  const auto words = split(wrong.reported, ' ');
   std::string text = "a wrong sum";
   if (words.size() == 7) {
     text += fmt::format(" of {} ({}): element {} is {} instead of {} ({})", words[0], words[1], words[2], words[4],

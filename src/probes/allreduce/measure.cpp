@@ -23,12 +23,12 @@ std::vector<T> values_of(const ByteVector& bytes) {
 
 /// Rank 0's `values`, as many as this rank expects.
 template <class T>
-Result<std::vector<T>> told_by_first(Comm& comm, std::span<const T> values) {
-  auto told = comm.broadcast(std::as_bytes(values), 0);
-  if (!told) return tl::unexpected(told.error());
-  if (told->size() != values.size_bytes())
+Result<std::vector<T>> from_first_rank(Comm& comm, std::span<const T> values) {
+  auto reported = comm.broadcast(std::as_bytes(values), 0);
+  if (!reported) return tl::unexpected(reported.error());
+  if (reported->size() != values.size_bytes())
     return fail(ErrorKind::system, "broadcast", "rank 0 sent data of another length");
-  return values_of<T>(*told);
+  return values_of<T>(*reported);
 }
 
 /// A rank's data on a batch: its durations in us, and last one of these.
@@ -86,7 +86,7 @@ class Operations {
     Measured measured;
     measured.operations = done_;
     if (with_.comm.rank() == 0) name_slowest(measured);
-    if (auto told = tell_time(sampler, measured); !told) return tl::unexpected(told.error());
+    if (auto reported = report_time(sampler, measured); !reported) return tl::unexpected(reported.error());
     if (measured.time.is_disturbed) own_.clear(), skew_.clear();
     measured.own = own_.summary();
     measured.skew = skew_.summary();
@@ -104,9 +104,9 @@ class Operations {
   }
 
   [[nodiscard]] Result<void> agree(std::int64_t& count) {
-    auto told = told_by_first<std::int64_t>(with_.comm, std::span(&count, 1));
-    if (!told) return tl::unexpected(told.error());
-    count = told->front();
+    auto reported = from_first_rank<std::int64_t>(with_.comm, std::span(&count, 1));
+    if (!reported) return tl::unexpected(reported.error());
+    count = reported->front();
     return {};
   }
 
@@ -137,12 +137,12 @@ class Operations {
     const std::size_t count = mine.size() - 1;
     Report word(count + 2, 0);
     if (with_.comm.rank() == 0) feed(*reports, word, begun, sampler);
-    auto told = told_by_first<double>(with_.comm, word);
-    if (!told) return tl::unexpected(told.error());
+    auto reported = from_first_rank<double>(with_.comm, word);
+    if (!reported) return tl::unexpected(reported.error());
     std::vector<double> skew;
-    for (std::size_t i = 0; i < count; ++i) skew.push_back((*told)[i] - mine[i]);
-    const bool was_warming = (*told)[count] != 0;
-    const double flag = (*told)[count + 1];
+    for (std::size_t i = 0; i < count; ++i) skew.push_back((*reported)[i] - mine[i]);
+    const bool was_warming = (*reported)[count] != 0;
+    const double flag = (*reported)[count + 1];
     own_.add(std::span(mine).first(count), was_warming, flag);
     skew_.add(skew, was_warming, flag);
     return {};
@@ -182,7 +182,7 @@ class Operations {
   }
 
   /// The samples' summary is rank 0's; all report the same operation.
-  [[nodiscard]] Result<void> tell_time(const Sampler& sampler, Measured& measured) {
+  [[nodiscard]] Result<void> report_time(const Sampler& sampler, Measured& measured) {
     measured.time = sampler.result();
     const Summary& summary = measured.time.summary;
     const double numbers[] = {static_cast<double>(summary.n),
@@ -193,9 +193,9 @@ class Operations {
                               summary.mad,
                               measured.time.is_disturbed ? 1.0 : 0.0,
                               static_cast<double>(measured.time.end)};
-    auto told = told_by_first<double>(with_.comm, numbers);
-    if (!told) return tl::unexpected(told.error());
-    const auto& got = *told;
+    auto reported = from_first_rank<double>(with_.comm, numbers);
+    if (!reported) return tl::unexpected(reported.error());
+    const auto& got = *reported;
     measured.time.summary = {static_cast<std::int64_t>(got[0]), got[1], got[2], got[3], got[4], got[5]};
     measured.time.is_disturbed = got[6] != 0;
     measured.time.end = static_cast<SamplingEnd>(static_cast<int>(got[7]));

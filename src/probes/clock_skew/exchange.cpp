@@ -62,8 +62,8 @@ Result<std::optional<Offset>> ask_clock(Comm& comm, Recorder& recorder, int othe
     const auto found = offset_of(trip);
     if (found && (!best || found->uncertainty_ns < best->uncertainty_ns)) best = found;
   }
-  if (auto told = send(comm, Answer{best.value_or(Offset()), best.has_value()}, other); !told)
-    return tl::unexpected(told.error());
+  if (auto reported = send(comm, Answer{best.value_or(Offset()), best.has_value()}, other); !reported)
+    return tl::unexpected(reported.error());
   return best;
 }
 

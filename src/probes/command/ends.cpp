@@ -116,11 +116,12 @@ std::string find_fault(const Observation& seen, const Params& params) {
   return {};
 }
 
-void take_end(const Blame& blame, const CaseView& view, const RankPlace& place, bool has_told_why, Findings& findings) {
+void take_end(const Blame& blame, const CaseView& view, const RankPlace& place, bool has_reported_why,
+              Findings& findings) {
   const Observation& seen = *view.observed[static_cast<std::size_t>(place.rank)];
   const std::string what = find_fault(seen, view.params);
   const bool is_exit = seen.fact("deadline") == nullptr && seen.fact("signal") == nullptr;
-  if (what.empty() || (is_exit && has_told_why)) return;
+  if (what.empty() || (is_exit && has_reported_why)) return;
   Finding finding{
       Verdict::fail, describe(blame, place, seen, what), {blame.culprit(place)}, remedy_of(blame, view, seen)};
   findings.add(seen.fact("deadline") != nullptr ? Order::late : Order::crash, key_of(seen, what), std::move(finding),

@@ -32,8 +32,9 @@ Blame blame_for(const CaseView& view, Claim is_bad, Blame::Part part = Blame::Pa
   return {view, all, bad, part};
 }
 
-/// `has_told_why`: of an exit, the program has said more itself.
-void take_end(const Blame& blame, const CaseView& view, const RankPlace& place, bool has_told_why, Findings& findings);
+/// `has_reported_why`: of an exit, the program has printed the cause itself.
+void take_end(const Blame& blame, const CaseView& view, const RankPlace& place, bool has_reported_why,
+              Findings& findings);
 /// Of a program that ended well.
 void take_unprinted(const Blame& blame, const CaseView& view, const RankPlace& place, Findings& findings);
 

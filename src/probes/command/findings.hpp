@@ -12,7 +12,7 @@
 namespace muster::program {
 
 /// Causes before consequences.
-enum class Order { lack, crash, told, told_consequence, late, unprinted, unreadable };
+enum class Order { lack, crash, reported, reported_consequence, late, unprinted, unreadable };
 
 /// A file or a setting that two ranks name is one culprit.
 inline bool is_same(const Culprit& a, const Culprit& b) {

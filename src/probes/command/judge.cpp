@@ -41,12 +41,13 @@ std::vector<std::vector<ProgramFinding>> read_findings(const CaseView& view) {
 }
 
 /// True when the program reported a failure: then its exit status adds nothing.
-bool take_told(std::vector<ProgramFinding> of_rank, Findings& findings) {
+bool take_reported(std::vector<ProgramFinding> of_rank, Findings& findings) {
   bool has_failed = false;
-  for (ProgramFinding& told : of_rank) {
-    has_failed = has_failed || told.finding.verdict == Verdict::fail;
-    const std::string key = told.finding.reason;
-    findings.add(told.is_consequence ? Order::told_consequence : Order::told, key, std::move(told.finding), false);
+  for (ProgramFinding& reported : of_rank) {
+    has_failed = has_failed || reported.finding.verdict == Verdict::fail;
+    const std::string key = reported.finding.reason;
+    findings.add(reported.is_consequence ? Order::reported_consequence : Order::reported, key,
+                 std::move(reported.finding), false);
   }
   return has_failed;
 }
@@ -118,7 +119,7 @@ void take_absent(const CaseView& view, Findings& findings) {
     finding.remedy = "name the right one with -S CHECK.python=/path/to/python, or load its module before muster";
     if (is_everywhere && !may_lack) finding.remedy = "correct the check's `imports`, " + finding.remedy;
     const std::string key = finding.reason;
-    findings.add(Order::told, key, std::move(finding), false);
+    findings.add(Order::reported, key, std::move(finding), false);
   }
 }
 
@@ -154,7 +155,7 @@ std::string interpreters_of(const CaseView& view) {
 ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement;
   Findings findings;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   std::size_t right = 0;
   auto printed = read_findings(view);
   // A signal comes from the node, whatever the part of a rank; but not that of a deadline.
@@ -171,13 +172,13 @@ ProbeJudgement judge(const CaseView& view) {
     const Observation* seen = view.observed[rank];
     if (seen == nullptr || seen->state != ObservationState::measured || !was_started(*seen)) continue;
     const RankPlace& place = view.ranks[rank];
-    const bool has_told_why = take_told(std::move(printed[rank]), findings);
-    take_end(ends, view, place, has_told_why, findings);
+    const bool has_reported_why = take_reported(std::move(printed[rank]), findings);
+    take_end(ends, view, place, has_reported_why, findings);
     take_unprinted(unprinted, view, place, findings);
     right += find_fault(*seen, view.params).empty() ? 1 : 0;
     for (const Fact& fact : seen->facts)
-      if (fact.key == "evidence" && std::find(told.begin(), told.end(), fact.value) == told.end())
-        told.push_back(fact.value);
+      if (fact.key == "evidence" && std::find(reported.begin(), reported.end(), fact.value) == reported.end())
+        reported.push_back(fact.value);
   }
   take_unreadable(view, findings);
   take_absent(view, findings);
@@ -187,14 +188,14 @@ ProbeJudgement judge(const CaseView& view) {
   }
   for (Finding& finding : find_differences(view)) {
     const std::string key = finding.reason;
-    findings.add(Order::told, key, std::move(finding), false);
+    findings.add(Order::reported, key, std::move(finding), false);
   }
   if (right > 0 && findings.is_empty()) {
     // The overview has room for one of them, and a pass implies that programs ended well.
     std::string cpus = cpus_of(view);
-    if (told.empty() && !cpus.empty()) judgement.evidence.push_back(std::exchange(cpus, ""));
-    for (std::size_t i = 0; i < std::min(told.size(), most_evidence); ++i)
-      judgement.evidence.push_back(printable_line(told[i]));
+    if (reported.empty() && !cpus.empty()) judgement.evidence.push_back(std::exchange(cpus, ""));
+    for (std::size_t i = 0; i < std::min(reported.size(), most_evidence); ++i)
+      judgement.evidence.push_back(printable_line(reported[i]));
     judgement.evidence.push_back(fmt::format("{} of {} programs exited with {}", right, view.ranks.size(),
                                              view.params.integer("expect_status")));
     if (!cpus.empty()) judgement.evidence.push_back(std::move(cpus));

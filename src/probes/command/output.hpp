@@ -26,7 +26,7 @@ inline constexpr std::string_view metric_start = R"({"metric")";
 /// More than these are a program gone wild, not a measurement.
 inline constexpr std::size_t most_readings = 10'000;
 inline constexpr std::size_t most_bad_lines = 20;
-inline constexpr std::size_t most_told = 100;
+inline constexpr std::size_t most_reported = 100;
 inline constexpr std::size_t longest_line = 1u << 20;
 
 inline Result<std::vector<double>> read_samples(const nlohmann::json& line) {
@@ -120,7 +120,7 @@ class Output {
   [[nodiscard]] const std::string& last_line() const { return last_line_; }
 
   std::vector<Reading> readings;
-  std::vector<Fact> told;  ///< `finding` and `evidence`, each as one line of JSON or of text; `same.NAME`
+  std::vector<Fact> reported;  ///< `finding` and `evidence`, each as one line of JSON or of text; `same.NAME`
   std::vector<Fact> bad_lines;
 
  private:
@@ -135,16 +135,16 @@ class Output {
     if (starts(metric_start))
       take_metric(line);
     else if (starts(finding_start))
-      take_told("finding", line);
+      take_reported("finding", line);
     else if (starts(evidence_start))
-      take_told("evidence", line);
+      take_reported("evidence", line);
     else if (starts(same_start))
       take_same(line);
     // mpirun's messages end with a line of dashes.
     const bool has_words =
         std::any_of(line.begin(), line.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c >= 0x80; });
-    const bool is_said = !last_line_.empty();
-    if ((has_words && !(is_said && is_hint(line, last_line_))) || (!line.empty() && !is_said))
+    const bool is_stated = !last_line_.empty();
+    if ((has_words && !(is_stated && is_hint(line, last_line_))) || (!line.empty() && !is_stated))
       last_line_ = printable_line(line);
     if (on_line_) on_line_(std::string_view(line_).substr(0, line_.find_last_not_of('\r') + 1));
     line_.clear();
@@ -162,21 +162,21 @@ class Output {
   }
 
   void take_same(std::string_view line) {
-    auto read = is_too_long_               ? fail(ErrorKind::protocol, "", "is longer than 1 MiB")
-                : told.size() >= most_told ? fail(ErrorKind::protocol, "", "is one too many")
-                                           : read_same(line);
+    auto read = is_too_long_                       ? fail(ErrorKind::protocol, "", "is longer than 1 MiB")
+                : reported.size() >= most_reported ? fail(ErrorKind::protocol, "", "is one too many")
+                                                   : read_same(line);
     if (read)
-      told.insert(told.end(), read->begin(), read->end());
+      reported.insert(reported.end(), read->begin(), read->end());
     else if (bad_lines.size() < most_bad_lines)
       bad_lines.push_back({"bad_same_line", fmt::format("{}: {}", read.error().what, printable_line(line, 200))});
   }
 
-  void take_told(const char* kind, std::string_view line) {
-    const auto read = is_too_long_               ? fail(ErrorKind::protocol, "", "is longer than 1 MiB")
-                      : told.size() >= most_told ? fail(ErrorKind::protocol, "", "is one too many")
-                                                 : read_result_line(kind, line);
+  void take_reported(const char* kind, std::string_view line) {
+    const auto read = is_too_long_                       ? fail(ErrorKind::protocol, "", "is longer than 1 MiB")
+                      : reported.size() >= most_reported ? fail(ErrorKind::protocol, "", "is one too many")
+                                                         : read_result_line(kind, line);
     if (read)
-      told.push_back({kind, *read});
+      reported.push_back({kind, *read});
     else if (bad_lines.size() < most_bad_lines)
       bad_lines.push_back(
           {std::string("bad_") + kind + "_line", fmt::format("{}: {}", read.error().what, printable_line(line, 200))});

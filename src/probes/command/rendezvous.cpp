@@ -144,22 +144,22 @@ Result<Environment> agree_on_master(RunContext& context) {
     if (door->port() == 0) door.emplace(AF_INET);  // a node without IPv6
     mine = fmt::format("{}\n{}\n{}", door->port(), random_hex(8), join(names_of(context.place), "\n"));
   }
-  const auto said = share(context, mine);
-  if (!said) return tl::unexpected(said.error());
-  const auto port = said->empty() ? std::nullopt : environment::parse_port(said->front());
-  if (!port || said->size() < 3) return fail(ErrorKind::system, "MASTER_PORT", "rank 0 found no free port");
-  std::string master = (*said)[2];
-  for (std::size_t i = 2; i < said->size(); ++i) {
+  const auto message = share(context, mine);
+  if (!message) return tl::unexpected(message.error());
+  const auto port = message->empty() ? std::nullopt : environment::parse_port(message->front());
+  if (!port || message->size() < 3) return fail(ErrorKind::system, "MASTER_PORT", "rank 0 found no free port");
+  std::string master = (*message)[2];
+  for (std::size_t i = 2; i < message->size(); ++i) {
     // One knock per node: the others of a node would learn nothing else.
-    const auto by_all = context.comm.all_true(context.place.local_rank != 0 || reaches((*said)[i], *port));
+    const auto by_all = context.comm.all_true(context.place.local_rank != 0 || reaches((*message)[i], *port));
     if (!by_all) return tl::unexpected(by_all.error());
     if (!*by_all) continue;
-    master = (*said)[i];
+    master = (*message)[i];
     break;
   }
   return Environment{{"MASTER_ADDR", master},
                      {"MASTER_PORT", std::to_string(*port)},
-                     {"MUSTER_MEETING", fmt::format("{} {} {}", (*said)[1], master, *port)}};
+                     {"MUSTER_MEETING", fmt::format("{} {} {}", (*message)[1], master, *port)}};
 }
 
 }  // namespace muster::program

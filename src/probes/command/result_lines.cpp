@@ -75,21 +75,21 @@ Culprit rank_culprit(const RankPlace& place) {
   return {CulpritKind::rank, fmt::format("rank {}", place.rank), place.host, place.rank};
 }
 
-void add_culprit(const json& said, const RankPlace& teller, std::span<const RankPlace> ranks, Finding& finding) {
-  if (said.contains("rank")) {
-    const auto rank = said["rank"].get<std::int64_t>();
+void add_culprit(const json& message, const RankPlace& teller, std::span<const RankPlace> ranks, Finding& finding) {
+  if (message.contains("rank")) {
+    const auto rank = message["rank"].get<std::int64_t>();
     for (const RankPlace& place : ranks)
       if (place.rank == rank) finding.culprits.push_back(rank_culprit(place));
     return;
   }
   Culprit culprit;
-  culprit.node = said.contains("node") ? sentence(said["node"]) : teller.host;
+  culprit.node = message.contains("node") ? sentence(message["node"]) : teller.host;
   culprit.name = culprit.node;
-  for (const auto& [key, value] : said.items()) {
+  for (const auto& [key, value] : message.items()) {
     if (key == "node") continue;
     culprit.kind = *parse_culprit_kind(key);
     culprit.name = sentence(value);
-    culprit.rank = said.contains("node") ? -1 : teller.rank;
+    culprit.rank = message.contains("node") ? -1 : teller.rank;
   }
   finding.culprits.push_back(std::move(culprit));
 }
@@ -145,24 +145,24 @@ class Named {
   Named(const std::vector<ProgramFinding>& all, const std::vector<std::size_t>& tellers, const NodesByName& by_name,
         bool is_consequence) {
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const ProgramFinding& told = all[i];
-      if (told.is_consequence != is_consequence || told.finding.verdict == Verdict::skip) continue;
-      nodes_.merge(nodes_named(told.finding, by_name));
-      if (!told.names_place) tellers_.insert(tellers[i]);
-      for (const Culprit& culprit : told.finding.culprits)
-        if (told.names_nothing) ranks_.insert(culprit.rank);
+      const ProgramFinding& reported = all[i];
+      if (reported.is_consequence != is_consequence || reported.finding.verdict == Verdict::skip) continue;
+      nodes_.merge(nodes_named(reported.finding, by_name));
+      if (!reported.names_place) reporters_.insert(tellers[i]);
+      for (const Culprit& culprit : reported.finding.culprits)
+        if (reported.names_nothing) ranks_.insert(culprit.rank);
     }
   }
   [[nodiscard]] Suspect suspect(std::size_t nodes) const {
     return find_suspect({nodes_.size(), nodes, false}, Half::is_of_nodes);
   }
-  [[nodiscard]] bool is_told_by_rank_0_alone() const { return tellers_ == std::set<std::size_t>{0}; }
+  [[nodiscard]] bool is_reported_by_rank_0_alone() const { return reporters_ == std::set<std::size_t>{0}; }
   [[nodiscard]] std::size_t ranks() const { return ranks_.size(); }
 
  private:
   std::set<int> nodes_;
-  std::set<int> ranks_;            ///< of findings without culprits
-  std::set<std::size_t> tellers_;  ///< of findings that name no place
+  std::set<int> ranks_;              ///< of findings without culprits
+  std::set<std::size_t> reporters_;  ///< of findings that name no place
 };
 
 }  // namespace
@@ -173,13 +173,13 @@ void spare_nodes(std::vector<ProgramFinding>& all, const std::vector<std::size_t
   for (const bool is_consequence : {false, true}) {
     const Named named(all, tellers, by_name, is_consequence);
     const bool is_of_job = named.suspect(nodes) == Suspect::job;
-    const bool is_of_rank_0 = nodes > 1 && named.is_told_by_rank_0_alone();
-    for (ProgramFinding& told : all) {
-      if (told.is_consequence != is_consequence || told.finding.verdict == Verdict::skip) continue;
-      if (is_of_rank_0 && !told.names_place)
-        doubt_rank_0(told.finding, ranks);
+    const bool is_of_rank_0 = nodes > 1 && named.is_reported_by_rank_0_alone();
+    for (ProgramFinding& reported : all) {
+      if (reported.is_consequence != is_consequence || reported.finding.verdict == Verdict::skip) continue;
+      if (is_of_rank_0 && !reported.names_place)
+        doubt_rank_0(reported.finding, ranks);
       else if (is_of_job)
-        spare(told.finding, told.names_nothing && named.ranks() == ranks.size(), program);
+        spare(reported.finding, reported.names_nothing && named.ranks() == ranks.size(), program);
     }
   }
 }
@@ -198,27 +198,28 @@ Result<std::string> read_result_line(std::string_view kind, std::string_view lin
 }
 
 ProgramFinding to_program_finding(const std::string& text, const RankPlace& teller, std::span<const RankPlace> ranks) {
-  ProgramFinding told;
-  const json said = json::parse(text, nullptr, false);
-  if (!fault_of_finding(said).empty()) {
+  ProgramFinding reported;
+  const json message = json::parse(text, nullptr, false);
+  if (!fault_of_finding(message).empty()) {
     // Facts come over the network: what this side of it has not checked is not believed.
-    told.finding = {Verdict::unmeasured,
-                    fmt::format("rank {} on {} printed a malformed finding", teller.rank, teller.host),
-                    {rank_culprit(teller)},
-                    "run it again; if it happens again, it is a fault of muster: report it with the run folder"};
-    return told;
+    reported.finding = {Verdict::unmeasured,
+                        fmt::format("rank {} on {} printed a malformed finding", teller.rank, teller.host),
+                        {rank_culprit(teller)},
+                        "run it again; if it happens again, it is a fault of muster: report it with the run folder"};
+    return reported;
   }
-  told.finding.reason = sentence(said["reason"]);
-  told.finding.remedy = sentence(said["remedy"]);
-  if (said.contains("verdict")) told.finding.verdict = *parse_verdict(said["verdict"].get<std::string>());
-  told.is_consequence = said.value("consequence", false);
-  for (const json& culprit : said.value("culprits", json::array())) add_culprit(culprit, teller, ranks, told.finding);
-  told.names_nothing = told.finding.culprits.empty();
-  for (const json& culprit : said.value("culprits", json::array()))
+  reported.finding.reason = sentence(message["reason"]);
+  reported.finding.remedy = sentence(message["remedy"]);
+  if (message.contains("verdict")) reported.finding.verdict = *parse_verdict(message["verdict"].get<std::string>());
+  reported.is_consequence = message.value("consequence", false);
+  for (const json& culprit : message.value("culprits", json::array()))
+    add_culprit(culprit, teller, ranks, reported.finding);
+  reported.names_nothing = reported.finding.culprits.empty();
+  for (const json& culprit : message.value("culprits", json::array()))
     for (const char* place : {"node", "rank", "device", "link"})
-      told.names_place = told.names_place || culprit.contains(place);
-  if (told.names_nothing) told.finding.culprits.push_back(rank_culprit(teller));
-  return told;
+      reported.names_place = reported.names_place || culprit.contains(place);
+  if (reported.names_nothing) reported.finding.culprits.push_back(rank_culprit(teller));
+  return reported;
 }
 
 }  // namespace muster::program

@@ -60,10 +60,10 @@ std::string describe(const CaseView& view, const RankMap& some) {
   for (const RankPlace* place : some) ++here[place->host];
   for (const RankPlace& place : view.ranks) ++there[place.host];
   std::vector<std::string> words;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const RankPlace* place : some) {
     const bool is_whole = here[place->host] == there[place->host];
-    if (is_whole && told.insert(place->host).second) words.push_back(place->host);
+    if (is_whole && reported.insert(place->host).second) words.push_back(place->host);
     if (!is_whole) words.push_back(fmt::format("rank {} on {}", place->rank, place->host));
   }
   return human_list(words, 4);
@@ -73,12 +73,12 @@ void add_culprits(const CaseView& view, const RankMap& some, Finding& finding) {
   std::map<std::string, int> here, there;
   for (const RankPlace* place : some) ++here[place->host];
   for (const RankPlace& place : view.ranks) ++there[place.host];
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const RankPlace* place : some) {
     if (finding.culprits.size() >= most_culprits) return;
     if (here[place->host] != there[place->host])
       finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", place->rank), place->host, place->rank});
-    else if (told.insert(place->host).second)
+    else if (reported.insert(place->host).second)
       finding.culprits.push_back({CulpritKind::node, place->host, place->host, -1});
   }
 }

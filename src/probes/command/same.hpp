@@ -15,7 +15,7 @@ inline constexpr std::string_view same_start = R"({"same")";
 
 /// One finding for each name whose values differ between ranks, which names the ranks that are not like most. Without a
 /// majority, or on the only node, it names no node: the value, or the program whose value differs on every rank. Ranks
-/// that said nothing under a name are not compared.
+/// without a value under a name are not compared.
 [[nodiscard]] std::vector<Finding> find_differences(const CaseView& view);
 
 }  // namespace muster::program

@@ -76,8 +76,8 @@ void judge_counts(const CaseView& view, const Nodes& nodes, Findings& findings) 
       if (is_hidden && !wanted.is_least) continue;
       int found = static_cast<int>(devices_of(node, DeviceKind::gpu).size());
       if (wanted.is_least ? !lacks_unexplained(node, wanted, found) : found == wanted.count) continue;
-      auto& [said, shortfall] = groups[{found, wanted.count, wanted.by}];
-      said = wanted;
+      auto& [message, shortfall] = groups[{found, wanted.count, wanted.by}];
+      message = wanted;
       shortfall.hosts.push_back(node.host);
       shortfall.culprits.push_back(culprit_of(node));
       shortfall.is_in_job |= node.job.count("SLURM_JOB_ID") != 0;

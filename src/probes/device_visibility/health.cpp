@@ -51,14 +51,14 @@ void judge_counters(const NodeView& node, const Device& gpu, Symptoms& symptoms)
 }
 
 void judge_repairs(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
-  if (told(gpu, "row_remap_failed") == "yes")
+  if (reported(gpu, "row_remap_failed") == "yes")
     symptoms.add(gpu, {"a row of its memory could not be remapped: no spare is left",
                        fmt::format("drain {} and have the GPU replaced", node.host)});
-  if (told(gpu, "row_remap_pending") == "yes")
+  if (reported(gpu, "row_remap_pending") == "yes")
     symptoms.add(gpu, {"a row of its memory waits to be remapped, which takes a reset",
                        fmt::format("drain {} and reset the GPU: nvidia-smi --gpu-reset -i {}", node.host,
                                    to_string(gpu.address))});
-  if (told(gpu, "page_retirement_pending") == "yes")
+  if (reported(gpu, "page_retirement_pending") == "yes")
     symptoms.add(gpu, {"a page of its memory waits to be retired, which takes a reset",
                        fmt::format("drain {} and reset the GPU: nvidia-smi --gpu-reset -i {}", node.host,
                                    to_string(gpu.address))});
@@ -88,7 +88,7 @@ void note_recoveries(const Device& gpu, Symptoms& symptoms) {
 }
 
 bool is_throttled_by(const Device& gpu, std::string_view reason) {
-  for (const std::string& one : split(told(gpu, "throttled_by"), ','))
+  for (const std::string& one : split(reported(gpu, "throttled_by"), ','))
     if (trim(one) == reason) return true;
   return false;
 }
@@ -114,12 +114,12 @@ void judge_clocks(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
 }
 
 void judge_modes(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
-  if (told(gpu, "compute_mode") == "prohibited")
+  if (reported(gpu, "compute_mode") == "prohibited")
     symptoms.add(gpu,
                  {"its compute mode is prohibited: no program may use it",
                   fmt::format("set it back on {}: nvidia-smi -c DEFAULT -i {}", node.host, to_string(gpu.address))});
-  if (told(gpu, "ecc") == "off") symptoms.add(gpu, {"ECC is off: errors of its memory go unnoticed", "", true});
-  if (told(gpu, "persistence") == "off")
+  if (reported(gpu, "ecc") == "off") symptoms.add(gpu, {"ECC is off: errors of its memory go unnoticed", "", true});
+  if (reported(gpu, "persistence") == "off")
     symptoms.add(gpu, {"persistence is off: its driver sleeps between programs, and counters since its load are lost",
                        "", true});
 }
@@ -132,7 +132,7 @@ bool is_service(const std::string& process) {
 
 void judge_processes(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
   std::vector<std::string> foreign;
-  const std::string list = told(gpu, "processes");
+  const std::string list = reported(gpu, "processes");
   if (list.empty() || list == "none") return;
   for (const std::string& process : split(list, ','))
     if (!is_service(process)) foreign.emplace_back(trim(process));

@@ -65,7 +65,7 @@ bool has_driver(const NodeView& node) {
   return node.inventory.versions.count("nvidia") != 0 || node.inventory.has_source("nvidia");
 }
 
-/// The kernel's sources have said why nothing works.
+/// The kernel's sources have shown why nothing works.
 bool is_explained(const NodeView& node, const LibraryReport& library) {
   const bool is_shut = std::any_of(node.inventory.files.begin(), node.inventory.files.end(),
                                    [](const DeviceFile& file) { return file.access != FileAccess::open; });
@@ -102,15 +102,15 @@ void judge_state(const NodeView& node, const LibraryReport& library, Findings& f
 
 /// The library's data on single GPUs, and its gaps.
 void judge_refusals(const NodeView& node, const LibraryReport& library, Findings& findings) {
-  bool is_told = library.error.empty();
+  bool is_reported = library.error.empty();
   for (const Device* gpu : devices_of(node, DeviceKind::gpu)) {
-    const std::string error = told(*gpu, "nvml_error");
-    is_told |= ail_of(node, *gpu) != Ail::none || !error.empty();
+    const std::string error = reported(*gpu, "nvml_error");
+    is_reported |= ail_of(node, *gpu) != Ail::none || !error.empty();
     if (error.empty() || ail_of(node, *gpu) != Ail::none || is_withheld(*gpu)) continue;
     findings.push_back(about(node, {gpu}, fmt::format("{}: {}", subject(node, {gpu}), error),
                              remedy_for(static_cast<int>(vendor_number(*gpu, "nvml_code")), node.host)));
   }
-  if (!is_told)
+  if (!is_reported)
     findings.push_back(about_library(
         node, library, fmt::format("on {} a GPU can't be asked: {}", node.host, printable_line(library.error)),
         remedy_for(library.code, node.host)));
@@ -121,14 +121,14 @@ void judge_agreement(const NodeView& node, Findings& findings) {
   std::size_t known = 0;
   for (const Device* gpu : devices_of(node, DeviceKind::gpu)) known += gpu->is_seen_by("nvml");
   for (const Device* gpu : devices_of(node, DeviceKind::gpu)) {
-    if (vendor_of(*gpu) != "nvidia" || !is_usable(node, *gpu) || !told(*gpu, "nvml_error").empty()) continue;
+    if (vendor_of(*gpu) != "nvidia" || !is_usable(node, *gpu) || !reported(*gpu, "nvml_error").empty()) continue;
     if (!gpu->is_seen_by("nvml"))
       symptoms.add(
           *gpu, {fmt::format("known to the kernel's driver, but not to NVML, which reports {}", counted(known, "GPU")),
                  fmt::format("see whether nvidia-smi -L on {} misses it; if it does, look for NVRM and Xid in the "
                              "kernel log, reset the GPU or reboot the node",
                              node.host)});
-    if (const std::string other = told(*gpu, "nvml_uuid"); !other.empty())
+    if (const std::string other = reported(*gpu, "nvml_uuid"); !other.empty())
       symptoms.add(*gpu,
                    {fmt::format("the kernel's driver gives it UUID {}, NVML {}", printable_line(gpu->uuid, 60), other),
                     fmt::format("reboot {}: driver and library do not speak of the same device; in a container, see "

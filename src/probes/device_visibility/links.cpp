@@ -45,12 +45,12 @@ int links_up(const Device& from, const Device& to) {
 std::string judge_gpu_links(const CaseView& view, const NodeView& node, Findings& findings) {
   const auto gpus = in_compute_order(node);
   // Old drivers report neighbours, and not the number of links to them.
-  const bool is_told = std::any_of(gpus.begin(), gpus.end(), [](const Device* gpu) {
+  const bool is_reported = std::any_of(gpus.begin(), gpus.end(), [](const Device* gpu) {
     return std::any_of(gpu->peers.begin(), gpu->peers.end(),
                        [](const PeerLink& peer) { return peer.kind != "pcie" && peer.up + peer.down > 0; });
   });
   // With another number of GPUs than promised the GPUs can't be matched; judge_counts reports that.
-  if (view.node.gpu_links.empty() || !is_told || !view.node.gpus ||
+  if (view.node.gpu_links.empty() || !is_reported || !view.node.gpus ||
       gpus.size() != static_cast<std::size_t>(view.node.gpus->count))
     return {};
   const std::size_t before = findings.size();

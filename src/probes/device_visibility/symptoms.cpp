@@ -26,13 +26,13 @@ void Symptoms::report(const NodeView& node, Findings& findings) const {
   }
 }
 
-std::string told(const Device& device, std::string_view key) {
+std::string reported(const Device& device, std::string_view key) {
   const auto found = device.values.find(std::string(key));
   return found == device.values.end() ? std::string() : printable_line(found->second, 200);
 }
 
 double vendor_number(const Device& device, std::string_view key) {
-  const std::string text = told(device, key);
+  const std::string text = reported(device, key);
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? number : 0;

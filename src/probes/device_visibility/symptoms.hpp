@@ -27,7 +27,7 @@ class Symptoms {
 };
 
 /// The value of that name; empty: unknown.
-[[nodiscard]] std::string told(const Device& device, std::string_view key);
+[[nodiscard]] std::string reported(const Device& device, std::string_view key);
 /// 0 where it is unknown, or is not a number.
 [[nodiscard]] double vendor_number(const Device& device, std::string_view key);
 /// GPUs that NVML reported and that have no worse finding.

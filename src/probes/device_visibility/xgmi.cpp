@@ -127,11 +127,11 @@ void judge_library(const NodeView& node, const std::vector<const Device*>& gpus,
   if (!node.inventory.has_source(source)) return;
   for (const Device* gpu : gpus) {
     if (!gpu->is_seen_by(source)) continue;
-    const std::string told = value_of(*gpu, fmt::format("{}_xgmi", source));
+    const std::string reported = value_of(*gpu, fmt::format("{}_xgmi", source));
     std::vector<const Device*> missed;
     for (const Device* other : gpus)
       if (other->is_seen_by(source) && xgmi_to(*gpu, *other) != nullptr &&
-          told.find(to_string(other->address)) == told.npos)
+          reported.find(to_string(other->address)) == reported.npos)
         missed.push_back(other);
     if (missed.empty()) continue;
     std::vector<const Device*> all{gpu};

@@ -24,9 +24,9 @@ bool is_ipv4(const std::string& address) {
 /// The interface of rank 0's node that MASTER_ADDR leads this rank to, where it is another than `wanted`; nullopt also
 /// where it leads to none of them, or to loopback, which judge_master reports.
 std::optional<std::string> other_interface(const SeenRank& rank, const Interfaces& all, const std::string& wanted) {
-  const auto told = rank.fact("master.addresses");
-  if (!told) return std::nullopt;
-  const Words resolved = split(*told, ',');
+  const auto reported = rank.fact("master.addresses");
+  if (!reported) return std::nullopt;
+  const Words resolved = split(*reported, ',');
   std::optional<std::string> other;
   for (const InterfaceAddress& one : all) {
     if (!has(resolved, one.address) || is_loopback(one.address)) continue;

@@ -31,10 +31,10 @@ void judge_shared(const EnvironmentView& seen, ProbeJudgement& judgement) {
     for (const SeenRank* rank : seen.ranks())
       if (rank->fact(key)) there.push_back(rank);
     if (there.empty()) continue;
-    const std::string told = *there.front()->fact(key);
-    const std::size_t blank = told.find(' ');
+    const std::string reported = *there.front()->fact(key);
+    const std::size_t blank = reported.find(' ');
     judgement.findings.push_back(note(fmt::format("{} on {} is {}, on {}: {}", known.variable, seen.describe(there),
-                                                  told.substr(blank + 1), told.substr(0, blank), known.what)));
+                                                  reported.substr(blank + 1), reported.substr(0, blank), known.what)));
   }
 }
 

@@ -23,8 +23,8 @@ struct Trait {
 
 std::vector<Trait> traits_of(const ExpectedNode& node) {
   std::vector<Trait> traits;
-  const auto add = [&](bool is_said, Trait trait) {
-    if (is_said) traits.push_back(std::move(trait));
+  const auto add = [&](bool is_stated, Trait trait) {
+    if (is_stated) traits.push_back(std::move(trait));
   };
   const std::string other = "run on nodes of the partition that the profile describes, or correct the profile";
   const CpuExpectation cpu = node.cpu.value_or(CpuExpectation());
@@ -49,7 +49,7 @@ std::string figure(const Trait& trait, const std::string& value) {
   return fmt::format(fmt::runtime(trait.thing), trait.is_pattern ? in_quotes(value) : value);
 }
 
-void judge_trait(const EnvironmentView& seen, const Trait& trait, ProbeJudgement& judgement, std::size_t& told) {
+void judge_trait(const EnvironmentView& seen, const Trait& trait, ProbeJudgement& judgement, std::size_t& reported) {
   std::map<std::string, RankList> others;
   for (const SeenRank* rank : seen.ranks()) {
     const auto value = rank->fact(trait.fact);
@@ -58,7 +58,7 @@ void judge_trait(const EnvironmentView& seen, const Trait& trait, ProbeJudgement
     if (!is_right)
       others[*value].push_back(rank);
     else
-      ++told;
+      ++reported;
   }
   for (const auto& [value, ranks] : others) {
     std::vector<std::string> hosts;
@@ -151,9 +151,9 @@ void judge_login(const EnvironmentView& seen, ProbeJudgement& judgement) {
 void judge_description(const EnvironmentView& seen, ProbeJudgement& judgement) {
   const auto traits = traits_of(seen.node());
   const std::size_t before = judgement.findings.size();
-  std::size_t told = 0;
-  for (const Trait& trait : traits) judge_trait(seen, trait, judgement, told);
-  if (judgement.findings.size() > before || told == 0) return;
+  std::size_t reported = 0;
+  for (const Trait& trait : traits) judge_trait(seen, trait, judgement, reported);
+  if (judgement.findings.size() > before || reported == 0) return;
   std::vector<std::string> words;
   for (const Trait& trait : traits)
     if (!trait.is_pattern) words.push_back(figure(trait, trait.wanted));

@@ -67,10 +67,10 @@ class Torchruns {
   /// nullopt: not known.
   [[nodiscard]] static std::optional<std::string> value(const SeenRank& rank, std::string_view name,
                                                         std::string_view otherwise) {
-    const auto said = rank.fact(fmt::format("torchrun.{}", name));
-    if (!said) return std::string(otherwise);
-    const bool is_unknown = said->starts_with(unknown_value) || said->starts_with(own_value);
-    return is_unknown || said->starts_with(literal_value) ? std::nullopt : said;
+    const auto message = rank.fact(fmt::format("torchrun.{}", name));
+    if (!message) return std::string(otherwise);
+    const bool is_unknown = message->starts_with(unknown_value) || message->starts_with(own_value);
+    return is_unknown || message->starts_with(literal_value) ? std::nullopt : message;
   }
 
   /// Of all tasks alike; nullopt: not known, or not alike.
@@ -125,9 +125,9 @@ class Torchruns {
   [[nodiscard]] std::optional<std::pair<std::string, std::string>> marked(char mark) const {
     for (const char* name : {"nnodes", "nproc-per-node", "node-rank", "rdzv-backend", "rdzv-endpoint", "rdzv-id",
                              "master-addr", "master-port"})
-      if (const auto said = seen_.ranks().front()->fact(fmt::format("torchrun.{}", name));
-          said && said->starts_with(mark))
-        return std::pair(std::string(name), said->substr(1));
+      if (const auto message = seen_.ranks().front()->fact(fmt::format("torchrun.{}", name));
+          message && message->starts_with(mark))
+        return std::pair(std::string(name), message->substr(1));
     return std::nullopt;
   }
 
@@ -160,17 +160,17 @@ class Torchruns {
   [[nodiscard]] std::optional<Finding> open(std::string_view option) const {
     // One on each node, with values from the script around it, is how it is meant to be.
     if (per_node_ == 1) return std::nullopt;
-    std::string said = seen_.ranks().front()->fact(fmt::format("torchrun.{}", option)).value_or("");
-    if (said.starts_with(unknown_value)) said.erase(0, 1);
-    const bool is_in_file = said.starts_with("the ");
+    std::string message = seen_.ranks().front()->fact(fmt::format("torchrun.{}", option)).value_or("");
+    if (message.starts_with(unknown_value)) message.erase(0, 1);
+    const bool is_in_file = message.starts_with("the ");
     Finding finding =
         fail(fmt::format("{} is {}, which is not known before the line runs, so that it is open whether "
                          "they become one job",
-                         option_word(option), is_in_file ? said : in_quotes(said)));
+                         option_word(option), is_in_file ? message : in_quotes(message)));
     finding.verdict = Verdict::unmeasured;
     // No one can export `$2`.
-    const std::size_t dollar = said.find_first_of('$');
-    const bool is_argument = dollar != said.npos && said.find_first_of("123456789", dollar) <= dollar + 2;
+    const std::size_t dollar = message.find_first_of('$');
+    const bool is_argument = dollar != message.npos && message.find_first_of("123456789", dollar) <= dollar + 2;
     if (is_in_file) {
       finding.remedy = fmt::format("write {} on the command line; {}", option_word(option), one_per_node);
       return finding;
@@ -185,23 +185,23 @@ class Torchruns {
   [[nodiscard]] std::optional<Finding> not_one_job() const {
     const bool is_standalone = common("standalone", "0").value_or("1") != "0";
     const bool is_static = !is_standalone && common("rdzv-backend", "static") == "static";
-    const auto said = common("nnodes", "1");
-    auto agents = said ? parse_agents(*said) : std::nullopt;
+    const auto message = common("nnodes", "1");
+    auto agents = message ? parse_agents(*message) : std::nullopt;
     if (!agents) return open("nnodes");
     if (is_static) agents->least = agents->most;
     const auto endpoint = is_static ? static_endpoint() : common("rdzv-endpoint", "");
     const bool is_apart =
         is_standalone || (!is_static && endpoint && is_local_address(*endpoint) && endpoint->ends_with(":0"));
     if (is_apart && agents->least > 1)
-      return fail(fmt::format("each waits for {} torchruns at a rendezvous of its own ({})", *said,
+      return fail(fmt::format("each waits for {} torchruns at a rendezvous of its own ({})", *message,
                               is_standalone ? "--standalone" : *endpoint));
     if (is_apart) return fail(own_jobs(is_standalone ? "--standalone" : *endpoint));
     if (agents->most == 1) return fail(jobs_of_one(is_static));
     if (seen_.in_job(tasks_) < agents->least && tasks_ < agents->least)
-      return fail(fmt::format("{}={} waits for more than these {}", words_.nodes, *said, tasks_));
+      return fail(fmt::format("{}={} waits for more than these {}", words_.nodes, *message, tasks_));
     if (seen_.in_job(tasks_) > agents->most)
       return fail(fmt::format("{}={} admits {} of these {} to the job, and the others wait until they time out",
-                              words_.nodes, *said, agents->most, tasks_));
+                              words_.nodes, *message, agents->most, tasks_));
     if (is_static)
       if (auto finding = wrong_numbers()) return finding;
     return apart_by_address(endpoint);
@@ -251,9 +251,9 @@ class Torchruns {
   /// The host that each task has in it is its own node, by name or address.
   [[nodiscard]] bool names_own_nodes(const char* option) const {
     const auto names_own = [&](const SeenRank* rank) {
-      const auto said = value(*rank, option, "");
+      const auto message = value(*rank, option, "");
       const std::string host = rank->place->host.substr(0, rank->place->host.find('.'));
-      return said && said->starts_with(host);
+      return message && message->starts_with(host);
     };
     return std::all_of(seen_.ranks().begin(), seen_.ranks().end(), names_own);
   }

@@ -22,7 +22,7 @@ constexpr std::uint32_t nothing = 0xa5a5a5a5U;
 struct Print {
   std::uint64_t sum = 0, words = 0, unwritten = 0;
 };
-constexpr std::size_t told_bytes = std::size_t{16} << 20;
+constexpr std::size_t reported_bytes = std::size_t{16} << 20;
 /// Of each sample: long enough for clocks and power to be those of work.
 constexpr double sample_seconds = 0.05;
 /// Different results of one GPU that are compared with the known answer; each costs a copy and a pass on the host.
@@ -86,8 +86,8 @@ Result<void> Bench::take() {
   for (GpuHandle* matrix : {&a_, &b_, &c_}) also([&] { return keep(gpus.allocate(device, most), *matrix); });
   also([&] { return keep(gpus.allocate(device, sizeof(Print)), sum_); });
   // At least a row.
-  const std::size_t told = std::max(std::min(told_bytes, most), static_cast<std::size_t>(work_.size) * 8);
-  also([&] { return keep(gpus.pin(device, told), told_); });
+  const std::size_t reported = std::max(std::min(reported_bytes, most), static_cast<std::size_t>(work_.size) * 8);
+  also([&] { return keep(gpus.pin(device, reported), reported_); });
   also([&] { return keep(gpus.stream(device), stream_); });
   also([&] { return keep(gpus.event(device), start_); });
   also([&] { return keep(gpus.event(device), stop_); });
@@ -171,7 +171,7 @@ Result<std::uint64_t> Bench::fingerprint(NumberType type) {
   std::uint64_t words = result_bytes(type) / 4;
   const auto processors = static_cast<unsigned>(std::max(gpu_.about().multiprocessors, 1));
   std::uint32_t unwritten = nothing;
-  std::memset(told_.get(), 0, sizeof(Print));
+  std::memset(reported_.get(), 0, sizeof(Print));
   Result<void> done = gpus.set(gpu_.device, sum, 0, sizeof(Print) / 4, stream_.get());
   const auto also = [&](auto&& step) {
     if (done) done = step();
@@ -180,11 +180,11 @@ Result<std::uint64_t> Bench::fingerprint(NumberType type) {
     return gpus.launch(gpu_.device, "muster_fingerprint", {.blocks = processors * 4}, {&c, &words, &unwritten, &sum},
                        stream_.get());
   });
-  also([&] { return gpus.copy(gpu_.device, told_.get(), sum, sizeof(Print), stream_.get()); });
+  also([&] { return gpus.copy(gpu_.device, reported_.get(), sum, sizeof(Print), stream_.get()); });
   also([&] { return gpus.synchronize(gpu_.device, stream_.get()); });
   if (!done) return tl::unexpected(done.error());
   Print print;
-  std::memcpy(&print, told_.get(), sizeof print);
+  std::memcpy(&print, reported_.get(), sizeof print);
   // The same on all GPUs, and right on none: a kernel or a library that does not run.
   if (print.words != words)
     return fail(ErrorKind::device, "muster_fingerprint",
@@ -204,17 +204,17 @@ Result<void> Bench::check(NumberType type, std::uint64_t print) {
   if (work_.answer == nullptr || times.seen > 1 || ballots_[type].prints.size() > most_checked) return {};
   work_.context.recorder.step("verify");
   const std::size_t row_bytes = static_cast<std::size_t>(work_.size) * bytes_of_result(type);
-  const int most_rows = static_cast<int>(std::max<std::size_t>(told_bytes / row_bytes, 1));
+  const int most_rows = static_cast<int>(std::max<std::size_t>(reported_bytes / row_bytes, 1));
   std::optional<int> wrong;
   for (int first = 0; first < work_.size && !wrong; first += most_rows) {
     const int rows = std::min(most_rows, work_.size - first);
     const std::byte* from = static_cast<const std::byte*>(c_.get()) + static_cast<std::size_t>(first) * row_bytes;
-    if (auto moved =
-            gpu_.gpus->copy(gpu_.device, told_.get(), from, static_cast<std::size_t>(rows) * row_bytes, stream_.get());
+    if (auto moved = gpu_.gpus->copy(gpu_.device, reported_.get(), from, static_cast<std::size_t>(rows) * row_bytes,
+                                     stream_.get());
         !moved)
       return moved;
     if (auto done = gpu_.gpus->synchronize(gpu_.device, stream_.get()); !done) return done;
-    wrong = work_.answer->wrong_row(static_cast<const std::byte*>(told_.get()), first, rows, type);
+    wrong = work_.answer->wrong_row(static_cast<const std::byte*>(reported_.get()), first, rows, type);
   }
   ++(wrong ? times.wrong : times.right);
   if (wrong) wrong_rows_.push_back(fmt::format("{} {:016x} row {}", to_string(type), print, *wrong));

@@ -78,7 +78,7 @@ class Bench {
   gpu_copy::SeenGpu gpu_;
   std::unique_ptr<GpuMeter> meter_;
   GpuHandle a_, b_, c_, sum_;  // device
-  GpuHandle told_;             // host
+  GpuHandle reported_;         // host
   GpuHandle stream_, start_, stop_;
   std::unique_ptr<GpuBlas> blas_;
   std::string no_blas_;

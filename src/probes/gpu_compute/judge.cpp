@@ -74,9 +74,9 @@ void judge_minority(const JudgeContext& context, std::vector<Finding>& findings)
     for (const auto& [gpu, ballot] : ballots)
       if (is_suspect(ballot, decision)) wrong[gpu].push_back(deviation(context, type, gpu, ballot, decision));
   }
-  for (const auto& [gpu, told] : wrong)
+  for (const auto& [gpu, reported] : wrong)
     findings.push_back(about_gpu(context.place(gpu.first), Verdict::fail, gpu.second,
-                                 fmt::format("{} computes wrong: {}", context.who(gpu), join(told, "; ")),
+                                 fmt::format("{} computes wrong: {}", context.who(gpu), join(reported, "; ")),
                                  std::string(wrong_remedy)));
 }
 
@@ -132,13 +132,13 @@ void judge_undecided(const JudgeContext& context, std::vector<Finding>& findings
 
 /// A host whose check differs from those of others, for the same bits.
 void judge_checks(const JudgeContext& context, std::vector<Finding>& findings) {
-  std::set<int> told;
+  std::set<int> reported;
   for (const auto& [type, ballots] : context.ballots) {
     const Decision& decision = context.decisions.at(type);
     if (!decision.right || !decision.is_answered) continue;
     for (const auto& [gpu, ballot] : ballots) {
       const auto found = ballot.prints.find(*decision.right);
-      if (found == ballot.prints.end() || found->second.wrong == 0 || !told.insert(gpu.first).second) continue;
+      if (found == ballot.prints.end() || found->second.wrong == 0 || !reported.insert(gpu.first).second) continue;
       const RankPlace& place = context.place(gpu.first);
       Finding finding{Verdict::fail,
                       fmt::format("rank {} on {} takes a product of {} for wrong that other ranks found right, to the "
@@ -192,14 +192,14 @@ bool is_blas(const LibraryReport& library) {
 
 /// One rank speaks for its node.
 void judge_libraries(const JudgeContext& context, std::vector<Finding>& findings, std::set<std::string>& absent) {
-  std::set<int> told;
+  std::set<int> reported;
   for (const auto& [rank, named] : context.named) {
     std::vector<std::string> faults;
     const RankPlace& place = context.place(rank);
     for (const LibraryReport& library : parse_inventory(context.seen(rank).facts, faults).libraries) {
       if (!is_blas(library)) continue;
       if (library.state == LibraryState::absent) absent.insert(printable_line(library.name, 60));
-      if (library.state != LibraryState::broken || !told.insert(place.node_index).second) continue;
+      if (library.state != LibraryState::broken || !reported.insert(place.node_index).second) continue;
       const std::string* remedy = context.seen(rank).fact("blas_remedy");
       findings.push_back({Verdict::fail,
                           fmt::format("{} on {} is unusable: {}", printable_line(library.name, 60), place.host,
@@ -210,7 +210,7 @@ void judge_libraries(const JudgeContext& context, std::vector<Finding>& findings
   }
 }
 
-/// Whether it multiplied, or said why not.
+/// Whether it multiplied, or reported why not.
 bool has_spoken(const JudgeContext& context, const std::pair<int, std::string>& gpu) {
   const bool has_products = std::any_of(context.ballots.begin(), context.ballots.end(), [&](const auto& of_type) {
     const auto found = of_type.second.find(gpu);

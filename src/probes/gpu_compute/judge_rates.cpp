@@ -29,8 +29,8 @@ struct Rate {
 using Likes = std::map<std::pair<std::string, std::string>, std::vector<Rate>>;
 
 Rate rate_of(const RankPlace& place, const Reading& reading, const gpu_copy::TestedGpus& named) {
-  const std::string told = label_of(reading, "device");
-  const std::string address = told.empty() ? named.only : told;
+  const std::string reported = label_of(reading, "device");
+  const std::string address = reported.empty() ? named.only : reported;
   return {&place, address,
           fmt::format("{} on {} multiplies {} at {}", named(address), place.host,
                       printable_line(label_of(reading, "type"), 20), format_value(reading.summary.median, "TFLOP/s")),

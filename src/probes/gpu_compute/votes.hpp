@@ -10,7 +10,7 @@
 
 namespace muster::gpu_compute {
 
-/// How often a result came out, by its fingerprint, and what the known answer said of it.
+/// How often a result came out, by its fingerprint, and how the known answer judged it.
 struct Times {
   int seen = 0;
   int right = 0;

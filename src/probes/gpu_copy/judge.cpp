@@ -99,16 +99,16 @@ std::string common_gpu(const std::vector<const Bad*>& pairs) {
 
 /// A GPU that is bad by itself explains all pairs that it is part of; where none is, one that all bad pairs share does.
 void judge_bad(const std::vector<Bad>& all, const TestedGpus& named, std::vector<Finding>& findings) {
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   for (const Bad& bad : all) {
-    if (!bad.is_alone() || std::find(told.begin(), told.end(), bad.gpu) != told.end()) continue;
-    told.push_back(bad.gpu);
+    if (!bad.is_alone() || std::find(reported.begin(), reported.end(), bad.gpu) != reported.end()) continue;
+    reported.push_back(bad.gpu);
     const auto more = std::count_if(all.begin(), all.end(), [&](const Bad& other) { return other.touches(bad.gpu); });
     findings.push_back(about_one(bad, named, bad.gpu, static_cast<std::size_t>(more) - 1));
   }
   std::vector<const Bad*> rest;
   for (const Bad& bad : all)
-    if (std::none_of(told.begin(), told.end(), [&](const std::string& gpu) { return bad.touches(gpu); }))
+    if (std::none_of(reported.begin(), reported.end(), [&](const std::string& gpu) { return bad.touches(gpu); }))
       rest.push_back(&bad);
   if (const std::string gpu = common_gpu(rest); !gpu.empty())
     findings.push_back(about_one(*rest[0], named, gpu, rest.size() - 1));
@@ -144,8 +144,8 @@ using Likes = std::map<std::string, std::vector<Like>>;
 void add_likes(const RankPlace& place, const Observation& seen, const TestedGpus& named, Likes& likes) {
   for (const Reading& reading : seen.readings) {
     if (reading.summary.n == 0 || base_metric(reading.metric) != reading.metric) continue;
-    const std::string told = label_of(reading, "device");
-    const std::string address = told.empty() ? named.only : told;
+    const std::string reported = label_of(reading, "device");
+    const std::string address = reported.empty() ? named.only : reported;
     const auto model = named.models.find(address);
     const std::string by = label_of(reading, "by");
     const std::string link = label_of(reading, "link");
@@ -219,15 +219,15 @@ void add_evidence(const CaseView& view, std::size_t gpus, ProbeJudgement& judgem
   }
   if (view.timing_doubt.empty())
     for (const char* metric : {"host_to_device", "local_copy"})
-      if (auto told = headline(view, {metric, "GB/s", "by", false}); !told.empty())
-        judgement.evidence.push_back(std::move(told));
+      if (auto reported = headline(view, {metric, "GB/s", "by", false}); !reported.empty())
+        judgement.evidence.push_back(std::move(reported));
   if (cells == 0) return;
   judgement.evidence.push_back(fmt::format("{} on {}: all data was right",
                                            cells == 1 ? std::string("1 copy") : fmt::format("{} copies", cells),
                                            counted(gpus, "GPU")));
-  std::vector<std::string> told;
-  for (const auto& [link, count] : links) told.push_back(fmt::format("{} {}", count, printable_line(link, 20)));
-  if (!told.empty()) judgement.evidence.push_back(fmt::format("pairs by link: {}", human_list(told)));
+  std::vector<std::string> reported;
+  for (const auto& [link, count] : links) reported.push_back(fmt::format("{} {}", count, printable_line(link, 20)));
+  if (!reported.empty()) judgement.evidence.push_back(fmt::format("pairs by link: {}", human_list(reported)));
   if (apart > 0) judgement.evidence.push_back(counted(apart, "pair") + " not copied: no rank sees both GPUs");
   if (!no_kernels.empty())
     judgement.evidence.push_back("not copied by kernels, and timed without a gate: " + no_kernels);

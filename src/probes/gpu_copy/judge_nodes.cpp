@@ -49,7 +49,7 @@ std::string of_gpus(std::size_t count) {
 
 /// Codes of runtimes for the absence of devices, of both vendors; a toolkit on a node without GPUs is not
 /// fault. 3: not initialized, 34: a stub, 35: no driver, 100: no device, 101: no device 0 (ROCm 5).
-bool says_no_device(int code) {
+bool means_no_device(int code) {
   return code == 3 || code == 34 || code == 35 || code == 100 || code == 101;
 }
 
@@ -67,7 +67,7 @@ void judge_library(const RankView& rank, const LibraryReport& library, std::vect
                          "container, have it in the image"
                        : "install the driver's libraries (libcuda.so.1) there, of the version of its kernel module; in "
                          "a container, pass them to it (nvidia-container-toolkit)"));
-  if (library.state != LibraryState::broken || (there == 0 && says_no_device(library.code))) return;
+  if (library.state != LibraryState::broken || (there == 0 && means_no_device(library.code))) return;
   const std::string* remedy = rank.seen->fact("remedy." + vendor);
   findings.push_back(about_node(rank, there > 0 ? Verdict::fail : Verdict::unmeasured,
                                 fmt::format("{} on {} is unusable: {}", printable_line(library.name, 60), host,
@@ -101,7 +101,7 @@ void judge_blind(const CaseView& view, const RankView& rank, std::vector<Finding
                                   "see device_visibility"));
 }
 
-/// What all ranks of a node said together.
+/// What all ranks of a node reported together.
 struct NodeSight {
   std::string host;
   std::set<std::string> tested;  ///< addresses

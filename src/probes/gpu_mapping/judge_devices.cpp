@@ -70,22 +70,22 @@ std::string remedy_for_fault(std::string_view kind, std::string_view name) {
 }
 
 /// What is wrong with one variable on one node; each rank may have its own value.
-struct Said {
+struct Stated {
   Some ranks;
   std::vector<std::string> texts;
 };
 
-std::string fault_sentence(const NodeRanks& node, const Said& said) {
-  const bool is_one =
-      std::all_of(said.texts.begin(), said.texts.end(), [&](const std::string& text) { return text == said.texts[0]; });
-  return fmt::format("of {} {}, {}{}", subject(node, said.ranks), on_nodes,
-                     is_one ? "" : "for the first of them: ", said.texts[0]);
+std::string fault_sentence(const NodeRanks& node, const Stated& message) {
+  const bool is_one = std::all_of(message.texts.begin(), message.texts.end(),
+                                  [&](const std::string& text) { return text == message.texts[0]; });
+  return fmt::format("of {} {}, {}{}", subject(node, message.ranks), on_nodes,
+                     is_one ? "" : "for the first of them: ", message.texts[0]);
 }
 
-std::vector<Culprit> settings_of(const NodeRanks& node, const Said& said, std::string_view name) {
-  if (said.ranks.size() == node.ranks.size()) return {{CulpritKind::setting, std::string(name), node.host, -1}};
+std::vector<Culprit> settings_of(const NodeRanks& node, const Stated& message, std::string_view name) {
+  if (message.ranks.size() == node.ranks.size()) return {{CulpritKind::setting, std::string(name), node.host, -1}};
   std::vector<Culprit> culprits;
-  for (const RankView* rank : said.ranks) culprits.push_back(setting_of(*rank, name));
+  for (const RankView* rank : message.ranks) culprits.push_back(setting_of(*rank, name));
   return culprits;
 }
 
@@ -176,19 +176,19 @@ void judge_absence(const CaseView& view, Nodes& nodes, std::vector<Finding>& fin
 void judge_faults(Nodes& nodes, std::vector<Finding>& findings) {
   Tally tally;
   for (NodeRanks& node : nodes) {
-    std::map<std::pair<std::string, std::string>, Said> by_setting;
+    std::map<std::pair<std::string, std::string>, Stated> by_setting;
     for (RankView& rank : node.ranks)
       for (const Fact& fact : rank.seen->facts) {
         if (fact.key.rfind("fault.", 0) != 0) continue;
         const std::string text = printable_line(fact.value, 800);
-        Said& said = by_setting[{fact.key.substr(6), text.substr(0, text.find('='))}];
-        said.ranks.push_back(&rank);
-        said.texts.push_back(text);
+        Stated& message = by_setting[{fact.key.substr(6), text.substr(0, text.find('='))}];
+        message.ranks.push_back(&rank);
+        message.texts.push_back(text);
         rank.is_explained |= !rank.has("device");
       }
-    for (const auto& [fault, said] : by_setting)
-      tally.add({fault_sentence(node, said), remedy_for_fault(fault.first, fault.second)}, node.host,
-                settings_of(node, said, fault.second));
+    for (const auto& [fault, message] : by_setting)
+      tally.add({fault_sentence(node, message), remedy_for_fault(fault.first, fault.second)}, node.host,
+                settings_of(node, message, fault.second));
   }
   tally.move_to(findings);
 }

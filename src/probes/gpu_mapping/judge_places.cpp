@@ -109,8 +109,8 @@ InjectedFaults orders_of(const Nodes& nodes, std::size_t ranks) {
   InjectedFaults orders;
   for (const NodeRanks& node : nodes) {
     const auto order = order_of(node);
-    const bool is_told = std::find(order.begin(), order.end(), std::string()) == order.end();
-    if (node.ranks.size() == ranks && is_told && !node.is_explained()) orders[order].push_back(&node);
+    const bool is_reported = std::find(order.begin(), order.end(), std::string()) == order.end();
+    if (node.ranks.size() == ranks && is_reported && !node.is_explained()) orders[order].push_back(&node);
   }
   return orders;
 }

@@ -58,8 +58,8 @@ std::size_t due_on(const NodeRanks& node, std::size_t usable) {
     if (fact.key.rfind("env.", 0) == 0) job.job[fact.key.substr(4)] = fact.value;
   const auto granted = visibility::granted_to(job);
   // SLURM_GPUS counts the whole job.
-  const bool is_told = granted && granted->by.find("SLURM_GPUS=") == std::string::npos;
-  return is_told ? std::min(usable, static_cast<std::size_t>(granted->count)) : usable;
+  const bool is_reported = granted && granted->by.find("SLURM_GPUS=") == std::string::npos;
+  return is_reported ? std::min(usable, static_cast<std::size_t>(granted->count)) : usable;
 }
 
 /// That torchrun or its like starts on the node; 0: the launch line starts none.

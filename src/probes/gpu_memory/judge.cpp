@@ -49,7 +49,7 @@ ProbeJudgement judge(const CaseView& view) {
   const std::size_t gpus = gpu_copy::judge_nodes(view, judgement);
   std::uint64_t covered = 0;
   std::uint64_t there = 0;
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
@@ -59,16 +59,18 @@ ProbeJudgement judge(const CaseView& view) {
     for (const Fact& fact : seen->facts) {
       const auto words = split(fact.value, ' ');
       if (fact.key != "covered" || words.size() != 3) continue;
-      ++told;
+      ++reported;
       covered += std::strtoull(words[1].c_str(), nullptr, 10);
       there += std::strtoull(words[2].c_str(), nullptr, 10);
     }
   }
   gpu_copy::judge_health(view, judgement.findings);
   if (gpus == 0 || !gpu_copy::is_well(judgement)) return judgement;
-  if (told != gpus) {
-    Finding finding{
-        Verdict::unmeasured, fmt::format("{} of {} GPUs did not report what was tested", gpus - told, gpus), {}, {}};
+  if (reported != gpus) {
+    Finding finding{Verdict::unmeasured,
+                    fmt::format("{} of {} GPUs did not report what was tested", gpus - reported, gpus),
+                    {},
+                    {}};
     finding.remedy = "report this: the observation is incomplete";
     judgement.findings.push_back(std::move(finding));
     return judgement;

@@ -31,7 +31,7 @@ struct Place {
     return node == other.node && std::tie(a.domain, a.bus, a.device) == std::tie(b.domain, b.bus, b.device);
   }
   /// RoCE: the interface of the same function has it as well.
-  [[nodiscard]] bool is_told_by_interface() const {
+  [[nodiscard]] bool is_reported_by_interface() const {
     return port->layer != "InfiniBand" && port->name.find('/') != std::string::npos &&
            std::any_of(device->ports.begin(), device->ports.end(), [&](const NetPort& other) {
              return other.name.find('/') == std::string::npos && !is_active(other);
@@ -162,7 +162,7 @@ bool is_of_fabric(const Judging& judging, const Place& place) {
 void judge_ports(Judging& judging) {
   const std::vector<Place> places = places_of(judging.nodes);
   for (const Place& place : places) {
-    if (is_active(*place.port) || place.is_told_by_interface()) continue;
+    if (is_active(*place.port) || place.is_reported_by_interface()) continue;
     // What the profile names is missed also where nothing like it is up.
     const bool is_named = judging.view.node.nics && !judging.view.node.nics->name.empty() &&
                           is_promised(judging.view, *place.node, *place.device);

@@ -81,7 +81,7 @@ class Reader {
 
   void judge() {
     for (const Group& group : groups_of(judging_, variable_.name)) judge_group(group);
-    tell();
+    announce();
   }
 
  private:
@@ -167,7 +167,7 @@ class Reader {
     wrong.culprits.push_back({CulpritKind::setting, std::string(variable_.name), group.node->host, rank});
   }
 
-  void tell() {
+  void announce() {
     for (auto& [key, wrong] : wrongs_) {
       const auto& [setting, what, is_of_host] = key;
       Finding finding;

@@ -44,11 +44,11 @@ struct Judging {
   const CaseView& view;
   std::vector<NodeView> nodes;
   std::map<std::string, std::vector<Setting>, std::less<>> settings;  ///< by variable
-  ProbeJudgement said;
+  ProbeJudgement judgement;
   std::set<std::pair<std::string, std::string>> explained;  ///< (host, port or interface): its absence has a cause
   std::set<std::string> short_of_nics;                      ///< hosts with such a finding
 
-  void find(Finding finding) { said.findings.push_back(std::move(finding)); }
+  void find(Finding finding) { judgement.findings.push_back(std::move(finding)); }
   void note(std::string sentence);
   [[nodiscard]] bool is_explained(const std::string& host, const std::string& name) const {
     return explained.count({host, name}) != 0;

@@ -24,13 +24,13 @@ struct NodeView {
 struct Judging {
   const CaseView& view;
   std::vector<NodeView> nodes = {};
-  ProbeJudgement said = {};
+  ProbeJudgement judgement = {};
 
   void note(std::string sentence) {
     Finding finding;
     finding.verdict = Verdict::pass;  // the frame makes it a note
     finding.reason = std::move(sentence);
-    said.findings.push_back(std::move(finding));
+    judgement.findings.push_back(std::move(finding));
   }
 };
 
@@ -40,7 +40,7 @@ void find_unclear(const std::string& host, const std::string& fact, Judging& jud
   finding.reason = fmt::format("{} reported a malformed fact: {}", host, printable_line(fact, 80));
   finding.culprits.push_back({CulpritKind::node, host, host, -1});
   finding.remedy = "report this: the observation is damaged";
-  judging.said.findings.push_back(std::move(finding));
+  judging.judgement.findings.push_back(std::move(finding));
 }
 
 std::string value_of(const Observation& seen, std::string_view key) {
@@ -82,18 +82,18 @@ const TriedLibrary* loaded_on(const NodeView& node) {
 /// Of several the most informative: a library that is there and lacks another before those that are not there.
 std::string why_none(const NodeView& node) {
   std::string why;
-  bool is_telling = false;
+  bool is_reporting = false;
   std::vector<std::string> others;
   for (const TriedLibrary& one : node.tried) {
     std::string words = one.error;
     if (words.empty()) words = fmt::format("{} has no entry point of a network plugin", one.path);
     const bool is_absent = words.find(one.name + ": cannot open shared object file") != words.npos;
     if (!why.empty() && is_absent) others.push_back(one.name);
-    if (!why.empty() && (is_telling || is_absent)) continue;
+    if (!why.empty() && (is_reporting || is_absent)) continue;
     why = words;
-    is_telling = !is_absent;
+    is_reporting = !is_absent;
   }
-  if (!is_telling && !others.empty()) why += fmt::format(", nor {}", human_list(others));
+  if (!is_reporting && !others.empty()) why += fmt::format(", nor {}", human_list(others));
   return why.empty() ? "nothing was tried" : printable_line(why, 300);
 }
 
@@ -147,7 +147,7 @@ void judge_lacks(Judging& judging, bool asked) {
                                  asked ? " (OFI), which the profile asks for," : "", human_list(lack.hosts, 4), why);
     finding.culprits = std::move(lack.culprits);
     finding.remedy = remedy_of(judging, setting);
-    judging.said.findings.push_back(std::move(finding));
+    judging.judgement.findings.push_back(std::move(finding));
   }
 }
 
@@ -175,7 +175,7 @@ void judge_loaded(Judging& judging, bool asked) {
     nodes += hosts.size();
   }
   if (!loaded.empty())
-    judging.said.evidence.push_back(
+    judging.judgement.evidence.push_back(
         fmt::format("NCCL's network plugin {} can be loaded on {}", human_list(paths, 4), counted(nodes, "node")));
 }
 
@@ -192,15 +192,15 @@ void judge_absence(Judging& judging) {
   std::vector<std::string> outside;
   for (const NodeView& node : judging.nodes)
     if (loaded_on(node) == nullptr && is_elsewhere(judging, node)) outside.push_back(node.host);
-  auto& said = judging.said;
+  auto& judgement = judging.judgement;
   if (!outside.empty())
-    return said.findings.push_back(skipped(
+    return judgement.findings.push_back(skipped(
         fmt::format("by the profile NCCL's network plugin is in the container of the job, and the ranks on {} run "
                     "outside of one",
                     human_list(outside, 4)),
         fmt::format("run this check where the job runs: --environment {}, with the image of the job (-J image=FILE)",
                     join(judging.view.node.plugins_in, " or --environment "))));
-  said.findings.push_back(
+  judgement.findings.push_back(
       skipped(fmt::format("no network plugin of NCCL is expected on {}: neither the profile nor NCCL_NET_PLUGIN or "
                           "NCCL_NET names one",
                           counted(judging.nodes.size(), "node")),
@@ -212,14 +212,14 @@ void judge_absence(Judging& judging) {
 ProbeJudgement judge(const CaseView& view) {
   Judging judging{view};
   read_case(judging);
-  if (judging.nodes.empty()) return std::move(judging.said);
+  if (judging.nodes.empty()) return std::move(judging.judgement);
   const bool asked = is_asked(judging);
   judge_lacks(judging, asked);
-  const bool is_fault = !judging.said.findings.empty();
+  const bool is_fault = !judging.judgement.findings.empty();
   if (!is_fault) judge_loaded(judging, asked);
-  if (!is_fault && judging.said.evidence.empty()) judge_absence(judging);
-  set_subject(judging.said.findings, 0, Subject::interfaces);
-  return std::move(judging.said);
+  if (!is_fault && judging.judgement.evidence.empty()) judge_absence(judging);
+  set_subject(judging.judgement.findings, 0, Subject::interfaces);
+  return std::move(judging.judgement);
 }
 
 }  // namespace muster::network_plugin

@@ -15,17 +15,17 @@ namespace {
 /// Bytes by link class and carrier, as reported by one rank: `CLASS CARRIER GIGABYTES GB`.
 using CarriedBytes = std::map<std::string, std::map<std::string, double>>;
 
-CarriedBytes told_by(const Observation& seen) {
-  CarriedBytes told;
+CarriedBytes reported_by(const Observation& seen) {
+  CarriedBytes reported;
   for (const Fact& fact : seen.facts) {
     if (fact.key != "transport") continue;
     const auto words = split(fact.value, ' ');
     if (words.size() < 3) continue;
     double gigabytes = 0;
     std::from_chars(words[2].data(), words[2].data() + words[2].size(), gigabytes);
-    told[words[0]][words[1]] += gigabytes;
+    reported[words[0]][words[1]] += gigabytes;
   }
-  return told;
+  return reported;
 }
 
 /// What carried most of the bytes of a class; empty when nothing did: other traffic may look like a carrier for a
@@ -80,7 +80,7 @@ std::vector<Finding> find_fallbacks(const CaseView& view) {
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
     const Observation* seen = view.observed[rank];
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    for (const auto& [link, bytes] : told_by(*seen)) {
+    for (const auto& [link, bytes] : reported_by(*seen)) {
       const std::string carrier = main_carrier(bytes);
       const std::string sentence = sentence_of(link, carrier, seen->fact("fast_ports"));
       if (sentence.empty()) continue;

@@ -43,18 +43,18 @@ std::optional<int> number_in(const std::string& text) {
 
 /// A rank's report on one peer's data: `PEER SIZE KIND DESCRIPTION`, and in how many readings.
 struct WrongData {
-  std::string told;
+  std::string reported;
   int readings = 0;
 };
 
 Finding name_wrong(const CaseView& view, int rank, int peer, const WrongData& wrong) {
   Finding finding;
   const bool is_known = peer >= 0;
-  const auto words = split(wrong.told, ' ');
-  std::string what = ": " + wrong.told;
+  const auto words = split(wrong.reported, ' ');
+  std::string what = ": " + wrong.reported;
   if (is_known && words.size() >= 4)
     what = fmt::format(" ({}, {}): {}", words[2], words[1],
-                       wrong.told.substr(words[0].size() + words[1].size() + words[2].size() + 3));
+                       wrong.reported.substr(words[0].size() + words[1].size() + words[2].size() + 3));
   finding.reason = fmt::format("{} received wrong data{}{}", rank_on(view, rank),
                                is_known ? " from " + rank_on(view, peer) : std::string(), printable_line(what));
   if (wrong.readings > 1) finding.reason += fmt::format("; {} readings were wrong", wrong.readings);
@@ -84,7 +84,7 @@ void find_wrong(const CaseView& view, ProbeJudgement& judgement) {
       int peer = number_in(fact.value).value_or(-1);
       if (peer < 0 || static_cast<std::size_t>(peer) >= view.ranks.size()) peer = -1;
       WrongData& wrong = all[{static_cast<int>(rank), peer}];
-      if (wrong.readings++ == 0) wrong.told = fact.value;
+      if (wrong.readings++ == 0) wrong.reported = fact.value;
     }
   }
   for (const auto& [who, wrong] : all) judgement.findings.push_back(name_wrong(view, who.first, who.second, wrong));
@@ -184,12 +184,12 @@ void say_kinds(const Decoded& decoded, const std::string& size, ProbeJudgement& 
     if (levels.size() < 2) continue;
     std::sort(levels.begin(), levels.end(),
               [](const ClassLevel* a, const ClassLevel* b) { return a->expected > b->expected; });
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     for (const ClassLevel* level : levels)
-      told.push_back(fmt::format("{} readings around {}", level->readings, format_value(level->expected, "GB/s")));
+      reported.push_back(fmt::format("{} readings around {}", level->readings, format_value(level->expected, "GB/s")));
     judgement.evidence.push_back(fmt::format("{} {} nodes: {} kinds of pairs, as of racks: {}", size,
                                              decoded.is_between_nodes ? "between" : "within", levels.size(),
-                                             human_list(told)));
+                                             human_list(reported)));
   }
 }
 
@@ -235,8 +235,8 @@ struct Coverage {
 int rounds_done(const CaseView& view, const Schedule& schedule) {
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank)
     if (const Observation* seen = measured_by(view, rank))
-      if (const std::string* told = seen->fact("rounds"))
-        return std::clamp(number_in(*told).value_or(0), 0, schedule.rounds());
+      if (const std::string* reported = seen->fact("rounds"))
+        return std::clamp(number_in(*reported).value_or(0), 0, schedule.rounds());
   return schedule.rounds();
 }
 

@@ -13,14 +13,14 @@ namespace {
 constexpr std::size_t most_culprits = 8;
 
 /// Ranks by their value under a key.
-std::map<std::string, std::vector<int>> told_under(const CaseView& view, std::string_view key) {
-  std::map<std::string, std::vector<int>> told;
+std::map<std::string, std::vector<int>> reported_under(const CaseView& view, std::string_view key) {
+  std::map<std::string, std::vector<int>> reported;
   for (std::size_t rank = 0; rank < view.observed.size(); ++rank) {
     const Observation* seen = view.observed[rank];
     if (seen == nullptr || seen->state != ObservationState::measured) continue;
-    if (const std::string* value = seen->fact(key)) told[*value].push_back(static_cast<int>(rank));
+    if (const std::string* value = seen->fact(key)) reported[*value].push_back(static_cast<int>(rank));
   }
-  return told;
+  return reported;
 }
 
 std::string who(const CaseView& view, const std::vector<int>& ranks) {
@@ -64,8 +64,8 @@ void add_settings(const CaseView& view, const std::vector<int>& ranks, Finding& 
 }
 
 void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
-  const auto told = told_under(view, "data.refused");
-  std::vector<std::pair<std::string, std::vector<int>>> groups(told.begin(), told.end());
+  const auto reported = reported_under(view, "data.refused");
+  std::vector<std::pair<std::string, std::vector<int>>> groups(reported.begin(), reported.end());
   // Lost peers last; then the rarest texts, which distinguish ranks from the rest.
   const auto order = [](const auto& group) {
     return std::pair(group.first.find(" returned 6: ") != std::string::npos, group.second.size());
@@ -88,7 +88,7 @@ void find_refusals(const CaseView& view, std::vector<Finding>& findings) {
 /// By what the ranks report under `key`: data that leaves the network which the node has.
 void find_detour(const CaseView& view, std::string_view key, std::string_view reason, std::string_view remedy,
                  std::vector<Finding>& findings) {
-  for (const auto& [value, ranks] : told_under(view, key)) {
+  for (const auto& [value, ranks] : reported_under(view, key)) {
     Finding finding;
     finding.reason =
         fmt::format("data between GPUs of different nodes goes through {} ({}, from the library's own log)",
@@ -117,7 +117,8 @@ void find_provider(const CaseView& view, std::vector<Finding>& findings) {
 }  // namespace
 
 bool judge_gpu_data(const CaseView& view, bool may_use_sockets, std::vector<Finding>& findings) {
-  const bool is_refused = !told_under(view, "data.refused").empty() || !told_under(view, "data.stopped").empty();
+  const bool is_refused =
+      !reported_under(view, "data.refused").empty() || !reported_under(view, "data.stopped").empty();
   find_refusals(view, findings);
   if (is_refused) return true;
   find_detours(view, findings);
@@ -127,21 +128,21 @@ bool judge_gpu_data(const CaseView& view, bool may_use_sockets, std::vector<Find
 }
 
 std::string gpu_data_evidence(const CaseView& view) {
-  if (const auto host = told_under(view, "data.host"); !host.empty()) {
+  if (const auto host = reported_under(view, "data.host"); !host.empty()) {
     std::vector<std::string> whys;
     for (const auto& [why, ranks] : host)
       whys.push_back(fmt::format("{} ({})", printable_line(why, 200), who(view, ranks)));
     return "on host memory: " + human_list(whys, 4);
   }
-  const auto carriers = told_under(view, "data.carrier");
+  const auto carriers = reported_under(view, "data.carrier");
   if (carriers.empty()) return {};
   std::vector<std::string> names;
   for (const auto& [carrier, ranks] : carriers) names.push_back(printable_line(carrier, 80));
   std::set<std::pair<std::string, std::string>> gpus;
-  for (const auto& [gpu, ranks] : told_under(view, "data.device"))
+  for (const auto& [gpu, ranks] : reported_under(view, "data.device"))
     for (const int rank : ranks) gpus.emplace(view.ranks[static_cast<std::size_t>(rank)].host, gpu);
   std::vector<std::string> ways;
-  for (const auto& [way, ranks] : told_under(view, "data.connections")) ways.push_back(printable_line(way, 200));
+  for (const auto& [way, ranks] : reported_under(view, "data.connections")) ways.push_back(printable_line(way, 200));
   std::string text = fmt::format("memory of {} over {}", counted(gpus.size(), "GPU"), human_list(names, 4));
   if (!ways.empty()) text += fmt::format("; connections of a rank: {}", human_list(ways, 3));
   return text;

@@ -134,9 +134,9 @@ Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& 
       }
     }
   }
-  auto told = comm.broadcast(std::as_bytes(std::span(chosen)), 0);
-  if (!told) return tl::unexpected(told.error());
-  return values_of<RankPair>(*told);
+  auto reported = comm.broadcast(std::as_bytes(std::span(chosen)), 0);
+  if (!reported) return tl::unexpected(reported.error());
+  return values_of<RankPair>(*reported);
 }
 
 }  // namespace muster::p2p

@@ -17,7 +17,7 @@ namespace muster::p2p {
 namespace {
 
 constexpr int times_alone = 3;
-constexpr int most_told = 64;  // wrong readings of one rank
+constexpr int most_reported = 64;  // wrong readings of one rank
 
 /// One rank's part of a case.
 class Part {
@@ -69,9 +69,9 @@ class Part {
     const bool is_up = monotonic_seconds() - begun > context_.params.duration("budget").value;
     const std::byte mine{static_cast<std::uint8_t>(is_up)};
     context_.recorder.step("next round");
-    auto told = context_.comm.broadcast(std::span(&mine, 1), 0);
-    if (!told) return tl::unexpected(told.error());
-    return !told->empty() && told->front() == std::byte{0};
+    auto reported = context_.comm.broadcast(std::span(&mine, 1), 0);
+    if (!reported) return tl::unexpected(reported.error());
+    return !reported->empty() && reported->front() == std::byte{0};
   }
 
   /// One reading of every pair at a time, or what some send back would be in the way of what others still send.
@@ -98,7 +98,7 @@ class Part {
     bytes_ += static_cast<double>(measured->compared);
     arrived_ += static_cast<double>(measured->received) * static_cast<double>(task.size);
     const std::string size = to_string(ParamScalar(Bytes{task.size}));
-    if (measured->corruption && ++corrupt_ <= most_told)
+    if (measured->corruption && ++corrupt_ <= most_reported)
       seen_.facts.push_back(
           {"corrupt", fmt::format("{} {} {} {}", peer, size, to_string(task.kind), describe(*measured->corruption))});
     if (role == PairRole::first)
@@ -185,7 +185,7 @@ class Part {
       seen_.facts.push_back({"disturbed", fmt::format("{} of {} readings: {}", disturbed_, measured_,
                                                       muster::to_string(watch_.whole()))});
     for (Fact& fact : carriers_.facts()) seen_.facts.push_back(std::move(fact));
-    gpu_.tell(seen_);
+    gpu_.announce(seen_);
   }
 
   RunContext& context_;

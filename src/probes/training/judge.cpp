@@ -40,7 +40,7 @@ class Judge : private RankJudge {
     const bool is_miscounted = judge_coverage(*first);
     const bool has_come_apart = judge_sums(is_miscounted) || judge_divergence(*first);
     // The finding that they are all 0 is more precise.
-    const bool is_blamed = !has_come_apart && all_told("zero.own").empty() && judge_gradients_alone(*first);
+    const bool is_blamed = !has_come_apart && all_reported("zero.own").empty() && judge_gradients_alone(*first);
     const bool is_finite = is_blamed || judge_finite(*first);
     if (!has_come_apart && !is_blamed && is_finite) judge_end(*first, is_miscounted);
     if (judgement_.findings.empty()) demand_evidence(*first);
@@ -63,8 +63,8 @@ class Judge : private RankJudge {
           {}, "a loss over a single class is always 0 and has no gradient; look at the library that computes here");
       return false;
     }
-    const auto own = earliest(all_told("zero.own"));
-    const auto sums = earliest(all_told("zero.sum"));
+    const auto own = earliest(all_reported("zero.own"));
+    const auto sums = earliest(all_reported("zero.sum"));
     if (!own.empty())
       add(fmt::format("all gradients of {} are 0 in step {}",
                       own.size() == view_.ranks.size() ? "every rank" : name(ranks_of(own)), own[0].step()),
@@ -77,11 +77,11 @@ class Judge : private RankJudge {
   }
 
   void judge_order() {
-    const auto told = all_told("same_order");
-    if (told.empty()) return;
+    const auto reported = all_reported("same_order");
+    if (reported.empty()) return;
     add(fmt::format("the order of samples is that of the epoch before on {} in epoch {}",
-                    told.size() == view_.ranks.size() ? "all ranks" : name(ranks_of(told)), told[0].step()),
-        ranks_of(told), look_at_data);
+                    reported.size() == view_.ranks.size() ? "all ranks" : name(ranks_of(reported)), reported[0].step()),
+        ranks_of(reported), look_at_data);
   }
 
   void judge_reference(const Observation& first) {
@@ -179,15 +179,15 @@ class Judge : private RankJudge {
   }
 
   void judge_checkpoint() {
-    const auto writers = ranks_of(all_told("checkpoint.wrote"));
-    const auto faults = all_told("checkpoint.fault");
-    const auto off = earliest(all_told("resumed.off"));
-    const auto named = all_told("checkpoint.writer");
+    const auto writers = ranks_of(all_reported("checkpoint.wrote"));
+    const auto faults = all_reported("checkpoint.fault");
+    const auto off = earliest(all_reported("resumed.off"));
+    const auto named = all_reported("checkpoint.writer");
     if (writers.size() > 1)
       add(fmt::format("{} ranks write the checkpoint: {}; the last one wins, and a reader may get a mixture",
                       writers.size(), name(writers)),
           writers, "one rank of the whole job is to write it, not one of each node");
-    if (!all_told("checkpoint.stranger").empty()) {
+    if (!all_reported("checkpoint.stranger").empty()) {
       add("another run has written the checkpoint meanwhile: what is read back is not what this one wrote", {},
           "give each run a `checkpoint` of its own");
       name_checkpoint();
@@ -220,7 +220,7 @@ class Judge : private RankJudge {
     const Reading* accuracy = reading(first, "accuracy");
     // A word of trouble that could not be read has led to no finding; nor is it a pass.
     bool is_troubled = false;
-    for (const std::string_view key : troubles) is_troubled = is_troubled || !all_told(key).empty();
+    for (const std::string_view key : troubles) is_troubled = is_troubled || !all_reported(key).empty();
     const auto counts = steps == nullptr ? std::vector<std::string>() : split(*steps, ' ');
     if (counts.size() != 3 || counts[0] != counts[2] || counts[0] == "0" || reference == nullptr ||
         resumed == nullptr || number_in(*resumed) <= 0 || is_troubled || initial == nullptr || last == nullptr ||
@@ -247,7 +247,7 @@ class Judge : private RankJudge {
     judgement_.evidence.push_back(
         fmt::format("{} {} the same parameters to the bit after each step; {} steps after the checkpoint are, too",
                     view_.ranks.size(), view_.ranks.size() == 1 ? "rank has" : "ranks have", printable_line(*resumed)));
-    const auto slowest = all_told("slowest");
+    const auto slowest = all_reported("slowest");
     if (view_.timing_doubt.empty() && !slowest.empty() && slowest[0].words.size() == 2)
       judgement_.evidence.push_back(fmt::format("slowest in computing is {}, {} % above the median",
                                                 name({slowest[0].step()}), slowest[0].words[1]));

@@ -68,25 +68,25 @@ std::string RankJudge::name(const std::vector<int>& ranks, bool is_certain) cons
   return human_list(names, most_named);
 }
 
-std::vector<RankJudge::RankValue> RankJudge::all_told(std::string_view key) const {
-  std::vector<RankValue> told;
+std::vector<RankJudge::RankValue> RankJudge::all_reported(std::string_view key) const {
+  std::vector<RankValue> reported;
   for (std::size_t rank = 0; rank < measured_.size(); ++rank)
     if (measured_[rank] != nullptr)
       if (const std::string* fact = measured_[rank]->fact(key))
-        told.push_back({static_cast<int>(rank), split(printable_line(*fact), ' ')});
-  return told;
+        reported.push_back({static_cast<int>(rank), split(printable_line(*fact), ' ')});
+  return reported;
 }
 
-std::vector<RankJudge::RankValue> RankJudge::earliest(std::vector<RankValue> told) {
+std::vector<RankJudge::RankValue> RankJudge::earliest(std::vector<RankValue> reported) {
   int first = -1;
-  for (const RankValue& one : told) first = first < 0 ? one.step() : std::min(first, one.step());
-  std::erase_if(told, [&](const RankValue& one) { return one.step() != first; });
-  return told;
+  for (const RankValue& one : reported) first = first < 0 ? one.step() : std::min(first, one.step());
+  std::erase_if(reported, [&](const RankValue& one) { return one.step() != first; });
+  return reported;
 }
 
-std::vector<int> RankJudge::ranks_of(const std::vector<RankValue>& told) {
+std::vector<int> RankJudge::ranks_of(const std::vector<RankValue>& reported) {
   std::vector<int> ranks;
-  for (const RankValue& one : told) ranks.push_back(one.rank);
+  for (const RankValue& one : reported) ranks.push_back(one.rank);
   return ranks;
 }
 
@@ -99,17 +99,17 @@ std::vector<int> RankJudge::ranks_in(std::string_view text) {
 
 bool RankJudge::judge_broken() {
   std::map<std::string, std::vector<RankValue>> groups;
-  for (const RankValue& one : all_told("broken"))
+  for (const RankValue& one : all_reported("broken"))
     groups[join(std::vector<std::string>(one.words.begin() + 1, one.words.end()), " ")].push_back(one);
-  for (const auto& [words, told] : groups) {
+  for (const auto& [words, reported] : groups) {
     // Each names its own GPU first.
-    const auto ranks = ranks_of(told);
-    add(fmt::format("{} failed in step {}: {}", name(ranks), told[0].step(), words), ranks,
+    const auto ranks = ranks_of(reported);
+    add(fmt::format("{} failed in step {}: {}", name(ranks), reported[0].step(), words), ranks,
         fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, reset the GPU or "
                     "power-cycle the node, and run again",
                     host(ranks[0])));
   }
-  if (groups.empty() && !all_told("stopped").empty())
+  if (groups.empty() && !all_reported("stopped").empty())
     add("the training was stopped, and no rank reported a reason", {}, "report this: the observation is incomplete",
         Verdict::unmeasured);
   return !judgement_.findings.empty();
@@ -157,14 +157,14 @@ bool RankJudge::judge_coverage(const Observation& first) {
 }
 
 bool RankJudge::judge_sums(bool is_miscounted) {
-  const auto told = earliest(all_told("miscovered"));
-  if (told.empty() || is_miscounted || told[0].words.size() != 4) return false;
-  const bool is_all = told.size() == view_.ranks.size();
-  const auto& words = told[0].words;
+  const auto reported = earliest(all_reported("miscovered"));
+  if (reported.empty() || is_miscounted || reported[0].words.size() != 4) return false;
+  const bool is_all = reported.size() == view_.ranks.size();
+  const auto& words = reported[0].words;
   add(fmt::format("gradients are not added up over all ranks: in step {} {} {} sums of {} of {} samples", words[0],
-                  is_all ? "all ranks" : name(ranks_of(told)), is_all || told.size() > 1 ? "have" : "has", words[2],
-                  words[3]),
-      is_all ? std::vector<int>() : ranks_of(told),
+                  is_all ? "all ranks" : name(ranks_of(reported)), is_all || reported.size() > 1 ? "have" : "has",
+                  words[2], words[3]),
+      is_all ? std::vector<int>() : ranks_of(reported),
       "a sum over all ranks does not give the sum: run allreduce, then look at the MPI library and what is preloaded "
       "into it");
   return true;
@@ -238,8 +238,8 @@ bool RankJudge::judge_rate(const Observation& first, int step) {
 }
 
 bool RankJudge::judge_finite(const Observation& first) {
-  const auto own = earliest(all_told("not_finite.own"));
-  const auto sums = earliest(all_told("not_finite.sum"));
+  const auto own = earliest(all_reported("not_finite.own"));
+  const auto sums = earliest(all_reported("not_finite.sum"));
   if (own.empty() && sums.empty()) return true;
   if (judge_rate(first, own.empty() ? sums[0].step() : own[0].step())) return false;
   if (!own.empty() && (sums.empty() || own[0].step() <= sums[0].step()))

@@ -51,10 +51,10 @@ class RankJudge {
   /// `rank 1 on nid001`, `rank 0 on a or rank 1 on b`; with the GPU where that is what computes.
   [[nodiscard]] std::string name(const std::vector<int>& ranks, bool is_certain = true) const;
   /// The ranks' values under `key`.
-  [[nodiscard]] std::vector<RankValue> all_told(std::string_view key) const;
+  [[nodiscard]] std::vector<RankValue> all_reported(std::string_view key) const;
   /// Those of the earliest step.
-  [[nodiscard]] static std::vector<RankValue> earliest(std::vector<RankValue> told);
-  [[nodiscard]] static std::vector<int> ranks_of(const std::vector<RankValue>& told);
+  [[nodiscard]] static std::vector<RankValue> earliest(std::vector<RankValue> reported);
+  [[nodiscard]] static std::vector<int> ranks_of(const std::vector<RankValue>& reported);
   [[nodiscard]] static std::vector<int> ranks_in(std::string_view text);
 
   const CaseView& view_;

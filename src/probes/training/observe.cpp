@@ -29,7 +29,7 @@ double mean(std::span<const double> values) {
   return sum / static_cast<double>(values.size());
 }
 
-void tell_curve(const Trained& trained, const Settings& settings, Observation& seen) {
+void report_curve(const Trained& trained, const Settings& settings, Observation& seen) {
   const auto& losses = trained.losses;
   if (losses.empty()) return;
   const std::size_t points = std::min(losses.size(), most_points);
@@ -46,7 +46,7 @@ void tell_curve(const Trained& trained, const Settings& settings, Observation& s
   if (*least == *most && losses.size() > 1) seen.facts.push_back({"constant", fmt::format("{:.6g}", losses[0])});
 }
 
-void tell_differences(const Trained& trained, const Settings& settings, Observation& seen) {
+void report_differences(const Trained& trained, const Settings& settings, Observation& seen) {
   seen.facts.push_back(
       {"steps", fmt::format("{} of {}", trained.losses.size(),
                             trained.planned_epochs * settings.steps_per_epoch() - trained.first_step)});
@@ -68,7 +68,7 @@ void tell_differences(const Trained& trained, const Settings& settings, Observat
                                                        trained.reference_loss)});
 }
 
-void tell_saved(const SavedState& saved, int rank, Observation& seen) {
+void report_saved(const SavedState& saved, int rank, Observation& seen) {
   if (saved.is_mine) seen.facts.push_back({"checkpoint.wrote", "yes"});
   if (!saved.fault.empty()) seen.facts.push_back({"checkpoint.fault", printable_line(saved.fault)});
   if (saved.is_of_another_run) seen.facts.push_back({"checkpoint.stranger", "yes"});
@@ -78,7 +78,7 @@ void tell_saved(const SavedState& saved, int rank, Observation& seen) {
   seen.facts.push_back({"resumed", std::to_string(saved.compared)});
 }
 
-void tell_faults(const Trained& trained, Observation& seen) {
+void report_faults(const Trained& trained, Observation& seen) {
   const auto note = [&](const char* key, int step) {
     if (step >= 0) seen.facts.push_back({key, std::to_string(step)});
   };
@@ -97,7 +97,7 @@ void tell_faults(const Trained& trained, Observation& seen) {
 }
 
 /// The loss before gradients were no longer finite: a step that is too long makes it grow first.
-void tell_growth(const Trained& trained, Observation& seen) {
+void report_growth(const Trained& trained, Observation& seen) {
   const auto first_of = [](int a, int b) { return a < 0 || b < 0 ? std::max(a, b) : std::min(a, b); };
   const int bad = first_of(trained.not_finite_own, trained.not_finite_sum);
   if (bad < 0 || trained.losses.empty()) return;
@@ -109,7 +109,7 @@ void tell_growth(const Trained& trained, Observation& seen) {
                                              trained.first_step + static_cast<int>(worst))});
 }
 
-void tell_skew(const std::vector<double>& compute, int rank, Observation& seen) {
+void report_skew(const std::vector<double>& compute, int rank, Observation& seen) {
   if (compute.size() < 2) return;
   const double typical = median(compute).value_or(0);
   const auto mine = static_cast<std::size_t>(rank);
@@ -121,7 +121,7 @@ void tell_skew(const std::vector<double>& compute, int rank, Observation& seen) 
 }
 
 /// The first epoch warms up: it counts only where there is no other.
-void tell_times(const Trained& trained, const Settings& settings, int rank, Observation& seen) {
+void report_times(const Trained& trained, const Settings& settings, int rank, Observation& seen) {
   const auto epoch = static_cast<std::size_t>(settings.steps_per_epoch());
   const std::size_t from = trained.epochs > 1 ? epoch : 0;
   std::vector<double> steps;
@@ -161,14 +161,14 @@ void tell_times(const Trained& trained, const Settings& settings, int rank, Obse
 
 Observation observe(const Trained& trained, const Settings& settings, int rank) {
   Observation seen;
-  tell_faults(trained, seen);
-  tell_saved(trained.saved, rank, seen);
-  tell_times(trained, settings, rank, seen);
-  tell_skew(trained.compute_by_rank, rank, seen);
+  report_faults(trained, seen);
+  report_saved(trained.saved, rank, seen);
+  report_times(trained, settings, rank, seen);
+  report_skew(trained.compute_by_rank, rank, seen);
   if (rank != 0) return seen;
-  tell_curve(trained, settings, seen);
-  tell_differences(trained, settings, seen);
-  tell_growth(trained, seen);
+  report_curve(trained, settings, seen);
+  report_differences(trained, settings, seen);
+  report_growth(trained, seen);
   return seen;
 }
 

@@ -109,10 +109,10 @@ Result<void> Replica::add_up() {
 
 /// Collective. When it is not, sums that were begun are at an end.
 Result<bool> Replica::all_fine(const Result<void>& trouble) {
-  if (sums_with_.tell) sums_with_.tell(true);
+  if (sums_with_.announce) sums_with_.announce(true);
   auto fine = sums_with_.alarm->all_true(trouble.has_value());
   if (!fine) return fine;
-  if (sums_with_.tell) sums_with_.tell(false);
+  if (sums_with_.announce) sums_with_.announce(false);
   if (*fine) return true;
   if (is_staged()) {
     if (auto done = wait(); !done) return tl::unexpected(done.error());

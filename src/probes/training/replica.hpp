@@ -46,7 +46,8 @@ struct Sums {
   bool is_overlapped = true;         ///< false: when the last gradient is known, one after the other
   std::function<void()> abandon;     ///< ends sums that were begun and that others will not make; may be empty
   Comm* alarm = nullptr;  ///< where a device may fail: ranks exchange their state in every step. Null: they do not
-  std::function<void(bool is_waiting)> tell;  ///< called before this rank waits for the others, and after; may be empty
+  std::function<void(bool is_waiting)>
+      announce;  ///< called before this rank waits for the others, and after; may be empty
 };
 
 class Replica {

@@ -17,10 +17,10 @@ std::string text_of(const ByteVector& bytes) {
 }
 
 /// Collective: rank 0's text.
-Result<std::string> told_by_first(Comm& comm, std::string_view text) {
-  auto told = comm.broadcast(std::as_bytes(std::span(text.data(), text.size())), 0);
-  if (!told) return tl::unexpected(told.error());
-  return text_of(*told);
+Result<std::string> from_first_rank(Comm& comm, std::string_view text) {
+  auto reported = comm.broadcast(std::as_bytes(std::span(text.data(), text.size())), 0);
+  if (!reported) return tl::unexpected(reported.error());
+  return text_of(*reported);
 }
 
 }  // namespace
@@ -32,10 +32,10 @@ Result<ReadCheckpoint> read_checkpoint(Comm& comm, const Identity& identity, con
     auto bytes = read_file(path);
     mine = bytes ? "+" + *bytes : "-" + bytes.error().what;
   }
-  auto told = told_by_first(comm, mine);
-  if (!told) return tl::unexpected(told.error());
-  const std::string_view rest = std::string_view(*told).substr(std::min<std::size_t>(1, told->size()));
-  if (!told->starts_with('+')) return fail(ErrorKind::file, path, std::string(rest));
+  auto reported = from_first_rank(comm, mine);
+  if (!reported) return tl::unexpected(reported.error());
+  const std::string_view rest = std::string_view(*reported).substr(std::min<std::size_t>(1, reported->size()));
+  if (!reported->starts_with('+')) return fail(ErrorKind::file, path, std::string(rest));
   auto checkpoint = decode(identity, rest);
   if (!checkpoint) return fail(ErrorKind::file, path, checkpoint.error().what);
   return ReadCheckpoint{std::move(*checkpoint), rest.size()};
@@ -73,11 +73,11 @@ Result<void> Saving::agree() {
     mine = fmt::format("{} {}/muster-training-{}.checkpoint", run,
                        folder == nullptr || *folder == '\0' ? "/tmp" : folder, run);
   }
-  auto told = told_by_first(parts_.comm, mine);
-  if (!told) return tl::unexpected(told.error());
-  const std::size_t end = std::min(told->find(' '), told->size());
-  std::from_chars(told->data(), told->data() + end, run_, 16);
-  if (path_.empty()) path_ = told->substr(std::min(end + 1, told->size()));
+  auto reported = from_first_rank(parts_.comm, mine);
+  if (!reported) return tl::unexpected(reported.error());
+  const std::size_t end = std::min(reported->find(' '), reported->size());
+  std::from_chars(reported->data(), reported->data() + end, run_, 16);
+  if (path_.empty()) path_ = reported->substr(std::min(end + 1, reported->size()));
   return {};
 }
 

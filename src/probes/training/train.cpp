@@ -85,9 +85,9 @@ class Training {
     if (!all) return tl::unexpected(all.error());
     std::vector<std::uint64_t> data;
     for (const ByteVector& one : *all) {
-      const auto told = values_of<std::uint64_t>(one);
-      former_.push_back(told.at(0));
-      data.push_back(told.at(1));
+      const auto reported = values_of<std::uint64_t>(one);
+      former_.push_back(reported.at(0));
+      data.push_back(reported.at(1));
     }
     done_.divergence = find_dissent(data, done_.first_step, Cause::data);
     is_over_ = done_.divergence.has_value();
@@ -191,7 +191,7 @@ class Training {
   [[nodiscard]] Result<void> finish(const State& start, Saving& saving) {
     parts_.recorder.step("accuracy");
     if (auto done = measure_accuracy(); !done) return done;
-    if (auto done = tell_compute(); !done) return done;
+    if (auto done = report_compute(); !done) return done;
     if (auto done = time_sums(); !done) return done;
     if (auto fine = all_fine(); !fine || !*fine) return fine ? Result<void>() : tl::unexpected(fine.error());
     if (auto done = compare_with_reference(start); !done) return done;
@@ -214,7 +214,7 @@ class Training {
     return {};
   }
 
-  [[nodiscard]] Result<void> tell_compute() {
+  [[nodiscard]] Result<void> report_compute() {
     std::vector<double> seconds;
     for (std::size_t i = 0; i < done_.times.size(); ++i)
       if (done_.own_samples[i] > 0) seconds.push_back(done_.times[i].compute);
@@ -242,23 +242,23 @@ class Training {
   [[nodiscard]] Result<void> compare_with_reference(const State& start) {
     parts_.recorder.step("reference");
     parts_.recorder.peer(0);
-    std::vector<double> told(6, 0);
+    std::vector<double> reported(6, 0);
     Result<void> trouble;
     if (rank_ == 0) {
       auto losses = train_alone(parts_, task_, start, first_epoch_, done_.losses.size());
       if (losses) {
         const CurveDifference found = compare_curves(done_.losses, *losses, parts_.tolerance);
         const double there = found.first < 0 ? 0 : (*losses)[static_cast<std::size_t>(found.first)];
-        told = {1, double(found.steps), double(found.worst), found.most, double(found.first), there};
+        reported = {1, double(found.steps), double(found.worst), found.most, double(found.first), there};
       } else {
         trouble = tl::unexpected(losses.error());
       }
     }
-    auto heard = parts_.comm.broadcast(std::as_bytes(std::span(told)), 0);
+    auto heard = parts_.comm.broadcast(std::as_bytes(std::span(reported)), 0);
     if (!trouble) return trouble;
     if (!heard) return tl::unexpected(heard.error());
     const auto numbers = values_of<double>(*heard);
-    if (numbers.size() != told.size() || numbers[0] != 1)
+    if (numbers.size() != reported.size() || numbers[0] != 1)
       return fail(ErrorKind::system, "reference", "rank 0 has none");
     done_.reference = {int(numbers[1]), int(numbers[2]), numbers[3], int(numbers[4])};
     done_.reference_loss = numbers[5];
@@ -274,8 +274,8 @@ class Training {
     const auto mine = parts_.part(std::span(order).first(static_cast<std::size_t>(batch)), rank_, ranks_);
     auto is_right = computes_rightly(parts_, task_, replica_, start, mine);
     if (!is_right) return tl::unexpected(is_right.error());
-    const std::byte told[] = {std::byte{*is_right ? std::uint8_t{1} : std::uint8_t{0}}};
-    auto all = parts_.comm.all_gather(told);
+    const std::byte reported[] = {std::byte{*is_right ? std::uint8_t{1} : std::uint8_t{0}}};
+    auto all = parts_.comm.all_gather(reported);
     if (!all) return tl::unexpected(all.error());
     for (std::size_t rank = 0; rank < all->size(); ++rank)
       if ((*all)[rank].empty() || (*all)[rank][0] == std::byte{0})

@@ -34,9 +34,9 @@ std::string reason_entries(const CaseResult& result, const Page& page) {
 std::string other_findings(const CaseResult& result, const Page& page) {
   std::vector<std::string> reasons;
   for (const auto& finding : result.findings) {
-    const bool is_told =
+    const bool is_reported =
         finding.reason == result.reason || std::find(reasons.begin(), reasons.end(), finding.reason) != reasons.end();
-    if (!is_told) reasons.push_back(finding.reason);
+    if (!is_reported) reasons.push_back(finding.reason);
   }
   std::string text;
   for (std::size_t i = 0; i < std::min(reasons.size(), most_findings); ++i)
@@ -71,7 +71,7 @@ std::string item_entries(const CaseResult& result, const Page& page) {
 }
 
 /// The outputs of the ranks at fault; without a culprit, of the first rank that printed anything.
-std::vector<const RankOutput*> telling_outputs(const CaseResult& result) {
+std::vector<const RankOutput*> reporting_outputs(const CaseResult& result) {
   std::vector<const RankOutput*> chosen;
   for (const auto& culprit : result.culprits)
     for (const auto& output : result.outputs)
@@ -94,7 +94,7 @@ std::string output_line(std::string_view line, const Page& page) {
 
 std::string output_entries(const CaseResult& result, const Page& page) {
   std::string text;
-  for (const auto* output : telling_outputs(result)) {
+  for (const auto* output : reporting_outputs(result)) {
     // Lines are parted before they are made harmless, so that a control character can't hide where one ends.
     auto all = lines(output->text);
     while (!all.empty() && trim(all.back()).empty()) all.pop_back();

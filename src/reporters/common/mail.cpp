@@ -45,7 +45,7 @@ Lines limited(std::string_view text, std::size_t width, std::size_t most) {
 }
 
 /// `label`, then the text beside it on at most `most` lines; nothing when there is no text.
-Lines told(std::string_view label, std::string_view text, std::size_t width, std::size_t most) {
+Lines reported(std::string_view label, std::string_view text, std::size_t width, std::size_t most) {
   const auto harmless = printable_line(text, most_bytes);
   if (trim(harmless).empty()) return {};
   return limited(pad(label, margin) + wrap(harmless, width, margin), width, most);
@@ -112,15 +112,15 @@ Lines block(const Cause& cause, std::size_t width) {
   Lines all{""};
   auto named = names_of(cause.cases);
   if (cause.cases.size() > 1) named = fmt::format("{} cases: {}", cause.cases.size(), named);
-  append(all, told(word, named, width, most_title_lines));
-  append(all, told("  reason", first.reason, width, most_reason_lines));
-  append(all, told("  culprit", culprits_of(cause), width, most_culprit_lines));
-  append(all, told("  remedy", first.remedy, width, most_remedy_lines));
-  if (!first.follows.empty()) append(all, told("  follows", "from what " + first.follows + " found", width, 1));
+  append(all, reported(word, named, width, most_title_lines));
+  append(all, reported("  reason", first.reason, width, most_reason_lines));
+  append(all, reported("  culprit", culprits_of(cause), width, most_culprit_lines));
+  append(all, reported("  remedy", first.remedy, width, most_remedy_lines));
+  if (!first.follows.empty()) append(all, reported("  follows", "from what " + first.follows + " found", width, 1));
   if (!cause.following.empty())
-    append(all, told("  explains",
-                     fmt::format("{} more: {}", counted(cause.following.size(), "case"), names_of(cause.following)),
-                     width, 1));
+    append(all, reported("  explains",
+                         fmt::format("{} more: {}", counted(cause.following.size(), "case"), names_of(cause.following)),
+                         width, 1));
   append(all, command(first.rerun, width));
   return all;
 }
@@ -146,12 +146,12 @@ Lines head(const RunReport& report, std::size_t width) {
         cut(fmt::format("SIMULATED machine {}: nothing real was tested", printable_line(report.simulated, most_bytes)),
             width));
   const auto host = report.host.empty() ? "an unknown host" : report.host;
-  append(all,
-         told("run",
-              fmt::format("{}, {} on {}, took {}", report.run_id, report.started, host, time_phrase(report.seconds)),
-              width, 1));
-  append(all, told("command", shell_line(report.command_line), width, 2));
-  append(all, told("variables", variables_phrase(report), width, 1));
+  append(all, reported("run",
+                       fmt::format("{}, {} on {}, took {}", report.run_id, report.started, host,
+                                   time_phrase(report.seconds)),
+                       width, 1));
+  append(all, reported("command", shell_line(report.command_line), width, 2));
+  append(all, reported("variables", variables_phrase(report), width, 1));
   return all;
 }
 
@@ -170,14 +170,14 @@ std::string nodes_text(const RunReport& report) {
 
 Lines foot(const RunReport& report, std::size_t width) {
   Lines all{""};
-  append(all, told("nodes", nodes_text(report), width, 2));
+  append(all, reported("nodes", nodes_text(report), width, 2));
   const auto notes = std::min(report.notes.size(), most_mailed_notes);
-  for (std::size_t i = 0; i < notes; ++i) append(all, told(i == 0 ? "notes" : "", report.notes[i], width, 1));
+  for (std::size_t i = 0; i < notes; ++i) append(all, reported(i == 0 ? "notes" : "", report.notes[i], width, 1));
   if (report.notes.size() > notes)
-    append(all, told("", fmt::format("and {} more", report.notes.size() - notes), width, 1));
+    append(all, reported("", fmt::format("and {} more", report.notes.size() - notes), width, 1));
   if (!report.unwritten.empty())
-    append(all, told("lost", fmt::format("{}: {}", counted(report.unwritten.size(), "report"), report.unwritten[0]),
-                     width, 2));
+    append(all, reported("lost", fmt::format("{}: {}", counted(report.unwritten.size(), "report"), report.unwritten[0]),
+                         width, 2));
   if (!report.folder.empty())
     append(all,
            broken("report", report.folder + (report.unwritten.empty() ? "/report.json" : ""), width, most_path_lines));
@@ -222,7 +222,7 @@ Lines body(const std::vector<Cause>& causes, std::size_t width, std::size_t room
     if (all.size() + 1 + reserve > room) break;
     all.push_back(brief_line(causes[shown], width));
   }
-  if (shown < causes.size()) append(all, told("left out", left_out_text(causes, shown), width, 1));
+  if (shown < causes.size()) append(all, reported("left out", left_out_text(causes, shown), width, 1));
   return all;
 }
 

@@ -11,7 +11,7 @@ namespace muster::slurm {
 namespace {
 
 struct Refusal {
-  std::string_view says;
+  std::string_view text;
   std::string_view remedy;
 };
 
@@ -44,14 +44,14 @@ constexpr Refusal refusals[] = {
 
 /// The message without the program's name and `Try "sbatch --help"`; several lines become one sentence.
 std::string complaint(std::string_view err) {
-  std::vector<std::string> said;
+  std::vector<std::string> message;
   for (std::string_view line : lines(err)) {
     line = trim(line);
     for (const std::string_view mark : {"sbatch: ", "error: ", "Batch job submission failed: "})
       if (line.substr(0, mark.size()) == mark) line.remove_prefix(mark.size());
-    if (!line.empty() && line.substr(0, 5) != "Try \"") said.push_back(printable_line(line, 300));
+    if (!line.empty() && line.substr(0, 5) != "Try \"") message.push_back(printable_line(line, 300));
   }
-  return printable_line(join(said, "; "), 600);
+  return printable_line(join(message, "; "), 600);
 }
 
 bool is_number(std::string_view text) {
@@ -66,7 +66,7 @@ Result<std::string> read_submit(std::string_view out, std::string_view err, int 
   for (const std::string_view line : lines(out))
     if (const auto word = trim(line.substr(0, line.find(';'))); is_number(word)) job = word;
   if (status == 0 && !job.empty()) return std::string(job);
-  const auto said = complaint(err);
+  const auto message = complaint(err);
   if (status == 0)
     return fail(
         ErrorKind::launch, "sbatch",
@@ -74,12 +74,12 @@ Result<std::string> read_submit(std::string_view out, std::string_view err, int 
                     printable_line(trim(out), 200)));
   std::string_view remedy = "see its message, and sbatch --help; muster run --submit --dry-run shows the script";
   for (const auto& refusal : refusals)
-    if (err.find(refusal.says) != err.npos) {
+    if (err.find(refusal.text) != err.npos) {
       remedy = refusal.remedy;
       break;
     }
   return fail(ErrorKind::launch, "sbatch",
-              fmt::format("{}; {}", said.empty() ? fmt::format("ended with status {}", status) : said, remedy));
+              fmt::format("{}; {}", message.empty() ? fmt::format("ended with status {}", status) : message, remedy));
 }
 
 }  // namespace muster::slurm
