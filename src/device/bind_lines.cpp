@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "device/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -67,9 +68,8 @@ std::string srun_gpus(const Placement& placement) {
 }
 
 std::string_view visible_variable(std::string_view vendor) {
-  if (vendor == "amd") return "ROCR_VISIBLE_DEVICES";
-  if (vendor == "nvidia") return "CUDA_VISIBLE_DEVICES";
-  return vendor == "intel" ? "ZE_AFFINITY_MASK" : std::string_view();
+  const GpuVendor* found = find_gpu_vendor(vendor);
+  return found == nullptr ? std::string_view() : found->visible_variable;
 }
 
 std::string gpu_wrapper(const Placement& placement, std::string_view variable, std::string_view local_rank) {

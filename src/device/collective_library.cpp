@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "device/collective_table.hpp"
+#include "device/gpu_backend.hpp"
 
 namespace muster {
 
@@ -69,7 +70,8 @@ CollectiveLibrary open_collective_library(std::initializer_list<const char*> nam
 }
 
 CollectiveLibrary open_collectives(std::string_view vendor, const CallWatch& watch) {
-  return vendor == "amd" ? open_rccl(watch) : open_nccl(watch);
+  const GpuBackend* backend = find_gpu_backend(vendor);
+  return backend == nullptr ? CollectiveLibrary() : backend->open_collectives(watch);
 }
 
 }  // namespace muster

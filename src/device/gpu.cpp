@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "device/gpu_backend.hpp"
 #include "device/gpu_table.hpp"
 
 namespace muster {
@@ -118,25 +119,6 @@ Result<void> Gpus::use(int device) const {
   return {};
 }
 
-namespace {
-
-/// 16 bytes; AMD's are 16 hexadecimal digits as text.
-std::string uuid_text(const std::array<unsigned char, 16>& bytes, std::string_view vendor) {
-  if (vendor == "amd") {
-    std::string text(bytes.begin(), bytes.end());
-    text = text.substr(0, text.find('\0'));
-    return text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos && !text.empty() ? "GPU-" + text : "";
-  }
-  std::string text = "GPU";
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", bytes[i]);
-  }
-  return text;
-}
-
-}  // namespace
-
 Result<GpuDevice> Gpus::describe(int index) {
   GpuDevice device;
   // The first one may be queried; the others only after they reported their place.
@@ -154,7 +136,7 @@ Result<GpuDevice> Gpus::describe(int index) {
   if (try_call(index, table_->uuid, static_cast<void*>(bytes.data()), handle) == 0) {
     std::array<unsigned char, 16> uuid{};
     std::copy_n(bytes.begin(), uuid.size(), uuid.begin());
-    device.uuid = uuid_text(uuid, table_->vendor);
+    if (const GpuBackend* backend = find_gpu_backend(table_->vendor)) device.uuid = backend->uuid_text(uuid);
     watch_.device(device.full_label());
   }
   const auto attribute = [&](int which) {

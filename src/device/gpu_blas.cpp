@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "device/gpu_backend.hpp"
 #include "device/gpu_blas_table.hpp"
 
 namespace muster {
@@ -66,7 +67,8 @@ GpuBlasLibrary open_gpu_blas_library(
 }
 
 GpuBlasLibrary open_gpu_blas(std::string_view vendor, const CallWatch& watch) {
-  return vendor == "amd" ? open_hipblas(watch) : open_cublas(watch);
+  const GpuBackend* backend = find_gpu_backend(vendor);
+  return backend == nullptr ? GpuBlasLibrary() : backend->open_blas(watch);
 }
 
 GpuBlas::GpuBlas(std::shared_ptr<const GpuBlasTable> table, const Gpus& gpus, int device, CallWatch watch)

@@ -1,8 +1,6 @@
 #include "device/gpu_health.hpp"
 
-#include "device/nvidia/nvml_watch.hpp"
-#include "device/sources.hpp"
-#include "system/this_machine.hpp"
+#include "device/gpu_backend.hpp"
 
 namespace muster {
 
@@ -19,35 +17,30 @@ Device bare(const Device& gpu) {
   return device;
 }
 
-GpuHealth::Values read_files(const Device& gpu) {
-  Inventory inventory;
-  inventory.devices.push_back(bare(gpu));
-  const Machine machine(root_of("/"));
-  add_amdgpu_files(machine, inventory);
-  return inventory.devices[0].values;
-}
-
 }  // namespace
 
-GpuHealth::GpuHealth(const Inventory& inventory, CallWatch watch)
-    : nvml_(NvmlWatch::open(inventory, std::move(watch))) {}
+GpuHealth::GpuHealth(const Inventory& inventory, CallWatch watch) {
+  for (const GpuBackend* backend : gpu_backends())
+    if (auto opened = backend->open_watch(inventory, watch)) watches_.emplace(backend->vendor, std::move(opened));
+}
 
 GpuHealth::~GpuHealth() = default;
 
 GpuHealth::Values GpuHealth::look(const Device& gpu) const {
-  if (vendor_of(gpu) == "amd") return read_files(gpu);
+  const auto found = watches_.find(vendor_of(gpu));
   Device device = bare(gpu);
-  return nvml_ && nvml_->look(device) ? device.values : Values();
+  return found != watches_.end() && found->second->look(device) ? device.values : Values();
 }
 
 GpuHealth::Values GpuHealth::glance(const Device& gpu) const {
-  if (vendor_of(gpu) == "amd") return read_files(gpu);
+  const auto found = watches_.find(vendor_of(gpu));
   Device device = bare(gpu);
-  return nvml_ && nvml_->glance(device) ? device.values : Values();
+  return found != watches_.end() && found->second->glance(device) ? device.values : Values();
 }
 
 std::vector<int> GpuHealth::xids(const Device& gpu) const {
-  return nvml_ ? nvml_->xids(gpu.address) : std::vector<int>();
+  const auto found = watches_.find(vendor_of(gpu));
+  return found == watches_.end() ? std::vector<int>() : found->second->xids(gpu.address);
 }
 
 }  // namespace muster

@@ -1,6 +1,7 @@
 /// The health of GPUs while something runs on them: the values of the inventory again and again, and XIDs as they come.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,7 +12,18 @@
 
 namespace muster {
 
-class NvmlWatch;
+/// A vendor's source of health, open as long as the object.
+class GpuWatch {
+ public:
+  virtual ~GpuWatch() = default;
+  /// Fills the values of `gpu`, found by its address: all counters, modes, processes. False: the source does not know
+  /// it.
+  virtual bool look(Device& gpu) const = 0;
+  /// As above, of what changes from one moment to the next: clocks, throttling, PCIe.
+  virtual bool glance(Device& gpu) const = 0;
+  /// Codes of driver errors (XIDs) of the GPU since it was first asked about here; each is given once.
+  [[nodiscard]] virtual std::vector<int> xids(const PciAddress& gpu) = 0;
+};
 
 class GpuHealth {
  public:
@@ -28,11 +40,11 @@ class GpuHealth {
   [[nodiscard]] Values look(const Device& gpu) const;
   /// What changes from one moment to the next: clocks, throttling, the PCIe link.
   [[nodiscard]] Values glance(const Device& gpu) const;
-  /// XIDs of a GPU of NVIDIA since the first look at it; each is given once.
+  /// XIDs of a GPU since the first look at it, where its vendor has such; each is given once.
   [[nodiscard]] std::vector<int> xids(const Device& gpu) const;
 
  private:
-  std::unique_ptr<NvmlWatch> nvml_;
+  std::map<std::string, std::unique_ptr<GpuWatch>, std::less<>> watches_;  ///< by vendor
 };
 
 }  // namespace muster

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "device/amd/hip.hpp"
-#include "device/nvidia/cuda.hpp"
+#include "device/gpu_backend.hpp"
 
 namespace muster {
 
@@ -60,8 +59,7 @@ GpuRuntime open_runtime(const RuntimeKind& kind, const CallWatch& watch) {
 
 std::vector<GpuRuntime> open_gpu_runtimes(const CallWatch& watch) {
   std::vector<GpuRuntime> runtimes;
-  runtimes.push_back(open_cuda(watch));
-  runtimes.push_back(open_hip(watch));
+  for (const GpuBackend* backend : gpu_backends()) runtimes.push_back(backend->open_runtime(watch));
   return runtimes;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "measure/gpu_remedies.hpp"
 
 namespace muster::gpu_copy {
 
@@ -39,8 +40,9 @@ std::optional<Bounds> bounds_of(const CaseView& view, const Observation& seen, c
   const std::string link = label_of(reading, "link");
   if (reading.metric == "local_copy" || reading.metric == "pattern_rate")
     return Bounds{view.params.real("least_of_memory"), "its memory",
-                  "see its clocks, power limit and throttle reasons (nvidia-smi -q, rocm-smi), and whether others use "
-                  "it; if it stays slow, have it replaced"};
+                  fmt::format("see its clocks, power limit and throttle reasons ({}), and whether others use it; if it "
+                              "stays slow, have it replaced",
+                              state_commands())};
   if (reading.metric != "peer_copy" && !(is_to_host(reading.metric) && is_engine)) return std::nullopt;
   if (is_to_host(reading.metric))
     return Bounds{
@@ -48,10 +50,9 @@ std::optional<Bounds> bounds_of(const CaseView& view, const Observation& seen, c
         "see whether the link is up in full width and speed under load (device_visibility, lspci -vv: LnkSta), "
         "whether an IOMMU or ACS is in the way, and in which slot the GPU sits"};
   if (link != "nvlink" && link != "xgmi") return std::nullopt;
-  return Bounds{view.params.real("least_of_peer"),
-                std::string("the way over ") + (link == "nvlink" ? "NVLink" : "xGMI"),
-                "see whether all links between the two are up, and their error counters (nvidia-smi nvlink -s -e, "
-                "rocm-smi --shownodesbw)"};
+  return Bounds{
+      view.params.real("least_of_peer"), std::string("the way over ") + (link == "nvlink" ? "NVLink" : "xGMI"),
+      fmt::format("see whether all links between the two are up, and their error counters ({})", links_commands())};
 }
 
 std::string subject_of(const Reading& reading) {

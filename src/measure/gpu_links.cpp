@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/gpu_limits.hpp"
+#include "measure/gpu_remedies.hpp"
 #include "measure/pair_settings.hpp"
 #include "measure/peak_bandwidth.hpp"
 
@@ -64,9 +65,13 @@ void for_each_measured(const CaseView& view, Each each) {
       each(static_cast<int>(rank), *seen);
 }
 
-constexpr const char* see_links =
-    "see whether all links between the GPUs are up, and their error counters (nvidia-smi nvlink -s -e, rocm-smi "
-    "--shownodesbw); gpu_copy measures them without the library";
+std::string see_links() {
+  return fmt::format(
+      "see whether all links between the GPUs are up, and their error counters ({}); gpu_copy measures them without "
+      "the "
+      "library",
+      links_commands());
+}
 
 }  // namespace
 
@@ -222,7 +227,7 @@ void find_below_links(const CaseView& view, std::string_view metric, std::vector
                   size, format_value(worst.rate, "GB/s"), least * 100, format_value(worst.able, "GB/s"), where);
   if (below.size() > 1) finding.reason += fmt::format("; {} of {} readings are below", below.size(), judged);
   blame_pairs(view, pairs, finding);
-  finding.remedy = see_links;
+  finding.remedy = see_links();
   finding.subject = Subject::links;
   findings.push_back(std::move(finding));
 }

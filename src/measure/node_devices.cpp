@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "device/gpu_vendor.hpp"
 
 namespace muster::visibility {
 
@@ -48,11 +49,9 @@ std::optional<int> granted_by(const NodeView& node, std::string_view variable) {
 }  // namespace
 
 std::string driver_for(const Device& gpu) {
-  const std::string vendor = vendor_of(gpu);
-  if (vendor == "nvidia") return "nvidia";
-  if (vendor == "amd") return "amdgpu";
-  if (vendor == "intel") return gpu.driver == "xe" ? "xe" : "i915";
-  return {};
+  const GpuVendor* vendor = find_gpu_vendor(vendor_of(gpu));
+  if (vendor == nullptr) return {};
+  return std::string(!gpu.driver.empty() && gpu.driver == vendor->other_driver ? vendor->other_driver : vendor->driver);
 }
 
 bool is_withheld(const Device& gpu) {
@@ -66,9 +65,9 @@ Ail ail_of(const NodeView& node, const Device& gpu) {
   const std::string driver = driver_for(gpu);
   if (gpu.is_seen_by("pci") && !driver.empty() && gpu.driver != driver) return Ail::no_driver;
   if (gpu.is_excluded) return Ail::excluded;
-  const std::string_view source = driver == "nvidia" ? "nvidia" : driver == "amdgpu" ? "kfd" : "";
-  // NVIDIA's driver shows its folder from the moment it is loaded; without it, it knows no GPU at all.
-  const bool is_asked = source == "nvidia" || (!source.empty() && node.inventory.has_source(source));
+  const GpuVendor* vendor = find_gpu_vendor(vendor_of(gpu));
+  const std::string_view source = vendor == nullptr ? std::string_view() : vendor->driver_source;
+  const bool is_asked = !source.empty() && (vendor->is_source_there || node.inventory.has_source(source));
   // KFD hides from a control group what is not granted to it.
   return is_asked && !gpu.is_seen_by(source) && !is_withheld(gpu) ? Ail::unknown_to_driver : Ail::none;
 }

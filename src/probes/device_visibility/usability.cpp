@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "device/gpu_vendor.hpp"
 #include "measure/node_devices.hpp"
 
 namespace muster::visibility {
@@ -55,7 +56,7 @@ Finding ail_finding(const NodeView& node, Ail ail, const std::vector<const Devic
                                driver, gpus.size() == 1 ? "it" : "them"),
                    fmt::format("look for why the driver gave up in the kernel log of {} (dmesg: {}), reset the GPU or "
                                "power-cycle the node; in a container, see which GPUs were passed to it",
-                               node.host, driver == "nvidia" ? "NVRM, Xid" : "amdgpu"));
+                               node.host, find_gpu_vendor(vendor_of(*gpus[0]))->log_marks));
   }
 }
 

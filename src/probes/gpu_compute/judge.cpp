@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "measure/gpu_health.hpp"
 #include "measure/gpu_limits.hpp"
+#include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
 #include "probes/gpu_compute/judge_rates.hpp"
 #include "probes/gpu_compute/vote_codec.hpp"
@@ -175,14 +176,10 @@ void judge_failed(const JudgeContext& context, int rank, std::vector<Finding>& f
       continue;
     }
     const bool lacks_code = text.find("no code for kernels") == 0;
-    findings.push_back(about_gpu(
-        place, lacks_code ? Verdict::unmeasured : Verdict::fail, address,
-        fmt::format("{} on {} failed while it multiplied: {}", named(address), place.host, text),
-        lacks_code ? std::string("have NVRTC or HIPRTC (part of the CUDA toolkit and of ROCm) on the node, or build "
-                                 "muster where there is nvcc")
-                   : fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, reset the "
-                                 "GPU or power-cycle the node, and run again",
-                                 place.host)));
+    findings.push_back(
+        about_gpu(place, lacks_code ? Verdict::unmeasured : Verdict::fail, address,
+                  fmt::format("{} on {} failed while it multiplied: {}", named(address), place.host, text),
+                  lacks_code ? remedy_without_kernels() : remedy_for_failed_gpu(place.host)));
   }
 }
 

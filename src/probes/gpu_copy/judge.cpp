@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "measure/gpu_health.hpp"
 #include "measure/gpu_limits.hpp"
+#include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
 #include "model/series.hpp"
 #include "stats/headline.hpp"
@@ -48,13 +49,11 @@ Bad bad_of(const RankPlace& place, const Fact& fact) {
 
 std::string remedy_of(const Bad& bad) {
   if (bad.is_data)
-    return "take the GPU out of service and see its ECC, PCIe and link error counters (nvidia-smi -q, rocm-smi "
-           "--showrasinfo); run gpu_memory to distinguish its memory from the link";
-  return fmt::format(
-      "see the kernel log of {} (Xid, amdgpu) for this address; drain the node, reset the GPU or power-cycle the node, "
-      "and "
-      "run again",
-      bad.place->host);
+    return fmt::format(
+        "take the GPU out of service and see its ECC, PCIe and link error counters ({}); run gpu_memory to distinguish "
+        "its memory from the link",
+        memory_commands());
+  return remedy_for_failed_gpu(bad.place->host);
 }
 
 std::string also(std::size_t more) {

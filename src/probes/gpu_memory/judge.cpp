@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "measure/gpu_health.hpp"
 #include "measure/gpu_limits.hpp"
+#include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
 #include "stats/headline.hpp"
 
@@ -28,17 +29,13 @@ void judge_rank(const RankPlace& place, const Observation& seen, std::vector<Fin
         fact.key == "wrong"
             ? gpu_copy::about_gpu(place, Verdict::fail, address,
                                   fmt::format("memory of {} on {} is bad: {}", named(address), place.host, text),
-                                  "take the GPU out of service; see its ECC and row remapping counters (nvidia-smi -q, "
-                                  "rocm-smi --showrasinfo), reset it and run again, and have it replaced if it stays")
+                                  fmt::format("take the GPU out of service; see its ECC and row remapping counters "
+                                              "({}), reset it and run again, and have it replaced if it stays",
+                                              memory_commands()))
             : gpu_copy::about_gpu(
                   place, lacks_code ? Verdict::unmeasured : Verdict::fail, address,
                   fmt::format("{} on {} failed while its memory was tested: {}", named(address), place.host, text),
-                  lacks_code
-                      ? std::string("have NVRTC or HIPRTC (part of the CUDA toolkit and of ROCm) on the node, or "
-                                    "build muster where there is nvcc")
-                      : fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, "
-                                    "reset the GPU or power-cycle the node, and run again",
-                                    place.host)));
+                  lacks_code ? remedy_without_kernels() : remedy_for_failed_gpu(place.host)));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "measure/gpu_remedies.hpp"
 
 namespace muster::training {
 
@@ -105,9 +106,7 @@ bool RankJudge::judge_broken() {
     // Each names its own GPU first.
     const auto ranks = ranks_of(reported);
     add(fmt::format("{} failed in step {}: {}", name(ranks), reported[0].step(), words), ranks,
-        fmt::format("see the kernel log of {} (Xid, amdgpu) for this address; drain the node, reset the GPU or "
-                    "power-cycle the node, and run again",
-                    host(ranks[0])));
+        remedy_for_failed_gpu(host(ranks[0])));
   }
   if (groups.empty() && !all_reported("stopped").empty())
     add("the training was stopped, and no rank reported a reason", {}, "report this: the observation is incomplete",

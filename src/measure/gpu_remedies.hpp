@@ -1,0 +1,19 @@
+/// What to do about a GPU, as several probes advise it. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+/// It failed in a call, or in what it computed.
+[[nodiscard]] std::string remedy_for_failed_gpu(std::string_view host);
+/// No code for kernels is built in, and none can be compiled.
+[[nodiscard]] std::string remedy_without_kernels();
+/// The vendors' commands, `nvidia-smi -q, rocm-smi`: for clocks, power limits and reasons of throttling; errors of
+/// memory; state and errors of links.
+[[nodiscard]] std::string state_commands();
+[[nodiscard]] std::string memory_commands();
+[[nodiscard]] std::string links_commands();
+
+}  // namespace muster
