@@ -377,13 +377,13 @@ class Judge {
       const ReadingGroup& group = readings_.groups()[index];
       auto& application =
           expected_.applications.emplace_back(Application{&asked, index, bounds_of(asked, group, readings_, facts_)});
-      for (const Bound& bound : application.bounds)
-        if (!bound.missing.empty() && bound.is_optional && group.facts.error_floor > 0)
-          continue;
-        else if (!bound.missing.empty() && bound.is_optional)
+      for (const Bound& bound : application.bounds) {
+        const bool is_left_out = !bound.missing.empty() && bound.is_optional;
+        // Rates of errors are judged by their past without being asked.
+        if (is_left_out && group.facts.error_floor <= 0)
           note(fmt::format("{} not judged: {}", to_string(bound.kind), bound.missing));
-        else if (!bound.note.empty())
-          note(bound.note);
+        if (!is_left_out && !bound.note.empty()) note(bound.note);
+      }
       const Applied applied = apply(application, readings_);
       count += applied.judged;
       if (applied.all_pass) continue;

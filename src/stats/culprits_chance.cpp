@@ -156,13 +156,27 @@ struct Again {
   ClassCounts others;
 };
 
-Again measured_again(const PairTable& table, const std::vector<SuspectPart>& groups, const SuspectPart& part,
+/// Few, as a rule: those of suspects.
+std::vector<const Pair*> pairs_with_readings_alone(const PairTable& table) {
+  std::vector<const Pair*> pairs;
+  for (const Pair& pair : table.pairs)
+    for (std::size_t i = pair.begin; i < pair.end; ++i)
+      if (table.readings[i].is_alone) {
+        pairs.push_back(&pair);
+        break;
+      }
+  return pairs;
+}
+
+Again measured_again(const PairTable& table, const std::vector<const Pair*>& pairs,
+                     const std::vector<SuspectPart>& groups, const SuspectPart& part,
                      const std::vector<bool>& is_persistent, double least) {
   const int unit = part.ends.front();
   const double bound = std::max(least, slowness_of(part.slowdown) / 2);
   const auto is_left_out = [&](int end) { return end != unit && is_persistent[static_cast<std::size_t>(end)]; };
   Again again;
-  for (const Pair& pair : table.pairs) {
+  for (const Pair* measured : pairs) {
+    const Pair& pair = *measured;
     if (is_left_out(pair.low) || is_left_out(pair.high) || is_across_any(groups, pair.low, pair.high)) continue;
     const bool is_own = pair.low == unit || pair.high == unit;
     const auto mean = mean_alone(table, pair, [&](const LinkReading& reading) {
@@ -317,6 +331,7 @@ class Judged {
         most_chance_(false_rate_of_counts / (3.0 * table.present_units)),
         most_chance_alone_(false_rate_of_counts / table.present_units),
         is_out_(static_cast<std::size_t>(table.units)),
+        alone_(pairs_with_readings_alone(table)),
         all_(found.parts.size()) {
     const std::vector<bool> none(is_out_.size());
     for (std::size_t i = 0; i < all_.size(); ++i) {
@@ -359,7 +374,7 @@ class Judged {
     if (!one.is_persistent) one.own = counts_of(table_, found_.groups, part, is_out_);
     const ClassCounts rest = others.counts(part);
     const bool is_beyond = total(rest).all < fewest_others || log_chance_of(one.own, rest) <= std::log(most_chance_);
-    const Again again = measured_again(table_, found_.groups, part, is_out_, least_);
+    const Again again = measured_again(table_, alone_, found_.groups, part, is_out_, least_);
     const Count alone = total(again.own);
     one.alone = alone.all;
     one.is_again = alone.slow >= 2 && log_chance_of_again(again, one.own, rest) <= std::log(most_chance_alone_);
@@ -373,6 +388,7 @@ class Judged {
   double most_chance_;
   double most_chance_alone_;
   std::vector<bool> is_out_;
+  std::vector<const Pair*> alone_;
   std::vector<One> all_;
 };
 

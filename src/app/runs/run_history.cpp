@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
+#include <map>
 #include <set>
 
 #include "base/text.hpp"
@@ -16,20 +18,39 @@ namespace {
 /// As many as a judgement looks at, and some that did not pass.
 constexpr std::size_t most_points = 80;
 
-/// Rates of errors are judged by history without being asked.
-bool has_error_rates(const Case& item) {
-  const ProbeSpec* probe = find_probe(item.probe);
-  return probe != nullptr && std::any_of(probe->metrics.begin(), probe->metrics.end(),
-                                         [](const MetricSpec& metric) { return metric.error_floor > 0; });
+/// All metrics of cases whose checks ask for their past; of the others the rates of errors, which are judged by their
+/// past without being asked.
+std::vector<SeriesQuery> judged_by_history(const Plan& plan) {
+  std::map<std::string, std::set<std::string>> cases;  // by metric; empty: all
+  for (const Case& item : plan.cases) {
+    const std::string id = common_id(item);
+    if (std::any_of(item.expects.begin(), item.expects.end(),
+                    [](const Expectation& asked) { return asked.history.has_value(); })) {
+      cases[""].insert(id);
+      continue;
+    }
+    if (const ProbeSpec* probe = find_probe(item.probe))
+      for (const MetricSpec& metric : probe->metrics)
+        if (metric.error_floor > 0) cases[std::string(metric.name)].insert(id);
+  }
+  std::vector<SeriesQuery> queries;
+  for (const auto& [metric, ids] : cases) {
+    SeriesQuery& query = queries.emplace_back();
+    query.metric = metric;
+    query.case_ids.assign(ids.begin(), ids.end());
+    query.most_points = most_points;
+  }
+  return queries;
 }
 
-std::vector<std::string> judged_by_history(const Plan& plan) {
-  std::set<std::string> ids;
-  for (const Case& item : plan.cases)
-    if (has_error_rates(item) || std::any_of(item.expects.begin(), item.expects.end(),
-                                             [](const Expectation& asked) { return asked.history.has_value(); }))
-      ids.insert(common_id(item));
-  return {ids.begin(), ids.end()};
+Result<std::vector<Series>> read_series(History& history, const std::vector<SeriesQuery>& queries) {
+  std::vector<Series> all;
+  for (const SeriesQuery& query : queries) {
+    auto found = history.series(query);
+    if (!found) return found;
+    std::move(found->begin(), found->end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 void complain(const char* what, const Error& error) {
@@ -41,19 +62,17 @@ void complain(const char* what, const Error& error) {
 std::optional<PastValues> past_of(const RunOptions& options, const Plan& plan) {
   if (options.no_history) return std::nullopt;
   PastValues past;
-  SeriesQuery query;
-  query.case_ids = judged_by_history(plan);
-  query.most_points = most_points;
+  const auto queries = judged_by_history(plan);
   const fs::path file = options.history.empty() ? default_history() : fs::path(options.history);
   std::error_code ignored;
-  if (query.case_ids.empty() || file.empty() || !fs::exists(file, ignored)) return past;
+  if (queries.empty() || file.empty() || !fs::exists(file, ignored)) return past;
   const auto own = own_database(file);
   if (!own) {
     complain("nothing is judged by earlier runs", own.error());
     return std::nullopt;
   }
   auto history = History::open(*own, HistoryUse::read);
-  auto found = history ? history->series(query) : tl::unexpected(history.error());
+  auto found = history ? read_series(*history, queries) : tl::unexpected(history.error());
   if (!found) {
     complain("earlier runs can't be read, nothing is judged by them", found.error());
     return std::nullopt;
