@@ -156,7 +156,7 @@ class SlowPairs {
         cell = {is_upward ? pair.low : pair.high, is_upward ? pair.high : pair.low, share_of(together)};
       }
       of.together.push_back(together);
-      of.cells.push_back(cell);
+      if (cell.from != cell.to) of.cells.push_back(cell);
     }
     for (auto& [class_id, of] : classes_) {
       std::sort(of.alone.begin(), of.alone.end());
