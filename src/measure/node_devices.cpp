@@ -59,21 +59,22 @@ bool is_withheld(const Device& gpu) {
                      [](const DeviceFile& file) { return file.access == FileAccess::withheld; });
 }
 
-Ail ail_of(const NodeView& node, const Device& gpu) {
-  if (gpu.is_lost) return Ail::lost;
-  if (node.inventory.has_source("pci") && !gpu.is_seen_by("pci")) return Ail::off_bus;
+DeviceProblem problem_of(const NodeView& node, const Device& gpu) {
+  if (gpu.is_lost) return DeviceProblem::lost;
+  if (node.inventory.has_source("pci") && !gpu.is_seen_by("pci")) return DeviceProblem::off_bus;
   const std::string driver = driver_for(gpu);
-  if (gpu.is_seen_by("pci") && !driver.empty() && gpu.driver != driver) return Ail::no_driver;
-  if (gpu.is_excluded) return Ail::excluded;
+  if (gpu.is_seen_by("pci") && !driver.empty() && gpu.driver != driver) return DeviceProblem::no_driver;
+  if (gpu.is_excluded) return DeviceProblem::excluded;
   const GpuVendor* vendor = find_gpu_vendor(vendor_of(gpu));
   const std::string_view source = vendor == nullptr ? std::string_view() : vendor->driver_source;
   const bool is_asked = !source.empty() && (vendor->is_source_there || node.inventory.has_source(source));
   // KFD hides from a control group what is not granted to it.
-  return is_asked && !gpu.is_seen_by(source) && !is_withheld(gpu) ? Ail::unknown_to_driver : Ail::none;
+  return is_asked && !gpu.is_seen_by(source) && !is_withheld(gpu) ? DeviceProblem::unknown_to_driver
+                                                                  : DeviceProblem::none;
 }
 
 bool is_usable(const NodeView& node, const Device& gpu) {
-  if (ail_of(node, gpu) != Ail::none) return false;
+  if (problem_of(node, gpu) != DeviceProblem::none) return false;
   return std::all_of(gpu.files.begin(), gpu.files.end(), [](const DeviceFile& file) {
     return file.access == FileAccess::open || file.access == FileAccess::root_only;
   });

@@ -38,9 +38,9 @@ struct NodeView {
 };
 
 /// Why a GPU can't be used, from the cause that lies deepest.
-enum class Ail { none, lost, off_bus, no_driver, excluded, unknown_to_driver };
+enum class DeviceProblem { none, lost, off_bus, no_driver, excluded, unknown_to_driver };
 
-[[nodiscard]] Ail ail_of(const NodeView& node, const Device& gpu);
+[[nodiscard]] DeviceProblem problem_of(const NodeView& node, const Device& gpu);
 /// The job's control group excludes it.
 [[nodiscard]] bool is_withheld(const Device& gpu);
 /// Nothing that the host shows keeps this process from using it.
@@ -78,7 +78,7 @@ using Nodes = std::vector<NodeView>;
 
 // Each adds what it finds; in the order in which they are called, causes come before their consequences.
 void judge_counts(const CaseView& view, const Nodes& nodes, Findings& findings);
-void judge_ails(const CaseView& view, const NodeView& node, Findings& findings);
+void judge_problems(const CaseView& view, const NodeView& node, Findings& findings);
 void judge_files(const NodeView& node, Findings& findings);
 /// NVIDIA's management library, where it was asked.
 void judge_libraries(const NodeView& node, Findings& findings);

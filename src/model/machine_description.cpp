@@ -105,7 +105,7 @@ Result<void> apply(const MachineFault& fault, MachineDescription& machine) {
   for (const auto& [name, value] : fault.environment) set(machine.forced, name, value);
   machine.unset.insert(machine.unset.end(), fault.unset.begin(), fault.unset.end());
   for (const auto& [name, value] : fault.limits) machine.limits[name] = value;
-  machine.ails.push_back(fault.name);
+  machine.applied_faults.push_back(fault.name);
   return {};
 }
 

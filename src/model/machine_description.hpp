@@ -132,7 +132,7 @@ struct MachineDescription {
   double cpu_quota = 0;                                     ///< of the job's control group, in CPUs; 0: none
   std::map<std::string, std::string> limits;                ///< `nofile`, `memlock`, `core`: a number or `unlimited`
   std::vector<MachineFault> faults;                         ///< that may be asked for
-  std::vector<std::string> ails;                            ///< names of those that were applied
+  std::vector<std::string> applied_faults;                  ///< names of those that were applied
   Environment forced;                                       ///< by faults: goes before what is really set
   std::vector<std::string> unset;                           ///< by faults
   std::string file;

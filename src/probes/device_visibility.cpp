@@ -203,7 +203,7 @@ ProbeJudgement judge_device_visibility(const CaseView& view) {
   auto& findings = judgement.findings;
   const visibility::Nodes nodes = nodes_of(view, findings);
   visibility::judge_counts(view, nodes, findings);
-  for (const auto& node : nodes) visibility::judge_ails(view, node, findings);
+  for (const auto& node : nodes) visibility::judge_problems(view, node, findings);
   for (const auto& node : nodes) visibility::judge_files(node, findings);
   for (const auto& node : nodes) visibility::judge_libraries(node, findings);
   // GPUs that are not what they should be explain much of what other cases find.

@@ -118,9 +118,9 @@ Result<std::optional<CpuMask>> mask_for(const nlohmann::json& card, const RankPl
 }
 
 std::string name_in(const nlohmann::json& card) {
-  const auto ails = texts_of(card, "faults");
-  return printable_line(ails.empty() ? text_of(card, "name")
-                                     : fmt::format("{} with {}", text_of(card, "name"), human_list(ails)));
+  const auto faults = texts_of(card, "faults");
+  return printable_line(faults.empty() ? text_of(card, "name")
+                                       : fmt::format("{} with {}", text_of(card, "name"), human_list(faults)));
 }
 
 void take_interfaces(const nlohmann::json& card, const RankPlace& place, ThisMachine& found) {

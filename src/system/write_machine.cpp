@@ -58,7 +58,7 @@ nlohmann::json card_of(const MachineDescription& machine, const std::string& hos
           {"sources", machine.sources},
           {"unverified", machine.unverified},
           {"node", host},
-          {"faults", machine.ails},
+          {"faults", machine.applied_faults},
           {"launcher", machine.launcher},
           {"masks", masks},
           {"environment", to_object(machine.environment)},

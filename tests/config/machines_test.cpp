@@ -81,7 +81,7 @@ TEST(Machines, FaultsChangeWhatTheySay) {
   EXPECT_EQ(both->gpus.devices.size(), 7u);
   EXPECT_EQ(both->gpus.devices[5].address, lumi.gpus.devices[6].address);
   EXPECT_EQ(both->nics[2].state, "down");
-  EXPECT_EQ(both->ails, (Names{"gpu_missing", "nic_down"}));
+  EXPECT_EQ(both->applied_faults, (Names{"gpu_missing", "nic_down"}));
 }
 
 TEST(Machines, AFaultThatIsNotThereIsNamedWithWhatCouldBeMeant) {

@@ -43,7 +43,7 @@ WORDS = {"Opinion": "NodeAssessment", "Heard": "CollectedFindings", "Errand": "R
          "Kept": "UvHandle", "hurry": "tighten_deadlines", "heed_silence": "explain_unreachable", "salvage": "recover_spool", "Keeper": "CleanupProcess",
          "Orders": "InjectedFaults", "Standings": "NodeStatuses", "Told": "ProgramFinding"}
 # Parts of names: `told_by`, `has_said`.
-PARTS = {"told": "reported, listed, given", "tell": "report", "tells": "reports", "said": "message, output", "says": "reports"}
+PARTS = {"told": "reported, listed, given", "tell": "report", "tells": "reports", "said": "message, output", "says": "reports", "ail": "problem", "ails": "faults"}
 PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 

@@ -13,7 +13,7 @@ namespace muster {
 
 namespace {
 
-void say(std::string_view name, const std::string& text) {
+void print_row(std::string_view name, const std::string& text) {
   if (!text.empty()) fmt::print("{:<13} {}\n", name, printable_line(text, 2000));
 }
 
@@ -29,54 +29,59 @@ std::string place_text(const MachineDescription& machine, int domain, const CpuM
 }
 
 void show_cpus(const MachineDescription& machine) {
-  say("cpu",
-      fmt::format("{}{}{} cores, {} CPUs, {} package{}", machine.cpu_model, machine.cpu_model.empty() ? "" : ": ",
-                  machine.cores, machine.cores * machine.smt, machine.packages, machine.packages == 1 ? "" : "s"));
-  say("reserved", machine.reserved.empty() ? std::string() : "cores " + machine.reserved.list());
+  print_row("cpu", fmt::format("{}{}{} cores, {} CPUs, {} package{}", machine.cpu_model,
+                               machine.cpu_model.empty() ? "" : ": ", machine.cores, machine.cores * machine.smt,
+                               machine.packages, machine.packages == 1 ? "" : "s"));
+  print_row("reserved", machine.reserved.empty() ? std::string() : "cores " + machine.reserved.list());
   if (!machine.caches.empty())
-    say("caches", fmt::format("{} of {} CPUs{}", machine.caches.size(), machine.caches[0].count(),
-                              size_text(machine.cache_bytes)));
+    print_row("caches", fmt::format("{} of {} CPUs{}", machine.caches.size(), machine.caches[0].count(),
+                                    size_text(machine.cache_bytes)));
   for (const DescribedDomain& domain : machine.domains)
-    say(fmt::format("domain {}", domain.number),
+    print_row(
+        fmt::format("domain {}", domain.number),
         fmt::format("{}{}", domain.cpus.empty() ? "no CPUs" : "CPUs " + domain.cpus.list(), size_text(domain.memory)));
 }
 
 void show_devices(const MachineDescription& machine) {
   if (!machine.gpus.devices.empty())
-    say("gpus",
-        fmt::format("{} x {}{}{}{}", machine.gpus.devices.size(), machine.gpus.model, size_text(machine.gpus.memory),
-                    machine.gpus.driver_version.empty() ? "" : ", driver ", machine.gpus.driver_version));
+    print_row("gpus", fmt::format("{} x {}{}{}{}", machine.gpus.devices.size(), machine.gpus.model,
+                                  size_text(machine.gpus.memory),
+                                  machine.gpus.driver_version.empty() ? "" : ", driver ", machine.gpus.driver_version));
   for (std::size_t i = 0; i < machine.gpus.devices.size(); ++i) {
     const DescribedGpu& gpu = machine.gpus.devices[i];
-    say(fmt::format("  gpu {}", i), fmt::format("{}  {}", gpu.address, place_text(machine, gpu.domain, gpu.near)));
+    print_row(fmt::format("  gpu {}", i),
+              fmt::format("{}  {}", gpu.address, place_text(machine, gpu.domain, gpu.near)));
   }
   for (const DescribedNic& nic : machine.nics)
-    say("  " + nic.name, fmt::format("{}  {}, {} {:g} Gbit/s, {}", nic.address.empty() ? "no device" : nic.address,
-                                     place_text(machine, nic.domain, nic.near), nic.kind, nic.rate, nic.state));
+    print_row("  " + nic.name,
+              fmt::format("{}  {}, {} {:g} Gbit/s, {}", nic.address.empty() ? "no device" : nic.address,
+                          place_text(machine, nic.domain, nic.near), nic.kind, nic.rate, nic.state));
 }
 
 void show_ranks(const MachineDescription& machine) {
   for (std::size_t i = 0; i < machine.masks.size(); ++i)
-    say(fmt::format("rank {}", i), fmt::format("{:<20} CPUs {}", machine.masks[i].hex(), machine.masks[i].list()));
-  for (const auto& [name, value] : machine.environment) say("environment", name + "=" + value);
+    print_row(fmt::format("rank {}", i),
+              fmt::format("{:<20} CPUs {}", machine.masks[i].hex(), machine.masks[i].list()));
+  for (const auto& [name, value] : machine.environment) print_row("environment", name + "=" + value);
   for (const auto& [name, values] : machine.by_rank)
-    say("environment", fmt::format("{}={} by local rank", name, join(values, " ")));
-  for (const auto& [name, value] : machine.forced) say("by a fault", name + "=" + value);
-  for (const std::string& name : machine.unset) say("by a fault", name + " is not set");
-  for (const auto& [name, value] : machine.limits) say("limit", name + " " + value);
+    print_row("environment", fmt::format("{}={} by local rank", name, join(values, " ")));
+  for (const auto& [name, value] : machine.forced) print_row("by a fault", name + "=" + value);
+  for (const std::string& name : machine.unset) print_row("by a fault", name + " is not set");
+  for (const auto& [name, value] : machine.limits) print_row("limit", name + " " + value);
 }
 
 void show(const MachineDescription& machine) {
-  say("machine", machine.name + (machine.summary.empty() ? "" : ": " + machine.summary));
-  say("", "synthetic: made from published data, not captured");
-  if (!machine.ails.empty()) say("faults", human_list(machine.ails));
-  say("kernel", machine.kernel);
+  print_row("machine", machine.name + (machine.summary.empty() ? "" : ": " + machine.summary));
+  print_row("", "synthetic: made from published data, not captured");
+  if (!machine.applied_faults.empty()) print_row("faults", human_list(machine.applied_faults));
+  print_row("kernel", machine.kernel);
   show_cpus(machine);
   show_devices(machine);
   show_ranks(machine);
-  for (const MachineFault& fault : machine.faults) say("fault", fmt::format("{:<14} {}", fault.name, fault.summary));
-  for (const std::string& source : machine.sources) say("source", source);
-  for (const std::string& what : machine.unverified) say("unverified", what);
+  for (const MachineFault& fault : machine.faults)
+    print_row("fault", fmt::format("{:<14} {}", fault.name, fault.summary));
+  for (const std::string& source : machine.sources) print_row("source", source);
+  for (const std::string& what : machine.unverified) print_row("unverified", what);
 }
 
 }  // namespace
@@ -110,7 +115,8 @@ int machine_command(const MachineOptions& options) {
     const auto folder = options.nodes.empty() ? fs::path(options.folder) : fs::path(options.folder) / node;
     const auto one = write_node(*machine, *faults, node, folder);
     if (!one) return usage_error(one.error());
-    fmt::print("{}{}: {}\n", machine->name, one->ails.empty() ? "" : " with " + human_list(one->ails),
+    fmt::print("{}{}: {}\n", machine->name,
+               one->applied_faults.empty() ? "" : " with " + human_list(one->applied_faults),
                printable_line(folder.string()));
   }
   fmt::print("be there: {}={} muster run --simulated\n", env_machine,

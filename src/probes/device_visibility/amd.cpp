@@ -53,7 +53,9 @@ void judge_broken(const NodeView& node, Findings& findings) {
 /// GPUs that are healthy according to the kernel.
 std::vector<const Device*> gpus_of(const NodeView& node) {
   std::vector<const Device*> gpus = devices_of(node, DeviceKind::gpu);
-  std::erase_if(gpus, [&](const Device* gpu) { return vendor_of(*gpu) != "amd" || ail_of(node, *gpu) != Ail::none; });
+  std::erase_if(gpus, [&](const Device* gpu) {
+    return vendor_of(*gpu) != "amd" || problem_of(node, *gpu) != DeviceProblem::none;
+  });
   return gpus;
 }
 

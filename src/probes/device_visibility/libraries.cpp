@@ -71,8 +71,9 @@ bool is_explained(const NodeView& node, const LibraryReport& library) {
                                    [](const DeviceFile& file) { return file.access != FileAccess::open; });
   if (is_shut) return true;
   const auto gpus = devices_of(node, DeviceKind::gpu);
-  return library.code == 9 &&
-         std::any_of(gpus.begin(), gpus.end(), [&](const Device* gpu) { return ail_of(node, *gpu) == Ail::no_driver; });
+  return library.code == 9 && std::any_of(gpus.begin(), gpus.end(), [&](const Device* gpu) {
+           return problem_of(node, *gpu) == DeviceProblem::no_driver;
+         });
 }
 
 Finding about_library(const NodeView& node, const LibraryReport& library, std::string reason, std::string remedy) {
@@ -105,8 +106,8 @@ void judge_refusals(const NodeView& node, const LibraryReport& library, Findings
   bool is_reported = library.error.empty();
   for (const Device* gpu : devices_of(node, DeviceKind::gpu)) {
     const std::string error = reported(*gpu, "nvml_error");
-    is_reported |= ail_of(node, *gpu) != Ail::none || !error.empty();
-    if (error.empty() || ail_of(node, *gpu) != Ail::none || is_withheld(*gpu)) continue;
+    is_reported |= problem_of(node, *gpu) != DeviceProblem::none || !error.empty();
+    if (error.empty() || problem_of(node, *gpu) != DeviceProblem::none || is_withheld(*gpu)) continue;
     findings.push_back(about(node, {gpu}, fmt::format("{}: {}", subject(node, {gpu}), error),
                              remedy_for(static_cast<int>(vendor_number(*gpu, "nvml_code")), node.host)));
   }

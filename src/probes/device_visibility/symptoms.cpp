@@ -41,7 +41,8 @@ double vendor_number(const Device& device, std::string_view key) {
 std::vector<const Device*> reported_by_nvml(const NodeView& node) {
   std::vector<const Device*> gpus;
   for (const Device* gpu : devices_of(node, DeviceKind::gpu))
-    if (gpu->is_seen_by("nvml") && ail_of(node, *gpu) == Ail::none && !is_withheld(*gpu)) gpus.push_back(gpu);
+    if (gpu->is_seen_by("nvml") && problem_of(node, *gpu) == DeviceProblem::none && !is_withheld(*gpu))
+      gpus.push_back(gpu);
   return gpus;
 }
 

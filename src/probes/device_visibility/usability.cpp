@@ -27,26 +27,26 @@ std::string bound_to(const std::vector<const Device*>& gpus) {
   return fmt::format("{} bound to {} instead of {}", is(gpus), printable_line(gpus[0]->driver, 40), needed);
 }
 
-Finding ail_finding(const NodeView& node, Ail ail, const std::vector<const Device*>& gpus) {
+Finding problem_finding(const NodeView& node, DeviceProblem problem, const std::vector<const Device*>& gpus) {
   const std::string who = subject(node, gpus);
   const std::string driver = driver_for(*gpus[0]);
-  switch (ail) {
-    case Ail::lost:
+  switch (problem) {
+    case DeviceProblem::lost:
       return about(node, gpus,
                    fmt::format("{} {} fallen off the bus: PCI configuration space reads 0xffff", who, has(gpus)),
                    fmt::format("drain {}, look for the cause in its kernel log (Xid 79, PCIe errors), power-cycle it; "
                                "if it comes back, have the card reseated or replaced",
                                node.host));
-    case Ail::off_bus:
+    case DeviceProblem::off_bus:
       return about(
           node, gpus, fmt::format("{} {} known to the driver but gone from the PCI bus", who, is(gpus)),
           fmt::format("drain {} and power-cycle it; if lspci still misses the GPU, have it reseated or replaced",
                       node.host));
-    case Ail::no_driver:
+    case DeviceProblem::no_driver:
       return about(node, gpus, fmt::format("{} {}", who, bound_to(gpus)),
                    fmt::format("load the driver on {}{}; see dmesg there for the reason", node.host,
                                driver.empty() ? std::string() : ": modprobe " + driver));
-    case Ail::excluded:
+    case DeviceProblem::excluded:
       return about(node, gpus, fmt::format("{} {} excluded by the driver's settings", who, is(gpus)),
                    "take it out of NVreg_ExcludedGpus in /etc/modprobe.d, or have the GPU replaced if it was put there "
                    "for a reason");
@@ -110,14 +110,14 @@ bool are_all_withheld(const std::vector<const Device*>& gpus) {
 
 }  // namespace
 
-void judge_ails(const CaseView& view, const NodeView& node, Findings& findings) {
-  std::map<std::pair<Ail, std::string>, std::vector<const Device*>> groups;
+void judge_problems(const CaseView& view, const NodeView& node, Findings& findings) {
+  std::map<std::pair<DeviceProblem, std::string>, std::vector<const Device*>> groups;
   for (const Device* gpu : devices_of(node, DeviceKind::gpu))
-    if (const Ail ail = ail_of(node, *gpu); ail != Ail::none)
-      groups[{ail, gpu->driver + driver_for(*gpu)}].push_back(gpu);
+    if (const DeviceProblem problem = problem_of(node, *gpu); problem != DeviceProblem::none)
+      groups[{problem, gpu->driver + driver_for(*gpu)}].push_back(gpu);
   for (const auto& [key, gpus] : groups) {
-    if (key.first == Ail::unknown_to_driver && has_its_share(view, node)) continue;
-    findings.push_back(ail_finding(node, key.first, gpus));
+    if (key.first == DeviceProblem::unknown_to_driver && has_its_share(view, node)) continue;
+    findings.push_back(problem_finding(node, key.first, gpus));
   }
 }
 
@@ -139,7 +139,7 @@ void judge_files(const NodeView& node, Findings& findings) {
     groups[file.access].shared.push_back({CulpritKind::file, printable_line(file.path, 80), node.host, -1});
   }
   for (const Device* gpu : gpus) {
-    if (ail_of(node, *gpu) != Ail::none || is_withheld(*gpu)) continue;
+    if (problem_of(node, *gpu) != DeviceProblem::none || is_withheld(*gpu)) continue;
     for (const DeviceFile& file : gpu->files) {
       if (file.access == FileAccess::open) continue;
       groups[file.access].paths.push_back(file.path);

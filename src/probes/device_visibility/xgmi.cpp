@@ -26,7 +26,7 @@ const PeerLink* xgmi_to(const Device& from, const Device& to) {
 std::vector<const Device*> linked_gpus(const NodeView& node) {
   std::vector<const Device*> gpus = devices_of(node, DeviceKind::gpu);
   std::erase_if(gpus, [&](const Device* gpu) {
-    return vendor_of(*gpu) != "amd" || ail_of(node, *gpu) != Ail::none || !gpu->is_seen_by("kfd");
+    return vendor_of(*gpu) != "amd" || problem_of(node, *gpu) != DeviceProblem::none || !gpu->is_seen_by("kfd");
   });
   return gpus;
 }
