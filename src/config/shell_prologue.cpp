@@ -234,8 +234,8 @@ class PrologueReader {
   }
 
   void drop(std::string statement) {
-    if (std::find(found_.dropped.begin(), found_.dropped.end(), statement) == found_.dropped.end())
-      found_.dropped.push_back(with_dollars(std::move(statement)));
+    // Expanded variables may hold tens of thousands of statements.
+    if (dropped_.insert(statement).second) found_.dropped.push_back(with_dollars(std::move(statement)));
   }
 
   /// Whether the variables that it uses have their values here, too.
@@ -320,6 +320,7 @@ class PrologueReader {
   std::vector<bool> is_plain_;
   std::vector<bool> names_function_;
   std::set<std::string> set_;  ///< variables that kept statements set
+  std::set<std::string> dropped_;
   ShellPrologue found_;
 };
 
