@@ -124,7 +124,7 @@ function loss_charts() {
     if (rows.length < 2 || (state.nodes.size && !is_about(one, state.nodes))) return null;
     const points = rows.map((row) => ({x: Number(label_of(row, 'step')), y: row.sum[2], text: `step ${label_of(row, 'step')}`})).sort((a, b) => a.x - b.x);
     const most = Number(((one.params || []).find(([name]) => name === 'max_loss') || [])[1]);
-    return {head: [h('strong', {class: 't'}, one.id), ': loss'], more: (one.evidence || [])[0], unit: '1', series: [{name: 'loss', points}], x_name: 'step',
+    return {head: [h('strong', {class: 't'}, one.id), ': loss'], more: ((one.evidence || [])[0] || '').replace(/^loss /, ''), unit: '1', series: [{name: 'loss', points}], x_name: 'step',
             ends: most > 0 ? [{value: most, text: `the last epoch must be below ${number_text(most)}`}] : [], label: `Loss of ${one.id} over ${points.length} steps, from ${number_text(points[0].y)} to ${number_text(points[points.length - 1].y)}`};
   }).filter(Boolean);
 }
