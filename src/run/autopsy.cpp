@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -39,6 +40,25 @@ void look_at_program(RankRemains& remains) {
   remains.program_state = to_state(status->state);
   // The number may be that of another user's process by now, whose arguments may block the reader without end (FUSE).
   if (is_own_process(remains.record.child_group)) remains.program = command_line(remains.record.child_group);
+}
+
+/// Where it is not this node's, its ports are those of another one.
+bool has_network_of_this_node(int pid) {
+  std::error_code problem;
+  return fs::read_symlink(fmt::format("/proc/{}/ns/net", pid), problem) ==
+         fs::read_symlink("/proc/self/ns/net", problem);
+}
+
+/// A rank or a daemon that reads greetings one after the other waits for the rest of half a greeting.
+std::optional<ForeignCaller> foreign_caller_of(const std::vector<RankRemains>& ranks) {
+  std::optional<ForeignCaller> found;
+  for (const RankRemains& rank : ranks)
+    if (!found && rank.state != ProcessState::gone) found = find_foreign_caller(rank.record.pid);
+  if (found) return found;
+  each_process([&](int pid, const ProcessStatus&) {
+    if (!found && is_daemon_of_one_launch(pid) && has_network_of_this_node(pid)) found = find_foreign_caller(pid);
+  });
+  return found;
 }
 
 }  // namespace
@@ -80,6 +100,7 @@ NodeAutopsy look_at_this_node(const std::string& tag) {
     look_at_program(remains);
     autopsy.ranks.push_back(std::move(remains));
   }
+  autopsy.foreign_caller = foreign_caller_of(autopsy.ranks);
   return autopsy;
 }
 
@@ -174,11 +195,14 @@ RankRemains rank_from_json(const json& object) {
 json to_json(const NodeAutopsy& autopsy) {
   json ranks = json::array();
   for (const RankRemains& rank : autopsy.ranks) ranks.push_back(rank_to_json(rank));
-  return {{"node", printable_line(autopsy.node)},
-          {"answered", autopsy.answered},
-          {"error", printable_line(autopsy.error)},
-          {"now_s", autopsy.now_s},
-          {"ranks", std::move(ranks)}};
+  json object{{"node", printable_line(autopsy.node)},
+              {"answered", autopsy.answered},
+              {"error", printable_line(autopsy.error)},
+              {"now_s", autopsy.now_s},
+              {"ranks", std::move(ranks)}};
+  if (const auto& caller = autopsy.foreign_caller)
+    object["foreign_caller"] = {{"port", caller->port}, {"user", caller->user}};
+  return object;
 }
 
 Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
@@ -190,6 +214,8 @@ Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
     autopsy.now_s = object.at("now_s").get<double>();
     if (!object.at("ranks").is_array()) throw std::invalid_argument("ranks is not an array");
     for (const json& rank : object.at("ranks")) autopsy.ranks.push_back(rank_from_json(rank));
+    if (const auto caller = object.find("foreign_caller"); caller != object.end())
+      autopsy.foreign_caller = ForeignCaller{integer(*caller, "port", 1), integer(*caller, "user", 0U)};
     return autopsy;
   } catch (const std::exception& problem) {
     return fail(ErrorKind::protocol, "autopsy", printable_line(problem.what()));

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/record.hpp"
+#include "run/crowded_port.hpp"
 #include "run/flight_recorder.hpp"
 #include "run/lost_node.hpp"
 
@@ -36,6 +38,7 @@ struct NodeAutopsy {
   std::string error;
   double now_s = 0;  ///< CLOCK_MONOTONIC of that node when it looked
   std::vector<RankRemains> ranks;
+  std::optional<ForeignCaller> foreign_caller = {};  ///< of a rank, or of a daemon of this user's launchers
 };
 
 /// What has become of the process that wrote it.

@@ -36,18 +36,6 @@ struct Named {
   friend bool operator==(const Named&, const Named&) = default;
 };
 
-// Every number in /proc that is a process which has not ended, with its status.
-void each_process(const std::function<void(int, const ProcessStatus&)>& act) {
-  std::error_code problem;
-  for (fs::directory_iterator entry("/proc", problem), end; !problem && entry != end; entry.increment(problem)) {
-    const std::string name = entry->path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const int pid = std::atoi(name.c_str());
-    const auto status = process_status(pid);
-    if (status && status->state != 'Z' && status->state != 'X') act(pid, *status);
-  }
-}
-
 // Members of the groups that ranks noted. A number that a group had may be another group's after the rank has been
 // gone for long: only processes that are no older than the rank can be its children.
 std::vector<Named> group_members(const Records& records) {
@@ -203,17 +191,6 @@ void remove_probes_of_open_mpi() {
     if (::lstat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != 0) continue;
     if (status.st_uid == ::geteuid() && !is_open(status)) ::unlink(entry->path().c_str());
   }
-}
-
-/// Whether a process is the daemon of one start of a launcher. The daemons of Slurm, and those of PRRTE that stay for
-/// several jobs (prte, whose jobs are not called prterun-...), are not.
-bool is_daemon_of_one_launch(int pid) {
-  const std::string folder = "/proc/" + std::to_string(pid);
-  const auto name = read_file(folder + "/comm");
-  if (!name || !is_own_process(pid)) return false;
-  if (trim(*name) == "orted" || trim(*name) == "hydra_pmi_proxy") return true;
-  const auto line = read_file(folder + "/cmdline");
-  return trim(*name) == "prted" && line && line->find("prterun-") != line->npos;
 }
 
 /// KILL for the daemons that started ranks of this launch.

@@ -48,10 +48,11 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
     inspection.foreign_caller = find_foreign_caller(launch.pid());
   }
   inspection.seen = autopsy(inspection);
-  for (const NodeAutopsy& node : inspection.seen)
-    for (const RankRemains& rank : node.ranks)
-      if (!launch.has_ended() && !inspection.foreign_caller && is_this_node(node.node))
-        inspection.foreign_caller = find_foreign_caller(rank.record.pid);
+  for (const NodeAutopsy& node : inspection.seen) {
+    if (launch.has_ended() || inspection.foreign_caller || !node.foreign_caller) continue;
+    inspection.foreign_caller = node.foreign_caller;
+    if (!is_this_node(node.node)) inspection.called_node = node.node;
+  }
   inspection.cut_off = lost_to_the_network(inspection);
 }
 
@@ -126,6 +127,19 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
   if (launch.stage() == LaunchStage::start_up && launch.has_ended())
     for (auto& [node, words] : clean_nodes(answering, inspection.tag, {"--launcher-has-ended"})) stuck[node] = words;
   return stuck;
+}
+
+/// Open MPI's mpirun and its daemons read greetings one after the other, and so do ranks.
+Finding LaunchDiagnosis::called_by_another_user(const Inspection& inspection) const {
+  const auto& [port, user] = *inspection.foreign_caller;
+  const std::string& node = inspection.called_node;
+  return {Verdict::error,
+          node.empty() ? fmt::format("user {} is connected to port {} of {} or of a rank", user, port, program())
+                       : fmt::format("user {} is connected to port {} of {}'s daemon or of a rank on {}", user, port,
+                                     program(), node),
+          {launcher_culprit(program())},
+          fmt::format("find the process that connects to that port{}: ss --tcp --processes '( dport = {} )'",
+                      node.empty() ? "" : " on " + node, port)};
 }
 
 /// The launcher ended before any rank was there: it did not like what it was asked.
@@ -213,15 +227,7 @@ LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& 
              fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
                          inspection.crowded_port->port)},
             true};
-  // Open MPI's mpirun reads greetings one after the other, and so do ranks.
-  if (inspection.foreign_caller)
-    return {{Verdict::error,
-             fmt::format("user {} is connected to port {} of {} or of a rank", inspection.foreign_caller->user,
-                         inspection.foreign_caller->port, program()),
-             {launcher_culprit(program())},
-             fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
-                         inspection.foreign_caller->port)},
-            launch.stage() == LaunchStage::start_up};
+  if (inspection.foreign_caller) return {called_by_another_user(inspection), launch.stage() == LaunchStage::start_up};
   // Other users can flood the port; what rank 0 wrote is not theirs.
   if (launch.is_flooded() && !launch.world() && launch.stderr_tail().find("rank 0: wire: ") != std::string::npos)
     return {{Verdict::error,

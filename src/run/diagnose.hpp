@@ -42,7 +42,8 @@ class LaunchDiagnosis {
     std::vector<LostNode> cut_off;  ///< that the remote shell reaches and a network between the ranks does not
     ProcessState launcher = ProcessState::running;
     std::optional<CrowdedPort> crowded_port;      ///< of the launcher, while ranks start
-    std::optional<ForeignCaller> foreign_caller;  ///< of the launcher, or of a rank of this node
+    std::optional<ForeignCaller> foreign_caller;  ///< of the launcher, of one of its daemons or of a rank
+    std::string called_node;                      ///< of that daemon or rank; empty: this one
   };
 
   /// Looks at launcher and ranks where they stand. Sends no signal.
@@ -58,6 +59,7 @@ class LaunchDiagnosis {
                                                  const std::vector<std::string>& options);
   [[nodiscard]] std::vector<NodeAutopsy> autopsy(const Inspection& inspection);
   [[nodiscard]] std::vector<LostNode> lost_to_the_network(const Inspection& inspection);
+  [[nodiscard]] Finding called_by_another_user(const Inspection& inspection) const;
   [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Inspection& inspection) const;
   [[nodiscard]] LaunchOutcome explain_start(const Launch& launch, const LaunchFailure& failure) const;
   void explain_unreachable(LaunchFailure& failure) const;

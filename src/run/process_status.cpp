@@ -42,6 +42,17 @@ std::optional<ProcessStatus> process_status(int pid) {
   return text ? parse_process_status(*text) : std::nullopt;
 }
 
+void each_process(const std::function<void(int, const ProcessStatus&)>& act) {
+  std::error_code problem;
+  for (fs::directory_iterator entry("/proc", problem), end; !problem && entry != end; entry.increment(problem)) {
+    const std::string name = entry->path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const int pid = std::atoi(name.c_str());
+    const auto status = process_status(pid);
+    if (status && status->state != 'Z' && status->state != 'X') act(pid, *status);
+  }
+}
+
 bool is_own_process(int pid) {
   const auto text = read_file("/proc/" + std::to_string(pid) + "/status");
   if (!text) return false;
@@ -52,6 +63,15 @@ bool is_own_process(int pid) {
     return users.size() == 4 && users[0] == std::to_string(::getuid()) && users[1] == std::to_string(::geteuid());
   }
   return false;
+}
+
+bool is_daemon_of_one_launch(int pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const auto name = read_file(folder + "/comm");
+  if (!name || !is_own_process(pid)) return false;
+  if (trim(*name) == "orted" || trim(*name) == "hydra_pmi_proxy") return true;
+  const auto line = read_file(folder + "/cmdline");
+  return trim(*name) == "prted" && line && line->find("prterun-") != line->npos;
 }
 
 bool signal_process(int pid, std::uint64_t start_ticks, int signal) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -19,8 +20,14 @@ struct ProcessStatus {
 /// nullopt: no such process.
 [[nodiscard]] std::optional<ProcessStatus> process_status(int pid);
 
+/// Every number in /proc that is a process which has not ended, with its status.
+void each_process(const std::function<void(int, const ProcessStatus&)>& act);
+
 /// Whether its real and effective user are those of this process; false where it is gone.
 [[nodiscard]] bool is_own_process(int pid);
+/// Whether a process is the daemon of one start of a launcher, of this user. The daemons of Slurm, and those of PRRTE
+/// that stay for several jobs (prte, whose jobs are not called prterun-...), are not.
+[[nodiscard]] bool is_daemon_of_one_launch(int pid);
 /// Signals the process that had this number when it started at `start_ticks`, and no other: by pidfd, where the kernel
 /// has them (5.3), else by number right after a look at its start time. False where it is gone.
 bool signal_process(int pid, std::uint64_t start_ticks, int signal);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
+#include <optional>
 
 #include "base/text.hpp"
 #include "run/launch.hpp"
@@ -14,6 +15,9 @@ namespace {
 /// Side by side: each takes a launcher, a port and ranks. Where more groups than that do not start, most of the machine
 /// is at fault.
 constexpr std::size_t most_side_by_side = 32;
+
+/// One after the other: a node that does not answer takes seconds.
+constexpr std::size_t most_looked_at = 4;
 
 struct StartTrial {
   std::unique_ptr<CleanupProcess::InFlight> in_flight;
@@ -28,6 +32,8 @@ class TrialRounds {
   [[nodiscard]] std::vector<bool> start_all(const std::vector<Bisection::Group>& groups);
   /// Of the last single node that did not start; empty: unknown.
   [[nodiscard]] const std::string& reason() const { return reason_; }
+  /// Another user kept a node from starting, and may have kept others.
+  [[nodiscard]] const std::optional<LaunchOutcome>& disturbance() const { return disturbance_; }
   /// A trial was not made (descriptors, disk, processes of this node), or cut short: nothing follows from it.
   [[nodiscard]] bool is_incomplete() const { return is_incomplete_; }
 
@@ -40,6 +46,7 @@ class TrialRounds {
   int made_ = 0;
   bool is_incomplete_ = false;
   std::string reason_;
+  std::optional<LaunchOutcome> disturbance_;
 };
 
 void TrialRounds::begin(const Bisection::Group& group, StartTrial& trial) {
@@ -90,6 +97,14 @@ std::vector<bool> TrialRounds::start_side_by_side(const std::vector<Bisection::G
   const SessionOptions& options = setup_.options;
   LaunchDiagnosis diagnosis(setup_.loop, {&setup_.launcher, setup_.identity, options.launcher_options, options.self},
                             options);
+  std::size_t looked_at = 0;
+  for (StartTrial& trial : trials) {
+    if (!trial.launch || trial.launch->is_clean() || trial.launch->has_ended() || trial.inspection.nodes.size() > 1)
+      continue;
+    if (++looked_at > most_looked_at) break;
+    diagnosis.look(*trial.launch, trial.inspection);
+    if (trial.inspection.foreign_caller) disturbance_ = diagnosis.diagnose(*trial.launch, trial.inspection);
+  }
   for (const StartTrial& trial : trials)
     if (trial.launch && !trial.launch->is_clean()) trial.launch->stop(options.deadlines.grace_s);
   for (StartTrial& trial : trials) {
@@ -112,6 +127,7 @@ LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
     const bool is_hopeless = rounds > 1 && bisection.has_started_none();
     if (trials.must_stop() || is_hopeless || bisection.round().size() > most_side_by_side) return outcome;
     bisection.take(tried.start_all(bisection.round()));
+    if (tried.disturbance()) return *tried.disturbance();
     if (tried.is_incomplete()) return outcome;
   }
   if (bisection.has_started_none()) return outcome;

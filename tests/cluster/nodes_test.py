@@ -2,6 +2,7 @@
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -11,6 +12,7 @@ import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 from on_nodes import OnNodes  # noqa: E402
 from support import check, ten_cases  # noqa: E402
+from wire_test import HALF  # noqa: E402
 
 DEADLINE = 3
 NODES = ("nid001", "nid002")
@@ -83,6 +85,45 @@ class OnTwoNodes(OnNodes):
         self.assertRegex(case["reason"], "Open MPI can't make its folder /.*/ompi.nid002.0 on nid002: Not a directory")
         self.assertRegex(case["remedy"], "^on nid002, remove .* if it belongs to another user")
         self.assertEqual([culprit["kind"] for culprit in case["culprits"]], ["launcher"])
+
+    def test_half_a_greeting_on_every_port_of_the_second_node(self):
+        """Of another user there, to Open MPI's daemon, which waits for the rest: an error with that user, which blames no node."""
+        run = self.called_by_half(check("hello", probe="hello"))
+        self.assertEqual(run.status, 2, run.story())
+        case = run.case("hello")
+        self.tell(run, case)
+        self.assertEqual(case["verdict"], "error", run.story())
+        self.assertRegex(case["reason"], "^user 65534 is connected to port [0-9]+ of mpirun's daemon or of a rank on nid002$")
+        self.assertRegex(case["remedy"], "^find the process that connects to that port on nid002: ss ")
+        self.assertEqual([culprit["kind"] for culprit in case["culprits"]], ["launcher"])
+
+    def test_half_a_greeting_to_the_ranks_of_the_second_node(self):
+        """Once they are there: what they measure is right, or an error with that user."""
+        run = self.called_by_half(check("hello", probe="hello") + ten_cases(how="none"), least_age=True)
+        self.assertIn(run.status, (0, 2), run.story())
+        for case in run.report()["cases"]:
+            self.assertIn(case["verdict"], ("pass", "error", "unmeasured"), run.story())
+            self.assertNotIn("node", [culprit["kind"] for culprit in case["culprits"]], run.story())
+        print(f"  {[case['verdict'] for case in run.report()['cases']]}")
+
+    def called_by_half(self, checks, least_age=False):
+        """`least_age`: not Open MPI's daemon, whose ports are there before the ranks'."""
+        self.cluster.is_as_made = False
+        run = self.new_run(checks)
+        run.env["MUSTER_STARTUP_TIMEOUT"] = "8"
+        run.folder.chmod(0o755)
+        attack = run.folder / "attack.py"
+        attack.write_text(HALF if not least_age else HALF.replace("import os, socket, time", "import glob, os, socket, time").replace(
+            "while True:\n", "while not glob.glob('/dev/shm/muster-*-*'):\n    pass\nfor line in open('/proc/net/tcp').read().splitlines()[1:]:\n"
+            "    kept[int(line.split()[1].split(':')[1], 16)] = None\nwhile True:\n", 1))
+        user = subprocess.Popen(self.cluster.argv_in("nid002", [sys.executable, "-B", str(attack)]), stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (user.kill(), user.wait(), user.stdout.close()))
+        self.assertEqual(user.stdout.readline(), "ready\n")
+        run.start()
+        run.wait(90)
+        user.kill()
+        self.assertNotEqual(user.stdout.read(), "", "no port was called")
+        return run
 
     def test_two_machines_of_one_name_are_not_one(self):
         for node in NODES:

@@ -133,7 +133,8 @@ while True:
                 # Not create_connection: it imports a codec, which this user may not be able to read.
                 one = socket.socket()
                 one.settimeout(0.2)
-                one.connect(("127.0.0.1", port))
+                address = socket.inet_ntoa(bytes.fromhex(words[1].split(":")[0])[::-1])
+                one.connect(("127.0.0.1" if address == "0.0.0.0" else address, port))
                 kept[port] = one
                 one.send(b"hostile hostile")
                 print(len(kept), flush=True)

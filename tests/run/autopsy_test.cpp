@@ -384,6 +384,21 @@ TEST(AutopsyJsonTest, RoundTrip) {
   expect_same(sample(), *back);
 }
 
+TEST(AutopsyJsonTest, ACallerOfAnotherUserIsKept) {
+  NodeAutopsy called = sample();
+  called.foreign_caller = ForeignCaller{40961, 65534};
+  nlohmann::json object = to_json(called);
+  const auto back = node_autopsy_from_json(nlohmann::json::parse(object.dump()));
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->foreign_caller, called.foreign_caller);
+  EXPECT_FALSE(node_autopsy_from_json(to_json(sample()))->foreign_caller);
+  for (const char* key : {"port", "user"}) {
+    nlohmann::json bad = object;
+    bad["foreign_caller"][key] = -1;
+    EXPECT_FALSE(node_autopsy_from_json(bad)) << key;
+  }
+}
+
 TEST(AutopsyJsonTest, HostileTextBecomesHarmless) {
   NodeAutopsy hostile = sample();
   hostile.node = "nid\xff\x1b[2J001";
