@@ -89,10 +89,12 @@ Finding full_nodes(std::string_view standard_error, const std::vector<std::strin
   return finding;
 }
 
-/// `nid001` of `[nid001:13870] PMIX ERROR: OUT-OF-RESOURCE in file ...`: daemon or rank of Open MPI found no space for
-/// the files that they share.
+/// `nid001` of `[nid001:13870] PMIX ERROR: OUT-OF-RESOURCE in file .../dstore/...`: daemon or rank of Open MPI found no
+/// space for the files that they share.
 std::string_view host_without_space(std::string_view line) {
   const auto words = line.find("] PMIX ERROR: OUT-OF-RESOURCE");
+  // The same words of its listener are about descriptors, which calls of any user may have used up.
+  if (line.find("/dstore/") == line.npos) return {};
   const auto begin = words == line.npos ? words : line.rfind('[', words);
   if (begin == line.npos) return {};
   const auto process = line.substr(begin + 1, words - begin - 1);

@@ -47,7 +47,12 @@ TEST(StartComplaint, AFullFolderForTemporaryFilesIsNamedWithItsNodes) {
   ASSERT_TRUE(elsewhere);
   EXPECT_EQ(elsewhere->verdict, Verdict::error);
   EXPECT_TRUE(elsewhere->culprits.empty());
-  EXPECT_FALSE(explain_complaint("] PMIX ERROR: OUT-OF-RESOURCE\n[] PMIX ERROR: OUT-OF-RESOURCE\n", {"nid001"}));
+  EXPECT_FALSE(explain_complaint("] PMIX ERROR: OUT-OF-RESOURCE /dstore/\n[] PMIX ERROR: OUT-OF-RESOURCE /dstore/\n",
+                                 {"nid001"}));
+  // As where another user floods its port.
+  EXPECT_FALSE(explain_complaint(
+      "[nid001:18252] PMIX ERROR: OUT-OF-RESOURCE in file ../../src/mca/ptl/base/ptl_base_listener.c at line 207\n",
+      {"nid001"}));
 }
 
 TEST(StartComplaint, AnotherNodeIsNotBlamed) {
