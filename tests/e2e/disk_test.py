@@ -172,6 +172,15 @@ class FullDisk(WholeReports):
         self.assertEqual(case["culprits"][1]["name"], str(self.disk), "no node is drained for a file")
         self.assertIn("df /dev/shm", case["remedy"])
 
+    def test_shared_memory_that_can_not_be_written(self):
+        """Recorders and files of MPI lie elsewhere then."""
+        subprocess.run(["mount", "-o", "remount,ro", "/dev/shm"], check=True)
+        self.addCleanup(subprocess.run, ["mount", "-o", "remount,rw", "/dev/shm"], check=True)
+        for launcher, ranks in (("local", 1), ("mpirun", 2)):
+            with self.subTest(launcher=launcher):
+                run = self.new_run(check("a", ranks=ranks), "--launcher", launcher).finish(60)
+                self.assert_status(run, 0)
+
     def test_a_folder_for_temporary_files_without_room(self):
         """Open MPI's ranks share files there: they fail at once, or wait, by how much room is left."""
         for size in ("256k", "4m"):
