@@ -185,6 +185,9 @@ class ByTheirDaemon(support.EndToEnd):
             self.assertEqual(self.reason(cluster, "nid001"), "")
             self.assertFalse(slurm_services.states(cluster)["nid001"].startswith("drain"))
             self.assertFalse(os.path.exists("/root/hostile"))
+            words = "".join(path.read_text(errors="replace") for path in [self.folder / "health_check.said", *self.folder.rglob("report.json")])
+            self.assertNotIn("\x1b", words)
+            self.assertNotIn("JobState=", words)
             (self.folder / "health_check").unlink()
 
     def test_a_fault_of_all_nodes_does_not_drain_them_all(self):

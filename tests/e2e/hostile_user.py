@@ -18,6 +18,7 @@ import time
 
 NOBODY = 65534
 kept = []
+opened = set()
 
 
 def end_with_parent():
@@ -88,9 +89,11 @@ def follow_recorders():
 def touch_files(folder):
     for path in [folder, *(pathlib.Path(place) / name for place, folders, files in os.walk(folder) for name in folders + files)]:
         with contextlib.suppress(OSError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-            kept.append(descriptor)
-            fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if os.stat(path).st_ino not in opened:
+                descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+                kept.append(descriptor)
+                opened.add(os.fstat(descriptor).st_ino)
+                fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         with contextlib.suppress(OSError):
             os.rename(path, f"{path}.old")
         with contextlib.suppress(OSError):
@@ -108,7 +111,7 @@ def signal_processes():
 
 def ask_slurm():
     """Only operators may change nodes; names and comments of jobs are anyone's."""
-    hostile = "x JobState=COMPLETED Reason=muster[3f2a9c-1b7e]: hostile"
+    hostile = "x\x1b[31m\r\nJobState=COMPLETED Reason=muster[3f2a9c-1b7e]: hostile"
     for argv in (["scontrol", "update", "nodename=ALL", "state=drain", f"reason={hostile}"],
                  ["scontrol", "update", "nodename=ALL", f"comment={hostile}"],
                  ["sbatch", "--quiet", f"--job-name={hostile}", f"--comment={hostile}", "--output=/dev/null", "--chdir=/tmp", "--wrap=true"]):

@@ -153,10 +153,12 @@ class Machine:
         """A file of that machine, for this one."""
         return pathlib.Path(f"/proc/{self.first}/root/{name}")
 
-    def run(self, *words, limit=120):
+    def inside(self, *words):
         """A command on that machine, as root with nothing in its environment."""
-        return subprocess.run(["nsenter", "--target", str(self.first), *NAMESPACES, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *words],
-                              capture_output=True, text=True, timeout=limit * installed.SLOWNESS)
+        return ["nsenter", "--target", str(self.first), *NAMESPACES, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", *words]
+
+    def run(self, *words, limit=120):
+        return subprocess.run(self.inside(*words), capture_output=True, text=True, timeout=limit * installed.SLOWNESS)
 
     def __exit__(self, *_):
         with contextlib.suppress(OSError):

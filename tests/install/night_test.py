@@ -1,9 +1,11 @@
 """A night on a Debian of its own with the package of this build: the crontab line and the units of examples/, as they stand
-there, as root, by the real cron and by systemd as process 1. One that is well says nothing; one that is broken mails."""
+there, as root, by the real cron and by systemd as process 1. One that is well says nothing; one that is broken mails. A hostile user on
+both changes neither."""
 import json
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import time
 import unittest
@@ -56,8 +58,17 @@ class Night(unittest.TestCase):
     def machine(self, *words, **files):
         made = Machine(self.muster, words, **files)
         made.put("usr/sbin/sendmail", SENDMAIL, 0o755)
+        made.put("hostile_user.py", (SOURCE / "tests/e2e/hostile_user.py").read_text())
         made.put("etc/hosts", "127.0.0.1 localhost\n127.0.1.1 night\n")
         return made
+
+    def besiege(self, machine):
+        """An ordinary user of the machine tries what tests/e2e/hostile_user.py can, until the test ends."""
+        user = subprocess.Popen(machine.inside("/usr/bin/python3", "-B", "/hostile_user.py", "/var/lib/muster"), stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (user.kill(), user.wait(), user.stdout.close()))
+        self.assertEqual(user.stdout.readline(), "ready\n")
+        until(lambda: machine.path("tmp/ucx.conf").exists(), "first turn of the hostile user")
+        self.addCleanup(lambda: self.assertIsNone(user.poll(), "the hostile user went away"))
 
     def reports(self, machine):
         """Summaries that are written: the run is over."""
@@ -90,6 +101,7 @@ class Cron(Night):
                 break
             machine.__exit__()
         self.addCleanup(machine.__exit__)
+        self.besiege(machine)
         return machine
 
     def test_a_quiet_night_and_a_broken_node_s_mail(self):
@@ -132,6 +144,7 @@ class Units(Night):
         broken = self.started(limits=LIMITS_OF_SERVICES)
         until(lambda: broken.run("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"), "systemd")
         for machine in (well, broken):
+            self.besiege(machine)
             done = machine.run("sh", "-ec", block("cp"))
             self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(" 02:00:00 ", well.run("systemctl", "show", "muster-night.timer", "--property=NextElapseUSecRealtime").stdout)
