@@ -49,16 +49,26 @@ bool has_network_of_this_node(int pid) {
          fs::read_symlink("/proc/self/ns/net", problem);
 }
 
-/// A rank or a daemon that reads greetings one after the other waits for the rest of half a greeting.
-std::optional<ForeignCaller> foreign_caller_of(const std::vector<RankRemains>& ranks) {
-  std::optional<ForeignCaller> found;
-  for (const RankRemains& rank : ranks)
-    if (!found && rank.state != ProcessState::gone) found = find_foreign_caller(rank.record.pid);
-  if (found) return found;
-  each_process([&](int pid, const ProcessStatus&) {
-    if (!found && is_daemon_of_one_launch(pid) && has_network_of_this_node(pid)) found = find_foreign_caller(pid);
-  });
-  return found;
+bool is_called_with(int pid, const std::set<int>& ports) {
+  const auto line = read_file(fmt::format("/proc/{}/cmdline", pid));
+  return line && has_any_port(*line, ports);
+}
+
+/// A rank or a daemon that reads greetings one after the other waits for the rest of half a greeting. Not those of
+/// another launch of this user.
+std::optional<ForeignCaller> foreign_caller_of(const std::vector<RankRemains>& ranks, const std::set<int>& ports) {
+  std::set<int> pids;
+  for (const RankRemains& rank : ranks) {
+    if (rank.state != ProcessState::gone) pids.insert(rank.record.pid);
+    const auto parent = process_status(rank.record.parent);
+    if (parent && parent->start_ticks == rank.record.parent_start_ticks && is_daemon_of_one_launch(rank.record.parent))
+      pids.insert(rank.record.parent);
+  }
+  if (!ports.empty())
+    each_process([&](int pid, const ProcessStatus&) {
+      if (is_daemon_of_one_launch(pid) && has_network_of_this_node(pid) && is_called_with(pid, ports)) pids.insert(pid);
+    });
+  return find_foreign_caller({pids.begin(), pids.end()});
 }
 
 }  // namespace
@@ -88,7 +98,7 @@ ProcessState to_state(char state) {
   }
 }
 
-NodeAutopsy look_at_this_node(const std::string& tag) {
+NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launcher_ports) {
   NodeAutopsy autopsy;
   autopsy.answered = true;
   autopsy.now_s = monotonic_seconds();
@@ -100,7 +110,7 @@ NodeAutopsy look_at_this_node(const std::string& tag) {
     look_at_program(remains);
     autopsy.ranks.push_back(std::move(remains));
   }
-  autopsy.foreign_caller = foreign_caller_of(autopsy.ranks);
+  autopsy.foreign_caller = foreign_caller_of(autopsy.ranks, launcher_ports);
   return autopsy;
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,9 @@ struct NodeAutopsy {
 /// What has become of the process that wrote it.
 [[nodiscard]] ProcessState state_of(const FlightRecord& record);
 
-/// Looks at this node. Takes milliseconds; sends no signal, changes nothing.
-[[nodiscard]] NodeAutopsy look_at_this_node(const std::string& tag);
+/// Looks at this node. Takes milliseconds; sends no signal, changes nothing. `launcher_ports`: at which the launcher
+/// listens. Its daemon on this node has one of them on its command line, and started no rank that could name it yet.
+[[nodiscard]] NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launcher_ports = {});
 [[nodiscard]] nlohmann::json to_json(const NodeAutopsy& autopsy);
 [[nodiscard]] Result<NodeAutopsy> node_autopsy_from_json(const nlohmann::json& json);
 

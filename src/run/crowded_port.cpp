@@ -115,9 +115,51 @@ auto in_tables(int pid, Find find) {
 
 }  // namespace
 
-std::optional<ForeignCaller> find_foreign_caller(int pid) {
+std::optional<ForeignCaller> find_foreign_caller(const std::vector<int>& pids) {
+  struct Network {
+    int pid = 0;
+    std::set<std::string> inodes;
+  };
+  std::map<std::string, Network> networks;
+  for (const int pid : pids) {
+    std::error_code problem;
+    Network& network = networks[fs::read_symlink(fmt::format("/proc/{}/ns/net", pid), problem).string()];
+    network.pid = pid;
+    network.inodes.merge(sockets_of(pid));
+  }
+  for (const auto& [name, network] : networks) {
+    const std::set<std::string>& inodes = network.inodes;
+    if (const auto found = in_tables(
+            network.pid, [&](std::string_view tcp) { return parse_foreign_caller(tcp, inodes, is_other_user); }))
+      return found;
+  }
+  return std::nullopt;
+}
+
+bool has_any_port(std::string_view command_line, const std::set<int>& ports) {
+  return std::any_of(ports.begin(), ports.end(), [&](int port) {
+    const std::string mark = fmt::format(":{}", port);
+    for (std::size_t at = command_line.find(mark); at != command_line.npos; at = command_line.find(mark, at + 1))
+      if (const std::size_t end = at + mark.size();
+          end >= command_line.size() || command_line[end] < '0' || command_line[end] > '9')
+        return true;
+    return false;
+  });
+}
+
+std::set<int> listening_ports(int pid) {
+  constexpr std::size_t local = 1, state = 3, inode = 9;
   const auto inodes = sockets_of(pid);
-  return in_tables(pid, [&](std::string_view tcp) { return parse_foreign_caller(tcp, inodes, is_other_user); });
+  std::set<int> ports;
+  for (const char* family : {"tcp", "tcp6"}) {
+    const auto text = read_file(fmt::format("/proc/{}/net/{}", pid, family), most_table_bytes);
+    if (!text) continue;
+    for (const std::string_view line : lines(*text))
+      if (const auto row = columns(line);
+          row.size() > inode && row[state] == listening && inodes.count(std::string(row[inode])) != 0)
+        if (const auto port = port_in(row[local])) ports.insert(static_cast<int>(*port));
+  }
+  return ports;
 }
 
 std::optional<CrowdedPort> find_crowded_port(int pid, std::size_t most) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <vector>
 
 namespace muster {
 
@@ -33,7 +34,13 @@ struct ForeignCaller {
 [[nodiscard]] std::optional<ForeignCaller> parse_foreign_caller(std::string_view tcp,
                                                                 const std::set<std::string>& inodes,
                                                                 bool (*is_foreign)(uid_t user));
-[[nodiscard]] std::optional<ForeignCaller> find_foreign_caller(int pid);
+/// Of any of these processes of this node; of those in one network the tables are read once.
+[[nodiscard]] std::optional<ForeignCaller> find_foreign_caller(const std::vector<int>& pids);
+/// Whether a command line names one of the ports, as those of a launcher's daemons do: `tcp://10.78.1.1:41753`,
+/// `--control-port nid001:41753`. Pure.
+[[nodiscard]] bool has_any_port(std::string_view command_line, const std::set<int>& ports);
+/// TCP ports at which the process listens.
+[[nodiscard]] std::set<int> listening_ports(int pid);
 
 /// As parse_crowded_port(), of a process of this node. A launcher has a connection for each node and for each rank of
 /// its own node.

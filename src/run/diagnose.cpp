@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
@@ -45,7 +46,9 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
     // Its own: one for each node and rank, and each may have called more than once.
     const std::size_t own = 4 * (inspection.nodes.size() + static_cast<std::size_t>(std::max(inspection.ranks, 0)));
     if (launch.stage() == LaunchStage::start_up) inspection.crowded_port = find_crowded_port(launch.pid(), 100 + own);
-    inspection.foreign_caller = find_foreign_caller(launch.pid());
+    inspection.foreign_caller = find_foreign_caller({launch.pid()});
+    inspection.called_node.clear();
+    inspection.launcher_ports = listening_ports(launch.pid());
   }
   inspection.seen = autopsy(inspection);
   for (const NodeAutopsy& node : inspection.seen) {
@@ -71,12 +74,18 @@ std::vector<NodeAutopsy> LaunchDiagnosis::autopsy(const Inspection& inspection) 
       away.push_back(node);
       continue;
     }
-    found.push_back(look_at_this_node(inspection.tag));
+    found.push_back(look_at_this_node(inspection.tag, inspection.launcher_ports));
     found.back().node = node;
   }
   if (away.empty()) return found;
-  for (auto& answer :
-       ask_nodes(loop_, remote_, away, {"autopsy", "--tag", inspection.tag}, options_.deadlines.autopsy_s)) {
+  std::vector<std::string> words{"autopsy", "--tag", inspection.tag};
+  // A launcher listens at a few; more would be another program.
+  constexpr std::size_t most_ports = 16;
+  if (const auto& ports = inspection.launcher_ports; !ports.empty() && ports.size() <= most_ports) {
+    words.emplace_back("--launcher-ports");
+    words.push_back(fmt::format("{}", fmt::join(ports, ",")));
+  }
+  for (auto& answer : ask_nodes(loop_, remote_, away, words, options_.deadlines.autopsy_s)) {
     NodeAutopsy seen;
     if (answer.answered) {
       auto parsed = node_autopsy_from_json(nlohmann::json::parse(last_object(answer.out), nullptr, false));

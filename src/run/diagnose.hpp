@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class LaunchDiagnosis {
     ProcessState launcher = ProcessState::running;
     std::optional<CrowdedPort> crowded_port;      ///< of the launcher, while ranks start
     std::optional<ForeignCaller> foreign_caller;  ///< of the launcher, of one of its daemons or of a rank
+    std::set<int> launcher_ports;                 ///< at which it listens
     std::string called_node;                      ///< of that daemon or rank; empty: this one
   };
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/launch.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 constexpr std::size_t most_side_by_side = 32;
 
 /// One after the other: a node that does not answer takes seconds.
-constexpr std::size_t most_looked_at = 4;
+constexpr double most_seconds_looking = 30;
 
 struct StartTrial {
   std::unique_ptr<CleanupProcess::InFlight> in_flight;
@@ -97,11 +98,14 @@ std::vector<bool> TrialRounds::start_side_by_side(const std::vector<Bisection::G
   const SessionOptions& options = setup_.options;
   LaunchDiagnosis diagnosis(setup_.loop, {&setup_.launcher, setup_.identity, options.launcher_options, options.self},
                             options);
-  std::size_t looked_at = 0;
+  const double until = monotonic_seconds() + most_seconds_looking;
   for (StartTrial& trial : trials) {
+    if (is_incomplete_ || disturbance_) break;
     if (!trial.launch || trial.launch->is_clean() || trial.launch->has_ended() || trial.inspection.nodes.size() > 1)
       continue;
-    if (++looked_at > most_looked_at) break;
+    // Another user may keep those that are left from starting.
+    is_incomplete_ = monotonic_seconds() > until || setup_.must_stop();
+    if (is_incomplete_) break;
     diagnosis.look(*trial.launch, trial.inspection);
     if (trial.inspection.foreign_caller) disturbance_ = diagnosis.diagnose(*trial.launch, trial.inspection);
   }
@@ -127,8 +131,8 @@ LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
     const bool is_hopeless = rounds > 1 && bisection.has_started_none();
     if (trials.must_stop() || is_hopeless || bisection.round().size() > most_side_by_side) return outcome;
     bisection.take(tried.start_all(bisection.round()));
-    if (tried.disturbance()) return *tried.disturbance();
     if (tried.is_incomplete()) return outcome;
+    if (tried.disturbance()) return *tried.disturbance();
   }
   if (bisection.has_started_none()) return outcome;
   const auto& bad = bisection.nodes_at_fault();

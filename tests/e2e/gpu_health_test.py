@@ -91,6 +91,19 @@ class Health(gpu_copy_test.OnGpus):
 
     # Slower under load.
 
+    def test_many_corrected_errors_of_which_there_were_none_in_earlier_runs(self):
+        """Too few to be wrong by themselves, and the check does not ask for its past."""
+        only = ("-n", "^gpu_memory$", "--history", "history.db")
+        self.describe("set 1 ecc_corrected 3")
+        for _ in range(6):
+            self.assertEqual(self.check(*only), 0, self.output)
+        self.describe("later 1 ecc_corrected 300 after 1")
+        self.assertEqual(self.check("-n", "^gpu_memory$", "--no-history"), 0, self.output)
+        self.assertEqual(self.check(*only), 1, self.output)
+        self.assertIn("corrected_errors", self.reasons("gpu_memory"))
+        self.assertIn("earlier passing runs", self.output)
+        self.assertEqual({culprit["name"] for culprit in self.cases["gpu_memory"]["culprits"]}, {"rank 1"})
+
     def test_heat_and_power_brake(self):
         self.falls_ill("later 1 throttle_bits 0x48 after 1", "was slowed down under load: hw_slowdown and hw_thermal")
         self.falls_ill("later 1 throttle_bits 0x80 after 1", "was slowed down under load: power_brake")

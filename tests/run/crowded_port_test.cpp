@@ -37,6 +37,18 @@ TEST(CrowdedPort, ACallerOfAnotherUser) {
   EXPECT_FALSE(parse_foreign_caller("x\n 0: 1:zz 2 0A 3 4 5 6 7 111\n", {"111"}, is_nobody));
 }
 
+TEST(CrowdedPort, ADaemonNamesThePortOfItsLauncher) {
+  constexpr char line[] =
+      "orted\0-mca\0orte_hnp_uri\0"
+      "12.0;tcp://10.78.1.1,10.78.2.1:41753\0-mca\0plm\0rsh";
+  const std::string_view orted(line, sizeof line - 1);
+  EXPECT_TRUE(has_any_port(orted, {41753}));
+  EXPECT_TRUE(has_any_port("hydra_pmi_proxy --control-port nid001:41753", {5, 41753}));
+  EXPECT_FALSE(has_any_port(orted, {4175, 1753})) << "part of a number";
+  EXPECT_FALSE(has_any_port(orted, {41754})) << "of another launch";
+  EXPECT_FALSE(has_any_port(orted, {}));
+}
+
 TEST(CrowdedPort, OfAProcess) {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -53,6 +65,7 @@ TEST(CrowdedPort, OfAProcess) {
   }
   EXPECT_EQ(find_crowded_port(::getpid(), 4), (CrowdedPort{ntohs(address.sin_port), 5}));
   EXPECT_FALSE(find_crowded_port(::getpid(), 5));
+  EXPECT_EQ(listening_ports(::getpid()).count(ntohs(address.sin_port)), 1u);
   for (const int caller : callers) ::close(caller);
   ::close(listener);
 }

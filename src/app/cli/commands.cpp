@@ -89,6 +89,7 @@ void add_node(CommandLine line) {
   app->add_option("--sign", node->sign);
   auto* autopsy = app->add_subcommand("autopsy", "What is left of a launch on this node");
   autopsy->add_option("--tag", node->tag)->required();
+  autopsy->add_option("--launcher-ports", node->launcher_ports)->delimiter(',');
   autopsy->callback([node, &status = line.status] { status = node_autopsy_command(*node); });
   auto* clean = app->add_subcommand("clean", "End remaining processes of a launch on this node");
   clean->add_option("--tag", node->tag)->required();

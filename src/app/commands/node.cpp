@@ -30,7 +30,10 @@ int answer(const NodeOptions& options, const std::string& text) {
 }  // namespace
 
 int node_autopsy_command(const NodeOptions& options) {
-  return answer(options, dump(to_json(look_at_this_node(options.tag))) + "\n");
+  return answer(
+      options,
+      dump(to_json(look_at_this_node(options.tag, {options.launcher_ports.begin(), options.launcher_ports.end()}))) +
+          "\n");
 }
 
 int node_clean_command(const NodeOptions& options) {

@@ -125,6 +125,7 @@ struct BindOptions {
 struct NodeOptions {
   std::string sign;  ///< variable with the node's name: one of many that answer through one pipe
   std::string tag;
+  std::vector<int> launcher_ports;  ///< at which the launcher listens
   double grace_s = 3;
   bool launcher_has_ended = false;
   bool ends_daemons = false;
