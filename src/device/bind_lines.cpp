@@ -68,8 +68,7 @@ std::string srun_gpus(const Placement& placement) {
 }
 
 std::string_view visible_variable(std::string_view vendor) {
-  const GpuVendor* found = find_gpu_vendor(vendor);
-  return found == nullptr ? std::string_view() : found->visible_variable;
+  return terms_of_vendor(vendor).visible_variable;
 }
 
 std::string gpu_wrapper(const Placement& placement, std::string_view variable, std::string_view local_rank) {

@@ -16,8 +16,8 @@ namespace muster {
 class GpuWatch {
  public:
   virtual ~GpuWatch() = default;
-  /// Fills the values of `gpu`, found by its address: all counters, modes, processes. False: the source does not know
-  /// it.
+  /// Fills the values of `gpu`, found by its address: all counters, modes, processes. False: it is not
+  /// among those of the source.
   virtual bool look(Device& gpu) const = 0;
   /// As above, of what changes from one moment to the next: clocks, throttling, PCIe.
   virtual bool glance(Device& gpu) const = 0;

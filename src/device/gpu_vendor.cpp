@@ -24,6 +24,12 @@ const GpuVendor* find_gpu_vendor(std::string_view name) {
   return found == std::end(vendors) ? nullptr : *found;
 }
 
+const GpuVendor& terms_of_vendor(std::string_view name) {
+  static constexpr GpuVendor unknown{};
+  const GpuVendor* found = find_gpu_vendor(name);
+  return found == nullptr ? unknown : *found;
+}
+
 std::string of_all_vendors(std::string_view GpuVendor::*term, std::string_view separator) {
   std::string line;
   for (const GpuVendor* vendor : vendors) {

@@ -17,7 +17,6 @@ struct GpuVendor {
   std::string_view visible_variable;  ///< selects GPUs for a program
   std::string_view log_marks;         ///< words of the kernel log that belong to it: `NVRM, Xid`
   std::string_view error_mark;        ///< the one of them that stands at an error: `Xid`
-  std::string_view call_prefixes;     ///< of its libraries' functions, by commas: `cu,nv`
   std::string_view collectives;       ///< its library of collective operations
   std::string_view compiler;          ///< of kernels at run time
   std::string_view toolkit;           ///< what that compiler is a part of
@@ -30,6 +29,8 @@ struct GpuVendor {
 [[nodiscard]] std::span<const GpuVendor* const> gpu_vendors();
 /// nullptr: not among them.
 [[nodiscard]] const GpuVendor* find_gpu_vendor(std::string_view name);
+/// As above; one without any terms where it is not among them.
+[[nodiscard]] const GpuVendor& terms_of_vendor(std::string_view name);
 /// That of all which have it, `nvidia-smi -q, rocm-smi`.
 [[nodiscard]] std::string of_all_vendors(std::string_view GpuVendor::*term, std::string_view separator = ", ");
 

@@ -148,7 +148,7 @@ void GpuData::look_for_any_carrier() {
     why_staged_ = state_of(library_.report);
     if (transport_ == "nccl")
       return see(Sight::lacking, why_staged_,
-                 fmt::format("install {} or load its module", find_gpu_vendor(runtime_->vendor)->collectives));
+                 fmt::format("install {} or load its module", terms_of_vendor(runtime_->vendor).collectives));
   }
   if (transport_ != "staged" && is_mpi_gpu_aware(runtime_->vendor) == std::optional(true)) return;
   carriage_ = Carriage::staged;
@@ -163,7 +163,7 @@ void GpuData::look_for_carrier() {
       return see(Sight::broken, state_of(library_.report), library_.remedy);
     if (transport_ == "nccl")
       return see(Sight::lacking, state_of(library_.report),
-                 fmt::format("install {} or load its module", find_gpu_vendor(runtime_->vendor)->collectives));
+                 fmt::format("install {} or load its module", terms_of_vendor(runtime_->vendor).collectives));
   }
   const auto is_aware = is_mpi_gpu_aware(runtime_->vendor);
   if (is_aware == std::optional(true)) return;

@@ -49,9 +49,8 @@ std::optional<int> granted_by(const NodeView& node, std::string_view variable) {
 }  // namespace
 
 std::string driver_for(const Device& gpu) {
-  const GpuVendor* vendor = find_gpu_vendor(vendor_of(gpu));
-  if (vendor == nullptr) return {};
-  return std::string(!gpu.driver.empty() && gpu.driver == vendor->other_driver ? vendor->other_driver : vendor->driver);
+  const GpuVendor& vendor = terms_of_vendor(vendor_of(gpu));
+  return std::string(!gpu.driver.empty() && gpu.driver == vendor.other_driver ? vendor.other_driver : vendor.driver);
 }
 
 bool is_withheld(const Device& gpu) {
@@ -65,9 +64,9 @@ DeviceProblem problem_of(const NodeView& node, const Device& gpu) {
   const std::string driver = driver_for(gpu);
   if (gpu.is_seen_by("pci") && !driver.empty() && gpu.driver != driver) return DeviceProblem::no_driver;
   if (gpu.is_excluded) return DeviceProblem::excluded;
-  const GpuVendor* vendor = find_gpu_vendor(vendor_of(gpu));
-  const std::string_view source = vendor == nullptr ? std::string_view() : vendor->driver_source;
-  const bool is_asked = !source.empty() && (vendor->is_source_there || node.inventory.has_source(source));
+  const GpuVendor& vendor = terms_of_vendor(vendor_of(gpu));
+  const std::string_view source = vendor.driver_source;
+  const bool is_asked = !source.empty() && (vendor.is_source_there || node.inventory.has_source(source));
   // KFD hides from a control group what is not granted to it.
   return is_asked && !gpu.is_seen_by(source) && !is_withheld(gpu) ? DeviceProblem::unknown_to_driver
                                                                   : DeviceProblem::none;

@@ -172,6 +172,7 @@ constexpr KnownComplaint known_complaints[] = {
      "install the library that the message names on {}, or correct LD_LIBRARY_PATH there"},
     {"undefined symbol", "load the same modules on {} as where the program was built: a library is another version"},
     {"version `", "load the same modules on {} as where the program was built: a library is another version"},
+    {"from shared object: Operation not permitted", "see whether the mount of that library on {} has noexec"},
     {"failed to map segment", "raise the limits on memory on {}: ulimit -d unlimited -v unlimited"},
     {"annot allocate memory", "free memory on {}, or raise the memory limit of the job"},
     {"bad_alloc", "free memory on {}, or raise the memory limit of the job"},

@@ -3,7 +3,7 @@
 namespace muster {
 
 extern const GpuVendor nvidia_gpus;
-// The driver shows its folder from the moment it is loaded; without it, it knows no GPU at all.
+// The driver has its folder in /proc from the moment it is loaded; without that folder it runs no GPU.
 constexpr GpuVendor nvidia_gpus{.name = "nvidia",
                                 .driver = "nvidia",
                                 .other_driver = "",
@@ -12,7 +12,6 @@ constexpr GpuVendor nvidia_gpus{.name = "nvidia",
                                 .visible_variable = "CUDA_VISIBLE_DEVICES",
                                 .log_marks = "NVRM, Xid",
                                 .error_mark = "Xid",
-                                .call_prefixes = "cu,nv",
                                 .collectives = "NCCL",
                                 .compiler = "NVRTC",
                                 .toolkit = "the CUDA toolkit",

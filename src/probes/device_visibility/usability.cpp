@@ -56,7 +56,7 @@ Finding problem_finding(const NodeView& node, DeviceProblem problem, const std::
                                driver, gpus.size() == 1 ? "it" : "them"),
                    fmt::format("look for why the driver gave up in the kernel log of {} (dmesg: {}), reset the GPU or "
                                "power-cycle the node; in a container, see which GPUs were passed to it",
-                               node.host, find_gpu_vendor(vendor_of(*gpus[0]))->log_marks));
+                               node.host, terms_of_vendor(vendor_of(*gpus[0])).log_marks));
   }
 }
 
