@@ -102,7 +102,7 @@ class Health(gpu_copy_test.OnGpus):
         self.assertEqual(self.check(*only), 1, self.output)
         self.assertIn("corrected_errors", self.reasons("gpu_memory"))
         self.assertIn("earlier passing runs", self.output)
-        self.assertEqual({culprit["name"] for culprit in self.cases["gpu_memory"]["culprits"]}, {"rank 1"})
+        self.assertEqual({culprit["name"] for culprit in self.cases["gpu_memory"]["culprits"]}, {f"GPU {on_gpus.GPUS[1]}", "rank 1"})
 
     def test_heat_and_power_brake(self):
         self.falls_ill("later 1 throttle_bits 0x48 after 1", "was slowed down under load: hw_slowdown and hw_thermal")
