@@ -55,18 +55,18 @@ class SystemReader {
 
   /// A key that is not set can't be unverified.
   void take_unverified(const Unverified& unverified) {
-    std::set<std::string> message;
-    if (!system_.detect.empty()) message.insert("detect");
+    std::set<std::string> known;
+    if (!system_.detect.empty()) known.insert("detect");
     for (auto& partition : system_.partitions) {
       const auto keys = expectation_keys(partition.node);
       for (const auto& [key, why] : unverified.why)
         if (std::find(keys.begin(), keys.end(), key) != keys.end()) partition.node.unverified.emplace(key, why);
-      message.insert(keys.begin(), keys.end());
+      known.insert(keys.begin(), keys.end());
     }
     for (const auto& [key, at] : unverified.places)
-      if (message.count(key) == 0)
+      if (known.count(key) == 0)
         errors_.add(at, fmt::format("this profile does not set \"{}\"{}", printable_line(key, 60),
-                                    suggestion(key, std::vector<std::string>(message.begin(), message.end()))));
+                                    suggestion(key, std::vector<std::string>(known.begin(), known.end()))));
   }
 
   /// What the agent fills in values; another single word in braces is one that was misspelt.

@@ -187,13 +187,13 @@ void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, con
       is_of_corrected(key) && seconds > 0 ? flood_of_corrected(per_second, rates.corrected) : std::string();
   const std::string suspects = is_of_xgmi(key) ? suspected_links(seen, gpu, rates) : std::string();
   if (!corrected.empty())
-    return findings.push_back(about(
-        gpu, Verdict::fail,
-        fmt::format("had {:.0f} {} more under load: {} (counter {}, {:.0f} before){}", grown, counter.what, corrected,
-                    key, before, suspects),
-        is_of_xgmi(key)
-            ? remedy_for_links(gpu)
-            : fmt::format("drain {} and have the GPU replaced if the rate stays after a reset", gpu.place.host)));
+    return findings.push_back(
+        about(gpu, Verdict::fail,
+              fmt::format("had {:.0f} {} more under load: {} (counter {}, {:.0f} before){}", grown, counter.what,
+                          corrected, key, before, suspects),
+              is_of_xgmi(key)
+                  ? remedy_for_links(gpu)
+                  : fmt::format("drain {} and have the GPU replaced if the rate stays after a reset", gpu.place.host)));
   const std::string rate = seconds > 0 ? fmt::format(", {:.3g} per second", per_second) : std::string();
   const LinkExcess excess = excess_of_link(key, grown, per_second, rates.links);
   if (excess.is_silent) return;
@@ -278,9 +278,9 @@ void judge_others(const CaseView& view, const Gpu& gpu, const std::string& list,
                   gpu.place.host)));
 }
 
-/// `message`: reports of others on GPUs, by node. Ranks with partitions of one GPU report the same.
+/// `seen_others`: reports of others on GPUs, by node. Ranks with partitions of one GPU report the same.
 void judge_rank(const CaseView& view, const RankPlace& place, const Observation& seen, const Rates& rates,
-                std::set<std::pair<int, std::string>>& message, std::vector<Finding>& findings) {
+                std::set<std::pair<int, std::string>>& seen_others, std::vector<Finding>& findings) {
   const TestedGpus named = tested_by(seen);
   std::set<std::pair<std::string, int>> xids;
   for (const Fact& fact : seen.facts) {
@@ -289,7 +289,7 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
     if (fact.key == "grew") judge_growth(seen, gpu, text, rates, findings);
     if (fact.key == "throttled") judge_throttling(gpu, text, findings);
     if (fact.key == "link_in_use") judge_link_in_use(gpu, text, findings);
-    if (fact.key == "others" && message.insert({place.node_index, fact.value}).second)
+    if (fact.key == "others" && seen_others.insert({place.node_index, fact.value}).second)
       judge_others(view, gpu, text, findings);
     if (fact.key == "xid" && xids.insert({gpu.address, std::atoi(text.c_str())}).second)
       judge_xid(gpu, std::atoi(text.c_str()), findings);
@@ -299,9 +299,9 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
                                            "link goes down again",
                                            place.host)));
     if (fact.key == "link_inactive")
-      findings.push_back(about(gpu, Verdict::pass,
-                               fmt::format("had {} inactive after the load: asleep or down, one state for amdgpu", text),
-                               "compare the rates of copies between this GPU and the others"));
+      findings.push_back(about(
+          gpu, Verdict::pass, fmt::format("had {} inactive after the load: asleep or down, one state for amdgpu", text),
+          "compare the rates of copies between this GPU and the others"));
     if (fact.key == "became")
       findings.push_back(about(gpu, Verdict::fail,
                                text == "row_remap_failed" ? "could not remap a row of its memory under load"
@@ -337,11 +337,11 @@ bool is_well(const ProbeJudgement& judgement) {
 
 void judge_health(const CaseView& view, std::vector<Finding>& findings) {
   const Rates rates{corrected_rates(view), link_rates(view), gpus_with_xgmi_errors(view)};
-  std::set<std::pair<int, std::string>> message;
+  std::set<std::pair<int, std::string>> seen_others;
   for (std::size_t i = 0; i < view.ranks.size() && i < view.observed.size(); ++i) {
     const Observation* seen = view.observed[i];
     if (seen != nullptr && seen->state == ObservationState::measured)
-      judge_rank(view, view.ranks[i], *seen, rates, message, findings);
+      judge_rank(view, view.ranks[i], *seen, rates, seen_others, findings);
   }
 }
 

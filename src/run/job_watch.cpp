@@ -46,7 +46,7 @@ class Watch {
       : scheduler_(scheduler), options_(options), pause_s_(options.first_pause_s) {
     for (const int signal : options.ended_by)
       signals_.push_back(loop_.on_signal(signal, [this](int which) {
-        ++reported_;
+        ++signals_come_;
         if (end_.interrupted.empty()) end_.interrupted = std::string("SIG") + sigabbrev_np(which);
       }));
   }
@@ -76,7 +76,7 @@ class Watch {
   double pause_s_ = 0;
   double queue_asked_ = -1e9;
   double cancelled_at_ = 0;  ///< 0: it was not
-  int reported_ = 0;         ///< signals that came
+  int signals_come_ = 0;     ///< signals that came
   int unknown_ = 0;
   int ended_start_ = -1;  ///< the last start that left an exit status
 };
@@ -186,7 +186,7 @@ void Watch::look_for_end() {
 bool Watch::is_over() const {
   if (end_.is_finished && cancelled_at_ == 0) return true;
   if (end_.news.status.phase == JobPhase::ended || unknown_ >= most_unknown) return true;
-  return cancelled_at_ > 0 && (reported_ > 1 || monotonic_seconds() - cancelled_at_ > options_.gone_s);
+  return cancelled_at_ > 0 && (signals_come_ > 1 || monotonic_seconds() - cancelled_at_ > options_.gone_s);
 }
 
 void Watch::announce() {
@@ -197,12 +197,12 @@ void Watch::announce() {
 /// Ends early when a signal comes, or the run inside has finished.
 void Watch::wait(double seconds) {
   const double until = monotonic_seconds() + seconds;
-  const int reported = reported_;
+  const int before = signals_come_;
   double next_word = monotonic_seconds() + 1;
-  while (monotonic_seconds() < until && reported_ == reported && !end_.is_finished) {
+  while (monotonic_seconds() < until && signals_come_ == before && !end_.is_finished) {
     bool is_time = false;
     const auto timer = loop_.after(std::min(options_.look_s, until - monotonic_seconds()), [&] { is_time = true; });
-    loop_.run_until([&] { return is_time || reported_ != reported; });
+    loop_.run_until([&] { return is_time || signals_come_ != before; });
     const int before = ended_start_;
     look_for_end();
     if (ended_start_ != before) return;

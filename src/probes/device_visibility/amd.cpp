@@ -22,7 +22,7 @@ struct AmdLibrary {
 };
 constexpr AmdLibrary libraries[] = {{"rocm_smi", "librocm_smi64", "ROCm SMI"}, {"amd_smi", "libamd_smi", "AMD SMI"}};
 
-std::string message(std::string_view text) {
+std::string in_one_line(std::string_view text) {
   return printable_line(text, 200);
 }
 
@@ -38,13 +38,13 @@ void judge_broken(const NodeView& node, Findings& findings) {
     const bool is_open = !report.file.empty();
     Finding finding;
     finding.reason = fmt::format("on {} the driver amdgpu works, but {} is unusable: {}", node.host,
-                                 printable_line(report.name, 60), message(report.error));
+                                 printable_line(report.name, 60), in_one_line(report.error));
     finding.culprits.push_back(culprit_of(node));
     finding.remedy =
         is_open ? fmt::format(
                       "compare the release of ROCm in {} with that of the driver on {}, run rocm-smi there and "
                       "read its kernel log (dmesg: amdgpu); what monitors the node is blind meanwhile",
-                      message(report.file), node.host)
+                      in_one_line(report.file), node.host)
                 : fmt::format("install ROCm anew on {}; its libraries do not fit one another", node.host);
     findings.push_back(std::move(finding));
   }
@@ -85,7 +85,7 @@ void judge_unique_ids(const NodeView& node, const AmdLibrary& library, Findings&
     findings.push_back(about(
         node, {gpu},
         fmt::format("{} on {} has unique id {} by the kernel and {} by {}", label_of(*gpu), node.host, known,
-                    message(reported), library.name),
+                    in_one_line(reported), library.name),
         fmt::format("reboot {}: driver and library disagree on which GPU is where; if they still do, have both brought "
                     "to one release of ROCm",
                     node.host)));
@@ -96,11 +96,11 @@ void judge_errors_reported(const NodeView& node, const AmdLibrary& library, Find
   for (const Device* gpu : gpus_of(node)) {
     const std::string failed = value_of(*gpu, key_of(library, "error"));
     if (!failed.empty())
-      findings.push_back(
-          about(node, {gpu}, fmt::format("{} gave {} no answer: {}", named(node, *gpu), library.name, message(failed)),
-                fmt::format("read the kernel log of {} (dmesg: amdgpu), reset the GPU, and drain the "
-                            "node if it still does not answer",
-                            node.host)));
+      findings.push_back(about(
+          node, {gpu}, fmt::format("{} gave {} no answer: {}", named(node, *gpu), library.name, in_one_line(failed)),
+          fmt::format("read the kernel log of {} (dmesg: amdgpu), reset the GPU, and drain the "
+                      "node if it still does not answer",
+                      node.host)));
     const auto count = number_of(value_of(*gpu, key_of(library, "uncorrected")));
     // The kernel's own count has its finding already.
     if (count > 0 && gpu->uncorrected == 0)
@@ -178,7 +178,7 @@ void judge_partitions(const NodeView& node, Findings& findings) {
           "drain {} and set one mode for all its GPUs: amd-smi set --compute-partition, "
           "--memory-partition",
           node.host);
-      question.votes.push_back({"of " + named(node, *gpu), message(value_of(*gpu, key)), culprit_of(node, *gpu)});
+      question.votes.push_back({"of " + named(node, *gpu), in_one_line(value_of(*gpu, key)), culprit_of(node, *gpu)});
     }
     for (const auto& [model, question] : questions)
       if (auto finding = outlier_finding(question)) findings.push_back(std::move(*finding));
@@ -206,7 +206,7 @@ double real_of(std::string_view text) {
 
 std::string unique_id_of(const Device& gpu) {
   const auto number = number_of(gpu.uuid);
-  return number == 0 ? message(gpu.uuid) : fmt::format("{:#x}", number);
+  return number == 0 ? in_one_line(gpu.uuid) : fmt::format("{:#x}", number);
 }
 
 std::string named(const NodeView& node, const Device& gpu) {

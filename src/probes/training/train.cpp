@@ -85,9 +85,9 @@ class Training {
     if (!all) return tl::unexpected(all.error());
     std::vector<std::uint64_t> data;
     for (const ByteVector& one : *all) {
-      const auto reported = values_of<std::uint64_t>(one);
-      former_.push_back(reported.at(0));
-      data.push_back(reported.at(1));
+      const auto numbers = values_of<std::uint64_t>(one);
+      former_.push_back(numbers.at(0));
+      data.push_back(numbers.at(1));
     }
     done_.divergence = find_dissent(data, done_.first_step, Cause::data);
     is_over_ = done_.divergence.has_value();
@@ -274,8 +274,8 @@ class Training {
     const auto mine = parts_.part(std::span(order).first(static_cast<std::size_t>(batch)), rank_, ranks_);
     auto is_right = computes_rightly(parts_, task_, replica_, start, mine);
     if (!is_right) return tl::unexpected(is_right.error());
-    const std::byte reported[] = {std::byte{*is_right ? std::uint8_t{1} : std::uint8_t{0}}};
-    auto all = parts_.comm.all_gather(reported);
+    const std::byte vote[] = {std::byte{*is_right ? std::uint8_t{1} : std::uint8_t{0}}};
+    auto all = parts_.comm.all_gather(vote);
     if (!all) return tl::unexpected(all.error());
     for (std::size_t rank = 0; rank < all->size(); ++rank)
       if ((*all)[rank].empty() || (*all)[rank][0] == std::byte{0})
