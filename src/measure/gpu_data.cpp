@@ -230,10 +230,26 @@ void GpuData::read_links(std::vector<GpuPlace> places) {
   auto inventory = read_inventory(root_of("/"));
   // device_visibility reports unreadable data; here nothing is known of links then.
   if (!inventory) return;
+  node_ = *inventory;
+  watch_counters(places);
   if (runtime_->vendor == "nvidia") add_nvml_links(*inventory, watch_);
   // Which asked about others in between.
   watch_.device(runtime_->gpus->devices()[static_cast<std::size_t>(device_)].full_label());
   links_ = GpuLinks(std::move(*inventory), std::move(places), context_.comm.rank());
+}
+
+/// One rank of those on a GPU: its counters are of all of them.
+void GpuData::watch_counters(const std::vector<GpuPlace>& places) {
+  const auto self = static_cast<std::size_t>(context_.comm.rank());
+  const GpuPlace& own = places.at(self);
+  const bool is_taken = std::any_of(
+      places.begin(), places.begin() + static_cast<std::ptrdiff_t>(self),
+      [&](const GpuPlace& place) { return place.is_known && place.node == own.node && place.address == own.address; });
+  const auto known = std::find_if(node_.devices.begin(), node_.devices.end(), [&](const Device& device) {
+    return device.kind == DeviceKind::gpu && device.parent.empty() && device.address == own.address;
+  });
+  if (own.is_known && !is_taken && known != node_.devices.end())
+    counters_ = std::make_unique<gpu_copy::CounterWatch>(node_, *known, watch_, context_.recorder);
 }
 
 double GpuData::possible_to(int rank) const {
@@ -288,6 +304,15 @@ void GpuData::add_labels(Labels& labels) const {
   std::sort(labels.begin(), labels.end());
 }
 
+/// Calls about this rank's GPU that failed without stopping anything.
+void GpuData::add_overlooked(Observation& seen) const {
+  const GpuPlace own = own_place();
+  for (const OverlookedFailure& one : runtime_->gpus->overlooked())
+    if (one.device == device_)
+      seen.facts.push_back({one.is_lack ? "call_lacked" : "call_failed",
+                            fmt::format("{} {}", own.is_known ? to_string(own.address) : "-", one.what)});
+}
+
 void GpuData::announce(Observation& seen) const {
   const auto add = [&](const char* key, std::string_view value) {
     if (!value.empty()) seen.facts.push_back({key, printable_line(value, 400)});
@@ -303,6 +328,8 @@ void GpuData::announce(Observation& seen) const {
     add("data.host", why_);
   }
   if (!is_on_device()) return;
+  if (counters_ != nullptr) counters_->end(seen);
+  add_overlooked(seen);
   if (comm_ != nullptr)
     add("data.carrier", comm_->library());
   else if (carriage_ == Carriage::staged)

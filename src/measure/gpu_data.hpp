@@ -10,6 +10,7 @@
 
 #include "device/collectives.hpp"
 #include "measure/gpu_links.hpp"
+#include "measure/load_watch.hpp"
 #include "measure/pair_measure.hpp"
 #include "muster/probe.hpp"
 
@@ -112,7 +113,8 @@ class GpuData {
   [[nodiscard]] double possible_to_all() const;
   /// On GPUs: for all readings. Leaves them sorted.
   void add_labels(Labels& labels) const;
-  /// Facts for the judge, of keys that begin with `data.`.
+  /// Facts for the judge, of keys that begin with `data.`; after the load: also what the counters of the GPU did
+  /// (gpu_copy::judge_health).
   void announce(Observation& seen) const;
 
  private:
@@ -124,6 +126,8 @@ class GpuData {
   void see(Sight sight, std::string why, std::string remedy = {});
   [[nodiscard]] GpuPlace own_place() const;
   void read_links(std::vector<GpuPlace> places);
+  void watch_counters(const std::vector<GpuPlace>& places);
+  void add_overlooked(Observation& seen) const;
   [[nodiscard]] Result<void> settle(Result<void> mine);
   [[nodiscard]] Result<void> start(const std::function<Result<void>()>& make);
 
@@ -145,6 +149,8 @@ class GpuData {
   std::string setting_;  ///< the variable that hides every GPU from this rank; empty: none
   Decision decision_ = Decision::host;
   GpuLinks links_;
+  Inventory node_;                                    ///< on GPUs: what the kernel shows
+  std::unique_ptr<gpu_copy::CounterWatch> counters_;  ///< of the first rank on its GPU
   std::unique_ptr<DeviceComm> comm_;
 };
 

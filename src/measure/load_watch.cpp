@@ -100,34 +100,9 @@ bool is_of_xgmi(std::string_view key) {
   return key.starts_with("ras_xgmi");
 }
 
-LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
-    : context_(context), node_(node), health_(node.inventory, CallWatch(context.recorder)) {}
+namespace {
 
-void LoadWatch::begin(const SeenGpu& gpu) {
-  const Device* device = node_.known(gpu);
-  if (device == nullptr || watched_.count(whole_key(gpu)) != 0) return;
-  const std::string address = gpu.part < 0 ? address_of(gpu) : whole_of(address_of(gpu));
-  watched_[whole_key(gpu)] = {device, address, health_.look(*device), -1, {}, monotonic_seconds()};
-}
-
-void LoadWatch::during(const SeenGpu& gpu) {
-  const auto found = watched_.find(whole_key(gpu));
-  if (found == watched_.end() || found->second.before.empty()) return;
-  const double now_is = monotonic_seconds();
-  if (found->second.last_look >= 0 && now_is - found->second.last_look < seconds_between_looks) return;
-  found->second.last_look = now_is;
-  const GpuHealth::Values now = health_.glance(*found->second.device);
-  GpuHealth::Values& worst = found->second.during;
-  const std::string throttled = both(reported(worst, "throttled_by"), reported(now, "throttled_by"));
-  for (const auto& [key, value] : now) {
-    // A link wakes up with the first copy: its best is what it can do now.
-    const bool is_link = key.rfind("pcie_", 0) == 0;
-    if (!is_link || real_reported(now, key) > real_reported(worst, key)) worst[key] = value;
-  }
-  worst["throttled_by"] = throttled;
-}
-
-void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const {
+void add_changes(const WatchedGpu& gpu, const GpuHealth::Values& after, Observation& seen) {
   const auto note = [&](const char* key, const std::string& text) {
     seen.facts.push_back({key, gpu.address + " " + text});
   };
@@ -159,11 +134,12 @@ void LoadWatch::add_changes(const Watched& gpu, const GpuHealth::Values& after, 
   }
 }
 
-void LoadWatch::add_lost_links(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const {
+void add_lost_links(const WatchedGpu& gpu, const GpuHealth::Values& after, const GpuHealth& health, Recorder& recorder,
+                    Observation& seen) {
   const LostLinks lost = lost_xgmi_links(gpu.before, after, [&] {
-    context_.recorder.step("second look after the load");
+    recorder.step("second look after the load");
     std::this_thread::sleep_for(until_second_look);
-    return health_.look(*gpu.device);
+    return health.look(*gpu.device);
   });
   for (const std::string& link : lost.down)
     seen.facts.push_back({"link_down", fmt::format("{} xGMI link {}", gpu.address, link)});
@@ -171,8 +147,57 @@ void LoadWatch::add_lost_links(const Watched& gpu, const GpuHealth::Values& afte
     seen.facts.push_back({"link_inactive", fmt::format("{} xGMI link {}", gpu.address, link)});
 }
 
+}  // namespace
+
+CounterWatch::CounterWatch(const Inventory& inventory, const Device& gpu, const CallWatch& watch, Recorder& recorder)
+    : health_(inventory, watch), recorder_(recorder) {
+  recorder_.step("health before the load");
+  gpu_ = {&gpu, to_string(gpu.address), health_.look(gpu), -1, {}, monotonic_seconds()};
+}
+
+void CounterWatch::end(Observation& seen) const {
+  if (gpu_.before.empty()) return;
+  recorder_.step("health after the load");
+  const auto after = health_.look(*gpu_.device);
+  const auto xids = health_.xids(*gpu_.device);
+  if (after.empty()) return;
+  seen.facts.push_back({"tested", fmt::format("{} {} {}", gpu_.address,
+                                              gpu_.device->uuid.empty() ? "-" : gpu_.device->uuid, gpu_.device->name)});
+  seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu_.address, monotonic_seconds() - gpu_.began)});
+  add_changes(gpu_, after, seen);
+  add_lost_links(gpu_, after, health_, recorder_, seen);
+  for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu_.address, xid)});
+}
+
+LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
+    : context_(context), node_(node), health_(node.inventory, CallWatch(context.recorder)) {}
+
+void LoadWatch::begin(const SeenGpu& gpu) {
+  const Device* device = node_.known(gpu);
+  if (device == nullptr || watched_.count(whole_key(gpu)) != 0) return;
+  const std::string address = gpu.part < 0 ? address_of(gpu) : whole_of(address_of(gpu));
+  watched_[whole_key(gpu)] = {device, address, health_.look(*device), -1, {}, monotonic_seconds()};
+}
+
+void LoadWatch::during(const SeenGpu& gpu) {
+  const auto found = watched_.find(whole_key(gpu));
+  if (found == watched_.end() || found->second.before.empty()) return;
+  const double now_is = monotonic_seconds();
+  if (found->second.last_look >= 0 && now_is - found->second.last_look < seconds_between_looks) return;
+  found->second.last_look = now_is;
+  const GpuHealth::Values now = health_.glance(*found->second.device);
+  GpuHealth::Values& worst = found->second.during;
+  const std::string throttled = both(reported(worst, "throttled_by"), reported(now, "throttled_by"));
+  for (const auto& [key, value] : now) {
+    // A link wakes up with the first copy: its best is what it can do now.
+    const bool is_link = key.rfind("pcie_", 0) == 0;
+    if (!is_link || real_reported(now, key) > real_reported(worst, key)) worst[key] = value;
+  }
+  worst["throttled_by"] = throttled;
+}
+
 /// Nothing of a GPU that counts none.
-void LoadWatch::add_corrected(const Watched& gpu, const GpuHealth::Values& after, double seconds, bool is_alone,
+void LoadWatch::add_corrected(const WatchedGpu& gpu, const GpuHealth::Values& after, double seconds, bool is_alone,
                               Observation& seen) const {
   std::optional<double> most;
   for (const auto& [key, value] : after) {
@@ -189,7 +214,7 @@ void LoadWatch::add_corrected(const Watched& gpu, const GpuHealth::Values& after
                            is_alone ? Labels{} : Labels{{"device", gpu.address}}, summarize(std::span(&*most, 1))});
 }
 
-void LoadWatch::add_load(const Watched& gpu, Observation& seen) const {
+void LoadWatch::add_load(const WatchedGpu& gpu, Observation& seen) const {
   if (const std::string reasons = reported(gpu.during, "throttled_by"); !reasons.empty())
     seen.facts.push_back({"throttled", gpu.address + " " + reasons});
   const auto number = [&](const char* name) { return reported(gpu.during, name); };
@@ -220,7 +245,7 @@ void LoadWatch::end(Observation& seen, const Schedule& schedule) {
       const double seconds = monotonic_seconds() - gpu.began;
       seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, seconds)});
       add_changes(gpu, after, seen);
-      add_lost_links(gpu, after, seen);
+      add_lost_links(gpu, after, health_, context_.recorder, seen);
       add_corrected(gpu, after, seconds, wholes.size() == 1, seen);
       for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
       add_load(gpu, seen);

@@ -12,6 +12,16 @@
 
 namespace muster::gpu_copy {
 
+/// A GPU under watch.
+struct WatchedGpu {
+  const Device* device = nullptr;
+  std::string address;
+  GpuHealth::Values before;
+  double last_look = -1;     ///< monotonic seconds; -1: none
+  GpuHealth::Values during;  ///< the worst of throttling, the best of the link
+  double began = 0;          ///< monotonic seconds
+};
+
 /// Local: no communication. Calls of libraries are steps of the recorder. To be made before anybody computes on the
 /// GPUs: who is on them then is not of this run. `context` and `node` outlive it.
 class LoadWatch {
@@ -29,24 +39,29 @@ class LoadWatch {
   void end(Observation& seen, const Schedule& schedule);
 
  private:
-  struct Watched {
-    const Device* device = nullptr;
-    std::string address;
-    GpuHealth::Values before;
-    double last_look = -1;     ///< monotonic seconds; -1: none
-    GpuHealth::Values during;  ///< the worst of throttling, the best of the link
-    double began = 0;          ///< monotonic seconds
-  };
-  void add_changes(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const;
-  void add_lost_links(const Watched& gpu, const GpuHealth::Values& after, Observation& seen) const;
-  void add_load(const Watched& gpu, Observation& seen) const;
-  void add_corrected(const Watched& gpu, const GpuHealth::Values& after, double seconds, bool is_alone,
+  void add_load(const WatchedGpu& gpu, Observation& seen) const;
+  void add_corrected(const WatchedGpu& gpu, const GpuHealth::Values& after, double seconds, bool is_alone,
                      Observation& seen) const;
 
   RunContext& context_;
   const NodeGpus& node_;
   GpuHealth health_;
-  std::map<std::string, Watched> watched_;  ///< by key, of partitions that of the GPU
+  std::map<std::string, WatchedGpu> watched_;  ///< by key, of partitions that of the GPU
+};
+
+/// The counters of one GPU whose memory or links a case uses that measures something else: NVLink, xGMI, PCIe, memory.
+/// Local; for one rank of those that use the GPU.
+class CounterWatch {
+ public:
+  /// Notes the counters before the load. `gpu` is of `inventory`, which outlives this as the recorder does.
+  CounterWatch(const Inventory& inventory, const Device& gpu, const CallWatch& watch, Recorder& recorder);
+  /// Notes what has changed, in facts of `seen` that judge_health takes. Nothing where no source reports the GPU.
+  void end(Observation& seen) const;
+
+ private:
+  GpuHealth health_;
+  Recorder& recorder_;
+  WatchedGpu gpu_;
 };
 
 /// Links of xGMI that were active before the load and are not in two looks after it.

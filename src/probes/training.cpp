@@ -210,6 +210,8 @@ Result<Observation> run_training(RunContext& context) {
     if (gpu.is_on_device() && is_timing(reading.metric)) reading.where.emplace_back("memory", "device");
   seen.facts.push_back({"execution", execution.name()});
   if (gpu.is_on_device()) seen.facts.push_back({"reference.execution", on_host->name()});
+  // Calls that give memory back may fail, too.
+  on_gpu.reset();
   gpu.announce(seen);
   return seen;
 }

@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
 #include <set>
+#include <unistd.h>
 
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "device/bind_lines.hpp"
 #include "device/core_assignment.hpp"
@@ -187,14 +190,27 @@ int captured_cases() {
   return text == nullptr ? 1400 : std::max(1, std::atoi(text));
 }
 
+/// A copy that hwloc 2 reads: it refuses files of hwloc 3, which has added nothing that is used here.
+fs::path of_hwloc_2(const fs::path& file) {
+  std::string text = *read_file(file, 64u << 20);
+  const std::string version = "topology version=\"3.0\"";
+  if (const auto at = text.find(version); at != text.npos) text.replace(at, version.size(), "topology version=\"2.0\"");
+  const fs::path copy = fs::temp_directory_path() / fmt::format("muster-topology-{}.xml", ::getpid());
+  std::ofstream(copy) << text;
+  return copy;
+}
+
 TEST(PlacementAny, CapturedTopologies) {
   const char* folder = std::getenv("MUSTER_CAPTURES");
   if (folder == nullptr || *folder == 0) GTEST_SKIP() << "MUSTER_CAPTURES names no folder of captures";
   std::map<std::string, NodeParts> nodes;
-  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(folder) / "hwloc"))
-    if (const auto layout = read_layout(file.path().string()))
-      nodes[file.path().filename().string()] = parts_of(*layout, *read_topology_devices(file.path().string()));
-  EXPECT_GE(nodes.size(), 6u);
+  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(folder) / "hwloc")) {
+    const fs::path readable = of_hwloc_2(file.path());
+    if (const auto layout = read_layout(readable.string()))
+      nodes[file.path().filename().string()] = parts_of(*layout, *read_topology_devices(readable.string()));
+    fs::remove(readable);
+  }
+  EXPECT_GE(nodes.size(), 7u);
   int placed = 0;
   for (int i = 0; i < captured_cases() && !testing::Test::HasFailure(); ++i)
     for (const auto& [name, whole] : nodes) {

@@ -30,6 +30,7 @@ FAULTS = {
     "hangs_in_sum": "hang ncclAllReduce 1 after 20",
     "broken_nccl": "fail ncclGetVersion 3",
     "no_kernels": "fail cuModuleLoadData 222",
+    "recoveries": "later 1 nvlink_recoveries 4 after 1",
 }
 
 
@@ -154,6 +155,11 @@ class Ill(Training):
     def test_a_wrong_sum(self):
         self.ill("wrong_sum")
         self.blamed(3, "got another sum of gradients$")
+
+    def test_an_nvlink_that_is_trained_again_meanwhile(self):
+        self.ill("recoveries")
+        self.assertIn("had 4 NVLink recoveries of link 0 more under load", self.case["reason"])
+        self.assertEqual([culprit["name"] for culprit in self.case["culprits"]], [f"GPU {GPUS[1]}"], self.output)
 
     def test_a_gpu_that_is_lost_in_the_middle(self):
         self.ill("lost")

@@ -35,6 +35,8 @@ FAULTS = {
     "wrong_bytes": "corrupt_copy 2",
     "no_peers": [f"set {gpu} peers no" for gpu in range(8)],
     "no_version": "fail ncclGetVersion 3",
+    "recoveries": "later 2 nvlink_recoveries 4 after 1",
+    "corrected": "later 2 ecc_corrected 7 after 1",
 }
 
 
@@ -244,6 +246,15 @@ class Ill(OnGpus):
         self.one("hangs", timeout="20s", options=["-x", "p2p", "-S", "allreduce.deadline=3s"])
         self.assertEqual(self.cases["allreduce"]["verdict"], "fail", self.output)
         self.blamed(6, "in ncclAllReduce")
+
+    def test_counters_of_gpus_that_change_while_data_moves(self):
+        """The sums come first: what they changed is not of the messages."""
+        self.assertEqual(self.judge("recoveries"), 1, self.output)
+        self.assertEqual(self.verdicts(), {"allreduce": "fail", "p2p": "pass"}, self.output)
+        self.assertIn("had 4 NVLink recoveries of link 0 more under load", self.reasons("allreduce"))
+        self.assertEqual(self.culprits("allreduce"), [f"GPU {on_gpus.GPUS[2]}"])
+        self.assertEqual(self.judge("corrected"), 0, self.output)
+        self.assertIn("had 7 corrected memory errors more under load", " ".join(self.cases["allreduce"]["notes"]))
 
     def test_a_wrong_byte_of_a_message(self):
         self.assertNotEqual(self.judge("wrong_bytes", options=["-x", "allreduce"]), 0, self.output)

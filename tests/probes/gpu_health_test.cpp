@@ -132,8 +132,9 @@ TEST(GpuHealth, ErrorsOfXgmiNameTheLinksThatItCanBe) {
         text = fmt::format("{}: {} ({})", to_string(finding.verdict), finding.reason, finding.remedy);
     return text;
   };
-  const std::string links = "; the kernel counts them for all its links, which lead to 0000:c6:00.0 and 0000:c9:00.0; "
-                            "0000:c6:00.0 counted errors, too";
+  const std::string links =
+      "; the kernel counts them for all its links, which lead to 0000:c6:00.0 and 0000:c9:00.0; "
+      "0000:c6:00.0 counted errors, too";
   EXPECT_EQ(judged("9"),
             "pass: GPU 0000:c1:00.0 (GPU-1) on a had 9 corrected errors of its xGMI links more under load (counter "
             "ras_xgmi_wafl_corrected, 0 before, 0.9 per second)" +

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "measure/gpu_data.hpp"
+#include "measure/gpu_health.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::allreduce {
@@ -207,9 +208,7 @@ Finding nothing_for_mpi(const CaseView& view) {
           "run it where each rank has a GPU, with NCCL or RCCL, or sum other types"};
 }
 
-}  // namespace
-
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_results(const CaseView& view) {
   ProbeJudgement judgement;
   if (view.ranks.size() == 1) {
     judgement.findings.push_back({Verdict::skip,
@@ -254,6 +253,14 @@ ProbeJudgement judge(const CaseView& view) {
   judgement.evidence.push_back(std::move(sentence));
   if (auto left = left_out(view); !left.empty()) judgement.evidence.push_back(std::move(left));
   if (auto gpus = p2p::gpu_data_evidence(view); !gpus.empty()) judgement.evidence.push_back(std::move(gpus));
+  return judgement;
+}
+
+}  // namespace
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement = judge_results(view);
+  gpu_copy::judge_health(view, judgement.findings);
   return judgement;
 }
 

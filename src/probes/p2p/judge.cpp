@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "measure/gpu_data.hpp"
+#include "measure/gpu_health.hpp"
 #include "measure/pair_settings.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/name_parts.hpp"
@@ -294,9 +295,7 @@ void demand_coverage(const CaseView& view, ProbeJudgement& judgement) {
   judgement.findings.push_back(std::move(finding));
 }
 
-}  // namespace
-
-ProbeJudgement judge(const CaseView& view) {
+ProbeJudgement judge_data(const CaseView& view) {
   ProbeJudgement judgement;
   if (view.ranks.size() == 1) {
     judgement.findings.push_back({Verdict::skip,
@@ -345,6 +344,14 @@ ProbeJudgement judge(const CaseView& view) {
     judgement.evidence.insert(judgement.evidence.begin(), {bandwidth, latency});
     std::erase(judgement.evidence, std::string());
   }
+  return judgement;
+}
+
+}  // namespace
+
+ProbeJudgement judge(const CaseView& view) {
+  ProbeJudgement judgement = judge_data(view);
+  gpu_copy::judge_health(view, judgement.findings);
   return judgement;
 }
 

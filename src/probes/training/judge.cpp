@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "measure/gpu_data.hpp"
+#include "measure/gpu_health.hpp"
 #include "probes/training/judge_ranks.hpp"
 
 namespace muster::training {
@@ -232,7 +233,7 @@ class Judge : private RankJudge {
     judgement_.evidence.push_back(
         fmt::format("loss {:.3g} -> {:.3g} in {} steps, accuracy {:.2f} %{}", initial->summary.median,
                     last->summary.median, counts[0], accuracy->summary.median * 100,
-                    execution == nullptr ? std::string() : fmt::format(" ({})", printable_line(*execution, 80))));
+                    execution == nullptr ? std::string() : fmt::format(" ({})", printable_line(*execution, 300))));
     if (const std::string where = p2p::gpu_data_evidence(view_); !where.empty()) judgement_.evidence.push_back(where);
     const Reading* throughput = reading(first, "throughput");
     if (view_.timing_doubt.empty() && throughput != nullptr)
@@ -259,6 +260,7 @@ class Judge : private RankJudge {
 ProbeJudgement judge(const CaseView& view) {
   ProbeJudgement judgement = Judge(view).run();
   set_subject(judgement.findings, 0, Subject::training);
+  gpu_copy::judge_health(view, judgement.findings);
   return judgement;
 }
 
