@@ -112,11 +112,12 @@ Environment environment_of(const RankPlace& place, const Params& params, Environ
 }
 
 /// How it ended.
-void add_end(const ChildEnd& end, const std::vector<std::string>& argv, Observation& seen) {
+void add_end(const ChildEnd& end, const ChildOptions& options, Observation& seen) {
   if (end.timed_out) {
     seen.facts.push_back({"deadline", fmt::format("{:.1f}", end.seconds)});
-    seen.facts.push_back({"command", printable_line(shell_line(argv), 200)});
+    seen.facts.push_back({"command", printable_line(shell_line(options.argv), 200)});
   }
+  if (end.was_stopped) seen.facts.push_back({"stopped", fmt::format("{:.0f}", options.stopped_s)});
   if (end.signal != 0)
     seen.facts.push_back({"signal", std::to_string(end.signal)});
   else
@@ -131,11 +132,11 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   readings->note_files(context.check_folder);
   auto master = program::agree_on_master(context);  // no rank goes on before all have noted their files
   if (!master) return tl::unexpected(master.error());
-  master->emplace_back("MUSTER_MPI", context.comm.library());
+  master->env.emplace_back("MUSTER_MPI", context.comm.library());
   program::Output output(most_output, [&](std::string_view line) { readings->take_line(line); });
   ChildOptions options;
   options.argv = std::move(argv);
-  options.env = environment_of(context.place, context.params, std::move(*master));
+  options.env = environment_of(context.place, context.params, std::move(master->env));
   options.without = program::hidden_from(options.argv[0]);
   options.deadline_s = context.params.duration("deadline").value;
   options.on_start = [&](int group) { context.recorder.child_group(group); };
@@ -150,7 +151,8 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   Observation seen;
   seen.readings = std::move(output.readings);
   readings->deliver(seen);
-  add_end(*end, options.argv, seen);
+  add_end(*end, options, seen);
+  if (!master->wrong_address.empty()) seen.facts.push_back({"wrong_address", master->wrong_address});
   if (!program::find_fault(seen, context.params).empty()) seen.facts.push_back(program::no_reading());
   seen.facts.push_back({"last_line", output.last_line()});
   seen.facts.insert(seen.facts.end(), output.reported.begin(), output.reported.end());

@@ -159,6 +159,27 @@ class Orphanage {
   std::set<pid_t> before_;
 };
 
+/// `T` in `4711 (python3) T 4710 ...`; 0: there is no such process.
+char state_of(pid_t pid) {
+  const auto text = read_file(fmt::format("/proc/{}/stat", pid));
+  if (!text) return 0;
+  const std::size_t name_end = text->rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= text->size() ? '\0' : (*text)[name_end + 2];
+}
+
+/// Whether a signal has stopped the program: its process, or the only one that this waits for, as a wrapper does.
+bool is_stopped(pid_t pid) {
+  constexpr int most_wrappers = 8;
+  for (int depth = 0; depth < most_wrappers; ++depth) {
+    if (state_of(pid) == 'T') return true;
+    const auto children = read_file(fmt::format("/proc/{0}/task/{0}/children", pid));
+    const std::string_view one = children ? trim(*children) : std::string_view();
+    if (one.empty() || one.find(' ') != one.npos) return false;
+    pid = std::atoi(std::string(one).c_str());
+  }
+  return false;
+}
+
 class Child {
  public:
   Child(const ChildOptions& options, pid_t pid, int output)
@@ -175,6 +196,7 @@ class Child {
       // A grandchild may hold the stream open for longer than anyone wants to wait.
       if (ended && (!is_open || now > drain_until)) break;
       if (!ended) keep_deadline(now);
+      if (!ended) keep_from_standing(now);
     }
     return reap();
   }
@@ -208,6 +230,18 @@ class Child {
     if (late >= options_.grace_s) ::kill(-pid_, SIGKILL);
   }
 
+  /// Once a second, as often as fits into stopped_s: while we are stopped ourselves (a job that is suspended), no time
+  /// passes here.
+  void keep_from_standing(double now) {
+    constexpr double interval_s = 1;
+    if (end_.was_stopped || now < next_look_) return;
+    next_look_ = now + interval_s;
+    stopped_looks_ = is_stopped(pid_) ? stopped_looks_ + 1 : 0;
+    if (stopped_looks_ * interval_s < options_.stopped_s) return;
+    end_.was_stopped = true;
+    ::kill(-pid_, SIGKILL);
+  }
+
   ChildEnd reap() {
     end_.seconds = monotonic_seconds() - begun_;
     ::kill(-pid_, SIGKILL);
@@ -225,6 +259,8 @@ class Child {
   pid_t pid_;
   int output_;
   double begun_;
+  double next_look_ = 0;
+  int stopped_looks_ = 0;
   ChildEnd end_;
 };
 

@@ -20,7 +20,8 @@ struct ChildOptions {
   Environment env;                   ///< added to ours
   std::vector<std::string> without;  ///< variables of ours that it does not get
   double deadline_s = 0;
-  double grace_s = 2;  ///< from TERM to KILL
+  double grace_s = 2;    ///< from TERM to KILL
+  double stopped_s = 6;  ///< a program that a signal keeps stopped (SIGSTOP, SIGTSTP) for so long is ended
   std::function<void(int process_group)> on_start;
   /// Standard output and error, in the order written, as they come.
   std::function<void(std::string_view chunk)> on_output;
@@ -30,6 +31,7 @@ struct ChildEnd {
   int status = 0;  ///< meaningless when signal != 0
   int signal = 0;
   bool timed_out = false;
+  bool was_stopped = false;  ///< ended for ChildOptions::stopped_s
   double seconds = 0;
 };
 

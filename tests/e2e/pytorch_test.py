@@ -6,6 +6,7 @@ import socket
 import subprocess
 import tempfile
 import sys
+import time
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
@@ -315,9 +316,19 @@ class Rendezvous(Torch):
             "rank 0 is not at MASTER_ADDR=", "connection refused for 3 s", rank=0)
 
     def test_rank_0_that_is_stopped(self):
-        self.fails(torch_check("torch_allreduce.py", "--patience", "3", deadline="12s",
-                               shell="[ $RANK = 0 ] && kill -STOP $$; true"),
-                   "rank 0 is not at MASTER_ADDR=", "connection refused for 3 s", rank=0)
+        _, all_findings = self.fails(torch_check("torch_allreduce.py", "--patience", "3", deadline="40s",
+                                                 shell="[ $RANK = 0 ] && kill -STOP $$; true"),
+                                     f"rank 0 on {support.HOST} was stopped (SIGSTOP or SIGTSTP) for 6 s", rank=0)
+        self.assertIn("rank 0 is not at MASTER_ADDR=", all_findings)
+
+    def test_an_exported_address_that_does_not_lead_to_rank_0(self):
+        """The programs meet by muster's own; a job would not meet."""
+        for given, why in (("nowhere.invalid", "the name can't be resolved"), ("192.0.2.1", "rank 0 does not answer at 192.0.2.1")):
+            case, _ = self.fails(torch_check("torch_allreduce.py", "--sizes", "1KiB", "--seconds", "0.01"),
+                                 f"MASTER_ADDR={given}: {why}", f"rank 0 is on {support.HOST}", env={"MASTER_ADDR": given})
+            self.assertEqual([(culprit["kind"], culprit["name"]) for culprit in case["culprits"]], [("setting", "MASTER_ADDR")])
+            self.assertIn(f"export MASTER_ADDR={support.HOST}", case["remedy"])
+        self.case(torch_check("torch_allreduce.py", "--sizes", "1KiB", "--seconds", "0.01"), "pass", env={"MASTER_ADDR": "localhost"})
 
     def test_what_torchrun_left_in_the_environment(self):
         self.case(torch_check("torch_allreduce.py", "--sizes", "1KiB", "--seconds", "0.01"), "pass",
@@ -353,7 +364,18 @@ class Faults(Torch):
         self.assertIn('lost rank 1 in step "allreduce of 1KiB"', all_findings)
 
     def test_a_stopped_rank(self):
+        """With the time that the shipped checks have for a step."""
         code = FIFTH.format(function="barrier", action="os.kill(os.getpid(), signal.SIGSTOP)")
+        began = time.monotonic()
+        _, all_findings = self.fails(torch_check("torch_ddp.py", deadline="80s", code=code),
+                                     f"rank 1 on {support.HOST} was stopped (SIGSTOP or SIGTSTP) for 6 s", rank=1)
+        self.assertIn("lost rank 1 in step", all_findings)
+        # From its stop on 15 s, and until then the imports.
+        self.assertLess(time.monotonic() - began, (15 + 10) * support.SLOWNESS)
+
+    def test_a_rank_that_hangs(self):
+        """In a call that lets no other thread of Python run."""
+        code = FIFTH.format(function="barrier", action="__import__('ctypes').PyDLL(None).pause()")
         self.fails(torch_check("torch_ddp.py", "--patience", "8", deadline="40s", code=code),
                    "rank 0 on", 'waited too long in step "', "for rank 1", rank=1)
 

@@ -169,6 +169,47 @@ TEST(Command, StatusSignalAndBothStreamsAreKept) {
   EXPECT_EQ(killed[0]->fact("status"), nullptr);
 }
 
+TEST(Command, AStoppedProgramIsCalledSo) {
+  MadeCase stopped(command());
+  stopped.rank("a", {{"status", "1"}, {"finding", R"({"reason":"lost rank 1","remedy":"look","consequence":true})"}})
+      .rank("b", {{"stopped", "6"}, {"signal", "9"}, {"last_line", "epoch 2"}})
+      .rank("c", {{"status", "1"}, {"finding", R"({"reason":"lost rank 1","remedy":"look","consequence":true})"}});
+  const auto findings = stopped.judge().findings;
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].reason,
+            "rank 1 on b was stopped (SIGSTOP or SIGTSTP) for 6 s and ended for it; its last line: epoch 2");
+  EXPECT_EQ(findings[0].culprits, (std::vector<Culprit>{{CulpritKind::rank, "rank 1", "b", 1}}));
+  EXPECT_NE(findings[0].remedy.find("see who stops processes"), std::string::npos) << findings[0].remedy;
+}
+
+TEST(Command, AnExportedAddressThatIsWrongFailsProgramsThatMeetByIt) {
+  const Fact wrong{"wrong_address", "MASTER_ADDR=x: the name can't be resolved (no such name)"};
+  MadeCase plain(command());
+  plain.rank("a", {{"status", "0"}}).rank("b", {{"status", "0"}, wrong});
+  EXPECT_TRUE(plain.judge().findings.empty()) << "a program without torch need not use it";
+  MadeCase torch(command(), {{"imports", "torch"}});
+  torch.rank("a", {{"status", "0"}, wrong}).rank("b", {{"status", "0"}, wrong});
+  const auto findings = torch.judge().findings;
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].reason,
+            "MASTER_ADDR=x: the name can't be resolved (no such name), seen from a; rank 0 is on a");
+  EXPECT_EQ(findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "MASTER_ADDR", "", -1}}));
+  EXPECT_NE(findings[0].remedy.find("export MASTER_ADDR=a"), std::string::npos);
+}
+
+TEST(Command, TheExportedAddressIsTried) {
+  ::setenv("MASTER_ADDR", "nowhere.invalid", 1);
+  const auto bad = run_script("echo $MASTER_ADDR");
+  ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+  const auto good = run_script("true");
+  ::unsetenv("MASTER_ADDR");
+  ASSERT_TRUE(bad[0] && good[0]);
+  ASSERT_NE(bad[0]->fact("wrong_address"), nullptr);
+  EXPECT_TRUE(bad[0]->fact("wrong_address")->starts_with("MASTER_ADDR=nowhere.invalid: the name can't be resolved"));
+  EXPECT_NE(*bad[0]->fact("last_line"), "nowhere.invalid") << "the program gets muster's own";
+  EXPECT_EQ(good[0]->fact("wrong_address"), nullptr);
+}
+
 TEST(Command, IsEndedAtItsDeadlineWithItsChildren) {
   SilentRecorder recorder;
   const double begun = monotonic_seconds();

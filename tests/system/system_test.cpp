@@ -138,6 +138,33 @@ TEST(ChildTest, AMissingInterpreterIsNamed) {
             options.argv[0] + ": names /no/such/interpreter in its first line, which does not exist");
 }
 
+TEST(ChildTest, AProgramThatASignalHasStoppedIsEnded) {
+  // Also behind a wrapper that waits for it.
+  for (const char* script : {"kill -STOP $$", "sh -c 'kill -STOP $$'; exit 3"}) {
+    ChildOptions options;
+    options.argv = {"/bin/sh", "-c", script};
+    options.deadline_s = 60;
+    options.stopped_s = 1;
+    const auto end = run_child(options);
+    ASSERT_TRUE(end);
+    EXPECT_TRUE(end->was_stopped) << script;
+    EXPECT_FALSE(end->timed_out) << script;
+    EXPECT_EQ(end->signal, SIGKILL) << script;
+    EXPECT_LT(end->seconds, 20) << script;
+  }
+}
+
+TEST(ChildTest, AProgramThatIsStoppedForAMomentGoesOn) {
+  ChildOptions options;
+  options.argv = {"/bin/sh", "-c", "(sleep 1.2; kill -CONT $$)& kill -STOP $$; exit 3"};
+  options.deadline_s = 60;
+  options.stopped_s = 5;
+  const auto end = run_child(options);
+  ASSERT_TRUE(end);
+  EXPECT_FALSE(end->was_stopped);
+  EXPECT_EQ(end->status, 3);
+}
+
 TEST(ChildTest, DoesNotOutliveItsParent) {
   // A parent that starts a child and is killed: the child must go, too, and close the pipe that it holds.
   int ends[2];

@@ -70,6 +70,9 @@ std::string remedy_of(const Blame& blame, const CaseView& view, const Observatio
   if (blame.is_of_rank_0()) return rank_0_remedy(view.ranks);
   if (seen.fact("deadline") != nullptr)
     return "give the check a longer deadline and timeout, or the program less to do";
+  if (seen.fact("stopped") != nullptr)
+    return "see who stops processes there (kill -STOP, a debugger, a batch system that suspends jobs); the program did "
+           "not end by itself";
   if (blame.is_on_nodes()) return "look at the output of the program; run it by hand on that node";
   if (const std::string* last = seen.fact("last_line"); last != nullptr)
     if (std::string remedy = remedy_by(*last); !remedy.empty()) return remedy;
@@ -106,6 +109,8 @@ bool was_started(const Observation& seen) {
 std::string find_fault(const Observation& seen, const Params& params) {
   const int expected = static_cast<int>(params.integer("expect_status"));
   if (seen.fact("deadline") != nullptr) return describe_timeout(seen, params);
+  if (const std::string* stopped = seen.fact("stopped"))
+    return fmt::format("was stopped (SIGSTOP or SIGTSTP) for {} s and ended for it", printable_line(*stopped, 20));
   if (const auto signal = number_fact(seen, "signal")) {
     const char* name = ::sigabbrev_np(*signal);
     return fmt::format("was ended by signal {}{}", *signal, name == nullptr ? "" : fmt::format(" (SIG{})", name));

@@ -123,6 +123,27 @@ void take_absent(const CaseView& view, Findings& findings) {
   }
 }
 
+/// MASTER_ADDR as the job exports it, for programs that meet by it: they got muster's own, and a job would get this
+/// one.
+void take_wrong_address(const CaseView& view, Findings& findings) {
+  const std::vector<std::string> imports = view.params.texts("imports");
+  if (view.ranks.empty() || std::find(imports.begin(), imports.end(), "torch") == imports.end()) return;
+  const std::string& master = view.ranks.front().host;
+  for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
+    const std::string* wrong = view.observed[rank] == nullptr ? nullptr : view.observed[rank]->fact("wrong_address");
+    if (wrong == nullptr) continue;
+    findings.add(
+        Order::reported, "wrong_address",
+        {Verdict::fail,
+         fmt::format("{}, seen from {}; rank 0 is on {}", printable_line(*wrong, 300), view.ranks[rank].host, master),
+         {{CulpritKind::setting, "MASTER_ADDR", "", -1}},
+         fmt::format("export MASTER_ADDR={}, or unset it: muster gave these programs an address of its own, and "
+                     "a job of yours would wait in vain",
+                     master)},
+        false);
+  }
+}
+
 /// `each program had 56 CPUs`, `programs had 1 to 56 CPUs`; empty: unknown.
 std::string cpus_of(const CaseView& view) {
   int least = 0;
@@ -182,6 +203,7 @@ ProbeJudgement judge(const CaseView& view) {
   }
   take_unreadable(view, findings);
   take_absent(view, findings);
+  take_wrong_address(view, findings);
   for (Finding& finding : find_lacks(view)) {
     const std::string key = finding.reason;
     findings.add(Order::lack, key, std::move(finding), false);

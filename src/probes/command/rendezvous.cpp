@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <optional>
@@ -105,12 +106,23 @@ bool reaches_address(const std::string& address, int port, double deadline) {
   return ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
 }
 
-/// Whether a program given `name` reaches the port.
-bool reaches(const std::string& name, int port) {
+/// Why a program given `name` does not reach the port; empty: it does.
+std::string why_not_reached(const std::string& name, int port) {
   const double deadline = monotonic_seconds() + patience_s;
   const environment::Resolved resolved = environment::resolve(name, patience_s);
-  return std::any_of(resolved.addresses.begin(), resolved.addresses.end(),
-                     [&](const std::string& address) { return reaches_address(address, port, deadline); });
+  if (resolved.addresses.empty()) return fmt::format("the name can't be resolved ({})", resolved.error);
+  const bool is_reached =
+      std::any_of(resolved.addresses.begin(), resolved.addresses.end(),
+                  [&](const std::string& address) { return reaches_address(address, port, deadline); });
+  return is_reached ? std::string() : fmt::format("rank 0 does not answer at {}", human_list(resolved.addresses, 2));
+}
+
+/// Of MASTER_ADDR in this rank's own environment, while rank 0 listens on `port`.
+std::string judge_exported_address(int port) {
+  const char* exported = std::getenv("MASTER_ADDR");
+  if (exported == nullptr || *exported == '\0') return {};
+  const std::string why = why_not_reached(exported, port);
+  return why.empty() ? why : fmt::format("MASTER_ADDR={}: {}", exported, why);
 }
 
 /// What rank 0's node may be called, the best first.
@@ -135,7 +147,7 @@ Result<std::vector<std::string>> share(RunContext& context, const std::string& m
 
 }  // namespace
 
-Result<Environment> agree_on_master(RunContext& context) {
+Result<Rendezvous> agree_on_master(RunContext& context) {
   context.recorder.step("rendezvous");
   std::optional<Door> door;
   std::string mine;
@@ -151,15 +163,21 @@ Result<Environment> agree_on_master(RunContext& context) {
   std::string master = (*message)[2];
   for (std::size_t i = 2; i < message->size(); ++i) {
     // One knock per node: the others of a node would learn nothing else.
-    const auto by_all = context.comm.all_true(context.place.local_rank != 0 || reaches((*message)[i], *port));
+    const auto by_all =
+        context.comm.all_true(context.place.local_rank != 0 || why_not_reached((*message)[i], *port).empty());
     if (!by_all) return tl::unexpected(by_all.error());
     if (!*by_all) continue;
     master = (*message)[i];
     break;
   }
-  return Environment{{"MASTER_ADDR", master},
-                     {"MASTER_PORT", std::to_string(*port)},
-                     {"MUSTER_MEETING", fmt::format("{} {} {}", (*message)[1], master, *port)}};
+  Rendezvous rendezvous;
+  if (context.place.local_rank == 0) rendezvous.wrong_address = judge_exported_address(*port);
+  // Rank 0 listens until all have tried.
+  if (const auto done = context.comm.all_true(true); !done) return tl::unexpected(done.error());
+  rendezvous.env = {{"MASTER_ADDR", master},
+                    {"MASTER_PORT", std::to_string(*port)},
+                    {"MUSTER_MEETING", fmt::format("{} {} {}", (*message)[1], master, *port)}};
+  return rendezvous;
 }
 
 }  // namespace muster::program
