@@ -155,6 +155,7 @@ class SystemReader {
     read_scheduler(fields, partition);
     if (fields.find("launcher_options") != nullptr)
       partition.launcher_options = read_arguments(fields, "launcher_options");
+    if (fields.find("networks") != nullptr) partition.networks = fields.texts("networks");
     if (const auto ranks = fields.integer("ranks_per_node", {1, 65'536})) partition.ranks_per_node = *ranks;
     if (const auto* node = fields.table("node")) {
       read_node(*node, partition, errors_);

@@ -126,6 +126,7 @@ struct PartitionProfile {
   Argv scheduler_options;
   std::vector<std::string> scheduler_refuses;  ///< names of options that make the batch system refuse a job
   Argv launcher_options;
+  std::vector<std::string> networks;  ///< of ranks: interfaces (`hsn*`) or networks (`10.1.0.0/16`); empty: all
   int ranks_per_node = 0;  ///< unless the user chooses another number, whatever checks ask for; 0: what they ask for
   ExpectedNode node;
   std::string machine;  ///< the description of its nodes, simulation/machines/<name>.toml; empty: none

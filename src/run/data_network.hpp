@@ -7,21 +7,11 @@
 
 #include "base/loop.hpp"
 #include "run/lost_node.hpp"
+#include "run/network_choice.hpp"
+#include "run/network_place.hpp"
 #include "run/remote_exec.hpp"
 
 namespace muster {
-
-/// An interface with one of its addresses.
-struct NetworkPlace {
-  std::string interface;
-  std::string address;  ///< IPv4: `10.78.1.2`
-  int prefix = 0;       ///< bits of its network
-  std::string state;    ///< why it carries nothing: `down`, `no carrier`; empty: it could
-  friend bool operator==(const NetworkPlace&, const NetworkPlace&) = default;
-};
-
-/// `10.78.1.0/24`; empty where address or prefix are none.
-[[nodiscard]] std::string network_of(const NetworkPlace& place);
 
 /// One call to an address, from another. A refusal is an answer, too.
 struct NetworkCall {
@@ -29,11 +19,6 @@ struct NetworkCall {
   std::string to;
   bool is_answered = false;
   friend bool operator==(const NetworkCall&, const NetworkCall&) = default;
-};
-
-struct NodePlaces {
-  std::string node;
-  std::vector<NetworkPlace> places;
 };
 
 /// Of this machine's own network, those of its own (127.0.0.1) and of its links alone left out.
@@ -71,10 +56,10 @@ struct CutOffNode {
 /// nid003 answer there`
 [[nodiscard]] LostNode lost_to_network(const CutOffNode& cut_off);
 
-/// Asks all nodes over the remote shell for the calls of calls_of. `places`: where nodes were already asked for them.
-/// A few seconds; nothing for a single node.
+/// Asks all nodes over the remote shell for the calls of calls_of, in the chosen networks. `places`: where nodes were
+/// already asked for them. A few seconds; nothing for a single node.
 [[nodiscard]] std::vector<LostNode> look_at_networks(Loop& loop, const RemoteExec& reach,
-                                                     const std::vector<std::string>& nodes,
+                                                     const std::vector<std::string>& nodes, const NetworkChoice& choice,
                                                      std::vector<NodePlaces> places = {});
 
 }  // namespace muster

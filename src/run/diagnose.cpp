@@ -9,18 +9,14 @@
 #include "base/text.hpp"
 #include "run/data_network.hpp"
 #include "run/failure_text.hpp"
+#include "run/launch_causes.hpp"
 #include "run/process_status.hpp"
 #include "run/rank_complaint.hpp"
-#include "run/start_complaint.hpp"
 #include "system/system.hpp"
 
 namespace muster {
 
 namespace {
-
-Culprit launcher_culprit(const std::string& name) {
-  return {CulpritKind::launcher, name, "", -1};
-}
 
 /// The first line that is neither a rule nor a warning, or else the first warning.
 std::string first_complaint(std::string_view text) {
@@ -63,7 +59,7 @@ std::vector<LostNode> LaunchDiagnosis::lost_to_the_network(const Inspection& ins
   std::vector<std::string> nodes;
   for (const NodeAutopsy& node : inspection.seen)
     if (node.answered) nodes.push_back(node.node);
-  return look_at_networks(loop_, remote_, nodes);
+  return look_at_networks(loop_, remote_, nodes, options_.networks);
 }
 
 std::vector<NodeAutopsy> LaunchDiagnosis::autopsy(const Inspection& inspection) {
@@ -138,19 +134,6 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
   return stuck;
 }
 
-/// Open MPI's mpirun and its daemons read greetings one after the other, and so do ranks.
-Finding LaunchDiagnosis::called_by_another_user(const Inspection& inspection) const {
-  const auto& [port, user] = *inspection.foreign_caller;
-  const std::string& node = inspection.called_node;
-  return {Verdict::error,
-          node.empty() ? fmt::format("user {} is connected to port {} of {} or of a rank", user, port, program())
-                       : fmt::format("user {} is connected to port {} of {}'s daemon or of a rank on {}", user, port,
-                                     program(), node),
-          {launcher_culprit(program())},
-          fmt::format("find the process that connects to that port{}: ss --tcp --processes '( dport = {} )'",
-                      node.empty() ? "" : " on " + node, port)};
-}
-
 /// The launcher ended before any rank was there: it did not like what it was asked.
 Finding LaunchDiagnosis::refused_by_launcher(const Launch& launch, const Inspection& inspection) const {
   const auto message = first_complaint(launch.stderr_tail());
@@ -218,61 +201,20 @@ LaunchOutcome LaunchDiagnosis::explain_start(const Launch& launch, const LaunchF
 }
 
 LaunchOutcome LaunchDiagnosis::diagnose(const Launch& launch, const Inspection& inspection) const {
-  if (launch.wrong_names()) return {*launch.wrong_names(), false};
-  if (!launch.refusal().empty())
-    return {{Verdict::error, launch.refusal(), {launcher_culprit(program())}, launch.refusal_remedy()}, true};
-  if (launch.stage() == LaunchStage::start_up)
-    if (auto complaint = explain_complaint(launch.stderr_text(), inspection.nodes)) {
-      const bool is_total = complaint->culprits.empty();
-      const bool is_certain = complaint->verdict == Verdict::fail;
-      return {std::move(*complaint), is_total, is_certain};
-    }
-  // Other users can flood its ports: nothing that ranks and nodes do not do then is their fault.
-  if (launch.stage() == LaunchStage::start_up && inspection.crowded_port)
-    return {{Verdict::error,
-             fmt::format("other processes keep {} connections to port {} of {}, in which those of ranks may be lost",
-                         inspection.crowded_port->connections, inspection.crowded_port->port, program()),
-             {launcher_culprit(program())},
-             fmt::format("find the process that connects to that port: ss --tcp --processes '( dport = {} )'",
-                         inspection.crowded_port->port)},
-            true};
-  if (inspection.foreign_caller) return {called_by_another_user(inspection), launch.stage() == LaunchStage::start_up};
-  // Other users can flood the port; what rank 0 wrote is not theirs.
-  if (launch.is_flooded() && !launch.world() && launch.stderr_tail().find("rank 0: wire: ") != std::string::npos)
-    return {{Verdict::error,
-             "other processes made so many connections to the driver's port that rank 0's was lost among them",
-             {},
-             "find the process that connects to ports of this node: ss --tcp --processes"},
-            true};
-  LaunchFailure failure = failure_of(launch, inspection);
-  const bool ended_by_itself = failure.cause == LaunchFailure::Cause::launch_ended && launch.end();
-  if (ended_by_itself) failure.notice = launch.notice();
+  LaunchEvidence evidence{launch, inspection, program(), {}};
+  if (auto outcome = find_known_cause(evidence)) return std::move(*outcome);
+  evidence.failure = failure_of(launch, inspection);
+  LaunchFailure& failure = evidence.failure;
+  const bool has_ended = failure.cause == LaunchFailure::Cause::launch_ended;
+  if (has_ended && launch.end()) failure.notice = launch.notice();
   const bool has_first_cause = failure.notice.is_first_cause || failure.notice.signal;
   // It can't start its daemons there, or loses them, and reports no more than that.
-  if (!failure.cut_off.empty() && !has_first_cause && failure.cause == LaunchFailure::Cause::launch_ended) {
-    failure.launcher_status = launch.end() ? launch.end()->shell_status() : -1;
-    return {explain(failure), false};
-  }
-  if (failure.cause == LaunchFailure::Cause::deadline || !launch.end()) {
-    explain_unreachable(failure);
-    return explain_start(launch, failure);
-  }
-  failure.launcher_status = launch.end()->shell_status();
+  const bool is_of_the_network = has_ended && !failure.cut_off.empty() && !has_first_cause;
+  failure.launcher_status = has_ended && launch.end() ? launch.end()->shell_status() : -1;
+  if (is_of_the_network) return {explain(failure), false};
   explain_unreachable(failure);
-  if (launch.end()->signal != 0)
-    return {{Verdict::error,
-             fmt::format("the launcher {} was ended by {} during {}", program(), signal_words(launch.end()->signal),
-                         failure.stage == "case" ? failure.case_id : failure.stage),
-             {launcher_culprit(program())},
-             "see who ended it; the ranks it had started are gone with it"},
-            false};
-  const bool names_a_rank = failure.notice.rank || failure.notice.signal;
-  if (launch.stage() != LaunchStage::start_up || names_a_rank) return {explain(failure), false};
-  if (!failure.notice.sentence.empty())
-    return {{Verdict::error, failure.notice.sentence, {launcher_culprit(program())}, failure.notice.remedy},
-            true,
-            false,
-            failure.notice.is_about_a_node && !failure.notice.is_first_cause};
+  if (!has_ended || !launch.end()) return explain_start(launch, failure);
+  if (auto outcome = find_end_cause(evidence)) return std::move(*outcome);
   const bool none_started = std::all_of(failure.nodes.begin(), failure.nodes.end(),
                                         [](const NodeAutopsy& node) { return node.answered && node.ranks.empty(); });
   if (none_started) return {refused_by_launcher(launch, inspection), true};

@@ -61,7 +61,6 @@ class LaunchDiagnosis {
                                                  const std::vector<std::string>& options);
   [[nodiscard]] std::vector<NodeAutopsy> autopsy(const Inspection& inspection);
   [[nodiscard]] std::vector<LostNode> lost_to_the_network(const Inspection& inspection);
-  [[nodiscard]] Finding called_by_another_user(const Inspection& inspection) const;
   [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Inspection& inspection) const;
   [[nodiscard]] LaunchOutcome explain_start(const Launch& launch, const LaunchFailure& failure) const;
   void explain_unreachable(LaunchFailure& failure) const;

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "run/failure_context.hpp"
+#include "run/rank_progress.hpp"
 
 namespace muster {
 
@@ -93,6 +94,19 @@ SeenRanks named_by_launcher(const FailureContext& context) {
   return who.size() == 1 ? who : SeenRanks{};
 }
 
+/// Hydra ends all ranks by SIGKILL when one dies, and at times reports one of these instead. A rank that waits where
+/// another one, also dead, has not arrived need not be the first.
+bool may_be_a_later_one(const FailureContext& context, const SeenRanks& who) {
+  const LauncherNotice& notice = context.failure.notice;
+  if (notice.rank || *notice.signal != SIGKILL || who.empty()) return false;
+  const OutlyingRanks outlying =
+      outlying_ranks(context.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; }));
+  return outlying.how == OutlyingRanks::How::behind &&
+         std::none_of(outlying.who.begin(), outlying.who.end(), [&](const SeenRank& rank) {
+           return rank.node == who.front().node && rank.record().pid == who.front().record().pid;
+         });
+}
+
 }  // namespace
 
 Explained killed_by_launcher_report(const FailureContext& context) {
@@ -106,6 +120,7 @@ Explained killed_by_launcher_report(const FailureContext& context) {
       });
   if (is_second) return std::nullopt;
   const SeenRanks who = named_by_launcher(context);
+  if (may_be_a_later_one(context, who)) return std::nullopt;
   if (!who.empty()) return killed(context, who, rank_words(who.front()), *notice.signal);
   if (!notice.rank) return std::nullopt;
   std::string name = fmt::format("rank {}", *notice.rank);

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <set>
 
+#include "base/agent_mark.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/flight_recorder.hpp"
@@ -207,6 +208,7 @@ AgentCommand Launch::agent_command() const {
                  {env_startup, fmt::format("{}", options_.deadlines.startup_s)}};
   if (const std::string asked = asked_binding_of(order_.shape); !asked.empty())
     command.env.emplace_back(env_bind, asked);
+  if (order_.shape.oversubscribed) command.env.emplace_back(env_shared_cores, "1");
   if (options_.line != nullptr && !options_.line->torchrun.empty()) {
     command.env.emplace_back(env_torchrun, options_.line->torchrun);
     command.env.emplace_back(env_torchrun_options, options_.line->torchrun_options);

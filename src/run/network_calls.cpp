@@ -136,9 +136,10 @@ std::vector<NetworkCall> calls_in(const nlohmann::json& json) {
 }  // namespace
 
 std::vector<LostNode> look_at_networks(Loop& loop, const RemoteExec& reach, const std::vector<std::string>& nodes,
-                                       std::vector<NodePlaces> places) {
+                                       const NetworkChoice& choice, std::vector<NodePlaces> places) {
   if (nodes.size() < 2) return {};
   if (places.empty()) places = ask_for_places(loop, reach, nodes);
+  keep_chosen(choice, places);
   Argv words{"network"};
   for (const auto& network : shared_networks(places)) words.push_back("--among=" + compress_hostlist(network));
   if (words.size() == 1) return {};

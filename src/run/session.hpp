@@ -17,6 +17,7 @@
 #include "muster/report.hpp"
 #include "muster/reporter.hpp"
 #include "run/lost_node.hpp"
+#include "run/network_choice.hpp"
 
 namespace muster {
 
@@ -52,6 +53,7 @@ struct SessionOptions {
   fs::path affinity_library;  ///< for ranks of a simulated machine: libmuster_affinity.so; empty: masks are described
   std::string wire_address;   ///< address that ranks call; empty: found; `none`: they write to standard output
   std::vector<LostNode> lost_nodes;                    ///< before the run
+  NetworkChoice networks;                              ///< those that ranks use
   std::vector<int> ended_by{SIGINT, SIGTERM, SIGHUP};  ///< signals that end the run
   const PastValues* past = nullptr;                    ///< what earlier runs measured; nullptr: nothing is known
 };

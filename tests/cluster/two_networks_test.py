@@ -2,6 +2,7 @@
 network has lost is named, set aside and failed; no other is accused, and the others are measured."""
 import pathlib
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -70,6 +71,28 @@ class TwoNetworks(OnNodes):
         run = self.new_run(check("hello", probe="hello"))
         run.start()
         self.assertEqual(run.wait(60), 0, run.story())
+
+    def on_the_shells_network(self, *options):
+        """Of MPI; the data network is another one, as that of the storage."""
+        run = self.new_run(check("hello", probe="hello"), *options)
+        run.env.update({name: self.cluster.subnet for name in ("OMPI_MCA_oob_tcp_if_include", "OMPI_MCA_btl_tcp_if_include")})
+        run.start()
+        run.wait(60)
+        return run
+
+    def test_data_link_down_that_mpi_does_not_use(self):
+        self.cluster.cut_data("nid002")
+        run = self.on_the_shells_network()
+        self.assertEqual(run.status, 0, run.story())
+        self.assertEqual(self.accused(run), set(), run.story())
+        self.assertEqual(len(run.case("hello")["node_rows"]), len(NODES), run.story())
+        # What the profile names takes precedence over what MPI is restricted to.
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as profile:
+            profile.write('[system]\nname = "site"\n[[partition]]\nname = "all"\nnetworks = ["hsn*"]\n')
+            profile.flush()
+            run = self.on_the_shells_network(profile.name, "--system", "site")
+        self.assertEqual(run.status, 1, run.story())
+        self.assert_lost(run, "nid002")
 
     def test_data_link_goes_down_in_a_case(self):
         checks = check("before", number=1) + check("hello", probe="hello", timeout="6s", repetitions=1000000) + check("after", number=2)

@@ -131,13 +131,6 @@ TEST(Mpirun, RanksStartForRootToo) {
   EXPECT_EQ(set_by(mpich()), Environment()) << "Hydra does not refuse root";
 }
 
-TEST(Mpirun, RanksOfMpichThatShareCoresYieldThem) {
-  const std::pair<std::string, std::string> yields{"MPIR_CVAR_ENABLE_HEAVY_YIELD", "1"};
-  const auto set = mpirun().command(mpich(), shape({}, 4, 1, true), {}, {}).env;
-  EXPECT_EQ(std::count(set.begin(), set.end(), yields), 1);
-  EXPECT_EQ(mpirun().command(mpich(), shape({}, 2), {}, {}).env, Environment());
-}
-
 TEST(Mpirun, ManyHostsStayOnTheCommandLine) {
   std::vector<std::string> nodes;
   for (int i = 0; i < 2000; ++i) nodes.push_back("nid" + std::to_string(100000 + i));

@@ -294,6 +294,24 @@ TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
       {}, "kernel log of nid001 and nid002");
 }
 
+// MPICH 5 at times reports a rank that it has ended itself.
+TEST(ExplainTest, ARankThatWaitedForAnotherDeadOneNeedNotBeTheFirst) {
+  RankRow waits = in_state(0, gone);
+  waits.step = "last barrier";
+  waits.steps = 2;
+  RankRow works = in_state(1, gone);
+  works.step = "work";
+  LaunchFailure hydra = message(failure({node("nid001", {waits, works})}, 2), {}, "nid001", SIGKILL);
+  hydra.notice.pid = 100;
+  expect(hydra,
+         "all 2 ranks ended without a message in hello%1a2b, step last barrier; the launcher reports signal 9 "
+         "(SIGKILL); which one was first cannot be determined",
+         {}, "kernel log of nid001");
+  hydra.notice.pid = 101;
+  expect(hydra, "rank 1 on nid001 was killed by signal 9 (SIGKILL) in hello%1a2b, step work", {"rank 1@nid001"},
+         "out-of-memory killer");
+}
+
 TEST(ExplainTest, WhatARankWroteStandsInTheReasonAndItsFileInTheRemedy) {
   LaunchFailure left =
       message(failure({node("nid001", {in_state(0, gone), in_state(1, gone)})}, 2), 1, "nid001", {}, 3);

@@ -68,6 +68,7 @@ SessionOptions session_options(const RunOptions& options, const Prepared& prepar
   session.is_simulated = options.site.is_simulated;
   if (!simulated_folder(prepared.found.site).empty()) session.affinity_library = shipped_stand_ins() / affinity_library;
   session.lost_nodes = prepared.found.lost_nodes;
+  session.networks = prepared.found.networks;
   session.lines = &prepared.found.lines;
   take_session_variables(session);
   return session;

@@ -76,7 +76,7 @@ LostNode no_inventory(const NodeAnswer& answer, const fs::path& self) {
 void lose_cut_off_nodes(Loop& loop, const RemoteExec& reach, std::vector<NodePlaces> places, SiteFound& found) {
   std::vector<std::string> nodes;
   for (const NodePlaces& one : places) nodes.push_back(one.node);
-  for (LostNode& lost : look_at_networks(loop, reach, nodes, std::move(places)))
+  for (LostNode& lost : look_at_networks(loop, reach, nodes, found.networks, std::move(places)))
     found.lost_nodes.push_back(std::move(lost));
 }
 
@@ -302,6 +302,10 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   for (const auto& partition : system.partitions)
     found.launcher_options.insert(found.launcher_options.begin(), partition.launcher_options.begin(),
                                   partition.launcher_options.end());
+  std::vector<std::string> networks;
+  for (const auto& partition : system.partitions)
+    networks.insert(networks.end(), partition.networks.begin(), partition.networks.end());
+  found.networks = choose_networks(networks, found.launcher_options, own_variable);
   found.site.launcher = found.launcher->name;
   found.site.launcher_most_ranks = found.launcher->most_ranks;
   if (found.launcher->most_ranks > 0 && options.launcher.empty() && !is_promised(system))

@@ -14,6 +14,7 @@
 #include "muster/launcher.hpp"
 #include "run/given_line.hpp"
 #include "run/lost_node.hpp"
+#include "run/network_choice.hpp"
 #include "run/select.hpp"
 #include "system/allocation.hpp"
 
@@ -39,6 +40,7 @@ struct SiteFound {
   Site site;
   std::optional<Allocation> allocation;  ///< the scheduler's job around muster
   std::vector<LostNode> lost_nodes;
+  NetworkChoice networks;  ///< those that ranks use
 };
 
 /// Fails with kind `usage` for what the command line got wrong: unknown launcher, bad host list.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <utility>
 
 #include "base/agent_mark.hpp"
@@ -115,8 +116,29 @@ void mpi_abort(int status) {
 MpiComm::MpiComm(std::unique_ptr<Handle> handle, std::size_t most_bytes)
     : handle_(std::move(handle)), most_bytes_(std::clamp<std::size_t>(most_bytes, 1, std::size_t{1} << 30)) {}
 
+int MpiComm::Handle::wait_asleep(MPI_Request* request) {
+  // Few looks are enough where the others are there already.
+  constexpr int looks_awake = 10;
+  constexpr timespec pause{0, 50'000};
+  for (int looks = 0;; ++looks) {
+    int is_done = 0;
+    if (const int code = MPI_Test(request, &is_done, MPI_STATUS_IGNORE); code != MPI_SUCCESS || is_done != 0)
+      return code;
+    if (looks >= looks_awake) ::nanosleep(&pause, nullptr);
+  }
+}
+
+bool must_be_patient() {
+#if defined(OPEN_MPI)
+  return false;  // mpi_yield_when_idle
+#else
+  return std::getenv(env_shared_cores) != nullptr;
+#endif
+}
+
 Result<std::unique_ptr<MpiComm>> MpiComm::world(std::size_t most_bytes) {
   auto handle = std::make_unique<Handle>();
+  handle->is_patient = must_be_patient();
   // The duplicate inherits the error handler that mpi_start set.
   if (auto done = checked(MPI_Comm_dup(MPI_COMM_WORLD, &handle->comm), "MPI_Comm_dup"); !done)
     return tl::unexpected(done.error());
@@ -132,6 +154,7 @@ Result<void> MpiComm::count_ranks() {
 
 Result<std::unique_ptr<Comm>> MpiComm::split(int group) {
   auto handle = std::make_unique<Handle>();
+  handle->is_patient = handle_->is_patient;
   if (auto done = checked(MPI_Comm_split(handle_->comm, group, rank_, &handle->comm), "MPI_Comm_split"); !done)
     return tl::unexpected(done.error());
   std::unique_ptr<MpiComm> made(new MpiComm(std::move(handle), most_bytes_));
@@ -146,28 +169,56 @@ MpiComm::~MpiComm() {
 }
 
 Result<void> MpiComm::barrier() {
-  return checked(MPI_Barrier(handle_->comm), "MPI_Barrier");
+  const auto start = [&](MPI_Request* request) { return MPI_Ibarrier(handle_->comm, request); };
+  return checked(handle_->is_patient ? handle_->patiently(start) : MPI_Barrier(handle_->comm), "MPI_Barrier");
 }
 
 Result<ByteVector> MpiComm::broadcast(std::span<const std::byte> bytes, int root) {
+  const auto broadcast_of = [&](void* data, int count, MPI_Datatype type) {
+    const auto start = [&](MPI_Request* request) {
+      return MPI_Ibcast(data, count, type, root, handle_->comm, request);
+    };
+    return checked(handle_->is_patient ? handle_->patiently(start) : MPI_Bcast(data, count, type, root, handle_->comm),
+                   "MPI_Bcast");
+  };
   std::uint64_t length = bytes.size();
-  if (auto done = checked(MPI_Bcast(&length, 1, MPI_UINT64_T, root, handle_->comm), "MPI_Bcast"); !done)
-    return tl::unexpected(done.error());
+  if (auto done = broadcast_of(&length, 1, MPI_UINT64_T); !done) return tl::unexpected(done.error());
   ByteVector all(length);
   if (rank_ == root) std::copy(bytes.begin(), bytes.end(), all.begin());
   for (std::uint64_t at = 0; at < length; at += most_bytes_) {
     const int piece = static_cast<int>(std::min<std::uint64_t>(most_bytes_, length - at));
-    if (auto done = checked(MPI_Bcast(all.data() + at, piece, MPI_BYTE, root, handle_->comm), "MPI_Bcast"); !done)
-      return tl::unexpected(done.error());
+    if (auto done = broadcast_of(all.data() + at, piece, MPI_BYTE); !done) return tl::unexpected(done.error());
   }
   return all;
 }
 
+namespace {
+
+/// One value of all ranks in the place of each.
+template <class Handle>
+Result<void> agree(void* value, MPI_Datatype type, MPI_Op operation, const Handle& handle) {
+  const auto start = [&](MPI_Request* request) {
+    return MPI_Iallreduce(MPI_IN_PLACE, value, 1, type, operation, handle.comm, request);
+  };
+  return checked(
+      handle.is_patient ? handle.patiently(start) : MPI_Allreduce(MPI_IN_PLACE, value, 1, type, operation, handle.comm),
+      "MPI_Allreduce");
+}
+
+}  // namespace
+
 Result<std::vector<std::uint64_t>> MpiComm::lengths(std::uint64_t mine, int root) {
   std::vector<std::uint64_t> all(root == everybody || rank_ == root ? static_cast<std::size_t>(size_) : 0);
-  const int code = root == everybody
-                       ? MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, handle_->comm)
-                       : MPI_Gather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, root, handle_->comm);
+  const MPI_Comm comm = handle_->comm;
+  int code = MPI_SUCCESS;
+  if (handle_->is_patient)
+    code = handle_->patiently([&](MPI_Request* request) {
+      return root == everybody ? MPI_Iallgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm, request)
+                               : MPI_Igather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, root, comm, request);
+    });
+  else
+    code = root == everybody ? MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm)
+                             : MPI_Gather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, root, comm);
   if (auto done = checked(code, "MPI_Gather of lengths"); !done) return tl::unexpected(done.error());
   return all;
 }
@@ -178,10 +229,7 @@ Result<std::vector<ByteVector>> MpiComm::collect(std::span<const std::byte> byte
   // All of one round must fit into an int on the receiving side.
   const std::uint64_t piece = std::max<std::uint64_t>(1, most_bytes_ / static_cast<std::uint64_t>(size_));
   std::uint64_t longest = bytes.size();
-  if (auto done = checked(MPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_UINT64_T, MPI_MAX, handle_->comm),
-                          "MPI_Allreduce of lengths");
-      !done)
-    return tl::unexpected(done.error());
+  if (auto done = agree(&longest, MPI_UINT64_T, MPI_MAX, *handle_); !done) return tl::unexpected(done.error());
 
   std::vector<ByteVector> all(sizes->size());
   for (std::size_t from = 0; from < all.size(); ++from) all[from].reserve((*sizes)[from]);
@@ -192,10 +240,20 @@ Result<std::vector<ByteVector>> MpiComm::collect(std::span<const std::byte> byte
     const std::uint64_t left = bytes.size() > at ? bytes.size() - at : 0;
     const std::byte* from = left > 0 ? bytes.data() + at : bytes.data();
     const int count = static_cast<int>(std::min(left, piece));
-    const int code = root == everybody ? MPI_Allgatherv(from, count, MPI_BYTE, arrived.data(), round.counts.data(),
-                                                        round.offsets.data(), MPI_BYTE, handle_->comm)
-                                       : MPI_Gatherv(from, count, MPI_BYTE, arrived.data(), round.counts.data(),
-                                                     round.offsets.data(), MPI_BYTE, root, handle_->comm);
+    const MPI_Comm comm = handle_->comm;
+    const int* counts = round.counts.data();
+    const int* offsets = round.offsets.data();
+    std::byte* to = arrived.data();
+    int code = MPI_SUCCESS;
+    if (handle_->is_patient)
+      code = handle_->patiently([&](MPI_Request* request) {
+        return root == everybody
+                   ? MPI_Iallgatherv(from, count, MPI_BYTE, to, counts, offsets, MPI_BYTE, comm, request)
+                   : MPI_Igatherv(from, count, MPI_BYTE, to, counts, offsets, MPI_BYTE, root, comm, request);
+      });
+    else
+      code = root == everybody ? MPI_Allgatherv(from, count, MPI_BYTE, to, counts, offsets, MPI_BYTE, comm)
+                               : MPI_Gatherv(from, count, MPI_BYTE, to, counts, offsets, MPI_BYTE, root, comm);
     if (auto done = checked(code, "MPI_Gatherv"); !done) return tl::unexpected(done.error());
     for (std::size_t source = 0; source < all.size(); ++source) {
       const auto begin = arrived.begin() + round.offsets[source];
@@ -215,9 +273,7 @@ Result<std::vector<ByteVector>> MpiComm::all_gather(std::span<const std::byte> b
 
 Result<bool> MpiComm::all_true(bool mine) {
   int agreed = mine ? 1 : 0;
-  if (auto done = checked(MPI_Allreduce(MPI_IN_PLACE, &agreed, 1, MPI_INT, MPI_MIN, handle_->comm), "MPI_Allreduce");
-      !done)
-    return tl::unexpected(done.error());
+  if (auto done = agree(&agreed, MPI_INT, MPI_MIN, *handle_); !done) return tl::unexpected(done.error());
   return agreed == 1;
 }
 

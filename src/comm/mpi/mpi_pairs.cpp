@@ -102,13 +102,24 @@ Result<int> count_of(std::size_t bytes, const char* function) {
 Result<void> MpiComm::send(std::span<const std::byte> bytes, int to, int tag) {
   auto count = count_of(bytes.size(), "MPI_Send");
   if (!count) return tl::unexpected(count.error());
-  return checked(MPI_Send(bytes.data(), *count, MPI_BYTE, to, tag, handle_->comm), "MPI_Send");
+  const auto start = [&](MPI_Request* request) {
+    return MPI_Isend(bytes.data(), *count, MPI_BYTE, to, tag, handle_->comm, request);
+  };
+  return checked(handle_->is_patient ? handle_->patiently(start)
+                                     : MPI_Send(bytes.data(), *count, MPI_BYTE, to, tag, handle_->comm),
+                 "MPI_Send");
 }
 
 Result<void> MpiComm::receive(std::span<std::byte> bytes, int from, int tag) {
   auto count = count_of(bytes.size(), "MPI_Recv");
   if (!count) return tl::unexpected(count.error());
-  return checked(MPI_Recv(bytes.data(), *count, MPI_BYTE, from, tag, handle_->comm, MPI_STATUS_IGNORE), "MPI_Recv");
+  const auto start = [&](MPI_Request* request) {
+    return MPI_Irecv(bytes.data(), *count, MPI_BYTE, from, tag, handle_->comm, request);
+  };
+  return checked(handle_->is_patient
+                     ? handle_->patiently(start)
+                     : MPI_Recv(bytes.data(), *count, MPI_BYTE, from, tag, handle_->comm, MPI_STATUS_IGNORE),
+                 "MPI_Recv");
 }
 
 Result<void> MpiComm::ping_pong(int peer, PairRole role, const Slots& out, const Slots& in, std::uint64_t start,

@@ -271,8 +271,6 @@ LaunchCommand mpich_command(const LauncherIdentity& identity, const JobShape& sh
   // Everything, as Hydra does unless HYDRA_ENV is set: a list would keep all else (LD_LIBRARY_PATH,
   // MPICH_*) from ranks on other nodes. Values travel in its own messages, not in arguments.
   if (!chooses(options, {"genvlist", "genvnone", "genvall"})) argv.emplace_back("-genvall");
-  // A rank that waits would keep the others off its core. MPICH before 4.1 ignores it.
-  if (shape.oversubscribed) command.env.emplace_back("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1");
   argv.insert(argv.end(), agent.argv.begin(), agent.argv.end());
   return command;
 }

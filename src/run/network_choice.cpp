@@ -1,0 +1,92 @@
+#include "run/network_choice.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/text.hpp"
+
+namespace muster {
+
+namespace {
+
+/// `10.78.1.0/24` has the address; `10.78.1.7/24` is the same network.
+bool is_in_network(const NetworkPlace& place, std::string_view network) {
+  const std::size_t slash = network.find('/');
+  int prefix = 0;
+  const std::string_view bits = slash == network.npos ? std::string_view() : network.substr(slash + 1);
+  if (bits.empty() || std::from_chars(bits.data(), bits.data() + bits.size(), prefix).ec != std::errc()) return false;
+  const std::string wanted = network_of({{}, std::string(network.substr(0, slash)), prefix, {}});
+  return !wanted.empty() && wanted == network_of({{}, place.address, prefix, {}});
+}
+
+bool is_named(const NetworkPlace& place, std::string_view name) {
+  if (name.find('/') != name.npos) return is_in_network(place, name);
+  if (name.ends_with('*')) return place.interface.starts_with(name.substr(0, name.size() - 1));
+  return place.interface == name;
+}
+
+bool is_named_by_any(const NetworkPlace& place, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return is_named(place, name); });
+}
+
+std::vector<std::string> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  for (const std::string& part : split(list, ','))
+    if (const std::string_view name = trim(part); !name.empty()) names.emplace_back(name);
+  return names;
+}
+
+/// `X` of `--mca btl_tcp_if_include X`, the last one.
+std::string mca_option(const Argv& options, std::string_view name) {
+  std::string value;
+  for (std::size_t i = 0; i + 2 < options.size(); ++i) {
+    const std::string_view option = options[i];
+    if ((option == "--mca" || option == "-mca" || option == "--gmca" || option == "-gmca") && options[i + 1] == name)
+      value = options[i + 2];
+  }
+  return value;
+}
+
+/// `X` of `-iface X`.
+std::string hydra_interface(const Argv& options) {
+  for (std::size_t i = 0; i + 1 < options.size(); ++i)
+    if (options[i] == "-iface" || options[i] == "--iface") return options[i + 1];
+  return {};
+}
+
+}  // namespace
+
+std::string own_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+NetworkChoice choose_networks(const std::vector<std::string>& of_profile, const Argv& launcher_options,
+                              std::string (*variable)(const char* name)) {
+  if (!of_profile.empty()) return {of_profile, {}};
+  const auto either = [](std::string first, std::string second) { return first.empty() ? second : first; };
+  NetworkChoice choice;
+  const std::string include =
+      either(mca_option(launcher_options, "btl_tcp_if_include"), variable("OMPI_MCA_btl_tcp_if_include"));
+  const std::string exclude =
+      either(mca_option(launcher_options, "btl_tcp_if_exclude"), variable("OMPI_MCA_btl_tcp_if_exclude"));
+  for (const std::string& list :
+       {include, hydra_interface(launcher_options), variable("UCX_NET_DEVICES"), variable("FI_TCP_IFACE")})
+    for (std::string& name : names_in(list)) choice.only.push_back(std::move(name));
+  if (include.empty()) choice.without = names_in(exclude);
+  return choice;
+}
+
+void keep_chosen(const NetworkChoice& choice, std::vector<NodePlaces>& nodes) {
+  const bool is_restricted = std::any_of(nodes.begin(), nodes.end(), [&](const NodePlaces& node) {
+    return std::any_of(node.places.begin(), node.places.end(),
+                       [&](const NetworkPlace& place) { return is_named_by_any(place, choice.only); });
+  });
+  for (NodePlaces& node : nodes)
+    std::erase_if(node.places, [&](const NetworkPlace& place) {
+      return is_named_by_any(place, choice.without) || (is_restricted && !is_named_by_any(place, choice.only));
+    });
+}
+
+}  // namespace muster

@@ -1,0 +1,31 @@
+/// Which of the networks between nodes their ranks use. A node is not set aside for others, such as that of its
+/// storage.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "muster/launcher.hpp"
+#include "run/network_place.hpp"
+
+namespace muster {
+
+/// Interfaces (`hsn0`, `hsn*`) and networks (`10.78.1.0/24`). Both empty: all networks.
+struct NetworkChoice {
+  std::vector<std::string> only;
+  std::vector<std::string> without;
+  friend bool operator==(const NetworkChoice&, const NetworkChoice&) = default;
+};
+
+/// Those of the profile, else what MPI is restricted to: Open MPI's btl_tcp_if_include and btl_tcp_if_exclude
+/// (`launcher_options`, else the environment), Hydra's -iface, UCX_NET_DEVICES, FI_TCP_IFACE. `variable`: the value of
+/// a variable; empty: not set. Pure.
+[[nodiscard]] NetworkChoice choose_networks(const std::vector<std::string>& of_profile, const Argv& launcher_options,
+                                            std::string (*variable)(const char* name));
+[[nodiscard]] std::string own_variable(const char* name);
+
+/// Leaves the places in the chosen networks. Where `only` names none that any node has (adapters of InfiniBand, a
+/// misspelt name), it does not count. Pure.
+void keep_chosen(const NetworkChoice& choice, std::vector<NodePlaces>& nodes);
+
+}  // namespace muster
