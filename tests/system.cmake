@@ -37,7 +37,7 @@ set(alone cluster.compare_test cluster.gate_test cluster.p2p_test)
 set(slurm cluster.bound_shapes_test cluster.bundle_test cluster.gate_test cluster.health_test cluster.init_test cluster.launches_test cluster.mpi4py_test cluster.night_test cluster.pages_test cluster.scheduler_test
     cluster.site_jobs_test cluster.slurm_networks_test cluster.slurm_test cluster.submit_test cluster.system_pages_test cluster.undescribed_test)
 # Long ones first, so that the last minutes have two cores' work.
-set(long e2e.pytorch_test cluster.default_checks_test e2e.selftest_test cluster.slurm_test cluster.site_jobs_test install.plugin_test
+set(long e2e.other_mpis_test e2e.pytorch_test cluster.default_checks_test e2e.selftest_test cluster.slurm_test cluster.site_jobs_test install.plugin_test
     cluster.four_nodes_test)
 
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/house/*_test.py ${CMAKE_CURRENT_SOURCE_DIR}/e2e/*_test.py
@@ -50,7 +50,7 @@ foreach(script IN LISTS scripts)
   set(short ${kind}.${file})
   set(name ${MUSTER_SYSTEM_PREFIX}${short})
   set(labels ${kind} ${MUSTER_SYSTEM_LABEL})
-  foreach(label gpu:e2e.gpu_test chromium:e2e.html_test pytorch:e2e.pytorch_test reframe:e2e.reframe_test)
+  foreach(label gpu:e2e.gpu_test chromium:e2e.html_test pytorch:e2e.pytorch_test reframe:e2e.reframe_test mpis:e2e.other_mpis_test)
     if(label MATCHES "^(.*):${short}$")
       list(APPEND labels ${CMAKE_MATCH_1})
     endif()

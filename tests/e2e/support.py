@@ -287,7 +287,8 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(getattr(run, "left", None) or run.leftovers(), [], f"left running\n{run.story()}")
         files = shared_memory()
         for name in files if ISOLATED in os.environ else ():
-            os.unlink(f"/dev/shm/{name}")  # so that the next test is not blamed for it
+            path = pathlib.Path("/dev/shm", name)  # so that the next test is not blamed for it
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.assertFalse(files, f"left in /dev/shm\n{run.story()}")
 
     def assert_nine_passed(self, run):
