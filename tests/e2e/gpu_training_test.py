@@ -31,6 +31,8 @@ FAULTS = {
     "broken_nccl": "fail ncclGetVersion 3",
     "no_kernels": "fail cuModuleLoadData 222",
     "recoveries": "later 1 nvlink_recoveries 4 after 1",
+    "no_uuid": "fail cuDeviceGetUuid_v2 999 1",
+    "not_freed": "fail cuMemFree_v2 700 1",
 }
 
 
@@ -160,6 +162,13 @@ class Ill(Training):
         self.ill("recoveries")
         self.assertIn("had 4 NVLink recoveries of link 0 more under load", self.case["reason"])
         self.assertEqual([culprit["name"] for culprit in self.case["culprits"]], [f"GPU {GPUS[1]}"], self.output)
+
+    def test_calls_that_fail_without_stopping_anything(self):
+        for fault, call in (("no_uuid", "cuDeviceGetUuid_v2 returned 999"), ("not_freed", "cuMemFree_v2 returned 700")):
+            with self.subTest(fault):
+                self.ill(fault)
+                self.assertIn("had a call fail: " + call, self.case["reason"])
+                self.assertEqual([culprit["name"] for culprit in self.case["culprits"]], [f"GPU {GPUS[1]}"], self.output)
 
     def test_a_gpu_that_is_lost_in_the_middle(self):
         self.ill("lost")
