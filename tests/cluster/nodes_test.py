@@ -114,7 +114,7 @@ class OnTwoNodes(OnNodes):
         run.folder.chmod(0o755)
         attack = run.folder / "attack.py"
         attack.write_text(HALF if not least_age else HALF.replace("import os, socket, time", "import glob, os, socket, time").replace(
-            "while True:\n", "while not glob.glob('/dev/shm/muster-*-*'):\n    pass\nfor line in open('/proc/net/tcp').read().splitlines()[1:]:\n"
+            "while True:\n", "while not glob.glob('/dev/shm/muster-*-*'):\n    time.sleep(0.001)\nfor line in open('/proc/net/tcp').read().splitlines()[1:]:\n"
             "    kept[int(line.split()[1].split(':')[1], 16)] = None\nwhile True:\n", 1))
         user = subprocess.Popen(self.cluster.argv_in("nid002", [sys.executable, "-B", str(attack)]), stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (user.kill(), user.wait(), user.stdout.close()))

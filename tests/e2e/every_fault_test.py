@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import on_gpus  # noqa: E402
 from on_machine import MUSTER, OnMachine  # noqa: E402
+from support import SLOWNESS  # noqa: E402
 
 SOURCE = pathlib.Path(os.environ["MUSTER_SOURCE"])
 SEEN, NICS, VARIABLES = CHECKS = ("device_visibility", "network_interfaces", "environment")
@@ -115,14 +116,18 @@ class Machine:
                    "MUSTER_SELFTEST": "hosts " + ",".join(hosts), "OMPI_MCA_mpi_yield_when_idle": "1", "MUSTER_STARTUP_TIMEOUT": "120s"}
             line = f"mpirun --oversubscribe --bind-to none -n {len(hosts)}"
             done = subprocess.run([MUSTER, "run", "--simulated", "--launch", line, "-n", f"^({'|'.join(CHECKS)})$", "--report", "json=r.json"],
-                                  cwd=folder, capture_output=True, text=True, timeout=300, env=env)
+                                  cwd=folder, capture_output=True, text=True, timeout=300 * SLOWNESS, env=env)
             self.output = done.stdout + done.stderr
             self.status = done.returncode
             self.report = json.loads(pathlib.Path(folder, "r.json").read_text())
         self.found = {host: [] for host in hosts}
         for case in self.report["cases"]:
             for finding in case["findings"]:
-                for culprit in finding["culprits"] if finding["verdict"] != "pass" else []:
+                if finding["verdict"] == "pass":
+                    continue
+                if not finding["culprits"]:
+                    self.found.setdefault("", []).append((case["check"], "", finding["reason"]))
+                for culprit in finding["culprits"]:
                     # Ranks of one mpirun are on several of these nodes: its variables are at odds with that.
                     if not culprit["name"].startswith("OMPI_"):
                         self.found.setdefault(culprit.get("node", ""), []).append((case["check"], culprit["name"], finding["reason"]))
@@ -174,7 +179,7 @@ def default_checks_on(name):
         env = {**os.environ, "MUSTER_MACHINE": "machine", "MUSTER_DRIVERS": on_gpus.DRIVERS, "NO_COLOR": "1",
                "OMPI_MCA_mpi_yield_when_idle": "1", "MUSTER_STARTUP_TIMEOUT": "120s"}
         done = subprocess.run([MUSTER, "run", "--simulated", "--report", "json=r.json", *[word for one in SMALL for word in ("-S", one)]],
-                              cwd=folder, capture_output=True, text=True, timeout=400, env=env)
+                              cwd=folder, capture_output=True, text=True, timeout=400 * SLOWNESS, env=env)
         cases = json.loads(pathlib.Path(folder, "r.json").read_text())["cases"]
         return done.returncode, {case["check"]: case["verdict"] for case in cases}, done.stdout + done.stderr
 
@@ -227,6 +232,8 @@ class Table(unittest.TestCase):
                     self.assertIn(f"def {test}(self)", text)
                     self.assertIn(f'"{name}"', text, (name, fault))
                     self.assertIn(f'"{fault}"', text, (name, fault))
+                if what == TOGETHER:
+                    self.assertIn((name, fault), {row[:2] for row in SHARED})
 
 
 if __name__ == "__main__":

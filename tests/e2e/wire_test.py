@@ -137,7 +137,7 @@ while True:
                 one.connect(("127.0.0.1" if address == "0.0.0.0" else address, port))
                 kept[port] = one
                 one.send(b"hostile hostile")
-                print(len(kept), flush=True)
+                print(words[1].split(":")[1], len(kept), flush=True)
             except OSError:
                 pass
     time.sleep(0.001)
@@ -145,7 +145,8 @@ while True:
 
 
 # For the agent, which calls a port only then: HALF has called each.
-CALLED_EVERY_PORT = """until [ $(tail -n 1 {folder}/attack | tr -dc 0-9)0 -ge $(awk '$4 == "0A"' /proc/net/tcp | wc -l)0 ]; do sleep 0.05; done"""
+CALLED_EVERY_PORT = """until awk 'NR == FNR {{ called[$1]; next }} $4 == "0A" {{ split($2, at, ":"); if (!(at[2] in called)) open = 1 }} END {{ exit open }}' \\
+  {folder}/attack /proc/net/tcp; do sleep 0.05; done"""
 
 
 def executable(path, text):
