@@ -152,7 +152,8 @@ Result<Observation> run_program(RunContext& context, std::vector<std::string> ar
   seen.readings = std::move(output.readings);
   readings->deliver(seen);
   add_end(*end, options, seen);
-  if (!master->wrong_address.empty()) seen.facts.push_back({"wrong_address", master->wrong_address});
+  if (!master->wrong_address.empty())
+    seen.facts.push_back({master->is_elsewhere ? "address_elsewhere" : "wrong_address", master->wrong_address});
   if (!program::find_fault(seen, context.params).empty()) seen.facts.push_back(program::no_reading());
   seen.facts.push_back({"last_line", output.last_line()});
   seen.facts.insert(seen.facts.end(), output.reported.begin(), output.reported.end());

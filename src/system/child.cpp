@@ -237,7 +237,8 @@ class Child {
     if (end_.was_stopped || now < next_look_) return;
     next_look_ = now + interval_s;
     stopped_looks_ = is_stopped(pid_) ? stopped_looks_ + 1 : 0;
-    if (stopped_looks_ * interval_s < options_.stopped_s) return;
+    // The first look may be right after the stop.
+    if ((stopped_looks_ - 1) * interval_s < options_.stopped_s) return;
     end_.was_stopped = true;
     ::kill(-pid_, SIGKILL);
   }

@@ -323,7 +323,7 @@ class Rendezvous(Torch):
 
     def test_an_exported_address_that_does_not_lead_to_rank_0(self):
         """The programs meet by muster's own; a job would not meet."""
-        for given, why in (("nowhere.invalid", "the name can't be resolved"), ("192.0.2.1", "rank 0 does not answer at 192.0.2.1")):
+        for given, why in (("nowhere.invalid", "the name can't be resolved"), ("198.51.100.1", "rank 0 does not answer at 198.51.100.1")):
             case, _ = self.fails(torch_check("torch_allreduce.py", "--sizes", "1KiB", "--seconds", "0.01"),
                                  f"MASTER_ADDR={given}: {why}", f"rank 0 is on {support.HOST}", env={"MASTER_ADDR": given})
             self.assertEqual([(culprit["kind"], culprit["name"]) for culprit in case["culprits"]], [("setting", "MASTER_ADDR")])
@@ -370,8 +370,8 @@ class Faults(Torch):
         _, all_findings = self.fails(torch_check("torch_ddp.py", deadline="80s", code=code),
                                      f"rank 1 on {support.HOST} was stopped (SIGSTOP or SIGTSTP) for 6 s", rank=1)
         self.assertIn("lost rank 1 in step", all_findings)
-        # From its stop on 15 s, and until then the imports.
-        self.assertLess(time.monotonic() - began, (15 + 10) * support.SLOWNESS)
+        # Not the 150 s of its deadline; imports of torch take their time on a busy machine.
+        self.assertLess(time.monotonic() - began, 60 * support.SLOWNESS)
 
     def test_a_rank_that_hangs(self):
         """In a call that lets no other thread of Python run."""

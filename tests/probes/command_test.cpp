@@ -197,6 +197,29 @@ TEST(Command, AnExportedAddressThatIsWrongFailsProgramsThatMeetByIt) {
   EXPECT_NE(findings[0].remedy.find("export MASTER_ADDR=a"), std::string::npos);
 }
 
+TEST(Command, AnExportedAddressOfAnotherNodeOfTheJobIsNoted) {
+  const Fact elsewhere{"address_elsewhere", "MASTER_ADDR=n1: rank 0 does not answer at 10.0.0.1"};
+  MadeCase torch(command(), {{"imports", "torch"}});
+  torch.rank("n2", {{"status", "0"}, elsewhere}).rank("n3", {{"status", "0"}, elsewhere});
+  const auto findings = torch.judge().findings;
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].verdict, Verdict::pass);
+  EXPECT_EQ(findings[0].reason,
+            "MASTER_ADDR=n1: rank 0 does not answer at 10.0.0.1, seen from n2; rank 0 is on n2 in this run");
+  EXPECT_TRUE(findings[0].culprits.empty());
+  ::setenv("MASTER_ADDR", "nowhere.invalid", 1);
+  ::setenv("SLURM_JOB_NODELIST", "nowhere[1-2],nowhere", 1);
+  const auto seen = run_script("true");
+  ::setenv("SLURM_JOB_NODELIST", "nowhere[1-2]", 1);
+  const auto other = run_script("true");
+  ::unsetenv("SLURM_JOB_NODELIST");
+  ::unsetenv("MASTER_ADDR");
+  ASSERT_TRUE(seen[0] && other[0]);
+  EXPECT_NE(seen[0]->fact("address_elsewhere"), nullptr);
+  EXPECT_EQ(seen[0]->fact("wrong_address"), nullptr);
+  EXPECT_NE(other[0]->fact("wrong_address"), nullptr);
+}
+
 TEST(Command, TheExportedAddressIsTried) {
   ::setenv("MASTER_ADDR", "nowhere.invalid", 1);
   const auto bad = run_script("echo $MASTER_ADDR");

@@ -126,7 +126,19 @@ struct TriedProbe {
 };
 const TriedProbe tried_probes[] = {{"gpu_copy", {{"bytes", "4KiB"}, {"cap", "1ms"}}},
                                    {"gpu_memory", {{"bytes", "64KiB"}}},
-                                   {"gpu_compute", {{"types", "bfloat16"}, {"size", "64"}, {"cap", "1ms"}}}};
+                                   {"gpu_compute", {{"types", "bfloat16"}, {"size", "64"}, {"cap", "1ms"}}},
+                                   {"training",
+                                    {{"samples", "48"},
+                                     {"held_out", "16"},
+                                     {"features", "8"},
+                                     {"classes", "3"},
+                                     {"hidden", "8"},
+                                     {"batch", "24"},
+                                     {"epochs", "2"},
+                                     {"max_loss", "100"},
+                                     {"min_accuracy", "0"},
+                                     {"reference_steps", "2"},
+                                     {"on", "device"}}}};
 constexpr std::size_t probe_count = std::size(tried_probes);
 
 /// The calls that each probe makes where all is well; a complaint where it is not.
@@ -210,6 +222,12 @@ TEST(GpuEveryCode, ProductsOnNvidia) {
 }
 TEST(GpuEveryCode, ProductsOnAmd) {
   expect_no_pass(2, amd);
+}
+TEST(GpuEveryCode, TrainingOnNvidia) {
+  expect_no_pass(3, nvidia);
+}
+TEST(GpuEveryCode, TrainingOnAmd) {
+  expect_no_pass(3, amd);
 }
 
 }  // namespace

@@ -267,11 +267,11 @@ Result<int> start(const Command& command, const GateOutcome& outcome, const Site
 
 /// Ranks of a line of the user's own get the MASTER_ADDR that the command would get on all nodes. What is wrong with it
 /// is reported after the choice of nodes.
-/// Other checks do not judge what the command gets another value for: it may name a node that the gate rejects.
+/// Other checks do not judge what a command gets another value for: it may name a node that the gate rejects.
 void give_master(const SiteFound& found, const GateOptions& options) {
   if (options.keeps_master) return;
   if (options.site.launch.empty()) {
-    ::unsetenv("MASTER_ADDR");
+    if (options.print.empty()) ::unsetenv("MASTER_ADDR");
     return;
   }
   // Open MPI's hands no variables on to other nodes.

@@ -124,13 +124,23 @@ void take_absent(const CaseView& view, Findings& findings) {
 }
 
 /// MASTER_ADDR as the job exports it, for programs that meet by it: they got muster's own, and a job would get this
-/// one.
+/// one. It is right where it names a node of the job on which this run has no rank 0: a part of the nodes was chosen,
+/// or its node was set aside.
 void take_wrong_address(const CaseView& view, Findings& findings) {
   const std::vector<std::string> imports = view.params.texts("imports");
   if (view.ranks.empty() || std::find(imports.begin(), imports.end(), "torch") == imports.end()) return;
   const std::string& master = view.ranks.front().host;
   for (std::size_t rank = 0; rank < view.ranks.size() && rank < view.observed.size(); ++rank) {
-    const std::string* wrong = view.observed[rank] == nullptr ? nullptr : view.observed[rank]->fact("wrong_address");
+    if (view.observed[rank] == nullptr) continue;
+    if (const std::string* elsewhere = view.observed[rank]->fact("address_elsewhere"))
+      findings.add(Order::reported, "address_elsewhere",
+                   {Verdict::pass,
+                    fmt::format("{}, seen from {}; rank 0 is on {} in this run", printable_line(*elsewhere, 300),
+                                view.ranks[rank].host, master),
+                    {},
+                    {}},
+                   false);
+    const std::string* wrong = view.observed[rank]->fact("wrong_address");
     if (wrong == nullptr) continue;
     findings.add(
         Order::reported, "wrong_address",

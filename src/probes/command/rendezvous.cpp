@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "measure/network.hpp"
 
@@ -63,7 +64,7 @@ struct Endpoint {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-/// A port open for connections while it lives. None is accepted: the kernel completes connections by itself.
+/// A port open for connections while it lives. The kernel completes connections by itself.
 class Door {
  public:
   explicit Door(int family) : socket_(family), any_address_(family == AF_INET6 ? "::" : "0.0.0.0") {
@@ -78,6 +79,10 @@ class Door {
   }
   /// 0: none could be had.
   [[nodiscard]] int port() const { return port_; }
+  /// Connections that have come, closed by their other end or not: they fill the queue, 128 of them on older kernels.
+  void clear() {
+    for (int one = 0; (one = ::accept4(socket_.number(), nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) ::close(one);
+  }
 
  private:
   void open(int port) {
@@ -98,6 +103,8 @@ bool reaches_address(const std::string& address, int port, double deadline) {
   if (there.size == 0) return false;
   const Socket socket(there.storage.ss_family);
   if (::connect(socket.number(), there.get(), there.size) == 0) return true;
+  // No route: a poll would find nothing wrong.
+  if (errno != EINPROGRESS) return false;
   pollfd waiting{socket.number(), POLLOUT, 0};
   const int left_ms = std::max(0, static_cast<int>((deadline - monotonic_seconds()) * 1000));
   if (::poll(&waiting, 1, left_ms) != 1) return false;
@@ -117,12 +124,23 @@ std::string why_not_reached(const std::string& name, int port) {
   return is_reached ? std::string() : fmt::format("rank 0 does not answer at {}", human_list(resolved.addresses, 2));
 }
 
-/// Of MASTER_ADDR in this rank's own environment, while rank 0 listens on `port`.
-std::string judge_exported_address(int port) {
+/// Of MASTER_ADDR in this rank's own environment, while rank 0 listens on `port`. `reached`: the name by which all
+/// nodes reach it; empty: none.
+std::string judge_exported_address(int port, const std::string& reached) {
   const char* exported = std::getenv("MASTER_ADDR");
-  if (exported == nullptr || *exported == '\0') return {};
+  if (exported == nullptr || *exported == '\0' || reached == exported) return {};
   const std::string why = why_not_reached(exported, port);
   return why.empty() ? why : fmt::format("MASTER_ADDR={}: {}", exported, why);
+}
+
+/// Whether it names a node of the Slurm job that this rank runs in.
+bool names_node_of_the_job(const std::string& name) {
+  const char* list = std::getenv("SLURM_JOB_NODELIST");
+  if (list == nullptr) return false;
+  const auto nodes = expand_hostlist(list);
+  return nodes && std::any_of(nodes->begin(), nodes->end(), [&](const std::string& node) {
+           return node == name || node.substr(0, node.find('.')) == name.substr(0, name.find('.'));
+         });
 }
 
 /// What rank 0's node may be called, the best first.
@@ -161,17 +179,22 @@ Result<Rendezvous> agree_on_master(RunContext& context) {
   const auto port = message->empty() ? std::nullopt : environment::parse_port(message->front());
   if (!port || message->size() < 3) return fail(ErrorKind::system, "MASTER_PORT", "rank 0 found no free port");
   std::string master = (*message)[2];
+  std::string reached;
   for (std::size_t i = 2; i < message->size(); ++i) {
     // One knock per node: the others of a node would learn nothing else.
     const auto by_all =
         context.comm.all_true(context.place.local_rank != 0 || why_not_reached((*message)[i], *port).empty());
     if (!by_all) return tl::unexpected(by_all.error());
+    if (door) door->clear();
     if (!*by_all) continue;
-    master = (*message)[i];
+    master = reached = (*message)[i];
     break;
   }
   Rendezvous rendezvous;
-  if (context.place.local_rank == 0) rendezvous.wrong_address = judge_exported_address(*port);
+  if (context.place.local_rank == 0) {
+    rendezvous.wrong_address = judge_exported_address(*port, reached);
+    if (!rendezvous.wrong_address.empty()) rendezvous.is_elsewhere = names_node_of_the_job(std::getenv("MASTER_ADDR"));
+  }
   // Rank 0 listens until all have tried.
   if (const auto done = context.comm.all_true(true); !done) return tl::unexpected(done.error());
   rendezvous.env = {{"MASTER_ADDR", master},

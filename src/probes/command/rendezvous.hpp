@@ -13,6 +13,7 @@ struct Rendezvous {
   /// Why MASTER_ADDR as the job exports it does not lead to rank 0 from this node; empty: it does, there is none, or
   /// another rank of the node has tried it. Programs get that of `env` instead.
   std::string wrong_address;
+  bool is_elsewhere = false;  ///< that one names another node of the Slurm job
 };
 
 /// An address of rank 0's node that every node reaches (its host name where that does), and a TCP port that was free
