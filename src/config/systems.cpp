@@ -155,7 +155,7 @@ class SystemReader {
     read_scheduler(fields, partition);
     if (fields.find("launcher_options") != nullptr)
       partition.launcher_options = read_arguments(fields, "launcher_options");
-    if (fields.find("networks") != nullptr) partition.networks = fields.texts("networks");
+    read_networks(fields, partition);
     if (const auto ranks = fields.integer("ranks_per_node", {1, 65'536})) partition.ranks_per_node = *ranks;
     if (const auto* node = fields.table("node")) {
       read_node(*node, partition, errors_);
@@ -166,6 +166,15 @@ class SystemReader {
       read_profile_reference(*reference, partition, system_, errors_);
     fields.finish();
     system_.partitions.push_back(std::move(partition));
+  }
+
+  void read_networks(Fields& fields, PartitionProfile& partition) {
+    const auto* networks = fields.find("networks");
+    if (networks == nullptr) return;
+    partition.networks = fields.texts("networks");
+    for (const auto& item : networks->value.items)
+      if (item.kind == NodeKind::text && trim(item.text).empty())
+        errors_.add(item.at, "a network has an interface, such as \"hsn*\", or an address, such as \"10.1.0.0/16\"");
   }
 
   void read_scheduler(Fields& fields, PartitionProfile& partition) {

@@ -62,29 +62,37 @@ std::string own_variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-NetworkChoice choose_networks(const std::vector<std::string>& of_profile, const Argv& launcher_options,
-                              std::string (*variable)(const char* name)) {
+NetworkChoice choose_networks(const std::vector<std::string>& of_profile, const std::optional<GivenLine>& line,
+                              const Argv& launcher_options, std::string (*variable)(const char* name)) {
   if (!of_profile.empty()) return {of_profile, {}};
+  const Argv& options = line ? line->argv : launcher_options;
   const auto either = [](std::string first, std::string second) { return first.empty() ? second : first; };
   NetworkChoice choice;
   const std::string include =
-      either(mca_option(launcher_options, "btl_tcp_if_include"), variable("OMPI_MCA_btl_tcp_if_include"));
+      either(mca_option(options, "btl_tcp_if_include"), variable("OMPI_MCA_btl_tcp_if_include"));
   const std::string exclude =
-      either(mca_option(launcher_options, "btl_tcp_if_exclude"), variable("OMPI_MCA_btl_tcp_if_exclude"));
-  for (const std::string& list :
-       {include, hydra_interface(launcher_options), variable("UCX_NET_DEVICES"), variable("FI_TCP_IFACE")})
+      either(mca_option(options, "btl_tcp_if_exclude"), variable("OMPI_MCA_btl_tcp_if_exclude"));
+  for (const std::string& list : {include, hydra_interface(options)})
     for (std::string& name : names_in(list)) choice.only.push_back(std::move(name));
+  for (const char* name : {"UCX_NET_DEVICES", "FI_TCP_IFACE"})
+    for (std::string& device : names_in(variable(name))) choice.devices.push_back(std::move(device));
   if (include.empty()) choice.without = names_in(exclude);
   return choice;
 }
 
 void keep_chosen(const NetworkChoice& choice, std::vector<NodePlaces>& nodes) {
-  const bool is_restricted = std::any_of(nodes.begin(), nodes.end(), [&](const NodePlaces& node) {
-    return std::any_of(node.places.begin(), node.places.end(),
-                       [&](const NetworkPlace& place) { return is_named_by_any(place, choice.only); });
-  });
+  const auto is_of_a_node = [&](const std::string& name) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const NodePlaces& node) {
+      return std::any_of(node.places.begin(), node.places.end(),
+                         [&](const NetworkPlace& place) { return is_named(place, name); });
+    });
+  };
+  if (!std::all_of(choice.devices.begin(), choice.devices.end(), is_of_a_node)) return;
+  const bool is_restricted =
+      !choice.devices.empty() || std::any_of(choice.only.begin(), choice.only.end(), is_of_a_node);
   for (NodePlaces& node : nodes)
     std::erase_if(node.places, [&](const NetworkPlace& place) {
+      if (is_named_by_any(place, choice.devices)) return false;
       return is_named_by_any(place, choice.without) || (is_restricted && !is_named_by_any(place, choice.only));
     });
 }

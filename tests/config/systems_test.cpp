@@ -172,6 +172,14 @@ TEST(Systems, APartitionIsLikeAnother) {
   EXPECT_TRUE(fat.node.unverified.empty()) << "it says nothing of domains";
 }
 
+TEST(Systems, ANetworkWithoutANameIsRefused) {
+  const std::string document = "[system]\nname = \"s\"\n[[partition]]\nname = \"p\"\nnetworks = ";
+  const std::string said = "a network has an interface, such as \"hsn*\", or an address, such as \"10.1.0.0/16\"";
+  EXPECT_EQ(errors_of_system(document + R"(["hsn*", "", "  "])"),
+            (Texts{"f.toml:5:21: " + said, "f.toml:5:25: " + said}));
+  EXPECT_EQ(errors_of_system(document + R"(["hsn*", "10.1.0.0/16"])"), Texts{});
+}
+
 TEST(Systems, ARegularExpressionOfAnyLengthIsReadWithoutRecursion) {
   const auto document = "[system]\nname = \"s\"\ndetect = { env = \"X\", matches = \"" + std::string(100'000, '(') +
                         "\" }\n" + "[[partition]]\nname = \"p\"\n";

@@ -34,7 +34,8 @@ def unpack(wheel, folder):
 
 def install(name, packages, folder):
     wheels = folder / "wheels" / name
-    subprocess.run([pip(folder), "download", "--quiet", "--no-deps", "--dest", wheels, *packages], check=True)
+    subprocess.run([pip(folder), "download", "--quiet", "--retries", "1", "--timeout", "10", "--no-deps", "--dest", wheels, *packages],
+                   check=True)
     unpacked = folder / f"{name}.new"
     shutil.rmtree(unpacked, ignore_errors=True)
     for wheel in wheels.glob("*.whl"):

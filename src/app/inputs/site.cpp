@@ -305,7 +305,7 @@ Result<SiteFound> find_site(const SiteOptions& options, const SystemProfile& sys
   std::vector<std::string> networks;
   for (const auto& partition : system.partitions)
     networks.insert(networks.end(), partition.networks.begin(), partition.networks.end());
-  found.networks = choose_networks(networks, found.launcher_options, own_variable);
+  found.networks = choose_networks(networks, found.line, found.launcher_options, own_variable);
   found.site.launcher = found.launcher->name;
   found.site.launcher_most_ranks = found.launcher->most_ranks;
   if (found.launcher->most_ranks > 0 && options.launcher.empty() && !is_promised(system))
