@@ -12,6 +12,7 @@
 #include "device/gpu_vendor.hpp"
 #include "device/machine.hpp"
 #include "device/nvidia/nvml.hpp"
+#include "measure/node_gpus.hpp"
 #include "measure/node_ranks.hpp"
 #include "measure/rank_gpus.hpp"
 #include "measure/transport.hpp"
@@ -59,6 +60,16 @@ Decision decide(const std::vector<Sight>& sights, bool is_asked) {
   if (!sights.empty() && count(Sight::gpu) == static_cast<std::ptrdiff_t>(sights.size())) return Decision::device;
   const bool is_about_gpus = is_asked || count(Sight::gpu) + count(Sight::lacking) > 0;
   return is_about_gpus ? Decision::refused : Decision::host;
+}
+
+const Device* counted_by(const Inventory& node, const std::vector<GpuPlace>& places, std::size_t self) {
+  const GpuPlace& own = places.at(self);
+  const Device* gpu = own.is_known ? gpu_copy::known_at(node, own.address) : nullptr;
+  const bool is_taken =
+      std::any_of(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(self), [&](const GpuPlace& place) {
+        return place.is_known && place.node == own.node && gpu_copy::known_at(node, place.address) == gpu;
+      });
+  return is_taken ? nullptr : gpu;
 }
 
 GpuData::GpuData(RunContext& context, GpuUse use)
@@ -238,18 +249,9 @@ void GpuData::read_links(std::vector<GpuPlace> places) {
   links_ = GpuLinks(std::move(*inventory), std::move(places), context_.comm.rank());
 }
 
-/// One rank of those on a GPU: its counters are of all of them.
 void GpuData::watch_counters(const std::vector<GpuPlace>& places) {
-  const auto self = static_cast<std::size_t>(context_.comm.rank());
-  const GpuPlace& own = places.at(self);
-  const bool is_taken = std::any_of(
-      places.begin(), places.begin() + static_cast<std::ptrdiff_t>(self),
-      [&](const GpuPlace& place) { return place.is_known && place.node == own.node && place.address == own.address; });
-  const auto known = std::find_if(node_.devices.begin(), node_.devices.end(), [&](const Device& device) {
-    return device.kind == DeviceKind::gpu && device.parent.empty() && device.address == own.address;
-  });
-  if (own.is_known && !is_taken && known != node_.devices.end())
-    counters_ = std::make_unique<gpu_copy::CounterWatch>(node_, *known, watch_, context_.recorder);
+  if (const Device* gpu = counted_by(node_, places, static_cast<std::size_t>(context_.comm.rank())))
+    counters_ = std::make_unique<gpu_copy::CounterWatch>(node_, *gpu, watch_, context_.recorder);
 }
 
 double GpuData::possible_to(int rank) const {

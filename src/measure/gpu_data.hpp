@@ -73,6 +73,10 @@ enum class Decision : std::uint8_t { host, device, refused };
 /// case about GPUs into one about the host. Pure.
 [[nodiscard]] Decision decide(const std::vector<Sight>& sights, bool is_asked);
 
+/// The GPU whose counters this rank (`self`) reads: they are of all ranks on it or on partitions of it, of which it is
+/// the first. nullptr: none. Pure.
+[[nodiscard]] const Device* counted_by(const Inventory& node, const std::vector<GpuPlace>& places, std::size_t self);
+
 /// What a probe wants GPUs for.
 enum class GpuUse : std::uint8_t {
   data,       ///< something has to carry data between their memories

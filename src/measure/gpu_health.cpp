@@ -77,16 +77,21 @@ Counter counter_of(const std::string& key, std::string& words) {
   return {key, words, is_fault};
 }
 
-/// As many as bit errors of a link within its specification make in a minute: 1e-12 x GT/s x lanes x 60 s, as in
-/// NVIDIA's DCGM; of an unknown link, that of generation 3.
+/// As many as bit errors of a link within its specification make in the time watched, a minute at least: 1e-12 x GT/s x
+/// lanes x seconds, as in NVIDIA's DCGM; of a link that was not seen in use, what it can do; of an unknown one, that of
+/// generation 3.
 double replay_budget(const Observation& seen, const std::string& address) {
-  double rate = 8.0 * 16;
+  double in_use = 0;
+  double able = 0;
   for (const Fact& fact : seen.facts) {
     const auto words = split(fact.value, ' ');
     if (fact.key == "link_in_use" && words.size() == 5 && words[0] == address)
-      rate = pcie_speed(std::atoi(words[1].c_str())) * std::atof(words[3].c_str());
+      in_use = pcie_speed(std::atoi(words[1].c_str())) * std::atof(words[3].c_str());
+    if (fact.key == "link_able" && words.size() == 3 && words[0] == address)
+      able = std::atof(words[1].c_str()) * std::atof(words[2].c_str());
   }
-  return std::ceil(rate * 1e9 * 1e-12 * 60);
+  const double rate = in_use > 0 ? in_use : able > 0 ? able : 8.0 * 16;
+  return std::ceil(rate * 1e9 * 1e-12 * std::max(seconds_watched(seen, address), 60.0));
 }
 
 /// A healthy memory has a few in a day. At thousands a second the corrections themselves slow the GPU down.

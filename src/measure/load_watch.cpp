@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "device/device_models.hpp"
 #include "measure/gpu_link_errors.hpp"
 #include "stats/stats.hpp"
 
@@ -102,7 +103,23 @@ bool is_of_xgmi(std::string_view key) {
 
 namespace {
 
+void add_xids(const WatchedGpu& gpu, const std::vector<int>& xids, Observation& seen) {
+  for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
+}
+
+/// What the PCIe link can do, `GT/s lanes`, for the number of replays that it may have; not to be judged: it may sleep.
+void add_link_able(const WatchedGpu& gpu, const GpuHealth::Values& after, Observation& seen) {
+  double speed = pcie_speed(static_cast<int>(std::clamp(real_reported(after, "pcie_generation_able"), 0.0, 99.0)));
+  double width = real_reported(after, "pcie_width_able");
+  if ((speed <= 0 || width <= 0) && !gpu.device->links.empty()) {
+    speed = gpu.device->links[0].speed_able;
+    width = gpu.device->links[0].width_able;
+  }
+  if (speed > 0 && width > 0) seen.facts.push_back({"link_able", fmt::format("{} {} {}", gpu.address, speed, width)});
+}
+
 void add_changes(const WatchedGpu& gpu, const GpuHealth::Values& after, Observation& seen) {
+  add_link_able(gpu, after, seen);
   const auto note = [&](const char* key, const std::string& text) {
     seen.facts.push_back({key, gpu.address + " " + text});
   };
@@ -159,14 +176,14 @@ void CounterWatch::end(Observation& seen) const {
   if (gpu_.before.empty()) return;
   recorder_.step("health after the load");
   const auto after = health_.look(*gpu_.device);
-  const auto xids = health_.xids(*gpu_.device);
-  if (after.empty()) return;
   seen.facts.push_back({"tested", fmt::format("{} {} {}", gpu_.address,
                                               gpu_.device->uuid.empty() ? "-" : gpu_.device->uuid, gpu_.device->name)});
+  // Also of a GPU of which nothing else is known any more.
+  add_xids(gpu_, health_.xids(*gpu_.device), seen);
+  if (after.empty()) return;
   seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu_.address, monotonic_seconds() - gpu_.began)});
   add_changes(gpu_, after, seen);
   add_lost_links(gpu_, after, health_, recorder_, seen);
-  for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu_.address, xid)});
 }
 
 LoadWatch::LoadWatch(RunContext& context, const NodeGpus& node)
@@ -240,14 +257,16 @@ void LoadWatch::end(Observation& seen, const Schedule& schedule) {
     context_.recorder.step("health after the load");
     const auto after = health_.look(*gpu.device);
     const auto xids = health_.xids(*gpu.device);
+    const bool is_reported = schedule.reporting_rank(context_.place.node_index, key) == context_.comm.rank();
+    // Also of a GPU of which nothing else is known any more.
+    if (is_reported) add_xids(gpu, xids, seen);
     if (gpu.before.empty() || after.empty()) continue;
-    if (schedule.reporting_rank(context_.place.node_index, key) == context_.comm.rank()) {
+    if (is_reported) {
       const double seconds = monotonic_seconds() - gpu.began;
       seen.facts.push_back({"watched", fmt::format("{} {:.3f}", gpu.address, seconds)});
       add_changes(gpu, after, seen);
       add_lost_links(gpu, after, health_, context_.recorder, seen);
       add_corrected(gpu, after, seconds, wholes.size() == 1, seen);
-      for (const int xid : xids) seen.facts.push_back({"xid", fmt::format("{} {}", gpu.address, xid)});
       add_load(gpu, seen);
     }
     // Of all ranks: strangers slow each of them down. Who was there before the load. Those that came since can be

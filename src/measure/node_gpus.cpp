@@ -20,14 +20,16 @@ const SeenGpu* NodeGpus::find(const std::string& key) const {
 }
 
 const Device* NodeGpus::known(const SeenGpu& gpu) const {
-  if (!gpu.about().address) return nullptr;
-  const PciAddress& address = *gpu.about().address;
+  return gpu.about().address ? known_at(inventory, *gpu.about().address) : nullptr;
+}
+
+const Device* known_at(const Inventory& inventory, const PciAddress& address) {
   const PciAddress whole{address.domain, address.bus, address.device, 0};
   for (const Device& device : inventory.devices)
-    if (device.address == address) return &device;
+    if (device.kind == DeviceKind::gpu && device.address == address) return &device;
   // AMD's drivers may number partitions where functions are.
   for (const Device& device : inventory.devices)
-    if (device.address == whole && device.partitions > 1) return &device;
+    if (device.kind == DeviceKind::gpu && device.address == whole && device.partitions > 1) return &device;
   return nullptr;
 }
 

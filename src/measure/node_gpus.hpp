@@ -36,6 +36,9 @@ struct NodeGpus {
   [[nodiscard]] const Device* known(const SeenGpu& gpu) const;
 };
 
+/// The GPU at an address, or that of which a partition is there; nullptr: the kernel shows none.
+[[nodiscard]] const Device* known_at(const Inventory& inventory, const PciAddress& address);
+
 /// Which partition each device of AMD's runtime is: they have one address and one UUID, and follow each other as in
 /// ROCR. Where KFD and the rank's variables do not show that order, they are counted as they come: right if the rank
 /// sees all of a GPU.

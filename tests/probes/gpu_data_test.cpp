@@ -22,6 +22,24 @@ TEST(GpuData, AllOrNone) {
   EXPECT_EQ(decide({gpu, Sight::broken}, false), Decision::refused);
 }
 
+/// A GPU of AMD's in four partitions, which its driver numbers as functions, and a whole one.
+TEST(GpuData, OneRankReadsTheCountersOfAGpuAndItsPartitions) {
+  Inventory node;
+  node.seen(DeviceKind::gpu, {0, 5, 0, 0}, "pci").partitions = 4;
+  static_cast<void>(node.seen(DeviceKind::gpu, {0, 6, 0, 0}, "pci"));
+  std::vector<GpuPlace> places;
+  for (std::uint32_t part : {1u, 0u, 3u}) places.push_back({0, true, {0, 5, 0, part}});
+  places.push_back({0, true, {0, 6, 0, 0}});
+  places.push_back({1, true, {0, 5, 0, 2}});
+  places.push_back({0, false, {}});
+  places.push_back({0, true, {0, 6, 0, 1}});
+  std::string counted;
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    if (const Device* gpu = counted_by(node, places, rank))
+      counted += std::to_string(rank) + ":" + to_string(gpu->address) + " ";
+  EXPECT_EQ(counted, "0:0000:05:00.0 3:0000:06:00.0 4:0000:05:00.0 ");
+}
+
 MadeCase case_of(const char* probe) {
   return MadeCase(*find_probe(probe));
 }

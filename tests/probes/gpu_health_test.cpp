@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
+#include <functional>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -23,11 +24,14 @@ const ProbeSpec& copy_probe() {
 }
 
 /// A GPU that copies at 50 GB/s, and these facts about it.
-Observation watched(const std::vector<Fact>& more, const std::string& model = "NVIDIA H100 80GB HBM3") {
+Observation watched(const std::vector<Fact>& more, const std::string& model = "NVIDIA H100 80GB HBM3",
+                    const std::string& seconds = {}) {
   const double rate = 50;
   Observation seen;
-  seen.facts = {
-      {"visible", "1"}, {"tested", "0000:c1:00.0 GPU-1 " + model}, {"checked", "7"}, {"watched", "0000:c1:00.0"}};
+  seen.facts = {{"visible", "1"},
+                {"tested", "0000:c1:00.0 GPU-1 " + model},
+                {"checked", "7"},
+                {"watched", "0000:c1:00.0" + (seconds.empty() ? "" : " " + seconds)}};
   for (const Fact& fact : more) seen.facts.push_back({fact.key, "0000:c1:00.0 " + fact.value});
   seen.readings.push_back({"host_to_device", {{"by", "engine"}}, summarize(std::span(&rate, 1))});
   return seen;
@@ -319,22 +323,141 @@ std::string who_watched_the_whole() {
   return join(reported, "| ");
 }
 
+/// In a process of its own: `work` on that machine, its words on stderr.
+[[noreturn]] void on_machine(const MachineDescription& machine, const std::function<std::string()>& work) {
+  const fs::path folder = fs::temp_directory_path() / ("muster-health-" + std::to_string(::getpid()));
+  ::setenv(env_drivers, MUSTER_STAND_INS, 1);
+  RankPlace place;
+  place.host = "a";
+  if (!write_machine(machine, "a", folder) || !simulate(folder, place)) std::_Exit(2);
+  std::fprintf(stderr, "%s\n", work().c_str());
+  fs::remove_all(folder);
+  std::fflush(stderr);
+  std::_Exit(0);
+}
+
 TEST(GpuHealth, OneRankReportsOnAGpuWithPartitions) {
+  EXPECT_EXIT(on_machine(four_partitions(), who_watched_the_whole), ::testing::ExitedWithCode(0),
+              "tested:0000:c1:00.0/0 watched:0000:c1:00.0 [|] tested:0000:c1:00.0/1 [|] tested:0000:c1:00.0/2 [|] "
+              "tested:0000:c1:00.0/3 ");
+}
+
+MachineDescription one_gpu(std::vector<std::string> lines) {
+  MachineDescription machine = four_gpus(std::move(lines));
+  machine.gpus.devices.resize(1);
+  return machine;
+}
+
+/// What a watch of the only GPU's counters notes.
+Observation noted_counters() {
+  NoRecorder recorder;
+  Observation seen;
+  const auto inventory = read_inventory(root_of("/"));
+  if (!inventory) return seen;
+  const Device* gpu = inventory->gpu_at(*parse_pci_address("0000:c1:00.0"));
+  if (gpu != nullptr) CounterWatch(*inventory, *gpu, CallWatch(recorder), recorder).end(seen);
+  return seen;
+}
+
+/// What p2p says of PCIe replays.
+std::string judged_replays(const Observation& seen) {
+  MadeCase made(*find_probe("p2p"));
+  made.rank("a", seen);
+  std::string text;
+  for (const Finding& finding : made.judge().findings)
+    if (finding.reason.find("PCIe replays") != std::string::npos)
+      text += fmt::format("{}: {}; ", to_string(finding.verdict), finding.reason);
+  return text;
+}
+
+/// The link may sleep: that is not judged, and lowers no limit.
+TEST(GpuHealth, ReplaysBesideOtherLoadAreHeldAgainstWhatTheLinkCanDo) {
   EXPECT_EXIT(
-      {
-        const fs::path folder = fs::temp_directory_path() / ("muster-partitions-" + std::to_string(::getpid()));
-        ::setenv(env_drivers, MUSTER_STAND_INS, 1);
-        RankPlace place;
-        place.host = "a";
-        if (!write_machine(four_partitions(), "a", folder) || !simulate(folder, place)) std::_Exit(2);
-        std::fprintf(stderr, "%s\n", who_watched_the_whole().c_str());
-        fs::remove_all(folder);
-        std::fflush(stderr);
-        std::_Exit(0);
-      },
+      on_machine(one_gpu({"later 0 pcie_replays 12 after 1", "set all pcie_generation 1"}),
+                 [] {
+                   Observation seen = noted_counters();
+                   std::string facts;
+                   for (const Fact& fact : seen.facts) facts += fact.key + " " + fact.value + ", ";
+                   return judged_replays(seen) + facts;
+                 }),
       ::testing::ExitedWithCode(0),
-      "tested:0000:c1:00.0/0 watched:0000:c1:00.0 [|] tested:0000:c1:00.0/1 [|] tested:0000:c1:00.0/2 [|] "
-      "tested:0000:c1:00.0/3 ");
+      "^pass: GPU 0000:c1:00.0 .* had 12 PCIe replays more under load [^;]*; tested .*link_able 0000:c1:00.0 32 "
+      "16, ");
+  const auto with = [](int replays, const char* seconds, const char* link) {
+    return judged_replays(
+               watched({{"grew", fmt::format("pcie_replays 0 {}", replays)}, {"link_able", link}}, "H100", seconds))
+        .substr(0, 4);
+  };
+  EXPECT_EQ(with(12, "60.000", "32 16"), "pass");
+  EXPECT_EQ(with(31, "2.000", "32 16"), "pass");
+  EXPECT_EQ(with(32, "2.000", "32 16"), "fail");
+  EXPECT_EQ(with(100, "60.000", "32 16"), "fail");
+  EXPECT_EQ(with(100, "240.000", "32 16"), "pass") << "31 in a minute";
+  EXPECT_EQ(with(124, "240.000", "32 16"), "fail");
+  EXPECT_EQ(with(16, "60.000", "16 16"), "pass");
+  EXPECT_EQ(with(17, "60.000", "16 16"), "fail");
+}
+
+/// Before the load NVML gives the GPU's temperature, after it nothing at all but that Xid.
+std::vector<std::string> lines_of_a_gpu_that_vanishes() {
+  std::vector<std::string> lines{"later 0 temperature none after 1", "xid 0 79"};
+  for (const char* call : {"CurrPcieLinkWidth",
+                           "MaxPcieLinkWidth",
+                           "CurrPcieLinkGeneration",
+                           "MaxPcieLinkGeneration",
+                           "EccMode",
+                           "TotalEccErrors",
+                           "MemoryErrorCounter",
+                           "RemappedRows",
+                           "RetiredPages",
+                           "RetiredPagesPendingStatus",
+                           "PersistenceMode",
+                           "ComputeMode",
+                           "MigMode",
+                           "GpuFabricInfoV",
+                           "TemperatureThreshold",
+                           "PowerUsage",
+                           "EnforcedPowerLimit",
+                           "ClockInfo",
+                           "MaxClockInfo",
+                           "CurrentClocksEventReasons",
+                           "CurrentClocksThrottleReasons",
+                           "MemoryInfo_v2",
+                           "ComputeRunningProcesses_v3",
+                           "NvLinkState",
+                           "PcieReplayCounter"})
+    lines.push_back(fmt::format("fail nvmlDeviceGet{} 3 0", call));
+  return lines;
+}
+
+std::string xids_and_watched(const Observation& seen) {
+  std::string text;
+  for (const Fact& fact : seen.facts)
+    if (fact.key == "xid" || fact.key == "watched") text += fact.key + " " + fact.value + ", ";
+  return text;
+}
+
+TEST(GpuHealth, TheXidOfAGpuThatVanishesIsNoted) {
+  EXPECT_EXIT(on_machine(one_gpu(lines_of_a_gpu_that_vanishes()), [] { return xids_and_watched(noted_counters()); }),
+              ::testing::ExitedWithCode(0), "^xid 0000:c1:00.0 79, \n$");
+}
+
+TEST(GpuHealth, TheXidOfATestedGpuThatVanishesIsNoted) {
+  const auto work = [] {
+    const ProbeSpec& probe = *find_probe("gpu_memory");
+    MadeCase made(probe, {{"bytes", "64KiB"}});
+    std::string text;
+    run_ranks(1, [&](ThreadComm& comm) {
+      RankPlace place;
+      place.host = "a";
+      NoRecorder recorder;
+      RunContext context{made.params(), place, recorder, comm, nullptr};
+      if (const auto seen = probe.run(context)) text = xids_and_watched(*seen);
+    });
+    return text;
+  };
+  EXPECT_EXIT(on_machine(one_gpu(lines_of_a_gpu_that_vanishes()), work), ::testing::ExitedWithCode(0),
+              "^xid 0000:c1:00.0 79, \n$");
 }
 
 TEST(KernelLogJudge, ErrorsAreNamedWithTheirRemedy) {
