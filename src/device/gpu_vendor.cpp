@@ -18,16 +18,11 @@ std::span<const GpuVendor* const> gpu_vendors() {
   return vendors;
 }
 
-const GpuVendor* find_gpu_vendor(std::string_view name) {
-  const auto* found =
-      std::find_if(std::begin(vendors), std::end(vendors), [&](const GpuVendor* one) { return one->name == name; });
-  return found == std::end(vendors) ? nullptr : *found;
-}
-
 const GpuVendor& terms_of_vendor(std::string_view name) {
   static constexpr GpuVendor unknown{};
-  const GpuVendor* found = find_gpu_vendor(name);
-  return found == nullptr ? unknown : *found;
+  const auto* found =
+      std::find_if(std::begin(vendors), std::end(vendors), [&](const GpuVendor* one) { return one->name == name; });
+  return found == std::end(vendors) ? unknown : **found;
 }
 
 std::string of_all_vendors(std::string_view GpuVendor::*term, std::string_view separator) {

@@ -27,9 +27,7 @@ struct GpuVendor {
 
 /// All, in the order in which remedies name them.
 [[nodiscard]] std::span<const GpuVendor* const> gpu_vendors();
-/// nullptr: not among them.
-[[nodiscard]] const GpuVendor* find_gpu_vendor(std::string_view name);
-/// As above; one without any terms where it is not among them.
+/// One without any terms where it is not among them.
 [[nodiscard]] const GpuVendor& terms_of_vendor(std::string_view name);
 /// That of all which have it, `nvidia-smi -q, rocm-smi`.
 [[nodiscard]] std::string of_all_vendors(std::string_view GpuVendor::*term, std::string_view separator = ", ");
