@@ -1,10 +1,13 @@
 /// How often rules that name slow parts are right, on matrices of a network with known faults:
 ///   diagnosis [--seeds N] [--first-seed N] [--units N] [--rounds N] [--only TEXT] [--shape TEXT] [--fault TEXT]
-///             [--muster] [--tuning] [--details] [--names]
+///             [--muster] [--tuning] [--details] [--names] [--limits]
 /// --only: shapes or faults whose name holds the text; --shape, --fault: one of each, by its whole name; --muster:
 /// muster's decoder without the rules of other tools; --tuning: the part that rules may be tuned on, instead of the
-/// part that is held out; --details: each shape for itself; --names: what muster names in each run. Tables of Markdown;
+/// part that is held out; --details: each shape for itself; --names: what muster names in each run; --limits: the
+/// detection limits that muster states for healthy nodes, and how often a node slower by a tenth more, or less, than
+/// the limit of that very matrix is named. Tables of Markdown;
 /// docs/measurements/diagnosis.md holds what it printed.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -34,6 +37,7 @@ struct Options {
   bool is_tuning = false;
   bool has_details = false;
   bool has_names = false;
+  bool are_limits = false;
   double noise = 0.03;
   double slowdown = 0.15;
   std::vector<Size> sizes{{16, 0, 1}, {16, 5, 1}, {64, 0, 2}, {64, 12, 1}, {256, 12, 4}, {1000, 5, 10}};
@@ -69,9 +73,7 @@ void print_names(const World& world, const Answer& answer, int seed) {
   fmt::print("{}\n", answer.is_unmeasured ? " unmeasured" : "");
 }
 
-Scores measure(const Options& options, Shape shape, FaultKind fault, const Size& size) {
-  Scores scores;
-  if (!is_possible(fault, size.units)) return scores;
+Scenario scenario_of(const Options& options, Shape shape, FaultKind fault, const Size& size) {
   Scenario scenario;
   scenario.shape = shape;
   scenario.fault = fault;
@@ -79,6 +81,13 @@ Scores measure(const Options& options, Shape shape, FaultKind fault, const Size&
   scenario.rounds = size.rounds;
   scenario.noise = options.noise;
   scenario.slowdown = options.slowdown;
+  return scenario;
+}
+
+Scores measure(const Options& options, Shape shape, FaultKind fault, const Size& size) {
+  Scores scores;
+  if (!is_possible(fault, size.units)) return scores;
+  const Scenario scenario = scenario_of(options, shape, fault, size);
   const int seeds = std::max(1, options.seeds / size.share_of_seeds);
   for (int seed = options.first_seed; seed < options.first_seed + seeds; ++seed)
     for (std::size_t i = 0; i < options.rules; ++i) {
@@ -169,6 +178,43 @@ void print_tables(const std::vector<std::vector<Scores>>& all) {
   }
 }
 
+/// A node slower by `factor` times the limit that muster states for the same noise without it.
+bool is_found_at(Scenario scenario, std::uint64_t seed, double slowdown) {
+  scenario.fault = FaultKind::node;
+  scenario.slowdown = std::min(slowdown, 0.95);
+  World world(scenario, seed);
+  Score score;
+  score.add(world, ask_muster(world));
+  return score.found == score.wanted;
+}
+
+void print_limits(const Options& options) {
+  fmt::print(
+      "\nDetection limit of healthy nodes: median / largest; share of nodes named that are slower by 0.9, 1 and 1.1 "
+      "times the limit\n\n| noise | nodes | rounds | limit | 0.9 | 1 | 1.1 |\n|---|---|---|---|---|---|---|\n");
+  for (int at = 0; at < shapes; ++at) {
+    const auto shape = static_cast<Shape>(at);
+    if (is_held_out(shape) == options.is_tuning || !is_wanted(options, shape, FaultKind::none)) continue;
+    for (const Size& size : options.sizes) {
+      const Scenario scenario = scenario_of(options, shape, FaultKind::none, size);
+      std::vector<double> limits;
+      std::array<int, 3> found{};
+      for (int seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
+        World world(scenario, static_cast<std::uint64_t>(seed));
+        limits.push_back(ask_muster(world).seen_from);
+        for (std::size_t i = 0; i < found.size(); ++i)
+          found[i] += is_found_at(scenario, static_cast<std::uint64_t>(seed),
+                                  limits.back() * (0.9 + 0.1 * static_cast<double>(i)));
+      }
+      std::sort(limits.begin(), limits.end());
+      fmt::print("| {} | {} | {} | {:.3f} / {:.3f} |", name_of(shape), size.units,
+                 size.rounds > 0 ? fmt::format("{}", size.rounds) : "all", limits[limits.size() / 2], limits.back());
+      for (const int count : found) fmt::print(" {:.3f} |", static_cast<double>(count) / options.seeds);
+      fmt::print("\n");
+    }
+  }
+}
+
 Options options_of(int argc, char** argv) {
   Options options;
   int units = 0;
@@ -178,6 +224,7 @@ Options options_of(int argc, char** argv) {
     if (option == "--tuning") options.is_tuning = true;
     if (option == "--details") options.has_details = true;
     if (option == "--names") options.has_names = true;
+    if (option == "--limits") options.are_limits = true;
     if (option == "--muster") options.rules = 1;
     if (i + 1 >= argc) break;
     const double value = std::atof(argv[i + 1]);
@@ -202,7 +249,10 @@ int main(int argc, char** argv) {
   const auto began = std::chrono::steady_clock::now();
   fmt::print("{} part, {} seeds, noise {:g} %, faults of {:g} %\n", options.is_tuning ? "tuning" : "held-out",
              options.seeds, 100 * options.noise, 100 * options.slowdown);
-  print_tables(run(options));
+  if (options.are_limits)
+    print_limits(options);
+  else
+    print_tables(run(options));
   fmt::print("\n{:.0f} s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   return 0;
 }

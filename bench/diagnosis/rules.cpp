@@ -10,13 +10,6 @@ namespace {
 
 constexpr double least_slowdown = 0.1;  // as p2p has it
 
-bool is_unmeasured(const Culprits& found) {
-  // As the judge of p2p decides it.
-  if (!std::isfinite(found.seen_from)) return true;
-  const double enough = std::max(1.5 * found.seen_from_if_quiet, 1.2 * least_slowdown);
-  return found.seen_from > std::min(1.0, std::max(enough, least_slowdown));
-}
-
 /// Pairs of a matrix, both directions and all meetings together.
 struct PairMean {
   int a = 0;
@@ -141,7 +134,8 @@ Answer ask_muster(World& world) {
     const bool is_pair = part.kind == PartKind::link || part.kind == PartKind::either;
     if (!is_pair || part.is_repeated) answer.names.push_back(named_of(part));
   }
-  answer.is_unmeasured = answer.names.empty() && is_unmeasured(found);
+  answer.is_unmeasured = answer.names.empty() && !is_limit_useful(found, least_slowdown);
+  answer.seen_from = found.seen_from;
   return answer;
 }
 

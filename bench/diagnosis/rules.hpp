@@ -21,6 +21,7 @@ struct Named {
 struct Answer {
   std::vector<Named> names;
   bool is_unmeasured = false;
+  double seen_from = 0;  ///< the slowdown from which a node would have been named, as muster states it
 };
 
 /// decode_culprits as the p2p probe uses it: pairs that look bad are measured three times alone, then all is decoded

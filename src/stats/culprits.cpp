@@ -108,6 +108,7 @@ Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettin
   constexpr int few_units = 64;
   if (found.parts.empty() && table.present_units <= few_units)
     found.seen_from = std::min(found.seen_from, seen_by_order(table, settings, found.levels));
+  found.seen_from = std::max(found.seen_from, least_seen(table, settings, found.levels));
   if (found.parts.empty() && found.groups.empty()) found.parts = name_by_order(table, settings, found.levels);
   join_roles(found.parts);
   name_links(table, settings, found);

@@ -102,7 +102,8 @@ struct Culprits {
   std::vector<LinkCell> worth_repeating;  ///< look bad, not measured alone yet; the worst first
   std::vector<LinkCell> cleared;          ///< measured again alone and well
   std::vector<ClassLevel> levels;
-  /// A unit slower by less than this share may have been missed; infinite: none was compared with two others or more.
+  /// The detection limit: a unit slower by less than this share may have been missed; infinite: none was compared with
+  /// two others or more. Above `least_slowdown`, by what noise may hide.
   double seen_from = std::numeric_limits<double>::infinity();
   double seen_from_if_quiet = std::numeric_limits<double>::infinity();  ///< the same with a noise of `noise_floor`
   /// Share by which sending to a higher number is slower than to a lower one, everywhere; negative: faster. 0: neither.
@@ -110,5 +111,9 @@ struct Culprits {
 };
 
 [[nodiscard]] Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings = {});
+
+/// Whether "no unit is slow by `seen_from` or more" is worth a pass: the limit is at most three times `least_slowdown`,
+/// or one and a half times that of so few readings without noise.
+[[nodiscard]] bool is_limit_useful(const Culprits& found, double least_slowdown);
 
 }  // namespace muster

@@ -138,7 +138,10 @@ void join_roles(std::vector<SuspectPart>& parts);
 /// two partners or more for which it is largest. Infinite: no unit has them.
 [[nodiscard]] double seen_from(const PairTable& table, const DecodeSettings& settings,
                                std::span<const ClassLevel> levels);
-/// The same, were there no noise but `noise_floor`.
+/// The slowdown from which the median of a unit's readings most probably reaches `least_slowdown`.
+[[nodiscard]] double least_seen(const PairTable& table, const DecodeSettings& settings,
+                                std::span<const ClassLevel> levels);
+/// As seen_from, were there no noise but `noise_floor`.
 [[nodiscard]] double seen_from_if_quiet(const PairTable& table, const DecodeSettings& settings,
                                         std::span<const ClassLevel> levels);
 /// The same by how often the readings of a unit are slow, which single readings of any size do not hide.

@@ -17,6 +17,8 @@ struct ClassNoise {
 struct Lift {
   double value = 0;
   int partners = 0;
+  int readings = 0;
+  double noise = 0;  ///< of one reading
 };
 
 /// Of what is open: how far a slowdown of a unit by all of its speed would lift its score, both ways.
@@ -45,7 +47,7 @@ Lift lift_of(const PairTable& table, int unit, std::span<const ClassNoise> noise
     if (one > most) most = one, n_of_most = count;
   }
   if (partners < 2) return {};
-  return {(lift - most) / std::sqrt(n - n_of_most), partners};
+  return {(lift - most) / std::sqrt(n - n_of_most), partners, n, n / lift};
 }
 
 double largest_unseen(const PairTable& table, const DecodeSettings& settings, std::span<const ClassNoise> noises,
@@ -61,12 +63,26 @@ double largest_unseen(const PairTable& table, const DecodeSettings& settings, st
   return largest > 0 ? largest : std::numeric_limits<double>::infinity();
 }
 
+std::vector<ClassNoise> pair_noises(std::span<const ClassLevel> levels) {
+  std::vector<ClassNoise> noises;
+  for (const ClassLevel& level : levels) noises.push_back({level.class_id, level.pair_noise});
+  return noises;
+}
+
 }  // namespace
 
 double seen_from(const PairTable& table, const DecodeSettings& settings, std::span<const ClassLevel> levels) {
-  std::vector<ClassNoise> noises;
-  for (const ClassLevel& level : levels) noises.push_back({level.class_id, level.pair_noise});
-  return largest_unseen(table, settings, noises, null_of_scores(table));
+  return largest_unseen(table, settings, pair_noises(levels), null_of_scores(table));
+}
+
+double least_seen(const PairTable& table, const DecodeSettings& settings, std::span<const ClassLevel> levels) {
+  constexpr double error_of_median = 1.2533;
+  const auto noises = pair_noises(levels);
+  double error = 0;
+  for (int unit = 0; unit < table.units; ++unit)
+    if (const Lift lift = lift_of(table, unit, noises); lift.value > 0)
+      error = std::max(error, error_of_median * lift.noise / std::sqrt(lift.readings));
+  return settings.least_slowdown + error;
 }
 
 double seen_from_if_quiet(const PairTable& table, const DecodeSettings& settings, std::span<const ClassLevel> levels) {
@@ -77,3 +93,14 @@ double seen_from_if_quiet(const PairTable& table, const DecodeSettings& settings
 }
 
 }  // namespace muster::culprits
+
+namespace muster {
+
+bool is_limit_useful(const Culprits& found, double least_slowdown) {
+  constexpr double hardly_more = 1.5;
+  constexpr double most_of_least = 3;
+  return found.seen_from < 1 &&
+         found.seen_from <= std::max(hardly_more * found.seen_from_if_quiet, most_of_least * least_slowdown);
+}
+
+}  // namespace muster

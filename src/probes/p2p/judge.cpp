@@ -146,8 +146,6 @@ std::vector<int> nodes_of(const CaseView& view) {
 /// "None slow" is worth what could have been seen. Few readings hide a little even where all is quiet; noise that
 /// hides far more than that hides slow parts.
 void say_none_slow(const Decoded& decoded, const std::string& size, const Params& params, ProbeJudgement& judgement) {
-  constexpr double much_more = 1.5;
-  constexpr double hardly_more = 1.2;
   const Culprits& culprits = decoded.culprits;
   std::size_t compared = 0;
   for (const ClassLevel& level : culprits.levels)
@@ -156,12 +154,7 @@ void say_none_slow(const Decoded& decoded, const std::string& size, const Params
   if (compared == 0 || !std::isfinite(culprits.seen_from)) return;
   const std::string what =
       fmt::format("{} readings of {} {} nodes", compared, size, decoded.is_between_nodes ? "between" : "within");
-  if (culprits.seen_from <= params.real("least_slowdown")) {
-    judgement.evidence.push_back(what + " compared, none slow");
-    return;
-  }
-  const double enough = std::max(much_more * culprits.seen_from_if_quiet, hardly_more * params.real("least_slowdown"));
-  if (culprits.seen_from <= std::min(1.0, enough)) {
+  if (is_limit_useful(culprits, params.real("least_slowdown"))) {
     judgement.evidence.push_back(
         fmt::format("{} compared, none slow by {:.0f} % or more", what, std::ceil(100 * culprits.seen_from)));
     return;
