@@ -30,19 +30,10 @@ std::string_view name_of(Shape shape) {
 }
 
 std::string_view name_of(FaultKind kind) {
-  constexpr std::array<std::string_view, fault_kinds> names{"none",
-                                                            "node",
-                                                            "sender",
-                                                            "link",
-                                                            "rack",
-                                                            "eighth",
-                                                            "receiver",
-                                                            "path",
-                                                            "rail",
-                                                            "two nodes",
-                                                            "five nodes",
-                                                            "quarter",
-                                                            "half of the rounds"};
+  constexpr std::array<std::string_view, fault_kinds> names{
+      "none",   "node",      "sender",     "link",     "rack",
+      "eighth", "switch",    "trunk",      "receiver", "path",
+      "rail",   "two nodes", "five nodes", "quarter",  "half of the rounds"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -97,6 +88,13 @@ void World::choose_fault(const Matching& first) {
       break;
     case FaultKind::eighth:
       take(units / 8);
+      break;
+    case FaultKind::behind_switch:
+      take(units / 5);
+      break;
+    case FaultKind::trunk:
+      take(units / 5);
+      far_ends_.assign(order.begin() + units / 5, order.begin() + units / 5 + units / 4);
       break;
     case FaultKind::quarter:
       take(units / 4);
@@ -233,10 +231,12 @@ double World::left_by_fault(int from, int to) const {
       is_hit = is_to;
       break;
     case FaultKind::link:
+    case FaultKind::trunk:
     case FaultKind::path:
       is_hit = (is_from && contains(far_ends_, to)) || (is_to && contains(far_ends_, from));
       break;
     case FaultKind::rack:
+    case FaultKind::behind_switch:
     case FaultKind::rail:
       is_hit = is_from != is_to;
       break;

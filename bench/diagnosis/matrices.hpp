@@ -40,17 +40,19 @@ enum class FaultKind {
   node,
   sender,
   link,
-  rack,      ///< behind one slow uplink
-  eighth,    ///< of the nodes
-  receiver,  ///< held out from here on
-  path,      ///< between two racks
-  rail,      ///< every fourth node behind one slow switch
+  rack,           ///< behind one slow uplink
+  eighth,         ///< of the nodes
+  behind_switch,  ///< slow switch in front of a fifth of the nodes, which are of any rack
+  trunk,          ///< path between a fifth of the nodes and a quarter of them, which are of any rack
+  receiver,       ///< held out from here on
+  path,           ///< between two racks
+  rail,           ///< every fourth node behind one slow switch
   two_nodes,
   five_nodes,
   quarter,         ///< of the nodes
   half_of_rounds,  ///< one node, in every round by chance
 };
-constexpr int fault_kinds = 13;
+constexpr int fault_kinds = 15;
 [[nodiscard]] std::string_view name_of(FaultKind kind);
 [[nodiscard]] inline bool is_held_out(FaultKind kind) {
   return kind >= FaultKind::receiver;

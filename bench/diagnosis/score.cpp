@@ -7,7 +7,8 @@ namespace muster::diagnosis {
 namespace {
 
 bool is_group(FaultKind kind) {
-  return kind == FaultKind::rack || kind == FaultKind::path || kind == FaultKind::rail;
+  return kind == FaultKind::rack || kind == FaultKind::behind_switch || kind == FaultKind::trunk ||
+         kind == FaultKind::path || kind == FaultKind::rail;
 }
 
 PartKind kind_of(FaultKind kind) {

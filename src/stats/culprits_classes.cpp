@@ -153,60 +153,61 @@ bool is_connected(const PairTable& table, const ClassPairs& of) {
   return true;
 }
 
-/// Mean speeds of a unit's pairs, by the set of the other.
-std::map<int, std::pair<double, int>> speeds_by_set(const PairTable& table, const std::vector<double>& speed_of,
-                                                    const std::vector<int>& clusters, int unit) {
-  std::map<int, std::pair<double, int>> sums;
-  for (const std::size_t at : table.pairs_of(unit)) {
-    if (std::isnan(speed_of[at])) continue;
-    auto& [sum, n] = sums[clusters[static_cast<std::size_t>(table.pairs[at].other(unit))]];
-    sum += speed_of[at];
+struct SumOfSpeeds {
+  double sum = 0;
+  int n = 0;
+  void add(double speed) {
+    sum += speed;
     ++n;
   }
-  return sums;
+  [[nodiscard]] double mean() const { return sum / n; }
+};
+
+/// Pairs of two sets of one parent: [set][other set], both ways.
+using SpeedsOfSets = std::map<int, std::map<int, SumOfSpeeds>>;
+
+/// The set of which `set` is a slow part: larger, and faster with it than all others are by `margin`; -1: none.
+int set_to_join(const SpeedsOfSets& speeds, const std::map<int, int>& sizes, int set, double margin) {
+  const auto& met = speeds.at(set);
+  int best = -1;
+  SumOfSpeeds others;
+  for (const auto& [other, sum] : met) {
+    others.sum += sum.sum;
+    others.n += sum.n;
+    if (sizes.at(other) > sizes.at(set) && (best < 0 || sum.mean() > met.at(best).mean())) best = other;
+  }
+  if (best < 0) return -1;
+  others.sum -= met.at(best).sum;
+  others.n -= met.at(best).n;
+  return others.n > 0 && met.at(best).mean() - others.mean() >= margin ? best : -1;
 }
 
-/// A slow unit is slow with those of its rack, too, but less than with all others of its parent: it joins the set with
-/// which it is faster by half of what the sets' own pairs are.
-void join_single_units(const PairTable& table, const ClassPairs& of, double bound, const std::vector<int>& parents,
-                       std::vector<int>& clusters) {
-  std::vector<double> speed_of(table.pairs.size(), std::numeric_limits<double>::quiet_NaN());
-  double fast = 0;
-  double slow = 0;
-  int fast_pairs = 0;
-  int slow_pairs = 0;
+/// Slow units are slow with those of their rack, too, but less than with all others of its parent: they join the set
+/// with which they are faster by half of what the sets' own pairs are.
+void join_slow_units(const PairTable& table, const ClassPairs& of, double bound, const std::vector<int>& parents,
+                     std::vector<int>& clusters) {
+  const auto at = [](const std::vector<int>& sets, int unit) { return sets[static_cast<std::size_t>(unit)]; };
+  SumOfSpeeds fast;
+  SumOfSpeeds slow;
+  SpeedsOfSets speeds;
   for (const PairSpeed& one : of.pairs) {
     const Pair& pair = table.pairs[one.pair];
-    if (parents[static_cast<std::size_t>(pair.low)] != parents[static_cast<std::size_t>(pair.high)]) continue;
-    speed_of[one.pair] = one.speed;
-    (one.speed > bound ? fast : slow) += one.speed;
-    ++(one.speed > bound ? fast_pairs : slow_pairs);
+    if (at(parents, pair.low) != at(parents, pair.high)) continue;
+    (one.speed > bound ? fast : slow).add(one.speed);
+    const int sets[] = {at(clusters, pair.low), at(clusters, pair.high)};
+    if (sets[0] == sets[1]) continue;
+    speeds[sets[0]][sets[1]].add(one.speed);
+    speeds[sets[1]][sets[0]].add(one.speed);
   }
-  if (fast_pairs == 0 || slow_pairs == 0) return;
-  const double margin = (fast / fast_pairs - slow / slow_pairs) / 2;
+  if (fast.n == 0 || slow.n == 0) return;
   std::map<int, int> sizes;
   for (const int cluster : clusters) ++sizes[cluster];
-  std::vector<int> joined = clusters;
-  for (int unit = 0; unit < table.units; ++unit) {
-    const int own = clusters[static_cast<std::size_t>(unit)];
-    if (own < 0 || sizes[own] > 1) continue;
-    double others = 0;
-    int n = 0;
-    int best = -1;
-    double best_mean = 0;
-    const auto sums = speeds_by_set(table, speed_of, clusters, unit);
-    for (const auto& [cluster, sum] : sums) {
-      others += sum.first;
-      n += sum.second;
-      if (sizes[cluster] > 1 && (best < 0 || sum.first / sum.second > best_mean))
-        best = cluster, best_mean = sum.first / sum.second;
-    }
-    if (best < 0) continue;
-    n -= sums.at(best).second;
-    if (n > 0 && best_mean - (others - sums.at(best).first) / n >= margin)
-      joined[static_cast<std::size_t>(unit)] = best;
-  }
-  clusters = std::move(joined);
+  std::map<int, int> joins;
+  for (const auto& [set, met] : speeds)
+    if (const int best = set_to_join(speeds, sizes, set, (fast.mean() - slow.mean()) / 2); best >= 0) joins[set] = best;
+  // Sets join larger ones only: no circle.
+  for (int& cluster : clusters)
+    for (auto next = joins.find(cluster); next != joins.end(); next = joins.find(cluster)) cluster = next->second;
 }
 
 /// A faster kind of pair is one within most of the sets of the slower kind; within one of them it is a slow part.
@@ -247,7 +248,7 @@ std::vector<SplitClass> split_classes(PairTable& table) {
     for (const double bound : bounds) {
       auto clusters = clusters_of(table, of, bound);
       if (!are_classes(table, of, clusters, bound) || !divide_most(parents, clusters)) continue;
-      join_single_units(table, of, bound, parents, clusters);
+      join_slow_units(table, of, bound, parents, clusters);
       splits.push_back({++next, class_id});
       // Those that were measured alone and never in a round, too.
       for (const Pair& pair : table.pairs) {

@@ -196,17 +196,21 @@ bool is_across_any(std::span<const SuspectPart> groups, int a, int b) {
 
 bool name_group(PairTable& table, const DecodeSettings& settings, Culprits& found) {
   double bound = 0;
+  const auto propose = [&](const Sides& sides, const std::vector<Meeting>& meetings) {
+    const auto most = std::max(most_inner_cells, static_cast<std::size_t>(table.present_units) / 4);
+    const auto cells = undecided_cells(table, meetings, sides, most);
+    found.worth_repeating.insert(found.worth_repeating.end(), cells.begin(), cells.end());
+  };
   std::optional<Sides> sides = group_of_named(table, settings, found, bound);
   if (!sides) {
     bound = bound_of_paths(settings, found.levels);
-    sides = find_path(table, meetings_of(table, found.groups, bound));
+    const auto meetings = meetings_of(table, found.groups, bound);
+    sides = find_path(table, meetings);
+    if (!sides)
+      if (const auto likely = find_path(table, meetings, Certainty::likely)) propose(*likely, meetings);
   }
   if (!sides) return false;
-  if (sides->is_path()) {
-    const auto cells = undecided_cells(table, meetings_of(table, found.groups, bound), *sides);
-    if (cells.size() <= most_inner_cells)
-      found.worth_repeating.insert(found.worth_repeating.end(), cells.begin(), cells.end());
-  }
+  if (sides->is_path()) propose(*sides, meetings_of(table, found.groups, bound));
   std::erase_if(found.parts, [&](const SuspectPart& part) { return sides->of(part.ends.front()) != 0; });
   found.groups.push_back(part_of(table, *sides, bound));
   explain_found(table, found);

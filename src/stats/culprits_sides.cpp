@@ -17,6 +17,9 @@ constexpr double most_on_path = 0.75;       ///< of the units: two halves are tw
 constexpr double nearly_always = 0.75;      ///< of its meetings: a unit is slow itself
 constexpr double most_of_slow_units = 0.3;  ///< of the slow meetings across a path
 constexpr double false_group_rate = 0.01;   ///< per matrix: a division of the units that fits as well by chance
+constexpr double likely_group_rate = 1e4;   ///< the same where cells measured alone are to decide
+constexpr int weight_alone = 3;             ///< meetings in the rounds that one alone outweighs
+constexpr int clear_margin = 2;             ///< misfits by which a unit belongs to a side without doubt
 constexpr std::size_t most_starts = 24;     ///< slow meetings from which a path is looked for
 
 /// Mean slowness of readings; of three or more taken alone, without the slowest one.
@@ -39,8 +42,8 @@ std::vector<std::array<int, 3>> misfits(const std::vector<Meeting>& meetings, co
   for (const Meeting& meeting : meetings)
     for (const auto& [unit, other] : {std::pair(meeting.low, meeting.high), std::pair(meeting.high, meeting.low)})
       for (int side = 0; side < 3; ++side)
-        all[static_cast<std::size_t>(unit)][static_cast<std::size_t>(side)] +=
-            sides.is_crossing(side, sides.of(other)) != meeting.is_slow;
+        if (sides.is_crossing(side, sides.of(other)) != meeting.is_slow)
+          all[static_cast<std::size_t>(unit)][static_cast<std::size_t>(side)] += meeting.is_alone ? weight_alone : 1;
   return all;
 }
 
@@ -217,14 +220,63 @@ Sides grown_from(const Meeting& start, const std::vector<Meeting>& meetings, int
   return sides;
 }
 
-bool is_grown_path(const PairTable& table, const std::vector<Meeting>& meetings, const Sides& sides) {
+bool is_grown_path(const PairTable& table, const std::vector<Meeting>& meetings, const Sides& sides, double rate) {
   const auto near = sides.members(1).size();
   const auto far = sides.members(2).size();
   return near >= fewest_members && far >= fewest_members &&
          static_cast<double>(near + far) <= most_on_path * table.present_units && is_path(table, meetings, sides) &&
          fit_of(meetings, sides).is_good() &&
-         log_chance(table, meetings, sides) + 2 * std::log(table.present_units) <= std::log(false_group_rate);
+         log_chance(table, meetings, sides) + 2 * std::log(table.present_units) <= std::log(rate);
 }
+
+/// Which units a meeting more could move to another side, and with whom it should be.
+class Placement {
+ public:
+  Placement(const PairTable& table, const std::vector<Meeting>& meetings, const Sides& sides)
+      : sides_(sides), misfits_(misfits(meetings, sides, table.units, 1)), met_(static_cast<std::size_t>(table.units)) {
+    for (const Meeting& meeting : meetings) {
+      met_[static_cast<std::size_t>(meeting.low)].push_back(meeting.high);
+      met_[static_cast<std::size_t>(meeting.high)].push_back(meeting.low);
+    }
+    for (int unit = 0; unit < table.units; ++unit)
+      if (!table.pairs_of(unit).empty()) by_margin_.emplace_back(least_margin(unit), unit);
+    std::stable_sort(by_margin_.begin(), by_margin_.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+  }
+
+  /// Of misfits, by which its own side is better.
+  [[nodiscard]] int margin(int unit, int side) const {
+    if (side == sides_.of(unit) || (side == 2 && !sides_.is_path())) return clear_margin;
+    const auto& one = misfits_[static_cast<std::size_t>(unit)];
+    return one[static_cast<std::size_t>(side)] - one[static_cast<std::size_t>(sides_.of(unit))];
+  }
+  /// Of a side whose meetings with `unit` are slow on one of the two sides only, and that is clearly there; not met
+  /// yet, if possible. -1: none.
+  [[nodiscard]] int partner(int unit, int side) const {
+    const auto& met = met_[static_cast<std::size_t>(unit)];
+    int known = -1;
+    const std::size_t start = static_cast<std::size_t>(unit) % by_margin_.size();
+    for (std::size_t i = 0; i < by_margin_.size(); ++i) {
+      const auto& [certainty, other] = by_margin_[(start + i) % by_margin_.size()];
+      const bool decides =
+          sides_.is_crossing(sides_.of(unit), sides_.of(other)) != sides_.is_crossing(side, sides_.of(other));
+      if (other == unit || !decides || certainty < clear_margin) continue;
+      if (std::find(met.begin(), met.end(), other) == met.end()) return other;
+      known = other;
+    }
+    return known;
+  }
+
+ private:
+  [[nodiscard]] int least_margin(int unit) const {
+    return std::min({margin(unit, 0), margin(unit, 1), margin(unit, 2)});
+  }
+
+  const Sides& sides_;
+  std::vector<std::array<int, 3>> misfits_;
+  std::vector<std::vector<int>> met_;
+  std::vector<std::pair<int, int>> by_margin_;
+};
 
 }  // namespace
 
@@ -263,25 +315,26 @@ std::optional<Sides> better(const std::vector<Meeting>& meetings, const std::opt
   return cost_of(meetings, *other) < cost_of(meetings, *one) ? other : one;
 }
 
-std::vector<LinkCell> undecided_cells(const PairTable& table, const std::vector<Meeting>& meetings,
-                                      const Sides& sides) {
-  std::vector<std::array<bool, 3>> has_met(static_cast<std::size_t>(table.units));
-  for (const Meeting& meeting : meetings)
-    for (const auto& [unit, other] : {std::pair(meeting.low, meeting.high), std::pair(meeting.high, meeting.low)})
-      has_met[static_cast<std::size_t>(unit)][static_cast<std::size_t>(sides.of(other))] = true;
+std::vector<LinkCell> undecided_cells(const PairTable& table, const std::vector<Meeting>& meetings, const Sides& sides,
+                                      std::size_t most) {
+  const Placement placement(table, meetings, sides);
+  std::vector<std::pair<int, LinkCell>> doubts;
+  for (int unit = 0; unit < table.units; ++unit) {
+    if (table.pairs_of(unit).empty()) continue;
+    for (const int side : {0, 1, 2})
+      if (const int margin = placement.margin(unit, side); margin < clear_margin)
+        if (const int partner = placement.partner(unit, side); partner >= 0)
+          doubts.push_back({margin, {unit, partner, 0}});
+  }
+  std::stable_sort(doubts.begin(), doubts.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<LinkCell> cells;
-  for (int unit = 0; unit < table.units; ++unit)
-    for (const int side : {1, 2}) {
-      const bool is_present = !table.pairs_of(unit).empty();
-      if (!is_present || sides.of(unit) != 0 || has_met[static_cast<std::size_t>(unit)][static_cast<std::size_t>(side)])
-        continue;
-      const auto ends = sides.members(side);
-      cells.push_back({unit, ends[static_cast<std::size_t>(unit) % ends.size()], 0});
-    }
+  for (const auto& [margin, cell] : doubts)
+    if (cells.size() < most) cells.push_back(cell);
   return cells;
 }
 
-std::optional<Sides> find_path(const PairTable& table, const std::vector<Meeting>& meetings) {
+std::optional<Sides> find_path(const PairTable& table, const std::vector<Meeting>& meetings, Certainty certainty) {
+  const double rate = certainty == Certainty::beyond_chance ? false_group_rate : likely_group_rate;
   std::vector<int> slow(static_cast<std::size_t>(table.units));
   std::vector<const Meeting*> starts;
   for (const Meeting& meeting : meetings) {
@@ -299,7 +352,7 @@ std::optional<Sides> find_path(const PairTable& table, const std::vector<Meeting
   std::optional<Sides> best;
   for (std::size_t i = 0; i < std::min(starts.size(), most_starts); ++i) {
     const Sides sides = grown_from(*starts[i], meetings, table.units);
-    if (is_grown_path(table, meetings, sides)) best = better(meetings, best, sides);
+    if (is_grown_path(table, meetings, sides, rate)) best = better(meetings, best, sides);
   }
   return best;
 }

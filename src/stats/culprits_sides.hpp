@@ -50,13 +50,19 @@ class Sides {
 /// is unlikely by chance.
 [[nodiscard]] std::optional<Sides> divide(const PairTable& table, const std::vector<Meeting>& meetings,
                                           const std::vector<int>& members);
+enum class Certainty {
+  beyond_chance,
+  likely,  ///< enough to measure cells alone
+};
 /// A slow path between two sets of units, none of which has to be known.
-[[nodiscard]] std::optional<Sides> find_path(const PairTable& table, const std::vector<Meeting>& meetings);
+[[nodiscard]] std::optional<Sides> find_path(const PairTable& table, const std::vector<Meeting>& meetings,
+                                             Certainty certainty = Certainty::beyond_chance);
 /// The one that leaves fewer meetings unexplained, with fewer units.
 [[nodiscard]] std::optional<Sides> better(const std::vector<Meeting>& meetings, const std::optional<Sides>& one,
                                           const std::optional<Sides>& other);
-/// For units that never met one of the ends of a path, and may belong to the other: a cell that would show it.
+/// For units that a meeting or two fewer would put on another side: a cell that would show where they belong;
+/// the `most` that are most doubtful.
 [[nodiscard]] std::vector<LinkCell> undecided_cells(const PairTable& table, const std::vector<Meeting>& meetings,
-                                                    const Sides& sides);
+                                                    const Sides& sides, std::size_t most);
 
 }  // namespace muster::culprits

@@ -187,5 +187,43 @@ TEST(CulpritsClasses, ASlowLinkIsFoundWhereOneDirectionOfEachPairIsSlower) {
   EXPECT_GE(right, 9) << "of 10";
 }
 
+bool is_behind_switch(int unit) {
+  return unit % 5 == 2;
+}
+
+/// Half a rack's units behind a slow switch are fast with each other, and a little slower with the rest of their rack.
+TEST(CulpritsClasses, ASlowSwitchOfUnitsFromAllRacksIsNamedOnce) {
+  const Network network = [](int from, int to, bool) {
+    const double of_class = from / 16 == to / 16 ? 1 : 0.8;
+    return is_behind_switch(from) != is_behind_switch(to) ? 0.85 * of_class : of_class;
+  };
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    const Culprits found = decoded(64, 12, network, random);
+    right += found.groups.size() == 1 && found.groups[0].ends.size() == 13 &&
+             std::all_of(found.groups[0].ends.begin(), found.groups[0].ends.end(), is_behind_switch);
+  }
+  EXPECT_GE(right, 9);
+}
+
+/// Where slow single meetings hide to which end of a path a unit belongs, it is measured once more.
+TEST(CulpritsClasses, EndsOfAPathAreCompleteBesideTransients) {
+  const auto is_slow = [](int a, int b) { return (a % 4 == 1 && b % 4 == 3) || (b % 4 == 1 && a % 4 == 3); };
+  int right = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    Random transients(100 + seed);
+    const Network network = [&](int from, int to, bool) {
+      const double left = transients.uniform() < 0.02 ? 0.5 : 1;
+      return is_slow(from, to) ? 0.85 * left : left;
+    };
+    const Culprits found = decoded(64, 12, network, random);
+    right += found.groups.size() == 1 && found.groups[0].ends.size() == 16 && found.groups[0].far_ends.size() == 16 &&
+             is_slow(found.groups[0].ends[0], found.groups[0].far_ends[0]);
+  }
+  EXPECT_GE(right, 9);
+}
+
 }  // namespace
 }  // namespace muster
