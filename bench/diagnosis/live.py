@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often muster names the right culprit of a live fault, on virtual clusters below mpirun, Slurm and Hydra, and how fast.
 
-usage: live.py [BUILD] [--moments 1] [--healthy 2] [--seconds S] [--only TEXT] [--results FILE] [--seed N] [--list | --table]
+usage: live.py [BUILD] [--moments 1] [--healthy 2] [--seconds S] [--only TEXT] [--part I/N] [--results FILE] [--seed N] [--list | --table]
 
 BUILD (build/release) is a build folder with `system_programs`. Each run is kept as a line of FILE (BUILD/live.jsonl) and is not
 repeated by a later call, which continues: delete FILE to begin anew. Needs root. docs/measurements/diagnosis.md explains the tables.
@@ -25,6 +25,7 @@ def arguments():
     parser.add_argument("--healthy", type=int, default=2, help="runs of each entry without one")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no run begins later than that")
     parser.add_argument("--only", default="", help="entries whose name or machine contains this")
+    parser.add_argument("--part", default="1/1", help="of the entries, as 1/3: calls side by side may share FILE")
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=20261126)
     parser.add_argument("--list", action="store_true", help="print the entries")

@@ -36,6 +36,8 @@ def wanted(options):
     """(entry, number) of all runs, the first of each entry before the second of any."""
     entries = [(entry, options.moments) for entry in live_entries.FAULTS] + [(entry, options.healthy) for entry in live_entries.WELL]
     chosen = [(entry, count) for entry, count in entries if options.only in entry.name or options.only in entry.machine]
+    part, parts = map(int, options.part.split("/"))
+    chosen = chosen[part - 1::parts]
     rounds = max([count for _, count in chosen], default=0)
     return [(entry, number) for number in range(rounds) for entry, count in chosen if number < count]
 

@@ -138,7 +138,7 @@ NODES = [
 ]
 DISKS = [
     *on_both("/dev/shm full", "before", (f.fill_shm,), ("full",), ("node",)),
-    *on_both("/dev/shm read-only", "before", (f.read_only_shm,), ("read-only",), ("node",)),
+    *on_both("/dev/shm read-only", "before", (f.read_only_shm,), ("read-only", "pass"), ("node",)),
     Entry("TMPDIR full", "mpirun x 4", "before", (f.fill_tmp,), ("full",), ("node",)),
     Entry("TMPDIR and /tmp read-only", "mpirun x 4", "before", (f.read_only_tmp,), ("read-only",), ("node",)),
     Entry("folder of programs hangs", "mpirun x 4", "before", (f.hanging_folder(lambda scene: f.BIN),), ("file system hangs", "unreachable"), ("node",)),
@@ -156,7 +156,7 @@ PROGRAMS = [
 ]
 LIMITS = [
     Entry("little memory", "mpirun x 4", "before", (f.little_memory,), ("memory",), ("node",), checks=lambda scene: BEFORE + MEMORY + AFTER),
-    Entry("limit on memory", "mpirun x 4", "before", (f.control_group("memory", "memory.limit_in_bytes", 24 << 20),), ("memory", "killed"), ("node",)),
+    Entry("limit on memory", "mpirun x 4", "before", (f.control_group("memory", "memory.limit_in_bytes", 6 << 20),), ("memory", "killed", "ended"), ("node",)),
     Entry("limit on processes", "mpirun x 4", "before", (f.control_group("pids", "pids.max", 5),), ("processes",), ("node",)),
     Entry("limit on files", "mpirun x 4", "before", (f.limited_daemon("ulimit -n 30"),), ("files",), ("node",)),
 ]
@@ -167,7 +167,7 @@ DATA = [
     Entry("bit flipped in a sum", "mpirun x 4", "always", (), ("wrong data",), options=preloaded("flipped_bit.so", flipped)),
     Entry("bit flipped in a message", "mpirun x 4", "always", (), ("wrong data",), tolerated=("peers",), checks=messages,
           options=preloaded("flipped_bit.so", flipped_message)),
-    *on_both("rank makes a wrong claim", "always", (), ("wrong data",), checks=misbehaves("lie")),
+    *on_both("rank makes a wrong claim", "always", (), ("wrong data",), checks=misbehaves("bad_result")),
 ]
 PAIRS = [
     Entry("two ranks stopped", "mpirun x 4", "moment", (f.signal_rank(STOP), f.signal_rank(STOP, "other rank")), ("stopped",), ("rank", "other rank")),

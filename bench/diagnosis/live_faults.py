@@ -55,7 +55,7 @@ def signal_launcher(number):
 
 
 def signal_driver(number):
-    return lambda scene: send([scene.driver()], number)
+    return lambda scene: send(scene.drivers(), number)
 
 
 def half_duty(scene):

@@ -115,7 +115,8 @@ class Scene:
         tools = self.cluster.folder / "tools"
         if not tools.exists():
             tools.mkdir()
-            (tools / "mpiexec").symlink_to(shutil.which("mpiexec.mpich") or "/no/mpich")
+            (tools / "mpiexec").write_text('#!/bin/sh\nexec mpiexec.mpich "$@"\n')
+            (tools / "mpiexec").chmod(0o755)
         return tools
 
     # What runs on it.
@@ -149,8 +150,11 @@ class Scene:
     def launchers(self):
         return [pid for pid in self.run.processes() if comm_of(pid) in LAUNCHERS[self.machine.launcher]]
 
-    def driver(self):
-        return next(pid for pid in [self.run.process.pid, *self.run.processes()] if comm_of(pid).startswith("muster-test"))
+    def drivers(self):
+        """The driver, and before it the process that cleans up after it: virtual nodes share their numbers of processes, so it would end
+        the watchdogs of other nodes, too."""
+        pids = [pid for pid in [self.run.process.pid, *self.run.processes()] if comm_of(pid).startswith("muster-test")]
+        return sorted(pids, reverse=True)
 
     def wait_for(self, find, seconds=20):
         """What `find` returns, once it is not empty; empty where the run has ended before."""
@@ -166,7 +170,8 @@ class Scene:
             with contextlib.suppress(vc.ClusterError):
                 holder = self.cluster.holder(node)
                 words = [support.command_line(pid) for pid in self.cluster.processes(node) if pid not in {holder, *self.own}]
-                left += [f"{node}: {line}" for line in words if ": slurmd -D" not in line and not line.endswith(": ")]
+                # Slurm's daemons stay until they hear of the end of the job.
+                left += [f"{node}: {line}" for line in words if ": slurmd" not in line and ": slurmstepd" not in line and not line.endswith(": ")]
                 left += [f"{node}: /dev/shm/{name}" for name in os.listdir(f"/proc/{holder}/root/dev/shm") if name != "full"]
         return sorted(set(left))
 

@@ -15,7 +15,7 @@ PASS, SILENT, OTHER = "pass", "nothing", "other"
 KINDS = (
     ("data network", r"over the data network"),
     ("launcher stopped", r"^the launcher .* is stopped|^the launcher's daemon .* is stopped|daemon .* on \S+ is stopped"),
-    ("launcher ended", r"the launcher (?:\S+ )?(?:was killed|was ended|ended|exited|died)|^mpirun ended|^srun ended|launch was ended"),
+    ("launcher ended", r"the launcher's daemon .* (?:has|have) ended|the launcher (?:\S+ )?(?:was killed|was ended|ended|exited|died)|^mpirun ended|^srun ended|launch was ended"),
     ("stopped", r"\b(?:is|are) stopped\b"),
     ("memory", r"out of memory|out-of-memory|annot allocate memory|memory limit|could not prepare|too little memory|bad_alloc"),
     ("killed", r"killed by (?:signal 9|SIGKILL)"),
@@ -30,12 +30,13 @@ KINDS = (
     ("file system hangs", r"file system .*(?:hangs|does not answer)|stuck in the kernel|waits? in the kernel"),
     ("processes", r"processes and threads|Resource temporarily unavailable|fork|no more processes|pids"),
     ("files", r"open files|descriptors"),
+    ("unreachable", r"(?:does|do) not answer|can't be reached|No route"),
     ("does not start", r"no rank starts on|could not start its daemon|never started|does not start"),
     ("clock", r"\bclock of\b"),
     ("name", r"calls itself|host name|of one name|same name|named .* by|are on no node"),
     ("wrong data", r"wrong data|wrong sum|wrong result|flipped|wrong claim|differ"),
     ("slow", r"\bslow\b|straggler|behind its peers|late\b"),
-    ("unreachable", r"can't be reached|did not answer|does not answer|lost|No route|timed out|silent|not reachable|unreachable|connection"),
+    ("unreachable", r"did not answer|\blost\b|timed out|not reachable|unreachable|connection"),
     ("hangs", r"behind|did not (?:come|finish|return|leave)|out of step|not finished|still (?:at work|in)|hangs|spins|runs|never left|in \S+ since|no rank stands out"),
 )
 
@@ -57,9 +58,11 @@ def kind_of(reason):
 
 
 def findings_of(report):
-    """(verdict, reason, culprits) of each case that did not pass; what follows from another case is left out."""
-    return [{"verdict": case["verdict"], "reason": case.get("reason", ""), "culprits": [culprit_of(one) for one in case["culprits"]]}
-            for case in report["cases"] if case["verdict"] not in ("pass", "skip") and not case.get("follows")]
+    """(verdict, reason, culprits) of each case that did not pass; what follows from another case is left out. A link counts by its
+    ends, which are culprits beside it."""
+    cases = [case for case in report["cases"] if case["verdict"] not in ("pass", "skip") and not case.get("follows")]
+    return [{"verdict": case["verdict"], "reason": case.get("reason", ""),
+             "culprits": [culprit_of(one) for one in case["culprits"] if one["kind"] != "link" or len(case["culprits"]) == 1]} for case in cases]
 
 
 def culprit_of(entry):

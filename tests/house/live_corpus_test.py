@@ -108,11 +108,16 @@ class Table(unittest.TestCase):
             self.assertEqual([(one["number"], one["status"]) for one in live_campaign.read(path)], [(0, 2), (1, 1)])
 
     def test_the_first_run_of_each_entry_comes_before_the_second_of_any(self):
-        runs = live_campaign.wanted(argparse.Namespace(moments=2, healthy=1, only="rank stopped"))
+        runs = live_campaign.wanted(argparse.Namespace(moments=2, healthy=1, only="rank stopped", part="1/1"))
         numbers = [number for _, number in runs]
         self.assertEqual(numbers, sorted(numbers))
         self.assertEqual(len(runs), 2 * len({entry.name for entry, _ in runs}))
-        self.assertEqual(live_campaign.wanted(argparse.Namespace(moments=2, healthy=1, only="no such entry")), [])
+        self.assertEqual(live_campaign.wanted(argparse.Namespace(moments=2, healthy=1, only="no such entry", part="1/1")), [])
+
+    def test_parts_have_each_entry_once(self):
+        parts = [live_campaign.wanted(argparse.Namespace(moments=1, healthy=1, only="", part=f"{part}/3")) for part in (1, 2, 3)]
+        names = [entry.name for part in parts for entry, _ in part]
+        self.assertEqual(sorted(names), sorted(entry.name for entry in live_entries.FAULTS + live_entries.WELL))
 
 
 if __name__ == "__main__":
