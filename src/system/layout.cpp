@@ -19,6 +19,8 @@ constexpr std::string_view near_key = "near.";
 /// Longer than hwloc takes for the largest machines.
 constexpr double most_seconds = 10;
 constexpr std::size_t most_bytes = 64u << 20;
+/// Above the numbers of all kernels; HWLOC_UNKNOWN_INDEX is larger.
+constexpr unsigned most_domains = 65536;
 
 /// Where a topology comes from: a file was read, so that what was tried is what is used.
 struct Source {
@@ -173,7 +175,8 @@ Layout layout_of(hwloc_topology_t machine) {
     // Memory of a GPU is a domain beside that of the CPUs it hangs on: only the first one is theirs.
     bool is_second = mask.empty();
     for (const auto& [number, cpus] : layout.domains) is_second |= cpus == mask;
-    if (!is_second) layout.domains[static_cast<int>(node->os_index)] = std::move(mask);
+    // A damaged file may have a domain without a number.
+    if (!is_second && node->os_index < most_domains) layout.domains[static_cast<int>(node->os_index)] = std::move(mask);
   }
   add_devices(machine, layout);
   return layout;
