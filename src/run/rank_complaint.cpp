@@ -18,7 +18,9 @@ constexpr std::string_view explaining[] = {
 constexpr std::string_view of_launchers[] = {"[mpiexec@",         "[proxy:",         "[bstrap:",
                                              "prterun ",          "mpirun ",         "srun: ",
                                              "PMIX ERROR",        "Socket closed",   "MPI_ERRORS_ARE_FATAL",
-                                             "*** Unknown error", "BAD TERMINATION", "YOUR APPLICATION TERMINATED"};
+                                             "*** Unknown error", "BAD TERMINATION", "YOUR APPLICATION TERMINATED",
+                                             "_ERROR_LOG: ",      "help message",    "help / error messages",
+                                             "--> Returned ",     "Local abort before MPI_INIT"};
 
 bool is_reporting(std::string_view line) {
   std::string lower(line);

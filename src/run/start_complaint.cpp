@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -101,13 +102,37 @@ std::string_view host_without_space(std::string_view line) {
   return process.substr(0, process.rfind(':'));
 }
 
+/// `nid001` of `/tmp/ompi.nid001.0/pid.13870/1`: Open MPI's folder, named with its host and user.
+std::string_view host_of_folder(std::string_view folder) {
+  constexpr std::string_view name = "/ompi.";
+  const auto begin = folder.find(name);
+  if (begin == folder.npos) return {};
+  const auto rest = folder.substr(begin + name.size());
+  const auto host_and_user = rest.substr(0, rest.find('/'));
+  return host_and_user.substr(0, host_and_user.rfind('.'));
+}
+
+/// The hosts of all such lines, and of Open MPI's notices of folders for which there was no space.
+std::vector<std::string_view> hosts_without_space(std::string_view standard_error) {
+  constexpr std::string_view of_folder = "Directory:", of_error = "Error:";
+  std::vector<std::string_view> hosts;
+  std::string_view folder;
+  for (const std::string_view line : lines(standard_error)) {
+    const auto words = trim(line);
+    if (words.substr(0, of_folder.size()) == of_folder) folder = words.substr(of_folder.size());
+    const bool is_full = words.substr(0, of_error.size()) == of_error && ends_with(words, std::strerror(ENOSPC));
+    const auto host = is_full ? host_of_folder(std::exchange(folder, {})) : host_without_space(line);
+    if (!host.empty()) hosts.push_back(host);
+  }
+  return hosts;
+}
+
 /// As full_nodes(), of the folder for temporary files.
 std::optional<Finding> full_temporary_folders(std::string_view standard_error, const std::vector<std::string>& nodes) {
   Finding finding;
   finding.verdict = Verdict::error;
   std::vector<std::string> names;
-  for (const std::string_view line : lines(standard_error)) {
-    const auto host = host_without_space(line);
+  for (const std::string_view host : hosts_without_space(standard_error)) {
     const std::string node = asked_name(host, nodes);
     const std::string name = node.empty() ? printable_line(host, 80) : node;
     if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;

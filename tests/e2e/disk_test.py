@@ -196,13 +196,21 @@ class FullDisk(WholeReports):
                 self.assertIn(f"free space on {support.HOST}: df", case["remedy"])
 
     def test_a_folder_for_temporary_files_without_a_free_inode(self):
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=2", "tmpfs", self.disk], check=True)
-        self.addCleanup(subprocess.run, ["umount", "-l", self.disk], check=True)
-        run = self.new_run(check("a", ranks=2), "--launcher", "mpirun", env={"TMPDIR": str(self.disk)}).finish(30)
-        self.assert_status(run, 2)
-        case, = run.report()["cases"]
-        self.assertIn(f"on {support.HOST}: No space left on device", case["reason"], run.story())
-        self.assertRegex(case["remedy"], f"^on {support.HOST}, free space for .*df -i")
+        """From none for the launcher to too few for the ranks: the files of a launch take 19."""
+        for inodes in (2, 8, 13, 15, 17, 18):
+            with self.subTest(inodes=inodes):
+                self.disk.mkdir(exist_ok=True)
+                subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=9m,nr_inodes={inodes}", "tmpfs", self.disk], check=True)
+                self.addCleanup(subprocess.run, ["umount", "-l", self.disk], check=False)
+                run = self.new_run(check("a", ranks=2), "--launcher", "mpirun", env={"TMPDIR": str(self.disk), "MUSTER_STARTUP_TIMEOUT": "5"}).finish(60)
+                subprocess.run(["umount", "-l", self.disk], check=True)
+                self.assert_status(run, 1)
+                failed = [case for case in run.report()["cases"] if case["verdict"] == "fail"]
+                self.assertTrue(failed, run.story())
+                for case in failed:
+                    self.assertEqual(case["reason"], f"no space left for Open MPI's files on {support.HOST}, in TMPDIR or else in /tmp: its ranks can't start there")
+                    self.assertEqual([(culprit["kind"], culprit["name"]) for culprit in case["culprits"]], [("node", support.HOST), ("file", "TMPDIR")])
+                    self.assertIn(f"free space on {support.HOST}: df and df -i", case["remedy"])
 
     def test_a_folder_of_recorders_that_is_missing(self):
         run = self.recorders_in("/no/such/folder")

@@ -55,6 +55,21 @@ TEST(StartComplaint, AFullFolderForTemporaryFilesIsNamedWithItsNodes) {
       {"nid001"}));
 }
 
+// Printed by ranks on a file system with 16 inodes, on which their launcher's own files had room.
+TEST(StartComplaint, AFolderThatARankCanNotMakeForLackOfInodesIsNamedWithItsNode) {
+  const std::string text =
+      "A call to mkdir was unable to create the desired directory:\n  Directory: /tmp/ompi.nid002.0/pid.25241/1\n"
+      "  Error:     No space left on device\n"
+      "[nid002:25246] [[3687,1],1] ORTE_ERROR_LOG: Error in file ../../../orte/util/session_dir.c at line 107\n";
+  const auto finding = explain_complaint(text, {"nid001", "nid002.cluster"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::fail);
+  EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002.cluster", "nid002.cluster", -1},
+                                                     {CulpritKind::file, "TMPDIR", "nid002.cluster", -1}}));
+  EXPECT_FALSE(explain_complaint("  Directory: /tmp/ompi.nid002.0/1\n  Error:     Permission denied\n", {"nid002"}));
+  EXPECT_FALSE(explain_complaint("  Directory: /data\n  Error:     No space left on device\n", {"nid002"}));
+}
+
 TEST(StartComplaint, AnotherNodeIsNotBlamed) {
   const auto finding = explain_complaint(complaint_line("other", full), {"nid001"});
   ASSERT_TRUE(finding);
