@@ -5,6 +5,7 @@
 #include "diagnosis/series.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <string>
@@ -120,6 +121,49 @@ void print_peers(const Options& options) {
         }
         fmt::print("\n");
       }
+}
+
+/// How often an item is found that is slower by so many times the limit that is stated without it: 0.9, 1 and 1.1.
+struct LimitRates {
+  std::vector<double> limits;
+  std::array<int, 3> found{};
+};
+
+LimitRates limit_rates(const Options& options, int items, Spread spread, double noise) {
+  LimitRates rates;
+  for (int run = 0; run < options.runs; ++run) {
+    Random random = random_of(options, run, items + 31 * static_cast<int>(spread));
+    const auto values = readings_of({items, 1}, spread, false, noise, random);
+    const auto slow = static_cast<std::size_t>(random.below(items));
+    const double limit = peers_seen_from(Peers{}, Better::higher, values);
+    rates.limits.push_back(limit);
+    for (std::size_t i = 0; i < rates.found.size(); ++i) {
+      auto slower = values;
+      slower[slow] *= std::max(0.0, 1 - (0.9 + 0.1 * static_cast<double>(i)) * limit);
+      rates.found[i] += is_outside(slower, slow);
+    }
+  }
+  std::sort(rates.limits.begin(), rates.limits.end());
+  return rates;
+}
+
+void print_limits(const Options& options) {
+  fmt::print(
+      "\nDetection limit of peers: median / share found of items slower by 0.9 / 1 / 1.1 times the limit of the same "
+      "values\n\n| items | noise | spread 1 % | 3 % | 5 % |\n|---|---|---|---|---|\n");
+  for (const int items : {8, 64, 1000})
+    for (int at = 0; at < spreads; ++at) {
+      const auto spread = static_cast<Spread>(at);
+      if ((spread >= Spread::lognormal) == options.is_tuning) continue;
+      fmt::print("| {} | {} |", items, name_of(spread));
+      for (const double noise : noises) {
+        const LimitRates rates = limit_rates(options, items, spread, noise);
+        fmt::print(" {:.3f}", rates.limits[rates.limits.size() / 2]);
+        for (const int count : rates.found) fmt::print(" / {:.3f}", static_cast<double>(count) / options.runs);
+        fmt::print(" |");
+      }
+      fmt::print("\n");
+    }
 }
 
 // --- Drift ---
@@ -295,6 +339,7 @@ int main(int argc, char** argv) {
   }
   fmt::print("{} part, {} runs a cell\n", options.is_tuning ? "tuning" : "held-out", options.runs);
   print_peers(options);
+  print_limits(options);
   print_drift(options);
   print_compare(options);
   return 0;

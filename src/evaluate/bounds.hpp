@@ -42,7 +42,8 @@ struct Bound {
   /// readings.
   std::vector<double> values = {};
   std::vector<std::string> texts = {};  ///< one per reading, in the place of `text`
-  std::string note = {};                ///< what it found about all readings together, though none fails by it
+  double seen_from = 0;   ///< a reading worse than the usual by this share most probably fails; 0: unknown
+  std::string note = {};  ///< what it found about all readings together, though none fails by it
 
   /// The bound does not apply to that reading, which is not a gap (history, of an item with too few runs).
   [[nodiscard]] bool passes_over(std::size_t sample) const {
@@ -90,6 +91,9 @@ struct CaseFacts {
 /// Where the modified z-score stays within peers_z, on the side that is bad; and what is off by less than four times
 /// the floor is inside.
 [[nodiscard]] Range peers_range(const Peers& peers, Better better, std::span<const double> values);
+/// The detection limit: any of the values (of more than 32: one as lucky as a standard deviation) still fails when it
+/// is worse by this share. 0: their median is 0.
+[[nodiscard]] double peers_seen_from(const Peers& peers, Better better, std::span<const double> values);
 [[nodiscard]] Bound peers_bound(const Peers& peers, const ReadingGroup& group, const Readings& readings);
 
 /// Where an item has not become worse than in its earlier passing runs. What has too few of them is passed over.

@@ -279,6 +279,17 @@ std::string kinds_applied(const std::vector<const Application*>& applications) {
   return human_list(names);
 }
 
+/// `; one worse by 17 % would have failed`: of the bounds that come from other values, the widest one.
+std::string limit_clause(const std::vector<const Application*>& applications) {
+  double widest = 0;
+  for (const Application* one : applications)
+    for (const Bound& bound : one->bounds)
+      if (bound.missing.empty()) widest = std::max(widest, bound.seen_from);
+  if (widest <= 0) return "";
+  if (widest >= 1) return "; their spread hides one of half the value";
+  return fmt::format("; one worse by {:.0f} % would have failed", std::ceil(100 * widest));
+}
+
 class Judge {
  public:
   Judge(const CaseInput& input, Readings& readings)
@@ -398,9 +409,9 @@ class Judge {
     if (!all_pass || count == 0) return;
     std::vector<const Application*> mine;
     for (std::size_t i = first; i < expected_.applications.size(); ++i) mine.push_back(&expected_.applications[i]);
-    expected_.evidence.push_back(fmt::format("{}: {} inside the bounds ({})", sentence_subject(asked),
+    expected_.evidence.push_back(fmt::format("{}: {} inside the bounds ({}){}", sentence_subject(asked),
                                              count == 1 ? "1 reading" : fmt::format("all {} readings", count),
-                                             kinds_applied(mine)));
+                                             kinds_applied(mine), limit_clause(mine)));
   }
 
   /// A probe judges more than times. Of a number that a check declares for its program the bound is all there is, so

@@ -73,6 +73,8 @@ void hold_in_bins(const Peers& peers, const ReadingGroup& group, std::span<const
     bound.ranges.push_back(peers_range(peers, group.facts.better, bin));
     bound.texts.push_back(text(bin));
   }
+  for (const auto& bin : {bins.low, bins.high})
+    bound.seen_from = std::max(bound.seen_from, peers_seen_from(peers, group.facts.better, bin));
   bound.text = fmt::format("peers: two bins, {} readings around {} and {} around {}", bins.low.size(),
                            format_value(*median(bins.low), group.facts.unit), bins.high.size(),
                            format_value(*median(bins.high), group.facts.unit));
@@ -124,6 +126,39 @@ Range peers_range(const Peers& peers, Better better, std::span<const double> val
   return range;
 }
 
+namespace {
+
+/// How much worse, as a share, one of the values must be to lie outside, in the bad direction `sign`.
+double fall_until_outside(const Peers& peers, Better better, std::vector<double> values, std::size_t at, double usual) {
+  const double own = values[at];
+  // Among few values the outlier itself moves the bound.
+  const double sign = better == Better::lower ? 1 : -1;
+  values[at] += sign * 100 * usual;
+  const Range range = peers_range(peers, better, values);
+  return sign * ((sign > 0 ? *range.most : *range.least) - own) / std::fabs(own);
+}
+
+}  // namespace
+
+double peers_seen_from(const Peers& peers, Better better, std::span<const double> values) {
+  constexpr std::size_t few = 32;
+  std::vector<double> known;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(known), [](double x) { return std::isfinite(x); });
+  const double usual = std::fabs(median(known).value_or(0));
+  if (usual <= 0) return 0;
+  double widest = 0;
+  if (known.size() <= few) {
+    for (std::size_t i = 0; i < known.size(); ++i)
+      if (known[i] != 0) widest = std::max(widest, fall_until_outside(peers, better, known, i, usual));
+    return widest;
+  }
+  const Range range = peers_range(peers, better, known);
+  const double middle = *median(known);
+  if (range.least) widest = middle - *range.least;
+  if (range.most) widest = std::max(widest, *range.most - middle);
+  return (widest + deviation_of(known)) / usual;
+}
+
 Bound peers_bound(const Peers& peers, const ReadingGroup& group, const Readings& readings) {
   const auto values = readings.peers_of(group);
   Bound bound;
@@ -142,6 +177,7 @@ Bound peers_bound(const Peers& peers, const ReadingGroup& group, const Readings&
     return bound;
   }
   bound.range = peers_range(peers, group.facts.better, values);
+  bound.seen_from = peers_seen_from(peers, group.facts.better, values);
   bound.text = text_of(peers, group, values);
   return bound;
 }

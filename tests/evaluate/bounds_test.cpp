@@ -130,6 +130,28 @@ TEST(PeersRange, MoreReadingsAskForALargerDistance) {
   EXPECT_GT(peers_z(peers, 10000), 5.5);
 }
 
+/// Any of few values, and nearly any of many, is outside when it is worse by the limit and a twentieth.
+TEST(PeersRange, TheStatedLimitHolds) {
+  for (const int n : {6, 12, 64}) {
+    const auto values = normal_values(100, 3, n);
+    const double limit = peers_seen_from({}, Better::higher, values);
+    EXPECT_GT(limit, 0.12) << n;
+    int found = 0;
+    int early = 0;
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      auto slower = values;
+      slower[at] *= 1 - 1.05 * limit;
+      found += !peers_range({}, Better::higher, slower).holds(slower[at]);
+      slower[at] = values[at] * (1 - 0.8 * limit);
+      early += !peers_range({}, Better::higher, slower).holds(slower[at]);
+    }
+    EXPECT_GE(found, n <= 32 ? n : n * 9 / 10) << n;
+    EXPECT_LE(early, n / 2) << n << ": not wider than needed";
+  }
+  EXPECT_EQ(peers_seen_from({}, Better::higher, std::vector<double>(8, 0.0)), 0);
+  EXPECT_GT(peers_seen_from({}, Better::lower, normal_values(100, 3, 8)), 0.12);
+}
+
 /// Losses are often skewed: the slowest of 64 healthy items lies far beyond a bound for normal ones, but not apart.
 TEST(PeersRange, ATailIsNoOutlier) {
   std::mt19937_64 engine(3);

@@ -268,6 +268,14 @@ TEST(Expectations, PeersNameTheOddOne) {
   EXPECT_EQ(result.metrics[0].worst_rank, 3);
 }
 
+TEST(Expectations, APassByPeersStatesItsDetectionLimit) {
+  CaseFixture fixture(3, 2);
+  fixture.report("latency", {2.0, 2.1, 2.0, 2.0, 1.9, 2.0}).expect("latency").peers = Peers{};
+  const auto result = fixture.result();
+  EXPECT_EQ(result.verdict, Verdict::pass);
+  EXPECT_TRUE(has(result.reason, "latency: all 6 readings inside the bounds (peers); one worse by ")) << result.reason;
+}
+
 TEST(Expectations, PeersOfAMetricWithoutDirectionFailBothWays) {
   CaseFixture fixture(3, 2);
   fixture.report("cores", {4, 4, 4, 8, 4, 1}).expect("cores").peers = Peers{};
