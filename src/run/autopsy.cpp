@@ -9,6 +9,8 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "run/launch_tag.hpp"
+#include "run/messages.hpp"
 #include "run/process_status.hpp"
 
 namespace muster {
@@ -17,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view agent_name = "muster-rank";
 constexpr std::array<std::string_view, 5> state_names{"running", "stopped", "uninterruptible", "zombie", "gone"};
 
 std::string kernel_function(int pid) {
@@ -31,6 +34,11 @@ std::string command_line(int pid) {
   std::vector<std::string> words = split(*text, '\0');
   if (!words.empty() && words.back().empty()) words.pop_back();
   return printable_line(shell_line(words), 200);
+}
+
+ProcessState state_of_parent(const FlightRecord& record) {
+  const auto status = process_status(record.parent);
+  return status && status->start_ticks == record.parent_start_ticks ? to_state(status->state) : ProcessState::gone;
 }
 
 void look_at_program(RankRemains& remains) {
@@ -71,6 +79,38 @@ std::optional<ForeignCaller> foreign_caller_of(const std::vector<RankRemains>& r
   return find_foreign_caller({pids.begin(), pids.end()});
 }
 
+/// By its variables: another user may put the tag into those of a set-uid program that runs as this user, but not its
+/// secret.
+bool is_of_this_launch(int pid, const std::string& tag) {
+  const auto environment = read_file(fmt::format("/proc/{}/environ", pid), 4u << 20);
+  if (!environment) return false;
+  const auto variables = split(*environment, '\0');
+  const std::string secret = fmt::format("{}=", env_tag_secret);
+  return std::find(variables.begin(), variables.end(), fmt::format("{}={}", env_tag, tag)) != variables.end() &&
+         std::any_of(variables.begin(), variables.end(), [&](const std::string& variable) {
+           return variable.starts_with(secret) && is_secret_of(variable.substr(secret.size()), tag);
+         });
+}
+
+/// Ranks that were stopped before they made their recorder. Launchers and shells have the tag, too: the program's name
+/// separates them.
+std::vector<RankRemains> stopped_without_recorder(const std::string& tag, const std::vector<RankRemains>& known) {
+  std::vector<RankRemains> found;
+  each_process([&](int pid, const ProcessStatus& status) {
+    if (to_state(status.state) != ProcessState::stopped || !is_own_process(pid)) return;
+    const auto name = read_file(fmt::format("/proc/{}/comm", pid));
+    const auto is_known = [&](const RankRemains& rank) { return rank.record.pid == pid; };
+    if (!name || !name->starts_with(agent_name) || std::any_of(known.begin(), known.end(), is_known)) return;
+    if (!has_network_of_this_node(pid) || !is_of_this_launch(pid, tag)) return;
+    RankRemains remains;
+    remains.record.pid = pid;
+    remains.record.start_ticks = status.start_ticks;
+    remains.state = ProcessState::stopped;
+    found.push_back(std::move(remains));
+  });
+  return found;
+}
+
 }  // namespace
 
 std::string_view to_string(ProcessState state) {
@@ -105,11 +145,13 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
   for (FlightRecord& record : read_recorders(recorder_folder(), tag)) {
     RankRemains remains;
     remains.state = state_of(record);
+    remains.parent_state = state_of_parent(record);
     if (remains.state == ProcessState::uninterruptible) remains.kernel_function = kernel_function(record.pid);
     remains.record = std::move(record);
     look_at_program(remains);
     autopsy.ranks.push_back(std::move(remains));
   }
+  for (RankRemains& rank : stopped_without_recorder(tag, autopsy.ranks)) autopsy.ranks.push_back(std::move(rank));
   autopsy.foreign_caller = foreign_caller_of(autopsy.ranks, launcher_ports);
   return autopsy;
 }
@@ -138,6 +180,8 @@ json rank_to_json(const RankRemains& rank) {
           {"signal", record.signal},
           {"signal_s", record.signal_s},
           {"child_group", record.child_group},
+          {"parent", record.parent},
+          {"parent_state", to_string(rank.parent_state)},
           {"state", to_string(rank.state)},
           {"program", printable_line(rank.program)},
           {"program_state", to_string(rank.program_state)},
@@ -193,7 +237,9 @@ RankRemains rank_from_json(const json& object) {
   record.signal = integer(object, "signal", 0);
   record.signal_s = object.at("signal_s").get<double>();
   record.child_group = integer(object, "child_group", 0);
+  record.parent = integer(object, "parent", 0);
   rank.state = state_named(object.at("state"));
+  rank.parent_state = state_named(object.at("parent_state"));
   rank.kernel_function = printable_line(object.at("kernel_function").get<std::string>());
   rank.program = printable_line(object.at("program").get<std::string>());
   rank.program_state = state_named(object.at("program_state"));

@@ -31,6 +31,7 @@ struct RankRemains {
   std::string kernel_function;  ///< /proc/PID/wchan when uninterruptible
   std::string program = {};     ///< command line of the program that it runs; empty: none
   ProcessState program_state = ProcessState::gone;
+  ProcessState parent_state = ProcessState::gone;  ///< of the process that started it: the launcher or its daemon
 };
 
 struct NodeAutopsy {

@@ -14,6 +14,7 @@
 #include "run/messages.hpp"
 #include "run/process_status.hpp"
 #include "run/recorder_layout.hpp"
+#include "run/watchdog.hpp"
 #include "system/child.hpp"
 
 namespace muster {
@@ -76,6 +77,16 @@ bool is_program(std::string_view environment) {
                       [&](std::string_view value) { return value == program_mark.substr(equals + 1); });
 }
 
+/// In a container of its own, where its ranks left their recorders: it removes them before it ends.
+bool is_watchdog_of_another_folder(int pid) {
+  const std::string process = "/proc/" + std::to_string(pid);
+  const auto name = read_file(process + "/comm");
+  struct stat own {};
+  struct stat its {};
+  return name && trim(*name) == watchdog_name && ::stat("/dev/shm", &own) == 0 &&
+         ::stat((process + "/root/dev/shm").c_str(), &its) == 0 && own.st_dev != its.st_dev;
+}
+
 // Programs that ranks of this launch ran, and what those started, also in sessions of their own. Once the launcher has
 // ended: also ranks that it started while it was being ended, which have no recorder yet. Another user may put the
 // tag into the environment of any process of theirs, and of set-uid programs that run as this user, but not its secret.
@@ -85,7 +96,7 @@ std::vector<Named> programs_of(const std::string& tag, bool launcher_has_ended) 
     if (!is_own_process(pid)) return;
     const auto environment = read_file("/proc/" + std::to_string(pid) + "/environ", 4u << 20);
     if (pid != ::getpid() && environment && is_of_launch(*environment, tag) &&
-        (launcher_has_ended || is_program(*environment)))
+        (launcher_has_ended || is_program(*environment)) && !is_watchdog_of_another_folder(pid))
       programs.push_back({pid, status.start_ticks});
   });
   return programs;

@@ -122,8 +122,15 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
   for (const auto& node : inspection.seen)
     if (node.answered) answering.push_back(node.node);
   if (inspection.seen.empty()) answering = inspection.nodes;
-  // Nothing else reaches the launcher's daemon on a node that its network has lost.
-  const auto options = inspection.cut_off.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--daemons"};
+  // Nothing else reaches the launcher's daemon on a node that its network has lost, or one that is stopped.
+  const auto is_below_a_stopped_one = [](const RankRemains& rank) {
+    return rank.parent_state == ProcessState::stopped;
+  };
+  const bool ends_daemons = !inspection.cut_off.empty() ||
+                            std::any_of(inspection.seen.begin(), inspection.seen.end(), [&](const NodeAutopsy& node) {
+                              return std::any_of(node.ranks.begin(), node.ranks.end(), is_below_a_stopped_one);
+                            });
+  const auto options = ends_daemons ? std::vector<std::string>{"--daemons"} : std::vector<std::string>{};
   auto stuck = clean_nodes(answering, inspection.tag, options);
   const auto wake = loop_.after(grace + 2, [] {});
   const double until = monotonic_seconds() + grace + 2;

@@ -92,17 +92,21 @@ Finding find_cause(const FailureContext& context) {
                                              uninterruptible,
                                              cut_off,
                                              exited_by_launcher_report,
+                                             daemon_lost,
                                              ended_silently,
                                              ended_by_signal,
                                              gave_up,
                                              program_still_runs,
                                              launcher_stopped_outside_of_cases,
+                                             daemon_stopped_outside_of_cases,
+                                             daemon_ended_outside_of_cases,
                                              not_started,
                                              not_connected,
                                              unfinished,
                                              out_of_time,
                                              behind,
-                                             launcher_stopped};
+                                             launcher_stopped,
+                                             daemon_stopped};
   static constexpr Cause with_lost_nodes[] = {killed_by_launcher_report, killed_by_recorder, stopped, uninterruptible,
                                               unreachable};
   const std::span<const Cause> causes =

@@ -167,8 +167,41 @@ Explained exited_by_launcher_report(const FailureContext& context) {
                                  context.failure.output.empty() ? "" : ": " + context.failure.output)};
 }
 
+namespace {
+
+SeenRanks silently_ended(const FailureContext& context) {
+  return context.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
+}
+
+/// Ranks that ended, and were the first, are all on this node, and others have ranks: which of them was first does not
+/// matter.
+std::vector<Culprit> their_only_node(const FailureContext& context, const SeenRanks& who) {
+  const std::string& node = who.front().node;
+  const auto is_there = [&](const SeenRank& rank) { return rank.node == node; };
+  if (!std::all_of(who.begin(), who.end(), is_there)) return {};
+  if (std::all_of(context.ranks.begin(), context.ranks.end(), is_there)) return {};
+  return {{CulpritKind::node, node, node, -1}};
+}
+
+}  // namespace
+
+Explained daemon_lost(const FailureContext& context) {
+  const LauncherNotice& notice = context.failure.notice;
+  if (!notice.is_about_a_node || notice.node.empty()) return std::nullopt;
+  SeenRanks who = silently_ended(context);
+  std::erase_if(who, [&](const SeenRank& rank) { return !is_on(context, rank, notice.node); });
+  if (who.empty()) return std::nullopt;
+  const std::string& node = who.front().node;
+  return Finding{
+      Verdict::fail,
+      fmt::format("{}: {} ended with it {}{}", notice.sentence, names(who),
+                  death_place(context.failure, &who.front().record()), others_words(context, who)),
+      {{CulpritKind::node, node, node, -1}},
+      fmt::format("see what ended the daemon on {}: its kernel log (dmesg), an operator; {}", node, notice.remedy)};
+}
+
 Explained ended_silently(const FailureContext& context) {
-  const auto who = context.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
+  const auto who = silently_ended(context);
   if (who.empty()) return std::nullopt;
   const bool is_one = who.size() == 1;
   const bool is_everybody = !is_one && who.size() == context.ranks.size();
@@ -183,7 +216,7 @@ Explained ended_silently(const FailureContext& context) {
   return Finding{Verdict::fail,
                  fmt::format("{} ended without a message {}{}{}", subject,
                              death_place(context.failure, &who.front().record()), others_words(context, who), more),
-                 is_one ? rank_culprits(who) : std::vector<Culprit>{},
+                 is_one ? rank_culprits(who) : their_only_node(context, who),
                  known_remedy + fmt::format("look at {} and, for a kill, in the kernel log of {} (dmesg)",
                                             output_words(context.failure), nodes_of(who))};
 }

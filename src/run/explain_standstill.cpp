@@ -1,4 +1,5 @@
 // Processes that stand still, and nodes that do not answer.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -50,6 +51,59 @@ Explained launcher_stopped(const FailureContext& context) {
       fmt::format("see what stopped it on {}: a debugger, job suspension or someone's kill -STOP; muster ended it, so "
                   "that the other checks could run",
                   failure.launcher_node)};
+}
+
+namespace {
+
+/// `state`: what their daemons, which started these ranks, are or have.
+Finding daemons(const FailureContext& context, const SeenRanks& theirs, const std::string& state) {
+  Finding finding;
+  std::vector<std::string> words;
+  for (const SeenRank& rank : theirs) {
+    const Culprit node{CulpritKind::node, rank.node, rank.node, -1};
+    if (std::find(finding.culprits.begin(), finding.culprits.end(), node) != finding.culprits.end()) continue;
+    finding.culprits.push_back(node);
+    words.push_back(fmt::format("{} (process {})", rank.node, rank.record().parent));
+  }
+  finding.reason = fmt::format("the launcher's daemon{} on {} {}{}", words.size() == 1 ? "" : "s", human_list(words),
+                               state, waiting_words(context.alive().size(), words.size()));
+  return finding;
+}
+
+bool is_several_nodes(const SeenRanks& ranks) {
+  return std::any_of(ranks.begin(), ranks.end(), [&](const SeenRank& rank) { return rank.node != ranks.front().node; });
+}
+
+}  // namespace
+
+Explained daemon_stopped_outside_of_cases(const FailureContext& context) {
+  return context.failure.stage == "case" ? std::nullopt : daemon_stopped(context);
+}
+
+Explained daemon_stopped(const FailureContext& context) {
+  const auto theirs =
+      context.those([](const SeenRank& rank) { return rank.remains.parent_state == ProcessState::stopped; });
+  if (theirs.empty()) return std::nullopt;
+  Finding finding = daemons(context, theirs, is_several_nodes(theirs) ? "are stopped" : "is stopped");
+  finding.remedy = fmt::format(
+      "see what stopped it on {}: a debugger, job suspension or someone's kill -STOP; continue it by "
+      "kill -CONT if it is still there",
+      nodes_of(theirs));
+  return finding;
+}
+
+Explained daemon_ended_outside_of_cases(const FailureContext& context) {
+  // The end of the launcher is that of all daemons.
+  if (context.failure.stage == "case" || context.failure.launcher_status >= 0) return std::nullopt;
+  const auto theirs = context.those([](const SeenRank& rank) {
+    return rank.is_alive() && rank.record().parent != 0 &&
+           (rank.remains.parent_state == ProcessState::gone || rank.remains.parent_state == ProcessState::zombie);
+  });
+  if (theirs.empty()) return std::nullopt;
+  Finding finding = daemons(context, theirs, is_several_nodes(theirs) ? "have ended" : "has ended");
+  finding.remedy = fmt::format(
+      "see what ended it on {}: the kernel log (dmesg) for the out-of-memory killer, an operator", nodes_of(theirs));
+  return finding;
 }
 
 Explained uninterruptible(const FailureContext& context) {

@@ -46,6 +46,8 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained killed_by_launcher_report(const FailureContext& context);
 [[nodiscard]] Explained killed_by_recorder(const FailureContext& context);
 [[nodiscard]] Explained exited_by_launcher_report(const FailureContext& context);
+/// The launcher lost its daemon on a node of which ranks ended: the others ended because of that.
+[[nodiscard]] Explained daemon_lost(const FailureContext& context);
 [[nodiscard]] Explained ended_silently(const FailureContext& context);
 [[nodiscard]] Explained ended_by_signal(const FailureContext& context);
 
@@ -54,6 +56,10 @@ using Explained = std::optional<Finding>;
 /// Within a case ranks do not need their launcher: it explains what nothing else does.
 [[nodiscard]] Explained launcher_stopped(const FailureContext& context);
 [[nodiscard]] Explained launcher_stopped_outside_of_cases(const FailureContext& context);
+/// The process that started ranks of a node, without which they can't leave MPI_Finalize; as for the launcher.
+[[nodiscard]] Explained daemon_stopped(const FailureContext& context);
+[[nodiscard]] Explained daemon_stopped_outside_of_cases(const FailureContext& context);
+[[nodiscard]] Explained daemon_ended_outside_of_cases(const FailureContext& context);
 [[nodiscard]] Explained uninterruptible(const FailureContext& context);
 [[nodiscard]] Explained unreachable(const FailureContext& context);
 /// The remote shell reaches them, other ranks do not: who waits for whom is not evidence then.

@@ -112,16 +112,23 @@ std::string_view host_of_folder(std::string_view folder) {
   return host_and_user.substr(0, host_and_user.rfind('.'));
 }
 
+/// The folder of one of Open MPI's notices, whose `Error:` line is this and ends with the words of `code`; `folder` is
+/// that of the `Directory:` line before, and is consumed.
+std::string_view folder_of_notice(std::string_view line, int code, std::string_view& folder) {
+  constexpr std::string_view of_folder = "Directory:", of_error = "Error:";
+  const auto words = trim(line);
+  if (words.substr(0, of_folder.size()) == of_folder) folder = trim(words.substr(of_folder.size()));
+  if (words.substr(0, of_error.size()) != of_error || !ends_with(words, std::strerror(code))) return {};
+  return std::exchange(folder, {});
+}
+
 /// The hosts of all such lines, and of Open MPI's notices of folders for which there was no space.
 std::vector<std::string_view> hosts_without_space(std::string_view standard_error) {
-  constexpr std::string_view of_folder = "Directory:", of_error = "Error:";
   std::vector<std::string_view> hosts;
   std::string_view folder;
   for (const std::string_view line : lines(standard_error)) {
-    const auto words = trim(line);
-    if (words.substr(0, of_folder.size()) == of_folder) folder = words.substr(of_folder.size());
-    const bool is_full = words.substr(0, of_error.size()) == of_error && ends_with(words, std::strerror(ENOSPC));
-    const auto host = is_full ? host_of_folder(std::exchange(folder, {})) : host_without_space(line);
+    const auto full = folder_of_notice(line, ENOSPC, folder);
+    const auto host = full.empty() ? host_without_space(line) : host_of_folder(full);
     if (!host.empty()) hosts.push_back(host);
   }
   return hosts;
@@ -147,6 +154,33 @@ std::optional<Finding> full_temporary_folders(std::string_view standard_error, c
   finding.reason = fmt::format(
       "no space left for Open MPI's files on {}, in TMPDIR or else in /tmp: its ranks can't start there", where);
   finding.remedy = fmt::format("free space on {}: df and df -i, of TMPDIR or else of /tmp there; or set TMPDIR", where);
+  return finding;
+}
+
+/// Of all nodes on which Open MPI can't make its folder as the file system is read-only, as after an error of its disk.
+std::optional<Finding> read_only_temporary_folders(std::string_view standard_error,
+                                                   const std::vector<std::string>& nodes) {
+  Finding finding;
+  finding.verdict = Verdict::fail;
+  std::vector<std::string> names;
+  std::string_view folder;
+  std::string_view first;
+  for (const std::string_view line : lines(standard_error)) {
+    const auto read_only = folder_of_notice(line, EROFS, folder);
+    const std::string node = asked_name(host_of_folder(read_only), nodes);
+    if (node.empty() || std::find(names.begin(), names.end(), node) != names.end()) continue;
+    if (names.empty()) first = read_only;
+    names.push_back(node);
+    finding.culprits.push_back({CulpritKind::node, node, node, -1});
+  }
+  if (names.empty()) return std::nullopt;
+  const std::string where = human_list(names, 8);
+  finding.reason = fmt::format("the file system of TMPDIR, or else of /tmp, is read-only on {}: Open MPI can't make {}",
+                               where, printable_line(first, 200));
+  finding.remedy = fmt::format(
+      "see on {} why it is mounted read-only: its errors are in the kernel log (dmesg); or set "
+      "TMPDIR to another folder",
+      where);
   return finding;
 }
 
@@ -192,6 +226,7 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
     return finding;
   }
   if (auto finding = full_temporary_folders(standard_error, nodes)) return finding;
+  if (auto finding = read_only_temporary_folders(standard_error, nodes)) return finding;
   return missing_component(standard_error);
 }
 

@@ -195,6 +195,18 @@ class OnTwoNodes(OnNodes):
         files = self.cluster.execute("nid002", ["ls", "-A", "/dev/shm"], capture_output=True, text=True).stdout
         self.assertEqual(files, "")
 
+    def test_nothing_stays_on_nodes_whose_driver_was_killed(self):
+        """With the process that cleans up after it: each node's watchdog does, and leaves those of other nodes alone."""
+        run = self.new_run(check("bad", how="hang", rank=0, timeout=f"{DEADLINE}s", marker="MARKER"))
+        run.until_marker(30)
+        holders = [[self.cluster.holder(node)] for node in NODES]
+        drivers = [pid for pid in run.processes() if support.command_line(pid).partition(": ")[2].startswith(str(support.DRIVER))]
+        for pid in [*drivers, run.process.pid]:
+            os.kill(pid, signal.SIGKILL)
+        is_alone = support.wait_until(lambda: [self.cluster.processes(node) for node in NODES] == holders, 60 * support.SLOWNESS)
+        self.assertTrue(is_alone, [support.command_line(pid) for node in NODES for pid in self.cluster.processes(node)])
+        self.assert_nodes_clean()
+
     def test_node_gone(self):
         self.lose(self.cluster.remove, DEADLINE + 15)
 

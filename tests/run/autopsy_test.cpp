@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/mman.h>
@@ -169,6 +170,41 @@ TEST_F(AutopsyTest, CleanLeavesAProcessAloneThatHasTheTagAndNotItsSecret) {
     EXPECT_FALSE(is_gone(other));
     kill(other, SIGKILL);
     ::waitpid(other, nullptr, 0);
+  }
+}
+
+TEST_F(AutopsyTest, SeesARankThatWasStoppedBeforeItMadeItsRecorder) {
+  const LaunchTag tag = make_launch_tag("t");
+  const LaunchTag other = make_launch_tag("t");
+  const Folder programs;
+  fs::create_symlink("/bin/sleep", programs.path / "muster-rank");
+  fs::create_symlink("/bin/sleep", programs.path / "launcher");
+  std::vector<pid_t> started;
+  for (const auto& one :
+       {std::pair{"muster-rank", tag.secret}, {"launcher", tag.secret}, {"muster-rank", other.secret}}) {
+    const std::string path = programs.path / one.first;
+    const std::string name = fmt::format("{}={}", env_tag, tag.tag);
+    const std::string secret = fmt::format("{}={}", env_tag_secret, one.second);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::execle(path.c_str(), one.first, "600", nullptr,
+               std::vector<const char*>{name.c_str(), secret.c_str(), nullptr}.data());
+      ::_exit(1);
+    }
+    started.push_back(pid);
+    const auto comm = fmt::format("/proc/{}/comm", pid);
+    ASSERT_TRUE(becomes_true([&] { return read_file(comm).value_or("").starts_with(one.first); }));
+    kill(pid, SIGSTOP);
+    ASSERT_TRUE(becomes_true([&] { return process_status(pid)->state == 'T'; }));
+  }
+  const NodeAutopsy seen = look_at_this_node(tag.tag);
+  ASSERT_EQ(seen.ranks.size(), 1u);
+  EXPECT_EQ(seen.ranks[0].record.pid, started[0]);
+  EXPECT_EQ(seen.ranks[0].record.rank, -1);
+  EXPECT_EQ(seen.ranks[0].state, ProcessState::stopped);
+  for (const pid_t one : started) {
+    kill(one, SIGKILL);
+    ::waitpid(one, nullptr, 0);
   }
 }
 
@@ -360,6 +396,8 @@ NodeAutopsy sample() {
   rank.record.child_group = 80;
   rank.state = ProcessState::uninterruptible;
   rank.kernel_function = "rpc_wait_bit_killable";
+  rank.parent_state = ProcessState::stopped;
+  rank.record.parent = 99;
   autopsy.ranks = {rank, {}};
   autopsy.ranks[1].record.pid = 78;
   return autopsy;
@@ -375,6 +413,8 @@ void expect_same(const NodeAutopsy& a, const NodeAutopsy& b) {
     EXPECT_TRUE(a.ranks[i].record == b.ranks[i].record);
     EXPECT_EQ(a.ranks[i].state, b.ranks[i].state);
     EXPECT_EQ(a.ranks[i].kernel_function, b.ranks[i].kernel_function);
+    EXPECT_EQ(a.ranks[i].parent_state, b.ranks[i].parent_state);
+    EXPECT_EQ(a.ranks[i].record.parent, b.ranks[i].record.parent);
   }
 }
 

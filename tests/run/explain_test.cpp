@@ -262,6 +262,38 @@ TEST(ExplainTest, EverybodyGoneWithoutAMessage) {
          "all 2 ranks ended without a message during start-up; which one was first cannot be determined", {}, "output");
 }
 
+TEST(ExplainTest, AllOfOneNodeGoneNamesTheNode) {
+  const auto lost = [] {
+    return failure(
+        {node("nid001", {rank(0), in_state(1, gone, SIGTERM)}), node("nid002", {in_state(2, gone), in_state(3, gone)})},
+        4);
+  };
+  expect(lost(),
+         "ranks 2 and 3 on nid002 ended without a message in hello%1a2b, step barrier; 1 rank waits for "
+         "them; which one was first cannot be determined",
+         {"nid002"}, "kernel log of nid002");
+  LaunchFailure elsewhere = lost();
+  elsewhere.nodes[0].ranks[0].state = gone;
+  EXPECT_EQ(culprits(explain(elsewhere)), Names{}) << "rank 0 may have been the first";
+}
+
+TEST(ExplainTest, ALostDaemonNamesItsNode) {
+  LaunchFailure lost = message(failure({node("nid001", {in_state(0, gone, SIGTERM), in_state(1, gone)}),
+                                        node("nid002", {in_state(2, gone), in_state(3, gone)})},
+                                       4),
+                               {}, "nid002", {});
+  lost.notice.sentence = "mpirun lost its daemon on nid002";
+  lost.notice.remedy = "check that the node is up";
+  lost.notice.is_about_a_node = true;
+  expect(lost,
+         "mpirun lost its daemon on nid002: ranks 2 and 3 on nid002 ended with it in hello%1a2b, step "
+         "barrier; 1 rank was ended after it",
+         {"nid002"}, "check that the node is up");
+  // Its ranks live: the daemon of another one may be the first.
+  lost.nodes[1].ranks[0].state = lost.nodes[1].ranks[1].state = ProcessState::running;
+  EXPECT_EQ(explain(lost).reason.substr(0, 23), "rank 1 on nid001 ended ");
+}
+
 // Hydra ends the ranks of all nodes by SIGKILL, which leaves no stamp.
 TEST(ExplainTest, ThePidInTheNoticeTellsWhoDied) {
   const auto all_gone = [] {
@@ -366,6 +398,28 @@ TEST(ExplainTest, AStoppedLauncher) {
   stopped.nodes[0].ranks.clear();
   expect(stopped, "the launcher mpirun (process 77 on nid001) is stopped", {"mpirun"},
          "see what stopped it on nid001: ");
+}
+
+TEST(ExplainTest, AStoppedDaemon) {
+  LaunchFailure stopped = failure({node("nid001", {in_phase(0, Phase::finishing), in_phase(1, Phase::finishing)}),
+                                   node("nid002", {in_phase(2, Phase::finishing), in_phase(3, Phase::finishing)})},
+                                  4, "finish");
+  for (RankRemains& theirs : stopped.nodes[1].ranks) {
+    theirs.parent_state = ProcessState::stopped;
+    theirs.record.parent = 77;
+  }
+  expect(stopped, "the launcher's daemon on nid002 (process 77) is stopped; 4 ranks wait for it", {"nid002"},
+         "see what stopped it on nid002: ");
+  // Of another node it has ended; that of the launcher is the end of all.
+  for (RankRemains& theirs : stopped.nodes[1].ranks) theirs.parent_state = gone;
+  expect(stopped, "the launcher's daemon on nid002 (process 77) has ended; 4 ranks wait for it", {"nid002"},
+         "see what ended it on nid002: ");
+  EXPECT_EQ(explain(ended(stopped)).reason.find("daemon"), std::string::npos);
+  // In a case ranks do without it: one that is behind is to blame.
+  LaunchFailure in_case = failure({node("nid001", {rank(0), in_state(1, ProcessState::running)})}, 2);
+  in_case.nodes[0].ranks[0].parent_state = ProcessState::stopped;
+  in_case.nodes[0].ranks[0].record.iteration = 2;
+  EXPECT_EQ(explain(in_case).reason.substr(0, 26), "rank 1 on nid001 is behind");
 }
 
 TEST(ExplainTest, StoppedRank) {

@@ -70,6 +70,20 @@ TEST(StartComplaint, AFolderThatARankCanNotMakeForLackOfInodesIsNamedWithItsNode
   EXPECT_FALSE(explain_complaint("  Directory: /data\n  Error:     No space left on device\n", {"nid002"}));
 }
 
+TEST(StartComplaint, AReadOnlyFolderForTemporaryFilesIsTheNodesFault) {
+  const std::string words =
+      "A call to mkdir was unable to create the desired directory:\n\n  Directory: /tmp/ompi.nid002.0/pid.7\n"
+      "  Error:     Read-only file system\n\nPlease check to ensure\n";
+  const auto finding = explain_complaint(words, {"nid001", "nid002.cluster"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::fail);
+  EXPECT_EQ(finding->reason,
+            "the file system of TMPDIR, or else of /tmp, is read-only on nid002.cluster: Open MPI can't make "
+            "/tmp/ompi.nid002.0/pid.7");
+  EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002.cluster", "nid002.cluster", -1}}));
+  EXPECT_FALSE(explain_complaint(words, {"nid001"})) << "of another node";
+}
+
 TEST(StartComplaint, AnotherNodeIsNotBlamed) {
   const auto finding = explain_complaint(complaint_line("other", full), {"nid001"});
   ASSERT_TRUE(finding);
