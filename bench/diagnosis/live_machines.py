@@ -151,8 +151,7 @@ class Scene:
         return [pid for pid in self.run.processes() if comm_of(pid) in LAUNCHERS[self.machine.launcher]]
 
     def drivers(self):
-        """The driver, and before it the process that cleans up after it: virtual nodes share their numbers of processes, so it would end
-        the watchdogs of other nodes, too."""
+        """The driver, and before it the process that cleans up after it, as where a whole control group is killed: the watchdogs are left."""
         pids = [pid for pid in [self.run.process.pid, *self.run.processes()] if comm_of(pid).startswith("muster-test")]
         return sorted(pids, reverse=True)
 
