@@ -19,6 +19,7 @@ constexpr double most_between = 0.15;  ///< of the density of the lower peak
 constexpr double least_clustered = 2.0 / 3;
 constexpr double least_fast_inside = 0.85;
 constexpr double most_of_divided = 0.75;  ///< of a set of slower pairs: the largest set of faster ones in it
+constexpr double least_above_slow = 0.2;  ///< of the way from the slow speed to the fast one
 constexpr double least_divided = 0.75;    ///< of the units: in sets that a faster kind of pair divides
 
 /// Both directions and all rounds of a pair.
@@ -166,20 +167,25 @@ struct SumOfSpeeds {
 /// Pairs of two sets of one parent: [set][other set], both ways.
 using SpeedsOfSets = std::map<int, std::map<int, SumOfSpeeds>>;
 
-/// The set of which `set` is a slow part: larger, and faster with it than all others are by `margin`; -1: none.
-int set_to_join(const SpeedsOfSets& speeds, const std::map<int, int>& sizes, int set, double margin) {
-  const auto& met = speeds.at(set);
+struct JoinBounds {
+  double least = 0;   ///< speed with the larger set
+  double margin = 0;  ///< by which that exceeds the speed with all others
+};
+
+/// The set of which one that has met `met` is a slow part: larger, and faster with it than all others are; -1: none.
+int set_to_join(const std::map<int, SumOfSpeeds>& met, const std::map<int, int>& sizes, int own_size,
+                const JoinBounds& bounds) {
   int best = -1;
   SumOfSpeeds others;
   for (const auto& [other, sum] : met) {
     others.sum += sum.sum;
     others.n += sum.n;
-    if (sizes.at(other) > sizes.at(set) && (best < 0 || sum.mean() > met.at(best).mean())) best = other;
+    if (sizes.at(other) > own_size && (best < 0 || sum.mean() > met.at(best).mean())) best = other;
   }
-  if (best < 0) return -1;
+  if (best < 0 || met.at(best).mean() < bounds.least) return -1;
   others.sum -= met.at(best).sum;
   others.n -= met.at(best).n;
-  return others.n > 0 && met.at(best).mean() - others.mean() >= margin ? best : -1;
+  return others.n > 0 && met.at(best).mean() - others.mean() >= bounds.margin ? best : -1;
 }
 
 /// Slow units are slow with those of their rack, too, but less than with all others of its parent: they join the set
@@ -203,8 +209,10 @@ void join_slow_units(const PairTable& table, const ClassPairs& of, double bound,
   std::map<int, int> sizes;
   for (const int cluster : clusters) ++sizes[cluster];
   std::map<int, int> joins;
+  const double apart = fast.mean() - slow.mean();
+  const JoinBounds bounds{slow.mean() + least_above_slow * apart, apart / 2};
   for (const auto& [set, met] : speeds)
-    if (const int best = set_to_join(speeds, sizes, set, (fast.mean() - slow.mean()) / 2); best >= 0) joins[set] = best;
+    if (const int best = set_to_join(met, sizes, sizes.at(set), bounds); best >= 0) joins[set] = best;
   // Sets join larger ones only: no circle.
   for (int& cluster : clusters)
     for (auto next = joins.find(cluster); next != joins.end(); next = joins.find(cluster)) cluster = next->second;

@@ -187,6 +187,21 @@ TEST(CulpritsClasses, ASlowLinkIsFoundWhereOneDirectionOfEachPairIsSlower) {
   EXPECT_GE(right, 9) << "of 10";
 }
 
+/// A slow node of a rack does not make that rack a part of another one of its row.
+TEST(CulpritsClasses, ASlowNodeBesideRowsOfRacksIsNamedAlone) {
+  const Network network = [](int from, int to, bool) {
+    const int racks[] = {from / 16, to / 16};
+    const double of_class = racks[0] == racks[1] ? 1 : racks[0] % 2 == racks[1] % 2 ? 0.75 : 0.55;
+    return from == 39 || to == 39 ? 0.85 * of_class : of_class;
+  };
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Random random(seed);
+    const Culprits found = decoded(64, 12, network, random);
+    EXPECT_EQ(blamed(found), 1) << "seed " << seed;
+    EXPECT_TRUE(found.groups.empty()) << "seed " << seed;
+  }
+}
+
 bool is_behind_switch(int unit) {
   return unit % 5 == 2;
 }
