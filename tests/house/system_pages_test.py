@@ -135,7 +135,7 @@ class Pages(unittest.TestCase):
     def test_each_page_leads_to_the_rules_for_ranks(self):
         self.assertIn("\n## Ranks of your own scripts\n", (SOURCE / "docs/methods/pytorch.md").read_text())
         for page in page_commands.PAGES.glob("*.md"):
-            self.assertIn("`RANK` and `WORLD_SIZE`: [pytorch](../methods/pytorch.md#ranks-of-your-own-scripts)", " ".join(page.read_text().split()), page.name)
+            self.assertIn("[PyTorch](../methods/pytorch.md#ranks-of-your-own-scripts) describes how scripts get `RANK` and `WORLD_SIZE`", " ".join(page.read_text().split()), page.name)
 
 
 if __name__ == "__main__":
