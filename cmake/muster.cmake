@@ -60,6 +60,46 @@ function(muster_library folder)
   target_link_libraries(${target} PUBLIC muster_flags ${arg_USES} ${arg_LINKS})
 endfunction()
 
+# muster_vendor_table(OUTPUT FUNCTION listed_gpu_vendors TYPE GpuVendor HEADER model/gpu_vendor.hpp FILE terms/vendor.cpp SUFFIX _gpus
+#                     [NAMESPACE muster::inner])
+# Writes a .cpp with a table of <folder><suffix> for every folder of src/device that has the file.
+function(muster_vendor_table output)
+  cmake_parse_arguments(arg "" "FUNCTION;TYPE;HEADER;FILE;SUFFIX;NAMESPACE" "" ${ARGN})
+  set(space muster)
+  if(arg_NAMESPACE)
+    set(space ${arg_NAMESPACE})
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src/device ${PROJECT_SOURCE_DIR}/src/device/*/${arg_FILE})
+  list(SORT sources)
+  set(externs "")
+  set(entries "")
+  foreach(source IN LISTS sources)
+    string(REGEX REPLACE "/.*" "" name ${source})
+    string(APPEND externs "extern const ${arg_TYPE} ${name}${arg_SUFFIX};\n")
+    string(APPEND entries "    &${name}${arg_SUFFIX},\n")
+  endforeach()
+  list(LENGTH sources count)
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/generated/${output}.cpp)
+  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [[
+// Generated from the folders of vendors; do not edit.
+#include <array>
+
+#include "@arg_HEADER@"
+
+namespace @space@ {
+
+@externs@
+std::span<const @arg_TYPE@* const> @arg_FUNCTION@() {
+  static const std::array<const @arg_TYPE@*, @count@> table{
+@entries@  };
+  return table;
+}
+
+}  // namespace @space@
+]])
+  set(${output} ${file} PARENT_SCOPE)
+endfunction()
+
 # muster_registry(OUTPUT FUNCTION all_probes TYPE ProbeSpec HEADER muster/probe.hpp PREFIX probe_ FIND find_probe
 #                 FOLDERS folder... [ADDED])
 # Writes a .cpp with a table of every <prefix><file name> in the folders; ADDED: and of what comes from elsewhere

@@ -88,7 +88,7 @@ struct ProbeState {
 /// The accelerators that a partition's profile promises on every node.
 struct GpuExpectation {
   int count = 0;
-  std::string vendor;  ///< `nvidia`, `amd`, ...; empty: any
+  std::string vendor;  ///< as `gpus.vendor` of a profile names it; empty: any
   std::string name;    ///< regular expression; empty: any
   friend bool operator==(const GpuExpectation&, const GpuExpectation&) = default;
 };

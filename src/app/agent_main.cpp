@@ -22,6 +22,7 @@
 #include "comm/mpi/mpi_comm.hpp"
 #include "device/link_errors.hpp"
 #include "model/added_probes.hpp"
+#include "model/gpu_vendor.hpp"
 #include "run/line_tasks.hpp"
 #include "run/messages.hpp"
 #include "run/other_mpi.hpp"
@@ -107,12 +108,14 @@ void leave_bundle() {
 }
 
 /// What any user of the node can pretend to be, and then never answer: X servers, which hwloc in MPI libraries asks for
-/// GPUs, and the daemon of MPS, which CUDA asks where its folder exists.
+/// GPUs, and services of GPUs, which a runtime asks where their folder exists.
 void leave_servers_of_others() {
   if (const auto setting = hwloc_without_display()) ::setenv(setting->first.c_str(), setting->second.c_str(), 1);
   struct stat about {};
-  if (::lstat("/tmp/nvidia-mps", &about) == 0 && is_other_user(about.st_uid))
-    ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 0);
+  for (const GpuVendor* vendor : gpu_vendors())
+    if (!vendor->service_folder.empty() && ::lstat(std::string(vendor->service_folder).c_str(), &about) == 0 &&
+        is_other_user(about.st_uid))
+      ::setenv(std::string(vendor->service_variable).c_str(), "/nonexistent", 0);
 }
 
 /// Until MPI is up: a rank without a launcher needs neither a daemon of Open MPI nor a port, on which either would wait

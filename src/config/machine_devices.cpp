@@ -7,6 +7,8 @@
 #include "base/text.hpp"
 #include "config/machine_driver_lines.hpp"
 #include "config/machine_fields.hpp"
+#include "model/described_vendor.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -75,14 +77,9 @@ bool is_taken(const MachineDescription& machine, const DescribedGpus& gpus, cons
                               std::any_of(gpus.devices.begin(), gpus.devices.end(), same));
 }
 
-/// Each partition has its own.
 std::vector<std::string> files_of(const std::string& vendor, std::size_t index, int partitions) {
-  if (vendor != "amd") return {fmt::format("/dev/nvidia{}", index)};
-  std::vector<std::string> files;
-  const auto parts = static_cast<std::size_t>(partitions);
-  for (std::size_t part = 0; part < parts; ++part)
-    files.push_back(fmt::format("/dev/dri/renderD{}", 128 + index * parts + part));
-  return files;
+  const DescribedVendor* described = terms_of_vendor(vendor).described;
+  return described == nullptr ? std::vector<std::string>() : described->files_of(index, partitions);
 }
 
 void read_partitions(Fields& fields, DescribedGpus& gpus) {
@@ -161,7 +158,7 @@ std::vector<std::string> read_nic_names(Fields& fields, std::string_view key, co
 DescribedGpus read_gpus(const Entry& entry, const MachineDescription& machine, DocumentErrors& errors) {
   DescribedGpus gpus;
   Fields fields(entry.value, entry.at, "[gpus]", errors);
-  gpus.vendor = read_word(fields, "vendor", {"amd", "nvidia"});
+  gpus.vendor = read_word(fields, "vendor", described_vendors());
   (void)fields.need("model", "model = \"AMD Instinct MI250X\"");
   gpus.model = fields.text("model").value_or("");
   (void)fields.need("id", "id = \"1002:7408\"");

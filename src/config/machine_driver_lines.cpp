@@ -5,55 +5,14 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "model/described_vendor.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
 namespace {
 
-// What the stand-ins know (tests/house/driver_lines_test.py compares): functions, with a mark those that
-// are about no GPU.
-constexpr std::string_view calls_of_nvidia =
-    "cuCtxEnablePeerAccess cuCtxSetCurrent cuDeviceCanAccessPeer cuDeviceGet cuDeviceGetAttribute "
-    "cuDeviceGetCount* cuDeviceGetName cuDeviceGetPCIBusId cuDeviceGetUuid_v2 cuDevicePrimaryCtxRetain "
-    "cuDeviceTotalMem_v2 cuEventCreate cuEventDestroy_v2 cuEventElapsedTime_v2 cuEventRecord cuInit* cuLaunchKernel "
-    "cuMemAlloc_v2 "
-    "cuMemFreeHost cuMemFree_v2 cuMemGetInfo_v2 cuMemHostAlloc cuMemHostGetDevicePointer_v2 cuMemcpyAsync "
-    "cuMemcpyPeerAsync cuMemsetD32Async cuModuleGetFunction cuModuleLoadData cuStreamCreate cuStreamDestroy_v2 "
-    "cuStreamSynchronize cuStreamWaitEvent cublasCreate_v2 cublasDestroy_v2 cublasGemmEx cublasSetAtomicsMode "
-    "cublasSetMathMode cublasSetStream_v2 cublasSetWorkspace_v2 nvmlDeviceGetAttributes_v2 nvmlDeviceGetClockInfo "
-    "nvmlDeviceGetComputeInstanceId nvmlDeviceGetComputeMode nvmlDeviceGetComputeRunningProcesses "
-    "nvmlDeviceGetComputeRunningProcesses_v3 nvmlDeviceGetCount* nvmlDeviceGetCount_v2* "
-    "nvmlDeviceGetCurrPcieLinkGeneration nvmlDeviceGetCurrPcieLinkWidth nvmlDeviceGetCurrentClocksEventReasons "
-    "nvmlDeviceGetCurrentClocksThrottleReasons nvmlDeviceGetEccMode nvmlDeviceGetEnforcedPowerLimit "
-    "nvmlDeviceGetFieldValues nvmlDeviceGetGpuFabricInfoV nvmlDeviceGetGpuInstanceId nvmlDeviceGetHandleByIndex "
-    "nvmlDeviceGetHandleByIndex_v2 nvmlDeviceGetHandleByPciBusId_v2 nvmlDeviceGetMaxClockInfo "
-    "nvmlDeviceGetMaxMigDeviceCount nvmlDeviceGetMaxPcieLinkGeneration nvmlDeviceGetMaxPcieLinkWidth "
-    "nvmlDeviceGetMemoryErrorCounter nvmlDeviceGetMemoryInfo nvmlDeviceGetMemoryInfo_v2 "
-    "nvmlDeviceGetMigDeviceHandleByIndex nvmlDeviceGetMigMode nvmlDeviceGetName nvmlDeviceGetNvLinkErrorCounter "
-    "nvmlDeviceGetNvLinkRemotePciInfo_v2 nvmlDeviceGetNvLinkState nvmlDeviceGetNvLinkVersion nvmlDeviceGetPciInfo "
-    "nvmlDeviceGetPciInfo_v3 nvmlDeviceGetPcieReplayCounter nvmlDeviceGetPersistenceMode nvmlDeviceGetPowerUsage "
-    "nvmlDeviceGetRemappedRows nvmlDeviceGetRetiredPages nvmlDeviceGetRetiredPagesPendingStatus "
-    "nvmlDeviceGetSerial nvmlDeviceGetTemperature nvmlDeviceGetTemperatureThreshold nvmlDeviceGetTotalEccErrors "
-    "nvmlDeviceGetUUID nvmlDeviceGetVbiosVersion nvmlDeviceRegisterEvents nvmlEventSetCreate* nvmlEventSetFree* "
-    "nvmlEventSetWait* nvmlEventSetWait_v2* nvmlInit* nvmlInit_v2* nvmlShutdown* "
-    "nvmlSystemGetCudaDriverVersion_v2* nvmlSystemGetDriverVersion* nvmlSystemGetNVMLVersion* "
-    "nvrtcCompileProgram* ";
-constexpr std::string_view calls_of_amd =
-    "amdsmi_get_gpu_device_bdf amdsmi_get_gpu_memory_total amdsmi_get_gpu_memory_usage "
-    "amdsmi_get_gpu_total_ecc_count amdsmi_get_lib_version* amdsmi_get_processor_handles "
-    "amdsmi_get_processor_type amdsmi_get_socket_handles* amdsmi_get_temp_metric amdsmi_init* amdsmi_shut_down* "
-    "amdsmi_status_code_to_string* amdsmi_topo_get_link_type amdsmi_topo_get_numa_node_number "
-    "hipDeviceCanAccessPeer hipDeviceEnablePeerAccess hipDeviceGet hipDeviceGetAttribute hipDeviceGetName "
-    "hipDeviceGetPCIBusId hipDeviceGetUuid hipDeviceTotalMem hipEventCreateWithFlags hipEventElapsedTime "
-    "hipEventDestroy hipEventRecord hipFree hipGetDeviceCount* hipHostFree hipHostGetDevicePointer hipHostMalloc "
-    "hipInit* "
-    "hipMalloc hipMemGetInfo hipMemcpyAsync hipMemcpyPeerAsync hipMemsetD32Async hipModuleGetFunction "
-    "hipModuleLaunchKernel hipModuleLoadData hipSetDevice hipStreamCreateWithFlags hipStreamDestroy "
-    "hipStreamSynchronize hipStreamWaitEvent hipblasCreate hipblasDestroy hipblasGemmEx_v2 hipblasSetAtomicsMode "
-    "hipblasSetStream hiprtcCompileProgram* rsmi_dev_ecc_count_get rsmi_dev_memory_total_get "
-    "rsmi_dev_memory_usage_get rsmi_dev_pci_id_get rsmi_dev_power_ave_get rsmi_dev_temp_metric_get "
-    "rsmi_dev_unique_id_get rsmi_init* rsmi_num_monitor_devices* rsmi_shut_down* rsmi_status_string* "
-    "rsmi_topo_get_link_type rsmi_topo_get_numa_node_number rsmi_version_get* ";
+// What the stand-ins know beside the functions of one vendor (tests/house/driver_lines_test.py compares).
 constexpr std::string_view calls_of_both =
     "ncclAllReduce ncclCommAbort ncclCommDestroy ncclCommFinalize ncclCommGetAsyncError ncclCommInitRank "
     "ncclCommInitRankConfig ncclGetUniqueId* ncclGetVersion* ncclRecv ncclSend ";
@@ -230,17 +189,17 @@ class Line {
 
   std::string check_call() {
     call_ = words_.front();
-    const bool is_amd = gpus_.vendor == "amd";
-    Words own = words_of(is_amd ? calls_of_amd : calls_of_nvidia);
+    const GpuVendor& vendor = terms_of_vendor(gpus_.vendor);
+    Words own = words_of(vendor.described == nullptr ? "" : vendor.described->calls);
     const Words both = words_of(calls_of_both);
     own.insert(own.end(), both.begin(), both.end());
     if (is_among(own)) return {};
-    const std::string_view vendor = is_amd ? "AMD's" : "NVIDIA's";
-    if (is_among(words_of(is_amd ? calls_of_nvidia : calls_of_amd)))
-      return fmt::format("{} is a function of another vendor, and the GPUs are {}", call_, vendor);
+    for (const GpuVendor* other : gpu_vendors())
+      if (other->described != nullptr && other->name != vendor.name && is_among(words_of(other->described->calls)))
+        return fmt::format("{} is a function of another vendor, and the GPUs are {}'s", call_, vendor.maker);
     for (std::string& name : own)
       if (name.back() == '*') name.pop_back();
-    return unknown(fmt::format("function of {} libraries", vendor), call_, own);
+    return unknown(fmt::format("function of {}'s libraries", vendor.maker), call_, own);
   }
 
   Words words_;

@@ -9,6 +9,7 @@
 #include "base/cpu_mask.hpp"
 #include "base/text.hpp"
 #include "config/profile_fields.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -100,7 +101,7 @@ class NodeReader {
       fields.complain(count->value.at, "\"count\" is at least 1: leave \"gpus\" out for nodes without GPUs");
     else
       gpus.count = fields.integer("count", {1, 1024}).value_or(0);
-    gpus.vendor = read_choice(fields, "vendor", {"amd", "intel", "nvidia"});
+    gpus.vendor = read_choice(fields, "vendor", names_of_vendors());
     gpus.name = read_regex(fields, "name");
     fields.finish();
     node_.gpus = std::move(gpus);

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "config/launch_script.hpp"
 #include "config/shell_statements.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -34,10 +35,10 @@ bool only_prints(std::string_view program) {
 /// Of no effect on what is judged.
 bool has_no_effect(std::string_view program) {
   return only_prints(program) ||
-         is_any_of(program,
-                   {"cd",    "set",     "shopt",      ":",        "true",  "sleep", "wait", "exit",  "return",  "trap",
-                    "mkdir", "ls",      "nvidia-smi", "rocm-smi", "which", "type",  "env",  "cat",   "test",    "[",
-                    "[[",    "command", "grep",       "printenv", "touch", "rm",    "cp",   "shift", "rocminfo"});
+         is_any_of(program, {"cd",   "set",     "shopt", ":",        "true",  "sleep", "wait", "exit", "return",
+                             "trap", "mkdir",   "ls",    "which",    "type",  "env",   "cat",  "test", "[",
+                             "[[",   "command", "grep",  "printenv", "touch", "rm",    "cp",   "shift"}) ||
+         is_any_vendors(&GpuVendor::query_programs, program);
 }
 
 bool is_condition(std::string_view program) {

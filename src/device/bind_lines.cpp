@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "device/gpu_vendor.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 

@@ -15,7 +15,7 @@ namespace muster {
 /// `--gpu-bind=map_gpu:4,5`, or `--gpu-bind=mask_gpu:0x3,0xc` for several each; empty where not every rank has a GPU.
 [[nodiscard]] std::string srun_gpus(const Placement& placement);
 
-/// `ROCR_VISIBLE_DEVICES` and the like, by the vendor whose name is `amd`, `intel`, `nvidia`; empty: not known.
+/// `ROCR_VISIBLE_DEVICES` and the like, by GpuVendor::name; empty: not known.
 [[nodiscard]] std::string_view visible_variable(std::string_view vendor);
 /// What is put before the program so that each rank sees its GPU alone: `bash -c '...'`. `local_rank` is the variable
 /// in which the launcher sets a rank's number on its node. Empty where not every rank has a GPU.

@@ -1,4 +1,4 @@
-/// The interface that NCCL and RCCL share, and what each is called. Filled in nvidia/nccl.cpp and amd/rccl.cpp; used by
+/// The interface that NCCL and RCCL share, and what each is called. Filled in folders of vendors; used by
 /// collective_rank.cpp and collectives.cpp alone.
 #pragma once
 

@@ -21,7 +21,7 @@ struct CollectiveLibrary {
   std::shared_ptr<const CollectiveTable> table;  ///< nullptr unless the library works
 };
 
-/// That of the vendor, `nvidia` or `amd`: absent, broken or working. It asks for no device.
+/// That of the vendor (GpuVendor::name): absent, broken or working. It asks for no device.
 [[nodiscard]] CollectiveLibrary open_collectives(std::string_view vendor, const CallWatch& watch);
 
 /// Control functions (rank, size, barrier, broadcast, gather, all_gather, all_true, split) are those of the

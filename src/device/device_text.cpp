@@ -1,4 +1,4 @@
-// A device as one line, `0000:c1:00.0; vendor 10de; driver nvidia; ...`, and back.
+// A device as one line, `0000:c1:00.0; vendor 10de; driver NAME; ...`, and back.
 #include <algorithm>
 #include <array>
 #include <charconv>

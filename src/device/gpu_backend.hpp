@@ -1,4 +1,5 @@
-/// How a vendor's libraries are opened and its readings made. Of each vendor in `device/<vendor>/backend.cpp`.
+/// How a vendor's libraries are opened and its readings made. Of each vendor in `device/<vendor>/backend.cpp`, which
+/// the build finds.
 #pragma once
 
 #include <array>
@@ -8,6 +9,11 @@
 #include <string_view>
 
 #include "device/call_watch.hpp"
+#include "device/device_models.hpp"
+#include "device/driver_errors.hpp"
+#include "device/gpu_blas.hpp"
+#include "device/kernel_log_forms.hpp"
+#include "device/machine.hpp"
 #include "device/pci_address.hpp"
 
 namespace muster {
@@ -15,9 +21,7 @@ namespace muster {
 class GpuMeter;
 class GpuWatch;
 struct CollectiveLibrary;
-struct GpuBlasLibrary;
 struct GpuRuntime;
-struct Inventory;
 
 struct GpuBackend {
   std::string_view vendor;  ///< GpuVendor::name
@@ -30,13 +34,29 @@ struct GpuBackend {
   std::unique_ptr<GpuWatch> (*open_watch)(const Inventory& inventory, CallWatch watch);
   /// Of what the runtime gives as the GPU's UUID. Empty: it is none.
   std::string (*uuid_text)(const std::array<unsigned char, 16>& bytes);
+  /// Whether its GPUs multiply numbers of the type; `capability`: as GpuDevice has it.
+  bool (*has_type)(int capability, NumberType type);
+  std::span<const DeviceModel> models;  ///< where a name holds that of another one, the longer stands first
+  /// What its driver shows in files, once the inventory has the PCI bus.
+  void (*add_files)(const Machine& machine, Inventory& inventory);
+  /// Removes device files that are made when they are needed. nullptr: there are none.
+  void (*forgive_files)(const Machine& machine, Inventory& inventory);
+  /// Data of its management libraries: all of it, and of links alone. nullptr: its files have them.
+  void (*add_libraries)(Inventory& inventory, const CallWatch& watch);
+  void (*add_links)(Inventory& inventory, const CallWatch& watch);
+  KernelLogForms log;
+  DriverErrors errors;
   const char* open_mpi_query;  ///< function of Open MPI: 1 when it takes messages from such GPUs' memory
   int mpich_kind;              ///< number for MPICH's `MPIX_GPU_query_support`
 };
 
-/// All, in the order in which they are opened.
+/// All, in the order in which they are opened: that of `GpuVendor::place`.
 [[nodiscard]] std::span<const GpuBackend* const> gpu_backends();
+/// As the build found them.
+[[nodiscard]] std::span<const GpuBackend* const> listed_gpu_backends();
 /// nullptr: not among them.
 [[nodiscard]] const GpuBackend* find_gpu_backend(std::string_view vendor);
+/// Links between GPUs that only libraries know, of all vendors.
+void add_gpu_links(Inventory& inventory, const CallWatch& watch);
 
 }  // namespace muster

@@ -51,7 +51,7 @@ struct GpuBlasLibrary {
   std::shared_ptr<const GpuBlasTable> table;  ///< nullptr unless the library works
 };
 
-/// That of the vendor, `nvidia` or `amd`: absent, broken or loaded whole. It asks for no device: what it makes of one
+/// That of the vendor (GpuVendor::name): absent, broken or loaded whole. It asks for no device: what it makes of one
 /// is seen by `GpuBlas::make`.
 [[nodiscard]] GpuBlasLibrary open_gpu_blas(std::string_view vendor, const CallWatch& watch);
 
@@ -68,7 +68,7 @@ class GpuBlas {
 
   /// Whether the library knows the type at all; the device may still refuse it.
   [[nodiscard]] bool has(NumberType type) const;
-  /// `NVIDIA_TF32_OVERRIDE=0`: the setting by which the library multiplies another type instead; empty: none.
+  /// `NAME=value`: the setting by which the library multiplies another type instead; empty: none.
   [[nodiscard]] std::string withheld(NumberType type) const;
   /// Enqueues the product. Fails with kind `device`.
   [[nodiscard]] Result<void> multiply(const GpuProduct& product, void* stream);

@@ -1,5 +1,5 @@
-/// What cuBLAS and hipBLAS share, and each one's numbers for it. Filled in nvidia/cublas.cpp and amd/hipblas.cpp; used
-/// by gpu_blas.cpp alone.
+/// What cuBLAS and hipBLAS share, and each one's numbers for it. Filled in folders of vendors;
+/// used by gpu_blas.cpp alone.
 #pragma once
 
 #include <array>

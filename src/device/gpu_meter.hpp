@@ -27,9 +27,4 @@ class GpuMeter {
 [[nodiscard]] std::unique_ptr<GpuMeter> open_gpu_meter(std::string_view vendor, const PciAddress& address,
                                                        const std::string& root, CallWatch watch);
 
-/// By libnvidia-ml, whose power is the mean of the last second from Ampere on.
-[[nodiscard]] std::unique_ptr<GpuMeter> open_nvml_meter(const PciAddress& address, CallWatch watch);
-/// By the sensors that amdgpu shows below `root`; on a card of two GPUs only the first has power.
-[[nodiscard]] std::unique_ptr<GpuMeter> open_amdgpu_meter(const PciAddress& address, const std::string& root);
-
 }  // namespace muster

@@ -1,5 +1,5 @@
-/// How a vendor's runtime is opened: the same way for all, described in the vendor's terms. Filled in nvidia/cuda.cpp
-/// and amd/hip.cpp.
+/// How a vendor's runtime is opened: the same way for all, described in the vendor's terms. Filled in
+/// folders of vendors.
 #pragma once
 
 #include <initializer_list>

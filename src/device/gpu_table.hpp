@@ -1,6 +1,6 @@
 /// What a GPU runtime offers, in the terms that libcuda and libamdhip64 share: every function returns 0 or the vendor's
 /// code, handles and addresses are pointers, a context is what makes a device the one of the calling thread. Filled in
-/// nvidia/cuda.cpp and amd/hip.cpp; used by gpu.cpp alone.
+/// folders of vendors; used by gpu.cpp alone.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct GpuAttributes {
 };
 
 struct GpuTable {
-  std::string_view vendor;  ///< `nvidia`, `amd`
+  std::string_view vendor;  ///< GpuVendor::name
   GpuAttributes attributes;
   unsigned pin_flags = 0;     ///< mapped, for all devices, placed by the caller's memory policy
   unsigned stream_flags = 0;  ///< not ordered with the default stream

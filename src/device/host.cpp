@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
-#include "device/parse.hpp"
+#include "device/gpu_backend.hpp"
 #include "device/sources.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -12,15 +13,14 @@ void add_versions(const Machine& machine, Inventory& inventory) {
     if (!version.empty()) inventory.versions[name] = std::move(version);
   };
   add("kernel", machine.text("proc/sys/kernel/osrelease"));
-  for (const char* module : {"nvidia", "amdgpu", "i915", "xe", "mlx5_core", "cxi_ss1", "hfi1", "bnxt_en"})
-    add(module, machine.text(fmt::format("sys/module/{}/version", module)));
-  add("nvidia", parse_version(machine.text("proc/driver/nvidia/version")));
-  // The library's version is in the name of the file that its link leads to.
-  for (const char* folder : {"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib"}) {
-    constexpr std::string_view stem = "libnvidia-ml.so.";
-    const std::string target = machine.link_name(fmt::format("{}/libnvidia-ml.so.1", folder));
-    if (target.rfind(stem, 0) == 0 && target.size() > stem.size() + 1) add("libnvidia-ml", target.substr(stem.size()));
+  const auto add_module = [&](std::string_view module) {
+    if (!module.empty()) add(std::string(module), machine.text(fmt::format("sys/module/{}/version", module)));
+  };
+  for (const GpuVendor* vendor : gpu_vendors()) {
+    add_module(vendor->driver);
+    add_module(vendor->other_driver);
   }
+  for (const char* module : {"mlx5_core", "cxi_ss1", "hfi1", "bnxt_en"}) add_module(module);
 }
 
 Result<void> check_root(const Machine& machine, const std::string& root) {
@@ -36,9 +36,7 @@ Result<Inventory> read_inventory(const std::string& root) {
   Inventory inventory;
   add_versions(machine, inventory);
   add_pci(machine, inventory);
-  add_nvidia(machine, inventory);
-  add_kfd(machine, inventory);
-  add_amdgpu_files(machine, inventory);
+  for (const GpuBackend* backend : gpu_backends()) backend->add_files(machine, inventory);
   add_device_files(machine, inventory);
   add_network(machine, inventory);
   return inventory;

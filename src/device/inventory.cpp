@@ -3,58 +3,28 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <span>
 #include <tuple>
 #include <utility>
+
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
 namespace {
 
-struct NamedId {
-  std::string_view id;
-  std::string_view name;
-};
-
-// Names used where no driver has one; from the PCI ID Repository, pci-ids.ucw.cz.
+// Of network devices, used where no driver has a name; from the PCI ID Repository, pci-ids.ucw.cz. Vendors of GPUs have
+// theirs in their folders.
 constexpr std::array known_models = {
-    NamedId{"10de:15f8", "Tesla P100-PCIE-16GB"},
-    NamedId{"10de:1db1", "Tesla V100-SXM2-16GB"},
-    NamedId{"10de:1db5", "Tesla V100-SXM2-32GB"},
-    NamedId{"10de:1db8", "Tesla V100-SXM3-32GB"},
-    NamedId{"10de:1eb8", "Tesla T4"},
-    NamedId{"10de:20b0", "NVIDIA A100-SXM4-40GB"},
-    NamedId{"10de:20b2", "NVIDIA A100-SXM4-80GB"},
-    NamedId{"10de:20b5", "NVIDIA A100 80GB PCIe"},
-    NamedId{"10de:20f1", "NVIDIA A100-PCIE-40GB"},
-    NamedId{"10de:2330", "NVIDIA H100 80GB HBM3"},
-    NamedId{"10de:2331", "NVIDIA H100 PCIe"},
-    NamedId{"10de:2335", "NVIDIA H200"},
-    NamedId{"10de:2342", "NVIDIA GH200 120GB"},
-    NamedId{"10de:26b9", "NVIDIA L40S"},
-    NamedId{"1002:66a1", "AMD Instinct MI50/MI60"},
-    NamedId{"1002:738c", "AMD Instinct MI100"},
-    NamedId{"1002:7408", "AMD Instinct MI250X"},
-    NamedId{"1002:740c", "AMD Instinct MI250X/MI250"},
-    NamedId{"1002:740f", "AMD Instinct MI210"},
-    NamedId{"1002:74a0", "AMD Instinct MI300A"},
-    NamedId{"1002:74a1", "AMD Instinct MI300X"},
-    NamedId{"1002:74a5", "AMD Instinct MI325X"},
-    NamedId{"15b3:1017", "ConnectX-5"},
-    NamedId{"15b3:1019", "ConnectX-5 Ex"},
-    NamedId{"15b3:101b", "ConnectX-6"},
-    NamedId{"15b3:101d", "ConnectX-6 Dx"},
-    NamedId{"15b3:1021", "ConnectX-7"},
-    NamedId{"17db:0501", "Cassini 1 (Slingshot 200Gb)"},
+    NamedId{"15b3:1017", "ConnectX-5"}, NamedId{"15b3:1019", "ConnectX-5 Ex"},
+    NamedId{"15b3:101b", "ConnectX-6"}, NamedId{"15b3:101d", "ConnectX-6 Dx"},
+    NamedId{"15b3:1021", "ConnectX-7"}, NamedId{"17db:0501", "Cassini 1 (Slingshot 200Gb)"},
 };
-constexpr std::array known_vendors = {
-    NamedId{"10de", "nvidia"}, NamedId{"1002", "amd"},      NamedId{"8086", "intel"},
-    NamedId{"15b3", "nvidia"}, NamedId{"14e4", "broadcom"}, NamedId{"17db", "hpe"},
-};
+constexpr std::array known_vendors = {NamedId{"14e4", "broadcom"}, NamedId{"17db", "hpe"}};
 
-template <std::size_t N>
-std::string name_in(const std::array<NamedId, N>& list, std::string_view id) {
+std::string_view name_in(std::span<const NamedId> list, std::string_view id) {
   const auto found = std::find_if(list.begin(), list.end(), [&](const NamedId& one) { return one.id == id; });
-  return std::string(found == list.end() ? id : found->name);
+  return found == list.end() ? std::string_view() : found->name;
 }
 
 template <class List>
@@ -102,13 +72,20 @@ std::string label_of(const Device& device) {
 }
 
 std::string vendor_of(const Device& device) {
-  return name_in(known_vendors, device.vendor_id);
+  for (const GpuVendor* vendor : gpu_vendors())
+    if (holds(vendor->pci_vendors, device.vendor_id)) return std::string(vendor->name);
+  const std::string_view name = name_in(known_vendors, device.vendor_id);
+  return name.empty() ? device.vendor_id : std::string(name);
 }
 
 std::string model_of(const Device& device) {
   if (!device.name.empty()) return device.name;
   if (device.device_id.empty()) return "unknown model";
-  return name_in(known_models, device.vendor_id + ":" + device.device_id);
+  const std::string id = device.vendor_id + ":" + device.device_id;
+  std::string_view name = name_in(known_models, id);
+  for (const GpuVendor* vendor : gpu_vendors())
+    if (name.empty()) name = name_in(vendor->pci_models, id);
+  return name.empty() ? id : std::string(name);
 }
 
 bool Inventory::has_source(std::string_view source) const {

@@ -35,7 +35,7 @@ enum class FileAccess : std::uint8_t {
 [[nodiscard]] std::string_view to_string(FileAccess access);
 
 struct DeviceFile {
-  std::string path;  ///< `/dev/nvidia0`, without the root folder
+  std::string path;  ///< `/dev/kfd`, without the root folder
   FileAccess access = FileAccess::open;
   friend bool operator==(const DeviceFile&, const DeviceFile&) = default;
 };
@@ -63,7 +63,7 @@ struct NetPort {
 };
 
 /// The far end of links to switches that this node's bus does not have: those of a rack, or of the host of a virtual
-/// machine, which NVML gives as FFFFFFFF:FF:FF.0.
+/// machine, which a library gives as FFFFFFFF:FF:FF.0.
 inline constexpr PciAddress off_this_bus{0xffffffff, 0xff, 0x1f, 0};
 
 /// The links of a GPU to one other device: a GPU, or a switch between GPUs.
@@ -102,7 +102,7 @@ struct Device {
   /// Further values of a management library or the driver: `ecc_uncorrected` -> `2`. docs/methods/device_visibility.md
   /// has the names and units.
   std::map<std::string, std::string> values;
-  std::vector<std::string> sources;  ///< who saw it: `pci`, `nvidia`, `kfd`, `net`, `infiniband`, `cxi`, ...
+  std::vector<std::string> sources;  ///< who saw it: `pci`, `kfd`, `net`, `infiniband`, `cxi`, ...
   friend bool operator==(const Device&, const Device&) = default;
 
   [[nodiscard]] bool is_seen_by(std::string_view source) const;
@@ -110,7 +110,7 @@ struct Device {
 
 /// `GPU 0000:c1:00.0`, `NIC mlx5_0 (0000:1c:00.0)`, `part 2 of GPU 0000:c1:00.0`.
 [[nodiscard]] std::string label_of(const Device& device);
-/// `nvidia`, `amd`, `intel`, ...; the id where it has no name here.
+/// GpuVendor::name, `broadcom`, ...; the id where it has no name here.
 [[nodiscard]] std::string vendor_of(const Device& device);
 /// What the driver calls it, else what the PCI ID list calls it, else `10de:2330`.
 [[nodiscard]] std::string model_of(const Device& device);
@@ -125,7 +125,7 @@ enum class LibraryState : std::uint8_t {
 
 /// What became of a vendor's library on this node.
 struct LibraryReport {
-  std::string name;  ///< `libnvidia-ml.so.1`
+  std::string name;  ///< `libcuda.so.1`
   LibraryState state = LibraryState::absent;
   std::string file;                  ///< it came from; empty: not loaded
   std::string version;               ///< its own version; empty: unknown
@@ -138,8 +138,8 @@ struct LibraryReport {
 struct Inventory {
   std::vector<Device> devices;                  ///< by kind, address and part
   std::vector<std::string> sources;             ///< that answered on this node, whether or not they saw anything
-  std::vector<DeviceFile> files;                ///< that all devices of a vendor share: `/dev/kfd`, `/dev/nvidiactl`
-  std::map<std::string, std::string> versions;  ///< `kernel`, `nvidia`, `amdgpu`, `libnvidia-ml`, ...
+  std::vector<DeviceFile> files;                ///< that all devices of a vendor share: `/dev/kfd`
+  std::map<std::string, std::string> versions;  ///< `kernel`, modules, libraries
   std::vector<LibraryReport> libraries;         ///< vendors' libraries that were looked for
   friend bool operator==(const Inventory&, const Inventory&) = default;
 

@@ -12,6 +12,9 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "device/gpu_backend.hpp"
+#include "device/kernel_log_forms.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -35,43 +38,6 @@ std::optional<std::string_view> kernel_message(std::string_view line) {
 /// With its domain: longer than the name of a program, which some messages begin with, may be.
 constexpr std::size_t whole_address = 12;
 
-/// `PCI:0000:c1:00`, with or without `PCI:` and function.
-std::optional<PciAddress> driver_address(std::string_view text) {
-  constexpr std::string_view bus = "PCI:";
-  if (text.starts_with(bus)) text.remove_prefix(bus.size());
-  if (text.size() < std::string_view("0000:c1:00").size()) return std::nullopt;
-  std::string address(text);
-  if (address.find('.') == std::string::npos) address += ".0";
-  return parse_pci_address(address);
-}
-
-/// `, pid=...`: the number that `text` begins with; 0: none.
-int number_at(std::string_view text) {
-  int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-/// `Xid (PCI:0000:c1:00): 79, pid=...`, behind its driver; older drivers leave `PCI:` out, newer ones name a function.
-std::optional<KernelEvent> numbered(std::string_view begin, std::string_view message, std::string kind) {
-  if (!message.starts_with(begin)) return std::nullopt;
-  const std::string_view rest = message.substr(begin.size());
-  const auto end = rest.find("): ");
-  if (end == std::string_view::npos) return std::nullopt;
-  const auto address = driver_address(rest.substr(0, end));
-  const int code = number_at(rest.substr(end + 3));
-  if (!address || code <= 0) return std::nullopt;
-  return KernelEvent{std::move(kind), address, {}, code, {}};
-}
-
-/// The subject of a message, and its text.
-struct Heading {
-  std::string_view driver;  ///< empty: none that is known
-  std::optional<PciAddress> at = std::nullopt;
-  std::string_view part = {};
-  std::string_view text;
-};
-
 bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
@@ -86,7 +52,8 @@ bool is_letter(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
 }
 
-/// What follows the form with which `text` begins: `%` is a number, `$` a name, `&` a letter, and all else itself.
+}  // namespace
+
 std::optional<std::string_view> after_form(std::string_view text, std::string_view form) {
   for (const char sign : form) {
     if (sign == '%' || sign == '$') {
@@ -105,8 +72,7 @@ std::optional<std::string_view> after_form(std::string_view text, std::string_vi
   return text;
 }
 
-/// A program's name without its final zero, which any user chooses.
-constexpr std::size_t longest_program = 15;
+namespace {
 
 /// Messages may begin with the name of a program: `NAME[PID]: segfault`, `NAME uses obsolete (PF_INET,SOCK_PACKET)`.
 bool is_about_a_program(std::string_view message) {
@@ -124,31 +90,6 @@ bool is_about_a_program(std::string_view message) {
   return false;
 }
 
-/// `NVRM: GPU 0000:c1:00.0: text`, `NVRM: GPU at PCI:0000:c1:00.0 text`, `NVRM: The NVIDIA GPU 0000:c1:00.0\x0atext`,
-/// `NVRM: GPU0 FUNCTION: text`, and some words without any.
-std::optional<Heading> nvrm_heading(std::string_view message) {
-  constexpr std::string_view nvrm = "NVRM: ";
-  if (!message.starts_with(nvrm)) return std::nullopt;
-  const std::string_view text = message.substr(nvrm.size());
-  for (const std::string_view begin : {"GPU at ", "GPU ", "The NVIDIA GPU "}) {
-    if (!text.starts_with(begin)) continue;
-    const std::string_view rest = text.substr(begin.size());
-    auto end = rest.find_first_of(" \\");
-    if (end == rest.npos) end = rest.size();
-    std::string_view address = rest.substr(0, end);
-    if (address.ends_with(':')) address.remove_suffix(1);
-    if (const auto at = driver_address(address)) return Heading{"NVRM", at, {}, rest.substr(end)};
-  }
-  for (const std::string_view words : {"fallen off the bus", "RmInitAdapter failed", "rm_init_adapter failed"})
-    if (text.starts_with(words)) return Heading{"NVRM", std::nullopt, {}, text};
-  // Longer than a program's name may be, without what follows one.
-  for (const std::string_view function : {"$: ", "GPU% $: "})
-    if (const auto rest = after_form(text, function);
-        rest && message.size() - rest->size() > longest_program + std::strlen(": "))
-      return Heading{"NVRM", std::nullopt, {}, text};
-  return std::nullopt;
-}
-
 /// Shorter ones, with an address, could be a program's name.
 constexpr std::size_t shortest_driver = 3;
 
@@ -163,7 +104,7 @@ std::optional<Heading> pci_heading(std::string_view message) {
   const auto at = address.size() < whole_address ? std::nullopt : parse_pci_address(address);
   if (!at || space < shortest_driver || !after_form(message, "$ ")) return std::nullopt;
   const std::string_view port = end == device.npos ? std::string_view() : device.substr(end + 1);
-  return Heading{message.substr(0, space), at, port, message.substr(colon + 2)};
+  return Heading{message.substr(0, space), at, port, message.substr(colon + 2), true};
 }
 
 /// A user's file may be below it (a container's image, a disk that udisks attaches), or a drive that may be empty.
@@ -220,7 +161,7 @@ std::optional<Heading> file_system_heading(std::string_view message) {
   return std::nullopt;
 }
 
-/// `nvme nvme0: text`, `EDAC MC0: text`, `nvidia-nvswitch3: text`, `mce: text`, `{1}[Hardware Error]: text`.
+/// `nvme nvme0: text`, `EDAC MC0: text`, `mce: text`, `{1}[Hardware Error]: text`.
 std::optional<Heading> named_heading(std::string_view message) {
   for (const std::string_view form : {"nvme nvme%: ", "EDAC MC%: "})
     if (const auto text = after_form(message, form)) {
@@ -228,9 +169,7 @@ std::optional<Heading> named_heading(std::string_view message) {
       return Heading{message.substr(0, space), std::nullopt, message.substr(space + 1, message.find(": ") - space - 1),
                      *text};
     }
-  if (const auto text = after_form(message, "nvidia-nvswitch%: "))
-    return Heading{"nvidia-nvswitch", std::nullopt, message.substr(0, message.find(": ")), *text};
-  for (const std::string_view driver : {"nvidia-nvlink", "mce", "watchdog", "NMI watchdog"})
+  for (const std::string_view driver : {"mce", "watchdog", "NMI watchdog"})
     if (message.starts_with(driver) && message.substr(driver.size()).starts_with(": "))
       return Heading{driver, std::nullopt, {}, message.substr(driver.size() + 2)};
   if (after_form(message, "{%}[Hardware Error]: "))
@@ -239,28 +178,12 @@ std::optional<Heading> named_heading(std::string_view message) {
 }
 
 Heading heading_of(std::string_view message) {
-  for (const auto parse : {nvrm_heading, pci_heading, file_system_heading, named_heading, disk_heading})
+  for (const GpuBackend* backend : gpu_backends())
+    if (backend->log.heading != nullptr)
+      if (const auto heading = backend->log.heading(message)) return *heading;
+  for (const auto parse : {pci_heading, file_system_heading, named_heading, disk_heading})
     if (const auto heading = parse(message)) return *heading;
   return {{}, std::nullopt, {}, message};
-}
-
-/// The part of a message of amdgpu before the names of a process and its thread, which are texts of a user: `in process
-/// NAME pid 1 thread NAME pid 1`, `Process NAME pid 1`, `VM memory stats for proc NAME(1)`.
-std::string_view before_process(std::string_view text) {
-  for (const std::string_view word : {"process ", "Process ", "proc "}) text = text.substr(0, text.find(word));
-  return text;
-}
-
-/// What amdgpu and the kernel's graphics layer put before their words.
-std::string_view without_prefixes(std::string_view text) {
-  for (bool goes_on = true; goes_on;) {
-    goes_on = false;
-    for (const std::string_view prefix : {"amdgpu: ", "[drm] ", "*ERROR* "})
-      if (text.starts_with(prefix)) text.remove_prefix(prefix.size()), goes_on = true;
-    if (text.starts_with("[drm:"))
-      if (const auto end = text.find("]] "); end != text.npos) text.remove_prefix(end + 3), goes_on = true;
-  }
-  return text;
 }
 
 char lower(char letter) {
@@ -273,8 +196,7 @@ bool contains(std::string_view text, std::string_view words) {
 }
 
 bool is_matched(const KernelPattern& pattern, const Heading& heading, std::string_view text) {
-  const bool is_driver =
-      pattern.driver == "*" ? heading.at && heading.driver != "NVRM" : pattern.driver == heading.driver;
+  const bool is_driver = pattern.driver == "*" ? heading.is_pci_driver : pattern.driver == heading.driver;
   return is_driver && after_form(text, pattern.begin) && contains(text, pattern.has) && contains(text, pattern.has_too);
 }
 
@@ -303,27 +225,28 @@ class LogReader {
   static constexpr std::size_t longest = 240;
 
   static std::optional<KernelEvent> numbered_event(std::string_view message) {
-    if (auto xid = numbered("NVRM: Xid (", message, "xid")) return xid;
-    const auto text = after_form(message, "nvidia-nvswitch%: ");
-    if (!text) return std::nullopt;
-    auto event = numbered("SXid (", *text, "sxid");
-    if (!event) return std::nullopt;
-    event->part = printable_line(message.substr(0, message.find(": ")), 40);
-    if (message.find(", Fatal") != message.npos) event->kind = "sxid_fatal";
-    // Lines with details follow the first.
-    if (event->kind == "sxid" && message.find(", Non-fatal") == message.npos) return std::nullopt;
-    return event;
+    for (const GpuBackend* backend : gpu_backends())
+      if (backend->log.numbered != nullptr)
+        if (auto event = backend->log.numbered(message)) return event;
+    return std::nullopt;
+  }
+
+  /// Without what the driver puts before its words, and without names that users choose.
+  static std::string_view text_of(const Heading& heading) {
+    for (const GpuBackend* backend : gpu_backends())
+      if (backend->log.text != nullptr && terms_of_vendor(backend->vendor).driver == heading.driver)
+        return backend->log.text(heading.text);
+    return heading.text;
   }
 
   std::optional<KernelEvent> pattern_event(std::string_view message) {
     if (is_about_a_program(message)) return std::nullopt;
     Heading heading = heading_of(message);
-    if (heading.driver == "NVRM") keep_gpu(message, heading);
+    keep_gpu(heading);
     constexpr std::string_view mapped = "mapped ";
     if (heading.driver.starts_with(mapped) && is_of_drives_ && is_of_drives_(heading.part))
       heading.driver.remove_prefix(mapped.size());
-    const std::string_view text =
-        heading.driver == "amdgpu" ? before_process(without_prefixes(heading.text)) : heading.text;
+    const std::string_view text = text_of(heading);
     for (const KernelPattern& pattern : kernel_patterns()) {
       if (!is_matched(pattern, heading, text)) continue;
       KernelEvent event{std::string(pattern.kind),
@@ -338,11 +261,11 @@ class LogReader {
     return std::nullopt;
   }
 
-  /// `The NVIDIA GPU ADDRESS` may be a record of its own, and what is wrong with it one of the next two.
-  void keep_gpu(std::string_view message, Heading& heading) {
-    if (message.starts_with("NVRM: The NVIDIA GPU "))
+  /// A GPU may be named by a record of its own, and what is wrong with it by one of the next two.
+  void keep_gpu(Heading& heading) {
+    if (heading.is_named_ahead)
       last_gpu_ = heading.at;
-    else if (message.starts_with("NVRM: fallen off the bus"))
+    else if (heading.is_of_last)
       heading.at = last_gpu_;
   }
 

@@ -10,28 +10,11 @@
 #include <vector>
 
 #include "device/pci_address.hpp"
-#include "muster/verdict.hpp"
+#include "model/kernel_patterns.hpp"
 
 namespace muster {
 
-/// How one kind of message is judged. docs/kernel-log.md is the table for people.
-struct KernelKind {
-  std::string_view name;            ///< `gpu_lost`
-  Verdict verdict = Verdict::pass;  ///< pass: a note
-  std::string_view words;           ///< `it has fallen off the bus`
-  std::string_view remedy;          ///< a sentence without a full stop
-};
-
-/// What messages of a kind look like.
-struct KernelPattern {
-  std::string_view kind;
-  std::string_view driver;  ///< the message begins with it: `amdgpu`; `*`: any driver of a PCI device; empty: no driver
-  std::string_view begin;   ///< of what comes behind driver and device; `%`: a number, `$`: a name, `&`: a letter
-  std::string_view has;     ///< in it, in any case of letters; so is the next
-  std::string_view has_too;
-};
-
-/// All but Xids, which have a catalogue of their own.
+/// All but numbered errors, which have a catalogue of their own (device/driver_errors.hpp).
 [[nodiscard]] std::span<const KernelKind> kernel_kinds();
 [[nodiscard]] std::span<const KernelPattern> kernel_patterns();
 /// nullptr: there is none of this name.
@@ -48,7 +31,7 @@ struct KernelEvent {
 };
 
 /// Of records as /dev/kmsg gives them (`PRIORITY,NUMBER,MICROSECONDS,FLAGS;MESSAGE`), in order:
-/// `NVRM: Xid (PCI:0000:c1:00): 79, ...` and whatever a pattern is for. A record counts where it is of the kernel's
+/// numbered errors of drivers and whatever a pattern is for. A record counts where it is of the kernel's
 /// facility and its message has the driver's whole form: names of programs, which users choose, stand in messages too.
 /// All records are of this boot, as their clock began with it. `is_of_drives`: a mapped device (`dm-0`) is on drives of
 /// the node alone, so that its errors are those of a drive.

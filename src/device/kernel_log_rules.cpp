@@ -1,7 +1,10 @@
+// Messages about the host. Those about a vendor's GPUs are in its folder, terms/kernel_log.hpp.
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "device/kernel_log.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -10,15 +13,6 @@ namespace {
 constexpr auto is_fault = Verdict::fail;
 constexpr auto is_note = Verdict::pass;
 
-constexpr std::string_view reseat =
-    "drain and power-cycle the node; have the GPU reseated, then replaced, if it comes again";
-constexpr std::string_view reset = "drain the node and reset the GPU or reboot; have it replaced if it comes again";
-constexpr std::string_view train =
-    "drain the node, reset all its GPUs or reboot; have cable, bridge or board replaced if it comes again";
-constexpr std::string_view sxid_note =
-    "watch the links of the switch (nvidia-smi nvlink -e); have it looked at when the number keeps growing";
-constexpr std::string_view ras_note = "watch their number; above a few each hour have the GPU replaced";
-constexpr std::string_view program = "see what ran then; when it comes with other programs too, have the GPU replaced";
 constexpr std::string_view cpu =
     "drain the node, decode the record (mcelog, rasdaemon) and have the CPU or memory module that it names replaced";
 constexpr std::string_view corrected = "watch their number (rasdaemon); have the part replaced when it keeps growing";
@@ -38,21 +32,6 @@ constexpr std::string_view adapter =
 constexpr std::string_view cooling = "have fans, filters and heat sinks of the node checked";
 
 constexpr std::array kinds = std::to_array<KernelKind>({
-    {"gpu_lost", is_fault, "it has fallen off the bus", reseat},
-    {"gpu_init", is_fault, "the driver could not initialise it", reseat},
-    {"nvlink_training", is_fault, "an NVLink could not be brought up", train},
-    {"sxid_fatal", is_fault, "a fatal error of an NVSwitch", train},
-    {"sxid", is_note, "an error of an NVSwitch that it survived", sxid_note},
-    {"amd_uncorrected", is_fault, "uncorrected errors of the GPU (RAS)", reset},
-    {"amd_corrected", is_note, "corrected errors of the GPU (RAS)", ras_note},
-    {"amd_bad_pages", is_fault, "more bad pages of memory than the GPU may have",
-     "drain the node and have the GPU replaced"},
-    {"amd_fatal", is_fault, "a fatal error of the GPU", reset},
-    {"amd_lost", is_fault, "the driver has lost the GPU", reseat},
-    {"amd_reset_failed", is_fault, "a reset of the GPU failed", reset},
-    {"amd_init", is_fault, "the driver could not initialise it", reseat},
-    {"amd_ring", is_note, "a queue of the GPU did not finish in time", program},
-    {"amd_reset", is_note, "the driver reset the GPU", program},
     {"mce", is_fault, "an uncorrected machine check or memory error of the host", cpu},
     {"memory_failure", is_fault, "a page of the host's memory was given up", module},
     {"mce_corrected", is_note, "machine checks that were corrected", corrected},
@@ -79,35 +58,6 @@ constexpr std::array kinds = std::to_array<KernelKind>({
 
 // The first that fits counts.
 constexpr std::array patterns = std::to_array<KernelPattern>({
-    {"gpu_lost", "NVRM", "", "fallen off the bus", ""},
-    {"gpu_init", "NVRM", "", "RmInitAdapter failed", ""},
-    {"gpu_init", "NVRM", "", "rm_init_adapter failed", ""},
-    {"nvlink_training", "NVRM", "", "link", "failed to train"},
-    {"nvlink_training", "NVRM", "", "link", "training failed"},
-    {"nvlink_training", "NVRM", "", "link", "failed to update rx detect"},
-    {"nvlink_training", "nvidia-nvlink", "Link ", "failed to train", ""},
-    {"nvlink_training", "nvidia-nvlink", "link ", "failed to train", ""},
-    {"nvlink_training", "nvidia-nvlink", "Link training failed", "", ""},
-    {"nvlink_training", "nvidia-nvlink", "link training failed", "", ""},
-    {"nvlink_training", "nvidia-nvlink", "Failed to update Rx Detect Link", "", ""},
-    {"nvlink_training", "nvidia-nvswitch", "", "link", "failed to train"},
-    {"nvlink_training", "nvidia-nvswitch", "", "link", "training failed"},
-    {"nvlink_training", "nvidia-nvswitch", "", "link", "failed to update rx detect"},
-    {"amd_uncorrected", "amdgpu", "", " uncorrectable hardware error", ""},
-    {"amd_uncorrected", "amdgpu", "uncorrectable hardware error", "", ""},
-    {"amd_corrected", "amdgpu", "", " correctable hardware error", ""},
-    {"amd_bad_pages", "amdgpu", "", "threshold", "bad page"},
-    {"amd_bad_pages", "amdgpu", "", "threshold", "RAS record"},
-    {"amd_init", "amdgpu", "", "fatal error during GPU init", ""},
-    {"amd_init", "amdgpu", "", "probe", "failed with error"},
-    {"amd_fatal", "amdgpu", "", "fatal error", ""},
-    {"amd_lost", "amdgpu", "", "GPU is lost", ""},
-    {"amd_lost", "amdgpu", "", "device lost from bus", ""},
-    {"amd_reset_failed", "amdgpu", "GPU reset", "failed", ""},
-    {"amd_reset_failed", "amdgpu", "GPU Recovery", "failed", ""},
-    {"amd_ring", "amdgpu", "", "ring ", "timeout"},
-    {"amd_ring", "", "[drm:amdgpu_job_timedout", "ring ", "timeout"},
-    {"amd_reset", "amdgpu", "GPU reset begin", "", ""},
     {"mce", "mce", "[Hardware Error]: CPU ", "machine check", "exception"},
     {"mce", "mce", "Uncorrected hardware memory error", "", ""},
     {"mce", "", "[Hardware Error]: Uncorrected, ", "", ""},
@@ -191,20 +141,32 @@ constexpr std::array patterns = std::to_array<KernelPattern>({
     {"link_up", "*", "", "link_up", ""},
 });
 
+/// Those of all vendors, then those of the host.
+template <class Rule>
+std::vector<Rule> joined(std::span<const Rule> GpuVendor::*of_vendor, std::span<const Rule> of_host) {
+  std::vector<Rule> all;
+  for (const GpuVendor* vendor : gpu_vendors())
+    all.insert(all.end(), (vendor->*of_vendor).begin(), (vendor->*of_vendor).end());
+  all.insert(all.end(), of_host.begin(), of_host.end());
+  return all;
+}
+
 }  // namespace
 
 std::span<const KernelKind> kernel_kinds() {
-  return kinds;
+  static const auto all = joined<KernelKind>(&GpuVendor::kernel_kinds, kinds);
+  return all;
 }
 
 std::span<const KernelPattern> kernel_patterns() {
-  return patterns;
+  static const auto all = joined<KernelPattern>(&GpuVendor::kernel_patterns, patterns);
+  return all;
 }
 
 const KernelKind* find_kernel_kind(std::string_view name) {
-  const auto found =
-      std::find_if(kinds.begin(), kinds.end(), [&](const KernelKind& kind) { return kind.name == name; });
-  return found == kinds.end() ? nullptr : &*found;
+  const auto all = kernel_kinds();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const KernelKind& kind) { return kind.name == name; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace muster

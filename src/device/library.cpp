@@ -6,6 +6,7 @@
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "model/gpu_vendor.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
@@ -14,7 +15,12 @@ namespace {
 
 /// Folders before each name; `` is where the loader looks.
 std::vector<std::string> folders() {
-  if (this_machine().simulated.empty()) return {"", "/opt/rocm/lib/"};
+  if (this_machine().simulated.empty()) {
+    std::vector<std::string> searched{""};
+    for (const GpuVendor* vendor : gpu_vendors())
+      searched.insert(searched.end(), vendor->library_folders.begin(), vendor->library_folders.end());
+    return searched;
+  }
   const char* drivers = std::getenv(env_drivers);
   if (drivers == nullptr || *drivers == '\0') return {};
   return {std::string(drivers) + "/"};

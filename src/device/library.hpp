@@ -12,8 +12,8 @@ namespace muster {
 class Library {
  public:
   /// Opens the first of `names` that loads, with its symbols kept to itself; never closed, as drivers do not survive
-  /// that. Looked for where the loader looks, then in /opt/rocm/lib. On a simulated machine only in the folder that
-  /// MUSTER_DRIVERS names: the real machine's libraries would report the real machine.
+  /// that. Looked for where the loader looks, then in the folders of vendors. On a simulated machine only in the folder
+  /// that MUSTER_DRIVERS names: the real machine's libraries would report the real machine.
   [[nodiscard]] static Library open(std::initializer_list<const char*> names);
 
   [[nodiscard]] bool is_open() const { return handle_ != nullptr; }

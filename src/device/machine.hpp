@@ -28,6 +28,8 @@ class Machine {
   [[nodiscard]] std::vector<PciAddress> pci_path(std::string_view path) const;
   /// Asks with access(2), which opens nothing: an open may wake a GPU for seconds.
   [[nodiscard]] FileAccess access(std::string_view path) const;
+  /// With that.
+  [[nodiscard]] DeviceFile file_at(const std::string& path) const { return {path, access(path)}; }
   /// Whether `path` is a setuid-root program.
   [[nodiscard]] bool is_setuid(std::string_view path) const;
 

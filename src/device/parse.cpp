@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -90,13 +91,13 @@ int parse_uncorrected(std::string_view text) {
 }
 
 bool is_gpu(const PciAddress& address, std::string_view class_code, std::string_view vendor_id) {
-  const std::string_view kind = class_code.substr(0, 4);
-  const bool is_display = kind == "0300" || kind == "0302" || kind == "0380";
-  if (vendor_id == "10de") return is_display;
-  if (vendor_id == "1002") return is_display || kind == "1200";
-  // Intel's processors carry their graphics at this place.
-  const bool is_integrated = address.bus == 0 && address.device == 2;
-  return vendor_id == "8086" && is_display && !is_integrated;
+  for (const GpuVendor* vendor : gpu_vendors()) {
+    if (vendor->pci_vendors.empty() || vendor->pci_vendors.front() != vendor_id) continue;
+    const auto& classes = vendor->pci_classes;
+    const bool is_integrated = !vendor->is_first_display_a_gpu && address.bus == 0 && address.device == 2;
+    return !is_integrated && std::find(classes.begin(), classes.end(), class_code.substr(0, 4)) != classes.end();
+  }
+  return false;
 }
 
 bool is_nic(std::string_view class_code) {

@@ -21,10 +21,10 @@ namespace muster {
 [[nodiscard]] int parse_lanes(std::string_view rate);
 /// `4: ACTIVE` -> `ACTIVE`.
 [[nodiscard]] std::string parse_state(std::string_view text);
-/// The first number with dots in it: `NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue...` ->
+/// The first number with dots in it: `NVRM version: UNIX x86_64 Kernel Module  550.54.15  Tue...` ->
 /// `550.54.15`.
 [[nodiscard]] std::string parse_version(std::string_view text);
-/// `Model: \t NVIDIA H100` line by line, split at the first `separator`, both sides trimmed.
+/// `Model: \t H100` line by line, split at the first `separator`, both sides trimmed.
 [[nodiscard]] std::map<std::string, std::string, std::less<>> parse_table(std::string_view text, char separator);
 /// Of a KFD node: domain and location_id (bus, device and function; some kernels put a partition's number into bits 28
 /// to 31, others into the function); nullopt: a CPU.

@@ -17,7 +17,7 @@ struct PciAddress {
   friend auto operator<=>(const PciAddress&, const PciAddress&) = default;
 };
 
-/// `0000:c1:00.0`, `00000000:C1:00.0` as NVIDIA's tools write it, `c1:00.0`; nullopt: no address.
+/// `0000:c1:00.0`, `00000000:C1:00.0` as some tools write it, `c1:00.0`; nullopt: no address.
 [[nodiscard]] std::optional<PciAddress> parse_pci_address(std::string_view text);
 /// As the kernel writes it: `0000:c1:00.0`.
 [[nodiscard]] std::string to_string(const PciAddress& address);

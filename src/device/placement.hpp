@@ -29,7 +29,7 @@ struct NodeParts {
   CpuMask reserved;              ///< kept for the system; the rest of a core that one of them is of counts too
   std::vector<NearDevice> gpus;  ///< in the order in which the runtime counts them
   std::vector<NearDevice> nics;
-  std::string vendor;  ///< of the GPUs: `amd`, `nvidia`, ...; empty: unknown
+  std::string vendor;  ///< of the GPUs (GpuVendor::name); empty: unknown
 
   /// CPUs that ranks may have.
   [[nodiscard]] CpuMask usable() const;

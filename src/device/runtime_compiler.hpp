@@ -20,9 +20,4 @@ struct CompilerNames {
 [[nodiscard]] Result<std::string> compile_kernels(const Library& library, const CompilerNames& names,
                                                   const std::vector<std::string>& options);
 
-/// As above, with NVIDIA's; `architecture` as in `compute_75`, `sm_90`.
-[[nodiscard]] Result<std::string> compile_by_nvrtc(const std::string& architecture);
-/// With AMD's, for the device that is in use.
-[[nodiscard]] Result<std::string> compile_by_hiprtc();
-
 }  // namespace muster

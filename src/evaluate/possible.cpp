@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "evaluate/rank_map.hpp"
 #include "evaluate/readings.hpp"
+#include "model/gpu_vendor.hpp"
 #include "model/series.hpp"
 
 namespace muster {
@@ -141,10 +142,10 @@ Finding finding_of(const CaseRecord& record, const Metric& metric, const std::ve
   }
   finding.verdict = Verdict::unmeasured;
   finding.reason = "faster than possible: " + text;
-  finding.remedy =
+  finding.remedy = fmt::format(
       "trust no time of that device or link until it is known why: a driver or library that does nothing, a clock that "
-      "runs wrong, arithmetic of less precision than its name (NVIDIA_TF32_OVERRIDE), or a virtual machine that "
-      "makes up its links";
+      "runs wrong, arithmetic of less precision than its name ({}), or a virtual machine that makes up its links",
+      of_all_vendors(&GpuVendor::precision_variable));
   return finding;
 }
 

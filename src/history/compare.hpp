@@ -35,7 +35,7 @@ struct MetricChange {
 };
 
 struct FactChange {
-  std::string key;     ///< `driver.nvidia`
+  std::string key;     ///< `driver.mlx5_core`
   std::string before;  ///< empty: unknown
   std::string after;
   std::vector<std::string> nodes;

@@ -5,10 +5,17 @@
 
 #include "base/text.hpp"
 #include "measure/device_lists.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster::gpu_mapping {
 
 namespace {
+
+/// Of launchers and of Slurm.
+constexpr std::string_view granting_variables[] = {"LOCAL_RANK",          "SLURM_LOCALID",      "SLURM_JOB_ID",
+                                                   "SLURM_NNODES",        "SLURM_STEP_GPUS",    "SLURM_JOB_GPUS",
+                                                   "SLURM_GPUS",          "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE",
+                                                   "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND"};
 
 const std::string* value_of(const Variables& variables, std::string_view name) {
   const auto found = variables.find(name);
@@ -164,14 +171,40 @@ Selection select_level_zero(const std::vector<const Device*>& gpus, const Variab
   return selection;
 }
 
+/// Of a vendor whose runtime is unknown here.
+Selection select_nothing(const std::vector<const Device*>& gpus) {
+  Selection selection;
+  selection.slots = nameless("gpu", gpus.size());
+  selection.unknown = "how the runtime of these GPUs selects and orders them is not known";
+  return selection;
+}
+
 }  // namespace
+
+std::span<const std::string_view> selection_variables() {
+  static const std::vector<std::string_view> all = [] {
+    std::vector<std::string_view> names;
+    for (const GpuVendor* vendor : gpu_vendors())
+      names.insert(names.end(), vendor->selection_variables.begin(), vendor->selection_variables.end());
+    names.insert(names.end(), std::begin(granting_variables), std::end(granting_variables));
+    return names;
+  }();
+  return all;
+}
 
 Selection select_devices(const std::vector<const Device*>& gpus, const Variables& variables) {
   if (gpus.empty()) return {};
-  const std::string vendor = vendor_of(*gpus[0]);
-  if (vendor == "amd") return select_hip(gpus, variables);
-  if (vendor == "intel") return select_level_zero(gpus, variables);
-  return select_cuda(gpus, variables);
+  switch (terms_of_vendor(vendor_of(*gpus[0])).selection) {
+    case SelectionRules::cuda:
+      return select_cuda(gpus, variables);
+    case SelectionRules::hip:
+      return select_hip(gpus, variables);
+    case SelectionRules::level_zero:
+      return select_level_zero(gpus, variables);
+    case SelectionRules::none:
+      break;
+  }
+  return select_nothing(gpus);
 }
 
 }  // namespace muster::gpu_mapping

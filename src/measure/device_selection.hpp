@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,26 +15,7 @@ namespace muster::gpu_mapping {
 using Variables = std::map<std::string, std::string, std::less<>>;
 
 /// All variables that select devices, or name the granted ones.
-inline constexpr std::string_view selection_variables[] = {"CUDA_VISIBLE_DEVICES",
-                                                           "CUDA_DEVICE_ORDER",
-                                                           "NVIDIA_VISIBLE_DEVICES",
-                                                           "ROCR_VISIBLE_DEVICES",
-                                                           "HIP_VISIBLE_DEVICES",
-                                                           "GPU_DEVICE_ORDINAL",
-                                                           "ZE_AFFINITY_MASK",
-                                                           "ZE_FLAT_DEVICE_HIERARCHY",
-                                                           "ZE_ENABLE_PCI_ID_DEVICE_ORDER",
-                                                           "LOCAL_RANK",
-                                                           "SLURM_LOCALID",
-                                                           "SLURM_JOB_ID",
-                                                           "SLURM_NNODES",
-                                                           "SLURM_STEP_GPUS",
-                                                           "SLURM_JOB_GPUS",
-                                                           "SLURM_GPUS",
-                                                           "SLURM_GPUS_ON_NODE",
-                                                           "SLURM_GPUS_PER_NODE",
-                                                           "SLURM_GPUS_PER_TASK",
-                                                           "SLURM_GPU_BIND"};
+[[nodiscard]] std::span<const std::string_view> selection_variables();
 
 /// What a program would call a device. Two ranks with slots of one name use the same thing.
 struct Slot {

@@ -9,13 +9,13 @@
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "device/gpu_aware_mpi.hpp"
-#include "device/gpu_vendor.hpp"
+#include "device/gpu_backend.hpp"
 #include "device/machine.hpp"
-#include "device/nvidia/nvml.hpp"
 #include "measure/node_gpus.hpp"
 #include "measure/node_ranks.hpp"
 #include "measure/rank_gpus.hpp"
 #include "measure/transport.hpp"
+#include "model/gpu_vendor.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster::p2p {
@@ -183,8 +183,9 @@ void GpuData::look_for_carrier() {
           "{} {}{}", context_.comm.library(),
           is_aware ? "takes no messages from GPU memory" : "does not report whether it takes messages from GPU memory",
           transport_ == "mpi" ? "" : ", and " + state_of(library_.report)),
-      "load an MPI that is built for GPUs (Open MPI with UCX and CUDA or ROCm; Cray MPICH with craype-accel-* and "
-      "MPICH_GPU_SUPPORT_ENABLED=1), or install NCCL or RCCL and set transport=nccl");
+      fmt::format("load an MPI that is built for GPUs (Open MPI with UCX and {}; Cray MPICH with craype-accel-* and "
+                  "MPICH_GPU_SUPPORT_ENABLED=1), or install {} and set transport=nccl",
+                  of_all_vendors(&GpuVendor::stack, " or "), of_all_vendors(&GpuVendor::collectives, " or ")));
 }
 
 Result<void> GpuData::agree(Buffer& out, Buffer& in) {
@@ -243,7 +244,9 @@ void GpuData::read_links(std::vector<GpuPlace> places) {
   if (!inventory) return;
   node_ = *inventory;
   watch_counters(places);
-  if (runtime_->vendor == "nvidia") add_nvml_links(*inventory, watch_);
+  if (const GpuBackend* backend = find_gpu_backend(runtime_->vendor);
+      backend != nullptr && backend->add_links != nullptr)
+    backend->add_links(*inventory, watch_);
   // Which asked about others in between.
   watch_.device(runtime_->gpus->devices()[static_cast<std::size_t>(device_)].full_label());
   links_ = GpuLinks(std::move(*inventory), std::move(places), context_.comm.rank());
@@ -301,7 +304,7 @@ Result<void> GpuData::start(const std::function<Result<void>()>& make) {
 void GpuData::add_labels(Labels& labels) const {
   if (!is_on_device()) return;
   labels.emplace_back("memory", "device");
-  labels.emplace_back("transport", comm_ == nullptr ? "mpi" : runtime_->vendor == "amd" ? "rccl" : "nccl");
+  labels.emplace_back("transport", comm_ == nullptr ? "mpi" : terms_of_vendor(runtime_->vendor).transport);
   // What stands beside a reading is found by equal labels.
   std::sort(labels.begin(), labels.end());
 }

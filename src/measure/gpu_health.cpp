@@ -10,9 +10,10 @@
 
 #include "base/text.hpp"
 #include "device/device_models.hpp"
-#include "device/nvidia/xid.hpp"
+#include "device/driver_errors.hpp"
 #include "measure/gpu_link_errors.hpp"
 #include "measure/load_watch.hpp"
+#include "model/gpu_vendor.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::gpu_copy {
@@ -78,7 +79,7 @@ Counter counter_of(const std::string& key, std::string& words) {
 }
 
 /// As many as bit errors of a link within its specification make in the time watched, a minute at least: 1e-12 x GT/s x
-/// lanes x seconds, as in NVIDIA's DCGM; of a link that was not seen in use, what it can do; of an unknown one, that of
+/// lanes x seconds, as in DCGM; of a link that was not seen in use, what it can do; of an unknown one, that of
 /// generation 3.
 double replay_budget(const Observation& seen, const std::string& address) {
   double in_use = 0;
@@ -217,7 +218,7 @@ void judge_growth(const Observation& seen, const Gpu& gpu, std::string text, con
           : fmt::format("drain {} and reset the GPU; have it replaced if the errors come again", gpu.place.host)));
 }
 
-/// Of NVML and of gpu_metrics; power and current limits are meant so.
+/// Of all sources; power and current limits are meant so.
 void judge_throttling(const Gpu& gpu, const std::string& reasons, std::vector<Finding>& findings) {
   std::vector<std::string> bad;
   for (const std::string& text : split(reasons, ',')) {
@@ -252,22 +253,18 @@ void judge_link_in_use(const Gpu& gpu, const std::string& text, std::vector<Find
 }
 
 void judge_xid(const Gpu& gpu, int code, std::vector<Finding>& findings) {
-  const XidMeaning meaning = xid_meaning(code);
-  findings.push_back(
-      about(gpu, meaning.verdict, fmt::format("gave Xid {} under load: {}", code, meaning.words), meaning.remedy));
-}
-
-/// Those that serve all programs of a node.
-bool is_service(const std::string& process) {
-  for (const char* name : {"nvidia-cuda-mps", "nv-hostengine", "nvidia-persiste"})
-    if (process.find(name) != std::string::npos) return true;
-  return false;
+  const DriverErrors* errors = find_driver_errors("xid");
+  if (errors == nullptr) return;
+  const ErrorMeaning meaning = errors->meaning(code, {}, {});
+  findings.push_back(about(gpu, meaning.verdict,
+                           fmt::format("gave {} {} under load: {}", errors->label, code, meaning.words),
+                           meaning.remedy));
 }
 
 std::string strangers(const std::string& list) {
   std::vector<std::string> found;
   for (const std::string& process : split(list, ','))
-    if (!is_service(process)) found.emplace_back(trim(process));
+    if (!is_gpu_service(process)) found.emplace_back(trim(process));
   return human_list(found);
 }
 
@@ -304,9 +301,10 @@ void judge_rank(const CaseView& view, const RankPlace& place, const Observation&
                                            "link goes down again",
                                            place.host)));
     if (fact.key == "link_inactive")
-      findings.push_back(about(
-          gpu, Verdict::pass, fmt::format("had {} inactive after the load: asleep or down, one state for amdgpu", text),
-          "compare the rates of copies between this GPU and the others"));
+      findings.push_back(
+          about(gpu, Verdict::pass,
+                fmt::format("had {} inactive after the load: asleep or down, one state for its driver", text),
+                "compare the rates of copies between this GPU and the others"));
     if (fact.key == "became")
       findings.push_back(about(gpu, Verdict::fail,
                                text == "row_remap_failed" ? "could not remap a row of its memory under load"

@@ -20,7 +20,7 @@ struct LinkLimit {
   double least_per_second;  ///< fewer are not compared
   bool is_fault;            ///< else a note
 };
-/// CRC errors as in NVIDIA's DCGM, symbol errors as those of ports; what was corrected is the rule on fast links.
+/// CRC errors as in DCGM, symbol errors as those of ports; what was corrected is the rule on fast links.
 constexpr std::array link_limits = {
     LinkLimit{"nvlink_crc_flit", 100, 10, 1, true},          LinkLimit{"nvlink_crc_data", 100, 10, 1, true},
     LinkLimit{"nvlink_symbol_errors", 1, 10, 0.1, true},     LinkLimit{"nvlink_effective_errors", 1, 10, 0.1, true},

@@ -9,8 +9,10 @@
 #include "base/units.hpp"
 #include "measure/gpu_limits.hpp"
 #include "measure/gpu_remedies.hpp"
+#include "measure/node_devices.hpp"
 #include "measure/pair_settings.hpp"
 #include "measure/peak_bandwidth.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster::p2p {
 
@@ -94,8 +96,8 @@ const Device* GpuLinks::device_of(int rank) const {
 bool GpuLinks::end_in_node() const {
   const Device* mine = device_of(self_);
   if (mine == nullptr) return false;
-  if (vendor_of(*mine) == "amd") return true;
-  return mine->is_seen_by("nvml") && mine->values.count("fabric_domain") == 0;
+  if (terms_of_vendor(vendor_of(*mine)).are_links_inside) return true;
+  return visibility::are_links_known(*mine) && mine->values.count("fabric_domain") == 0;
 }
 
 std::optional<GpuLink> GpuLinks::to(int rank) const {

@@ -37,8 +37,8 @@ class GpuLinks {
   [[nodiscard]] std::optional<GpuLink> to(int rank) const;
   /// The rank's data lies on another GPU than this one's; false where that is not known.
   [[nodiscard]] bool is_other_gpu(int rank) const;
-  /// Whether the links of this rank's GPU surely end in its node: AMD's, and NVLinks that NVML reports no fabric of
-  /// several nodes for.
+  /// Whether the links of this rank's GPU surely end in its node: those of vendors that link no nodes,
+  /// and those of a GPU for which no fabric of several nodes is reported.
   [[nodiscard]] bool end_in_node() const;
   /// GB/s in one direction of all links to GPUs of the other ranks, where all ranks are on one node; 0: not so, or not
   /// known of one of them.

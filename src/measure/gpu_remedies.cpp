@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "device/gpu_vendor.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 

@@ -10,7 +10,7 @@ namespace muster {
 [[nodiscard]] std::string remedy_for_failed_gpu(std::string_view host);
 /// No code for kernels is built in, and none can be compiled.
 [[nodiscard]] std::string remedy_without_kernels();
-/// The vendors' commands, `nvidia-smi -q, rocm-smi`: for clocks, power limits and reasons of throttling; errors of
+/// The vendors' commands, one behind the other: for clocks, power limits and reasons of throttling; errors of
 /// memory; state and errors of links.
 [[nodiscard]] std::string state_commands();
 [[nodiscard]] std::string memory_commands();

@@ -12,11 +12,18 @@
 #include "base/text.hpp"
 #include "device/device_models.hpp"
 #include "measure/gpu_link_errors.hpp"
+#include "model/gpu_vendor.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::gpu_copy {
 
 namespace {
+
+/// A vendor's library refused to report.
+bool is_refusal(std::string_view key) {
+  const auto all = gpu_vendors();
+  return std::any_of(all.begin(), all.end(), [&](const GpuVendor* one) { return one->refusal_value == key; });
+}
 
 constexpr double seconds_between_looks = 0.02;
 constexpr std::chrono::milliseconds until_second_look{100};
@@ -134,7 +141,7 @@ void add_changes(const WatchedGpu& gpu, const GpuHealth::Values& after, Observat
       if (value == "yes" && before != "yes") note("became", key);
       continue;
     }
-    if (key == "nvml_error" && before.empty()) note("health_error", value);
+    if (before.empty() && is_refusal(key)) note("health_error", value);
     const auto was = counts_of(before);
     const auto is = counts_of(value);
     if (!is_counter(key) || was.size() != is.size()) continue;
@@ -220,7 +227,7 @@ void LoadWatch::add_corrected(const WatchedGpu& gpu, const GpuHealth::Values& af
   for (const auto& [key, value] : after) {
     const auto was = counts_of(reported(gpu.before, key));
     const auto is = counts_of(value);
-    // Of blocks of amdgpu the second number.
+    // Of blocks of a driver the second number.
     const bool is_block = key.starts_with("ras_") && is.size() == 2;
     if ((!is_of_corrected(key) && !is_block) || is.empty() || is.size() != was.size()) continue;
     const double grown = is.back() > was.back() ? static_cast<double>(is.back() - was.back()) : 0;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "device/gpu_vendor.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster::visibility {
 
@@ -47,6 +47,13 @@ std::optional<int> granted_by(const NodeView& node, std::string_view variable) {
 }
 
 }  // namespace
+
+bool are_links_known(const Device& gpu) {
+  const auto all = gpu_vendors();
+  return std::any_of(all.begin(), all.end(), [&](const GpuVendor* one) {
+    return !one->links_source.empty() && gpu.is_seen_by(one->links_source);
+  });
+}
 
 std::string driver_for(const Device& gpu) {
   const GpuVendor& vendor = terms_of_vendor(vendor_of(gpu));

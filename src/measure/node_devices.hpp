@@ -46,6 +46,8 @@ enum class DeviceProblem { none, lost, off_bus, no_driver, excluded, unknown_to_
 /// Nothing that the host shows keeps this process from using it.
 [[nodiscard]] bool is_usable(const NodeView& node, const Device& gpu);
 [[nodiscard]] std::vector<const Device*> devices_of(const NodeView& node, DeviceKind kind);
+/// Whether a source that knows the links between GPUs of a vendor saw it.
+[[nodiscard]] bool are_links_known(const Device& gpu);
 /// The driver that computing on a GPU needs; empty: any.
 [[nodiscard]] std::string driver_for(const Device& gpu);
 
@@ -80,21 +82,11 @@ using Nodes = std::vector<NodeView>;
 void judge_counts(const CaseView& view, const Nodes& nodes, Findings& findings);
 void judge_problems(const CaseView& view, const NodeView& node, Findings& findings);
 void judge_files(const NodeView& node, Findings& findings);
-/// NVIDIA's management library, where it was asked.
-void judge_libraries(const NodeView& node, Findings& findings);
 void judge_models(const CaseView& view, const NodeView& node, Findings& findings);
 void judge_memory(const NodeView& node, Findings& findings);
-void judge_versions(const NodeView& node, Findings& findings);
 void judge_links(const NodeView& node, Findings& findings);
-/// Each GPU according to that library; then GPUs of one model against each other.
-void judge_health(const NodeView& node, Findings& findings);
-void judge_siblings(const NodeView& node, Findings& findings);
 /// Links between GPUs against the profile; what they were found to be, when that is right.
 [[nodiscard]] std::string judge_gpu_links(const CaseView& view, const NodeView& node, Findings& findings);
-/// Data of AMD's libraries and its driver on each GPU.
-void judge_amd(const NodeView& node, Findings& findings);
-/// Links between AMD's GPUs, seen from both ends.
-void judge_xgmi(const NodeView& node, Findings& findings);
 /// Errors of GPUs in the logs of the nodes' kernels; once, where that can't be read.
 void judge_kernel_log(const Nodes& nodes, Findings& findings);
 /// Facts of a log, and back.

@@ -7,9 +7,10 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "device/nvidia/nvml.hpp"
+#include "device/gpu_backend.hpp"
 #include "measure/node_devices.hpp"
 #include "measure/rank_gpus.hpp"
+#include "model/gpu_vendor.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster::gpu_copy {
@@ -44,22 +45,22 @@ int part_in(const std::string& slot) {
 std::vector<const Device*> counted_by_rocr(const Inventory& inventory) {
   std::vector<const Device*> gpus;
   for (const Device& device : inventory.devices)
-    if (device.kind == DeviceKind::gpu && vendor_of(device) == "amd" && !device.is_lost &&
+    if (device.kind == DeviceKind::gpu && terms_of_vendor(vendor_of(device)).are_parts_devices && !device.is_lost &&
         !visibility::is_withheld(device) && device.compute_order > 0)
       gpus.push_back(&device);
   return gpus;
 }
 
-void name_partitions(NodeGpus& node, const std::vector<std::size_t>& of_amd) {
+void name_partitions(NodeGpus& node, const std::vector<std::size_t>& with_parts) {
   gpu_mapping::Variables variables;
-  for (const std::string_view name : gpu_mapping::selection_variables)
+  for (const std::string_view name : gpu_mapping::selection_variables())
     if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
   std::vector<const Device*> of_runtime;
-  for (const std::size_t index : of_amd) of_runtime.push_back(node.known(node.seen[index]));
+  for (const std::size_t index : with_parts) of_runtime.push_back(node.known(node.seen[index]));
   const NamedParts named = name_parts(of_runtime, node.inventory, variables);
-  for (std::size_t i = 0; i < of_amd.size(); ++i) {
+  for (std::size_t i = 0; i < with_parts.size(); ++i) {
     if (named.parts[i] < 0) continue;
-    SeenGpu& gpu = node.seen[of_amd[i]];
+    SeenGpu& gpu = node.seen[with_parts[i]];
     gpu.part = named.parts[i];
     gpu.parts = of_runtime[i]->partitions;
     gpu.key += fmt::format("/{}", gpu.part);
@@ -98,23 +99,23 @@ NodeGpus open_node_gpus(RunContext& context) {
   const CallWatch watch(context.recorder);
   if (auto read = read_inventory(root_of("/"))) {
     // device_visibility judges the library itself.
-    add_nvml_links(*read, watch);
+    add_gpu_links(*read, watch);
     for (Device& device : read->devices)
       if (device.kind == DeviceKind::gpu) node.inventory.devices.push_back(std::move(device));
     node.inventory.sources = read->sources;
   }
   node.runtimes = open_gpu_runtimes(watch);
-  std::vector<std::size_t> of_amd;
+  std::vector<std::size_t> with_parts;
   for (const GpuRuntime& runtime : node.runtimes) {
     node.inventory.libraries.push_back(runtime.library);
     for (std::size_t i = 0; runtime.gpus && i < runtime.gpus->devices().size(); ++i) {
       const GpuDevice& device = runtime.gpus->devices()[i];
       const std::string key = device.uuid.empty() ? device.label() : device.uuid;
-      if (runtime.vendor == "amd") of_amd.push_back(node.seen.size());
+      if (terms_of_vendor(runtime.vendor).are_parts_devices) with_parts.push_back(node.seen.size());
       node.seen.push_back({runtime.gpus.get(), static_cast<int>(i), key});
     }
   }
-  name_partitions(node, of_amd);
+  name_partitions(node, with_parts);
   if (node.seen.empty())
     node.setting = gpu_mapping::hiding_setting(gpu_mapping::observe_here(context.place.local_rank));
   return node;

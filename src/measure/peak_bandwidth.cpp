@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "device/device_models.hpp"
+#include "measure/node_devices.hpp"
 #include "model/series.hpp"
 #include "stats/stats.hpp"
 
@@ -87,11 +88,6 @@ double rate_of_links(const Device& gpu) {
   return rate;
 }
 
-/// Whether the source that knows the links of its vendor (NVML, KFD) saw the GPU.
-bool are_links_known(const Device& gpu) {
-  return gpu.is_seen_by("nvml") || gpu.is_seen_by("kfd");
-}
-
 }  // namespace
 
 HostWay host_way(const SeenGpu& gpu, const Device* device) {
@@ -131,7 +127,7 @@ std::string link_between(const Inventory& node, const Device* from, const Device
   if (const PeerLink* link = link_to(*from, to->address)) return printable_line(link->kind, 20);
   if (by_switches(node, *from, *to)) return "nvlink";
   if (is_routed(*from, to->address)) return "xgmi_routed";
-  if (!are_links_known(*from) || !are_links_known(*to)) return "unknown";
+  if (!visibility::are_links_known(*from) || !visibility::are_links_known(*to)) return "unknown";
   for (std::size_t i = 1; i < from->links.size(); ++i)
     for (std::size_t k = 1; k < to->links.size(); ++k)
       if (from->links[i].at == to->links[k].at) return "switch";

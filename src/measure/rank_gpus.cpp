@@ -22,7 +22,7 @@ std::string addresses(const Gpus& gpus) {
   return join(names, " ");
 }
 
-/// Of the vendor that most GPUs are of; of equally many, the one whose name comes last: nvidia before intel and amd.
+/// Of the vendor that most GPUs are of; of equally many, the one whose name comes last.
 Gpus of_one_vendor(const Gpus& gpus) {
   std::map<std::string, Gpus> by_vendor;
   for (const Device* gpu : gpus) by_vendor[vendor_of(*gpu)].push_back(gpu);
@@ -169,7 +169,7 @@ std::vector<Fact> observe_here(int local_rank) {
   const auto inventory = read_inventory(root);
   if (!inventory) return {};
   Variables variables;
-  for (const std::string_view name : selection_variables)
+  for (const std::string_view name : selection_variables())
     if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
   auto facts = observe(Machine(root), *inventory, {local_rank, CpuMask(), std::move(variables)}, {"auto", false});
   for (const Device& device : inventory->devices)

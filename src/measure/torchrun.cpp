@@ -166,7 +166,7 @@ std::string torchrun_gpus(const Variables& variables, int local_rank) {
   const auto inventory = read_inventory(root);
   if (!inventory) return {};
   gpu_mapping::Variables selecting;
-  for (const std::string_view name : gpu_mapping::selection_variables)
+  for (const std::string_view name : gpu_mapping::selection_variables())
     if (const auto set = variables.find(name); set != variables.end()) selecting.emplace(name, set->second);
   replace_devices(variables, selecting);
   Observation seen;

@@ -45,7 +45,7 @@ struct DescribedLinks {
 
 /// What all GPUs of the node have in common, and each one in the order in which its driver counts them.
 struct DescribedGpus {
-  std::string vendor;  ///< `amd`, `nvidia`
+  std::string vendor;  ///< GpuVendor::name
   std::string model;   ///< as the runtime names it
   std::string id;      ///< `1002:7408`
   std::string driver_version;

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "device/amd/libraries.hpp"
-#include "device/nvidia/nvml.hpp"
+#include "device/gpu_backend.hpp"
 #include "measure/node_devices.hpp"
+#include "probes/device_visibility/vendor_judges.hpp"
 #include "stats/stats.hpp"
 #include "system/this_machine.hpp"
 
@@ -56,8 +56,8 @@ Result<Observation> run_device_visibility(RunContext& context) {
   // One rank of a node is enough, and of another machine's files the library of this one knows nothing.
   if (context.place.local_rank == 0 && context.params.text("root") == "/") {
     const CallWatch watch(context.recorder);
-    add_nvml(*inventory, watch);
-    add_amd_libraries(*inventory, watch);
+    for (const GpuBackend* backend : gpu_backends())
+      if (backend->add_libraries != nullptr) backend->add_libraries(*inventory, watch);
     visibility::add_kernel_log(read_kernel_log(root_of("/")), !this_machine().simulated.empty(), seen);
   }
   add_readings_of_gpus(seen, *inventory);
@@ -142,30 +142,6 @@ std::string reported_of_withheld(const visibility::Nodes& nodes) {
   return count == 0 ? std::string() : counted(count, "GPU") + " closed to this job by its control group";
 }
 
-/// What only the vendor's library knows.
-std::string reported_of_health(const visibility::Nodes& nodes) {
-  std::size_t gpus = 0, parts = 0;
-  std::map<std::string, int> profiles;
-  int links = 0;
-  for (const visibility::NodeView& node : nodes)
-    for (const Device& device : node.inventory.devices) {
-      if (!device.is_seen_by("nvml")) continue;
-      gpus += device.kind == DeviceKind::gpu;
-      parts += device.kind == DeviceKind::part;
-      if (const auto profile = device.values.find("profile"); profile != device.values.end())
-        ++profiles[printable_line(profile->second, 20)];
-      for (const PeerLink& peer : device.peers) links += peer.kind == "nvlink" ? peer.up : 0;
-    }
-  if (gpus == 0) return {};
-  std::string text = fmt::format("NVML reports {}: memory, clocks and modes are healthy", counted(gpus, "GPU"));
-  if (links > 0) text += fmt::format(", {} NVLinks are up", links);
-  if (parts > 0) text += ", with " + counted(parts, "MIG instance");
-  std::vector<std::string> kinds;
-  for (const auto& [profile, count] : profiles) kinds.push_back(fmt::format("{}x {}", count, profile));
-  if (!kinds.empty()) text += " (" + human_list(kinds) + ")";
-  return text;
-}
-
 /// No node has or should have a GPU: there is nothing to judge.
 void skip_without_gpus(const CaseView& view, const visibility::Nodes& nodes, std::vector<Finding>& findings) {
   for (const visibility::NodeView& node : nodes)
@@ -205,20 +181,20 @@ ProbeJudgement judge_device_visibility(const CaseView& view) {
   visibility::judge_counts(view, nodes, findings);
   for (const auto& node : nodes) visibility::judge_problems(view, node, findings);
   for (const auto& node : nodes) visibility::judge_files(node, findings);
-  for (const auto& node : nodes) visibility::judge_libraries(node, findings);
+  visibility::judge_by_vendors(&visibility::VendorJudges::libraries, nodes, findings);
   // GPUs that are not what they should be explain much of what other cases find.
   set_subject(findings, 0, Subject::gpus);
   for (const auto& node : nodes) visibility::judge_models(view, node, findings);
-  for (const auto& node : nodes) visibility::judge_versions(node, findings);
+  visibility::judge_by_vendors(&visibility::VendorJudges::versions, nodes, findings);
   for (const auto& node : nodes) visibility::judge_memory(node, findings);
   for (const auto& node : nodes) visibility::judge_links(node, findings);
-  for (const auto& node : nodes) visibility::judge_health(node, findings);
+  visibility::judge_by_vendors(&visibility::VendorJudges::health, nodes, findings);
   visibility::judge_kernel_log(nodes, findings);
-  for (const auto& node : nodes) visibility::judge_siblings(node, findings);
+  visibility::judge_by_vendors(&visibility::VendorJudges::siblings, nodes, findings);
   std::vector<std::string> links;
   for (const auto& node : nodes) links.push_back(visibility::judge_gpu_links(view, node, findings));
-  for (const auto& node : nodes) visibility::judge_amd(node, findings);
-  for (const auto& node : nodes) visibility::judge_xgmi(node, findings);
+  visibility::judge_by_vendors(&visibility::VendorJudges::sources, nodes, findings);
+  visibility::judge_by_vendors(&visibility::VendorJudges::links, nodes, findings);
   visibility::judge_odd_ones(nodes, findings);
   skip_without_gpus(view, nodes, findings);
 
@@ -228,8 +204,10 @@ ProbeJudgement judge_device_visibility(const CaseView& view) {
   const bool is_well = std::all_of(findings.begin(), findings.end(),
                                    [](const Finding& finding) { return finding.verdict == Verdict::pass; });
   if (!gpus.empty() && is_well) judgement.evidence.push_back(gpus);
-  if (const std::string health = reported_of_health(nodes); !health.empty() && is_well)
-    judgement.evidence.push_back(health);
+  for (const visibility::VendorJudges* vendor : visibility::vendor_judges())
+    if (std::string health = vendor->evidence == nullptr ? std::string() : vendor->evidence(nodes);
+        !health.empty() && is_well)
+      judgement.evidence.push_back(std::move(health));
   if (!withheld.empty() && is_well) judgement.evidence.push_back(withheld);
   if (!nics.empty()) judgement.evidence.push_back(nics);
   for (std::string& reported : links)

@@ -73,7 +73,7 @@ constexpr LabelSpec gpu_copy_labels[] = {
     {"to", "PCI address of the other GPU, where a rank has several."},
     {"link",
      "Between two GPUs: nvlink, xgmi, xgmi_routed (over a third GPU), same_gpu (partitions of one), switch (a PCIe "
-     "switch above both), pcie, staged (by way of the host), unknown (neither NVML nor KFD shows the GPU's links).",
+     "switch above both), pcie, staged (by way of the host), unknown (no source shows the GPU's links).",
      {},
      true},
 };

@@ -60,7 +60,7 @@ constexpr MetricSpec gpu_mapping_metrics[] = {
 
 gpu_mapping::Variables read_variables() {
   gpu_mapping::Variables variables;
-  for (const std::string_view name : gpu_mapping::selection_variables)
+  for (const std::string_view name : gpu_mapping::selection_variables())
     if (const char* value = std::getenv(std::string(name).c_str())) variables.emplace(name, value);
   environment::replace_devices(environment::parse_environment(environ), variables);
   return variables;

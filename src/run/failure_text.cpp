@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster {
 
@@ -109,30 +110,22 @@ std::string device_words(const SeenRanks& ranks) {
 
 namespace {
 
-struct CallMaker {
-  std::string_view prefix;
-  const char* remedy;  ///< {0}: the call, {1}: the nodes
-};
-
-constexpr const char* nvidia_remedy =
-    "{0} of NVIDIA's driver did not come back: look for NVRM and Xid in the kernel log of {1} (dmesg), see whether "
-    "nvidia-smi answers there and, behind NVSwitches, whether nvidia-fabricmanager runs; reset the GPU (nvidia-smi "
-    "--gpu-reset) or reboot the node";
-constexpr const char* amd_remedy =
-    "{0} of AMD's driver did not come back: look for amdgpu and kfd in the kernel log of {1} (dmesg) and see whether "
-    "rocm-smi answers there; reset the GPU (rocm-smi --gpureset) or reboot the node";
-constexpr const char* collective_remedy =
-    "{0} did not come back: run it with NCCL_DEBUG=INFO, whose last lines show what it waits for, look for Xid or "
-    "amdgpu "
-    "in the kernel log of {1} (dmesg), and see whether nvidia-smi or rocm-smi answers there";
-constexpr const char* library_remedy =
+constexpr std::string_view library_remedy =
     "{0} of a vendor's library did not come back: look at the kernel log of {1} (dmesg) and at the library's own log, "
     "and install the libraries of one release";
 
-constexpr CallMaker makers[] = {
-    {"nccl", collective_remedy}, {"nvml", nvidia_remedy}, {"cublas", nvidia_remedy}, {"cu", nvidia_remedy},
-    {"hip", amd_remedy},         {"rsmi_", amd_remedy},   {"amdsmi_", amd_remedy},   {"", library_remedy},
-};
+/// Of a library of collective operations, which several vendors have with the same functions.
+bool is_collective(std::string_view call) {
+  return call.starts_with("nccl");
+}
+
+std::string collective_remedy(const std::string& call, const std::string& nodes) {
+  return fmt::format(
+      "{} did not come back: run it with NCCL_DEBUG=INFO, whose last lines show what it waits for, look for {} in the "
+      "kernel log of {} (dmesg), and see whether {} answers there",
+      call, of_all_vendors(&GpuVendor::error_mark, " or "), nodes,
+      first_of_all_vendors(&GpuVendor::query_programs, " or "));
+}
 
 }  // namespace
 
@@ -141,9 +134,9 @@ std::string call_remedy(const SeenRanks& ranks) {
   const bool is_one = std::all_of(ranks.begin(), ranks.end(),
                                   [&](const SeenRank& one) { return !call.empty() && one.record().call == call; });
   if (!is_one) return {};
-  for (const CallMaker& maker : makers)
-    if (call.rfind(maker.prefix, 0) == 0) return fmt::format(fmt::runtime(maker.remedy), call, nodes_of(ranks));
-  return {};
+  if (is_collective(call)) return collective_remedy(call, nodes_of(ranks));
+  const GpuVendor* vendor = vendor_by_prefix(&GpuVendor::driver_calls, call);
+  return fmt::format(fmt::runtime(vendor == nullptr ? library_remedy : vendor->hung_call), call, nodes_of(ranks));
 }
 
 std::string output_words(const LaunchFailure& failure) {
@@ -195,13 +188,13 @@ std::string complaint_remedy(const LaunchFailure& failure, const std::string& no
 }
 
 std::string crash_remedy(const LaunchFailure& failure, const FlightRecord& record, const std::string& node) {
-  const auto is_of = [&](std::string_view prefix) { return record.call.rfind(prefix, 0) == 0; };
-  const bool is_amd = is_of("hip") || is_of("rsmi_") || is_of("amdsmi_");
-  const char* marks = is_amd ? "amdgpu" : is_of("cu") || is_of("nv") ? "NVRM, Xid" : "NVRM, Xid, amdgpu";
+  const GpuVendor* vendor = vendor_by_prefix(&GpuVendor::driver_calls, record.call);
+  if (vendor == nullptr) vendor = vendor_by_prefix(&GpuVendor::library_calls, record.call);
   return fmt::format(
       "see the kernel log of {} (dmesg: {}), whether the library and the kernel's driver are of one release "
       "(device_visibility), and {} or a core file",
-      node, marks, output_words(failure));
+      node, vendor == nullptr ? of_all_vendors(&GpuVendor::log_marks) : std::string(vendor->log_marks),
+      output_words(failure));
 }
 
 std::string common_place(const SeenRanks& ranks) {

@@ -94,7 +94,7 @@ struct Start {
   if (::getppid() != start.parent) ::_exit(127);
   sigset_t none;
   sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   for (int number = 1; number < 32; ++number) ::signal(number, SIG_DFL);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);

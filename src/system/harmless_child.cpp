@@ -44,7 +44,7 @@ void become_harmless(pid_t parent, int& out, int kept) {
   for (int number = 1; number < 32; ++number) ::signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   if (out < 3) out = ::fcntl(out, F_DUPFD, 3);

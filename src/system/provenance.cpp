@@ -7,10 +7,12 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <vector>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "model/gpu_vendor.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -80,7 +82,10 @@ void add_cores(std::vector<Fact>& facts) {
 }
 
 void add_drivers(std::vector<Fact>& facts) {
-  for (const char* module : {"nvidia", "amdgpu", "mlx5_core", "cxi_ss1", "xpmem", "gdrdrv", "knem"})
+  std::vector<std::string_view> modules;
+  for (const GpuVendor* vendor : gpu_vendors()) modules.push_back(vendor->driver);
+  for (const char* module : {"mlx5_core", "cxi_ss1", "xpmem", "gdrdrv", "knem"}) modules.emplace_back(module);
+  for (const std::string_view module : modules)
     add(facts, fmt::format("driver.{}", module), module_version(this_machine().root / "sys/module" / module));
 }
 

@@ -5,7 +5,8 @@ import re
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TABLE = os.path.join(ROOT, "src", "config", "machine_driver_lines.cpp")
+DESCRIBED = sorted(glob.glob(os.path.join(ROOT, "src", "device", "*", "terms", "described.cpp")))
+TABLES = [os.path.join(ROOT, "src", "config", "machine_driver_lines.cpp"), *DESCRIBED]
 CALL = r"(?:cu|nvml|nvrtc|nccl|hip|rsmi_|amdsmi_)[A-Za-z]\w*"
 
 
@@ -15,9 +16,10 @@ def read(path):
 
 
 def known(name):
-    """The words of one table."""
-    text = re.search(rf"constexpr std::string_view {name} =(.*?);", read(TABLE), re.S)[1]
-    return {word for line in re.findall(r'"([^"]*)"', text) for word in line.split()}
+    """The words of one table, of whichever vendor."""
+    texts = [match[1] for path in TABLES if (match := re.search(rf"constexpr std::string_view {name} =(.*?);", read(path), re.S))]
+    assert len(texts) == 1, f"{name} is in {len(texts)} files"
+    return {word for line in re.findall(r'"([^"]*)"', texts[0]) for word in line.split()}
 
 
 class DriverLines(unittest.TestCase):
@@ -26,12 +28,15 @@ class DriverLines(unittest.TestCase):
         homes = [os.path.dirname(os.path.dirname(sheet)) for sheet in
                  glob.glob(os.path.join(ROOT, "simulation", "stand_ins", "driver", "sheet.cpp")) + glob.glob(os.path.join(ROOT, "tests", "fake", "driver", "sheet.cpp"))]
         assert len(homes) == 1, "where are the stand-ins?"
-        files = [path for folder in ("nvidia", "amd", "driver") for path in glob.glob(os.path.join(homes[0], folder, "*pp"))]
+        folders = ["driver", *(path.split(os.sep)[-3] for path in DESCRIBED)]
+        files = [path for folder in folders for path in glob.glob(os.path.join(homes[0], folder, "*pp"))]
         cls.source = "\n".join(map(read, sorted(files)))
 
     def test_functions(self):
         told = {name for name in re.findall(rf'"({CALL})"', self.source) if not name.startswith("hipError")}
-        marked = known("calls_of_nvidia") | known("calls_of_amd") | known("calls_of_both")
+        marked = known("calls_of_both")
+        for path in DESCRIBED:
+            marked |= known(f"calls_of_{path.split(os.sep)[-3]}")
         self.assertEqual({name.rstrip("*") for name in marked}, told)
         about_none = set(re.findall(r'entered\("(\w+)"\)|ENTER\("(\w+)", -1\)', self.source))
         about_none = {name for names in about_none for name in names if name} | {"nvrtcCompileProgram", "hiprtcCompileProgram"}

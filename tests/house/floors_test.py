@@ -5,6 +5,9 @@ import sys
 
 SOURCE = os.environ.get("MUSTER_SOURCE", os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
+# Of a vendor's folder, what other floors are made of: data, and the judges of one probe. The rest of it is of the floor device.
+VENDOR_PARTS = {"terms": ("model", None), "judges": ("probes", "device_visibility")}
+VENDOR_PART = re.compile(r"device/(\w+)/(?:(\w+)/)?\w+\.")
 # A folder may include itself, include/muster (the public face of base and model), and what is listed here.
 MAY_INCLUDE = {
     "base": set(),
@@ -54,20 +57,36 @@ def probe_of(path):
     return path.split("/")[1].split(".")[0]
 
 
+def home_of(path):
+    """The floor of a file below src, and the vendor and the probe that it is a part of."""
+    part = VENDOR_PART.match(path)
+    if part:
+        return *VENDOR_PARTS.get(part[2], ("device", None)), part[1]
+    home = path.split("/")[0]
+    return home, probe_of(path) if home == "probes" else None, None
+
+
+def probe_edge(path, name):
+    """From one probe into another, whichever folder holds them."""
+    (home, probe, _), (there, other, _) = home_of(path[len("src/"):]), home_of(name)
+    return home == there == "probes" and probe != other
+
+
 def problems_of(path, text):
-    parts = path.split("/")
-    home = parts[1] if parts[0] == "src" else None
+    home, _, vendor = home_of(path[len("src/"):]) if path.startswith("src/") else (None, None, None)
     for kind, name in INCLUDE.findall(text):
         door = ONLY_IN.get(name)
         if door and not path.startswith(door):
             yield f"{path}: <{name}> belongs behind the door {door}"
         if kind != '"':
             continue
-        target = name.split("/")[0]
+        target, _, vendor_there = home_of(name) if name.count("/") > 0 else (name, None, None)
         if home is None:
             if target != "muster":
                 yield f"{path}: a public header includes \"{name}\"; it may only include muster/*"
-        elif home == "probes" == target and probe_of(path[len("src/"):]) != probe_of(name):
+        elif vendor_there and vendor_there != vendor:
+            yield f"{path}: {name} is of one vendor; what others need of it is in its tables (docs/extending.md)"
+        elif home == "probes" == target and probe_edge(path, name):
             yield f"{path}: a probe includes another, {name}; what both need belongs into src/measure"
         elif target not in ("muster", home) and target not in MAY_INCLUDE.get(home, set()):
             yield f"{path}: {home} may not include {name}"
@@ -83,6 +102,9 @@ def main():
     assert list(problems_of("src/probes/x.cpp", "#include <mpi.h>\n")), "open door not seen"
     assert list(problems_of("src/probes/p2p/x.cpp", '#include "probes/gpu_copy/judge.hpp"\n')), "a probe that includes another is not seen"
     assert not list(problems_of("src/probes/p2p.cpp", '#include "probes/p2p/judge.hpp"\n'))
+    assert list(problems_of("src/probes/p2p/x.cpp", '#include "device/acme/judges/x.hpp"\n')), "a vendor's part in another folder is not seen"
+    assert list(problems_of("src/device/acme/terms/x.cpp", '#include "device/gpu.hpp"\n')), "terms that include a device are not seen"
+    assert not list(problems_of("src/device/acme/judges/x.cpp", '#include "probes/device_visibility/symptoms.hpp"\n'))
     assert list(problems_of("include/muster/x.hpp", '#include "base/text.hpp"\n')), "private include not seen"
     print("\n".join(found) if found else f"{len(files)} files keep to their floors")
     return 1 if found or len(files) < 20 else 0

@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "model/expected_node.hpp"
+#include "model/gpu_vendor.hpp"
 #include "model/json.hpp"
 #include "muster/probe.hpp"
 #include "run/detect.hpp"
@@ -160,9 +161,9 @@ Line agent_line(const LauncherSpec& launcher, const LauncherIdentity& identity, 
   return {name, Health::good, fmt::format("{} ({})", agent->string(), printable_line(about->library, 60)), ""};
 }
 
-Line device_line(const char* name, const char* path, const char* what) {
-  if (access(path, F_OK) != 0) return {name, Health::limited, fmt::format("none: {} is absent", path), ""};
-  if (access(path, R_OK | W_OK) != 0)
+Line device_line(const std::string& name, const std::string& path, const char* what) {
+  if (access(path.c_str(), F_OK) != 0) return {name, Health::limited, fmt::format("none: {} is absent", path), ""};
+  if (access(path.c_str(), R_OK | W_OK) != 0)
     return {name, Health::bad, fmt::format("{} is there but may not be opened", path),
             fmt::format("ask for the group that owns {}", path)};
   return {name, Health::good, fmt::format("{} ({})", path, what), ""};
@@ -235,8 +236,10 @@ std::vector<Line> examine(const DoctorOptions& options) {
                            "InfiniBand and GPU transports lock memory; ask for \"ulimit -l unlimited\""));
   all.push_back(limit_line("open files", RLIMIT_NOFILE, 1024, false, "large jobs need more; see ulimit -n"));
   all.push_back(limit_line("stack", RLIMIT_STACK, 1u << 20, true, "raise it with ulimit -s"));
-  all.push_back(device_line("NVIDIA driver", "/dev/nvidiactl", "kernel driver"));
-  all.push_back(device_line("AMD driver", "/dev/kfd", "kernel driver"));
+  for (const GpuVendor* vendor : gpu_vendors())
+    if (!vendor->driver_file.empty())
+      all.push_back(
+          device_line(fmt::format("{} driver", vendor->maker), std::string(vendor->driver_file), "kernel driver"));
   return all;
 }
 

@@ -59,7 +59,7 @@ Result<SelectOptions> select_options(const RunOptions& options, const Loaded& lo
   return select;
 }
 
-/// Modules of ours, as `module load` names them, that are not loaded: `rocm` is where `rocm/6.2` is.
+/// Modules of ours, as `module load` names them, that are not loaded: `gcc` is where `gcc/13.2` is.
 std::vector<std::string> missing_modules(const std::vector<std::string>& modules) {
   const char* loaded = std::getenv("LOADEDMODULES");
   const auto here = split(loaded == nullptr ? "" : loaded, ':');

@@ -19,12 +19,12 @@ class SignalsBlocked {
     sigemptyset(&blocked_);
     for (const int signal : signals) sigaddset(&blocked_, signal);
     sigaddset(&blocked_, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &blocked_, &before_);
+    pthread_sigmask(SIG_BLOCK, &blocked_, &before_);
   }
   ~SignalsBlocked() { restore(); }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  void restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  void restore() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   [[nodiscard]] int wait() const {
     int signal = 0;
     return sigwait(&blocked_, &signal) == 0 ? signal : 0;

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "device/amd/files.hpp"
 #include "device/amd/gpu_metrics.hpp"
 #include "device/amd/numbers.hpp"
 #include "device/parse.hpp"
-#include "device/sources.hpp"
 
 namespace muster {
 

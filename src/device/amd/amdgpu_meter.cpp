@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
-#include "device/gpu_meter.hpp"
+#include "device/amd/files.hpp"
 #include "device/machine.hpp"
 
 namespace muster {

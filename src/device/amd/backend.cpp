@@ -1,10 +1,13 @@
+#include "device/amd/files.hpp"
 #include "device/amd/hip.hpp"
+#include "device/amd/kernel_log.hpp"
+#include "device/amd/libraries.hpp"
+#include "device/amd/models.hpp"
 #include "device/collective_table.hpp"
 #include "device/gpu_backend.hpp"
 #include "device/gpu_blas_table.hpp"
 #include "device/gpu_health.hpp"
 #include "device/gpu_meter.hpp"
-#include "device/sources.hpp"
 #include "system/this_machine.hpp"
 
 namespace muster {
@@ -41,6 +44,16 @@ std::string uuid_of_digits(const std::array<unsigned char, 16>& bytes) {
   return text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos && !text.empty() ? "GPU-" + text : "";
 }
 
+void add_files_of_amd(const Machine& machine, Inventory& inventory) {
+  add_kfd(machine, inventory);
+  add_amdgpu_files(machine, inventory);
+}
+
+/// No unit of its GPUs leaves bits of a float out.
+bool has_type_of_amd(int /*capability*/, NumberType type) {
+  return type != NumberType::tf32;
+}
+
 }  // namespace
 
 extern const GpuBackend amd_backend;
@@ -51,6 +64,14 @@ constexpr GpuBackend amd_backend{.vendor = "amd",
                                  .open_meter = meter_of_files,
                                  .open_watch = watch_of_files,
                                  .uuid_text = uuid_of_digits,
+                                 .has_type = has_type_of_amd,
+                                 .models = amd_models,
+                                 .add_files = add_files_of_amd,
+                                 .forgive_files = nullptr,
+                                 .add_libraries = add_amd_libraries,
+                                 .add_links = nullptr,
+                                 .log = {nullptr, nullptr, amdgpu_words},
+                                 .errors = {},
                                  .open_mpi_query = "MPIX_Query_rocm_support",
                                  .mpich_kind = 2};
 

@@ -1,4 +1,4 @@
-#include "device/runtime_compiler.hpp"
+#include "device/amd/hip.hpp"
 
 namespace muster {
 

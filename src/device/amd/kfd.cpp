@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "device/amd/files.hpp"
 #include "device/amd/numbers.hpp"
 #include "device/parse.hpp"
-#include "device/sources.hpp"
 
 namespace muster {
 

@@ -5,7 +5,12 @@
 #include "device/gpu_blas_table.hpp"
 #include "device/gpu_meter.hpp"
 #include "device/nvidia/cuda.hpp"
+#include "device/nvidia/files.hpp"
+#include "device/nvidia/kernel_log.hpp"
+#include "device/nvidia/models.hpp"
+#include "device/nvidia/nvml.hpp"
 #include "device/nvidia/nvml_watch.hpp"
+#include "device/nvidia/xid.hpp"
 
 namespace muster {
 
@@ -28,6 +33,12 @@ std::string uuid_of_bytes(const std::array<unsigned char, 16>& bytes) {
   return text;
 }
 
+bool has_units_for(int capability, NumberType type) {
+  if (type == NumberType::tf32 || type == NumberType::bfloat16) return capability >= 80;
+  if (type == NumberType::float16) return capability >= 70;
+  return type != NumberType::int8 || capability >= 61;
+}
+
 }  // namespace
 
 extern const GpuBackend nvidia_backend;
@@ -38,6 +49,14 @@ constexpr GpuBackend nvidia_backend{.vendor = "nvidia",
                                     .open_meter = meter_of_nvml,
                                     .open_watch = watch_of_nvml,
                                     .uuid_text = uuid_of_bytes,
+                                    .has_type = has_units_for,
+                                    .models = nvidia_models,
+                                    .add_files = add_nvidia,
+                                    .forgive_files = forgive_files_made_on_demand,
+                                    .add_libraries = add_nvml,
+                                    .add_links = add_nvml_links,
+                                    .log = {numbered_by_nvidia, nvidia_heading, nullptr},
+                                    .errors = {"xid", "Xid", xid_meaning, has_nvlink_subcode, xid_of_recovery},
                                     .open_mpi_query = "MPIX_Query_cuda_support",
                                     .mpich_kind = 0};
 

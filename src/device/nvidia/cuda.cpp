@@ -12,13 +12,13 @@ namespace muster {
 
 namespace {
 
-struct Code {
+struct CudaCode {
   int code;
   std::string_view name;
   std::string_view remedy;
 };
 
-constexpr Code codes[] = {
+constexpr CudaCode cuda_codes[] = {
     {3, "CUDA_ERROR_NOT_INITIALIZED", "load the nvidia module on the node, and see its kernel log (dmesg: NVRM, Xid)"},
     {34, "CUDA_ERROR_STUB_LIBRARY",
      "this is the toolkit's stub for linking: take its folder (.../stubs) out of LD_LIBRARY_PATH, so that the driver's "
@@ -41,14 +41,14 @@ constexpr Code codes[] = {
      "to it), and the kernel log of the node (dmesg: NVRM, Xid); reboot the node if it stays"},
 };
 
-const Code* find(int code) {
-  for (const Code& one : codes)
+const CudaCode* find_cuda_code(int code) {
+  for (const CudaCode& one : cuda_codes)
     if (one.code == code) return &one;
   return nullptr;
 }
 
 /// The library's own words, as far as it has any.
-std::function<std::string(int)> words_of(const Library& library) {
+std::function<std::string(int)> words_of_cuda(const Library& library) {
   using Words = int(int, const char**);
   Words* name = nullptr;
   Words* text = nullptr;
@@ -65,7 +65,7 @@ std::function<std::string(int)> words_of(const Library& library) {
   };
 }
 
-bool fill_devices(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+bool fill_cuda_devices(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
   bool all = table.count.fill(library, "cuDeviceGetCount", missing);
   all &= table.device.fill(library, "cuDeviceGet", missing);
   all &= table.name.fill(library, "cuDeviceGetName", missing);
@@ -83,7 +83,7 @@ bool fill_devices(const Library& library, GpuTable& table, std::vector<std::stri
   return all & table.enable_peer.fill(library, "cuCtxEnablePeerAccess", missing);
 }
 
-bool fill_memory(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+bool fill_cuda_memory(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
   bool all = table.allocate.fill(library, "cuMemAlloc_v2", missing);
   all &= table.free.fill(library, "cuMemFree_v2", missing);
   all &= table.pin.fill(library, "cuMemHostAlloc", missing);
@@ -95,7 +95,7 @@ bool fill_memory(const Library& library, GpuTable& table, std::vector<std::strin
   return all & table.set32.fill(library, "cuMemsetD32Async", missing);
 }
 
-bool fill_streams(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+bool fill_cuda_streams(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
   bool all = table.create_stream.fill(library, "cuStreamCreate", missing);
   all &= table.destroy_stream.fill(library, "cuStreamDestroy_v2", missing);
   all &= table.synchronize.fill(library, "cuStreamSynchronize", missing);
@@ -113,14 +113,14 @@ bool fill_streams(const Library& library, GpuTable& table, std::vector<std::stri
   return all & table.launch.fill(library, "cuLaunchKernel", missing);
 }
 
-bool fill_all(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
-  bool all = fill_devices(library, table, missing);
-  all &= fill_memory(library, table, missing);
-  return all & fill_streams(library, table, missing);
+bool fill_cuda(const Library& library, GpuTable& table, std::vector<std::string>& missing) {
+  bool all = fill_cuda_devices(library, table, missing);
+  all &= fill_cuda_memory(library, table, missing);
+  return all & fill_cuda_streams(library, table, missing);
 }
 
-void fill_constants(const Library& library, GpuTable& table) {
-  table.words = words_of(library);
+void fill_cuda_constants(const Library& library, GpuTable& table) {
+  table.words = words_of_cuda(library);
   table.vendor = "nvidia";
   table.attributes = {16, 13, 36, 37, 38, 75, 76, 40};
   table.pin_flags = 1 | 2;  // portable, mapped
@@ -135,7 +135,7 @@ void fill_constants(const Library& library, GpuTable& table) {
   });
 }
 
-std::string version_of(const Library& library) {
+std::string version_of_cuda(const Library& library) {
   int (*version)(int*) = nullptr;
   int number = 0;
   if (!library.fill(version, "cuDriverGetVersion") || version(&number) != 0) return {};
@@ -145,7 +145,7 @@ std::string version_of(const Library& library) {
 }  // namespace
 
 std::string_view remedy_for_cuda(int code) {
-  const Code* found = find(code);
+  const CudaCode* found = find_cuda_code(code);
   return found != nullptr
              ? found->remedy
              : "see the kernel log of the node (dmesg: NVRM, Xid) and the output of nvidia-smi there; drain the "
@@ -153,7 +153,7 @@ std::string_view remedy_for_cuda(int code) {
 }
 
 std::string_view name_of_cuda(int code) {
-  const Code* found = find(code);
+  const CudaCode* found = find_cuda_code(code);
   return found == nullptr ? std::string_view() : found->name;
 }
 
@@ -165,9 +165,9 @@ GpuRuntime open_cuda(const CallWatch& watch) {
                        .reinstall = "install the driver's libraries anew on the node, all of one version",
                        .upgrade = "install a driver of CUDA 11 or later",
                        .remedy = remedy_for_cuda,
-                       .set_constants = fill_constants,
-                       .fill = fill_all,
-                       .version = version_of},
+                       .set_constants = fill_cuda_constants,
+                       .fill = fill_cuda,
+                       .version = version_of_cuda},
                       watch);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device/gpu.hpp"
+#include "device/runtime_compiler.hpp"
 
 namespace muster {
 
@@ -10,5 +11,8 @@ namespace muster {
 [[nodiscard]] std::string_view remedy_for_cuda(int code);
 /// `CUDA_ERROR_NO_DEVICE` for codes that a library that does not work may not name itself; empty for others.
 [[nodiscard]] std::string_view name_of_cuda(int code);
+
+/// Code for the kernels of this program; `architecture` as in `compute_75`, `sm_90`. Fails as compile_kernels.
+[[nodiscard]] Result<std::string> compile_by_nvrtc(const std::string& architecture);
 
 }  // namespace muster

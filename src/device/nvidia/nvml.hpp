@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/call_watch.hpp"
+#include "device/gpu_meter.hpp"
 #include "device/inventory.hpp"
 
 namespace muster {
@@ -14,6 +15,9 @@ namespace muster {
 void add_nvml(Inventory& inventory, const CallWatch& watch = {});
 /// As above, of the links of the GPUs alone: PCIe and NVLink.
 void add_nvml_links(Inventory& inventory, const CallWatch& watch = {});
+
+/// Power and clock by libnvidia-ml, whose power is the mean of the last second from Ampere on.
+[[nodiscard]] std::unique_ptr<GpuMeter> open_nvml_meter(const PciAddress& address, CallWatch watch);
 
 /// `hw_slowdown, sw_thermal` of NVML's bits; empty: none.
 [[nodiscard]] std::string throttle_names(std::uint64_t bits);

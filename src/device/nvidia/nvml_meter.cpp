@@ -1,5 +1,5 @@
 // Power and clock of a GPU by NVML, which stays open as long as the meter.
-#include "device/gpu_meter.hpp"
+#include "device/nvidia/nvml.hpp"
 #include "device/nvidia/nvml_session.hpp"
 
 namespace muster {

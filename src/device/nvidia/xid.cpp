@@ -179,6 +179,11 @@ XidMeaning workflow_meaning(const XidEntry& entry, std::string_view message, std
 
 }  // namespace
 
+bool has_nvlink_subcode(int code) {
+  constexpr int first = 144, last = 150;
+  return code >= first && code <= last;
+}
+
 XidMeaning xid_meaning(int code, std::string_view message, std::span<const LoggedXid> others) {
   const auto catalogue = xid_catalogue();
   if (code < 1 || static_cast<std::size_t>(code) > catalogue.size())

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster::affinity {
 
@@ -64,11 +65,13 @@ std::optional<Gpus> choose(const Gpus& gpus, const std::string& text) {
 }
 
 std::vector<std::string_view> variables_for(const std::string& vendor, const Visible& visible) {
-  if (vendor == "nvidia") return {"CUDA_VISIBLE_DEVICES"};
-  if (vendor == "intel") return {"ZE_AFFINITY_MASK"};
-  // HIP takes CUDA's variable where its own is not set; both count among what ROCR left.
-  if (visible.count("HIP_VISIBLE_DEVICES") != 0) return {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"};
-  return {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"};
+  const GpuVendor& terms = terms_of_vendor(vendor);
+  std::vector<std::string_view> names{terms.visible_variable};
+  const auto& inner = terms.inner_variables;
+  const auto set = std::find_if(inner.begin(), inner.end(),
+                                [&](std::string_view name) { return visible.find(name) != visible.end(); });
+  if (set != inner.end()) names.push_back(*set);
+  return names;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Errors of hardware in the kernel's log: Xid and SXid of NVIDIA's driver, amdgpu's, and those of the host.
+// Errors of hardware in the kernel's log: those of GPUs' drivers and those of the host.
 // docs/kernel-log.md
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "device/nvidia/xid.hpp"
+#include "device/driver_errors.hpp"
 #include "measure/node_devices.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 
@@ -16,18 +16,18 @@ namespace {
 
 /// More faults, and more notes, than this on one node are a flood; which came first counts.
 constexpr std::size_t most_kinds = 32;
-constexpr int recovery_changed = 154;
 
 bool is_note(const KernelEvent& event) {
   const KernelKind* kind = find_kernel_kind(event.kind);
-  return kind != nullptr ? kind->verdict == Verdict::pass
-                         : xid_meaning(event.code, event.words).verdict == Verdict::pass;
+  if (kind != nullptr) return kind->verdict == Verdict::pass;
+  const DriverErrors* errors = find_driver_errors(event.kind);
+  return errors != nullptr && errors->meaning(event.code, event.words, {}).verdict == Verdict::pass;
 }
 
-/// Of one Xid each sub-code counts, which stands in the message.
+/// Of one number each sub-code counts, which stands in the message.
 bool is_same_kind(const LoggedEvent& kept, const KernelEvent& event) {
-  constexpr int first_nvlink = 144, last_nvlink = 150;
-  const bool has_subcode = event.kind == "xid" && event.code >= first_nvlink && event.code <= last_nvlink;
+  const DriverErrors* errors = find_driver_errors(event.kind);
+  const bool has_subcode = errors != nullptr && errors->has_subcode(event.code);
   return kept.event.kind == event.kind && kept.event.at == event.at && kept.event.part == event.part &&
          kept.event.code == event.code && (!has_subcode || kept.event.words == event.words);
 }
@@ -55,7 +55,8 @@ std::string named(const NodeView& node, const KernelEvent& event) {
 
 /// What only a GPU can have; of one that is not there the driver speaks of the past.
 bool is_of_gpu(const KernelEvent& event) {
-  return event.kind == "xid" || event.kind.starts_with("gpu_") || (event.kind.starts_with("amd_") && event.at);
+  return find_driver_errors(event.kind) != nullptr || event.kind.starts_with("gpu_") ||
+         (event.kind.starts_with("amd_") && event.at);
 }
 
 Finding about_event(const NodeView& node, const LoggedEvent& logged, Verdict verdict, const std::string& what,
@@ -69,11 +70,11 @@ Finding about_event(const NodeView& node, const LoggedEvent& logged, Verdict ver
   return finding;
 }
 
-/// Other Xids of the same GPU.
-std::vector<LoggedXid> others_of(const NodeView& node, const LoggedEvent& logged) {
-  std::vector<LoggedXid> others;
+/// Other numbers of the same kind and GPU.
+std::vector<LoggedError> others_of(const NodeView& node, const LoggedEvent& logged) {
+  std::vector<LoggedError> others;
   for (const LoggedEvent& other : node.kernel_events)
-    if (&other != &logged && other.event.kind == "xid" && other.event.at == logged.event.at)
+    if (&other != &logged && other.event.kind == logged.event.kind && other.event.at == logged.event.at)
       others.push_back({other.event.code, other.event.words});
   return others;
 }
@@ -88,10 +89,13 @@ Finding judged(const NodeView& node, const LoggedEvent& logged) {
                                  : fmt::format("the kernel's log has{} {}", code, kind->words);
     return about_event(node, logged, kind->verdict, what, std::string(kind->remedy));
   }
-  const XidMeaning meaning = xid_meaning(event.code, event.words, others_of(node, logged));
-  return about_event(node, logged, meaning.verdict,
-                     fmt::format("the kernel's log has Xid {}{}: {}", event.code, times(logged.count), meaning.words),
-                     meaning.remedy);
+  const DriverErrors* errors = find_driver_errors(event.kind);
+  if (errors == nullptr) return {};
+  const ErrorMeaning meaning = errors->meaning(event.code, event.words, others_of(node, logged));
+  return about_event(
+      node, logged, meaning.verdict,
+      fmt::format("the kernel's log has {} {}{}: {}", errors->label, event.code, times(logged.count), meaning.words),
+      meaning.remedy);
 }
 
 template <class Number>
@@ -138,7 +142,8 @@ void add_kernel_log(const KernelLog& log, bool is_simulated, Observation& seen) 
     if (kept != kinds.end()) {
       ++kept->count;
       // The latest recovery counts.
-      if (event.code == recovery_changed) kept->event.words = event.words;
+      if (const auto* errors = find_driver_errors(event.kind); errors != nullptr && event.code == errors->recovery)
+        kept->event.words = event.words;
     } else if ((is_minor ? notes : kinds.size() - notes) < most_kinds) {
       notes += is_minor;
       kinds.push_back({event, 1});
@@ -173,7 +178,7 @@ void parse_kernel_facts(const Observation& seen, NodeView& node) {
     std::from_chars(words[3].data(), words[3].data() + words[3].size(), logged.event.code);
     std::from_chars(words[4].data(), words[4].data() + words[4].size(), logged.count);
     logged.event.words = printable_line(rest, 240);
-    if (logged.event.kind == "xid" || find_kernel_kind(logged.event.kind) != nullptr)
+    if (find_driver_errors(logged.event.kind) != nullptr || find_kernel_kind(logged.event.kind) != nullptr)
       node.kernel_events.push_back(std::move(logged));
   }
 }
@@ -188,9 +193,9 @@ void judge_kernel_log(const Nodes& nodes, Findings& findings) {
   }
   note_missing_records(nodes, findings);
   if (unread.empty()) return;
-  findings.push_back(
-      note(fmt::format("the kernel's log can't be read on {}{}: errors recorded only there (Xid) are not seen",
-                       unread[0], unread.size() == 1 ? "" : fmt::format(" and {} more", unread.size() - 1))));
+  findings.push_back(note(fmt::format(
+      "the kernel's log can't be read on {}{}: errors recorded only there ({}) are not seen", unread[0],
+      unread.size() == 1 ? "" : fmt::format(" and {} more", unread.size() - 1), labels_of_driver_errors())));
 }
 
 }  // namespace muster::visibility

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "measure/node_devices.hpp"
 #include "probes/device_visibility/symptoms.hpp"
+#include "probes/device_visibility/vendor_judges.hpp"
 
 namespace muster::visibility {
 
@@ -18,7 +19,7 @@ void judge_question(const Question& question, Findings& findings) {
   if (auto finding = outlier_finding(question)) findings.push_back(std::move(*finding));
 }
 
-/// `8x NVIDIA H100 80GB HBM3`; by the ids of the bus, because names depend on their source.
+/// `8x H100 80GB HBM3`; by the ids of the bus, because names depend on their source.
 std::string gpus_on(const NodeView& node) {
   std::map<std::string, int> models;
   for (const Device* device : devices_of(node, DeviceKind::gpu)) ++models[device->vendor_id + ":" + device->device_id];
@@ -152,43 +153,6 @@ void note_domains(const Nodes& nodes, Findings& findings) {
                        hosts.size(), human_list(texts))));
 }
 
-struct Imex {
-  std::vector<const NodeView*> open;
-  std::vector<const NodeView*> shut;
-};
-
-/// IMEX carries memory between nodes of one domain. A node alone, or domains in which no node has a channel, do not use
-/// it; a node without one among others that have one can't be reached over NVLink.
-void judge_imex(const Nodes& nodes, Findings& findings) {
-  std::map<std::string, Imex> domains;
-  for (const NodeView& node : nodes)
-    for (const Device* gpu : devices_of(node, DeviceKind::gpu)) {
-      const auto domain = gpu->values.find("fabric_domain");
-      const auto imex = gpu->values.find("imex");
-      if (domain == gpu->values.end() || imex == gpu->values.end()) continue;
-      Imex& there = domains[printable_line(domain->second, 60)];
-      auto& side = imex->second == "open" ? there.open : there.shut;
-      if (std::find(side.begin(), side.end(), &node) == side.end()) side.push_back(&node);
-    }
-  for (const auto& [domain, there] : domains) {
-    if (there.open.empty() || there.open.size() <= there.shut.size()) continue;
-    for (const NodeView* node : there.shut) {
-      Finding finding;
-      finding.reason = fmt::format(
-          "{} has no IMEX channel that this job may open (/dev/nvidia-caps-imex-channels), {} of {} nodes of its "
-          "NVLink "
-          "domain have: memory of other nodes can't be reached over NVLink",
-          node->host, there.open.size(), there.open.size() + there.shut.size());
-      finding.culprits.push_back(culprit_of(*node));
-      finding.remedy = fmt::format(
-          "see whether nvidia-imex runs on {} and whether the scheduler gives the job a channel there (Slurm's "
-          "switch/nvidia_imex)",
-          node->host);
-      findings.push_back(std::move(finding));
-    }
-  }
-}
-
 }  // namespace
 
 void judge_odd_ones(const Nodes& nodes, Findings& findings) {
@@ -202,7 +166,8 @@ void judge_odd_ones(const Nodes& nodes, Findings& findings) {
   judge_uuids(nodes, findings);
   judge_modes(nodes, findings);
   note_domains(nodes, findings);
-  judge_imex(nodes, findings);
+  for (const VendorJudges* vendor : vendor_judges())
+    if (vendor->nodes != nullptr) vendor->nodes(nodes, findings);
 }
 
 }  // namespace muster::visibility

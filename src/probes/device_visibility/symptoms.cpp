@@ -38,14 +38,6 @@ double vendor_number(const Device& device, std::string_view key) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-std::vector<const Device*> reported_by_nvml(const NodeView& node) {
-  std::vector<const Device*> gpus;
-  for (const Device* gpu : devices_of(node, DeviceKind::gpu))
-    if (gpu->is_seen_by("nvml") && problem_of(node, *gpu) == DeviceProblem::none && !is_withheld(*gpu))
-      gpus.push_back(gpu);
-  return gpus;
-}
-
 Finding note(std::string reason) {
   Finding finding;
   finding.verdict = Verdict::pass;

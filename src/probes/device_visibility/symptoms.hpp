@@ -30,8 +30,6 @@ class Symptoms {
 [[nodiscard]] std::string reported(const Device& device, std::string_view key);
 /// 0 where it is unknown, or is not a number.
 [[nodiscard]] double vendor_number(const Device& device, std::string_view key);
-/// GPUs that NVML reported and that have no worse finding.
-[[nodiscard]] std::vector<const Device*> reported_by_nvml(const NodeView& node);
 /// A finding that is not a fault.
 [[nodiscard]] Finding note(std::string reason);
 

@@ -1,12 +1,12 @@
-// GPUs that are there and can't be used: sources that disagree, device files, memory errors, versions.
+// GPUs that are there and can't be used: sources that disagree, device files, memory errors.
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <map>
 
 #include "base/text.hpp"
-#include "device/gpu_vendor.hpp"
 #include "measure/node_devices.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster::visibility {
 
@@ -76,21 +76,17 @@ struct Files {
 };
 
 Finding file_finding(const NodeView& node, FileAccess access, const Files& files) {
-  const bool is_nvidia = files.paths[0].rfind("/dev/nvidia", 0) == 0;
+  const GpuVendor* found = vendor_by_prefix(&GpuVendor::file_prefixes, files.paths[0]);
+  const GpuVendor& vendor = found == nullptr ? terms_of_vendor({}) : *found;
   const std::string list = printable_line(human_list(files.paths), 300);
   std::string reason;
   std::string remedy;
   if (access == FileAccess::missing) {
     reason = fmt::format("{} {} missing on {}", list, files.paths.size() == 1 ? "is" : "are", node.host);
-    remedy = is_nvidia
-                 ? "start nvidia-persistenced or run nvidia-modprobe -c 0 -u on the node; in a container, pass the "
-                   "device files to it"
-                 : "see whether the driver loaded (dmesg: amdgpu, kfd); in a container, pass /dev/kfd and /dev/dri "
-                   "to it";
+    remedy = vendor.files_missing;
   } else if (access == FileAccess::denied) {
     reason = fmt::format("this user may not open {} on {}", list, node.host);
-    remedy = is_nvidia ? "set their mode: NVreg_DeviceFileMode=0666, or the group in NVreg_DeviceFileGID"
-                       : "put the user into the groups that own them (render, video), or set their mode by a udev rule";
+    remedy = vendor.files_denied;
   } else if (access == FileAccess::root_only) {
     reason = fmt::format("only root may open {} on {}", list, node.host);
     remedy = "set mode or group of the device files so that users' jobs may open them";
@@ -157,24 +153,6 @@ void judge_memory(const NodeView& node, Findings& findings) {
                 fmt::format("{} has {} since its driver was loaded", subject(node, {gpu}),
                             counted(static_cast<std::size_t>(gpu->uncorrected), "uncorrected memory error")),
                 fmt::format("drain {} and reset the GPU; have it replaced if the errors come back", node.host)));
-}
-
-void judge_versions(const NodeView& node, Findings& findings) {
-  const auto& versions = node.inventory.versions;
-  const auto library = versions.find("libnvidia-ml");
-  const auto module = versions.find("nvidia");
-  if (library == versions.end() || module == versions.end() || library->second == module->second) return;
-  // NVML itself has reported it.
-  for (const LibraryReport& report : node.inventory.libraries)
-    if (report.state == LibraryState::broken && report.code == 18) return;
-  Finding finding;
-  finding.reason =
-      fmt::format("on {} the kernel runs driver nvidia {}, but its libraries are {}: programs refuse to start",
-                  node.host, printable_line(module->second, 40), printable_line(library->second, 40));
-  finding.culprits.push_back(culprit_of(node));
-  finding.remedy =
-      fmt::format("reboot {} or reload the kernel module; in a container, pass the host's libraries to it", node.host);
-  findings.push_back(std::move(finding));
 }
 
 }  // namespace muster::visibility

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "device/device_models.hpp"
+#include "device/gpu_backend.hpp"
 #include "measure/peak_bandwidth.hpp"
 #include "stats/sampling.hpp"
 #include "stats/stats.hpp"
@@ -58,10 +59,8 @@ double most_of(const GpuDevice& device, NumberType type) {
 }  // namespace
 
 bool has_type(std::string_view vendor, const GpuDevice& device, NumberType type) {
-  if (vendor != "nvidia") return type != NumberType::tf32;
-  if (type == NumberType::tf32 || type == NumberType::bfloat16) return device.capability >= 80;
-  if (type == NumberType::float16) return device.capability >= 70;
-  return type != NumberType::int8 || device.capability >= 61;
+  const GpuBackend* backend = find_gpu_backend(vendor);
+  return backend != nullptr && backend->has_type(device.capability, type);
 }
 
 Result<std::unique_ptr<Bench>> Bench::make(const Work& work, const gpu_copy::SeenGpu& gpu) {

@@ -54,7 +54,7 @@ class Bench {
   [[nodiscard]] std::string multiplier() const;
   /// Launches return only when their kernel has ended: nothing is timed behind a gate.
   [[nodiscard]] bool do_launches_wait() const { return do_launches_wait_; }
-  /// `NVIDIA_TF32_OVERRIDE=0`: the setting that turns the type into another; empty: none does.
+  /// `NAME=value`: the setting that turns the type into another; empty: none does.
   [[nodiscard]] std::string withheld(NumberType type) const;
   /// Whether anybody here multiplies numbers of that type.
   [[nodiscard]] bool can(NumberType type) const;

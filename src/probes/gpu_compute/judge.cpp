@@ -9,6 +9,7 @@
 #include "measure/gpu_limits.hpp"
 #include "measure/gpu_remedies.hpp"
 #include "measure/node_gpus.hpp"
+#include "model/gpu_vendor.hpp"
 #include "probes/gpu_compute/judge_rates.hpp"
 #include "probes/gpu_compute/vote_codec.hpp"
 #include "stats/headline.hpp"
@@ -166,8 +167,9 @@ void judge_failed(const JudgeContext& context, int rank, std::vector<Finding>& f
           place, Verdict::fail, address,
           fmt::format("the library of matrix products is unusable to {} on {}: {}", named(address), place.host, text),
           remedy != nullptr ? *remedy
-                            : "see that the library is of the driver's CUDA or ROCm and that the GPU has free memory; "
-                              "see LD_LIBRARY_PATH and modules for the one in use"));
+                            : fmt::format("see that the library is of the driver's {} and that the GPU has free "
+                                          "memory; see LD_LIBRARY_PATH and modules for the one in use",
+                                          of_all_vendors(&GpuVendor::stack, " or "))));
       if (const std::string* setting = context.seen(rank).fact("blas_setting")) {
         const std::string name = printable_line(setting->substr(0, setting->find('=')), 60);
         findings.back().culprits = {{CulpritKind::setting, name, place.host, place.rank}};

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "measure/node_gpus.hpp"
+#include "model/gpu_vendor.hpp"
 
 namespace muster::gpu_copy {
 
@@ -39,36 +40,38 @@ Finding about_node(const RankView& rank, Verdict verdict, std::string reason, st
   return finding;
 }
 
-std::string_view vendor_of_library(const LibraryReport& library) {
-  return library.name.rfind("libamdhip64", 0) == 0 ? "amd" : "nvidia";
+/// That whose runtime it is.
+const GpuVendor& vendor_of_library(const LibraryReport& library) {
+  for (const GpuVendor* vendor : gpu_vendors())
+    if (!vendor->runtime_library.empty() && library.name.starts_with(vendor->runtime_library)) return *vendor;
+  return terms_of_vendor({});
 }
 
 std::string of_gpus(std::size_t count) {
   return counted(count, "GPU");
 }
 
-/// Codes of runtimes for the absence of devices, of both vendors; a toolkit on a node without GPUs is not
-/// fault. 3: not initialized, 34: a stub, 35: no driver, 100: no device, 101: no device 0 (ROCm 5).
+/// Codes of runtimes for the absence of devices, of all vendors; a toolkit on a node without GPUs is not a fault.
 bool means_no_device(int code) {
-  return code == 3 || code == 34 || code == 35 || code == 100 || code == 101;
+  const auto all = gpu_vendors();
+  return std::any_of(all.begin(), all.end(), [&](const GpuVendor* one) {
+    const auto& codes = one->no_device_codes;
+    return std::find(codes.begin(), codes.end(), code) != codes.end();
+  });
 }
 
 /// Nothing for a library that works, or that is not needed.
 void judge_library(const RankView& rank, const LibraryReport& library, std::vector<Finding>& findings) {
-  const std::string vendor(vendor_of_library(library));
-  const std::size_t there = rank.gpus_of(vendor);
+  const GpuVendor& vendor = vendor_of_library(library);
+  const std::size_t there = rank.gpus_of(vendor.name);
   const std::string host = rank.place->host;
   if (library.state == LibraryState::absent && there > 0)
     findings.push_back(
         about_node(rank, Verdict::fail,
                    fmt::format("{} is not on {}, which has {}", printable_line(library.name, 60), host, of_gpus(there)),
-                   vendor == "amd"
-                       ? "install ROCm's runtime (hip-runtime-amd) there, or load the module that has it; in a "
-                         "container, have it in the image"
-                       : "install the driver's libraries (libcuda.so.1) there, of the version of its kernel module; in "
-                         "a container, pass them to it (nvidia-container-toolkit)"));
+                   std::string(vendor.runtime_missing)));
   if (library.state != LibraryState::broken || (there == 0 && means_no_device(library.code))) return;
-  const std::string* remedy = rank.seen->fact("remedy." + vendor);
+  const std::string* remedy = rank.seen->fact(fmt::format("remedy.{}", vendor.name));
   findings.push_back(about_node(rank, there > 0 ? Verdict::fail : Verdict::unmeasured,
                                 fmt::format("{} on {} is unusable: {}", printable_line(library.name, 60), host,
                                             printable_line(library.error, 300)),
@@ -147,8 +150,8 @@ std::vector<std::string> untested_of(const NodeSight& node) {
   std::vector<std::string> names;
   for (const Device& gpu : node.gpus) {
     const std::string address = to_string(gpu.address);
-    // AMD's kernel driver writes the number of a GPU in another way than its runtime.
-    if (vendor_of(gpu) == "nvidia" && !gpu.uuid.empty()) named.uuids[address] = printable_line(gpu.uuid, 60);
+    if (terms_of_vendor(vendor_of(gpu)).is_uuid_of_runtime && !gpu.uuid.empty())
+      named.uuids[address] = printable_line(gpu.uuid, 60);
     const int parts = gpu.partitions > 1 ? gpu.partitions : 0;
     for (int part = 0; part < parts; ++part)
       if (const auto its = fmt::format("{}/{}", address, part); node.tested.count(its) == 0)
@@ -158,9 +161,17 @@ std::vector<std::string> untested_of(const NodeSight& node) {
   return names;
 }
 
+/// The last whose GPUs the rank's node has; without any, the first.
+std::string_view vendor_of_runtime(const RankView& rank) {
+  std::string_view name;
+  for (const GpuVendor* vendor : gpu_vendors())
+    if (!vendor->runtime_library.empty() && (name.empty() || rank.gpus_of(vendor->name) > 0)) name = vendor->name;
+  return name;
+}
+
 std::string why_blind(const RankView& rank) {
   for (const LibraryReport& library : rank.inventory.libraries)
-    if (library.state == LibraryState::broken && rank.gpus_of(vendor_of_library(library)) > 0)
+    if (library.state == LibraryState::broken && rank.gpus_of(vendor_of_library(library).name) > 0)
       return fmt::format(": {} is unusable to it: {}", printable_line(library.name, 60),
                          printable_line(library.error, 300));
   return {};
@@ -186,8 +197,7 @@ void judge_blind_among_others(const NodeSight& node, std::vector<Finding>& findi
       if (finding.culprits.size() < 8)
         finding.culprits.push_back(
             {CulpritKind::rank, fmt::format("rank {}", rank->place->rank), node.host, rank->place->rank});
-    const std::string* remedy =
-        ranks[0]->seen->fact("remedy." + (ranks[0]->gpus_of("amd") > 0 ? std::string("amd") : std::string("nvidia")));
+    const std::string* remedy = ranks[0]->seen->fact(fmt::format("remedy.{}", vendor_of_runtime(*ranks[0])));
     finding.remedy = remedy == nullptr
                          ? std::string(
                                "see what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES leave visible to it, and "

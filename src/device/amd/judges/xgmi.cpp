@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "probes/device_visibility/amd.hpp"
+#include "device/amd/judges/judges.hpp"
 
 namespace muster::visibility {
 

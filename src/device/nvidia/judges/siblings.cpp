@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "device/nvidia/judges/judges.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 #include "stats/outliers.hpp"
 

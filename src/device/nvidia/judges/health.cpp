@@ -7,6 +7,8 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "model/gpu_vendor.hpp"
+#include "device/nvidia/judges/judges.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {
@@ -124,18 +126,12 @@ void judge_modes(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
                        "", true});
 }
 
-/// Those that serve all programs of a node are not leftovers.
-bool is_service(const std::string& process) {
-  return process.find("nvidia-cuda-mps") != std::string::npos || process.find("nv-hostengine") != std::string::npos ||
-         process.find("nvidia-persiste") != std::string::npos;
-}
-
 void judge_processes(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
   std::vector<std::string> foreign;
   const std::string list = reported(gpu, "processes");
   if (list.empty() || list == "none") return;
   for (const std::string& process : split(list, ','))
-    if (!is_service(process)) foreign.emplace_back(trim(process));
+    if (!is_gpu_service(process)) foreign.emplace_back(trim(process));
   if (foreign.empty()) return;
   const bool is_in_job = node.job.count("SLURM_JOB_ID") != 0;
   symptoms.add(
@@ -170,7 +166,7 @@ void judge_width(const NodeView& node, const Device& gpu, Symptoms& symptoms) {
 
 }  // namespace
 
-void judge_health(const NodeView& node, Findings& findings) {
+void judge_nvml_health(const NodeView& node, Findings& findings) {
   Symptoms symptoms;
   for (const Device* gpu : reported_by_nvml(node)) {
     judge_counters(node, *gpu, symptoms);

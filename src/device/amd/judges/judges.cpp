@@ -1,5 +1,5 @@
 // Data of AMD's libraries, KFD and amdgpu on present GPUs: whether they agree, and which values are faults.
-#include "probes/device_visibility/amd.hpp"
+#include "device/amd/judges/judges.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "probes/device_visibility/vendor_judges.hpp"
 #include "stats/outliers.hpp"
 
 namespace muster::visibility {
@@ -239,5 +240,16 @@ void judge_amd(const NodeView& node, Findings& findings) {
   }
   judge_partitions(node, findings);
 }
+
+extern const VendorJudges amd_judges;
+constexpr VendorJudges amd_judges{.vendor = "amd",
+                                  .libraries = nullptr,
+                                  .versions = nullptr,
+                                  .health = nullptr,
+                                  .siblings = nullptr,
+                                  .sources = judge_amd,
+                                  .links = judge_xgmi,
+                                  .nodes = nullptr,
+                                  .evidence = nullptr};
 
 }  // namespace muster::visibility

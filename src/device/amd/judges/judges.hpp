@@ -1,4 +1,4 @@
-/// Words and values that the findings about AMD's GPUs share.
+/// Words and values that the findings about AMD's GPUs share, and its parts.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +21,10 @@ namespace muster::visibility {
 [[nodiscard]] std::string named(const NodeView& node, const Device& gpu);
 /// `0000:c1:00.0 (unique id 0x79ccd55167a2124a) and ...`.
 [[nodiscard]] std::string names_of(const std::vector<const Device*>& gpus);
+
+/// Data of AMD's libraries and its driver on each GPU.
+void judge_amd(const NodeView& node, Findings& findings);
+/// Links between AMD's GPUs, seen from both ends.
+void judge_xgmi(const NodeView& node, Findings& findings);
 
 }  // namespace muster::visibility

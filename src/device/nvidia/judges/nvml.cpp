@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "device/nvidia/judges/judges.hpp"
 #include "probes/device_visibility/symptoms.hpp"
 
 namespace muster::visibility {
@@ -141,7 +142,7 @@ void judge_agreement(const NodeView& node, Findings& findings) {
 
 }  // namespace
 
-void judge_libraries(const NodeView& node, Findings& findings) {
+void judge_nvml(const NodeView& node, Findings& findings) {
   const LibraryReport* library = nvml_of(node);
   if (library == nullptr) return;
   judge_state(node, *library, findings);
