@@ -258,7 +258,7 @@ TEST(GpuHealth, XgmiLinksThatSleepAreNoFault) {
   EXPECT_EQ(lost(before, {}), "; ");
   EXPECT_EQ(reported({{"link_inactive", "xGMI link 3"}}),
             "pass: GPU 0000:c1:00.0 (GPU-1) on a had xGMI link 3 inactive after the load: asleep or down, one state "
-            "for amdgpu");
+            "for its driver");
 }
 
 /// Two ranks that each test a partition of one GPU, as if each reported on the whole.
