@@ -301,6 +301,12 @@ Result<void> GpuData::start(const std::function<Result<void>()>& make) {
   return {};
 }
 
+std::optional<Rail> GpuData::near_rail() const {
+  const std::string* nics = mapped_.fact("device.nic");  // `mlx5_0, same switch`
+  if (nics == nullptr) return std::nullopt;
+  return Rail{{nics->substr(0, nics->rfind(", "))}, false};
+}
+
 void GpuData::add_labels(Labels& labels) const {
   if (!is_on_device()) return;
   labels.emplace_back("memory", "device");

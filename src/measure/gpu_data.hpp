@@ -12,6 +12,7 @@
 #include "measure/gpu_links.hpp"
 #include "measure/load_watch.hpp"
 #include "measure/pair_measure.hpp"
+#include "measure/rails.hpp"
 #include "muster/probe.hpp"
 
 namespace muster::p2p {
@@ -113,7 +114,9 @@ class GpuData {
   /// GB/s in one direction between this rank's GPU and that of `rank`, by all links that its model has, which nothing
   /// exceeds; 0: not known, or not on GPUs.
   [[nodiscard]] double possible_to(int rank) const;
-  /// As above, to the GPUs of all other ranks together.
+  /// On GPUs: the NICs nearest to this rank's; nullopt: none is known to be near.
+  [[nodiscard]] std::optional<Rail> near_rail() const;
+  /// GB/s in one direction between this rank's GPU and those of all other ranks together.
   [[nodiscard]] double possible_to_all() const;
   /// On GPUs: for all readings. Leaves them sorted.
   void add_labels(Labels& labels) const;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/clock.hpp"
+#include "measure/pair_verify.hpp"
 
 namespace muster::p2p {
 
@@ -14,8 +15,6 @@ namespace {
 constexpr int control_tag = 100;  // first -> second: an Order
 constexpr int reply_tag = 101;    // second -> first: were its CPUs its own?
 constexpr std::size_t page = 4096;
-/// No fill() makes a whole message of it.
-constexpr int poison = 0xa5;
 
 /// What the second shall take part in next.
 struct Order {
@@ -85,6 +84,7 @@ class PairRun {
     }
   }
 
+  [[nodiscard]] bool is_first() const { return role_ == PairRole::first; }
   [[nodiscard]] std::uint64_t received() const {
     return role_ == PairRole::second || task_.kind != Kind::bandwidth ? messages_ : 0;
   }
@@ -93,31 +93,9 @@ class PairRun {
     return role_ == PairRole::first || task_.kind != Kind::bandwidth ? messages_ : 0;
   }
 
-  [[nodiscard]] std::uint64_t used_slots() const {
-    return std::min<std::uint64_t>(received(), static_cast<std::uint64_t>(task_.slots));
-  }
-
-  /// The last message of every slot that was used.
-  [[nodiscard]] std::optional<Corruption> look() const {
-    const std::uint64_t seed = seed_of(with_.seed, peer_);
-    std::optional<Corruption> found;
-    for (std::uint64_t slot = 0; slot < used_slots(); ++slot) {
-      const std::size_t offset = slot * task_.stride();
-      auto bad = find_corruption(with_.in.host().subspan(offset, task_.size), seed + offset / 8);
-      if (!bad) continue;
-      if (found)
-        found->bytes += bad->bytes;
-      else
-        found = *bad;
-    }
-    return found;
-  }
-
-  /// The next data must be distinguishable from the present one.
-  [[nodiscard]] Result<void> poison_slots() const {
-    std::memset(with_.in.host().data(), poison, used_slots() * task_.stride());
-    return with_.in.push(used_slots() * task_.stride());
-  }
+  [[nodiscard]] int window() const { return window_; }
+  /// Some were overwritten by others.
+  [[nodiscard]] bool has_reused_slots() const { return messages_ > static_cast<std::uint64_t>(task_.slots); }
 
  private:
   [[nodiscard]] Result<void> announce(const Order& order) {
@@ -242,6 +220,22 @@ int fitting_window(int most, double message_s, double cap_s) {
   return std::clamp(static_cast<int>(cap_s / 16 / message_s), 1, most);
 }
 
+namespace {
+
+/// What the timed messages left, and more messages. `limit_s`: of the first rank.
+Result<void> verify(const PairRun& run, PairVerifier verifier, double limit_s, Measured& measured) {
+  if (auto compared = verifier.compare_rest(run.received()); !compared) return compared;
+  auto done = run.is_first() ? verifier.lead(run.window(), limit_s, run.has_reused_slots()) : verifier.follow();
+  if (!done) return done;
+  measured.received = run.received() + verifier.received();
+  measured.sent = run.sent() + verifier.sent();
+  measured.compared = verifier.compared();
+  measured.wrong = verifier.wrong();
+  return {};
+}
+
+}  // namespace
+
 Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& task, const SamplingGoal& goal) {
   with.recorder.step(std::string(to_string(task.kind)) + (with.data == nullptr ? "" : " by ncclSend/Recv"));
   with.recorder.peer(peer);
@@ -254,13 +248,13 @@ Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& t
   } else if (auto done = run.follow(); !done) {
     return tl::unexpected(done.error());
   }
+  if (with.timed)
+    if (auto done = with.timed(); !done) return tl::unexpected(done.error());
   with.recorder.step("verify");
-  measured.received = run.received();
-  measured.sent = run.sent();
-  measured.compared = run.used_slots() * task.size;
-  if (auto pulled = with.in.pull(run.used_slots() * task.stride()); !pulled) return tl::unexpected(pulled.error());
-  measured.corruption = run.look();
-  if (auto poisoned = run.poison_slots(); !poisoned) return tl::unexpected(poisoned.error());
+  with.recorder.peer(peer);
+  const double limit_s = goal.most > 1 ? with.verify * measured.sampled.taken.value : 0;
+  if (auto verified = verify(run, PairVerifier(with, peer, role, task), limit_s, measured); !verified)
+    return tl::unexpected(verified.error());
   return measured;
 }
 

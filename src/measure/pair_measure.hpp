@@ -16,6 +16,9 @@
 
 namespace muster::p2p {
 
+/// What unused buffers hold: no fill() makes a whole message of it.
+inline constexpr int poison = 0xa5;
+
 /// Zero-cost to give back, page-aligned, touched once. Of the host, or moved to a GPU: then what the host fills and
 /// looks at is a copy, and `push` and `pull` bring it there and back.
 class Buffer {
@@ -71,12 +74,14 @@ struct Task {
 struct Equipment {
   Comm& comm;
   Recorder& recorder;
-  const Buffer& out;                             ///< filled with the pattern of this rank
+  const Buffer& out;                             ///< filled with the pattern of this rank; `burst_slack` longer
   const Buffer& in;                              ///< poisoned, as Buffer::make and measure() leave it
   std::uint64_t seed = 0;                        ///< of the case
   ContaminationWatch* watch = nullptr;           ///< nullptr: not watched
   std::function<std::optional<double>()> own_s;  ///< CPU time of the ranks on the watched CPUs
   Comm* data = nullptr;                          ///< for buffers on a GPU; nullptr: `comm` takes them
+  double verify = 0;  ///< time of messages of which each is compared, as a multiple of that of the timed ones; 0: none
+  std::function<Result<void>()> timed = {};  ///< called when the timed messages are through, before any is compared
 
   /// What moves buffers. Small messages of the host's go over `comm`.
   [[nodiscard]] Comm& carrier() const { return data == nullptr ? comm : *data; }
@@ -86,8 +91,8 @@ struct Measured {
   Sampled sampled;             ///< on the first rank only; in us or GB/s
   std::uint64_t received = 0;  ///< messages
   std::uint64_t sent = 0;
-  std::uint64_t compared = 0;  ///< bytes; the last message in every slot that was used
-  std::optional<Corruption> corruption;
+  std::uint64_t compared = 0;  ///< messages: the last timed one in every slot that was used, and all others
+  std::optional<WrongMessages> wrong;
 };
 
 /// Messages under way at once such that a sample leaves room for others below `cap_s`: `most`, or fewer where a single
@@ -95,7 +100,8 @@ struct Measured {
 [[nodiscard]] int fitting_window(int most, double message_s, double cap_s);
 
 /// Both ranks of a pair, each with its role; no others. Only `first` decides how long; `goal` is its. Before the
-/// clock starts a few single messages go through, which wait for the peer to be ready and show how long one takes.
+/// clock starts a few single messages go through, which wait for the peer to be ready and show how long one takes. When
+/// the clock has stopped data is compared, and more messages follow of which each is (`with.verify`).
 [[nodiscard]] Result<Measured> measure(Equipment& with, int peer, PairRole role, const Task& task,
                                        const SamplingGoal& goal);
 

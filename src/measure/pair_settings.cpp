@@ -66,11 +66,16 @@ Budget budget_of(const Params& params, const std::vector<int>& node_of, bool is_
   const int asked = asked_rounds(params);
   if (is_quick) return quick_budget(asked, costs.all_rounds);
   costs.readings = 0;
+  const double verify = params.real("verify");
   for (const Task& task : tasks_of(params, false)) {
     const int readings = task.kind == Kind::bandwidth ? 2 : 1;
     costs.readings += readings;
     costs.verify_s += readings * static_cast<double>(task.stride()) * task.slots / verified_bytes_per_s;
+    // A burst that is compared, too.
+    if (verify > 0 && task.kind != Kind::latency)
+      costs.verify_s += readings * static_cast<double>(task.stride()) * task.window / verified_bytes_per_s;
   }
+  costs.verify_share = verify;
   costs.budget_s = params.duration("budget").value;
   costs.most_s = params.duration("cap").value;
   return plan_budget(asked, costs);

@@ -62,4 +62,9 @@ std::string describe(const Corruption& corruption) {
   return text;
 }
 
+std::string describe(const WrongMessages& wrong) {
+  const std::string what = wrong.is_previous ? "the message before it is still in its place" : describe(wrong.first);
+  return fmt::format("{}, in {} of {} messages compared", what, wrong.messages, wrong.compared);
+}
+
 }  // namespace muster::p2p

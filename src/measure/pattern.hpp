@@ -43,4 +43,16 @@ struct Corruption {
 /// `bits 3 and 5 of byte 17 differ (0x28 instead of 0x00)`; for the report.
 [[nodiscard]] std::string describe(const Corruption& corruption);
 
+/// Of a number of messages.
+struct WrongMessages {
+  Corruption first;  ///< of the first wrong one, with the wrong bytes of all
+  std::uint64_t messages = 0;
+  std::uint64_t compared = 0;  ///< messages
+  bool is_previous = false;    ///< the first wrong one is the message that was in its place before
+  friend bool operator==(const WrongMessages&, const WrongMessages&) = default;
+};
+
+/// `bit 5 of byte 17 is flipped (0x08 instead of 0x28), in 1 of 640 messages compared`.
+[[nodiscard]] std::string describe(const WrongMessages& wrong);
+
 }  // namespace muster::p2p

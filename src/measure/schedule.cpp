@@ -164,7 +164,7 @@ Budget quick_budget(int asked, int all_rounds) {
 Budget plan_budget(int asked, const Costs& costs) {
   Budget budget;
   budget.rounds = asked;
-  const int readings = std::max(1, costs.readings);
+  const double readings = std::max(1, costs.readings) * (1 + costs.verify_share);
   int rounds = asked > 0 ? asked : std::max(1, costs.all_rounds);
   const double least_round_s = costs.verify_s + readings * least_good_s;
   if (asked == 0 && rounds * least_round_s > costs.budget_s) {

@@ -72,10 +72,11 @@ struct Budget {
 /// What there is to share out.
 struct Costs {
   int all_rounds = 1;
-  int readings = 1;     ///< of one pair
-  double verify_s = 0;  ///< of one round: what all its readings take beside the timed part
-  double budget_s = 0;  ///< for all rounds
-  double most_s = 0;    ///< no reading takes longer
+  int readings = 1;         ///< of one pair
+  double verify_s = 0;      ///< of one round: what all its readings take beside the timed part
+  double verify_share = 0;  ///< of a reading's time, which more messages take after it
+  double budget_s = 0;      ///< for all rounds
+  double most_s = 0;        ///< no reading takes longer
 };
 /// All rounds when each reading can have 10 ms; else as many random rounds (at least 5) as fit. `asked` > 0: that many,
 /// or as many as fit (at least 1) when readings have 2 ms. A reading never gets less than that.

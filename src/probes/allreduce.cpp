@@ -8,7 +8,9 @@
 #include "measure/gpu_data.hpp"
 #include "measure/link_class.hpp"
 #include "measure/network_limit.hpp"
+#include "measure/pair_verify.hpp"
 #include "measure/peak_bandwidth.hpp"
+#include "measure/verified_share.hpp"
 #include "probes/allreduce/judge.hpp"
 #include "probes/allreduce/measure.hpp"
 
@@ -49,6 +51,13 @@ constexpr ParamSpec allreduce_params[] = {
      0.0001,
      1},
     {"cap", ParamType::duration, "100ms", "Longest time of one reading.", {}, 0.002, {}},
+    {"verify",
+     ParamType::real,
+     "0.5",
+     "Time of further sums of which every one is looked at, as a multiple of that of the timed ones; 0: none.",
+     {},
+     0,
+     1000},
     {"max_skew",
      ParamType::real,
      "0.5",
@@ -134,7 +143,7 @@ Result<std::unique_ptr<ProbeState>> prepare_allreduce(const PrepareContext& cont
   std::size_t bytes = 0;
   for (const allreduce::Task& task : tasks) bytes = std::max(bytes, task.size * static_cast<std::size_t>(task.slots));
   auto made = std::make_unique<AllreduceState>();
-  auto out = p2p::Buffer::make(bytes);
+  auto out = p2p::Buffer::make(bytes + p2p::burst_slack);
   auto in = p2p::Buffer::make(bytes);
   if (!out || !in) return tl::unexpected(out ? in.error() : out.error());
   made->out = std::move(*out);
@@ -169,9 +178,10 @@ void keep(const allreduce::Task& task, const allreduce::Measured& measured, int 
   seen.readings.push_back({"skew", where, measured.skew});
   const std::string what = fmt::format("{} {}", where[1].second, size);
   if (measured.wrong)
-    seen.facts.push_back({"wrong", fmt::format("{} {} {} {} {} {:x} {}", where[1].second, size, measured.wrong->index,
-                                               measured.wrong->expected, measured.wrong->got, measured.wrong->differing,
-                                               measured.wrong->count)});
+    seen.facts.push_back(
+        {"wrong", fmt::format("{} {} {} {} {} {:x} {} {} {}", where[1].second, size, measured.wrong->index,
+                              measured.wrong->expected, measured.wrong->got, measured.wrong->differing,
+                              measured.wrong->count, measured.wrong_sums, measured.looked)});
   if (measured.time.is_disturbed) seen.facts.push_back({"disturbed", what});
   if (measured.slowest >= 0)
     seen.facts.push_back({"slowest", fmt::format("{}: rank {} in {:.0f} % of {} operations", what, measured.slowest,
@@ -203,7 +213,8 @@ Result<Observation> run_allreduce(RunContext& context) {
                       static_cast<std::uint64_t>(context.params.integer("seed")),
                       own.seconds() && context.timing_doubt.empty() ? &watch : nullptr,
                       [&] { return own.seconds(); },
-                      gpu.carrier()};
+                      gpu.carrier(),
+                      context.params.real("verify")};
   SamplingGoal goal;
   goal.interval = context.params.real("interval");
   goal.cap = context.params.duration("cap");
@@ -215,18 +226,21 @@ Result<Observation> run_allreduce(RunContext& context) {
         seen.facts.push_back({"left_out", name});
   const double network = p2p::network_limit_of_all(*spots, static_cast<std::size_t>(context.comm.rank()));
   std::uint64_t looked = 0;
+  p2p::VerifiedTotals verified;
   int timed = 0;
   int precise = 0;
   for (const allreduce::Task& task : tasks_of(context.params, !context.timing_doubt.empty(), is_by_mpi)) {
     auto measured = allreduce::measure(with, task, goal);
     if (!measured) return tl::unexpected(measured.error());
     looked += measured->looked;
+    verified.add(to_string(ParamScalar(Bytes{task.size})), measured->looked, measured->summed);
     ++timed;
     precise += measured->time.end == SamplingEnd::precise;
     keep(task, *measured, context.comm.size(), network, gpu, seen);
   }
   gpu.announce(seen);
   seen.facts.push_back({"checked", std::to_string(looked)});
+  verified.announce(seen);
   if (timed > 0) seen.facts.push_back({"precise", fmt::format("{} of {}", precise, timed)});
   return seen;
 }

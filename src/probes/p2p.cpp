@@ -8,6 +8,7 @@
 #include "measure/link_class.hpp"
 #include "measure/pair_measure.hpp"
 #include "measure/pair_settings.hpp"
+#include "measure/pair_verify.hpp"
 #include "probes/p2p/judge.hpp"
 #include "probes/p2p/rounds.hpp"
 
@@ -65,6 +66,13 @@ constexpr ParamSpec p2p_params[] = {
      {},
      0.01,
      {}},
+    {"verify",
+     ParamType::real,
+     "0.5",
+     "Time of further messages of which every one is compared, as a multiple of that of the timed ones; 0: none.",
+     {},
+     0,
+     1000},
     {"least_slowdown",
      ParamType::real,
      "0.1",
@@ -125,7 +133,7 @@ Result<std::unique_ptr<ProbeState>> prepare_p2p(const PrepareContext& context) {
   for (const p2p::Task& task : p2p::tasks_of(context.params, !context.timing_doubt.empty()))
     bytes = std::max(bytes, task.stride() * static_cast<std::size_t>(task.slots));
   auto made = std::make_unique<P2pState>();
-  auto out = p2p::Buffer::make(bytes);
+  auto out = p2p::Buffer::make(bytes + p2p::burst_slack);
   auto in = p2p::Buffer::make(bytes);
   if (!out || !in) return tl::unexpected(out ? in.error() : out.error());
   made->out = std::move(*out);

@@ -10,7 +10,9 @@ to tell is asked again, and where it never can tell the scenario is skipped with
 processors nothing is launched.
 """
 import json
+import os
 import pathlib
+import re
 import struct
 import sys
 import time
@@ -18,6 +20,7 @@ import time
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
+import node_links  # noqa: E402
 import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 from support import Run, check  # noqa: E402
@@ -77,38 +80,36 @@ def busy_share(seconds):
     return 1 - (idle_after - idle) / max(1, total_after - total)
 
 
-class SlowLinks(support.EndToEnd):
+class OnSlowLinks(support.EndToEnd):
+    """NODES with RANKS each; what `set_links` makes slow is what `is_right` expects to be named."""
+    NODES, RANKS, CHECKS = (), 2, ""
+    PRELOADED = (SLEEPY,)
     was_busy = False
 
     @classmethod
     def setUpClass(cls):
-        cls.context = vc.running(len(NODES))
+        cls.context = vc.running(len(cls.NODES))
         cls.cluster = cls.context.__enter__()
-        for node in NODES:
+        for node in cls.NODES:
             cls.cluster.set_apart(node)
 
     @classmethod
     def tearDownClass(cls):
         cls.context.__exit__(None, None, None)
 
-    def set_links(self, faults):
-        for node in NODES:
-            self.cluster.slow(node, HEALTHY)
-        for node, way in faults.items():
-            self.cluster.slow(node, SLOW, way)
-
     def wait_for_quiet(self):
         """Eight ranks need the two cores for themselves, or they are slower than their links."""
-        end = time.monotonic() + (2 if SlowLinks.was_busy else PATIENCE)
+        end = time.monotonic() + (2 if OnSlowLinks.was_busy else PATIENCE)
         while (share := busy_share(0.5)) > MOST_BUSY:
             if time.monotonic() > end:
-                SlowLinks.was_busy = True
+                OnSlowLinks.was_busy = True
                 self.skipTest(f"others use {share:.0%} of the CPUs and do not stop")
 
     def run_p2p(self):
         self.wait_for_quiet()
-        run = Run(CHECKS, "--nodes", ",".join(NODES), "--ranks-per-node", "2", "--launcher", "mpirun", "-J=-x",
-                  f"-J=LD_PRELOAD={SLEEPY}", env=self.cluster.environment(), wrapper=self.cluster.argv_on_login([]))
+        preloaded = ":".join(map(str, self.PRELOADED))
+        run = Run(self.CHECKS, "--nodes", ",".join(self.NODES), "--ranks-per-node", str(self.RANKS), "--launcher", "mpirun",
+                  "-J=-x", f"-J=LD_PRELOAD={preloaded}", env=self.cluster.environment(), wrapper=self.cluster.argv_on_login([]))
         self.addCleanup(run.clean)
         run.start()
         run.wait(120)
@@ -122,7 +123,7 @@ class SlowLinks(support.EndToEnd):
             # Data is right however slow the links are.
             self.assertIn(case["verdict"], ("pass", "fail", "unmeasured"), run.story())
             self.assertNotIn("wrong data", str(case["reason"]), run.story())
-            if is_right(case, faults):
+            if self.is_right(case, faults):
                 wanted[case["check"]] -= 1
                 continue
             story = (f"  {case['check']}: {case['verdict']}, {list(named(case).values()) or [case['reason'], *case['evidence']]}\n"
@@ -133,9 +134,9 @@ class SlowLinks(support.EndToEnd):
                 wrong.setdefault(case["check"], []).append(story)
 
     def expect(self, faults):
-        """Faults by node: `both`, `sends` or `receives`. Nobody else is named."""
+        """Faults: `both`, `sends` or `receives`. Nobody else is named."""
         self.set_links(faults)
-        wanted, wrong = {"all_pairs": 1, "three_rounds": 1}, {}
+        wanted, wrong = dict.fromkeys(re.findall(r"^\[check\.(\w+)\]", self.CHECKS, re.MULTILINE), 1), {}
         for _ in range(MOST_LAUNCHES):
             self.ask(faults, wanted, wrong)
             if any(len(stories) > 1 for stories in wrong.values()):
@@ -144,6 +145,19 @@ class SlowLinks(support.EndToEnd):
                 return
         unsettled = [check for check, count in wanted.items() if count > 0]
         self.skipTest(f"too noisy in {MOST_LAUNCHES} launches: {', '.join(unsettled)}")
+
+
+class SlowLinks(OnSlowLinks):
+    NODES, CHECKS = NODES, CHECKS
+
+    def set_links(self, faults):
+        for node in NODES:
+            self.cluster.slow(node, HEALTHY)
+        for node, way in faults.items():
+            self.cluster.slow(node, SLOW, way)
+
+    def is_right(self, case, faults):
+        return is_right(case, faults)
 
     def test_all_links_alike(self):
         self.expect({})
@@ -159,6 +173,68 @@ class SlowLinks(support.EndToEnd):
 
     def test_a_node_slow_when_it_receives(self):
         self.expect({"nid002": "receives"})
+
+
+class SlowNics(OnSlowLinks):
+    """Four NICs a node, hsn0 to hsn3, and four ranks, each of which uses the one of its number (`own_nic.so`): one at half
+    rate is an eighth of its node. Ranks that share cores are not judged by timing, so with fewer than four cores it is two
+    NICs on each of four nodes."""
+    RANKS = 4 if len(os.sched_getaffinity(0)) >= 4 else 2
+    NODES = NODES[:8 // RANKS]
+    PRELOADED = (SLEEPY, support.BIN / "own_nic.so")
+    CHECKS = check("all_pairs", probe="p2p", ranks=RANKS, timeout="60s", least_slowdown=0.3, **READINGS)
+    NICS = ("hsn0", "hsn1", "hsn2", "hsn3")[:RANKS]
+    HEALTHY, SLOW = "50mbit", "25mbit"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for node in cls.NODES:
+            for nic in range(len(cls.NICS)):
+                cls.add_nic(node, nic)
+
+    @classmethod
+    def outside(cls, node, nic):
+        """The end of the cable that is in the switch."""
+        return f"vc{cls.cluster.index}r{cls.cluster.node(node)['number']}{nic}"
+
+    @classmethod
+    def add_nic(cls, node, nic):
+        """All of a node are in one network. What is sent from the address of one leaves by it, and only that one answers for it."""
+        device, cluster = cls.NICS[nic], cls.cluster
+        network = f"10.79.{cluster.index}.0/24"
+        address = f"10.79.{cluster.index}.{16 * nic + cluster.node(node)['number']}"
+        vc.run("ip", "link", "add", cls.outside(node, nic), "type", "veth", "peer", "name", device, "netns", str(cluster.holder(node)))
+        vc.run("ip", "link", "set", cls.outside(node, nic), "master", cluster.bridge, "up")
+        script = (f"ip address add {address}/24 dev {device} noprefixroute && ip link set {device} up && "
+                  f"ip rule add from {address} table {100 + nic} && ip route add {network} dev {device} table {100 + nic} && "
+                  "cd /proc/sys/net/ipv4/conf/all && echo 1 > arp_ignore && echo 2 > arp_announce")
+        vc.run(*cluster.argv_in(node, ["sh", "-c", script]))
+
+    def set_links(self, faults):
+        for node in self.NODES:
+            for nic, device in enumerate(self.NICS):
+                way = faults.get((node, device), "")
+                inside, outside = node_links.End(device, self.cluster.holder(node)), node_links.End(self.outside(node, nic))
+                node_links.limit(inside, self.SLOW if way in ("both", "sends") else self.HEALTHY)
+                node_links.limit(outside, self.SLOW if way in ("both", "receives") else self.HEALTHY)
+
+    def is_right(self, case, faults):
+        if not faults:
+            return not case["findings"] and any(f" between 8 NICs of {len(self.NODES)} nodes compared, none slow by " in text for text in case["evidence"])
+        reasons = {(culprit["node"], culprit["name"]): finding["reason"]
+                   for finding in case["findings"] for culprit in finding["culprits"]}
+        return set(reasons) == {(node, f"NIC {nic}") for node, nic in faults} and all(
+            reasons[node, f"NIC {nic}"].startswith(f"NIC {nic} of {node} {CLAIMS[way]}: ") for (node, nic), way in faults.items())
+
+    def test_all_nics_alike(self):
+        self.expect({})
+
+    def test_one_nic_at_half_rate(self):
+        self.expect({("nid002", "hsn1"): "both"})
+
+    def test_one_nic_at_half_rate_when_it_sends(self):
+        self.expect({("nid001", "hsn1"): "sends"})
 
 
 if __name__ == "__main__":

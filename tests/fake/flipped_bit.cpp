@@ -5,6 +5,7 @@
 ///   FLIP_BYTES=1048576               only messages (results) of exactly that size are counted
 ///   FLIP_CALL=3                      which of those, counted from 1
 ///   FLIP_STAYS=1                     that one and all after it
+///   FLIP_EVERY=100                   each hundredth instead
 ///   FLIP_BYTE=4000 FLIP_BIT=3        where
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,7 @@ struct Plan {
   std::uint64_t bytes = number_in("FLIP_BYTES");
   std::uint64_t which = number_in("FLIP_CALL");
   bool stays = number_in("FLIP_STAYS") != 0;
+  std::uint64_t every = number_in("FLIP_EVERY");
   std::uint64_t byte = number_in("FLIP_BYTE");
   std::uint64_t bit = number_in("FLIP_BIT");
   std::uint64_t counted = 0;
@@ -50,7 +52,7 @@ void arrived(std::string_view call, void* memory, std::size_t bytes) {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (static_cast<std::uint64_t>(rank) != one.rank) return;
   ++one.counted;
-  if (one.stays ? one.counted < one.which : one.counted != one.which) return;
+  if (one.every > 0 ? one.counted % one.every != 0 : one.stays ? one.counted < one.which : one.counted != one.which) return;
   static_cast<std::uint8_t*>(memory)[one.byte] ^= static_cast<std::uint8_t>(1U << one.bit);
 }
 

@@ -1,6 +1,7 @@
 // The word on a case of p2p, from observations made by hand.
 #include <functional>
 #include <gtest/gtest.h>
+#include <set>
 
 #include "measure/schedule.hpp"
 #include "probes/judging.hpp"
@@ -157,6 +158,16 @@ TEST(P2pJudge, TheShareThatWasComparedIsReported) {
   for (int rank = 0; rank < 8; ++rank) mesh.of(rank).facts.front() = {"checked", "6 readings, 0.25 GB of 10 GB"};
   EXPECT_EQ(mesh.judge().evidence[1],
             "8 ranks compared 2 GB from 48 readings, bit by bit: all right; 2.5 % of what they received");
+  for (int rank = 0; rank < 8; ++rank) {
+    mesh.of(rank).facts.push_back({"verified", "8B 100 of 100"});
+    mesh.of(rank).facts.push_back({"verified", "1MiB 640 of 5120"});
+    mesh.of(rank).facts.push_back({"verified", "16MiB 1 of 9"});
+    mesh.of(rank).facts.push_back({"verified", "2MiB many of -1"});
+  }
+  EXPECT_EQ(
+      mesh.judge().evidence[2],
+      "messages compared whole: all 800 of 8B, 5120 of 40960 of 1MiB (12 %) and 8 of 72 of 16MiB (11 %); one wrong "
+      "message in 173 of 8B and 1111 of 1MiB is found with 99 %");
 }
 
 TEST(P2pJudge, RacksWithoutLabelsAreNamedAsKindsOfPairs) {
@@ -496,6 +507,91 @@ TEST(P2pFallback, WhatIsNotProvenIsNotSaid) {
 
 TEST(P2pFallback, MayBeAllowed) {
   EXPECT_TRUE(carried({"cache lo 3 GB"}, nullptr, "allowed").judge().findings.empty());
+}
+
+// --- NICs of nodes that have several ---
+
+/// Each rank reports the NIC that its messages to other nodes take; `ranks_of_nic` share one.
+Mesh with_nics(int nodes, int per_node, int ranks_of_nic = 1, const std::string& how = "counted") {
+  Mesh mesh(nodes, per_node);
+  for (int rank = 0; rank < nodes * per_node; ++rank)
+    mesh.of(rank).facts.push_back({"rail", how + " hsn" + std::to_string(rank % per_node / ranks_of_nic)});
+  return mesh;
+}
+
+/// Between nodes, what `sends` or `receives` of these ranks reaches half.
+Mesh::Speed half_of(std::set<int> ranks, bool sends = true, bool receives = true) {
+  return half([=](const LinkAt& link) {
+    return !link.is_within && ((sends && ranks.count(link.from) > 0) || (receives && ranks.count(link.to) > 0));
+  });
+}
+
+void expect_nic(const ProbeJudgement& judgement, const std::string& start, const std::string& name, const char* host) {
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  const Finding& finding = judgement.findings[0];
+  EXPECT_EQ(finding.verdict, Verdict::fail);
+  EXPECT_EQ(finding.reason.substr(0, start.size()), start);
+  EXPECT_EQ(finding.culprits, (std::vector<Culprit>{{CulpritKind::device, name, host, -1}}));
+  EXPECT_NE(finding.remedy.find(host), std::string::npos);
+}
+
+TEST(P2pRails, OneSlowNicOfFourIsNamedWithItsNode) {
+  expect_nic(
+      with_nics(2, 4).measure(half_of({6})).judge(),
+      "NIC hsn2 of nid002 is slow both ways: 50 % slower than its like (16MiB, between nodes), in 8 of 8 readings "
+      "(rank 6)",
+      "NIC hsn2", "nid002");
+  expect_nic(with_nics(4, 4).measure(half_of({6})).judge(), "NIC hsn2 of nid002 is slow both ways: ", "NIC hsn2",
+             "nid002");
+  expect_nic(with_nics(3, 4).measure(half_of({3}, true, false)).judge(),
+             "NIC hsn3 of nid001 is slow when it sends: ", "NIC hsn3", "nid001");
+  expect_nic(with_nics(3, 4).measure(half_of({8}, false, true)).judge(),
+             "NIC hsn0 of nid003 is slow when it receives: ", "NIC hsn0", "nid003");
+}
+
+TEST(P2pRails, RanksOfOneNicAreOneReading) {
+  expect_nic(with_nics(3, 8, 2).measure(half_of({10, 11})).judge(),
+             "NIC hsn1 of nid002 is slow both ways: ", "NIC hsn1", "nid002");
+}
+
+TEST(P2pRails, WhereNothingCountedTheNearestNicIsNotCertain) {
+  expect_nic(with_nics(3, 8, 2, "near").measure(half_of({10, 11})).judge(),
+             "the NIC of ranks 10 and 11 (nearest: hsn1) of nid002 is slow both ways: ", "NIC of ranks 10 and 11",
+             "nid002");
+}
+
+TEST(P2pRails, ANodeAllOfWhoseNicsAreSlowIsTheCulprit) {
+  const auto judgement = with_nics(4, 4).measure(half_of({4, 5, 6, 7})).judge();
+  ASSERT_EQ(judgement.findings.size(), 1u) << judgement.findings[1].reason;
+  EXPECT_EQ(judgement.findings[0].reason.rfind("nid002 is slow both ways: ", 0), 0u) << judgement.findings[0].reason;
+  EXPECT_EQ(judgement.findings[0].culprits.at(0).kind, CulpritKind::node);
+}
+
+TEST(P2pRails, WithNoneSlowWhatWasComparedIsEvidence) {
+  const auto judgement = with_nics(2, 4).measure(healthy).judge();
+  EXPECT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
+  EXPECT_EQ(
+      judgement.evidence.back().rfind("32 readings of 16MiB between 8 NICs of 2 nodes compared, none slow by ", 0), 0u)
+      << judgement.evidence.back();
+}
+
+TEST(P2pRails, NicsThatARankUsesAtOnceAreReported) {
+  Mesh mesh(2, 4);
+  for (int rank = 0; rank < 8; ++rank) mesh.of(rank).facts.push_back({"rail", "counted hsn0,hsn1"});
+  EXPECT_EQ(mesh.measure(healthy).judge().evidence.back(),
+            "messages of a rank between nodes went over hsn0 and hsn1 at once: NICs were not compared one by one");
+}
+
+TEST(P2pRails, WithoutTheNicOfEveryRankNothingIsCompared) {
+  for (const char* reported : {"", "counted", "near ", "guessed hsn0"}) {
+    Mesh mesh = with_nics(3, 4);
+    mesh.of(5).facts.back().value = reported;
+    for (const std::string& evidence : mesh.measure(healthy).judge().evidence)
+      EXPECT_EQ(evidence.find(" NICs "), std::string::npos) << evidence;
+  }
+  // One NIC a node: the nodes are compared.
+  for (const std::string& evidence : with_nics(3, 4, 4).measure(healthy).judge().evidence)
+    EXPECT_EQ(evidence.find(" NICs "), std::string::npos) << evidence;
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // What buffers hold, and what a changed bit looks like.
+#include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <vector>
 
 #include "measure/pattern.hpp"
+#include "measure/verified_share.hpp"
 
 namespace muster::p2p {
 namespace {
@@ -69,9 +71,26 @@ TEST(Pattern, TheFirstWrongByteIsToldAndAllAreCounted) {
 }
 
 TEST(Pattern, IsDescribedWithOffsetAndBits) {
-  EXPECT_EQ(describe({17, 0x00, 0x08, 1}), "bit 3 of byte 17 is flipped (0x08 instead of 0x00)");
-  EXPECT_EQ(describe({0, 0x0f, 0x8e, 3}),
+  EXPECT_EQ(describe(Corruption{17, 0x00, 0x08, 1}), "bit 3 of byte 17 is flipped (0x08 instead of 0x00)");
+  EXPECT_EQ(describe(Corruption{0, 0x0f, 0x8e, 3}),
             "bits 0 and 7 of byte 0 differ (0x8e instead of 0x0f), 3 bytes are wrong in all");
+}
+
+TEST(Pattern, WrongMessagesAreCounted) {
+  EXPECT_EQ(describe(WrongMessages{{17, 0x00, 0x08, 1}, 1, 640, false}),
+            "bit 3 of byte 17 is flipped (0x08 instead of 0x00), in 1 of 640 messages compared");
+  EXPECT_EQ(describe(WrongMessages{{0, 0x0f, 0x8e, 8192}, 2, 640, true}),
+            "the message before it is still in its place, in 2 of 640 messages compared");
+}
+
+TEST(FoundOneIn, IsTheRarestFaultThatAMissIsLikelyForInOnePercent) {
+  for (const std::uint64_t compared : {5U, 640U, 46'052U}) {
+    const auto in = static_cast<double>(found_one_in(compared));
+    EXPECT_LE(std::pow(1 - 1 / in, static_cast<double>(compared)), 0.01) << compared;
+    EXPECT_GT(std::pow(1 - 1 / (in + 2), static_cast<double>(compared)), 0.01) << compared;
+  }
+  EXPECT_EQ(found_one_in(46'052), 10'000U);
+  EXPECT_EQ(found_one_in(4), 0U);
 }
 
 }  // namespace

@@ -215,6 +215,14 @@ TEST(Budget, ReadingsGetShorterFirst) {
   EXPECT_NEAR(budget.reading_s, (20.0 / 63 - 0.2) / 7, 1e-12);
 }
 
+TEST(Budget, WhatIsComparedAfterAReadingCountsToo) {
+  Costs more = costs(63, 20);
+  more.verify_share = 0.5;
+  EXPECT_NEAR(plan_budget(0, more).reading_s, (20.0 / 63 - 0.2) / 7 / 1.5, 1e-12);
+  more.all_rounds = 4095;
+  EXPECT_EQ(plan_budget(0, more).rounds, 65) << "20 s / (0.2 s + 7 x 15 ms)";
+}
+
 TEST(Budget, ThenThereAreFewerRounds) {
   const Budget budget = plan_budget(0, costs(4095, 20));
   EXPECT_EQ(budget.rounds, 74) << "20 s / (0.2 s + 7 x 10 ms)";

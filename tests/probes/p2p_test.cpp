@@ -1,5 +1,6 @@
 // The whole probe over threads: it measures, looks at every byte, and tells of a bit that changed on its way.
 #include <atomic>
+#include <cstdio>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -33,6 +34,8 @@ struct Flip {
   std::size_t size = 0;
   std::size_t byte = 0;
   int bit = 0;
+  int every = 0;         ///< 0: the first message of each call; else so many messages after each other
+  bool is_lost = false;  ///< instead of the flip: the buffer keeps what it had
 };
 
 class FlippingComm final : public Comm {
@@ -71,13 +74,24 @@ class FlippingComm final : public Comm {
     return done;
   }
   Result<void> stream(int peer, PairRole role, const Slots& out, const Slots& in, const Stream& stream) override {
+    const bool receives = role == PairRole::second || stream.both_ways;
+    const ByteVector before(in.memory.begin(), in.memory.end());
     auto done = comm_.stream(peer, role, out, in, stream);
-    if (role == PairRole::second || stream.both_ways) flip(Through::stream, in, stream.start);
+    for (int i = 0; receives && i < stream.window; ++i)
+      if (is_wrong(i)) spoil(Through::stream, in, stream.start + static_cast<std::uint64_t>(i), before);
     return done;
   }
   Result<std::unique_ptr<Comm>> split(int group) override { return comm_.split(group); }
 
  private:
+  /// Of a call, message `i`.
+  bool is_wrong(int i) { return flip_.every == 0 ? i == 0 : ++messages_ % flip_.every == 0; }
+  void spoil(Through through, const Slots& in, std::uint64_t index, const ByteVector& before) {
+    if (!flip_.is_lost) return flip(through, in, index);
+    if (flip_.rank != rank() || flip_.through != through || in.size != flip_.size) return;
+    const auto slot = in.at(index);
+    std::copy_n(before.begin() + (slot.data() - in.memory.data()), slot.size(), slot.begin());
+  }
   /// Every time: a message that comes later into the same slot would mend it.
   void flip(Through through, const Slots& in, std::uint64_t start) {
     if (flip_.rank != rank() || flip_.through != through || in.size != flip_.size) return;
@@ -85,6 +99,7 @@ class FlippingComm final : public Comm {
   }
   ThreadComm& comm_;
   Flip flip_;
+  int messages_ = 0;
 };
 
 struct Outcome {
@@ -140,8 +155,9 @@ TEST(P2p, EveryPairIsMeasuredBothWaysAndLookedAt) {
       EXPECT_EQ(readings.count({"latency", "24B", a, b}), a < b ? 1u : 0u);
       EXPECT_EQ(readings.count({"bidirectional", "4KiB", a, b}), a < b ? 1u : 0u);
     }
-  EXPECT_EQ(outcome.judgement.evidence.size(), 1u);
+  ASSERT_EQ(outcome.judgement.evidence.size(), 2u);
   EXPECT_EQ(outcome.judgement.evidence[0].rfind("4 ranks compared ", 0), 0u) << outcome.judgement.evidence[0];
+  EXPECT_EQ(outcome.judgement.evidence[1].rfind("messages compared whole: ", 0), 0u) << outcome.judgement.evidence[1];
 }
 
 TEST(P2p, LinksCarryTheirClass) {
@@ -195,6 +211,38 @@ TEST(P2p, AFlippedBitOfAPingPongIsNamed) {
       "rank 0 on nid001 received wrong data from rank 1 on nid001 (latency, 24B): ", "bit 7 of byte 23 is flipped");
 }
 
+/// All messages use one buffer, and each is compared: what the last one leaves there shows a rare fault hardly ever.
+Settings rare(const std::string& verify) {
+  return small({{"buffers", "reused"}, {"sizes", "4KiB"}, {"verify", verify}});
+}
+
+TEST(P2p, ARareWrongMessageIsFound) {
+  const Outcome outcome = run_case(2, rare("100"), {1, Through::stream, 4096, 4095, 6, 97});
+  expect_flip(outcome, "rank 1 on nid001 received wrong data from rank 0 on nid001 (b",
+              "bit 6 of byte 4095 is flipped");
+  EXPECT_NE(outcome.judgement.findings[0].reason.find(" messages compared"), std::string::npos);
+}
+
+TEST(P2p, AMessageThatLeavesTheOneBeforeInItsPlaceIsFound) {
+  const Outcome outcome = run_case(2, rare("100"), {1, Through::stream, 4096, 0, 0, 97, true});
+  expect_flip(outcome, "rank 1 on nid001 received wrong data from rank 0 on nid001 (b",
+              "the message before it is still in its place, in ");
+}
+
+TEST(P2p, TheShareOfMessagesComparedIsReported) {
+  for (const char* verify : {"0", "100"}) {
+    const Outcome outcome = run_case(2, rare(verify));
+    ASSERT_TRUE(outcome.judgement.findings.empty()) << outcome.judgement.findings[0].reason;
+    // One of two readings one way, and one both ways.
+    std::uint64_t compared = 0;
+    std::uint64_t all = 0;
+    for (const Fact& fact : outcome.seen[0].facts)
+      if (fact.key == "verified") std::sscanf(fact.value.c_str(), "4KiB %lu of %lu", &compared, &all);
+    EXPECT_GT(all, compared);
+    EXPECT_EQ(compared == 2, std::string(verify) == "0") << "the last one of each reading";
+  }
+}
+
 TEST(P2p, OfFourRanksTheRightPairsAreNamed) {
   const Outcome outcome = run_case(4, small(), {2, Through::stream, 4096, 5, 1});
   EXPECT_EQ(outcome.judgement.findings.size(), 3u) << "from each of the others";
@@ -236,7 +284,7 @@ TEST(P2pSettings, ReusedBuffersLeaveTheWindowAsItWasAskedFor) {
 TEST(P2p, WhereTimingMeansNothingDataIsLookedAtInAFewRounds) {
   const Outcome outcome = run_case(8, small(), {}, "8 ranks share 2 cores");
   ASSERT_TRUE(outcome.judgement.findings.empty()) << outcome.judgement.findings[0].reason;
-  ASSERT_EQ(outcome.judgement.evidence.size(), 1u);
+  ASSERT_EQ(outcome.judgement.evidence.size(), 2u);
   EXPECT_EQ(outcome.judgement.evidence[0].rfind("8 ranks compared", 0), 0u) << outcome.judgement.evidence[0];
   EXPECT_EQ(outcome.judgement.evidence[0].find("others used the CPUs"), std::string::npos);
   for (const Observation& seen : outcome.seen)
@@ -272,7 +320,7 @@ TEST(P2pSettings, TheBudgetHoldsForAThousandNodes) {
   for (int rank = 0; rank < 64'000; ++rank) node_of.push_back(rank / 64);
   const auto budget = p2p::budget_of(made.params(), node_of, false);
   EXPECT_GE(budget.rounds, 12);
-  EXPECT_LE(budget.rounds * (7 * budget.reading_s + 0.2055), 20.0);
+  EXPECT_LE(budget.rounds * (7 * 1.5 * budget.reading_s + 0.2055 + 0.2013), 20.0);
 }
 
 TEST(P2pWindow, ShrinksWhereOneMessageTakesLong) {

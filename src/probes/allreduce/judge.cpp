@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "measure/gpu_data.hpp"
 #include "measure/gpu_health.hpp"
+#include "measure/verified_share.hpp"
 #include "stats/headline.hpp"
 
 namespace muster::allreduce {
@@ -36,7 +37,7 @@ std::string bits_of(std::string_view hex) {
 
 constexpr std::size_t most_named = 8;
 
-/// Ranks whose first wrong sum is the same: `TYPE SIZE INDEX EXPECTED GOT BITS COUNT`.
+/// Ranks whose first wrong sum is the same: `TYPE SIZE INDEX EXPECTED GOT BITS COUNT WRONG OF`.
 struct Wrong {
   std::string reported;
   std::size_t others = 0;  ///< further sums that are wrong, on the rank that has most of them
@@ -69,10 +70,11 @@ std::string name_ranks(const CaseView& view, const std::vector<int>& ranks) {
 std::string describe(const Wrong& wrong) {
   const auto words = split(wrong.reported, ' ');
   std::string text = "a wrong sum";
-  if (words.size() == 7) {
+  if (words.size() >= 7) {
     text += fmt::format(" of {} ({}): element {} is {} instead of {} ({})", words[0], words[1], words[2], words[4],
                         words[3], bits_of(words[5]));
     if (words[6] != "1") text += fmt::format(", {} elements are wrong in all", words[6]);
+    if (words.size() >= 9) text += fmt::format(", in {} of {} sums compared", words[7], words[8]);
   }
   if (wrong.others > 0)
     text += fmt::format("; {} other {} wrong, too", wrong.others, wrong.others == 1 ? "sum is" : "sums are");
@@ -208,6 +210,12 @@ Finding nothing_for_mpi(const CaseView& view) {
           "run it where each rank has a GPU, with NCCL or RCCL, or sum other types"};
 }
 
+/// All ranks look at the same sums.
+std::string share_compared(const CaseView& view) {
+  const Observation* first = measured_by(view, 0);
+  return p2p::verified_evidence(std::span(&first, 1), "sum");
+}
+
 ProbeJudgement judge_results(const CaseView& view) {
   ProbeJudgement judgement;
   if (view.ranks.size() == 1) {
@@ -251,6 +259,7 @@ ProbeJudgement judge_results(const CaseView& view) {
       if (!text.empty()) judgement.evidence.push_back(text);
   }
   judgement.evidence.push_back(std::move(sentence));
+  if (auto share = share_compared(view); !share.empty()) judgement.evidence.push_back(std::move(share));
   if (auto left = left_out(view); !left.empty()) judgement.evidence.push_back(std::move(left));
   if (auto gpus = p2p::gpu_data_evidence(view); !gpus.empty()) judgement.evidence.push_back(std::move(gpus));
   return judgement;

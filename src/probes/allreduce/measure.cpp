@@ -6,13 +6,14 @@
 #include <map>
 
 #include "base/clock.hpp"
+#include "measure/pair_verify.hpp"
 #include "stats/stats.hpp"
 
 namespace muster::allreduce {
 
 namespace {
 
-constexpr int poison = 0xa5;
+constexpr std::size_t shift_step = 64;  // bytes; a multiple of every type's
 
 template <class T>
 std::vector<T> values_of(const ByteVector& bytes) {
@@ -68,14 +69,14 @@ class Operations {
         task_(task),
         values_(task.type, with.seed, with.comm.size()),
         elements_(task.size / size_of(task.type)) {
-    for (int slot = 0; slot < task.slots; ++slot)
-      values_.fill(part(with.out.host(), slot), with.comm.rank(), static_cast<std::size_t>(slot) * elements_);
-    std::memset(with.in.host().data(), poison, used_bytes());
+    // One slot continues the other, so that a sum can begin anywhere.
+    values_.fill(with.out.host().first(filled_bytes()), with.comm.rank(), 0);
+    std::memset(with.in.host().data(), p2p::poison, used_bytes());
   }
 
   [[nodiscard]] Result<Measured> run(const SamplingGoal& goal) {
-    for (const p2p::Buffer* buffer : {&with_.out, &with_.in})
-      if (auto pushed = buffer->push(used_bytes()); !pushed) return tl::unexpected(pushed.error());
+    if (auto pushed = with_.out.push(filled_bytes()); !pushed) return tl::unexpected(pushed.error());
+    if (auto pushed = with_.in.push(used_bytes()); !pushed) return tl::unexpected(pushed.error());
     Sampler sampler(goal);  // rank 0's alone is fed
     for (;;) {
       std::int64_t count = sampler.next();
@@ -91,13 +92,27 @@ class Operations {
     measured.own = own_.summary();
     measured.skew = skew_.summary();
     with_.recorder.step("verify");
-    if (auto pulled = with_.in.pull(used_bytes()); !pulled) return tl::unexpected(pulled.error());
-    look(measured);
+    const auto slots = static_cast<std::uint64_t>(task_.slots);
+    if (auto looked = look(std::min(done_, slots), 0); !looked) return tl::unexpected(looked.error());
+    const double limit_s = goal.most > 1 ? with_.verify * measured.time.taken.value : 0;
+    if (auto more = verify(limit_s, done_ > slots); !more) return tl::unexpected(more.error());
+    measured.summed = done_ + verified_;
+    measured.looked = looked_;
+    measured.wrong = std::move(wrong_);
+    measured.wrong_sums = wrong_sums_;
     return measured;
   }
 
  private:
   [[nodiscard]] std::size_t used_bytes() const { return task_.size * static_cast<std::size_t>(task_.slots); }
+
+  /// Further sums begin further on, so that no two in a row of a slot are alike.
+  [[nodiscard]] std::size_t shifts() const {
+    const std::size_t room = with_.out.host().size() - used_bytes();
+    return 1 + std::min(room, p2p::burst_slack) / shift_step;
+  }
+  [[nodiscard]] std::size_t filled_bytes() const { return used_bytes() + (shifts() - 1) * shift_step; }
+  [[nodiscard]] std::size_t shift_of(std::uint64_t pass) const { return pass % shifts() * shift_step; }
 
   [[nodiscard]] std::span<std::byte> part(std::span<std::byte> memory, int slot) const {
     return memory.subspan(static_cast<std::size_t>(slot) * task_.size, task_.size);
@@ -202,24 +217,59 @@ class Operations {
     return {};
   }
 
-  /// The last result in every slot that was used.
-  void look(Measured& measured) const {
-    measured.looked = std::min<std::uint64_t>(done_, static_cast<std::uint64_t>(task_.slots));
-    for (std::uint64_t slot = 0; slot < measured.looked; ++slot) {
-      auto wrong = values_.find_wrong(part(with_.in.host(), static_cast<int>(slot)), slot * elements_);
-      if (!wrong) continue;
-      if (measured.wrong)
-        measured.wrong->count += wrong->count;
-      else
-        measured.wrong = std::move(wrong);
+  /// Sums of which every one is compared, for `limit_s` of rank 0; at least some if `is_needed`.
+  [[nodiscard]] Result<void> verify(double limit_s, bool is_needed) {
+    p2p::TimeShare time(limit_s);
+    for (std::uint64_t pass = 1; with_.verify > 0; ++pass) {
+      std::int64_t goes_on = time.begins_another(pass == 1 && is_needed);
+      if (auto agreed = agree(goes_on); !agreed) return agreed;
+      if (goes_on == 0) break;
+      if (auto summed = sum_untimed(pass); !summed) return summed;
     }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> sum_untimed(std::uint64_t pass) {
+    constexpr int most = 64;
+    const int count = std::min(task_.slots, most);
+    with_.recorder.iteration(pass);
+    for (int slot = 0; slot < count; ++slot)
+      if (auto summed = with_.carrier().all_reduce_sum(
+              task_.type, part(with_.out.bytes().subspan(shift_of(pass)), slot), part(with_.in.bytes(), slot));
+          !summed)
+        return summed;
+    verified_ += static_cast<std::uint64_t>(count);
+    return look(static_cast<std::uint64_t>(count), pass);
+  }
+
+  /// What is in the first slots, after a pass of `verify`; 0: after the timed sums.
+  [[nodiscard]] Result<void> look(std::uint64_t slots, std::uint64_t pass) {
+    if (auto pulled = with_.in.pull(slots * task_.size); !pulled) return pulled;
+    for (std::uint64_t slot = 0; slot < slots; ++slot) {
+      const std::size_t first = slot * elements_ + shift_of(pass) / size_of(task_.type);
+      auto wrong = values_.find_wrong(part(with_.in.host(), static_cast<int>(slot)), first);
+      if (!wrong) continue;
+      ++wrong_sums_;
+      if (wrong_) {
+        wrong_->count += wrong->count;
+        continue;
+      }
+      wrong->index -= first;
+      wrong_ = std::move(wrong);
+    }
+    looked_ += slots;
+    return {};
   }
 
   p2p::Equipment& with_;
   const Task& task_;
   Values values_;
   std::size_t elements_;
-  std::uint64_t done_ = 0;
+  std::uint64_t done_ = 0;      ///< timed
+  std::uint64_t verified_ = 0;  ///< further ones
+  std::uint64_t looked_ = 0;
+  std::uint64_t wrong_sums_ = 0;
+  std::optional<WrongElement> wrong_;
   Series own_;
   Series skew_;
   std::map<int, std::uint64_t> times_slowest_;

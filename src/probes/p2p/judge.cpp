@@ -12,6 +12,7 @@
 #include "measure/gpu_data.hpp"
 #include "measure/gpu_health.hpp"
 #include "measure/pair_settings.hpp"
+#include "measure/verified_share.hpp"
 #include "probes/p2p/links.hpp"
 #include "probes/p2p/name_parts.hpp"
 #include "stats/headline.hpp"
@@ -194,14 +195,19 @@ void find_slow(const CaseView& view, ProbeJudgement& judgement) {
   const std::string size = muster::to_string(ParamScalar(Bytes{largest_size(view.params)}));
   auto& links = by_size[size];
   number_rounds(links, schedule_of(view.params, node_of, false));
-  for (const Decoded& decoded : decode_links(links, node_of, decode_settings(view.params))) {
-    const std::size_t before = judgement.findings.size();
+  const auto all = decode_links(links, node_of, decode_settings(view.params));
+  const SlowRails rails = find_slow_rails(view, links, all, size);
+  for (const SuspectPart& part : rails.parts) judgement.findings.push_back(name_rail(view, part, rails, size));
+  for (const Decoded& decoded : all) {
+    // Where a slow NIC is, its node is not free of slow parts.
+    const std::size_t before = judgement.findings.size() - (decoded.is_between_nodes ? rails.parts.size() : 0);
     for (const SuspectPart& group : decoded.culprits.groups)
       judgement.findings.push_back(name_part(view, group, decoded, size));
     for (const SuspectPart& part : decoded.culprits.parts) {
       // A single pair that was not measured again may be chance.
       const bool is_pair = part.kind == PartKind::link || part.kind == PartKind::either;
       if (is_pair && !part.is_repeated) continue;
+      if (decoded.is_between_nodes && rails.explain(part)) continue;
       judgement.findings.push_back(name_part(view, part, decoded, size));
     }
     if (judgement.findings.size() == before) say_none_slow(decoded, size, view.params, judgement);
@@ -211,6 +217,7 @@ void find_slow(const CaseView& view, ProbeJudgement& judgement) {
           "{} {} nodes: sending to a higher number is {:.0f} % {} than to a lower one", size,
           decoded.is_between_nodes ? "between" : "within", 100 * std::fabs(loss), loss > 0 ? "slower" : "faster"));
   }
+  if (!rails.evidence.empty()) judgement.evidence.push_back(rails.evidence);
 }
 
 /// What ranks looked at: `READINGS readings, GIGABYTES GB`; and what they timed.
@@ -330,6 +337,8 @@ ProbeJudgement judge_data(const CaseView& view) {
   if (coverage.disturbed > 0 && view.timing_doubt.empty())
     sentence += fmt::format("; {} had no clean timing, others used the CPUs", coverage.disturbed);
   judgement.evidence.insert(judgement.evidence.begin(), std::move(sentence));
+  if (auto share = verified_evidence(view.observed, "message"); !share.empty())
+    judgement.evidence.insert(judgement.evidence.begin() + 1, std::move(share));
   if (auto gpus = gpu_data_evidence(view); !gpus.empty()) judgement.evidence.push_back(std::move(gpus));
   if (view.timing_doubt.empty()) {
     const auto latency = headline(view, {"latency", "us", "size", false, "link"});

@@ -16,8 +16,8 @@ bool is_between_nodes(const RankLink& link) {
   return link.link == LinkClass::network;
 }
 
-/// What the pairs of ranks of two nodes reached in one round, on average. They share adapters, and seldom fairly: their
-/// speeds are not independent readings, their sum is one.
+/// What the pairs of ranks of two nodes (or other units) reached in one round, on average. They share adapters, and
+/// seldom fairly: their speeds are not independent readings, their sum is one.
 std::vector<RankLink> node_links(std::span<const RankLink> links, std::span<const int> node_of) {
   std::map<std::tuple<int, int, bool, int>, std::vector<const RankLink*>> meetings;
   for (const RankLink& link : links)
@@ -110,6 +110,22 @@ std::vector<Decoded> decode_links(std::span<const RankLink> links, std::span<con
     if (!samples.empty()) all.push_back({are_nodes, decode_culprits(samples, with_noise)});
   }
   return all;
+}
+
+Decoded decode_rails(std::span<const RankLink> links, std::span<const int> unit_of, std::span<const int> name_of,
+                     const DecodeSettings& settings) {
+  std::vector<RankLink> between;
+  for (const RankLink& link : links)
+    if (is_between_nodes(link) && !link.is_alone) between.push_back(link);
+  between = node_links(between, unit_of);
+  DecodeSettings with_noise = settings;
+  with_noise.seen_noise = noise_of(between);
+  std::vector<LinkSample> samples;
+  for (const RankLink& link : between) {
+    const bool is_one_name = name_of[static_cast<std::size_t>(link.from)] == name_of[static_cast<std::size_t>(link.to)];
+    samples.push_back({link.from, link.to, link.round, link.value, is_one_name ? 1 : 0, false});
+  }
+  return {true, decode_culprits(samples, with_noise)};
 }
 
 Result<std::vector<RankPair>> choose_links(Comm& comm, const std::vector<Spot>& spots, std::span<const RankLink> mine,

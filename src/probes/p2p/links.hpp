@@ -41,6 +41,12 @@ struct Decoded {
 [[nodiscard]] std::vector<Decoded> decode_links(std::span<const RankLink> links, std::span<const int> node_of,
                                                 const DecodeSettings& settings);
 
+/// Links between nodes that are not alone, NIC by NIC: `unit_of[rank]` numbers the units (a NIC of a node and the ranks
+/// that use it), `name_of[unit]` their names, as those of one name reach each other in another way. A reading is the
+/// mean over the pairs of ranks of two units that met in one round.
+[[nodiscard]] Decoded decode_rails(std::span<const RankLink> links, std::span<const int> unit_of,
+                                   std::span<const int> name_of, const DecodeSettings& settings);
+
 /// Collective. What looks bad when all are compared, in at most 32 groups: every rank gets the same list. A group is a
 /// pair of ranks within a node, or those pairs of two nodes that met in a round. `mine` are those that this rank
 /// measured.

@@ -131,4 +131,28 @@ Finding name_part(const CaseView& view, const SuspectPart& part, const Decoded& 
   return finding;
 }
 
+Finding name_rail(const CaseView& view, const SuspectPart& part, const SlowRails& rails, const std::string& size) {
+  const RailUnit& unit = rails.units[static_cast<std::size_t>(part.ends.front())];
+  const std::string& host = view.ranks[static_cast<std::size_t>(unit.ranks.front())].host;
+  const std::string nics = human_list(unit.rail.nics);
+  std::vector<std::string> numbers;
+  for (const int rank : unit.ranks) numbers.push_back(std::to_string(rank));
+  const std::string ranks = fmt::format("{} {}", numbers.size() == 1 ? "rank" : "ranks", human_list(numbers));
+  const char* way = part.kind == PartKind::node     ? "is slow both ways"
+                    : part.kind == PartKind::sender ? "is slow when it sends"
+                                                    : "is slow when it receives";
+  const std::string name =
+      unit.rail.is_counted ? "NIC " + nics : fmt::format("the NIC of {} (nearest: {})", ranks, nics);
+  Finding finding;
+  finding.reason = fmt::format("{} of {} {}: {}", name, host, way, evidence(part, rails.decoded, size));
+  if (unit.rail.is_counted) finding.reason += fmt::format(" ({})", ranks);
+  finding.culprits.push_back({CulpritKind::device, unit.rail.is_counted ? "NIC " + nics : "NIC of " + ranks, host, -1});
+  finding.remedy = fmt::format(
+      "look at that NIC of {}, its cable and its port of the switch (link rate, width and error counters: ethtool, "
+      "ibstat, "
+      "perfquery, cxi_stat)",
+      host);
+  return finding;
+}
+
 }  // namespace muster::p2p

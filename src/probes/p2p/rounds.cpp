@@ -9,8 +9,11 @@
 #include "measure/pair_measure.hpp"
 #include "measure/pair_settings.hpp"
 #include "measure/peak_bandwidth.hpp"
+#include "measure/rails.hpp"
 #include "measure/transport.hpp"
+#include "measure/verified_share.hpp"
 #include "probes/p2p/links.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster::p2p {
 
@@ -37,6 +40,7 @@ class Part {
               own_.seconds() && context.timing_doubt.empty() ? &watch_ : nullptr, [this] { return own_.seconds(); },
               gpu.carrier()},
         tasks_(tasks_of(context.params, !context.timing_doubt.empty())) {
+    with_.verify = context.params.real("verify");
     goal_.interval = context.params.real("interval");
     goal_.cap = {budget_of(context.params, nodes_of(spots_), false).reading_s};
     if (!context.timing_doubt.empty()) goal_ = one_look();
@@ -80,9 +84,17 @@ class Part {
     context_.recorder.iteration(static_cast<std::uint64_t>(round_));
     context_.recorder.peer(-1);
     if (auto met = context_.comm.barrier(); !met) return met;
-    if (peer < 0) return {};
+    if (peer < 0) return all_timed();
     const bool is_first = schedule_.leads(context_.comm.rank(), peer) == is_forward;
+    with_.timed = [this] { return all_timed(); };
     return one(peer, is_first ? PairRole::first : PairRole::second, task, false);
+  }
+
+  /// Collective. What comes after is in no pair's way.
+  [[nodiscard]] Result<void> all_timed() {
+    context_.recorder.step("round timed");
+    context_.recorder.peer(-1);
+    return context_.comm.barrier();
   }
 
   [[nodiscard]] Result<void> one(int peer, PairRole role, const Task& task, bool is_alone) {
@@ -91,16 +103,18 @@ class Part {
     auto measured = measure(with_, peer, role, task, goal_);
     if (!measured) return tl::unexpected(measured.error());
     const double moved = static_cast<double>(measured->received + measured->sent) * static_cast<double>(task.size);
+    if (link == LinkClass::network) over_network_ += moved;
     // Traffic between GPUs is not counted by interfaces, but reported by their library.
     if (task.kind != Kind::latency && !gpu_.is_on_device())
       carriers_.add(link, carrier_of(link, before, read_traffic(), moved), moved);
     ++checked_;
-    bytes_ += static_cast<double>(measured->compared);
+    bytes_ += static_cast<double>(measured->compared) * static_cast<double>(task.size);
     arrived_ += static_cast<double>(measured->received) * static_cast<double>(task.size);
     const std::string size = to_string(ParamScalar(Bytes{task.size}));
-    if (measured->corruption && ++corrupt_ <= most_reported)
+    verified_.add(size, measured->compared, measured->received);
+    if (measured->wrong && ++corrupt_ <= most_reported)
       seen_.facts.push_back(
-          {"corrupt", fmt::format("{} {} {} {}", peer, size, to_string(task.kind), describe(*measured->corruption))});
+          {"corrupt", fmt::format("{} {} {} {}", peer, size, to_string(task.kind), describe(*measured->wrong))});
     if (role == PairRole::first)
       keep(peer, task, measured->sampled, {{link_label(link), std::string(to_string(link))}, {"size", size}}, is_alone);
     return {};
@@ -143,6 +157,7 @@ class Part {
 
   /// Links that look bad, one at a time: is it the link, or the company?
   [[nodiscard]] Result<void> again() {
+    with_.timed = nullptr;
     context_.recorder.step("choose links");
     auto links = choose_links(context_.comm, spots_, mine_, decode_settings(context_.params));
     if (!links) return tl::unexpected(links.error());
@@ -172,7 +187,18 @@ class Part {
     return {};
   }
 
+  /// The NIC of this rank's messages to other nodes.
+  void report_rail() {
+    if (over_network_ == 0) return;
+    auto rail = counted_rail(nics_before_, bytes_by_nic(), over_network_);
+    if (!rail && gpu_.is_on_device()) rail = gpu_.near_rail();
+    if (!rail && !gpu_.is_on_device())
+      if (const auto node = read_inventory(root_of("/"))) rail = near_rail(*node, spots_[self_].mask, root_of("/"));
+    if (rail) seen_.facts.push_back({"rail", to_text(*rail)});
+  }
+
   void finish() {
+    report_rail();
     std::string fast;
     for (const std::string& port : fast_ports()) fast += (fast.empty() ? "" : " ") + port;
     if (!fast.empty()) seen_.facts.push_back({"fast_ports", fast});
@@ -180,6 +206,7 @@ class Part {
     if (round_ < asked) seen_.facts.push_back({"rounds", fmt::format("{} of {}", round_, asked)});
     seen_.facts.push_back(
         {"checked", fmt::format("{} readings, {:.3g} GB of {:.3g} GB", checked_, bytes_ * 1e-9, arrived_ * 1e-9)});
+    verified_.announce(seen_);
     if (measured_ > 0) seen_.facts.push_back({"precise", fmt::format("{} of {}", precise_, measured_)});
     if (disturbed_ > 0)
       seen_.facts.push_back({"disturbed", fmt::format("{} of {} readings: {}", disturbed_, measured_,
@@ -208,8 +235,11 @@ class Part {
   int precise_ = 0;
   int disturbed_ = 0;
   int corrupt_ = 0;
-  double bytes_ = 0;    ///< compared
-  double arrived_ = 0;  ///< bytes
+  VerifiedTotals verified_;
+  BytesByNic nics_before_ = bytes_by_nic();
+  double over_network_ = 0;  ///< bytes to and from other nodes
+  double bytes_ = 0;         ///< compared
+  double arrived_ = 0;       ///< bytes
 };
 
 }  // namespace

@@ -1,0 +1,77 @@
+#include "measure/verified_share.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <optional>
+
+#include "base/text.hpp"
+
+namespace muster::p2p {
+
+namespace {
+
+std::optional<std::uint64_t> count_in(const std::string& word) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+void add_reported(std::span<const Observation* const> ranks, VerifiedTotals& totals) {
+  for (const Observation* seen : ranks) {
+    if (seen == nullptr || seen->state != ObservationState::measured) continue;
+    for (const Fact& fact : seen->facts) {
+      const auto words = fact.key == "verified" ? split(fact.value, ' ') : std::vector<std::string>();
+      if (words.size() != 4) continue;
+      const auto compared = count_in(words[1]);
+      const auto all = count_in(words[3]);
+      if (compared && all) totals.add(printable_line(words[0], 20), *compared, *all);
+    }
+  }
+}
+
+}  // namespace
+
+void VerifiedTotals::add(const std::string& size, std::uint64_t compared, std::uint64_t all) {
+  auto same = std::find_if(sizes_.begin(), sizes_.end(), [&](const OfSize& one) { return one.size == size; });
+  if (same == sizes_.end()) same = sizes_.insert(sizes_.end(), {size, 0, 0});
+  same->compared += compared;
+  same->all += all;
+}
+
+void VerifiedTotals::announce(Observation& seen) const {
+  for (const OfSize& one : sizes_)
+    seen.facts.push_back({"verified", fmt::format("{} {} of {}", one.size, one.compared, one.all)});
+}
+
+std::string VerifiedTotals::sentence(std::string_view noun) const {
+  std::vector<std::string> shares;
+  std::vector<std::string> found;
+  for (const OfSize& one : sizes_) {
+    if (one.all == 0) continue;
+    const std::string share = one.compared < one.all
+                                  ? fmt::format("{} of {} of {} ({:.2g} %)", one.compared, one.all, one.size,
+                                                100 * static_cast<double>(one.compared) / static_cast<double>(one.all))
+                                  : fmt::format("all {} of {}", one.all, one.size);
+    shares.push_back(share);
+    if (const auto in = found_one_in(one.compared); in >= 2) found.push_back(fmt::format("{} of {}", in, one.size));
+  }
+  if (shares.empty()) return {};
+  std::string text = fmt::format("{}s compared whole: {}", noun, human_list(shares));
+  if (!found.empty()) text += fmt::format("; one wrong {} in {} is found with 99 %", noun, human_list(found));
+  return text;
+}
+
+std::uint64_t found_one_in(std::uint64_t compared) {
+  return static_cast<std::uint64_t>(static_cast<double>(compared) / std::log(100.0));
+}
+
+std::string verified_evidence(std::span<const Observation* const> ranks, std::string_view noun) {
+  VerifiedTotals totals;
+  add_reported(ranks, totals);
+  return totals.sentence(noun);
+}
+
+}  // namespace muster::p2p
