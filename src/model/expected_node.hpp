@@ -7,7 +7,7 @@
 
 namespace muster {
 
-/// By the profile: its name is that of a login node, no job is around, and it has no more GPUs than those have. None of
+/// By the profile: its name is that of a login node, it is outside of a job, and it has no more GPUs than those have. None of
 /// the three is sufficient alone: login nodes may have a GPU, and jobs may be run on nodes of any name.
 [[nodiscard]] bool is_login_node(const ExpectedNode& node, const std::string& host, bool is_in_job, int gpus);
 

@@ -63,7 +63,7 @@ Result<Observation> run_network_plugin(RunContext& context) {
 
 extern const ProbeSpec probe_network_plugin{
     .name = "network_plugin",
-    .summary = "The network plugin of NCCL and RCCL can be loaded where the job runs.",
+    .summary = "The network plugin of NCCL or RCCL loads where the job runs.",
     .params = network_plugin_params,
     .run = run_network_plugin,
     .judge = network_plugin::judge,

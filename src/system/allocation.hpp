@@ -24,7 +24,7 @@ struct Allocation {
 /// The value of a variable; none: it is not set.
 using Variables = std::function<std::optional<std::string>(const std::string&)>;
 
-/// None: no job is around. Fails with kind `usage` when its list of nodes can't be read.
+/// None: this process is outside of a job. Fails with kind `usage` when its list of nodes can't be read.
 [[nodiscard]] Result<std::optional<Allocation>> find_allocation(const Variables& variable);
 /// As this process has them.
 [[nodiscard]] Result<std::optional<Allocation>> find_allocation();

@@ -174,7 +174,7 @@ class AllNodesThere(BelowSlurm):
         self.assertIn("--nodelist=nid[001-002]", plan.stdout)
         doctor = self.muster("doctor").stdout
         self.assertRegex(doctor, r"ok +allocation +Slurm job \d+, nid\[001-004\] \(4 nodes\), 2 tasks each")
-        self.assertRegex(doctor, r"ok +a run starts ranks by +srun, as an allocation is around")
+        self.assertRegex(doctor, r"ok +a run starts ranks by +srun, inside an allocation")
         refused = self.muster("plan", "-n", "hello", "--nodes", "nid009")
         self.assertEqual(refused.returncode, 3)
         self.assertIn("nid009 is not in the allocation", refused.stderr)

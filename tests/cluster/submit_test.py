@@ -244,7 +244,7 @@ class BeforeSubmission(Submitted):
         words = ["salloc", "--quiet", "--nodes=1", str(support.DRIVER), "run", "--submit"]
         done = self.cluster.execute(vc.LOGIN, words, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stderr, r"Slurm job \d+ is around muster already")
+        self.assertRegex(done.stderr, r"muster already runs inside Slurm job \d+")
 
     def test_idle_nodes(self):
         slurm_services.drain(self.cluster, "nid002", "bad DIMM")

@@ -173,7 +173,7 @@ class Profiles(unittest.TestCase):
         self.assertIn(f"{HOST} is a login node of mine", " ".join(said.split()))
         run = ["run", "mine.toml", "--system", "mine:many", "-n", "^environment$", "--ranks-per-node", "1", "--report", "json=-"]
         said = self.muster(*run, status=None)
-        self.assertIn(f"{HOST} is a login node (by the profile: its name, and that no job is around)", said)
+        self.assertIn(f"{HOST} is a login node (by the profile: its name, and outside of a job)", said)
         said = self.muster(*run, status=None, SLURM_JOB_ID="7", SLURM_JOB_NODELIST=HOST)
         self.assertIn('"verdict"', said)
         self.assertNotIn("is a login node", said)

@@ -245,7 +245,7 @@ TEST(EnvironmentProfile, ALoginNodeIsToldByNameJobAndGpusTogether) {
   const auto notes = [&](const Facts& facts) { return reasons(judge(node, facts), Verdict::pass); };
   const auto message = notes({{"node.gpus", "1"}});
   ASSERT_EQ(message.size(), 1u);
-  EXPECT_NE(message[0].find("are login nodes (by the profile: its name, and that no job is around)"),
+  EXPECT_NE(message[0].find("are login nodes (by the profile: its name, and outside of a job)"),
             std::string::npos);
   EXPECT_NE(message[0].find("get some with salloc or sbatch and run there"), std::string::npos);
   EXPECT_EQ(notes({{"node.gpus", "4"}}), Sentences{}) << "no login node has so many GPUs";

@@ -54,9 +54,11 @@ std::string_view word(Health health) {
 Line topology_line() {
   const auto topology = read_topology();
   if (!topology) return {"topology", Health::bad, to_string(topology.error()), "hwloc can't read this machine"};
+  const auto number = [](int count, const char* noun) { return counted(static_cast<std::size_t>(count), noun); };
   return {"topology", Health::good,
-          fmt::format("{}; {} cores, {} CPUs, {} NUMA domains, {:.1f} GiB", topology->cpu_model, topology->cores,
-                      topology->cpus, topology->numa_domains, static_cast<double>(topology->memory_bytes) / (1u << 30)),
+          fmt::format("{}; {}, {}, {}, {:.1f} GiB", topology->cpu_model, number(topology->cores, "core"),
+                      number(topology->cpus, "CPU"), number(topology->numa_domains, "NUMA domain"),
+                      static_cast<double>(topology->memory_bytes) / (1u << 30)),
           ""};
 }
 
@@ -83,7 +85,7 @@ Line allocation_line() {
   const auto found = find_allocation();
   if (!found) return {"allocation", Health::bad, to_string(found.error()), "start a new job"};
   if (!*found)
-    return {"allocation", Health::limited, "none: no scheduler's job is around; name nodes with --nodes", ""};
+    return {"allocation", Health::limited, "none: not inside a scheduler's job; name nodes with --nodes", ""};
   const auto& job = **found;
   return {"allocation", Health::good,
           fmt::format("{} job {}, {} ({} {}){}", job.scheduler, job.job, compress_hostlist(job.nodes), job.nodes.size(),
@@ -135,14 +137,14 @@ Line choice_line(const Result<SiteFound>& found) {
     return {"a run starts ranks by", Health::limited,
             fmt::format("{}, by the profile; it needs an allocation", found->launcher->name),
             "start in one (salloc, sbatch)"};
-  const std::string why = !found->launcher->needs_allocation ? "" : ", as an allocation is around";
+  const std::string why = !found->launcher->needs_allocation ? "" : ", inside an allocation";
   return {"a run starts ranks by", Health::good, fmt::format("{}{}", found->launcher->name, why), ""};
 }
 
 Line shell_line_of(const LauncherSpec& launcher, const Result<LauncherIdentity>& identity) {
   const auto name = std::string("launcher ") + std::string(launcher.name);
   if (!identity) return {name, Health::limited, identity.error().what, ""};
-  if (launcher.program.empty()) return {name, Health::good, "always there; one rank", ""};
+  if (launcher.program.empty()) return {name, Health::good, "always available; one rank", ""};
   return {name, Health::good, fmt::format("{} ({})", identity->banner, identity->path), ""};
 }
 

@@ -219,7 +219,7 @@ Result<void> check_count(const SiteFound& found, std::size_t need) {
   const std::size_t there = nodes_of(found).size();
   if (need <= there || !has_started_line(found)) return {};
   const auto where = found.allocation ? fmt::format("{} job {}", found.allocation->scheduler, found.allocation->job)
-                     : found.site.nodes.empty() ? std::string("this machine alone, without --nodes or a job around it")
+                     : found.site.nodes.empty() ? std::string("this machine alone, without --nodes and outside a job")
                                                 : std::string("--nodes");
   return fail(
       ErrorKind::usage, "--need",

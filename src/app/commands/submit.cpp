@@ -63,7 +63,7 @@ Result<void> refuse_inside_of_job() {
   if (!*allocation) return {};
   return fail(
       ErrorKind::usage, "--submit",
-      fmt::format("{} job {} is around muster already; leave --submit out to run in it, or start muster outside",
+      fmt::format("muster already runs inside {} job {}; leave out --submit to run in it, or start muster outside",
                   (*allocation)->scheduler, (*allocation)->job));
 }
 

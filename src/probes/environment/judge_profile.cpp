@@ -143,7 +143,7 @@ void judge_login(const EnvironmentView& seen, ProbeJudgement& judgement) {
   }
   if (hosts.empty()) return;
   judgement.findings.push_back(
-      note(fmt::format("{} {} (by the profile: its name, and that no job is around): measurements here do not apply to "
+      note(fmt::format("{} {} (by the profile: its name, and outside of a job): measurements here do not apply to "
                        "the compute nodes; get some with salloc or sbatch and run there",
                        human_list(hosts), plural(hosts.size(), "is a login node", "are login nodes"))));
 }
