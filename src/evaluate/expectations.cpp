@@ -279,14 +279,23 @@ std::string kinds_applied(const std::vector<const Application*>& applications) {
   return human_list(names);
 }
 
-/// `; one worse by 17 % would have failed`: of the bounds that come from other values, the widest one.
-std::string limit_clause(const std::vector<const Application*>& applications) {
+/// `; one worse by 17 % would have failed`: of the bounds that come from other values, the widest one. Nothing where a
+/// group has no such bound.
+std::string limit_clause(const std::vector<const Application*>& applications, const Readings& readings) {
+  constexpr double all_of_value = 0.99;
   double widest = 0;
-  for (const Application* one : applications)
+  bool may_exceed_value = true;
+  for (const Application* one : applications) {
+    double of_group = 0;
     for (const Bound& bound : one->bounds)
-      if (bound.missing.empty()) widest = std::max(widest, bound.seen_from);
+      if (bound.missing.empty() && bound.seen_from > 0)
+        of_group = of_group > 0 ? std::min(of_group, bound.seen_from) : bound.seen_from;
+    if (of_group <= 0) return "";
+    widest = std::max(widest, of_group);
+    may_exceed_value = may_exceed_value && readings.groups()[one->group].facts.better == Better::lower;
+  }
   if (widest <= 0) return "";
-  if (widest >= 1) return "; their spread hides one of half the value";
+  if (widest > all_of_value && !may_exceed_value) return "; their spread hides a loss of any size";
   return fmt::format("; one worse by {:.0f} % would have failed", std::ceil(100 * widest));
 }
 
@@ -411,7 +420,7 @@ class Judge {
     for (std::size_t i = first; i < expected_.applications.size(); ++i) mine.push_back(&expected_.applications[i]);
     expected_.evidence.push_back(fmt::format("{}: {} inside the bounds ({}){}", sentence_subject(asked),
                                              count == 1 ? "1 reading" : fmt::format("all {} readings", count),
-                                             kinds_applied(mine), limit_clause(mine)));
+                                             kinds_applied(mine), limit_clause(mine, readings_)));
   }
 
   /// A probe judges more than times. Of a number that a check declares for its program the bound is all there is, so

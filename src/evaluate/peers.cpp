@@ -59,6 +59,18 @@ std::string text_of(const Peers& peers, const ReadingGroup& group, std::span<con
                      100 * floors * peers.mad_floor);
 }
 
+/// A reading of the better bin that gets worse is judged in the other one before it fails.
+double seen_in_bins(const Peers& peers, Better better, const Bins& bins) {
+  const bool is_low_worse = better != Better::lower;
+  const auto& worse = is_low_worse ? bins.low : bins.high;
+  const Range range = peers_range(peers, better, worse);
+  const auto& end = is_low_worse ? range.least : range.most;
+  const double usual = *median(is_low_worse ? bins.high : bins.low);
+  const double of_worse = peers_seen_from(peers, better, worse);
+  if (!end || of_worse <= 0 || usual == 0) return 0;
+  return std::max(of_worse, std::fabs(usual - *end) / std::fabs(usual));
+}
+
 /// Each bin is judged for itself.
 void hold_in_bins(const Peers& peers, const ReadingGroup& group, std::span<const Sample> samples,
                   std::span<const double> values, double bound_of_bins, Bound& bound) {
@@ -73,8 +85,7 @@ void hold_in_bins(const Peers& peers, const ReadingGroup& group, std::span<const
     bound.ranges.push_back(peers_range(peers, group.facts.better, bin));
     bound.texts.push_back(text(bin));
   }
-  for (const auto& bin : {bins.low, bins.high})
-    bound.seen_from = std::max(bound.seen_from, peers_seen_from(peers, group.facts.better, bin));
+  bound.seen_from = seen_in_bins(peers, group.facts.better, bins);
   bound.text = fmt::format("peers: two bins, {} readings around {} and {} around {}", bins.low.size(),
                            format_value(*median(bins.low), group.facts.unit), bins.high.size(),
                            format_value(*median(bins.high), group.facts.unit));

@@ -15,12 +15,23 @@ constexpr std::string_view explaining[] = {
     "no such", "denied", "refused", "out of memory", "bad_alloc", "assertion", "terminate called", "unable to"};
 
 /// Begin or make up lines of launchers: notices, traces of Hydra, and what follows a peer's end.
-constexpr std::string_view of_launchers[] = {"[mpiexec@",         "[proxy:",         "[bstrap:",
-                                             "prterun ",          "mpirun ",         "srun: ",
-                                             "PMIX ERROR",        "Socket closed",   "MPI_ERRORS_ARE_FATAL",
-                                             "*** Unknown error", "BAD TERMINATION", "YOUR APPLICATION TERMINATED",
-                                             "_ERROR_LOG: ",      "help message",    "help / error messages",
-                                             "--> Returned ",     "Local abort before MPI_INIT"};
+constexpr std::string_view of_launchers[] = {"[mpiexec@",
+                                             "[proxy:",
+                                             "[bstrap:",
+                                             "prterun ",
+                                             "mpirun ",
+                                             "srun: ",
+                                             "PMIX ERROR",
+                                             "Socket closed",
+                                             "MPI_ERRORS_ARE_FATAL",
+                                             "*** Unknown error",
+                                             "BAD TERMINATION",
+                                             "YOUR APPLICATION TERMINATED",
+                                             "_ERROR_LOG: ",
+                                             "has sent help",
+                                             "help / error messages",
+                                             "--> Returned ",
+                                             "Local abort before MPI_INIT"};
 
 bool is_reporting(std::string_view line) {
   std::string lower(line);

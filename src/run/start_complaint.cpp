@@ -105,7 +105,7 @@ std::string_view host_without_space(std::string_view line) {
 /// `nid001` of `/tmp/ompi.nid001.0/pid.13870/1`: Open MPI's folder, named with its host and user.
 std::string_view host_of_folder(std::string_view folder) {
   constexpr std::string_view name = "/ompi.";
-  const auto begin = folder.find(name);
+  const auto begin = folder.rfind(name);
   if (begin == folder.npos) return {};
   const auto rest = folder.substr(begin + name.size());
   const auto host_and_user = rest.substr(0, rest.find('/'));
@@ -118,8 +118,9 @@ std::string_view folder_of_notice(std::string_view line, int code, std::string_v
   constexpr std::string_view of_folder = "Directory:", of_error = "Error:";
   const auto words = trim(line);
   if (words.substr(0, of_folder.size()) == of_folder) folder = trim(words.substr(of_folder.size()));
-  if (words.substr(0, of_error.size()) != of_error || !ends_with(words, std::strerror(code))) return {};
-  return std::exchange(folder, {});
+  if (words.substr(0, of_error.size()) != of_error) return {};
+  const auto of_notice = std::exchange(folder, {});
+  return ends_with(words, std::strerror(code)) ? of_notice : std::string_view();
 }
 
 /// The hosts of all such lines, and of Open MPI's notices of folders for which there was no space.

@@ -43,7 +43,7 @@ struct DecodeSettings {
   double seen_noise = 0;         ///< and at least this: what the caller knows of these very readings
   double false_rate = 0.05;      ///< false names per decoded matrix, at most, when noise is normal
   double false_repeats = 1;      ///< healthy links that one matrix may send to be measured again, expected
-  int most_repeats = 32;         ///< cells in `worth_repeating`, at most; the worst first
+  int most_repeats = 32;         ///< links in `worth_repeating`, at most
   double least_share = 0.15;     ///< a unit slow with fewer of its partners is not a culprit; its links may be
   std::vector<ClassReference> references;
 };
@@ -97,10 +97,11 @@ struct ClassLevel {
 };
 
 struct Culprits {
-  std::vector<SuspectPart> groups;        ///< what several units share
-  std::vector<SuspectPart> parts;         ///< units first, then links, by number
-  std::vector<LinkCell> worth_repeating;  ///< look bad, not measured alone yet; the worst first
-  std::vector<LinkCell> cleared;          ///< measured again alone and well
+  std::vector<SuspectPart> groups;  ///< what several units share
+  std::vector<SuspectPart> parts;   ///< units first, then links, by number
+  /// Not measured alone yet: suspects, then cells that decide a group and links that look bad in turn, the worst first.
+  std::vector<LinkCell> worth_repeating;
+  std::vector<LinkCell> cleared;  ///< measured again alone and well
   std::vector<ClassLevel> levels;
   /// The detection limit: a unit slower by less than this share may have been missed; infinite: none was compared with
   /// two others or more. Above `least_slowdown`, by what noise may hide.
@@ -112,8 +113,8 @@ struct Culprits {
 
 [[nodiscard]] Culprits decode_culprits(std::span<const LinkSample> samples, const DecodeSettings& settings = {});
 
-/// Whether "no unit is slow by `seen_from` or more" is worth a pass: the limit is at most three times `least_slowdown`,
-/// or one and a half times that of so few readings without noise.
+/// Whether "no unit is slow by `seen_from` or more" is worth a pass: the limit is at most three times `least_slowdown`
+/// and 30 %, but for a `least_slowdown` near that, or one and a half times that of so few readings without noise.
 [[nodiscard]] bool is_limit_useful(const Culprits& found, double least_slowdown);
 
 }  // namespace muster

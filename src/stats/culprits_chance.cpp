@@ -204,13 +204,14 @@ void propose(const PairTable& table, const SuspectPart& part, const std::vector<
   }
   std::stable_sort(slowest.begin(), slowest.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   // Of a node one direction with each: four partners prove more than both directions with two.
-  std::size_t added = 0;
+  std::vector<LinkCell> cells;
   for (const auto& [slowness, pair] : slowest) {
-    const bool is_out = is_both(part.kind) ? added % 2 == 0 : part.kind == PartKind::sender;
+    const bool is_out = is_both(part.kind) ? cells.size() % 2 == 0 : part.kind == PartKind::sender;
     const int other = pair->other(unit);
-    found.worth_repeating.push_back({is_out ? unit : other, is_out ? other : unit, share_of(slowness)});
-    if (++added >= cells_of_suspect) break;
+    cells.push_back({is_out ? unit : other, is_out ? other : unit, share_of(slowness)});
+    if (cells.size() >= cells_of_suspect) break;
   }
+  found.worth_repeating.insert(found.worth_repeating.begin(), cells.begin(), cells.end());
 }
 
 }  // namespace

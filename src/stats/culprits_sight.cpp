@@ -99,8 +99,9 @@ namespace muster {
 bool is_limit_useful(const Culprits& found, double least_slowdown) {
   constexpr double hardly_more = 1.5;
   constexpr double most_of_least = 3;
-  return found.seen_from < 1 &&
-         found.seen_from <= std::max(hardly_more * found.seen_from_if_quiet, most_of_least * least_slowdown);
+  constexpr double usual_most = 0.3;
+  const double useful = std::min(most_of_least * least_slowdown, std::max(usual_most, 1.2 * least_slowdown));
+  return found.seen_from < 1 && found.seen_from <= std::max(hardly_more * found.seen_from_if_quiet, useful);
 }
 
 }  // namespace muster

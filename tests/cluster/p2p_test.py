@@ -46,7 +46,7 @@ def is_right(case, faults):
     """The faulty nodes are named, each with its directions, and nobody else is. With none, all readings were compared."""
     reasons = named(case)
     if not faults:
-        return not reasons and any(" compared, none slow" in evidence for evidence in case["evidence"])
+        return not reasons and any(" compared, no node slow" in evidence for evidence in case["evidence"])
     return set(reasons) == set(faults) and all(
         reason.startswith(f"{node} {CLAIMS[faults[node]]}: ") for node, reason in reasons.items())
 

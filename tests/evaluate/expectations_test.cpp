@@ -305,6 +305,43 @@ TEST(Expectations, PeersOfTwoBinsAreJudgedWithinTheirs) {
   EXPECT_TRUE(has(result.reason, "in one of two bins: 6 around ")) << result.reason;
 }
 
+/// A reading of the better bin is first judged in the other one: it fails from that one's bound on.
+TEST(Expectations, TheDetectionLimitOfTwoBinsHolds) {
+  const auto judged = [](double first) {
+    std::vector<double> values{first};
+    for (int i = 1; i < 18; ++i) values.push_back(100 + 0.1 * i);
+    for (int i = 0; i < 6; ++i) values.push_back(80 + 0.1 * i);
+    CaseFixture fixture(24, 1);
+    fixture.report("busbw", values).expect("busbw").peers = Peers{};
+    return fixture.result();
+  };
+  const std::string reason = judged(100).reason;
+  const auto at = reason.find("; one worse by ");
+  ASSERT_NE(at, std::string::npos) << reason;
+  const double limit = std::stod(reason.substr(at + 15)) / 100;
+  EXPECT_GT(limit, 0.2);
+  EXPECT_EQ(judged(100.9 * (1 - limit - 0.01)).verdict, Verdict::fail);
+  EXPECT_EQ(judged(100.9 * (1 - limit + 0.05)).verdict, Verdict::pass);
+}
+
+TEST(Expectations, ALimitIsNotStatedWhereAGroupHasNone) {
+  CaseFixture fixture(3, 2);
+  fixture.report("busbw", {90, 91, 90, 90, 89, 90}, big).report("busbw", {0, 0, 0, 0, 0, 0}, small);
+  fixture.expect("busbw").peers = Peers{};
+  EXPECT_FALSE(has(fixture.result().reason, "would have failed")) << "the median is 0";
+}
+
+TEST(Expectations, ASpreadThatHidesALossOfAnySizeIsStated) {
+  const std::vector<double> values{10, 60, 100, 140, 190, 95};
+  CaseFixture rates(6, 1);
+  rates.report("busbw", values).expect("busbw").peers = Peers{};
+  EXPECT_TRUE(has(rates.result().reason, "(peers); their spread hides a loss of any size")) << rates.result().reason;
+  CaseFixture times(6, 1);
+  times.report("latency", values).expect("latency").peers = Peers{};
+  // A time may be worse by more than itself.
+  EXPECT_TRUE(has(times.result().reason, "(peers); one worse by ")) << times.result().reason;
+}
+
 TEST(Expectations, PeersAreJudgedPerSize) {
   CaseFixture fixture(3, 2);
   fixture.report("busbw", {1, 1, 1, 1, 1, 1}, small).report("busbw", {90, 90, 90, 90, 90, 90}, big);

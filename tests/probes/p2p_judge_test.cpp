@@ -149,7 +149,7 @@ TEST(P2pJudge, AHealthyClusterIsEvidence) {
   EXPECT_EQ(judgement.evidence,
             (std::vector<std::string>{"bandwidth at 16MiB: cache 40.1 GB/s, network 12 GB/s",
                                       "8 ranks compared 2 GB from 48 readings, bit by bit: all right",
-                                      "24 readings of 16MiB between nodes compared, none slow by 13 % or more"}));
+                                      "24 readings of 16MiB between nodes compared, no node slow by 13 % or more"}));
 }
 
 TEST(P2pJudge, TheShareThatWasComparedIsReported) {
@@ -364,7 +364,7 @@ TEST(P2pJudge, FewReadingsSayWhatTheyCouldHaveShown) {
   Mesh mesh(3, 1);
   const auto judgement = mesh.measure(healthy).judge();
   ASSERT_TRUE(judgement.findings.empty()) << judgement.findings[0].reason;
-  EXPECT_EQ(judgement.evidence.back(), "6 readings of 16MiB between nodes compared, none slow by 30 % or more");
+  EXPECT_EQ(judgement.evidence.back(), "6 readings of 16MiB between nodes compared, no node slow by 30 % or more");
 }
 
 TEST(P2pJudge, ReadingsWithoutCleanSamplesAreLeftOut) {

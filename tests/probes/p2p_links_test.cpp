@@ -1,4 +1,5 @@
 // Links held against each other, and which of them are read again.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "probes/p2p/links.hpp"
@@ -54,6 +55,34 @@ TEST(ChooseLinks, OfTheRoundInWhichTheyWereSlowest) {
   ASSERT_EQ(chosen.size(), 2u);
   EXPECT_EQ(chosen[0], (RankPair{2, 7, 0}));
   EXPECT_EQ(chosen[1], (RankPair{3, 6, 0}));
+}
+
+/// 32 nodes with a rank each, in four rounds; the path between the first two racks of eight is slow.
+std::vector<RankLink> of_slow_path(int rank) {
+  std::vector<RankLink> links;
+  for (int round = 0; round < 4; ++round) {
+    const int to = rank ^ (8 + 5 * round) % 32;
+    if (to == rank) continue;
+    const bool is_slow = std::minmax(rank / 8, to / 8) == std::pair(0, 1);
+    links.push_back({rank, to, round, is_slow ? 9.0 : 12.0, LinkClass::network});
+  }
+  return links;
+}
+
+TEST(ChooseLinks, NodesThatHaveNotMetDecideAPath) {
+  std::vector<Spot> nodes(32);
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) nodes[rank].node = static_cast<int>(rank);
+  std::vector<RankPair> chosen;
+  run_ranks(32, [&](ThreadComm& comm) {
+    const auto links = choose_links(comm, nodes, of_slow_path(comm.rank()), {});
+    if (comm.rank() == 0 && links) chosen = *links;
+  });
+  const auto have_met = [](const RankPair& pair) {
+    const auto links = of_slow_path(pair.from);
+    return std::any_of(links.begin(), links.end(), [&](const RankLink& link) { return link.to == pair.to; });
+  };
+  EXPECT_FALSE(chosen.empty());
+  EXPECT_FALSE(std::all_of(chosen.begin(), chosen.end(), have_met)) << chosen.size();
 }
 
 TEST(ChooseLinks, ASlowNodeNeedsNoSecondLook) {

@@ -68,6 +68,12 @@ TEST(StartComplaint, AFolderThatARankCanNotMakeForLackOfInodesIsNamedWithItsNode
                                                      {CulpritKind::file, "TMPDIR", "nid002.cluster", -1}}));
   EXPECT_FALSE(explain_complaint("  Directory: /tmp/ompi.nid002.0/1\n  Error:     Permission denied\n", {"nid002"}));
   EXPECT_FALSE(explain_complaint("  Directory: /data\n  Error:     No space left on device\n", {"nid002"}));
+  EXPECT_FALSE(
+      explain_complaint("  Directory: /tmp/ompi.nid002.0/1\n  Error:     Not a directory\n"
+                        "  Error:     No space left on device\n",
+                        {"nid002"}));
+  EXPECT_TRUE(
+      explain_complaint("  Directory: /ompi.tmp/ompi.nid002.0/1\n  Error: No space left on device\n", {"nid002"}));
 }
 
 TEST(StartComplaint, AReadOnlyFolderForTemporaryFilesIsTheNodesFault) {

@@ -156,8 +156,9 @@ void say_none_slow(const Decoded& decoded, const std::string& size, const Params
   const std::string what =
       fmt::format("{} readings of {} {} nodes", compared, size, decoded.is_between_nodes ? "between" : "within");
   if (is_limit_useful(culprits, params.real("least_slowdown"))) {
-    judgement.evidence.push_back(
-        fmt::format("{} compared, none slow by {:.0f} % or more", what, std::ceil(100 * culprits.seen_from)));
+    judgement.evidence.push_back(fmt::format("{} compared, no {} slow by {:.0f} % or more", what,
+                                             decoded.is_between_nodes ? "node" : "rank",
+                                             std::ceil(100 * culprits.seen_from)));
     return;
   }
   const std::string unseen = culprits.seen_from < 1 ? fmt::format("a slowdown below {:.0f} % may have been missed",

@@ -67,8 +67,20 @@ double noise_of(std::span<const RankLink> links) {
   return std::max(median(spreads).value_or(0), median(ranges).value_or(0));
 }
 
+std::vector<RankPair> first_with_first(const LinkCell& cell, std::span<const int> node_of) {
+  std::vector<int> ranks[2];
+  for (std::size_t rank = 0; rank < node_of.size(); ++rank)
+    for (const int end : {0, 1})
+      if (node_of[rank] == (end == 0 ? cell.from : cell.to)) ranks[end].push_back(static_cast<int>(rank));
+  std::vector<RankPair> pairs;
+  for (std::size_t i = 0; i < std::min(ranks[0].size(), ranks[1].size()); ++i)
+    pairs.push_back({ranks[0][i], ranks[1][i], 0});
+  return pairs;
+}
+
 /// The pairs of ranks that stand for a cell, all those of two nodes in the round in which they were slowest: read again
-/// with fewer, they would have the adapter to themselves, and look well.
+/// with fewer, they would have the adapter to themselves, and look well. Of nodes that have not met: the first rank of
+/// each with the other's first, and so on.
 std::vector<RankPair> ranks_of(const LinkCell& cell, bool are_nodes, std::span<const RankLink> links,
                                std::span<const int> node_of) {
   if (!are_nodes) return {{cell.from, cell.to, 0}};
@@ -79,8 +91,8 @@ std::vector<RankPair> ranks_of(const LinkCell& cell, bool are_nodes, std::span<c
   const RankLink* slowest = nullptr;
   for (const RankLink& link : links)
     if (is_of_cell(link) && (slowest == nullptr || link.value < slowest->value)) slowest = &link;
+  if (slowest == nullptr) return first_with_first(cell, node_of);
   std::vector<RankPair> pairs;
-  if (slowest == nullptr) return pairs;
   for (const RankLink& link : links)
     if (is_of_cell(link) && link.round == slowest->round) pairs.push_back({link.from, link.to, 0});
   return pairs;
