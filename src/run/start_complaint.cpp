@@ -158,7 +158,7 @@ std::optional<Finding> full_temporary_folders(std::string_view standard_error, c
   return finding;
 }
 
-/// Of all nodes on which Open MPI can't make its folder as the file system is read-only, as after an error of its disk.
+/// As full_temporary_folders(), of folders whose file system is read-only, as after an error of its disk.
 std::optional<Finding> read_only_temporary_folders(std::string_view standard_error,
                                                    const std::vector<std::string>& nodes) {
   Finding finding;
@@ -173,6 +173,7 @@ std::optional<Finding> read_only_temporary_folders(std::string_view standard_err
     if (names.empty()) first = read_only;
     names.push_back(node);
     finding.culprits.push_back({CulpritKind::node, node, node, -1});
+    finding.culprits.push_back({CulpritKind::file, "TMPDIR", node, -1});
   }
   if (names.empty()) return std::nullopt;
   const std::string where = human_list(names, 8);

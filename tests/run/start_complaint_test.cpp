@@ -86,7 +86,9 @@ TEST(StartComplaint, AReadOnlyFolderForTemporaryFilesIsTheNodesFault) {
   EXPECT_EQ(finding->reason,
             "the file system of TMPDIR, or else of /tmp, is read-only on nid002.cluster: Open MPI can't make "
             "/tmp/ompi.nid002.0/pid.7");
-  EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002.cluster", "nid002.cluster", -1}}));
+  EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002.cluster", "nid002.cluster", -1},
+                                                     {CulpritKind::file, "TMPDIR", "nid002.cluster", -1}}))
+      << "no node is drained for a file, which a setting may name";
   EXPECT_FALSE(explain_complaint(words, {"nid001"})) << "of another node";
 }
 
