@@ -144,8 +144,9 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
   autopsy.now_s = monotonic_seconds();
   for (FlightRecord& record : read_recorders(recorder_folder(), tag)) {
     RankRemains remains;
-    remains.state = state_of(record);
+    // The parent first: it ends after its ranks, and a rank that lives after it has lost it.
     remains.parent_state = state_of_parent(record);
+    remains.state = state_of(record);
     if (remains.state == ProcessState::uninterruptible) remains.kernel_function = kernel_function(record.pid);
     remains.record = std::move(record);
     look_at_program(remains);

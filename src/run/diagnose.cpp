@@ -52,6 +52,9 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
     inspection.foreign_caller = node.foreign_caller;
     if (!is_this_node(node.node)) inspection.called_node = node.node;
   }
+  const auto status = process_status(launch.pid());
+  const bool is_left = status && to_state(status->state) != ProcessState::zombie;
+  if (launch.has_ended() || !is_left) inspection.launcher = ProcessState::gone;
   inspection.cut_off = lost_to_the_network(inspection);
 }
 
@@ -98,6 +101,16 @@ std::vector<NodeAutopsy> LaunchDiagnosis::autopsy(const Inspection& inspection) 
   return found;
 }
 
+bool LaunchDiagnosis::must_end_daemons(const Inspection& inspection, const std::string& node) {
+  if (!inspection.cut_off.empty()) return true;
+  const auto is_below_a_stopped_one = [](const RankRemains& rank) {
+    return rank.parent_state == ProcessState::stopped;
+  };
+  return std::any_of(inspection.seen.begin(), inspection.seen.end(), [&](const NodeAutopsy& seen) {
+    return seen.node == node && std::any_of(seen.ranks.begin(), seen.ranks.end(), is_below_a_stopped_one);
+  });
+}
+
 std::map<std::string, std::string> LaunchDiagnosis::clean_nodes(const std::vector<std::string>& nodes,
                                                                 const std::string& tag,
                                                                 const std::vector<std::string>& options) {
@@ -105,6 +118,7 @@ std::map<std::string, std::string> LaunchDiagnosis::clean_nodes(const std::vecto
   std::vector<std::string> words{"clean", "--tag", tag, "--grace", fmt::format("{}", grace)};
   words.insert(words.end(), options.begin(), options.end());
   std::map<std::string, std::string> stuck;
+  if (nodes.empty()) return stuck;
   for (const auto& answer : ask_nodes(loop_, remote_, nodes, words, grace + 4, grace + 3)) {
     if (!answer.answered) continue;
     std::vector<std::string> survivors;
@@ -122,16 +136,11 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
   for (const auto& node : inspection.seen)
     if (node.answered) answering.push_back(node.node);
   if (inspection.seen.empty()) answering = inspection.nodes;
-  // Nothing else reaches the launcher's daemon on a node that its network has lost, or one that is stopped.
-  const auto is_below_a_stopped_one = [](const RankRemains& rank) {
-    return rank.parent_state == ProcessState::stopped;
-  };
-  const bool ends_daemons = !inspection.cut_off.empty() ||
-                            std::any_of(inspection.seen.begin(), inspection.seen.end(), [&](const NodeAutopsy& node) {
-                              return std::any_of(node.ranks.begin(), node.ranks.end(), is_below_a_stopped_one);
-                            });
-  const auto options = ends_daemons ? std::vector<std::string>{"--daemons"} : std::vector<std::string>{};
-  auto stuck = clean_nodes(answering, inspection.tag, options);
+  const auto others = std::stable_partition(answering.begin(), answering.end(), [&](const std::string& node) {
+    return must_end_daemons(inspection, node);
+  });
+  auto stuck = clean_nodes({answering.begin(), others}, inspection.tag, {"--daemons"});
+  stuck.merge(clean_nodes({others, answering.end()}, inspection.tag, {}));
   const auto wake = loop_.after(grace + 2, [] {});
   const double until = monotonic_seconds() + grace + 2;
   loop_.run_until([&] { return launch.has_ended() || monotonic_seconds() > until; });
@@ -199,7 +208,9 @@ void LaunchDiagnosis::explain_unreachable(LaunchFailure& failure) const {
 /// Of a launch that no rank of it explains, while it starts.
 LaunchOutcome LaunchDiagnosis::explain_start(const Launch& launch, const LaunchFailure& failure) const {
   LaunchOutcome outcome{explain(failure)};
-  const auto is_of_launcher = [](const Culprit& culprit) { return culprit.kind == CulpritKind::launcher; };
+  const auto is_of_launcher = [](const Culprit& culprit) {
+    return culprit.kind == CulpritKind::launcher && culprit.node.empty();
+  };
   const auto& culprits = outcome.finding.culprits;
   outcome.may_be_a_nodes = launch.stage() == LaunchStage::start_up && !failure.notice.is_first_cause &&
                            failure.launcher_state != ProcessState::stopped &&

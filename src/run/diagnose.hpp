@@ -53,6 +53,8 @@ class LaunchDiagnosis {
   /// Ends launcher and ranks, and removes what they left on the nodes that answer. Returns the nodes on which something
   /// would not end, with why.
   [[nodiscard]] std::map<std::string, std::string> clear_away(Launch& launch, const Inspection& inspection);
+  /// Whether nothing but KILL reaches the launcher's daemon there: it is stopped, or its network has lost a node.
+  [[nodiscard]] static bool must_end_daemons(const Inspection& inspection, const std::string& node);
   [[nodiscard]] LaunchOutcome diagnose(const Launch& launch, const Inspection& inspection) const;
 
  private:

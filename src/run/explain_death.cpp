@@ -67,11 +67,14 @@ Finding killed(const FailureContext& context, const SeenRanks& who, const std::s
               early_fence_remedy(context, record, signal)};
 }
 
-/// Launchers name nodes with or without their domain, and their own as localhost.
+}  // namespace
+
 bool is_on(const FailureContext& context, const SeenRank& rank, const std::string& node) {
   const auto host = [](std::string_view name) { return name.substr(0, name.find('.')); };
   return host(rank.node) == host(node == "localhost" ? context.failure.launcher_node : node);
 }
+
+namespace {
 
 /// The rank that the launcher names, with its record where there is one: by number, by PID, or as the only one that
 /// can have ended so.
@@ -173,14 +176,14 @@ SeenRanks silently_ended(const FailureContext& context) {
   return context.those([](const SeenRank& rank) { return !rank.is_alive() && rank.record().signal == 0; });
 }
 
-/// Ranks that ended, and were the first, are all on this node, and others have ranks: which of them was first does not
-/// matter.
-std::vector<Culprit> their_only_node(const FailureContext& context, const SeenRanks& who) {
+/// Of ranks that all are on one node, where others have ranks, any may have been the first: its node is the same. Ranks
+/// are named, since their program may have ended them: no node is drained for it.
+std::vector<Culprit> culprits_of_one_node(const FailureContext& context, const SeenRanks& who) {
   const std::string& node = who.front().node;
   const auto is_there = [&](const SeenRank& rank) { return rank.node == node; };
   if (!std::all_of(who.begin(), who.end(), is_there)) return {};
   if (std::all_of(context.ranks.begin(), context.ranks.end(), is_there)) return {};
-  return {{CulpritKind::node, node, node, -1}};
+  return rank_culprits(who);
 }
 
 }  // namespace
@@ -196,7 +199,7 @@ Explained daemon_lost(const FailureContext& context) {
       Verdict::fail,
       fmt::format("{}: {} ended with it {}{}", notice.sentence, names(who),
                   death_place(context.failure, &who.front().record()), others_words(context, who)),
-      {{CulpritKind::node, node, node, -1}},
+      {{CulpritKind::launcher, "daemon", node, -1}},
       fmt::format("see what ended the daemon on {}: its kernel log (dmesg), an operator; {}", node, notice.remedy)};
 }
 
@@ -216,7 +219,7 @@ Explained ended_silently(const FailureContext& context) {
   return Finding{Verdict::fail,
                  fmt::format("{} ended without a message {}{}{}", subject,
                              death_place(context.failure, &who.front().record()), others_words(context, who), more),
-                 is_one ? rank_culprits(who) : their_only_node(context, who),
+                 is_one ? rank_culprits(who) : culprits_of_one_node(context, who),
                  known_remedy + fmt::format("look at {} and, for a kill, in the kernel log of {} (dmesg)",
                                             output_words(context.failure), nodes_of(who))};
 }

@@ -1,6 +1,7 @@
 // Processes that stand still, and nodes that do not answer.
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 
 #include "base/text.hpp"
 #include "run/failure_context.hpp"
@@ -55,18 +56,26 @@ Explained launcher_stopped(const FailureContext& context) {
 
 namespace {
 
-/// `state`: what their daemons, which started these ranks, are or have.
+/// The launcher runs there: it, too, may have started ranks, also where a script starts it.
+bool is_beside_launcher(const FailureContext& context, const SeenRank& rank) {
+  return is_on(context, rank, "localhost");
+}
+
+/// `state`: what their daemons, which started these ranks, are or have. No node is drained for a launcher.
 Finding daemons(const FailureContext& context, const SeenRanks& theirs, const std::string& state) {
   Finding finding;
   std::vector<std::string> words;
+  std::string who = "the launcher's daemon";
   for (const SeenRank& rank : theirs) {
-    const Culprit node{CulpritKind::node, rank.node, rank.node, -1};
-    if (std::find(finding.culprits.begin(), finding.culprits.end(), node) != finding.culprits.end()) continue;
-    finding.culprits.push_back(node);
+    const bool is_beside = is_beside_launcher(context, rank);
+    const Culprit culprit{CulpritKind::launcher, is_beside ? "launcher" : "daemon", rank.node, -1};
+    if (std::find(finding.culprits.begin(), finding.culprits.end(), culprit) != finding.culprits.end()) continue;
+    finding.culprits.push_back(culprit);
     words.push_back(fmt::format("{} (process {})", rank.node, rank.record().parent));
+    if (is_beside) who = "the launcher or its daemon";
   }
-  finding.reason = fmt::format("the launcher's daemon{} on {} {}{}", words.size() == 1 ? "" : "s", human_list(words),
-                               state, waiting_words(context.alive().size(), words.size()));
+  finding.reason = fmt::format("{}{} on {} {}{}", who, words.size() == 1 ? "" : "s", human_list(words), state,
+                               waiting_words(context.alive().size(), words.size()));
   return finding;
 }
 
@@ -94,12 +103,16 @@ Explained daemon_stopped(const FailureContext& context) {
 
 Explained daemon_ended_outside_of_cases(const FailureContext& context) {
   // The end of the launcher is that of all daemons.
-  if (context.failure.stage == "case" || context.failure.launcher_status >= 0) return std::nullopt;
-  const auto theirs = context.those([](const SeenRank& rank) {
+  const LaunchFailure& failure = context.failure;
+  if (failure.stage == "case" || failure.launcher_status >= 0 || failure.launcher_state == ProcessState::gone)
+    return std::nullopt;
+  auto theirs = context.those([](const SeenRank& rank) {
     return rank.is_alive() && rank.record().parent != 0 &&
            (rank.remains.parent_state == ProcessState::gone || rank.remains.parent_state == ProcessState::zombie);
   });
   if (theirs.empty()) return std::nullopt;
+  const auto is_beside = [&](const SeenRank& rank) { return is_beside_launcher(context, rank); };
+  if (std::any_of(theirs.begin(), theirs.end(), is_beside)) std::erase_if(theirs, std::not_fn(is_beside));
   Finding finding = daemons(context, theirs, is_several_nodes(theirs) ? "have ended" : "has ended");
   finding.remedy = fmt::format(
       "see what ended it on {}: the kernel log (dmesg) for the out-of-memory killer, an operator", nodes_of(theirs));

@@ -42,6 +42,9 @@ struct FailureContext {
 /// A cause finds itself in a scene, or does not.
 using Explained = std::optional<Finding>;
 
+/// `node` as a launcher names it: with or without its domain, and its own as localhost.
+[[nodiscard]] bool is_on(const FailureContext& context, const SeenRank& rank, const std::string& node);
+
 // Death: explain_death.cpp
 [[nodiscard]] Explained killed_by_launcher_report(const FailureContext& context);
 [[nodiscard]] Explained killed_by_recorder(const FailureContext& context);

@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/loop.hpp"
+#include "run/diagnose.hpp"
 #include "run/launch_tag.hpp"
 #include "run/messages.hpp"
 #include "run/process_status.hpp"
@@ -416,6 +417,20 @@ void expect_same(const NodeAutopsy& a, const NodeAutopsy& b) {
     EXPECT_EQ(a.ranks[i].parent_state, b.ranks[i].parent_state);
     EXPECT_EQ(a.ranks[i].record.parent, b.ranks[i].record.parent);
   }
+}
+
+// KILL for the daemons of other nodes would end what they still have to do.
+TEST(LaunchDiagnosis, DaemonsAreEndedOnlyWhereOneIsStopped) {
+  LaunchDiagnosis::Inspection inspection;
+  inspection.seen = {sample(), sample()};
+  inspection.seen[0].node = "nid001";
+  inspection.seen[1].node = "nid002";
+  for (RankRemains& rank : inspection.seen[0].ranks) rank.parent_state = ProcessState::running;
+  EXPECT_FALSE(LaunchDiagnosis::must_end_daemons(inspection, "nid001"));
+  EXPECT_TRUE(LaunchDiagnosis::must_end_daemons(inspection, "nid002"));
+  EXPECT_FALSE(LaunchDiagnosis::must_end_daemons(inspection, "nid003"));
+  inspection.cut_off.resize(1);
+  EXPECT_TRUE(LaunchDiagnosis::must_end_daemons(inspection, "nid001")) << "nothing else reaches them";
 }
 
 TEST(AutopsyJsonTest, RoundTrip) {

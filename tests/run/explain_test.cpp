@@ -271,7 +271,7 @@ TEST(ExplainTest, AllOfOneNodeGoneNamesTheNode) {
   expect(lost(),
          "ranks 2 and 3 on nid002 ended without a message in hello%1a2b, step barrier; 1 rank waits for "
          "them; which one was first cannot be determined",
-         {"nid002"}, "kernel log of nid002");
+         {"rank 2@nid002", "rank 3@nid002"}, "kernel log of nid002");
   LaunchFailure elsewhere = lost();
   elsewhere.nodes[0].ranks[0].state = gone;
   EXPECT_EQ(culprits(explain(elsewhere)), Names{}) << "rank 0 may have been the first";
@@ -288,7 +288,7 @@ TEST(ExplainTest, ALostDaemonNamesItsNode) {
   expect(lost,
          "mpirun lost its daemon on nid002: ranks 2 and 3 on nid002 ended with it in hello%1a2b, step "
          "barrier; 1 rank was ended after it",
-         {"nid002"}, "check that the node is up");
+         {"daemon"}, "check that the node is up");
   // Its ranks live: the daemon of another one may be the first.
   lost.nodes[1].ranks[0].state = lost.nodes[1].ranks[1].state = ProcessState::running;
   EXPECT_EQ(explain(lost).reason.substr(0, 23), "rank 1 on nid001 ended ");
@@ -408,18 +408,46 @@ TEST(ExplainTest, AStoppedDaemon) {
     theirs.parent_state = ProcessState::stopped;
     theirs.record.parent = 77;
   }
-  expect(stopped, "the launcher's daemon on nid002 (process 77) is stopped; 4 ranks wait for it", {"nid002"},
+  expect(stopped, "the launcher's daemon on nid002 (process 77) is stopped; 4 ranks wait for it", {"daemon"},
          "see what stopped it on nid002: ");
   // Of another node it has ended; that of the launcher is the end of all.
   for (RankRemains& theirs : stopped.nodes[1].ranks) theirs.parent_state = gone;
-  expect(stopped, "the launcher's daemon on nid002 (process 77) has ended; 4 ranks wait for it", {"nid002"},
+  expect(stopped, "the launcher's daemon on nid002 (process 77) has ended; 4 ranks wait for it", {"daemon"},
          "see what ended it on nid002: ");
+  EXPECT_EQ(explain(stopped).culprits, (std::vector<Culprit>{{CulpritKind::launcher, "daemon", "nid002", -1}}))
+      << "no node is drained for a launcher";
+  // It ended while the nodes were inspected, and its daemons with it.
+  LaunchFailure late = stopped;
+  late.launcher_state = gone;
+  EXPECT_EQ(explain(late).reason.find("daemon"), std::string::npos);
   EXPECT_EQ(explain(ended(stopped)).reason.find("daemon"), std::string::npos);
   // In a case ranks do without it: one that is behind is to blame.
   LaunchFailure in_case = failure({node("nid001", {rank(0), in_state(1, ProcessState::running)})}, 2);
   in_case.nodes[0].ranks[0].parent_state = ProcessState::stopped;
   in_case.nodes[0].ranks[0].record.iteration = 2;
   EXPECT_EQ(explain(in_case).reason.substr(0, 26), "rank 1 on nid001 is behind");
+}
+
+// A script runs mpirun, which starts the ranks of its own node itself.
+TEST(ExplainTest, OnTheNodeOfTheLauncherItMayBeTheParentItself) {
+  LaunchFailure seen = failure({node("nid001", {in_phase(0, Phase::finishing), in_phase(1, Phase::finishing)}),
+                                node("nid002", {in_phase(2, Phase::finishing), in_phase(3, Phase::finishing)})},
+                               4, "finish");
+  seen.launcher_node = "nid001.cluster";
+  for (RankRemains& its : seen.nodes[0].ranks) {
+    its.parent_state = ProcessState::stopped;
+    its.record.parent = 55;
+  }
+  expect(seen, "the launcher or its daemon on nid001 (process 55) is stopped; 4 ranks wait for it", {"launcher"},
+         "see what stopped it on nid001: ");
+  // Daemons of other nodes end with it.
+  for (NodeAutopsy& on : seen.nodes)
+    for (RankRemains& its : on.ranks) {
+      its.parent_state = gone;
+      its.record.parent = 55;
+    }
+  expect(seen, "the launcher or its daemon on nid001 (process 55) has ended; 4 ranks wait for it", {"launcher"},
+         "see what ended it on nid001: ");
 }
 
 TEST(ExplainTest, StoppedRank) {
