@@ -14,7 +14,7 @@ PASS, SILENT, OTHER = "pass", "nothing", "other"
 # Kind of a finding, by what its reason states; the first that matches. A reason that states no cause is of kind `other`.
 KINDS = (
     ("data network", r"over the data network"),
-    ("launcher stopped", r"^the launcher .* is stopped|^the launcher's daemons? .* (?:is|are) stopped|daemon .* on \S+ is stopped"),
+    ("launcher stopped", r"^the launcher .* is stopped|^the launcher(?:'s| or its) daemons? .* (?:is|are) stopped|daemon .* on \S+ is stopped"),
     ("launcher ended", r"the launcher(?:'s| or its) daemons? .* (?:has|have) ended|the launcher (?:\S+ )?(?:was killed|was ended|ended|exited|died)|^mpirun ended|^srun ended|launch was ended"),
     ("stopped", r"\b(?:is|are) stopped\b"),
     ("memory", r"out of memory|out-of-memory|annot allocate memory|memory limit|could not prepare|too little memory|bad_alloc"),

@@ -57,9 +57,10 @@ class Scores(unittest.TestCase):
     def test_findings_of_a_report(self):
         cases = [{"verdict": "pass", "culprits": []}, {"verdict": "fail", "reason": "a", "culprits": [{"kind": "rank", "name": "rank 3", "node": "nid002", "rank": 3}]},
                  {"verdict": "fail", "reason": "b", "follows": "x", "culprits": [{"kind": "node", "name": "nid001"}]},
-                 {"verdict": "error", "culprits": [{"kind": "launcher", "name": "mpirun"}, {"kind": "node", "name": "nid004"}]}]
+                 {"verdict": "error", "culprits": [{"kind": "launcher", "name": "mpirun"}, {"kind": "node", "name": "nid004"},
+                                                   {"kind": "launcher", "name": "daemon", "node": "nid003"}]}]
         self.assertEqual([(one["reason"], one["culprits"]) for one in live_score.findings_of({"cases": cases})],
-                         [("a", [RANK_3]), ("", [{"launcher": True}, {"node": "nid004"}])])
+                         [("a", [RANK_3]), ("", [{"launcher": True}, {"node": "nid004"}, {"node": "nid003"}])])
 
 
 class Figures(unittest.TestCase):
