@@ -136,9 +136,8 @@ std::map<std::string, std::string> LaunchDiagnosis::clear_away(Launch& launch, c
   for (const auto& node : inspection.seen)
     if (node.answered) answering.push_back(node.node);
   if (inspection.seen.empty()) answering = inspection.nodes;
-  const auto others = std::stable_partition(answering.begin(), answering.end(), [&](const std::string& node) {
-    return must_end_daemons(inspection, node);
-  });
+  const auto others = std::stable_partition(
+      answering.begin(), answering.end(), [&](const std::string& node) { return must_end_daemons(inspection, node); });
   auto stuck = clean_nodes({answering.begin(), others}, inspection.tag, {"--daemons"});
   stuck.merge(clean_nodes({others, answering.end()}, inspection.tag, {}));
   const auto wake = loop_.after(grace + 2, [] {});

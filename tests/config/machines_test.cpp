@@ -156,8 +156,9 @@ const Malformed table[] = {
      {R"(f.toml:14:11: "hang hipMemcpyAsink": unknown function of AMD's libraries "hipMemcpyAsink"; did you mean "hipMemcpyAsync"?; written hang CALL [GPU] [after N])",
       R"(f.toml:14:34: "fail cuInit 3": cuInit is a function of another vendor, and the GPUs are AMD's; written fail CALL CODE [GPU] [after N])"}},
     {"driver_of_an_unknown_vendor",
-     whole + "[gpus]\nvendor = \"nvidai\"\nmodel = \"M\"\nid = \"10de:2330\"\ndevices = [{ address = \"0000:c1:00.0\", domain = 0 }]\n"
-         "driver = [\"fail cuInit 3\"]\n",
+     whole + "[gpus]\nvendor = \"nvidai\"\nmodel = \"M\"\nid = \"10de:2330\"\ndevices = [{ address = \"0000:c1:00.0\", "
+             "domain = 0 }]\n"
+             "driver = [\"fail cuInit 3\"]\n",
      {R"(f.toml:10:10: unknown vendor "nvidai"; did you mean "nvidia"?)"}},
     {"driver_gpu",
      gpu + "driver = [\"xid 1 79\", \"fail hipInit 3 0\"]\n",
