@@ -303,8 +303,7 @@ Result<void> GpuData::start(const std::function<Result<void>()>& make) {
 
 std::optional<Rail> GpuData::near_rail() const {
   const std::string* nics = mapped_.fact("device.nic");  // `mlx5_0, same switch`
-  if (nics == nullptr) return std::nullopt;
-  return Rail{{nics->substr(0, nics->rfind(", "))}, false};
+  return nics == nullptr ? std::nullopt : near_rail_of(*nics);
 }
 
 void GpuData::add_labels(Labels& labels) const {

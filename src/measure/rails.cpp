@@ -1,12 +1,14 @@
 #include "measure/rails.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 #include <set>
 
 #include "base/text.hpp"
 #include "device/interfaces.hpp"
 #include "measure/own_sockets.hpp"
+#include "measure/transport.hpp"
 
 namespace muster::p2p {
 
@@ -37,6 +39,19 @@ std::vector<const Device*> fastest_nics(const Inventory& node) {
 std::string name_of_nic(const Device& nic) {
   const std::string& port = nic.ports.front().name;
   return printable_line(port.substr(0, port.find('/')), 40);
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number >= 0)) return std::nullopt;
+  return number;
+}
+
+double bytes_since(const std::string& nic, const BytesByNic& before, const BytesByNic& after) {
+  const auto now = after.find(nic);
+  const auto then = before.find(nic);
+  return (now == after.end() ? 0 : now->second) - (then == before.end() ? 0 : then->second);
 }
 
 bool holds(int domain, const CpuMask& mask, const fs::path& root) {
@@ -88,6 +103,49 @@ std::optional<Rail> counted_rail(const BytesByNic& before, const BytesByNic& aft
   if (!rail.nics.empty()) return rail;
   for (const auto& [nic, bytes] : carried)
     if (bytes >= 0.1 * sum) rail.nics.push_back(nic);
+  return rail;
+}
+
+std::string to_text(const RailBytes& bytes) {
+  return fmt::format("{:.0f} of {:.0f}", bytes.moved, bytes.shown);
+}
+
+std::optional<RailBytes> parse_rail_bytes(std::string_view text) {
+  constexpr std::string_view of = " of ";
+  const auto at = text.find(of);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto moved = number_of(text.substr(0, at));
+  const auto shown = number_of(text.substr(at + of.size()));
+  return moved && shown ? std::optional(RailBytes{*moved, *shown}) : std::nullopt;
+}
+
+NicBytes read_nic_bytes() {
+  return {bytes_by_nic(), read_counters()};
+}
+
+std::optional<RailBytes> rail_bytes(const std::string& nic, const NicBytes& before, const NicBytes& after) {
+  // An address with a label, `eth0:1`, is one of eth0.
+  const std::string interface = nic.substr(0, nic.find(':'));
+  if (after.counters.count(interface) == 0) return std::nullopt;
+  return RailBytes{bytes_since(nic, before.by_address, after.by_address),
+                   std::max(0.0, bytes_since(interface, before.counters, after.counters))};
+}
+
+std::optional<Rail> near_rail_of(std::string_view list) {
+  if (list.empty()) return std::nullopt;
+  constexpr std::string_view last = " and ";
+  const auto names = list.substr(0, list.rfind(", "));
+  Rail rail;
+  for (const std::string& part : split(names, ',')) {
+    const std::string_view name = trim(part);
+    const auto at = name.find(last);
+    rail.nics.emplace_back(name.substr(0, at));
+    if (at != std::string_view::npos) rail.nics.emplace_back(name.substr(at + last.size()));
+  }
+  const std::string& end = rail.nics.back();
+  constexpr std::string_view more = " more";
+  if (end.size() > more.size() && end.substr(end.size() - more.size()) == more) return std::nullopt;
+  std::sort(rail.nics.begin(), rail.nics.end());
   return rail;
 }
 

@@ -36,8 +36,32 @@ using BytesByNic = std::map<std::string, double>;
 /// Pure.
 [[nodiscard]] std::optional<Rail> counted_rail(const BytesByNic& before, const BytesByNic& after, double moved);
 
+/// What a process's connections moved by one NIC, and what the NIC's own counters show of all processes of the node
+/// meanwhile: bytes, both directions.
+struct RailBytes {
+  double moved = 0;
+  double shown = 0;
+};
+/// A fact: `1200000 of 4900000`; and back, nullopt: it is none.
+[[nodiscard]] std::string to_text(const RailBytes& bytes);
+[[nodiscard]] std::optional<RailBytes> parse_rail_bytes(std::string_view text);
+
+/// At one time.
+struct NicBytes {
+  BytesByNic by_address;  ///< bytes_by_nic
+  BytesByNic counters;    ///< read_counters
+};
+[[nodiscard]] NicBytes read_nic_bytes();
+/// nullopt: the NIC has no counter. Pure.
+[[nodiscard]] std::optional<RailBytes> rail_bytes(const std::string& nic, const NicBytes& before,
+                                                  const NicBytes& after);
+
 /// Where no connection counts: the fastest NICs that are up and in the NUMA domain that holds all of `mask`; nullopt:
 /// the node has fewer than two such NICs, none is in that domain, or all are. Reads files of domains below `root`.
 [[nodiscard]] std::optional<Rail> near_rail(const Inventory& node, const CpuMask& mask, const fs::path& root = "/");
+
+/// The same of a list of names as people read it, with what it is by: `mlx5_0, mlx5_1 and mlx5_2, same switch`;
+/// nullopt: it is not complete (`... and 2 more`).
+[[nodiscard]] std::optional<Rail> near_rail_of(std::string_view list);
 
 }  // namespace muster::p2p

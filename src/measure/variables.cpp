@@ -37,9 +37,25 @@ constexpr std::array<std::string_view, 4> shared_prefixes = {"GLOO_", "TORCH_NCC
 constexpr std::array<std::string_view, 6> private_prefixes = {"SLURM_",           "PBS_",        "HYDRA_",
                                                               "MPICH_INTERFACE_", "MPICH_RANK_", "OMPI_MCA_mpi_yield"};
 // What a wrapper sets to give each rank a device, a network card or cores of its own.
-constexpr std::array<std::string_view, 9> pinning = {"UCX_NET_DEVICES",   "NCCL_IB_HCA",       "FI_CXI_DEVICE_NAME",
-                                                     "FI_OPX_HFI_SELECT", "GOMP_CPU_AFFINITY", "OMP_PLACES",
-                                                     "KMP_AFFINITY",      "NCCL_DEBUG_FILE",   "CUDA_CACHE_PATH"};
+constexpr std::array<std::string_view, 4> pinning_nics = {"UCX_NET_DEVICES", "NCCL_IB_HCA", "FI_CXI_DEVICE_NAME",
+                                                          "FI_OPX_HFI_SELECT"};
+constexpr std::array<std::string_view, 5> pinning = {"GOMP_CPU_AFFINITY", "OMP_PLACES", "KMP_AFFINITY",
+                                                     "NCCL_DEBUG_FILE", "CUDA_CACHE_PATH"};
+// Those that choose network cards by a rule or for all ranks alike, or stripe messages over several.
+constexpr std::array<std::string_view, 14> choosing_nics = {"MPICH_OFI_NIC_POLICY",
+                                                            "MPICH_OFI_NIC_MAPPING",
+                                                            "MPICH_OFI_NUM_NICS",
+                                                            "NCCL_SOCKET_IFNAME",
+                                                            "NCCL_CROSS_NIC",
+                                                            "FI_VERBS_IFACE",
+                                                            "FI_TCP_IFACE",
+                                                            "FI_SOCKETS_IFACE",
+                                                            "FI_DOMAIN",
+                                                            "PSM3_NIC",
+                                                            "HFI_UNIT",
+                                                            "MV2_IBA_HCA",
+                                                            "OMPI_MCA_btl_tcp_if_include",
+                                                            "OMPI_MCA_btl_openib_if_include"};
 
 template <class List>
 bool has(const List& list, std::string_view name) {
@@ -55,7 +71,8 @@ bool starts_with_any(const List& prefixes, std::string_view name) {
 bool is_shared(std::string_view name) {
   constexpr std::string_view devices = "_VISIBLE_DEVICES";
   if (name.size() >= devices.size() && name.substr(name.size() - devices.size()) == devices) return false;
-  if (looks_secret(name) || has(pinning, name) || starts_with_any(private_prefixes, name)) return false;
+  if (looks_secret(name) || has(pinning, name) || has(pinning_nics, name)) return false;
+  if (starts_with_any(private_prefixes, name)) return false;
   return has(shared_variables, name) || starts_with_any(shared_prefixes, name) || is_wanted_variable(name);
 }
 
@@ -103,6 +120,14 @@ Variables own_variables(const Variables& all) {
 
 Variables shared_variables(const Variables& all) {
   return only(all, [](std::string_view name) { return is_shared(name) && !is_own_variable(name); });
+}
+
+bool choose_nics(const Variables& all) {
+  return std::any_of(all.begin(), all.end(), [](const auto& variable) {
+    const auto& [name, value] = variable;
+    if (name == "UCX_MAX_RNDV_RAILS") return value != "1";
+    return has(pinning_nics, name) || has(choosing_nics, name);
+  });
 }
 
 ByteVector encode(const Variables& variables) {

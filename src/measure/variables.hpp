@@ -44,6 +44,10 @@ using Variables = std::map<std::string, std::string, std::less<>>;
 /// pin a rank to a device or to cores, and none that looks like a secret.
 [[nodiscard]] Variables shared_variables(const Variables& all);
 
+/// Some choose which network cards MPI, libfabric, UCX or NCCL use, or stripe messages: a rank's card need not be the
+/// nearest one.
+[[nodiscard]] bool choose_nics(const Variables& all);
+
 [[nodiscard]] ByteVector encode(const Variables& variables);
 [[nodiscard]] Variables decode(std::span<const std::byte> bytes);
 

@@ -221,7 +221,7 @@ class SlowNics(OnSlowLinks):
 
     def is_right(self, case, faults):
         if not faults:
-            return not case["findings"] and any(f" between 8 NICs of {len(self.NODES)} nodes compared, none slow by " in text for text in case["evidence"])
+            return not case["findings"] and any(f" between 8 NICs of {len(self.NODES)} nodes compared, no NIC slow by " in text for text in case["evidence"])
         reasons = {(culprit["node"], culprit["name"]): finding["reason"]
                    for finding in case["findings"] for culprit in finding["culprits"]}
         return set(reasons) == {(node, f"NIC {nic}") for node, nic in faults} and all(

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "measure/rails.hpp"
+#include "measure/variables.hpp"
 
 namespace muster::p2p {
 namespace {
@@ -29,6 +30,46 @@ TEST(CountedRail, IsNoneWhereConnectionsDidNotCarryTheMessages) {
   EXPECT_FALSE(counted_rail({}, {{"eth0", 1e6}}, 1e8)) << "they went over a fabric";
   EXPECT_FALSE(counted_rail({}, {}, 1e8));
   EXPECT_FALSE(counted_rail({}, {{"eth0", 1e6}}, 0));
+}
+
+TEST(RailBytes, AreOneFact) {
+  const auto bytes = parse_rail_bytes(to_text(RailBytes{1.2e12, 4.9e12}));
+  ASSERT_TRUE(bytes);
+  EXPECT_EQ(bytes->moved, 1.2e12);
+  EXPECT_EQ(bytes->shown, 4.9e12);
+  for (const char* text : {"", "1", "1 of ", " of 1", "1 of x", "-1 of 2", "1 of nan", "1 of 2 GB"})
+    EXPECT_FALSE(parse_rail_bytes(text)) << text;
+}
+
+TEST(RailBytes, AreThoseOfTheAddressAndOfItsInterface) {
+  const NicBytes before{{{"hsn1", 10}, {"hsn1:2", 0}}, {{"hsn0", 5}, {"hsn1", 1000}}};
+  const NicBytes after{{{"hsn1", 110}, {"hsn1:2", 7}, {"tun0", 3}}, {{"hsn0", 500}, {"hsn1", 1060}}};
+  const auto bytes = rail_bytes("hsn1", before, after);
+  ASSERT_TRUE(bytes);
+  EXPECT_EQ(to_text(*bytes), "100 of 60");
+  EXPECT_EQ(to_text(rail_bytes("hsn1:2", before, after).value_or(RailBytes{})), "7 of 60") << "an address with a label";
+  EXPECT_FALSE(rail_bytes("tun0", before, after)) << "it has no counter";
+}
+
+TEST(NearRailOfList, KeepsEveryName) {
+  EXPECT_EQ(near_rail_of("mlx5_0, same switch"), (Rail{{"mlx5_0"}, false}));
+  for (const auto& [list, nics] :
+       {std::pair<const char*, std::vector<std::string>>{"a and b, same switch", {"a", "b"}},
+        {"mlx5_2 (0000:1c:00.0), a and b, same NUMA domain", {"a", "b", "mlx5_2 (0000:1c:00.0)"}}}) {
+    const auto rail = near_rail_of(list);
+    ASSERT_TRUE(rail);
+    EXPECT_EQ(rail, (Rail{nics, false}));
+    EXPECT_EQ(parse_rail(to_text(*rail)), rail) << to_text(*rail);
+  }
+  EXPECT_FALSE(near_rail_of("a, b, c, d and 2 more, same switch"));
+  EXPECT_FALSE(near_rail_of(""));
+}
+
+TEST(NearRailOfList, VariablesThatChooseNicsOverrideNearness) {
+  for (const char* name : {"UCX_NET_DEVICES", "NCCL_IB_HCA", "MPICH_OFI_NIC_POLICY", "FI_CXI_DEVICE_NAME"})
+    EXPECT_TRUE(environment::choose_nics({{name, "mlx5_0:1"}})) << name;
+  EXPECT_TRUE(environment::choose_nics({{"UCX_MAX_RNDV_RAILS", "2"}}));
+  EXPECT_FALSE(environment::choose_nics({{"UCX_MAX_RNDV_RAILS", "1"}, {"UCX_TLS", "rc"}, {"OMP_PLACES", "cores"}}));
 }
 
 /// Two domains of four CPUs, two fast NICs in each, and a slow one.

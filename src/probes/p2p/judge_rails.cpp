@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -21,6 +23,22 @@ std::optional<Rail> rail_reported(const CaseView& view, int rank) {
   const Observation* seen = view.observed[static_cast<std::size_t>(rank)];
   const std::string* text = seen == nullptr ? nullptr : seen->fact("rail");
   return text == nullptr ? std::nullopt : parse_rail(*text);
+}
+
+/// Infinitely many were moved where the rank does not report it, so that no counter shows them.
+RailBytes bytes_reported(const CaseView& view, int rank) {
+  const std::string* text = view.observed[static_cast<std::size_t>(rank)]->fact("rail_bytes");
+  const auto bytes = text == nullptr ? std::nullopt : parse_rail_bytes(*text);
+  return bytes.value_or(RailBytes{std::numeric_limits<double>::infinity(), 0});
+}
+
+void add_rank(const CaseView& view, int rank, const Rail& rail, RailUnit& unit) {
+  const RailBytes bytes = bytes_reported(view, rank);
+  unit.ranks.push_back(rank);
+  unit.rail.is_counted = unit.rail.is_counted && rail.is_counted;
+  unit.bytes.moved += bytes.moved;
+  // Of all processes of the node, so each of its ranks reports the same.
+  unit.bytes.shown = std::max(unit.bytes.shown, bytes.shown);
 }
 
 /// Ranks that met one of another node.
@@ -50,8 +68,8 @@ Grouped group_ranks(const CaseView& view, std::span<const RankLink> links) {
     if (rail->is_counted && rail->nics.size() > 1) grouped.at_once.insert(rail->nics.begin(), rail->nics.end());
     const int node = view.ranks[static_cast<std::size_t>(rank)].node_index;
     const auto [at, is_new] = numbers.try_emplace({node, rail->nics}, static_cast<int>(grouped.units.size()));
-    if (is_new) grouped.units.push_back({node, *rail, {}});
-    grouped.units[static_cast<std::size_t>(at->second)].ranks.push_back(rank);
+    if (is_new) grouped.units.push_back({node, *rail, {}, {}});
+    add_rank(view, rank, *rail, grouped.units[static_cast<std::size_t>(at->second)]);
     grouped.unit_of[static_cast<std::size_t>(rank)] = at->second;
   }
   return grouped;
@@ -106,7 +124,7 @@ std::string none_slow(const SlowRails& rails, const std::string& size) {
   const std::string what = fmt::format("{} readings of {} between {} NICs of {} nodes compared", readings, size,
                                        rails.units.size(), nodes_of_units(rails.units).size());
   if (!(culprits.seen_from < 1)) return what + ", too noisy to identify a slow one";
-  return fmt::format("{}, none slow by {:.0f} % or more", what, std::ceil(100 * culprits.seen_from));
+  return fmt::format("{}, no NIC slow by {:.0f} % or more", what, std::ceil(100 * culprits.seen_from));
 }
 
 }  // namespace
@@ -115,8 +133,8 @@ bool SlowRails::explain(const SuspectPart& of_nodes) const {
   constexpr double margin = 1.5;
   std::map<int, double> expected;  // slowdown, by node
   for (const SuspectPart& part : parts) {
-    const int node = units[static_cast<std::size_t>(part.ends.front())].node;
-    expected[node] += part.slowdown / count_units(units, node);
+    const RailUnit& unit = units[static_cast<std::size_t>(part.ends.front())];
+    if (!unit.is_assumed()) expected[unit.node] += part.slowdown / count_units(units, unit.node);
   }
   return std::any_of(of_nodes.ends.begin(), of_nodes.ends.end(), [&](int node) {
     const auto found = expected.find(node);
@@ -139,7 +157,8 @@ SlowRails find_slow_rails(const CaseView& view, std::span<const RankLink> links,
   rails.units = std::move(grouped.units);
   rails.decoded = decode_rails(links, grouped.unit_of, numbers_of_names(rails.units), decode_settings(view.params));
   rails.parts = slow_units(rails.units, rails.decoded.culprits, of_nodes);
-  if (rails.parts.empty()) rails.evidence = none_slow(rails, size);
+  const bool is_any_assumed = std::any_of(rails.units.begin(), rails.units.end(), std::mem_fn(&RailUnit::is_assumed));
+  if (rails.parts.empty() && !is_any_assumed) rails.evidence = none_slow(rails, size);
   return rails;
 }
 

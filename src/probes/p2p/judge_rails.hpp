@@ -17,6 +17,10 @@ struct RailUnit {
   int node = 0;  ///< node_index
   Rail rail;
   std::vector<int> ranks;
+  RailBytes bytes;  ///< of all of them
+
+  /// By nearness, or by an address whose interface did not count the bytes: nothing shows that the NIC carried them.
+  [[nodiscard]] bool is_assumed() const { return !rail.is_counted || bytes.shown < 0.9 * bytes.moved; }
 };
 
 struct SlowRails {
@@ -25,7 +29,7 @@ struct SlowRails {
   std::vector<SuspectPart> parts;  ///< slow units, but for those of a node that is slow as a whole
   std::string evidence;            ///< what was compared, where none is slow, or why nothing was; may be empty
 
-  /// A part of the decoded nodes that `parts` explain.
+  /// A part of the decoded nodes that `parts` explain; those of assumed NICs explain none.
   [[nodiscard]] bool explain(const SuspectPart& of_nodes) const;
 };
 

@@ -108,6 +108,31 @@ std::string remedy(const SuspectPart& part, const Decoded& decoded) {
   return "look at what else runs on that rank's cores, at their clock and at the memory of their NUMA domain";
 }
 
+std::string ranks_of(const RailUnit& unit) {
+  std::vector<std::string> numbers;
+  for (const int rank : unit.ranks) numbers.push_back(std::to_string(rank));
+  return fmt::format("{} {}", numbers.size() == 1 ? "rank" : "ranks", human_list(numbers));
+}
+
+/// What the NIC of ranks is taken for, and why.
+std::string assumption(const RailUnit& unit) {
+  const std::string nics = human_list(unit.rail.nics);
+  if (unit.rail.is_counted)
+    return fmt::format(
+        "assumed: the NIC with the address of their connections, {}, whose own counters do not show "
+        "those bytes",
+        nics);
+  return unit.rail.nics.size() == 1 ? fmt::format("assumed: the NIC nearest to {}, {}", ranks_of(unit), nics)
+                                    : fmt::format("assumed: one of those nearest to {}: {}", ranks_of(unit), nics);
+}
+
+/// Beside an assumed NIC, what was measured: the paths of its ranks. No node is drained for a path.
+void add_paths(const RailUnit& unit, const std::string& host, Finding& finding) {
+  finding.culprits.push_back({CulpritKind::link, ranks_of(unit) + " <-> other nodes", "", -1});
+  for (const int rank : unit.ranks)
+    finding.culprits.push_back({CulpritKind::rank, fmt::format("rank {}", rank), host, rank});
+}
+
 }  // namespace
 
 Finding name_part(const CaseView& view, const SuspectPart& part, const Decoded& decoded, const std::string& size) {
@@ -134,19 +159,16 @@ Finding name_part(const CaseView& view, const SuspectPart& part, const Decoded& 
 Finding name_rail(const CaseView& view, const SuspectPart& part, const SlowRails& rails, const std::string& size) {
   const RailUnit& unit = rails.units[static_cast<std::size_t>(part.ends.front())];
   const std::string& host = view.ranks[static_cast<std::size_t>(unit.ranks.front())].host;
-  const std::string nics = human_list(unit.rail.nics);
-  std::vector<std::string> numbers;
-  for (const int rank : unit.ranks) numbers.push_back(std::to_string(rank));
-  const std::string ranks = fmt::format("{} {}", numbers.size() == 1 ? "rank" : "ranks", human_list(numbers));
+  const std::string ranks = ranks_of(unit);
+  const std::string nic = unit.is_assumed() ? "NIC of " + ranks : "NIC " + human_list(unit.rail.nics);
   const char* way = part.kind == PartKind::node     ? "is slow both ways"
                     : part.kind == PartKind::sender ? "is slow when it sends"
                                                     : "is slow when it receives";
-  const std::string name =
-      unit.rail.is_counted ? "NIC " + nics : fmt::format("the NIC of {} (nearest: {})", ranks, nics);
   Finding finding;
-  finding.reason = fmt::format("{} of {} {}: {}", name, host, way, evidence(part, rails.decoded, size));
-  if (unit.rail.is_counted) finding.reason += fmt::format(" ({})", ranks);
-  finding.culprits.push_back({CulpritKind::device, unit.rail.is_counted ? "NIC " + nics : "NIC of " + ranks, host, -1});
+  finding.reason = fmt::format("{}{} of {} {}: {} ({})", unit.is_assumed() ? "the " : "", nic, host, way,
+                               evidence(part, rails.decoded, size), unit.is_assumed() ? assumption(unit) : ranks);
+  finding.culprits.push_back({CulpritKind::device, nic, host, -1});
+  if (unit.is_assumed()) add_paths(unit, host, finding);
   finding.remedy = fmt::format(
       "look at that NIC of {}, its cable and its port of the switch (link rate, width and error counters: ethtool, "
       "ibstat, "

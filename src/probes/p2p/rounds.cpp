@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
@@ -11,6 +12,7 @@
 #include "measure/peak_bandwidth.hpp"
 #include "measure/rails.hpp"
 #include "measure/transport.hpp"
+#include "measure/variables.hpp"
 #include "measure/verified_share.hpp"
 #include "probes/p2p/links.hpp"
 #include "system/this_machine.hpp"
@@ -190,11 +192,20 @@ class Part {
   /// The NIC of this rank's messages to other nodes.
   void report_rail() {
     if (over_network_ == 0) return;
-    auto rail = counted_rail(nics_before_, bytes_by_nic(), over_network_);
-    if (!rail && gpu_.is_on_device()) rail = gpu_.near_rail();
-    if (!rail && !gpu_.is_on_device())
-      if (const auto node = read_inventory(root_of("/"))) rail = near_rail(*node, spots_[self_].mask, root_of("/"));
-    if (rail) seen_.facts.push_back({"rail", to_text(*rail)});
+    const NicBytes now = read_nic_bytes();
+    auto rail = counted_rail(nics_before_.by_address, now.by_address, over_network_);
+    if (!rail && !environment::choose_nics(environment::parse_environment(environ))) rail = nearest_rail();
+    if (!rail) return;
+    seen_.facts.push_back({"rail", to_text(*rail)});
+    if (!rail->is_counted || rail->nics.size() > 1) return;
+    if (const auto bytes = rail_bytes(rail->nics.front(), nics_before_, now))
+      seen_.facts.push_back({"rail_bytes", to_text(*bytes)});
+  }
+
+  [[nodiscard]] std::optional<Rail> nearest_rail() const {
+    if (gpu_.is_on_device()) return gpu_.near_rail();
+    const auto node = read_inventory(root_of("/"));
+    return node ? near_rail(*node, spots_[self_].mask, root_of("/")) : std::nullopt;
   }
 
   void finish() {
@@ -236,7 +247,7 @@ class Part {
   int disturbed_ = 0;
   int corrupt_ = 0;
   VerifiedTotals verified_;
-  BytesByNic nics_before_ = bytes_by_nic();
+  NicBytes nics_before_ = read_nic_bytes();
   double over_network_ = 0;  ///< bytes to and from other nodes
   double bytes_ = 0;         ///< compared
   double arrived_ = 0;       ///< bytes
