@@ -63,7 +63,7 @@ std::vector<RankLink> of_slow_path(int rank) {
   for (int round = 0; round < 4; ++round) {
     const int to = rank ^ (8 + 5 * round) % 32;
     if (to == rank) continue;
-    const bool is_slow = std::minmax(rank / 8, to / 8) == std::pair(0, 1);
+    const bool is_slow = std::minmax({rank / 8, to / 8}) == std::pair(0, 1);
     links.push_back({rank, to, round, is_slow ? 9.0 : 12.0, LinkClass::network});
   }
   return links;
