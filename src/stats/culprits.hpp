@@ -43,7 +43,7 @@ struct DecodeSettings {
   double seen_noise = 0;         ///< and at least this: what the caller knows of these very readings
   double false_rate = 0.05;      ///< false names per decoded matrix, at most, when noise is normal
   double false_repeats = 1;      ///< healthy links that one matrix may send to be measured again, expected
-  int most_repeats = 32;         ///< links in `worth_repeating`, at most
+  int most_repeats = 32;         ///< cells in `worth_repeating`, at most, where no group is to be decided
   double least_share = 0.15;     ///< a unit slow with fewer of its partners is not a culprit; its links may be
   std::vector<ClassReference> references;
 };
@@ -99,7 +99,7 @@ struct ClassLevel {
 struct Culprits {
   std::vector<SuspectPart> groups;  ///< what several units share
   std::vector<SuspectPart> parts;   ///< units first, then links, by number
-  /// Not measured alone yet: suspects, then cells that decide a group and links that look bad in turn, the worst first.
+  /// Not measured alone yet: suspects, cells that decide a group, then links that look bad, the worst first.
   std::vector<LinkCell> worth_repeating;
   std::vector<LinkCell> cleared;  ///< measured again alone and well
   std::vector<ClassLevel> levels;

@@ -168,40 +168,24 @@ struct SumOfSpeeds {
 using SpeedsOfSets = std::map<int, std::map<int, SumOfSpeeds>>;
 
 struct JoinBounds {
-  double least = 0;      ///< speed with the larger set
-  double margin = 0;     ///< by which that exceeds the speed with all others
-  double slower_by = 0;  ///< at least, with those others, than the larger set is
+  double least = 0;   ///< speed with the larger set
+  double margin = 0;  ///< by which that exceeds the speed with all others
 };
 
-/// By how much `set` is slower with third sets than `other` is with them; 0: they have met none together.
-double slower_with_others(const SpeedsOfSets& speeds, int set, int other) {
-  const auto& of_other = speeds.at(other);
-  SumOfSpeeds differences;
-  for (const auto& [third, sum] : speeds.at(set)) {
-    const auto found = of_other.find(third);
-    if (third == other || found == of_other.end()) continue;
-    differences.sum += sum.n * (found->second.mean() - sum.mean());
-    differences.n += sum.n;
-  }
-  return differences.n > 0 ? differences.mean() : 0;
-}
-
-/// The set of which `set` is a slow part: larger, faster with it than all others are, and faster with those; -1: none.
-/// A rack in the row of another is as fast with third ones as that is.
-int set_to_join(const SpeedsOfSets& speeds, int set, const std::map<int, int>& sizes, const JoinBounds& bounds) {
+/// The set of which one that has met `met` is a slow part: larger, and faster with it than all others are; -1: none.
+int set_to_join(const std::map<int, SumOfSpeeds>& met, const std::map<int, int>& sizes, int own_size,
+                const JoinBounds& bounds) {
   int best = -1;
   SumOfSpeeds others;
-  const auto& met = speeds.at(set);
   for (const auto& [other, sum] : met) {
     others.sum += sum.sum;
     others.n += sum.n;
-    if (sizes.at(other) > sizes.at(set) && (best < 0 || sum.mean() > met.at(best).mean())) best = other;
+    if (sizes.at(other) > own_size && (best < 0 || sum.mean() > met.at(best).mean())) best = other;
   }
   if (best < 0 || met.at(best).mean() < bounds.least) return -1;
   others.sum -= met.at(best).sum;
   others.n -= met.at(best).n;
-  if (others.n == 0 || met.at(best).mean() - others.mean() < bounds.margin) return -1;
-  return slower_with_others(speeds, set, best) >= bounds.slower_by ? best : -1;
+  return others.n > 0 && met.at(best).mean() - others.mean() >= bounds.margin ? best : -1;
 }
 
 /// Slow units are slow with those of their rack, too, but less than with all others of its parent: they join the set
@@ -226,9 +210,9 @@ void join_slow_units(const PairTable& table, const ClassPairs& of, double bound,
   for (const int cluster : clusters) ++sizes[cluster];
   std::map<int, int> joins;
   const double apart = fast.mean() - slow.mean();
-  const JoinBounds bounds{slow.mean() + least_above_slow * apart, apart / 2, apart / 4};
+  const JoinBounds bounds{slow.mean() + least_above_slow * apart, apart / 2};
   for (const auto& [set, met] : speeds)
-    if (const int best = set_to_join(speeds, set, sizes, bounds); best >= 0) joins[set] = best;
+    if (const int best = set_to_join(met, sizes, sizes.at(set), bounds); best >= 0) joins[set] = best;
   // Sets join larger ones only: no circle.
   for (int& cluster : clusters)
     for (auto next = joins.find(cluster); next != joins.end(); next = joins.find(cluster)) cluster = next->second;

@@ -227,16 +227,6 @@ void judge_pair(const PairTable& table, const Pair& pair, const Bounds& bounds, 
   found.parts.back().is_repeated = is_repeated;
 }
 
-/// The first ones are measured, where time is short: cells that decide a group and links have half of them each.
-void alternate(std::vector<LinkCell>& cells, std::size_t of_groups) {
-  std::vector<LinkCell> mixed;
-  for (std::size_t i = 0; i < std::max(of_groups, cells.size() - of_groups); ++i) {
-    if (i < of_groups) mixed.push_back(cells[i]);
-    if (of_groups + i < cells.size()) mixed.push_back(cells[of_groups + i]);
-  }
-  cells = std::move(mixed);
-}
-
 }  // namespace
 
 void name_links(const PairTable& table, const DecodeSettings& settings, Culprits& found) {
@@ -264,10 +254,8 @@ void name_links(const PairTable& table, const DecodeSettings& settings, Culprits
   for (const Pair& pair : table.pairs) judge_pair(table, pair, bounds, slow_pairs, found, repeats, crowded);
   // One direction of each pair before the other one of any.
   std::stable_sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) { return a.score > b.score; });
-  const std::size_t of_groups = found.worth_repeating.size();
   const auto repeat = [&](const LinkCell& cell) {
-    const auto most = of_groups + static_cast<std::size_t>(settings.most_repeats);
-    const bool is_full = found.worth_repeating.size() >= most;
+    const bool is_full = static_cast<int>(found.worth_repeating.size()) >= settings.most_repeats;
     if (!is_full && !has_cell(found.worth_repeating, cell)) found.worth_repeating.push_back(cell);
   };
   for (const Repeat& one : repeats)
@@ -275,7 +263,6 @@ void name_links(const PairTable& table, const DecodeSettings& settings, Culprits
   for (const int class_id : crowded)
     for (const LinkCell& cell : slow_pairs.slowest_of(class_id)) repeat(cell);
   for (const Repeat& one : repeats) repeat(one.cell);
-  alternate(found.worth_repeating, of_groups);
 }
 
 }  // namespace muster::culprits

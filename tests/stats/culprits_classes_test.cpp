@@ -202,43 +202,6 @@ TEST(CulpritsClasses, ASlowNodeBesideRowsOfRacksIsNamedAlone) {
   }
 }
 
-/// Racks of 10 and 8 in one row, one of 7 in another: none is a slow part of another one.
-TEST(CulpritsClasses, HealthyRacksOfUnequalSizesInRowsAreNotBlamed) {
-  const auto rack_of = [](int unit) { return unit < 10 ? 0 : unit < 18 ? 1 : 2; };
-  const Network network = [&](int from, int to, bool) {
-    const int racks[] = {rack_of(from), rack_of(to)};
-    if (racks[0] == racks[1]) return 1.0;
-    return racks[0] == 2 || racks[1] == 2 ? 8.0 / 12 : 10.0 / 12;
-  };
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Random random(seed);
-    EXPECT_EQ(blamed(decoded(25, 0, network, random)), 0) << "seed " << seed;
-  }
-}
-
-/// p2p measures the first 32 cells: those that decide a path leave room for a slow link elsewhere.
-TEST(CulpritsClasses, ASlowLinkIsMeasuredAgainBesideAPath) {
-  DecodeSettings settings;
-  settings.least_slowdown = 0.1;
-  int measured = 0;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Random random(seed);
-    const Machine machine = healthy_machine(128);
-    std::pair<int, int> link{-1, -1};
-    std::vector<LinkSample> samples;
-    for (const LinkSample& sample : simulated::random_rounds(machine, 12, random)) {
-      const auto pair = pair_of(sample.from, sample.to);
-      if (link.first < 0 && pair.first >= 64) link = pair;
-      const bool is_slow = pair == link || (pair.first < 32 && pair.second >= 32 && pair.second < 64);
-      samples.push_back(through(sample, [&](int, int, bool) { return is_slow ? 0.7 : 1; }));
-    }
-    const auto cells = decode_culprits(samples, settings).worth_repeating;
-    measured += std::any_of(cells.begin(), cells.begin() + std::min<std::ptrdiff_t>(32, std::ssize(cells)),
-                            [&](const LinkCell& cell) { return pair_of(cell.from, cell.to) == link; });
-  }
-  EXPECT_GE(measured, 9) << "of 10";
-}
-
 bool is_behind_switch(int unit) {
   return unit % 5 == 2;
 }
