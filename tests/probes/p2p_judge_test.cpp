@@ -616,6 +616,32 @@ TEST(P2pRails, WithNoneSlowWhatWasComparedIsEvidence) {
       << judgement.evidence.back();
 }
 
+/// Such nodes may be too unlike to be compared.
+void expect_no_failure(const ProbeJudgement& judgement) {
+  for (const Finding& finding : judgement.findings) EXPECT_EQ(finding.verdict, Verdict::unmeasured) << finding.reason;
+}
+
+TEST(P2pRails, ANicThatIsSlowerOnAllNodesIsOfAnotherKind) {
+  for (const int nodes : {3, 4, 6}) {
+    std::set<int> ranks;
+    for (int node = 0; node < nodes; ++node) ranks.insert(4 * node + 3);
+    const auto judgement = with_nics(nodes, 4).measure(half_of(ranks)).judge();
+    expect_no_failure(judgement);
+    ASSERT_FALSE(judgement.evidence.empty());
+    EXPECT_EQ(judgement.evidence.back(), "hsn3 is slower than the other NICs on a third of the nodes or more");
+  }
+}
+
+TEST(P2pRails, NicsOfDifferentNumbersOfRanksAreNotCompared) {
+  Mesh mesh = with_nics(4, 3);
+  for (int rank = 0; rank < 12; rank += 3) mesh.of(rank).facts.back().value = "counted hsn1";
+  const auto judgement = mesh.measure(half_of({0, 1, 3, 4, 6, 7, 9, 10})).judge();
+  expect_no_failure(judgement);
+  ASSERT_FALSE(judgement.evidence.empty());
+  EXPECT_EQ(judgement.evidence.back(),
+            "NICs carry the messages of different numbers of ranks: they were not compared one by one");
+}
+
 TEST(P2pRails, NicsThatARankUsesAtOnceAreReported) {
   Mesh mesh(2, 4);
   for (int rank = 0; rank < 8; ++rank) mesh.of(rank).facts.push_back({"rail", "counted hsn0,hsn1"});

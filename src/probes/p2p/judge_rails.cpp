@@ -117,6 +117,30 @@ std::vector<SuspectPart> slow_units(const std::vector<RailUnit>& units, const Cu
   return slow;
 }
 
+/// NICs are named alike on nodes that are built alike: those of one name that are slow on a third or more of the nodes
+/// that have it are of another kind. What is left out is added to `kinds`.
+void leave_out_kinds(const std::vector<RailUnit>& units, std::vector<SuspectPart>& slow, std::set<std::string>& kinds) {
+  std::map<std::vector<std::string>, int> all;
+  std::map<std::vector<std::string>, int> bad;
+  const auto nics_of = [&](const SuspectPart& part) {
+    return units[static_cast<std::size_t>(part.ends.front())].rail.nics;
+  };
+  for (const RailUnit& unit : units) ++all[unit.rail.nics];
+  for (const SuspectPart& part : slow) ++bad[nics_of(part)];
+  std::erase_if(slow, [&](const SuspectPart& part) {
+    const auto nics = nics_of(part);
+    if (bad[nics] < 2 || 3 * bad[nics] < all[nics]) return false;
+    kinds.insert(nics.begin(), nics.end());
+    return true;
+  });
+}
+
+/// The NICs of a node share what its ranks send: those of more ranks leave less to each.
+bool have_as_many_ranks(const std::vector<RailUnit>& units) {
+  return std::all_of(units.begin(), units.end(),
+                     [&](const RailUnit& unit) { return unit.ranks.size() == units.front().ranks.size(); });
+}
+
 std::string none_slow(const SlowRails& rails, const std::string& size) {
   const Culprits& culprits = rails.decoded.culprits;
   std::size_t readings = 0;
@@ -154,11 +178,25 @@ SlowRails find_slow_rails(const CaseView& view, std::span<const RankLink> links,
   }
   const std::set<int> nodes = nodes_of_units(grouped.units);
   if (!grouped.is_whole || grouped.units.size() == nodes.size()) return rails;
+  if (!have_as_many_ranks(grouped.units)) {
+    rails.evidence = "NICs carry the messages of different numbers of ranks: they were not compared one by one";
+    return rails;
+  }
   rails.units = std::move(grouped.units);
   rails.decoded = decode_rails(links, grouped.unit_of, numbers_of_names(rails.units), decode_settings(view.params));
   rails.parts = slow_units(rails.units, rails.decoded.culprits, of_nodes);
+  std::set<std::string> kinds;
+  leave_out_kinds(rails.units, rails.parts, kinds);
+  if (!kinds.empty()) {
+    rails.evidence =
+        fmt::format("{} {} slower than the other NICs on a third of the nodes or more",
+                    human_list(std::vector<std::string>(kinds.begin(), kinds.end())), kinds.size() == 1 ? "is" : "are");
+    return rails;
+  }
   const bool is_any_assumed = std::any_of(rails.units.begin(), rails.units.end(), std::mem_fn(&RailUnit::is_assumed));
-  if (rails.parts.empty() && !is_any_assumed) rails.evidence = none_slow(rails, size);
+  const Culprits& found = rails.decoded.culprits;
+  const bool is_none = found.parts.empty() && found.groups.empty() && std::isfinite(found.seen_from);
+  if (is_none && !is_any_assumed) rails.evidence = none_slow(rails, size);
   return rails;
 }
 
