@@ -516,7 +516,7 @@ Mesh with_nics(int nodes, int per_node, int ranks_of_nic = 1, const std::string&
   Mesh mesh(nodes, per_node);
   for (int rank = 0; rank < nodes * per_node; ++rank) {
     // What all ranks of the NIC moved is to be seen there.
-    if (how == "counted") mesh.of(rank).facts.push_back({"rail_bytes", fmt::format("100 of {}", 95 * ranks_of_nic)});
+    if (how == "counted") mesh.of(rank).facts.push_back({"rail_bytes", fmt::format("100 of {}", 103 * ranks_of_nic)});
     mesh.of(rank).facts.push_back({"rail", how + " hsn" + std::to_string(rank % per_node / ranks_of_nic)});
   }
   return mesh;
@@ -579,7 +579,7 @@ TEST(P2pRails, WhereNothingCountedTheNearestNicIsNotCertain) {
 
 TEST(P2pRails, AnInterfaceThatDidNotCountTheBytesIsNotCertain) {
   // Half: what goes out leaves by the first route. Two ranks of one NIC are judged together.
-  for (const char* bytes : {"100 of 55", "100 of 110", "100", ""}) {
+  for (const char* bytes : {"100 of 55", "100 of 195", "100", ""}) {
     Mesh mesh = with_nics(3, 8, 2);
     for (const int rank : {10, 11}) mesh.of(rank).facts.end()[-2].value = bytes;
     const auto judgement = mesh.measure(half_of({10, 11})).judge();
