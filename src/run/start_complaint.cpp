@@ -135,12 +135,13 @@ std::vector<std::string_view> hosts_without_space(std::string_view standard_erro
   return hosts;
 }
 
-/// As full_nodes(), of the folder for temporary files.
-std::optional<Finding> full_temporary_folders(std::string_view standard_error, const std::vector<std::string>& nodes) {
+/// Each node once, with its folder for temporary files, which any user may have filled. Hosts that were not asked for
+/// are in `names` alone.
+Finding blame_folders(const std::vector<std::string_view>& hosts, const std::vector<std::string>& nodes,
+                      std::vector<std::string>& names) {
   Finding finding;
   finding.verdict = Verdict::error;
-  std::vector<std::string> names;
-  for (const std::string_view host : hosts_without_space(standard_error)) {
+  for (const std::string_view host : hosts) {
     const std::string node = asked_name(host, nodes);
     const std::string name = node.empty() ? printable_line(host, 80) : node;
     if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
@@ -150,11 +151,40 @@ std::optional<Finding> full_temporary_folders(std::string_view standard_error, c
     finding.culprits.push_back({CulpritKind::node, node, node, -1});
     finding.culprits.push_back({CulpritKind::file, "TMPDIR", node, -1});
   }
+  return finding;
+}
+
+/// As full_nodes(), of the folder for temporary files.
+std::optional<Finding> full_temporary_folders(std::string_view standard_error, const std::vector<std::string>& nodes) {
+  std::vector<std::string> names;
+  Finding finding = blame_folders(hosts_without_space(standard_error), nodes, names);
   if (names.empty()) return std::nullopt;
   const std::string where = human_list(names, 8);
   finding.reason = fmt::format(
       "no space left for Open MPI's files on {}, in TMPDIR or else in /tmp: its ranks can't start there", where);
   finding.remedy = fmt::format("free space on {}: df and df -i, of TMPDIR or else of /tmp there; or set TMPDIR", where);
+  return finding;
+}
+
+/// Of folders that can't be made: mpirun at times loses the notice with folder and error, and only the lines of the
+/// source that makes them are left: `[nid001:2971] [[6331,1],0] ORTE_ERROR_LOG: Error in file .../session_dir.c`.
+std::optional<Finding> missing_temporary_folders(std::string_view standard_error,
+                                                 const std::vector<std::string>& nodes) {
+  if (standard_error.find("A call to mkdir was unable") != standard_error.npos) return std::nullopt;
+  std::vector<std::string_view> hosts;
+  for (const std::string_view line : lines(standard_error)) {
+    const bool is_of_folder =
+        line.find("ORTE_ERROR_LOG: ") != line.npos && line.find("/util/session_dir.c ") != line.npos;
+    const auto begin = is_of_folder ? line.find('[') : line.npos;
+    if (begin != line.npos) hosts.push_back(line.substr(begin + 1, line.find(':', begin) - begin - 1));
+  }
+  std::vector<std::string> names;
+  Finding finding = blame_folders(hosts, nodes, names);
+  if (names.empty()) return std::nullopt;
+  const std::string where = human_list(names, 8);
+  finding.reason = fmt::format("Open MPI can't make its folder on {}, in TMPDIR or else in /tmp", where);
+  finding.remedy = fmt::format(
+      "on {}, see that TMPDIR or else /tmp has space (df and df -i) and may be written (ls -ld); or set TMPDIR", where);
   return finding;
 }
 
@@ -229,6 +259,7 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
   }
   if (auto finding = full_temporary_folders(standard_error, nodes)) return finding;
   if (auto finding = read_only_temporary_folders(standard_error, nodes)) return finding;
+  if (auto finding = missing_temporary_folders(standard_error, nodes)) return finding;
   return missing_component(standard_error);
 }
 

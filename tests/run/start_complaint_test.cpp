@@ -92,6 +92,22 @@ TEST(StartComplaint, AReadOnlyFolderForTemporaryFilesIsTheNodesFault) {
   EXPECT_FALSE(explain_complaint(words, {"nid001"})) << "of another node";
 }
 
+// What mpirun printed where it lost its own notice: "Data unpack would read past end of buffer".
+TEST(StartComplaint, AFolderThatWasNotMadeIsNamedWithItsNode) {
+  const std::string line =
+      "[nid002:29771] [[6331,1],0] ORTE_ERROR_LOG: Error in file ../orte/util/session_dir.c at line 107\n";
+  const auto finding = explain_complaint("[nid001:1] x\n" + line + line, {"nid001", "nid002"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::fail);
+  EXPECT_EQ(finding->reason, "Open MPI can't make its folder on nid002, in TMPDIR or else in /tmp");
+  EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002", "nid002", -1},
+                                                     {CulpritKind::file, "TMPDIR", "nid002", -1}}));
+  EXPECT_FALSE(explain_complaint("A call to mkdir was unable to create the desired directory:\n" + line, {"nid002"}))
+      << "its notice has the error";
+  EXPECT_FALSE(
+      explain_complaint("[nid002:1] ORTE_ERROR_LOG: Error in file ../orte/util/nidmap.c at line 1\n", {"nid002"}));
+}
+
 TEST(StartComplaint, AnotherNodeIsNotBlamed) {
   const auto finding = explain_complaint(complaint_line("other", full), {"nid001"});
   ASSERT_TRUE(finding);
