@@ -191,20 +191,18 @@ std::optional<Finding> missing_temporary_folders(std::string_view standard_error
 /// As full_temporary_folders(), of folders whose file system is read-only, as after an error of its disk.
 std::optional<Finding> read_only_temporary_folders(std::string_view standard_error,
                                                    const std::vector<std::string>& nodes) {
-  Finding finding;
-  finding.verdict = Verdict::fail;
-  std::vector<std::string> names;
+  std::vector<std::string_view> hosts;
   std::string_view folder;
   std::string_view first;
   for (const std::string_view line : lines(standard_error)) {
     const auto read_only = folder_of_notice(line, EROFS, folder);
-    const std::string node = asked_name(host_of_folder(read_only), nodes);
-    if (node.empty() || std::find(names.begin(), names.end(), node) != names.end()) continue;
-    if (names.empty()) first = read_only;
-    names.push_back(node);
-    finding.culprits.push_back({CulpritKind::node, node, node, -1});
-    finding.culprits.push_back({CulpritKind::file, "TMPDIR", node, -1});
+    const auto host = host_of_folder(read_only);
+    if (asked_name(host, nodes).empty()) continue;
+    if (hosts.empty()) first = read_only;
+    hosts.push_back(host);
   }
+  std::vector<std::string> names;
+  Finding finding = blame_folders(hosts, nodes, names);
   if (names.empty()) return std::nullopt;
   const std::string where = human_list(names, 8);
   finding.reason = fmt::format("the file system of TMPDIR, or else of /tmp, is read-only on {}: Open MPI can't make {}",
