@@ -76,6 +76,17 @@ class Selftest(unittest.TestCase):
             self.assertTrue(any(one["verdict"] == "fail" for one in row["bad"]))
         self.assertEqual(done.returncode, 0, done.stdout[-3000:])
 
+    def test_no_network_is_asked_about_a_described_machine(self):
+        """MASTER_ADDR of its job is an address of its own, and this host has no route to anywhere."""
+        if os.geteuid() != 0 or subprocess.run(["unshare", "--net", "true"], capture_output=True).returncode != 0:
+            self.skipTest("needs root and network namespaces")
+        if support.python_with("torch") is None:
+            self.skipTest("no python3 here imports torch")
+        alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+        done = subprocess.run([*alone, MUSTER, "selftest", "-n", "^torch_environment$"], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("1 of 1 check passed and failed as expected", done.stdout)
+
     def test_one_of_our_own(self):
         began = time.monotonic()
         self.assertEqual(self.mine(GOOD + BAD % (FLIP, "rank 1")).returncode, 0, self.said)

@@ -8,6 +8,7 @@
 #include <optional>
 #include <poll.h>
 #include <random>
+#include <span>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/hostlist.hpp"
 #include "base/text.hpp"
 #include "measure/network.hpp"
+#include "system/this_machine.hpp"
 
 namespace muster::program {
 
@@ -125,10 +127,12 @@ std::string why_not_reached(const std::string& name, int port) {
 }
 
 /// Of MASTER_ADDR in this rank's own environment, while rank 0 listens on `port`. `reached`: the name by which all
-/// nodes reach it; empty: none.
-std::string judge_exported_address(int port, const std::string& reached) {
+/// nodes reach it; empty: none. `names`: those of rank 0's node; the addresses of a described node are in no network.
+std::string judge_exported_address(int port, const std::string& reached, std::span<const std::string> names) {
   const char* exported = std::getenv("MASTER_ADDR");
   if (exported == nullptr || *exported == '\0' || reached == exported) return {};
+  const bool is_described = !this_machine().simulated.empty();
+  if (is_described && std::find(names.begin(), names.end(), exported) != names.end()) return {};
   const std::string why = why_not_reached(exported, port);
   return why.empty() ? why : fmt::format("MASTER_ADDR={}: {}", exported, why);
 }
@@ -192,7 +196,7 @@ Result<Rendezvous> agree_on_master(RunContext& context) {
   }
   Rendezvous rendezvous;
   if (context.place.local_rank == 0) {
-    rendezvous.wrong_address = judge_exported_address(*port, reached);
+    rendezvous.wrong_address = judge_exported_address(*port, reached, std::span(*message).subspan(2));
     if (!rendezvous.wrong_address.empty()) rendezvous.is_elsewhere = names_node_of_the_job(std::getenv("MASTER_ADDR"));
   }
   // Rank 0 listens until all have tried.
