@@ -79,14 +79,15 @@ std::map<std::string, std::string> pairs_of(const nlohmann::json& json, const ch
   return pairs;
 }
 
-/// Variables that the real launcher sets for its ranks, and one of another kind would not.
+/// Variables that the real launcher sets for its ranks, and one of another kind would not. `OMPI_MCA_plm` stays: without
+/// it, no program that uses Open MPI starts on a machine that has neither ssh nor rsh.
 void forget_launcher() {
   constexpr std::string_view prefixes[] = {"OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDRA_", "MPI_LOCAL", "MV2_COMM_WORLD_"};
   std::vector<std::string> names;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view name = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
     for (const std::string_view prefix : prefixes)
-      if (name.substr(0, prefix.size()) == prefix) names.emplace_back(name);
+      if (name.starts_with(prefix) && !name.starts_with("OMPI_MCA_plm")) names.emplace_back(name);
   }
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }

@@ -87,6 +87,19 @@ class Selftest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("1 of 1 check passed and failed as expected", done.stdout)
 
+    def test_a_machine_without_a_remote_shell(self):
+        """Open MPI refuses to start there without OMPI_MCA_plm=isolated, in programs of described machines as well."""
+        if support.python_with("mpi4py") is None:
+            self.skipTest("no python3 here imports mpi4py")
+        folder = tempfile.TemporaryDirectory(prefix="muster-selftest-test-")
+        self.addCleanup(folder.cleanup)
+        for program in pathlib.Path("/usr/bin").iterdir():
+            if program.name not in ("ssh", "rsh"):
+                pathlib.Path(folder.name, program.name).symlink_to(program)
+        done = self.go("-n", "^mpi4py_ranks$", env={"PATH": folder.name, "OMPI_MCA_plm": "isolated"})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("1 of 1 check passed and failed as expected", done.stdout)
+
     def test_one_of_our_own(self):
         began = time.monotonic()
         self.assertEqual(self.mine(GOOD + BAD % (FLIP, "rank 1")).returncode, 0, self.said)
