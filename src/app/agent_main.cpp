@@ -217,6 +217,11 @@ Result<int> serve(FlightRecorder& recorder, AgentHooks hooks, std::string start_
   return status;
 }
 
+/// That MPI_Init starts and keeps; without them it fails and gives no reason.
+int threads_of_mpi(std::string_view built_for) {
+  return built_for.find("Open MPI") == built_for.npos ? 0 : 2;
+}
+
 int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   // A file over the limit (ulimit -f) is an error of the call, which the agent reports, and not a signal; children have
   // it as it was.
@@ -255,6 +260,10 @@ int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   (*recorder)->expect_shared_memory(shared_memory_of_open_mpi(host_name(), launcher.local_rank));
   start_watchdog(tag);
   (*recorder)->stamp_signals();
+  if (const auto why = too_few_threads(threads_of_mpi(mpi_built_for())); !why.empty()) {
+    std::fputs(complaint_line(host_name(), {ErrorKind::system, "MPI", why}).c_str(), stderr);
+    return 1;
+  }
   take_variables_by_rank();
   fill_rank_variables(launcher.local_rank, asked_binding());
   restore_path();

@@ -466,8 +466,8 @@ std::string wrong_world(const std::string& library, const std::string& launcher,
                                         asked, asked == 1 ? "was" : "were");
   // The right launcher with the wrong number: its arguments are to blame, not the match.
   if (launcher == name) return fmt::format("{}: {}", name, world);
-  if (launcher.empty()) return fmt::format("agent built for {}, launched by an unknown launcher: {}", name, world);
-  return fmt::format("agent built for {}, launched by {}: {}", name, launcher, world);
+  return fmt::format("{}{}, launched by {}: {}", agent_built_for, name,
+                     launcher.empty() ? "an unknown launcher" : launcher, world);
 }
 
 int run_agent(Comm& comm, FlightRecorder& recorder, const AgentHooks& hooks) {

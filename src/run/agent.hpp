@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "muster/comm.hpp"
@@ -45,6 +46,8 @@ struct LaunchedBy {
 /// Files below /dev/shm that Open MPI 4 makes for a rank of this name in MPI_Init (transport vader), from the
 /// launcher's environment; none for other MPIs. A rank that is killed there leaves them.
 [[nodiscard]] std::vector<std::string> shared_memory_of_open_mpi(const std::string& host, int local_rank);
+
+inline constexpr std::string_view agent_built_for = "agent built for ";
 
 /// Why this world is not the one that was asked for.
 /// `agent built for Open MPI, launched by MPICH: the world has 1 rank, 4 were asked for`

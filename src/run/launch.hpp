@@ -159,7 +159,7 @@ class Launch {
   std::optional<Finding> wrong_names_;
   std::string refusal_remedy_ =
       "name an agent that was built with the launcher's MPI with --agent (muster-rank or muster-rank-mpich), or start "
-      "the agent with the launcher of its own MPI";
+      "the agent with the launcher of its own MPI; if only some nodes refuse, install the agent of the others there";
   std::string trouble_;
 };
 

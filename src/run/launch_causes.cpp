@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <span>
 
+#include "run/agent.hpp"
 #include "run/failure_text.hpp"
 #include "run/start_complaint.hpp"
 
@@ -25,8 +26,10 @@ std::optional<LaunchOutcome> wrong_names(const LaunchEvidence& evidence) {
 std::optional<LaunchOutcome> refused_by_agent(const LaunchEvidence& evidence) {
   const Launch& launch = evidence.launch;
   if (launch.refusal().empty()) return std::nullopt;
-  return LaunchOutcome{
+  LaunchOutcome outcome{
       {Verdict::error, launch.refusal(), {launcher_culprit(evidence.program)}, launch.refusal_remedy()}, true};
+  outcome.may_be_a_nodes = !launch.world() && launch.refusal().starts_with(agent_built_for);
+  return outcome;
 }
 
 std::optional<LaunchOutcome> complained_by_rank(const LaunchEvidence& evidence) {
@@ -35,7 +38,8 @@ std::optional<LaunchOutcome> complained_by_rank(const LaunchEvidence& evidence) 
   if (!complaint) return std::nullopt;
   const bool is_total = complaint->culprits.empty();
   const bool is_certain = complaint->verdict == Verdict::fail;
-  return LaunchOutcome{std::move(*complaint), is_total, is_certain};
+  // The first agent that complains ends the others: whether they would have complained as well is unknown.
+  return LaunchOutcome{std::move(*complaint), is_total, is_certain, is_total && !is_certain};
 }
 
 std::string find_caller_remedy(int port, const std::string& node = {}) {

@@ -16,6 +16,8 @@ namespace muster {
 namespace {
 
 constexpr std::string_view mark = "muster-rank on ";
+/// Before the command, in the words of system/own_limits.hpp.
+constexpr std::string_view raise_limit = "raise the limit: ";
 
 /// Names of one host, with or without its domain.
 bool is_same_host(std::string_view one, std::string_view other) {
@@ -214,6 +216,26 @@ std::optional<Finding> read_only_temporary_folders(std::string_view standard_err
   return finding;
 }
 
+/// Open MPI's daemon could not start a rank:
+/// `[nid001:17099] [[22451,0],1] ORTE_ERROR_LOG: The system limit on number of children a process can have was reached`.
+std::optional<Finding> full_process_table(std::string_view standard_error, const std::vector<std::string>& nodes) {
+  for (const std::string_view line : lines(standard_error)) {
+    if (line.find("The system limit on number of children a process can have was reached") == line.npos) continue;
+    const auto begin = line.find('[');
+    const std::string_view host =
+        begin == line.npos ? "" : line.substr(begin + 1, line.find(':', begin) - begin - 1);
+    const std::string node = asked_name(host, nodes);
+    if (node.empty()) continue;
+    return Finding{Verdict::error,
+                   fmt::format("the limit on processes and threads is reached on {}: the daemon of Open MPI can't start "
+                               "a rank there",
+                               node),
+                   {},
+                   fmt::format("raise the limit of the job on {}: ulimit -u and pids.max of its control group", node)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string complaint_line(const std::string& host, const Error& error) {
@@ -244,9 +266,9 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
     } else if (what.find(started_without_variables) != what.npos) {
       finding.remedy =
           "let the launcher and the wrapper pass on the environment: leave out singularity's --cleanenv and env -i";
-    } else if (const auto command = what.find("ulimit "); command != what.npos) {
-      finding.remedy =
-          fmt::format("raise the limit of the job on {}: {}", where, printable_line(trim(what.substr(command)), 80));
+    } else if (const auto limit = what.find(raise_limit); limit != what.npos) {
+      const auto command = trim(what.substr(limit + raise_limit.size()));
+      finding.remedy = fmt::format("raise the limit of the job on {}: {}", where, printable_line(command, 80));
     } else {
       finding.remedy = fmt::format(
           "look at that folder and at the limits of the job on {} (ulimit -a); MUSTER_RECORDER_FOLDER names another "
@@ -255,6 +277,7 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
     }
     return finding;
   }
+  if (auto finding = full_process_table(standard_error, nodes)) return finding;
   if (auto finding = full_temporary_folders(standard_error, nodes)) return finding;
   if (auto finding = read_only_temporary_folders(standard_error, nodes)) return finding;
   if (auto finding = missing_temporary_folders(standard_error, nodes)) return finding;

@@ -33,6 +33,7 @@ class TrialRounds {
   [[nodiscard]] std::vector<bool> start_all(const std::vector<Bisection::Group>& groups);
   /// Of the last single node that did not start; empty: unknown.
   [[nodiscard]] const std::string& reason() const { return reason_; }
+  [[nodiscard]] const std::string& remedy() const { return remedy_; }
   /// Another user kept a node from starting, and may have kept others.
   [[nodiscard]] const std::optional<LaunchOutcome>& disturbance() const { return disturbance_; }
   /// A trial was not made (descriptors, disk, processes of this node), or cut short: nothing follows from it.
@@ -47,6 +48,7 @@ class TrialRounds {
   int made_ = 0;
   bool is_incomplete_ = false;
   std::string reason_;
+  std::string remedy_;
   std::optional<LaunchOutcome> disturbance_;
 };
 
@@ -114,12 +116,21 @@ std::vector<bool> TrialRounds::start_side_by_side(const std::vector<Bisection::G
   for (StartTrial& trial : trials) {
     started.push_back(trial.launch && trial.launch->is_clean());
     if (started.back() || !trial.launch) continue;
-    if (has_collided(*trial.launch)) collided.push_back(started.size() - 1);
+    const bool is_tried_again = has_collided(*trial.launch);
+    if (is_tried_again) collided.push_back(started.size() - 1);
     (void)diagnosis.clear_away(*trial.launch, trial.inspection);
-    if (trial.inspection.nodes.size() == 1 && trial.launch->has_ended())
-      reason_ = diagnosis.diagnose(*trial.launch, trial.inspection).finding.reason;
+    if (is_tried_again || trial.inspection.nodes.size() != 1 || !trial.launch->has_ended()) continue;
+    const Finding finding = diagnosis.diagnose(*trial.launch, trial.inspection).finding;
+    reason_ = finding.reason;
+    remedy_ = finding.remedy;
   }
   return started;
+}
+
+/// Some remedies name the node of the last trial.
+std::string remedy_for(const Bisection::Group& bad, const std::string& remedy) {
+  const bool names_it = bad.size() == 1 && remedy.find(bad.front()) != std::string::npos;
+  return names_it ? remedy : fmt::format("on {}: {}", human_list(bad, 8), remedy);
 }
 
 }  // namespace
@@ -156,7 +167,7 @@ LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
   finding.verdict = Verdict::fail;
   finding.reason = fmt::format("no rank starts on {}, and ranks start on the other nodes: {}", human_list(bad, 8), why);
   for (const auto& node : bad) finding.culprits.push_back({CulpritKind::node, node, node, -1});
-  finding.remedy = fmt::format("on {}: {}", human_list(bad, 8), outcome.finding.remedy);
+  finding.remedy = remedy_for(bad, tried.remedy().empty() ? outcome.finding.remedy : tried.remedy());
   found.is_certain = true;
   return found;
 }

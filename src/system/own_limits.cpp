@@ -2,12 +2,19 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <dirent.h>
 #include <fmt/format.h>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <utility>
+#include <vector>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
 
 namespace muster {
 
@@ -27,7 +34,78 @@ std::size_t open_descriptors(rlim_t limit) {
   return count == 0 ? 0 : count - 1;
 }
 
+rlim_t limit_on_files() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+/// Below /sys/fs/cgroup, of versions 2 (`0::/job`) and 1 (`7:pids:/job`); empty: unknown.
+fs::path group_of_processes() {
+  const auto text = read_file("/proc/self/cgroup");
+  if (!text) return {};
+  fs::path unified;
+  for (const std::string_view line : lines(*text)) {
+    const std::vector<std::string> parts = split(line, ':');
+    if (parts.size() != 3) continue;
+    if (parts[1] == "pids") return "/sys/fs/cgroup/pids" + parts[2];
+    if (parts[1].empty()) unified = "/sys/fs/cgroup" + parts[2];
+  }
+  return unified;
+}
+
+/// `5`, the least of the group and those around it; empty: none.
+std::string limit_of_groups() {
+  std::string least;
+  const fs::path root("/sys/fs/cgroup");
+  for (fs::path group = group_of_processes(); group.has_relative_path() && group != root; group = group.parent_path()) {
+    const auto text = read_file(group / "pids.max");
+    const std::string value = text ? std::string(trim(*text)) : "";
+    if (value.empty() || value.find_first_not_of("0123456789") != value.npos) continue;
+    if (least.empty() || std::pair(value.size(), value) < std::pair(least.size(), least)) least = value;
+  }
+  return least;
+}
+
+std::string limits_on_processes() {
+  std::vector<std::string> limits;
+  if (const std::string group = limit_of_groups(); !group.empty())
+    limits.push_back("pids.max of its control group is " + group);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    limits.push_back(fmt::format("ulimit -u is {}", limit.rlim_cur));
+  return limits.empty() ? "" : "; " + human_list(limits);
+}
+
+void* wait_at(void* gate) {
+  const std::lock_guard<std::mutex> passed(*static_cast<std::mutex*>(gate));
+  return nullptr;
+}
+
 }  // namespace
+
+std::string too_few_threads(int count) {
+  // So small that no limit on memory counts here.
+  constexpr std::size_t stack = 64u << 10;
+  pthread_attr_t attributes;
+  if (::pthread_attr_init(&attributes) != 0) return "";
+  (void)::pthread_attr_setstacksize(&attributes, stack);
+  std::mutex gate;
+  std::vector<pthread_t> threads;
+  int error = 0;
+  {
+    const std::lock_guard<std::mutex> closed(gate);
+    for (int one = 0; one < count && error == 0; ++one) {
+      pthread_t thread{};
+      error = ::pthread_create(&thread, &attributes, wait_at, &gate);
+      if (error == 0) threads.push_back(thread);
+    }
+  }
+  for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  if (error == 0) return "";
+  return fmt::format("this process can start only {} of {} threads ({}){}; raise the limit: ulimit -u and pids.max",
+                     threads.size(), count, std::strerror(error), limits_on_processes());
+}
 
 std::size_t free_descriptors() {
   rlimit limit{};
@@ -40,8 +118,10 @@ std::size_t free_descriptors() {
 std::string too_small_limit(std::size_t files) {
   constexpr rlim_t least_stack = 512u << 10;
   if (const std::size_t free = free_descriptors(); free < files)
-    return fmt::format("this process may open only {} more files, and needs {}; raise the limit: ulimit -n 1024", free,
-                       files);
+    return fmt::format(
+        "this process may open only {} more files (the limit on open files is {}), and needs {}; raise the limit: ulimit "
+        "-n 1024",
+        free, limit_on_files(), files);
   rlimit stack{};
   if (::getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_stack)
     return fmt::format("the stack may have {} KiB, and muster needs {}; raise the limit: ulimit -s {}",

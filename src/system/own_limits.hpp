@@ -13,6 +13,10 @@ namespace muster {
 /// that may be opened, a small stack, little memory. With the command that raises it; empty: none is too small.
 [[nodiscard]] std::string too_small_limit(std::size_t files);
 
+/// Why this process can't have `count` more threads at the same time, with the limits on processes and threads that are
+/// set (ulimit -u, pids.max of its control group and of those around it); empty: it can. Starts and ends them.
+[[nodiscard]] std::string too_few_threads(int count);
+
 /// Why memory could not be had: with the limits of this process on it, and the commands that raise them.
 [[nodiscard]] std::string out_of_memory();
 

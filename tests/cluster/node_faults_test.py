@@ -1,7 +1,9 @@
 """One of four nodes that can't take part: its shared memory is full, muster is missing there or another one, it has too little
-memory. It is named with what is wrong, and the others are measured."""
+memory, or its limits are low. It is named with what is wrong, and the others are measured."""
+import os
 import pathlib
 import sys
+import unittest
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -13,6 +15,7 @@ from support import check, ten_cases  # noqa: E402
 
 NODES = ("nid001", "nid002", "nid003", "nid004")
 BIN = support.DRIVER.parent
+PIDS = pathlib.Path("/sys/fs/cgroup/pids")
 
 
 class NodeFaults(OnNodes):
@@ -87,6 +90,49 @@ class NodeFaults(OnNodes):
         run.start()
         self.assertEqual(run.wait(90), 1, run.story())
         self.assert_lost(run, "nid002", "the home folder is not mounted on nid002: ", "mount the file system of home folders on nid002")
+
+    # Limits of what starts ranks on a node: whether other nodes have them as well is found by starting groups of nodes.
+
+    def limit_daemon(self, node, limit):
+        """orted of the node, and what it starts, below a limit: a line of shell."""
+        self.on(node, 'real=$(readlink -f /usr/bin/orted) && cp "$real" "$TMPDIR/orted" && '
+                      'printf "#!/bin/sh\n%s\nexec $TMPDIR/orted \"\$@\"\n" "$0" > "$TMPDIR/limited" && '
+                      'chmod +x "$TMPDIR/limited" && mount --bind "$TMPDIR/limited" "$real"', limit)
+
+    def assert_alone(self, run, node, *reasons, remedy):
+        self.assert_lost(run, node, f"no rank starts on {node}, and ranks start on the other nodes: ", remedy)
+        reason = next(one for one in run.report()["cases"] if one["verdict"] != "pass")["reason"]
+        for words in reasons:
+            self.assertIn(words, reason, run.story())
+
+    def test_few_files_may_be_open(self):
+        self.limit_daemon("nid003", "ulimit -n 30")
+        self.assert_alone(self.finished(), "nid003", "muster's agent can't start on nid003: ", "the limit on open files is 30",
+                          remedy="raise the limit of the job on nid003: ulimit -n 1024")
+
+    def test_few_files_may_be_open_on_all_nodes(self):
+        """The limit of the job, and no fault of a node."""
+        for node in NODES:
+            self.limit_daemon(node, "ulimit -n 30")
+        run = self.new_run(check("hello", probe="hello"))
+        run.start()
+        self.assertEqual(run.wait(90), 2, run.story())
+        self.assertIn("the limit on open files is 30", run.case("hello")["reason"], run.story())
+        self.assertEqual(self.accused(run), set(), run.story())
+
+    @unittest.skipUnless(PIDS.is_dir(), "there is no control group for numbers of processes")
+    def test_few_processes_may_run(self):
+        group = PIDS / f"muster-{os.getpid()}"
+        group.mkdir()
+        self.addCleanup(lambda: support.wait_until(lambda: not (group / "cgroup.procs").read_text(), 10) and group.rmdir())
+        (group / "pids.max").write_text("5")
+        self.limit_daemon("nid002", f"echo $$ > {group}/cgroup.procs")
+        self.assert_alone(self.finished(), "nid002", remedy="raise the limit of the job on nid002: ulimit -u and pids.max")
+
+    @unittest.skipUnless(support.AGENT_MPICH.exists(), "the agent for MPICH is not built")
+    def test_the_agent_of_another_mpi(self):
+        self.on("nid002", 'mount --bind "$1" "$0"', str(support.AGENT), str(support.AGENT_MPICH))
+        self.assert_alone(self.finished(), "nid002", "agent built for MPICH, launched by Open MPI", remedy="install the agent of the others there")
 
     # A launch that dies at start-up, and whose launcher does not tell why: groups of nodes are started.
 

@@ -252,6 +252,8 @@ const NoticeCase notice_cases[] = {
     {"openmpi-root", 1, none, "", none, none, "mpirun refuses to start ranks as root"},
     {"openmpi-unreachable", 255, none, "nid002", none, none, "node nid002 has no address: its name can't be resolved"},
     {"openmpi-noagent", 243, none, "", none, none, "the remote agent configured for mpirun does not exist"},
+    {"openmpi-lost-killed", 205, none, "nid003", none, none,
+     "mpirun lost its daemon on nid003, which was killed by SIGKILL"},
     {"openmpi-lost", 205, none, "nid002", none, none, "mpirun lost its daemon on nid002"},
     {"mpich-kill", 9, none, "nid001", 9, none, "", 12349},
     {"mpich-segv", 11, none, "nid001", 11, none, "", 12366},

@@ -162,6 +162,32 @@ TEST(StartComplaint, ALimitOfTheRankIsAnErrorWithTheCommandThatRaisesIt) {
   EXPECT_EQ(finding->remedy, "raise the limit of the job on nid001: ulimit -n 1024");
 }
 
+TEST(StartComplaint, ALimitOnProcessesIsNamedWithItsValue) {
+  const Error few{ErrorKind::system, "MPI",
+                  "this process can start only 1 of 2 threads (Resource temporarily unavailable); pids.max of its "
+                  "control group is 5; raise the limit: ulimit -u and pids.max"};
+  const auto finding = explain_complaint(complaint_line("nid001", few), {"nid001"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::error);
+  EXPECT_NE(finding->reason.find("pids.max of its control group is 5"), std::string::npos);
+  EXPECT_EQ(finding->remedy, "raise the limit of the job on nid001: ulimit -u and pids.max");
+}
+
+// Where a daemon of Open MPI could not start a rank.
+TEST(StartComplaint, ADaemonThatCanNotStartARankIsNamedWithItsNode) {
+  const std::string line =
+      "[nid001:17099] [[22451,0],1] ORTE_ERROR_LOG: The system limit on number of children a process can have was "
+      "reached in file ../orte/mca/odls/default/odls_default_module.c at line 657\n";
+  const auto finding = explain_complaint(line, {"nid001.cluster", "nid002"});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->verdict, Verdict::error);
+  EXPECT_EQ(finding->reason,
+            "the limit on processes and threads is reached on nid001.cluster: the daemon of Open MPI can't start a rank "
+            "there");
+  EXPECT_NE(finding->remedy.find("ulimit -u"), std::string::npos);
+  EXPECT_FALSE(explain_complaint(line, {"nid002"}));
+}
+
 TEST(StartComplaint, OtherWordsAreNone) {
   for (const char* text : {"", "muster-rank: something", "muster-rank on nid001", "mpirun ended"})
     EXPECT_FALSE(explain_complaint(text, {"nid001"})) << text;

@@ -28,7 +28,13 @@ TEST(OwnLimits, AreNamedWithTheCommandThatRaisesThem) {
   EXPECT_EQ(too_small_limit(1), "");
   const std::string files = too_small_limit(free_descriptors() + 1);
   EXPECT_NE(files.find("may open only"), files.npos);
+  EXPECT_NE(files.find("the limit on open files is "), files.npos);
   EXPECT_NE(files.find("ulimit -n"), files.npos);
+}
+
+TEST(OwnLimits, ThreadsThatCanBeStartedAreNotRefused) {
+  EXPECT_EQ(too_few_threads(0), "");
+  EXPECT_EQ(too_few_threads(2), "");
 }
 
 }  // namespace

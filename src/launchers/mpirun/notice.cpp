@@ -67,6 +67,8 @@ struct KnownFailure {
 constexpr std::string_view daemon_remedy =
     "check the remote shell, that the same MPI is installed on every node, and that nodes can reach each other by TCP";
 
+constexpr std::string_view lost_daemon = "lost communication with a remote daemon";
+
 // Causes before consequences: the first that is found explains the launch. Messages of the remote shell come first.
 constexpr KnownFailure known_failures[] = {
     {"Could not resolve hostname", "Could not resolve hostname ", "node {} has no address: its name can't be resolved",
@@ -100,7 +102,7 @@ constexpr KnownFailure known_failures[] = {
     {"was set to a path that could not be found", "", "the remote agent configured for mpirun does not exist",
      "correct or unset plm_rsh_agent or plm_ssh_agent (OMPI_MCA_plm_rsh_agent, PRTE_MCA_plm_ssh_agent in the "
      "environment)"},
-    {"lost communication with a remote daemon", "Remote daemon", "mpirun lost its daemon on {}",
+    {lost_daemon, "Remote daemon", "mpirun lost its daemon on {}",
      "check that the node is up and that its network carries TCP between all nodes"},
     {"unable to reliably start one or more daemons", "", "mpirun could not start its daemon on {}", daemon_remedy},
     {"daemon failed to report back", "Remote host: ", "mpirun could not start its daemon on {}", daemon_remedy},
@@ -190,15 +192,38 @@ bool explain_session_folder(std::string_view text, LauncherNotice& notice) {
   return true;
 }
 
+/// A shell prints it of a process that SIGKILL ended, `Killed`, and names the process at most.
+bool has_killed(std::string_view text) {
+  constexpr std::string_view word = "Killed";
+  const auto is_space = [&](std::size_t at) { return at >= text.size() || text[at] == ' ' || text[at] == '\n'; };
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if ((at == 0 || is_space(at - 1)) && is_space(at + word.size())) return true;
+  return false;
+}
+
+/// Of a lost daemon: a limit on memory ends it so, as does a user.
+void explain_kill(LauncherNotice& notice) {
+  notice.sentence += ", which was killed by SIGKILL";
+  notice.remedy = fmt::format(
+      "look in the kernel log of {0} (dmesg) for the out-of-memory killer, which names the limit that was reached, and "
+      "raise the memory limit of the job there (memory.max or memory.limit_in_bytes of its control group); else see who "
+      "ended the daemon",
+      notice.node.empty() ? std::string("the node") : notice.node);
+}
+
 }  // namespace
 
 void explain_launch(std::string_view text, LauncherNotice& notice) {
   if (explain_session_folder(text, notice)) return;
   if (text.find("hydra_pmi_proxy (No such file") == text.npos && explain_execvp(text, notice)) return;
   if (explain_missing_daemon(text, notice)) return;
-  for (const KnownFailure& failure : known_failures)
-    if (const auto message = from(text, failure.text); !message.empty())
-      return take(failure, failed_node(message, failure), notice);
+  for (const KnownFailure& failure : known_failures) {
+    const auto message = from(text, failure.text);
+    if (message.empty()) continue;
+    take(failure, failed_node(message, failure), notice);
+    if (failure.text == lost_daemon && has_killed(text)) explain_kill(notice);
+    return;
+  }
 }
 
 namespace {
