@@ -6,9 +6,11 @@
 #include <map>
 #include <set>
 #include <unistd.h>
+#include <utility>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "run/agent.hpp"
 #include "system/system.hpp"
 #include "system/this_machine.hpp"
 
@@ -42,6 +44,23 @@ std::vector<Fact> decode_facts(std::span<const std::byte> bytes) {
   std::vector<Fact> facts;
   for (std::size_t at = 0; at + 1 < parts.size(); at += 2) facts.push_back({parts[at], parts[at + 1]});
   return facts;
+}
+
+bool read_number(const std::string& text, int& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+/// Of several machines: a launcher counts the ranks of each node by itself.
+std::set<std::string_view> names_of_several(const std::vector<Introduction>& ranks) {
+  std::map<std::pair<std::string_view, int>, std::string_view> kernel_of;
+  std::set<std::string_view> names;
+  for (const Introduction& rank : ranks) {
+    if (rank.local_rank < 0 || rank.boot_id.empty()) continue;
+    const auto [known, is_new] = kernel_of.try_emplace({rank.host, rank.local_rank}, rank.boot_id);
+    if (!is_new && known->second != rank.boot_id) names.insert(rank.host);
+  }
+  return names;
 }
 
 /// The ranks that run under one kernel.
@@ -79,6 +98,7 @@ Introduction introduce_myself() {
   Introduction mine;
   mine.pid = ::getpid();
   mine.host = host_name();
+  mine.local_rank = launched_by().local_rank;
   if (auto boot = read_file("/proc/sys/kernel/random/boot_id")) mine.boot_id = std::string(trim(*boot));
   if (auto mask = CpuMask::of_this_thread()) mine.cores = cores_of(*mask);
   if (const fs::path folder = machine_folder(mine.host); !folder.empty())
@@ -87,18 +107,18 @@ Introduction introduce_myself() {
 }
 
 ByteVector encode(const Introduction& introduction) {
-  return to_bytes(fmt::format("{}\n{}\n{}\n{}\n{}", introduction.pid, introduction.host, introduction.boot_id,
-                              introduction.cores.list(), introduction.simulated));
+  return to_bytes(fmt::format("{}\n{}\n{}\n{}\n{}\n{}", introduction.pid, introduction.host, introduction.boot_id,
+                              introduction.cores.list(), introduction.simulated, introduction.local_rank));
 }
 
 Result<Introduction> decode_introduction(std::span<const std::byte> bytes) {
   const std::vector<std::string> parts = split(as_text(bytes), '\n');
-  if (parts.size() != 5) return fail(ErrorKind::protocol, "introduction", "has not five lines");
+  if (parts.size() != 6) return fail(ErrorKind::protocol, "introduction", "has not six lines");
   Introduction introduction;
-  const std::string& pid = parts[0];
-  const auto [end, error] = std::from_chars(pid.data(), pid.data() + pid.size(), introduction.pid);
-  if (error != std::errc{} || end != pid.data() + pid.size() || introduction.pid <= 0)
+  if (!read_number(parts[0], introduction.pid) || introduction.pid <= 0)
     return fail(ErrorKind::protocol, "introduction", "has no process id");
+  if (!read_number(parts[5], introduction.local_rank))
+    return fail(ErrorKind::protocol, "introduction", "has no local rank");
   auto cores = CpuMask::parse_list(parts[3]);
   if (!cores) return tl::unexpected(cores.error());
   introduction.host = parts[1];
@@ -109,11 +129,14 @@ Result<Introduction> decode_introduction(std::span<const std::byte> bytes) {
 }
 
 std::vector<RankPlace> place_ranks(const std::vector<Introduction>& ranks) {
-  std::map<std::string_view, int> node_of;
+  std::map<std::pair<std::string_view, std::string_view>, int> node_of;
+  const auto shared = names_of_several(ranks);
   std::vector<int> local_sizes;
   std::vector<RankPlace> places;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto [node, is_new] = node_of.try_emplace(ranks[rank].host, static_cast<int>(local_sizes.size()));
+    const std::string_view host = ranks[rank].host;
+    const std::string_view kernel = shared.count(host) > 0 ? std::string_view(ranks[rank].boot_id) : "";
+    const auto [node, is_new] = node_of.try_emplace({host, kernel}, static_cast<int>(local_sizes.size()));
     if (is_new) local_sizes.push_back(0);
     RankPlace place;
     place.rank = static_cast<int>(rank);

@@ -18,6 +18,7 @@ struct Introduction {
   std::string boot_id;    ///< of the kernel: nodes that share it are one machine under several names
   CpuMask cores;          ///< the physical cores it may run on, each by its lowest CPU
   std::string simulated;  ///< the machine that it pretends to be on; empty: it does not
+  int local_rank = -1;    ///< the launcher's number on its node; -1: unknown
   friend bool operator==(const Introduction&, const Introduction&) = default;
 };
 
@@ -25,7 +26,8 @@ struct Introduction {
 [[nodiscard]] ByteVector encode(const Introduction& introduction);
 [[nodiscard]] Result<Introduction> decode_introduction(std::span<const std::byte> bytes);
 
-/// RankMap from host names alone: a node is a host name. Index = rank.
+/// RankMap from host names: a node is a host name. Index = rank. Where ranks of one name have different kernels and the
+/// launcher gives them the same local rank, several machines have that name, and each is a node.
 [[nodiscard]] std::vector<RankPlace> place_ranks(const std::vector<Introduction>& ranks);
 /// `simulated machine lumi-g`, `4 ranks share 2 cores on nid001`, `4 ranks on nid001 and nid002 share 2 cores of one
 /// machine`, or empty.

@@ -50,6 +50,33 @@ bool is_called(const std::string& asked, const NodeProvenance& node) {
          asked == slurm_name_of(node);
 }
 
+/// Those that several nodes report.
+Names shared_names(const World& world) {
+  Names shared;
+  std::set<std::string> seen;
+  for (const NodeProvenance& node : world.nodes)
+    if (!seen.insert(node.node).second && std::find(shared.begin(), shared.end(), node.node) == shared.end())
+      shared.push_back(node.node);
+  return shared;
+}
+
+/// The asked nodes that report a shared name and that Slurm calls otherwise.
+Names renamed_nodes(const std::vector<std::string>& asked, const World& world, const Names& shared) {
+  Names renamed;
+  for (const NodeProvenance& node : world.nodes) {
+    const std::string own = slurm_name_of(node);
+    const bool is_shared = std::find(shared.begin(), shared.end(), node.node) != shared.end();
+    if (is_shared && !is_same_node(own, node.node) && std::find(asked.begin(), asked.end(), own) != asked.end())
+      renamed.push_back(own);
+  }
+  return renamed;
+}
+
+void drop_repeated(Names& names) {
+  std::set<std::string> seen;
+  std::erase_if(names, [&](const std::string& name) { return !seen.insert(name).second; });
+}
+
 }  // namespace
 
 std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const World& world) {
@@ -64,12 +91,22 @@ std::optional<Finding> wrong_names(const std::vector<std::string>& asked, const 
   std::erase_if(foreign, [&](const auto& host) {
     return std::erase_if(missing, [&](const auto& name) { return have_one_address(name, host); }) > 0;
   });
+  Names shared = shared_names(world);
+  std::erase_if(shared, [&](const auto& host) {
+    return std::find(foreign.begin(), foreign.end(), host) != foreign.end();
+  });
+  for (const auto& name : renamed_nodes(asked, world, shared)) missing.push_back(name);
+  foreign.insert(foreign.end(), shared.begin(), shared.end());
   if (missing.empty() || foreign.empty()) return {};
   for (auto& host : foreign) host = printable_line(host, 80);
+  for (auto& host : shared) host = printable_line(host, 80);
+  drop_repeated(foreign);
   Finding finding;
   finding.verdict = Verdict::fail;
   finding.reason = fmt::format("ranks on {} report the host name{} {}", human_list(missing),
                                foreign.size() == 1 ? "" : "s", human_list(foreign));
+  if (!shared.empty())
+    finding.reason += fmt::format(", as ranks on {} do: several nodes of one name", human_list(shared));
   for (const auto& name : missing) finding.culprits.push_back({CulpritKind::node, name, name, -1});
   finding.remedy =
       fmt::format("set the host name of {} (hostnamectl) to the requested name, or name the node by its own host name",

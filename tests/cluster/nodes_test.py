@@ -134,6 +134,9 @@ class OnTwoNodes(OnNodes):
         run.start()
         self.assertNotEqual(run.wait(60), 3, run.story())
         self.assertNotIn("are one machine", run.stdout + run.stderr)
+        self.assertIn("ranks on nid002 report the host name nid001, as ranks on nid001 do: several nodes of one name", " ".join(run.story().split()))
+        named = {culprit.get("node") or culprit["name"] for case in run.report()["cases"] for culprit in case["culprits"]}
+        self.assertEqual(named, {"nid002"}, run.story())
 
     def test_rank_stopped_on_the_second_node(self):
         run = self.new_run(ten_cases(how="stop", rank=3, timeout=f"{DEADLINE}s"))

@@ -333,6 +333,22 @@ TEST(AgentWorld, PlacesFollowHostNames) {
   EXPECT_EQ(places[3].host, "a");
 }
 
+TEST(AgentWorld, MachinesOfOneNameAreNodesOfTheirOwn) {
+  const auto as = [](const std::string& boot, int local_rank) {
+    Introduction rank = on("a", "0", boot);
+    rank.local_rank = local_rank;
+    return rank;
+  };
+  const auto places = place_ranks({as("x", 0), as("x", 1), as("y", 0), as("y", 1)});
+  EXPECT_EQ(places[1].node_index, 0);
+  EXPECT_EQ(places[2].node_index, 1);
+  EXPECT_EQ(places[3].local_rank, 1);
+  EXPECT_EQ(places[3].node_count, 2);
+  // Each rank in a virtual machine of its own, of one node for the launcher.
+  EXPECT_EQ(place_ranks({as("x", 0), as("y", 1)})[1].node_index, 0);
+  EXPECT_EQ(place_ranks({as("x", -1), as("y", -1)})[1].node_index, 0) << "the launcher does not tell nodes apart";
+}
+
 TEST(AgentWorld, TimingIsDoubtedWhereRanksShareCores) {
   EXPECT_EQ(find_timing_doubt({on("a", "0"), on("a", "1")}), "");
   EXPECT_EQ(find_timing_doubt({on("a", "0-1"), on("a", "0-1"), on("a", "0-1"), on("a", "0-1")}),
@@ -361,6 +377,7 @@ TEST(AgentWorld, IntroductionsComeBackAsTheyWere) {
   Introduction mine = on("nid001", "0-3,9", "boot");
   mine.pid = 4711;
   mine.simulated = "lumi-g";
+  mine.local_rank = 3;
   const auto back = decode_introduction(encode(mine));
   ASSERT_TRUE(back);
   EXPECT_EQ(*back, mine);
