@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <sched.h>
 #include <set>
 #include <sstream>
@@ -24,9 +25,11 @@ struct Stream {
 };
 
 struct Event {
-  bool has_happened = false;
+  std::uint64_t recorded = 0;  ///< how often it was enqueued
+  std::uint64_t happened = 0;  ///< the last of these that was reached
   double at = 0;
-  Stream* on = nullptr;  ///< where it waits
+  Stream* on = nullptr;  ///< where it was enqueued last
+  [[nodiscard]] bool has_happened() const { return recorded != 0 && happened == recorded; }
 };
 
 namespace {
@@ -42,6 +45,13 @@ struct Arena {
   int copies = 0;                           ///< into it
 };
 
+/// Of all that follows. A thread that waits for another releases it.
+std::recursive_mutex& everything() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+using Lock = std::lock_guard<std::recursive_mutex>;
+
 std::map<int, Arena>& arenas() {
   static std::map<int, Arena> all;
   return all;
@@ -54,10 +64,14 @@ std::set<Stream*>& streams() {
 
 /// As the runtimes do before they give anything back.
 void finish_all() {
-  for (Stream* stream : streams()) finish(stream);
+  const auto all = [] {
+    const Lock lock(everything());
+    return streams();
+  }();
+  for (Stream* stream : all) finish(stream);
 }
 
-int current_device = 0;
+thread_local int current_device = 0;
 
 Arena& arena_of(int device) {
   Arena& arena = arenas()[device];
@@ -211,6 +225,7 @@ AddKernels::AddKernels(std::initializer_list<Kernel> some) {
 }
 
 void add(Stream* stream, std::function<void()> what) {
+  const Lock lock(everything());
   stream->waiting.emplace_back([what = std::move(what)] {
     what();
     return true;
@@ -274,6 +289,7 @@ void unpin(void* memory) {
 }
 
 void* allocate(int device, std::size_t bytes) {
+  const Lock lock(everything());
   Arena& arena = arena_of(device);
   const std::size_t size = (std::max<std::size_t>(bytes, 1) + 511) / 512 * 512;
   std::size_t at = 0;
@@ -288,6 +304,7 @@ void* allocate(int device, std::size_t bytes) {
 
 bool release(void* memory) {
   finish_all();
+  const Lock lock(everything());
   const int device = owner_of(memory);
   if (device < 0) return false;
   Arena& arena = arena_of(device);
@@ -295,6 +312,7 @@ bool release(void* memory) {
 }
 
 std::uint64_t free_memory(int device) {
+  const Lock lock(everything());
   std::uint64_t used = 0;
   for (const auto& [offset, length] : arena_of(device).used) used += length;
   const std::uint64_t all = std::max<std::uint64_t>(Sheet::here().memory, arena_bytes);
@@ -308,25 +326,25 @@ bool can_reach(int from, int to) {
 Stream* new_stream(int device) {
   auto* stream = new Stream;
   stream->device = device;
+  const Lock lock(everything());
   streams().insert(stream);
   return stream;
 }
 
 void delete_stream(Stream* stream) {
   finish_all();
+  const Lock lock(everything());
   streams().erase(stream);
   delete stream;
 }
 
 void finish(Stream* stream) {
-  while (!stream->waiting.empty()) {
-    const auto what = std::move(stream->waiting.front());
-    stream->waiting.pop_front();
-    while (!what()) ::sched_yield();
-  }
+  while (!is_idle(stream)) ::sched_yield();
 }
 
 bool is_idle(Stream* stream) {
+  const Lock lock(everything());
+  if (streams().count(stream) == 0) return true;
   while (!stream->waiting.empty()) {
     if (!stream->waiting.front()()) return false;
     stream->waiting.pop_front();
@@ -335,6 +353,7 @@ bool is_idle(Stream* stream) {
 }
 
 void hold(Stream* stream, bool (*go_on)(void*), void* state) {
+  const Lock lock(everything());
   stream->waiting.emplace_back([=] { return go_on(state); });
 }
 
@@ -348,24 +367,27 @@ void delete_event(Event* event) {
 }
 
 void record(Event* event, Stream* stream) {
-  event->has_happened = false;
+  const Lock lock(everything());
   event->on = stream;
-  add(stream, [event, stream] {
-    event->has_happened = true;
+  add(stream, [event, stream, number = ++event->recorded] {
+    event->happened = number;
     event->at = stream->now;
-    event->on = nullptr;
   });
 }
 
 void wait(Stream* stream, Event* event) {
-  add(stream, [stream, event] {
-    if (event->on != nullptr) finish(event->on);
-    if (event->has_happened) stream->now = std::max(stream->now, event->at);
+  const Lock lock(everything());
+  // What is enqueued later is not waited for: so streams can't wait for each other.
+  stream->waiting.emplace_back([stream, event, on = event->on, number = event->recorded] {
+    if (event->happened < number && !is_idle(on)) return false;
+    if (number != 0) stream->now = std::max(stream->now, event->at);
+    return true;
   });
 }
 
 float between(const Event* start, const Event* stop) {
-  if (!start->has_happened || !stop->has_happened) return -1;
+  const Lock lock(everything());
+  if (!start->has_happened() || !stop->has_happened()) return -1;
   return static_cast<float>((stop->at - start->at) * 1e3);
 }
 

@@ -1,6 +1,7 @@
 /// GPUs that execute on the host, for stand-ins of libcuda and libamdhip64: memory, streams, events and muster's own
 /// kernels. What is enqueued is done when a thread waits for it, in the order of the stream; time is made up (bytes
-/// over the rates of a healthy device), so that the same calls always take the same time.
+/// over the rates of a healthy device), so that the same calls always take the same time. As with the runtimes, any thread
+/// may call; each has a current device of its own.
 ///
 /// Lines of the sheet beside those of sheet.hpp, GPU being the number in the sheet:
 ///   corrupt_copy GPU [after N]   each copy into its memory, from the N+1st on, has a wrong byte in its middle
@@ -63,7 +64,7 @@ struct Seen {
 /// ROCR counts them, and share its memory.
 const std::vector<Seen>& visible(const char* vendor);
 
-/// The device of the calling process, as a number in the sheet.
+/// The device of the calling thread, as a number in the sheet.
 int current();
 void set_current(int device);
 
