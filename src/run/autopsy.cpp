@@ -50,21 +50,14 @@ void look_at_program(RankRemains& remains) {
   if (is_own_process(remains.record.child_group)) remains.program = command_line(remains.record.child_group);
 }
 
-/// Where it is not this node's, its ports are those of another one.
-bool has_network_of_this_node(int pid) {
-  std::error_code problem;
-  return fs::read_symlink(fmt::format("/proc/{}/ns/net", pid), problem) ==
-         fs::read_symlink("/proc/self/ns/net", problem);
-}
-
 bool is_called_with(int pid, const std::set<int>& ports) {
   const auto line = read_file(fmt::format("/proc/{}/cmdline", pid));
   return line && has_any_port(*line, ports);
 }
 
-/// A rank or a daemon that reads greetings one after the other waits for the rest of half a greeting. Not those of
+/// Ranks and daemons, which read greetings one after the other and wait for the rest of half a greeting. Not those of
 /// another launch of this user.
-std::optional<ForeignCaller> foreign_caller_of(const std::vector<RankRemains>& ranks, const std::set<int>& ports) {
+std::vector<int> those_that_listen(const std::vector<RankRemains>& ranks, const std::set<int>& ports) {
   std::set<int> pids;
   for (const RankRemains& rank : ranks) {
     if (rank.state != ProcessState::gone) pids.insert(rank.record.pid);
@@ -76,7 +69,7 @@ std::optional<ForeignCaller> foreign_caller_of(const std::vector<RankRemains>& r
     each_process([&](int pid, const ProcessStatus&) {
       if (is_daemon_of_one_launch(pid) && has_network_of_this_node(pid) && is_called_with(pid, ports)) pids.insert(pid);
     });
-  return find_foreign_caller({pids.begin(), pids.end()});
+  return {pids.begin(), pids.end()};
 }
 
 /// By its variables: another user may put the tag into those of a set-uid program that runs as this user, but not its
@@ -153,7 +146,9 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
     autopsy.ranks.push_back(std::move(remains));
   }
   for (RankRemains& rank : stopped_without_recorder(tag, autopsy.ranks)) autopsy.ranks.push_back(std::move(rank));
-  autopsy.foreign_caller = foreign_caller_of(autopsy.ranks, launcher_ports);
+  const std::vector<int> listening = those_that_listen(autopsy.ranks, launcher_ports);
+  autopsy.foreign_caller = find_foreign_caller(listening);
+  autopsy.half_greetings = half_greetings_of(listening);
   return autopsy;
 }
 
@@ -256,7 +251,8 @@ json to_json(const NodeAutopsy& autopsy) {
               {"answered", autopsy.answered},
               {"error", printable_line(autopsy.error)},
               {"now_s", autopsy.now_s},
-              {"ranks", std::move(ranks)}};
+              {"ranks", std::move(ranks)},
+              {"half_greetings", to_json(autopsy.half_greetings)}};
   if (const auto& caller = autopsy.foreign_caller)
     object["foreign_caller"] = {{"port", caller->port}, {"user", caller->user}};
   return object;
@@ -271,6 +267,7 @@ Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
     autopsy.now_s = object.at("now_s").get<double>();
     if (!object.at("ranks").is_array()) throw std::invalid_argument("ranks is not an array");
     for (const json& rank : object.at("ranks")) autopsy.ranks.push_back(rank_from_json(rank));
+    autopsy.half_greetings = half_greetings_from_json(object.at("half_greetings"));
     if (const auto caller = object.find("foreign_caller"); caller != object.end())
       autopsy.foreign_caller = ForeignCaller{integer(*caller, "port", 1), integer(*caller, "user", 0U)};
     return autopsy;

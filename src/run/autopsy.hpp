@@ -10,6 +10,7 @@
 #include "model/record.hpp"
 #include "run/crowded_port.hpp"
 #include "run/flight_recorder.hpp"
+#include "run/half_greetings.hpp"
 #include "run/lost_node.hpp"
 
 namespace muster {
@@ -41,6 +42,7 @@ struct NodeAutopsy {
   double now_s = 0;  ///< CLOCK_MONOTONIC of that node when it looked
   std::vector<RankRemains> ranks;
   std::optional<ForeignCaller> foreign_caller = {};  ///< of a rank, or of a daemon of this user's launchers
+  HalfGreetings half_greetings = {};                 ///< that these received from other hosts, and users sent to them
 };
 
 /// What has become of the process that wrote it.

@@ -37,6 +37,8 @@ std::optional<unsigned long> port_in(std::string_view address) {
   return colon == address.npos ? std::nullopt : hex_number(address.substr(colon + 1));
 }
 
+}  // namespace
+
 std::set<std::string> sockets_of(int pid) {
   std::set<std::string> inodes;
   std::error_code error;
@@ -49,7 +51,11 @@ std::set<std::string> sockets_of(int pid) {
   return inodes;
 }
 
-}  // namespace
+bool has_network_of_this_node(int pid) {
+  std::error_code problem;
+  return fs::read_symlink(fmt::format("/proc/{}/ns/net", pid), problem) ==
+         fs::read_symlink("/proc/self/ns/net", problem);
+}
 
 std::optional<CrowdedPort> parse_crowded_port(std::string_view tcp, const std::set<std::string>& inodes,
                                               std::size_t most) {

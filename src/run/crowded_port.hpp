@@ -39,6 +39,10 @@ struct ForeignCaller {
 /// Whether a command line names one of the ports, as those of a launcher's daemons do: `tcp://10.78.1.1:41753`,
 /// `--control-port nid001:41753`. Pure.
 [[nodiscard]] bool has_any_port(std::string_view command_line, const std::set<int>& ports);
+/// Inodes of its sockets.
+[[nodiscard]] std::set<std::string> sockets_of(int pid);
+/// Where it is not this process's, its ports are those of another one.
+[[nodiscard]] bool has_network_of_this_node(int pid);
 /// TCP ports at which the process listens.
 [[nodiscard]] std::set<int> listening_ports(int pid);
 

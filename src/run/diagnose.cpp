@@ -36,6 +36,7 @@ LaunchDiagnosis::LaunchDiagnosis(Loop& loop, RemoteExec reach, const SessionOpti
     : loop_(loop), remote_(std::move(reach)), options_(options) {}
 
 void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
+  HalfGreetings here;
   if (!launch.has_ended() && launch.pid() > 0) {
     const auto status = process_status(launch.pid());
     inspection.launcher = status ? to_state(status->state) : ProcessState::gone;
@@ -45,17 +46,27 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
     inspection.foreign_caller = find_foreign_caller({launch.pid()});
     inspection.called_node.clear();
     inspection.launcher_ports = listening_ports(launch.pid());
+    here = half_greetings_of({launch.pid()});
   }
   inspection.seen = autopsy(inspection);
-  for (const NodeAutopsy& node : inspection.seen) {
-    if (launch.has_ended() || inspection.foreign_caller || !node.foreign_caller) continue;
-    inspection.foreign_caller = node.foreign_caller;
-    if (!is_this_node(node.node)) inspection.called_node = node.node;
-  }
+  if (!launch.has_ended()) look_for_callers(std::move(here), inspection);
   const auto status = process_status(launch.pid());
   const bool is_left = status && to_state(status->state) != ProcessState::zombie;
   if (launch.has_ended() || !is_left) inspection.launcher = ProcessState::gone;
   inspection.cut_off = lost_to_the_network(inspection);
+}
+
+void LaunchDiagnosis::look_for_callers(HalfGreetings here, Inspection& inspection) {
+  std::map<std::string, HalfGreetings> greetings{{"", std::move(here)}};
+  bool have_all_answered = !inspection.seen.empty();
+  for (const NodeAutopsy& node : inspection.seen) {
+    have_all_answered = have_all_answered && node.answered;
+    greetings[node.node] = node.half_greetings;
+    if (inspection.foreign_caller || !node.foreign_caller) continue;
+    inspection.foreign_caller = node.foreign_caller;
+    if (!is_this_node(node.node)) inspection.called_node = node.node;
+  }
+  inspection.far_caller = find_far_caller(greetings, have_all_answered);
 }
 
 std::vector<LostNode> LaunchDiagnosis::lost_to_the_network(const Inspection& inspection) {

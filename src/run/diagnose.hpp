@@ -46,6 +46,7 @@ class LaunchDiagnosis {
     std::optional<ForeignCaller> foreign_caller;  ///< of the launcher, of one of its daemons or of a rank
     std::set<int> launcher_ports;                 ///< at which it listens
     std::string called_node;                      ///< of that daemon or rank; empty: this one
+    std::optional<FarCaller> far_caller;          ///< from another host than the one it called
   };
 
   /// Looks at launcher and ranks where they stand. Sends no signal.
@@ -62,6 +63,7 @@ class LaunchDiagnosis {
   std::map<std::string, std::string> clean_nodes(const std::vector<std::string>& nodes, const std::string& tag,
                                                  const std::vector<std::string>& options);
   [[nodiscard]] std::vector<NodeAutopsy> autopsy(const Inspection& inspection);
+  static void look_for_callers(HalfGreetings here, Inspection& inspection);
   [[nodiscard]] std::vector<LostNode> lost_to_the_network(const Inspection& inspection);
   [[nodiscard]] Finding refused_by_launcher(const Launch& launch, const Inspection& inspection) const;
   [[nodiscard]] LaunchOutcome explain_start(const Launch& launch, const LaunchFailure& failure) const;

@@ -75,6 +75,26 @@ std::optional<LaunchOutcome> called_by_another_user(const LaunchEvidence& eviden
       evidence.is_starting()};
 }
 
+/// From any host, also of one that takes no part.
+std::optional<LaunchOutcome> called_by_another_host(const LaunchEvidence& evidence) {
+  const auto& caller = evidence.inspection.far_caller;
+  if (!caller) return std::nullopt;
+  const std::string whose = caller->called.empty() ? evidence.program + " or of a rank"
+                                                   : evidence.program + "'s daemon or of a rank on " + caller->called;
+  const std::string who = caller->node.empty() ? fmt::format("{}, which is not a node of this launch,", caller->host)
+                                               : fmt::format("user {} on {}", caller->user, caller->node);
+  const std::string admit =
+      caller->node.empty() ? ", or let a firewall admit only nodes to the ports of this cluster" : "";
+  return LaunchOutcome{
+      {Verdict::error,
+       fmt::format("{} is connected to port {} of {}, which waits for the rest of a greeting", who, caller->port,
+                   whose),
+       {launcher_culprit(evidence.program)},
+       fmt::format("on {}, find the process that connects to that port: ss --tcp --processes '( dport = {} )'{}",
+                   caller->node.empty() ? caller->host : caller->node, caller->port, admit)},
+      evidence.is_starting()};
+}
+
 /// Other users can flood the port; what rank 0 wrote is not theirs.
 std::optional<LaunchOutcome> flooded_driver_port(const LaunchEvidence& evidence) {
   const Launch& launch = evidence.launch;
@@ -124,7 +144,8 @@ std::optional<LaunchOutcome> first_of(std::span<const Diagnosis> table, const La
 
 /// Whatever became of the launch, in this order.
 constexpr Diagnosis of_any_launch[] = {wrong_names,           refused_by_agent,       complained_by_rank,
-                                       crowded_launcher_port, called_by_another_user, flooded_driver_port};
+                                       crowded_launcher_port, called_by_another_user, called_by_another_host,
+                                       flooded_driver_port};
 /// Of one whose launcher has ended, in this order.
 constexpr Diagnosis of_ended_launch[] = {launcher_killed, ended_with_its_ranks, explained_by_launcher};
 

@@ -109,7 +109,8 @@ std::vector<bool> TrialRounds::start_side_by_side(const std::vector<Bisection::G
     is_incomplete_ = monotonic_seconds() > until || setup_.must_stop();
     if (is_incomplete_) break;
     diagnosis.look(*trial.launch, trial.inspection);
-    if (trial.inspection.foreign_caller) disturbance_ = diagnosis.diagnose(*trial.launch, trial.inspection);
+    if (trial.inspection.foreign_caller || trial.inspection.far_caller)
+      disturbance_ = diagnosis.diagnose(*trial.launch, trial.inspection);
   }
   for (const StartTrial& trial : trials)
     if (trial.launch && !trial.launch->is_clean()) trial.launch->stop(options.deadlines.grace_s);

@@ -1,0 +1,259 @@
+#include "run/half_greetings.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <cstring>
+#include <ifaddrs.h>
+#include <limits>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "base/trusted_path.hpp"
+#include "run/crowded_port.hpp"
+
+namespace muster {
+
+namespace {
+
+constexpr std::size_t most_listed = 64;
+constexpr unsigned established = 1, close_wait = 8;  // of the kernel's list of TCP states
+
+std::string host_text(int family, const void* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (inet_ntop(family, address, text.data(), text.size()) == nullptr) return {};
+  constexpr std::string_view mapped = "::ffff:";
+  const std::string_view host = text.data();
+  const bool is_mapped = host.starts_with(mapped) && host.find('.') != host.npos;
+  return std::string(is_mapped ? host.substr(mapped.size()) : host);
+}
+
+/// Of an answer's attributes, the counters; false: none, or not all of them.
+bool read_counters(std::span<const std::byte> attributes, TcpConnection& connection) {
+  tcp_info info{};
+  constexpr std::size_t needed = offsetof(tcp_info, tcpi_data_segs_out) + sizeof info.tcpi_data_segs_out;
+  while (attributes.size() >= sizeof(rtattr)) {
+    rtattr head{};
+    std::memcpy(&head, attributes.data(), sizeof head);
+    if (head.rta_len < sizeof head || head.rta_len > attributes.size()) return false;
+    if (head.rta_type == INET_DIAG_INFO) {
+      if (head.rta_len < RTA_LENGTH(needed)) return false;
+      std::memcpy(&info, attributes.data() + RTA_LENGTH(0), std::min(sizeof info, head.rta_len - RTA_LENGTH(0)));
+      connection.received = info.tcpi_bytes_received;
+      connection.segments_in = info.tcpi_data_segs_in;
+      connection.segments_out = info.tcpi_data_segs_out;
+      return true;
+    }
+    attributes = attributes.subspan(std::min<std::size_t>(RTA_ALIGN(head.rta_len), attributes.size()));
+  }
+  return false;
+}
+
+bool read_connection(std::span<const std::byte> body, TcpConnection& connection) {
+  inet_diag_msg about{};
+  if (body.size() < sizeof about) return false;
+  std::memcpy(&about, body.data(), sizeof about);
+  connection.local = {host_text(about.idiag_family, about.id.idiag_src), ntohs(about.id.idiag_sport)};
+  connection.remote = {host_text(about.idiag_family, about.id.idiag_dst), ntohs(about.id.idiag_dport)};
+  connection.user = about.idiag_uid;
+  connection.inode = about.idiag_inode;
+  connection.unread = about.idiag_rqueue;
+  return read_counters(body.subspan(std::min<std::size_t>(NLMSG_ALIGN(sizeof about), body.size())), connection);
+}
+
+/// Asks for those of one family, and reads all answers.
+void list_connections(int socket, unsigned char family, std::vector<TcpConnection>& found) {
+  struct {
+    nlmsghdr head;
+    inet_diag_req_v2 request;
+  } question{};
+  question.head.nlmsg_len = sizeof question;
+  question.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  question.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  question.request.sdiag_family = family;
+  question.request.sdiag_protocol = IPPROTO_TCP;
+  question.request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
+  question.request.idiag_states = 1U << established | 1U << close_wait;
+  if (::send(socket, &question, sizeof question, 0) != static_cast<ssize_t>(sizeof question)) return;
+  alignas(nlmsghdr) std::array<std::byte, 65536> answer;
+  for (;;) {
+    const ssize_t size = ::recv(socket, answer.data(), answer.size(), 0);
+    if (size <= 0 || !parse_connections(std::span(answer).first(static_cast<std::size_t>(size)), found)) return;
+  }
+}
+
+bool is_of_one_machine(const std::string& host) {
+  return host.empty() || host.starts_with("127.") || host == "::1" || host.starts_with("fe80:") ||
+         host.starts_with("169.254.");
+}
+
+std::vector<std::string> own_hosts() {
+  std::vector<std::string> hosts;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return hosts;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const int family = entry->ifa_addr->sa_family;
+    const void* address = nullptr;
+    if (family == AF_INET) address = &reinterpret_cast<const sockaddr_in*>(entry->ifa_addr)->sin_addr;
+    if (family == AF_INET6) address = &reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr)->sin6_addr;
+    if (const std::string host = address == nullptr ? "" : host_text(family, address); !is_of_one_machine(host))
+      hosts.push_back(host);
+  }
+  freeifaddrs(list);
+  return hosts;
+}
+
+}  // namespace
+
+bool parse_connections(std::span<const std::byte> answer, std::vector<TcpConnection>& found) {
+  while (answer.size() >= sizeof(nlmsghdr)) {
+    nlmsghdr head{};
+    std::memcpy(&head, answer.data(), sizeof head);
+    if (head.nlmsg_len < sizeof head || head.nlmsg_len > answer.size()) return false;
+    if (head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR) return false;
+    TcpConnection connection;
+    if (read_connection(answer.subspan(NLMSG_HDRLEN, head.nlmsg_len - NLMSG_HDRLEN), connection))
+      found.push_back(std::move(connection));
+    answer = answer.subspan(std::min<std::size_t>(NLMSG_ALIGN(head.nlmsg_len), answer.size()));
+  }
+  return answer.empty();
+}
+
+std::vector<TcpConnection> tcp_connections() {
+  std::vector<TcpConnection> found;
+  const OwnedDescriptor socket(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (socket.number() < 0) return found;
+  const timeval patience{1, 0};
+  if (::setsockopt(socket.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0) return found;
+  for (const unsigned char family : {AF_INET, AF_INET6}) list_connections(socket.number(), family, found);
+  return found;
+}
+
+HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections, const std::vector<std::string>& hosts,
+                                  const std::set<std::string>& inodes, const std::set<int>& ports,
+                                  bool (*is_foreign)(unsigned user)) {
+  HalfGreetings found{hosts, {}, {}};
+  const auto is_own = [&](const std::string& host) {
+    return is_of_one_machine(host) || std::find(hosts.begin(), hosts.end(), host) != hosts.end();
+  };
+  for (const TcpConnection& one : connections) {
+    if (is_own(one.remote.host)) continue;
+    const bool is_of_the_launch = ports.count(one.local.port) > 0 && inodes.count(std::to_string(one.inode)) > 0;
+    const bool has_half = one.received > 0 && one.unread == 0 && one.segments_out == 0;
+    const bool is_unanswered = one.segments_out > 0 && one.segments_in == 0;
+    if (is_of_the_launch && has_half && found.received.size() < most_listed)
+      found.received.push_back({one.remote, one.local, one.user});
+    if (is_unanswered && is_foreign(one.user) && found.sent.size() < most_listed)
+      found.sent.push_back({one.local, one.remote, one.user});
+  }
+  return found;
+}
+
+HalfGreetings half_greetings_of(const std::vector<int>& pids) {
+  std::set<std::string> inodes;
+  std::set<int> ports;
+  for (const int pid : pids) {
+    if (!has_network_of_this_node(pid)) continue;
+    inodes.merge(sockets_of(pid));
+    ports.merge(listening_ports(pid));
+  }
+  return find_half_greetings(tcp_connections(), own_hosts(), inodes, ports, is_other_user);
+}
+
+namespace {
+
+/// `from` as the node of that address lists it.
+std::optional<FarCaller> caller_on_a_node(const HalfGreeting& received,
+                                          const std::map<std::string, HalfGreetings>& nodes) {
+  for (const auto& [node, listed] : nodes)
+    for (const HalfGreeting& sent : listed.sent)
+      if (sent.from == received.from && sent.to == received.to)
+        return FarCaller{sent.from.host, node, sent.user, {}, sent.to.port};
+  return std::nullopt;
+}
+
+bool has_host(const HalfGreetings& greetings, const std::string& host) {
+  return std::find(greetings.hosts.begin(), greetings.hosts.end(), host) != greetings.hosts.end();
+}
+
+}  // namespace
+
+std::optional<FarCaller> find_far_caller(const std::map<std::string, HalfGreetings>& nodes, bool are_all_known) {
+  for (const auto& [called, listed] : nodes)
+    for (const HalfGreeting& received : listed.received) {
+      const std::string& host = received.from.host;
+      const bool is_of_a_node =
+          std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return has_host(node.second, host); });
+      std::optional<FarCaller> caller;
+      if (is_of_a_node)
+        caller = caller_on_a_node(received, nodes);
+      else if (are_all_known)
+        caller = FarCaller{host, {}, 0, {}, received.to.port};
+      if (!caller) continue;
+      caller->called = called;
+      return caller;
+    }
+  return std::nullopt;
+}
+
+// JSON ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const std::vector<HalfGreeting>& greetings) {
+  json array = json::array();
+  for (const auto& [from, to, user] : greetings) array.push_back({from.host, from.port, to.host, to.port, user});
+  return array;
+}
+
+std::string host_in(const json& value) {
+  return printable_line(value.get<std::string>(), 60);
+}
+
+// nlohmann would take a fraction, or a number out of range, for some integer.
+std::uint32_t number_in(const json& value, std::uint64_t most) {
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
+    throw std::invalid_argument("half_greetings has a number out of range");
+  return value.get<std::uint32_t>();
+}
+
+SocketAddress address_in(const json& host, const json& port) {
+  return {host_in(host), static_cast<int>(number_in(port, 65535))};
+}
+
+std::vector<HalfGreeting> greetings_in(const json& array) {
+  std::vector<HalfGreeting> found;
+  for (const json& one : array.get<std::vector<json>>())
+    found.push_back({address_in(one.at(0), one.at(1)), address_in(one.at(2), one.at(3)),
+                     number_in(one.at(4), std::numeric_limits<std::uint32_t>::max())});
+  return found;
+}
+
+}  // namespace
+
+json to_json(const HalfGreetings& greetings) {
+  return {{"hosts", greetings.hosts}, {"received", to_json(greetings.received)}, {"sent", to_json(greetings.sent)}};
+}
+
+HalfGreetings half_greetings_from_json(const json& object) {
+  HalfGreetings greetings;
+  for (const json& host : object.at("hosts").get<std::vector<json>>()) greetings.hosts.push_back(host_in(host));
+  greetings.received = greetings_in(object.at("received"));
+  greetings.sent = greetings_in(object.at("sent"));
+  return greetings;
+}
+
+}  // namespace muster

@@ -1,0 +1,86 @@
+/// Connections on which a launcher, a daemon or a rank waits for the rest of a greeting. Any host of the network can
+/// make one: Open MPI reads greetings one after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace muster {
+
+struct SocketAddress {
+  std::string host;  ///< `10.77.1.3`, `2001:db8::3`; IPv4 also where it was mapped into IPv6
+  int port = 0;
+  friend auto operator<=>(const SocketAddress&, const SocketAddress&) = default;
+};
+
+/// An established TCP connection, or one that only the other side has closed, as the kernel lists it.
+struct TcpConnection {
+  SocketAddress local;
+  SocketAddress remote;
+  unsigned user = 0;
+  std::uint64_t inode = 0;         ///< 0: not accepted yet
+  std::uint64_t unread = 0;        ///< bytes
+  std::uint64_t received = 0;      ///< bytes
+  std::uint64_t segments_in = 0;   ///< with data
+  std::uint64_t segments_out = 0;  ///< with data
+  friend bool operator==(const TcpConnection&, const TcpConnection&) = default;
+};
+
+/// Of one answer of the kernel (inet_diag, with tcp_info); those that it does not count completely are left out. True:
+/// more answers follow. Pure.
+bool parse_connections(std::span<const std::byte> answer, std::vector<TcpConnection>& found);
+/// Of this process's network. Empty: none, or the kernel does not list them.
+[[nodiscard]] std::vector<TcpConnection> tcp_connections();
+
+/// A connection of which one side has sent data, and the other none.
+struct HalfGreeting {
+  SocketAddress from;
+  SocketAddress to;
+  unsigned user = 0;  ///< of the socket on the node that lists it
+  friend bool operator==(const HalfGreeting&, const HalfGreeting&) = default;
+};
+
+/// What a node lists of them.
+struct HalfGreetings {
+  std::vector<std::string> hosts;      ///< addresses of the node, without those that are the same on others
+  std::vector<HalfGreeting> received;  ///< from other hosts, by processes of the launch; nothing of it is unread
+  std::vector<HalfGreeting> sent;      ///< to other hosts, by other users
+  friend bool operator==(const HalfGreetings&, const HalfGreetings&) = default;
+};
+
+/// `inodes`, `ports`: sockets of processes of the launch, and ports at which they listen. `is_foreign`: by number of
+/// the user. At most 64 of each kind. Pure.
+[[nodiscard]] HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections,
+                                                const std::vector<std::string>& hosts,
+                                                const std::set<std::string>& inodes, const std::set<int>& ports,
+                                                bool (*is_foreign)(unsigned user));
+/// Of these processes, those in another network left out.
+[[nodiscard]] HalfGreetings half_greetings_of(const std::vector<int>& pids);
+
+/// Who made a launch wait.
+struct FarCaller {
+  std::string host;    ///< address from which it called
+  std::string node;    ///< that has the address; empty: none of the launch
+  unsigned user = 0;   ///< where `node` is known
+  std::string called;  ///< node; empty: the driver's
+  int port = 0;        ///< there
+  friend bool operator==(const FarCaller&, const FarCaller&) = default;
+};
+
+/// What nodes list, by their names; empty: the driver's. `are_all_known`: the launch has no other nodes. A connection
+/// from a node of the launch counts only where that node lists it as another user's. Pure.
+[[nodiscard]] std::optional<FarCaller> find_far_caller(const std::map<std::string, HalfGreetings>& nodes,
+                                                       bool are_all_known);
+
+[[nodiscard]] nlohmann::json to_json(const HalfGreetings& greetings);
+/// Throws a std::exception that names the fault.
+[[nodiscard]] HalfGreetings half_greetings_from_json(const nlohmann::json& json);
+
+}  // namespace muster
