@@ -290,6 +290,7 @@ int run_rank(int argc, char** argv, const AgentHooks& hooks) {
   shared.hide_settings();
   no_ports.forget();
   if (!started) return complain(started.error());
+  ::setenv(env_mpi_files, mpi_settings_files().c_str(), 1);
   (*recorder)->stamp_signals();
   (*recorder)->note_shared_memory();
   AgentHooks keyed = hooks;

@@ -71,7 +71,7 @@ bool starts_with_any(const List& prefixes, std::string_view name) {
 bool is_shared(std::string_view name) {
   constexpr std::string_view devices = "_VISIBLE_DEVICES";
   if (name.size() >= devices.size() && name.substr(name.size() - devices.size()) == devices) return false;
-  if (looks_secret(name) || has(pinning, name) || has(pinning_nics, name)) return false;
+  if (looks_secret(name) || pins_to_device(name)) return false;
   if (starts_with_any(private_prefixes, name)) return false;
   return has(shared_variables, name) || starts_with_any(shared_prefixes, name) || is_wanted_variable(name);
 }
@@ -120,6 +120,10 @@ Variables own_variables(const Variables& all) {
 
 Variables shared_variables(const Variables& all) {
   return only(all, [](std::string_view name) { return is_shared(name) && !is_own_variable(name); });
+}
+
+bool pins_to_device(std::string_view name) {
+  return has(pinning, name) || has(pinning_nics, name);
 }
 
 bool choose_nics(const Variables& all) {

@@ -44,6 +44,9 @@ using Variables = std::map<std::string, std::string, std::less<>>;
 /// pin a rank to a device or to cores, and none that looks like a secret.
 [[nodiscard]] Variables shared_variables(const Variables& all);
 
+/// Whether a variable pins a rank to a network card or to cores, and so may differ.
+[[nodiscard]] bool pins_to_device(std::string_view name);
+
 /// Some choose which network cards MPI, libfabric, UCX or NCCL use, or stripe messages: a rank's card need not be the
 /// nearest one.
 [[nodiscard]] bool choose_nics(const Variables& all);

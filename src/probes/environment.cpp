@@ -8,6 +8,7 @@
 #include "measure/node_facts.hpp"
 #include "measure/not_run.hpp"
 #include "measure/paths.hpp"
+#include "measure/settings_files.hpp"
 #include "measure/torchrun.hpp"
 #include "measure/variables.hpp"
 #include "muster/probe.hpp"
@@ -104,10 +105,11 @@ void read_container_into(const Variables& all, Observation& seen) {
 }
 
 /// Values common to all ranks of a node are reported by one of them.
-void read_node_into(Observation& seen) {
+void read_node_into(const Variables& all, Observation& seen) {
   seen.facts.push_back({"interfaces", to_text(interfaces_up())});
   if (const auto devices = rdma_devices(this_machine().root); !devices.empty())
     seen.facts.push_back({"rdma", join(devices, ",")});
+  for (Fact& fact : to_facts(settings_in_files(this_machine().root, all))) seen.facts.push_back(std::move(fact));
 }
 
 void read_profile_into(const RunContext& context, const Variables& all, Observation& seen) {
@@ -159,7 +161,7 @@ Result<Observation> run_environment(RunContext& context) {
     for (Fact& fact : absent_caches(all)) seen.facts.push_back(std::move(fact));
   read_limits_into(seen);
   read_container_into(all, seen);
-  if (context.place.local_rank == 0) read_node_into(seen);
+  if (context.place.local_rank == 0) read_node_into(all, seen);
   read_profile_into(context, all, seen);
   read_master_into(context, own, seen);
 
@@ -203,7 +205,7 @@ ProbeJudgement judge_environment(const CaseView& view) {
         note("torch.distributed's variables are those of all nodes together; --per-node does not judge them"));
   }
   for (const auto& judge_one :
-       {judge_differences, judge_variables, judge_traps, judge_containers, judge_paths, judge_limits})
+       {judge_differences, judge_settings, judge_variables, judge_traps, judge_containers, judge_paths, judge_limits})
     judge_one(seen, judgement);
   if (seen.params().text("torch") == "ignored")
     judge_not_run(view, {}, judgement.findings);

@@ -35,6 +35,7 @@ inline constexpr const char* env_key = "MUSTER_KEY";                ///< LaunchK
 inline constexpr const char* env_path = "MUSTER_PATH";  ///< PATH of the driver, before a launcher changed it
 inline constexpr const char* env_bundled_path =
     "MUSTER_BUNDLED_LIBRARY_PATH";                              ///< LD_LIBRARY_PATH as it was before that of a bundle
+inline constexpr const char* env_mpi_files = "MUSTER_MPI_FILES";  ///< of the agent's MPI, for its probes
 inline constexpr const char* env_torchrun = "MUSTER_TORCHRUN";  ///< of the user's launch line, from torchrun on
 /// Its options, which `environment` judges (config/torchrun_options.hpp).
 inline constexpr const char* env_torchrun_options = "MUSTER_TORCHRUN_OPTIONS";

@@ -96,6 +96,24 @@ std::string mpi_library() {
   return printable_line(trim(all.substr(0, all.find('\n'))), 200);
 }
 
+std::string mpi_settings_files() {
+  if (mpi_flavor() != "openmpi") return {};
+  int provided = 0;
+  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return {};
+  std::string files;
+  int index = 0;
+  int size = 0;
+  MPI_T_cvar_handle handle;
+  if (MPI_T_cvar_get_index("mca_base_param_files", &index) == MPI_SUCCESS &&
+      MPI_T_cvar_handle_alloc(index, nullptr, &handle, &size) == MPI_SUCCESS) {
+    std::vector<char> text(static_cast<std::size_t>(std::max(size, 0)) + 1, '\0');
+    if (size > 1 && MPI_T_cvar_read(handle, text.data()) == MPI_SUCCESS) files = printable_line(text.data(), 4096);
+    MPI_T_cvar_handle_free(&handle);
+  }
+  MPI_T_finalize();
+  return files;
+}
+
 Result<std::string> mpi_start(int& argc, char**& argv) {
   const HiddenGpuSupport hidden(mpi_library());
   if (auto done = checked(MPI_Init(&argc, &argv), "MPI_Init"); !done) return tl::unexpected(done.error());

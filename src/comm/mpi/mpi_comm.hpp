@@ -18,6 +18,11 @@ namespace muster {
 /// The library's version string, on one line. May be called before mpi_start.
 [[nodiscard]] std::string mpi_library();
 
+/// Files from which Open MPI read its settings, by its own word (MPI_T), the first of which counts:
+/// `/root/.openmpi/mca-params.conf,/etc/openmpi/openmpi-mca-params.conf`. Empty: another MPI, or not known. After
+/// mpi_start; local.
+[[nodiscard]] std::string mpi_settings_files();
+
 /// MPI_Init. From here on the MPI library returns errors instead of ending the process. Returns a note for the report
 /// of it (comm/mpi/gpu_support.hpp); mostly nothing.
 [[nodiscard]] Result<std::string> mpi_start(int& argc, char**& argv);

@@ -90,6 +90,8 @@ void judge_launchers(const EnvironmentView& seen, ProbeJudgement& judgement);
 void judge_torchrun(const EnvironmentView& seen, ProbeJudgement& judgement);
 void judge_machines(const EnvironmentView& seen, ProbeJudgement& judgement);
 void judge_differences(const EnvironmentView& seen, ProbeJudgement& judgement);
+/// Settings of MPI and UCX in files of the nodes.
+void judge_settings(const EnvironmentView& seen, ProbeJudgement& judgement);
 void judge_traps(const EnvironmentView& seen, ProbeJudgement& judgement);
 void judge_limits(const EnvironmentView& seen, ProbeJudgement& judgement);
 void judge_login(const EnvironmentView& seen, ProbeJudgement& judgement);
