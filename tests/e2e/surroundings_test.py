@@ -58,6 +58,19 @@ class Surroundings(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("RE2 has no back-references", done.said)
 
+    def test_a_regular_expression_of_a_profile(self):
+        profile = '[system]\nname = "x"\ndetect = [{{ env = "WHERE", matches = "{}" }}]\n[[partition]]\nname = "p"\n'
+        (self.folder / "profile.toml").write_text(profile.format("(h*e*l*l*o*)*x"))
+        for end, name in (("", "generic"), ("x", "x")):
+            with unittest.mock.patch.dict(os.environ, WHERE="hello" * 1000 + end):
+                done = self.run_hello("profile.toml", "--report", "json=report.json")
+            self.assertEqual(done.returncode, 0, done.said)
+            self.assertEqual(json.loads((self.folder / "report.json").read_text())["system"], name)
+        (self.folder / "profile.toml").write_text(profile.format(r"(a)\\1"))
+        done = self.muster("lint", "profile.toml")
+        self.assertEqual(done.returncode, 3, done.said)
+        self.assertIn("RE2 has no back-references", done.said)
+
     def test_a_pipe_in_the_place_of_a_file(self):
         os.mkfifo(self.folder / "pipe")
         (self.folder / "run").mkdir()

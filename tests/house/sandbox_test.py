@@ -27,6 +27,12 @@ class Sandbox(unittest.TestCase):
         # Other versions weigh a setting differently.
         self.assertAlmostEqual(found, float(stated[1]), delta=0.3)
 
+    def test_state_and_reports_are_for_their_owner_alone(self):
+        """Others could hold the lock file, and read reports."""
+        settings = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.M))
+        self.assertEqual([settings.get(name) for name in ("StateDirectory", "StateDirectoryMode", "LogsDirectoryMode", "UMask")],
+                         ["muster", "0700", "0700", "0077"])
+
     def test_each_capability_of_the_unit_is_explained(self):
         granted = re.search(r"^CapabilityBoundingSet=(.*)$", UNIT.read_text(), re.M)[1].split()
         page = (SOURCE / "docs/security.md").read_text()
