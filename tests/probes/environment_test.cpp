@@ -652,8 +652,9 @@ TEST(Environment, SettingsInFilesOfOneNodeThatDiffer) {
   const Words tcp{"settings:1", "setting.UCX_TLS:tcp", "setting_place.UCX_TLS:/etc/ucx/ucx.conf:3"};
   World world({}, {"a", "a", "a", "b"});
   const auto judgement = world.on(0, {"settings:0"}).on(3, tcp).judge();
-  expect_fail(judgement, "UCX_TLS in files of the nodes is not set on all 3 ranks on a, but \"tcp\" on rank 3 on b "
-                         "(/etc/ucx/ucx.conf:3)");
+  expect_fail(judgement,
+              "UCX_TLS in files of the nodes is not set on all 3 ranks on a, but \"tcp\" on rank 3 on b "
+              "(/etc/ucx/ucx.conf:3)");
   EXPECT_EQ(judgement.findings[0].culprits, (std::vector<Culprit>{{CulpritKind::setting, "UCX_TLS", "b", 3}}));
   World allowed(Given{{"may_differ", "UCX_TLS"}}, {"a", "a", "b", "b"});
   EXPECT_TRUE(allowed.on(0, {"settings:0"}).on(2, tcp).judge().findings.empty());
@@ -671,8 +672,9 @@ TEST(Environment, AdaptersInFilesMayDifferAndWhatIsAlikeIsEvidence) {
   };
   World world({}, {"a", "a", "b", "b"});
   const auto judgement = world.on(0, of_node("mlx5_0:1")).on(2, of_node("mlx5_2:1")).judge();
-  EXPECT_TRUE(has_note(judgement, "UCX_NET_DEVICES in files of the nodes is \"mlx5_0:1\" on all 2 ranks on a "
-                                  "(/etc/ucx/ucx.conf:1), but \"mlx5_2:1\" on all 2 ranks on b"));
+  EXPECT_TRUE(has_note(judgement,
+                       "UCX_NET_DEVICES in files of the nodes is \"mlx5_0:1\" on all 2 ranks on a "
+                       "(/etc/ucx/ucx.conf:1), but \"mlx5_2:1\" on all 2 ranks on b"));
   EXPECT_EQ(judgement.findings.size(), 1u);
   EXPECT_TRUE(has_evidence(judgement, "files of the nodes set OMPI_MCA_btl=^openib for MPI"));
 }
