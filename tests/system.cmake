@@ -8,9 +8,9 @@ endif()
 add_executable(write_machine device/write_machine.cpp)
 target_include_directories(write_machine PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(write_machine PRIVATE muster_base)
-add_executable(tell_inventory device/tell_inventory.cpp)
-target_link_libraries(tell_inventory PRIVATE muster_device)
-add_dependencies(system_programs write_machine tell_inventory muster muster-rank manual)
+add_executable(print_inventory device/print_inventory.cpp)
+target_link_libraries(print_inventory PRIVATE muster_device)
+add_dependencies(system_programs write_machine print_inventory muster muster-rank manual)
 
 set(environment
     MUSTER_BUILD=${PROJECT_BINARY_DIR} MUSTER_STAND_INS=${MUSTER_STAND_IN_FOLDER} MUSTER_SOURCE=${PROJECT_SOURCE_DIR}

@@ -151,7 +151,9 @@ std::vector<ListedAddress> addresses_here() {
   if (::getifaddrs(&all) != 0) return found;
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
     const Bits bits = bits_of(one->ifa_addr);
-    ListedAddress reported{printable_line(one->ifa_name, 60), {}, (one->ifa_flags & IFF_UP) != 0};
+    // An IPv4 address may have a label, `eth0:1`, which stands in the place of the name; no name has a colon.
+    const std::string_view label = one->ifa_name;
+    ListedAddress reported{printable_line(label.substr(0, label.find(':')), 60), {}, (one->ifa_flags & IFF_UP) != 0};
     if (bits.family != AF_UNSPEC) reported.address = {text_of(bits), prefix_of(bits_of(one->ifa_netmask))};
     found.push_back(std::move(reported));
   }

@@ -35,8 +35,6 @@ struct DriverErrors {
 
 /// Those of the kind; nullptr: no driver has such.
 [[nodiscard]] const DriverErrors* find_driver_errors(std::string_view kind);
-/// Those of the vendor; nullptr: its driver has none.
-[[nodiscard]] const DriverErrors* driver_errors_of(std::string_view vendor);
 /// Of all vendors, `Xid`: what a log holds that can't be read.
 [[nodiscard]] std::string labels_of_driver_errors();
 

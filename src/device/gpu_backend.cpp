@@ -43,11 +43,6 @@ const DriverErrors* find_driver_errors(std::string_view kind) {
   return nullptr;
 }
 
-const DriverErrors* driver_errors_of(std::string_view vendor) {
-  const GpuBackend* backend = find_gpu_backend(vendor);
-  return backend == nullptr || backend->errors.kind.empty() ? nullptr : &backend->errors;
-}
-
 std::string labels_of_driver_errors() {
   std::string labels;
   for (const GpuBackend* backend : gpu_backends())

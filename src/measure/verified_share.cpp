@@ -51,10 +51,11 @@ std::string VerifiedTotals::sentence(std::string_view noun) const {
   std::vector<std::string> found;
   for (const OfSize& one : sizes_) {
     if (one.all == 0) continue;
-    const std::string share = one.compared < one.all
-                                  ? fmt::format("{} of {} of {} ({:.2g} %)", one.compared, one.all, one.size,
-                                                100 * static_cast<double>(one.compared) / static_cast<double>(one.all))
-                                  : fmt::format("all {} of {}", one.all, one.size);
+    // Never 100 % of what was not compared whole.
+    const double percent = std::min(99.9, 100 * static_cast<double>(one.compared) / static_cast<double>(one.all));
+    const std::string share = one.compared < one.all ? fmt::format("{} of {} of {} ({:.{}g} %)", one.compared, one.all,
+                                                                   one.size, percent, percent < 99.5 ? 2 : 3)
+                                                     : fmt::format("all {} of {}", one.all, one.size);
     shares.push_back(share);
     if (const auto in = found_one_in(one.compared); in >= 2) found.push_back(fmt::format("{} of {}", in, one.size));
   }

@@ -77,7 +77,9 @@ std::vector<NetworkPlace> network_places() {
     if (address.empty() || address.starts_with("127.") || address.starts_with("169.254.")) continue;
     const bool is_up = (entry->ifa_flags & IFF_UP) != 0;
     const char* state = !is_up ? "down" : (entry->ifa_flags & IFF_RUNNING) == 0 ? "no carrier" : "";
-    places.push_back({printable_line(entry->ifa_name, 60), address, prefix_of(entry->ifa_netmask), state});
+    const std::string_view label = entry->ifa_name;  // `eth0:1` of eth0
+    places.push_back(
+        {printable_line(label.substr(0, label.find(':')), 60), address, prefix_of(entry->ifa_netmask), state});
   }
   freeifaddrs(list);
   return places;

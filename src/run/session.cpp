@@ -23,6 +23,7 @@
 #include "run/per_node.hpp"
 #include "run/results.hpp"
 #include "run/session_folder.hpp"
+#include "run/start_complaint.hpp"
 #include "run/start_trials.hpp"
 #include "system/system.hpp"
 
@@ -32,6 +33,7 @@ namespace {
 
 constexpr double tick_s = 0.1;
 constexpr int most_fruitless = 2;  // launches in a row that finished no case
+constexpr int most_collisions = 3;
 
 /// Programs lie beside the check that names them.
 std::string folder_of(const std::string& file) {
@@ -59,6 +61,7 @@ struct Task {
   PlannedLaunch launch;
   int fruitless = 0;
   std::size_t lost_nodes = 0;  ///< when it was last launched
+  int collisions = 0;          ///< launches that another mpirun of this user kept from starting
 };
 
 /// What a launcher of muster's own command line starts ranks for root with, where that was not set already; empty:
@@ -353,6 +356,7 @@ void Session::carry_out(Task task) {
   Launch launch(loop_, way.launcher, way.identity, way.options, std::move(order), events_of(bundles, index));
   results_.watch(&launch);
   LaunchOutcome outcome;
+  bool has_lost_its_folder = false;
   if (auto foreign = folder_problem(way)) {
     outcome = {std::move(*foreign), true};
   } else if (auto started = launch.start(); !started) {
@@ -363,7 +367,12 @@ void Session::carry_out(Task task) {
                true};
   } else {
     supervise(launch);
-    if (!launch.is_clean()) outcome = examine(launch, task.launch, way);
+    has_lost_its_folder = launch.has_ended() && !launch.world() && task.collisions < most_collisions && !must_stop() &&
+                          has_collided(launch.stderr_tail());
+    if (has_lost_its_folder)
+      outcome.finding.reason = "another mpirun of this user removed the folder of Open MPI's files while it started";
+    else if (!launch.is_clean())
+      outcome = examine(launch, task.launch, way);
   }
   results_.watch(nullptr);
   auto& kept = report_.launches[static_cast<std::size_t>(index)];
@@ -371,7 +380,10 @@ void Session::carry_out(Task task) {
   kept.seconds = monotonic_seconds() - began;
   kept.outcome = outcome.finding.reason.empty() ? "finished" : outcome.finding.reason;
   if (!launch.trouble().empty()) results_.trouble(launch.trouble());
-  settle(std::move(task), bundles, launch, outcome, index);
+  if (!has_lost_its_folder) return settle(std::move(task), bundles, launch, outcome, index);
+  ++task.collisions;
+  results_.notice(fmt::format("launching again: {}", kept.outcome));
+  queue_.push_front(std::move(task));
 }
 
 LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way) {

@@ -217,21 +217,22 @@ std::optional<Finding> read_only_temporary_folders(std::string_view standard_err
 }
 
 /// Open MPI's daemon could not start a rank:
-/// `[nid001:17099] [[22451,0],1] ORTE_ERROR_LOG: The system limit on number of children a process can have was reached`.
+/// `[nid001:17099] [[22451,0],1] ORTE_ERROR_LOG: The system limit on number of children a process can have was
+/// reached`.
 std::optional<Finding> full_process_table(std::string_view standard_error, const std::vector<std::string>& nodes) {
   for (const std::string_view line : lines(standard_error)) {
     if (line.find("The system limit on number of children a process can have was reached") == line.npos) continue;
     const auto begin = line.find('[');
-    const std::string_view host =
-        begin == line.npos ? "" : line.substr(begin + 1, line.find(':', begin) - begin - 1);
+    const std::string_view host = begin == line.npos ? "" : line.substr(begin + 1, line.find(':', begin) - begin - 1);
     const std::string node = asked_name(host, nodes);
     if (node.empty()) continue;
-    return Finding{Verdict::error,
-                   fmt::format("the limit on processes and threads is reached on {}: the daemon of Open MPI can't start "
-                               "a rank there",
-                               node),
-                   {},
-                   fmt::format("raise the limit of the job on {}: ulimit -u and pids.max of its control group", node)};
+    return Finding{
+        Verdict::error,
+        fmt::format("the limit on processes and threads is reached on {}: the daemon of Open MPI can't start "
+                    "a rank there",
+                    node),
+        {},
+        fmt::format("raise the limit of the job on {}: ulimit -u and pids.max of its control group", node)};
   }
   return std::nullopt;
 }
@@ -282,6 +283,15 @@ std::optional<Finding> explain_complaint(std::string_view standard_error, const 
   if (auto finding = read_only_temporary_folders(standard_error, nodes)) return finding;
   if (auto finding = missing_temporary_folders(standard_error, nodes)) return finding;
   return missing_component(standard_error);
+}
+
+bool has_collided(std::string_view standard_error) {
+  std::string_view folder, other_folder;
+  for (const std::string_view line : lines(standard_error)) {
+    const bool is_gone = !host_of_folder(folder_of_notice(line, ENOENT, folder)).empty();
+    if (is_gone || !host_of_folder(folder_of_notice(line, EEXIST, other_folder)).empty()) return true;
+  }
+  return false;
 }
 
 }  // namespace muster

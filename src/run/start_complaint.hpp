@@ -24,4 +24,8 @@ inline constexpr std::string_view started_without_variables = "muster's variable
 [[nodiscard]] std::optional<Finding> explain_complaint(std::string_view standard_error,
                                                        const std::vector<std::string>& nodes);
 
+/// Whether an mpirun ended since another of the same user on its node, which ended at that moment, removed the folder that
+/// both keep their own in: it would start now.
+[[nodiscard]] bool has_collided(std::string_view standard_error);
+
 }  // namespace muster

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "run/launch.hpp"
+#include "run/start_complaint.hpp"
 
 namespace muster {
 
@@ -71,11 +72,6 @@ void TrialRounds::begin(const Bisection::Group& group, StartTrial& trial) {
   is_incomplete_ = true;
 }
 
-/// One mpirun removes the folder of its user on this node while another makes its own in it.
-bool has_collided(const Launch& launch) {
-  return launch.stderr_tail().find("File exists") != std::string::npos;
-}
-
 std::vector<bool> TrialRounds::start_all(const std::vector<Bisection::Group>& groups) {
   std::vector<std::size_t> collided;
   std::vector<bool> started = start_side_by_side(groups, collided);
@@ -117,7 +113,7 @@ std::vector<bool> TrialRounds::start_side_by_side(const std::vector<Bisection::G
   for (StartTrial& trial : trials) {
     started.push_back(trial.launch && trial.launch->is_clean());
     if (started.back() || !trial.launch) continue;
-    const bool is_tried_again = has_collided(*trial.launch);
+    const bool is_tried_again = has_collided(trial.launch->stderr_tail());
     if (is_tried_again) collided.push_back(started.size() - 1);
     (void)diagnosis.clear_away(*trial.launch, trial.inspection);
     if (is_tried_again || trial.inspection.nodes.size() != 1 || !trial.launch->has_ended()) continue;

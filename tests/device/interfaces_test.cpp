@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 #ifdef MUSTER_HAVE_RAPIDCHECK
 #include <rapidcheck.h>
 #endif
@@ -153,6 +155,21 @@ TEST(Interfaces, AnyTextIsReadOrRefused) {
   }));
 }
 #endif
+
+/// In a network of its own, of a process that ends here.
+[[noreturn]] void on_a_labelled_address() {
+  if (::unshare(CLONE_NEWNET) != 0) std::_Exit(77);
+  if (std::system("ip link set lo up && ip address add 10.1.2.3/24 dev lo label lo:second") != 0) std::_Exit(77);
+  for (const ListedAddress& listed : addresses_here())
+    if (listed.address.text == "10.1.2.3") std::fprintf(stderr, "it is on <%s>\n", listed.interface.c_str());
+  std::_Exit(0);
+}
+
+TEST(Interfaces, ALabelOfAnAddressIsNoName) {
+  const bool can_isolate = ::geteuid() == 0 && std::system("unshare --net true") == 0;
+  if (!can_isolate) GTEST_SKIP() << "needs root and network namespaces";
+  EXPECT_EXIT(on_a_labelled_address(), ::testing::ExitedWithCode(0), "it is on <lo>");
+}
 
 }  // namespace
 }  // namespace muster

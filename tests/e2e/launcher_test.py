@@ -4,6 +4,7 @@ import pathlib
 import shutil
 import signal
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import support  # noqa: E402
@@ -56,6 +57,29 @@ class Launchers(support.EndToEnd):
 
     def test_one_that_always_fails(self):
         self.assert_error(self.run_with("#!/bin/sh\necho 'license server is down' >&2\nexit 1\n"), "mpirun")
+
+    def collide(self, times):
+        """Under an mpirun whose folder another one, which ends, removes so many times, as Open MPI 4.1.4 reports it."""
+        script = (f'#!/bin/sh\n[ "$1" = --version ] && exec {OPENMPI} --version\nn=$(cat count 2>/dev/null || echo 0)\n'
+                  f'if [ "$n" -lt {times} ]; then echo $((n + 1)) > count; echo "A call to mkdir was unable to create the desired directory:\n\n'
+                  '  Directory: /tmp/ompi.vm.0\n  Error:     No such file or directory\n" >&2; exit 213; fi\n'
+                  f'exec {OPENMPI} "$@"\n').replace("count", str(pathlib.Path(self.folder_of_count(), "count")))
+        return self.run_with(script)
+
+    def folder_of_count(self):
+        folder = tempfile.TemporaryDirectory(prefix="muster-launcher-test-")
+        self.addCleanup(folder.cleanup)
+        return folder.name
+
+    def test_one_whose_folder_another_removes_is_started_again(self):
+        run = self.collide(2)
+        self.assert_status(run, 0)
+        self.assertEqual(len(run.report()["launches"]), 3)
+
+    def test_one_whose_folder_is_always_removed(self):
+        run = self.collide(9)
+        self.assert_error(run, "Open MPI can't make its folder /tmp/ompi.vm.0")
+        self.assertLess(len(run.report()["launches"]), 9)
 
     def test_one_that_can_not_be_executed(self):
         self.assert_error(self.run_with("#!/no/such/interpreter\n"), "mpirun")

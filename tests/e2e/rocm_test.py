@@ -214,7 +214,7 @@ class Rocm(OnMachine):
     def facts(self):
         """What is known of each GPU, by its address."""
         env = {**os.environ, "MUSTER_DRIVERS": DRIVERS}
-        done = subprocess.run([os.path.join(os.environ["MUSTER_BUILD"], "bin", "tell_inventory"), "machine"], cwd=self.folder,
+        done = subprocess.run([os.path.join(os.environ["MUSTER_BUILD"], "bin", "print_inventory"), "machine"], cwd=self.folder,
                               capture_output=True, text=True, timeout=120, env=env)
         self.assertEqual(done.returncode, 0, done.stderr)
         gpus = [line[4:] for line in done.stdout.splitlines() if line.startswith("gpu ")]

@@ -108,6 +108,20 @@ TEST(StartComplaint, AFolderThatWasNotMadeIsNamedWithItsNode) {
       explain_complaint("[nid002:1] ORTE_ERROR_LOG: Error in file ../orte/util/nidmap.c at line 1\n", {"nid002"}));
 }
 
+TEST(StartComplaint, AFolderThatAnotherLauncherRemovedIsACollision) {
+  const auto with = [](const char* folder, const char* error) {
+    return has_collided(
+        fmt::format("A call to mkdir was unable to create the desired directory:\n\n  Directory: {}\n"
+                    "  Error:     {}\n\nPlease check to ensure\n",
+                    folder, error));
+  };
+  EXPECT_TRUE(with("/tmp/ompi.nid002.0", "No such file or directory"));
+  EXPECT_TRUE(with("/tmp/ompi.nid002.0/pid.7", "File exists"));
+  EXPECT_FALSE(with("/tmp/ompi.nid002.0/pid.7", "No space left on device"));
+  EXPECT_FALSE(with("/tmp/results", "No such file or directory"));
+  EXPECT_FALSE(has_collided("  Error:     No such file or directory\n"));
+}
+
 TEST(StartComplaint, AnotherNodeIsNotBlamed) {
   const auto finding = explain_complaint(complaint_line("other", full), {"nid001"});
   ASSERT_TRUE(finding);
@@ -181,9 +195,10 @@ TEST(StartComplaint, ADaemonThatCanNotStartARankIsNamedWithItsNode) {
   const auto finding = explain_complaint(line, {"nid001.cluster", "nid002"});
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->verdict, Verdict::error);
-  EXPECT_EQ(finding->reason,
-            "the limit on processes and threads is reached on nid001.cluster: the daemon of Open MPI can't start a rank "
-            "there");
+  EXPECT_EQ(
+      finding->reason,
+      "the limit on processes and threads is reached on nid001.cluster: the daemon of Open MPI can't start a rank "
+      "there");
   EXPECT_NE(finding->remedy.find("ulimit -u"), std::string::npos);
   EXPECT_FALSE(explain_complaint(line, {"nid002"}));
 }

@@ -78,8 +78,13 @@ std::vector<std::string_view> variables_for(const std::string& vendor, const Vis
 
 Visible read_visible() {
   Visible visible;
-  for (const std::string_view name : visible_variables)
+  const auto read = [&](std::string_view name) {
     if (const char* value = std::getenv(std::string(name).c_str())) visible[std::string(name)] = value;
+  };
+  for (const GpuVendor* vendor : gpu_vendors()) {
+    if (!vendor->visible_variable.empty()) read(vendor->visible_variable);
+    for (const std::string_view name : vendor->inner_variables) read(name);
+  }
   return visible;
 }
 

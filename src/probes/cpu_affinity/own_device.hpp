@@ -10,10 +10,8 @@
 
 namespace muster::affinity {
 
-/// The variables that select devices, those that are set.
+/// The variables of all vendors that select devices, those that are set.
 using Visible = std::map<std::string, std::string, std::less<>>;
-inline constexpr std::string_view visible_variables[] = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-                                                         "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"};
 [[nodiscard]] Visible read_visible();
 
 /// A GPU, and why it is thought to be the rank's.

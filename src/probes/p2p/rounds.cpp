@@ -160,6 +160,7 @@ class Part {
   /// Links that look bad, one at a time: is it the link, or the company?
   [[nodiscard]] Result<void> again() {
     with_.timed = nullptr;
+    with_.verify = 0;  // their share was compared in the rounds
     context_.recorder.step("choose links");
     auto links = choose_links(context_.comm, spots_, mine_, decode_settings(context_.params));
     if (!links) return tl::unexpected(links.error());
