@@ -12,6 +12,7 @@ namespace muster::environment {
 namespace {
 
 constexpr std::size_t most_bytes = 1u << 20;
+constexpr std::size_t most_settings = 500;  // of a file
 constexpr std::string_view mca_prefix = "OMPI_MCA_";
 
 std::string value_of(const Variables& all, std::string_view name) {
@@ -36,14 +37,18 @@ std::vector<FileSetting> parse_settings(std::string_view text, const std::string
   std::size_t number = 0;
   for (const std::string_view whole : lines(text)) {
     ++number;
-    const std::string_view line = trim(whole);
+    constexpr std::string_view mark_of_utf8 = "\xef\xbb\xbf";
+    const std::string_view line = trim(number == 1 && whole.starts_with(mark_of_utf8) ? whole.substr(3) : whole);
     if (line.starts_with('[')) break;
-    const std::size_t equals = line.find('=');
-    if (line.empty() || line[0] == '#' || line[0] == ';' || equals == line.npos) continue;
+    const std::size_t equals = prefix.empty() ? line.find_first_of("=:") : line.find('=');
+    if (line.empty() || line[0] == '#' || line[0] == ';' || line.starts_with("//") || equals == line.npos) continue;
     const std::string_view name = trim(line.substr(0, equals));
     if (name.empty() || name.find_first_of(" \t") != name.npos) continue;
-    found.push_back({std::string(prefix) + printable_line(name, 100),
-                     printable_line(trim(line.substr(equals + 1)), 300),
+    // UCX ends a value at a semicolon after a blank.
+    const std::string_view rest = line.substr(equals + 1);
+    const std::string_view value = prefix.empty() ? rest.substr(0, std::min(rest.find(" ;"), rest.find("\t;"))) : rest;
+    if (found.size() == most_settings) break;
+    found.push_back({std::string(prefix) + printable_line(name, 100), printable_line(trim(value), 300),
                      fmt::format("{}:{}", printable_line(file, 300), number)});
   }
   return found;
@@ -76,7 +81,9 @@ std::vector<FileSetting> settings_in_files(const fs::path& root, const Variables
   for (const fs::path& file : ucx_files(maps ? *maps : "", all)) read_settings(root, file, "", settings);
   std::vector<FileSetting> in_force;
   for (auto& [name, setting] : settings)
-    if (all.find(name) == all.end() && !looks_secret(name)) in_force.push_back(std::move(setting));
+    if (all.find(name) == all.end() &&
+        (!looks_secret(name) || name.find("PKEY") != name.npos || name.find("pkey") != name.npos))
+      in_force.push_back(std::move(setting));
   return in_force;
 }
 

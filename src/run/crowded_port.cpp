@@ -154,8 +154,11 @@ bool has_any_port(std::string_view command_line, const std::set<int>& ports) {
 }
 
 std::set<int> listening_ports(int pid) {
+  return listening_ports(pid, sockets_of(pid));
+}
+
+std::set<int> listening_ports(int pid, const std::set<std::string>& inodes) {
   constexpr std::size_t local = 1, state = 3, inode = 9;
-  const auto inodes = sockets_of(pid);
   std::set<int> ports;
   for (const char* family : {"tcp", "tcp6"}) {
     const auto text = read_file(fmt::format("/proc/{}/net/{}", pid, family), most_table_bytes);

@@ -45,6 +45,8 @@ struct ForeignCaller {
 [[nodiscard]] bool has_network_of_this_node(int pid);
 /// TCP ports at which the process listens.
 [[nodiscard]] std::set<int> listening_ports(int pid);
+/// TCP ports of these sockets that listen, in the network of the process. Reads its tables once, which can be long.
+[[nodiscard]] std::set<int> listening_ports(int pid, const std::set<std::string>& inodes);
 
 /// As parse_crowded_port(), of a process of this node. A launcher has a connection for each node and for each rank of
 /// its own node.

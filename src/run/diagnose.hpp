@@ -24,6 +24,7 @@ struct LaunchOutcome {
   bool is_certain = false;  ///< no rank can start on the nodes at fault: the next launch goes without them
   /// The launch died or hung while it started, and a node of it may be at fault: it is unknown whether, and which.
   bool may_be_a_nodes = false;
+  bool is_of_single_nodes = false;  ///< what was reported is of each node alone: no network between them is the cause
 };
 
 class LaunchDiagnosis {

@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "base/files.hpp"
 #include "base/text.hpp"
@@ -162,12 +163,9 @@ HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections,
 
 HalfGreetings half_greetings_of(const std::vector<int>& pids) {
   std::set<std::string> inodes;
-  std::set<int> ports;
-  for (const int pid : pids) {
-    if (!has_network_of_this_node(pid)) continue;
-    inodes.merge(sockets_of(pid));
-    ports.merge(listening_ports(pid));
-  }
+  for (const int pid : pids)
+    if (has_network_of_this_node(pid)) inodes.merge(sockets_of(pid));
+  const std::set<int> ports = inodes.empty() ? std::set<int>() : listening_ports(::getpid(), inodes);
   return find_half_greetings(tcp_connections(), own_hosts(), inodes, ports, is_other_user);
 }
 

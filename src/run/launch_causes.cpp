@@ -28,7 +28,10 @@ std::optional<LaunchOutcome> refused_by_agent(const LaunchEvidence& evidence) {
   if (launch.refusal().empty()) return std::nullopt;
   LaunchOutcome outcome{
       {Verdict::error, launch.refusal(), {launcher_culprit(evidence.program)}, launch.refusal_remedy()}, true};
-  outcome.may_be_a_nodes = !launch.world() && launch.refusal().starts_with(agent_built_for);
+  // With a rank per node, an agent that its launcher does not reach is a world of its own: a node alone proves nothing.
+  const bool has_several_per_node = evidence.inspection.ranks > static_cast<int>(evidence.inspection.nodes.size());
+  outcome.may_be_a_nodes = !launch.world() && has_several_per_node && launch.refusal().starts_with(agent_built_for);
+  outcome.is_of_single_nodes = true;
   return outcome;
 }
 
@@ -39,7 +42,7 @@ std::optional<LaunchOutcome> complained_by_rank(const LaunchEvidence& evidence) 
   const bool is_total = complaint->culprits.empty();
   const bool is_certain = complaint->verdict == Verdict::fail;
   // The first agent that complains ends the others: whether they would have complained as well is unknown.
-  return LaunchOutcome{std::move(*complaint), is_total, is_certain, is_total && !is_certain};
+  return LaunchOutcome{std::move(*complaint), is_total, is_certain, is_total && !is_certain, true};
 }
 
 std::string find_caller_remedy(int port, const std::string& node = {}) {

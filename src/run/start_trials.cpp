@@ -78,6 +78,7 @@ std::vector<bool> TrialRounds::start_all(const std::vector<Bisection::Group>& gr
   for (const std::size_t one : collided) {
     std::vector<std::size_t> again;
     started[one] = start_side_by_side({groups[one]}, again).front();
+    if (!again.empty()) is_incomplete_ = true;
   }
   return started;
 }
@@ -149,6 +150,7 @@ LaunchOutcome try_starts(const StartTrials& trials, LaunchOutcome outcome) {
   Finding& finding = found.finding;
   finding.subject = Subject::node;
   const std::string why = tried.reason().empty() ? outcome.finding.reason : tried.reason();
+  if (bad.empty() && outcome.is_of_single_nodes) return outcome;
   if (bad.empty()) {
     // Once more: what failed may have been of that moment.
     const std::vector<bool> again = tried.start_all({bisection.apart().front()});

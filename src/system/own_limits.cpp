@@ -102,7 +102,8 @@ std::string too_few_threads(int count) {
   }
   for (const pthread_t thread : threads) ::pthread_join(thread, nullptr);
   ::pthread_attr_destroy(&attributes);
-  if (error == 0) return "";
+  // EINVAL: the stack is too small for what was preloaded.
+  if (error != EAGAIN) return "";
   return fmt::format("this process can start only {} of {} threads ({}){}; raise the limit: ulimit -u and pids.max",
                      threads.size(), count, std::strerror(error), limits_on_processes());
 }

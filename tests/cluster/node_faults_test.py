@@ -134,6 +134,18 @@ class NodeFaults(OnNodes):
         self.on("nid002", 'mount --bind "$1" "$0"', str(support.AGENT), str(support.AGENT_MPICH))
         self.assert_alone(self.finished(), "nid002", "agent built for MPICH, launched by Open MPI", remedy="install the agent of the others there")
 
+    def test_the_agent_of_another_mpi_with_one_rank_per_node(self):
+        """On that node alone it starts, as a world of one rank: neither the network nor a node is blamed."""
+        self.on("nid002", 'mount --bind "$1" "$0"', str(support.AGENT), str(support.AGENT_MPICH))
+        run = self.new_run(check("hello", probe="hello"), "--ranks-per-node", "1")
+        run.start()
+        self.assertEqual(run.wait(90), 2, run.story())
+        for case in run.report()["cases"]:
+            self.assertEqual(case["verdict"], "error", run.story())
+            self.assertIn("agent built for MPICH, launched by Open MPI", case["reason"])
+            self.assertNotIn("check the network", case["remedy"])
+            self.assertEqual([culprit.get("node") for culprit in case["culprits"] if culprit.get("node")], [], run.story())
+
     # A launch that dies at start-up, and whose launcher does not tell why: groups of nodes are started.
 
     def without_daemon(self, *nodes):

@@ -32,7 +32,8 @@ class OnNodes(support.EndToEnd):
             self.take_down()
 
     def new_run(self, checks, *options):
-        run = Run(checks, "--nodes", ",".join(self.NODES), "--ranks-per-node", "2", "--launcher", "mpirun", *options,
+        run = Run(checks, "--nodes", ",".join(self.NODES), "--launcher", "mpirun",
+                  *(() if "--ranks-per-node" in options else ("--ranks-per-node", "2")), *options,
                   env=self.cluster.environment(), wrapper=self.cluster.argv_on_login([]))
         self.addCleanup(run.clean)
         return run

@@ -18,6 +18,13 @@ TEST(SettingsFiles, LinesOfMpiAndUcx) {
                                              {"P_UCX_TLS", "tcp,sm", "/etc/a.conf:8"}}));
 }
 
+TEST(SettingsFiles, FormsOfUcx) {
+  EXPECT_EQ(parse_settings("\xef\xbb\xbfUCX_TLS: tcp ; of 11-02\nUCX_A=x;y\n", "/u", ""),
+            (std::vector<FileSetting>{{"UCX_TLS", "tcp", "/u:1"}, {"UCX_A", "x;y", "/u:2"}}));
+  EXPECT_EQ(parse_settings("// old\na:b = c ; d\n", "/m", "P_"),
+            (std::vector<FileSetting>{{"P_a:b", "c ; d", "/m:2"}}));
+}
+
 TEST(SettingsFiles, ThoseOfUcxInItsOrder) {
   const Variables all{{"HOME", "/home/u"}, {"UCX_CONFIG_DIR", "/site"}};
   EXPECT_TRUE(ucx_files("7f-80 r--p 0 fe:00 1   /usr/lib/libmpi.so.40\n", all).empty()) << "UCX is not loaded";

@@ -22,6 +22,7 @@ struct Stream {
   int device = 0;
   double now = 0;
   std::deque<std::function<bool()>> waiting;  ///< each is asked until it is done
+  bool is_running = false;                    ///< one of them is being asked
 };
 
 struct Event {
@@ -345,11 +346,11 @@ void finish(Stream* stream) {
 bool is_idle(Stream* stream) {
   const Lock lock(everything());
   if (streams().count(stream) == 0) return true;
-  while (!stream->waiting.empty()) {
-    if (!stream->waiting.front()()) return false;
-    stream->waiting.pop_front();
-  }
-  return true;
+  if (stream->is_running) return false;  // asked by a stream that this one waits for
+  stream->is_running = true;
+  while (!stream->waiting.empty() && stream->waiting.front()()) stream->waiting.pop_front();
+  stream->is_running = false;
+  return stream->waiting.empty();
 }
 
 void hold(Stream* stream, bool (*go_on)(void*), void* state) {

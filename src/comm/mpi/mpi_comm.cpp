@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <dlfcn.h>
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/agent_mark.hpp"
+#include "base/files.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/gpu_support.hpp"
 #include "comm/mpi/mpi_handle.hpp"
@@ -98,20 +101,29 @@ std::string mpi_library() {
 
 std::string mpi_settings_files() {
   if (mpi_flavor() != "openmpi") return {};
-  int provided = 0;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return {};
-  std::string files;
-  int index = 0;
-  int size = 0;
-  MPI_T_cvar_handle handle;
-  if (MPI_T_cvar_get_index("mca_base_param_files", &index) == MPI_SUCCESS &&
-      MPI_T_cvar_handle_alloc(index, nullptr, &handle, &size) == MPI_SUCCESS) {
-    std::vector<char> text(static_cast<std::size_t>(std::max(size, 0)) + 1, '\0');
-    if (size > 1 && MPI_T_cvar_read(handle, text.data()) == MPI_SUCCESS) files = printable_line(text.data(), 4096);
-    MPI_T_cvar_handle_free(&handle);
+  // MPI_T knows them, but its start opens all modules that MPI_Init left closed, on each rank.
+  constexpr std::size_t longest = 4096;
+  const auto variable = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  if (const auto listed = variable("OMPI_MCA_mca_base_param_files"); !listed.empty())
+    return listed.size() < longest ? printable_line(listed, longest) : "";
+  std::vector<std::string> files;
+  if (const auto home = variable("HOME"); !home.empty())
+    files.push_back(std::string(home) + "/.openmpi/mca-params.conf");
+  constexpr const char* of_the_site = "openmpi-mca-params.conf";
+  if (const auto prefix = variable("OPAL_PREFIX"); !prefix.empty())
+    files.push_back(fmt::format("{}/etc/{}", prefix, of_the_site));
+  Dl_info library{};
+  if (::dladdr(reinterpret_cast<const void*>(&MPI_Init), &library) != 0 && library.dli_fname != nullptr) {
+    std::error_code problem;
+    const fs::path path = fs::canonical(library.dli_fname, problem);
+    if (!problem) files.push_back((path.parent_path().parent_path() / "etc" / of_the_site).string());
+    // Where a distribution has its library below /usr, the file is in /etc.
+    if (!problem && path.string().starts_with("/usr/lib")) files.push_back(fmt::format("/etc/openmpi/{}", of_the_site));
   }
-  MPI_T_finalize();
-  return files;
+  return printable_line(join(files, ","), longest);
 }
 
 Result<std::string> mpi_start(int& argc, char**& argv) {
