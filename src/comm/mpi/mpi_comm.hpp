@@ -18,7 +18,7 @@ namespace muster {
 /// The library's version string, on one line. May be called before mpi_start.
 [[nodiscard]] std::string mpi_library();
 
-/// Files from which Open MPI read its settings, by its own word (MPI_T), the first of which counts:
+/// Files from which Open MPI reads its settings, by its variables or where they usually are, the first of which counts:
 /// `/root/.openmpi/mca-params.conf,/etc/openmpi/openmpi-mca-params.conf`. Empty: another MPI, or not known. After
 /// mpi_start; local.
 [[nodiscard]] std::string mpi_settings_files();
