@@ -9,8 +9,9 @@ import unittest
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 import slurm_services  # noqa: E402
+import support  # noqa: E402
 import virtual_cluster as vc  # noqa: E402
 
 SLOWNESS = float(os.environ.get("MUSTER_TEST_SLOWNESS", "1"))
@@ -153,4 +154,5 @@ if __name__ == "__main__":
     if reason:
         print(f"skipped: {reason}")
         sys.exit(77)
-    unittest.main(verbosity=2)
+    support.isolate()
+    support.run_tests()

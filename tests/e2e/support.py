@@ -67,15 +67,18 @@ def run_tests():
 
 
 def isolate():
-    """Starts this file again in a mount namespace of its own, with an empty /dev/shm, where that is allowed."""
+    """Starts this file again in a mount namespace of its own, with an empty /dev/shm, where that is allowed. A file of
+    tests/cluster also gets a network of its own: its bridges come and go, and an MPI beside it would send through them."""
     if ISOLATED in os.environ or os.geteuid() != 0 or shutil.which("unshare") is None:
         return
-    tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True)
-    if tried.returncode != 0:
+    has_own_network = pathlib.Path(sys.argv[0]).resolve().parent.name == "cluster"
+    apart = ["unshare", "--mount", *(["--net"] if has_own_network else [])]
+    if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
         return
     script = 'mount --make-rprivate / && mount -t tmpfs tmpfs /dev/shm && exec "$@"'
-    env = {**os.environ, ISOLATED: "1"}
-    os.execvpe("unshare", ["unshare", "--mount", "sh", "-c", script, "sh", sys.executable, "-B", *sys.argv], env)
+    if has_own_network:
+        script = f"ip link set lo up && {script}"
+    os.execvpe("unshare", [*apart, "sh", "-c", script, "sh", sys.executable, "-B", *sys.argv], {**os.environ, ISOLATED: "1"})
 
 
 def python_with(module):
