@@ -32,10 +32,30 @@ void read_settings(const fs::path& root, const fs::path& file, std::string_view 
 
 }  // namespace
 
+namespace {
+
+/// Spaces instead of comments between `/*` at the beginning of a line and `*/`, which Open MPI's files can have; lines
+/// keep their numbers. One that nothing ends is none.
+std::string without_block_comments(std::string text) {
+  for (std::size_t at = text.find("/*"); at != text.npos; at = text.find("/*", at + 1)) {
+    const std::size_t before = at == 0 ? text.npos : text.find_last_not_of(" \t", at - 1);
+    const std::size_t end = text.find("*/", at + 2);
+    if (end == text.npos) break;
+    if (before != text.npos && text[before] != '\n') continue;
+    std::replace_if(
+        text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end) + 2,
+        [](char c) { return c != '\n'; }, ' ');
+  }
+  return text;
+}
+
+}  // namespace
+
 std::vector<FileSetting> parse_settings(std::string_view text, const std::string& file, std::string_view prefix) {
   std::vector<FileSetting> found;
   std::size_t number = 0;
-  for (const std::string_view whole : lines(text)) {
+  const std::string settings = prefix.empty() ? std::string(text) : without_block_comments(std::string(text));
+  for (const std::string_view whole : lines(settings)) {
     ++number;
     constexpr std::string_view mark_of_utf8 = "\xef\xbb\xbf";
     const std::string_view line = trim(number == 1 && whole.starts_with(mark_of_utf8) ? whole.substr(3) : whole);

@@ -168,11 +168,10 @@ std::vector<std::string> find_node_doubts(const std::vector<Introduction>& ranks
   std::map<std::string_view, std::string> doubt_of;
   for (const auto& [machine, there] : machines) doubt_of[machine] = find_timing_doubt(there);
   std::vector<std::string> doubts;
-  std::set<std::string_view> seen;
   bool is_any = false;
-  for (const Introduction& rank : ranks) {
-    if (!seen.insert(rank.host).second) continue;
-    doubts.push_back(doubt_of[machine_of(rank)]);
+  for (const RankPlace& place : place_ranks(ranks)) {
+    if (static_cast<std::size_t>(place.node_index) < doubts.size()) continue;
+    doubts.push_back(doubt_of[machine_of(ranks[static_cast<std::size_t>(place.rank)])]);
     is_any = is_any || !doubts.back().empty();
   }
   return is_any ? doubts : std::vector<std::string>{};

@@ -27,7 +27,7 @@ namespace muster {
 
 namespace {
 
-constexpr std::size_t most_listed = 64;
+constexpr std::size_t most_listed = 4096;
 constexpr unsigned established = 1, close_wait = 8;  // of the kernel's list of TCP states
 
 std::string host_text(int family, const void* address) {
@@ -144,7 +144,7 @@ std::vector<TcpConnection> tcp_connections() {
 HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections, const std::vector<std::string>& hosts,
                                   const std::set<std::string>& inodes, const std::set<int>& ports,
                                   bool (*is_foreign)(unsigned user)) {
-  HalfGreetings found{hosts, {}, {}};
+  HalfGreetings found{hosts, {}, {}, {}};
   const auto is_own = [&](const std::string& host) {
     return is_of_one_machine(host) || std::find(hosts.begin(), hosts.end(), host) != hosts.end();
   };
@@ -155,8 +155,11 @@ HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections,
     const bool is_unanswered = one.segments_out > 0 && one.segments_in == 0;
     if (is_of_the_launch && has_half && found.received.size() < most_listed)
       found.received.push_back({one.remote, one.local, one.user});
-    if (is_unanswered && is_foreign(one.user) && found.sent.size() < most_listed)
+    if (!is_unanswered || !is_foreign(one.user)) continue;
+    if (found.sent.size() < most_listed)
       found.sent.push_back({one.local, one.remote, one.user});
+    else if (!found.one_of_too_many)
+      found.one_of_too_many = one.user;
   }
   return found;
 }
@@ -171,33 +174,43 @@ HalfGreetings half_greetings_of(const std::vector<int>& pids) {
 
 namespace {
 
-/// `from` as the node of that address lists it.
-std::optional<FarCaller> caller_on_a_node(const HalfGreeting& received,
-                                          const std::map<std::string, HalfGreetings>& nodes) {
-  for (const auto& [node, listed] : nodes)
-    for (const HalfGreeting& sent : listed.sent)
-      if (sent.from == received.from && sent.to == received.to)
-        return FarCaller{sent.from.host, node, sent.user, {}, sent.to.port};
-  return std::nullopt;
-}
+/// Who has which address, and who sent what from there.
+class Senders {
+ public:
+  explicit Senders(const std::map<std::string, HalfGreetings>& nodes) {
+    for (const auto& [name, listed] : nodes) {
+      for (const std::string& host : listed.hosts) node_of_[host] = {name, listed.one_of_too_many};
+      for (const HalfGreeting& sent : listed.sent) users_[{sent.from, sent.to}] = sent.user;
+    }
+  }
+  /// nullopt: a process of the launch, or it is unknown whether. `are_all_known`: other hosts are not of the launch.
+  [[nodiscard]] std::optional<FarCaller> find(const HalfGreeting& received, bool are_all_known) const {
+    const auto node = node_of_.find(received.from.host);
+    FarCaller caller{received.from.host, {}, 0, {}, received.to.port};
+    if (node == node_of_.end()) return are_all_known ? std::optional(caller) : std::nullopt;
+    const auto user = users_.find({received.from, received.to});
+    if (user == users_.end() && !node->second.one_of_too_many) return std::nullopt;
+    caller.node = node->second.name;
+    caller.user = user != users_.end() ? user->second : *node->second.one_of_too_many;
+    return caller;
+  }
 
-bool has_host(const HalfGreetings& greetings, const std::string& host) {
-  return std::find(greetings.hosts.begin(), greetings.hosts.end(), host) != greetings.hosts.end();
-}
+ private:
+  struct Node {
+    std::string name;
+    std::optional<unsigned> one_of_too_many;
+  };
+  std::map<std::string, Node> node_of_;
+  std::map<std::pair<SocketAddress, SocketAddress>, unsigned> users_;
+};
 
 }  // namespace
 
 std::optional<FarCaller> find_far_caller(const std::map<std::string, HalfGreetings>& nodes, bool are_all_known) {
+  const Senders senders(nodes);
   for (const auto& [called, listed] : nodes)
     for (const HalfGreeting& received : listed.received) {
-      const std::string& host = received.from.host;
-      const bool is_of_a_node =
-          std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return has_host(node.second, host); });
-      std::optional<FarCaller> caller;
-      if (is_of_a_node)
-        caller = caller_on_a_node(received, nodes);
-      else if (are_all_known)
-        caller = FarCaller{host, {}, 0, {}, received.to.port};
+      auto caller = senders.find(received, are_all_known);
       if (!caller) continue;
       caller->called = called;
       return caller;
@@ -243,7 +256,9 @@ std::vector<HalfGreeting> greetings_in(const json& array) {
 }  // namespace
 
 json to_json(const HalfGreetings& greetings) {
-  return {{"hosts", greetings.hosts}, {"received", to_json(greetings.received)}, {"sent", to_json(greetings.sent)}};
+  json object{{"hosts", greetings.hosts}, {"received", to_json(greetings.received)}, {"sent", to_json(greetings.sent)}};
+  if (greetings.one_of_too_many) object["one_of_too_many"] = *greetings.one_of_too_many;
+  return object;
 }
 
 HalfGreetings half_greetings_from_json(const json& object) {
@@ -251,6 +266,8 @@ HalfGreetings half_greetings_from_json(const json& object) {
   for (const json& host : object.at("hosts").get<std::vector<json>>()) greetings.hosts.push_back(host_in(host));
   greetings.received = greetings_in(object.at("received"));
   greetings.sent = greetings_in(object.at("sent"));
+  if (const auto one = object.find("one_of_too_many"); one != object.end())
+    greetings.one_of_too_many = number_in(*one, std::numeric_limits<std::uint32_t>::max());
   return greetings;
 }
 

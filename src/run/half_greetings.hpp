@@ -52,11 +52,13 @@ struct HalfGreetings {
   std::vector<std::string> hosts;      ///< addresses of the node, without those that are the same on others
   std::vector<HalfGreeting> received;  ///< from other hosts, by processes of the launch; nothing of it is unread
   std::vector<HalfGreeting> sent;      ///< to other hosts, by other users
+  /// A user of those whose greetings are left out of `sent`, of which there are too many.
+  std::optional<unsigned> one_of_too_many = {};
   friend bool operator==(const HalfGreetings&, const HalfGreetings&) = default;
 };
 
 /// `inodes`, `ports`: sockets of processes of the launch, and ports at which they listen. `is_foreign`: by number of
-/// the user. At most 64 of each kind. Pure.
+/// the user. At most 4,096 of each kind. Pure.
 [[nodiscard]] HalfGreetings find_half_greetings(const std::vector<TcpConnection>& connections,
                                                 const std::vector<std::string>& hosts,
                                                 const std::set<std::string>& inodes, const std::set<int>& ports,
@@ -75,7 +77,8 @@ struct FarCaller {
 };
 
 /// What nodes list, by their names; empty: the driver's. `are_all_known`: the launch has no other nodes. A connection
-/// from a node of the launch counts only where that node lists it as another user's. Pure.
+/// from a node of the launch counts only where that node lists it as another user's, or has
+/// too many of other users to list them all. Pure.
 [[nodiscard]] std::optional<FarCaller> find_far_caller(const std::map<std::string, HalfGreetings>& nodes,
                                                        bool are_all_known);
 

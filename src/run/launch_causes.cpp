@@ -1,5 +1,6 @@
 #include "run/launch_causes.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <span>
 
@@ -63,9 +64,23 @@ std::optional<LaunchOutcome> crowded_launcher_port(const LaunchEvidence& evidenc
       true};
 }
 
+/// A stopped process or a node that can't be reached, which no other user makes: greetings that wait are not the cause
+/// then.
+bool has_cause_of_its_own(const LaunchDiagnosis::Inspection& inspection) {
+  const auto is_stopped = [](const RankRemains& rank) {
+    return rank.state == ProcessState::stopped || rank.program_state == ProcessState::stopped ||
+           rank.parent_state == ProcessState::stopped;
+  };
+  const auto is_at_fault = [&](const NodeAutopsy& node) {
+    return !node.answered || std::any_of(node.ranks.begin(), node.ranks.end(), is_stopped);
+  };
+  return inspection.launcher == ProcessState::stopped || !inspection.cut_off.empty() ||
+         std::any_of(inspection.seen.begin(), inspection.seen.end(), is_at_fault);
+}
+
 /// Open MPI's mpirun and its daemons read greetings one after the other, and so do ranks.
 std::optional<LaunchOutcome> called_by_another_user(const LaunchEvidence& evidence) {
-  if (!evidence.inspection.foreign_caller) return std::nullopt;
+  if (!evidence.inspection.foreign_caller || has_cause_of_its_own(evidence.inspection)) return std::nullopt;
   const auto& [port, user] = *evidence.inspection.foreign_caller;
   const std::string& node = evidence.inspection.called_node;
   return LaunchOutcome{
@@ -81,7 +96,7 @@ std::optional<LaunchOutcome> called_by_another_user(const LaunchEvidence& eviden
 /// From any host, also of one that takes no part.
 std::optional<LaunchOutcome> called_by_another_host(const LaunchEvidence& evidence) {
   const auto& caller = evidence.inspection.far_caller;
-  if (!caller) return std::nullopt;
+  if (!caller || has_cause_of_its_own(evidence.inspection)) return std::nullopt;
   const std::string whose = caller->called.empty() ? evidence.program + " or of a rank"
                                                    : evidence.program + "'s daemon or of a rank on " + caller->called;
   const std::string who = caller->node.empty() ? fmt::format("{}, which is not a node of this launch,", caller->host)

@@ -112,7 +112,10 @@ class Session {
   [[nodiscard]] LaunchEvents events_of(const std::vector<Bundle>& bundles, int index);
   void supervise(Launch& launch);
   [[nodiscard]] Way way_of(const JobShape& shape) const;
+  [[nodiscard]] static LaunchDiagnosis diagnosis_of(Loop& loop, const Way& way);
+  [[nodiscard]] LaunchDiagnosis::Inspection inspection_of(const Launch& launch, const PlannedLaunch& planned) const;
   [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way);
+  [[nodiscard]] LaunchOutcome clear_collision(Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome find_nodes_that_do_not_start(const PlannedLaunch& planned, const Way& way,
                                                            LaunchOutcome outcome);
   void blame(const LaunchOutcome& outcome, const std::vector<NodeAutopsy>& nodes, const JobShape& shape);
@@ -370,7 +373,7 @@ void Session::carry_out(Task task) {
     has_lost_its_folder = launch.has_ended() && !launch.world() && task.collisions < most_collisions && !must_stop() &&
                           has_collided(launch.stderr_tail());
     if (has_lost_its_folder)
-      outcome.finding.reason = "another mpirun of this user removed the folder of Open MPI's files while it started";
+      outcome = clear_collision(launch, task.launch, way);
     else if (!launch.is_clean())
       outcome = examine(launch, task.launch, way);
   }
@@ -386,18 +389,35 @@ void Session::carry_out(Task task) {
   queue_.push_front(std::move(task));
 }
 
-LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way) {
-  const auto& shape = planned.shape;
-  LaunchDiagnosis diagnosis(loop_, {&way.launcher, way.identity, way.options.launcher_options, way.options.self},
-                            way.options);
+LaunchDiagnosis Session::diagnosis_of(Loop& loop, const Way& way) {
+  return {loop, {&way.launcher, way.identity, way.options.launcher_options, way.options.self}, way.options};
+}
+
+LaunchDiagnosis::Inspection Session::inspection_of(const Launch& launch, const PlannedLaunch& planned) const {
   LaunchDiagnosis::Inspection inspection;
-  inspection.nodes = nodes_of(shape);
+  inspection.nodes = nodes_of(planned.shape);
   inspection.tag = launch.tag();
-  inspection.ranks = shape.ranks();
-  const bool has_ended = launch.has_ended();
+  inspection.ranks = planned.shape.ranks();
   inspection.case_id = launch.item() >= 0 ? results_.running() : "";
   inspection.is_per_node = !case_of(planned.items.front()).host.empty();
   inspection.folder = options_.folder / "launches" / std::to_string(report_.launches.size());
+  return inspection;
+}
+
+/// Its daemons on other nodes may not have ended yet.
+LaunchOutcome Session::clear_collision(Launch& launch, const PlannedLaunch& planned, const Way& way) {
+  for (const auto& [node, why] : diagnosis_of(loop_, way).clear_away(launch, inspection_of(launch, planned)))
+    set_aside(node, why);
+  LaunchOutcome outcome;
+  outcome.finding.reason = "another mpirun of this user removed the folder of Open MPI's files while it started";
+  return outcome;
+}
+
+LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way) {
+  const auto& shape = planned.shape;
+  LaunchDiagnosis diagnosis = diagnosis_of(loop_, way);
+  LaunchDiagnosis::Inspection inspection = inspection_of(launch, planned);
+  const bool has_ended = launch.has_ended();
   if (!must_stop() && launch.refusal().empty() && !launch.wrong_names()) diagnosis.look(launch, inspection);
   for (const auto& [node, why] : diagnosis.clear_away(launch, inspection)) set_aside(node, why);
   if (must_stop()) return {why_stopped(), false};

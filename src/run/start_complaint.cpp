@@ -92,16 +92,26 @@ Finding full_nodes(std::string_view standard_error, const std::vector<std::strin
   return finding;
 }
 
+/// `nid001` of `[nid001:2971] [[6331,1],0] ORTE_ERROR_LOG: ...`, where `words` begin with or after the last bracket.
+/// Launchers may write the rank in front of it, as in `[1,0]<stderr>:`.
+std::string_view host_before(std::string_view line, std::string_view words) {
+  const std::string_view before = line.substr(0, std::min(line.find(words), line.size()));
+  for (std::size_t at = before.rfind('['); at != before.npos; at = at == 0 ? before.npos : before.rfind('[', at - 1)) {
+    const std::string_view process = before.substr(at + 1, before.find(']', at) - at - 1);
+    const std::size_t colon = process.rfind(':');
+    if (colon == process.npos || colon == 0 || colon + 1 == process.size()) continue;
+    if (process.find_first_not_of("0123456789", colon + 1) == process.npos) return process.substr(0, colon);
+  }
+  return {};
+}
+
 /// `nid001` of `[nid001:13870] PMIX ERROR: OUT-OF-RESOURCE in file .../dstore/...`: daemon or rank of Open MPI found no
 /// space for the files that they share.
 std::string_view host_without_space(std::string_view line) {
-  const auto words = line.find("] PMIX ERROR: OUT-OF-RESOURCE");
+  constexpr std::string_view words = " PMIX ERROR: OUT-OF-RESOURCE";
   // The same words of its listener are about descriptors, which calls of any user may have used up.
-  if (line.find("/dstore/") == line.npos) return {};
-  const auto begin = words == line.npos ? words : line.rfind('[', words);
-  if (begin == line.npos) return {};
-  const auto process = line.substr(begin + 1, words - begin - 1);
-  return process.substr(0, process.rfind(':'));
+  if (line.find("/dstore/") == line.npos || line.find(words) == line.npos) return {};
+  return host_before(line, words);
 }
 
 /// `nid001` of `/tmp/ompi.nid001.0/pid.13870/1`: Open MPI's folder, named with its host and user.
@@ -175,10 +185,9 @@ std::optional<Finding> missing_temporary_folders(std::string_view standard_error
   if (standard_error.find("A call to mkdir was unable") != standard_error.npos) return std::nullopt;
   std::vector<std::string_view> hosts;
   for (const std::string_view line : lines(standard_error)) {
-    const bool is_of_folder =
-        line.find("ORTE_ERROR_LOG: ") != line.npos && line.find("/util/session_dir.c ") != line.npos;
-    const auto begin = is_of_folder ? line.find('[') : line.npos;
-    if (begin != line.npos) hosts.push_back(line.substr(begin + 1, line.find(':', begin) - begin - 1));
+    if (line.find("/util/session_dir.c ") == line.npos) continue;
+    constexpr std::string_view words = " ORTE_ERROR_LOG: ";
+    if (line.find(words) != line.npos) hosts.push_back(host_before(line, words));
   }
   std::vector<std::string> names;
   Finding finding = blame_folders(hosts, nodes, names);
@@ -222,9 +231,7 @@ std::optional<Finding> read_only_temporary_folders(std::string_view standard_err
 std::optional<Finding> full_process_table(std::string_view standard_error, const std::vector<std::string>& nodes) {
   for (const std::string_view line : lines(standard_error)) {
     if (line.find("The system limit on number of children a process can have was reached") == line.npos) continue;
-    const auto begin = line.find('[');
-    const std::string_view host = begin == line.npos ? "" : line.substr(begin + 1, line.find(':', begin) - begin - 1);
-    const std::string node = asked_name(host, nodes);
+    const std::string node = asked_name(host_before(line, " ORTE_ERROR_LOG: "), nodes);
     if (node.empty()) continue;
     return Finding{
         Verdict::error,

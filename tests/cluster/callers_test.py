@@ -2,6 +2,7 @@
 import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -30,8 +31,8 @@ for line in sys.stdin:
         kept[-1].connect((host, int(port)))
         kept[-1].send(b"hostile hostile")
         print("called", flush=True)
-    except OSError:
-        pass
+    except OSError as problem:
+        print(problem, flush=True)
 """
 
 
@@ -64,6 +65,10 @@ class BesideAThirdHost(OnNodes):
         self.assert_error(self.called("orted", by="nid003", user=0),
                           "^{nid003}, which is not a node of this launch, is connected to port [0-9]+ of mpirun's daemon or of a rank on nid00[12]")
 
+    def test_a_launcher_that_is_stopped_is_named_while_others_call(self):
+        run = self.called("mpirun", by="nid003", user=0, stops=True)
+        self.assertRegex(run.stdout, r"the\s+launcher\s+mpirun\s+\(process\s+[0-9]+\s+on\s+vclogin\)\s+is\s+stopped", run.story())
+
     def test_to_the_driver_from_a_host_that_is_not_in_the_run(self):
         run = self.called(pathlib.Path(support.DRIVER).name[:15], by="nid003", user=0)
         self.assertEqual((run.status, run.case("hello")["verdict"]), (0, "pass"), run.story())
@@ -77,8 +82,8 @@ class BesideAThirdHost(OnNodes):
         self.assertRegex(case["remedy"], "find the process that connects to that port: ss ")
         self.assertEqual([culprit["kind"] for culprit in case["culprits"]], ["launcher"])
 
-    def called(self, program, by, user):
-        """A run in which processes of that name are called at each of their ports as soon as they listen there."""
+    def called(self, program, by, user, stops=False):
+        """A run in which processes of that name are called at each of their ports as soon as they listen there, and then stopped."""
         self.cluster.is_as_made = False
         run = self.new_run(check("hello", probe="hello", timeout="20s"))
         run.argv[run.argv.index("--nodes") + 1] = ",".join(LAUNCHED)
@@ -89,10 +94,14 @@ class BesideAThirdHost(OnNodes):
         self.assertEqual(caller.stdout.readline(), "ready\n")
         called = set()
         run.start()
-        support.wait_until(lambda: self.call_new_ones(run, program, caller, called) or run.process.poll() is not None, 90 * support.SLOWNESS, 0.002)
-        run.wait(1)
+        support.wait_until(lambda: self.call_new_ones(run, program, caller, called) or run.process.poll() is not None or (stops and called), 90 * support.SLOWNESS, 0.002)
+        answers = caller.stdout.readline() if stops else ""
+        for pid in run.processes() if stops else ():
+            if name_of(pid) == program:
+                os.kill(pid, signal.SIGSTOP)
+        run.wait(60 if stops else 1)
         caller.kill()
-        self.assertIn("called", caller.stdout.read())
+        self.assertIn("called", answers + caller.stdout.read())
         return run
 
     def call_new_ones(self, run, program, caller, called):

@@ -21,6 +21,8 @@ TEST(SettingsFiles, LinesOfMpiAndUcx) {
 TEST(SettingsFiles, FormsOfUcx) {
   EXPECT_EQ(parse_settings("\xef\xbb\xbfUCX_TLS: tcp ; of 11-02\nUCX_A=x;y\n", "/u", ""),
             (std::vector<FileSetting>{{"UCX_TLS", "tcp", "/u:1"}, {"UCX_A", "x;y", "/u:2"}}));
+  EXPECT_EQ(parse_settings("/* old:\nx = 1\n*/ y = 2\nz = /a/*\n/* open\nu = 3\n", "/m", "P_"),
+            (std::vector<FileSetting>{{"P_y", "2", "/m:3"}, {"P_z", "/a/*", "/m:4"}, {"P_u", "3", "/m:6"}}));
   EXPECT_EQ(parse_settings("// old\na:b = c ; d\n", "/m", "P_"),
             (std::vector<FileSetting>{{"P_a:b", "c ; d", "/m:2"}}));
 }

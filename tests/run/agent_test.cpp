@@ -371,6 +371,14 @@ TEST(AgentWorld, TimingOfANodeIsDoubtedForItsOwnRanks) {
   const std::string shared = "2 ranks on a and b share 1 core of one machine";
   EXPECT_EQ(find_node_doubts({on("a", "0", "k"), on("b", "0", "k"), on("c", "0")}),
             (std::vector<std::string>{shared, shared, ""}));
+  // Two machines of one name: each is a node, and so is the next one.
+  const auto as = [](const std::string& name, const std::string& cores, const std::string& boot, int local_rank) {
+    Introduction rank = on(name, cores, boot);
+    rank.local_rank = local_rank;
+    return rank;
+  };
+  EXPECT_EQ(find_node_doubts({as("a", "0", "k", 0), as("a", "0", "l", 0), as("b", "0", "m", 0), as("b", "0", "m", 1)}),
+            (std::vector<std::string>{"", "", "2 ranks share 1 core on b"}));
 }
 
 TEST(AgentWorld, IntroductionsComeBackAsTheyWere) {

@@ -72,6 +72,25 @@ TEST(HalfGreetings, ACallerFromAnotherHost) {
             (FarCaller{"10.0.0.9", "", 0, "n1", 4000}));
 }
 
+TEST(HalfGreetings, AUserHidesNoneBehindManyOthers) {
+  std::vector<TcpConnection> connections;
+  for (int port = 1; port <= 6000; ++port) {
+    TcpConnection one;
+    one.local = {"10.0.0.9", port};
+    one.remote = {"10.0.0.7", 514};
+    one.user = 65534;
+    one.segments_out = 1;
+    connections.push_back(one);
+  }
+  connections.back().remote = {"10.0.0.1", 4000};
+  const HalfGreetings sender = find_half_greetings(connections, {"10.0.0.9"}, {}, {}, [](unsigned) { return true; });
+  EXPECT_EQ(sender.sent.size(), 4096U);
+  EXPECT_EQ(sender.one_of_too_many, 65534U);
+  const HalfGreetings of_driver{{"10.0.0.1"}, {{{"10.0.0.9", 6000}, {"10.0.0.1", 4000}, 0}}, {}};
+  EXPECT_EQ(find_far_caller({{"", of_driver}, {"n9", sender}}, true), (FarCaller{"10.0.0.9", "n9", 65534, "", 4000}));
+  EXPECT_EQ(half_greetings_from_json(nlohmann::json::parse(to_json(sender).dump())), sender);
+}
+
 TEST(HalfGreetings, JsonRoundTrip) {
   const HalfGreetings all{{"10.0.0.1", "fd00::1"},
                           {{{"10.0.0.9", 51000}, {"10.0.0.1", 4000}, 0}},

@@ -102,6 +102,8 @@ TEST(StartComplaint, AFolderThatWasNotMadeIsNamedWithItsNode) {
   EXPECT_EQ(finding->reason, "Open MPI can't make its folder on nid002, in TMPDIR or else in /tmp");
   EXPECT_EQ(finding->culprits, (std::vector<Culprit>{{CulpritKind::node, "nid002", "nid002", -1},
                                                      {CulpritKind::file, "TMPDIR", "nid002", -1}}));
+  const auto tagged = explain_complaint("[1,0]<stderr>:" + line, {"nid001", "nid002"});
+  EXPECT_EQ(tagged ? tagged->culprits : std::vector<Culprit>(), finding->culprits);
   EXPECT_FALSE(explain_complaint("A call to mkdir was unable to create the desired directory:\n" + line, {"nid002"}))
       << "its notice has the error";
   EXPECT_FALSE(
