@@ -148,7 +148,10 @@ NodeAutopsy look_at_this_node(const std::string& tag, const std::set<int>& launc
   for (RankRemains& rank : stopped_without_recorder(tag, autopsy.ranks)) autopsy.ranks.push_back(std::move(rank));
   const std::vector<int> listening = those_that_listen(autopsy.ranks, launcher_ports);
   autopsy.foreign_caller = find_foreign_caller(listening);
-  autopsy.half_greetings = half_greetings_of(listening);
+  const std::vector<TcpConnection> connections = tcp_connections();
+  const std::set<std::string> inodes = sockets_in_this_network(listening);
+  autopsy.half_greetings = half_greetings_of(connections, inodes);
+  autopsy.losses = losses_of(connections, inodes);
   return autopsy;
 }
 
@@ -252,7 +255,8 @@ json to_json(const NodeAutopsy& autopsy) {
               {"error", printable_line(autopsy.error)},
               {"now_s", autopsy.now_s},
               {"ranks", std::move(ranks)},
-              {"half_greetings", to_json(autopsy.half_greetings)}};
+              {"half_greetings", to_json(autopsy.half_greetings)},
+              {"losses", to_json(autopsy.losses)}};
   if (const auto& caller = autopsy.foreign_caller)
     object["foreign_caller"] = {{"port", caller->port}, {"user", caller->user}};
   return object;
@@ -268,6 +272,7 @@ Result<NodeAutopsy> node_autopsy_from_json(const json& object) {
     if (!object.at("ranks").is_array()) throw std::invalid_argument("ranks is not an array");
     for (const json& rank : object.at("ranks")) autopsy.ranks.push_back(rank_from_json(rank));
     autopsy.half_greetings = half_greetings_from_json(object.at("half_greetings"));
+    autopsy.losses = path_losses_from_json(object.at("losses"));
     if (const auto caller = object.find("foreign_caller"); caller != object.end())
       autopsy.foreign_caller = ForeignCaller{integer(*caller, "port", 1), integer(*caller, "user", 0U)};
     return autopsy;

@@ -12,6 +12,7 @@
 #include "run/flight_recorder.hpp"
 #include "run/half_greetings.hpp"
 #include "run/lost_node.hpp"
+#include "run/lost_packets.hpp"
 
 namespace muster {
 
@@ -43,6 +44,7 @@ struct NodeAutopsy {
   std::vector<RankRemains> ranks;
   std::optional<ForeignCaller> foreign_caller = {};  ///< of a rank, or of a daemon of this user's launchers
   HalfGreetings half_greetings = {};                 ///< that these received from other hosts, and users sent to them
+  std::vector<PathLoss> losses = {};                 ///< of their connections to other addresses
 };
 
 /// What has become of the process that wrote it.

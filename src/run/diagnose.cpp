@@ -46,7 +46,7 @@ void LaunchDiagnosis::look(const Launch& launch, Inspection& inspection) {
     inspection.foreign_caller = find_foreign_caller({launch.pid()});
     inspection.called_node.clear();
     inspection.launcher_ports = listening_ports(launch.pid());
-    here = half_greetings_of({launch.pid()});
+    here = half_greetings_of(tcp_connections(), sockets_in_this_network({launch.pid()}));
   }
   inspection.seen = autopsy(inspection);
   if (!launch.has_ended()) look_for_callers(std::move(here), inspection);

@@ -100,6 +100,7 @@ Finding find_cause(const FailureContext& context) {
                                              launcher_stopped_outside_of_cases,
                                              daemon_stopped_outside_of_cases,
                                              daemon_ended_outside_of_cases,
+                                             loses_packets,
                                              not_started,
                                              not_connected,
                                              unfinished,

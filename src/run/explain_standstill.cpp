@@ -135,6 +135,12 @@ Explained uninterruptible(const FailureContext& context) {
                              function, nodes_of(who))};
 }
 
+Explained loses_packets(const FailureContext& context) {
+  std::vector<NodeLosses> nodes;
+  for (const NodeAutopsy& node : context.failure.nodes) nodes.push_back({node.node, node.losses});
+  return explain_losses(nodes);
+}
+
 Explained cut_off(const FailureContext& context) {
   const auto& lost = context.failure.cut_off;
   if (lost.empty()) return std::nullopt;

@@ -67,6 +67,8 @@ using Explained = std::optional<Finding>;
 [[nodiscard]] Explained unreachable(const FailureContext& context);
 /// The remote shell reaches them, other ranks do not: who waits for whom is not evidence then.
 [[nodiscard]] Explained cut_off(const FailureContext& context);
+/// Connections of ranks had to send much again, all of them of one node or of one pair of nodes.
+[[nodiscard]] Explained loses_packets(const FailureContext& context);
 
 // Programs that ranks run (probe command): explain_program.cpp
 /// Past the deadline of the case: a node is at fault only where most nodes are through with theirs.

@@ -2,42 +2,17 @@
 /// make one: Open MPI reads greetings one after the other.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "run/tcp_connections.hpp"
+
 namespace muster {
-
-struct SocketAddress {
-  std::string host;  ///< `10.77.1.3`, `2001:db8::3`; IPv4 also where it was mapped into IPv6
-  int port = 0;
-  friend auto operator<=>(const SocketAddress&, const SocketAddress&) = default;
-};
-
-/// An established TCP connection, or one that only the other side has closed, as the kernel lists it.
-struct TcpConnection {
-  SocketAddress local;
-  SocketAddress remote;
-  unsigned user = 0;
-  std::uint64_t inode = 0;         ///< 0: not accepted yet
-  std::uint64_t unread = 0;        ///< bytes
-  std::uint64_t received = 0;      ///< bytes
-  std::uint64_t segments_in = 0;   ///< with data
-  std::uint64_t segments_out = 0;  ///< with data
-  friend bool operator==(const TcpConnection&, const TcpConnection&) = default;
-};
-
-/// Of one answer of the kernel (inet_diag, with tcp_info); those that it does not count completely are left out. True:
-/// more answers follow. Pure.
-bool parse_connections(std::span<const std::byte> answer, std::vector<TcpConnection>& found);
-/// Of this process's network. Empty: none, or the kernel does not list them.
-[[nodiscard]] std::vector<TcpConnection> tcp_connections();
 
 /// A connection of which one side has sent data, and the other none.
 struct HalfGreeting {
@@ -63,8 +38,9 @@ struct HalfGreetings {
                                                 const std::vector<std::string>& hosts,
                                                 const std::set<std::string>& inodes, const std::set<int>& ports,
                                                 bool (*is_foreign)(unsigned user));
-/// Of these processes, those in another network left out.
-[[nodiscard]] HalfGreetings half_greetings_of(const std::vector<int>& pids);
+/// Of this node, where processes of the launch have these sockets.
+[[nodiscard]] HalfGreetings half_greetings_of(const std::vector<TcpConnection>& connections,
+                                              const std::set<std::string>& inodes);
 
 /// Who made a launch wait.
 struct FarCaller {

