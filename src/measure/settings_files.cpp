@@ -30,10 +30,6 @@ void read_settings(const fs::path& root, const fs::path& file, std::string_view 
     for (FileSetting& one : parse_settings(*text, file.string(), prefix)) settings[one.name] = std::move(one);
 }
 
-}  // namespace
-
-namespace {
-
 /// Spaces instead of comments between `/*` at the beginning of a line and `*/`, which Open MPI's files can have; lines
 /// keep their numbers. One that nothing ends is none.
 std::string without_block_comments(std::string text) {

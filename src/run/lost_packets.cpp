@@ -120,11 +120,16 @@ std::optional<Finding> explain_losses(const std::vector<NodeLosses>& nodes) {
   }
   for (const std::string& node : {first.one, first.other}) {
     std::vector<std::string> others;
-    for (const auto& [pair, count] : pairs)
-      if (pair.one == node || pair.other == node) others.push_back(pair.one == node ? pair.other : pair.one);
+    // With the links, no node is drained: what other users send can overload its link.
+    std::vector<Culprit> culprits{{CulpritKind::node, node, node, -1}};
+    for (const auto& [pair, count] : pairs) {
+      if (pair.one != node && pair.other != node) continue;
+      others.push_back(pair.one == node ? pair.other : pair.one);
+      culprits.push_back({CulpritKind::link, fmt::format("{} <-> {}", pair.one, pair.other), "", -1});
+    }
     if (others.size() != pairs.size()) continue;
     return lossy(fmt::format("connections of ranks on {} to {} lose packets: {}", node, human_list(others, 4), share),
-                 {{CulpritKind::node, node, node, -1}}, node);
+                 std::move(culprits), node);
   }
   return std::nullopt;
 }

@@ -36,9 +36,9 @@ struct NodeLosses {
   std::vector<PathLoss> paths;
 };
 
-/// The one node with which all lossy connections begin or end, of at least two others; or the link, where there is one
-/// pair of nodes. A connection is lossy where at least 10 segments, and 10 %, were sent again. nullopt: there are none,
-/// or several nodes have some without it. Pure.
+/// The one node with which all lossy connections begin or end, of at least two others, with its links; or the link,
+/// where there is one pair of nodes. A connection is lossy where at least 10 segments, and 10 %, were sent again.
+/// nullopt: there are none, or several nodes have some without it. Pure.
 [[nodiscard]] std::optional<Finding> explain_losses(const std::vector<NodeLosses>& nodes);
 
 }  // namespace muster

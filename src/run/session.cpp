@@ -112,7 +112,7 @@ class Session {
   [[nodiscard]] LaunchEvents events_of(const std::vector<Bundle>& bundles, int index);
   void supervise(Launch& launch);
   [[nodiscard]] Way way_of(const JobShape& shape) const;
-  [[nodiscard]] static LaunchDiagnosis diagnosis_of(Loop& loop, const Way& way);
+  [[nodiscard]] LaunchDiagnosis diagnosis_of(const Way& way);
   [[nodiscard]] LaunchDiagnosis::Inspection inspection_of(const Launch& launch, const PlannedLaunch& planned) const;
   [[nodiscard]] LaunchOutcome examine(Launch& launch, const PlannedLaunch& planned, const Way& way);
   [[nodiscard]] LaunchOutcome clear_collision(Launch& launch, const PlannedLaunch& planned, const Way& way);
@@ -389,8 +389,8 @@ void Session::carry_out(Task task) {
   queue_.push_front(std::move(task));
 }
 
-LaunchDiagnosis Session::diagnosis_of(Loop& loop, const Way& way) {
-  return {loop, {&way.launcher, way.identity, way.options.launcher_options, way.options.self}, way.options};
+LaunchDiagnosis Session::diagnosis_of(const Way& way) {
+  return {loop_, {&way.launcher, way.identity, way.options.launcher_options, way.options.self}, way.options};
 }
 
 LaunchDiagnosis::Inspection Session::inspection_of(const Launch& launch, const PlannedLaunch& planned) const {
@@ -406,7 +406,7 @@ LaunchDiagnosis::Inspection Session::inspection_of(const Launch& launch, const P
 
 /// Its daemons on other nodes may not have ended yet.
 LaunchOutcome Session::clear_collision(Launch& launch, const PlannedLaunch& planned, const Way& way) {
-  for (const auto& [node, why] : diagnosis_of(loop_, way).clear_away(launch, inspection_of(launch, planned)))
+  for (const auto& [node, why] : diagnosis_of(way).clear_away(launch, inspection_of(launch, planned)))
     set_aside(node, why);
   LaunchOutcome outcome;
   outcome.finding.reason = "another mpirun of this user removed the folder of Open MPI's files while it started";
@@ -415,7 +415,7 @@ LaunchOutcome Session::clear_collision(Launch& launch, const PlannedLaunch& plan
 
 LaunchOutcome Session::examine(Launch& launch, const PlannedLaunch& planned, const Way& way) {
   const auto& shape = planned.shape;
-  LaunchDiagnosis diagnosis = diagnosis_of(loop_, way);
+  LaunchDiagnosis diagnosis = diagnosis_of(way);
   LaunchDiagnosis::Inspection inspection = inspection_of(launch, planned);
   const bool has_ended = launch.has_ended();
   if (!must_stop() && launch.refusal().empty() && !launch.wrong_names()) diagnosis.look(launch, inspection);

@@ -92,8 +92,8 @@ Finding full_nodes(std::string_view standard_error, const std::vector<std::strin
   return finding;
 }
 
-/// `nid001` of `[nid001:2971] [[6331,1],0] ORTE_ERROR_LOG: ...`, where `words` begin with or after the last bracket.
-/// Launchers may write the rank in front of it, as in `[1,0]<stderr>:`.
+/// `nid001` of `[nid001:2971] [[6331,1],0] ORTE_ERROR_LOG: ...`, with ` ORTE_ERROR_LOG: ` as `words`: of the last host
+/// and pid before them. Launchers may write the rank in front, as in `[1,0]<stderr>:`.
 std::string_view host_before(std::string_view line, std::string_view words) {
   const std::string_view before = line.substr(0, std::min(line.find(words), line.size()));
   for (std::size_t at = before.rfind('['); at != before.npos; at = at == 0 ? before.npos : before.rfind('[', at - 1)) {

@@ -506,9 +506,12 @@ class LaunchLine(unittest.TestCase):
         self.assertIn("the launch line was not judged by environment: the shell of the launch line also runs", self.output)
 
     def test_a_gate_whose_line_starts_no_agent(self):
-        self.assertEqual(self.gate("mpirun -n 1 true"), 125, self.output)
-        # On a busy machine, mpirun itself crashes at times, and that is what is reported then.
-        self.assertRegex(self.told["not_good"][0]["reason"], r"without starting muster-rank|mpirun was ended by signal 11 \(SIGSEGV\)")
+        for _ in range(3):
+            self.assertEqual(self.gate("mpirun -n 1 true"), 125, self.output)
+            # On a busy machine, mpirun itself crashes at times.
+            if "mpirun was ended by signal 11 (SIGSEGV)" not in self.told["not_good"][0]["reason"]:
+                break
+        self.assertIn("without starting muster-rank", self.told["not_good"][0]["reason"])
         self.assertFalse(self.told["not_good"][0]["at_fault"])
         self.assertTrue((self.folder / "runs/latest/launches/line/stderr").exists())
 

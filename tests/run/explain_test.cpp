@@ -177,7 +177,7 @@ TEST(ExplainTest, RanksBehindALossyLinkAreNotBehind) {
   lossy.nodes[1].losses = {{"10.0.0.2", "10.0.0.3", 100, 25}};
   lossy.nodes[2].losses = {{"10.0.0.3", "10.0.0.1", 100, 0}};
   expect(lossy, "connections of ranks on nid003 to nid001 and nid002 lose packets: 55 of 200 segments were sent again",
-         {"nid003"}, "error and drop counters");
+         {"nid003", "nid001 <-> nid003", "nid002 <-> nid003"}, "error and drop counters");
 }
 
 TEST(ExplainTest, EndedByTheSchedulerWhateverRanksLeft) {

@@ -3,10 +3,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <string>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,6 +58,18 @@ class RankProcess {
     ready();
     for (;;) pause();
   }
+  /// For up to 10 s, until hang() waits in the kernel. ThreadSanitizer runs the handler of a signal that it takes for a
+  /// fault at once, also where the signal came from kill() and meets it with a lock of its own in hand.
+  void wait_until_paused() const {
+    for (int tries = 0; tries < 10000; ++tries) {
+      std::ifstream file("/proc/" + std::to_string(pid) + "/syscall");
+      long number = -1;
+      // Not readable on some kernels; while the process runs, it has no number.
+      if (!file || (file >> number && (number == SYS_ppoll || number == paused))) return;
+      usleep(1000);
+    }
+    ADD_FAILURE() << "the child does not wait";
+  }
   int wait() {
     int status = 0;
     EXPECT_EQ(waitpid(pid, &status, 0), pid);
@@ -65,6 +79,11 @@ class RankProcess {
   int pid = -1;
 
  private:
+#ifdef SYS_pause
+  static constexpr long paused = SYS_pause;
+#else
+  static constexpr long paused = SYS_ppoll;
+#endif
   inline static RankProcess* self_ = nullptr;
   int ready_ = -1;
   bool is_reaped_ = false;
